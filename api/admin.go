@@ -215,16 +215,3 @@ type AdminOverview struct {
 	// Store as this replica sees it.
 	Store AdminStore `json:"store"`
 }
-
-// WatchMessage is the data of a message of a watch. A `snapshot` has the order and the answer, a `delta` what has changed.
-type WatchMessage struct {
-	Seen
-	// Answer is what a GET of the view answers.
-	Answer any `json:"answer,omitempty" swaggertype:"object"`
-	// Order is the keys of all rows, in order; in a delta it is left out if it is as before.
-	Order []string `json:"order,omitempty" example:"acme/orders:42"`
-	// Rows that are new or have changed, by key.
-	Rows map[string]any `json:"rows,omitempty" swaggertype:"object"`
-	// Page is the answer without its rows, if that has changed.
-	Page any `json:"page,omitempty" swaggertype:"object"`
-}

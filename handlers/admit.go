@@ -29,7 +29,6 @@ type operation struct {
 	named  bool         // the path has the name of a lock
 	rate   quota.Limit  // against which it counts, if not against that of requests
 	page   bool         // the dashboard does it too, though it is not for operators alone
-	looks  bool         // it counts with what operators look at, though it is not always done
 
 	ofTenants bool // it changes nothing that operators keep in order, and so it counts, also if it is always done, for who is no operator of all tenants; to look counts anyway
 }
@@ -62,6 +61,7 @@ func (a *endpoints) authorized(o operation, h handler) gin.HandlerFunc {
 func (r *request) admit(o operation) error {
 	if o.bySession() { // a cache would take what a cookie alone opens for everybody's, new secrets too
 		r.Header("Cache-Control", "no-store")
+		r.tagged = r.Request.Method == http.MethodGet
 	}
 	if err := r.authenticate(o); err != nil {
 		return r.challenge(err)
@@ -72,7 +72,7 @@ func (r *request) admit(o operation) error {
 	r.ordered = !counts && !r.principal.MayOperate("")
 	if counts {
 		r.payer = r.tenant()
-		if (o.always || o.looks) && o.rate == 0 && refused == nil {
+		if o.always && o.rate == 0 && refused == nil {
 			r.payer = quotas.Looking(r.payer)
 		}
 		if err := r.endpoints.Quotas.Take(r.payer, rate); err != nil {

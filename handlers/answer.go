@@ -234,6 +234,9 @@ func (r *request) write(status int, contentType string, body any) {
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
+	if r.tagged && status == http.StatusOK && r.unchanged(tagOf(text.Bytes())) {
+		return
+	}
 	r.owe(quota.PriceOfBytes(r.received + text.Len()))
 	r.endTurn() // a client that takes the answer slowly keeps nobody waiting
 	if text.Len() > smallAnswer && r.taken == 0 {

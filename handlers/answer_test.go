@@ -20,9 +20,9 @@ func (m *lateMetrics) RequestDone(context.Context, string, string, int, bool, ti
 
 func (m *lateMetrics) QuotaRefused(context.Context, string, string) {}
 
-func (m *lateMetrics) StreamOpened(context.Context, string, time.Duration) {}
+func (m *lateMetrics) StreamOpened(context.Context, time.Duration) {}
 
-func (m *lateMetrics) StreamClosed(context.Context, string, bool) {}
+func (m *lateMetrics) StreamClosed(context.Context, bool) {}
 
 // TestAnswersFirst has the answers to an acquire and a release arrive although the
 // requests are neither counted nor logged yet: on a busy lock that would be time for

@@ -37,12 +37,12 @@ func makeBlocking(r *request) (maker, error) {
 		return nil, err
 	}
 	a := r.endpoints
-	return func(room int) (any, error) {
+	return func() (any, error) {
 		b, err := a.Console.Blocking(s, min(limit, maxTrees))
 		if err != nil {
 			return nil, err
 		}
-		return a.blockingOf(b, room), nil
+		return a.blockingOf(b, maxPageBytes), nil
 	}, nil
 }
 
@@ -130,12 +130,13 @@ func makeHoldings(r *request) (maker, error) {
 		return nil, err
 	}
 	a := r.endpoints
-	return func(room int) (any, error) {
+	return func() (any, error) {
 		h, err := a.Console.Holdings(s, holder, limit)
 		if err != nil {
 			return nil, err
 		}
 		out := &api.AdminHoldings{Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder, Entries: []api.AdminEntry{}, Holding: h.Holding, Waiting: h.Waiting}
+		room := maxPageBytes
 		n := fit(len(h.Entries), &room, func(i int) int { return entryPlacesBytes(h.Entries[i]) })
 		out.Truncated = h.More || n < len(h.Entries)
 		for _, one := range h.Entries[:n] {

@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -18,44 +18,45 @@ type Console interface {
 	Replica() string
 	Draining() <-chan struct{}
 	LostSince() (at time.Time, lost bool)
-	Overview(board.Sight) (*service.Overview, error)
-	Locks(board.Query) (*board.Page, error)
+	Overview(lists.Sight) (*service.Overview, error)
+	Locks(context.Context, lists.Query) (*lists.Page, error)
 	Inspect(context.Context, lock.Ref) (*service.Inspection, error)
-	Blocking(s board.Sight, trees int) (*service.Blocking, error)
-	Holdings(s board.Sight, holder string, most int) (*service.Holdings, error)
+	Blocking(s lists.Sight, trees int) (*service.Blocking, error)
+	Holdings(s lists.Sight, holder string, most int) (*service.Holdings, error)
 	Series(tenant string) (*service.Series, error)
 	History(lock.Ref) (*service.History, error)
-	HeatMap(s board.Sight, most int) (*service.HeatMap, error)
-	Tenants(s board.Sight, after string, most int) (*service.Tenants, error)
+	HeatMap(s lists.Sight, most int) (*service.HeatMap, error)
+	Tenants(s lists.Sight, after string, most int) (*service.Tenants, error)
 }
 
 func (a *endpoints) console(r *gin.Engine) {
 	one := operation{scopes: operators(), always: true, named: true}
-	r.GET("/admin/overview", a.shown("overview", a.overview))
-	r.GET("/admin/locks", a.shown("locks", a.adminLocks))
-	r.GET("/admin/blocking", a.authorized(operation{scopes: operators(), always: true, query: []string{"tenant", "limit"}}, a.blocking))
-	r.GET("/admin/holders", a.shown("holders", a.holdings))
-	r.GET("/admin/locks/:tenant/:name", a.authorized(one, a.adminLock))
+	look := one
+	look.query = []string{"limit"}
+	shown := func(h handler, query ...string) gin.HandlerFunc {
+		return a.authorized(operation{scopes: operators(), always: true, query: query}, h)
+	}
+	r.GET("/admin/overview", shown(a.overview, "tenant"))
+	r.GET("/admin/locks", shown(
+		a.adminLocks, "tenant", "search", "state", "holder", "sort", "limit", "cursor",
+	))
+	r.GET("/admin/blocking", shown(a.blocking, "tenant", "limit"))
+	r.GET("/admin/holders", shown(a.holdings, "tenant", "holder", "limit"))
+	r.GET("/admin/locks/:tenant/:name", a.authorized(look, a.adminLock))
 	r.GET("/admin/locks/:tenant/:name/history", a.authorized(one, a.history))
 	a.operatedWebhooks(r)
-	r.GET("/admin/series", a.shown("series", a.series))
-	r.GET("/admin/tenants", a.shown("tenants", a.tenants))
-	r.GET("/admin/heatmap", a.shown("heatmap", a.heatMap))
-	r.GET("/admin/watch", a.authorized(operation{scopes: operators(), looks: true, query: watchQuery()}, a.watch))
-}
-
-// shown has a handler answer what can be watched too, with the same parameters.
-func (a *endpoints) shown(view string, h handler) gin.HandlerFunc {
-	return a.authorized(operation{scopes: operators(), always: true, query: views()[view].query}, h)
+	r.GET("/admin/series", shown(a.series, "tenant"))
+	r.GET("/admin/tenants", shown(a.tenants, "tenant", "limit", "cursor"))
+	r.GET("/admin/heatmap", shown(a.heatMap, "tenant", "limit"))
 }
 
 // sight is what the operator may see, of one tenant if the query names it.
-func (r *request) sight() (board.Sight, error) {
+func (r *request) sight() (lists.Sight, error) {
 	tenant, err := r.operatedTenant()
 	if err != nil {
-		return board.Sight{}, err
+		return lists.Sight{}, err
 	}
-	s := board.Sight{Tenant: tenant}
+	s := lists.Sight{Tenant: tenant}
 	if r.principal.Locks != nil {
 		s.May = r.mayUseOne
 	}
@@ -79,7 +80,7 @@ func (a *endpoints) lostSince() *api.Instant {
 //
 // @Summary     See how everything is
 // @ID          getOverview
-// @Description How many locks are in use, held and waited for, and where most wait, of all tenants that the bearer token may see. Requests within a quarter of a second get the same answer.
+// @Description How many locks are in use, held and waited for, and where most wait, of all tenants that the bearer token may see. Requests within a quarter of a second get the same answer. Like all lists and looks of operators it has an `ETag`, and answers `If-None-Match` with 304.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -97,7 +98,7 @@ func makeOverview(r *request) (maker, error) {
 		return nil, err
 	}
 	a, all := r.endpoints, r.principal.MayOperate("")
-	return func(int) (any, error) {
+	return func() (any, error) {
 		o, err := a.Console.Overview(s)
 		if err != nil {
 			return nil, err
@@ -113,7 +114,7 @@ func makeOverview(r *request) (maker, error) {
 //
 // @Summary     List the locks of all tenants
 // @ID          listAllLocks
-// @Description Locks in use, as they were a quarter of a second ago at most, searched and sorted. Locks that are alike follow each other by tenant and name. Metadata are left out. A page may have fewer locks than `limit`: it is at most 1 MiB long. While pages are read locks may change places, and so be listed twice or not at all. The replicas' own locks are listed only for their tenant, `fencepost-internal`.
+// @Description Locks in use, searched and sorted. Requests within a quarter of a second, or within ten times as long as the page took to make, get the same page. Locks that are alike follow each other by tenant and name. Metadata are left out. A page may have fewer locks than `limit`: it is at most 1 MiB long. While pages are read locks may change places, and so be listed twice or not at all. The replicas' own locks are listed only for their tenant, `fencepost-internal`.
 // @Tags        admin
 // @Produce     json
 // @Security    bearer[admin]
@@ -131,18 +132,18 @@ func makeOverview(r *request) (maker, error) {
 func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
 
 func makeLocks(r *request) (maker, error) {
-	q, err := r.boardQuery()
+	q, err := r.listQuery()
 	if err != nil {
 		return nil, err
 	}
-	a := r.endpoints
-	return func(room int) (any, error) {
-		page, err := a.Console.Locks(q)
+	a, ctx := r.endpoints, context.WithoutCancel(r.context())
+	return func() (any, error) {
+		page, err := a.Console.Locks(ctx, q)
 		if err != nil {
 			return nil, err
 		}
 		r.looked = max(r.looked, page.Looked) // q.May was asked for those that it counts
-		return a.adminPageOf(page, q, room), nil
+		return a.adminPageOf(page, q, maxPageBytes), nil
 	}, nil
 }
 
@@ -157,26 +158,27 @@ func makeLocks(r *request) (maker, error) {
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
+// @Param       limit  query int   false "Waiters" minimum(1) maximum(1000) default(1000)
 // @Success     200 {object} api.AdminLockView
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func (a *endpoints) adminLock(r *request) error {
-	make, err := r.makeLock(r.Param("tenant"), r.name, view.MaxShownWaiters)
-	if err != nil {
-		return err
-	}
-	return r.show(func(*request) (maker, error) { return make, nil })
+	return r.show(makeLock)
 }
 
-// makeLock shows a lock with at most so many of those that wait.
-func (r *request) makeLock(tenant, name string, waiters int) (maker, error) {
-	if err := r.operate(tenant); err != nil {
+func makeLock(r *request) (maker, error) {
+	of := lock.Ref{Tenant: r.Param("tenant"), Name: r.name}
+	if err := r.operate(of.Tenant); err != nil {
+		return nil, err
+	}
+	waiters, err := r.limitUpTo(view.MaxShownWaiters, view.MaxShownWaiters)
+	if err != nil {
 		return nil, err
 	}
 	a, ctx := r.endpoints, context.WithoutCancel(r.context())
-	return func(int) (any, error) {
-		v, err := a.Console.Inspect(ctx, lock.Ref{Tenant: tenant, Name: name})
+	return func() (any, error) {
+		v, err := a.Console.Inspect(ctx, of)
 		if err != nil {
 			return nil, err
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -47,13 +47,13 @@ func storeOf(o *service.Overview) api.AdminStore {
 }
 
 // adminPageOf describes a page, as much of it as fits into so many bytes.
-func (a *endpoints) adminPageOf(p *board.Page, q board.Query, left int) *api.AdminLockPage {
+func (a *endpoints) adminPageOf(p *lists.Page, q lists.Query, left int) *api.AdminLockPage {
 	if n := fit(len(p.Rows), &left, func(i int) int { return lineBytes(p.Rows[i]) }); n < len(p.Rows) {
 		p.Rows, p.Next = p.Rows[:n], p.Rows[n-1].Cursor()
 	}
 	out := &api.AdminLockPage{
 		Seen: a.seen(p.Revision, p.Now), Locks: make([]api.AdminLock, 0, len(p.Rows)),
-		NextCursor: encodeBoardCursor(p.Next, q), Matching: p.Matching,
+		NextCursor: encodeListCursor(p.Next, q), Matching: p.Matching,
 	}
 	for _, l := range p.Rows {
 		out.Locks = append(out.Locks, adminRow(l))
@@ -61,7 +61,7 @@ func (a *endpoints) adminPageOf(p *board.Page, q board.Query, left int) *api.Adm
 	return out
 }
 
-func lineBytes(l board.Line) int {
+func lineBytes(l lists.Line) int {
 	size := rowBytes + len(l.Tenant) + len(l.Name)
 	if l.Closure != nil {
 		size += textBytes(l.Closure.Reason)
@@ -72,7 +72,7 @@ func lineBytes(l board.Line) int {
 	return size
 }
 
-func adminRow(l board.Line) api.AdminLock {
+func adminRow(l lists.Line) api.AdminLock {
 	out := api.AdminLock{
 		Tenant: l.Tenant, Name: l.Name, State: "held", Holders: make([]api.AdminHolder, 0, len(l.Holders)),
 		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest, Closed: closingOf(l.Closure),

@@ -8,7 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 )
 
 // maxSearch is how long the text may be that is searched for, in bytes, and maxSearchStars how
@@ -18,8 +18,8 @@ const (
 	maxSearchStars = 8
 )
 
-// boardQuery reads which locks are asked for.
-func (r *request) boardQuery() (q board.Query, err error) {
+// listQuery reads which locks are asked for.
+func (r *request) listQuery() (q lists.Query, err error) {
 	q.State, q.Holder = r.Query("state"), r.Query("holder")
 	if _, sent := r.GetQuery("state"); sent && q.State != "held" && q.State != "contended" {
 		return q, lock.Invalid("state", "must be held or contended")
@@ -64,17 +64,17 @@ func (r *request) search() (func(name string) bool, error) {
 }
 
 // sorted reads the order, and where in it the page begins.
-func (r *request) sorted(q *board.Query) error {
-	by := r.DefaultQuery("sort", string(board.ByName))
+func (r *request) sorted(q *lists.Query) error {
+	by := r.DefaultQuery("sort", string(lists.ByName))
 	name, down := strings.CutPrefix(by, "-")
-	if q.Sort, q.Down = board.Sort(name), down; !slices.Contains(board.Sorts(), q.Sort) {
+	if q.Sort, q.Down = lists.Sort(name), down; !slices.Contains(lists.Sorts(), q.Sort) {
 		return lock.Invalid("sort", "must be name, waiters, oldest_wait, held_for or utilization, with a minus for the largest first")
 	}
 	text, sent := r.GetQuery("cursor")
 	if !sent {
 		return nil
 	}
-	after, ok := decodeBoardCursor(text, by)
+	after, ok := decodeListCursor(text, by)
 	if !ok {
 		return lock.Invalid("cursor", "is not a next_cursor of ours for this order")
 	}
@@ -82,28 +82,28 @@ func (r *request) sorted(q *board.Query) error {
 	return nil
 }
 
-// A cursor of the board has the order, the number by which the last lock stands in it, and
+// A cursor of a list has the order, the number by which the last lock stands in it, and
 // that lock.
-func encodeBoardCursor(c *board.Cursor, q board.Query) string {
+func encodeListCursor(c *lists.Cursor, q lists.Query) string {
 	if c == nil {
 		return ""
 	}
 	return base64.RawURLEncoding.EncodeToString([]byte(orderOf(q) + "|" + strconv.FormatInt(c.Key, 10) + "|" + c.Tenant + "|" + c.Name))
 }
 
-func orderOf(q board.Query) string {
+func orderOf(q lists.Query) string {
 	if q.Down {
 		return "-" + string(q.Sort)
 	}
 	return string(q.Sort)
 }
 
-func decodeBoardCursor(text, order string) (*board.Cursor, bool) {
+func decodeListCursor(text, order string) (*lists.Cursor, bool) {
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	parts := strings.Split(string(raw), "|")
 	if err != nil || len(parts) != 4 || parts[0] != order || !lock.ValidTenant(parts[2]) || !lock.ValidName(parts[3]) {
 		return nil, false
 	}
 	key, err := strconv.ParseInt(parts[1], 10, 64)
-	return &board.Cursor{Key: key, Ref: lock.Ref{Tenant: parts[2], Name: parts[3]}}, err == nil
+	return &lists.Cursor{Key: key, Ref: lock.Ref{Tenant: parts[2], Name: parts[3]}}, err == nil
 }

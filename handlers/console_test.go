@@ -16,7 +16,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/blocking"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -155,7 +155,7 @@ func TestAdminLocksRefusals(t *testing.T) {
 }
 
 func consolePaths() []string {
-	return append(shownPaths(), "/admin/overview", "/admin/watch?view=overview")
+	return append(shownPaths(), "/admin/overview")
 }
 
 // TestOverview counts what the operator may see, and names where most wait.
@@ -235,7 +235,7 @@ type consoleStub struct {
 	handlers.Console
 	err   error
 	panic any
-	page  board.Page
+	page  lists.Page
 	lock  service.LockView
 	lost  atomic.Pointer[time.Time] // since when the store is out of sight
 
@@ -260,11 +260,11 @@ func (s *consoleStub) fail() error {
 	return s.err
 }
 
-func (s *consoleStub) Overview(board.Sight) (*service.Overview, error) {
-	return &service.Overview{Totals: &board.Totals{}, LostFor: 2 * time.Second, Refusal: s.err}, s.fail()
+func (s *consoleStub) Overview(lists.Sight) (*service.Overview, error) {
+	return &service.Overview{Totals: &lists.Totals{}, LostFor: 2 * time.Second, Refusal: s.err}, s.fail()
 }
 
-func (s *consoleStub) Locks(board.Query) (*board.Page, error) {
+func (s *consoleStub) Locks(context.Context, lists.Query) (*lists.Page, error) {
 	p := s.page
 	return &p, s.fail()
 }
@@ -273,11 +273,11 @@ func (s *consoleStub) Inspect(context.Context, lock.Ref) (*service.Inspection, e
 	return &service.Inspection{LockView: &s.lock}, s.fail()
 }
 
-func (s *consoleStub) Blocking(board.Sight, int) (*service.Blocking, error) {
+func (s *consoleStub) Blocking(lists.Sight, int) (*service.Blocking, error) {
 	return s.blocking, s.fail()
 }
 
-func (s *consoleStub) Holdings(board.Sight, string, int) (*service.Holdings, error) {
+func (s *consoleStub) Holdings(lists.Sight, string, int) (*service.Holdings, error) {
 	return &service.Holdings{}, s.fail()
 }
 
@@ -287,12 +287,12 @@ func (s *consoleStub) History(lock.Ref) (*service.History, error) {
 	return &service.History{}, s.fail()
 }
 
-func (s *consoleStub) HeatMap(board.Sight, int) (*service.HeatMap, error) {
+func (s *consoleStub) HeatMap(lists.Sight, int) (*service.HeatMap, error) {
 	return &service.HeatMap{}, s.fail()
 }
 
-func (s *consoleStub) Tenants(board.Sight, string, int) (*service.Tenants, error) {
-	return &service.Tenants{Tenants: &board.Tenants{}}, s.fail()
+func (s *consoleStub) Tenants(lists.Sight, string, int) (*service.Tenants, error) {
+	return &service.Tenants{Tenants: &lists.Tenants{}}, s.fail()
 }
 
 func overConsole(t *testing.T, s *consoleStub) *client {
@@ -313,7 +313,7 @@ func shownPaths() []string {
 func TestConsoleOnBadDays(t *testing.T) {
 	t.Parallel()
 	away := &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
-	for _, path := range append(shownPaths(), "/admin/overview", "/admin/watch?view=locks") {
+	for _, path := range append(shownPaths(), "/admin/overview") {
 		overConsole(t, &consoleStub{err: away}).get(path).wantStatus(http.StatusServiceUnavailable)
 		overConsole(t, &consoleStub{panic: "a bug"}).start("GET", path).raw().wantInternal()
 	}
@@ -355,33 +355,7 @@ func TestStoreOutOfSight(t *testing.T) {
 	says("")
 }
 
-// TestWatchStoreOutOfSight: who watches what cannot change any more is told that, and when it can
-// again.
-func TestWatchStoreOutOfSight(t *testing.T) {
-	t.Parallel()
-	s, since := &consoleStub{}, time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	w := overConsole(t, s).watch("view=locks", "locks")
-	says := func(want api.Instant) {
-		eventually(t, "the watch says since when the store is out of sight", func() bool {
-			w.mu.Lock()
-			defer w.mu.Unlock()
-			return w.rows != nil && w.lost == want
-		})
-	}
-	says("")
-	s.lost.Store(&since)
-	says("2026-01-02T15:04:05.000Z")
-	s.lost.Store(nil)
-	says("")
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.deltas != 2 {
-		t.Errorf("%d deltas tell that the store is out of sight, and is not, want 2", w.deltas)
-	}
-}
-
-// manyRows are more locks than fit on a page of 1 MiB.
-func manyRows() (p board.Page) {
+func manyRows() (p lists.Page) {
 	long := strings.Repeat("h", 200)
 	for i := range 1000 {
 		row := &view.Row{Ref: lock.Ref{Tenant: "acme", Name: fmt.Sprintf("a:%d", i)}, Holding: 10}
@@ -389,7 +363,7 @@ func manyRows() (p board.Page) {
 			e := &lock.Entry{ID: someID, Tenant: "acme", Holder: long, Number: 7, Claims: []lock.Claim{{Name: row.Name, Mode: lock.Shared}}, Metadata: map[string]string{"a": long}}
 			row.Holders = append(row.Holders, view.Holder{Entry: e, Since: time.Now()})
 		}
-		p.Rows = append(p.Rows, board.Line{Row: row})
+		p.Rows = append(p.Rows, lists.Line{Row: row})
 	}
 	return p
 }

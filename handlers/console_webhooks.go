@@ -66,7 +66,7 @@ func makeWebhooks(r *request) (maker, error) {
 		return nil, err
 	}
 	a, who, ctx := r.endpoints, r.principal, context.WithoutCancel(r.context())
-	return func(int) (any, error) {
+	return func() (any, error) {
 		all, err := a.Webhooks.All(who, tenant)
 		if err != nil {
 			return nil, err

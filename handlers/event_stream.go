@@ -14,42 +14,32 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
-	"github.com/fencepost/fencepost/telemetry"
 )
 
-// eventWriter sends a stream of events until there is a reason to end it.
+// eventWriter sends a stream of events, while its client takes it, until there is a reason to end
+// it.
 type eventWriter struct {
-	sender
-	stream *service.EventStream
-	filter *event.Filter
-	told   time.Time // when something was sent last
-	looked int       // at so many names to find those that may be seen, that are not paid for
-	effort int       // how many times as long it takes to look at a name, with all that it is held against
-}
-
-// sender writes what an endless answer consists of, while its client takes it.
-type sender struct {
 	request *request
+	stream  *service.EventStream
+	filter  *event.Filter
+	told    time.Time // when something was sent last
+	looked  int       // at so many names to find those that may be seen, that are not paid for
+	effort  int       // how many times as long it takes to look at a name, with all that it is held against
+
 	out     *http.ResponseController
 	timeout time.Duration
 	sent    int // bytes since the last deadline
 	err     error
-	kind    string // in the metrics
 
 	expires <-chan time.Time // when the bearer token does
-	every   time.Duration    // between signs of life
-	beat    *time.Timer      // when one is due
-}
-
-func newSender(r *request, kind string) sender {
-	return sender{
-		kind: kind, request: r, out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
-		every: r.endpoints.Heartbeat,
-	}
+	beat    *time.Timer      // when a sign of life is due
 }
 
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
-	return &eventWriter{sender: newSender(r, telemetry.StreamEvents), stream: stream, filter: f, effort: f.Effort()}
+	return &eventWriter{
+		request: r, stream: stream, filter: f, effort: f.Effort(),
+		out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
+	}
 }
 
 // ungin returns what gin writes to, which tells how a flush went.
@@ -87,7 +77,7 @@ func (w *eventWriter) run() {
 
 // begin answers with the head of the stream. more is false if that is all that is asked for;
 // else the caller calls stop at the end.
-func (w *sender) begin() (stop func(), more bool) {
+func (w *eventWriter) begin() (stop func(), more bool) {
 	eventStreamHeaders(w.request.Writer.Header())
 	w.request.Writer.WriteHeader(http.StatusOK)
 	if w.request.headOnly() {
@@ -95,18 +85,18 @@ func (w *sender) begin() (stop func(), more bool) {
 	}
 	w.request.holdLittle(sendBuffer)
 	expires := time.NewTimer(time.Until(w.request.principal.Expires))
-	w.expires, w.beat = expires.C, time.NewTimer(w.every)
+	w.expires, w.beat = expires.C, time.NewTimer(w.request.endpoints.Heartbeat)
 	metrics, ctx := w.request.endpoints.Metrics, w.request.context()
-	metrics.StreamOpened(ctx, w.kind, time.Since(w.request.began))
+	metrics.StreamOpened(ctx, time.Since(w.request.began))
 	return func() {
 		expires.Stop()
 		w.beat.Stop()
-		metrics.StreamClosed(ctx, w.kind, errors.Is(w.err, os.ErrDeadlineExceeded))
+		metrics.StreamClosed(ctx, errors.Is(w.err, os.ErrDeadlineExceeded))
 	}, true
 }
 
 // end says why, to the log, and to the client unless nothing can be written to it any more.
-func (w *sender) end(why string) {
+func (w *eventWriter) end(why string) {
 	if w.err != nil {
 		why = clientStalls
 	}
@@ -243,11 +233,11 @@ const (
 func (w *eventWriter) live() {
 	w.write([]byte(":\nid: " + w.stream.At().String() + "\n\n"))
 	w.flush()
-	w.beat.Reset(w.every)
+	w.beat.Reset(w.request.endpoints.Heartbeat)
 }
 
 // write sends a message, for each few of which the client has its time.
-func (w *sender) write(text []byte) {
+func (w *eventWriter) write(text []byte) {
 	if w.err != nil {
 		return
 	}
@@ -259,7 +249,7 @@ func (w *sender) write(text []byte) {
 	w.sent += len(text)
 }
 
-func (w *sender) flush() {
+func (w *eventWriter) flush() {
 	if w.err == nil && w.sent > 0 {
 		w.err = w.out.Flush()
 		w.sent = 0

@@ -587,7 +587,7 @@ func TestEventsInTheMetrics(t *testing.T) {
 		t.Error("it counts as latency")
 	}
 	text := string(c.get("/metrics").body)
-	for _, want := range []string{`fencepost_stream_establish_duration_seconds_count{kind="events"} `, `fencepost_stream_clients{kind="events"} `, `fencepost_stream_clients{kind="view"} `} {
+	for _, want := range []string{"fencepost_stream_establish_duration_seconds_count ", "fencepost_stream_clients "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no line %q", want)
 		}

@@ -23,13 +23,6 @@ func PageJSON(p *view.Page) (string, error) {
 	return text.String(), err
 }
 
-// Since returns what a watcher is told who knows another answer: the keys of rows, and whether
-// the order is another and the rest.
-func Since(told, now any) (changed []string, order, page bool) {
-	was, is := &rendering{value: told}, &rendering{value: now}
-	return is.split().since(was.split())
-}
-
 // Fill counts as many bytes as a tenant may have on their way, and more.
 func (r *Router) Fill(tenant string) { r.endpoints.answers.takeAnyway(tenant, MaxAnswersOfTenant) }
 
@@ -50,39 +43,6 @@ func (r *Router) Kept() (counted, kept int) {
 	}
 	return p.bytes, kept
 }
-
-// Turns are those of who watches.
-type Turns struct{ *watches }
-
-// NewTurns returns those of a server at which an answer took so long.
-func NewTurns(took time.Duration) Turns {
-	t := Turns{newWatches()}
-	t.done("", took)
-	return t
-}
-
-// Take returns for how long to wait, and whether nobody else has that turn.
-func (t Turns) Take(key string, now time.Time) (time.Duration, bool) { return t.turn(key, "", now) }
-
-// TakeNarrow is Take of a tenant's operator who may see some names, at a server at which that took so long.
-func (t Turns) TakeNarrow(key, tenant string, took time.Duration, now time.Time) (time.Duration, bool) {
-	t.done(tenant, took)
-	return t.turn(key, tenant, now)
-}
-
-// Watch counts somebody of a tenant who watches, until end.
-func (t Turns) Watch(tenant string) (end func()) {
-	if err := t.take(tenant, tenant); err != nil {
-		panic(err)
-	}
-	return func() { t.give(tenant, tenant) }
-}
-
-// Paces is how many paces are remembered.
-func (t Turns) Paces() int { return len(t.paces) }
-
-// Planned is how many turns are remembered.
-func (t Turns) Planned() int { return len(t.turns) }
 
 // Renderings are what operators are shown.
 type Renderings struct{ *pages }
@@ -224,6 +184,3 @@ const (
 	AnonymousRefusals    = anonymousRefusals
 	LinesAtOnce          = linesAtOnce
 )
-
-// NextTold is when a watcher is told next.
-func NextTold(now time.Time, slow bool) time.Time { return nextTold(now, slow) }

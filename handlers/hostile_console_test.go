@@ -13,32 +13,9 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
-
-// TestWatchPlacesOfTenant: however many operators a tenant has, they leave room for others.
-func TestWatchPlacesOfTenant(t *testing.T) {
-	t.Parallel()
-	r := newReplica(t, func(*service.Config) {})
-	c := newTenant(t).at(r).operator()
-	for i := range 5 {
-		op := c.named(fmt.Sprint("operator-", i))
-		for range 10 {
-			op.watch("view=overview", "")
-		}
-	}
-	resp, err := r.transport.RoundTrip(c.named("operator-5").request(t.Context(), "GET", "/admin/watch?view=overview").Request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = resp.Body.Close()
-	if resp.StatusCode != http.StatusTooManyRequests {
-		t.Errorf("one more is answered %d, want 429", resp.StatusCode)
-	}
-	newTenant(t).at(r).admin().watch("view=overview", "")
-}
 
 // slowConsole makes nothing until it is let go.
 type slowConsole struct {
@@ -49,7 +26,7 @@ type slowConsole struct {
 	now, most int
 }
 
-func (s *slowConsole) Locks(board.Query) (*board.Page, error) {
+func (s *slowConsole) Locks(context.Context, lists.Query) (*lists.Page, error) {
 	s.mu.Lock()
 	s.now++
 	s.most = max(s.most, s.now)
@@ -58,7 +35,7 @@ func (s *slowConsole) Locks(board.Query) (*board.Page, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.now--
-	return &board.Page{}, nil
+	return &lists.Page{}, nil
 }
 
 func (s *slowConsole) making() int {
@@ -133,10 +110,10 @@ func TestRenderingsAtOnce(t *testing.T) {
 // namesConsole has one lock, and shows it to who may see it.
 type namesConsole struct{ consoleStub }
 
-func (*namesConsole) Locks(q board.Query) (*board.Page, error) {
-	p := &board.Page{}
+func (*namesConsole) Locks(_ context.Context, q lists.Query) (*lists.Page, error) {
+	p := &lists.Page{}
 	if row := (&view.Row{Ref: lock.Ref{Tenant: q.Tenant, Name: "a"}}); q.Sees(row.Ref) {
-		p.Rows, p.Matching = []board.Line{{Row: row}}, 1
+		p.Rows, p.Matching = []lists.Line{{Row: row}}, 1
 	}
 	return p, nil
 }

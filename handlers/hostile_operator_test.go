@@ -19,7 +19,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/webhook"
@@ -99,22 +99,6 @@ type accounts struct {
 func (a *accounts) Take(tenant string, l quota.Limit) error {
 	a.of = append(a.of, tenant)
 	return a.Quotas.Take(tenant, l)
-}
-
-// TestWatchBesideTheirTenant: to watch counts with what a tenant's operator looks at, and so who works does not
-// keep him from that either.
-func TestWatchBesideTheirTenant(t *testing.T) {
-	t.Parallel()
-	q := &accounts{Quotas: quotas.New(quotas.Config{})}
-	inBubble(t, func(c *handlers.Config) {
-		c.Console, c.Quotas = &consoleStub{}, q
-		c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}, Expires: time.Now().Add(time.Hour)}
-	}, func(h *house) {
-		status, _ := h.ask("HEAD /admin/watch?view=overview", asKnown)
-		if status != http.StatusOK || !slices.Equal(q.of, []string{quotas.Looking("acme")}) {
-			h.Errorf("%d, on the account of %v", status, q.of)
-		}
-	})
 }
 
 // TestPriceOfOperatedWebhooks: a list of webhooks costs a tenant's operator what the store is asked for it, and a
@@ -338,11 +322,11 @@ type seeing struct {
 	locks int
 }
 
-func (s *seeing) Locks(q board.Query) (*board.Page, error) {
+func (s *seeing) Locks(_ context.Context, q lists.Query) (*lists.Page, error) {
 	for i := range s.locks {
 		q.Sees(lock.Ref{Tenant: q.Tenant, Name: fmt.Sprint("n", i)})
 	}
-	return &board.Page{}, nil
+	return &lists.Page{}, nil
 }
 
 // TestPriceOfNarrowLooks: an operator who may see some of many locks pays for looking at all, as for a list, and

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -13,7 +14,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -50,7 +51,9 @@ type searched struct {
 	locks int
 }
 
-func (s *searched) Locks(board.Query) (*board.Page, error) { return &board.Page{Looked: s.locks}, nil }
+func (s *searched) Locks(context.Context, lists.Query) (*lists.Page, error) {
+	return &lists.Page{Looked: s.locks}, nil
+}
 
 // TestPriceOfSearches: a tenant's operator who may see all its names pays for those that are looked at too, and more
 // for what takes longer to find. One of all tenants does not.
@@ -120,45 +123,4 @@ func TestPriceOfDeadlocks(t *testing.T) {
 	if got, want := q.price.Load(), int64(1+400*(1+(4+370)/8)/1000); got != want {
 		t.Errorf("it costs %d, want %d", got, want)
 	}
-}
-
-// made counts the pages that are made.
-type made struct {
-	consoleStub
-	pages atomic.Int64
-}
-
-func (m *made) Locks(q board.Query) (*board.Page, error) {
-	for range 5000 {
-		q.Sees(lock.Ref{Tenant: q.Tenant, Name: "a"})
-	}
-	m.pages.Add(1)
-	return &board.Page{Looked: 5000}, nil
-}
-
-// TestPriceOfWatches: what is watched costs each time as much as it takes to make it, and no more.
-func TestPriceOfWatches(t *testing.T) {
-	t.Parallel()
-	q, m := &priceMeter{Quotas: quotas.New(quotas.Config{})}, &made{}
-	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Quotas, h.Console = q, m })
-	c.operator().within("b*").watch("view=locks", "")
-	eventually(t, "it is made again and again", func() bool { return q.price.Load() > 1+3*5 })
-	price := q.price.Load()
-	if most := 1 + 5*m.pages.Load(); price > most {
-		t.Errorf("%d pages cost %d, want %d at most", m.pages.Load(), price, most)
-	}
-}
-
-// TestWatchOfWhoOwes: what a tenant's operator watches is made anew when it is paid for.
-func TestWatchOfWhoOwes(t *testing.T) {
-	t.Parallel()
-	q, m := &creditor{priceMeter: priceMeter{Quotas: quotas.New(quotas.Config{})}}, &made{}
-	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Quotas, h.Console = q, m })
-	c.operator().watch("view=locks", "")
-	eventually(t, "it is asked what is owed", func() bool { return q.asked.Load() >= 2 })
-	if n := m.pages.Load(); n != 1 {
-		t.Errorf("%d pages are made for who owes, want the first", n)
-	}
-	q.paid.Store(true)
-	eventually(t, "another is made", func() bool { return m.pages.Load() > 1 })
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/board"
 )
 
 const (
@@ -28,6 +27,12 @@ const (
 	makersAtOnce       = 4
 	mostInLine         = 1000
 	mostOfTenantInLine = 32
+
+	// A page is kept for sharedFor, or for sharedTimes as long as it took to make, so that no page
+	// takes more than a part of a processor however often it is polled; at most for sharedAtMost.
+	sharedFor    = 250 * time.Millisecond
+	sharedTimes  = 10
+	sharedAtMost = 5 * time.Second
 )
 
 // pages shares what operators are shown: who asks the same within a moment gets the same
@@ -49,15 +54,11 @@ type asker struct {
 	alone  bool
 }
 
-// rendering is an answer as text, and what it is made of, for those who are told only what
-// has changed. It does not change.
+// rendering is an answer as text. It does not change.
 type rendering struct {
-	value   any
-	text    []byte
-	drawing int64
-
-	once  sync.Once
-	parts *parts
+	text  []byte
+	tag   string    // the ETag
+	until time.Time // when it is made again
 }
 
 func newPages() *pages {
@@ -115,23 +116,33 @@ func (p *pages) inTurn(ctx context.Context, by asker, key string, body func() (a
 	if made := p.recent(key, time.Now()); made != nil {
 		return made, nil
 	}
-	r := &rendering{drawing: board.Drawing(time.Now())}
-	if r.value, err = body(); err != nil {
+	r, err := render(body)
+	if err != nil {
+		return nil, err
+	}
+	p.keep(key, r)
+	return r, nil
+}
+
+func render(body func() (any, error)) (*rendering, error) {
+	began := time.Now()
+	value, err := body()
+	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	if err = api.Encode(&out, r.value); err != nil {
+	if err = api.Encode(&out, value); err != nil {
 		return nil, err
 	}
-	r.text = out.Bytes()
-	p.keep(key, r)
-	return r, nil
+	now := time.Now()
+	kept := min(max(sharedFor, sharedTimes*now.Sub(began)), sharedAtMost)
+	return &rendering{text: out.Bytes(), tag: tagOf(out.Bytes()), until: now.Add(kept)}, nil
 }
 
 func (p *pages) recent(key string, now time.Time) *rendering {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r := p.byKey[key]; r != nil && r.drawing == board.Drawing(now) {
+	if r := p.byKey[key]; r != nil && now.Before(r.until) {
 		return r
 	}
 	return nil
@@ -142,8 +153,9 @@ func (p *pages) recent(key string, now time.Time) *rendering {
 func (p *pages) keep(key string, r *rendering) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
 	for k, old := range p.byKey {
-		if k == key || old.drawing != r.drawing {
+		if k == key || !now.Before(old.until) {
 			p.bytes -= len(old.text)
 			delete(p.byKey, k)
 		}
@@ -159,6 +171,9 @@ func (r *request) respondShared(body func() (any, error)) error {
 	made, err := r.rendered(r.sharedKey(), body)
 	if err != nil {
 		return err
+	}
+	if r.unchanged(made.tag) {
+		return nil
 	}
 	text := made.text
 	if len(text) > smallAnswer && !r.take(len(text)) {
@@ -180,15 +195,6 @@ func (r *request) rendered(key string, body func() (any, error)) (*rendering, er
 
 // alone reports whether something is made for the operators of one tenant alone.
 func (r *request) alone() bool { return !r.principal.MayOperate("") }
-
-// pace is whose pace what this operator watches has: that of his tenant if he may see only some names, which may
-// take long to find, and otherwise "", that of all.
-func (r *request) watchPace() (whose string) {
-	if r.principal.Locks == nil || !r.alone() {
-		return ""
-	}
-	return r.tenant()
-}
 
 // sharedKey is the same for those who ask the same and may see the same.
 func (r *request) sharedKey() string {

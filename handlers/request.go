@@ -44,6 +44,7 @@ type request struct {
 	sought     []auth.Pattern // what names that its operator searches for have to be like
 	turn       *taken         // to have a large answer made; nil if it has none
 	taken      int            // of what [answers] count
+	tagged     bool           // its answer has an ETag
 	connection *connection    // that it occupies, or nil
 	anonymous  *connection    // over which it came, while nobody knows whose it is, or nil
 	crowded    bool           // it occupies none, because there are too many

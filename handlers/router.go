@@ -75,8 +75,8 @@ type RequestMetrics interface {
 	RequestStarted()
 	RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration)
 	QuotaRefused(ctx context.Context, tenant, quota string)
-	StreamOpened(ctx context.Context, kind string, d time.Duration)
-	StreamClosed(ctx context.Context, kind string, dropped bool)
+	StreamOpened(ctx context.Context, d time.Duration)
+	StreamClosed(ctx context.Context, dropped bool)
 }
 
 // Config of the HTTP layer. All fields are required but those that say what they
@@ -183,7 +183,6 @@ type endpoints struct {
 	tellers *turns // of streams that are told what is dear to find
 	openers *turns // of streams that begin
 	pages   *pages
-	watches *watches
 	scrapes *semaphore.Weighted
 	exports *shares
 	audits  *shares
@@ -213,7 +212,6 @@ func newEndpoints(cfg Config) *endpoints {
 		tellers: newTurns(math.MaxInt64),
 		openers: newTurns(math.MaxInt64),
 		pages:   newPages(),
-		watches: newWatches(),
 		scrapes: semaphore.NewWeighted(maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
 		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),

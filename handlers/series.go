@@ -38,7 +38,7 @@ func makeSeries(r *request) (maker, error) {
 		return nil, lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all")
 	}
 	a := r.endpoints
-	return func(int) (any, error) {
+	return func() (any, error) {
 		found, err := a.Console.Series(s.Tenant)
 		if err != nil {
 			return nil, err
@@ -104,7 +104,7 @@ func makeHistory(r *request) (maker, error) {
 		return nil, err
 	}
 	a := r.endpoints
-	return func(int) (any, error) {
+	return func() (any, error) {
 		h, err := a.Console.History(of)
 		if err != nil {
 			return nil, err
@@ -226,7 +226,7 @@ func makeHeatMap(r *request) (maker, error) {
 		return nil, err
 	}
 	a := r.endpoints
-	return func(int) (any, error) {
+	return func() (any, error) {
 		m, err := a.Console.HeatMap(s, min(limit, maxHeatRows))
 		if err != nil {
 			return nil, err

@@ -51,7 +51,7 @@ func TestAccountOfWhoMayNotLook(t *testing.T) {
 		c.Console, c.Quotas = &consoleStub{}, q
 		c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.LocksRead}}
 	}, func(h *house) {
-		for _, path := range []string{"/admin/overview", "/admin/watch?view=overview"} {
+		for _, path := range []string{"/admin/overview", "/admin/locks"} {
 			h.refuse(0, "GET "+path, asKnown)
 		}
 		if !slices.Equal(q.of, []string{"acme", "acme"}) {

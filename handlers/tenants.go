@@ -44,7 +44,7 @@ func makeTenants(r *request) (maker, error) {
 		return nil, err
 	}
 	a := r.endpoints
-	return func(int) (any, error) {
+	return func() (any, error) {
 		page, err := a.Console.Tenants(s, after, min(limit, maxTenants))
 		if err != nil {
 			return nil, err

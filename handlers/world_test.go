@@ -219,7 +219,7 @@ type replica struct {
 	transport *http.Transport
 	url       string
 	console   *service.Console
-	stop      func() // ends the console, or nil
+	stop      func() // ends what reads closures, or nil
 }
 
 func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *replica {
@@ -235,26 +235,19 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 	h.Closures = closed
 	h.Deliveries = outbox.NewDeliveries(w.records, s, w.webhooks.Journal)
 	h.Audit = audit.NewLog(w.records, audit.DefaultRetention, nil)
-	console, stopConsole := startConsole(s)
+	console := consoleOf(s)
 	h.Console = console
 	h.Tracer = tracer
 	r := serve(s, handlers.New(h))
 	r.console = console
-	r.stop = func() { stopConsole(); stopClosures() }
+	r.stop = stopClosures
 	return r
 }
 
-// startConsole has what operators see of a replica until stop is called.
-func startConsole(s *service.Service) (c *service.Console, stop func()) {
+// consoleOf is what operators see of a replica.
+func consoleOf(s *service.Service) *service.Console {
 	live := func() ([]service.Replica, bool) { return []service.Replica{{ID: replicaID, Version: "test"}}, true }
-	c = service.NewConsole(service.ConsoleConfig{Service: s, Self: replicaID, Replicas: live})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
-	return c, func() {
-		cancel()
-		running.Wait()
-	}
+	return service.NewConsole(service.ConsoleConfig{Service: s, Self: replicaID, Replicas: live})
 }
 
 // replicaID is that of each replica here.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/blocking"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -33,11 +33,11 @@ type Blocking struct {
 
 // Blocking tells who blocks whom at the locks that somebody may see, in so many trees at most.
 // Errors as for [Console.Overview].
-func (c *Console) Blocking(s board.Sight, trees int) (*Blocking, error) {
+func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	page := c.board.Page(board.Query{Sight: s, State: "contended", Sort: board.ByWaiters, Down: true, Limit: maxBlockingLocks})
+	page := c.lists.Page(lists.Query{Sight: s, State: "contended", Sort: lists.ByWaiters, Down: true, Limit: maxBlockingLocks})
 	refs := make([]lock.Ref, 0, len(page.Rows))
 	for _, l := range page.Rows {
 		refs = append(refs, l.Ref)
@@ -56,7 +56,7 @@ type Holdings struct {
 
 // Holdings tells what a holder of a tenant holds and waits for, of the locks that somebody may
 // see: up to most entries, or 200. Errors as for [Console.Overview].
-func (c *Console) Holdings(s board.Sight, holder string, most int) (*Holdings, error) {
+func (c *Console) Holdings(s lists.Sight, holder string, most int) (*Holdings, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}

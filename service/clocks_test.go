@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -19,39 +19,28 @@ func ahead(d time.Duration) func(*service.Config) {
 }
 
 // TestListsTellUntilWhenByTheReplicasClock: like all instants in an answer, the ends of leases in lists are
-// by the clock by which the answer says what time it is, also after that was set; and do not change otherwise.
+// by the clock by which the answer says what time it is, also after that was set.
 func TestListsTellUntilWhenByTheReplicasClock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		wrong := time.Hour
 		a := newSharedStore(t).replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(wrong) } })
 		c := a.console()
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); c.Run(ctx) }()
 		a.hold(want("orders:1", 0))
 		ends := time.Now().Add(ttl)
 		told := func() time.Time {
 			t.Helper()
-			page, err := c.Locks(board.Query{Sort: board.ByName, Limit: 10})
+			page, err := c.Locks(t.Context(), lists.Query{Sort: lists.ByName, Limit: 10})
 			if err != nil || len(page.Rows) != 1 {
 				t.Fatalf("%d rows, error %v", len(page.Rows), err)
 			}
 			return page.Rows[0].ExpiresAt
 		}
-		told()
-		after(time.Second)
 		for _, wrong = range []time.Duration{time.Hour, -time.Hour, 0} {
 			at := told()
 			if by := at.Sub(ends.Add(wrong)); by.Abs() > time.Second {
 				t.Errorf("by a clock that is wrong by %v, the end of the lease is told wrong by %v", wrong, by)
 			}
-			wrong += time.Millisecond
-			if again := told(); !again.Equal(at) {
-				t.Errorf("%v is told, and then %v", at, again)
-			}
 		}
-		cancel()
-		<-done
 	})
 }
 

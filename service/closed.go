@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/board"
 	"github.com/fencepost/fencepost/service/closures"
+	"github.com/fencepost/fencepost/service/lists"
 )
 
 // Closures are the closures that this replica knows.
@@ -51,7 +51,7 @@ func (s *Service) refuseOrRejoinWhenSettled(ctx context.Context, e *lock.Entry, 
 }
 
 // markClosed marks which of the locks on a page are closed.
-func (c *Console) markClosed(lines []board.Line) {
+func (c *Console) markClosed(lines []lists.Line) {
 	for i := range lines {
 		l := &lines[i]
 		l.Closure = c.Service.closed(l.Tenant, []lock.Claim{{Name: l.Name}})

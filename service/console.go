@@ -2,11 +2,10 @@ package service
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -20,29 +19,18 @@ type ConsoleConfig struct {
 	Replicas func() (live []Replica, ok bool)
 }
 
-// Console has what operators see: of all tenants, sorted and searched, as this replica sees
-// it. Nothing of it waits for the lock for which grants wait, or holds that for long, and
-// while nobody looks it costs next to nothing.
+// Console answers operators about the locks of all tenants, as this replica sees them. It keeps
+// nothing, and costs nothing while no operator asks.
 type Console struct {
 	ConsoleConfig
-	board    *board.Board
-	expiries *rowExpiries
-	began    time.Time
+	lists *lists.Lists
+	began time.Time
 }
 
-// NewConsole returns the console of a replica. [Console.Run] has to run.
+// NewConsole returns the console of a replica.
 func NewConsole(cfg ConsoleConfig) *Console {
-	return &Console{
-		ConsoleConfig: cfg, board: board.New(cfg.Service.view, cfg.Service.Now), expiries: newRowExpiries(), began: cfg.Service.Now(),
-	}
-}
-
-// Run does what has to be done for the console in the background, until ctx ends.
-func (c *Console) Run(ctx context.Context) {
-	var asking sync.WaitGroup
-	defer asking.Wait()
-	asking.Go(func() { c.expiries.run(ctx, c.Service.Store.Remaining) })
-	c.board.Run(ctx)
+	s := cfg.Service
+	return &Console{ConsoleConfig: cfg, lists: lists.New(s.view, s.Now), began: s.Now()}
 }
 
 // Replica returns the id of this replica.
@@ -60,7 +48,7 @@ const worstBlockers = 5
 
 // Overview is what an operator sees first.
 type Overview struct {
-	*board.Totals
+	*lists.Totals
 	Replicas []Replica // nil if they are not known
 	LostFor  time.Duration
 	Refusal  error // why nothing may be granted, or nil
@@ -71,11 +59,11 @@ type Overview struct {
 
 // Overview counts the locks that somebody may see. The error is [lock.StoreUnavailable] before
 // the replica has seen any.
-func (c *Console) Overview(s board.Sight) (*Overview, error) {
+func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	o := &Overview{Totals: c.board.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
+	o := &Overview{Totals: c.lists.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
 	c.markClosed(o.Worst)
 	if s.May == nil {
 		o.Lately = new(c.Service.view.Series(s.Tenant).Read(time.Now()))
@@ -87,14 +75,23 @@ func (c *Console) Overview(s board.Sight) (*Overview, error) {
 }
 
 // Locks returns a page of locks. Errors as for [Console.Overview].
-func (c *Console) Locks(q board.Query) (*board.Page, error) {
+func (c *Console) Locks(ctx context.Context, q lists.Query) (*lists.Page, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	page := c.board.Page(q)
+	page := c.lists.Page(q)
 	c.markClosed(page.Rows)
-	c.expiries.mark(page.Rows, time.Now(), c.Service.wall)
+	c.markExpiries(ctx, page.Rows)
 	return page, nil
+}
+
+func (c *Console) markExpiries(ctx context.Context, lines []lists.Line) {
+	c.Service.expiries.ofRows(ctx, lines, c.Service.Store.Remaining)
+	for i := range lines {
+		if at := &lines[i].ExpiresAt; !at.IsZero() {
+			*at = c.Service.wall(*at).Round(0)
+		}
+	}
 }
 
 // Inspection is one lock, for operators.

@@ -2,29 +2,39 @@ package service
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/singleflight"
+	"golang.org/x/time/rate"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/lists"
 )
 
-// How often the store is asked until when a lease lasts, which is for people to
-// look at.
+// Bounds on how often the store is asked when a lease ends, which only people read.
 const (
-	askedPerLook     = 10          // times for one look at a lock, however many hold it
-	askedPerRefusal  = 3           // times for one refused request, however many locks it is for
-	expiryRemembered = time.Second // for which an answer is good
-	maxExpiries      = 4096        // answers that are kept
+	askedPerLook    = 10  // times for one look at a lock, however many hold it
+	askedPerRefusal = 3   // times for one refused request, however many locks it is for
+	askedForPages   = 100 // times a second for all pages of lists
+	askedPerPage    = 40  // times for one page
+	pageAskTimeout  = 50 * time.Millisecond
+	pageAskers      = 8                // at once
+	expiryFresh     = time.Second      // for which one look uses the answer of another
+	rowExpiryFresh  = 2 * time.Second  // the same of a row
+	expiryKept      = 10 * time.Second // at most, for pages
+	maxExpiries     = 4096             // answers that are kept
+	expiryJitter    = time.Second      // the precision of a store that counts seconds
 )
 
-// expiries remembers until when leases last, for a second, and shares the questions
-// of requests that come at one time: however often somebody looks, the store is
-// asked once a second for each entry that is shown.
+// expiries keeps the ends of leases, and shares the questions of requests that arrive together:
+// however many requests look, the store is asked once a second for each entry on the screen.
 type expiries struct {
-	asks singleflight.Group
+	asks     singleflight.Group
+	forPages *rate.Limiter
 
 	mu          sync.Mutex
 	newer, last map[expiryKey]expiry // newer becomes last when it is full or old
@@ -38,44 +48,113 @@ type expiryKey struct {
 
 type expiry struct {
 	asked time.Time
-	until time.Time // zero if the store could not tell
+	until time.Time // zero if the store did not answer
 }
 
-// of returns until when the entry's lease lasts, zero if that is not known. remaining
-// asks the store.
-func (x *expiries) of(ctx context.Context, e *lock.Entry, remaining func(context.Context, *lock.Entry) (time.Duration, error)) time.Time {
-	key := expiryKey{e.ID, e.Number}
-	if known, ok := x.recall(key, time.Now()); ok {
+// remainingFunc asks the store how long an entry's lease still lasts.
+type remainingFunc func(context.Context, *lock.Entry) (time.Duration, error)
+
+func newExpiries() *expiries {
+	return &expiries{forPages: rate.NewLimiter(askedForPages, askedPerPage)}
+}
+
+// of returns the end of the entry's lease, zero if it is unknown.
+func (x *expiries) of(ctx context.Context, e *lock.Entry, remaining remainingFunc) time.Time {
+	if known := x.recall(e); time.Since(known.asked) < expiryFresh {
 		return known.until
 	}
-	until, _, _ := x.asks.Do(string(e.ID)+strconv.FormatUint(e.Number, 10), func() (any, error) { // there is no error
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askTimeout)
+	return x.ask(context.WithoutCancel(ctx), e, askTimeout, remaining)
+}
+
+func (x *expiries) ask(
+	ctx context.Context, e *lock.Entry, timeout time.Duration, remaining remainingFunc,
+) time.Time {
+	key := string(e.ID) + strconv.FormatUint(e.Number, 10)
+	until, _, _ := x.asks.Do(key, func() (any, error) { // there is no error
+		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		known := expiry{asked: time.Now()}
 		if left, err := remaining(ctx, e); err == nil {
 			known.until = known.asked.Add(left)
 		}
-		x.remember(key, known, time.Now())
-		return known.until, nil
+		return x.keep(e, known), nil
 	})
 	return until.(time.Time)
 }
 
-func (x *expiries) recall(key expiryKey, now time.Time) (expiry, bool) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	known, ok := x.newer[key]
-	if !ok {
-		known, ok = x.last[key]
+// ofRows adds to each line the end of its first holder's lease, where it is known. It asks the
+// store for the lines with the oldest answers, for a bounded time, and leaves the other lines to
+// the next page.
+func (x *expiries) ofRows(ctx context.Context, lines []lists.Line, remaining remainingFunc) {
+	ctx, cancel := context.WithTimeout(ctx, pageAskTimeout)
+	defer cancel()
+	var asks errgroup.Group
+	asks.SetLimit(pageAskers)
+	for _, e := range x.stale(lines, time.Now()) {
+		if ctx.Err() != nil || !x.forPages.Allow() {
+			break
+		}
+		asks.Go(func() error {
+			x.ask(ctx, e, pageAskTimeout, remaining)
+			return nil
+		})
 	}
-	return known, ok && now.Sub(known.asked) < expiryRemembered
+	_ = asks.Wait() // there is no error
+	for i := range lines {
+		if e := lines[i].Holder(); e != nil {
+			if known := x.recall(e); known.until.After(time.Now()) {
+				lines[i].ExpiresAt = known.until
+			}
+		}
+	}
 }
 
-func (x *expiries) remember(key expiryKey, known expiry, now time.Time) {
+// stale returns the first holders to ask for, those with the oldest answer first.
+func (x *expiries) stale(lines []lists.Line, now time.Time) (ask []*lock.Entry) {
+	asked := map[*lock.Entry]time.Time{}
+	for i := range lines {
+		e := lines[i].Holder()
+		if e == nil {
+			continue
+		}
+		if known := x.recall(e); now.Sub(known.asked) >= rowExpiryFresh {
+			asked[e] = known.asked
+			ask = append(ask, e)
+		}
+	}
+	slices.SortStableFunc(ask, func(a, b *lock.Entry) int { return asked[a].Compare(asked[b]) })
+	return ask[:min(len(ask), askedPerPage)]
+}
+
+func (x *expiries) recall(e *lock.Entry) expiry {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if x.newer == nil || len(x.newer) >= maxExpiries/2 || now.Sub(x.began) >= expiryRemembered {
+	return x.known(expiryKey{e.ID, e.Number})
+}
+
+// known is zero if there is no answer. The caller holds mu.
+func (x *expiries) known(key expiryKey) expiry {
+	if known, ok := x.newer[key]; ok {
+		return known
+	}
+	return x.last[key]
+}
+
+// keep keeps an answer and returns the end of the lease. It repeats the end that it returned
+// before if there is no answer, or one that differs by the store's precision only: then a page
+// stays the same.
+func (x *expiries) keep(e *lock.Entry, known expiry) time.Time {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	key := expiryKey{e.ID, e.Number}
+	before := x.known(key).until
+	if known.until.IsZero() || known.until.Sub(before).Abs() < expiryJitter {
+		known.until = before
+	}
+	now := known.asked
+	if x.newer == nil || len(x.newer) >= maxExpiries/2 || now.Sub(x.began) >= expiryKept/2 {
 		x.newer, x.last, x.began = map[expiryKey]expiry{}, x.newer, now
 	}
 	x.newer[key] = known
+	return known.until
 }

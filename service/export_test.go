@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -88,49 +88,15 @@ func (x *Evidence) Len(r lock.Ref) (locks, signs int, counted uint64) {
 	return len(x.locks), len(all), counted
 }
 
-// RowExpiries gives tests until when the leases of rows last.
-type RowExpiries struct{ *rowExpiries }
+// RowExpiries gives tests the ends of the leases of rows.
+type RowExpiries struct{ *expiries }
 
-// NewRowExpiries returns one that knows nothing.
-func NewRowExpiries() RowExpiries { return RowExpiries{newRowExpiries()} }
+// NewRowExpiries returns one without answers.
+func NewRowExpiries() RowExpiries { return RowExpiries{newExpiries()} }
 
-// Mark is told that lines are shown.
-func (x RowExpiries) Mark(lines []board.Line) {
-	x.mark(lines, time.Now(), func(at time.Time) time.Time { return at })
-}
-
-// Run asks until ctx ends.
-func (x RowExpiries) Run(ctx context.Context, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
-	x.run(ctx, remaining)
-}
-
-// Due looks for the one to ask of.
-func (x RowExpiries) Due() { x.due(time.Now()) }
-
-// Len returns of how many rows something is known, or asked.
-func (x RowExpiries) Len() int {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return len(x.known)
-}
-
-// Of returns of how many of a tenant's rows.
-func (x RowExpiries) Of(tenant string) (n int) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, one := range x.known {
-		if one.entry.Tenant == tenant {
-			n++
-		}
-	}
-	return n
-}
-
-// Knows reports whether something is known, or asked, of the entry's row.
-func (x RowExpiries) Knows(e *lock.Entry) bool {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	return x.known[expiryKey{e.ID, e.Number}] != nil
+// Mark adds to lines what is known, after it asked.
+func (x RowExpiries) Mark(lines []lists.Line, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
+	x.ofRows(context.Background(), lines, remaining)
 }
 
 // SlackSamples gives tests which renewals are measured.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -98,7 +98,7 @@ type HeatRow struct {
 
 // HeatMap tells of the locks that somebody may see for which ones most waited in the last quarter of
 // an hour, as this replica saw it. Errors as for [Console.Overview].
-func (c *Console) HeatMap(s board.Sight, most int) (*HeatMap, error) {
+func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}

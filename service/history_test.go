@@ -11,7 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -286,7 +286,7 @@ func TestSeriesOverAGap(t *testing.T) {
 		if all.Whole.Grants != sum.Whole.Grants || sum.Whole.Grants != 1 {
 			t.Errorf("%d grants of %d in all, want 1", sum.Whole.Grants, all.Whole.Grants)
 		}
-		m, err := c.HeatMap(board.Sight{}, 10)
+		m, err := c.HeatMap(lists.Sight{}, 10)
 		if err != nil || len(m.Rows) != 1 || m.Truncated {
 			t.Fatalf("%+v, %v", m, err)
 		}

@@ -86,7 +86,7 @@ type Service struct {
 	direct  singleflight.Group // reads of a queue, shared by its waiters
 	moments atomic.Uint64      // counts reads and questions in their order
 
-	expiries expiries
+	expiries *expiries
 	evidence *evidence
 	started  time.Time
 	stale    staleReports
@@ -117,6 +117,7 @@ func New(cfg Config) *Service {
 		events:   told{newDispatcher(cfg.Metrics, cfg.Logger, noted), events.NewLog(cfg.Events), newContradictionQueue()},
 		draining: make(chan struct{}),
 		evidence: noted,
+		expiries: newExpiries(),
 		started:  cfg.Now(),
 	}
 	s.view = view.New(view.Config{

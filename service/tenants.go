@@ -4,14 +4,14 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/board"
+	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/service/view"
 )
 
 // TenantUse is what a tenant uses.
 type TenantUse struct {
-	board.Tenant
+	lists.Tenant
 
 	// Account is what counts against the bounds, and Lately what happened in the last quarter of an
 	// hour; nil for who may see some names only.
@@ -21,7 +21,7 @@ type TenantUse struct {
 
 // Tenants are a page of what tenants use.
 type Tenants struct {
-	*board.Tenants
+	*lists.Tenants
 	Uses []TenantUse // of the tenants of the page
 }
 
@@ -38,11 +38,11 @@ func (s *Service) TenantNames() []string { return s.view.TenantNames() }
 
 // Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,
 // so many at most. Errors as for [Console.Overview].
-func (c *Console) Tenants(s board.Sight, after string, most int) (*Tenants, error) {
+func (c *Console) Tenants(s lists.Sight, after string, most int) (*Tenants, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	out, now := &Tenants{Tenants: c.board.Tenants(s, after, most)}, time.Now()
+	out, now := &Tenants{Tenants: c.lists.Tenants(s, after, most)}, time.Now()
 	for _, t := range out.Tenants.Tenants {
 		one := TenantUse{Tenant: t}
 		if s.May == nil {

@@ -183,10 +183,8 @@ func (m *Metrics) startAtZero() {
 	for _, outcome := range webhookOutcomes() {
 		m.webhooks.attempts.Add(ctx, 0, m.webhooks.outcomes.of(outcome).add...)
 	}
-	for _, kind := range []string{StreamEvents, StreamView} {
-		m.streams.clients.Add(ctx, 0, m.streams.kinds.of(kind).add...)
-		m.streams.dropped.Add(ctx, 0, m.streams.kinds.of(kind).add...)
-	}
+	m.streams.clients.Add(ctx, 0)
+	m.streams.dropped.Add(ctx, 0)
 	for _, actor := range []string{ActorAdmin, ActorTenantAdmin} {
 		m.locks.revoked.Add(ctx, 0, m.locks.actors.of(actor).add...)
 	}

@@ -64,9 +64,9 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 		return telemetry.Webhooks{Backlog: 6, Oldest: 90 * time.Second, Lag: 7 * time.Second}
 	})
 	m.WebhookAttempted(ctx, "failed", time.Second)
-	m.StreamOpened(ctx, telemetry.StreamEvents, time.Millisecond)
-	m.StreamOpened(ctx, telemetry.StreamView, time.Millisecond)
-	m.StreamClosed(ctx, telemetry.StreamView, true)
+	m.StreamOpened(ctx, time.Millisecond)
+	m.StreamOpened(ctx, time.Millisecond)
+	m.StreamClosed(ctx, true)
 	m.ObserveUsage(usageOf("acme", 7))
 	m.QuotaRefused(ctx, "acme", "waiting")
 	m.ObserveStoreSize(func() (int64, int64) { return 5 << 20, 1 << 30 })
@@ -177,11 +177,9 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_webhook_attempts_total{outcome="failed"} 1`,
 		`fencepost_webhook_attempts_total{outcome="delivered"} 0`,
 		`fencepost_webhook_duration_seconds_count{outcome="failed"} 1`,
-		`fencepost_stream_clients{kind="events"} 1`,
-		`fencepost_stream_clients{kind="view"} 0`,
-		`fencepost_stream_dropped_total{kind="events"} 0`,
-		`fencepost_stream_dropped_total{kind="view"} 1`,
-		`fencepost_stream_establish_duration_seconds_count{kind="view"} 1`,
+		`fencepost_stream_clients 1`,
+		`fencepost_stream_dropped_total 1`,
+		`fencepost_stream_establish_duration_seconds_count 2`,
 		`fencepost_quota_usage{quota="held_locks",tenant="other"} 7`,
 		`fencepost_quota_refusals_total{quota="waiting",tenant="other"} 1`,
 		`fencepost_store_used_bytes 5.24288e+06`,
@@ -255,7 +253,6 @@ func TestUnknownWordsAreOther(t *testing.T) {
 		m.Acquired(ctx, odd, i)
 		m.Revoked(ctx, odd)
 		m.WebhookAttempted(ctx, odd, time.Second)
-		m.StreamOpened(ctx, odd, time.Second)
 		m.QuotaRefused(ctx, odd, odd)
 		m.Renewed(ctx, odd)
 		m.StoreOperation(ctx, odd, odd, time.Second)
@@ -272,7 +269,6 @@ func TestUnknownWordsAreOther(t *testing.T) {
 		"fencepost_lock_acquire_keys":                1,
 		"fencepost_lock_revocations_total":           3,
 		"fencepost_webhook_attempts_total":           7,
-		"fencepost_stream_clients":                   3,
 		"fencepost_quota_refusals_total":             14,
 		"fencepost_lock_renewals_total":              5,
 		"fencepost_store_operation_duration_seconds": 101,

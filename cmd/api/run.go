@@ -94,8 +94,9 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	defer stopWebhooks()
 	observeUsage(t, s, limits, webhooks)
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords(), limits)()
-	console, stopConsole := newConsole(s, replicas)
-	defer stopConsole()
+	console := service.NewConsole(service.ConsoleConfig{
+		Service: s, Self: replicas.Sharing().Self, Replicas: replicas.Live,
+	})
 	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{

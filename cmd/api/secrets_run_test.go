@@ -199,7 +199,7 @@ func (r *secretRun) webhooks() {
 
 // streams opens each stream until it told something.
 func (r *secretRun) streams() {
-	for i, path := range []string{"/events", "/admin/events", "/admin/watch?view=locks"} {
+	for i, path := range []string{"/events", "/admin/events"} {
 		ctx, cancel := context.WithTimeout(r.t.Context(), 20*time.Second)
 		req, err := http.NewRequestWithContext(ctx, "GET", r.url+path, nil)
 		if err != nil {

@@ -78,7 +78,7 @@ function tellsNothing([page = "", which]: readonly string[]): boolean {
 
 /** Asks for what does. */
 function Store() {
-  useLive("store", 3000, (signal) => asked(api.GET("/admin/overview", { signal })));
+  useLive("store", 3000, (ask) => asked(api.GET("/admin/overview", ask)));
   return null;
 }
 
@@ -87,7 +87,7 @@ function Store() {
  * time stands.
  */
 function Back() {
-  useLive("back", 3000, (signal) => asked(api.GET("/admin/overview", { signal })));
+  useLive("back", 3000, (ask) => asked(api.GET("/admin/overview", ask)));
   return null;
 }
 

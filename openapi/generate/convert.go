@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -42,6 +43,10 @@ func securitySchemes() openapi3.SecuritySchemes {
 }
 
 func improveOperation(doc *openapi3.T, method string, op *openapi3.Operation) error {
+	tagged := polled(method, op)
+	if tagged {
+		addTags(op)
+	}
 	describeScopes(op)
 	for _, p := range op.Parameters {
 		improveParameter(p.Value)
@@ -54,7 +59,13 @@ func improveOperation(doc *openapi3.T, method string, op *openapi3.Operation) er
 	}
 	addCommon(method, op)
 	addCallbacks(op)
-	return improveResponses(doc, op)
+	if err := improveResponses(doc, op); err != nil || !tagged {
+		return err
+	}
+	for _, status := range []int{http.StatusOK, http.StatusNotModified} {
+		addTagHeader(doc, op.Responses.Status(status).Value)
+	}
+	return nil
 }
 
 // describeScopes says in words which scopes the annotations ask for: OpenAPI 3.0

@@ -35,7 +35,14 @@ func headers() openapi3.Headers {
 			openapi3.NewStringSchema(), `Bearer realm="fencepost"`),
 		"Location": header("Where what was made can be asked for, or an entry gone on waiting with.",
 			openapi3.NewStringSchema().WithFormat("uri-reference"), "/locks/orders:42/entries/5mdrk1w5pvy0wg1dcjt2b2gthr"),
+		tagHeader: optional(header("Changes with the answer, for `If-None-Match`.",
+			openapi3.NewStringSchema(), `W/"2f0c5a4e9b1d"`)),
 	}
+}
+
+func optional(h *openapi3.HeaderRef) *openapi3.HeaderRef {
+	h.Value.Required = false // lines have none
+	return h
 }
 
 // headersOf names the headers of a status.

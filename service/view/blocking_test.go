@@ -93,11 +93,11 @@ func TestGrantsDoNotWaitForWhatMayBeSeen(t *testing.T) {
 		"OfHolder": func(v *view.View, may func(string) bool) {
 			v.OfHolder(lock.Ref{Tenant: "acme", Name: "w"}, may, 5)
 		},
-		"Names": func(v *view.View, may func(string) bool) {
-			v.Names("", "acme", func(r lock.Ref) { may(r.Name) })
+		"EachName": func(v *view.View, may func(string) bool) {
+			v.EachName("", "acme", func(r lock.Ref) { may(r.Name) })
 		},
-		"Glance": func(v *view.View, may func(string) bool) {
-			v.Glance("", "acme", func(r *view.Row) { may(r.Name) })
+		"EachRow": func(v *view.View, may func(string) bool) {
+			v.EachRow("", "acme", func(r *view.Row) { may(r.Name) })
 		},
 	}
 	for name, looks := range look {
@@ -133,7 +133,7 @@ func TestNamesInParts(t *testing.T) {
 	const locks = 4500 // of 2000 a part
 	v, _ := line(locks, 1)
 	told := map[string]int{}
-	v.Names("", "acme", func(r lock.Ref) { told[r.Name]++ })
+	v.EachName("", "acme", func(r lock.Ref) { told[r.Name]++ })
 	for name, n := range told {
 		if n != 1 {
 			t.Fatalf("%s is told %d times", name, n)
@@ -148,7 +148,7 @@ func TestNamesInParts(t *testing.T) {
 func TestGlanceInParts(t *testing.T) {
 	v, refs := line(view.RowChunk+10, 2)
 	seen := map[lock.Ref]bool{}
-	v.Glance("", "acme", func(r *view.Row) {
+	v.EachRow("", "acme", func(r *view.Row) {
 		if seen[r.Ref] || r.Waiting != 1 || len(r.Holders) != 1 || r.Holders[0].Entry.Claims[0].Name != r.Name {
 			t.Errorf("%+v", r)
 		}

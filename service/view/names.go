@@ -5,10 +5,10 @@ import "github.com/fencepost/fencepost/lock"
 // namesChunk is how many names are read before the view is let go for a moment.
 const namesChunk = 2000
 
-// Names yields the locks in use by tenants and names, of one tenant or with "" of all: those that
-// are held, or contended, or with "" all. It returns the number that the view has come to. Give may take its
-// time: the view is let go before.
-func (v *View) Names(state, tenant string, give func(lock.Ref)) (number uint64) {
+// EachName yields the locks in use by tenants and names, of one tenant or with "" of all: those
+// that are held, or contended, or with "" all. It returns the number that the view has reached.
+// EachName does not hold the view while it calls give.
+func (v *View) EachName(state, tenant string, give func(lock.Ref)) (number uint64) {
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
 	var some []lock.Ref
@@ -22,9 +22,9 @@ func (v *View) Names(state, tenant string, give func(lock.Ref)) (number uint64) 
 	return number
 }
 
-// Glance yields the rows of the locks that [View.Names] yields, each as it is when its turn comes and
-// only until give returns: to see all of them takes little memory.
-func (v *View) Glance(state, tenant string, give func(*Row)) (number uint64) {
+// EachRow yields the rows of the locks that [View.EachName] yields, each as it is when it is read.
+// A row is valid until give returns, so that many rows take little memory.
+func (v *View) EachRow(state, tenant string, give func(*Row)) (number uint64) {
 	rows := make([]Row, rowChunk) // which are filled again and again
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true

@@ -14,12 +14,9 @@ const (
 
 	// rowChunk is how many rows are read before the view is let go for a moment.
 	rowChunk = 500
-
-	// maxTouched is how many locks are remembered that changed; beyond it, all are read anew.
-	maxTouched = 50_000
 )
 
-// Row is a lock in use among those of all tenants, for people to see. It does not change.
+// Row is a lock in use, as operators see it.
 type Row struct {
 	lock.Ref
 	Holders []Holder // the longest holding first, without ExpiresAt; at most 10
@@ -39,46 +36,6 @@ func (r *Row) Since() time.Time {
 	return r.Holders[0].Since
 }
 
-// touched are the locks that changed since they were taken last, while somebody wants to
-// know.
-type touched struct {
-	wanted bool
-	all    bool // too many changed, or everything may have
-	refs   map[lock.Ref]struct{}
-}
-
-func (t *touched) add(r lock.Ref) {
-	if !t.wanted || t.all {
-		return
-	}
-	if len(t.refs) >= maxTouched {
-		t.any()
-		return
-	}
-	t.refs[r] = struct{}{}
-}
-
-// any says that everything may have changed.
-func (t *touched) any() { t.all, t.refs = true, nil }
-
-// Follow has the view note which locks change, or no longer.
-func (v *View) Follow(wanted bool) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.touched = touched{wanted: wanted, all: true}
-}
-
-// Touched returns which locks changed since it was called last, and up to which number; all
-// says that any may have. Only while the view follows that.
-func (v *View) Touched() (refs map[lock.Ref]struct{}, all bool, number uint64) {
-	fresh := map[lock.Ref]struct{}{}
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	refs, all = v.touched.refs, v.touched.all
-	v.touched.refs, v.touched.all = fresh, false
-	return refs, all, v.number
-}
-
 // Rows reads the rows of locks; of those that nobody uses there is none. It holds the view
 // for a part of them at a time.
 func (v *View) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
@@ -95,38 +52,6 @@ func (v *View) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	for _, r := range refs {
 		give(r, v.row(r))
 	}
-}
-
-// AllRows reads the rows of all locks in use, by tenants and names, as they are when their
-// turn comes.
-func (v *View) AllRows(give func(*Row)) {
-	for last, more := (lock.Ref{}), true; more; {
-		last, more = v.rowsAfter(last, give)
-	}
-}
-
-func (v *View) rowsAfter(last lock.Ref, give func(*Row)) (lock.Ref, bool) {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	seen, more := 0, false
-	v.tenants.AscendGreaterOrEqual(last.Tenant, func(tenant string) bool {
-		after := ""
-		if tenant == last.Tenant {
-			after = last.Name
-		}
-		v.accounts.after(tenant, inUse, "", after, func(name string) bool {
-			if seen == rowChunk {
-				more = true
-				return false
-			}
-			seen++
-			last = lock.Ref{Tenant: tenant, Name: name}
-			give(v.row(last))
-			return true
-		})
-		return !more
-	})
-	return last, more
 }
 
 // row describes a lock, nil if nobody uses it.

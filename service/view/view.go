@@ -44,7 +44,6 @@ type View struct {
 	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
 	accounts    accounts
 	tenants     *btree.BTreeG[string] // those with entries
-	touched     touched
 	depths      depths
 	figures     figures
 	pulse       pulse
@@ -239,7 +238,6 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	v.accounts.empty()
 	v.tenants = newTenants()
 	v.depths = newDepths()
-	v.touched.any()
 	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
 		v.insert(e, now)
@@ -406,7 +404,6 @@ func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 	for _, e := range entries {
 		for _, c := range e.Claims {
 			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-			v.touched.add(r)
 			q := v.table.Queue(r)
 			if waits := a.note(c.Name, q); !waits {
 				continue

@@ -43,6 +43,34 @@ export class Failure extends Error {
   }
 }
 
+/** The server answers with 304: what is on the screen is what it would send. */
+export class Unchanged extends Error {}
+
+/** What a request of a poll needs besides its parameters. */
+export type PollInit = {
+  signal: AbortSignal;
+  fetch: (request: Request) => Promise<Response>;
+};
+
+/** Something that is asked for again and again. It sends the tag of what is on the screen. */
+export class Poll {
+  private shown = { url: "", tag: "" };
+  private came = { url: "", tag: "" };
+
+  readonly fetch = async (request: Request): Promise<Response> => {
+    const { url, tag } = this.shown;
+    if (tag !== "" && request.url === url) request.headers.set("If-None-Match", tag);
+    const response = await globalThis.fetch(request);
+    this.came = { url: request.url, tag: response.headers.get("ETag") ?? "" };
+    return response;
+  };
+
+  /** Notes that the last answer is on the screen. */
+  show(): void {
+    this.shown = this.came;
+  }
+}
+
 /** What openapi-fetch answers. */
 interface Answer<T> {
   data?: T;
@@ -60,6 +88,7 @@ export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
     throw new Failure("unreachable", "The server cannot be reached.", 0, "", "", true);
   }
   if (got.response.ok) return got.data as T;
+  if (got.response.status === 304) throw new Unchanged();
   throw failureOf(got.response.status, got.error);
 }
 
@@ -80,6 +109,7 @@ export async function answered<T>(
     late.signal.addEventListener("abort", () =>
       reject(new Failure("unreachable", "The server does not answer.", 0, "", "", true)),
     );
+    stop?.addEventListener("abort", () => reject(new DOMException("stopped", "AbortError")));
   });
   const timer = setTimeout(() => late.abort(), within);
   try {

@@ -53,14 +53,13 @@ const silence = 45_000;
 /**
  * Follows a stream until it ends or the signal aborts it. It is read with fetch, not with an
  * EventSource, which does not say why it was refused. `came` is called for whatever comes, comments
- * too. A stream in which nothing comes for `silent` milliseconds counts as cut. Returns the last id.
+ * too. A stream in which nothing comes for 45 seconds counts as cut. Returns the last id.
  */
 export async function follow(
   path: string,
   options: {
     signal: AbortSignal;
     lastId?: string;
-    silent?: number;
     opened: () => void;
     came?: () => void;
     told: (m: Message) => void;
@@ -70,8 +69,7 @@ export async function follow(
   if (options.lastId) headers["Last-Event-ID"] = options.lastId;
   const cut = new AbortController();
   const signal = AbortSignal.any([options.signal, cut.signal]);
-  const { silent = silence } = options;
-  let timer = setTimeout(() => cut.abort(), silent);
+  let timer = setTimeout(() => cut.abort(), silence);
   try {
     const response = await fetch(base + path, { headers, signal, cache: "no-store" });
     if (!response.ok || response.body === null) {
@@ -84,7 +82,7 @@ export async function follow(
       const { done, value } = await reader.read();
       if (done) return parser.lastId;
       clearTimeout(timer);
-      timer = setTimeout(() => cut.abort(), silent);
+      timer = setTimeout(() => cut.abort(), silence);
       options.came?.();
       parser.push(value);
     }

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { api, asked, type Failure, type Schemas } from "../api/client";
+import { api, asked, type Failure, type PollInit, type Schemas } from "../api/client";
 import { save } from "../api/save";
 import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
@@ -53,7 +53,7 @@ export function queryOf({ tenant, span }: Filter, now: number): { tenant?: strin
 /** What operators did, and what was done to webhooks, and why. */
 export function Audit() {
   const filter = filterOf(route.value.query);
-  const { data, failure } = useLive(JSON.stringify(filter), 5000, (signal) => page(filter, signal));
+  const { data, failure } = useLive(JSON.stringify(filter), 5000, (ask) => page(filter, ask));
   return (
     <>
       <Head title="Audit">
@@ -68,9 +68,9 @@ export function Audit() {
   );
 }
 
-async function page(filter: Filter, signal: AbortSignal): Promise<Schemas["AuditPage"]> {
+async function page(filter: Filter, ask: PollInit): Promise<Schemas["AuditPage"]> {
   const query = { ...queryOf(filter, Date.now()), limit: rows, ...(filter.cursor ? { cursor: filter.cursor } : {}) };
-  const answer = await asked(api.GET("/admin/audit", { signal, params: { query } }));
+  const answer = await asked(api.GET("/admin/audit", { ...ask, params: { query } }));
   return answer as Schemas["AuditPage"]; // lines come only to those who ask for lines
 }
 

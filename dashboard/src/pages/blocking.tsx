@@ -19,8 +19,8 @@ const lines = 8;
 export function Blocking() {
   const tenant = route.value.query.get("tenant") ?? "";
   const query = { limit: trees, ...(tenant ? { tenant } : {}) };
-  const { data, failure } = useLive(`blocking ${tenant}`, 2000, (signal) =>
-    asked(api.GET("/admin/blocking", { signal, params: { query } })),
+  const { data, failure } = useLive(`blocking ${tenant}`, 2000, (ask) =>
+    asked(api.GET("/admin/blocking", { ...ask, params: { query } })),
   );
   return (
     <>

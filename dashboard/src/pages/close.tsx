@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { api, asked, type Schemas } from "../api/client";
+import { api, asked, type PollInit, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
 import { Badge, Trouble } from "../parts/signs";
@@ -172,14 +172,14 @@ export interface Hit {
   more: boolean;
 }
 
-async function hits(tenant: string, locks: string, signal: AbortSignal): Promise<Hit> {
+async function hits(tenant: string, locks: string, ask: PollInit): Promise<Hit> {
   if (!locks.includes("*")) {
     const path = { tenant, name: locks };
-    const one = await asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path } }));
+    const one = await asked(api.GET("/admin/locks/{tenant}/{name}", { ...ask, params: { path } }));
     return { locks: one.holding + one.waiting > 0 ? 1 : 0, waiting: one.waiting, more: false };
   }
   const query = { tenant, search: locks, sort: "-waiters", limit: most } as const;
-  const page = await asked(api.GET("/admin/locks", { signal, params: { query } }));
+  const page = await asked(api.GET("/admin/locks", { ...ask, params: { query } }));
   const waiting = page.locks.reduce((sum, l) => sum + l.waiting, 0);
   return {
     locks: page.matching,
@@ -197,8 +197,8 @@ export function hitsInWords({ locks, waiting, more }: Hit): string {
 /** Which of the locks in use are closed by that. */
 function Touched({ tenant, locks }: { tenant: string; locks: string }) {
   const usable = tenant !== "" && isPattern(locks);
-  const { data } = useLive(`closing ${tenant} ${locks}`, 3000, async (signal) =>
-    usable ? hits(tenant, locks, signal) : undefined,
+  const { data } = useLive(`closing ${tenant} ${locks}`, 3000, async (ask) =>
+    usable ? hits(tenant, locks, ask) : undefined,
   );
   if (!usable || !data) return null;
   return (

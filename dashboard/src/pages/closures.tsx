@@ -16,8 +16,8 @@ type Closure = Schemas["Closure"];
 export function Closures() {
   const { query } = route.value;
   const cursor = query.get("cursor") ?? "";
-  const { data, failure, refresh } = useLive(`closures ${cursor}`, 2000, (signal) =>
-    asked(api.GET("/admin/closures", { signal, params: { query: cursor === "" ? {} : { cursor } } })),
+  const { data, failure, refresh } = useLive(`closures ${cursor}`, 2000, (ask) =>
+    asked(api.GET("/admin/closures", { ...ask, params: { query: cursor === "" ? {} : { cursor } } })),
   );
   const opening = useSignal<Closure | undefined>(undefined);
   const closing = query.get("close");

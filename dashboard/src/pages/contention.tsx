@@ -5,10 +5,9 @@ import { TenantField } from "../parts/filter";
 import { Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, rate, span } from "../parts/words";
-import { useLive } from "../state/live";
+import { second, useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
-import { useWatched } from "../state/watch";
 import { HeatMap } from "./heatmap";
 
 /** How many locks the heat map shows. */
@@ -18,11 +17,9 @@ const rows = 20;
 export function Contention() {
   const tenant = route.value.query.get("tenant") ?? "";
   const query = tenant === "" ? {} : { tenant };
-  const heat = useWatched({
-    query: { view: "heatmap", ...query, limit: rows },
-    every: 5000,
-    load: (signal) => asked(api.GET("/admin/heatmap", { signal, params: { query: { ...query, limit: rows } } })),
-  });
+  const heat = useLive(`heatmap ${tenant}`, second, (ask) =>
+    asked(api.GET("/admin/heatmap", { ...ask, params: { query: { ...query, limit: rows } } })),
+  );
   const failed = heat.failure && !heat.failure.passing;
   return (
     <>
@@ -46,8 +43,8 @@ export function Contention() {
 }
 
 function Series({ query }: { query: { tenant?: string } }) {
-  const { data, failure } = useLive(`series ${query.tenant ?? ""}`, 5000, (signal) =>
-    asked(api.GET("/admin/series", { signal, params: { query } })),
+  const { data, failure } = useLive(`series ${query.tenant ?? ""}`, 5000, (ask) =>
+    asked(api.GET("/admin/series", { ...ask, params: { query } })),
   );
   if (failure?.status === 403) return <p class="soft">How it went is shown to those who may see all locks.</p>;
   if (!data || (failure && !failure.passing)) return <Failed failure={failure} />;

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { api, asked, type Schemas } from "../api/client";
+import { api, asked, type PollInit, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { Badge, Failed, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
@@ -26,12 +26,12 @@ interface Still {
   still?: boolean;
 }
 
-function load({ id, tenant }: Which, query: { limit: number; cursor?: string }, signal: AbortSignal) {
+function load({ id, tenant }: Which, query: { limit: number; cursor?: string }, ask: PollInit) {
   if (tenant === undefined) {
-    return asked(api.GET("/webhooks/{id}/deliveries", { signal, params: { path: { id }, query } }));
+    return asked(api.GET("/webhooks/{id}/deliveries", { ...ask, params: { path: { id }, query } }));
   }
   const path = { tenant, id };
-  return asked(api.GET("/admin/webhooks/{tenant}/{id}/deliveries", { signal, params: { path, query } }));
+  return asked(api.GET("/admin/webhooks/{tenant}/{id}/deliveries", { ...ask, params: { path, query } }));
 }
 
 function redeliver({ id, tenant }: Which, delivery: string) {
@@ -59,7 +59,7 @@ export function useDeliveries(which: Which): Sent {
   const query = { limit: page, ...(cursor === "" ? {} : { cursor }) };
   const { id, tenant } = which;
   const at = tenant === undefined ? `/webhooks/${id}` : `/admin/webhooks/${tenant}/${id}`;
-  const live = useLive(`deliveries ${at} ${cursor}`, 2000, (signal) => load(which, query, signal));
+  const live = useLive(`deliveries ${at} ${cursor}`, 2000, (ask) => load(which, query, ask));
   // The last attempt may be on another page.
   const why = useRef<Schemas["Attempt"] | undefined>(undefined);
   why.current = lastFailure(live.data?.deliveries ?? [], why.current);

@@ -11,8 +11,8 @@ import { signs } from "./events";
 
 /** What happened to a lock of late, who held it last, and whether leases were too short. */
 export function History({ tenant, name }: { tenant: string; name: string }) {
-  const { data, failure } = useLive(`history ${tenant}/${name}`, 3000, (signal) =>
-    asked(api.GET("/admin/locks/{tenant}/{name}/history", { signal, params: { path: { tenant, name } } })),
+  const { data, failure } = useLive(`history ${tenant}/${name}`, 3000, (ask) =>
+    asked(api.GET("/admin/locks/{tenant}/{name}/history", { ...ask, params: { path: { tenant, name } } })),
   );
   if (!data || (failure && !failure.passing)) return <Failed failure={failure} />;
   return (

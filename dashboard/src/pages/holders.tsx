@@ -6,9 +6,9 @@ import { Calm, EntryState, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many, others, span } from "../parts/words";
+import { second, useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll, session } from "../state/session";
-import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
 import { RevokeAll } from "./revoke-all";
 
@@ -37,11 +37,9 @@ export function Holders() {
 /** Until a holder is named: those for whom most wait, of a tenant or of all that one may see. */
 function Blamed({ tenant }: { tenant: string }) {
   const query = tenant === "" ? {} : { tenant };
-  const { data, failure } = useWatched({
-    query: { view: "overview", ...query },
-    every: 2000,
-    load: (signal) => asked(api.GET("/admin/overview", { signal, params: { query } })),
-  });
+  const { data, failure } = useLive(`overview ${query.tenant ?? ""}`, second, (ask) =>
+    asked(api.GET("/admin/overview", { ...ask, params: { query } })),
+  );
   const held = data?.blockers.flatMap((b) => (b.holder ? [{ ...b, by: b.holder }] : [])) ?? [];
   return (
     <>
@@ -89,11 +87,9 @@ function Blamed({ tenant }: { tenant: string }) {
 function One({ tenant, holder }: { tenant: string; holder: string }) {
   const query = { tenant, holder, limit: most };
   const look = () => asked(api.GET("/admin/holders", { params: { query } }));
-  const { data, failure, refresh } = useWatched({
-    query: { view: "holders", ...query },
-    every: 2000,
-    load: (signal) => asked(api.GET("/admin/holders", { signal, params: { query } })),
-  });
+  const { data, failure, refresh } = useLive(`holder ${tenant} ${holder}`, second, (ask) =>
+    asked(api.GET("/admin/holders", { ...ask, params: { query } })),
+  );
   const seen = useSignal<Holdings | undefined>(undefined);
   const path = `/admin/holders?${new URLSearchParams({ tenant, holder })}`;
   return (

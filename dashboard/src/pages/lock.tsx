@@ -5,25 +5,27 @@ import { Badge, Calm, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Left, Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
+import { second, useLive } from "../state/live";
 import { href } from "../state/route";
-import { useWatched } from "../state/watch";
 import { Close } from "./close";
 import { Figures } from "./figures";
 import { History } from "./history";
 import { holderPage } from "./names";
 import { Revoke, type Target } from "./revoke";
 
+/** How many that wait are listed. */
+const rows = 100;
+
 type Revoking = (target: Target) => void;
 type View = Schemas["AdminLockView"];
 
 /** One lock: who holds it, who stands in line, and how it has been. */
 export function Lock({ tenant, name }: { tenant: string; name: string }) {
-  const { data, failure, refresh } = useWatched({
-    query: { view: "lock", tenant, name },
-    list: "waiters",
-    every: 1000,
-    load: (signal) => asked(api.GET("/admin/locks/{tenant}/{name}", { signal, params: { path: { tenant, name } } })),
-  });
+  const { data, failure, refresh } = useLive(`lock ${tenant}/${name}`, second, (ask) =>
+    asked(
+      api.GET("/admin/locks/{tenant}/{name}", { ...ask, params: { path: { tenant, name }, query: { limit: rows } } }),
+    ),
+  );
   const target = useSignal<Target | undefined>(undefined);
   const closing = useSignal(false);
   return (

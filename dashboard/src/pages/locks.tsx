@@ -5,10 +5,10 @@ import { Table } from "../parts/table";
 import { Left, Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { count, many, others } from "../parts/words";
+import { second, useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { useSteady } from "../state/steady";
-import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
 
 const rows = 100;
@@ -43,12 +43,9 @@ export function filterOf(query: URLSearchParams): Filter {
 /** All locks in use, as a table. */
 export function Locks() {
   const filter = filterOf(route.value.query);
-  const { data, failure } = useWatched({
-    query: { view: "locks", ...filter, limit: rows },
-    list: "locks",
-    every: 2000,
-    load: (signal) => asked(api.GET("/admin/locks", { signal, params: { query: { ...filter, limit: rows } } })),
-  });
+  const { data, failure } = useLive(`locks ${JSON.stringify(filter)}`, second, (ask) =>
+    asked(api.GET("/admin/locks", { ...ask, params: { query: { ...filter, limit: rows } } })),
+  );
   return (
     <>
       <Head title="Locks">{data && <span class="soft">{many(data.matching, "lock")}</span>}</Head>

@@ -14,10 +14,10 @@ const shown = 20;
 
 /** Deadlocks that were refused, and orders of locks that could become one. */
 export function Deadlocks() {
-  const refused = useLive("deadlocks", every, (signal) =>
-    asked(api.GET("/admin/deadlocks", { signal, params: { query: { limit: shown } } })),
+  const refused = useLive("deadlocks", every, (ask) =>
+    asked(api.GET("/admin/deadlocks", { ...ask, params: { query: { limit: shown } } })),
   );
-  const orders = useLive("orders", every, (signal) => asked(api.GET("/admin/lock-order", { signal })));
+  const orders = useLive("orders", every, (ask) => asked(api.GET("/admin/lock-order", ask)));
   return (
     <>
       <Head title="Deadlocks and orders" />

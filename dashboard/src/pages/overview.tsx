@@ -5,20 +5,15 @@ import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { count, many, others, rate, span } from "../parts/words";
 import { now } from "../state/clock";
-import { connection } from "../state/live";
+import { connection, second, useLive } from "../state/live";
 import { href } from "../state/route";
-import { useWatched } from "../state/watch";
 import { holderPage, lockPage } from "./names";
 
 type View = Schemas["AdminOverview"];
 
 /** What hurts, if anything does. */
 export function Overview() {
-  const { data, failure } = useWatched({
-    query: { view: "overview" },
-    every: 1000,
-    load: (signal) => asked(api.GET("/admin/overview", { signal })),
-  });
+  const { data, failure } = useLive("overview", second, (ask) => asked(api.GET("/admin/overview", ask)));
   return (
     <>
       <Head title="Overview">{data && <Health store={data.store} />}</Head>

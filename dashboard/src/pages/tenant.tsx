@@ -15,8 +15,8 @@ import { Use } from "./tenants";
 
 /** How much one tenant may use, and uses. */
 export function Tenant({ tenant }: { tenant: string }) {
-  const { data, failure, refresh } = useLive(`quota ${tenant}`, 3000, (signal) =>
-    asked(api.GET("/admin/tenants/{tenant}/quota", { signal, params: { path: { tenant } } })),
+  const { data, failure, refresh } = useLive(`quota ${tenant}`, 3000, (ask) =>
+    asked(api.GET("/admin/tenants/{tenant}/quota", { ...ask, params: { path: { tenant } } })),
   );
   const seen = useSignal<Schemas["Quota"] | undefined>(undefined);
   const resetting = useSignal<Schemas["Quota"] | undefined>(undefined);

@@ -5,19 +5,16 @@ import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { count, many } from "../parts/words";
+import { second, useLive } from "../state/live";
 import { href, route } from "../state/route";
-import { useWatched } from "../state/watch";
 
 /** What each tenant uses of what it may use. */
 export function Tenants() {
   const cursor = route.value.query.get("cursor") ?? "";
   const query = cursor === "" ? {} : { cursor };
-  const { data, failure } = useWatched({
-    query: { view: "tenants", ...query },
-    list: "tenants",
-    every: 5000,
-    load: (signal) => asked(api.GET("/admin/tenants", { signal, params: { query } })),
-  });
+  const { data, failure } = useLive(`tenants ${cursor}`, second, (ask) =>
+    asked(api.GET("/admin/tenants", { ...ask, params: { query } })),
+  );
   return (
     <>
       <Head title="Tenants">{data && <span class="soft">{many(data.total, "tenant")} with locks in use</span>}</Head>

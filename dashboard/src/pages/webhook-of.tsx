@@ -41,8 +41,8 @@ function Callbacks({ tenant }: { tenant: string }) {
 }
 
 function One({ tenant, id }: Which) {
-  const { data, failure, refresh } = useLive(`webhook ${tenant} ${id}`, 2000, (signal) =>
-    asked(api.GET("/admin/webhooks/{tenant}/{id}", { signal, params: { path: { tenant, id } } })),
+  const { data, failure, refresh } = useLive(`webhook ${tenant} ${id}`, 2000, (ask) =>
+    asked(api.GET("/admin/webhooks/{tenant}/{id}", { ...ask, params: { path: { tenant, id } } })),
   );
   const seen = useSignal<Schemas["AdminWebhook"] | undefined>(undefined);
   return (

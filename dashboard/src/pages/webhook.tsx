@@ -40,8 +40,8 @@ function Callbacks() {
 }
 
 function One({ id }: { id: string }) {
-  const { data, failure, refresh } = useLive(`webhook ${id}`, 2000, (signal) =>
-    asked(api.GET("/webhooks/{id}", { signal, params: { path: { id } } })),
+  const { data, failure, refresh } = useLive(`webhook ${id}`, 2000, (ask) =>
+    asked(api.GET("/webhooks/{id}", { ...ask, params: { path: { id } } })),
   );
   return (
     <>
@@ -57,8 +57,8 @@ function One({ id }: { id: string }) {
 /** How it does, as operators see it, which all are who sign in here: their page alone tells what is owed. */
 function useHow(id: string): Live<Schemas["AdminWebhook"]> {
   const tenant = session.value?.tenant ?? "";
-  return useLive(`state ${tenant} ${id}`, 5000, (signal) =>
-    asked(api.GET("/admin/webhooks/{tenant}/{id}", { signal, params: { path: { tenant, id } } })),
+  return useLive(`state ${tenant} ${id}`, 5000, (ask) =>
+    asked(api.GET("/admin/webhooks/{tenant}/{id}", { ...ask, params: { path: { tenant, id } } })),
   );
 }
 

@@ -29,8 +29,8 @@ function filterOf(query: URLSearchParams): Filter {
 /** The webhooks of all tenants that the session may see, as operators see them. */
 export function AllWebhooks() {
   const filter = filterOf(route.value.query);
-  const { data, failure } = useLive(`all webhooks ${JSON.stringify(filter)}`, 5000, (signal) =>
-    asked(api.GET("/admin/webhooks", { signal, params: { query: filter } })),
+  const { data, failure } = useLive(`all webhooks ${JSON.stringify(filter)}`, 5000, (ask) =>
+    asked(api.GET("/admin/webhooks", { ...ask, params: { query: filter } })),
   );
   return (
     <>

@@ -1,11 +1,11 @@
 import { act, cleanup, render } from "@testing-library/preact";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
-import { Failure, failureOf } from "../api/client";
+import { api, asked, Failure, failureOf, type PollInit } from "../api/client";
 import { Failed } from "../parts/signs";
 import { connection, paused, useLive } from "./live";
 import { outOfSight } from "./store";
 
-let load: (signal: AbortSignal) => Promise<unknown>;
+let load: (ask: PollInit) => Promise<unknown>;
 
 function Page({ name }: { name: string }) {
   const { data, failure } = useLive(name, 1000, load);
@@ -132,4 +132,86 @@ it("knows since when the store is out of sight, of what is on the screen", async
   await after(10);
   expect(outOfSight.value).toBeUndefined();
   unmount();
+});
+
+it("asks with the tag of what is on the screen, and draws nothing when that has not changed", async () => {
+  const sent: (string | null)[] = [];
+  let tag = '"1"';
+  vi.stubGlobal("fetch", async (request: Request) => {
+    sent.push(request.headers.get("If-None-Match"));
+    if (sent.at(-1) === tag) return new Response(null, { status: 304, headers: { ETag: tag } });
+    return Response.json({ held: sent.length }, { headers: { ETag: tag } });
+  });
+  let drawn = 0;
+  function Overview() {
+    const { data } = useLive("overview", 1000, (ask) => asked(api.GET("/admin/overview", ask)));
+    drawn++;
+    return <p>{data?.held ?? "nothing"}</p>;
+  }
+  const { container } = render(<Overview />);
+  await after(10);
+  const before = drawn;
+  await after(3000);
+  expect([sent, container.textContent, drawn]).toEqual([[null, '"1"', '"1"', '"1"'], "1", before]);
+  connection.value = "lost";
+  await after(1000);
+  expect(connection.value).toBe("live");
+  tag = '"2"';
+  await after(1000);
+  expect(container.textContent).toBe("6");
+  vi.unstubAllGlobals();
+});
+
+it("asks for an answer again that it could not read", async () => {
+  const sent: (string | null)[] = [];
+  vi.stubGlobal("fetch", async (request: Request) => {
+    sent.push(request.headers.get("If-None-Match"));
+    return new Response(sent.length === 1 ? "{" : '{"held":7}', { headers: { ETag: '"1"' } });
+  });
+  function Overview() {
+    const { data } = useLive("overview", 1000, (ask) => asked(api.GET("/admin/overview", ask)));
+    return <p>{data?.held ?? "nothing"}</p>;
+  }
+  const { container } = render(<Overview />);
+  await after(3000);
+  expect([sent[1], container.textContent]).toEqual([null, "7"]);
+  vi.unstubAllGlobals();
+});
+
+it("has one request of a page under way at a time, and none while nobody can see the page", async () => {
+  const under: (() => void)[] = [];
+  let most = 0;
+  let asking = 0;
+  load = async () => {
+    most = Math.max(most, ++asking);
+    await new Promise<void>((resolve) => under.push(resolve));
+    asking--;
+    return "answer";
+  };
+  render(
+    <>
+      <Page name="a" />
+      <Page name="b" />
+    </>,
+  );
+  for (let i = 0; i < 4; i++) {
+    await after(1500);
+    expect(asking).toBe(1);
+    under.shift()?.();
+    await after(10);
+  }
+  expect(most).toBe(1);
+  const visible = vi.spyOn(document, "hidden", "get").mockReturnValue(true);
+  await act(() => {
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  asking = 0;
+  await after(20_000);
+  expect(asking).toBe(0);
+  visible.mockReturnValue(false);
+  await act(() => {
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await after(10);
+  expect(asking).toBe(1);
 });

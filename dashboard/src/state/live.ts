@@ -1,6 +1,6 @@
 import { type Signal, signal, useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { answered, Failure } from "../api/client";
+import { answered, Failure, Poll, type PollInit, Unchanged } from "../api/client";
 import { heard, reached } from "./clock";
 import { lost } from "./session";
 import { forgetStore, noteStore } from "./store";
@@ -45,20 +45,20 @@ export function patience(failures: number, every: number): number {
 }
 
 /** Where what comes from the server is put. */
-export interface Show<T> {
+interface Show<T> {
   value: (v: T) => void;
+  same: () => void;
   failure: (e: unknown) => void;
 }
 
+/** How often a page polls what operators look at, in milliseconds. */
+export const second = 1000;
+
 /**
- * Shows what somebody brings from the server, while the page can be seen and is not paused.
+ * Loads something, and loads it again every so often, while the page can be seen and is not paused.
  * Another key is another thing, of which nothing is known yet: that is asked for once even then.
  */
-export function useShown<T>(
-  key: string,
-  bring: (stop: AbortSignal, show: Show<T>) => void,
-  load: (stop: AbortSignal) => Promise<T>,
-): Live<T> {
+export function useLive<T>(key: string, every: number, load: (ask: PollInit) => Promise<T>): Live<T> {
   const data = useSignal<{ key: string; value: T } | undefined>(undefined);
   const failure = useSignal<Failure | undefined>(undefined);
   const again = useSignal(0);
@@ -66,33 +66,34 @@ export function useShown<T>(
   const unseen = hidden.value;
   useEffect(() => {
     const stop = new AbortController();
-    const show: Show<T> = {
-      value: (value) => {
-        if (stop.signal.aborted) return;
-        note(value);
-        noteStore(key, value);
-        alive();
-        failure.value = undefined;
-        data.value = { key, value };
-      },
-      failure: (e) => {
-        if (!stop.signal.aborted) failure.value = outcome(e);
-      },
+    const unless = (then: () => void): void => {
+      if (!stop.signal.aborted) then();
     };
-    if (!unseen && !stopped) bring(stop.signal, show);
-    else if (!unseen && data.peek()?.key !== key) {
-      void repeat(stop.signal, 1000, () => data.peek()?.key === key, show, load);
-    }
+    const same = (): void => {
+      alive();
+      failure.value = undefined;
+    };
+    const show: Show<T> = {
+      same: () => unless(same),
+      value: (value) =>
+        unless(() => {
+          note(value);
+          noteStore(key, value);
+          same();
+          data.value = { key, value };
+        }),
+      failure: (e) =>
+        unless(() => {
+          failure.value = outcome(e);
+        }),
+    };
+    const enough = (): boolean => stopped && data.peek()?.key === key;
+    if (!unseen && !enough()) void repeat(stop.signal, every, enough, show, load);
     return () => stop.abort();
   }, [key, stopped, unseen, again.value]);
   useEffect(() => () => forgetStore(key), [key]);
   const current = data.value?.key === key ? data.value.value : undefined;
   return { data: current, failure: failure.value, refresh: () => again.value++ };
-}
-
-/** Loads something, and loads it again every so often. */
-export function useLive<T>(key: string, every: number, load: (signal: AbortSignal) => Promise<T>): Live<T> {
-  return useShown<T>(key, (stop, show) => void repeat(stop, every, () => false, show, load), load);
 }
 
 /** Every answer to operators tells the server's time. */
@@ -107,18 +108,35 @@ async function repeat<T>(
   every: number,
   enough: () => boolean,
   show: Show<T>,
-  load: (stop: AbortSignal) => Promise<T>,
+  load: (ask: PollInit) => Promise<T>,
 ): Promise<void> {
+  const poll = new Poll();
   for (let failures = 0; !stop.aborted && !enough(); ) {
     try {
-      show.value(await answered(load, stop));
+      const value = await inTurn(stop, () => answered((signal) => load({ signal, fetch: poll.fetch }), stop));
+      poll.show();
+      show.value(value);
       failures = 0;
     } catch (e) {
-      show.failure(e);
-      failures++;
+      failures = e instanceof Unchanged ? 0 : failures + 1;
+      if (e instanceof Unchanged) show.same();
+      else show.failure(e);
     }
     if (!enough()) await sleep(patience(failures, every), stop);
   }
+}
+
+/** When the requests before have been answered. */
+let before: Promise<unknown> = Promise.resolve();
+
+/** Sends the requests of a page one after the other: a server that is slow has one at a time. */
+async function inTurn<T>(stop: AbortSignal, ask: () => Promise<T>): Promise<T> {
+  const mine = before.then(() => {
+    stop.throwIfAborted();
+    return ask();
+  });
+  before = mine.catch(() => {});
+  return mine;
 }
 
 /** Waits, but not beyond the abort, and no longer than until the page is seen again. */

@@ -1,7 +1,6 @@
 package row
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -27,12 +26,10 @@ const (
 type look struct {
 	what, path string
 	has        string // what must be in the answer, so that it is none of nothing
-	stream     bool   // whose first message is the answer, or of "" its beginning
-	rows       bool   // it may be answered from rows that are kept while somebody looks
+	stream     bool   // which has begun when its head has come
 }
 
-// runS11 measures how long the first page of each list takes, at a server with many locks at which nobody
-// has looked before.
+// runS11 measures how long the first page of each list takes, at a server with many locks.
 func runS11(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
@@ -50,14 +47,6 @@ func runS11(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	}
 	took := map[string]time.Duration{}
 	for _, one := range looks {
-		if one.rows { // which a server that was just started has not
-			if err := s.Terminate(ctx); err != nil {
-				return nil, err
-			}
-			if err := s.Restart(ctx); err != nil {
-				return nil, err
-			}
-		}
 		if took[one.what], err = l.first(ctx, one); err != nil {
 			return nil, fmt.Errorf("%s: %w", one.what, err)
 		}
@@ -150,7 +139,7 @@ func (l *lookBench) subscribe(ctx context.Context) error {
 	return nil
 }
 
-// looks are those that a tenant and the dashboard take, those first that are answered from the view.
+// looks are those that a tenant and the dashboard take.
 func (l *lookBench) looks(ctx context.Context) ([]look, error) {
 	var hooks struct{ Webhooks []struct{ ID string } }
 	if err := getJSON(ctx, l.URL()+"/admin/webhooks?tenant="+tenant, l.operator, &hooks); err != nil {
@@ -178,16 +167,14 @@ func (l *lookBench) looks(ctx context.Context) ([]look, error) {
 		{what: "heat map", path: "/admin/heatmap", has: `"rows"`},
 		{what: "lock", path: "/admin/locks/" + tenant + "/" + heldLock(0), has: heldLock(0)},
 		{what: "history of a lock", path: "/admin/locks/" + tenant + "/" + heldLock(0) + "/history", has: `"`},
-		{what: "overview", path: "/admin/overview", rows: true, has: `"held"`},
-		{what: "tenants", path: "/admin/tenants", rows: true, has: `"` + tenant + `"`},
-		{what: "overview, watched", path: "/admin/watch?view=overview", stream: true, rows: true, has: `"held"`},
-		{what: "locks by oldest wait, watched", path: "/admin/watch?view=locks&sort=-oldest_wait", stream: true, rows: true, has: held},
+		{what: "overview", path: "/admin/overview", has: `"held"`},
+		{what: "tenants", path: "/admin/tenants", has: `"` + tenant + `"`},
 	}
 	for _, query := range []string{
 		"", "sort=-name", "sort=waiters", "sort=-waiters", "sort=oldest_wait", "sort=-oldest_wait", "sort=held_for", "sort=-held_for",
 		"sort=utilization", "sort=-utilization", "search=held:9", "state=held", "state=contended", "tenant=" + tenant, "search=held:9&sort=-waiters",
 	} {
-		all = append(all, look{what: strings.TrimSpace("locks " + query), path: "/admin/locks?" + query, rows: true, has: `"locks":[{`})
+		all = append(all, look{what: strings.TrimSpace("locks " + query), path: "/admin/locks?" + query, has: `"locks":[{`})
 	}
 	return all, nil
 }
@@ -218,28 +205,15 @@ func (l *lookBench) first(ctx context.Context, of look) (time.Duration, error) {
 		return 0, err
 	}
 	defer resp.Body.Close()
-	text, err := beginning(resp.Body, of)
+	var text []byte
+	if !of.stream {
+		text, err = io.ReadAll(resp.Body)
+	}
 	took := time.Since(start)
 	if err == nil && (resp.StatusCode != http.StatusOK || !bytes.Contains(text, []byte(of.has))) {
 		err = fmt.Errorf("%s without %q: %.200s", resp.Status, of.has, text)
 	}
 	return took, err
-}
-
-// beginning reads an answer: of a stream the first message, if one is wanted.
-func beginning(from io.Reader, of look) ([]byte, error) {
-	switch {
-	case !of.stream:
-		return io.ReadAll(from)
-	case of.has == "":
-		return nil, nil
-	}
-	for lines := bufio.NewReader(from); ; {
-		line, err := lines.ReadBytes('\n')
-		if data, ok := bytes.CutPrefix(line, []byte("data:")); ok || err != nil {
-			return data, err
-		}
-	}
 }
 
 func (l *lookBench) post(ctx context.Context, path, token string, body, into any) error {
@@ -302,7 +276,7 @@ func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outc
 		return Outcome{ID: "S11", What: on + what, Ours: millis(took[of.what]), Bar: "≤ " + millis(longestLook), Met: verdict(took[of.what] <= longestLook)}
 	}
 	tenants, operators := line(looks[0], looks[0].what), line(slowest, fmt.Sprintf("the slowest of %d of the dashboard's, %s", len(looks)-1, slowest.what))
-	operators.Notes = []string{"From before the request to the end of the answer, of a stream to its first message; at a server that was just started where the answer can come from rows that are kept. " +
+	operators.Notes = []string{"From before the request to the end of the answer, of a stream to its head. " +
 		"One look each: " + strings.Join(each, ", ") + "."}
 	return []Outcome{tenants, operators}
 }

@@ -1,4 +1,4 @@
-package board
+package lists
 
 import (
 	"cmp"
@@ -10,10 +10,10 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// Sort is by what locks are listed.
+// Sort is an order of locks.
 type Sort string
 
-// By what locks can be listed. Locks that are alike follow each other by tenant and name.
+// The orders. Locks that are equal in one follow each other by tenant and name.
 const (
 	ByName        Sort = "name"
 	ByWaiters     Sort = "waiters"
@@ -22,16 +22,16 @@ const (
 	ByUtilization Sort = "utilization"
 )
 
-// Sorts returns all of them.
+// Sorts returns all orders.
 func Sorts() []Sort { return []Sort{ByName, ByWaiters, ByOldestWait, ByHeldFor, ByUtilization} }
 
-// Sight is which locks somebody may see.
+// Sight says which locks an operator may see.
 type Sight struct {
-	Tenant string            // "" is all but that of the replicas themselves
-	May    func(string) bool // which names; nil is all
+	Tenant string            // "" is all but the replicas' own
+	May    func(string) bool // by name; nil is all
 }
 
-// Sees reports whether a lock is among them.
+// Sees reports whether a lock is in sight.
 func (s Sight) Sees(r lock.Ref) bool { return s.isOf(r) && (s.May == nil || s.May(r.Name)) }
 
 func (s Sight) isOf(r lock.Ref) bool {
@@ -56,87 +56,61 @@ type Cursor struct {
 	lock.Ref
 }
 
-// Page is a part of the locks.
+// Page is a page of a list.
 type Page struct {
 	Rows     []Line
 	Next     *Cursor // nil on the last page
 	Matching int     // how many locks there are on all pages
-	Looked   int     // at so many of the tenant, or of all, to find them
+	Looked   int     // how many locks were read to find them
 	Revision uint64
-	Now      time.Time // to which the shares are
+	Now      time.Time // the instant of the shares
 }
 
 // Line is a lock on a page.
 type Line struct {
 	*view.Row
-	Share   int           // in hundredths: for how much of the last five minutes it was held
-	Closure *lock.Closure // keeps new entries out, of several the one that lasts longest; nil if the lock is open
+	Share   int           // of the last five minutes while it was held, in hundredths
+	Closure *lock.Closure // the closure of the lock that lasts longest, or nil
 
-	// ExpiresAt is until when the lease of the first holder lasts; zero if that is not known.
+	// ExpiresAt is the end of the first holder's lease, zero if it is unknown.
 	ExpiresAt time.Time
 
 	key int64
 }
 
-// Cursor returns the place after the line.
-func (l *Line) Cursor() *Cursor { return &Cursor{l.key, l.Ref} }
-
-// Page returns a page of locks as they were a moment ago. It takes time in proportion to how
-// many locks are in use, but not of grants. Whoever looks first does not wait for the rows.
-func (b *Board) Page(q Query) *Page {
-	if q.Sort == ByName && q.Holder == "" && b.cold() {
-		return b.firstPage(q)
+// Holder returns the entry that has held the lock for longest, or nil.
+func (l *Line) Holder() *lock.Entry {
+	if len(l.Holders) == 0 {
+		return nil
 	}
-	if q.byWaits() && b.cold() {
-		return b.firstWaits(q)
-	}
-	all := b.look(q.Sight, q.State)
-	defer all.done()
-	page := &Page{Now: b.now()}
-	first := best{most: q.Limit + 1, compare: q.compare}
-	page.Revision = all.each(func(row *view.Row) {
-		if q.isOf(row.Ref) {
-			page.Looked++
-		}
-		if !q.selects(row) {
-			return
-		}
-		page.Matching++
-		line := b.line(q.Sort, row, page.Now)
-		if q.follows(line) && first.wants(line) {
-			line.Row = all.keep(row)
-			first.add(line)
-		}
-	})
-	if page.Rows = first.take(); len(page.Rows) > q.Limit {
-		page.Rows = page.Rows[:q.Limit]
-		page.Next = page.Rows[q.Limit-1].Cursor()
-	}
-	for i := range page.Rows {
-		page.Rows[i].Share = b.share(page.Rows[i].Row, page.Now)
-	}
-	return page
+	return l.Holders[0].Entry
 }
+
+// Cursor returns the position after the line.
+func (l *Line) Cursor() *Cursor { return &Cursor{l.key, l.Ref} }
 
 // follows reports whether a line comes after the page before.
 func (q *Query) follows(l Line) bool {
 	return q.After == nil || q.compare(l, Line{Row: &view.Row{Ref: q.After.Ref}, key: q.After.Key}) > 0
 }
 
+// matches reports whether a lock is in sight and searched for.
+func (q *Query) matches(r lock.Ref) bool { return q.Sees(r) && (q.Match == nil || q.Match(r.Name)) }
+
 func (q *Query) selects(row *view.Row) bool {
 	switch {
-	case !q.Sees(row.Ref), q.State == "held" && row.Holding == 0, q.State == "contended" && row.Waiting == 0:
+	case q.State == "held" && row.Holding == 0, q.State == "contended" && row.Waiting == 0:
 		return false
-	case q.Holder != "" && !slices.ContainsFunc(row.Holders, func(h view.Holder) bool { return h.Entry.Holder == q.Holder }):
+	case q.Holder != "" && !slices.ContainsFunc(row.Holders, func(h view.Holder) bool {
+		return h.Entry.Holder == q.Holder
+	}):
 		return false
 	}
-	return q.Match == nil || q.Match(row.Name)
+	return q.matches(row.Ref)
 }
 
-func (b *Board) share(row *view.Row, now time.Time) int { return row.Use.Share(now, now.Sub(b.began)) }
-
-// line gives a row the number by which it is sorted.
-func (b *Board) line(by Sort, row *view.Row, now time.Time) Line {
+// line adds to a row the number that it is sorted by.
+func (l *Lists) line(by Sort, row *view.Row, now time.Time) Line {
 	line := Line{Row: row}
 	switch by {
 	case ByWaiters:
@@ -152,7 +126,7 @@ func (b *Board) line(by Sort, row *view.Row, now time.Time) Line {
 			line.key = -since.UnixNano()
 		}
 	case ByUtilization:
-		line.key = int64(b.share(row, now))
+		line.key = int64(l.share(row, now))
 	}
 	return line
 }
@@ -176,7 +150,7 @@ type best struct {
 	most    int
 	compare func(a, b Line) int
 	lines   []Line
-	cut     bool // there are most of them in order at the front, and no other will do behind the last of those
+	cut     bool // the first most lines are sorted, and a line after the last of those is not wanted
 }
 
 // wants reports whether a line may be among the first.

@@ -1,0 +1,94 @@
+// Package lists sorts, searches and counts the locks of all tenants, for operators. It keeps
+// nothing: it reads the view for each list, in parts, so that no grant waits for one.
+package lists
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// Source is what is listed; [view.View] is one.
+type Source interface {
+	// Rows reads the rows of some locks, nil for a lock that is not in use.
+	Rows(refs []lock.Ref, give func(lock.Ref, *view.Row))
+
+	// EachRow yields the rows of locks in a state, or with "" of all. A row is valid until
+	// give returns.
+	EachRow(state, tenant string, give func(*view.Row)) (number uint64)
+
+	// EachName is EachRow for names, which are cheaper.
+	EachName(state, tenant string, give func(lock.Ref)) (number uint64)
+
+	TenantNames() []string
+	Sums(tenant string) view.Sums
+}
+
+// Lists are the lists of one replica.
+type Lists struct {
+	source Source
+	now    func() time.Time
+	began  time.Time
+}
+
+// New returns lists. now is the clock of the instants at which entries joined their queues.
+func New(source Source, now func() time.Time) *Lists {
+	return &Lists{source: source, now: now, began: now()}
+}
+
+// Page returns a page of locks. It costs the more the more locks the tenant uses, or all
+// tenants: about 0.1 µs for each in the orders of names and waiters, and 1 µs in the others.
+func (l *Lists) Page(q Query) *Page {
+	switch {
+	case q.Sort == ByName && q.Holder == "":
+		return l.byName(q)
+	case q.byWaits():
+		return l.firstByWaits(q)
+	}
+	page := &Page{Now: l.now()}
+	first := best{most: q.Limit + 1, compare: q.compare}
+	page.Revision = l.source.EachRow(q.State, q.Tenant, func(row *view.Row) {
+		if q.isOf(row.Ref) {
+			page.Looked++
+		}
+		if !q.selects(row) {
+			return
+		}
+		page.Matching++
+		if line := l.line(q.Sort, row, page.Now); q.follows(line) && first.wants(line) {
+			line.Row = keep(row)
+			first.add(line)
+		}
+	})
+	page.Rows = page.cut(first.take(), q.Limit)
+	l.addShares(page)
+	return page
+}
+
+// keep copies a row that is valid for a moment only.
+func keep(row *view.Row) *view.Row {
+	kept := *row
+	kept.Holders = slices.Clone(row.Holders)
+	return &kept
+}
+
+// cut returns as many of the lines as a page has, and notes where the next page begins.
+func (p *Page) cut(lines []Line, limit int) []Line {
+	if len(lines) > limit {
+		lines = lines[:limit]
+		p.Next = lines[limit-1].Cursor()
+	}
+	return lines
+}
+
+func (l *Lists) addShares(page *Page) {
+	for i := range page.Rows {
+		page.Rows[i].Share = l.share(page.Rows[i].Row, page.Now)
+	}
+}
+
+func (l *Lists) share(row *view.Row, now time.Time) int {
+	return row.Use.Share(now, now.Sub(l.began))
+}

@@ -1,0 +1,71 @@
+package lists
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/service/view"
+)
+
+// Totals count locks. An entry of several locks counts at each.
+type Totals struct {
+	Locks     int // in use
+	Held      int // of these, and so on
+	Contended int
+	Holding   int // entries
+	Waiting   int
+	Oldest    *view.Row // the lock with the oldest wait; nil if no entry waits
+
+	Worst    []Line // those with the longest queues, at most as many as asked for
+	Revision uint64
+	Now      time.Time
+}
+
+// Totals counts the locks in sight, and lists those with the longest queues.
+func (l *Lists) Totals(s Sight, worst int) *Totals {
+	t := &Totals{Now: l.now()}
+	q := Query{Sort: ByWaiters, Down: true}
+	first := best{most: worst, compare: q.compare}
+	t.Revision = l.source.EachRow(s.counted(), s.Tenant, func(row *view.Row) {
+		if !s.Sees(row.Ref) {
+			return
+		}
+		t.count(row)
+		if line := l.line(ByWaiters, row, t.Now); row.Waiting > 0 && first.wants(line) {
+			line.Row = keep(row)
+			first.add(line)
+		}
+	})
+	if s.May == nil {
+		t.set(l.source.Sums(s.Tenant)) // not before: they include the revision
+	}
+	t.Worst = first.take()
+	return t
+}
+
+// counted is the state of the locks whose rows have to be read to count all: of a tenant's locks
+// the view has the sums, but for those of some names it has not.
+func (s Sight) counted() string {
+	if s.May == nil {
+		return "contended"
+	}
+	return ""
+}
+
+func (t *Totals) set(sums view.Sums) {
+	t.Locks, t.Held, t.Holding = sums.Locks, sums.Held, sums.Holding
+}
+
+func (t *Totals) count(row *view.Row) {
+	t.Locks++
+	t.Holding += row.Holding
+	t.Waiting += row.Waiting
+	if row.Holding > 0 {
+		t.Held++
+	}
+	if row.Waiting > 0 {
+		t.Contended++
+	}
+	if row.Oldest != nil && (t.Oldest == nil || row.Oldest.EnqueuedAt.Before(t.Oldest.Oldest.EnqueuedAt)) {
+		t.Oldest = keep(row)
+	}
+}

@@ -35,10 +35,14 @@ func (e *operationError) Unwrap() error { return e.cause }
 // Lost says that an entry is not in the store.
 func Lost(detail string) *lock.Error { return &lock.Error{Code: lock.Lost, Detail: detail} }
 
-// MetaGone says that a store was used, but that what it remembers of itself at path
-// is not there. Without the fence floor that stood there, fences could be handed out a
-// second time.
-func MetaGone(path string) error {
-	return fmt.Errorf("%s was deleted, which nobody but us should do: a server that still runs puts it back within seconds, so try again; "+
-		"if none runs, start one with --fence-floor set above every fence ever handed out, or to 1 if no floor was ever set", path)
+// ErrRecords says that the records that a store keeps of itself were deleted or changed by hand.
+var ErrRecords = errors.New("the store's own records were deleted or changed by hand")
+
+// RecordsDamaged returns an ErrRecords that names the records and says how to fix them. Without
+// the fence floor among them, fences could be handed out a second time.
+func RecordsDamaged(path string) error {
+	return fmt.Errorf("%w, at %s%s, or to 1 if no floor was ever set", ErrRecords, path, remedy)
 }
+
+const remedy = "; nothing is granted until all servers are stopped and one is started with " +
+	"--fence-floor set above every fence ever handed out"

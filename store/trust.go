@@ -66,8 +66,6 @@ type Correction struct {
 	// Lost is the number that the store must have reached, but has not, if that is
 	// not recorded yet; 0 none.
 	Lost uint64
-	// Lowered says that the recorded floor is below the one in use.
-	Lowered bool
 	// Form is the lowest form that who uses the store has to understand, if that is not
 	// recorded; 0 none.
 	Form int
@@ -263,6 +261,9 @@ func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context
 	}
 	mark, before := max(told, t.Sent()), t.refusal.Load()
 	r, err := read(ctx)
+	if errors.Is(err, ErrRecords) {
+		t.refusal.Store(&refusal{why: err.Error()})
+	}
 	if err != nil {
 		return Correction{}, err
 	}
@@ -276,14 +277,14 @@ func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context
 // takeOver takes over records that were asked for at the mark. A refusal since then is
 // not taken back by them.
 func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
-	v := Correction{Lowered: r.Floor < t.floor.Load()}
-	t.floor.Store(max(r.Floor, t.floor.Load()))
+	var v Correction
+	floor := max(r.Floor, t.floor.Load())
+	t.floor.Store(floor)
 	t.cluster.Store(r.Cluster)
 	atLeast(&t.needed, r.Form)
 	if needed := int(t.needed.Load()); needed > r.Form {
 		v.Form = needed
 	}
-	const remedy = "; nothing is granted until the server is started with --fence-floor set above every fence ever handed out"
 	number := t.Number(int64(r.Position))
 	lost := r.Distrust
 	if lost == 0 && number < mark {
@@ -295,6 +296,9 @@ func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
 	switch {
 	case newer != nil:
 		t.refusal.Store(refusedAs(newer))
+	case r.Floor < floor:
+		t.refusal.Store(&refusal{why: fmt.Sprintf(
+			"%v: the fence floor was lowered from %d to %d%s", ErrRecords, floor, r.Floor, remedy)})
 	case r.Kept != r.Cluster:
 		t.refusal.Store(&refusal{lost: true, why: "the store was restored from a backup: its cluster id is not the one in its data" + remedy})
 	case lost != 0:

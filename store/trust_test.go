@@ -78,6 +78,8 @@ func TestTrustReadsAnew(t *testing.T) {
 	higher, restored, known := records(60), records(60), records(40)
 	higher.Floor, restored.Cluster, known.Distrust = 2000, 8, 1060
 	higher.Position = 10
+	lowered := records(61)
+	lowered.Floor = 999
 	for name, c := range map[string]struct {
 		found   store.Records
 		want    store.Correction
@@ -89,7 +91,7 @@ func TestTrustReadsAnew(t *testing.T) {
 		"the past is lost":                  {records(59), store.Correction{Lost: 1060}, "lost its past: fence 1060", 1000},
 		"that is recorded already":          {known, store.Correction{}, "lost its past: fence 1060", 1000},
 		"the cluster is another one":        {restored, store.Correction{}, "cluster id", 1000},
-		"the floor went down":               {store.Records{Position: 61, Cluster: 7, Kept: 7, Floor: 999}, store.Correction{Lowered: true}, "", 1000},
+		"the floor went down":               {lowered, store.Correction{}, "lowered from 1000 to 999", 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust := trustAt(t)

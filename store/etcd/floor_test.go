@@ -48,7 +48,7 @@ func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
 		if err != nil {
 			return store.Records{}, err
 		}
-		r, err := s.meta.takeOver(ctx, m, header)
+		r, err := s.meta.takeOver(m, header)
 		go func() {
 			defer close(written)
 			e, _, joined = s.Enqueue(t.Context(), lateEntry())

@@ -4,10 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
-	"slices"
 	"strconv"
-	"strings"
 	"sync/atomic"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -111,7 +108,7 @@ func (mk *metaKeeper) load(ctx context.Context, floor uint64) error {
 	switch {
 	case errors.As(err, &final):
 		return final.cause
-	case errors.Is(err, errMetaGone), errors.Is(err, errMetaDamaged), errors.Is(err, store.ErrNewerForm):
+	case errors.Is(err, store.ErrRecords), errors.Is(err, store.ErrNewerForm):
 		return err
 	case err != nil:
 		return unavailable(err, "read the store's own records", false)
@@ -125,16 +122,15 @@ type finalError struct{ cause error }
 
 func (e *finalError) Error() string { return e.cause.Error() }
 
-var errMetaGone = store.MetaGone(metaDir)
-
-var errMetaDamaged = errors.New("one of the store's own records cannot be read: a server that still runs puts it back, so try again; if none runs, restore it")
+// errDamaged says that records below meta/ are gone or cannot be read.
+var errDamaged = store.RecordsDamaged(metaDir)
 
 // raise writes the floor that the operator gave, unless it is there. It only ever
 // rises: the comparison fails if another replica was faster.
 func (mk *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	m, header, err := mk.readAll(ctx)
 	if err == nil && !m.complete() {
-		m, header, err = mk.make(ctx, floor)
+		m, header, err = mk.make(ctx, m, floor)
 	}
 	if err != nil {
 		return err
@@ -166,7 +162,7 @@ func (mk *metaKeeper) replace(ctx context.Context, read *meta, puts ...*pb.Reque
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	txn := &pb.TxnRequest{Success: puts}
-	for _, name := range []string{metaCluster, metaFloor, metaDistrust, metaForm} {
+	for _, name := range []string{metaCluster, metaTokenKey, metaFloor, metaDistrust, metaForm} {
 		txn.Compare = append(txn.Compare, modified([]byte(mk.prefix+name), read.keys[name].revision))
 	}
 	resp, err := mk.kv.Txn(ctx, txn)
@@ -176,59 +172,53 @@ func (mk *metaKeeper) replace(ctx context.Context, read *meta, puts ...*pb.Reque
 	return err
 }
 
-// make writes meta on first use. If there is anything else, somebody deleted it:
-// without the floor that it had, fences could be handed out a second time.
-func (mk *metaKeeper) make(ctx context.Context, floor uint64) (*meta, *pb.ResponseHeader, error) {
-	all, err := mk.read(ctx, "meta", &pb.RangeRequest{Key: []byte(mk.prefix), RangeEnd: prefixEnd(mk.prefix), CountOnly: true})
+// make writes meta on first use. If there is anything else, meta was deleted or damaged by hand:
+// then make needs a floor, in place of the one that is not known.
+func (mk *metaKeeper) make(
+	ctx context.Context, found *meta, floor uint64,
+) (*meta, *pb.ResponseHeader, error) {
+	all, err := mk.read(ctx, "meta", &pb.RangeRequest{
+		Key: []byte(mk.prefix), RangeEnd: prefixEnd(mk.prefix), CountOnly: true,
+	})
 	if err != nil {
 		return nil, nil, err
 	}
+	next := &meta{cluster: all.Header.ClusterId, floor: floor}
 	if all.Count > 0 {
 		if m, header, err := mk.readAll(ctx); err != nil || m.complete() {
 			return m, header, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
-			return nil, nil, errMetaGone
+			return nil, nil, errDamaged
 		}
-		mk.log.Error("the store's own records were deleted, which nobody but us should do; lock tokens given out before may be void", "prefix", mk.prefix+metaDir)
+		next.form = mk.trust.Understood() // of entries that may be there
+		mk.log.Error("the store's own records are made again; lock tokens may be void", "error", errDamaged)
 	}
 	if err := store.CheckFloor(floor, uint64(all.Header.Revision)); err != nil {
 		return nil, nil, &finalError{err}
 	}
-	if err := mk.create(ctx, all.Header.ClusterId, floor); err != nil {
+	puts := mk.puts(next)
+	if !found.keys[metaTokenKey].good {
+		secret := make([]byte, 32)
+		_, _ = rand.Read(secret) // never fails: crypto/rand ends the program instead
+		puts = append(puts, putOp([]byte(mk.prefix+metaTokenKey), secret, 0))
+	}
+	if err := mk.replace(ctx, found, puts...); err != nil {
 		return nil, nil, err
 	}
 	return mk.readAll(ctx)
 }
 
-// create writes the first records, unless another replica was faster.
-func (mk *metaKeeper) create(ctx context.Context, cluster, floor uint64) error {
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return err
-	}
-	key := []byte(mk.prefix + metaTokenKey)
-	txn := &pb.TxnRequest{
-		Compare: []*pb.Compare{created(key, 0)},
-		Success: append(mk.puts(&meta{cluster: cluster, floor: floor}), putOp(key, secret, 0)),
-	}
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	_, err := mk.kv.Txn(ctx, txn)
-	return err
-}
-
-// readAnew reads the store's own records and takes them over. It records a lost past
-// that they show, and puts right what somebody did to them by hand. told is a number
-// that was handed out, or 0.
+// readAnew reads the store's own records and takes them over. It records a lost past that they
+// show. told is a number that was handed out, or 0.
 func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 	for {
 		correction, err := mk.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
 			m, header, err := mk.readAll(ctx)
-			if err != nil && !errors.Is(err, errMetaDamaged) {
+			if err != nil {
 				return store.Records{}, err
 			}
-			return mk.takeOver(ctx, m, header)
+			return mk.takeOver(m, header)
 		})
 		if err == nil {
 			err = mk.settle(ctx, correction)
@@ -246,14 +236,10 @@ func (s *Store) look(ctx context.Context) error {
 	return s.meta.readAnew(ctx, 0)
 }
 
-// takeOver returns what was read, to be kept, if it is whole. What is not is put back as this
-// replica knows it.
-func (mk *metaKeeper) takeOver(ctx context.Context, m *meta, header *pb.ResponseHeader) (store.Records, error) {
+// takeOver returns what was read, to be kept.
+func (mk *metaKeeper) takeOver(m *meta, header *pb.ResponseHeader) (store.Records, error) {
 	if !m.complete() {
-		return store.Records{}, errors.Join(errMetaGone, mk.putBack(ctx, m))
-	}
-	if known := mk.known.Load(); known != nil {
-		m.tokenKey = known.tokenKey // the tokens that were given out here are bound to this one
+		return store.Records{}, errDamaged
 	}
 	r := m.records(header)
 	r.Keep = func() { mk.known.Store(m) }
@@ -276,38 +262,6 @@ func (mk *metaKeeper) settle(ctx context.Context, v store.Correction) error {
 		return put(metaForm, uint64(v.Form))
 	case v.Lost != 0:
 		return put(metaDistrust, v.Lost)
-	case v.Lowered:
-		mk.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", mk.trust.Floor())
-		return put(metaFloor, mk.trust.Floor())
-	}
-	return nil
-}
-
-// putBack writes those of meta's keys that somebody deleted or damaged, as this
-// replica knows them, and deletes one that it knows not to be there, unless another
-// replica was faster.
-func (mk *metaKeeper) putBack(ctx context.Context, found *meta) error {
-	known := mk.known.Load()
-	if known == nil {
-		return nil
-	}
-	mk.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "prefix", mk.prefix+metaDir)
-	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
-	defer cancel()
-	ops := append(mk.puts(known), putOp([]byte(mk.prefix+metaTokenKey), known.tokenKey, 0))
-	if _, there := found.keys[metaForm]; there && known.form == 0 {
-		ops = append(ops, deleteOp([]byte(mk.prefix+metaForm)))
-	}
-	for _, op := range ops {
-		key := slices.Concat(op.GetRequestPut().GetKey(), op.GetRequestDeleteRange().GetKey()) // one of the two
-		name := strings.TrimPrefix(string(key), mk.prefix)
-		if found.keys[name].good {
-			continue
-		}
-		txn := &pb.TxnRequest{Compare: []*pb.Compare{modified(key, found.keys[name].revision)}, Success: []*pb.RequestOp{op}}
-		if _, err := mk.kv.Txn(ctx, txn); err != nil {
-			return err
-		}
 	}
 	return nil
 }
@@ -336,29 +290,23 @@ func valued(key, value []byte) *pb.Compare {
 	return &pb.Compare{Key: key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_Value{Value: value}}
 }
 
-// readAll reads all of meta. If one of its keys cannot be read, the error is
-// errMetaDamaged and the rest is returned all the same.
+// readAll reads all of meta, also what is not complete.
 func (mk *metaKeeper) readAll(ctx context.Context) (*meta, *pb.ResponseHeader, error) {
 	prefix := mk.prefix + metaDir
 	// What the answer proves is judged with the floor that is in it.
-	resp, err := mk.readFrom(ctx, mk.conn.kv, "meta", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	resp, err := mk.readFrom(ctx, mk.conn.kv, "meta", &pb.RangeRequest{
+		Key: []byte(prefix), RangeEnd: prefixEnd(prefix),
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := mk.parse(resp.Kvs)
-	m.at = resp.Header.Revision
-	return m, resp.Header, err
-}
-
-func (mk *metaKeeper) parse(kvs []*mvccpb.KeyValue) (*meta, error) {
-	m := &meta{keys: map[string]metaKey{}}
-	var damaged error
-	for _, kv := range kvs {
+	m := &meta{keys: map[string]metaKey{}, at: resp.Header.Revision}
+	for _, kv := range resp.Kvs {
 		if err := m.set(string(kv.Key[len(mk.prefix):]), kv); err != nil {
-			damaged = err
+			mk.log.Error("a record of the store's own cannot be read", "key", string(kv.Key), "error", err)
 		}
 	}
-	return m, damaged
+	return m, resp.Header, nil
 }
 
 // set takes over a key. One that cannot be read is noted too.
@@ -381,10 +329,7 @@ func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 		return nil
 	}
 	m.keys[key] = metaKey{good: err == nil, revision: kv.ModRevision, value: kv.Value}
-	if err != nil {
-		return errors.Join(fmt.Errorf("key %s: %w", key, err), errMetaDamaged)
-	}
-	return nil
+	return err
 }
 
 func (mk *metaKeeper) puts(m *meta) []*pb.RequestOp {

@@ -1,60 +1,80 @@
 package etcd_test
 
 import (
-	"bytes"
+	"context"
+	"errors"
 	"strings"
+	"sync"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// TestMetaByHand deletes and damages what the store knows of itself: a replica that
-// runs puts it back.
+// TestMetaByHand deletes and damages what the store knows of itself: nothing is granted, holders go
+// on, and a server that is started with a floor makes it again.
 func TestMetaByHand(t *testing.T) {
 	t.Parallel()
-	const prefix = "/by-hand/"
 	cluster := startCluster(t, 1)
 	client, err := cluster.Client()
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer closing(t, "the client", client.Close)
-	records := func() string {
-		t.Helper()
-		resp, err := client.Get(t.Context(), prefix+"meta/", clientv3.WithPrefix())
-		if err != nil {
-			t.Fatal(err)
-		}
-		var all strings.Builder
-		for _, kv := range resp.Kvs {
-			all.WriteString(string(kv.Key) + "=" + string(kv.Value) + "\n")
-		}
-		return all.String()
-	}
 	conn := connect(t, cluster.Endpoints())
-	s := openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000})
-	go s.Watch(t.Context(), silent{})
-	before, held := records(), mustEnqueue(t, s, newEntry("a", "held"))
-	for name, damage := range map[string]func() error{
-		"all deleted":       func() error { _, err := client.Delete(t.Context(), prefix+"meta/", clientv3.WithPrefix()); return err },
-		"the floor deleted": func() error { _, err := client.Delete(t.Context(), prefix+"meta/floor"); return err },
-		"the floor damaged": func() error { _, err := client.Put(t.Context(), prefix+"meta/floor", "x"); return err },
-		"the key emptied":   func() error { _, err := client.Put(t.Context(), prefix+"meta/tokenkey", ""); return err },
-		"a form made up":    func() error { _, err := client.Put(t.Context(), prefix+"meta/form", "two"); return err },
+	for name, damage := range map[string]clientv3.Op{
+		"all-deleted":   clientv3.OpDelete("meta/", clientv3.WithPrefix()),
+		"floor-deleted": clientv3.OpDelete("meta/floor"),
+		"floor-damaged": clientv3.OpPut("meta/floor", "x"),
+		"floor-lowered": clientv3.OpPut("meta/floor", "1"),
+		"key-emptied":   clientv3.OpPut("meta/tokenkey", ""),
+		"form-made-up":  clientv3.OpPut("meta/form", "two"),
 	} {
-		if err := damage(); err != nil {
-			t.Fatal(err)
-		}
-		eventually(t, name+": it is put back", func() bool { return records() == before })
+		t.Run(name, func(t *testing.T) {
+			prefix := "/" + name + "/"
+			s := openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000})
+			ctx, cancel := context.WithCancel(t.Context())
+			var feed sync.WaitGroup
+			defer feed.Wait()
+			defer cancel()
+			feed.Go(func() { s.Watch(ctx, silent{}) })
+			held := mustEnqueue(t, s, newEntry("a", "held"))
+			spoil(t, client, prefix, damage)
+			eventually(t, "it grants nothing", func() bool { return s.Refusal() != nil })
+			_, _, err := s.Enqueue(t.Context(), newEntry("a", "next"))
+			wantRemedy(t, "Enqueue", err)
+			if err := s.Renew(t.Context(), held); err != nil {
+				t.Errorf("Renew: %v", err)
+			}
+			fixed := openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: held.Number})
+			if next := mustEnqueue(t, fixed, newEntry("a", "fixed")); next.Number <= held.Number {
+				t.Errorf("fence %d after %d", next.Number, held.Number)
+			}
+		})
 	}
-	next := mustEnqueue(t, s, newEntry("a", "next"))
-	if next.Number <= held.Number {
-		t.Errorf("fence %d after %d", next.Number, held.Number)
+}
+
+// spoil does an operation on a key below a prefix.
+func spoil(t *testing.T, client *clientv3.Client, prefix string, op clientv3.Op) {
+	t.Helper()
+	op.WithKeyBytes([]byte(prefix + string(op.KeyBytes())))
+	if op.IsDelete() && op.RangeBytes() != nil {
+		op.WithRangeBytes([]byte(clientv3.GetPrefixRangeEnd(string(op.KeyBytes()))))
 	}
-	if late := dial(t, cluster.Endpoints(), prefix); !bytes.Equal(late.TokenKey(), s.TokenKey()) {
-		t.Error("two replicas have different token keys")
+	if _, err := client.Do(t.Context(), op); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantRemedy checks that an error says how records that were changed by hand are fixed.
+func wantRemedy(t *testing.T, doing string, err error) {
+	t.Helper()
+	if !errors.Is(err, lock.StoreUnavailable) && !errors.Is(err, store.ErrRecords) ||
+		!strings.Contains(err.Error(), "--fence-floor") {
+		t.Errorf("%s = %v, want an error that asks for a floor", doing, err)
 	}
 }
 
@@ -74,9 +94,8 @@ func TestMetaGone(t *testing.T) {
 		if _, err := client.Delete(t.Context(), prefix+"meta/"+key, clientv3.WithPrefix()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix}); err == nil || !strings.Contains(err.Error(), "--fence-floor") {
-			t.Errorf("Open without meta/%s = %v, want an error that asks for a floor", key, err)
-		}
+		_, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
+		wantRemedy(t, "Open", err)
 		after := mustEnqueue(t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}), newEntry("b", "after"+key))
 		if after.Number <= before.Number {
 			t.Errorf("fence %d after %d", after.Number, before.Number)

@@ -39,7 +39,7 @@ func TestOpenRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := ours.Close(); err != nil { // one that runs would put back what is damaged now
+	if err := ours.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := plain.Set("/broken/fencepost/v1/meta", []byte("not ours"), -1); err != nil {
@@ -54,7 +54,7 @@ func TestOpenRefuses(t *testing.T) {
 		{"no permission", zookeeper.Config{Chroot: "/private"}, "does not let this server in"},
 		{"wrong password", zookeeper.Config{Prefix: "/ours", Username: "fencepost", Password: "wrong"}, "does not let this server in"},
 		{"no password", zookeeper.Config{Prefix: "/ours"}, "does not let this server in"},
-		{"damaged records of its own", zookeeper.Config{Chroot: "/broken"}, "cannot be read"},
+		{"damaged records of its own", zookeeper.Config{Chroot: "/broken"}, "--fence-floor"},
 		{"nobody there", zookeeper.Config{Servers: []string{"127.0.0.1:1"}}, "did not answer in time"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -2,7 +2,6 @@ package zookeeper_test
 
 import (
 	"bytes"
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -15,8 +14,7 @@ import (
 )
 
 // TestByHand deletes and damages what is ours with a client of its own. What
-// hits one entry is reported and frees its lock in time; what hits the store is
-// made again.
+// hits one entry is reported and frees its lock in time; a node above others is made again.
 func TestByHand(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -122,14 +120,6 @@ func TestByHand(t *testing.T) {
 			walk(t, client, root+"/entries", func(path string) { check(t, client.Delete(path, -1)) })
 			madeAgain(t, root+"/entries")
 		},
-		"everything is deleted": func(t *testing.T, root string) {
-			walk(t, client, root, func(path string) {
-				if err := client.Delete(path, -1); err != nil && !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, zk.ErrNotEmpty) {
-					t.Fatal(err)
-				}
-			})
-			madeAgain(t, root+"/meta")
-		},
 		"the node above all folded ends is deleted": func(t *testing.T, root string) {
 			check(t, client.Delete(root+"/ended", -1))
 			madeAgain(t, root+"/ended")
@@ -231,34 +221,45 @@ func TestClosedEntry(t *testing.T) {
 	}
 }
 
-// TestMetaByHand deletes and damages what the store knows of itself: a replica that
-// runs puts it back, so that one that starts then has the same token key and floor.
+// TestMetaByHand deletes and damages what the store knows of itself: nothing is granted, holders go
+// on, and a server that is started with a floor makes it again.
 func TestMetaByHand(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
-	const path = "/fencepost/v1/meta"
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1_000_000})
-	enqueue(t, s, draft("a"))
-	before, _, err := client.Get(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for name, damage := range map[string]func() error{
-		"deleted": func() error { return client.Delete(path, -1) },
-		"damaged": func() error { _, err := client.Set(path, []byte("{"), -1); return err },
-		"emptied": func() error { _, err := client.Set(path, nil, -1); return err },
+	for name, damage := range map[string]func(path string) error{
+		"deleted": func(path string) error { return client.Delete(path, -1) },
+		"damaged": func(path string) error { _, err := client.Set(path, []byte("{"), -1); return err },
+		"emptied": func(path string) error { _, err := client.Set(path, nil, -1); return err },
+		"lowered": func(path string) error {
+			data, _, err := client.Get(path)
+			if err == nil {
+				_, err = client.Set(path, bytes.Replace(data, []byte("1000000"), []byte("1"), 1), -1)
+			}
+			return err
+		},
 	} {
-		if err := damage(); err != nil {
-			t.Fatal(err)
-		}
-		within(t, 10*time.Second, "what was "+name+" is back", func() bool {
-			after, _, err := client.Get(path)
-			return err == nil && bytes.Equal(before, after)
+		t.Run(name, func(t *testing.T) {
+			prefix := "/" + name
+			s := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: 1_000_000})
+			held := enqueue(t, s, draft("a"))
+			if err := damage(prefix + "/meta"); err != nil {
+				t.Fatal(err)
+			}
+			if _, _, err := s.Enqueue(t.Context(), draft("a")); err == nil || !strings.Contains(err.Error(), "--fence-floor") {
+				t.Errorf("Enqueue = %v, want an error that asks for a floor", err)
+			}
+			if err := s.Refusal(); err == nil {
+				t.Error("it grants")
+			}
+			if err := s.Renew(t.Context(), held); err != nil {
+				t.Errorf("Renew: %v", err)
+			}
+			fixed := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: held.Number})
+			if next := enqueue(t, fixed, draft("a")); next.Number <= held.Number {
+				t.Errorf("fence %d after %d", next.Number, held.Number)
+			}
 		})
-	}
-	if late := open(t, zookeeper.Config{Servers: z.Endpoints()}); !bytes.Equal(late.TokenKey(), s.TokenKey()) {
-		t.Error("two replicas have different token keys")
 	}
 }
 

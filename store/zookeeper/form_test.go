@@ -38,7 +38,7 @@ func TestFormOfAnEntryAlone(t *testing.T) {
 	}
 }
 
-// TestFormByHand: what meta says of the form is put back by a server that runs.
+// TestFormByHand: a form that was lowered by hand is raised again, as a server that needs it raises it.
 func TestFormByHand(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -55,7 +55,7 @@ func TestFormByHand(t *testing.T) {
 	if _, err := client.Set(meta, bytes.Replace(data, []byte(`"form":2`), []byte(`"form":1`), 1), -1); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 20*time.Second, "it is put back", func() bool {
+	within(t, 20*time.Second, "it is raised again", func() bool {
 		enqueue(t, s, draft("b")) // compares meta with what it knows
 		now, _, err := client.Get(meta)
 		return err == nil && bytes.Equal(now, data)

@@ -1,7 +1,6 @@
 package zookeeper
 
 import (
-	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -52,25 +51,33 @@ func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 	return k.trust.Understands(k.known.Load().Form)
 }
 
-// make writes meta on first use. If the store has been used, somebody deleted
-// it: without the floor that it had, fences could be handed out a second time.
+// make writes meta on first use. If the store has been used, meta was deleted or damaged by hand:
+// then make needs a floor, in place of the one that is not known.
 func (k *metaKeeper) make(ctx context.Context, floor uint64) (*meta, error) {
+	m := meta{TokenKey: make([]byte, 32), Floor: floor}
+	_, _ = rand.Read(m.TokenKey) // never fails: crypto/rand ends the program instead
 	if k.used(ctx) {
-		if m, err := k.read(ctx); !errors.Is(err, zk.ErrNoNode) {
+		if m, err := k.read(ctx); !damaged(err) {
 			return m, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
-			return nil, store.MetaGone(k.root.meta())
+			return nil, store.RecordsDamaged(k.root.meta())
 		}
-		k.log.Error("the store's own records were deleted, which nobody but us should do; all lock tokens given out before are void", "path", k.root.meta())
+		k.log.Error("the store's own records are made again; all lock tokens given out before are void", "path", k.root.meta())
+		m.Form = k.trust.Understood() // of entries that may be there
+		_, err := onLink(ctx, k.reads, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(k.root.meta(), -1) })
+		if err != nil && !errors.Is(err, zk.ErrNoNode) {
+			return nil, err
+		}
 	}
-	key := make([]byte, 32)
-	_, _ = rand.Read(key) // never fails: crypto/rand ends the program instead
-	if err := k.ensure(ctx, k.reads, k.root.meta(), store.Encode(meta{TokenKey: key, Floor: floor})); err != nil {
+	if err := k.ensure(ctx, k.reads, k.root.meta(), store.Encode(m)); err != nil {
 		return nil, err
 	}
 	return k.read(ctx)
 }
+
+// damaged reports whether err says that meta is not there or cannot be read.
+func damaged(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable) }
 
 // used reports whether the log has had records.
 func (k *metaKeeper) used(ctx context.Context) bool {
@@ -78,34 +85,11 @@ func (k *metaKeeper) used(ctx context.Context) bool {
 	return err == nil && (n.stat.Cversion > 0 || k.epoch.Load() > 0)
 }
 
-// putBack puts meta back as this replica knows it, if somebody deleted or damaged
-// it. Another token key is not taken over: the tokens that were given out here are
-// bound to this one.
-func (k *metaKeeper) putBack(ctx context.Context) error {
-	m, err := k.read(ctx)
-	switch {
-	case err == nil && !bytes.Equal(m.TokenKey, k.tokenKey):
-		k.report(k.root.meta(), "the store has another key for lock tokens than this server, which so refuses the tokens of others, and they its own: start it anew")
-		return nil
-	case err == nil:
-		return nil
-	case !errors.Is(err, zk.ErrNoNode) && !errors.Is(err, errUnreadable):
-		return err
-	}
-	k.log.Error("the store's own records were deleted or damaged, which nobody but us should do; they are put back", "path", k.root.meta(), "error", err)
-	data := store.Encode(k.known.Load())
-	if errors.Is(err, errUnreadable) {
-		_, err = onLink(ctx, k.reads, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(k.root.meta(), data, -1) })
-		return err
-	}
-	return k.ensure(ctx, k.reads, k.root.meta(), data)
-}
-
 // raise writes the floor that the operator gave, unless it is there. It only ever
 // rises: the write is refused if another replica was faster.
 func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	m, err := k.read(ctx)
-	if errors.Is(err, zk.ErrNoNode) {
+	if damaged(err) {
 		m, err = k.make(ctx, floor)
 	}
 	if err == nil {
@@ -155,11 +139,10 @@ func (k *metaKeeper) get(c *zk.Conn) (*meta, error) {
 }
 
 // errUnreadable counts as an answer of the server's.
-var errUnreadable = fmt.Errorf("it cannot be read, and without it no lock token can be checked: a server that still runs puts it back within seconds; "+
-	"if none does, restore it: %w", zk.ErrAPIError)
+var errUnreadable = fmt.Errorf("it cannot be read: %w", zk.ErrAPIError)
 
-// readAnew reads meta and takes it over. It records a lost past that it shows, and a
-// floor that somebody lowered. told is a number that was handed out, or 0.
+// readAnew reads meta and takes it over. It records a lost past that it shows.
+// told is a number that was handed out, or 0.
 func (k *metaKeeper) readAnew(ctx context.Context, c *connector, told uint64) error {
 	for {
 		correction, err := k.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) })
@@ -186,8 +169,8 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 		return store.Records{}, err
 	}
 	m, err := do(ctx, l, k.get)
-	if k.known.Load() != nil && (errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable)) {
-		return store.Records{}, errors.Join(errRaced, k.putBack(ctx))
+	if damaged(err) {
+		return store.Records{}, fmt.Errorf("%w (%w)", store.RecordsDamaged(k.root.meta()), err)
 	}
 	if err != nil {
 		return store.Records{}, err
@@ -210,9 +193,6 @@ func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Correctio
 		m.Form, told.Form = v.Form, v.Form
 	case v.Lost != 0:
 		m.Distrust = v.Lost
-	case v.Lowered:
-		k.log.Error("the fence floor was lowered, which nobody should do; it is put back", "floor", k.trust.Floor())
-		m.Floor = k.trust.Floor()
 	default:
 		return nil
 	}

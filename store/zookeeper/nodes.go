@@ -102,7 +102,7 @@ func (u *upkeep) keepNodes(ctx context.Context) error {
 			break
 		}
 	}
-	return errors.Join(err, u.meta.putBack(ctx))
+	return err
 }
 
 // staleNodes are the nodes of broken connections that are yet to be deleted.

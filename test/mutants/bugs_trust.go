@@ -29,8 +29,8 @@ func trustBugs() []Bug {
 		{
 			Name: "trust-floor-falls", Breaks: "the floor only rises",
 			File:    "store/trust.go",
-			Anchor:  "t.floor.Store(max(r.Floor, t.floor.Load()))",
-			Becomes: "t.floor.Store(r.Floor)",
+			Anchor:  "floor := max(r.Floor, t.floor.Load())",
+			Becomes: "floor := r.Floor",
 			In:      "./store", Run: "^TestTrustReadsAnew$",
 		},
 		{

@@ -65,13 +65,9 @@ function Others({ all }: { all: boolean }) {
 }
 
 function Listed() {
-<<<<<<< HEAD
-  const { data, failure } = useLive("webhooks", 5000, (signal) =>
-    asked(api.GET("/webhooks", { signal, params: { query: { limit: 1000 } } })),
+  const { data, failure } = useLive("webhooks", 5000, (ask) =>
+    asked(api.GET("/webhooks", { ...ask, params: { query: { limit: 1000 } } })),
   );
-=======
-  const { data, failure } = useLive("webhooks", 5000, (ask) => asked(api.GET("/webhooks", ask)));
->>>>>>> 7c5e156 (handlers, service, dashboard: poll lists with an ETag instead of a watch)
   return (
     <>
       <Failed failure={failure} />

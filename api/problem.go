@@ -2,8 +2,8 @@ package api
 
 // Problem is an error as a client sees it (RFC 9457).
 type Problem struct {
-	// Type is the code as a URI.
-	Type string `json:"type" format:"uri" example:"urn:fencepost:problem:lock_held"`
+	// Type is the path of a page that explains the code.
+	Type string `json:"type" format:"uri-reference" example:"/problems/lock_held"`
 	// Title says what the code means, always in the same words.
 	Title string `json:"title" example:"The lock is held"`
 	// Status of the response.

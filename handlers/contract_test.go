@@ -184,3 +184,21 @@ func TestRetryAfterAHeldLock(t *testing.T) {
 		t.Errorf("all are to come again at once: %v", seen)
 	}
 }
+
+// TestTypeOfAProblemIsAPage that explains its code to whoever opens it.
+func TestTypeOfAProblemIsAPage(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	for code := range kinds() {
+		a := c.get("/problems/" + code)
+		a.wantStatus(http.StatusOK)
+		if text := string(a.body); !strings.Contains(text, kinds()[code].title) || !strings.Contains(text, code) {
+			t.Errorf("%s: %s", code, text)
+		}
+	}
+	for _, code := range []string{"nothing", "%3Cscript%3E", "INTERNAL"} {
+		c.get("/problems/"+code, loose).wantStatus(http.StatusNotFound)
+	}
+	held, _ := c.get("/nowhere", loose).fields()["type"].(string)
+	c.get(held).wantStatus(http.StatusOK)
+}

@@ -128,7 +128,7 @@ func reasonOf(status int) string {
 
 // refusal is the whole answer.
 func refusal(status int, id, detail string) []byte {
-	text := fmt.Appendf(nil, `{"type":"urn:fencepost:problem:invalid_request","title":"The request is not valid","status":%d,"detail":%q,"code":"invalid_request","request_id":%q}`,
+	text := fmt.Appendf(nil, `{"type":"/problems/invalid_request","title":"The request is not valid","status":%d,"detail":%q,"code":"invalid_request","request_id":%q}`,
 		status, detail, id)
 	return fmt.Appendf(nil, "HTTP/1.1 %d %s\r\nContent-Type: application/problem+json\r\nX-Request-Id: %s\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s",
 		status, http.StatusText(status), id, len(text), text)

@@ -39,7 +39,7 @@ func (r *request) fail(err error) {
 	code := api.Code(e.Code)
 	status := code.Status()
 	p := &api.Problem{
-		Type: "urn:fencepost:problem:" + string(e.Code), Title: code.Title(), Status: status, Detail: e.Detail,
+		Type: code.Type(), Title: code.Title(), Status: status, Detail: e.Detail,
 		Code: code, RequestID: r.id, Field: e.Field, Reason: string(e.Reason),
 	}
 	if status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {

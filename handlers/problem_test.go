@@ -105,7 +105,7 @@ func (a *answer) wantProblem(want problem, besides ...string) {
 		a.t.Fatalf("%v, want %d %s", a, k.status, want.code)
 	}
 	expected := map[string]any{
-		"type": "urn:fencepost:problem:" + want.code, "title": k.title, "status": json.Number(strconv.Itoa(k.status)),
+		"type": "/problems/" + want.code, "title": k.title, "status": json.Number(strconv.Itoa(k.status)),
 		"detail": want.detail, "code": want.code, "request_id": a.header.Get("X-Request-Id"),
 	}
 	for name, value := range map[string]string{"field": want.field, "reason": want.reason} {
@@ -151,7 +151,7 @@ func (a *answer) checkProblem() {
 		a.t.Errorf("%v: code %q is not one of this status", a, code)
 	}
 	for name, want := range map[string]any{
-		"type": "urn:fencepost:problem:" + code, "title": k.title,
+		"type": "/problems/" + code, "title": k.title,
 		"status": json.Number(strconv.Itoa(a.status)), "request_id": a.header.Get("X-Request-Id"),
 	} {
 		if got[name] != want {

@@ -263,6 +263,7 @@ func (a *endpoints) operations(r *gin.Engine) {
 		r.GET("/metrics", a.open(a.metrics))
 	}
 	r.GET("/openapi.json", a.open(a.openAPI))
+	r.GET("/problems/:code", a.open(a.problem))
 	r.GET("/docs", a.open(a.docs))
 	r.GET("/docs/", a.open(a.docsPage))
 	r.GET("/docs/:file", a.open(a.docsFile))

@@ -351,7 +351,7 @@ func TestInternal(t *testing.T) {
 func (a *answer) wantInternal() {
 	a.t.Helper()
 	want := map[string]any{
-		"type": "urn:fencepost:problem:internal", "title": "Internal error", "status": json.Number("500"), "code": "internal",
+		"type": "/problems/internal", "title": "Internal error", "status": json.Number("500"), "code": "internal",
 		"detail":     "something went wrong in the server; the request id finds it in the log",
 		"request_id": a.header.Get("X-Request-Id"),
 	}

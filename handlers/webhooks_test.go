@@ -268,7 +268,7 @@ func TestBadWebhooks(t *testing.T) {
 	limited.post("/webhooks", body(`{"locks":"orders:*"}`)).wantProblem(invalid("url", "is missing"))
 	limited.post("/webhooks", body(`{`+receiver+`,"locks":"orders:1","paused":true}`)).wantProblem(unknown("paused"))
 	limited.do("PATCH", path, body(`{"paused":"yes"}`)).wantProblem(invalid("paused", "must be true or false"))
-	limited.get("/webhooks?limit=1", loose).wantProblem(invalid("limit", "is not known here as a query parameter"))
+	limited.get("/webhooks?page=1", loose).wantProblem(invalid("page", "is not known here as a query parameter"))
 	for _, r := range []route{{"", "POST", path + "/rotate"}, {"", "DELETE", path}, {"", "POST", callbackSecret}} {
 		limited.do(r.method, r.path, body(`{"url":"https://example.com/"}`), loose).wantProblem(unknown("url"))
 	}

@@ -132,6 +132,8 @@ func improveParameter(p *openapi3.Parameter) {
 		s.Pattern, p.Example = entryID, "5mdrk1w5pvy0wg1dcjt2b2gthr"
 	case "header Lock-Token":
 		s.Pattern = lockToken
+	case "path code":
+		s.Pattern, p.Example = `^[a-z_]{1,64}$`, "lock_held"
 	case "query prefix":
 		s.Pattern = `^([A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199})?$`
 	case "query cursor":

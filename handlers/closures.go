@@ -58,7 +58,7 @@ func (a *endpoints) closeLocks(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.Header("Location", "/admin/closures/"+string(made.ID))
+	r.Header("Location", r.under("/admin/closures/"+string(made.ID)))
 	return r.respond(http.StatusCreated, closureOf(made))
 }
 

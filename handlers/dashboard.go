@@ -18,7 +18,7 @@ type Pages interface {
 // @Header   302 {string} Location "The page"
 // @Router   /dashboard [get]
 func (a *endpoints) dashboardPath(r *request) error {
-	r.Redirect(http.StatusFound, "dashboard/")
+	r.Redirect(http.StatusFound, r.under("/dashboard/"))
 	return nil
 }
 

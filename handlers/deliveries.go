@@ -190,7 +190,7 @@ func (a *endpoints) testWebhook(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.Header("Location", "/webhooks/"+found.ID+"/deliveries")
+	r.Header("Location", r.under("/webhooks/"+found.ID+"/deliveries"))
 	return r.respond(http.StatusAccepted, &api.TestDelivery{Delivery: delivery})
 }
 

@@ -173,7 +173,7 @@ func (r *request) respondAcquired(g *service.Grant, err error) error {
 	if g.Replayed {
 		r.Header(replayedHeader, "true")
 	}
-	r.Header("Location", location(g.Entry))
+	r.Header("Location", r.under(location(g.Entry)))
 	if g.Held {
 		return r.respond(http.StatusCreated, answerOf(g))
 	}
@@ -200,10 +200,10 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 			describeBusy(p, g)
 		case g.Entry.Set:
 			p.Set = setOf(g)
-			r.Header("Location", location(g.Entry))
+			r.Header("Location", r.under(location(g.Entry)))
 		default:
 			p.Entry = entryOf(g)
-			r.Header("Location", location(g.Entry))
+			r.Header("Location", r.under(location(g.Entry)))
 		}
 	}}
 }

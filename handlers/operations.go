@@ -100,7 +100,7 @@ func (a *endpoints) metrics(r *request) error {
 // @Header   302 {string} Location "The page"
 // @Router   /docs [get]
 func (a *endpoints) docs(r *request) error {
-	r.Redirect(http.StatusFound, "docs/")
+	r.Redirect(http.StatusFound, r.under("/docs/"))
 	return nil
 }
 

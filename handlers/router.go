@@ -113,6 +113,10 @@ type Config struct {
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
 
+	// BasePath is the path under which a proxy publishes the server, such as /fencepost; "" is
+	// the root.
+	BasePath string
+
 	// TrustedProxyHops is how many proxies each request passed, which appended the address
 	// that they saw to X-Forwarded-For; 0 ignores the header.
 	TrustedProxyHops int
@@ -143,6 +147,7 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		get.Method = http.MethodGet
 		req = get
 	}
+	req = r.endpoints.withoutBase(req)
 	out := &answer{ResponseWriter: w, request: req, timeout: r.endpoints.AnswerTimeout}
 	r.engine.ServeHTTP(out, req)
 	if out.gone {

@@ -95,7 +95,7 @@ func (a *endpoints) finishSignIn(r *request) error {
 	}
 	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
 	r.principal = who
-	return r.goOn("/dashboard/")
+	return r.goOn(r.under("/dashboard/"))
 }
 
 // cameBack returns the session of who has signed in at the identity provider.
@@ -128,7 +128,7 @@ func (r *request) turnedAway(err error) error {
 	cause := err.Error()
 	r.refused.auth = refused.Reason
 	r.note(slog.String("auth", string(refused.Reason)), slog.String("cause", cause[:min(len(cause), longest)]))
-	return r.goOn("/dashboard/#sign-in=" + string(refused.Reason))
+	return r.goOn(r.under("/dashboard/#sign-in=" + string(refused.Reason)))
 }
 
 func (r *request) goOn(to string) error {

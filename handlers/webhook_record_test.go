@@ -65,7 +65,7 @@ func TestWebhooksOnRecord(t *testing.T) {
 	var did []string
 	for _, r := range all {
 		did = append(did, strings.Join([]string{r.Action, r.Object.Webhook.Receiver, r.Object.Locks[0], strings.Join(r.Object.Webhook.Changed, "+")}, " "))
-		if r.Actor != (api.AuditActor{Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write", Address: "127.0.0.1"}) || r.Result != "asked" || r.Tenant != c.claims.Tenant || r.RequestID == "" {
+		if r.Actor != (api.AuditActor{Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write", Address: "127.0.0.1", Peer: "127.0.0.1"}) || r.Result != "asked" || r.Tenant != c.claims.Tenant || r.RequestID == "" {
 			t.Errorf("on record is %+v", r)
 		}
 	}

@@ -85,7 +85,7 @@ func (a *endpoints) createWebhook(r *request) error {
 	if err != nil {
 		return err
 	}
-	r.Header("Location", "/webhooks/"+made.ID)
+	r.Header("Location", r.under("/webhooks/"+made.ID))
 	return r.respond(http.StatusCreated, &api.NewWebhook{WebhookFields: webhookFields(made), Secret: secret.Reveal()})
 }
 

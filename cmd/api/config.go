@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"regexp"
 	"strings"
 	"time"
 
@@ -80,6 +81,7 @@ type config struct {
 	file                   string // that says what flags and environment do not
 	printOnly              bool   // what holds, and end
 	proxyHops              uint
+	basePath               string
 	auditRetention         days
 	webhooks               webhook.Settings
 	limits                 *quota.Limits // of a tenant for which nothing is set
@@ -204,6 +206,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.UintVar(&c.logEvery, "log-requests-every", 1, "`n`: log one of n requests that succeed; what fails has a line each, and what is refused, unless that is very much")
 	f.UintVar(&c.metricsTenants, "metrics-tenants", 0, fmt.Sprintf("how many tenants, the first that ask, are named in the `number`s of quotas at /metrics, at most %d; the rest is other", telemetry.MaxTenants))
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
+	f.StringVar(&c.basePath, "base-path", "", "`path` under which a proxy publishes the server, such as /fencepost, whether the proxy passes it on or not")
 	f.UintVar(&c.proxyHops, "trusted-proxy-hops", 0, "`number` of proxies that every request passes; "+
 		"each appends the address that it saw to X-Forwarded-For, for the log and the audit. 0 ignores the header")
 	f.Var(&c.auditRetention, "audit-retention", "for how many `days` records of the audit are kept, such as 30d, at most 90d")
@@ -236,7 +239,8 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBeside(), c.resolveTLS(), c.resolveClients(), c.oidc.resolve(), c.resolveCookie(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBasePath(), c.checkBeside(), c.resolveTLS(),
+		c.resolveClients(), c.oidc.resolve(), c.resolveCookie(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
 // maxLogEvery leaves a busy server a line a minute.
@@ -253,6 +257,14 @@ func (c *config) resolveLog() (err error) {
 		err = errors.Join(err, usagef("--log-level: %q is not debug, info, warn or error", c.logLevel))
 	}
 	return err
+}
+
+func (c *config) checkBasePath() error {
+	valid := regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+$`)
+	if c.basePath != "" && !valid.MatchString(c.basePath) {
+		return usagef("--base-path: %q is not a path such as /fencepost, without a slash at its end", c.basePath)
+	}
+	return nil
 }
 
 func (c *config) checkListen() error {
@@ -300,8 +312,10 @@ func mayListenAt(address string) bool {
 const maxProxyHops = 16
 
 func (c *config) checkNumbers() error {
-	wrong := []error{c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"), c.idleTimeout.check("idle-timeout-seconds"),
-		c.auditRetention.check("audit-retention")}
+	wrong := []error{
+		c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"), c.idleTimeout.check("idle-timeout-seconds"),
+		c.auditRetention.check("audit-retention"),
+	}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))
 	}

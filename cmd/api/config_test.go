@@ -85,7 +85,7 @@ func base(t *testing.T, name string) []string {
 func TestEveryFlagByEnvironment(t *testing.T) {
 	cert, key := newCertificate(t)
 	values := map[string][2]string{ // and another value, or ""
-		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxy-hops": {"2", "1"}, "audit-retention": {"7d", "8d"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "client-ca": {cert, ""}, "principals": {file(t, `{"principals":[]}`), ""},
+		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxy-hops": {"2", "1"}, "base-path": {"/a/b", "/c"}, "audit-retention": {"7d", "8d"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "client-ca": {cert, ""}, "principals": {file(t, `{"principals":[]}`), ""},
 		"ops-listen": {"127.0.0.1:0", "127.0.0.1:1"}, "ops-pprof": {"true", ""}, "memory-mb": {"512", "1024"}, "metrics-tenants": {"7", "8"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
 		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
 		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
@@ -291,6 +291,10 @@ func TestContradictions(t *testing.T) {
 		{nil, []string{"--dev", "--listen", "[::]:8080"}, exitConfig, []string{"--dev-insecure-listen"}},
 		{nil, []string{"--dev", "--listen", "192.0.2.1:8080"}, exitConfig, []string{"--dev-insecure-listen"}},
 		{nil, []string{"--dev", "--listen", "somewhere:8080"}, exitConfig, []string{"--dev-insecure-listen"}},
+		{nil, with(good, "--base-path", "/"), exitConfig, []string{"--base-path", "such as /fencepost"}},
+		{nil, with(good, "--base-path", "fencepost"), exitConfig, []string{"--base-path"}},
+		{nil, with(good, "--base-path", "/a/../b"), exitConfig, []string{"--base-path"}},
+		{nil, with(good, "--base-path", "/a%2Fb"), exitConfig, []string{"--base-path"}},
 		{nil, with(good, "--audit-retention", "0d"), exitConfig, []string{"--audit-retention", "from 1d to 90d"}},
 		{nil, with(good, "--audit-retention", "91d"), exitConfig, []string{"--audit-retention", "from 1d to 90d"}},
 		{nil, with(good, "--audit-retention", "720h"), exitConfig, []string{"-audit-retention", "such as 30d"}},

@@ -193,9 +193,9 @@ func addDashboard(routes *handlers.Config, c *config, key []byte, verifier *auth
 // complete fills in what has nothing to do with use cases.
 func complete(routes handlers.Config, c *config, t *telemetry.Telemetry) handlers.Config {
 	routes.Metrics, routes.Exposition = t.Metrics(), t.MetricsHandler()
-	routes.OpenAPI, routes.Docs = openapi.Document(), openapi.Docs()
+	routes.OpenAPI, routes.Docs = openapi.DocumentUnder(c.basePath), openapi.Docs()
 	routes.Logger, routes.Tracer, routes.Propagator = t.Logger(), t.Tracer(), t.Propagator()
-	routes.TrustedProxyHops, routes.LogEvery = int(c.proxyHops), int(c.logEvery)
+	routes.BasePath, routes.TrustedProxyHops, routes.LogEvery = c.basePath, int(c.proxyHops), int(c.logEvery)
 	built := thisBuild()
 	routes.Version, routes.Commit = built.version, built.commit
 	if c.clients != nil {

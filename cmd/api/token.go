@@ -195,6 +195,6 @@ The interface is described at %[5]s://%[1]s/docs/
 
 The link signs in once, within 5 minutes; after that the token does.
 
-`, address, token, path, code, c.scheme())
+`, address.String()+c.basePath, token, path, code, c.scheme())
 	return nil
 }

@@ -203,7 +203,7 @@ const (
 // sessionCookie is the session as a cookie, or with no text the end of it.
 func (r *request) sessionCookie(text string, until time.Time) *http.Cookie {
 	c := &http.Cookie{
-		Name: r.cookieName(sessionName), Value: text, Path: "/", Expires: until,
+		Name: r.cookieName(sessionName), Value: text, Path: r.under("/"), Expires: until,
 		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !r.endpoints.PlainCookies,
 	}
 	if text == "" {
@@ -212,10 +212,14 @@ func (r *request) sessionCookie(text string, until time.Time) *http.Cookie {
 	return c
 }
 
-// cookieName puts __Host- before a name, which browsers take only from the host itself over TLS. A
-// plain cookie has the port: cookies count for all ports of a host, and somebody may run two servers.
+// cookieName puts __Host- before a name, which browsers take only from the host itself over TLS, or
+// __Secure- under a base path, which other servers of the host do not get. A plain cookie has the
+// port: cookies count for all ports of a host, and somebody may run two servers.
 func (r *request) cookieName(name string) string {
-	if !r.endpoints.PlainCookies {
+	switch {
+	case !r.endpoints.PlainCookies && r.endpoints.BasePath != "":
+		return "__Secure-" + name
+	case !r.endpoints.PlainCookies:
 		return "__Host-" + name
 	}
 	_, port, _ := net.SplitHostPort(r.Request.Host)

@@ -14,7 +14,8 @@ func TestBasePath(t *testing.T) {
 	t.Parallel()
 	secretFile := file(t, secret)
 	token := bearer(t, secretFile)
-	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--base-path", "/locks/fencepost")
+	operator := strings.TrimSpace(command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope", "admin").out)
+	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--base-path", "/locks/fencepost", "--session-cookie", "secure")
 	for name, base := range map[string]string{"passed on": s.url, "left out": strippingProxy(t, s.url)} {
 		t.Run(name, func(t *testing.T) {
 			client := &server{t: t, url: base + "/locks/fencepost", client: s.client}
@@ -34,6 +35,10 @@ func TestBasePath(t *testing.T) {
 			document := client.call("", "GET", "/openapi.json", "").body["servers"].([]any)[0].(map[string]any)
 			if document["url"] != "/locks/fencepost/" {
 				t.Errorf("the document is of %v", document)
+			}
+			signedIn := client.call("", "POST", "/dashboard/session", `{"bearer_token":"`+operator+`"}`)
+			if c := signedIn.header.Get("Set-Cookie"); !strings.HasPrefix(c, "__Secure-fencepost-session=") || !strings.Contains(c, "; Path=/locks/fencepost/;") {
+				t.Errorf("%d, the cookie is %s", signedIn.status, c)
 			}
 			if r := client.call("", "GET", "/dashboard/", ""); r.status != http.StatusOK {
 				t.Errorf("the dashboard: %d", r.status)

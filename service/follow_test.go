@@ -118,8 +118,8 @@ func TestFollowFromAnotherHistory(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(want("a", 0)))
-		strange := lock.EventID{Number: 5000, Index: 1}
-		a.follow(service.EventsRequest{Tenant: "acme", After: &strange}).wants("missed 5000-1 to 101-0", "101-1 lock.acquired acme a true")
+		strange := lock.EventID{Number: 103, Index: 1} // the next write is 102
+		a.follow(service.EventsRequest{Tenant: "acme", After: &strange}).wants("missed 103-1 to 101-0", "101-1 lock.acquired acme a true")
 		b.store.setFeed(frozen)
 		a.hold(lasting(want("b", 0)))
 		ahead := lock.Before(103)
@@ -128,6 +128,7 @@ func TestFollowFromAnotherHistory(t *testing.T) {
 		st.wants()
 		a.hold(lasting(want("c", 0)))
 		st.wants("103-1 lock.acquired acme c true")
+		strange.Number = 5000
 		a.store.on(broken, newest)
 		if _, err := a.Events(t.Context(), service.EventsRequest{Of: "acme", After: &strange}); !errors.Is(err, lock.StoreUnavailable) {
 			t.Errorf("a store that cannot be asked about an id gives %v", err)

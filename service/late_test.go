@@ -36,6 +36,34 @@ func TestGivesWayAtLast(t *testing.T) {
 	}
 }
 
+// TestGrantToAnotherRequestStays: a try with a key cannot be taken back at once, and its entry
+// comes to hold. Another request with the key gets it; what takes it back later leaves it there.
+func TestGrantToAnotherRequestStays(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		a.store.setFeed(frozen) // it does not learn who is in front
+		held := s.occupy(t, "orders:1")
+		var asked atomic.Int64
+		a.store.on(func(ctx context.Context, do func() error) error {
+			if asked.Add(1) > 1 && asked.Load() < 5 {
+				return unavailable(false)
+			}
+			return do()
+		}, queue)
+		req := lasting(keyed("orders:1", 0, "k"))
+		a.start(req).fails(lock.Held)
+		if err := s.end(held, lock.Released); err != nil {
+			t.Fatal(err)
+		}
+		g := b.hold(req)
+		after(5 * time.Second)
+		if ids := s.ids(); len(ids) != 1 || ids[0] != g.Entry.ID {
+			t.Errorf("left in the store: %v", ids)
+		}
+	})
+}
+
 // TestKeyThatEndedUnseen: a repeated request finds its entry in a view that is late.
 // The store knows better, and says why it ended.
 func TestKeyThatEndedUnseen(t *testing.T) {

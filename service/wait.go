@@ -342,10 +342,8 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 }
 
 // timeOut looks a last time, unless the entry came to hold at the last moment.
-func (w *wait) timeOut(ctx context.Context) stage {
-	if w.undecided = w.takeBack; !w.s.view.Reached(w.entry.Number) {
-		_, _ = w.askStore(ctx) // if it cannot tell, the wait is over all the same
-	}
+func (w *wait) timeOut(context.Context) stage {
+	w.undecided = w.takeBack
 	return w.look
 }
 

@@ -181,9 +181,7 @@ func (l *Log) Reached(number uint64) {
 	l.between, l.reached = true, number
 	last := len(l.pending) - 1
 	switch {
-	case l.dropping && len(l.pending) < maxPending:
-		l.pending, l.dropping = append(l.pending, step{number: number, begins: true}), false
-	case l.dropping:
+	case l.dropping: // what was dropped is missed, from the next round of filing on
 	case last >= 0 && l.pending[last].isReached():
 		l.pending[last].number = number
 	default:
@@ -296,7 +294,6 @@ func (l *Log) begin(number uint64) {
 		l.gaps = append(l.gaps, gap{lock.Before(was + 1), edgeNow(number + 1)})
 		if len(l.gaps) > maxGaps {
 			l.start = l.gaps[0].before
-			l.oldest = l.oldest.later(l.start)
 			l.gaps = l.gaps[1:]
 		}
 	}

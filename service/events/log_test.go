@@ -378,6 +378,38 @@ func TestMoreThanIsFiled(t *testing.T) {
 	})
 }
 
+// TestDroppedEventsAreMissed: a write has more events than there is room for, and what is pending
+// is filed before it ends. Its last events are not told as if nothing were missing before them.
+func TestDroppedEventsAreMissed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const most = 2 * events.MaxPending
+		f := newFeed(t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30})
+		r := f.subscribe(events.Request{Tenant: "a"})
+		f.write("a")
+		synctest.Wait() // it is filed
+		f.write("a")    // so that what is pending is filed after the pause
+		f.number++
+		add := func(from, to int) {
+			for i := from; i < to; i++ {
+				e := &lock.Entry{ID: "x", Tenant: "a", Number: f.number, Claims: []lock.Claim{{Name: "a"}}}
+				id := lock.EventID{Number: f.number, Index: uint32(i + 1)}
+				f.Add(lock.Event{ID: id, Kind: lock.EventAcquired, Entry: e, At: time.Now()})
+			}
+		}
+		add(0, events.MaxPending+10)
+		<-time.After(2 * events.Pace)
+		synctest.Wait()
+		add(events.MaxPending+10, events.MaxPending+20)
+		f.Reached(f.number)
+		f.settle()
+		r.read(1 << 20)
+		lastTold := r.ids[len(r.ids)-1]
+		if len(r.missed) != 1 || lastTold.Index > events.MaxPending {
+			t.Errorf("%v is told last, and %v is missed", lastTold, r.missed)
+		}
+	})
+}
+
 // TestManyOfOneWrite: as many entries as may wait for a lock can be granted by one write, and other tenants miss nothing.
 func TestManyOfOneWrite(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

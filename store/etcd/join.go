@@ -54,8 +54,7 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 			continue
 		}
 		if used := usedUp(err); used != nil {
-			j.endOthers(nil)
-			return nil, used
+			return nil, used // the mark of the key keeps late attempts from writing
 		}
 		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
 			full.OutcomeUnknown = j.giveUp()
@@ -68,8 +67,7 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		// one we wrote, and the comparison keeps us from writing a second while it is there.
 		found, err := j.find(ctx)
 		if used := usedUp(err); used != nil {
-			j.endOthers(nil)
-			return nil, used
+			return nil, used // the mark of the key keeps late attempts from writing
 		}
 		if err == nil && found != nil {
 			j.endOthers(found)
@@ -218,7 +216,7 @@ func certain(err error) bool {
 func (j *joining) endOthers(placed *lock.Entry) {
 	var late []int64
 	for _, l := range j.open {
-		if placed == nil || l != placed.Handle {
+		if l != placed.Handle {
 			late = append(late, l)
 		}
 	}

@@ -213,7 +213,7 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 		if l := t.at(c.id, c.number); c.kind != ask || l == nil || l.held > now {
 			t.w.problem("%v: was told that the entry holds, and it waits", c)
 		}
-	case lock.StoreUnavailable, lock.Draining:
+	case lock.StoreUnavailable, lock.FenceFloorRequired, lock.Draining:
 	default:
 		t.w.problem("%v: an answer that cannot be: %v", c, e)
 	}

@@ -56,6 +56,14 @@ func (s *Server) advance(keys ...lock.Ref) {
 	}
 }
 
+// before is the number of the last write that is no part of the transaction under way.
+func (s *Server) before() uint64 {
+	if s.joint != nil && s.joint.begun {
+		return s.number - 1
+	}
+	return s.number
+}
+
 // commit makes known what the transaction has written so far.
 func (s *Server) commit() {
 	if s.joint.begun {

@@ -29,7 +29,7 @@ func (s *Server) put(
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	this := attempts[len(attempts)-1]
-	if known > s.number {
+	if known > s.before() {
 		s.distrusted = max(s.distrusted, known)
 	}
 	if s.distrusted != 0 || s.foreign {

@@ -96,14 +96,18 @@ type watches struct {
 // open follows a range of keys. The member must have a leader, or it would report nothing while
 // it is cut off. open does not wait until the member confirms the watch: over a silent connection
 // the feed would not notice that it is late.
-func (w *watches) open(ctx context.Context, own clientv3.Watcher, first, end string, from int64) watch {
+func (w *watches) open(
+	ctx context.Context, own clientv3.Watcher, first, end string, from int64,
+) watch {
 	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
 	stop := context.AfterFunc(w.ctx, cancel)
 	out := make(chan watchMessage)
 	w.tasks.Go(func() { // ends with the responses, which end with ctx
 		defer func() { stop(); cancel(); _ = own.Close() }()
 		defer close(out)
-		for r := range own.Watch(ctx, first, clientv3.WithRange(end), clientv3.WithRev(from), clientv3.WithProgressNotify()) {
+		told := own.Watch(ctx, first,
+			clientv3.WithRange(end), clientv3.WithRev(from), clientv3.WithProgressNotify())
+		for r := range told {
 			select {
 			case out <- message(r):
 			case <-ctx.Done():

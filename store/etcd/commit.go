@@ -328,7 +328,9 @@ func (p *part) under(lease int64) {
 // deleteWrite removes exactly the entry e, told from a later one with the same
 // key by its number, if all of while are there. The reason is recorded under the
 // lease of the memory; without one it is not recorded.
-func (s *Store) deleteWrite(e *lock.Entry, why lock.Reason, memory int64, while []*lock.Entry) *write {
+func (s *Store) deleteWrite(
+	e *lock.Entry, why lock.Reason, memory int64, while []*lock.Entry,
+) *write {
 	p := &part{compares: []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))}, conditional: len(while) > 0}
 	for _, other := range while {
 		p.compares = append(p.compares, created(s.primaryKey(other), s.revision(other.Number)))

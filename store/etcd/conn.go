@@ -23,8 +23,8 @@ type Conn struct {
 	leases  leaseClient
 	renewer renewer
 	watch   watchFunc
-	// watchPast is for who reads what was written for a moment, and not over the stream of the feed: to
-	// the keys from the first one up to another, without that.
+	// watchPast is for who reads what was written for a moment, and not over the stream of the feed:
+	// to the keys from the first one up to another, without that.
 	watchPast func(ctx context.Context, first, end string, from int64) watch
 	// admit reports whether there is room for a new entry of so many bytes, and then wants
 	// to be told when its writing has ended; nil where others keep the quota.

@@ -9,7 +9,6 @@ import (
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/server/v3/storage/mvcc"
 	"go.etcd.io/etcd/server/v3/storage/wal"
 	"google.golang.org/protobuf/proto"
 )
@@ -28,13 +27,15 @@ func checkData(dir string) error {
 		return fmt.Errorf("the embedded store's data cannot be read: %w", err)
 	}
 	if err := errors.Join(checkPages(path, file.Size()), checkLog(dir, path)); err != nil {
-		return fmt.Errorf("the embedded store's data file %s is damaged: %w; %s", path, err, remedyOfDamage)
+		return fmt.Errorf("the embedded store's data file %s is damaged: %w; %s",
+			path, err, remedyOfDamage)
 	}
 	return nil
 }
 
-// checkLog refuses a data file that is further than a log that is gone: etcd begins another cluster beside it, of which
-// the old member is still one, and so does not start again after that.
+// checkLog refuses a data file that is further than a log that is gone: etcd begins another
+// cluster beside it, of which the old member is still one, and so does not start again after
+// that.
 func checkLog(dir, path string) error {
 	log := filepath.Join(dir, dataDir, "member", "wal")
 	if wal.Exist(log) {
@@ -46,7 +47,8 @@ func checkLog(dir, path string) error {
 	return fmt.Errorf("the log %s that belongs to it is gone", log)
 }
 
-const remedyOfDamage = "restore a backup into an empty folder with api restore, or begin with an empty folder, and start with --fence-floor above every fence ever handed out"
+const remedyOfDamage = "restore a backup into an empty folder with api restore, " +
+	"or begin with an empty folder, and start with --fence-floor above every fence ever handed out"
 
 // checkPages reads what is in use of the first size bytes of a data file. The needed buckets
 // have to be there.
@@ -72,13 +74,20 @@ func (p *pages) check(name []byte, b *bbolt.Bucket) error {
 	return checkBucket(b, func(_, _ []byte) error { return nil })
 }
 
-// bucketOfKeys is where etcd has what it stores, by revision.
-const bucketOfKeys = "key"
+// bucketOfKeys is where etcd has what it stores, by revision: two numbers of 8 bytes with a _
+// between them, and a mark behind those of a deletion.
+const (
+	bucketOfKeys     = "key"
+	lengthOfRevision = 17
+	lengthOfMarked   = 18
+)
 
 // checkKeyValue refuses what etcd ends the process for: it takes a name apart in a goroutine of its
 // own, and a value it cannot read is fatal. The last name of a copy that was restored has no value.
 func checkKeyValue(name, value []byte) error {
-	mvcc.BytesToRev(name) // panics if it is none
+	if n := len(name); n != lengthOfRevision && n != lengthOfMarked || name[8] != '_' {
+		return fmt.Errorf("the name %q is no revision", name)
+	}
 	if err := proto.Unmarshal(value, &mvccpb.KeyValue{}); err != nil {
 		return fmt.Errorf("a value in it cannot be read: %w", err)
 	}

@@ -40,11 +40,11 @@ func TestDamagedInside(t *testing.T) {
 	})
 	t.Run("ShortNames", func(t *testing.T) {
 		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", shortName)})
-		refused(t, conn, err, "invalid revision length")
+		refused(t, conn, err, "is no revision")
 	})
 	t.Run("OtherNames", func(t *testing.T) {
 		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", noRevision)})
-		refused(t, conn, err, "invalid separator")
+		refused(t, conn, err, "is no revision")
 	})
 	t.Run("LastWords", func(t *testing.T) { // what no check of ours finds
 		server, err := launch(EmbeddedConfig{Dir: copied(t, "key", nonsenseValue)})

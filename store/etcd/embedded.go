@@ -126,11 +126,13 @@ func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 }
 
 func doesNotStart(cfg EmbeddedConfig, why error) error {
-	return fmt.Errorf("the embedded store does not start: %w; if its data in %s is damaged, %s", why, cfg.Dir, remedyOfDamage)
+	return fmt.Errorf("the embedded store does not start: %w; if its data in %s is damaged, %s",
+		why, cfg.Dir, remedyOfDamage)
 }
 
 // launch starts etcd, which panics over a log that it finds empty or without a beginning, and
-// ends the process over other things, without a word if there is no log: meanwhile that is a panic too.
+// ends the process over other things, without a word if there is no log: meanwhile that is a
+// panic too.
 func launch(cfg EmbeddedConfig) (server *embed.Etcd, err error) {
 	var launching atomic.Bool
 	launching.Store(true)
@@ -141,7 +143,8 @@ func launch(cfg EmbeddedConfig) (server *embed.Etcd, err error) {
 		}
 	}()
 	c := memberConfig(cfg)
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(etcdLog(cfg.Logger).WithOptions(zap.WithFatalHook(lastWords{&launching})))
+	log := etcdLog(cfg.Logger).WithOptions(zap.WithFatalHook(lastWords{&launching}))
+	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(log)
 	return embed.StartEtcd(c)
 }
 

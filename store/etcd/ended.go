@@ -33,8 +33,8 @@ type unrecordedEnd struct {
 	store.End
 	marked bool // the entry was resumable, and had a mark that went
 
-	// usedUp says that the mark stayed when the entry went, as it does when one that another has used the key
-	// up before is withdrawn from a full store, and has gone since.
+	// usedUp says that the mark stayed when the entry went, as it does when one that another has
+	// used the key up before is withdrawn from a full store, and has gone since.
 	usedUp bool
 
 	key      store.Key // with its first lock

@@ -113,8 +113,8 @@ type departures struct {
 	marked map[markGone]bool // the marks that went
 }
 
-// markGone is where the mark of a key went: with its entry, unless it is that of one that ended before, or
-// what a withdrawal from a full store has left.
+// markGone is where the mark of a key went: with its entry, unless it is that of one that ended
+// before, or what a withdrawal from a full store has left.
 type markGone struct {
 	id       lock.ID
 	revision int64
@@ -144,7 +144,10 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		case hasPrefix(rest, entriesDir):
 			k, ok := s.splitKey(ev.Kv.Key)
 			if ok && d.left(k, ev.Kv.ModRevision, changes) {
-				changes = append(changes, store.Change{Number: s.number(ev.Kv.ModRevision), Left: k.ID, Reason: d.ends[k.ID].reason, Note: d.noteAt(k.ID, ev.Kv.ModRevision)})
+				changes = append(changes, store.Change{
+					Number: s.number(ev.Kv.ModRevision), Left: k.ID,
+					Reason: d.ends[k.ID].reason, Note: d.noteAt(k.ID, ev.Kv.ModRevision),
+				})
 			}
 		case hasPrefix(rest, endedDir) && put:
 			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
@@ -177,8 +180,8 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 }
 
 // onlyRaises reports whether what was written below meta/ only asks for a form that is
-// understood, at which nothing has to be listed anew. One that was raised again before the records were read
-// last, as a feed that is late may be told of, counts no more.
+// understood, at which nothing has to be listed anew. One that was raised again before the
+// records were read last, as a feed that is late may be told of, counts no more.
 func (s *Store) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
 	form, err := strconv.Atoi(string(kv.Value))
 	if name != metaForm || err != nil {
@@ -190,8 +193,9 @@ func (s *Store) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
 	return s.trust.Raised(form)
 }
 
-// left notes a key that went. It reports whether it is the first of its entry. What a lease takes along goes in the
-// order of the keys, an entry before its mark; only a withdrawal for whose record there is no room takes the mark first.
+// left notes a key that went. It reports whether it is the first of its entry. What a lease takes
+// along goes in the order of the keys, an entry before its mark; only a withdrawal for whose
+// record there is no room takes the mark first.
 func (d *departures) left(k store.Key, revision int64, changes []store.Change) bool {
 	if last := d.last[k.ID]; last != nil && last.revision == revision {
 		last.key.Lock = min(last.key.Lock, k.Lock)

@@ -32,7 +32,10 @@ type keyed struct {
 }
 
 func newGaps(s *Store, f store.Watcher) *gaps {
-	return &gaps{Watcher: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}, attached: store.Attached{}}
+	return &gaps{
+		Watcher: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{},
+		attached: store.Attached{},
+	}
 }
 
 // Lost implements store.Watcher. A replica that stood still hears of a gap when it is
@@ -60,8 +63,8 @@ func (g *gaps) reached(at time.Time) {
 	}
 }
 
-// setBehind notes since when the feed is behind. What it tells to have ended may be on record further on, so
-// that nothing is recorded until it has caught up.
+// setBehind notes since when the feed is behind. What it tells to have ended may be on record
+// further on, so that nothing is recorded until it has caught up.
 func (g *gaps) setBehind(since time.Time) {
 	g.behind = since
 	g.store.unrecorded.hold(!since.IsZero())

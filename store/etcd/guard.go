@@ -43,8 +43,8 @@ func newGuard(s *Store, at int64, ask func()) *guard {
 	}
 }
 
-// saw takes note of a revision that the watch has told of. If the store is found to be behind that, it
-// has lost its past.
+// saw takes note of a revision that the watch has told of. If the store is found to be behind
+// that, it has lost its past.
 func (g *guard) saw(revision int64) {
 	g.store.trust.Saw(revision)
 	g.at = max(g.at, revision)

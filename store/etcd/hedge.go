@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// What must be known before an entry is written again is asked again, as a rule of another member,
-// if there is no answer within hedgeAfter, and mostHedges times at most: one member that is late would
-// use up the call's time.
+// What must be known before an entry is written again is asked again, as a rule of another
+// member, if there is no answer within hedgeAfter, and mostHedges times at most: one member that
+// is late would use up the call's time.
 const (
 	hedgeAfter = 300 * time.Millisecond
 	mostHedges = 4

@@ -32,7 +32,9 @@ type joining struct {
 	due, last time.Time
 }
 
-func (s *Store) join(ctx context.Context, e *lock.Entry, value []byte) (*joining, *lock.Entry, error) {
+func (s *Store) join(
+	ctx context.Context, e *lock.Entry, value []byte,
+) (*joining, *lock.Entry, error) {
 	due := time.Now().Add(s.timeout)
 	j := &joining{store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due, last: due.Add(batch.MostPending)}
 	placed, err := j.run(ctx)
@@ -211,8 +213,8 @@ func certain(err error) bool {
 	return refused(err) || errors.Is(err, batch.ErrNotSent) || errors.Is(err, lock.Overloaded)
 }
 
-// endOthers has the attempts ended that did not write the entry, which may be gone. One that commits after the
-// entry was removed would bring it back.
+// endOthers has the attempts ended that did not write the entry, which may be gone. One that
+// commits after the entry was removed would bring it back.
 func (j *joining) endOthers(placed *lock.Entry) {
 	var late []int64
 	for _, l := range j.open {

@@ -54,9 +54,9 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), 0))
 }
 
-// endMark has w leave the reason in the place of the mark of e, or nothing if there is no
-// lease for it: but what says that one before e has used the key up stays as it is then, until
-// that can be written, see [Store.markLeft]. A mark that is withdrawn without a word goes before its
+// endMark has w leave the reason in the place of the mark of e, or nothing if there is no lease
+// for it: but what says that one before e has used the key up stays as it is then, until that can
+// be written, see [Store.markLeft]. A mark that is withdrawn without a word goes before its
 // entry: that tells the feeds of others, see [departures.left].
 func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
@@ -80,8 +80,9 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 }
 
 // markExpired has txn put the mark of an entry that expired. A mark that says withdrawn was put
-// since, and gives way: an end that counts is not to be hidden by one that does not. That of an entry
-// which has the key by now stays, and says from now on that the key is used up when the entry is withdrawn.
+// since, and gives way: an end that counts is not to be hidden by one that does not. That of an
+// entry which has the key by now stays, and says from now on that the key is used up when the
+// entry is withdrawn.
 func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, lease int64) {
 	key, living := []byte(s.markKey(end.Tenant, end.ID)), mark{Lock: name}
 	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
@@ -103,9 +104,9 @@ func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, leas
 	}))
 }
 
-// markLeft puts the mark of a key in the place of the one that a withdrawal left as it was, because
-// etcd was full: it says that the key was used up before, and goes with the lease of the entry that is gone.
-// Replicas that did not withdraw that take it for expired.
+// markLeft puts the mark of a key in the place of the one that a withdrawal left as it was,
+// because etcd was full: it says that the key was used up before, and goes with the lease of the
+// entry that is gone. Replicas that did not withdraw that take it for expired.
 func (s *Store) markLeft(end store.End, name string, lease int64) *pb.RequestOp {
 	key := []byte(s.markKey(end.Tenant, end.ID))
 	return txnOp(&pb.TxnRequest{
@@ -117,8 +118,8 @@ func (s *Store) markLeft(end store.End, name string, lease int64) *pb.RequestOp 
 	})
 }
 
-// goesOn compares whether there is a mark at key that says this, and more, by how it is encoded: etcd
-// compares whole values only.
+// goesOn compares whether there is a mark at key that says this, and more, by how it is encoded:
+// etcd compares whole values only.
 func goesOn(key []byte, m mark) []*pb.Compare {
 	from, to := valuesOf(m)
 	is := func(how pb.Compare_CompareResult, value string) *pb.Compare {
@@ -189,7 +190,9 @@ func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) 
 	return &m, nil
 }
 
-func (ks *keyspace) findAt(ctx context.Context, key []byte) (found *lock.Entry, at int64, err error) {
+func (ks *keyspace) findAt(
+	ctx context.Context, key []byte,
+) (found *lock.Entry, at int64, err error) {
 	resp, err := ks.read(ctx, "find", &pb.RangeRequest{Key: key})
 	if err != nil {
 		return nil, 0, err

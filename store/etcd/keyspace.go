@@ -56,11 +56,15 @@ func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 // read is a linearizable read. It is repeated until it is answered or ctx ends,
 // each attempt with a deadline of its own, because a frozen member answers
 // nothing and the next attempt may reach another.
-func (ks *keyspace) read(ctx context.Context, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (ks *keyspace) read(
+	ctx context.Context, name string, r *pb.RangeRequest,
+) (*pb.RangeResponse, error) {
 	return ks.readFrom(ctx, ks.kv, name, r)
 }
 
-func (ks *keyspace) readFrom(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (ks *keyspace) readFrom(
+	ctx context.Context, kv kvClient, name string, r *pb.RangeRequest,
+) (*pb.RangeResponse, error) {
 	return repeated(ctx, func() (*pb.RangeResponse, error) { return ks.tryRead(ctx, kv, name, r) })
 }
 
@@ -74,7 +78,9 @@ func repeated[T any](ctx context.Context, try func() (T, error)) (T, error) {
 	}
 }
 
-func (ks *keyspace) tryRead(ctx context.Context, kv kvClient, name string, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (ks *keyspace) tryRead(
+	ctx context.Context, kv kvClient, name string, r *pb.RangeRequest,
+) (*pb.RangeResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the embedded member would not notice
 	}
@@ -82,7 +88,9 @@ func (ks *keyspace) tryRead(ctx context.Context, kv kvClient, name string, r *pb
 }
 
 // tryTxn makes one attempt at a transaction.
-func (ks *keyspace) tryTxn(ctx context.Context, name string, txn *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (ks *keyspace) tryTxn(
+	ctx context.Context, name string, txn *pb.TxnRequest,
+) (*pb.TxnResponse, error) {
 	if ctx.Err() != nil {
 		return nil, errors.Join(batch.ErrNotSent, ctx.Err()) // the embedded member would not notice
 	}
@@ -90,7 +98,9 @@ func (ks *keyspace) tryTxn(ctx context.Context, name string, txn *pb.TxnRequest)
 }
 
 // attempt makes one call within its time, and has it observed.
-func attempt[T any](ctx context.Context, ks *keyspace, name string, call func(context.Context) (T, error)) (T, error) {
+func attempt[T any](
+	ctx context.Context, ks *keyspace, name string, call func(context.Context) (T, error),
+) (T, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	start := time.Now()

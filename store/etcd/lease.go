@@ -22,12 +22,13 @@ const (
 	// idleInterval is the time between two looks at idle leases.
 	idleInterval = 200 * time.Millisecond
 
-	// dropsAtOnce are how many leases are left to end at each look, of those that nobody wanted: etcd flushes its
-	// data file for each.
+	// dropsAtOnce are how many leases are left to end at each look, of those that nobody wanted:
+	// etcd flushes its data file for each.
 	dropsAtOnce = 10
 
-	// renewalTimeout is how long the renewal of an idle lease is waited for, until one is granted instead:
-	// while etcd ends leases by the thousand it answers renewals after a second or more, and writes sooner.
+	// renewalTimeout is how long the renewal of an idle lease is waited for, until one is granted
+	// instead: while etcd ends leases by the thousand it answers renewals after a second or more,
+	// and writes sooner.
 	renewalTimeout = 300 * time.Millisecond
 
 	// maxGrants bounds the leases that are granted at once. Each is a write to etcd,
@@ -92,7 +93,10 @@ type grant struct {
 }
 
 func newLeasePool(conn *Conn) *leasePool {
-	p := &leasePool{conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{}, spent: make(chan int64, maxSpent)}
+	p := &leasePool{
+		conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{},
+		spent: make(chan int64, maxSpent),
+	}
 	one := batch.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
 	p.grants = batch.NewCommitter(one, p.send, nil)
 	return p
@@ -115,7 +119,9 @@ func (p *leasePool) seconds(ttl time.Duration) time.Duration {
 // take returns a lease for e, which lives for at least its TTL from now on. If one has
 // to be granted, e waits behind those who want the same locks: pending is for how long.
 // It is due then, unless others are being granted.
-func (p *leasePool) take(ctx context.Context, e *lock.Entry, due time.Time) (l lease, pending time.Duration, err error) {
+func (p *leasePool) take(
+	ctx context.Context, e *lock.Entry, due time.Time,
+) (l lease, pending time.Duration, err error) {
 	l, pending, err = p.fresh(ctx, e, due)
 	if err == nil {
 		p.refreshed(l.id, l.renewed)
@@ -123,7 +129,9 @@ func (p *leasePool) take(ctx context.Context, e *lock.Entry, due time.Time) (l l
 	return l, pending, err
 }
 
-func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ lease, pending time.Duration, err error) {
+func (p *leasePool) fresh(
+	ctx context.Context, e *lock.Entry, due time.Time,
+) (_ lease, pending time.Duration, err error) {
 	l, found, err := p.takeIdle(ctx, e, due)
 	if found || err != nil {
 		return l, 0, err
@@ -133,8 +141,11 @@ func (p *leasePool) fresh(ctx context.Context, e *lock.Entry, due time.Time) (_ 
 	return l, w.Waited(), err
 }
 
-// takeIdle returns an idle lease for e, unless there is none, or it takes too long to start it anew.
-func (p *leasePool) takeIdle(ctx context.Context, e *lock.Entry, due time.Time) (l lease, found bool, err error) {
+// takeIdle returns an idle lease for e, unless there is none, or it takes too long to start it
+// anew.
+func (p *leasePool) takeIdle(
+	ctx context.Context, e *lock.Entry, due time.Time,
+) (l lease, found bool, err error) {
 	class := leaseClass{e.Tenant, p.seconds(e.TTL)}
 	now := time.Now()
 	for l, found = p.pop(class); found; l, found = p.pop(class) {
@@ -174,8 +185,13 @@ func (p *leasePool) renew(ctx context.Context, id int64, due time.Time) error {
 
 // grantFor asks for a lease. Whether there is time for it was decided with the write
 // that it is for.
-func (p *leasePool) grantFor(ctx context.Context, e *lock.Entry, due time.Time) *batch.Write[grant, lease] {
-	w := &batch.Write[grant, lease]{Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due, Payload: grant{ctx, p.seconds(e.TTL)}}
+func (p *leasePool) grantFor(
+	ctx context.Context, e *lock.Entry, due time.Time,
+) *batch.Write[grant, lease] {
+	w := &batch.Write[grant, lease]{
+		Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due,
+		Payload: grant{ctx, p.seconds(e.TTL)},
+	}
 	for _, c := range e.Claims {
 		w.Keys = append(w.Keys, e.Tenant+"/"+c.Name)
 	}
@@ -316,7 +332,8 @@ func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error)
 func (p *leasePool) tryGrant(ctx context.Context, id int64, ttl time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	_, err := p.conn.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)})
+	r := &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)}
+	_, err := p.conn.leases.LeaseGrant(ctx, r)
 	return err
 }
 
@@ -365,8 +382,8 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 	return out
 }
 
-// sweep forgets entries that never came back. There may be very many, so it looks through them now and then. The
-// caller holds mu.
+// sweep forgets entries that never came back. There may be very many, so it looks through them
+// now and then. The caller holds mu.
 func (p *leasePool) sweep(now time.Time) {
 	if now.Sub(p.swept) < forgetInUse/10 {
 		return

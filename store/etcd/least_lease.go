@@ -10,9 +10,10 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// checkLeases warns of servers that keep leases for longer than they are asked to: etcd silently gives none
-// under one and a half election timeouts. What a holder or a replica that died had is then kept for longer than is
-// promised, and others take it over later. It looks once, when the servers first answer.
+// checkLeases warns of servers that keep leases for longer than they are asked to: etcd silently
+// gives none under one and a half election timeouts. What a holder or a replica that died had is
+// then kept for longer than is promised, and others take it over later. It looks once, when the
+// servers first answer.
 func (s *Store) checkLeases() {
 	least, err := s.leastLease()
 	for err != nil {

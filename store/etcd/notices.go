@@ -102,7 +102,9 @@ func (s *Store) noticed(ctx context.Context, n *lock.Notice, of *lock.Entry, ful
 
 // noticeWrite writes the notice if there is none with its id, and the entry is there that
 // it belongs to.
-func (s *Store) noticeWrite(ctx context.Context, n *lock.Notice, of *lock.Entry, val []byte) (*write, error) {
+func (s *Store) noticeWrite(
+	ctx context.Context, n *lock.Notice, of *lock.Entry, val []byte,
+) (*write, error) {
 	key := s.noticeKey(n)
 	p := &part{puts: true, compares: []*pb.Compare{created(key, 0)}}
 	w := &write{Tenant: n.Tenant, Payload: p, Keys: []string{string(key)}}
@@ -145,14 +147,18 @@ func (ks *keyspace) noticeAt(kv *mvccpb.KeyValue, floor uint64) *lock.Notice {
 
 // listNotices reads the notices that belong to the entries, as of the same revision. What
 // belongs to none of them any more is to be deleted.
-func (s *Store) listNotices(ctx context.Context, revision int64) (kvs []*mvccpb.KeyValue, err error) {
+func (s *Store) listNotices(
+	ctx context.Context, revision int64,
+) (kvs []*mvccpb.KeyValue, err error) {
 	page := newPager(s.prefix + attachedDir)
 	page.request.Revision = revision
 	err = s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { kvs = append(kvs, kv) })
 	return kvs, err
 }
 
-func (s *Store) attachedTo(entries []*lock.Entry, kvs []*mvccpb.KeyValue, floor uint64) []*lock.Notice {
+func (s *Store) attachedTo(
+	entries []*lock.Entry, kvs []*mvccpb.KeyValue, floor uint64,
+) []*lock.Notice {
 	var all []*lock.Notice
 	for _, kv := range kvs {
 		if n := s.noticeAt(kv, floor); n != nil {

@@ -46,9 +46,8 @@ func (s *Store) clean(ctx context.Context, x *orphan) error {
 }
 
 // shutOut keeps the writes of an entry that is not there from writing it, by a mark as of a
-// withdrawn one, in place of the one that they would replace: whoever comes back for the entry replaces
-// that. The lease of an entry that is there
-// is not among those to be revoked then.
+// withdrawn one, in place of the one that they would replace: whoever comes back for the entry
+// replaces that. The lease of an entry that is there is not among those to be revoked then.
 func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 	memory, err := s.memory.lease(ctx, 1)
 	if err != nil {

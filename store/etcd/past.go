@@ -67,7 +67,9 @@ func (j *joining) revokeOpen(ctx context.Context) error {
 
 // written tells whether e, which is not there, was, between two revisions, and if so since which
 // and why it has gone.
-func (s *Store) written(ctx context.Context, e *lock.Entry, since, upTo int64) (joined int64, gone *lock.Error, err error) {
+func (s *Store) written(
+	ctx context.Context, e *lock.Entry, since, upTo int64,
+) (joined int64, gone *lock.Error, err error) {
 	key, left := string(s.primaryKey(e)), int64(0)
 	err = s.past(ctx, key, since+1, upTo, func(ev *mvccpb.Event) {
 		switch {
@@ -110,7 +112,9 @@ const maxPasts = 16
 
 // past tells what was written below a prefix from one revision up to another, which are
 // those of the store, and perhaps some of what came then.
-func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell func(*mvccpb.Event)) error {
+func (s *Store) past(
+	ctx context.Context, prefix string, from, upTo int64, tell func(*mvccpb.Event),
+) error {
 	if from > upTo {
 		return nil // no watch could say so
 	}
@@ -125,8 +129,11 @@ func (s *Store) past(ctx context.Context, prefix string, from, upTo int64, tell 
 	return s.readPast(ctx, prefix, string(prefixEnd(prefix)), from, upTo, tell)
 }
 
-// readPast tells what was written to a range of keys, as past does, until ctx ends. There must be such revisions.
-func (s *Store) readPast(ctx context.Context, first, end string, from, upTo int64, tell func(*mvccpb.Event)) error {
+// readPast tells what was written to a range of keys, as past does, until ctx ends. There must be
+// such revisions.
+func (s *Store) readPast(
+	ctx context.Context, first, end string, from, upTo int64, tell func(*mvccpb.Event),
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w := s.conn.watchPast(ctx, first, end, from)

@@ -63,7 +63,9 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) (read picture, at int
 }
 
 // readPrimaries reads some of the entries, as read does.
-func (s *Store) readPrimaries(ctx context.Context, ranges []*pb.RequestOp) ([]*mvccpb.KeyValue, error) {
+func (s *Store) readPrimaries(
+	ctx context.Context, ranges []*pb.RequestOp,
+) ([]*mvccpb.KeyValue, error) {
 	resp, err := repeated(ctx, func() (*pb.TxnResponse, error) { return s.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges}) })
 	if err != nil {
 		return nil, err

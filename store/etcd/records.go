@@ -22,7 +22,8 @@ const (
 
 	guardShards = 64
 
-	// recordsAtOnce bounds an answer of whose records nothing is known: so many of the largest are 2 MiB.
+	// recordsAtOnce bounds an answer of whose records nothing is known: so many of the largest are 2
+	// MiB.
 	recordsAtOnce = 32
 
 	// partsOfPage bounds for how many answers a page asks etcd.
@@ -82,7 +83,9 @@ func keyOf(kind, rest string) (k store.RecordKey, ok bool) {
 
 // Look implements store.RecordTable: it reads the record and the guard of its key at
 // one revision, which is no older than the call.
-func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, _ bool) (store.RecordState, error) {
+func (r *RecordStore) Look(
+	ctx context.Context, k store.RecordKey, _ bool,
+) (store.RecordState, error) {
 	read := lookOps(r.key(k), r.guardKey(k))
 	resp, err := r.store.tryTxn(ctx, "look at a record", &pb.TxnRequest{Success: read})
 	if err != nil {
@@ -111,7 +114,9 @@ func (r *RecordStore) state(resp *pb.TxnResponse) (s store.RecordState) {
 }
 
 // Swap implements store.RecordTable.
-func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+func (r *RecordStore) Swap(
+	ctx context.Context, s store.RecordState, w *store.RecordWrite,
+) (uint64, error) {
 	if refusal := r.store.trust.Refusal(); refusal != nil {
 		return 0, refusal
 	}
@@ -130,7 +135,9 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 }
 
 // swapped tells what became of an attempt at a write.
-func (r *RecordStore) swapped(ctx context.Context, s store.RecordState, w *store.RecordWrite, resp *pb.TxnResponse, err error) (uint64, error) {
+func (r *RecordStore) swapped(
+	ctx context.Context, s store.RecordState, w *store.RecordWrite, resp *pb.TxnResponse, err error,
+) (uint64, error) {
 	switch {
 	case isNoSpace(err):
 		return r.beyondQuota(ctx, w, err)
@@ -150,7 +157,9 @@ func (r *RecordStore) swapped(ctx context.Context, s store.RecordState, w *store
 
 // beyondQuota finds out what became of a write that etcd answers with full: it may have
 // executed it. Of a deletion nobody can tell whose it was.
-func (r *RecordStore) beyondQuota(ctx context.Context, w *store.RecordWrite, full error) (uint64, error) {
+func (r *RecordStore) beyondQuota(
+	ctx context.Context, w *store.RecordWrite, full error,
+) (uint64, error) {
 	now, err := r.Look(ctx, w.RecordKey, true)
 	switch {
 	case err == nil && !w.Delete && now.Found && now.Mark == w.Mark:
@@ -162,7 +171,9 @@ func (r *RecordStore) beyondQuota(ctx context.Context, w *store.RecordWrite, ful
 }
 
 // swapTxn writes w if everything is as it was. Otherwise it reads how that is.
-func (r *RecordStore) swapTxn(s store.RecordState, w *store.RecordWrite, lease int64) *pb.TxnRequest {
+func (r *RecordStore) swapTxn(
+	s store.RecordState, w *store.RecordWrite, lease int64,
+) *pb.TxnRequest {
 	key, guard := r.key(w.RecordKey), r.guardKey(w.RecordKey)
 	txn := &pb.TxnRequest{Compare: r.store.meta.unchanged(), Failure: lookOps(key, guard)}
 	if s.Found {
@@ -191,7 +202,9 @@ func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.T
 }
 
 // List implements store.RecordStore. Each part of a page is as it is then.
-func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (page store.RecordPage, err error) {
+func (r *RecordStore) List(
+	ctx context.Context, q store.RecordQuery,
+) (page store.RecordPage, err error) {
 	if err := q.Check(); err != nil {
 		return page, err
 	}
@@ -243,8 +256,8 @@ func (r *RecordStore) rangeOf(q *store.RecordQuery) *pb.RangeRequest {
 	return &pb.RangeRequest{Key: []byte(start), RangeEnd: []byte(end), Limit: min(int64(q.Limit)+1, recordsAtOnce)}
 }
 
-// behind returns where a list goes on behind a key of the kind. A tenant's ids are in their order, so
-// what the query does not want of them is passed over at once.
+// behind returns where a list goes on behind a key of the kind. A tenant's ids are in their
+// order, so what the query does not want of them is passed over at once.
 func (r *RecordStore) behind(q *store.RecordQuery, last string) string {
 	next := r.kindPrefix(q.Kind) + last + "\x00"
 	k, ok := keyOf(q.Kind, last)
@@ -260,7 +273,9 @@ func (r *RecordStore) behind(q *store.RecordQuery, last string) string {
 }
 
 // record reads one of a list.
-func (r *RecordStore) record(q *store.RecordQuery, kv *mvccpb.KeyValue) (rec store.Record, ok bool) {
+func (r *RecordStore) record(
+	q *store.RecordQuery, kv *mvccpb.KeyValue,
+) (rec store.Record, ok bool) {
 	k, ok := keyOf(q.Kind, strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind)))
 	if !ok || !q.Wants(k) {
 		return rec, false

@@ -12,9 +12,11 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// RemoveAndPut implements store.Store. It is a transaction of its own: operators are few. A full store
-// has room for it, as for any removal.
-func (s *Store) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
+// RemoveAndPut implements store.Store. It is a transaction of its own: operators are few. A full
+// store has room for it, as for any removal.
+func (s *Store) RemoveAndPut(
+	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
+) error {
 	if err := store.CheckRemovalPut(p); err != nil {
 		return err
 	}
@@ -34,7 +36,9 @@ type removing struct {
 }
 
 // Swap implements store.RecordTable.
-func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+func (r *removing) Swap(
+	ctx context.Context, s store.RecordState, w *store.RecordWrite,
+) (uint64, error) {
 	if refusal := r.store.trust.Refusal(); refusal != nil {
 		return 0, refusal
 	}
@@ -54,7 +58,9 @@ func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.Recor
 }
 
 // removalTxn adds the removal, with the reason, to the put.
-func (r *removing) removalTxn(s store.RecordState, w *store.RecordWrite, memory int64) *pb.TxnRequest {
+func (r *removing) removalTxn(
+	s store.RecordState, w *store.RecordWrite, memory int64,
+) *pb.TxnRequest {
 	txn, removal := r.swapTxn(s, w, 0), r.store.deleteWrite(r.entry, r.why, memory, nil).Payload
 	removal.end.Note = r.store.pasts.Note(r.entry.Tenant, r.note)
 	txn.Compare = append(txn.Compare, removal.compares...)

@@ -82,8 +82,8 @@ func removeAside(dir string) error {
 	return err
 }
 
-// checkEmpty refuses a folder in which there is something. A new volume has a lost+found,
-// and an attempt that failed leaves the lock, an empty folder, and what it unpacked if it was killed.
+// checkEmpty refuses a folder in which there is something. A new volume has a lost+found, and an
+// attempt that failed leaves the lock, an empty folder, and what it unpacked if it was killed.
 func checkEmpty(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -192,8 +192,8 @@ func inspect(ctx context.Context, dir string) (r Restored, err error) {
 	return r, nil
 }
 
-// SyncDir has what a folder lists on the disk: a file that was made in it, or was given another name,
-// is there after a crash.
+// SyncDir has what a folder lists on the disk: a file that was made in it, or was given another
+// name, is there after a crash.
 func SyncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {

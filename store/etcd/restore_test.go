@@ -161,7 +161,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"AlteredPages": {summed(overwritten(data[:len(data)-32])), "use another backup"},
 		"Zeros":        {summed(make([]byte, 1<<14)), "invalid database"},
 		"NoEtcd":       {summed(emptyDatabase(t)), "as in every copy of etcd's"},
-		"NoValues":     {summed(otherDatabase(t)), "invalid revision length"},
+		"NoValues":     {summed(otherDatabase(t)), "is no revision"},
 		"Values":       {summed(changed(t, data, "key", nonsenseValue)), "a value in it cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -102,7 +102,10 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 
 func newStore(conn *Conn, cfg Config) *Store {
 	keys := newKeyspace(conn, cfg)
-	s := &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}, behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts)}
+	s := &Store{
+		keyspace: keys, meta: &metaKeeper{keyspace: keys},
+		behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts),
+	}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
 	s.memory = newMemory(s.leases.tryGrant)
@@ -131,7 +134,9 @@ func (s *Store) Close() error {
 }
 
 // Enqueue implements store.Store.
-func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+func (s *Store) Enqueue(
+	ctx context.Context, e *lock.Entry,
+) (placed *lock.Entry, written bool, err error) {
 	if err := s.require(ctx, store.FormOf(e)); err != nil {
 		return nil, false, err
 	}
@@ -145,17 +150,21 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 	if err != nil {
 		return nil, false, err
 	}
-	placed, written, err = s.trust.HandOut(ctx, s, placed, slices.Contains(j.leases, placed.Handle), func() {
-		s.orphans.Add(placed.Tenant, &orphan{entry: placed, leases: []int64{placed.Handle}}, s.leases.seconds(placed.TTL))
+	ours := slices.Contains(j.leases, placed.Handle)
+	placed, written, err = s.trust.HandOut(ctx, s, placed, ours, func() {
+		left := &orphan{entry: placed, leases: []int64{placed.Handle}}
+		s.orphans.Add(placed.Tenant, left, s.leases.seconds(placed.TTL))
 	})
-	if err == nil && written { // what is taken back has its lease ended, so that one must not be used again
+	if err == nil && written { // the lease of what is taken back ends, and must not be reused
 		s.leases.confirm(placed)
 	}
 	return placed, written, err
 }
 
 // Remove implements store.Store.
-func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+func (s *Store) Remove(
+	ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	var unknown attempts
@@ -211,7 +220,9 @@ func (s *Store) tryRemove(
 }
 
 // notRemoved tells why a comparison has failed: e was gone, or one of while.
-func (s *Store) notRemoved(ctx context.Context, e *lock.Entry, unknown attempts, while []*lock.Entry) error {
+func (s *Store) notRemoved(
+	ctx context.Context, e *lock.Entry, unknown attempts, while []*lock.Entry,
+) error {
 	if len(while) > 0 {
 		err := s.prove(ctx, e)
 		switch {
@@ -289,7 +300,8 @@ func (s *Store) proveLeased(ctx context.Context, e *lock.Entry) error {
 	if err != nil {
 		return unavailable(err, "check entry", false)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) || resp.Kvs[0].Lease != e.Handle {
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) ||
+		resp.Kvs[0].Lease != e.Handle {
 		return store.Lost("the lease has ended")
 	}
 	return nil

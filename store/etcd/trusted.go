@@ -33,7 +33,9 @@ func (t trustedKV) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, 
 	return resp, err
 }
 
-func (t trustedKV) DeleteRange(ctx context.Context, r *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
+func (t trustedKV) DeleteRange(
+	ctx context.Context, r *pb.DeleteRangeRequest,
+) (*pb.DeleteRangeResponse, error) {
 	mark := t.trust.Sent()
 	resp, err := t.kv.DeleteRange(ctx, r)
 	if err == nil {

@@ -4,8 +4,8 @@ import "time"
 
 const upkeepInterval = time.Second
 
-// upkeep records ends, and deletes what went with them, until the store is closed. All replicas do it; what they do is
-// idempotent.
+// upkeep records ends, and deletes what went with them, until the store is closed. All replicas
+// do it; what they do is idempotent.
 func (s *Store) upkeep() {
 	s.each(upkeepInterval, func() {
 		s.memory.prepare(s.closing)

@@ -171,6 +171,9 @@ func (r *request) readBody() ([]byte, error) {
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
+	if r.principal != nil && !r.principal.Valid() { // a body may take as long as [bodyTimeout]
+		return nil, r.challenge(errWithdrawn())
+	}
 	return bytes.Trim(text, " \t\r\n"), checkHeaders(r.arrived.Trailer)
 }
 

@@ -33,7 +33,7 @@ func (r *request) fail(err error) {
 			r.Status(statusClientGone)
 			return
 		}
-		err = r.challenge(lock.Errorf(lock.Unauthenticated, isWithdrawn))
+		err = r.challenge(errWithdrawn())
 	}
 	e := typed(err)
 	code := api.Code(e.Code)
@@ -91,3 +91,5 @@ func typed(err error) *lock.Error {
 	}
 	return &lock.Error{Code: lock.Internal, Detail: "something went wrong in the server; the request id finds it in the log"}
 }
+
+func errWithdrawn() error { return lock.Errorf(lock.Unauthenticated, isWithdrawn) }

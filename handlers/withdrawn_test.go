@@ -2,6 +2,7 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -87,6 +88,34 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	holder.release(last.wait().held(http.StatusCreated))
 	for _, p := range []*pending{resumed, stays} {
 		p.wait().held(http.StatusCreated)
+	}
+}
+
+// TestSlowBodyOfAWithdrawnCredential: a request whose body is still on its way when the key of its token
+// is withdrawn takes no lock.
+func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
+	t.Parallel()
+	r, withdraw := withdrawing(t)
+	holder := newTenant(t).at(r)
+	worker := holder.with(sign(holder.claims.Tenant, jwt.SigningMethodEdDSA, "ed-1", edKey(), nil))
+	in, out := io.Pipe()
+	p := worker.start("POST", "/locks/orders:1", func(req *request) {
+		req.Body, req.ContentLength, req.loose = in, -1, true
+		req.Header.Set("Content-Type", "application/json")
+	})
+	if _, err := out.Write([]byte(`{"ttl_seconds":`)); err != nil {
+		t.Fatal(err)
+	}
+	worker.get("/locks").wantStatus(http.StatusOK)
+	withdraw()
+	eventually(t, "the key is gone", func() bool { return worker.get("/locks").status == http.StatusUnauthorized })
+	if _, err := out.Write([]byte(`30}`)); err != nil {
+		t.Fatal(err)
+	}
+	_ = out.Close() // never fails
+	p.wait().wantProblem(unauthenticated("the credential of the caller was withdrawn"))
+	if v := holder.look("orders:1"); len(v.Holders) != 0 {
+		t.Errorf("it holds: %+v", v)
 	}
 }
 

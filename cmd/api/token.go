@@ -148,7 +148,7 @@ func notOwn(path string) error {
 // be mended is warned about.
 func (c *config) closeToOthers(path string) {
 	info, err := os.Lstat(path)
-	if err != nil || !info.Mode().IsRegular() || info.Mode().Perm()&forNotOurs == 0 {
+	if err != nil || !info.Mode().IsRegular() || !isOurs(info) || info.Mode().Perm()&forNotOurs == 0 {
 		return
 	}
 	was := info.Mode().Perm()

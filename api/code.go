@@ -49,88 +49,142 @@ type meaning struct {
 func (c Code) meaning() meaning {
 	switch c {
 	case InvalidRequest:
-		return meaning{http.StatusBadRequest, "The request is not valid",
-			"Correct the field that the problem names. A retry of the same request gets the same answer."}
+		return meaning{
+			http.StatusBadRequest, "The request is not valid",
+			"Correct the field that the problem names. A retry of the same request gets the same answer.",
+		}
 	case InvalidName:
-		return meaning{http.StatusBadRequest, "The lock name is not valid",
-			"Use 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + - and begin with a letter or a digit."}
+		return meaning{
+			http.StatusBadRequest, "The lock name is not valid",
+			"Use 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + - and begin with a letter or a digit.",
+		}
 	case Unauthenticated:
-		return meaning{http.StatusUnauthorized, "The caller is not known",
-			"Send one Authorization header with a bearer token that is valid now, or a client certificate."}
+		return meaning{
+			http.StatusUnauthorized, "The caller is not known",
+			"Send one Authorization header with a bearer token that is valid now, or a client certificate.",
+		}
 	case Forbidden:
-		return meaning{http.StatusForbidden, "The caller may not do this",
-			"Ask for a token with the scope, the tenant or the lock names that the request needs."}
+		return meaning{
+			http.StatusForbidden, "The caller may not do this",
+			"Ask for a token with the scope, the tenant or the lock names that the request needs.",
+		}
 	case TokenMismatch:
-		return meaning{http.StatusForbidden, "The lock token does not belong to this entry",
-			"Send the Lock-Token that the acquire of this very entry returned."}
+		return meaning{
+			http.StatusForbidden, "The lock token does not belong to this entry",
+			"Send the Lock-Token that the acquire of this very entry returned.",
+		}
 	case NotFound:
-		return meaning{http.StatusNotFound, "Not found",
-			"Check the path and the id in it."}
+		return meaning{
+			http.StatusNotFound, "Not found",
+			"Check the path and the id in it.",
+		}
 	case MethodNotAllowed:
-		return meaning{http.StatusMethodNotAllowed, "Method not allowed",
-			"Use one of the methods in the Allow header."}
+		return meaning{
+			http.StatusMethodNotAllowed, "Method not allowed",
+			"Use one of the methods in the Allow header.",
+		}
 	case IdempotencyMismatch:
-		return meaning{http.StatusConflict, "The idempotency key was used with other parameters",
-			"Repeat a request with its key unchanged, or use a new key for another request."}
+		return meaning{
+			http.StatusConflict, "The idempotency key was used with other parameters",
+			"Repeat a request with its key unchanged, or use a new key for another request.",
+		}
 	case ModeMismatch:
-		return meaning{http.StatusConflict, "The lock is in use in another mode",
-			"Use the mode and limit in in_use, or wait until the lock is free."}
+		return meaning{
+			http.StatusConflict, "The lock is in use in another mode",
+			"Use the mode and limit in in_use, or wait until the lock is free.",
+		}
 	case Deadlock:
-		return meaning{http.StatusConflict, "Waiting would close a cycle",
-			"Release what the holder has, then acquire again. The cycle is in the problem."}
+		return meaning{
+			http.StatusConflict, "Waiting would close a cycle",
+			"Release what the holder has, then acquire again. The cycle is in the problem.",
+		}
 	case Changed:
-		return meaning{http.StatusConflict, "It has changed meanwhile",
-			"Read the object again and repeat the request if you still want it."}
+		return meaning{
+			http.StatusConflict, "It has changed meanwhile",
+			"Read the object again and repeat the request if you still want it.",
+		}
 	case NoCallbackSecret:
-		return meaning{http.StatusConflict, "There is no callback secret",
-			"Make a secret by POST /webhooks/callback-secret/rotate."}
+		return meaning{
+			http.StatusConflict, "There is no callback secret",
+			"Make a secret by POST /webhooks/callback-secret/rotate.",
+		}
 	case AlreadyHeld:
-		return meaning{http.StatusConflict, "The entry holds already",
-			"Nothing is left to ask for: the entry holds."}
+		return meaning{
+			http.StatusConflict, "The entry holds already",
+			"Nothing is left to ask for: the entry holds.",
+		}
 	case Lost:
-		return meaning{http.StatusGone, "The entry is gone",
-			"Stop what the lock protects. Acquire again, with a new Idempotency-Key."}
+		return meaning{
+			http.StatusGone, "The entry is gone",
+			"Stop what the lock protects. Acquire again, with a new Idempotency-Key.",
+		}
 	case BodyTooLarge:
-		return meaning{http.StatusRequestEntityTooLarge, "The body is too large",
-			"Send a shorter body: 16 KiB at most."}
+		return meaning{
+			http.StatusRequestEntityTooLarge, "The body is too large",
+			"Send a shorter body: 16 KiB at most.",
+		}
 	case UnsupportedMedia:
-		return meaning{http.StatusUnsupportedMediaType, "The body is not JSON",
-			"Send JSON in UTF-8 as application/json, without a Content-Encoding."}
+		return meaning{
+			http.StatusUnsupportedMediaType, "The body is not JSON",
+			"Send JSON in UTF-8 as application/json, without a Content-Encoding.",
+		}
 	case Held:
-		return meaning{http.StatusLocked, "The lock is held",
-			"Retry after Retry-After, or queue with wait_seconds."}
+		return meaning{
+			http.StatusLocked, "The lock is held",
+			"Retry after Retry-After, or queue with wait_seconds.",
+		}
 	case TimedOut:
-		return meaning{http.StatusLocked, "The lock was not granted in time",
-			"The request left the queue. Retry after Retry-After, or wait longer."}
+		return meaning{
+			http.StatusLocked, "The lock was not granted in time",
+			"The request left the queue. Retry after Retry-After, or wait longer.",
+		}
 	case Closed:
-		return meaning{http.StatusLocked, "The lock is closed",
-			"An operator closed the lock. Retry after the time in until."}
+		return meaning{
+			http.StatusLocked, "The lock is closed",
+			"An operator closed the lock. Retry after the time in until.",
+		}
 	case RateLimited:
-		return meaning{http.StatusTooManyRequests, "Too many requests",
-			"Retry after Retry-After, and send fewer requests."}
+		return meaning{
+			http.StatusTooManyRequests, "Too many requests",
+			"Retry after Retry-After, and send fewer requests.",
+		}
 	case Overloaded:
-		return meaning{http.StatusTooManyRequests, "The server is overloaded",
-			"The server has too much to do. Retry after Retry-After."}
+		return meaning{
+			http.StatusTooManyRequests, "The server is overloaded",
+			"The server has too much to do. Retry after Retry-After.",
+		}
 	case MemoryFull:
-		return meaning{http.StatusServiceUnavailable, "The server has no memory for new work",
-			"Retry after Retry-After, or at another replica. Renewals and releases still work."}
+		return meaning{
+			http.StatusServiceUnavailable, "The server has no memory for new work",
+			"Retry after Retry-After, or at another replica. Renewals and releases still work.",
+		}
 	case QuotaExceeded:
-		return meaning{http.StatusTooManyRequests, "A quota is used up",
-			"Release what the tenant does not need, or ask an operator for a higher quota."}
+		return meaning{
+			http.StatusTooManyRequests, "A quota is used up",
+			"Release what the tenant does not need, or ask an operator for a higher quota.",
+		}
 	case StoreUnavailable:
-		return meaning{http.StatusServiceUnavailable, "The store is unavailable",
+		return meaning{
+			http.StatusServiceUnavailable, "The store is unavailable",
 			"Retry after Retry-After with the same Idempotency-Key. " +
-				"may_have_taken_effect says whether the request may have been carried out."}
+				"may_have_taken_effect says whether the request may have been carried out.",
+		}
 	case FenceFloorRequired:
-		return meaning{http.StatusServiceUnavailable, "The store lost its past and needs a fence floor",
+		return meaning{
+			http.StatusServiceUnavailable, "The store lost its past and needs a fence floor",
 			"An operator has to start the server with --fence-floor " +
-				"above every fence ever handed out. Until then nothing is granted."}
+				"above every fence ever handed out. Until then nothing is granted.",
+		}
 	case Draining:
-		return meaning{http.StatusServiceUnavailable, "The replica is shutting down",
-			"Retry at another replica, with the same Idempotency-Key or at Location."}
+		return meaning{
+			http.StatusServiceUnavailable, "The replica is shutting down",
+			"Retry at another replica, with the same Idempotency-Key or at Location.",
+		}
 	default:
-		return meaning{http.StatusInternalServerError, "Internal error",
-			"Retry with the same Idempotency-Key. The request id finds the cause in the server's log."}
+		return meaning{
+			http.StatusInternalServerError, "Internal error",
+			"Retry with the same Idempotency-Key. The request id finds the cause in the server's log.",
+		}
 	}
 }
 

@@ -37,6 +37,46 @@ func TestEndsTakeLittleMemory(t *testing.T) {
 	}
 }
 
+// TestReasonsOfOperatorsGoWithTheirEnds: they are dropped with the end, and when its id has another
+// one, and there is a bound.
+func TestReasonsOfOperatorsGoWithTheirEnds(t *testing.T) {
+	const chunk = 512
+	e, now := view.NewEnds(2*chunk, 2*chunk), time.Now()
+	first, again := view.NumberedID(0), view.NumberedID(1)
+	e.Explain(first, "too early")
+	if got := e.RevokeReason(first); got != "" {
+		t.Errorf("of an end that is not known %q is kept", got)
+	}
+	for _, id := range []lock.ID{first, again} {
+		e.Record("acme", id, lock.Revoked, now)
+		e.Explain(id, "node lost")
+	}
+	e.Record("acme", again, lock.Released, now)
+	if e.RevokeReason(first) != "node lost" || e.RevokeReason(again) != "" {
+		t.Errorf("%q and %q are kept", e.RevokeReason(first), e.RevokeReason(again))
+	}
+	for n := range uint64(3 * chunk) {
+		e.Record("acme", view.NumberedID(2+n), lock.Released, now)
+	}
+	if e.Reason(first, now) != "" || e.RevokeReason(first) != "" {
+		t.Error("the reason outlives its end")
+	}
+
+	e, kept := view.NewEnds(view.MaxEnds, view.MaxTenantEnds), 0
+	for n := range uint64(view.MaxRevoked + 10) {
+		e.Record("acme", view.NumberedID(n), lock.Revoked, now)
+		e.Explain(view.NumberedID(n), "x")
+	}
+	for n := range uint64(view.MaxRevoked + 10) {
+		if e.RevokeReason(view.NumberedID(n)) != "" {
+			kept++
+		}
+	}
+	if kept != view.MaxRevoked {
+		t.Errorf("%d reasons are kept, want %d", kept, view.MaxRevoked)
+	}
+}
+
 // TestEndsAreBounded: a tenant's oldest ends are forgotten when it has too many, and
 // when there are too many in all, the oldest of the one that has most.
 func TestEndsAreBounded(t *testing.T) {

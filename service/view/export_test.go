@@ -34,6 +34,15 @@ func (e *Ends) Record(tenant string, id lock.ID, why lock.Reason, now time.Time)
 // Recall remembers an end from before.
 func (e *Ends) Recall(id lock.ID, why lock.Reason, now time.Time) { e.recall("", id, why, now) }
 
+// Explain keeps what an operator said of an end.
+func (e *Ends) Explain(id lock.ID, reason string) { e.explain(id, &lock.Note{Reason: reason}) }
+
+// RevokeReason returns what an operator said of an end.
+func (e *Ends) RevokeReason(id lock.ID) string { return e.revoked[keyOf(id)] }
+
+// MaxRevoked is how many reasons of operators are kept.
+const MaxRevoked = maxRevoked
+
 // Listed notes that the store was listed.
 func (e *Ends) Listed() { e.listed() }
 

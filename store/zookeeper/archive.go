@@ -14,16 +14,15 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// archive is what is remembered of ends when the log says it no longer: nodes below ended/,
-// into which old records are folded, until they are forgotten.
+// archive keeps the ends that the log has no longer: old records are folded into nodes below
+// ended/, which are deleted later.
 type archive struct {
 	*journal
-	chores  *connector
-	feed    *feed
-	folding folding
+	chores *connector
+	feed   *feed
 }
 
-// endedPath is the path of a new node of ends; its name says when it may go.
+// endedPath is the path of a new node of ends; its name has the time, for people.
 func (a *archive) endedPath() string {
 	return fmt.Sprintf("%s/%013d-%s", a.root.ended(), time.Now().UnixMilli(), rand.Text()[:8])
 }
@@ -67,9 +66,8 @@ func (a *archive) readMoved(ctx context.Context, l *link, path string) (ends []e
 	return ends, nil
 }
 
-// forget deletes reasons that were moved long ago, and logs that are no longer in use.
-// How long is told by the server's clock: by when the node was made, against one that
-// is written now. ahead is added to that.
+// forget deletes reasons that were moved long ago, and logs that are no longer in use. It
+// compares when the node was made with a write of now, both by the server's clock, plus ahead.
 func (a *archive) forget(ctx context.Context, ahead time.Duration) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {
@@ -79,7 +77,8 @@ func (a *archive) forget(ctx context.Context, ahead time.Duration) error {
 	if err != nil {
 		return err
 	}
-	if err := a.forgetEnds(ctx, l, time.UnixMilli(now.Mtime).Add(ahead-endedRetention).UnixMilli()); err != nil {
+	before := time.UnixMilli(now.Mtime).Add(ahead - endedRetention).UnixMilli()
+	if err := a.forgetEnds(ctx, l, before); err != nil {
 		return err
 	}
 	old, err := a.oldLogs(ctx, l, a.epoch.Load())
@@ -97,7 +96,8 @@ func (a *archive) forgetEnds(ctx context.Context, l *link, before int64) error {
 	if err != nil {
 		return err
 	}
-	mathrand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] }) // replicas share it so
+	// So replicas share the work.
+	mathrand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
 		if err := a.forgetOne(ctx, l, a.root.ended()+"/"+name, before); err != nil {
 			return err
@@ -150,7 +150,7 @@ func (a *archive) forgetMarks(ctx context.Context, l *link, ends []end, before i
 		if bad := json.Unmarshal(n.data, &m); bad == nil && (m.Reason == "" || n.stat.Mtime >= before) {
 			return nil
 		}
-		_, err = do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, n.stat.Version) })
+		_, err = do(ctx, l, remove(path, n.stat.Version))
 		if errors.Is(err, zk.ErrNoNode) || errors.Is(err, zk.ErrBadVersion) {
 			return nil
 		}
@@ -167,7 +167,7 @@ func (a *archive) retire(ctx context.Context, l *link, epoch int32) error {
 		}
 		all.records = append(all.records, records...)
 		for len(all.records) > 0 {
-			part := all.part(time.Now(), a.folding.limit())
+			part := all.part(time.Now())
 			if err := a.move(ctx, epoch, part); err != nil {
 				return err
 			}
@@ -194,10 +194,10 @@ func (a *archive) retire(ctx context.Context, l *link, epoch int32) error {
 	return a.deleteAll(ctx, l, append(names, a.root.log(epoch)))
 }
 
-// deleteAll deletes nodes one by one, which are few or nobody waits for.
+// deleteAll deletes nodes one by one.
 func (a *archive) deleteAll(ctx context.Context, l *link, paths []string) error {
 	for _, path := range paths {
-		_, err := do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, -1) })
+		_, err := do(ctx, l, remove(path, -1))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}

@@ -30,12 +30,23 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := closed.Create("/private", nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: "/ours", Username: "fencepost", Password: "right"})
+	open(
+		t,
+		zookeeper.Config{
+			Servers:  z.Endpoints(),
+			Prefix:   "/ours",
+			Username: "fencepost",
+			Password: "right",
+		},
+	)
 	plain := hand(t, z)
 	if _, err := plain.Create("/broken", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	ours, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints(), Chroot: "/broken"})
+	ours, err := zookeeper.Open(
+		t.Context(),
+		zookeeper.Config{Servers: z.Endpoints(), Chroot: "/broken"},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,7 +126,12 @@ func TestExpiredSession(t *testing.T) {
 		return err == nil && len(links) == 0
 	})
 	restore()
-	within(t, 10*time.Second, "the feed is back", func() bool { return f.knows(e.ID) && f.isCurrent() })
+	within(
+		t,
+		10*time.Second,
+		"the feed is back",
+		func() bool { return f.knows(e.ID) && f.isCurrent() },
+	)
 	if err := s.Renew(t.Context(), e); err != nil {
 		t.Errorf("Renew after the session expired: %v", err)
 	}
@@ -154,14 +170,22 @@ func walk(t *testing.T, c *zk.Conn, path string, visit func(string)) {
 func draft(name string) *lock.Entry {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return &lock.Entry{
-		ID: lock.ID(fmt.Sprintf("ID%d", now.UnixNano())), Tenant: "acme", Holder: "worker-1", TTL: 2 * time.Minute,
-		Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, EnqueuedAt: now,
+		ID: lock.ID(
+			fmt.Sprintf("ID%d", now.UnixNano()),
+		),
+		Tenant:     "acme",
+		Holder:     "worker-1",
+		TTL:        2 * time.Minute,
+		Claims:     []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+		EnqueuedAt: now,
 	}
 }
 
 func enqueue(t *testing.T, s *zookeeper.Store, e *lock.Entry) *lock.Entry {
 	t.Helper()
-	e.ID = lock.ID(strings.ReplaceAll(fmt.Sprintf("%s-%s", e.ID, t.Name()[len(t.Name())-3:]), "/", "_"))
+	e.ID = lock.ID(
+		strings.ReplaceAll(fmt.Sprintf("%s-%s", e.ID, t.Name()[len(t.Name())-3:]), "/", "_"),
+	)
 	var placed *lock.Entry
 	within(t, 15*time.Second, "an entry is written", func() bool {
 		var err error

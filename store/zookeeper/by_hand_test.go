@@ -2,6 +2,7 @@ package zookeeper_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -13,212 +14,201 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// TestByHand deletes and damages what is ours with a client of its own. What
-// hits one entry is reported and frees its lock in time; a node above others is made again.
-func TestByHand(t *testing.T) {
-	t.Parallel()
+const (
+	ours     = "/fencepost/v1"
+	firstLog = ours + "/logs/0000000000"
+)
+
+// byHand is a store, and a client that changes what is stored.
+type byHand struct {
+	*testing.T
+	*zk.Conn
+	z      *rig.ZooKeeper
+	s      *zookeeper.Store
+	logged *buffer
+}
+
+func changeByHand(t *testing.T) *byHand {
+	t.Helper()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	client := hand(t, z)
-	entries := func(t *testing.T, root string) []string {
-		var found []string
-		walk(t, client, root+"/entries", func(path string) {
-			if strings.Count(path, ",") >= 2 && !strings.Contains(path[strings.LastIndex(path, ","):], "/") {
-				found = append(found, path)
-			}
-		})
-		return found
+	log, logged := journal(t)
+	return &byHand{
+		t,
+		hand(t, z),
+		z,
+		open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log}),
+		logged,
 	}
-	leaseOf := func(t *testing.T, path string) string {
-		names, _, err := client.Children(path)
-		if err != nil || len(names) != 1 {
-			t.Fatalf("%s has %v below it: %v", path, names, err)
+}
+
+func (b *byHand) must(err error) {
+	b.Helper()
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func (b *byHand) set(path, data string) {
+	b.Helper()
+	_, err := b.Set(path, []byte(data), -1)
+	b.must(err)
+}
+
+// nodes returns the nodes below a path and itself, those below others first.
+func (b *byHand) nodes(path, part string) (all []string) {
+	b.Helper()
+	walk(b.T, b.Conn, path, func(path string) {
+		if strings.Contains(path, part) {
+			all = append(all, path)
 		}
-		return path + "/" + names[0]
+	})
+	return all
+}
+
+func (b *byHand) remove(path, part string) {
+	b.Helper()
+	for _, path := range b.nodes(path, part) {
+		b.must(b.Delete(path, -1))
 	}
-	check := func(t *testing.T, err error) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	madeAgain := func(t *testing.T, path string) { // by the replica that runs
-		within(t, 10*time.Second, path+" is made again", func() bool {
-			there, _, err := client.Exists(path)
-			return err == nil && there
-		})
-	}
-	// Each entry is held with a TTL of 3 s and nobody renews it. It has a lease of its
-	// own from the beginning, except in the last four cases.
-	for name, damage := range map[string]func(t *testing.T, root string){
-		"nothing": func(*testing.T, string) {},
-		"the lease is deleted": func(t *testing.T, root string) {
-			check(t, client.Delete(leaseOf(t, entries(t, root)[0]), -1))
-		},
-		"the entry is deleted": func(t *testing.T, root string) {
-			path := entries(t, root)[0]
-			check(t, client.Delete(leaseOf(t, path), -1))
-			check(t, client.Delete(path, -1))
-		},
-		"the entry is damaged": func(t *testing.T, root string) {
-			_, err := client.Set(entries(t, root)[0], []byte("{"), -1)
-			check(t, err)
-		},
-		"the entry has a strange node below it": func(t *testing.T, root string) {
-			_, err := client.Create(entries(t, root)[0]+"/strange", nil, 0, zk.WorldACL(zk.PermAll))
-			check(t, err)
-		},
-		"a strange node is beside it": func(t *testing.T, root string) {
-			path := entries(t, root)[0]
-			_, err := client.Create(path[:strings.LastIndex(path, "/")]+"/strange", nil, 0, zk.WorldACL(zk.PermAll))
-			check(t, err)
-		},
-		"the newest record is deleted": func(t *testing.T, root string) {
-			names, _, err := client.Children(root + "/logs/0000000000")
-			check(t, err)
-			check(t, client.Delete(root+"/logs/0000000000/"+names[len(names)-1], -1))
-		},
-		"the newest record is damaged": func(t *testing.T, root string) {
-			names, _, err := client.Children(root + "/logs/0000000000")
-			check(t, err)
-			_, err = client.Set(root+"/logs/0000000000/"+names[len(names)-1], []byte(`{"changes":1}`), -1)
-			check(t, err)
-		},
-		"the log says what nobody wrote": func(t *testing.T, root string) {
-			for _, said := range []string{
-				`{"changes":[{"tenant":"acme","lock":"a","id":"x","joined":{"mode":"greedy","ttl_ms":1000}}]}`, `[]`,
-			} {
-				_, err := client.Create(root+"/logs/0000000000/", []byte(said), zk.FlagSequence, zk.WorldACL(zk.PermAll))
-				check(t, err)
-				_, err = client.Set(root+"/logs/0000000000", []byte(said), -1)
-				check(t, err)
-			}
-		},
-		"the log is damaged": func(t *testing.T, root string) {
-			_, err := client.Set(root+"/logs/0000000000", []byte("{"), -1)
-			check(t, err)
-		},
-		"the log is deleted": func(t *testing.T, root string) {
-			names, _, err := client.Children(root + "/logs/0000000000")
-			check(t, err)
-			for _, name := range names {
-				check(t, client.Delete(root+"/logs/0000000000/"+name, -1))
-			}
-			check(t, client.Delete(root+"/logs/0000000000", -1))
-		},
-		"the connections' nodes are deleted": func(t *testing.T, root string) {
-			names, _, err := client.Children(root + "/links")
-			check(t, err)
-			for _, name := range names {
-				check(t, client.Delete(root+"/links/"+name, -1))
-			}
-		},
-		"the epoch is raised": func(t *testing.T, root string) {
-			_, err := client.Set(root+"/epoch", nil, -1)
-			check(t, err)
-		},
-		"the node above all entries is deleted": func(t *testing.T, root string) {
-			walk(t, client, root+"/entries", func(path string) { check(t, client.Delete(path, -1)) })
-			madeAgain(t, root+"/entries")
-		},
-		"the node above all folded ends is deleted": func(t *testing.T, root string) {
-			check(t, client.Delete(root+"/ended", -1))
-			madeAgain(t, root+"/ended")
-		},
-		"a fresh entry is closed": func(t *testing.T, root string) {
-			_, err := client.SetACL(entries(t, root)[0], zk.DigestACL(zk.PermAll, "somebody", "else"), -1)
-			check(t, err)
-		},
-		"a fresh entry is deleted": func(t *testing.T, root string) {
-			check(t, client.Delete(entries(t, root)[0], -1))
-		},
-		"a fresh entry is damaged": func(t *testing.T, root string) {
-			_, err := client.Set(entries(t, root)[0], []byte("{"), -1)
-			check(t, err)
-		},
-		"a fresh entry has a strange node below it": func(t *testing.T, root string) {
-			_, err := client.Create(entries(t, root)[0]+"/strange", nil, 0, zk.WorldACL(zk.PermAll))
-			check(t, err)
-		},
+}
+
+func (b *byHand) reported(part string) {
+	b.Helper()
+	within(b.T, 30*time.Second, "it is reported: "+part, func() bool {
+		return strings.Contains(b.logged.String(), part)
+	})
+}
+
+// TestDamagedEntryFreesItsLock damages what is stored of one entry. Its lock is free in time, also
+// to a replica that has to list that.
+func TestDamagedEntryFreesItsLock(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(b *byHand){
+		"the lease is deleted":     func(b *byHand) { b.must(b.Delete(b.nodes(ours+"/entries", ",")[0], -1)) },
+		"the entry is deleted":     func(b *byHand) { b.remove(ours+"/entries", ",") },
+		"the entry is damaged":     func(b *byHand) { b.set(b.nodes(ours+"/entries", ",")[1], "{") },
+		"its record is damaged":    func(b *byHand) { b.set(firstLog+"/0000000000", `{"changes":1}`) },
+		"its record is deleted":    func(b *byHand) { b.must(b.Delete(firstLog+"/0000000000", -1)) },
+		"the log's data is broken": func(b *byHand) { b.set(firstLog, "{") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			prefix := "/" + strings.ReplaceAll(name, " ", "-")
-			log, logged := journal(t)
-			cfg := zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Logger: log}
-			s := open(t, cfg)
-			f := follow(t, s)
-			e := draft("a")
+			b := changeByHand(t)
+			f := follow(t, b.s)
+			e := keyed("a")
 			e.TTL = 3 * time.Second
-			if !strings.HasPrefix(name, "a fresh entry") {
-				e.Request = "may be repeated"
-			}
-			first := enqueue(t, s, e)
-			damage(t, prefix)
-			late := follow(t, open(t, cfg)) // it has to list what is damaged
-			heir := enqueue(t, s, draft("a"))
+			first := take(t, b.s, e)
+			damage(b)
+			late := follow(t, open(t, zookeeper.Config{Servers: b.z.Endpoints()}))
+			heir := enqueue(t, b.s, draft("a"))
 			if heir.Number <= first.Number {
 				t.Errorf("fence %d after %d", heir.Number, first.Number)
 			}
-			limit := 25 * time.Second
-			if strings.HasSuffix(name, "entry is damaged") || strings.HasSuffix(name, "entry is closed") {
-				limit = 80 * time.Second
-			}
-			within(t, limit, "the lock is free for the next", func() bool {
+			within(t, 90*time.Second, "the lock is free for the next", func() bool {
 				return f.first("a") == heir.ID && late.first("a") == heir.ID
 			})
-			queue, _, err := s.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
-			if err != nil || len(queue) != 1 || queue[0].ID != heir.ID {
-				t.Errorf("Queue: %d entries, %v", len(queue), err)
-			}
-			if err := s.Remove(t.Context(), heir, lock.Released); err != nil {
-				t.Errorf("Remove: %v", err)
-			}
-			within(t, 10*time.Second, "the lock is free", func() bool { return f.first("a") == "" && late.first("a") == "" })
-			if reports := strings.Count(logged.String(), "level=ERROR"); name == "nothing" && reports > 0 {
-				t.Error("something was reported although nothing is wrong")
-			}
+			b.must(b.s.Remove(t.Context(), heir, lock.Released))
+			within(t, 10*time.Second, "the lock is free", func() bool {
+				return f.first("a") == "" && late.first("a") == ""
+			})
 		})
 	}
 }
 
-// TestClosedEntry has somebody close an entry that has a lease, so that it can neither
-// be read nor deleted. It blocks its own lock, and that is reported; a replica that
-// starts then serves all others. When it is opened again its lock is free in time.
-func TestClosedEntry(t *testing.T) {
+// TestWhatIsMissingIsReported: nothing is granted while a node is missing on which grants depend,
+// and the log says how to fix that.
+func TestWhatIsMissingIsReported(t *testing.T) {
 	t.Parallel()
-	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	client := hand(t, z)
-	e := draft("a")
-	e.TTL, e.Request = 3*time.Second, "may be repeated"
-	first := enqueue(t, open(t, zookeeper.Config{Servers: z.Endpoints()}), e)
-	var node string
-	walk(t, client, "/fencepost/v1/entries", func(path string) {
-		if strings.HasSuffix(path, string(first.ID)) {
-			node = path
-		}
-	})
-	if _, err := client.SetACL(node, zk.DigestACL(zk.PermAll, "somebody", "else"), -1); err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct {
+		damage func(b *byHand)
+		says   string
+	}{
+		"the log is deleted":     {func(b *byHand) { b.remove(firstLog, "") }, firstLog},
+		"the epoch is raised":    {func(b *byHand) { b.set(ours+"/epoch", "") }, "logs/0000000001"},
+		"the shards are gone":    {func(b *byHand) { b.remove(ours+"/entries", "") }, "restart all servers"},
+		"the keys' node is gone": {func(b *byHand) { b.remove(ours+"/keys", "") }, "restart all servers"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := changeByHand(t)
+			follow(t, b.s)
+			c.damage(b)
+			if e, _, err := b.s.Enqueue(t.Context(), keyed("a")); !errors.Is(err, lock.StoreUnavailable) {
+				t.Errorf("Enqueue = %+v, %v, want store_unavailable", e, err)
+			}
+			b.reported(c.says)
+		})
 	}
-	log, logged := journal(t)
-	late := open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log})
-	f := follow(t, late)
-	other := enqueue(t, late, draft("b"))
-	within(t, 10*time.Second, "another lock is held", func() bool { return f.first("b") == other.ID })
-	if first := f.first("a"); first != e.ID {
-		t.Errorf("first in the lock of the closed entry is %q", first)
+}
+
+// TestStuckEntryIsReported: an entry whose nodes were changed by hand, so that it cannot be
+// removed, stays, and the log says how to fix that. Then it goes.
+func TestStuckEntryIsReported(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		damage, fix func(b *byHand, main, other string)
+		says        string
+	}{
+		"a node of the set is deleted": {
+			func(b *byHand, main, other string) { b.must(b.Delete(other, -1)) },
+			func(b *byHand, main, other string) { b.create(other) }, "create it, empty",
+		},
+		"a node is below it": {
+			func(b *byHand, main, other string) { b.create(main + "/strange") },
+			func(b *byHand, main, other string) { b.must(b.Delete(main+"/strange", -1)) }, "delete what is below it",
+		},
+		"it is closed": {
+			func(b *byHand, main, other string) { b.allow(main, zk.PermRead|zk.PermAdmin) },
+			func(b *byHand, main, other string) { b.allow(main, zk.PermAll) }, "restore its ACL",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := changeByHand(t)
+			f := follow(t, b.s)
+			e := keyed("a")
+			e.Set, e.Claims = true, append(e.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
+			placed := take(t, b.s, e)
+			var main, other string
+			for _, path := range b.nodes(ours+"/entries", ",") {
+				switch {
+				case strings.HasSuffix(path, string(e.ID)):
+					main = path
+				case strings.HasSuffix(path, ",a"):
+					other = path
+				}
+			}
+			c.damage(b, main, other)
+			if err := b.s.Remove(
+				t.Context(),
+				placed,
+				lock.Released,
+			); !errors.Is(
+				err,
+				lock.StoreUnavailable,
+			) {
+				t.Errorf("Remove = %v, want store_unavailable", err)
+			}
+			b.reported(c.says)
+			c.fix(b, main, other)
+			b.must(b.s.Remove(t.Context(), placed, lock.Released))
+			within(t, 10*time.Second, "both locks are free", func() bool {
+				return f.first("a") == "" && f.first("b") == ""
+			})
+		})
 	}
-	within(t, 80*time.Second, "that it cannot be deleted is reported", func() bool { return strings.Contains(logged.String(), "cannot be deleted") })
-	if err := client.AddAuth("digest", []byte("somebody:else")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.SetACL(node, zk.WorldACL(zk.PermAll), -1); err != nil {
-		t.Fatal(err)
-	}
-	within(t, 20*time.Second, "the lock is free", func() bool { return f.first("a") == "" })
-	if n := strings.Count(logged.String(), "the ACL of an entry"); n != 1 {
-		t.Errorf("the closed entry was reported %d times", n)
-	}
+}
+
+func (b *byHand) create(path string) {
+	b.Helper()
+	_, err := b.Create(path, nil, 0, zk.WorldACL(zk.PermAll))
+	b.must(err)
+}
+
+func (b *byHand) allow(path string, permissions int32) {
+	b.Helper()
+	_, err := b.SetACL(path, zk.WorldACL(permissions), -1)
+	b.must(err)
 }
 
 // TestMetaByHand deletes and damages what the store knows of itself: nothing is granted, holders go
@@ -263,12 +253,15 @@ func TestMetaByHand(t *testing.T) {
 	}
 }
 
-// TestMetaGone deletes it while no replica runs: nobody knows which floor it had, and
+// TestMetaGone deletes meta while no replica runs: nobody knows which floor it had, and
 // so whether fences would be handed out a second time.
 func TestMetaGone(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	first, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1_000_000_000})
+	first, err := zookeeper.Open(
+		t.Context(),
+		zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1_000_000_000},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +269,7 @@ func TestMetaGone(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := hand(t, z).Delete("/fencepost/v1/meta", -1); err != nil {
+	if err := hand(t, z).Delete(ours+"/meta", -1); err != nil {
 		t.Fatal(err)
 	}
 	s, err := zookeeper.Open(t.Context(), zookeeper.Config{Servers: z.Endpoints()})
@@ -289,26 +282,5 @@ func TestMetaGone(t *testing.T) {
 	s = open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: before.Number})
 	if after := enqueue(t, s, draft("a")); after.Number <= before.Number {
 		t.Errorf("fence %d after %d", after.Number, before.Number)
-	}
-}
-
-// TestSetMissingANode releases a set whose node in another lock was deleted.
-func TestSetMissingANode(t *testing.T) {
-	t.Parallel()
-	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
-	e := draft("a")
-	e.Set, e.Claims = true, append(e.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
-	placed := enqueue(t, s, e)
-	client := hand(t, z)
-	walk(t, client, "/fencepost/v1/entries", func(path string) {
-		if strings.Count(path, ",") == 3 {
-			if err := client.Delete(path, -1); err != nil {
-				t.Fatal(err)
-			}
-		}
-	})
-	if err := s.Remove(t.Context(), placed, lock.Released); err != nil {
-		t.Errorf("Remove: %v", err)
 	}
 }

@@ -33,7 +33,6 @@ type change struct {
 	ID     lock.ID      `json:"id"`
 	Joined *store.Value `json:"joined,omitempty"`
 
-	Czxid  int64       `json:"czxid,omitempty"` // of the entry that went; 0 is the one that is there
 	Reason lock.Reason `json:"reason,omitempty"`
 	At     int64       `json:"at_ms,omitempty"`
 	Try    string      `json:"try,omitempty"`   // names the attempt that removed it
@@ -47,8 +46,7 @@ type change struct {
 	Gone  json.RawMessage `json:"gone,omitempty"`
 	Whole bool            `json:"whole,omitempty"`
 
-	// Notice is written so that who does not know it reads of the end of an entry that is
-	// not there.
+	// Notice looks to older versions like the end of an entry that is not there.
 	Notice *store.NoticeValue `json:"notice,omitempty"`
 }
 
@@ -73,14 +71,17 @@ func parseRecord(data []byte) (*record, error) {
 	return r, nil
 }
 
-// ends returns the ends that are to be remembered.
+// ends returns the ends in a record.
 func (r *record) ends() []end {
 	var ends []end
 	for _, c := range r.Changes {
 		if c.Joined != nil || c.Notice != nil && !c.Keyed {
 			continue
 		}
-		ends = append(ends, end{store.End{ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At, Was: c.Was, Note: c.Note}, c.Keyed})
+		ended := store.End{
+			ID: c.ID, Tenant: c.Tenant, Reason: c.Reason, At: c.At, Was: c.Was, Note: c.Note,
+		}
+		ends = append(ends, end{ended, c.Keyed})
 	}
 	return ends
 }

@@ -26,8 +26,8 @@ const (
 	maxBatch     = 128
 	maxBatchSize = 256 << 10
 
-	// A write that nobody waits for joins the transaction of one that somebody does,
-	// unless none comes for this long.
+	// A write that lingers joins the transaction of another one, unless none comes for this
+	// long.
 	gather = 5 * time.Millisecond
 
 	// maxInline is the size up to which a record is also the log's data, where
@@ -53,22 +53,26 @@ type outcome struct {
 
 // committer turns writes into transactions. On a busy lock an entry that joins the queue
 // shares one with the release that lets the next holder in, instead of making it wait
-// for a flush of its own. ZooKeeper refuses a transaction as a whole: the write that is
-// at fault is answered, and the others try again without it.
+// for a flush of its own. ZooKeeper refuses a transaction as a whole: the committer answers
+// the write that is at fault and sends the others again.
 type committer struct {
 	*batch.Committer[*part, outcome]
 	*journal
 	calls   *connector
 	meta    *metaKeeper
-	feed    *feed // is told what was written
+	feed    *feed // gets what was written
 	observe store.Observer
 	closing context.Context
 }
 
 func newCommitter(s *Store, pending batch.Backlog) *committer {
-	c := &committer{journal: s.journal, calls: s.calls, meta: s.meta, feed: s.feed, observe: s.observe, closing: s.closing}
+	c := &committer{
+		journal: s.journal, calls: s.calls, meta: s.meta, feed: s.feed, observe: s.observe,
+		closing: s.closing,
+	}
 	c.Committer = batch.NewCommitter(batch.Limits{
-		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits, Linger: gather, Pending: pending,
+		Ops: maxBatch, Bytes: maxBatchSize, InFlight: parallelCommits, Most: mostCommits,
+		Linger: gather, Pending: pending,
 	}, c.send, c.connected)
 	c.Sending = s.observe.Sending
 	return c
@@ -116,26 +120,12 @@ func (c *committer) send(writes []*write) [][]*write {
 	}
 	if out.err != nil && !out.unknown && at >= 0 {
 		writes[at].Settle(out, out.err)
-		return apart(slices.Delete(slices.Clone(writes), at, at+1), writes[at].Tenant)
+		return [][]*write{slices.Delete(slices.Clone(writes), at, at+1)}
 	}
 	for _, w := range writes {
 		w.Settle(out, out.err)
 	}
 	return nil
-}
-
-// apart has the writes of others than the tenant sent first, without its own: it can have
-// as many refused as a transaction has room for, each of which takes another one.
-func apart(writes []*write, tenant string) [][]*write {
-	var others, own []*write
-	for _, w := range writes {
-		if w.Tenant == tenant {
-			own = append(own, w)
-		} else {
-			others = append(others, w)
-		}
-	}
-	return [][]*write{others, own}
 }
 
 // try makes one transaction. If the server refuses one of the writes it returns
@@ -148,7 +138,7 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
 	if joining(writes) {
-		ops = append(ops, &zk.CheckVersionRequest{Path: c.root.meta(), Version: c.meta.known.Load().version})
+		ops = append(ops, c.meta.check())
 	}
 	own := len(ops)
 	var r record
@@ -162,11 +152,11 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 		inline = nil
 	}
 	ops = append(ops,
-		&zk.CreateRequest{Path: log + "/", Data: data, Acl: c.acl, Flags: zk.FlagSequence},
-		&zk.SetDataRequest{Path: log, Data: inline, Version: -1},
+		c.append(epoch, data),
+		&zk.SetDataRequest{Path: log, Data: inline, Version: anyVersion},
 	)
 	start, mark := time.Now(), c.trust.Sent()
-	results, err := doHere(c.closing, l, func(conn *zk.Conn) ([]zk.MultiResponse, error) { return conn.Multi(ops...) })
+	results, err := do(c.closing, l, multi(ops...))
 	c.observe.Operation("commit", time.Since(start), err)
 	c.observe.Batch(len(writes))
 	if err != nil {
@@ -174,9 +164,16 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 	}
 	stat := results[len(results)-1].Stat
 	c.trust.Received(mark, stat.Mzxid, 0)
-	c.feed.wrote(written{epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data)})
-	runtime.Gosched() // whoever came to hold is answered first: it is woken, and runs next on this processor
+	c.feed.wrote(written{
+		epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data),
+	})
+	runtime.Gosched() // the next holder, which is woken, is answered before the callers here
 	return -1, outcome{zxid: stat.Mzxid}
+}
+
+// failedOp returns which operation of a transaction was refused, or -1.
+func failedOp(results []zk.MultiResponse) int {
+	return slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
 }
 
 // created returns how many children a node has ever had. ZooKeeper counts those
@@ -190,13 +187,15 @@ func joining(writes []*write) bool {
 	return slices.ContainsFunc(writes, joins)
 }
 
-func joins(w *write) bool { return w.Payload.change.Joined != nil || w.Payload.change.Notice != nil }
+func joins(w *write) bool {
+	return w.Payload.change.Joined != nil || w.Payload.change.Notice != nil
+}
 
 // errOutdated says that meta is not as this replica knows it.
 var errOutdated = errors.New("the fence floor or the trust in the store has changed")
 
-// bringUpToDate reads meta anew and returns what is to be sent again. An entry is not
-// put into a store that is found to have lost its past: its caller sees that.
+// bringUpToDate reads meta and returns the writes to send again. No entry goes into a store
+// that has lost its past: its caller sees that.
 func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
@@ -213,13 +212,15 @@ func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 }
 
 // explain finds out whose fault it was. The first own ops are not of any write.
-func (c *committer) explain(l *link, writes []*write, results []zk.MultiResponse, own int, err error) (at int, out outcome) {
+func (c *committer) explain(
+	l *link, writes []*write, results []zk.MultiResponse, own int, err error,
+) (at int, out outcome) {
 	if !answered(err) {
 		return -1, outcome{err: err, unknown: !harmless(err)}
 	}
-	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	failed := failedOp(results)
 	if failed == 1 && errors.Is(err, zk.ErrNoNode) {
-		l.fail(errNodeGone) // the session is over, or somebody deleted the node
+		l.fail(errNodeGone) // the session is over, or the node was deleted by hand
 	}
 	if failed == 2 && failed < own && !errors.Is(err, zk.ErrNoAuth) {
 		return -1, outcome{err: errOutdated}
@@ -233,9 +234,8 @@ func (c *committer) explain(l *link, writes []*write, results []zk.MultiResponse
 			op -= len(w.Payload.ops)
 		}
 	}
-	// One of our own ops: the log was rotated, or damaged by hand.
 	if !errors.Is(err, zk.ErrNoAuth) && failed != 1 {
-		c.mend(errors.Join(errLogGone, err))
+		c.findLog()
 	}
 	return -1, outcome{err: &retry{err}}
 }
@@ -245,7 +245,4 @@ type retry struct{ cause error }
 
 func (e *retry) Error() string { return "to be repeated: " + e.cause.Error() }
 
-var (
-	errNodeGone = errors.New("the connection's node is gone")
-	errLogGone  = errors.New("the log is gone or another one is in use")
-)
+var errNodeGone = errors.New("the connection's node is gone")

@@ -32,7 +32,17 @@ func TestConformance(t *testing.T) {
 				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeoutA})
 			}
 			return storetest.Store{
-				A: reopen(t), B: reader{open(t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeoutB})}, Reopen: reopen, Records: recordsOf,
+				A: reopen(
+					t,
+				),
+				B: reader{
+					open(
+						t,
+						zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeoutB},
+					),
+				},
+				Reopen:    reopen,
+				Records:   recordsOf,
 				OpenFloor: withFloor(z, prefix),
 				OpenOlder: asOlder(z, prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
@@ -56,14 +66,25 @@ const cutTimeout = 8 * time.Second
 // withFloor opens stores with fence floors.
 func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.Store, error) {
 	return func(t *testing.T, floor uint64) (store.Store, error) {
-		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor, Timeout: longTimeout})
+		return tryOpen(
+			t,
+			zookeeper.Config{
+				Servers:    z.Endpoints(),
+				Prefix:     prefix,
+				FenceFloor: floor,
+				Timeout:    longTimeout,
+			},
+		)
 	}
 }
 
 // asOlder opens stores of earlier versions.
 func asOlder(z *rig.ZooKeeper, prefix string) func(*testing.T, int) (store.Store, error) {
 	return func(t *testing.T, form int) (store.Store, error) {
-		return tryOpen(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Form: form, Timeout: longTimeout})
+		return tryOpen(
+			t,
+			zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Form: form, Timeout: longTimeout},
+		)
 	}
 }
 
@@ -145,13 +166,22 @@ func startZooKeeper(t *testing.T, config rig.ZooKeeperConfig) *rig.ZooKeeper {
 func open(t *testing.T, cfg zookeeper.Config) *zookeeper.Store {
 	t.Helper()
 	var s *zookeeper.Store
-	within(t, time.Minute, "a store is open", func() bool { // a server that has just started beside others may take its time
-		var err error
-		if s, err = zookeeper.Open(t.Context(), cfg); err != nil && !errors.Is(err, lock.StoreUnavailable) {
-			t.Fatal(err)
-		}
-		return err == nil
-	})
+	within(
+		t,
+		time.Minute,
+		"a store is open",
+		func() bool { // a server that has just started beside others may take its time
+			var err error
+			if s, err = zookeeper.Open(
+				t.Context(),
+				cfg,
+			); err != nil &&
+				!errors.Is(err, lock.StoreUnavailable) {
+				t.Fatal(err)
+			}
+			return err == nil
+		},
+	)
 	t.Cleanup(func() { closing(t, "a store", s.Close) })
 	return s
 }

@@ -41,12 +41,16 @@ const (
 	longestPause = time.Second
 )
 
-func newConnector(name string, servers []string, a access, log *slog.Logger, prepare func(context.Context, *link) error) *connector {
+func newConnector(
+	name string, servers []string, a access, log *slog.Logger,
+	prepare func(context.Context, *link) error,
+) *connector {
 	c := &connector{
 		name: name, servers: slices.Clone(servers), access: a, log: log, prepare: prepare,
 		done: make(chan struct{}), changed: make(chan struct{}),
 	}
-	rand.Shuffle(len(c.servers), func(i, j int) { c.servers[i], c.servers[j] = c.servers[j], c.servers[i] })
+	swap := func(i, j int) { c.servers[i], c.servers[j] = c.servers[j], c.servers[i] }
+	rand.Shuffle(len(c.servers), swap)
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	go c.run() // ends with close
 	return c
@@ -63,10 +67,11 @@ func (c *connector) run() {
 	defer closing.Wait()
 	wait := firstPause
 	for i := 0; c.ctx.Err() == nil; i++ {
-		l, err := c.open(c.servers[i%len(c.servers)])
+		server := c.servers[i%len(c.servers)]
+		l, err := c.open(server)
 		c.set(l, err)
 		if err != nil {
-			c.log.Warn("no connection to ZooKeeper", "use", c.name, "server", c.servers[i%len(c.servers)], "error", err)
+			c.log.Warn("no connection to ZooKeeper", "use", c.name, "server", server, "error", err)
 			if store.Pause(c.ctx, wait/2+rand.N(wait)) != nil {
 				return
 			}
@@ -77,7 +82,7 @@ func (c *connector) run() {
 		select {
 		case <-l.broken:
 			c.set(nil, l.why)
-			c.log.Warn("a connection to ZooKeeper broke", "use", c.name, "server", l.server, "error", l.why)
+			c.log.Warn("a connection to ZooKeeper broke", "use", c.name, "server", server, "error", l.why)
 			_ = l.raw.Close() // nothing more goes over it, whatever the next one does
 			closing.Wait()
 			closing.Go(l.close)
@@ -139,7 +144,9 @@ func (c *connector) get(ctx context.Context) (*link, error) {
 // onLink makes a request on whichever connection there is, and repeats it on the
 // next one until it is answered or ctx ends. It is for requests that may be
 // executed more than once.
-func onLink[T any](ctx context.Context, c *connector, request func(*zk.Conn) (T, error)) (T, error) {
+func onLink[T any](
+	ctx context.Context, c *connector, request func(*zk.Conn) (T, error),
+) (T, error) {
 	for {
 		l, err := c.get(ctx)
 		if err != nil {

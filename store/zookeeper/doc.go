@@ -5,16 +5,17 @@
 //	<chroot>/fencepost/v1/
 //	  entries/<shard>/<tenant>,<lock>,<id>          an entry, in its first lock
 //	  entries/<shard>/<tenant>,<lock>,<id>,<first>  the same in another lock of its set
-//	  entries/<shard>/<tenant>,<lock>,<id>/<lease>  its lease, once it was renewed: the version counts renewals
-//	  keys/<shard>/<tenant>,<id>                    the mark of an idempotency key: who uses it, or why that one ended
+//	  entries/<shard>/<tenant>,<lock>,<id>/<lease>  its lease; the version counts renewals
+//	  keys/<shard>/<tenant>,<id>                    the mark of an idempotency key
 //	  epoch                                         its version names the log in use
 //	  logs                                          its data says which record was deleted last
 //	  logs/<epoch>                                  the log; its data is the newest record, or empty
-//	  logs/<epoch>/<sequence>                       a record: who came and who went in one transaction
+//	  logs/<epoch>/<sequence>                       a record: the changes of one transaction
 //	  ended/<time>-<random>                         why entries went, moved here from old records
 //	  links/<random>                                ephemeral, one per connection that writes
 //	  records/<kind>/<shard>/<tenant>,<id>          a small record
-//	  lives/<random>                                a replica with records that end with it: the version counts heartbeats
+//	  lives/<random>                                a replica with bound records; the version
+//	                                                counts heartbeats
 //	  meta                                          what the store remembers about itself
 //
 // Only links are ephemeral: a session belongs to a replica and a lock does not.
@@ -22,9 +23,9 @@
 // # Numbers
 //
 // Every change is one multi: it writes entries, appends a record and sets the
-// data of the log. All that has one zxid, which the answer tells in the stat of
-// the log, so an entry's czxid, its place and its fence are known without another
-// read. Two entries of one lock never share a multi.
+// data of the log. All that has one zxid, which is in the answer, in the stat of the log. So
+// an entry's czxid, its position and its fence are known without another read. Two entries of
+// one lock never share a multi.
 //
 // A zxid is epoch<<32 | counter. It stays below 2^53 for two million elections.
 //
@@ -33,8 +34,8 @@
 // The first renewal makes the lease's node, below the entry's, and each one after
 // it sets its data and so raises its version. A replica that has seen one version
 // for a full TTL removes the entry, by a delete that fails if the version has
-// changed; or it has seen no lease for so long and deletes the entry alone, which
-// fails if there is one by now. TTLs are counted by the replica's monotonic clock,
+// changed. If it has seen no lease for so long it deletes the entry alone, which
+// fails if there is one by now. The replica counts TTLs by its monotonic clock,
 // and only while the store answers.
 //
 // An id may come again if it stands for an idempotency key. Such an entry has a
@@ -50,8 +51,8 @@
 //
 // # Notices
 //
-// A notice is told by the log. One that belongs to an entry has a node besides, for those
-// who list; every replica deletes it when it sees the entry go. Another one has a mark, like
+// A notice is in the log. One that belongs to an entry has a node besides, for a feed that
+// lists; every replica deletes it when it sees the entry go. Another one has a mark, like
 // an idempotency key that is used up, and its record says that it ended: so it is forgotten
 // as those are, also by a version that knows of no notices and passes over the record.
 //
@@ -62,24 +63,24 @@
 // every other write there since, however late it comes; and it sets the kind's node,
 // whose watch says that something changed. A record's version is its mzxid.
 //
-// # Who does what
+// # Parts
 //
 // Each of these is built on those before it, and has no more of them than it uses:
 //
 //	link, connector   one connection, and the one that is in use
-//	tree              the store's own nodes: where they are, and who may see them
+//	tree              the store's own nodes: where they are, and their ACL
 //	journal           the log: which one is in use, the newest number, what records say
 //	reader            entries, from their nodes and the log
-//	metaKeeper        what the store remembers about itself, and whether it is trusted
+//	metaKeeper        the store's own record, and whether the store is trusted
 //	leases            what this replica has seen of leases, and when to look again
-//	feed              follows the log, and tells the followers
+//	feed              follows the log for all followers
 //	committer         lets independent writes share a transaction
-//	archive           reasons of ends that the log says no longer
+//	archive           reasons of ends that the log has no longer
 //	remover           takes entries out of their queues
-//	expirer           looks at leases, and has what is over removed
+//	expirer           looks at leases, and removes expired entries
 //	joiner            puts entries into their queues
-//	teller            tells followers of what was before their views
-//	upkeep            mends what was deleted, folds the log and forgets
+//	teller            gives followers the ends from before their views
+//	upkeep            finds the log, folds it, and deletes what is old
 //	Store             the contract, and the goroutines of all of these
 //
 // # The library

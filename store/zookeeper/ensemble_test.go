@@ -48,7 +48,12 @@ func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
-	o := &ordeal{t: t, z: startZooKeeper(t, rig.ZooKeeperConfig{Servers: 3}), newest: map[string]uint64{}, unclear: map[lock.ID]bool{}}
+	o := &ordeal{
+		t:       t,
+		z:       startZooKeeper(t, rig.ZooKeeperConfig{Servers: 3}),
+		newest:  map[string]uint64{},
+		unclear: map[lock.ID]bool{},
+	}
 	var through []string
 	for i := range o.z.Size() {
 		p := startProxy(t, o.z.Server(i))
@@ -112,7 +117,11 @@ func (o *ordeal) faults() []fault {
 			if err != nil {
 				return err
 			}
-			return errors.Join(o.z.Server(leader).Kill(), o.after(ctx, 4*time.Second), o.z.Server(leader).Restart(ctx))
+			return errors.Join(
+				o.z.Server(leader).Kill(),
+				o.after(ctx, 4*time.Second),
+				o.z.Server(leader).Restart(ctx),
+			)
 		}},
 		{"the majority killed", func(ctx context.Context) error {
 			err := errors.Join(o.z.Server(0).Kill(), o.z.Server(1).Kill())
@@ -171,7 +180,12 @@ func (o *ordeal) suffer(ctx context.Context, f fault) {
 	}
 	start := time.Now()
 	o.cyclesPass(100)
-	o.t.Logf("%s: %d cycles during and after it, 100 of these within %v of its end", f.name, o.cycles.Load()-before, time.Since(start).Round(time.Millisecond))
+	o.t.Logf(
+		"%s: %d cycles during and after it, 100 of these within %v of its end",
+		f.name,
+		o.cycles.Load()-before,
+		time.Since(start).Round(time.Millisecond),
+	)
 }
 
 // renewedTTL is shorter than the longest fault: a store that cannot be asked must
@@ -280,7 +294,14 @@ func (o *ordeal) settled() {
 		o.mu.Lock()
 		for e := range m.table.Entries() {
 			if left[i] = append(left[i], e.ID); !o.unclear[e.ID] {
-				o.t.Errorf("left over in feed %d: %s on %s at %d, written %v", i, e.ID, e.Name(), e.Number, e.EnqueuedAt)
+				o.t.Errorf(
+					"left over in feed %d: %s on %s at %d, written %v",
+					i,
+					e.ID,
+					e.Name(),
+					e.Number,
+					e.EnqueuedAt,
+				)
 			}
 		}
 		o.mu.Unlock()

@@ -11,17 +11,17 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// reports are what was said of nodes that are not as they should be, so that it is
-// not said again at every list.
+// reports are the reports of nodes that are not as they should be, so that each is not logged
+// at every list.
 type reports struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// reportAgain is how soon the same is said of the same node again.
+// reportAgain is how long after a report the same one is logged again.
 const reportAgain = 10 * time.Minute
 
-// report logs what is wrong with a node, unless that was done not long ago.
+// report logs what is wrong with a node, at most once in [reportAgain].
 func (t *tree) report(path, what string, args ...any) {
 	r, now := &t.reported, time.Now()
 	r.mu.Lock()
@@ -72,6 +72,6 @@ func harmless(err error) bool {
 // the next one.
 func broke(err error) bool {
 	var unsent *notSent
-	return errors.Is(err, errSilent) || errors.Is(err, errEnded) || errors.Is(err, zk.ErrConnectionClosed) ||
-		errors.Is(err, zk.ErrNoServer) || errors.As(err, &unsent)
+	return errors.Is(err, errSilent) || errors.Is(err, errEnded) || errors.As(err, &unsent) ||
+		errors.Is(err, zk.ErrConnectionClosed) || errors.Is(err, zk.ErrNoServer)
 }

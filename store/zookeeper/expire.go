@@ -11,25 +11,16 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-const (
-	// parallelChecks bounds the reads of leases that are under way.
-	parallelChecks = 32
+// parallelChecks bounds the reads of leases, and the removals of what is over, that are
+// under way: what clients ask for waits behind them at the store.
+const parallelChecks = 16
 
-	// parallelEnds bounds the removals. What many leases that end at once leave behind is no more urgent than
-	// what clients ask for, which waits behind it at the store.
-	parallelEnds = 8
-)
-
-// expirer looks at the leases that are due, and has the entries removed whose leases are over.
+// expirer looks at the leases that are due, and removes the entries whose leases are over.
 type expirer struct {
 	*leases
+	reader  *reader
 	calls   *connector
 	remover *remover
-	ending  chan struct{} // a place for each removal under way
-}
-
-func newExpirer(l *leases, calls *connector, r *remover) *expirer {
-	return &expirer{leases: l, calls: calls, remover: r, ending: make(chan struct{}, parallelEnds)}
 }
 
 // run looks at the leases that are due, until ctx ends.
@@ -55,23 +46,17 @@ func (x *expirer) run(ctx context.Context) {
 func (x *expirer) check(ctx context.Context, l *lease) {
 	again := x.look(ctx, l)
 	x.mu.Lock()
-	version, missing, over := l.version, l.missing, x.clock.now() >= l.since+l.entry.TTL
+	version, over := l.version, x.clock.now() >= l.since+l.entry.TTL
 	known := x.all[keyOf(l.entry)] == l
 	x.mu.Unlock()
-	switch {
-	case !known: // it left meanwhile
-		return
-	case over && missing:
-		x.remover.sweep(ctx, l.entry)
-		again = checkInterval
-	case over && again == asPlanned && version != unknownVersion:
+	if known && over && again == asPlanned && version != unknownVersion {
 		x.expire(ctx, l, version)
 		again = checkInterval
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.all[keyOf(l.entry)] != l {
-		return
+		return // it left meanwhile
 	}
 	if again > 0 {
 		l.due = x.clock.now() + again
@@ -80,7 +65,7 @@ func (x *expirer) check(ctx context.Context, l *lease) {
 	x.nudge()
 }
 
-// asPlanned is how soon to look again after one that told something.
+// asPlanned is how soon to look again after a look that was answered.
 const asPlanned = 0
 
 // look reads the version. It returns after how long to look again, or [asPlanned].
@@ -92,48 +77,43 @@ func (x *expirer) look(ctx context.Context, l *lease) time.Duration {
 	before := l.version
 	x.mu.Unlock()
 	n, err := onLink(ctx, x.calls, get(path))
+	version := int32(noLease)
+	switch {
+	case err == nil:
+		version = n.stat.Version
+	case !errors.Is(err, zk.ErrNoNode):
+		return checkInterval
+	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	now := x.clock.now()
 	switch {
-	case l.version != before:
-		x.plan(l, now) // it was renewed here meanwhile, and what was read may be older
-	case errors.Is(err, zk.ErrNoNode) && fresh(l.entry) && l.version < 0 && !l.missing:
-		l.version = noLease
+	case l.version != before, l.version == version: // renewed here meanwhile, or nowhere
 		x.plan(l, now)
-	case errors.Is(err, zk.ErrNoNode):
-		if !l.missing {
-			l.missing, l.since = true, now
-		}
-		return checkInterval
-	case err != nil:
-		return checkInterval
-	case n.stat.Version != l.version || l.missing: // a lower one is of a lease made again
+	case before == unknownVersion && version == noLease: // it is as old as it was
+		l.version = version
+		x.plan(l, now)
+	default: // a lower one is of a lease made again
 		l.mine = false
-		x.seen(l, n.stat.Version, now)
-	default:
-		x.plan(l, now)
+		x.seen(l, version, now)
 	}
 	return asPlanned
 }
 
-// expire removes the entry, unless its lease was renewed. The feed tells that it
-// left.
+// expire removes the entry, unless its lease was renewed. The feed drops it then. An entry
+// without a lease, as there was no renewal or somebody has deleted it by hand, is removed if
+// nothing is below it: a later entry of the same key has a lease from its beginning.
 func (x *expirer) expire(ctx context.Context, l *lease, version int32) {
-	select {
-	case x.ending <- struct{}{}:
-		defer func() { <-x.ending }()
-	case <-ctx.Done():
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, x.reader.timeout)
 	defer cancel()
-	out := x.remover.attempt(ctx, x.remover.newRemoval(l.entry, version != noLease, version, lock.Expired))
+	r := x.remover.newRemoval(l.entry, version != noLease, version, lock.Expired)
+	out := x.remover.attempt(ctx, r)
 	switch {
 	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		l.missing, l.since = true, x.clock.now()
+		if x.remover.stands(ctx, l.entry) {
+			x.reader.report(x.reader.root.primary(keyOf(l.entry)), "an entry was deleted by hand")
+			x.remover.feed.doubt()
+		}
 	case out.err != nil && answered(out.err):
 		x.look(ctx, l) // it was renewed
 	}

@@ -2,8 +2,6 @@ package zookeeper
 
 import (
 	"context"
-	"errors"
-	"net"
 	"slices"
 	"time"
 
@@ -49,15 +47,20 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 	if err := s.archive.loadRecords(ctx); err != nil {
 		return 0, err
 	}
-	part, epoch, _ := s.feed.foldable(time.Hour, s.archive.folding.limit())
+	part, epoch, _ := s.feed.foldable(time.Hour)
 	read := other.feed.position()
 	part = slices.DeleteFunc(part, func(r folded) bool { return r.n >= read })
 	if len(part) == 0 {
 		return 0, nil
 	}
-	err := s.archive.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch})
+	err := s.archive.move(
+		ctx,
+		epoch,
+		part,
+		&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
+	)
 	if err == nil {
-		s.feed.forgetFolded(part[len(part)-1].n, nil)
+		_ = s.feed.forgetFolded(part[len(part)-1].n, nil)
 	}
 	return len(part), err
 }
@@ -69,15 +72,16 @@ func RecallAfterLoss(to store.Watcher) error {
 	return f.recall(f.view, nil, 0, true)
 }
 
-// History reads what happened after a number, up to where the feed is, and returns how many records that is.
-func (s *Store) History(ctx context.Context, since uint64) (int, error) {
+// PlaceAfter returns how many records the log has that were written after a number, up to where
+// the feed is.
+func (s *Store) PlaceAfter(ctx context.Context, since uint64) (int, error) {
 	l, err := s.chores.get(ctx)
 	if err != nil {
 		return 0, err
 	}
 	at := s.feed.here()
-	all, _, err := s.teller.history(ctx, l, at.epoch, at.n, s.zxid(since))
-	return len(all), err
+	n, err := s.placeAfter(ctx, l, at.epoch, at.n, s.zxid(since))
+	return int(at.n - n), err
 }
 
 // Ahead returns how many records this replica's feed has that the other's has not.
@@ -92,40 +96,6 @@ func (s *Store) HoldFeed() (release func()) {
 		c.current.fail(errEnded)
 	}
 	return c.mu.Unlock
-}
-
-// HoldChores has nobody get the connection of the upkeep until release is called.
-func (s *Store) HoldChores(ctx context.Context) (release func()) {
-	l, err := s.chores.get(ctx)
-	s.chores.set(nil, errors.Join(errEnded, err))
-	return func() { s.chores.set(l, nil) }
-}
-
-// SilenceChores has the connection of the upkeep be one to a server that does not answer, until that is found out.
-func (s *Store) SilenceChores(ctx context.Context) error {
-	l, err := s.chores.get(ctx)
-	if err != nil {
-		return err
-	}
-	ours, theirs := net.Pipe() // from which nobody reads
-	conn, _, err := zk.Connect([]string{l.server}, sessionTimeout,
-		zk.WithDialer(func(string, string, time.Duration) (net.Conn, error) { return ours, nil }),
-		zk.WithHostProvider(&oneHost{}), zk.WithLogger(silence{}), zk.WithLogInfo(false))
-	if err != nil {
-		return errors.Join(err, ours.Close(), theirs.Close())
-	}
-	silent := &link{conn: conn, raw: ours, server: l.server, slots: make(chan struct{}, inFlight), broken: make(chan struct{})}
-	s.chores.set(silent, nil)
-	s.tasks.Go(func() {
-		select {
-		case <-silent.broken:
-		case <-s.closing.Done():
-		}
-		s.chores.set(l, nil)
-		silent.close()
-		_ = theirs.Close()
-	})
-	return nil
 }
 
 // HoldCalls lets nothing be written until release is called.
@@ -159,19 +129,6 @@ func (s *Store) Follows(epoch int32) bool {
 	s.feed.mu.Lock()
 	defer s.feed.mu.Unlock()
 	return s.feed.current && s.feed.epoch == epoch
-}
-
-// Watched returns how many leases this replica looks at because others share them.
-func (s *Store) Watched() (n int) {
-	ls := s.leases
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	for _, l := range ls.all {
-		if ls.watches(l) {
-			n++
-		}
-	}
-	return n
 }
 
 // CallsThrough returns the server that the connection for calls is to.
@@ -232,8 +189,16 @@ func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 	return err
 }
 
-// Sweep is what a replica does when it has missed an entry's lease for a whole TTL.
-func (s *Store) Sweep(ctx context.Context, e *lock.Entry) { s.remover.sweep(ctx, e) }
+// Expire is what a replica does when it finds the lease of an entry over, of which it has seen
+// one version, or none.
+func (s *Store) Expire(ctx context.Context, e *lock.Entry, leased bool) {
+	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
+	l := &lease{entry: e, version: noLease}
+	if leased {
+		l.version = 0
+	}
+	x.expire(ctx, l, l.version)
+}
 
 // FoldSize returns what moving ends is taken to add to a request, and what their node has.
 func FoldSize(ends []store.End) (taken, has int) {

@@ -35,8 +35,11 @@ type feed struct {
 	born      int64    // czxid of the log's node
 	next      int32    // the record that is expected
 	last      *written // the one before it; nil if it was not read
-	zxid      int64    // everything up to it was told
-	number    uint64   // the greatest that followers were told
+	zxid      int64    // everything up to it was applied
+	newest    int64    // the zxid of the log when the feed started; it is behind up to there
+	whole     bool     // entries has all entries as of zxid
+	since     uint64   // the number at which a new follower begins; 0 is now
+	number    uint64   // the greatest that followers have got
 	floor     uint64   // with which entries have their numbers
 	time      int64    // of the server, in ms, some time ago
 	began     int64    // likewise, when it first followed the log
@@ -48,13 +51,19 @@ type feed struct {
 	spent spentNotices
 
 	ownMu sync.Mutex
-	own   []written     // by this replica, known without being read
+	own   []written     // by this replica, known without a read
 	fresh chan struct{} // there are new ones, or one came in turn
 	ahead atomic.Bool   // the tail has some that are not in turn yet
+
+	again chan error // why the feed starts over
 }
 
 func newFeed(s *Store) *feed {
-	return &feed{reader: s.reader, meta: s.meta, leases: s.leases, observe: s.observe, entries: newIndex(), followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1)}
+	return &feed{
+		reader: s.reader, meta: s.meta, leases: s.leases, observe: s.observe,
+		entries: newIndex(), followers: map[*follower]struct{}{},
+		fresh: make(chan struct{}, 1), again: make(chan error, 1),
+	}
 }
 
 // catchUp waits for the feed to have everything that there is now.
@@ -82,7 +91,9 @@ const queueTimeout = 200 * time.Millisecond
 
 // queue returns a lock's entries as of a transaction that is no older than the
 // call, unless the feed is late. It asks through the connector how new that is.
-func (f *feed) queue(ctx context.Context, c *connector, r lock.Ref) (entries []*lock.Entry, number uint64, ok bool) {
+func (f *feed) queue(
+	ctx context.Context, c *connector, r lock.Ref,
+) (entries []*lock.Entry, number uint64, ok bool) {
 	f.mu.Lock()
 	current := f.current
 	f.mu.Unlock()
@@ -121,8 +132,8 @@ func (f *feed) position() int32 {
 	return f.next
 }
 
-// wrote tells the feed of a record of our own, which it so need not read. One that
-// is in turn is applied at once; others are left to the tail.
+// wrote gives the feed a record that this replica wrote, which it so need not read. The next
+// record is applied at once; others are left to the tail.
 func (f *feed) wrote(w written) {
 	if f.applyOwn(w) {
 		if f.ahead.Load() {
@@ -162,6 +173,9 @@ func (f *feed) takeOwn() []written {
 // run follows until ctx ends, starting over after every doubt.
 func (f *feed) run(ctx context.Context) {
 	store.Restart(ctx, f.follow, func(err error) {
+		if errors.Is(err, errResumed) {
+			return
+		}
 		f.lost(err)
 		f.observe.Restarted()
 		f.reader.log.Warn("the feed is interrupted and starts over", "error", err)
@@ -172,6 +186,10 @@ func (f *feed) lost(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.listing = nil
+	if !errors.Is(err, errRaced) && (answered(err) || errors.Is(err, errDamaged)) {
+		// so it would be again
+		f.whole, f.since = false, 0
+	}
 	if !f.current {
 		return
 	}
@@ -179,6 +197,33 @@ func (f *feed) lost(err error) {
 	for to := range f.followers {
 		to.lose(unavailable(err, "follow the store", false))
 	}
+}
+
+// doubt has the feed list the entries again.
+func (f *feed) doubt() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.whole = false
+	f.startOver(errGap)
+}
+
+func (f *feed) startOver(why error) {
+	select {
+	case f.again <- why:
+	default: // it will anyway
+	}
+}
+
+// errResumed says that a new follower begins at an earlier number.
+var errResumed = errors.New("a follower begins earlier")
+
+// shows reports whether the feed is current, has reached the zxid, and has the entry.
+func (f *feed) shows(e *lock.Entry, zxid int64) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	known := f.entries.byKey[keyOf(e)]
+	return f.current && f.zxid >= zxid && known != nil && known.Number == e.Number &&
+		known.Handle == e.Handle
 }
 
 // follow follows the log on one connection, and lists the entries meanwhile, until
@@ -208,9 +253,9 @@ func (f *feed) follow(ctx context.Context) error {
 	return t.run(ctx)
 }
 
-// guard writes to the log now and then. A store that does not answer fails the
-// connection, and so does a watch that does not fire. While the entries are listed
-// nobody relies on the feed, which may so fall behind for a while.
+// guard writes to the log every guardInterval. A store that does not answer fails the
+// connection, and so does a watch that does not fire. A feed that starts may be behind: nothing
+// relies on it yet.
 func (f *feed) guard(ctx context.Context, l *link) {
 	tick := time.NewTicker(guardInterval)
 	defer tick.Stop()
@@ -226,9 +271,9 @@ func (f *feed) guard(ctx context.Context, l *link) {
 		f.leases.clock.tick()
 		f.mu.Lock()
 		f.time = stat.Mtime
-		listing := f.listing != nil
+		starting := f.listing != nil || f.zxid < f.newest
 		f.mu.Unlock()
-		if !listing && !f.reaches(ctx, stat.Mzxid) {
+		if !starting && !f.reaches(ctx, stat.Mzxid) {
 			l.fail(errBehind)
 			return
 		}
@@ -242,9 +287,9 @@ func (f *feed) guard(ctx context.Context, l *link) {
 
 var errBehind = errors.New("the feed stays behind the store")
 
-// reaches waits for the feed to have told everything up to the zxid. It counts
-// its looks instead of asking a clock, which runs on while the process is stopped.
-// A feed that is down tells no lag, which so grows.
+// reaches waits for the feed to apply everything up to the zxid. It counts its looks instead of
+// asking a clock, which runs on while the process is stopped. A feed that is down reports no
+// lag, which so grows.
 func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 	const each = 20 * time.Millisecond
 	start := time.Now()
@@ -264,26 +309,25 @@ func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 	}
 }
 
-// apply tells the records, which follow each other, and that nothing else
-// happened up to zxid. Some of our own may have been told meanwhile.
+// apply applies consecutive records, and that nothing else happened up to zxid. It skips own
+// records that were applied meanwhile.
 func (f *feed) apply(records []written, zxid int64) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.applyLocked(slices.DeleteFunc(records, func(w written) bool { return w.n < f.next }), zxid)
+	known := func(w written) bool { return w.n < f.next }
+	return f.applyLocked(slices.DeleteFunc(records, known), zxid)
 }
 
 func (f *feed) applyLocked(records []written, zxid int64) error {
-	if f.reader.trust.Floor() != f.floor { // what the entries' numbers stand for is not known any more
+	if f.reader.trust.Floor() != f.floor { // the entries have their numbers by another one
 		return errMeta
 	}
 	var changes []store.Change
 	bytes := 0
 	for _, w := range records {
-		if w.zxid <= f.zxid || w.n != f.next {
-			return errGap
-		}
-		if w.record.Meta && (w.record.Form == 0 || !f.reader.trust.Raised(w.record.Form)) {
-			return errMeta
+		if err := f.follows(w); err != nil {
+			f.whole = false // as some records may be in entries and not told
+			return err
 		}
 		f.next, f.zxid, f.last = w.n+1, w.zxid, &w
 		bytes += w.size
@@ -295,18 +339,40 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 	f.zxid = max(f.zxid, zxid)
 	f.reader.trust.Saw(f.zxid)
 	number := f.reader.number(f.zxid)
-	if f.listing != nil || number <= f.number && len(changes) == 0 {
+	switch {
+	case f.listing != nil:
+		f.listing.keep(update{number, changes}, bytes)
+		return nil
+	case number <= f.number && len(changes) == 0:
 		return nil
 	}
 	f.number = number
 	for to := range f.followers {
-		to.apply(f, retold{f.told(), changes, bytes})
+		to.apply(update{number, changes})
 	}
 	return nil
 }
 
-// change applies one change. An end that was recorded twice, as when somebody
-// deleted nodes by hand, is told once.
+// follows returns an error if a record is not the next, or meta has changed with it since the
+// feed started.
+func (f *feed) follows(w written) error {
+	r := w.record
+	switch {
+	case w.zxid <= f.zxid || w.n != f.next:
+		return errGap
+	case !r.Meta:
+		return nil
+	case w.zxid > f.newest:
+		if r.Form == 0 || !f.reader.trust.Raised(r.Form) {
+			return errMeta
+		}
+	case r.Form == 0 && f.listing != nil: // numbers from before may be of another floor
+		f.listing.untold = errMeta
+	}
+	return nil
+}
+
+// change applies one change. While the entries are listed, one that went may be among them.
 func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
 	k, r := c.key(), f.reader
 	if c.Notice != nil {
@@ -318,17 +384,15 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		f.leases.joined(e, w.here)
 		return append(changes, store.Change{Number: e.Number, Joined: e})
 	}
-	f.leases.left(c)
-	e := f.entries.byKey[k]
-	if e == nil || !r.ends(c, e) {
-		if f.listing != nil {
-			f.listing.left(c) // it did not join since
-		}
+	f.leases.left(k)
+	if f.entries.byKey[k] == nil && (f.listing == nil || !f.listing.left(r, c)) {
 		return changes
 	}
 	f.entries.remove(k)
 	f.spent.add(f.attached.Leave(c.ID))
-	return append(changes, store.Change{Number: r.number(w.zxid), Left: c.ID, Reason: c.Reason, Note: (*lock.Note)(c.Note)})
+	return append(changes, store.Change{
+		Number: r.number(w.zxid), Left: c.ID, Reason: c.Reason, Note: (*lock.Note)(c.Note),
+	})
 }
 
 var errMeta = errOutdated

@@ -27,7 +27,13 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 		proxies[p.Address()] = p
 		servers = append(servers, p.Address())
 	}
-	s, other := open(t, zookeeper.Config{Servers: servers}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	s, other := open(
+		t,
+		zookeeper.Config{Servers: servers},
+	), open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	)
 	m := follow(t, other)
 	held := proxies[s.CallsThrough(t.Context())]
 	if held == nil {
@@ -48,10 +54,20 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	held.Blackhole(0)
-	within(t, 10*time.Second, "what was held back has arrived", func() bool { return held.Stats().BytesToServer > sent+100 })
+	within(
+		t,
+		10*time.Second,
+		"what was held back has arrived",
+		func() bool { return held.Stats().BytesToServer > sent+100 },
+	)
 	for i := range 5 {
 		last := take(t, other, draft(fmt.Sprint("last-", i)))
-		within(t, 10*time.Second, "the feed has what came later", func() bool { return m.first(fmt.Sprint("last-", i)) == last.ID })
+		within(
+			t,
+			10*time.Second,
+			"the feed has what came later",
+			func() bool { return m.first(fmt.Sprint("last-", i)) == last.ID },
+		)
 		if m.first("a") != "" {
 			t.Fatalf("there is an entry at %d again, which was released", placed.Number)
 		}
@@ -92,7 +108,12 @@ func TestReleaseWhileTheFloorRises(t *testing.T) {
 			s, prompt := open(t, cfg), open(t, cfg)
 			m, n := follow(t, s), follow(t, prompt)
 			held := take(t, s, e)
-			within(t, 30*time.Second, "both have the entry", func() bool { return m.first("a") == held.ID && n.first("a") == held.ID })
+			within(
+				t,
+				30*time.Second,
+				"both have the entry",
+				func() bool { return m.first("a") == held.ID && n.first("a") == held.ID },
+			)
 			defer s.HoldFeed()()
 			within(t, 30*time.Second, "one feed is cut off", func() bool { return !m.isCurrent() })
 			cfg.FenceFloor = 1 << 40
@@ -104,7 +125,12 @@ func TestReleaseWhileTheFloorRises(t *testing.T) {
 			if err := s.Remove(t.Context(), held, lock.Released); err != nil {
 				t.Fatal(err)
 			}
-			within(t, 30*time.Second, "the others have seen the release", func() bool { return n.first("a") == "" && raised.first("a") == "" })
+			within(
+				t,
+				30*time.Second,
+				"the others have seen the release",
+				func() bool { return n.first("a") == "" && raised.first("a") == "" },
+			)
 		})
 	}
 }
@@ -195,7 +221,13 @@ func TestQueueOfALateFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := z.Server((leader + 1) % 3)
-	s, other := open(t, zookeeper.Config{Servers: []string{late.Address()}}), open(t, zookeeper.Config{Servers: []string{z.Server(leader).Address()}})
+	s, other := open(
+		t,
+		zookeeper.Config{Servers: []string{late.Address()}},
+	), open(
+		t,
+		zookeeper.Config{Servers: []string{z.Server(leader).Address()}},
+	)
 	follow(t, s)
 	for round := range 5 {
 		if err := late.Stop(); err != nil {
@@ -229,7 +261,13 @@ func TestQueueOfALateFollower(t *testing.T) {
 		if a.err != nil {
 			t.Logf("round %d: %v", round, a.err) // it was stopped for too long
 		} else if n := len(a.entries); n != round+1 || a.entries[n-1].ID != last.ID || a.number < last.Number {
-			t.Errorf("round %d: %d entries as of %d, although the last was written at %d before", round, n, a.number, last.Number)
+			t.Errorf(
+				"round %d: %d entries as of %d, although the last was written at %d before",
+				round,
+				n,
+				a.number,
+				last.Number,
+			)
 		}
 	}
 }

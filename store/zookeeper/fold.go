@@ -1,12 +1,10 @@
 package zookeeper
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"math/rand/v2"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -26,14 +24,10 @@ const (
 	keepRecords = 20_000
 	keepBytes   = 64 << 20
 
-	// One transaction moves no more than this. A server takes 1 MiB.
+	// One transaction moves no more than this, or one record. So a server that takes the
+	// largest transaction of the committer takes this one.
 	foldRecords = 500
-	foldEnds    = 4000
-	foldBytes   = 512 << 10
-
-	// maxHangUps in a row of the server's that a request has to meet, until it is
-	// believed to be what the server cannot bear, and cut in half.
-	maxHangUps = 2
+	foldBytes   = 256 << 10
 
 	// rotateAfter records another log is begun: the count of children that came
 	// and went would overflow at twice as many.
@@ -63,15 +57,15 @@ func (k *logRecords) add(w written, at int64) {
 }
 
 // part returns the oldest records that one transaction can move, if some are due.
-func (k *logRecords) part(now time.Time, most int) []folded {
+func (k *logRecords) part(now time.Time) []folded {
 	spread := rand.N(foldSpread)
 	if !k.exceeds(0, k.size, now.Add(-spread), int(spread/time.Millisecond)) {
 		return nil
 	}
-	n, ends, bytes, left := 0, 0, 0, k.size
-	for ; n < len(k.records) && n < most && k.exceeds(n, left, now, 0); n++ {
+	n, bytes, left := 0, 0, k.size
+	for ; n < len(k.records) && n < foldRecords && k.exceeds(n, left, now, 0); n++ {
 		r := k.records[n]
-		if ends, bytes = ends+len(r.ends), bytes+sizeOf(r); n > 0 && (ends > foldEnds || bytes > foldBytes) {
+		if bytes += sizeOf(r); n > 0 && bytes > foldBytes {
 			break
 		}
 		left -= r.size
@@ -109,7 +103,7 @@ func sizeOf(r folded) int {
 	return bytes
 }
 
-// noteBytes is about what a note takes, of which a byte can be two when it is written.
+// noteBytes is about what a note takes: JSON can write a byte as two.
 func noteBytes(n *store.ValueNote) int {
 	if n == nil {
 		return 0
@@ -132,7 +126,7 @@ func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
 		return err
 	}
 	for {
-		part, epoch, last := a.feed.foldable(ahead, a.folding.limit())
+		part, epoch, last := a.feed.foldable(ahead)
 		if last >= rotateAfter {
 			return a.rotate(ctx)
 		}
@@ -142,9 +136,9 @@ func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
 		err := a.move(ctx, epoch, part, &zk.CheckVersionRequest{Path: a.root.epoch(), Version: epoch})
 		switch {
 		case err == nil:
-			a.feed.forgetFolded(part[len(part)-1].n, nil)
+			_ = a.feed.forgetFolded(part[len(part)-1].n, nil)
 		case errors.Is(err, zk.ErrNoNode):
-			err = a.compareRecords(ctx, epoch, part[len(part)-1].n)
+			return a.compareRecords(ctx, epoch, part[len(part)-1].n)
 		case errors.Is(err, zk.ErrBadVersion):
 			return nil // the log was rotated
 		}
@@ -155,24 +149,26 @@ func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
 }
 
 // foldable returns the oldest records if they are due.
-func (f *feed) foldable(ahead time.Duration, most int) (part []folded, epoch, last int32) {
+func (f *feed) foldable(ahead time.Duration) (part []folded, epoch, last int32) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.current && f.records.loaded {
-		part = f.records.part(time.UnixMilli(f.time).Add(ahead), most)
+		part = f.records.part(time.UnixMilli(f.time).Add(ahead))
 	}
 	return part, f.epoch, f.next
 }
 
-// forgetFolded forgets the records up to one, without those that are still there.
-func (f *feed) forgetFolded(upTo int32, there map[int32]bool) {
+// forgetFolded forgets the records up to one, without those that are still there, and returns
+// whether there were some.
+func (f *feed) forgetFolded(upTo int32, there map[int32]bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	before := len(f.records.records)
 	f.records.drop(func(r folded) bool { return r.n <= upTo && !there[r.n] })
+	return len(f.records.records) < before
 }
 
-// compareRecords finds out which records there are still, after another replica was
-// faster, or somebody deleted some.
+// compareRecords finds out which records there are still, after another replica was faster.
 func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {
@@ -183,8 +179,8 @@ func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 	for _, n := range names {
 		there[n] = true
 	}
-	if err == nil {
-		a.feed.forgetFolded(upTo, there)
+	if err == nil && !a.feed.forgetFolded(upTo, there) {
+		err = a.deleted(a.root.ended(), zk.ErrNoNode) // nothing else is missing
 	}
 	return err
 }
@@ -193,9 +189,9 @@ func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 func (a *archive) loadRecords(ctx context.Context) error {
 	f := a.feed
 	f.mu.Lock()
-	current, epoch, from, loaded, began := f.current, f.epoch, f.records.from, f.records.loaded, f.began
+	todo, epoch, from, began := f.current && !f.records.loaded, f.epoch, f.records.from, f.began
 	f.mu.Unlock()
-	if loaded || !current {
+	if !todo {
 		return nil
 	}
 	l, err := a.chores.get(ctx)
@@ -229,50 +225,7 @@ func (a *archive) loadRecords(ctx context.Context) error {
 	return nil
 }
 
-// folding is how the server took the last requests that move ends.
-type folding struct {
-	mu      sync.Mutex
-	most    int // so many records are moved by one request, if one of more was cut in half
-	hangUps int // in a row
-}
-
-// limit is how many records one request moves.
-func (f *folding) limit() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return cmp.Or(f.most, foldRecords)
-}
-
-// bears reports whether the server can be asked to move that many records with their
-// ends, as far as is known.
-func (f *folding) bears(records int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return records > 1 || f.hangUps < maxHangUps
-}
-
-func (f *folding) worked() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.hangUps, f.most = 0, min(2*f.most, foldRecords)
-}
-
-// hungUp reports whether the next request is to be another one.
-func (f *folding) hungUp(records int) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.hangUps++; f.hangUps < maxHangUps {
-		return false
-	}
-	if records > 1 {
-		f.hangUps, f.most = 0, records/2
-	}
-	return true
-}
-
-// move moves what records say of ends and deletes the records. If the server hangs up
-// on it again and again, the next request has half of it, and at last a single record
-// goes without what it says.
+// move moves what records say of ends and deletes the records.
 func (a *archive) move(ctx context.Context, epoch int32, records []folded, checks ...any) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {
@@ -283,22 +236,12 @@ func (a *archive) move(ctx context.Context, epoch int32, records []folded, check
 		ops = append(ops, &zk.DeleteRequest{Path: recordPath(a.root.log(epoch), r.n), Version: -1})
 	}
 	if last := records[len(records)-1]; epoch == a.epoch.Load() {
-		ops = append(ops, &zk.SetDataRequest{Path: a.root.logs(), Data: store.Encode(foldMark{epoch, last.n, last.zxid}), Version: -1})
+		mark := store.Encode(foldMark{epoch, last.n, last.zxid})
+		ops = append(ops, &zk.SetDataRequest{Path: a.root.logs(), Data: mark, Version: -1})
 	}
-	if ends := endsOf(records); len(ends) > 0 && a.folding.bears(len(records)) {
+	if ends := endsOf(records); len(ends) > 0 {
 		ops = append(ops, a.create(a.endedPath(), store.Encode(ends)))
 	}
-	_, err = do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
-	switch {
-	case err == nil:
-		a.folding.worked()
-		return nil
-	case answered(err), ctx.Err() != nil, errors.Is(err, errSilent):
-		return err
-	}
-	if a.folding.hungUp(len(records)) {
-		a.log.Warn("ZooKeeper hangs up when old records are folded: the next request is smaller, or leaves the reasons out",
-			"records", len(records), "ends", len(endsOf(records)), "log", a.root.log(epoch), "error", err)
-	}
+	_, err = do(ctx, l, multi(ops...))
 	return err
 }

@@ -44,68 +44,14 @@ func hungUpOn(logged *buffer, use string) bool {
 	return false
 }
 
-// TestFoldIsSplit has a server take much less in one request than is usual. What it
-// hangs up on is asked for in parts, and the feed does not notice.
-func TestFoldIsSplit(t *testing.T) {
-	t.Parallel()
-	z := startZooKeeper(t, rig.ZooKeeperConfig{Properties: []string{"jute.maxbuffer=40000"}})
-	log, logged := journal(t)
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log})
-	follow(t, s)
-	all := writeEnds(t, hand(t, z), 24, 64)
-	folded(t, s, hand(t, z))
-	knows(t, z, all)
-	if !strings.Contains(logged.String(), "hangs up") {
-		t.Error("the server did not hang up")
-	}
-	if hungUpOn(logged, "feed") {
-		t.Error("the server hung up on the feed")
-	}
-}
-
-// TestFoldGivesUp has a server that takes a record, by hand, but not the request that
-// would move what it says. The record goes without that, which the log tells, and all
-// others go on as ever.
-func TestFoldGivesUp(t *testing.T) {
-	t.Parallel()
-	const most = 40_000
-	z := startZooKeeper(t, rig.ZooKeeperConfig{Properties: []string{fmt.Sprint("jute.maxbuffer=", most)}})
-	log, logged := journal(t)
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log})
-	follow(t, s)
-	client := hand(t, z)
-	all := writeEnds(t, client, 2, 8)
-	appendRecord(t, client, longRecord(most-150))
-	for id := range writeEnds(t, client, 3, 8) {
-		all[id] = true
-	}
-	folded(t, s, client)
-	knows(t, z, all)
-	if !strings.Contains(logged.String(), "records=1 ") {
-		t.Error("nobody is told that reasons were left out")
-	}
-	if hungUpOn(logged, "feed") {
-		t.Error("the server hung up on the feed")
-	}
-	more := writeEnds(t, client, 2, 9)
-	folded(t, s, client)
-	knows(t, z, more)
-}
-
-// longRecord is a record of ends that is so long. They take more room where they are
-// moved to.
-func longRecord(size int) string {
-	var ends []string
-	for length := 100; length < size; length += len(ends[0]) + 1 {
-		ends = append(ends, fmt.Sprintf(`{"id":"01JABCDEFG%08dY0000000","reason":"released"}`, len(ends)))
-	}
-	text := `{"changes":[` + strings.Join(ends, ",") + `]}`
-	return text + strings.Repeat(" ", max(0, size-len(text)))
-}
-
 func appendRecord(t *testing.T, client *zk.Conn, text string) {
 	t.Helper()
-	if _, err := client.Create("/fencepost/v1/logs/0000000000/", []byte(text), zk.FlagSequence, zk.WorldACL(zk.PermAll)); err != nil {
+	if _, err := client.Create(
+		"/fencepost/v1/logs/0000000000/",
+		[]byte(text),
+		zk.FlagSequence,
+		zk.WorldACL(zk.PermAll),
+	); err != nil {
 		t.Error(err)
 	}
 }
@@ -120,7 +66,14 @@ func writeEnds(t *testing.T, client *zk.Conn, records, each int) map[lock.ID]boo
 		for j := range each {
 			id := fmt.Sprintf("01JABCDEFG%08dX%07d", i, j) // as long as the service's
 			all[lock.ID(id)] = true
-			ends = append(ends, fmt.Sprintf(`{"tenant":"acme","lock":"a","id":%q,"czxid":1,"reason":"released","at_ms":%d}`, id, time.Now().UnixMilli()))
+			ends = append(
+				ends,
+				fmt.Sprintf(
+					`{"tenant":"acme","lock":"a","id":%q,"czxid":1,"reason":"released","at_ms":%d}`,
+					id,
+					time.Now().UnixMilli(),
+				),
+			)
 		}
 		texts[i] = `{"changes":[` + strings.Join(ends, ",") + `]}`
 	}
@@ -146,7 +99,12 @@ func TestForgetByTheServersClock(t *testing.T) {
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	client := hand(t, z)
 	for _, name := range []string{"0000000000000-past", "9999999999999-future"} {
-		if _, err := client.Create("/fencepost/v1/ended/"+name, []byte("[]"), 0, zk.WorldACL(zk.PermAll)); err != nil {
+		if _, err := client.Create(
+			"/fencepost/v1/ended/"+name,
+			[]byte("[]"),
+			0,
+			zk.WorldACL(zk.PermAll),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,11 +131,26 @@ func TestForgetByTheServersClock(t *testing.T) {
 func TestFoldCountsWhatEnded(t *testing.T) {
 	t.Parallel()
 	e := &lock.Entry{
-		ID: lock.ID(strings.Repeat("I", 26)), Tenant: strings.Repeat("t", 63), Holder: strings.Repeat("w", 200), TTL: time.Hour, EnqueuedAt: time.Now(),
-		Claims: []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7}},
+		ID: lock.ID(
+			strings.Repeat("I", 26),
+		),
+		Tenant:     strings.Repeat("t", 63),
+		Holder:     strings.Repeat("w", 200),
+		TTL:        time.Hour,
+		EnqueuedAt: time.Now(),
+		Claims:     []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7}},
 	}
-	one := store.End{ID: e.ID, Tenant: e.Tenant, Reason: lock.WaitTimeout, At: time.Now().UnixMilli(), Was: new(store.Pasts).Of(e, 1<<50)}
-	if taken, has := zookeeper.FoldSize(slices.Repeat([]store.End{one}, 500)); taken < has || taken > 2*has {
+	one := store.End{
+		ID:     e.ID,
+		Tenant: e.Tenant,
+		Reason: lock.WaitTimeout,
+		At:     time.Now().UnixMilli(),
+		Was:    new(store.Pasts).Of(e, 1<<50),
+	}
+	if taken, has := zookeeper.FoldSize(
+		slices.Repeat([]store.End{one}, 500),
+	); taken < has ||
+		taken > 2*has {
 		t.Errorf("500 ends are taken for %d bytes, and have %d", taken, has)
 	}
 }

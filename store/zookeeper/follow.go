@@ -4,71 +4,60 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
 // follower is one Watch.
 type follower struct {
-	mu     sync.Mutex
-	f      store.Watcher
-	over   bool
-	view   view
-	told   lastTold           // where it is; no number if it is to begin with what there is
-	held   *held              // what it is not told yet; nil if it is told everything as it comes
-	behind time.Time          // since when it is to be told of the past, over all views; zero if it has caught up
-	stop   context.CancelFunc // ends what is read for its view; nil if nothing is
-	begun  chan struct{}      // there is another view
+	mu    sync.Mutex
+	f     store.Watcher
+	over  bool
+	view  view
+	begun chan struct{} // there is another view
 }
 
-// view is one that a follower was given; ends from before it are told later.
+// view is a view that a follower has got; it gets ends from before it later.
 type view struct {
 	count int   // views and losses before it
 	lost  bool  // it is over, and there is no other yet
 	epoch int32 // of the log in use
-	next  int32 // the first record that is not in it
 }
 
-// begin gives the follower a view, once it was told what happened before. The caller holds
-// the feed's mu.
-func (f *follower) begin(from *feed) {
+// begin gives the follower a view: of now, or of the past with all changes since if it has none
+// yet. The caller holds the feed's mu.
+func (f *follower) begin(from *feed, was *past) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.over {
 		return
 	}
-	first, at := f.another(from)
-	if f.told.number == 0 {
-		f.reset(first, at)
-		return
-	}
-	f.held = &held{first: first, at: at}
-	if f.behind.IsZero() {
-		f.behind = time.Now()
-	}
-}
-
-// another notes that there is another view, which it returns. The caller holds mu, and the
-// feed's.
-func (f *follower) another(from *feed) (store.Snapshot, lastTold) {
-	f.end()
-	f.view = view{count: f.view.count + 1, epoch: from.epoch, next: from.next}
+	first := f.view.count == 0
+	f.view = view{count: f.view.count + 1, epoch: from.epoch}
 	select {
 	case f.begun <- struct{}{}:
 	default: // it will look anyway
 	}
+	newest := from.reader.number(from.newest)
 	entries := (&snapshot{entries: from.entries.byKey}).sorted()
-	return store.Snapshot{Number: from.number, Entries: entries, Notices: from.attachedTo(entries)}, from.told()
-}
-
-// end ends what is done for the view. The caller holds mu.
-func (f *follower) end() {
-	if f.held = nil; f.stop != nil {
-		f.stop()
+	now := store.Snapshot{
+		Number: from.number, Newest: newest, Entries: entries, Notices: from.attachedTo(entries),
+	}
+	if was == nil || !first {
+		f.f.Reset(now)
+		return
+	}
+	past := was.was
+	later := func(n *lock.Notice) bool { return n.Number > past.Number }
+	past.Newest, past.Notices = from.number, slices.DeleteFunc(now.Notices, later)
+	f.f.Reset(past)
+	for _, one := range was.since {
+		f.f.Apply(one.upTo, one.changes)
 	}
 }
 
@@ -78,38 +67,25 @@ func (f *follower) lose(err error) {
 	if f.over {
 		return
 	}
-	f.end()
 	f.view.count++
 	f.view.lost = true
 	f.f.Lost(err)
 }
 
-// apply tells what happened, or holds it back. If that comes to be too much the follower
-// begins with what there is. The caller holds the feed's mu.
-func (f *follower) apply(from *feed, one retold) {
+// apply tells what happened. The caller holds the feed's mu.
+func (f *follower) apply(one update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	switch {
-	case f.over:
-	case f.held == nil:
-		f.tell(one)
-	case !f.held.add(one):
-		from.reader.log.Info("too much happens while what happened before is read, which is so not told", "since", f.told.number)
-		f.behind = time.Time{}
-		f.reset(f.another(from))
+	if !f.over {
+		f.f.Apply(one.upTo, one.changes)
 	}
 }
 
-// attend returns the view that there is and what is held back for it, and a context that
-// ends with the view.
-func (f *follower) attend(ctx context.Context) (context.Context, view, *held) {
+// viewed returns the view that there is.
+func (f *follower) viewed() view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.stop != nil {
-		f.stop()
-	}
-	ctx, f.stop = context.WithCancel(ctx)
-	return ctx, f.view, f.held
+	return f.view
 }
 
 // close ends the follower.
@@ -117,13 +93,12 @@ func (f *follower) close() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.over = true
-	f.end()
 }
 
-// errAnotherView says that the ends before an older view need not be told any more.
+// errAnotherView ends the recall for an older view.
 var errAnotherView = errors.New("the follower has another view")
 
-// recall tells a part of what was before the view.
+// recall gives the follower some ends from before its view.
 func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error {
 	told := make([]store.Ended, 0, len(ends))
 	for _, e := range ends {
@@ -133,30 +108,31 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.over || f.view != v || v.lost || f.held != nil {
+	if f.over || f.view != v || v.lost {
 		return errAnotherView
 	}
 	f.f.Recall(told, complete)
 	return nil
 }
 
+// Resume has the next [Store.Watch] begin at an earlier number, if the log still has all
+// records since and these are not too many. Otherwise it begins with the entries of now.
+func (s *Store) Resume(number uint64) { s.resume.Store(number) }
+
 // Watch implements store.Store. The first view is no older than the call.
 func (s *Store) Watch(ctx context.Context, to store.Watcher) {
-	f := &follower{f: to, told: lastTold{number: s.resume.Swap(0)}, begun: make(chan struct{}, 1)}
-	for s.catchUp(ctx) != nil {
+	f := &follower{f: to, begun: make(chan struct{}, 1)}
+	number := s.resume.Swap(0)
+	for number == 0 && s.catchUp(ctx) != nil {
 		if store.Pause(ctx, guardInterval/4) != nil {
 			return
 		}
 	}
-	s.feed.add(f)
+	s.feed.add(f, number)
 	for ctx.Err() == nil {
 		select {
 		case <-f.begun:
-			viewed, v, h := f.attend(ctx)
-			if h != nil {
-				s.teller.tellEarlier(viewed, f, h)
-			}
-			s.teller.recall(viewed, f, v)
+			s.teller.recall(ctx, f, f.viewed())
 		case <-ctx.Done():
 		}
 	}
@@ -166,17 +142,29 @@ func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	delete(s.feed.followers, f)
 }
 
-// add begins with a view, now or when there is one.
-func (f *feed) add(to *follower) {
+// add begins with a view, now or when there is one. With a number the feed starts over, and
+// begins there if the log has all that happened since.
+func (f *feed) add(to *follower, number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.followers[to] = struct{}{}
+	if number != 0 {
+		f.since, f.current, f.whole = number, false, false
+		f.startOver(errResumed)
+	}
 	if f.current {
-		to.begin(f)
+		to.begin(f, nil)
 	}
 }
 
-// recall tells the ends from before the follower's view, unless it gets another one.
+// teller gives followers the ends from before their views.
+type teller struct {
+	*reader
+	chores  *connector // so that the feed does not wait for it
+	archive *archive
+}
+
+// recall gives a follower the ends from before its view, unless it gets another one.
 func (t *teller) recall(ctx context.Context, f *follower, v view) {
 	for {
 		err := t.recallOn(ctx, f, v)
@@ -192,16 +180,20 @@ func (t *teller) recall(ctx context.Context, f *follower, v view) {
 	}
 }
 
-// recallOn reads what is remembered of ends, a part at a time: in the records that
-// the logs still have, and then in the nodes to which those of older ones were moved.
-// Ends that are moved meanwhile are told twice.
+// recallOn reads the ends, a part at a time: in the records that the logs still have, and then
+// in the nodes to which those of older records were moved. The follower gets those that are
+// moved meanwhile twice. It reads no record that the feed has not applied yet.
 func (t *teller) recallOn(ctx context.Context, f *follower, v view) error {
 	l, err := t.chores.get(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := t.barrierOn(ctx, l); err != nil {
+	stat, err := t.barrierOn(ctx, l)
+	if err != nil {
 		return err
+	}
+	if !t.archive.feed.reaches(ctx, stat.Mzxid) {
+		return errBehind
 	}
 	old, err := t.oldLogs(ctx, l, v.epoch)
 	if err != nil {
@@ -210,9 +202,11 @@ func (t *teller) recallOn(ctx context.Context, f *follower, v view) error {
 	for _, epoch := range append(old, v.epoch) {
 		end := int32(math.MaxInt32)
 		if epoch == v.epoch {
-			end = v.next
+			end = created(stat)
 		}
-		err := t.eachPart(ctx, l, epoch, end, func(records []folded) error { return f.recall(v, endsOf(records), t.trust.Floor(), false) })
+		err := t.eachPart(ctx, l, epoch, end, func(records []folded) error {
+			return f.recall(v, endsOf(records), t.trust.Floor(), false)
+		})
 		if err != nil && !errors.Is(err, zk.ErrNoNode) { // a log may be retired meanwhile
 			return err
 		}

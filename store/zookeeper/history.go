@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sort"
 
 	"github.com/go-zookeeper/zk"
 
@@ -14,17 +15,13 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// maxHistory is how many bytes of records a feed may begin before, which are kept in memory
-// while it tells them.
-const maxHistory = 32 << 20
-
 // gone is a whole entry that went.
 type gone struct {
 	store.Value
 	Position int64 `json:"position"` // its czxid
 }
 
-// saysAll reports whether what is remembered of an entry is all of it.
+// saysAll reports whether the past of an entry is all of it.
 func saysAll(was json.RawMessage, e *lock.Entry) bool {
 	return len(was) > 0 && !store.IsPlace(was) && store.SaysAll(e)
 }
@@ -37,11 +34,19 @@ func goneOf(e *lock.Entry, position int64) json.RawMessage {
 	return store.Encode(gone{*valueOf(e, e.Handle), position})
 }
 
-// errUntold is why what happened since a number cannot be told.
-var errUntold = errors.New("the log does not say all of it any more")
+// errUntold is why a feed cannot begin at an earlier number.
+var errUntold = errors.New("the log has not all of it any more")
 
-// went returns the entry that a change says is gone.
-func (r *reader) went(c change) (*lock.Entry, error) {
+// went returns the entry that a change says is gone, which was there after a transaction.
+func (r *reader) went(c change, since int64) (*lock.Entry, error) {
+	e, err := r.wentOf(c)
+	if err == nil && r.zxid(e.Number) > since {
+		return nil, fmt.Errorf("%w: where %s was", errUntold, c.ID)
+	}
+	return e, err
+}
+
+func (r *reader) wentOf(c change) (*lock.Entry, error) {
 	k := c.key().pastKey()
 	if c.Whole {
 		if e := (store.Past{Text: c.Was, Floor: r.trust.Floor()}).Entry(c.Tenant, c.ID); e != nil {
@@ -56,84 +61,6 @@ func (r *reader) went(c change) (*lock.Entry, error) {
 		return nil, fmt.Errorf("%w: what %s was: %w", errUntold, c.ID, cmp.Or(err, errDamaged))
 	}
 	return g.Entry(k, r.number(g.Position)), nil
-}
-
-// rewind returns the entries that there were at the end of the transaction since, of those
-// that there are after all the records: without what came, and with what went.
-func (r *reader) rewind(now []*lock.Entry, records []written, since int64) (*index, error) {
-	was, came := newIndex(), map[key]*lock.Entry{}
-	for _, e := range now {
-		if r.zxid(e.Number) <= since {
-			was.add(e)
-		} else {
-			came[keyOf(e)] = e
-		}
-	}
-	there, left := map[key]uint64{}, map[key]bool{} // what came since, and what was there and went
-	for _, w := range records {
-		if w.record.Meta && w.record.Form == 0 {
-			return nil, errMeta
-		}
-		for _, c := range w.record.Changes {
-			k := c.key()
-			switch {
-			case c.Notice != nil:
-			case c.Joined != nil:
-				there[k] = r.number(w.zxid)
-			case there[k] != 0:
-				delete(there, k)
-			case !left[k]:
-				e, err := r.went(c)
-				if err != nil {
-					return nil, err
-				}
-				if was.byKey[k] != nil || r.zxid(e.Number) > since {
-					return nil, fmt.Errorf("%w: where %s was", errUntold, c.ID)
-				}
-				left[k] = true
-				was.add(e)
-			}
-		}
-	}
-	if len(there) != len(came) || slices.ContainsFunc(now, func(e *lock.Entry) bool { return came[keyOf(e)] == e && there[keyOf(e)] != e.Number }) {
-		return nil, fmt.Errorf("%w: it is not how what there is came about", errUntold)
-	}
-	return &was, nil
-}
-
-// retell returns what the records tell who has the entries and was told everything up to at.
-func (r *reader) retell(entries *index, records []written, at lastTold) []retold {
-	all := make([]retold, 0, len(records))
-	for _, w := range records {
-		at.number, at.next, at.last = r.number(w.zxid), w.n+1, &w // a copy, which does not keep all others in memory
-		one := retold{to: at}
-		for _, c := range w.record.Changes {
-			if told, ok := r.tellAgain(entries, c, w); ok {
-				one.changes = append(one.changes, told)
-			}
-		}
-		all = append(all, one)
-	}
-	return all
-}
-
-func (r *reader) tellAgain(entries *index, c change, w written) (store.Change, bool) {
-	number, k := r.number(w.zxid), c.key()
-	switch {
-	case c.Notice != nil:
-		n, err := noticeIn(c, number)
-		return store.Change{Number: number, Notice: n}, err == nil
-	case c.Joined != nil:
-		e := r.joined(c, w.zxid)
-		entries.add(e)
-		return store.Change{Number: number, Joined: e}, true
-	}
-	e := entries.byKey[k]
-	if e == nil || !r.ends(c, e) {
-		return store.Change{}, false
-	}
-	entries.remove(k)
-	return store.Change{Number: number, Left: c.ID, Reason: c.Reason, Note: (*lock.Note)(c.Note)}, true
 }
 
 // foldMark says which record of a log was folded last.
@@ -152,8 +79,8 @@ func (j *journal) lastFolded(ctx context.Context, l *link) (mark foldMark, err e
 	return mark, err
 }
 
-// lastBefore reads the record before another one, without what it says if it was folded. It is nil if
-// there is none, or if it cannot be told.
+// lastBefore reads the record before another one, without its changes if it was folded. It is
+// nil if there is none, or if it is not known.
 func (j *journal) lastBefore(ctx context.Context, l *link, epoch, n int32) (*written, error) {
 	if n == 0 {
 		return nil, nil //nolint:nilnil // as it says
@@ -175,89 +102,64 @@ func (j *journal) lastBefore(ctx context.Context, l *link, epoch, n int32) (*wri
 // errFolding says that records were folded while the ones behind them were read.
 var errFolding = errors.New("the log is being folded")
 
-// history reads the records of a log that were written after a transaction, before the one at
-// end, and the last one before these: without what it says if it was folded, and -1 if there is
-// none. It fails if it cannot tell that these are all of them.
-func (j *journal) history(ctx context.Context, l *link, epoch, end int32, since int64) (all []written, before written, err error) {
-	for {
-		if all, before, err = j.readHistory(ctx, l, epoch, end, since); !errors.Is(err, errFolding) {
-			return all, before, err
+// placeTries is how often it is tried to find a place in a log that is being folded.
+const placeTries = 10
+
+// placeAfter returns the first record behind a transaction, before the one at end. It fails if
+// the log does not have all records since any more.
+func (j *journal) placeAfter(
+	ctx context.Context, l *link, epoch, end int32, since int64,
+) (int32, error) {
+	for range placeTries {
+		n, err := j.tryPlaceAfter(ctx, l, epoch, end, since)
+		if !errors.Is(err, errFolding) && !errors.Is(err, zk.ErrNoNode) || ctx.Err() != nil {
+			return n, err
 		}
 	}
+	return 0, errUntold
 }
 
-func (j *journal) readHistory(ctx context.Context, l *link, epoch, end int32, since int64) (all []written, before written, err error) {
-	if _, err := j.barrierOn(ctx, l); err != nil {
-		return nil, before, err
+func (j *journal) tryPlaceAfter(
+	ctx context.Context, l *link, epoch, end int32, since int64,
+) (n int32, err error) {
+	numbers, err := j.recordNames(ctx, l, epoch)
+	if err != nil {
+		return 0, err
 	}
 	mark, err := j.lastFolded(ctx, l)
 	if err != nil {
-		return nil, before, err
+		return 0, err
 	}
-	log, err := do(ctx, l, func(c *zk.Conn) (*zk.Stat, error) {
-		_, stat, err := c.Get(j.root.log(epoch))
-		return stat, err
+	before, _ := slices.BinarySearch(numbers, end)
+	numbers = numbers[:before]
+	first := sort.Search(len(numbers), func(i int) bool {
+		w, failed := j.readRecord(ctx, l, epoch, numbers[i])
+		err = cmp.Or(err, failed)
+		return w.zxid > since
 	})
 	if err != nil {
-		return nil, before, err
+		return 0, err
 	}
-	for from, size := end, 0; from > 0; {
-		to := from
-		from = max(0, from-foldRecords)
-		part, err := j.presentRecords(ctx, l, epoch, from, to)
-		if err != nil {
-			return nil, before, err
-		}
-		for _, w := range part {
-			size += w.size
-		}
-		first, _ := slices.BinarySearchFunc(part, since, func(w written, at int64) int { return cmp.Compare(w.zxid, at+1) })
-		all = append(part[first:], all...)
-		switch {
-		case first > 0:
-			return all, part[first-1], nil
-		case size > maxHistory:
-			return nil, before, fmt.Errorf("%w: it is more than %d bytes", errUntold, maxHistory)
-		case len(part) < int(to-from):
-			return all, written{n: mark.N, zxid: mark.Zxid}, j.foldedBefore(ctx, l, mark, place{epoch, to - int32(len(part))}, since)
-		}
-	}
-	if log.Czxid <= since {
-		return all, written{n: -1}, nil
-	}
-	return nil, before, errUntold
-}
-
-// presentRecords reads those of some records that are there still: the last ones, without a
-// gap.
-func (j *journal) presentRecords(ctx context.Context, l *link, epoch, from, to int32) ([]written, error) {
-	all := make([]written, to-from)
-	err := inParallel(len(all), func(i int) (err error) {
-		if all[i], err = j.readRecord(ctx, l, epoch, from+int32(i)); errors.Is(err, zk.ErrNoNode) {
-			return nil
-		}
-		return err
-	})
-	first := len(all)
-	for first > 0 && all[first-1].record != nil {
-		first--
-	}
-	return all[first:], err
-}
-
-// foldedBefore fails unless all records before one were folded, and the last of them is not after the
-// transaction. The mark was read before it was found which records are there: it may be of earlier ones, and
-// then another reading is to tell.
-func (j *journal) foldedBefore(ctx context.Context, l *link, mark foldMark, first place, since int64) error {
-	if mark.Epoch == first.epoch && mark.N == first.n-1 && mark.Zxid <= since {
-		return nil
-	}
-	now, err := j.lastFolded(ctx, l)
+	n = end - int32(len(numbers)-first)
 	switch {
-	case err != nil:
-		return err
-	case now == mark || now.Epoch != first.epoch || now.Zxid > since:
-		return errUntold
+	case first < len(numbers) && numbers[first] != n: // a record is missing
+	case first > 0 && numbers[first-1] == n-1:
+		return n, nil
+	case mark.Epoch == epoch && mark.N == n-1 && mark.Zxid <= since:
+		return n, nil
+	case n == 0:
+		return n, j.bornBy(ctx, l, epoch, since)
+	case mark.Epoch == epoch && first == 0 && mark.N >= n:
+		return 0, errFolding
 	}
-	return errFolding
+	return 0, errUntold
+}
+
+// bornBy fails unless the log was made by a transaction.
+func (j *journal) bornBy(ctx context.Context, l *link, epoch int32, since int64) error {
+	stat, err := j.readHead(ctx, l, epoch)
+	if err == nil && stat.Czxid > since {
+		err = errUntold
+	}
+	return err
 }

@@ -44,11 +44,12 @@ func (x *index) remove(k key) {
 	}
 }
 
-// leave takes an entry out of one queue. Several have one number only if nobody can
-// tell when they were made.
+// leave takes an entry out of one queue.
 func (x *index) leave(ref lock.Ref, e *lock.Entry) {
 	queue := x.queues[ref]
-	at, _ := slices.BinarySearchFunc(queue, e.Number, func(e *lock.Entry, n uint64) int { return cmp.Compare(e.Number, n) })
+	at, _ := slices.BinarySearchFunc(queue, e.Number, func(e *lock.Entry, n uint64) int {
+		return cmp.Compare(e.Number, n)
+	})
 	for at < len(queue) && queue[at] != e {
 		at++
 	}

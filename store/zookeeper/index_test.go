@@ -36,10 +36,19 @@ func TestIndex(t *testing.T) {
 					want = append(want, e)
 				}
 			}
-			got, number := x.queue(ref), func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }
-			sameOnes := len(got) == len(want) && !slices.ContainsFunc(want, func(e *lock.Entry) bool { return !slices.Contains(got, e) })
+			got, number := x.queue(
+				ref,
+			), func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }
+			sameOnes := len(got) == len(want) &&
+				!slices.ContainsFunc(want, func(e *lock.Entry) bool { return !slices.Contains(got, e) })
 			if !sameOnes || !slices.IsSortedFunc(got, number) {
-				t.Fatalf("the queue of %s has %d entries, of %d, in order: %t", ref.Name, len(got), len(want), slices.IsSortedFunc(got, number))
+				t.Fatalf(
+					"the queue of %s has %d entries, of %d, in order: %t",
+					ref.Name,
+					len(got),
+					len(want),
+					slices.IsSortedFunc(got, number),
+				)
 			}
 		}
 	}

@@ -24,12 +24,12 @@ type join struct {
 	*joiner
 	entry  *lock.Entry
 	handle int64
-	taken  int32 // the version of the key's mark that is to be replaced, or noMark
+	taken  int32 // the version of the key's mark to replace, or noMark
 	since  place // in the log, before the first attempt
 
 	unknown bool     // one of the attempts may have happened
 	open    []*write // those, of a fresh id
-	unseen  bool     // and nobody has looked whether it did
+	unseen  bool     // and the call has not read yet whether it did
 
 	// due is when the call is over. While a write of it waits for others that are being
 	// written it is put off, but not beyond last.
@@ -101,7 +101,9 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 // refused returns the entry that is there instead, or why there is none any more. The key
 // of one that was withdrawn can be taken by the next attempt, which is an entry of its
 // own: the name of a lease is used once.
-func (j *join) refused(ctx context.Context, cause error) (found *lock.Entry, written bool, err error) {
+func (j *join) refused(
+	ctx context.Context, cause error,
+) (found *lock.Entry, written bool, err error) {
 	found, version, err := j.findByKey(ctx, j.entry)
 	switch {
 	case err != nil:
@@ -141,7 +143,8 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 			p.ops = append(p.ops, j.create(j.root.secondary(k, c.Name), nil))
 		}
 	}
-	w.Ops, w.Bytes = len(p.ops), 3*len(data)+opSize*(len(p.ops)+1) // the data is in the record too, and in the log
+	w.Ops = len(p.ops)
+	w.Bytes = 3*len(data) + opSize*(len(p.ops)+1) // the data is in the record too, and in the log
 	return w
 }
 

@@ -20,13 +20,13 @@ const rotated = "rotated"
 // the newest number, and what the records say.
 type journal struct {
 	*tree
-	trust   *store.Trust
-	epoch   atomic.Int32 // of the log that is in use
-	mending chan error   // why the log has to be looked after
+	trust *store.Trust
+	epoch atomic.Int32  // of the log that is in use
+	moved chan struct{} // another log may be in use
 }
 
 func newJournal(t *tree, trust *store.Trust) *journal {
-	return &journal{tree: t, trust: trust, mending: make(chan error, 1)}
+	return &journal{tree: t, trust: trust, moved: make(chan struct{}, 1)}
 }
 
 func (j *journal) number(zxid int64) uint64 { return j.trust.Number(zxid) }
@@ -63,19 +63,26 @@ func (j *journal) setLog(ctx context.Context, l *link, checks ...any) (*zk.Stat,
 	epoch := j.epoch.Load()
 	ops := append([]any{&zk.CheckVersionRequest{Path: j.root.epoch(), Version: epoch}}, checks...)
 	ops = append(ops, &zk.SetDataRequest{Path: j.root.log(epoch), Version: -1})
-	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
+	results, err := do(ctx, l, multi(ops...))
 	if err == nil {
 		return results[len(results)-1].Stat, nil
 	}
-	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	failed := failedOp(results)
 	switch {
 	case !answered(err) || errors.Is(err, zk.ErrNoAuth):
 	case failed > 0 && failed <= len(checks):
 		err = errors.Join(errRaced, err)
 	default:
-		j.mend(errors.Join(errLogGone, err))
+		j.findLog()
 	}
 	return nil, err
+}
+
+// append is the operation that appends a record.
+func (j *journal) append(epoch int32, data []byte) any {
+	return &zk.CreateRequest{
+		Path: j.root.log(epoch) + "/", Data: data, Acl: j.acl, Flags: zk.FlagSequence,
+	}
 }
 
 // loadEpoch finds out which log is in use, and makes the first one.
@@ -91,62 +98,41 @@ func (j *journal) loadEpoch(ctx context.Context) error {
 	return nil
 }
 
-// mend asks the upkeep to look after the log.
-func (j *journal) mend(why error) {
+// findLog asks the upkeep which log is in use.
+func (j *journal) findLog() {
 	select {
-	case j.mending <- why:
-	default: // it will already
+	case j.moved <- struct{}{}:
+	default: // the upkeep will read it anyway
 	}
 }
 
-// mendLog finds the log that is in use, or begins another one if it is gone. It
-// makes again what somebody deleted.
-func (j *journal) mendLog(ctx context.Context, why error) error {
-	was := j.epoch.Load()
-	if err := j.makeNodes(ctx); err != nil {
-		return err
+// followEpoch reads which log is in use. Only Open makes a log: one that is gone was deleted
+// by hand, and with it what would tell a late write from a new one.
+func (j *journal) followEpoch(ctx context.Context) error {
+	n, err := onLink(ctx, j.reads, get(j.root.epoch()))
+	if err != nil {
+		return j.deleted(j.root.epoch(), err)
 	}
-	there, err := onLink(ctx, j.reads, func(c *zk.Conn) (bool, error) {
-		_, stat, err := c.Get(j.root.epoch())
-		if err != nil {
-			return false, err
-		}
-		j.epoch.Store(stat.Version)
-		there, _, err := c.Exists(j.root.log(stat.Version))
-		return there, err
-	})
-	if err != nil || there {
-		if j.epoch.Load() != was {
-			j.log.Info("another log is in use", "epoch", j.epoch.Load())
-		}
-		return err
+	if j.epoch.Swap(n.stat.Version) != n.stat.Version {
+		j.log.Info("another log is in use", "epoch", n.stat.Version)
 	}
-	j.log.Error("the log is gone, which nobody but us should delete; another one is begun", "epoch", j.epoch.Load(), "error", why)
-	return j.rotate(ctx)
+	_, err = onLink(ctx, j.reads, get(j.root.log(n.stat.Version)))
+	return j.deleted(j.root.log(n.stat.Version), err)
 }
 
-// rotate begins another log, before the names of records could overflow, or
-// because the old one is gone. Who writes or follows finds out by the old one,
-// which is read for what it says of ends until [Store.retire] has moved that.
+// rotate begins another log before the names of records overflow. Writers and followers
+// find out by the old one, which is read for the reasons of ends until it is retired.
 func (j *journal) rotate(ctx context.Context) error {
 	was := j.epoch.Load()
-	ops := []any{
+	_, err := onLink(ctx, j.reads, multi(
 		&zk.SetDataRequest{Path: j.root.epoch(), Version: was},
 		j.create(j.root.log(was+1), nil),
-	}
-	mark := &zk.SetDataRequest{Path: j.root.log(was), Data: []byte(rotated), Version: -1}
-	multi := func(ops ...any) error {
-		_, err := onLink(ctx, j.reads, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(ops...) })
-		return err
-	}
-	err := multi(append(slices.Clone(ops), mark)...)
-	if errors.Is(err, zk.ErrNoNode) {
-		err = multi(ops...)
-	}
+		&zk.SetDataRequest{Path: j.root.log(was), Data: []byte(rotated), Version: anyVersion},
+	))
 	if err != nil && !errors.Is(err, zk.ErrBadVersion) {
 		return err
 	}
-	return j.loadEpoch(ctx)
+	return j.followEpoch(ctx)
 }
 
 // readHead reads how far the log is.
@@ -206,7 +192,9 @@ func (j *journal) recordNames(ctx context.Context, l *link, epoch int32) ([]int3
 
 // eachPart reads what the records of a log before the one at end say of ends, a part
 // at a time.
-func (j *journal) eachPart(ctx context.Context, l *link, epoch, end int32, use func([]folded) error) error {
+func (j *journal) eachPart(
+	ctx context.Context, l *link, epoch, end int32, use func([]folded) error,
+) error {
 	numbers, err := j.recordNames(ctx, l, epoch)
 	if err != nil {
 		return err
@@ -225,7 +213,9 @@ func (j *journal) eachPart(ctx context.Context, l *link, epoch, end int32, use f
 }
 
 // readEnds reads what records say of ends, without those that are gone.
-func (j *journal) readEnds(ctx context.Context, l *link, epoch int32, numbers []int32) ([]folded, error) {
+func (j *journal) readEnds(
+	ctx context.Context, l *link, epoch int32, numbers []int32,
+) ([]folded, error) {
 	const gone = -1
 	records := make([]folded, len(numbers))
 	err := inParallel(len(numbers), func(i int) error {
@@ -238,7 +228,9 @@ func (j *journal) readEnds(ctx context.Context, l *link, epoch int32, numbers []
 		if err != nil {
 			return err
 		}
-		records[i] = folded{n: numbers[i], at: found.stat.Ctime, zxid: found.stat.Czxid, size: len(found.data)}
+		records[i] = folded{
+			n: numbers[i], at: found.stat.Ctime, zxid: found.stat.Czxid, size: len(found.data),
+		}
 		r, err := parseRecord(found.data)
 		if err != nil {
 			j.report(path, "a record cannot be read and is passed over", "error", err)

@@ -13,7 +13,7 @@ import (
 
 // mark is what the node of an idempotency key holds. The node is made with the entry
 // and outlives it, so that the store itself refuses a join with a key that was used,
-// however late it comes and whoever sent it.
+// however late it comes and from whichever replica.
 type mark struct {
 	Lock   string      `json:"lock"`             // the first one of the entry
 	Reason lock.Reason `json:"reason,omitempty"` // why it ended, if it did
@@ -37,7 +37,9 @@ func (j *joiner) claim(e *lock.Entry, version int32) any {
 // which is an error with the reason. If neither is so the key may be taken by replacing
 // the version of its mark. It is called after a write of ours on the same connection,
 // or one opened later, was answered: what that write saw is what this one sees, or newer.
-func (j *joiner) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entry, version int32, err error) {
+func (j *joiner) findByKey(
+	ctx context.Context, e *lock.Entry,
+) (found *lock.Entry, version int32, err error) {
 	k, version := keyOf(e), int32(noMark)
 	if e.Resumable() {
 		n, err := onLink(ctx, j.calls, get(j.root.mark(e.Tenant, e.ID)))
@@ -55,7 +57,9 @@ func (j *joiner) findByKey(ctx context.Context, e *lock.Entry) (found *lock.Entr
 		case m.Reason == lock.Withdrawn:
 			return nil, version, nil
 		case m.Reason != "":
-			return nil, version, &lock.Error{Code: lock.Lost, Detail: "the entry of this key has ended", Reason: m.Reason}
+			ended := store.Lost("the entry of this key has ended")
+			ended.Reason = m.Reason
+			return nil, version, ended
 		case m.Lock != "":
 			k.lock = m.Lock
 		}
@@ -104,7 +108,9 @@ func (j *joiner) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lo
 		}
 	}
 	if joined {
-		return nil, &lock.Error{Code: lock.Lost, Detail: "the entry was removed before its request was answered", Reason: why}
+		removed := store.Lost("the entry was removed before its request was answered")
+		removed.Reason = why
+		return nil, removed
 	}
 	return nil, nil
 }

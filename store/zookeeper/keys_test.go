@@ -38,7 +38,13 @@ func TestLateCreate(t *testing.T) {
 			t.Parallel()
 			z := startZooKeeper(t, rig.ZooKeeperConfig{})
 			proxy := startProxy(t, z.Server(0))
-			late, prompt := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+			late, prompt := open(
+				t,
+				zookeeper.Config{Servers: []string{proxy.Address()}},
+			), open(
+				t,
+				zookeeper.Config{Servers: z.Endpoints()},
+			)
 			warm := keyed("a") // its shards are made before
 			warm.ID = "01JABCDEFG0000000000000020"
 			if err := late.Remove(t.Context(), take(t, late, warm), lock.Released); err != nil {
@@ -60,7 +66,12 @@ func TestLateCreate(t *testing.T) {
 				t.Fatal(err)
 			}
 			proxy.Blackhole(0)
-			within(t, 10*time.Second, "what was late has arrived", func() bool { return proxy.Stats().BytesToServer > sent+100 })
+			within(
+				t,
+				10*time.Second,
+				"what was late has arrived",
+				func() bool { return proxy.Stats().BytesToServer > sent+100 },
+			)
 			for range 3 { // over the late connection too, behind the create
 				if _, err := late.Newest(t.Context()); err != nil {
 					t.Fatal(err)
@@ -71,7 +82,12 @@ func TestLateCreate(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, e := range queue {
-				t.Errorf("entry %s holds the lock at %d, after it was removed at %d", e.ID, e.Number, used.Number)
+				t.Errorf(
+					"entry %s holds the lock at %d, after it was removed at %d",
+					e.ID,
+					e.Number,
+					used.Number,
+				)
 			}
 		})
 	}
@@ -82,7 +98,13 @@ func TestUsedUpKey(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
-	s, other := open(t, zookeeper.Config{Servers: z.Endpoints()}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	s, other := open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	), open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	)
 	follow(t, s)
 	first := take(t, s, keyed("a"))
 	for _, name := range []string{"a", "b"} {
@@ -103,7 +125,11 @@ func TestUsedUpKey(t *testing.T) {
 	}
 	for _, name := range []string{"a", "b"} {
 		var refused *lock.Error
-		if _, _, err := other.Enqueue(t.Context(), keyed(name)); !errors.As(err, &refused) || refused.Code != lock.Lost || refused.Reason != lock.Revoked {
+		if _, _, err := other.Enqueue(
+			t.Context(),
+			keyed(name),
+		); !errors.As(err, &refused) || refused.Code != lock.Lost ||
+			refused.Reason != lock.Revoked {
 			t.Errorf("the used-up key on %s: %v, want lock_lost and revoked", name, err)
 		}
 	}
@@ -172,7 +198,11 @@ func TestOldEndOfAUsedUpKey(t *testing.T) {
 		t.Fatalf("%v is not forgotten, %v", moved(), err)
 	}
 	var refused *lock.Error
-	if _, _, err := s.Enqueue(t.Context(), keyed("a")); !errors.As(err, &refused) || refused.Reason != lock.Released {
+	if _, _, err := s.Enqueue(
+		t.Context(),
+		keyed("a"),
+	); !errors.As(err, &refused) ||
+		refused.Reason != lock.Released {
 		t.Errorf("the used-up key: %v, want lock_lost and released", err)
 	}
 }
@@ -183,7 +213,13 @@ func TestWrittenOnce(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	proxy := startProxy(t, z.Server(0))
-	s, other := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	s, other := open(
+		t,
+		zookeeper.Config{Servers: []string{proxy.Address()}},
+	), open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	)
 	m := follow(t, other)
 	e := draft("a")
 	warmed := take(t, other, e) // its shard is made before
@@ -213,9 +249,17 @@ func TestWrittenOnce(t *testing.T) {
 	a := <-done
 	var refused *lock.Error
 	if !errors.As(a.err, &refused) || refused.Code != lock.Lost || refused.Reason != lock.Revoked {
-		t.Errorf("Enqueue of an entry that was revoked = %+v, %v, want lock_lost and revoked", a.placed, a.err)
+		t.Errorf(
+			"Enqueue of an entry that was revoked = %+v, %v, want lock_lost and revoked",
+			a.placed,
+			a.err,
+		)
 	}
-	if queue, _, err = other.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"}); err != nil || len(queue) > 0 {
+	if queue, _, err = other.Queue(
+		t.Context(),
+		lock.Ref{Tenant: "acme", Name: "a"},
+	); err != nil ||
+		len(queue) > 0 {
 		t.Errorf("%d entries, %v: it was written a second time", len(queue), err)
 	}
 }
@@ -227,7 +271,13 @@ func TestOutcomeBesideAnotherLog(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	proxy := startProxy(t, z.Server(0))
-	s, other := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	s, other := open(
+		t,
+		zookeeper.Config{Servers: []string{proxy.Address()}},
+	), open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	)
 	m := follow(t, other)
 	created, removed := draft("a"), take(t, s, draft("b"))
 	for range 5 { // so that the feed is far in the first log
@@ -245,7 +295,12 @@ func TestOutcomeBesideAnotherLog(t *testing.T) {
 	if _, err := s.Newest(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 10*time.Second, "the other follows the new log", func() bool { return m.first("b") == removed.ID && other.Follows(1) })
+	within(
+		t,
+		10*time.Second,
+		"the other follows the new log",
+		func() bool { return m.first("b") == removed.ID && other.Follows(1) },
+	)
 	proxy.Blackhole(rig.ToClient)
 	done := make(chan error, 1)
 	go func() { done <- s.Remove(t.Context(), removed, lock.Released) }()

@@ -37,10 +37,20 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	go func() { defer close(ended); s.Watch(ctx, f) }()
 	defer func() { end(); <-ended }()
-	within(t, 20*time.Second, "the feed fails to start, again and again", func() bool { return restarts.Load() > 7 })
+	within(
+		t,
+		20*time.Second,
+		"the feed fails to start, again and again",
+		func() bool { return restarts.Load() > 7 },
+	)
 	if n := reports.Load(); n > 0 {
 		t.Errorf("a feed that never started told its lag %d times", n)
 	}
 	entries(zk.PermAll)
-	within(t, 20*time.Second, "the feed is there and tells its lag", func() bool { return f.isCurrent() && reports.Load() > 0 })
+	within(
+		t,
+		20*time.Second,
+		"the feed is there and tells its lag",
+		func() bool { return f.isCurrent() && reports.Load() > 0 },
+	)
 }

@@ -3,7 +3,6 @@ package zookeeper
 import (
 	"fmt"
 	"hash/fnv"
-	"strconv"
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
@@ -23,10 +22,13 @@ func (r layout) entries() string { return string(r) + "/entries" }
 
 // parts are the nodes that are always there, but for meta.
 func (r layout) parts() []string {
-	return []string{r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives(), r.notices()}
+	return []string{
+		r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives(),
+		r.notices(),
+	}
 }
 
-func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/logs/%010d", string(r), epoch) }
+func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/%010d", r.logs(), epoch) }
 func (r layout) shard(name string) string   { return r.entries() + "/" + name }
 func recordPath(log string, n int32) string { return fmt.Sprintf("%s/%010d", log, n) }
 
@@ -63,12 +65,6 @@ func hash(text string) uint32 {
 	return h.Sum32()
 }
 
-func hash64(text string) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write([]byte(text)) // never fails
-	return h.Sum64()
-}
-
 // key names an entry: an id is one of its tenant and first lock.
 type key struct {
 	tenant, lock string
@@ -91,7 +87,8 @@ func (r layout) primary(k key) string {
 // secondary is the path of the entry in another lock of its set. It has no data;
 // its name leads to the primary.
 func (r layout) secondary(k key, name string) string {
-	return r.shardOf(k.tenant, name, k.id) + "/" + k.tenant + "," + name + "," + string(k.id) + "," + k.lock
+	shard := r.shardOf(k.tenant, name, k.id)
+	return shard + "/" + strings.Join([]string{k.tenant, name, string(k.id), k.lock}, ",")
 }
 
 // keyShard is where the mark of an idempotency key is, which is one of its tenant.
@@ -121,14 +118,6 @@ func (r layout) notice(tenant, id string) string {
 	return r.shardOfNotice(tenant+","+id) + "/" + tenant + "," + id
 }
 
-// namesLease reports whether a node is named like the lease of an entry whose id may
-// come again.
-func namesLease(path string) bool {
-	name := path[strings.LastIndexByte(path, '/')+1:]
-	_, err := strconv.ParseUint(name, 16, 64)
-	return err == nil && len(name) == 16
-}
-
 // fresh reports whether e's id never comes again, so that its lease need not be
 // there before the first renewal, nor have a name that tells it from others.
 func fresh(e *lock.Entry) bool { return e.Handle == 0 }
@@ -137,7 +126,8 @@ func fresh(e *lock.Entry) bool { return e.Handle == 0 }
 // stands for, and whether it is the primary one.
 func parseName(name string) (k key, in string, primary, ok bool) {
 	parts := strings.Split(name, ",")
-	if len(parts) < 3 || len(parts) > 4 || !lock.ValidTenant(parts[0]) || !lock.ValidName(parts[1]) || parts[2] == "" {
+	if len(parts) < 3 || len(parts) > 4 || parts[2] == "" ||
+		!lock.ValidTenant(parts[0]) || !lock.ValidName(parts[1]) {
 		return key{}, "", false, false
 	}
 	k = key{parts[0], parts[1], lock.ID(parts[2])}

@@ -12,13 +12,9 @@ import (
 
 const (
 	// The replica that wrote or renewed an entry last knows when its lease ends, and
-	// looks at it only then. Two others look every third of the TTL, so that the end
-	// comes no later than that if the first has died; see [leases.watches]. All others
-	// look every lazy TTLs, in case that these have died too and nobody noticed. Nobody
-	// looks more often than checkInterval.
+	// looks at it only then. The others look every third of the TTL, so that the end comes
+	// no later than that if the first has died, but no more often than checkInterval.
 	checkInterval = 500 * time.Millisecond
-	watchers      = 2
-	lazy          = 3
 
 	// The replica that wrote or renewed an entry removes it first; the others
 	// leave it this much time, and as much again by chance.
@@ -26,13 +22,13 @@ const (
 
 	// Versions of leases are 0 and more. No node has one of these, to ZooKeeper
 	// neither, so that a delete which asks for one fails.
-	noLease        = -2 // there is none, as nobody has renewed yet
+	noLease        = -2 // there is none, as there was no renewal yet
 	unknownVersion = -3
 )
 
 // aliveClock counts time by the monotonic clock, but only while the store
 // answers: an outage costs it no more than maxStep. So entries do not expire
-// because nobody could renew them.
+// because renewals could not reach the store.
 type aliveClock struct {
 	mu    sync.Mutex
 	total time.Duration
@@ -67,9 +63,7 @@ type lease struct {
 	version    int32         // seen last
 	since      time.Duration // when it was first seen, by the alive clock
 	mine       bool          // written or renewed here
-	missing    bool          // the node was not there, since that time
 	due        time.Duration // when to look next
-	spot       uint64        // decides who watches it
 }
 
 // Before has the one looked at first that is due first.
@@ -77,19 +71,16 @@ func (l *lease) Before(other *lease) bool { return l.due < other.due }
 
 // leases watches over the leases of all entries.
 type leases struct {
-	reader *reader
-	clock  aliveClock
+	clock aliveClock
 
 	mu   sync.Mutex
 	all  map[key]*lease
 	heap heap.Heap[*lease]
-	team []uint64 // the connections that write, of all replicas
-	self uint64   // this one's
 	wake chan struct{}
 }
 
-func newLeases(r *reader) *leases {
-	return &leases{reader: r, all: map[key]*lease{}, wake: make(chan struct{}, 1)}
+func newLeases() *leases {
+	return &leases{all: map[key]*lease{}, wake: make(chan struct{}, 1)}
 }
 
 // reset takes over the entries that there are. The leases of those that are known
@@ -107,9 +98,8 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 		if ls.all[k] != nil {
 			continue
 		}
-		l := &lease{entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval), spot: spotOf(k)}
-		if !ls.watches(l) {
-			l.due = now + rand.N(e.TTL)
+		l := &lease{
+			entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval),
 		}
 		ls.all[k] = l
 		ls.heap.Push(l)
@@ -123,7 +113,7 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 	defer ls.mu.Unlock()
 	k := keyOf(e)
 	ls.drop(k)
-	l := &lease{entry: e, version: noLease, since: ls.clock.now(), mine: here, spot: spotOf(k)}
+	l := &lease{entry: e, version: noLease, since: ls.clock.now(), mine: here}
 	if !fresh(e) {
 		l.version = 0
 	}
@@ -134,12 +124,10 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 }
 
 // left ends the watch over an entry that has ended, also while the feed lists.
-func (ls *leases) left(c change) {
+func (ls *leases) left(k key) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
-	if l := ls.all[c.key()]; l != nil && ls.reader.ends(c, l.entry) {
-		ls.drop(c.key())
-	}
+	ls.drop(k)
 }
 
 // drop ends the watch over a lease. The caller holds mu.
@@ -177,20 +165,15 @@ func (ls *leases) made(k key) bool {
 
 // seen notes a version that was not seen before. The caller holds mu.
 func (ls *leases) seen(l *lease, version int32, now time.Duration) {
-	l.version, l.since, l.missing = version, now, false
+	l.version, l.since = version, now
 	ls.plan(l, now)
 }
 
 // plan sets when to look next. The caller holds mu.
 func (ls *leases) plan(l *lease, now time.Duration) {
-	end := l.since + l.entry.TTL
-	switch {
-	case l.mine:
-		l.due = end
-	case ls.watches(l):
-		l.due = min(end+courtesy+rand.N(courtesy), now+max(l.entry.TTL/3, checkInterval))
-	default:
-		l.due = now + lazy*l.entry.TTL + rand.N(l.entry.TTL)
+	l.due = l.since + l.entry.TTL
+	if !l.mine {
+		l.due = min(l.due+courtesy+rand.N(courtesy), now+max(l.entry.TTL/3, checkInterval))
 	}
 }
 

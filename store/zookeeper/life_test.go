@@ -27,7 +27,10 @@ import (
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	stores := []*zookeeper.Store{open(t, zookeeper.Config{Servers: z.Endpoints()}), open(t, zookeeper.Config{Servers: z.Endpoints()})}
+	stores := []*zookeeper.Store{
+		open(t, zookeeper.Config{Servers: z.Endpoints()}),
+		open(t, zookeeper.Config{Servers: z.Endpoints()}),
+	}
 	mirrors := []*mirror{follow(t, stores[0]), follow(t, stores[1])}
 	working, rest := context.WithCancel(t.Context())
 	var workers sync.WaitGroup
@@ -91,7 +94,12 @@ func TestRotate(t *testing.T) {
 	var retiring sync.WaitGroup
 	for _, s := range stores {
 		retiring.Go(func() {
-			within(t, 20*time.Second, "old logs are retired", func() bool { return s.Forget(t.Context(), 0) == nil && len(logsOf(t, client)) == 1 })
+			within(
+				t,
+				20*time.Second,
+				"old logs are retired",
+				func() bool { return s.Forget(t.Context(), 0) == nil && len(logsOf(t, client)) == 1 },
+			)
 		})
 	}
 	retiring.Wait()
@@ -210,7 +218,12 @@ func TestServerMoves(t *testing.T) {
 	}
 	old.close()
 	names.set(net.IPv4(127, 0, 0, 1))
-	within(t, 10*time.Second, "the store finds the new address", func() bool { return s.Renew(t.Context(), e) == nil })
+	within(
+		t,
+		10*time.Second,
+		"the store finds the new address",
+		func() bool { return s.Renew(t.Context(), e) == nil },
+	)
 }
 
 // names answers every question for an address with the same one.
@@ -235,9 +248,12 @@ func startNames(t *testing.T, ip net.IP) *names {
 		t.Fatal(err)
 	}
 	was := net.DefaultResolver
-	net.DefaultResolver = &net.Resolver{PreferGo: true, Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
-	}}
+	net.DefaultResolver = &net.Resolver{
+		PreferGo: true,
+		Dial: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "udp", conn.LocalAddr().String())
+		},
+	}
 	var serving sync.WaitGroup
 	serving.Go(func() { n.serve(conn) })
 	t.Cleanup(func() {
@@ -269,11 +285,21 @@ func (n *names) answer(question dnsmessage.Message) ([]byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	q := question.Questions[0]
-	m := dnsmessage.Message{Header: dnsmessage.Header{ID: question.ID, Response: true, RecursionAvailable: true}, Questions: question.Questions}
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: question.ID, Response: true, RecursionAvailable: true},
+		Questions: question.Questions,
+	}
 	if q.Type == dnsmessage.TypeA {
-		m.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class}, Body: &dnsmessage.AResource{A: n.ip},
-		}}
+		m.Answers = []dnsmessage.Resource{
+			{
+				Header: dnsmessage.ResourceHeader{
+					Name:  q.Name,
+					Type:  q.Type,
+					Class: q.Class,
+				},
+				Body: &dnsmessage.AResource{A: n.ip},
+			},
+		}
 	}
 	return m.Pack()
 }

@@ -45,7 +45,7 @@ var (
 	errClosed  = errors.New("the connection was closed")
 	errDialed  = errors.New("a connection is used once")
 	errEnded   = errors.New("the connection has ended")
-	errHungUp  = errors.New("the server hangs up: it does not serve at the moment, or it wants TLS or a certificate")
+	errHungUp  = errors.New("the server hangs up: it is down, or it wants TLS or a certificate")
 	errRefused = errors.New("the server refuses the credentials")
 )
 
@@ -83,7 +83,9 @@ func openLink(ctx context.Context, server string, a access) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &link{raw: raw, server: server, slots: make(chan struct{}, inFlight), broken: make(chan struct{})}
+	l := &link{
+		raw: raw, server: server, slots: make(chan struct{}, inFlight), broken: make(chan struct{}),
+	}
 	started := make(chan struct{})
 	ready := sync.OnceFunc(func() { close(started) })
 	var dialed atomic.Bool
@@ -94,7 +96,8 @@ func openLink(ctx context.Context, server string, a access) (*link, error) {
 			}
 			return &buffered{raw, bufio.NewReader(raw)}, nil
 		}),
-		zk.WithHostProvider(&oneHost{}), zk.WithLogger(silence{}), zk.WithLogInfo(false), zk.WithMaxBufferSize(maxPacket),
+		zk.WithHostProvider(&oneHost{}), zk.WithLogger(silence{}), zk.WithLogInfo(false),
+		zk.WithMaxBufferSize(maxPacket),
 		zk.WithEventCallback(func(e zk.Event) { l.event(e, ready) }),
 	)
 	if err != nil {
@@ -224,28 +227,6 @@ func do[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) 
 		}
 		timer.Reset(secondLook)
 	}
-}
-
-// doHere is do for a caller that can wait for as long as the connection lives: it
-// saves the other goroutine. A silent server ends the connection, and with it the
-// request.
-func doHere[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) (T, error) {
-	var none T
-	if err := l.enter(ctx); err != nil {
-		return none, &notSent{err}
-	}
-	defer func() { <-l.slots }()
-	var answered atomic.Bool
-	timer := time.AfterFunc(attemptTimeout-secondLook, func() {
-		time.AfterFunc(secondLook, func() {
-			if !answered.Load() {
-				l.fail(errSilent)
-			}
-		})
-	})
-	defer timer.Stop()
-	defer answered.Store(true)
-	return request(l.conn)
 }
 
 // enter takes a slot.

@@ -3,7 +3,12 @@ package zookeeper
 import (
 	"cmp"
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"time"
+
+	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -13,54 +18,174 @@ import (
 // so that it comes to its end however long it takes and however much is written.
 // What joins meanwhile goes into the feed's entries; what is older is listed, unless
 // it went meanwhile. So no more is kept than there are entries.
+//
+// A feed that begins in the past follows the log from there on. So the entries of then are
+// known, too: the older ones that are there, and those that have gone since, which the log
+// describes.
 type listing struct {
-	from int64         // zxid at which the feed began to follow
-	gone map[key]int64 // czxids of older entries that went since
+	from int64               // zxid behind which the feed follows
+	gone map[key]*lock.Entry // older entries that went since; nil if the past is not kept
+
+	untold error // why the past is not kept, or nil
+	since  []update
+	cost   int
 }
 
-// left notes the end of an entry that may be listed.
-func (l *listing) left(c change) {
-	if c.Czxid <= l.from {
-		l.gone[c.key()] = c.Czxid
+// update is what followers get by one call.
+type update struct {
+	upTo    uint64
+	changes []store.Change
+}
+
+// maxKept bounds the updates that a listing keeps, in bytes, about. With more a follower begins
+// with the entries of now.
+const maxKept = 16 << 20
+
+// left notes the end of an entry that may be listed, and returns false if it was noted.
+func (l *listing) left(r *reader, c change) bool {
+	if _, noted := l.gone[c.key()]; noted {
+		return false
+	}
+	var e *lock.Entry
+	if l.untold == nil {
+		e, l.untold = r.went(c, l.from)
+	}
+	l.gone[c.key()] = e
+	return true
+}
+
+// keep keeps an update for a follower that begins in the past, unless it is too much.
+func (l *listing) keep(one update, bytes int) {
+	if l.cost += bytes + 200*len(one.changes); l.untold == nil && l.cost > maxKept {
+		l.untold = fmt.Errorf("%w: it is more than %d bytes", errUntold, maxKept)
+	}
+	if l.since = append(l.since, one); l.untold != nil {
+		l.since = nil
 	}
 }
 
-// has reports whether an entry that was read belongs to the list.
-func (l *listing) has(r *reader, e *lock.Entry) bool {
-	gone, went := l.gone[keyOf(e)]
-	return r.zxid(e.Number) <= l.from && !(went && r.ends(change{Czxid: gone}, e))
+// past is a view as of an earlier number, and what happened from there on.
+type past struct {
+	was   store.Snapshot
+	since []update
 }
 
-// start begins to follow the log, at a record that is no older than the call. What has
-// changed in meta before that the log does not tell, so it must not have changed since it
-// was read.
+// past returns what there was where the listing began, and all since, or nil if it cannot.
+func (l *listing) past(r *reader, listed *snapshot) *past {
+	if l.untold != nil {
+		return nil
+	}
+	was := &snapshot{entries: map[key]*lock.Entry{}}
+	for k, e := range listed.entries {
+		if r.zxid(e.Number) <= l.from {
+			was.entries[k] = e
+		}
+	}
+	for k, e := range l.gone {
+		was.entries[k] = e
+	}
+	return &past{store.Snapshot{Number: r.number(l.from), Entries: was.sorted()}, l.since}
+}
+
+// start begins to follow the log, at a record that is no older than the call, where the feed
+// was interrupted, or where a follower wants to begin. What has changed in meta before that the
+// log does not tell, so it must not have changed since it was read.
 func (f *feed) start(ctx context.Context, l *link) error {
-	f.takeOwn() // they will be in the list
+	f.takeOwn() // they will be in the list, or are read
 	epoch, floor := f.reader.epoch.Load(), f.reader.trust.Floor()
 	stat, err := f.meta.barrierAsKnown(ctx, l)
 	if err != nil {
 		return err
 	}
+	f.leases.clock.tick() // also for a feed that breaks before its guard writes
 	if f.reader.epoch.Load() != epoch {
 		return errRotated
 	}
-	last, err := f.reader.lastBefore(ctx, l, epoch, created(stat))
+	if goesOn, err := f.goOn(ctx, l, place{epoch, created(stat)}, stat); goesOn || err != nil {
+		return err
+	}
+	since, untold := f.wanted(), errUntold
+	next, zxid := created(stat), stat.Mzxid
+	if at := f.reader.zxid(since); since > floor && at > 0 && at <= zxid {
+		if n, err := f.reader.placeAfter(ctx, l, epoch, next, at); err == nil {
+			next, zxid, untold = n, at, nil
+		} else if !errors.Is(err, errUntold) {
+			return err
+		}
+	}
+	last, err := f.reader.lastBefore(ctx, l, epoch, next)
 	if err != nil {
 		return err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.epoch, f.born, f.next, f.last, f.zxid, f.time = epoch, stat.Czxid, created(stat), last, stat.Mzxid, stat.Mtime
+	f.epoch, f.born, f.next, f.last, f.zxid = epoch, stat.Czxid, next, last, zxid
+	f.time, f.newest, f.whole = stat.Mtime, stat.Mzxid, false
 	f.began = cmp.Or(f.began, f.time)
-	f.entries, f.attached, f.records = newIndex(), store.Attached{}, logRecords{from: created(stat)}
-	f.floor, f.listing = floor, &listing{from: stat.Mzxid, gone: map[key]int64{}}
+	f.entries, f.attached = newIndex(), store.Attached{}
+	f.records = logRecords{from: next}
+	f.floor, f.listing = floor, &listing{from: zxid, gone: map[key]*lock.Entry{}, untold: untold}
 	return nil
 }
 
-// list reads the entries that were there when the feed started. When the feed has
-// reached what the last of these reads saw, they and what the log said since are a
+// wanted returns the number at which a new follower begins, or 0.
+func (f *feed) wanted() uint64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	select {
+	case why := <-f.again:
+		f.reader.log.Debug("the feed starts over", "why", why)
+	default:
+	}
+	return f.since
+}
+
+// goOn has the feed go on where it was interrupted, if it has all entries as of there and the
+// log is known to have all records since. Otherwise the entries are listed again.
+func (f *feed) goOn(ctx context.Context, l *link, end place, stat *zk.Stat) (bool, error) {
+	f.mu.Lock()
+	next, was := f.next, f.last
+	same := f.whole && end.epoch == f.epoch && stat.Czxid == f.born && next <= end.n &&
+		stat.Mzxid >= f.zxid && f.reader.trust.Floor() == f.floor && f.reader.trust.Refusal() == nil
+	f.mu.Unlock()
+	if !same {
+		return false, nil
+	}
+	last, err := f.reader.lastBefore(ctx, l, end.epoch, next)
+	if err != nil || !sameRecord(was, last) || last == nil && next > 0 {
+		return false, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.newest, f.time, f.current = stat.Mzxid, stat.Mtime, true
+	f.beginAll(nil)
+	return true, nil
+}
+
+// sameRecord reports whether two records are the same, as far as they are known. If not, the
+// store has lost its past and has come to as great numbers again. What joins has a random id,
+// and so has an attempt to end something.
+func sameRecord(a, b *written) bool {
+	switch {
+	case a == nil || b == nil:
+		return true
+	case a.record == nil || b.record == nil:
+		return a.zxid == b.zxid
+	}
+	same := func(a, b change) bool { return a.ID == b.ID && a.Try == b.Try }
+	return a.zxid == b.zxid && slices.EqualFunc(a.record.Changes, b.record.Changes, same)
+}
+
+// list reads the entries that were there when the feed started, unless it goes on. When the
+// feed has reached what the last of these reads saw, they and what the log said since are a
 // view of one moment, with which all followers begin.
 func (f *feed) list(ctx context.Context, l *link) error {
+	f.mu.Lock()
+	listing := f.listing != nil
+	f.mu.Unlock()
+	if !listing {
+		return nil
+	}
 	r := f.reader
 	keys, err := r.listKeys(ctx, l, nil)
 	if err != nil {
@@ -101,7 +226,7 @@ func (f *feed) begin(listed *snapshot, notices []*lock.Notice) error {
 	}
 	f.entries = newIndex()
 	for _, e := range listed.sorted() {
-		if f.listing.has(r, e) {
+		if _, went := f.listing.gone[keyOf(e)]; !went && r.zxid(e.Number) <= f.listing.from {
 			f.entries.add(e)
 		}
 	}
@@ -109,11 +234,22 @@ func (f *feed) begin(listed *snapshot, notices []*lock.Notice) error {
 		f.entries.add(e)
 	}
 	f.attach(notices)
-	f.listing, f.current = nil, true
+	was := f.listing.past(r, listed)
+	if f.since != 0 && was == nil {
+		r.log.Info("what happened before cannot be told; the feed begins with what there is",
+			"since", f.since, "why", f.listing.untold)
+	}
+	f.listing, f.current, f.whole = nil, true, true
 	f.number = r.number(f.zxid)
 	f.leases.reset(f.entries.byKey)
-	for to := range f.followers {
-		to.begin(f)
-	}
+	f.since = 0
+	f.beginAll(was)
 	return nil
+}
+
+// beginAll gives all followers a view. The caller holds mu.
+func (f *feed) beginAll(was *past) {
+	for to := range f.followers {
+		to.begin(f, was)
+	}
 }

@@ -1,6 +1,7 @@
 package zookeeper
 
 import (
+	"bytes"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -17,8 +18,8 @@ import (
 type meta struct {
 	TokenKey []byte `json:"token_key"`          // 32 random bytes behind the lock tokens
 	Floor    uint64 `json:"floor,omitempty"`    // added to every zxid
-	Distrust uint64 `json:"distrust,omitempty"` // a number that the store must have reached, but has not
-	Form     int    `json:"form,omitempty"`     // the lowest that must be understood, see [store.Form]; 0 is 1
+	Distrust uint64 `json:"distrust,omitempty"` // a number that was handed out and not reached
+	Form     int    `json:"form,omitempty"`     // the lowest to understand: [store.Form]; 0 is 1
 
 	version int32
 }
@@ -38,7 +39,7 @@ type metaKeeper struct {
 
 // load reads meta, writes it on first use, takes over the floor that the operator
 // gave, and decides whether the store's numbers can be trusted: see [store.Trust].
-// ZooKeeper has no identity that a restore would change.
+// ZooKeeper has no cluster id that a restore would change.
 func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 	err := k.raise(ctx, floor)
 	if err == nil {
@@ -53,19 +54,20 @@ func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 
 // make writes meta on first use. If the store has been used, meta was deleted or damaged by hand:
 // then make needs a floor, in place of the one that is not known.
-func (k *metaKeeper) make(ctx context.Context, floor uint64) (*meta, error) {
+func (k *metaKeeper) make(ctx context.Context, floor uint64, why error) (*meta, error) {
 	m := meta{TokenKey: make([]byte, 32), Floor: floor}
 	_, _ = rand.Read(m.TokenKey) // never fails: crypto/rand ends the program instead
-	if k.used(ctx) {
+	if k.used(ctx) || errors.Is(why, errUnreadable) {
 		if m, err := k.read(ctx); !damaged(err) {
 			return m, err // another replica made it just now, and then used the store
 		}
 		if floor == 0 {
 			return nil, store.RecordsDamaged(k.root.meta())
 		}
-		k.log.Error("the store's own records are made again; all lock tokens given out before are void", "path", k.root.meta())
+		k.log.Error("the store's own record is made again; all lock tokens from before are void",
+			"path", k.root.meta())
 		m.Form = k.trust.Understood() // of entries that may be there
-		_, err := onLink(ctx, k.reads, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(k.root.meta(), -1) })
+		_, err := onLink(ctx, k.reads, remove(k.root.meta(), anyVersion))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err
 		}
@@ -76,8 +78,10 @@ func (k *metaKeeper) make(ctx context.Context, floor uint64) (*meta, error) {
 	return k.read(ctx)
 }
 
-// damaged reports whether err says that meta is not there or cannot be read.
-func damaged(err error) bool { return errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable) }
+// damaged reports whether err says that meta was deleted or changed by hand.
+func damaged(err error) bool {
+	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable) || errors.Is(err, errOtherKey)
+}
 
 // used reports whether the log has had records.
 func (k *metaKeeper) used(ctx context.Context) bool {
@@ -90,7 +94,7 @@ func (k *metaKeeper) used(ctx context.Context) bool {
 func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	m, err := k.read(ctx)
 	if damaged(err) {
-		m, err = k.make(ctx, floor)
+		m, err = k.make(ctx, floor, err)
 	}
 	if err == nil {
 		err = k.trust.Understands(m.Form)
@@ -119,7 +123,7 @@ func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	return err
 }
 
-// epochJump is by how much an election brings zxids forward, as that does with which servers start.
+// epochJump is by how much an election, and so a start of the servers, raises zxids.
 const epochJump = 1 << 32
 
 func (k *metaKeeper) read(ctx context.Context) (*meta, error) {
@@ -138,14 +142,19 @@ func (k *metaKeeper) get(c *zk.Conn) (*meta, error) {
 	return m, nil
 }
 
-// errUnreadable counts as an answer of the server's.
-var errUnreadable = fmt.Errorf("it cannot be read: %w", zk.ErrAPIError)
+// Both count as answers of the server.
+var (
+	errUnreadable = fmt.Errorf("it cannot be read: %w", zk.ErrAPIError)
+	errOtherKey   = fmt.Errorf("it has another key for lock tokens: %w", zk.ErrAPIError)
+)
 
-// readAnew reads meta and takes it over. It records a lost past that it shows.
-// told is a number that was handed out, or 0.
-func (k *metaKeeper) readAnew(ctx context.Context, c *connector, told uint64) error {
+// readAnew reads meta and takes it over. It records a lost past that it shows. handedOut is a
+// number that was handed out, or 0.
+func (k *metaKeeper) readAnew(ctx context.Context, c *connector, handedOut uint64) error {
+	ask := func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) }
 	for {
-		correction, err := k.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) })
+		correction, err := k.trust.Anew(ctx, handedOut, ask)
+		k.trust.TellRefusal(k.log)
 		if err == nil {
 			err = k.settle(ctx, c, correction)
 		}
@@ -158,8 +167,8 @@ func (k *metaKeeper) readAnew(ctx context.Context, c *connector, told uint64) er
 // errRaced says that meta has changed since it was read.
 var errRaced = errors.New("meta has changed")
 
-// ask returns meta as it stood at one transaction, which is no older than the
-// call: that meta was still the same is checked by the transaction itself. It is to be kept.
+// ask returns meta as it stood at one transaction, which is no older than the call: the
+// transaction checks that meta is what was read. The trust keeps it.
 func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, error) {
 	l, err := c.get(ctx)
 	if err != nil {
@@ -169,8 +178,11 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 		return store.Records{}, err
 	}
 	m, err := do(ctx, l, k.get)
+	if err == nil && k.tokenKey != nil && !bytes.Equal(m.TokenKey, k.tokenKey) {
+		err = errOtherKey
+	}
 	if damaged(err) {
-		return store.Records{}, fmt.Errorf("%w (%w)", store.RecordsDamaged(k.root.meta()), err)
+		err = fmt.Errorf("%w (%w)", store.RecordsDamaged(k.root.meta()), err)
 	}
 	if err != nil {
 		return store.Records{}, err
@@ -184,49 +196,46 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 	return r, nil
 }
 
-// settle does what a correction asks for, and then has meta read again.
+// settle writes a correction, after which meta has to be read again.
 func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Correction) error {
-	k.trust.TellRefusal(k.log)
-	m, told := *k.known.Load(), record{Meta: true}
+	m, r := *k.known.Load(), record{Meta: true}
 	switch {
 	case v.Form != 0:
-		m.Form, told.Form = v.Form, v.Form
+		m.Form, r.Form = v.Form, v.Form
 	case v.Lost != 0:
 		m.Distrust = v.Lost
 	default:
 		return nil
 	}
-	if err := k.write(ctx, c, &m, told); err != nil {
+	if err := k.write(ctx, c, &m, r); err != nil {
 		return err
 	}
 	return errRaced
 }
 
-// require returns when meta says that who uses the store has to understand the form,
-// so that none who does not reads what is written then.
+// require returns when meta says that every user of the store has to understand the form. So
+// no version reads what it does not understand.
 func (s *Store) require(ctx context.Context, form int) error {
 	if form <= 1 || s.meta.known.Load().Form >= form {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
 	s.trust.Need(form)
-	for {
-		err := s.meta.readAnew(ctx, s.calls, 0)
-		if err == nil {
-			return nil
-		}
-		if store.Pause(ctx, firstPause) != nil {
-			return unavailable(err, "record the form of what is stored", false)
-		}
+	if err := s.reread(ctx, 0); err != nil {
+		return unavailable(err, "record the form of what is stored", false)
 	}
+	return nil
 }
 
-// look reads anew what has become doubtful.
-func (s *Store) look(ctx context.Context) error {
+// reread reads meta until that succeeds. handedOut is a number that was handed out, or 0.
+func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.meta.readAnew(ctx, s.calls, 0)
+	for {
+		err := s.meta.readAnew(ctx, s.calls, handedOut)
+		if err == nil || store.Pause(ctx, firstPause) != nil {
+			return err
+		}
+	}
 }
 
 // refresh reads on the feed's connection what another replica may have
@@ -242,25 +251,27 @@ func (k *metaKeeper) refresh(ctx context.Context) error {
 	return err
 }
 
+// check is the operation that fails unless meta is as this replica knows it.
+func (k *metaKeeper) check() any {
+	return &zk.CheckVersionRequest{Path: k.root.meta(), Version: k.known.Load().version}
+}
+
 // write replaces meta and tells all followers of it by a record.
-func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta, told record) error {
+func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta, r record) error {
 	epoch := k.epoch.Load()
-	_, err := onLink(ctx, c, func(conn *zk.Conn) ([]zk.MultiResponse, error) {
-		return conn.Multi(
-			&zk.CheckVersionRequest{Path: k.root.epoch(), Version: epoch},
-			&zk.SetDataRequest{Path: k.root.meta(), Data: store.Encode(m), Version: m.version},
-			&zk.CreateRequest{Path: k.root.log(epoch) + "/", Data: store.Encode(told), Acl: k.acl, Flags: zk.FlagSequence},
-			&zk.SetDataRequest{Path: k.root.log(epoch), Version: -1},
-		)
-	})
+	_, err := onLink(ctx, c, multi(
+		&zk.CheckVersionRequest{Path: k.root.epoch(), Version: epoch},
+		&zk.SetDataRequest{Path: k.root.meta(), Data: store.Encode(m), Version: m.version},
+		k.append(epoch, store.Encode(r)),
+		&zk.SetDataRequest{Path: k.root.log(epoch), Version: anyVersion},
+	))
 	return err
 }
 
-// barrierAsKnown is a barrier at which meta is as this replica knows it. One that it may
-// not look at stays as it was known.
+// barrierAsKnown is a barrier at which meta is as this replica knows it, or cannot be read.
 func (k *metaKeeper) barrierAsKnown(ctx context.Context, l *link) (*zk.Stat, error) {
 	mark := k.trust.Sent()
-	stat, err := k.setLog(ctx, l, &zk.CheckVersionRequest{Path: k.root.meta(), Version: k.known.Load().version})
+	stat, err := k.setLog(ctx, l, k.check())
 	switch {
 	case err == nil:
 		k.trust.Received(mark, stat.Mzxid, 0)
@@ -281,15 +292,8 @@ func (s *Store) Refusal() error {
 // Distrust implements store.Store. Other replicas learn of it by the log, or by their
 // next write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	for {
-		err := s.meta.readAnew(ctx, s.calls, number)
-		if err == nil {
-			return nil
-		}
-		if store.Pause(ctx, firstPause) != nil {
-			return unavailable(err, "record the distrust", true)
-		}
+	if err := s.reread(ctx, number); err != nil {
+		return unavailable(err, "record the distrust", true)
 	}
+	return nil
 }

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -15,7 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// tree is the store's own nodes: where they are, and who may see them.
+// tree is the store's own nodes: where they are, and their ACL.
 type tree struct {
 	chroot   string
 	root     layout
@@ -27,7 +26,10 @@ type tree struct {
 }
 
 func newTree(cfg Config) *tree {
-	t := &tree{timeout: cmp.Or(cfg.Timeout, operationTimeout), chroot: strings.TrimSuffix(cfg.Chroot, "/"), log: cfg.Logger, acl: zk.WorldACL(zk.PermAll)}
+	t := &tree{
+		timeout: cmp.Or(cfg.Timeout, operationTimeout), chroot: strings.TrimSuffix(cfg.Chroot, "/"),
+		log: cfg.Logger, acl: zk.WorldACL(zk.PermAll),
+	}
 	t.root = layout(t.chroot + "/" + strings.Trim(cmp.Or(cfg.Prefix, "/fencepost/v1"), "/"))
 	if cfg.Username != "" {
 		t.acl = zk.AuthACL(zk.PermAll)
@@ -44,9 +46,18 @@ func (t *tree) create(path string, data []byte) *zk.CreateRequest {
 
 // ensure makes a node that may be there already.
 func (t *tree) ensure(ctx context.Context, c *connector, path string, data []byte) error {
-	_, err := onLink(ctx, c, func(conn *zk.Conn) (string, error) { return conn.Create(path, data, 0, t.acl) })
+	_, err := onLink(ctx, c, create(path, data, 0, t.acl))
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
+	}
+	return t.deleted(path, err)
+}
+
+// deleted reports a node that is missing, or the one above it, although only Open makes it.
+func (t *tree) deleted(path string, err error) error {
+	if errors.Is(err, zk.ErrNoNode) {
+		t.report(path, "the node, or the one above it, was deleted by hand: "+
+			"restart all servers, which make it again")
 	}
 	return err
 }
@@ -84,42 +95,21 @@ func (t *tree) makeNodes(ctx context.Context) error {
 
 var errNoChroot = errors.New("create it, or correct the path in the store's address")
 
-// keepNodes makes again what somebody deleted of the nodes that everything else is
-// below.
-func (u *upkeep) keepNodes(ctx context.Context) error {
-	l, err := u.chores.get(ctx)
-	if err != nil {
-		return err
-	}
-	names, err := children(ctx, l, string(u.root))
-	if err != nil && !errors.Is(err, zk.ErrNoNode) {
-		return err
-	}
-	for _, path := range u.root.parts() {
-		if !slices.Contains(names, strings.TrimPrefix(path, string(u.root)+"/")) {
-			u.log.Error("a node was deleted, which nobody but us should do; it is made again", "path", path)
-			err = u.makeNodes(ctx)
-			break
-		}
-	}
-	return err
-}
-
 // staleNodes are the nodes of broken connections that are yet to be deleted.
 type staleNodes struct {
 	mu    sync.Mutex
 	paths []string
 }
 
-// fence readies a connection for writing: it has a node of its own, which all
-// its writes check, and the nodes of the connections before it are gone, so that
-// nothing that was sent on those is executed from now on.
+// fence prepares a connection for writing: it makes the connection's own node, which all its
+// writes check, and deletes the nodes of the connections before it, so that the server executes
+// no write that was sent on those from now on.
 func (s *Store) fence(ctx context.Context, l *link) error {
 	s.stale.mu.Lock()
 	defer s.stale.mu.Unlock()
 	for len(s.stale.paths) > 0 {
 		last := s.stale.paths[len(s.stale.paths)-1]
-		_, err := do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(last, -1) })
+		_, err := do(ctx, l, remove(last, -1))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return err
 		}
@@ -127,11 +117,9 @@ func (s *Store) fence(ctx context.Context, l *link) error {
 	}
 	node := s.root.links() + "/" + rand.Text()
 	s.stale.paths = append(s.stale.paths, node) // also if the answer is lost
-	_, err := do(ctx, l, func(c *zk.Conn) (string, error) { return c.Create(node, nil, zk.FlagEphemeral, s.acl) })
+	_, err := do(ctx, l, create(node, nil, zk.FlagEphemeral, s.acl))
 	if err == nil {
 		l.node = node
-	} else if errors.Is(err, zk.ErrNoNode) {
-		s.mend(err)
 	}
-	return err
+	return s.deleted(node, err)
 }

@@ -10,16 +10,15 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// orphan is what a call of Enqueue left behind: writes that may have happened and that
-// nobody waits for any more.
+// orphan is what a call of Enqueue left behind: writes that may have happened after it ended.
 type orphan struct {
 	entry  *lock.Entry
 	writes []*write
 }
 
-// giveUp ends a call that does not know what stands. Nobody can come back for an entry
-// that is not resumable, so it is taken back. A retry can join one that is, or it lapses
-// by its lease.
+// giveUp ends a call that does not know whether its entry stands. It takes back an entry that
+// is not resumable, as no retry can join it. One that is resumable waits for a retry, or
+// expires.
 func (j *join) giveUp() {
 	if len(j.open) > 0 && !j.entry.Resumable() {
 		j.orphans.Add(j.entry.Tenant, &orphan{j.entry, j.open}, j.entry.TTL)
@@ -33,9 +32,9 @@ func (j *join) refuse(why *lock.Error) *lock.Error {
 	return why
 }
 
-// clean learns what became of the writes, and removes the entry if it is there. When the
-// outcome of each is told, none is in flight: what was sent over a connection that broke
-// is not executed any more once the next one is in use.
+// clean learns what became of the writes, and removes the entry if it is there. When each has
+// an outcome, none is in flight: the server executes no write of a connection that broke once
+// the next one is in use.
 func (s *Store) clean(ctx context.Context, x *orphan) error {
 	for len(x.writes) > 0 {
 		if _, err := x.writes[0].Late(ctx); errors.Is(err, batch.ErrUnknown) {

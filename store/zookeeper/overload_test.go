@@ -16,14 +16,24 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 	t.Parallel()
 	s := newStore(Config{})
 	cleaned := make(chan *orphan, 1)
-	s.orphans = store.NewCleaner(s.log, func(_ context.Context, x *orphan) error { cleaned <- x; return nil })
+	s.orphans = store.NewCleaner(
+		s.log,
+		func(_ context.Context, x *orphan) error { cleaned <- x; return nil },
+	)
 	defer s.orphans.Close()
 	by := &joiner{reader: s.reader, orphans: s.orphans}
 	e := &lock.Entry{
-		ID: "e", Tenant: "acme", TTL: time.Minute, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		ID:         "e",
+		Tenant:     "acme",
+		TTL:        time.Minute,
+		EnqueuedAt: time.Now(),
+		Claims:     []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	j := &join{joiner: by, entry: e, unknown: true, open: []*write{by.joinWrite(e, 0, noMark)}}
-	if err := j.refuse(&lock.Error{Code: lock.Overloaded}); err.Code != lock.Overloaded || !err.OutcomeUnknown {
+	if err := j.refuse(
+		&lock.Error{Code: lock.Overloaded},
+	); err.Code != lock.Overloaded ||
+		!err.OutcomeUnknown {
 		t.Errorf("it is told %#v", err)
 	}
 	if x := <-cleaned; x.entry != e {

@@ -90,12 +90,18 @@ func TestFeedOfALostPast(t *testing.T) {
 	replaced(t, server, copied, server.Data())
 	within(t, time.Minute, "the feed begins anew", func() bool { return n.begun() > before })
 	looks := 0
-	within(t, time.Minute, "the feed tells what is released", func() bool { // it may begin anew more than once
-		if looks++; looks%50 == 1 && len(held) > 0 && s.Remove(t.Context(), held[0], lock.Released) == nil {
-			held = held[1:]
-		}
-		return n.told() > 0
-	})
+	within(
+		t,
+		time.Minute,
+		"the feed tells what is released",
+		func() bool { // it may begin anew more than once
+			if looks++; looks%50 == 1 && len(held) > 0 &&
+				s.Remove(t.Context(), held[0], lock.Released) == nil {
+				held = held[1:]
+			}
+			return n.told() > 0
+		},
+	)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, fault := range n.faults {

@@ -18,11 +18,17 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	s := newStore(Config{})
 	entry := func(id string, zxid int64) *lock.Entry {
 		return &lock.Entry{
-			ID: lock.ID(id), Tenant: "acme", TTL: time.Minute, Number: s.number(zxid), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+			ID: lock.ID(
+				id,
+			),
+			Tenant: "acme",
+			TTL:    time.Minute,
+			Number: s.number(zxid),
+			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		}
 	}
 	f := s.feed
-	f.listing, f.zxid = &listing{from: 100, gone: map[key]int64{}}, 100
+	f.listing, f.zxid = &listing{from: 100, gone: map[key]*lock.Entry{}}, 100
 	waits := entry("waits", 20)
 	rise := func(context.Context) (store.Records, error) { return store.Records{Position: 100, Floor: 1 << 40}, nil }
 	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
@@ -31,7 +37,11 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	holds := entry("holds", 10)
 	listed := &snapshot{entries: map[key]*lock.Entry{keyOf(waits): waits, keyOf(holds): holds}}
 	if err := f.begin(listed, nil); !errors.Is(err, errMeta) || f.current {
-		t.Errorf("begin = %v, and the first is %s", err, f.entries.queue(lock.Ref{Tenant: "acme", Name: "a"})[0].ID)
+		t.Errorf(
+			"begin = %v, and the first is %s",
+			err,
+			f.entries.queue(lock.Ref{Tenant: "acme", Name: "a"})[0].ID,
+		)
 	}
 }
 
@@ -43,7 +53,11 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	s := newStore(Config{})
 	f := s.feed
 	e := &lock.Entry{
-		ID: "holds", Tenant: "acme", TTL: time.Minute, Number: s.number(10), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		ID:     "holds",
+		Tenant: "acme",
+		TTL:    time.Minute,
+		Number: s.number(10),
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	f.entries.add(e)
 	f.current, f.zxid = true, 20
@@ -51,7 +65,7 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}
-	left := change{Tenant: "acme", Lock: "a", ID: e.ID, Czxid: 10, Reason: lock.Released}
+	left := change{Tenant: "acme", Lock: "a", ID: e.ID, Reason: lock.Released}
 	err := f.apply([]written{{zxid: 30, record: &record{Changes: []change{left}}}}, 30)
 	if !errors.Is(err, errMeta) {
 		t.Errorf("apply = %v, and %d entries are there", err, len(f.entries.byKey))

@@ -28,7 +28,7 @@ func (l *lives) BeginLife(ctx context.Context) (id string, err error) {
 
 // RenewLife implements store.LifeTable.
 func (l *lives) RenewLife(ctx context.Context, id string) error {
-	_, err := onLink(ctx, l.store.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(l.store.root.life(id), nil, -1) })
+	_, err := onLink(ctx, l.store.calls, touch(l.store.root.life(id)))
 	if errors.Is(err, zk.ErrNoNode) {
 		return store.ErrLifeOver
 	}
@@ -36,7 +36,9 @@ func (l *lives) RenewLife(ctx context.Context, id string) error {
 }
 
 // EndLife implements store.LifeTable. If it fails, other replicas do it.
-func (l *lives) EndLife(ctx context.Context, id string) error { return l.store.small.end(ctx, id, -1) }
+func (l *lives) EndLife(ctx context.Context, id string) error {
+	return l.store.small.end(ctx, id, anyVersion)
+}
 
 // sweeper ends the lives of replicas that have stopped: those whose version it has seen
 // unchanged for [store.RecordLife], by its own clock.
@@ -55,19 +57,15 @@ type seenLife struct {
 func (w *sweeper) run() {
 	s := w.records.store
 	for store.Pause(s.closing, sweepInterval) == nil {
-		s.attend(s.closing, "look after the records of other replicas", operationTimeout, func(ctx context.Context) error {
-			err := w.sweep(ctx)
-			if err != nil {
-				w.seen = nil // who could not be heard begins anew
-			}
-			return err
-		})
+		s.attend(s.closing, "end lives of other replicas", operationTimeout, w.sweep)
 	}
 }
 
-// sweep looks at all lives once.
+// sweep looks at all lives once. After an error it has seen none: a replica that could not be
+// heard has its full time again.
 func (w *sweeper) sweep(ctx context.Context) error {
-	s := w.records.store
+	s, before := w.records.store, w.seen
+	w.seen = nil
 	l, err := s.chores.get(ctx)
 	if err != nil {
 		return err
@@ -85,23 +83,23 @@ func (w *sweeper) sweep(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		before, known := w.seen[id]
-		if now := w.now(); !known || before.version != n.stat.Version {
-			before = seenLife{n.stat.Version, now}
-		} else if now-before.since >= store.RecordLife {
-			err = w.records.end(ctx, id, before.version)
+		life, known := before[id]
+		if now := w.now(); !known || life.version != n.stat.Version {
+			life = seenLife{n.stat.Version, now}
+		} else if now-life.since >= store.RecordLife {
+			err = w.records.end(ctx, id, life.version)
 		}
 		if err != nil {
 			return err
 		}
-		seen[id] = before
+		seen[id] = life
 	}
 	w.seen = seen
 	return nil
 }
 
-// end removes what is bound to a life, and the life, while that has the version; -1 is
-// any. It is safe for several replicas at once.
+// end removes the records that are bound to a life, and the life, while that has the version;
+// -1 is any. It is safe for several replicas at once.
 func (r *RecordStore) end(ctx context.Context, life string, version int32) error {
 	l, err := r.store.calls.get(ctx)
 	if err != nil {
@@ -119,10 +117,12 @@ func (r *RecordStore) end(ctx context.Context, life string, version int32) error
 		}
 	}
 	if err == nil {
-		_, err = do(ctx, l, func(c *zk.Conn) (struct{}, error) { return struct{}{}, c.Delete(path, version) })
+		_, err = do(ctx, l, remove(path, version))
 	}
-	if errors.Is(err, zk.ErrNoNode) || errors.Is(err, errLives) || errors.Is(err, zk.ErrBadVersion) || errors.Is(err, zk.ErrNotEmpty) {
-		return nil // another replica was faster, or it lives
+	for _, other := range []error{zk.ErrNoNode, zk.ErrBadVersion, zk.ErrNotEmpty, errLives} {
+		if errors.Is(err, other) {
+			return nil // another replica was faster, or it lives
+		}
 	}
 	return err
 }
@@ -142,13 +142,16 @@ func (r *RecordStore) endOne(ctx context.Context, life, name string, version int
 		return err
 	}
 	lives := func(context.Context, *RecordStore, string, string) error { return errLives }
-	ops := []recordOp{{lives, &zk.CheckVersionRequest{Path: r.store.root.life(life), Version: version}}}
+	root := r.store.root
+	ops := []recordOp{{lives, &zk.CheckVersionRequest{Path: root.life(life), Version: version}}}
 	ops = append(ops, r.shardOps(s, k)...)
 	if s.Found && s.Life == life {
-		ops = append(ops, recordOp{raced, &zk.DeleteRequest{Path: r.store.root.recordNode(k), Version: -1}})
+		path := root.recordNode(k)
+		ops = append(ops, recordOp{raced, &zk.DeleteRequest{Path: path, Version: anyVersion}})
 	}
-	done := func(context.Context, *RecordStore, string, string) error { return nil } // by another replica
-	ops = append(ops, recordOp{done, &zk.DeleteRequest{Path: r.store.root.boundNode(life, k), Version: -1}})
+	byOther := func(context.Context, *RecordStore, string, string) error { return nil }
+	path := root.boundNode(life, k)
+	ops = append(ops, recordOp{byOther, &zk.DeleteRequest{Path: path, Version: anyVersion}})
 	_, err = r.multi(ctx, life, kind, ops)
 	return err
 }

@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// recordsAtOnce are read beside each other: so many of the largest are 1 MiB.
+	// recordsAtOnce are read in parallel: so many of the largest are 1 MiB.
 	recordsAtOnce = 16
 
-	// watchCheck is how often a watch that does not fire is held against the node.
+	// watchCheck is how often a watch that does not fire is compared with the node.
 	watchCheck = time.Second
 )
 
@@ -61,7 +61,9 @@ func cursorAt(shard int, after string) string {
 }
 
 // list reads a page from a shard on.
-func (r *RecordStore) list(ctx context.Context, q *store.RecordQuery, shard int, after string) (page store.RecordPage, err error) {
+func (r *RecordStore) list(
+	ctx context.Context, q *store.RecordQuery, shard int, after string,
+) (page store.RecordPage, err error) {
 	l, err := r.link(ctx, true)
 	if err != nil {
 		return page, err
@@ -89,7 +91,9 @@ func (r *RecordStore) list(ctx context.Context, q *store.RecordQuery, shard int,
 }
 
 // namesAfter returns the keys in a shard that the query wants, in their order.
-func (r *RecordStore) namesAfter(ctx context.Context, l *link, q *store.RecordQuery, shard int, after string) (keys []store.RecordKey, err error) {
+func (r *RecordStore) namesAfter(
+	ctx context.Context, l *link, q *store.RecordQuery, shard int, after string,
+) (keys []store.RecordKey, err error) {
 	names, err := children(ctx, l, r.store.root.recordShard(q.Kind, shard))
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
@@ -104,7 +108,9 @@ func (r *RecordStore) namesAfter(ctx context.Context, l *link, q *store.RecordQu
 }
 
 // readSome reads records; one that is gone has no version.
-func (r *RecordStore) readSome(ctx context.Context, l *link, keys []store.RecordKey) ([]store.Record, error) {
+func (r *RecordStore) readSome(
+	ctx context.Context, l *link, keys []store.RecordKey,
+) ([]store.Record, error) {
 	read := make([]store.Record, len(keys))
 	err := inParallel(len(keys), func(i int) error {
 		n, err := do(ctx, l, get(r.store.root.recordNode(keys[i])))
@@ -112,7 +118,10 @@ func (r *RecordStore) readSome(ctx context.Context, l *link, keys []store.Record
 			return nil
 		}
 		if err == nil {
-			read[i] = store.Record{RecordKey: keys[i], Value: store.ParseRecordForm(n.data).Value, Version: r.store.number(n.stat.Mzxid)}
+			read[i] = store.Record{
+				RecordKey: keys[i], Value: store.ParseRecordForm(n.data).Value,
+				Version: r.store.number(n.stat.Mzxid),
+			}
 		}
 		return err
 	})
@@ -127,11 +136,11 @@ func (r *RecordStore) Watch(ctx context.Context, kind string, changed func()) {
 	}
 	watch := func(ctx context.Context) error { return r.watchOnce(ctx, kind, changed) }
 	store.Restart(ctx, watch, func(err error) {
-		r.store.log.Debug("a watch of small records is interrupted and starts over", "kind", kind, "error", err)
+		r.store.log.Debug("a watch of small records starts over", "kind", kind, "error", err)
 	})
 }
 
-// watchOnce says that the kind's node was set, until its connection breaks.
+// watchOnce reports every change of the kind's node until the connection breaks.
 func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()) error {
 	l, err := r.store.reads.get(ctx)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -22,13 +21,17 @@ func (r layout) lives() string           { return string(r) + "/lives" }
 func (r layout) kind(kind string) string { return r.records() + "/" + kind }
 func (r layout) life(id string) string   { return r.lives() + "/" + id }
 
-func (r layout) recordShard(kind string, i int) string { return fmt.Sprintf("%s/%x", r.kind(kind), i) }
+func (r layout) recordShard(kind string, i int) string {
+	return fmt.Sprintf("%s/%x", r.kind(kind), i)
+}
 
 func (r layout) shardOfRecord(k store.RecordKey) string {
 	return r.recordShard(k.Kind, int(hash(recordName(k))%recordShards))
 }
 
-func (r layout) recordNode(k store.RecordKey) string { return r.shardOfRecord(k) + "/" + recordName(k) }
+func (r layout) recordNode(k store.RecordKey) string {
+	return r.shardOfRecord(k) + "/" + recordName(k)
+}
 
 func recordName(k store.RecordKey) string { return k.Tenant + "," + k.ID }
 
@@ -65,7 +68,9 @@ func (r *RecordStore) Delete(ctx context.Context, k store.RecordKey, version uin
 
 // Look implements store.RecordTable. The shard is read first: if its version is still
 // that when something is written, nothing in it has changed since.
-func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, fresh bool) (s store.RecordState, err error) {
+func (r *RecordStore) Look(
+	ctx context.Context, k store.RecordKey, fresh bool,
+) (s store.RecordState, err error) {
 	l, err := r.link(ctx, fresh)
 	if err != nil {
 		return s, err
@@ -85,7 +90,8 @@ func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, fresh bool) (
 		return s, nil
 	}
 	if err == nil {
-		s.Found, s.Version, s.RecordForm = true, r.store.number(n.stat.Mzxid), store.ParseRecordForm(n.data)
+		s.Found, s.Version = true, r.store.number(n.stat.Mzxid)
+		s.RecordForm = store.ParseRecordForm(n.data)
 	}
 	return s, err
 }
@@ -111,7 +117,9 @@ func (r *RecordStore) makeKind(ctx context.Context, kind string) error {
 }
 
 // Swap implements store.RecordTable.
-func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+func (r *RecordStore) Swap(
+	ctx context.Context, s store.RecordState, w *store.RecordWrite,
+) (uint64, error) {
 	if refusal := r.store.trust.Refusal(); refusal != nil {
 		return 0, refusal
 	}
@@ -133,8 +141,10 @@ func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.Re
 }
 
 // writeOps are what a write takes. The second of them sets the shard.
-func (r *RecordStore) writeOps(s store.RecordState, w *store.RecordWrite, form store.RecordForm) []recordOp {
-	ops := []recordOp{{outdated, &zk.CheckVersionRequest{Path: r.store.root.meta(), Version: r.store.meta.known.Load().version}}}
+func (r *RecordStore) writeOps(
+	s store.RecordState, w *store.RecordWrite, form store.RecordForm,
+) []recordOp {
+	ops := []recordOp{{outdated, r.store.meta.check()}}
 	ops = append(ops, r.shardOps(s, w.RecordKey)...)
 	ops = append(ops, r.recordOps(s, w, form)...)
 	return append(ops, r.bindOps(s, w, form.Life)...)
@@ -146,8 +156,8 @@ type recordOp struct {
 	op     any
 }
 
-// shardOps exclude every other write in the shard since it was looked at, however
-// late it comes, and wake who watches the kind.
+// shardOps exclude every other write in the shard since [RecordStore.Look], however late it
+// comes, and wake the watchers of the kind.
 func (r *RecordStore) shardOps(s store.RecordState, k store.RecordKey) []recordOp {
 	return []recordOp{
 		{raced, &zk.SetDataRequest{Path: r.store.root.shardOfRecord(k), Version: int32(s.Guard)}},
@@ -155,7 +165,9 @@ func (r *RecordStore) shardOps(s store.RecordState, k store.RecordKey) []recordO
 	}
 }
 
-func (r *RecordStore) recordOps(s store.RecordState, w *store.RecordWrite, form store.RecordForm) []recordOp {
+func (r *RecordStore) recordOps(
+	s store.RecordState, w *store.RecordWrite, form store.RecordForm,
+) []recordOp {
 	path := r.store.root.recordNode(w.RecordKey)
 	switch {
 	case w.Delete:
@@ -167,21 +179,27 @@ func (r *RecordStore) recordOps(s store.RecordState, w *store.RecordWrite, form 
 }
 
 // bindOps bind the record to a life, or to none, instead of to what it was bound to.
-func (r *RecordStore) bindOps(s store.RecordState, w *store.RecordWrite, life string) (ops []recordOp) {
+func (r *RecordStore) bindOps(
+	s store.RecordState, w *store.RecordWrite, life string,
+) (ops []recordOp) {
 	if s.Life == life {
 		return nil
 	}
 	if s.Life != "" {
-		ops = append(ops, recordOp{unbound(s.Life, w.RecordKey), &zk.DeleteRequest{Path: r.store.root.boundNode(s.Life, w.RecordKey), Version: -1}})
+		path := r.store.root.boundNode(s.Life, w.RecordKey)
+		ops = append(ops, recordOp{raced, &zk.DeleteRequest{Path: path, Version: anyVersion}})
 	}
 	if life != "" {
-		ops = append(ops, recordOp{lifeOver, r.store.create(r.store.root.boundNode(life, w.RecordKey), nil)})
+		path := r.store.root.boundNode(life, w.RecordKey)
+		ops = append(ops, recordOp{lifeOver, r.store.create(path, nil)})
 	}
 	return ops
 }
 
 // multi makes one transaction and returns its zxid.
-func (r *RecordStore) multi(ctx context.Context, life, kind string, ops []recordOp) (zxid int64, err error) {
+func (r *RecordStore) multi(
+	ctx context.Context, life, kind string, ops []recordOp,
+) (zxid int64, err error) {
 	l, err := r.store.calls.get(ctx)
 	if err != nil {
 		return 0, errors.Join(batch.ErrNotSent, err)
@@ -191,9 +209,9 @@ func (r *RecordStore) multi(ctx context.Context, life, kind string, ops []record
 		all[i] = o.op
 	}
 	start, mark := time.Now(), r.store.trust.Sent()
-	results, err := do(ctx, l, func(c *zk.Conn) ([]zk.MultiResponse, error) { return c.Multi(all...) })
+	results, err := do(ctx, l, multi(all...))
 	r.store.observe.Operation("write a record", time.Since(start), err)
-	failed := slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
+	failed := failedOp(results)
 	switch {
 	case err == nil:
 		zxid = results[1].Stat.Mzxid // of the shard
@@ -209,24 +227,13 @@ func (r *RecordStore) multi(ctx context.Context, life, kind string, ops []record
 
 func raced(context.Context, *RecordStore, string, string) error { return store.ErrRecordRaced }
 
-// outdated reads anew what the store remembers of itself.
+// outdated reads meta, which has changed.
 func outdated(ctx context.Context, r *RecordStore, _, _ string) error {
 	return errors.Join(batch.ErrNotSent, r.store.meta.readAnew(ctx, r.store.calls, 0))
 }
 
 func noKind(ctx context.Context, r *RecordStore, _, kind string) error {
 	return errors.Join(batch.ErrNotSent, r.makeKind(ctx, kind))
-}
-
-// unbound makes again what somebody deleted of a life, so that it can end.
-func unbound(life string, k store.RecordKey) func(context.Context, *RecordStore, string, string) error {
-	return func(ctx context.Context, r *RecordStore, _, _ string) error {
-		err := r.store.ensure(ctx, r.store.calls, r.store.root.life(life), nil)
-		if err == nil {
-			err = r.store.ensure(ctx, r.store.calls, r.store.root.boundNode(life, k), nil)
-		}
-		return errors.Join(batch.ErrNotSent, err)
-	}
 }
 
 func lifeOver(_ context.Context, r *RecordStore, life, _ string) error {

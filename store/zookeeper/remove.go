@@ -13,7 +13,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// removal is one entry's way out.
+// removal is one call that removes an entry.
 type removal struct {
 	entry   *lock.Entry
 	version int32 // that the lease must have, or noLease, or anyVersion
@@ -22,24 +22,19 @@ type removal struct {
 
 	lease, primary string
 	paths          []string // to delete, in order, the lease first
-	while          []string // that must be there
-	besides        []any    // what is done in the same transaction
-	held           string   // what is done besides must not share its transaction with another of this key
+	while          []string // nodes that must be there
+	besides        []any    // operations of the same transaction
+	held           string   // the conflict key of these operations, if there are some
 	mark           string   // of the entry's key, "" if it has none
-	marked         int32    // the version that the mark must have, or anyVersion
 	try            string
-	// czxid of the entry, if nothing is deleted whose path is used once. What does
-	// that ends whatever is in the log under its key then. Its number would not tell,
-	// as the floor may be another one than when that was made.
-	czxid int64
-	since place // records since then may be of an attempt of ours
+	since          place // records since then may be of an attempt of ours
 }
 
 // anyVersion is what ZooKeeper takes for any.
 const anyVersion = -1
 
-// remover takes entries out of their queues: those that are removed, those whose leases
-// are over, and what is left of those that somebody damaged.
+// remover takes entries out of their queues: those that are removed, and those whose leases
+// are over.
 type remover struct {
 	*reader
 	calls   *connector
@@ -54,8 +49,8 @@ type remover struct {
 func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock.Reason) *removal {
 	k := keyOf(e)
 	r := &removal{
-		entry: e, version: version, why: why, lease: m.root.lease(k, e.Handle), primary: m.root.primary(k), try: rand.Text()[:12],
-		marked: anyVersion,
+		entry: e, version: version, why: why,
+		lease: m.root.lease(k, e.Handle), primary: m.root.primary(k), try: rand.Text()[:12],
 	}
 	if leased {
 		r.paths = append(r.paths, r.lease)
@@ -74,8 +69,9 @@ func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock
 func (m *remover) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
 	p := &part{change: change{
-		Tenant: k.tenant, Lock: k.lock, ID: k.id, Czxid: r.czxid,
-		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "", Note: m.pasts.Note(k.tenant, r.note),
+		Tenant: k.tenant, Lock: k.lock, ID: k.id,
+		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
+		Note: m.pasts.Note(k.tenant, r.note),
 	}}
 	at := m.zxid(r.entry.Number)
 	if r.why != lock.Withdrawn {
@@ -94,14 +90,15 @@ func (m *remover) removeWrite(r *removal) *write {
 	}
 	if r.mark != "" {
 		data := store.Encode(mark{Lock: k.lock, Reason: r.why, At: p.change.At})
-		p.ops = append(p.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: r.marked})
+		p.ops = append(p.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: anyVersion})
 	}
 	for _, path := range r.while {
 		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 	}
+	size := len(p.change.Was) + len(p.change.Gone) + noteBytes(p.change.Note)
 	w := &write{
 		Tenant: k.tenant, Keys: []string{k.conflict()}, Must: true, Payload: p,
-		Bytes: 2 * (len(p.change.Was) + len(p.change.Gone) + noteBytes(p.change.Note)), // the record is the log's data too
+		Bytes: 2 * size, // the record is the log's data too
 	}
 	if p.ops = append(p.ops, r.besides...); r.held != "" {
 		w.Keys, w.Bytes = append(w.Keys, r.held), w.Bytes+store.MaxRecordValue
@@ -128,17 +125,21 @@ func (m *remover) witnesses(entries []*lock.Entry) []string {
 }
 
 // Remove implements store.Store.
-func (s *Store) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+func (s *Store) Remove(
+	ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry,
+) error {
 	return s.remover.remove(ctx, e, why, while)
 }
 
-func (m *remover) remove(ctx context.Context, e *lock.Entry, why lock.Reason, while []*lock.Entry) error {
+func (m *remover) remove(
+	ctx context.Context, e *lock.Entry, why lock.Reason, while []*lock.Entry,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, m.timeout)
 	defer cancel()
 	if err := m.checkNumber(ctx, e); err != nil {
 		return err
 	}
-	r := m.newRemoval(e, m.hasLease(ctx, e), anyVersion, why)
+	r := m.newRemoval(e, m.hasLease(e), anyVersion, why)
 	r.while = m.witnesses(while)
 	unknown := false
 	for {
@@ -148,7 +149,7 @@ func (m *remover) remove(ctx context.Context, e *lock.Entry, why lock.Reason, wh
 			return nil
 		case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 			return m.removedBefore(ctx, r, unknown)
-		case errors.Is(out.err, zk.ErrNoNode) && out.op >= len(r.paths):
+		case errors.Is(out.err, zk.ErrNoNode) && out.op >= r.own():
 			return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
 		case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
 			return unavailable(out.err, "remove", unknown)
@@ -160,109 +161,61 @@ func (m *remover) remove(ctx context.Context, e *lock.Entry, why lock.Reason, wh
 	}
 }
 
-// hasLease reports whether an entry has been renewed, as far as that is easily told.
-// If it is wrong the removal is refused first, and with it all that share its
-// transaction. So an entry that is old enough for it, and was not renewed here, is
-// looked at.
-func (m *remover) hasLease(ctx context.Context, e *lock.Entry) bool {
-	if !fresh(e) || m.leases.made(keyOf(e)) {
-		return true
-	}
-	if time.Since(e.EnqueuedAt) < e.TTL/4 {
-		return false
-	}
-	_, err := onLink(ctx, m.calls, get(m.root.lease(keyOf(e), e.Handle)))
-	return err == nil
-}
+// hasLease reports whether an entry has been renewed, as far as this replica knows. If it is
+// wrong the removal is refused first, and with it all that share its transaction.
+func (m *remover) hasLease(e *lock.Entry) bool { return !fresh(e) || m.leases.made(keyOf(e)) }
 
-// attempt writes the removal, adapted to what there is.
+// attempt writes the removal. It deletes a lease that this replica did not know, too, unless
+// there must not be one.
 func (m *remover) attempt(ctx context.Context, r *removal) outcome {
 	for {
 		out := m.commits.do(ctx, m.removeWrite(r))
-		if !m.adapt(ctx, r, out) {
+		known := r.version == noLease || slices.Contains(r.paths, r.lease)
+		if known || !errors.Is(out.err, zk.ErrNotEmpty) {
+			m.reportStuck(ctx, r, out)
 			return out
 		}
+		r.paths = slices.Insert(r.paths, out.op, r.lease)
 	}
 }
 
-// adapt makes a removal that was refused fit what there is: a lease of which this
-// replica did not know, or what somebody did to our nodes by hand. A lease is no
-// reason to go on if there must not be one.
-func (m *remover) adapt(ctx context.Context, r *removal, out outcome) bool {
-	if m.unmark(r, out) {
-		return true
+// own returns how many of the operations are on the entry's own nodes.
+func (r *removal) own() int {
+	if r.mark != "" {
+		return len(r.paths) + 1
 	}
-	if out.err == nil || out.op < 0 || out.op >= len(r.paths) {
-		return false
-	}
-	path := r.paths[out.op]
+	return len(r.paths)
+}
+
+// reportStuck says how to fix an entry that cannot be removed because a person has changed
+// its nodes by hand.
+func (m *remover) reportStuck(ctx context.Context, r *removal, out outcome) {
+	how := ""
 	switch {
-	case errors.Is(out.err, zk.ErrNoNode) && out.op > 0:
-		m.log.Error("a node of an entry is missing, which nobody but us should delete", "path", path)
-		r.paths = slices.Delete(r.paths, out.op, out.op+1)
-		return true
-	case errors.Is(out.err, zk.ErrNotEmpty):
-		children, err := onLink(ctx, m.calls, func(c *zk.Conn) ([]string, error) {
-			children, _, err := c.Children(path)
-			return children, err
-		})
-		for _, child := range children {
-			if full := path + "/" + child; !m.takeAlong(r, out.op, full) {
-				return false
-			}
-		}
-		if errors.Is(err, zk.ErrNoAuth) {
-			m.reportStuck(path)
-		}
-		return err == nil || errors.Is(err, zk.ErrNoNode) // somebody else was faster, as the next attempt finds
+	case !answered(out.err) || out.op >= r.own():
 	case errors.Is(out.err, zk.ErrNoAuth):
-		m.reportStuck(path)
+		how = "restore its ACL"
+	case errors.Is(out.err, zk.ErrNotEmpty):
+		how = "delete what is below it"
+	case errors.Is(out.err, zk.ErrNoNode) && out.op > 0:
+		how = "create it, empty"
 	}
-	return false
-}
-
-// unmark makes a removal that was refused go without the mark of its key, if that is
-// what is missing.
-func (m *remover) unmark(r *removal, out outcome) bool {
-	if r.mark == "" || out.op != len(r.paths) || !errors.Is(out.err, zk.ErrNoNode) {
-		return false
+	if how != "" && m.stands(ctx, r.entry) {
+		path := append(slices.Clone(r.paths), r.mark)[out.op]
+		m.report(path, "a node was changed by hand, and blocks its lock: "+how)
 	}
-	m.reportMarkGone(r)
-	return true
 }
 
-func (m *remover) reportMarkGone(r *removal) {
-	m.report(r.mark, "what is known of a key was deleted, which nobody but us should do")
-	r.mark = ""
+// stands reports whether the feed has the entry, and everything up to a moment after the call:
+// no removal of it was recorded.
+func (m *remover) stands(ctx context.Context, e *lock.Entry) bool {
+	now, err := m.barrier(ctx, m.calls)
+	return err == nil && m.feed.reaches(ctx, now.Mzxid) && m.feed.shows(e, now.Mzxid)
 }
 
-// reportStuck tells that a node stays, and with it its entry.
-func (m *remover) reportStuck(path string) {
-	m.report(path, "a node cannot be deleted, as an ACL shuts this server out, and blocks its lock: restore the ACL or delete the node")
-}
-
-// takeAlong has the removal delete a node first that is below an entry's. The lease of
-// another entry of the same key, which is made with that, shows whose the nodes are.
-func (m *remover) takeAlong(r *removal, before int, path string) bool {
-	switch {
-	case slices.Contains(r.paths, path):
-		return true
-	case path == r.lease && r.version == noLease:
-		return false
-	case path != r.lease && !fresh(r.entry) && namesLease(path):
-		m.log.Warn("an entry has a lease below it that is not its own, and stays", "path", path)
-		return false
-	case path != r.lease:
-		m.log.Error("an entry has a node below it that is not ours, which goes with it", "path", path)
-	}
-	r.paths = slices.Insert(r.paths, before, path)
-	return true
-}
-
-// checkNumber finds that e is not the entry that was written, if that can be
-// told. The path of a lease that has a handle is never used twice, so what was read
-// of it once is true for ever, and a server that lags behind knows nothing rather
-// than something wrong; then the removal itself decides.
+// checkNumber fails if e is known not to be the entry that was written. The path of a lease
+// that has a handle is never used twice. So a server that lags does not know it yet, and what
+// it knows is true; if it does not, the removal itself decides.
 func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
 	known := m.feed.entry(keyOf(e))
 	switch {
@@ -286,10 +239,9 @@ func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
 	return nil
 }
 
-// removedBefore tells an entry that one of our own attempts removed from one
-// that was gone, by the record that the removal left. If so many records came
-// since that it may have been folded away, the attempt is believed to have done
-// it.
+// removedBefore distinguishes an entry that an attempt of this call removed from one that was
+// gone, by the record that the removal left. If the record may have been folded since, it
+// takes the attempt for the removal.
 func (m *remover) removedBefore(ctx context.Context, r *removal, unknown bool) error {
 	if !unknown {
 		return store.Lost("the entry is not in the queue")

@@ -12,7 +12,9 @@ import (
 )
 
 // RemoveAndPut implements store.Store.
-func (s *Store) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
+func (s *Store) RemoveAndPut(
+	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
+) error {
 	if err := store.CheckRemovalPut(p); err != nil {
 		return err
 	}
@@ -21,7 +23,7 @@ func (s *Store) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason
 	if err := s.remover.checkNumber(ctx, e); err != nil {
 		return err
 	}
-	r := s.remover.newRemoval(e, s.remover.hasLease(ctx, e), anyVersion, why)
+	r := s.remover.newRemoval(e, s.remover.hasLease(e), anyVersion, why)
 	r.note = note
 	_, err := store.PutRecord(ctx, &removing{s.small, r}, p)
 	return err
@@ -35,7 +37,9 @@ type removing struct {
 
 // Swap implements store.RecordTable. The write goes the way of other removals, so that it is
 // in the log.
-func (t *removing) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+func (t *removing) Swap(
+	ctx context.Context, s store.RecordState, w *store.RecordWrite,
+) (uint64, error) {
 	if refusal := t.store.trust.Refusal(); refusal != nil {
 		return 0, refusal
 	}
@@ -53,10 +57,7 @@ func (t *removing) Swap(ctx context.Context, s store.RecordState, w *store.Recor
 
 // refused tells why an attempt did not work, as [store.RecordTable] has it.
 func (t *removing) refused(ctx context.Context, out outcome, ops []recordOp, kind string) error {
-	first := len(t.removal.paths) // of the ops besides
-	if t.removal.mark != "" {
-		first++
-	}
+	first := t.removal.own() // of the ops besides
 	switch {
 	case out.unknown:
 		return out.err

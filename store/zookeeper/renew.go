@@ -37,12 +37,12 @@ var errAnotherEntry = errors.New("the lease is not of this entry")
 func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err error) {
 	path := s.root.lease(keyOf(e), e.Handle)
 	if fresh(e) && !s.leases.made(keyOf(e)) {
-		_, err := onLink(ctx, s.calls, func(c *zk.Conn) (string, error) { return c.Create(path, nil, 0, s.acl) })
+		_, err := onLink(ctx, s.calls, create(path, nil, 0, s.acl))
 		if !errors.Is(err, zk.ErrNodeExists) {
 			return 0, err
 		}
 	}
-	stat, err := onLink(ctx, s.calls, func(c *zk.Conn) (*zk.Stat, error) { return c.Set(path, nil, -1) })
+	stat, err := onLink(ctx, s.calls, touch(path))
 	switch {
 	case err != nil:
 		return 0, err

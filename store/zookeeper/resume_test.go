@@ -111,9 +111,9 @@ func TestResumeByHand(t *testing.T) {
 	}
 }
 
-// TestHistoryBesideFolding: what happened after a number can be told while the records from before that are folded, one
-// after the other, also the last of them.
-func TestHistoryBesideFolding(t *testing.T) {
+// TestResumeWhileTheLogIsFolded: what happened after a number is found while the records from
+// before that are folded, one after the other, also the last of them.
+func TestResumeWhileTheLogIsFolded(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
@@ -133,7 +133,7 @@ func TestHistoryBesideFolding(t *testing.T) {
 		})
 		for last := false; !last; {
 			last = over.Load()
-			if n, err := s.History(t.Context(), since); n != 2 || err != nil {
+			if n, err := s.PlaceAfter(t.Context(), since); n != 2 || err != nil {
 				t.Errorf("in round %d there are %d records, want 2: %v", round, n, err)
 				last = true
 			}
@@ -149,7 +149,10 @@ func foldByHand(t *testing.T, client *zk.Conn, n int) {
 	_, stat, err := client.Exists(path)
 	if err == nil {
 		mark := fmt.Appendf(nil, `{"epoch":0,"record":%d,"zxid":%d}`, n, stat.Czxid)
-		_, err = client.Multi(&zk.DeleteRequest{Path: path, Version: -1}, &zk.SetDataRequest{Path: "/fencepost/v1/logs", Data: mark, Version: -1})
+		_, err = client.Multi(
+			&zk.DeleteRequest{Path: path, Version: -1},
+			&zk.SetDataRequest{Path: "/fencepost/v1/logs", Data: mark, Version: -1},
+		)
 	}
 	if err != nil {
 		t.Error(err)
@@ -187,7 +190,12 @@ func TestFoldLeavesOthersTime(t *testing.T) {
 	cycle(t, first)
 	client := hand(t, z)
 	was := serverTime(t, client)
-	within(t, time.Minute, "some time has passed", func() bool { return serverTime(t, client) >= was+100 })
+	within(
+		t,
+		time.Minute,
+		"some time has passed",
+		func() bool { return serverTime(t, client) >= was+100 },
+	)
 	second := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	follow(t, second)
 	if err := second.Fold(t.Context(), 0); err != nil {

@@ -25,7 +25,13 @@ import (
 func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	here, elsewhere := open(t, zookeeper.Config{Servers: z.Endpoints()}), open(t, zookeeper.Config{Servers: z.Endpoints()})
+	here, elsewhere := open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	), open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints()},
+	)
 	for name, e := range map[string]*lock.Entry{"first renewal": draft("a"), "one of many": draft("b"), "repeatable": draft("c")} {
 		if name == "repeatable" {
 			e.Request = "the same"
@@ -40,12 +46,22 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 					t.Fatalf("Renew: %v", err)
 				}
 			}
-			within(t, e.TTL, "the last look at the lease is over", func() bool { return time.Since(start) > e.TTL*8/10 })
+			within(
+				t,
+				e.TTL,
+				"the last look at the lease is over",
+				func() bool { return time.Since(start) > e.TTL*8/10 },
+			)
 			if err := elsewhere.Renew(t.Context(), e); err != nil {
 				t.Fatalf("Renew: %v", err)
 			}
 			renewed := time.Now()
-			within(t, e.TTL, "the old lease is long over", func() bool { return time.Since(renewed) > e.TTL*6/10 })
+			within(
+				t,
+				e.TTL,
+				"the old lease is long over",
+				func() bool { return time.Since(renewed) > e.TTL*6/10 },
+			)
 			if err := here.Renew(t.Context(), e); err != nil {
 				t.Errorf("Renew after a renewal elsewhere: %v", err)
 			}
@@ -296,16 +312,24 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 func TestJoinSharesARelease(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	var shared atomic.Int64
-	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Observer: store.Observer{Batch: func(writes int) {
-		if writes == 2 {
-			shared.Add(1)
-		}
-	}}})
+	s := open(
+		t,
+		zookeeper.Config{Servers: z.Endpoints(), Observer: store.Observer{Batch: func(writes int) {
+			if writes == 2 {
+				shared.Add(1)
+			}
+		}}},
+	)
 	f := follow(t, s)
 	const rounds = 40
 	holder := enqueue(t, s, draft("a"))
 	for range rounds {
-		within(t, 10*time.Second, "the feed knows the holder", func() bool { return f.first("a") == holder.ID })
+		within(
+			t,
+			10*time.Second,
+			"the feed knows the holder",
+			func() bool { return f.first("a") == holder.ID },
+		)
 		next := draft("a")
 		next.Lingers = true
 		joined, begins := make(chan *lock.Entry, 1), make(chan struct{})

@@ -46,8 +46,8 @@ var (
 	errRotated = errors.New("another log is in use")
 	errGap     = errors.New("records of the log are missing")
 
-	// errAnotherLog says that somebody deleted the log and a replica that started
-	// then has made it anew, under the same name.
+	// errAnotherLog says that the log was deleted by hand, and made again by a replica that
+	// started then.
 	errAnotherLog = errors.New("the log was deleted and is another one now")
 )
 
@@ -94,9 +94,7 @@ func (r *reader) replay(snap *snapshot, w written, ref lock.Ref) {
 	for _, c := range w.record.Changes {
 		k := c.key()
 		if c.Joined == nil {
-			if e := snap.entries[k]; e != nil && r.ends(c, e) {
-				delete(snap.entries, k)
-			}
+			delete(snap.entries, k)
 			continue
 		}
 		e := r.joined(c, w.zxid)
@@ -107,11 +105,12 @@ func (r *reader) replay(snap *snapshot, w written, ref lock.Ref) {
 }
 
 func claims(e *lock.Entry, ref lock.Ref) bool {
-	return e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == ref.Name })
+	same := func(c lock.Claim) bool { return c.Name == ref.Name }
+	return e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, same)
 }
 
-// listKeys lists the names of a lock's entries, or of all if ref is nil. One of a set that is asked for by another
-// lock than its first is found by that lock's node.
+// listKeys lists the keys of a lock's entries, or of all if ref is nil. The node of a set in
+// another lock than its first has the entry's key in its name.
 func (r *reader) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
 	shards, err := r.shardsToList(ctx, l, ref)
 	if err != nil {
@@ -151,26 +150,6 @@ func (r *reader) shardsToList(ctx context.Context, l *link, ref *lock.Ref) ([]st
 	return names, err
 }
 
-// node is a node's data and stat.
-type node struct {
-	data []byte
-	stat *zk.Stat
-}
-
-func get(path string) func(*zk.Conn) (node, error) {
-	return func(c *zk.Conn) (node, error) {
-		data, stat, err := c.Get(path)
-		return node{data, stat}, err
-	}
-}
-
-func children(ctx context.Context, l *link, path string) ([]string, error) {
-	return do(ctx, l, func(c *zk.Conn) ([]string, error) {
-		names, _, err := c.Children(path)
-		return names, err
-	})
-}
-
 func (r *reader) readEntries(ctx context.Context, l *link, keys []key, snap *snapshot) error {
 	var mu sync.Mutex
 	return inParallel(len(keys), func(i int) error {
@@ -188,13 +167,13 @@ func (r *reader) readEntries(ctx context.Context, l *link, keys []key, snap *sna
 	})
 }
 
-// readEntry reads one entry. One that cannot be read is reported and kept in its
-// place until its lease is over.
+// readEntry reads one entry. One that is damaged is reported, and stays in its queue until its
+// lease is over.
 func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, error) {
 	path := r.root.primary(k)
 	n, err := do(ctx, l, get(path))
 	if errors.Is(err, zk.ErrNoAuth) {
-		return r.closedEntry(k), nil
+		r.report(path, "nothing is listed, as an entry cannot be read: restore its ACL")
 	}
 	if err != nil {
 		return nil, err
@@ -208,7 +187,8 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 		standIn = store.Newer
 		r.meet(path, newer)
 	} else {
-		r.report(path, "an entry cannot be read; it keeps its place until its lease is over", "error", err)
+		r.report(path, "an entry cannot be read; it stays in its queue until its lease is over",
+			"error", err)
 	}
 	names, err := children(ctx, l, path)
 	if err != nil {
@@ -227,7 +207,8 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 func (r *reader) joined(c change, zxid int64) *lock.Entry {
 	k, number := c.key().pastKey(), r.number(zxid)
 	if c.Joined.Form > r.trust.Understood() {
-		r.meet(r.root.primary(c.key()), &store.NewerFormError{Form: c.Joined.Form, Understood: r.trust.Understood()})
+		newer := &store.NewerFormError{Form: c.Joined.Form, Understood: r.trust.Understood()}
+		r.meet(r.root.primary(c.key()), newer)
 		return store.Newer(k, number, c.Joined.Handle)
 	}
 	return c.Joined.Entry(k, number)
@@ -236,55 +217,7 @@ func (r *reader) joined(c change, zxid int64) *lock.Entry {
 // meet notes that an entry is not understood.
 func (r *reader) meet(path string, newer *store.NewerFormError) {
 	if r.trust.Meet(newer) {
-		r.log.Error("an entry is of a form that this version does not understand; it keeps its place", "path", path, "error", newer)
+		r.log.Error("an entry has a form that this version does not understand; it stays in its queue",
+			"path", path, "error", newer)
 	}
-}
-
-// closedEntry stands for an entry whose ACL somebody changed. One node like that
-// must not keep a replica from all others. It cannot even be asked when it was made
-// (ZOOKEEPER-2590), so its place is the first; it may be deleted as long as there is
-// nothing below it.
-func (r *reader) closedEntry(k key) *lock.Entry {
-	r.report(r.root.primary(k), "the ACL of an entry shuts this server out; the entry keeps its lock until its lease is over and it can be deleted")
-	return store.Damaged(k.pastKey(), r.number(unknownZxid), 0)
-}
-
-// unknownZxid is the transaction of a node that cannot be looked at.
-const unknownZxid = 0
-
-// ends reports whether the change is the end of e.
-func (r *reader) ends(c change, e *lock.Entry) bool {
-	at := r.zxid(e.Number)
-	return at == c.Czxid || at == unknownZxid || c.Czxid == unknownZxid
-}
-
-// inParallel does n things, a bounded number at a time, and returns one of their
-// errors.
-func inParallel(n int, work func(i int) error) error {
-	var all sync.WaitGroup
-	var mu sync.Mutex
-	var failed error
-	next := 0
-	take := func() int {
-		mu.Lock()
-		defer mu.Unlock()
-		if failed != nil || next == n {
-			return -1
-		}
-		next++
-		return next - 1
-	}
-	for range min(n, bulk) {
-		all.Go(func() {
-			for i := take(); i >= 0; i = take() {
-				if err := work(i); err != nil {
-					mu.Lock()
-					failed = err
-					mu.Unlock()
-				}
-			}
-		})
-	}
-	all.Wait()
-	return failed
 }

@@ -33,8 +33,8 @@ type Config struct {
 	Prefix  string   // path below that, made on first use; "" is /fencepost/v1
 	TLS     *tls.Config
 
-	// Username and Password are shown by digest authentication. With them
-	// everything that is created is for this user only; without, for everybody.
+	// Username and Password are for digest authentication. With them every node that the
+	// store makes is for this user only; without, for every client.
 	Username, Password string
 
 	Logger *slog.Logger // nil discards
@@ -64,8 +64,8 @@ type Store struct {
 	observe store.Observer
 
 	calls   *connector // for requests
-	chores  *connector // for the upkeep, so that nothing it asks for is in the way of others
-	stale   staleNodes // of broken connections
+	chores  *connector // for the upkeep, so that requests do not wait behind it
+	stale   staleNodes // of broken connections, which are yet to be deleted
 	commits *committer
 	orphans *store.Cleaner[*orphan]
 	feed    *feed
@@ -83,10 +83,9 @@ type Store struct {
 	tasks   sync.WaitGroup
 }
 
-// Open connects, makes what is missing of the store's own nodes, and begins to
-// follow the log and to remove what expires. It fails if no server serves within
-// a few seconds, if the chroot is missing or closed to us, and when cfg's fence
-// floor cannot be right.
+// Open connects, makes the store's own nodes that are missing, and begins to follow the log
+// and to remove expired entries. It fails if no server serves within a few seconds, if the
+// chroot is missing or its ACL excludes the store, and if cfg's fence floor cannot be right.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if len(cfg.Servers) == 0 {
 		return nil, errors.New("no ZooKeeper server is given")
@@ -106,32 +105,36 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.commits = newCommitter(s, cfg.Pending)
 	s.archive = &archive{journal: s.journal, chores: s.chores, feed: s.feed}
 	s.teller = &teller{reader: s.reader, chores: s.chores, archive: s.archive}
-	s.remover = &remover{reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases}
+	s.remover = &remover{
+		reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases,
+	}
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.joiner = &joiner{reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
-	s.tasks.Go(func() { newExpirer(s.leases, s.calls, s.remover).run(s.closing) })
-	u := &upkeep{journal: s.journal, calls: s.calls, chores: s.chores, meta: s.meta, feed: s.feed, leases: s.leases, archive: s.archive}
-	s.tasks.Go(func() { u.mendAll(s.closing) })
-	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
+	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
+	s.tasks.Go(func() { x.run(s.closing) })
+	u := &upkeep{journal: s.journal, chores: s.chores, feed: s.feed, archive: s.archive}
+	s.tasks.Go(func() { u.follow(s.closing) })
+	reread := func(ctx context.Context) error { return s.reread(ctx, 0) }
+	s.tasks.Go(func() { s.trust.Attend(s.closing, reread) })
 	s.tasks.Go(func() { u.tidy(s.closing) })
 	s.tasks.Go((&sweeper{records: s.small, now: s.leases.clock.now}).run)
 	return s, nil
 }
 
 func newStore(cfg Config) *Store {
-	s := &Store{reader: &reader{newJournal(newTree(cfg), store.NewTrust(cfg.Form))}, observe: cfg.Observer.OrSilent()}
+	j := newJournal(newTree(cfg), store.NewTrust(cfg.Form))
+	s := &Store{reader: &reader{j}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
-	s.leases = newLeases(s.reader)
+	s.leases = newLeases()
 	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.meta = &metaKeeper{journal: s.journal}
 	s.feed = newFeed(s)
 	return s
 }
 
-// begin makes and reads the store's own nodes. What a server says plainly, or what
-// we find wrong with what it says, is no store that did not answer; nothing else
-// can come before ctx ends.
+// begin makes and reads the store's own nodes. An answer of the server, or a fault in it, is
+// not reported as a store that did not answer.
 func (s *Store) begin(ctx context.Context, cfg Config) error {
 	err := s.tryBegin(ctx, cfg)
 	// Another replica was faster, or another log is in use; or the connection broke.
@@ -179,12 +182,17 @@ func (s *Store) Close() error {
 func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
 
 // Enqueue implements store.Store.
-func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+func (s *Store) Enqueue(
+	ctx context.Context, e *lock.Entry,
+) (placed *lock.Entry, written bool, err error) {
 	if err := s.require(ctx, store.FormOf(e)); err != nil {
 		return nil, false, err
 	}
 	due := time.Now().Add(s.timeout)
-	j := &join{joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark, due: due, last: due.Add(batch.MostPending)}
+	j := &join{
+		joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark,
+		due: due, last: due.Add(batch.MostPending),
+	}
 	for {
 		if err := s.trust.Refusal(); err != nil {
 			j.giveUp()
@@ -195,7 +203,8 @@ func (s *Store) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry,
 		var final *lock.Error
 		switch {
 		case found != nil:
-			return s.trust.HandOut(ctx, s, found, written, func() { s.orphans.Add(found.Tenant, &orphan{entry: found}, found.TTL) })
+			leave := func() { s.orphans.Add(found.Tenant, &orphan{entry: found}, found.TTL) }
+			return s.trust.HandOut(ctx, s, found, written, leave)
 		case errors.As(err, &final):
 			return nil, false, j.refuse(final)
 		case s.closing.Err() != nil || j.pause(ctx) != nil:
@@ -222,9 +231,8 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	return s.number(stat.Mzxid), nil
 }
 
-// Queue implements store.Store. The feed has the answer, once it has reached a
-// number that is no older than the call. If it is late or cut off, the nodes
-// themselves are read.
+// Queue implements store.Store. The feed answers, once it has reached a number that is no
+// older than the call. If it is behind or cut off, the nodes are read.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// While for alone nobody but this replica has written, its feed reads the log
-	// no more often than every lull: it knows its own records without that.
+	// If no other replica has written for alone, the feed reads the log at most every lull: it
+	// knows this replica's own records without that.
 	alone = time.Second
 	lull  = 10 * time.Millisecond
 )
@@ -64,8 +64,10 @@ func (t *tail) run(ctx context.Context) error {
 				t.ahead[w.n] = w
 			}
 			if err = r.err; err == nil {
-				watch = h.watch
-				err = t.advance(h)
+				err = t.advance(head{})
+			}
+			if err == nil {
+				err = t.seen(ctx, h, &watch)
 			}
 		case <-watch:
 			watch = nil
@@ -78,6 +80,7 @@ func (t *tail) run(ctx context.Context) error {
 			t.takeOwn()
 			err = t.advance(head{})
 		case err = <-t.listed:
+		case err = <-t.feed.again:
 		case <-t.link.broken:
 			err = t.link.why
 		case <-ctx.Done():
@@ -144,7 +147,8 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 			break
 		}
 	}
-	if from == to {
+	to = min(to, from+foldRecords) // so that the feed gets on while it reads many
+	if from >= to {
 		*watch = h.watch
 		return t.advance(h)
 	}
@@ -160,7 +164,7 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 // before it were.
 func (t *tail) advance(h head) error {
 	var ready []written
-	t.feed.ahead.Store(true) // what comes in turn from here on is told of
+	t.feed.ahead.Store(true) // from here on [feed.wrote] wakes the tail
 	defer func() { t.feed.ahead.Store(len(t.ahead) > 0) }()
 	next := t.feed.position()
 	for w, ok := t.ahead[next]; ok; w, ok = t.ahead[next] {

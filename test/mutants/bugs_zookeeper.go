@@ -39,12 +39,12 @@ func zookeeperBugs() []Bug {
 			Needs:   "zookeeper",
 		},
 		{
-			Name:    "zookeeper-sweep-of-what-left",
+			Name:    "zookeeper-lease-of-any-entry",
 			Breaks:  "a stale replica removes no later entry of the same key",
-			File:    "store/zookeeper/sweep.go",
-			Anchor:  "return f.current && f.zxid >= zxid && known != nil",
-			Becomes: "return known == nil || known != nil",
-			In:      "./store/zookeeper", Run: "^TestSweepOfWhatLeft$",
+			File:    "store/zookeeper/layout.go",
+			Anchor:  "if handle == 0 {",
+			Becomes: "if handle >= 0 {",
+			In:      "./store/zookeeper", Run: "^TestStaleReplicaRemovesNoLaterEntry$",
 			Needs: "zookeeper",
 		},
 		{

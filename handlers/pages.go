@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// maxRenderings is how many bytes of renderings are kept for others who ask the same.
+	// maxRenderings bounds the bytes of the answers that are kept.
 	maxRenderings = 16 << 20
 
 	// makersAtOnce is how many renderings are made at once: each may look at all locks in
@@ -35,8 +35,8 @@ const (
 	sharedAtMost = 5 * time.Second
 )
 
-// pages shares what operators are shown: who asks the same within a moment gets the same
-// bytes, which are made once.
+// pages is the cache of the pages that operators look at: requests for the same page get the
+// same bytes, which are made once.
 type pages struct {
 	flight singleflight.Group
 	line   *shares
@@ -47,8 +47,8 @@ type pages struct {
 	bytes int
 }
 
-// asker is for whom something is made. What is made for him alone takes the turn of his tenant: it may take long
-// to find, and leave others nobody who makes theirs.
+// asker is the tenant that an answer is made for. An answer for one tenant alone takes the turn
+// of that tenant: it may take long to find, and others have to wait for none of them.
 type asker struct {
 	tenant string
 	alone  bool
@@ -184,8 +184,8 @@ func (r *request) respondShared(body func() (any, error)) error {
 	return nil
 }
 
-// rendered gets what was made for the key, or has it made. Who has it made pays for the names that were
-// looked at, as for a list.
+// rendered returns the answer for the key. The request that has it made pays for the names that
+// were read, as for a list.
 func (r *request) rendered(key string, body func() (any, error)) (*rendering, error) {
 	made, err := r.endpoints.pages.get(r.context(), asker{r.tenant(), r.alone()}, key, body)
 	r.owe(quota.PriceOfNames(r.looked * auth.Effort(r.principal.Locks, r.sought)))

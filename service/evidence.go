@@ -90,7 +90,7 @@ func (x *evidence) of(r lock.Ref) *lockSigns {
 	t.listed = x.share.add(r.Tenant, t)
 	x.locks[r] = t
 	if len(x.locks) > maxTraced {
-		oldest, _ := x.share.last()
+		oldest := x.share.last()
 		x.share.remove(oldest.listed)
 		delete(x.locks, oldest.ref)
 	}

@@ -39,8 +39,7 @@ func (x *expiredSets) add(e *lock.Entry) {
 	set.listed = x.share.add(strings.Clone(e.Tenant), set)
 	x.byID[set.id] = set
 	if len(x.byID) > maxSets {
-		oldest, _ := x.share.last()
-		x.remove(oldest)
+		x.remove(x.share.last())
 	}
 }
 

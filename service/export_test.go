@@ -76,8 +76,8 @@ func (x *Evidence) LocksOf(id, number uint64) []string { return x.locksOf(Number
 
 // Sets returns of how many sets the locks are known, and how many are in the lists of their tenants.
 func (x *Evidence) Sets() (sets, listed int) {
-	for tenant := range x.sets.share.lists {
-		listed += x.sets.share.len(tenant)
+	for _, of := range x.sets.share.lists {
+		listed += of.all.Len()
 	}
 	return len(x.sets.byID), listed
 }

@@ -44,14 +44,6 @@ func (t *tenantList[V]) Before(other *tenantList[V]) bool {
 // last is what was added or touched longest ago.
 func (t *tenantList[V]) last() *listed[V] { return t.all.Back().Value.(*listed[V]) }
 
-// len is how many a tenant has.
-func (x *tenantLists[V]) len(tenant string) int {
-	if t := x.lists[tenant]; t != nil {
-		return t.all.Len()
-	}
-	return 0
-}
-
 // add puts one in front of what a tenant has.
 func (x *tenantLists[V]) add(tenant string, one V) *listed[V] {
 	x.count++
@@ -77,12 +69,9 @@ func (x *tenantLists[V]) touch(in *listed[V]) {
 	x.most.Fix(in.of)
 }
 
-// last is what was added or touched longest ago of what the tenant with most has, and how many that has.
-// There must be something.
-func (x *tenantLists[V]) last() (one V, of int) {
-	most := x.most.First()
-	return most.last().one, most.all.Len()
-}
+// last returns what was added or touched longest ago by the tenant with most. There must be
+// something.
+func (x *tenantLists[V]) last() V { return x.most.First().last().one }
 
 func (x *tenantLists[V]) remove(in *listed[V]) {
 	t := in.of

@@ -150,7 +150,7 @@ type best struct {
 	most    int
 	compare func(a, b Line) int
 	lines   []Line
-	cut     bool // the first most lines are sorted, and a line after the last of those is not wanted
+	cut     bool // the first most lines are sorted, and no line after them is wanted
 }
 
 // wants reports whether a line may be among the first.

@@ -25,7 +25,7 @@ type Tenants struct {
 	Now      time.Time
 }
 
-// Tenants counts the locks of each tenant, of those with a name above after, at most so many.
+// Tenants counts the locks of at most so many tenants, of the first ones after a name.
 func (l *Lists) Tenants(s Sight, after string, most int) *Tenants {
 	out, totals := &Tenants{Now: l.now()}, map[string]*Totals{}
 	of := func(tenant string) *Totals {

@@ -2,6 +2,7 @@ package view
 
 import (
 	"cmp"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,8 @@ type View struct {
 	number      uint64                    // everything up to it is in the table
 	told        uint64                    // the number up to which the feed tells at the moment
 	writing     writing                   // whose changes it tells
+	leaving     map[lock.ID]bool          // the entries that leave in it, if it has several changes
+	passing     map[lock.ID]bool          // of those, the ones that held between two changes
 	begun       bool                      // there was a first Reset
 	current     bool                      // the feed is up
 	goal        uint64                    // it tells of the past up to this number
@@ -109,7 +112,7 @@ func New(cfg Config) *View {
 		Config: cfg, lostAt: now, lateAt: now, doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
 		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, bounds.Ends), figures: newFigures(all, bounds.Figures), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), pending: newPending(),
+		passing: map[lock.ID]bool{}, watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), pending: newPending(),
 	}
 }
 
@@ -119,8 +122,32 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = upTo
+	for len(changes) > 0 {
+		n := 1
+		for n < len(changes) && changes[n].Number == changes[0].Number {
+			n++
+		}
+		v.write(changes[:n], now)
+		changes = changes[n:]
+	}
+	if v.reach(upTo); v.number >= v.goal {
+		v.whole = now
+	}
+	v.Events.Reached(upTo)
+}
+
+// write applies the changes of one write. They happened at once: an entry that leaves does not
+// hold because another one leaves too, and a deadlock is one of what is there after all of them.
+func (v *View) write(changes []store.Change, now time.Time) {
+	v.writing.at(changes[0].Number)
+	if len(changes) > 1 {
+		v.leaving = map[lock.ID]bool{}
+		for _, c := range changes {
+			v.leaving[c.Left] = c.Left != ""
+		}
+		defer func() { v.leaving = nil }()
+	}
 	for _, c := range changes {
-		v.writing.at(c.Number)
 		switch {
 		case c.Joined != nil:
 			v.join(c.Joined, now)
@@ -130,10 +157,17 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 			v.leave(c, now)
 		}
 	}
-	if v.reach(upTo); v.number >= v.goal {
-		v.whole = now
-	}
-	v.Events.Reached(upTo)
+	v.detect(nil, now)
+}
+
+// stays returns which of the entries that came to hold do not leave in the same write.
+func (v *View) stays(granted []*lock.Entry) []*lock.Entry {
+	return slices.DeleteFunc(granted, func(e *lock.Entry) bool {
+		if v.leaving[e.ID] {
+			v.passing[e.ID] = true
+		}
+		return v.leaving[e.ID]
+	})
 }
 
 // Lost implements [store.Watcher].
@@ -323,7 +357,6 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	} else if ask, ok := e.Asks(); ok {
 		v.asked(e, ask, now)
 	}
-	v.detect(nil, now)
 	v.notify(e.ID)
 }
 
@@ -337,6 +370,8 @@ func (v *View) leave(c store.Change, now time.Time) {
 	}
 	v.ended.record(e.Tenant, id, why, now)
 	v.ended.explain(id, c.Note)
+	held, granted = held && !v.passing[id], v.stays(granted)
+	delete(v.passing, id)
 	ended, told := lock.EventOfEnd(e, held, why, rejected)
 	ended.Note = c.Note
 	if held {
@@ -364,7 +399,6 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.notify(id)
 	v.async.forget(e)
 	v.tellGrants(granted, e, now)
-	v.detect(nil, now)
 }
 
 // tellGrants makes known who came to hold, because an entry is gone.

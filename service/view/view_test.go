@@ -201,3 +201,38 @@ func TestHeldCallbackOfSharedWrite(t *testing.T) {
 		t.Errorf("another tenant finds %v", got)
 	}
 }
+
+// TestOneWriteHappensAtOnce: a write releases a lock and takes back the first waiter, whichever of
+// the two comes first in it. The waiter never held, and the second one holds.
+func TestOneWriteHappensAtOnce(t *testing.T) {
+	for name, order := range map[string][]int{"holder first": {0, 1}, "waiter first": {1, 0}} {
+		t.Run(name, func(t *testing.T) {
+			told := &teller{t: t}
+			v := view.New(view.Config{Events: told, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour})
+			v.Reset(store.Snapshot{})
+			ends := []store.Change{
+				{Number: 9, Left: view.NumberedID(1), Reason: lock.Released},
+				{Number: 9, Left: view.NumberedID(2), Reason: lock.WaitTimeout},
+			}
+			for n := range uint64(3) {
+				e := &lock.Entry{
+					ID: view.NumberedID(n + 1), Tenant: "acme", Number: n + 1, EnqueuedAt: time.Now(),
+					WaitUntil: time.Now().Add(time.Hour), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+				}
+				v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
+			}
+			v.Apply(9, []store.Change{ends[order[0]], ends[order[1]]})
+			for _, h := range told.after(8) {
+				if h.Entry == view.NumberedID(2) && (h.Held || h.Kind != lock.EventWaitTimeout) {
+					t.Errorf("told of the waiter: %+v", h)
+				}
+			}
+			if st := v.Status(view.NumberedID(3), 3); st.State != view.Held {
+				t.Errorf("the second waiter: %+v", st)
+			}
+			if counts, _ := v.Count(); counts[lock.Exclusive] != (lock.Counts{Held: 1}) {
+				t.Errorf("counted %+v", counts)
+			}
+		})
+	}
+}

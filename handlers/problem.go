@@ -39,7 +39,7 @@ func (r *request) fail(err error) {
 	code := api.Code(e.Code)
 	status := code.Status()
 	p := &api.Problem{
-		Type: code.Type(), Title: code.Title(), Status: status, Detail: e.Detail,
+		Type: r.under(code.Type()), Title: code.Title(), Status: status, Detail: e.Detail,
 		Code: code, RequestID: r.id, Field: e.Field, Reason: string(e.Reason),
 	}
 	if status == http.StatusServiceUnavailable || e.Code == lock.Overloaded {

@@ -40,6 +40,11 @@ func TestBasePath(t *testing.T) {
 			if c := signedIn.header.Get("Set-Cookie"); !strings.HasPrefix(c, "__Secure-fencepost-session=") || !strings.Contains(c, "; Path=/locks/fencepost/;") {
 				t.Errorf("%d, the cookie is %s", signedIn.status, c)
 			}
+			problem := client.call("", "GET", "/locks", "").text("type")
+			if page := client.call("", "GET", strings.TrimPrefix(problem, "/locks/fencepost"), ""); page.status != http.StatusOK ||
+				!strings.HasPrefix(problem, "/locks/fencepost/problems/") {
+				t.Errorf("the page of %s: %d", problem, page.status)
+			}
 			if r := client.call("", "GET", "/dashboard/", ""); r.status != http.StatusOK {
 				t.Errorf("the dashboard: %d", r.status)
 			}

@@ -60,9 +60,3 @@ type TestDelivery struct {
 	// Delivery is its id.
 	Delivery string `json:"delivery" example:"test-ufvkvjxrpzy5mzsxbdzqg2qrqa"`
 }
-
-// RedeliverBody says what is to be told once more.
-type RedeliverBody struct {
-	// Since when what happened is told again, as far as it is known.
-	Since string `json:"since" format:"date-time" example:"2026-01-02T15:04:05Z"`
-}

@@ -25,8 +25,6 @@ type Deliveries interface {
 	Owed(ctx context.Context, tenant, id string) (outbox.Owed, error)
 	Test(context.Context, outbox.Order) (delivery string, err error)
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
-	RedeliverSince(ctx context.Context, o outbox.Order, since time.Time) error
-	Since(ctx context.Context, s *subscription.Subscription, since time.Time, turn func() error) (told, looked int, err error)
 }
 
 func (a *endpoints) deliveries(r *gin.Engine) {
@@ -35,7 +33,6 @@ func (a *endpoints) deliveries(r *gin.Engine) {
 	r.GET("/webhooks/:id/deliveries", a.authorized(operation{scopes: scopes, page: true, query: []string{"limit", "cursor"}}, a.listDeliveries))
 	o.query = []string{"reason"}
 	r.POST("/webhooks/:id/deliveries/:delivery/redeliver", a.authorized(o, a.redeliver))
-	r.POST("/webhooks/:id/redeliver", a.authorized(o, a.redeliverSince))
 	r.POST("/webhooks/:id/test", a.authorized(o, a.testWebhook))
 }
 
@@ -142,19 +139,20 @@ func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.D
 
 func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.Delivery {
 	out := api.Delivery{
-		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made), Tried: d.Tried,
+		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made.UTC()), Tried: d.Tried,
 		Attempts: make([]api.Attempt, 0, len(d.Attempts)),
 	}
 	if may(d.Lock) { // of a set the first may be one that the token may not know
 		out.Lock = d.Lock
 	}
 	if sends && !d.Due.IsZero() {
-		out.NextAttemptAt = api.InstantOf(d.Due)
+		out.NextAttemptAt = api.InstantOf(d.Due.UTC())
 	}
 	for _, one := range d.Attempts {
 		out.Attempts = append(out.Attempts, api.Attempt{
-			At: api.InstantOf(one.At), Outcome: string(one.Outcome), Status: one.Status, Error: one.Err,
-			TookSeconds: api.SecondsOf(one.Took), ClockSkewSeconds: api.SecondsOf(one.Skew),
+			At: api.InstantOf(one.At.UTC()), Outcome: string(one.Outcome), Status: one.Status, Error: one.Err,
+			TookSeconds:      api.SecondsOf(time.Duration(one.TookMS) * time.Millisecond),
+			ClockSkewSeconds: api.SecondsOf(time.Duration(one.SkewS) * time.Second),
 		})
 	}
 	return out
@@ -226,61 +224,6 @@ func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
 		return err
 	}
 	return r.done(a.Deliveries.Redeliver(r.context(), outbox.Order{Actor: who, Of: of}, r.Param("delivery")))
-}
-
-// redeliverSince has all deliveries made again.
-//
-// @Summary     Make deliveries again
-// @ID          redeliverSince
-// @Description Tells everything once more that happened since, as far as it is known, with the same ids. What is not known any more is told by `events.missed`. It costs as much as a request for each event that is told again. While the webhook is paused or disabled it waits until that goes on.
-// @Tags        webhooks
-// @Accept      json
-// @Produce     json
-// @Security    bearer[webhooks:write]
-// @Param       id      path string true "Webhook id"
-// @Param       body    body api.RedeliverBody true "Since when"
-// @Param       reason query string false "Why, for the audit; at least 10 characters"
-// @Success     204 "They will be made"
-// @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
-// @Router      /webhooks/{id}/redeliver [post]
-func (a *endpoints) redeliverSince(r *request) error {
-	var body api.RedeliverBody
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
-	since, err := time.Parse(time.RFC3339, body.Since)
-	if err != nil {
-		return lock.Invalid("since", "must be an instant such as 2026-01-02T15:04:05Z")
-	}
-	if year := since.UTC().Year(); year < 0 || year > 9999 { // which cannot be written as one
-		return lock.Invalid("since", "must be within the years 0 to 9999 of UTC")
-	}
-	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
-	if err != nil {
-		return err
-	}
-	who, err := r.actorWithReason()
-	if err != nil {
-		return err
-	}
-	if err := r.chargeSince(found, since); err != nil {
-		return err
-	}
-	return r.done(a.Deliveries.RedeliverSince(r.context(), outbox.Order{Actor: who, Of: found}, since))
-}
-
-// chargeSince counts what it costs to tell everything again that happened since: each event is written and
-// sent. To find out how many these are takes its turns, as large answers do, and is not begun while the tenant
-// owes: nothing else bounds how often it is asked for. Who goes away before that is known pays for what was looked at.
-func (r *request) chargeSince(s *subscription.Subscription, since time.Time) error {
-	defer r.leaveTurn()
-	told, looked, err := r.endpoints.Deliveries.Since(r.context(), s, since, r.nextTurn)
-	if err != nil {
-		r.owe(quota.PriceOfNames(looked))
-		return err
-	}
-	return r.charge(told + quota.PriceOfNames(looked))
 }
 
 // done answers that nothing is left to be said.

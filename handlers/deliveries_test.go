@@ -17,15 +17,12 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
-	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // stubDeliveries stand in for the use cases: they answer what they are told to, and
 // remember what they were asked.
 type stubDeliveries struct {
 	page  outbox.Page
-	again int   // events that would be told again
-	gone  error // who asks is, before that is known
 	err   func() error
 	asked []string
 }
@@ -68,18 +65,6 @@ func (s *stubDeliveries) Redeliver(_ context.Context, o outbox.Order, delivery s
 	return s.note("redeliver", o.Tenant, idOf(o), delivery, o.By.Scope)
 }
 
-func (s *stubDeliveries) RedeliverSince(_ context.Context, o outbox.Order, since time.Time) error {
-	return s.note("since", o.Tenant, idOf(o), since.UTC().Format(time.RFC3339Nano))
-}
-
-// Since is not noted: it is asked for the price.
-func (s *stubDeliveries) Since(_ context.Context, _ *subscription.Subscription, _ time.Time, turn func() error) (told, looked int, err error) {
-	if err = turn(); err == nil {
-		err = s.gone
-	}
-	return s.again, s.page.Looked, err
-}
-
 // withDeliveries returns a subscriber of a replica with these deliveries.
 func withDeliveries(t *testing.T, s *stubDeliveries) *client {
 	t.Helper()
@@ -95,7 +80,6 @@ func deliveryRoutes(id string) map[route]string {
 	return map[route]string{
 		{"List", "GET", "/webhooks/" + id + "/deliveries"}:                    "",
 		{"Again", "POST", "/webhooks/" + id + "/deliveries/1042-1/redeliver"}: "",
-		{"Since", "POST", "/webhooks/" + id + "/redeliver"}:                   `{"since":"2026-01-02T15:04:05Z"}`,
 		{"Test", "POST", "/webhooks/" + id + "/test"}:                         "",
 	}
 }
@@ -174,8 +158,8 @@ func TestDeliveries(t *testing.T) {
 			{
 				ID: "1042-1", Type: "lock.acquired", Lock: "orders:42", State: webhook.StatePending, Made: at, Due: at.Add(time.Minute), Tried: 2,
 				Attempts: []outbox.Attempt{
-					{At: at, Outcome: webhook.Failed, Status: 500, Err: "the receiver answered 500", Took: 250 * time.Millisecond, Skew: -time.Hour},
-					{At: at, Outcome: webhook.Failed, Err: "no answer", Took: 15 * time.Second},
+					{At: at, Outcome: webhook.Failed, Status: 500, Err: "the receiver answered 500", TookMS: 250, SkewS: -3600},
+					{At: at, Outcome: webhook.Failed, Err: "no answer", TookMS: 15_000},
 				},
 			},
 			{ID: "1041-1", Type: "lock.released", Lock: "stock:7", State: webhook.StateDelivered, Made: at, Tried: 1},
@@ -239,22 +223,13 @@ func TestDeliverAgain(t *testing.T) {
 	}
 	c.post(path + "/deliveries/1042-1/redeliver").wantNoContent()
 	c.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantNoContent()
-	c.post(path+"/redeliver", body(`{"since":"2026-01-02T16:04:05.5+01:00"}`)).wantNoContent()
 	c.get("/webhooks/callbacks/deliveries").fields()
-	want := []string{"test % " + id, "redeliver % " + id + " 1042-1 webhooks:write", "redeliver % callbacks 1042-1 webhooks:write", "since % " + id + " 2026-01-02T15:04:05.5Z", "list % callbacks  100"}
+	want := []string{"test % " + id, "redeliver % " + id + " 1042-1 webhooks:write", "redeliver % callbacks 1042-1 webhooks:write", "list % callbacks  100"}
 	for i := range want {
 		want[i] = strings.Replace(want[i], "%", c.claims.Tenant, 1)
 	}
 	if diff := cmp.Diff(want, s.asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
-	}
-	for text, detail := range map[string]problem{
-		``:                       invalid("since", "must be an instant such as 2026-01-02T15:04:05Z"),
-		`{"since":"yesterday"}`:  invalid("since", "must be an instant such as 2026-01-02T15:04:05Z"),
-		`{"since":1767366245}`:   invalid("since", "must be a string"),
-		`{"until":"2026-01-02"}`: unknown("until"),
-	} {
-		c.post(path+"/redeliver", body(text), loose).wantProblem(detail)
 	}
 }
 
@@ -303,7 +278,7 @@ func TestDeliveriesOnBadDays(t *testing.T) {
 	away := &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
 	limited := &lock.Error{Code: lock.RateLimited, Detail: "too many", RetryAfter: time.Second}
 	crowded := &lock.Error{Code: lock.Overloaded, Detail: "too many", RetryAfter: time.Second}
-	for _, name := range []string{"List", "Again", "Since", "Test"} {
+	for _, name := range []string{"List", "Again", "Test"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			answering := func(err func() error) (*client, route, string) {
@@ -333,9 +308,7 @@ func TestDeliveriesOnBadDays(t *testing.T) {
 			}
 			c.do(r.method, r.path, body(padded(16<<10+1)), loose).wantProblem(tooLarge())
 			c.do(r.method, r.path, body("{}"), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-			if name != "Since" {
-				c.do(r.method, r.path, body(`{"since":"now"}`), loose).wantProblem(unknown("since"))
-			}
+			c.do(r.method, r.path, body(`{"since":"now"}`), loose).wantProblem(unknown("since"))
 		})
 	}
 }
@@ -348,14 +321,4 @@ func TestDeliverTooLate(t *testing.T) {
 	over := problem{code: "lock_lost", detail: detail}
 	c.post("/webhooks/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
 	c.operator().post("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
-}
-
-// TestSinceInUTC: an instant that is in no year of four digits in UTC is refused.
-func TestSinceInUTC(t *testing.T) {
-	t.Parallel()
-	c := subscriber(t)
-	made := c.subscribe(`{` + receiver + `}`)
-	for _, since := range []string{"9999-12-31T23:59:59-23:00", "0000-01-01T00:00:00+23:00"} {
-		c.post("/webhooks/"+made.ID+"/redeliver", body(`{"since":"`+since+`"}`)).wantStatus(http.StatusBadRequest)
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -24,7 +23,6 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
-	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // knownAs takes every bearer token for that of somebody.
@@ -134,67 +132,6 @@ func TestPriceOfOperatedWebhooks(t *testing.T) {
 	c.get("/webhooks/" + made.ID + "/deliveries").wantStatus(http.StatusOK)
 	if cost := q.price.Load(); cost != 1+400/4 {
 		t.Errorf("deliveries among 400 cost %d", cost)
-	}
-}
-
-// TestPriceOfAllAgain: to have everything told again costs what is told, and looked at to find that, or only that for
-// who goes away before it is found; and it is refused while the tenant owes.
-func TestPriceOfAllAgain(t *testing.T) {
-	t.Parallel()
-	gone := &lock.Error{Code: lock.StoreUnavailable, Detail: "gone", RetryAfter: time.Second}
-	q, stub := &priceMeter{Quotas: shared.quotas}, &stubDeliveries{again: 700, page: outbox.Page{Looked: 5000}, gone: gone}
-	h := shared.handlers(shared.main.service)
-	h.Quotas, h.Deliveries = q, stub
-	r := serve(nil, handlers.New(h))
-	t.Cleanup(r.close)
-	c := subscriber(t).at(r)
-	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID + "/redeliver"
-	c.limits(`{"requests_per_second":100}`)
-	q.price.Store(0)
-	again := body(`{"since":"2026-01-02T15:04:05Z"}`)
-	if c.post(path, again).wantStatus(http.StatusServiceUnavailable); q.price.Load() != 1+5 || len(stub.asked) > 0 {
-		t.Errorf("what nobody waited for is asked for: %q, or costs %d", stub.asked, q.price.Load())
-	}
-	q.price.Store(0)
-	stub.gone = nil
-	c.post(path, again).wantNoContent()
-	if cost := q.price.Load(); cost != 1+700+5 {
-		t.Errorf("700 events of 5 000 cost %d", cost)
-	}
-	if c.post(path, again, loose).wantStatus(http.StatusTooManyRequests); len(stub.asked) != 1 {
-		t.Errorf("it is asked for although the tenant owes: %q", stub.asked)
-	}
-}
-
-// looksBack counts how often it is looked for what would be told again.
-type looksBack struct {
-	stubDeliveries
-	looks atomic.Int64
-}
-
-func (l *looksBack) Since(_ context.Context, _ *subscription.Subscription, _ time.Time, turn func() error) (told, looked int, err error) {
-	err = turn()
-	l.looks.Add(1)
-	return 0, 0, err
-}
-
-// TestTurnOfAllAgain: what there is to be told again is looked for once at a time for a tenant, however often that is asked for.
-func TestTurnOfAllAgain(t *testing.T) {
-	t.Parallel()
-	l := &looksBack{}
-	c, router := overRouter(t, &stub{}, func(h *handlers.Config) { h.Deliveries = l })
-	c = c.as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
-	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID + "/redeliver"
-	done := router.TakeTurn(c.claims.Tenant)
-	p := c.start("POST", path, body(`{"since":"2026-01-02T15:04:05Z"}`))
-	eventually(t, "it waits", func() bool { return router.Turns(c.claims.Tenant) == 2 })
-	if n := l.looks.Load(); n != 0 {
-		t.Errorf("it is looked for %d times before the turn", n)
-	}
-	done()
-	p.wait().wantNoContent()
-	if n := l.looks.Load(); n != 1 || router.Turns(c.claims.Tenant) != 0 {
-		t.Errorf("it is looked for %d times, and %d have the turn", n, router.Turns(c.claims.Tenant))
 	}
 }
 

@@ -194,7 +194,7 @@ func TestOwnOperatorsCount(t *testing.T) {
 	c.admin().get(c.quotaPath()).wantStatus(http.StatusOK)
 	writer := c.as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
 	writer.get("/webhooks").exceeds("rate_limited", "requests_per_second", 0, 0)
-	for _, path := range []string{"/webhooks", "/webhooks/x/rotate", "/webhooks/callback-secret/rotate", "/webhooks/x/test", "/webhooks/x/redeliver", "/webhooks/x/deliveries/y/redeliver"} {
+	for _, path := range []string{"/webhooks", "/webhooks/x/rotate", "/webhooks/callback-secret/rotate", "/webhooks/x/test", "/webhooks/x/deliveries/y/redeliver"} {
 		writer.post(path, body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 	}
 	writer.delete("/webhooks/x", loose).exceeds("rate_limited", "requests_per_second", 0, 0)

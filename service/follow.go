@@ -88,10 +88,8 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 // replica does not see is not known.
 func (s *Service) Gone(id lock.ID, number uint64) bool { return s.view.Gone(id, number) }
 
-// HeldCallbacks returns the entries that hold now and name a callback: it looks at all entries.
-func (s *Service) HeldCallbacks() (held, doubtful []*lock.Entry) {
-	return s.view.HeldCallbacks(), nil
-}
+// HeldCallbacks returns the entries that hold now and name a callback. It looks at all entries.
+func (s *Service) HeldCallbacks() []*lock.Entry { return s.view.HeldCallbacks() }
 
 // HeldCallback returns the tenant's entry with the id if it holds now and names a callback, and nil
 // otherwise.

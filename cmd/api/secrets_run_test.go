@@ -181,7 +181,6 @@ func (r *secretRun) webhooks() {
 		return delivery != ""
 	})
 	r.do("POST", where+"/deliveries/"+delivery+"/redeliver", "")
-	r.do("POST", where+"/redeliver", fmt.Sprintf(`{"since":%q}`, time.Now().Add(-time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")))
 	r.do("POST", where+"/test", "")
 	for _, path := range []string{"/webhooks", where} {
 		r.do("GET", path, "")

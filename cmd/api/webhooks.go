@@ -48,9 +48,6 @@ func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, t
 	}
 }
 
-// secondsOfTelling are for how long a tenant is refused at most for what was told to its webhooks.
-const secondsOfTelling = 2
-
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
 func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quotas.Book) (stop func()) {
@@ -61,11 +58,6 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
 		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
-		Charge: func(tenant string, c outbox.Cost) {
-			if n := quota.PriceOfTelling(c.Offered, c.Made, c.Kept); n > 0 {
-				limits.OweWithin(tenant, quota.Requests, n, secondsOfTelling)
-			}
-		},
 		Pool: webhook.PoolConfig{Next: func(tenant string) time.Duration {
 			return limits.Next(tenant, quota.WebhookAttempts)
 		}},

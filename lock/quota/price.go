@@ -18,20 +18,6 @@ const unitHolders = 50
 // twice as long again when it is written.
 const unitLooks = 40
 
-// UnitOffers is for how many times that one of a tenant's webhooks is looked at for an event the tenant pays for a request:
-// to find out that 50 are not told of it takes as long as a request.
-const UnitOffers = 50
-
-// attempts is for how many requests a tenant pays for a delivery, which is signed and sent over a connection of its own,
-// and storeWrites where it is put into the store, and taken away again.
-const attempts, storeWrites = 3, 2
-
-// PriceOfTelling is what it costs to tell a tenant's webhooks, in requests: how many times one of them is looked at for
-// an event, how many deliveries are made of it, and how many of these are put into the store.
-func PriceOfTelling(offered, made, kept int) int {
-	return offered/UnitOffers + attempts*made + storeWrites*kept
-}
-
 // PriceOfSet is what an acquire of so many locks costs, in requests for one: the store writes each.
 func PriceOfSet(locks int) int { return max(1, locks) }
 

@@ -48,7 +48,7 @@ func improveSchema(name string, s *openapi3.Schema) {
 		ref.Value.Description = phrase(ref.Value.Description, property)
 		improveNumbers(ref.Value)
 		switch {
-		case ref.Value.Format == "date-time" && name != "RedeliverBody": // what we write has milliseconds
+		case ref.Value.Format == "date-time": // what we write has milliseconds
 			ref.Value.Pattern = `\.\d{3}Z$`
 		case property == "metadata":
 			ref.Value.MaxProps = openapi3.Ptr(uint64(16))
@@ -173,9 +173,6 @@ func examples(name string) openapi3.Examples {
 		"SessionBody": {
 			"token": map[string]any{"bearer_token": "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmVk"},
 			"code":  map[string]any{"code": "JBSWY3DPEHPK3PXPJBSWY3DPEH"},
-		},
-		"RedeliverBody": {
-			"since a moment": map[string]any{"since": "2026-01-02T15:04:05Z"},
 		},
 		"ReleaseWish": {
 			"within half a minute": map[string]any{"within_seconds": 30},

@@ -223,7 +223,18 @@ func (c *called) each(do func(name string)) {
 	all.Wait()
 }
 
-func (c *called) ask(method, path, token string, body map[string]any) (status int, answer struct{ Token, Detail string }) {
+// ask makes a request, again if the store was too slow: an acquire has a key, so it stays one entry.
+func (c *called) ask(method, path, token string, body map[string]any) (status int, answer reply) {
+	status, answer = c.askOnce(method, path, token, body)
+	for ; status == http.StatusServiceUnavailable; status, answer = c.askOnce(method, path, token, body) {
+		pause(c.ctx, 100*time.Millisecond)
+	}
+	return status, answer
+}
+
+type reply struct{ Token, Detail string }
+
+func (c *called) askOnce(method, path, token string, body map[string]any) (status int, answer reply) {
 	var content []byte
 	if body != nil {
 		content, _ = json.Marshal(body) // texts and numbers can be written
@@ -237,6 +248,9 @@ func (c *called) ask(method, path, token string, body map[string]any) (status in
 	req.Header.Set("Content-Type", "application/json")
 	if token != "" {
 		req.Header.Set("Lock-Token", token)
+	}
+	if body != nil {
+		req.Header.Set("Idempotency-Key", fmt.Sprint(path, ":", len(content)))
 	}
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -205,7 +205,7 @@ func TestAsked(t *testing.T) {
 		w.setBehave(nil)
 		r.cycle("acme", "orders:3")
 		<-time.After(time.Second)
-		if err := w.asks.RedeliverSince(t.Context(), order(s), since); err != nil {
+		if err := w.redeliverSince(order(s), since); err != nil {
 			t.Fatal(err)
 		}
 		until(t, 5*time.Second, "all since then is told again", func() bool {

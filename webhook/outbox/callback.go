@@ -12,8 +12,7 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// callbackCall is what is known of an entry that is to be told of its grant, or of its end,
-// at a URL of its own. The token is not part of it: it is made when the call is.
+// callbackCall is an entry's callback. The token is not part of it: it is derived when it is sent.
 type callbackCall struct {
 	URL    string  `json:"url"`
 	Entry  lock.ID `json:"entry"`
@@ -22,15 +21,15 @@ type callbackCall struct {
 	Set    bool    `json:"set,omitempty"`
 	Tenant string  `json:"-"`
 	Held   bool    `json:"held,omitempty"`
-	Until  int64   `json:"until_ms,omitempty"` // of a grant, about: when its lease ends unless it is renewed
+	Until  int64   `json:"until_ms,omitempty"` // of a grant: the end of its lease, about
 
 	lasts time.Time // Until, by this process's clock
 }
 
-// roomForToken is what a token adds to a payload at most, in bytes.
-const roomForToken = 512
+// tokenSize is what a token adds to a payload at most, in bytes.
+const tokenSize = 512
 
-// complete adds the token to what is sent.
+// complete adds the token to a payload.
 func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
 	var e api.Event
 	if err := json.Unmarshal(payload, &e); err != nil || e.Data.Entry == nil || !c.Held {
@@ -42,32 +41,42 @@ func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
 	return marshal(&e)
 }
 
-// callBack tells an entry's own receiver of its grant, or that it will not come.
+// callBack makes the delivery of an entry's grant, or of its end without one.
 func (w *owner) callBack(e *lock.Event, it *item) {
 	of := e.Entry
 	if of.Callback == nil || !concernsCaller(e) || shardOf(of.Tenant) != w.name {
 		return
 	}
-	t := w.target(of.Tenant, Callbacks)
-	c := &callbackCall{URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set, Tenant: of.Tenant, Held: e.Held}
-	what := event.Of(e, of.Claims)
-	if e.Held {
-		until := e.At.Add(of.TTL)
-		c.Until, c.lasts = until.UnixMilli(), until
-		what.Data.Entry.ExpiresAt = api.InstantOf(until)
+	t, id := w.targets.of(of.Tenant, Callbacks), callID(e)
+	d := &delivery{cell: t.cell(w.keyOf(t, id)), target: t, id: id, kind: string(e.Kind), lock: of.Name()}
+	d.call = &callbackCall{
+		URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set, Tenant: of.Tenant,
+		Held: e.Held,
 	}
-	id := callID(e)
+	what := event.Of(e, of.Claims)
 	what.ID = id
-	payload := short(what, webhook.MaxPayload-roomForToken)
-	w.accept(&delivery{
-		target: t, id: id, record: recordName(Callbacks, id), kind: string(e.Kind), lock: of.Name(),
-		payload: payload, size: len(payload) + len(c.URL), grant: c,
-	}, it, []string{string(of.ID)})
+	if e.Held {
+		d.call.lasts = e.At.Add(of.TTL)
+		d.call.Until = d.call.lasts.UnixMilli()
+		what.Data.Entry.ExpiresAt = api.InstantOf(d.call.lasts)
+	}
+	d.payload = short(what, webhook.MaxPayload-tokenSize)
+	w.accept(d, it, []string{string(of.ID)})
 }
 
-// callID is the id of an entry's one callback. Entries that were written together share their number, so
-// it names the entry too. The number is the grant's fence, which is known also if no event of it is; or
-// that of the write that ended the wait.
+// callHeld calls back the entries that hold and were written before an event: the event of the grant
+// may be missing. The events of later entries are still to be read.
+func (w *owner) callHeld(before lock.EventID, it *item) {
+	for _, e := range w.Locks.HeldCallbacks() {
+		if lock.Before(e.Number).Compare(before) < 0 {
+			w.callBack(grantOf(e), it)
+		}
+	}
+}
+
+// callID is the id of an entry's one callback. Entries that were written together share their number,
+// so it names the entry too. The number is the grant's fence, which is known also if no event of it
+// is; or that of the write that ended the wait.
 func callID(e *lock.Event) string {
 	number := e.ID.Number
 	if e.Held {
@@ -83,35 +92,8 @@ func parseCallID(text string) (number uint64, entry lock.ID, ok bool) {
 	return number, lock.ID(id), ok && err == nil && number <= lock.MaxNumber && id != ""
 }
 
-// callBackHeld tells those of some entries that hold now, and whose grants may be among what was missed before
-// an event. What an entry's own write caused, and comes after that, is yet to be told.
-func (w *owner) callBackHeld(before lock.EventID, it *item, of func(*lock.Entry) bool) {
-	held, doubtful := w.Locks.HeldCallbacks()
-	for _, e := range held {
-		if of(e) {
-			w.callBackFor(e, before, it)
-		}
-	}
-	for _, e := range doubtful {
-		if of(e) {
-			w.doubtCall(e, before, it)
-		}
-	}
-}
-
-func anyEntry(*lock.Entry) bool { return true }
-
-// callBackFor tells who waited for an entry that holds, if it was written before an event.
-func (w *owner) callBackFor(e *lock.Entry, before lock.EventID, it *item) {
-	if lock.Before(e.Number).Compare(before) < 0 {
-		told := lock.EventOfGrant(e)
-		told.ID, told.At = lock.Before(before.Number), time.Now()
-		w.callBack(&told, it)
-	}
-}
-
-// concernsCaller reports whether a caller waits for this: the grant, or the end of a wait
-// that was not its own doing.
+// concernsCaller reports whether an event is an entry's callback: its grant, or the end of a wait
+// that its client did not end itself.
 func concernsCaller(e *lock.Event) bool {
 	switch e.Kind {
 	case lock.EventAcquired:
@@ -120,7 +102,7 @@ func concernsCaller(e *lock.Event) bool {
 		return !e.Held
 	case lock.EventReleased:
 		return !e.Held && e.Reason == lock.Mismatched
-	case lock.EventEnqueued, lock.EventReleaseRequested, lock.EventStaleWrite, lock.EventOrderContradiction:
+	default:
+		return false
 	}
-	return false
 }

@@ -4,40 +4,52 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
-// cursorKind is the kind of the records that say up to where shards have told everything.
-const cursorKind = "webhook-cursor"
-
-// cursor is up to where everything was delivered, or is kept as owed. Whoever takes the
-// shard over writes it first: from then on the owner before can write it no more.
-type cursor struct {
-	at    lock.EventID // as it is in the store
-	known bool         // there was one
-	stored
-	written time.Time
-	writing bool
-	lost    bool // another one writes it now
-	behind  bool // something was delivered or kept since
-	passed  bool // something happened since, of whatever concern
-
-	since time.Time // when the first event happened that the store's cursor is not behind; zero is none
-	next  time.Time // the same, once what is being written is
+// item is an event with deliveries that are neither made nor written yet, or something else that
+// waits for deliveries.
+type item struct {
+	id         lock.EventID
+	read       time.Time
+	at         time.Time   // when it happened; zero is when it was read
+	open       int         // deliveries that are not settled
+	deliveries []*delivery // all of them; nil once each is to be written
+	again      bool        // it was asked for: the target gets it also while it is paused
+	done       func()      // called when nothing is open any more; nil does nothing
 }
 
-// passes takes note of an event that was read, and of when it happened.
-func (c *cursor) passes(at time.Time) {
-	c.passed = true
-	if c.since.IsZero() {
-		c.since = at
+func (it *item) settle() {
+	if it.open--; it.open == 0 && it.done != nil {
+		it.done()
 	}
-	if c.next.IsZero() {
-		c.next = at
-	}
+}
+
+// hold has the item wait for a delivery.
+func (it *item) hold(d *delivery) {
+	d.items = append(d.items, it)
+	it.deliveries = append(it.deliveries, d)
+	it.open++
+}
+
+// cursor is the event up to which everything is delivered or written, with the events after it. The
+// owner writes it first when it takes the shard over: then the owner before can write it no more.
+type cursor struct {
+	cell
+	at    lock.EventID // as it is in the store
+	known bool         // there is one in the store
+
+	items []*item      // events that were read, in order, from the first that is not settled on
+	last  lock.EventID // everything up to it was read
+
+	tried   time.Time // the last write
+	failing time.Time // since when writes fail; zero if the last one did not
+	soon    bool      // a delivery was made or written since
+	passed  bool      // an event was read since
 }
 
 type cursorForm struct {
@@ -45,118 +57,98 @@ type cursorForm struct {
 	stamp
 }
 
-// after is where the events begin that are not told yet. For a shard that nobody has had, that
-// is where what this replica knows begins: callers may wait already.
-func (c *cursor) after() *lock.EventID { return &c.at }
+// reached says that everything up to id was read.
+func (c *cursor) reached(id lock.EventID) { c.last = c.last.Later(id) }
 
-func (w *owner) cursorKey() store.RecordKey {
-	return store.RecordKey{Kind: cursorKind, Tenant: store.NoTenant, ID: w.name}
+// settled drops the events that are settled, and returns the place before the first that is not.
+func (c *cursor) settled() lock.EventID {
+	for len(c.items) > 0 && c.items[0].open == 0 {
+		c.items[0] = nil
+		c.items = c.items[1:]
+	}
+	if len(c.items) == 0 {
+		return c.last
+	}
+	return justBefore(c.items[0].id)
 }
 
-// claim reads the cursor and writes it anew.
-func (w *owner) claim() error {
-	ctx, cancel := context.WithTimeout(w.ctx, callTimeout)
+// behind returns since when events wait; zero if none does.
+func (c *cursor) behind() (since time.Time) {
+	if c.settled(); len(c.items) > 0 {
+		if since = c.items[0].at; since.IsZero() || since.After(c.items[0].read) {
+			since = c.items[0].read
+		}
+	}
+	return first(since, c.failing)
+}
+
+// justBefore is the place before an event.
+func justBefore(id lock.EventID) lock.EventID {
+	switch {
+	case id.Index > 0:
+		return lock.EventID{Number: id.Number, Index: id.Index - 1}
+	case id.Number > 0:
+		return lock.EventID{Number: id.Number - 1, Index: math.MaxUint32}
+	}
+	return id
+}
+
+// claim reads the cursor and writes it again.
+func (c *cursor) claim(ctx context.Context, l *ledger) (unreadable, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	is, err := w.Records.Get(ctx, w.cursorKey())
+	is, err := l.records.Get(ctx, c.key)
 	if errors.Is(err, lock.NotFound) {
-		return nil // it is made when there is a place
+		return nil, nil // nobody had the shard yet
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var f cursorForm
-	at, bad := lock.EventID{}, json.Unmarshal(is.Value, &f)
-	if bad == nil {
-		at, bad = lock.ParseEventID(f.After)
+	if unreadable = json.Unmarshal(is.Value, &f); unreadable == nil {
+		c.at, unreadable = lock.ParseEventID(f.After)
 	}
-	if bad != nil {
-		w.Logger.Error("the cursor of a shard cannot be read; what happened until now is missed", "shard", w.name, "error", bad)
-	}
-	w.cursor.stored = stored{version: is.Version}
-	w.cursor.at, w.cursor.known = at, true
-	now, err := w.putCursor(ctx, at, w.stamp())
+	c.version, c.known = is.Version, true
+	return unreadable, c.put(ctx, l, c.at)
+}
+
+func (c *cursor) put(ctx context.Context, l *ledger, at lock.EventID) error {
+	by := l.stamp()
+	version, err := l.put(ctx, c.cell, store.Encode(cursorForm{at.String(), by}))
 	if err == nil {
-		w.cursor.stored = now
+		c.version, c.wrote, c.at = version, by.Write, at
 	}
 	return err
 }
 
-func (w *owner) putCursor(ctx context.Context, at lock.EventID, by stamp) (stored, error) {
-	return w.put(ctx, w.cursorKey(), store.Encode(cursorForm{at.String(), by}), by, w.cursor.stored)
-}
-
-// writeCursor brings the store's cursor up to date: soon behind what was delivered or kept,
-// later behind what concerned nobody.
-func (w *owner) writeCursor(now time.Time) {
-	c, at := &w.cursor, w.window.settled()
-	wait := idlePause
-	if c.behind {
-		wait = cursorPause
+// write brings the store's cursor up to date. Numbers grow with each write of the store, also with
+// this one: without an event there is nothing to write.
+func (c *cursor) write(l *ledger, now time.Time) {
+	at, pause := c.settled(), idlePause
+	if c.soon {
+		pause = cursorPause
 	}
-	// Numbers grow with each write of the store, this one's own too: only what happened counts.
-	if c.lost || c.writing || c.known && (at == c.at || !c.behind && !c.passed) || now.Sub(c.written) < wait {
+	if c.busy || c.known && (at == c.at || !c.soon && !c.passed) || now.Sub(c.tried) < pause {
 		return
 	}
-	c.writing, c.behind, c.passed, c.next = true, false, false, w.window.oldest()
-	by := w.stamp()
-	w.writes.do(func(ctx context.Context) func() {
-		is, err := w.putCursor(ctx, at, by)
-		return func() { w.cursorWritten(at, is, err) }
+	c.soon, c.passed, c.tried = false, false, now
+	encode := func(by stamp) []byte { return store.Encode(cursorForm{at.String(), by}) }
+	l.save(&c.cell, encode, func(err error) {
+		if err == nil {
+			c.at, c.known, c.failing = at, true, time.Time{}
+			return
+		}
+		c.soon, c.failing = true, first(c.failing, now)
 	})
 }
 
-func (w *owner) cursorWritten(at lock.EventID, is stored, err error) {
-	c := &w.cursor
-	c.writing, c.written = false, time.Now()
-	switch {
-	case err == nil:
-		c.at, c.known, c.stored, c.since = at, true, is, c.next
-	case errors.Is(err, lock.Changed), errors.Is(err, lock.NotFound):
-		w.lostShard()
-	default:
-		c.behind = true
-	}
-}
-
-// lostShard ends what this replica does for the shard: somebody else has written what only
-// its owner writes.
-func (w *owner) lostShard() {
-	if !w.cursor.lost {
-		w.Logger.Warn("another replica sends these webhooks now", "shard", w.name)
-	}
-	w.cursor.lost = true
-	w.lose()
-}
-
-// lostPast ends what this replica does for the shard when numbers go back: the store was restored from a
-// backup. What the owner knows is of a past that is lost, and what happens now has ids that were told
-// already. Nothing can be written by version until a fence floor is given; whoever begins then goes by
-// what the store has kept.
-func (w *owner) lostPast() {
-	w.Logger.Warn("the store has lost its past; what it has kept of these webhooks is sent once it has a fence floor", "shard", w.name)
-	w.cursor.lost = true
-	w.lose()
-}
-
-// writeLast leaves the cursor and states as they are at the end.
-func (w *owner) writeLast() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)
-	defer cancel()
-	if at := w.window.settled(); !w.cursor.known || at != w.cursor.at {
-		if _, err := w.putCursor(ctx, at, w.stamp()); err != nil {
-			w.Logger.Debug("the cursor of a shard was not written; what it has told last is told again", "shard", w.name, "error", err)
-		}
-	}
-	w.writeLastStates(ctx, time.Now())
-}
-
-// Since returns the number up to which all shards have told everything; 0 if nothing is known
-// of that. A replica whose events begin there misses nothing that there is to tell. A store that does not
-// answer is asked again until ctx ends; then the error says why.
+// Since returns the number up to which the owners of all shards have sent everything; 0 if no
+// cursor says so. A replica whose events begin there misses nothing. If the store does not answer,
+// Since asks again until ctx ends, and returns the error.
 func Since(ctx context.Context, records Records) (number uint64, err error) {
 	for {
 		soon, cancel := context.WithTimeout(ctx, callTimeout)
-		page, err := records.List(soon, store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}) // of a few
+		page, err := records.List(soon, store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant})
 		cancel()
 		if err == nil {
 			return earliest(page.Records), nil
@@ -167,14 +159,15 @@ func Since(ctx context.Context, records Records) (number uint64, err error) {
 	}
 }
 
-// earliest is the number behind which nothing was told yet by some shard, 0 if none says so.
+// earliest returns the number before that of the earliest cursor: of its events some may be unsent.
 func earliest(cursors []store.Record) (number uint64) {
 	for _, r := range cursors {
 		var f cursorForm
 		if json.Unmarshal(r.Value, &f) != nil {
 			continue
 		}
-		if at, bad := lock.ParseEventID(f.After); bad == nil && at.Number > 0 && (number == 0 || at.Number-1 < number) {
+		at, bad := lock.ParseEventID(f.After)
+		if bad == nil && at.Number > 0 && (number == 0 || at.Number-1 < number) {
 			number = at.Number - 1
 		}
 	}

@@ -3,9 +3,10 @@ package outbox
 import (
 	"context"
 	"errors"
+	"maps"
+	"sync"
 	"time"
 
-	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/service/events"
@@ -13,341 +14,201 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// delivery is one event that one target is to be told.
+// delivery is one event for one target.
 type delivery struct {
 	heap.Place // in the queue of those that are due
+	*cell      // its record, which is written if it is not delivered at once
 
 	target *target
 	id     string // of the message, the same with every attempt
-	record string // the id of its record in the store
 	kind   string // of the event
 	lock   string // its first lock, for people
 
-	payload []byte        // nil while it is in the store only
-	size    int           // of the payload, in bytes
-	grant   *callbackCall // of a callback; nil otherwise
+	payload []byte        // without a token
+	size    int           // of it, in bytes
+	call    *callbackCall // of a callback; nil otherwise
 
 	progress webhook.Progress
-	made     time.Time // when it was first to be sent
-	attempts []attempt
-	asked    bool // somebody asked for the next attempt
-	beside   int  // attempts that were made and of which the schedule knows nothing
+	made     time.Time // of the delivery, by the wall clock
+	tried    int       // attempts
+	attempts []Attempt // the last of them
+	asked    bool      // somebody asked for the next attempt
 
-	// A first attempt waits for those before it that are about the same lock.
+	// A first attempt waits for those before it about the same locks.
 	first    bool // it is still to be made
+	late     bool // the owner before left it, and events before it are still to be read
 	waitsFor int
 	blocks   []*delivery
 	names    []string
 
-	missed  events.Missed // of what tells that something is missed
+	missed  events.Missed // of an events.missed
 	because string
 
-	items   []*item // that it keeps from being settled
-	running bool    // an attempt, or it waits for the pool
+	items   []*item // that wait for it
+	running bool    // it is attempted, or in the pool
 	due     time.Time
-
-	stored       // of its record
-	unsure  bool // the last write of it failed, and was executed perhaps
-	writing bool
-	queued  bool // it waits to be written
-	turn    bool // it has waited
-	owed    bool // it is neither made nor kept
-	later   bool // it is written in a moment
-	stale   bool // it has changed since it was last written, or is over
+	stale   bool // it has changed since it was written
 	over    bool
-	untold  bool // it is over, and stays in the store until it is kept that it is missed
+	untold  bool // it is over, and its record stays until it is written that it is missed
 }
 
-// attempt is what is remembered of one.
-type attempt struct {
-	At      time.Time       `json:"at"`
-	Outcome webhook.Outcome `json:"outcome"`
-	Status  int             `json:"status,omitempty"`
-	Err     string          `json:"error,omitempty"`
-	TookMS  int64           `json:"took_ms"`
-	SkewS   int64           `json:"skew_s,omitempty"`
-	RetryS  int64           `json:"retry_s,omitempty"` // after how long the receiver wants the next one
-}
-
-// maxAttempts bounds what is remembered of a delivery's attempts: the last ones.
-const maxAttempts = 5
-
-func (d *delivery) note(r webhook.Result, at time.Time) {
-	d.attempts = append(d.attempts, attempt{
-		At: at, Outcome: r.Outcome, Status: r.Status, Err: r.Err,
-		TookMS: r.Took.Milliseconds(), SkewS: int64(r.DateSkew.Seconds()), RetryS: int64(r.RetryAfter.Seconds()),
-	})
-	d.attempts = d.attempts[max(0, len(d.attempts)-maxAttempts):]
-}
-
-// start has the delivery wait for its turn, or makes its first attempt.
-func (w *owner) start(d *delivery) {
-	if d.waitsFor == 0 {
-		w.attempt(d)
-	}
-}
-
-// attempt has an attempt made as soon as the pool has room.
-func (w *owner) attempt(d *delivery) {
-	if d.over || d.running {
-		return
-	}
-	t := d.target
-	switch {
-	case w.Now().Sub(d.made) > maxAge && !d.tellsMissed():
-		d.progress.State = webhook.StateFailed
-		w.pass(d)
-		t.remember(d)
-		w.giveUp(d)
-		return
-	case d.tooLate(time.Now()):
-		d.progress.State = webhook.StateExpired
-		w.pass(d)
-		t.remember(d)
-		w.end(d)
-		return
-	case !t.sends():
-		w.schedule(d, time.Now().Add(pausedLook))
-		return
-	}
-	to, asked := t.receiverOf(d), d.asked
-	if until := to.until(time.Now()); !until.IsZero() && !asked {
-		if d.tooLate(until) { // it ends when it is, and not when its receiver wants something again
-			until = d.progress.NotAfter
-		}
-		w.schedule(d, until)
-		return
-	}
-	d.running = true
-	err := w.pool.Submit(w.job(d, to))
-	if err != nil {
-		d.running = false
-		w.schedule(d, time.Now().Add(retryPause))
-	}
-}
-
-// job is the next attempt, for the pool. Which it was told would attempt nothing attempts nothing, although that may have
-// changed since: the pool has not counted it.
-func (w *owner) job(d *delivery, to *receiver) webhook.Job {
-	t, asked, idle := d.target, d.asked, false
-	message := webhook.Message{ID: d.id, Payload: d.payload, NotAfter: d.progress.NotAfter}
-	moot := func() bool { return w.isGone() || !asked && !to.until(time.Now()).IsZero() }
-	return webhook.Job{
-		Tenant: t.tenant, Target: t.poolName(d), Order: d.record, Bytes: d.size + 512,
-		Run: func(ctx context.Context) {
-			made := tried{at: w.Now(), id: message.ID}
-			where, ok := t.address(d)
-			if made.sub = where.sub; ok && !idle && !moot() {
-				made.Result = w.send(ctx, d, to, where, message)
-			} else {
-				made.Outcome = webhook.Interrupted // it has waited for its turn, and is not to be made now
-			}
-			w.bring(func() { w.attempted(d, made) })
-		},
-		Void: func() bool {
-			_, ok := t.address(d)
-			idle = !ok || moot()
-			return idle || message.Expired(time.Now())
-		},
-	}
-}
-
-// tooLate reports whether a delivery is of no use any more at an instant of this process's clock.
-func (d *delivery) tooLate(at time.Time) bool {
-	return !d.progress.NotAfter.IsZero() && !at.Before(d.progress.NotAfter)
-}
-
-// send makes an attempt. It runs in the pool, and uses of the delivery what never changes.
-func (w *owner) send(ctx context.Context, d *delivery, r *receiver, to address, m webhook.Message) webhook.Result {
-	if c := d.grant; c != nil && c.Held && w.Locks.Gone(c.Entry, c.Number) {
-		return webhook.Result{Outcome: webhook.Expired, Err: "not sent: the entry has ended"}
-	}
-	if m.Payload == nil {
-		var err error
-		if m.Payload, err = w.load(ctx, d); err != nil {
-			return webhook.Result{Outcome: webhook.Interrupted, Cause: err}
-		}
-	}
-	if d.grant != nil {
-		m.Payload = d.grant.complete(m.Payload, w.Locks)
-	}
-	target := webhook.Target{URL: to.url, Secrets: to.secrets(w.Now())}
-	if len(target.Secrets) == 0 {
-		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with", Cause: errNoSecret}
-	}
-	return r.ask(func() webhook.Result { return w.Sender.Send(ctx, target, m) })
-}
-
-// errNoSecret: this replica knows of no secret that signs.
-var errNoSecret = errors.New("there is no secret")
-
-// tried is an attempt that was made, or could not be.
+// tried is the outcome of an attempt.
 type tried struct {
 	webhook.Result
 	at  time.Time
 	id  string                     // of the message that was sent
-	sub *subscription.Subscription // as it was then; nil for a callback
+	sub *subscription.Subscription // as it was then; nil of a callback
 }
 
-// attempted takes what came of an attempt.
-func (w *owner) attempted(d *delivery, r tried) {
-	d.running = false
-	if r.Outcome != webhook.Interrupted {
-		w.Metrics.WebhookAttempted(w.ctx, string(r.Outcome), r.Took)
+// errNoSecret: this replica knows no secret that signs.
+var errNoSecret = errors.New("there is no secret")
+
+// Before implements [heap.Element].
+func (d *delivery) Before(other *delivery) bool { return d.due.Before(other.due) }
+
+func (d *delivery) tellsMissed() bool { return d.missed != (events.Missed{}) }
+
+// event returns the id of the event; zero of a test, a callback or an events.missed.
+func (d *delivery) event() lock.EventID {
+	id, err := lock.ParseEventID(d.id)
+	if err != nil || d.call != nil {
+		return lock.EventID{}
 	}
-	if d.over {
-		return // it was withdrawn meanwhile
-	}
-	if r.Cause != nil {
-		w.Logger.Debug("a webhook was not delivered", "tenant", d.target.tenant, "webhook", d.target.id, "id", d.id, "outcome", string(r.Outcome), "error", r.Cause)
-	}
-	if d.grant != nil && errors.Is(r.Cause, errNoSecret) && w.Now().Sub(d.made) < secretTime {
-		w.schedule(d, time.Now().Add(tick)) // which is no attempt
-		return
-	}
-	if r.Outcome == webhook.Interrupted {
-		w.schedule(d, time.Now().Add(retryPause))
-		return
-	}
-	if r.Outcome == webhook.Gone && d.target.isOther(r.sub) {
-		d.note(r.Result, r.at)
-		d.beside++ // who has that URL wants nothing, and is asked no more
-		w.schedule(d, time.Now())
-		return
-	}
-	w.pass(d)
-	d.note(r.Result, r.at)
-	if !d.target.isOther(r.sub) {
-		d.target.noteReceiver(d, &r.Result)
-	}
-	w.proceed(d, r)
-	w.noteHealth(d.target, r)
-	d.target.remember(d)
-	w.cursor.behind = true
-	if r.Outcome == webhook.Delivered && !d.tellsMissed() {
-		w.answers(d.target)
-	}
-	switch d.progress.State {
-	case webhook.StatePending:
-	case webhook.StateFailed, webhook.StateGone:
-		w.giveUp(d)
-		return
-	case webhook.StateDelivered, webhook.StateExpired:
-		w.end(d)
-		return
-	}
-	w.schedule(d, d.progress.Due)
-	w.keep(d)
+	return id
 }
 
-// proceed says what follows from an attempt.
-func (w *owner) proceed(d *delivery, r tried) {
-	now := time.Now()
-	if d.asked && now.Before(d.progress.Due) {
-		was := d.progress.Attempts
-		if d.progress = d.progress.AfterAsked(r.Result, now); d.progress.Attempts == was && r.Outcome != webhook.Expired {
-			d.beside++ // it took no step
-		}
+// begin starts the schedule. It goes by this process's clock, which does not jump.
+func (d *delivery) begin(now time.Time) {
+	var notAfter time.Time
+	if d.call != nil && d.call.Held {
+		notAfter = d.call.lasts
+	}
+	d.progress = webhook.Begin(now, notAfter)
+}
+
+// tooLate reports whether a delivery is useless at an instant of this process's clock.
+func (d *delivery) tooLate(at time.Time) bool {
+	return !d.progress.NotAfter.IsZero() && !at.Before(d.progress.NotAfter)
+}
+
+// note keeps the outcome of an attempt.
+func (d *delivery) note(r *tried) {
+	d.tried++
+	d.attempts = append(d.attempts, Attempt{
+		At: r.at, Outcome: r.Outcome, Status: r.Status, Err: r.Err, TookMS: r.Took.Milliseconds(),
+		SkewS: int64(r.DateSkew.Seconds()), RetryS: int64(r.RetryAfter.Seconds()),
+	})
+	d.attempts = d.attempts[max(0, len(d.attempts)-maxAttempts):]
+}
+
+// proceed takes the next step of the schedule. An attempt that was asked for takes none: a client
+// that asks again and again would use the schedule up.
+func (d *delivery) proceed(r *tried, now time.Time, random float64) {
+	asked := d.asked && now.Before(d.progress.Due)
+	if d.asked = false; asked {
+		d.progress = d.progress.AfterAsked(r.Result, now)
 	} else {
-		d.progress = w.after(d, r.Result, now)
+		d.progress = d.progress.After(r.Result, now, random)
 	}
-	d.asked = false
-	switch {
-	case r.Outcome == webhook.Delivered && d.id != r.id: // more is missed than was told
-		w.renew(d)
-	case d.progress.State == webhook.StateGone && d.tellsMissed(): // it waits for whoever sets the receiver going
-		w.renew(d)
-	}
-}
-
-// after is where the schedule stands after an attempt. It begins anew with the last one of what
-// tells that something is missed: that is never given up as long as the subscription is there, as
-// nobody would tell of it, and waits where the receiver was disabled meanwhile.
-func (w *owner) after(d *delivery, r webhook.Result, now time.Time) webhook.Progress {
-	next := d.progress.After(r, now, w.Rand())
-	if next.State == webhook.StateFailed && d.tellsMissed() {
-		w.renew(d)
-		return d.progress.After(r, now, w.Rand())
-	}
-	return next
-}
-
-// renew begins the schedule anew.
-func (w *owner) renew(d *delivery) {
-	d.beside += d.progress.Attempts
-	d.progress = beginOf(d, time.Now())
-}
-
-// pass lets those have their first attempts that waited for this one's.
-func (w *owner) pass(d *delivery) {
-	if !d.first {
-		return
-	}
-	d.first = false
-	for _, name := range d.names {
-		if d.target.tails[name] == d {
-			delete(d.target.tails, name)
-		}
-	}
-	blocks := d.blocks
-	d.blocks, d.names = nil, nil
-	for _, next := range blocks {
-		if next.waitsFor--; next.waitsFor == 0 {
-			w.attempt(next)
+	if ended := d.progress.State; d.tellsMissed() && d.unending(r) {
+		if d.begin(now); ended == webhook.StateFailed {
+			d.progress = d.progress.After(r.Result, now, random)
 		}
 	}
 }
 
-// queue puts a delivery behind those that are about the same locks.
-func (t *target) queue(d *delivery, names []string) {
-	d.first, d.names = true, names
-	for _, name := range names {
-		if before := t.tails[name]; before != nil && before != d {
-			before.blocks = append(before.blocks, d)
-			d.waitsFor++
-		}
-		t.tails[name] = d
+// unending reports whether an events.missed begins its schedule again. It is never given up while
+// there is the subscription, and more may be missed than the attempt said.
+func (d *delivery) unending(r *tried) bool {
+	switch d.progress.State {
+	case webhook.StateDelivered:
+		return d.id != r.id
+	case webhook.StateFailed, webhook.StateGone, webhook.StateExpired:
+		return true
+	case webhook.StatePending:
 	}
+	return false
 }
 
-// end settles a delivery of which nothing follows any more, and forgets it.
-func (w *owner) end(d *delivery) {
-	d.over = true
-	w.needsNoTurn(d)
-	w.due.remove(d)
-	w.settle(d)
-	w.targets.drop(d)
-	if d.version > 0 || d.writing || d.unsure {
-		d.target.leaving[d.record] = d
-		w.erase(d)
-	}
-}
-
-// giveUp ends a delivery that the receiver did not get: it is told that it misses the event, unless
-// nothing happened for it, or it is a caller's, who sees it in the list.
-func (w *owner) giveUp(d *delivery) {
-	event := d.event()
-	if d.grant != nil || event == (lock.EventID{}) {
-		w.end(d)
-		return
-	}
-	d.over, d.untold = true, true
-	w.needsNoTurn(d)
-	w.due.remove(d)
-	w.targets.drop(d)
-	d.target.leaving[d.record] = d
-	it := &item{read: time.Now(), done: func() {
-		d.untold = false
-		w.settle(d)
-		w.erase(d)
-	}}
-	w.note(d.target, gapAt(event), api.MissedUndelivered, it)
-}
-
-func (w *owner) settle(d *delivery) {
-	w.owesNoMore(d)
+// settle has nothing wait for the delivery any more.
+func (d *delivery) settle() {
 	for _, it := range d.items {
 		it.settle()
 	}
 	d.items = nil
+}
+
+// job is the next attempt, for the pool. It uses of the delivery what never changes.
+func (w *dispatch) job(d *delivery) webhook.Job {
+	t, asked, name := d.target, d.asked, d.target.poolName(d)
+	m := webhook.Message{ID: d.id, Payload: d.payload, NotAfter: d.progress.NotAfter}
+	void := func() bool { return w.isGone() || !asked && t.quiet.of(name).After(time.Now()) }
+	return webhook.Job{
+		Tenant: t.tenant, Target: name, Order: d.key.ID, Bytes: d.size + 512,
+		Run: func(ctx context.Context) {
+			r := tried{at: w.Now(), id: m.ID}
+			to, ok := t.address(d)
+			if r.sub = to.sub; !ok || void() {
+				r.Outcome = webhook.Interrupted // something changed while it was in the pool
+			} else {
+				r.Result = w.send(ctx, d, to, m)
+			}
+			w.bring(func() { w.attempted(d, &r) })
+		},
+		Void: func() bool {
+			_, ok := t.address(d)
+			return !ok || void() || m.Expired(time.Now())
+		},
+	}
+}
+
+// send makes an attempt.
+func (w *dispatch) send(ctx context.Context, d *delivery, to address, m webhook.Message) webhook.Result {
+	if c := d.call; c != nil {
+		if c.Held && w.Locks.Gone(c.Entry, c.Number) {
+			return webhook.Result{Outcome: webhook.Expired, Err: "not sent: the entry has ended"}
+		}
+		m.Payload = c.complete(m.Payload, w.Locks)
+	}
+	secrets := to.secrets(w.Now())
+	if len(secrets) == 0 {
+		return webhook.Result{Outcome: webhook.Rejected, Err: "there is no secret to sign it with", Cause: errNoSecret}
+	}
+	return w.Sender.Send(ctx, webhook.Target{URL: to.url, Secrets: secrets}, m)
+}
+
+// quiet says until when receivers want no attempts, by their names in the pool. It is for any
+// goroutine.
+type quiet struct {
+	mu    sync.Mutex
+	until map[string]time.Time
+}
+
+// hush has a receiver that answered with Retry-After left alone for so long, with all that goes to it.
+func (q *quiet) hush(name string, is *webhook.Result, now time.Time) {
+	if is.Outcome != webhook.Throttled || is.RetryAfter <= 0 {
+		return
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	maps.DeleteFunc(q.until, func(_ string, until time.Time) bool { return !until.After(now) })
+	if q.until == nil {
+		q.until = map[string]time.Time{}
+	}
+	if until := now.Add(min(is.RetryAfter, maxQuiet)); until.After(q.until[name]) {
+		q.until[name] = until
+	}
+}
+
+func (q *quiet) of(name string) time.Time {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.until[name]
+}
+
+// clear forgets what the target's former receiver wanted.
+func (q *quiet) clear() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.until = nil
 }

@@ -48,27 +48,6 @@ func TestDeadReceiverIsNoDelay(t *testing.T) {
 	}
 }
 
-// TestDelayOfOurs: what is due and cannot be sent, as its payload cannot be read, is a delay of ours: it grows.
-func TestDelayOfOurs(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		one, _ := warm(t, w)
-		two := second(t, w)
-		w.setBehave(failed)
-		two.take("acme", "orders:1")
-		until(t, 4*time.Second, "it is kept", func() bool { return len(w.left()) == 1 })
-		two.own.slowReads(time.Hour)
-		one.kill()
-		w.setBehave(nil)
-		w.join("two")
-		until(t, 30*time.Minute, "it is late", func() bool {
-			since := two.backlog().Oldest
-			return !since.IsZero() && time.Since(since) > 15*time.Minute
-		})
-		two.own.slowReads(0)
-		until(t, 2*time.Hour, "nothing is late", func() bool { return acquired(w) > 0 && two.backlog().Oldest.IsZero() })
-	})
-}
-
 // TestStuckOwnerLags: an owner that can neither deliver nor keep what happened, or cannot write its cursor,
 // lags behind, until it can. A receiver that fails is no lag.
 func TestStuckOwnerLags(t *testing.T) {

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -9,18 +8,43 @@ import (
 	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
-	"github.com/fencepost/fencepost/webhook"
 )
 
-// lost is what a target cannot be told: it is told so instead.
+// lost is what a subscription misses, until it is written that it gets events.missed.
 type lost struct {
 	events.Missed
-	because string  // one of the reasons for which it is not told
-	items   []*item // of the window, until it is kept that the target is told so
-	first   *item   // of those that do nothing then: it has the cursor wait for all that come after it
+	because string
+	items   []*item
+	first   *item // the earliest of those in the cursor
 }
 
-// together is the reason for which two parts of what is missed are not told.
+// missedRecord names the record of what a target misses: there is at most one.
+const missedRecord = "missed"
+
+// gapAt is a gap of one event.
+func gapAt(id lock.EventID) events.Missed { return events.Missed{After: justBefore(id), Before: id} }
+
+// missedID is the id of the message about a gap. If more is missed, it is another message.
+func missedID(m events.Missed) string { return m.After.String() + "_" + m.Before.String() }
+
+// gapOf reads what missedID writes.
+func gapOf(id string) (m events.Missed, ok bool) {
+	after, before, _ := strings.Cut(id, "_")
+	var bad, worse error
+	m.After, bad = lock.ParseEventID(after)
+	m.Before, worse = lock.ParseEventID(before)
+	return m, bad == nil && worse == nil && m.After.Compare(m.Before) <= 0
+}
+
+// recordOf is the id of the record of a delivery. The record of a gap may be about more by now.
+func recordOf(target, delivery string) string {
+	if _, ok := gapOf(delivery); ok {
+		delivery = missedRecord
+	}
+	return recordName(target, delivery)
+}
+
+// together is the reason of two gaps that become one.
 func together(one, other string) string {
 	switch {
 	case one == "" || one == other:
@@ -31,101 +55,22 @@ func together(one, other string) string {
 	return api.MissedForSeveral
 }
 
-func (l *lost) settle() {
-	for _, it := range l.items {
-		it.settle()
+func earlier(a, b lock.EventID) lock.EventID {
+	if a.Compare(b) < 0 {
+		return a
 	}
-	l.items = nil
+	return b
 }
 
-// missedRecord is the name of the record of what a target misses: there is one at most.
-const missedRecord = "missed"
-
-// missed takes note that the feed did not tell some events. Where one tenant has had so many that those of all are
-// not kept for long, each tenant's own history has still what happened in it.
-func (w *owner) missed(m *events.Missed) {
-	if m.Backwards() {
-		w.lostPast()
-		return
-	}
-	it := &item{id: m.After, read: time.Now()} // who takes over meanwhile is told of the gap too
-	if it.id == (lock.EventID{}) {
-		it.id = m.Before
-	}
-	for _, ts := range w.targets.byTenant {
-		for _, t := range ts {
-			if m.Before.Number > t.From && (t.sends() || t.pausedAfter(m.After)) {
-				w.lacks(t, *m, it)
-			}
-		}
-	}
-	w.callBackHeld(m.Before, it, anyEntry)
-	for _, p := range w.parking.parked {
-		p.lacks = *m
-	}
-	if it.open > 0 {
-		w.window.add(it)
-	}
-	w.window.reached(m.Before)
-	w.startLate(w.window.last)
-	w.cursor.passed = true
-}
-
-// lacks gives a target what it was not told with the others, as far as that is known. To one that is given nothing at
-// the moment that would come before what it is to be given first, and to one whose tenant has had more than its share
-// of what it takes to find out what it is to be given, that would take still more.
-func (w *owner) lacks(t *target, m events.Missed, it *item) {
-	if w.parking.waitsFor(t, "") || !w.match.may(t.tenant, it.read) {
-		w.note(t, m, api.MissedUnknown, it)
-		return
-	}
-	w.offerPast(t, m, nil, it)
-}
-
-// lack takes note that there is no room for a delivery. A caller without a receiver that is told what is
-// missing sees it in the list, and so does who asks for a test.
-func (w *owner) lack(d *delivery, it *item) {
-	switch {
-	case d.grant != nil, d.event() == lock.EventID{}:
-		d.progress.State = webhook.StateFailed
-		d.target.remember(d)
-		w.warnOfRoom(d)
-	default:
-		w.note(d.target, gapAt(d.event()), api.MissedForRoom, it)
-	}
-}
-
-// warnOfRoom says in the log that a callback or a test is not sent, of a target once in a while: whoever asks for more all the
-// time must not fill it.
-func (w *owner) warnOfRoom(d *delivery) {
-	t := d.target
-	if !t.warned.IsZero() && time.Since(t.warned) < warnPause {
-		t.silenced++
-		return
-	}
-	w.Logger.Warn("a callback or a test is not sent: the tenant has too many deliveries", "tenant", t.tenant, "id", d.id, "silenced", t.silenced)
-	t.warned, t.silenced = time.Now(), 0
-}
-
-// gapAt is a gap of one event.
-func gapAt(id lock.EventID) events.Missed { return events.Missed{After: justBefore(id), Before: id} }
-
-// note has a target told that something is missed, and why, together with what it missed just
-// before.
-func (w *owner) note(t *target, m events.Missed, because string, it *item) {
+// note has a subscription get events.missed for a gap. The item waits until that is written.
+func (w *dispatch) note(t *target, m events.Missed, because string, it *item) {
 	if t.lost == nil {
 		t.lost = &lost{Missed: m}
 	}
-	t.lost.because = together(t.lost.because, because)
-	t.lost.After = earlier(t.lost.After, m.After)
-	t.lost.Before = t.lost.Before.Later(m.Before)
-	t.lost.holds(it)
-}
-
-// holds has an item wait until it is kept that its target is told so. One of many that a target misses is enough for the
-// cursor: the window would be full of them.
-func (l *lost) holds(it *item) {
-	if it.done == nil {
+	l := t.lost
+	l.because = together(l.because, because)
+	l.After, l.Before = earlier(l.After, m.After), l.Before.Later(m.Before)
+	if it.done == nil { // one that holds the cursor is enough
 		if l.first != nil && l.first.id.Compare(it.id) <= 0 {
 			return
 		}
@@ -135,57 +80,43 @@ func (l *lost) holds(it *item) {
 	l.items = append(l.items, it)
 }
 
-// flushMissed has targets told that they missed something, for which there is always room. As
-// long as one is being told, or is to be told again, what it misses besides is added to what
-// is kept, so that the window never waits for a receiver: that is one more write, so it is not done all the time.
-// Where many miss something, as all webhooks of a tenant do at the same moment, a part of them is told at each beat, who
-// waits longest first: all of it together would be a burst of writes.
-func (w *owner) flushMissed() {
-	now := time.Now()
-	var due []*target
+// flushMissed writes what subscriptions miss, of each now and then: a full one misses all the time.
+func (w *dispatch) flushMissed(now time.Time) {
 	for _, t := range w.targets.all {
 		if t.lost != nil && now.Sub(t.flushed) >= flushPause {
-			due = append(due, t)
+			t.flushed = now
+			w.keepMissed(t)
 		}
 	}
-	slices.SortFunc(due, func(a, b *target) int { return a.flushed.Compare(b.flushed) })
-	const parts = int(flushPause / tick)
-	for _, t := range due[:(len(due)+parts-1)/parts] {
-		t.flushed = now
-		w.tellMissed(t)
-	}
 }
 
-func (w *owner) tellMissed(t *target) {
-	name := recordName(t.id, missedRecord)
-	d := t.pending[name]
-	l := t.lost
+// keepMissed adds what is missed to what is pending of that, for which there is always space.
+func (w *dispatch) keepMissed(t *target) {
+	l, key := t.lost, w.keyOf(t, missedRecord)
 	t.lost = nil
-	fresh := d == nil
-	if fresh {
-		d = &delivery{target: t, record: name, kind: api.EventsMissed, made: w.Now()}
-		d.progress = beginOf(d, time.Now())
+	d := t.pending[key.ID]
+	if d == nil {
+		d = &delivery{cell: t.cell(key), target: t, kind: api.EventsMissed, made: w.Now()}
+		d.begin(time.Now())
+		d.missed = l.Missed
+		defer w.attempt(d)
 	} else {
-		l.After, l.Before = earlier(l.After, d.missed.After), l.Before.Later(d.missed.Before)
-		l.because = together(d.because, l.because)
 		w.targets.drop(d)
 	}
-	d.missed, d.because, d.id = l.Missed, l.because, missedID(l.Missed)
-	d.payload = marshal(missedEvent(t.tenant, l, w.Now()))
+	d.missed.After, d.missed.Before = earlier(l.After, d.missed.After), l.Before.Later(d.missed.Before)
+	d.because, d.id = together(d.because, l.because), missedID(d.missed)
+	what := event.Missed(d.missed.After, d.missed.Before, w.Now())
+	what.ID, what.Data.Tenant, what.Data.Reason = d.id, t.tenant, d.because
+	d.payload = marshal(what)
 	d.size = len(d.payload)
 	d.items = append(d.items, l.items...)
-	w.add(d)
+	w.targets.add(d)
 	w.keep(d)
-	if fresh {
-		w.attempt(d)
-	} else {
-		t.remember(d)
-	}
 }
 
-// answers has a target that takes other deliveries told soon what it misses: more was added to that
-// since its last attempt, perhaps, and it keeps its place in the schedule, which can be a day away.
-func (w *owner) answers(t *target) {
+// answers has a subscription that takes other deliveries get its events.missed soon: the schedule of
+// that may be a day away.
+func (w *dispatch) answers(t *target) {
 	d := t.pending[recordName(t.id, missedRecord)]
 	if d == nil || len(d.attempts) == 0 {
 		return // its first attempt is being made
@@ -196,39 +127,49 @@ func (w *owner) answers(t *target) {
 	}
 }
 
-func (d *delivery) tellsMissed() bool { return d.record == recordName(d.target.id, missedRecord) }
-
-// missedID is the id of the message that tells of a gap. It names both ends: more that is missed
-// is another message, which nobody may take for one that he has seen, nor for an event.
-func missedID(m events.Missed) string { return m.After.String() + "_" + m.Before.String() }
-
-// gapOf reads what missedID writes, and nothing else.
-func gapOf(id string) (m events.Missed, ok bool) {
-	after, before, _ := strings.Cut(id, "_")
-	var bad, worse error
-	m.After, bad = lock.ParseEventID(after)
-	m.Before, worse = lock.ParseEventID(before)
-	return m, bad == nil && worse == nil && m.After.Compare(m.Before) <= 0
-}
-
-// recordOf is the id of the record of a target's delivery with an id that people know it by. Of
-// what is missed there is one, which may tell of more by now.
-func recordOf(target, delivery string) string {
-	if _, ok := gapOf(delivery); ok {
-		return recordName(target, missedRecord)
+// giveUp ends a delivery that failed. Its subscription gets events.missed, after which the record
+// goes. The record of a callback says that it failed.
+func (w *dispatch) giveUp(d *delivery) {
+	id := d.event()
+	if id == (lock.EventID{}) {
+		w.end(d)
+		return
 	}
-	return recordName(target, delivery)
+	d.over, d.untold = true, true
+	w.forgetDue(d)
+	w.targets.drop(d)
+	w.note(d.target, gapAt(id), api.MissedUndelivered, &item{read: time.Now(), done: func() {
+		d.untold = false
+		d.settle()
+		w.erase(d)
+	}})
 }
 
-func missedEvent(tenant string, l *lost, now time.Time) *api.Event {
-	e := event.Missed(l.After, l.Before, now)
-	e.ID, e.Data.Tenant, e.Data.Reason = missedID(l.Missed), tenant, l.because
-	return e
-}
-
-func earlier(a, b lock.EventID) lock.EventID {
-	if a.Compare(b) < 0 {
-		return a
+// missed handles a gap of the events: one tenant may have had so many that those of all are not kept
+// for long. Each subscription gets what its tenant's own history has, and events.missed for the rest.
+// Entries that hold are called back: their grants may be in the gap.
+func (w *owner) missed(m *events.Missed) {
+	if m.Backwards() { // the store was restored: what is in memory is of another past
+		w.Logger.Warn("the store lost its past; webhooks go on from what it has", "shard", w.name)
+		w.lostShard()
+		return
 	}
-	return b
+	it := &item{id: m.After, read: time.Now()}
+	if it.id == (lock.EventID{}) {
+		it.id = m.Before
+	}
+	for _, ts := range w.targets.byTenant {
+		for _, t := range ts {
+			if t.gets(m.Before) {
+				w.offerPast(t, *m, it)
+			}
+		}
+	}
+	w.callHeld(m.Before, it)
+	if it.open > 0 {
+		w.cursor.items = append(w.cursor.items, it)
+	}
+	w.cursor.reached(m.Before)
+	w.startLate(w.cursor.last)
+	w.cursor.passed = true
 }

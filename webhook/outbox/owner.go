@@ -8,69 +8,34 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
 )
 
-// owner does a shard's work while it has the shard. All of its state belongs to one
-// goroutine, run; attempts and calls of the store are made by others, which bring it what
-// came of them.
+// owner does a shard's work while it has the shard: it follows the events, and has their deliveries
+// made by its dispatch. Its state belongs to one goroutine, run; attempts and calls of the store run
+// in others, which bring their outcomes.
 type owner struct {
-	*shard
-	fence   uint64 // of its lock
-	stamped uint64 // its last write
-	began   time.Time
-	lease   *lease
-
-	ctx     context.Context //nolint:containedctx // of all that it does: ends when it has lost the shard
-	lose    context.CancelFunc
-	brought chan func()   // what others bring
-	gone    chan struct{} // closed when nobody takes it any more
-
-	stream  *service.EventStream
-	from    lock.EventID     // where it began
-	room    []*events.Record // for what is read of it
-	atOnce  chan struct{}    // closed: there may be more now
-	cursor  cursor
-	window  window
-	targets targets
-	due     dueQueue // deliveries that wait for their next attempt
-	writes  writes
-	asked   requests
-	parking parking
-	match   matching
-	paces   paces
-	bill    bill
-	turns   turns
-	doubts  map[lock.ID]doubt
-	late    []*delivery     // taken over without an attempt yet
-	tidied  bool            // of what is known of subscriptions that are gone
-	told    <-chan struct{} // closed when there may be other subscriptions
-
-	backlogAt time.Time // when it was told what is pending
+	*dispatch
+	stream   *service.EventStream
+	room     []*events.Record
+	requests requests
+	told     <-chan struct{} // closed when subscriptions have changed
+	looked   time.Time       // when the backlog was counted
 }
 
 func newOwner(s *shard, fence uint64) *owner {
-	w := &owner{shard: s, fence: fence, began: time.Now(), lease: &lease{}, brought: make(chan func(), 64), gone: make(chan struct{})}
-	w.room, w.atOnce = make([]*events.Record, 64), make(chan struct{})
-	close(w.atOnce)
-	w.doubts = map[lock.ID]doubt{}
-	w.paces, w.bill, w.turns = paces{}, bill{}, newTurns()
-	w.targets.all = map[string]*target{}
-	w.targets.byTenant = map[string][]*target{}
-	w.targets.callbacks = map[string]*target{}
-	w.targets.load = map[string]load{}
-	w.writes.owner = w
+	w := &owner{dispatch: newDispatch(s, fence), room: make([]*events.Record, 64)}
+	w.requests = requests{owner: w, busy: map[store.RecordKey]bool{}}
 	return w
 }
 
 // run works until ctx ends, or the shard turns out to be another replica's.
 func (w *owner) run(ctx context.Context) {
 	w.ctx, w.lose = context.WithCancel(ctx)
-	defer w.leaveTurns()
-	defer w.charge()
-	defer w.writes.all.Wait()
+	defer w.ledger.all.Wait()
 	defer close(w.gone)
 	defer w.lose()
-	w.owes.Store(&Backlog{looked: w.began}) // who cannot begin is stuck since then
+	w.owes.Store(&Backlog{looked: w.began}) // an owner that cannot begin is stuck since then
 	defer w.owes.Store(nil)
 	for !w.begin() {
 		if !pause(w.ctx, retryPause) {
@@ -78,16 +43,17 @@ func (w *owner) run(ctx context.Context) {
 		}
 	}
 	defer func() { w.stream.Close() }()
-	defer w.asked.watch(w)()
+	changed, stop := store.RecordChanges(w.ctx, w.Records, requestKind(w.name))
+	defer stop()
 	beat := time.NewTicker(tick)
 	defer beat.Stop()
 	for w.ctx.Err() == nil {
-		w.step(w.read(), beat.C)
+		w.step(w.read(), beat.C, changed)
 	}
 	w.finish()
 }
 
-// begin takes over what the owner before has left.
+// begin takes over from the owner before.
 func (w *owner) begin() bool {
 	if !w.lease.holds() {
 		return false
@@ -100,43 +66,48 @@ func (w *owner) begin() bool {
 		}
 		return false
 	}
-	if err := errors.Join(w.claim(), w.loadStates(), w.loadOwed()); err != nil {
-		w.Logger.Debug("what a shard has to send could not be read, and is tried again", "shard", w.name, "error", err)
+	unreadable, err := w.cursor.claim(w.ctx, w.ledger)
+	if unreadable != nil {
+		w.Logger.Error("the cursor of a shard cannot be read; all until now is missed", "shard", w.name, "error", unreadable)
+	}
+	if err = errors.Join(err, w.loadStates(), w.loadOwed()); err != nil {
+		w.Logger.Debug("a shard could not be read, and is tried again", "shard", w.name, "error", err)
 		return false
 	}
-	w.forgetRows()
-	stream, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, After: w.cursor.after()})
+	w.stream, err = w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, After: &w.cursor.at})
 	if err != nil {
 		return false
 	}
-	w.stream = stream
-	if !w.cursor.known {
-		w.beginFirst()
-	}
-	w.window.last, w.from = stream.At(), stream.At()
-	w.startLate(w.window.last)
+	w.beginAt(w.stream)
 	w.take(all, changed)
 	return true
 }
 
-// beginFirst begins with a shard that nobody has had: where what this replica knows begins.
-// What was before is no gap. Subscriptions catch up by themselves.
-func (w *owner) beginFirst() {
-	_, _, _ = w.stream.Next(nil)
-	it := &item{id: w.stream.At(), read: time.Now()}
-	if w.callBackHeld(it.id, it, anyEntry); it.open > 0 {
-		w.window.add(it)
+// beginAt begins where the stream does. For a shard that nobody had, that is the start of what this
+// replica knows: nothing before it is missed, and entries that hold are called back.
+func (w *owner) beginAt(stream *service.EventStream) {
+	if !w.cursor.known {
+		_, _, _ = stream.Next(nil)
 	}
+	w.cursor.reached(stream.At())
+	it := &item{id: w.cursor.last, read: time.Now()}
+	if !w.cursor.known || w.recall {
+		w.callHeld(w.cursor.last, it)
+	}
+	if it.open > 0 {
+		w.cursor.items = append(w.cursor.items, it)
+	}
+	w.startLate(w.cursor.last)
 }
 
-// read takes what happened next, and returns what is closed when there may be more; nil if none
-// is to be read for now.
+// read takes the next events, and returns a channel that is closed when there may be more; nil if
+// none is read for now.
 func (w *owner) read() (more <-chan struct{}) {
-	if w.window.len() >= maxWindow || !w.lease.holds() {
-		return nil // until some of that is delivered or kept, or the shard is this one's for sure
+	if len(w.cursor.items) >= maxWindow || !w.lease.holds() {
+		return nil
 	}
 	given, missed, more := w.stream.Next(w.room)
-	defer clear(w.room) // what is kept elsewhere need not be kept here
+	defer clear(w.room)
 	if missed != nil {
 		w.missed(missed)
 	}
@@ -144,91 +115,74 @@ func (w *owner) read() (more <-chan struct{}) {
 		w.tell(&r.Event)
 	}
 	if len(given) == 0 && missed == nil {
-		w.window.reached(w.stream.At())
-		w.startLate(w.window.last)
+		w.cursor.reached(w.stream.At())
+		w.startLate(w.cursor.last)
 		return more
 	}
-	return w.atOnce
+	return closed
 }
 
-// step does what there is to do beside, or waits until more is closed.
-func (w *owner) step(more <-chan struct{}, beat <-chan time.Time) {
-	timer, stop := w.due.timer()
-	defer stop()
-	turn, leave := w.turns.timer()
-	defer leave()
+// closed is for what may go on at once.
+var closed = func() chan struct{} { //nolint:gochecknoglobals // never changes
+	c := make(chan struct{})
+	close(c)
+	return c
+}()
+
+// step does one thing, or waits until more is closed.
+func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan struct{}) {
+	var due <-chan time.Time
+	if w.due.Len() > 0 {
+		timer := time.NewTimer(time.Until(w.due.First().due))
+		defer timer.Stop()
+		due = timer.C
+	}
 	select {
 	case <-w.ctx.Done():
 	case f := <-w.brought:
 		f()
-		w.takeBrought()
 	case <-w.told:
 		all, _, changed := w.Subscriptions.Current()
 		w.take(all, changed)
-	case <-timer:
-		w.attemptDue()
-	case <-turn:
-		w.takeTurns(time.Now())
+	case <-due:
+		for now := time.Now(); w.due.Len() > 0 && !w.due.First().due.After(now); {
+			w.attempt(w.due.Pop())
+		}
+	case <-asked:
+		w.requests.looked = time.Time{}
+		w.requests.look(time.Now())
 	case <-beat:
-		w.beat()
+		w.beat(time.Now())
 	case <-more:
 	}
 }
 
-// takeBrought takes what else was brought meanwhile.
-func (w *owner) takeBrought() {
-	for range cap(w.brought) {
-		select {
-		case f := <-w.brought:
-			f()
-		default:
-			return
+// beat does what is due now and then.
+func (w *owner) beat(now time.Time) {
+	w.flushMissed(now)
+	w.keepLate(now)
+	w.cursor.write(w.ledger, now)
+	w.writeStates(now, statesAtOnce, statePause)
+	w.requests.look(now)
+	if now.Sub(w.began) > orphanTime {
+		w.dropOrphans()
+	}
+	w.count(now)
+}
+
+// dropOrphans forgets subscriptions that were deleted while nobody owned the shard.
+func (w *owner) dropOrphans() {
+	for _, t := range w.targets.all {
+		if t.id != Callbacks && t.sub == nil {
+			w.forget(t)
 		}
 	}
 }
 
-// bring has the owner do something. It is for other goroutines, and does nothing once the
-// owner is gone.
-func (w *owner) bring(f func()) {
-	select {
-	case w.brought <- f:
-	case <-w.gone:
-	}
-}
-
-func (w *owner) isGone() bool {
-	select {
-	case <-w.gone:
-		return true
-	default:
-		return false
-	}
-}
-
-// beat does what is due now and then.
-func (w *owner) beat() {
-	now := time.Now()
-	w.ease(now)
-	w.tellPassed()
-	w.flushMissed()
-	w.lookAtDoubts()
-	w.keepLate(now)
-	w.keeping.forget(now)
-	w.writeCursor(now)
-	if w.lease.holds() {
-		w.writeStates(now)
-	}
-	w.lookAtRequests(now)
-	w.sweep()
-	w.tellBacklog(now)
-	w.charge()
-}
-
-// finish tells what has happened by now, and leaves the rest to the next owner. What is
-// being sent or written may end before, or it is done again.
+// finish sends what has happened by now, and leaves the rest to the next owner.
 func (w *owner) finish() {
 	over := time.After(finishTime)
-	for quiet := time.After(quietTime); !w.cursor.lost; {
+	for quiet := time.After(quietTime); !w.isLost; {
 		select {
 		case f := <-w.brought:
 			f()
@@ -237,16 +191,68 @@ func (w *owner) finish() {
 			quiet = time.After(quietTime)
 			continue
 		case <-quiet:
-			if w.writes.running > 0 || w.window.settled() != w.window.last {
+			if !w.ledger.idle() || w.cursor.settled() != w.cursor.last {
 				quiet = time.After(tick)
 				continue
 			}
-			w.writeLast()
 		case <-over:
-			if w.writes.running == 0 {
-				w.writeLast()
-			}
 		}
+		w.writeLast()
 		return
 	}
+}
+
+// writeLast writes the cursor and some states. What is not written is sent once more.
+func (w *owner) writeLast() {
+	at := w.cursor.settled()
+	if !w.cursor.busy && (!w.cursor.known || at != w.cursor.at) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)
+		defer cancel()
+		if err := w.cursor.put(ctx, w.ledger, at); err != nil {
+			w.Logger.Debug("the cursor of a shard was not written", "shard", w.name, "error", err)
+		}
+	}
+	w.writeStates(time.Now(), maxRecent, 0)
+}
+
+// forget drops a subscription that was deleted, with all that it is owed.
+func (w *owner) forget(t *target) {
+	t.now.Store(nil)
+	for _, d := range t.pending {
+		w.end(d)
+	}
+	if t.lost != nil {
+		for _, it := range t.lost.items {
+			it.settle()
+		}
+	}
+	delete(w.targets.all, targetName(t.tenant, t.id))
+	w.eraseState(t)
+}
+
+// count publishes the backlog, now and then: it looks at all deliveries.
+func (w *owner) count(now time.Time) {
+	if now.Sub(w.looked) < idlePause {
+		return
+	}
+	w.looked = now
+	b := &Backlog{looked: now, Behind: w.cursor.behind()}
+	for _, t := range w.targets.all {
+		if t.sends() {
+			b.Deliveries += len(t.pending)
+			b.Oldest = first(b.Oldest, t.dueSince(now))
+		}
+	}
+	w.owes.Store(b)
+}
+
+// dueSince returns since when a delivery is due that is neither under way nor to be left alone.
+func (t *target) dueSince(now time.Time) (since time.Time) {
+	for _, d := range t.pending {
+		due := d.progress.Due
+		if !due.After(now) && !d.running && d.waitsFor == 0 && !t.quiet.of(t.poolName(d)).After(now) {
+			since = first(since, due)
+		}
+	}
+	return since
 }

@@ -1,7 +1,6 @@
 package outbox_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,37 +136,6 @@ func TestNoTokenIsKept(t *testing.T) {
 					t.Errorf("the token is kept: %s", record.Value)
 				}
 			}
-		}
-	})
-}
-
-// TestAskedOnce: of two owners, one of which has lost the shard and does not know it, one
-// does what is asked for.
-func TestAskedOnce(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		one, s := warm(t, w)
-		one.own.slow("webhook-request-", 2*time.Second, 0)
-		id, err := w.asks.Test(t.Context(), order(s))
-		if err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(time.Second) // one has read it, and another one is faster
-		client := w.Connect(nil)
-		defer client.Close()
-		for _, c := range "01234567" {
-			page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: "webhook-request-" + string(c)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, record := range page.Records {
-				if err := client.Records().Delete(t.Context(), record.RecordKey, record.Version); err != nil {
-					t.Fatal(err)
-				}
-			}
-		}
-		<-time.After(10 * time.Second)
-		if slices.ContainsFunc(w.received(here), func(one received) bool { return one.id == id }) {
-			t.Error("it is done by two")
 		}
 	})
 }

@@ -62,7 +62,7 @@ type received struct {
 
 func run(t *testing.T, test func(t *testing.T, w *world)) {
 	bubble.Test(t, func(t *testing.T) {
-		w := &world{Server: memory.NewServer(memory.Config{Number: 100}), t: t, changed: make(chan struct{}), took: time.Millisecond}
+		w := &world{Server: memory.NewServer(memory.Config{Number: 100, Together: time.Millisecond}), t: t, changed: make(chan struct{}), took: time.Millisecond}
 		t.Cleanup(w.Close)
 		client := w.Connect(nil)
 		t.Cleanup(client.Close)
@@ -380,3 +380,24 @@ func eventsOf(tenant string) service.EventsRequest {
 }
 
 func newRoom() []*events.Record { return make([]*events.Record, 64) }
+
+// redeliverSince has all deliveries made again that are listed and were made since an instant.
+func (w *world) redeliverSince(o outbox.Order, since time.Time) error {
+	for cursor := ""; ; {
+		page, err := w.asks.List(w.t.Context(), o.Tenant, o.Of.ID, cursor, 100)
+		if err != nil {
+			return err
+		}
+		for _, d := range page.Deliveries {
+			if d.Made.Before(since) {
+				continue
+			}
+			if err := w.asks.Redeliver(w.t.Context(), o, d.ID); err != nil {
+				return err
+			}
+		}
+		if cursor = page.Next; cursor == "" {
+			return nil
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package outbox
+
+import (
+	"hash/fnv"
+	"strings"
+	"time"
+)
+
+// shards is the number of parts of the work. It is part of what is stored: with another number,
+// records would belong to other shards.
+const shards = 8
+
+// Bounds of one shard. Above them a subscription gets events.missed, and a callback's record
+// says failed.
+const (
+	maxOfTarget = 3000    // deliveries of a subscription, or of a tenant's callbacks
+	bytesTarget = 4 << 20 // and their payloads
+	maxOfTenant = 5000
+	maxInAll    = 50_000
+	bytesInAll  = 32 << 20
+
+	// share times what a tenant has must be free for it to get more, so that some tenants whose
+	// receivers are gone leave space for others.
+	share = 8
+
+	// maxWindow bounds the events that are read and not settled: the owner reads no more then. It
+	// is less than maxOfTarget, so that a receiver that keeps up misses nothing after a take-over.
+	maxWindow = 2000
+
+	maxRequests  = 100 // of a tenant that wait in a shard
+	maxRecent    = 50  // deliveries that are shown after their end: some 50 KiB at most
+	maxAttempts  = 5   // of a delivery that are shown
+	statesAtOnce = 4   // states that are written in a tick
+	writesAtOnce = 16  // calls of the store
+)
+
+// SettledAfter is how long a replica should run before it sends. One that takes over earlier may
+// have less of the events in memory than the one before: the cursor is some seconds behind.
+const SettledAfter = 20 * time.Second
+
+const (
+	tick        = 250 * time.Millisecond
+	keepAfter   = 2 * time.Second        // an attempt that takes longer is written as pending
+	cursorPause = 500 * time.Millisecond // between writes of a cursor after deliveries
+	idlePause   = 2 * time.Second        // and after events without deliveries
+	statePause  = 5 * time.Second        // between writes of one state
+	finishTime  = 2 * time.Second        // for what is under way when a shard is given up
+	quietTime   = 50 * time.Millisecond  // without news ends that earlier
+	retryPause  = time.Second            // after a write that failed, or when the pool is full
+	callTimeout = 5 * time.Second        // of a call of the store
+	flushPause  = 2 * time.Second        // between writes of what one subscription misses
+	missedPause = time.Minute            // between attempts of that while other deliveries succeed
+	silentTime  = 10 * time.Second       // an owner without a beat for so long counts as stuck
+	orphanTime  = time.Minute            // until an unknown subscription counts as deleted
+	requestLook = 30 * time.Second       // between looks for requests without a notification
+	maxQuiet    = time.Hour              // the longest Retry-After for a whole receiver
+
+	// secretTime is how long a callback waits for the tenant's first secret to be known here.
+	secretTime = 10 * time.Second
+
+	// maxWait bounds the time to the next attempt: the schedule's last step and a fifth. The clock
+	// of the replica that wrote it may be wrong.
+	maxWait = 29 * time.Hour
+
+	// maxAge is how long a delivery waits at most, for a receiver that is paused or disabled.
+	maxAge = 5 * 24 * time.Hour
+)
+
+// cursorKind is the kind of the cursors of all shards; the other kinds are one for each shard.
+const cursorKind = "webhook-cursor"
+
+func owedKind(shard string) string    { return "webhook-owed-" + suffix(shard) }    // pending deliveries
+func stateKind(shard string) string   { return "webhook-state-" + suffix(shard) }   // health, recent ones
+func requestKind(shard string) string { return "webhook-request-" + suffix(shard) } // tests, redeliveries
+
+func suffix(shard string) string { return strings.TrimPrefix(shard, shardPrefix) }
+
+// shardOf returns the shard of a name.
+func shardOf(name string) string {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(name)) // never fails
+	return shardName(int(h.Sum32() % shards))
+}
+
+// shardOfTarget returns the shard of a subscription, or of a tenant's callbacks.
+func shardOfTarget(tenant, id string) string {
+	if id == Callbacks {
+		return shardOf(tenant)
+	}
+	return shardOf(id)
+}

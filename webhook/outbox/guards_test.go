@@ -1,0 +1,144 @@
+package outbox_test
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook/outbox"
+)
+
+// TestSinceIsTheEarliestCursor: a replica whose events begin there misses nothing of any shard.
+func TestSinceIsTheEarliestCursor(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		client := w.Connect(nil)
+		defer client.Close()
+		for shard, after := range []string{"70-1", "50-2", "90-1"} {
+			key := store.RecordKey{Kind: "webhook-cursor", Tenant: store.NoTenant, ID: fmt.Sprint("webhooks:", shard)}
+			value := fmt.Appendf(nil, `{"after":%q}`, after)
+			if _, err := client.Records().Put(t.Context(), store.RecordPut{RecordKey: key, Value: value}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if n, err := outbox.Since(t.Context(), client.Records()); n != 49 || err != nil {
+			t.Errorf("events begin at %d, %v; want 49", n, err)
+		}
+	})
+}
+
+// TestCatchUpIsKeptBeforeItIsDone: an owner that dies after it learned of a subscription, and before what it
+// missed is delivered or written, leaves that to the next one.
+func TestCatchUpIsKeptBeforeItIsDone(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		two := second(t, w)
+		one.own.setBlind(true)
+		w.subscribe("acme", there, "*")
+		two.cycle("acme", "orders:1")
+		<-time.After(10 * time.Second) // until the cursor is past it
+		w.setBehave(failed)
+		one.own.refuse("webhook-owed-")
+		one.own.setBlind(false)
+		<-time.After(20 * time.Second) // states are written
+		one.kill()
+		w.setBehave(nil)
+		w.join("two")
+		until(t, 10*time.Minute, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:1")) == 2 })
+	})
+}
+
+// TestCallbacksOfOneWrite: entries of different locks that are written together share their number. Each gets
+// its callback, under an id of its own, also where the owner dies before it has sent them.
+func TestCallbacksOfOneWrite(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				one, _ := warm(t, w)
+				two := second(t, w)
+				if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
+					t.Fatal(err)
+				}
+				<-time.After(2 * time.Second)
+				const entries = 50
+				granted := make(chan *service.Grant, entries)
+				for i := range entries {
+					go func() { granted <- w.async(two, fmt.Sprint("batch:", i), time.Hour) }()
+				}
+				numbers := map[uint64]bool{}
+				for range entries {
+					numbers[(<-granted).Entry.Number] = true
+				}
+				if len(numbers) == entries {
+					t.Error("no two share a number")
+				}
+				if dies {
+					one.kill()
+					w.join("two")
+				}
+				ids := map[string]lock.ID{}
+				until(t, 19*time.Second, "all are called back", func() bool {
+					for _, got := range w.received(there) {
+						ids[got.id] = lock.ID(got.event.Data.Entry.ID)
+					}
+					return len(ids) == entries
+				})
+			})
+		})
+	}
+}
+
+// TestUnreadableIsMissed: a delivery in the store that cannot be read counts as missed, and its record goes.
+func TestUnreadableIsMissed(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, s := warm(t, w)
+		two := second(t, w)
+		two.cycle("acme", "seen-by-both")
+		<-time.After(5 * time.Second) // until the cursor is past it
+		one.kill()
+		client := w.Connect(nil)
+		defer client.Close()
+		shard := outbox.ShardOf(s.ID)
+		key := store.RecordKey{Kind: "webhook-owed-" + shard[len(shard)-1:], Tenant: "acme", ID: s.ID + ":105-1"}
+		if _, err := client.Records().Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte(`{"id":`)}); err != nil {
+			t.Fatal(err)
+		}
+		w.join("two")
+		until(t, time.Minute, "it is told", func() bool {
+			return slices.ContainsFunc(w.received(here), func(got received) bool {
+				return got.event.Data.Reason == "unreadable" && got.event.Data.Before == "105-1"
+			})
+		})
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		two.cycle("acme", "orders:1")
+		until(t, 2*time.Second, "more is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+	})
+}
+
+// TestPausedWaitsForItsDeliveries: what happened before a subscription was paused waits for it, and what
+// happens while it is paused is not sent.
+func TestPausedWaitsForItsDeliveries(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(failed)
+		r.cycle("acme", "before")
+		<-time.After(time.Second)
+		w.change(s.ID, paused(true))
+		<-time.After(time.Second)
+		w.setBehave(nil)
+		was := w.attempts()
+		r.cycle("acme", "meanwhile")
+		<-time.After(time.Hour)
+		if n := w.attempts() - was; n > 0 {
+			t.Errorf("%d attempts while it is paused", n)
+		}
+		w.change(s.ID, paused(false))
+		until(t, time.Minute, "it is sent what waited", func() bool { return len(kindsOf(w.received(here), "before")) == 2 })
+		if n := len(kindsOf(w.received(here), "meanwhile")); n > 0 {
+			t.Errorf("%d events of meanwhile are sent", n)
+		}
+	})
+}

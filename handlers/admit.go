@@ -168,7 +168,7 @@ func (r *request) genuine(o operation) bool {
 // answer has no token yet, and no other way to keep the place.
 func (r *request) resumes() bool {
 	key, err := r.idempotencyKey()
-	return err == nil && key != "" && r.endpoints.Locks.Resumes(r.tenant(), r.name, key)
+	return err == nil && key != "" && r.endpoints.Locks.Resumes(r.tenant(), r.name, r.principal.Subject, key)
 }
 
 func errMemoryFull() error {

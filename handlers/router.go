@@ -32,7 +32,7 @@ type Locks interface {
 	Release(context.Context, service.TokenRequest) error
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Genuine(service.TokenRequest) bool
-	Resumes(tenant, name, key string) bool
+	Resumes(tenant, name, subject, key string) bool
 	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
 	RequestRelease(ctx context.Context, req service.TokenRequest, within time.Duration) error
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)

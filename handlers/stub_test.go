@@ -88,7 +88,7 @@ func (s *stub) Revision() uint64 { return 1 }
 
 func (s *stub) Started() time.Time { return time.Unix(1, 0) }
 
-func (s *stub) Resumes(string, string, string) bool { return false }
+func (s *stub) Resumes(string, string, string, string) bool { return false }
 
 func (s *stub) answer() (*service.Grant, error) {
 	if s.panic != nil {

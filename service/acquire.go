@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -255,13 +256,11 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	return replayed(g, err)
 }
 
-// Resumes reports whether this replica sees an entry with an idempotency key of the lock with the name, or with "" of
-// a set: a request with the key goes on with it, or is told that it asks for something else.
-func (s *Service) Resumes(tenant, name, key string) bool {
-	if name == "" {
-		name = setSubject
-	}
-	state := s.view.Status(s.tokens.idFor(tenant, name, key), 0).State
+// Resumes reports whether this replica sees an entry with an idempotency key of the lock with the
+// name, or with "" of a set of the subject: a request with the key resumes it, or gets 409.
+func (s *Service) Resumes(tenant, name, subject, key string) bool {
+	scope := keyScope(cmp.Or(name, setSubject), subject)
+	state := s.view.Status(s.tokens.idFor(tenant, scope, key), 0).State
 	return state != view.Unseen && state != view.Gone
 }
 

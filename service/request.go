@@ -85,7 +85,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		e.WaitUntil = e.EnqueuedAt.Add(req.Wait)
 	}
 	if req.IdempotencyKey != "" {
-		e.ID = s.tokens.idFor(req.Tenant, req.keyScope(e), req.IdempotencyKey)
+		e.ID = s.tokens.idFor(req.Tenant, keyScope(subjectOf(e), req.Subject), req.IdempotencyKey)
 		e.Request = fingerprint(req)
 	}
 	return e, nil
@@ -93,11 +93,11 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 
 // keyScope returns what an idempotency key counts within: a lock, or the sets of a subject. A
 // token that is limited to names can use any key of a set.
-func (r *AcquireRequest) keyScope(e *lock.Entry) string {
-	if e.Set {
-		return string(appendParts(nil, subjectOf(e), r.Subject))
+func keyScope(of, subject string) string {
+	if of == setSubject {
+		return string(appendParts(nil, of, subject))
 	}
-	return subjectOf(e)
+	return of
 }
 
 func (s *Service) check(req AcquireRequest) error {

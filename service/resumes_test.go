@@ -15,7 +15,7 @@ func TestResumes(t *testing.T) {
 		r := newSharedStore(t).replica(t, func(*service.Config) {})
 		g := r.hold(keyed("orders:1", 0, "k"))
 		synctest.Wait()
-		if !r.Resumes("acme", "orders:1", "k") || r.Resumes("acme", "orders:1", "other") || r.Resumes("acme", "orders:2", "k") {
+		if !r.Resumes("acme", "orders:1", "anyone", "k") || r.Resumes("acme", "orders:1", "w", "other") || r.Resumes("acme", "orders:2", "w", "k") {
 			t.Error("it is not that key of that lock alone that resumes")
 		}
 		for _, tenant := range r.TenantNames() {
@@ -24,7 +24,7 @@ func TestResumes(t *testing.T) {
 			}
 		}
 		r.release(g)
-		if r.Resumes("acme", "orders:1", "k") {
+		if r.Resumes("acme", "orders:1", "anyone", "k") {
 			t.Error("what has ended is resumed")
 		}
 	})

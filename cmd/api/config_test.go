@@ -475,7 +475,7 @@ func TestNoURLIsQuotedWithItsPassword(t *testing.T) {
 			oidc("--oidc-issuer", url), oidc("--oidc-redirect-url", url),
 			{"--store", url},
 			{"--store", url, "--data-quota-mb", "17"},
-			{"--jwks", "https://" + url},
+			{"--jwks", "https://" + strings.TrimPrefix(url, "https://"), "--listen", "nowhere"},
 			{"health", "--url", url},
 		} {
 			r := command(t, good, args...)

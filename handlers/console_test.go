@@ -298,7 +298,7 @@ func (s *consoleStub) Tenants(lists.Sight, string, int) (*service.Tenants, error
 func overConsole(t *testing.T, s *consoleStub) *client {
 	t.Helper()
 	h := shared.handlers(&stub{})
-	h.Console = s
+	h.Console, h.Closures = s, closuresStub{&stub{}}
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
 	return newTenant(t).at(r).admin()

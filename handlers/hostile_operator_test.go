@@ -205,7 +205,7 @@ func TestOrdersThatAreDoneAreNotPaced(t *testing.T) {
 	limits := quota.Standard()
 	limits[quota.Requests] = 0
 	inBubble(t, func(c *handlers.Config) {
-		c.Locks, c.Quotas = &stub{}, quotas.New(quotas.Config{Defaults: limits})
+		c.Closures, c.Quotas = closuresStub{&stub{}}, quotas.New(quotas.Config{Defaults: limits})
 		c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}}
 	}, func(h *house) {
 		for range 300 {
@@ -222,7 +222,7 @@ func TestAccountOfOrdersInVain(t *testing.T) {
 	t.Parallel()
 	q := &accounts{Quotas: quotas.New(quotas.Config{})}
 	inBubble(t, func(c *handlers.Config) {
-		c.Locks, c.Quotas = &stub{err: lock.Errorf(lock.NotFound, "gone")}, q
+		c.Closures, c.Quotas = closuresStub{&stub{err: lock.Errorf(lock.NotFound, "gone")}}, q
 		c.Verifier = &knownAs{Tenant: "acme", Scopes: []auth.Scope{auth.TenantAdmin}}
 	}, func(h *house) {
 		if status, _ := h.orders("DELETE", "/admin/closures/"+someID, `{}`); status != http.StatusNotFound || !slices.Equal(q.of, []string{quotas.Looking("acme")}) {

@@ -125,12 +125,16 @@ func (w *world) startWebhooks(log *slog.Logger) error {
 	return nil
 }
 
-// startClosures returns which locks are closed as a replica has it, until stop is called.
+// startClosures returns the closures as a replica has them, once they were read, until stop is
+// called.
 func startClosures(records store.RecordStore, log *slog.Logger) (book *closures.Book, stop func()) {
 	book = closures.New(closures.Config{Records: records, Logger: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { book.Run(ctx) })
+	for late := time.Now().Add(10 * time.Second); !book.Read() && time.Now().Before(late); {
+		<-time.After(time.Millisecond)
+	}
 	return book, func() {
 		cancel()
 		running.Wait()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/events"
@@ -201,14 +202,17 @@ func (s *Service) Close() {
 	s.events.history.Close()
 }
 
-// Ready returns nil if the service can do its work: it is not draining, it understands
-// what is stored, the store answers and its view is current.
+// Ready returns nil if the service can do its work: it is not draining, it understands what is
+// stored, it knows which locks are closed, the store answers and its view is current.
 func (s *Service) Ready(ctx context.Context) error {
 	if s.Draining() {
 		return errDraining()
 	}
 	if err := s.outdated(); err != nil {
 		return err
+	}
+	if c := s.Config.Closures; c != nil && !c.Read() {
+		return closures.ErrUnread()
 	}
 	number, err := s.Store.Newest(ctx)
 	if err != nil {

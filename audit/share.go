@@ -16,7 +16,7 @@ import (
 // has to make space for others.
 type size struct{ burst, daily int }
 
-// A pool is a tenant's, for its operators, its users of webhooks, or for both to undo.
+// A pool is a tenant's: for its operators, for its users of webhooks, and one more of each to undo.
 func poolSize() size { return size{4000, 2000} }
 
 // An actor can take a part of the pool, and the actor's actions of one kind a part of that.
@@ -94,14 +94,15 @@ func (b *buckets) evict(now time.Time) {
 }
 
 // pool returns which of a tenant's pools a record counts in. Users of webhooks cannot keep
-// operators from acting. What undoes has a pool of its own, so that it can follow whatever it
+// operators from acting. What undoes has pools of its own, so that it can follow whatever it
 // undoes.
 func (r *Record) pool() string {
-	switch {
-	case r.Action == DeleteWebhook || r.Action == OpenLocks || r.Action == ResetQuota:
-		return "undo"
-	case r.By.Scope == scopeOfUsers && strings.HasPrefix(r.Action, webhookActions):
-		return "users"
+	pool := "operators"
+	if r.By.Scope == scopeOfUsers && strings.HasPrefix(r.Action, webhookActions) {
+		pool = "users"
 	}
-	return "operators"
+	if r.Action == DeleteWebhook || r.Action == OpenLocks || r.Action == ResetQuota {
+		pool += " undo"
+	}
+	return pool
 }

@@ -159,6 +159,19 @@ func TestSubjectsOfATenantShareItsPool(t *testing.T) {
 	}
 }
 
+// TestUsersWhoDeleteLeaveOperatorsTheirUndoing: webhooks that are deleted again and again use up what
+// users share, and operators can open what they closed.
+func TestUsersWhoDeleteLeaveOperatorsTheirUndoing(t *testing.T) {
+	l := newLedger(t)
+	j := l.journal()
+	for i := range 8 {
+		l.most(j, audit.DeleteWebhook, user(fmt.Sprint("u", i)))
+	}
+	if n := l.most(j, audit.OpenLocks, operator("ops")); n != 1000 {
+		t.Errorf("users leave %d to operators, want 1000", n)
+	}
+}
+
 // TestManySubjectsDoNotEvictThePool of their tenant.
 func TestManySubjectsDoNotEvictThePool(t *testing.T) {
 	l := newLedger(t)

@@ -35,7 +35,7 @@ func newDispatch(s *shard, fence uint64) *dispatch {
 	w := &dispatch{shard: s, began: time.Now(), lease: &lease{}}
 	w.brought, w.gone = make(chan func(), 64), make(chan struct{})
 	w.cursor.key = store.RecordKey{Kind: cursorKind, Tenant: store.NoTenant, ID: s.name}
-	w.ledger = &ledger{records: s.Records, fence: fence, bring: w.bring, lost: w.lostShard}
+	w.ledger = &ledger{records: s.Records, lease: w.lease, fence: fence, bring: w.bring, lost: w.lostShard}
 	w.targets = targets{
 		secret: s.Subscriptions, all: map[string]*target{}, byTenant: map[string][]*target{},
 		load: map[string]load{},

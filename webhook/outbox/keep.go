@@ -114,16 +114,10 @@ func (w *dispatch) encode(d *delivery, by stamp) []byte {
 	return store.Encode(f)
 }
 
-// keep writes a delivery as it is now; then it is settled. A new record has no version to compare,
-// so it is written only while no other replica can own the shard.
+// keep writes a delivery as it is now; then it is settled.
 func (w *dispatch) keep(d *delivery) {
-	d.stale = true
-	switch {
-	case d.busy || d.over:
+	if d.stale = true; d.busy || d.over {
 		return // until that call has ended
-	case d.version == 0 && !w.lease.holds():
-		w.ledger.after(retryPause, func() { w.keep(d) })
-		return
 	}
 	d.stale = false
 	encode := func(by stamp) []byte { return w.encode(d, by) }

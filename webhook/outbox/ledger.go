@@ -31,6 +31,7 @@ type cell struct {
 // goroutine.
 type ledger struct {
 	records Records
+	lease   *lease
 	fence   uint64
 	writes  uint64
 	bring   func(func()) // has the owner call something
@@ -99,14 +100,22 @@ func (l *ledger) save(c *cell, encode func(stamp) []byte, done func(error)) {
 	})
 }
 
+// errNotOurs: the lease of the shard's lock may be over.
+var errNotOurs = errors.New("another replica may own the shard")
+
 func (l *ledger) stamp() stamp {
 	l.writes++
 	return stamp{l.fence, l.writes}
 }
 
+// put writes a record. A new one has no version to compare, so it is written only while no other
+// replica can own the shard, however long the call has waited for its turn.
 func (l *ledger) put(ctx context.Context, c cell, value []byte) (version uint64, err error) {
 	if c, err = l.resolve(ctx, c); err != nil {
 		return 0, err
+	}
+	if c.version == 0 && !l.lease.holds() {
+		return 0, errNotOurs
 	}
 	return l.records.Put(ctx, store.RecordPut{RecordKey: c.key, Value: value, Version: c.version})
 }

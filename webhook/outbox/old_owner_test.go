@@ -52,6 +52,30 @@ func TestOldOwnerComesBack(t *testing.T) {
 	}
 }
 
+// TestOldOwnerWritesNothingThatWaited: what waited for a free call while its owner was cut off is not
+// written when the owner is reached again and does not know yet that another one has the shard.
+func TestOldOwnerWritesNothingThatWaited(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		two := second(t, w)
+		one.own.slow("webhook-owed-", 4*time.Second, 0)
+		w.setBehave(failed)
+		for range 40 {
+			two.cycle("acme", "orders:1")
+		}
+		<-time.After(time.Second)
+		w.isolate(one)
+		until(t, 10*time.Minute, "the other one tells", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 80 })
+		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		one.own.slow("webhook-owed-", 0, 0)
+		one.cable.Cut("")
+		<-time.After(20 * time.Second)
+		if left := w.left(); len(left) > 0 {
+			t.Errorf("kept: %v", left)
+		}
+	})
+}
+
 // TestOldOwnerBegins: who got a shard's lock, was cut off before it could begin, and lost it, does not
 // begin when it is reached again.
 func TestOldOwnerBegins(t *testing.T) {

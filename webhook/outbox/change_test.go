@@ -58,6 +58,30 @@ func TestChangedJustNow(t *testing.T) {
 	}
 }
 
+// TestChangedTwice: what the first of two changes asks for is told from that one on, although who
+// sends learns of both at once.
+func TestChangedTwice(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, s := warm(t, w)
+		two := w.replica("two")
+		w.leave("two")
+		w.change(s.ID, subscription.Change{Locks: new("none")})
+		<-time.After(30 * time.Second)
+		two.cycle("acme", "before:1")
+		<-time.After(10 * time.Second)
+		one.own.setBlind(true)
+		w.change(s.ID, subscription.Change{Locks: new("*")})
+		two.cycle("acme", "orders:1")
+		<-time.After(time.Second)
+		w.change(s.ID, subscription.Change{Description: new("all that happens")})
+		one.own.setBlind(false)
+		until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+		if got := kindsOf(w.received(here), "before:1"); len(got) > 0 {
+			t.Errorf("it is told %v from before the changes", got)
+		}
+	})
+}
+
 // TestPausedJustNow: what happened before a subscription was paused waits for it, although
 // who was about to send it is gone.
 func TestPausedJustNow(t *testing.T) {

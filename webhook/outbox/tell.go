@@ -152,13 +152,14 @@ func (w *dispatch) wake(t *target) {
 	}
 }
 
-// catchUp offers a subscription what happened between its write and when this owner learned of it.
+// catchUp offers a subscription what happened between its first write that no owner has caught up to,
+// and when this owner learned of it.
 // That it caught up is written after these deliveries are made or written, so that the next owner
 // does it again otherwise. What it got under its former fields comes again, with the same id.
 func (w *owner) catchUp(t *target) {
 	version, after := t.sub.Version, lock.Before(t.From+1)
 	if t.Taken > 0 {
-		after = lock.Before(t.sub.Version + 1)
+		after = lock.Before(t.sub.FirstAfter(t.Taken) + 1)
 	}
 	it := &item{read: time.Now(), open: 1}
 	it.done = func() { t.Taken, t.dirty = max(t.Taken, version), true }

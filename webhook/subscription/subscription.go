@@ -51,8 +51,10 @@ type Subscription struct {
 	// From is the number of the write that made it: it is told what happened after that.
 	From uint64
 
-	// Version is that of the record: another one after each write.
+	// Version is that of the record: another one after each write. Earlier are those before it, the
+	// last ones of them, in order.
 	Version uint64
+	Earlier []uint64
 
 	Rotation // of its secret
 }
@@ -73,6 +75,7 @@ type form struct {
 	Was        string           `json:"was,omitempty"`
 	Narrowed   int64            `json:"narrowed_ms,omitempty"`
 	About      string           `json:"description,omitempty"`
+	Earlier    []uint64         `json:"earlier,omitempty"`
 	From       uint64           `json:"from,omitempty"` // 0: the version of the record, which its writer could not know
 }
 
@@ -81,7 +84,7 @@ func (s *Subscription) encode() []byte {
 	f := form{
 		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
 		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated), Salts: s.Salts,
-		Enabled: s.Enabled, From: s.From, About: s.Description,
+		Enabled: s.Enabled, From: s.From, About: s.Description, Earlier: s.Earlier,
 	}
 	if s.Was != "" {
 		f.Was, f.Narrowed = s.Was, s.Narrowed.UnixMilli()
@@ -98,6 +101,7 @@ func parse(r store.Record) (*Subscription, error) {
 	s := &Subscription{
 		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within, Paused: f.Paused,
 		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version, Description: f.About,
+		Earlier:  f.Earlier,
 		Rotation: rotationOf(f.Generation, f.Rotated, f.Salts),
 	}
 	if f.Was != "" {
@@ -123,6 +127,20 @@ func (s *Subscription) check() error {
 		}
 	}
 	return nil
+}
+
+// maxEarlier is how many earlier versions are remembered: more changes than come within a second, which
+// is how late a replica may learn of them.
+const maxEarlier = 8
+
+// FirstAfter returns the first version after one, as far as that is remembered.
+func (s *Subscription) FirstAfter(version uint64) uint64 {
+	for _, v := range s.Earlier {
+		if v > version {
+			return v
+		}
+	}
+	return s.Version
 }
 
 // clone returns a copy that may be changed.

@@ -288,6 +288,8 @@ func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id stri
 				return nil, err
 			}
 		}
+		next.Earlier = append(slices.Clone(was.Earlier), was.Version)
+		next.Earlier = next.Earlier[max(0, len(next.Earlier)-maxEarlier):]
 		next.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version})
 		switch {
 		case err == nil:

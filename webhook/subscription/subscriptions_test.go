@@ -177,7 +177,9 @@ func TestUpdate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		want.Version = changed.Version
+		if changed.Version != want.Version {
+			want.Earlier, want.Version = append(want.Earlier, want.Version), changed.Version
+		}
 		found := must(w.Get(t.Context(), who("acme"), made.ID))
 		if diff := cmp.Diff(&want, changed) + cmp.Diff(&want, found); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", step.change, diff)

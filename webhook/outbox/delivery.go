@@ -185,6 +185,7 @@ type quiet struct {
 }
 
 // hush has a receiver that answered with Retry-After left alone for so long, with all that goes to it.
+// Of more than maxOfTarget receivers only the delivery itself waits.
 func (q *quiet) hush(name string, is *webhook.Result, now time.Time) {
 	if is.Outcome != webhook.Throttled || is.RetryAfter <= 0 {
 		return
@@ -195,7 +196,8 @@ func (q *quiet) hush(name string, is *webhook.Result, now time.Time) {
 	if q.until == nil {
 		q.until = map[string]time.Time{}
 	}
-	if until := now.Add(min(is.RetryAfter, maxQuiet)); until.After(q.until[name]) {
+	was, known := q.until[name]
+	if until := now.Add(min(is.RetryAfter, maxQuiet)); until.After(was) && (known || len(q.until) < maxOfTarget) {
 		q.until[name] = until
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -57,6 +58,13 @@ func TestRetryAfterOfAReceiver(t *testing.T) {
 				t.Errorf("it is told in the order %v", ids)
 			}
 		})
+	}
+}
+
+// TestRetryAfterOfManyReceivers: what is kept of the URLs of callbacks, which are a tenant's to choose, is bounded.
+func TestRetryAfterOfManyReceivers(t *testing.T) {
+	if n := outbox.Hushed(2 * outbox.MaxOfTarget); n != outbox.MaxOfTarget {
+		t.Errorf("%d are kept, want %d", n, outbox.MaxOfTarget)
 	}
 }
 

@@ -52,7 +52,7 @@ func keyBugs() []Bug {
 		{
 			Name: "service-key-of-other-locks", Breaks: "a set's key with other names is rejected",
 			File:    "service/request.go",
-			Anchor:  "idFor(req.Tenant, req.keyScope(e), req.IdempotencyKey)",
+			Anchor:  "idFor(req.Tenant, keyScope(subjectOf(e), req.Subject), req.IdempotencyKey)",
 			Becomes: "idFor(req.Tenant, e.Name(), req.IdempotencyKey)",
 			In:      "./service", Run: "^TestKeyOfASet$",
 		},

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -59,23 +58,4 @@ type Change struct {
 	Reason lock.Reason // why it went; [lock.Expired] if nobody said why
 	Notice *lock.Notice
 	Note   *lock.Note // what an operator said of that, or nil
-}
-
-// After retoldChanges that happened before, a feed makes a pause of retoldPause.
-const (
-	retoldChanges = 4000
-	retoldPause   = 50 * time.Millisecond
-)
-
-// Retelling keeps a feed that tells of the past from telling it faster than those can follow who file what
-// happened.
-type Retelling struct{ told int }
-
-// Pace is called after so many changes were told, and pauses now and then. The error is that of ctx.
-func (r *Retelling) Pace(ctx context.Context, changes int) error {
-	if r.told += changes; r.told < retoldChanges {
-		return nil
-	}
-	r.told = 0
-	return Pause(ctx, retoldPause)
 }

@@ -57,7 +57,8 @@ type Committer[P, O any] struct {
 	wrote   time.Time // when a batch was written last
 	running int       // workers, each with at most one batch in flight
 	linger  *time.Timer
-	armed   bool // linger runs
+	armed   bool      // linger runs
+	due     time.Time // when the first of the writes that linger has done so for long enough
 	closed  bool
 	workers sync.WaitGroup
 }
@@ -210,7 +211,7 @@ func (c *Committer[P, O]) enter(w *Write[P, O]) (lead bool, err error) {
 	w.arrived = time.Now()
 	c.pending.add(w)
 	if w.Lingers {
-		c.arm()
+		c.arm(w.arrived)
 	}
 	if !c.limits.Inline {
 		c.start()
@@ -227,7 +228,10 @@ func (c *Committer[P, O]) withdraw(w *Write[P, O]) bool {
 }
 
 // arm starts the timer that ends the patience of writes that linger. The caller holds mu.
-func (c *Committer[P, O]) arm() {
+func (c *Committer[P, O]) arm(now time.Time) {
+	if c.pending.lingering == 1 {
+		c.due = now.Add(c.limits.Linger)
+	}
 	switch {
 	case c.armed:
 		return
@@ -239,11 +243,19 @@ func (c *Committer[P, O]) arm() {
 	c.armed = true
 }
 
-// hurry makes all that is pending urgent.
+// hurry makes all that is pending urgent, unless what lingers came after the timer was started.
 func (c *Committer[P, O]) hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.armed = false
+	if c.pending.lingering == 0 {
+		return
+	}
+	if early := time.Until(c.due); early > 0 {
+		c.linger.Reset(early)
+		c.armed = true
+		return
+	}
 	c.pending.hurry()
 	c.start()
 }

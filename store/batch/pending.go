@@ -59,7 +59,8 @@ type pending[P, O any] struct {
 
 	// Writes that linger are patient until the generation changes.
 	generation uint64
-	patient    int // ready, and still patient
+	lingering  int // still patient
+	patient    int // of these, ready
 }
 
 // state is what pending knows of a write.
@@ -119,6 +120,7 @@ func (p *pending[P, O]) add(w *Write[P, O]) {
 	s.in = true
 	if w.Lingers {
 		s.generation = p.generation
+		p.lingering++
 	}
 	s.links = make([]link[P, O], 0, len(w.Keys)) // never grows: links point at each other
 	for _, key := range w.Keys {
@@ -167,7 +169,7 @@ func (p *pending[P, O]) unready(w *Write[P, O]) {
 // hurry makes all writes urgent.
 func (p *pending[P, O]) hurry() {
 	p.generation++
-	p.patient = 0
+	p.lingering, p.patient = 0, 0
 }
 
 // remove takes a write out of everything, and returns the writes that it alone blocked.
@@ -176,6 +178,9 @@ func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 		p.unready(w)
 	} else {
 		p.blocked--
+	}
+	if w.state.generation == p.generation {
+		p.lingering--
 	}
 	p.count(w.Tenant, -1, -w.Bytes)
 	for i := range w.state.links {

@@ -1,7 +1,6 @@
 package etcd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -150,57 +149,6 @@ func TestAbandoned(t *testing.T) {
 		b.write(t, false)
 		b.done.Wait()
 		b.want(t, 2, 1)
-	})
-}
-
-// judge is a KV service that does not apply a transaction with a removal of what is gone.
-type judge struct {
-	kvClient
-	mu    sync.Mutex
-	asked int
-}
-
-func (j *judge) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
-	j.mu.Lock()
-	j.asked++
-	j.mu.Unlock()
-	<-time.After(time.Millisecond)
-	gone := slices.ContainsFunc(r.Success, func(op *pb.RequestOp) bool {
-		return bytes.HasPrefix(op.GetRequestDeleteRange().GetKey(), []byte("gone"))
-	})
-	return &pb.TxnResponse{Succeeded: !gone, Header: &pb.ResponseHeader{Revision: 1}}, nil
-}
-
-// TestRefusedWritesOfAnotherTenant: of removals that share a transaction nobody knows which
-// is at fault. One tenant can have many that are, and they are not for others to wait for.
-func TestRefusedWritesOfAnotherTenant(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		j := &judge{}
-		commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(j, false)
-		defer commits.Close()
-		var done sync.WaitGroup
-		took := map[string]int{}
-		remove := func(tenant, key string) {
-			w := removal(key, true)
-			w.Tenant = tenant
-			done.Go(func() {
-				if out, err := commits.Do(t.Context(), w); err != nil || out.applied == (tenant == "evil") {
-					t.Errorf("%s: %+v, %v", key, out, err)
-				}
-				j.mu.Lock()
-				defer j.mu.Unlock()
-				took[tenant] = max(took[tenant], j.asked)
-			})
-		}
-		const refused = 16
-		for i := range refused {
-			remove("evil", fmt.Sprint("gone-", i))
-		}
-		remove("acme", "key")
-		done.Wait()
-		if took["acme"] > 3 || took["evil"] < refused {
-			t.Errorf("a removal took %d transactions, beside %d of another tenant in %d", took["acme"], refused, took["evil"])
-		}
 	})
 }
 

@@ -62,7 +62,7 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 		defer cancel()
 		others.Go(func() {
 			<-time.After(500 * time.Millisecond) // the first attempt is under way
-			for i := range 1000 {
+			for i := range 4000 {
 				w := s.putWrite(testEntry("a", fmt.Sprint("other-", i)), nil, 0)
 				w.Must = true
 				others.Go(func() { _, _ = s.commits.Do(ctx, w) })

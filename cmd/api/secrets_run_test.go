@@ -316,7 +316,7 @@ func (r *secretRun) misplaced() {
 
 // look asks for what needs no token.
 func (r *secretRun) look() {
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/", "/docs/swagger-ui.css"} {
+	for _, path := range []string{"/healthz", "/problems/lock_lost", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/", "/docs/swagger-ui.css"} {
 		if got := r.do("GET", path, ""); path == "/openapi.json" {
 			r.document = got.body
 		}

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/gin-gonic/gin"
 
@@ -124,7 +125,7 @@ func (a *endpoints) listClosures(r *request) error {
 	if err != nil {
 		return err
 	}
-	after, err := r.numberCursor()
+	after, err := r.closureCursor()
 	if err != nil {
 		return err
 	}
@@ -133,28 +134,30 @@ func (a *endpoints) listClosures(r *request) error {
 		return err
 	}
 	all = slices.DeleteFunc(all, func(c *lock.Closure) bool {
-		return c.Number <= after || !r.mayRule(c.Tenant, c.Locks.String())
+		return c.Compare(&after) <= 0 || !r.mayRule(c.Tenant, c.Locks.String())
 	})
 	left := maxPageBytes
 	n := fit(min(limit, len(all)), &left, func(i int) int { return rowBytes + textBytes(all[i].Reason) + textBytes(all[i].Description) })
 	return r.respondLarge(maxPageBytes-left, func() any { return a.closurePage(all, n) })
 }
 
-// numberCursor returns the number after which a page begins.
-func (r *request) numberCursor() (uint64, error) {
+// closureCursor returns the closure after which a page begins. Closures that were written together
+// share their number.
+func (r *request) closureCursor() (after lock.Closure, err error) {
 	text, sent := r.GetQuery("cursor")
 	if !sent {
-		return 0, nil
+		return after, nil
 	}
 	last, err := decodeCursor(text)
 	if err != nil {
-		return 0, err
+		return after, err
 	}
-	number, err := strconv.ParseUint(last, 10, 64)
-	if err != nil {
-		return 0, lock.Invalid("cursor", "is not a next_cursor of ours")
+	number, id, _ := strings.Cut(last, ":")
+	after.ID = lock.ID(id)
+	if after.Number, err = strconv.ParseUint(number, 10, 64); err != nil {
+		return after, lock.Invalid("cursor", "is not a next_cursor of ours")
 	}
-	return number, nil
+	return after, nil
 }
 
 func (a *endpoints) closurePage(all []*lock.Closure, n int) *api.ClosurePage {
@@ -163,7 +166,8 @@ func (a *endpoints) closurePage(all []*lock.Closure, n int) *api.ClosurePage {
 		page.Closures = append(page.Closures, closureOf(c))
 	}
 	if n < len(all) && n > 0 {
-		page.NextCursor = encodeCursor(strconv.FormatUint(all[n-1].Number, 10))
+		last := all[n-1]
+		page.NextCursor = encodeCursor(strconv.FormatUint(last.Number, 10) + ":" + string(last.ID))
 	}
 	return page
 }

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -123,6 +125,41 @@ func (c *client) showsClosed(made closure) {
 		c.t.Errorf("the overview shows %+v", o.Blockers)
 	}
 	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksWrite} }).release(open)
+}
+
+// oneWrite lists closures that one write made.
+type oneWrite struct{ closuresStub }
+
+func (oneWrite) List(context.Context, string) (all []*lock.Closure, _ error) {
+	for _, id := range []lock.ID{"a", "b", "c"} {
+		locks, err := lock.ParseNamePattern(string(id))
+		if err != nil {
+			return nil, err
+		}
+		id = lock.ID(strings.Repeat("0", 25)) + id
+		all = append(all, &lock.Closure{ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann", Number: 7})
+	}
+	return all, nil
+}
+
+// TestClosuresOfOneWriteAreOnSeveralPages: a page ends between closures that share their number.
+func TestClosuresOfOneWriteAreOnSeveralPages(t *testing.T) {
+	t.Parallel()
+	h := shared.handlers(&stub{})
+	h.Closures = oneWrite{closuresStub{&stub{}}}
+	r := serve(nil, handlers.New(h))
+	t.Cleanup(r.close)
+	operator, got, cursor := newTenant(t).at(r).admin(), "", ""
+	for range 3 {
+		page := operator.closures("?limit=1" + cursor)
+		if len(page.Closures) == 1 {
+			got += page.Closures[0].Locks
+		}
+		cursor = "&cursor=" + page.NextCursor
+	}
+	if got != "abc" {
+		t.Errorf("the pages have %s, want abc", got)
+	}
 }
 
 // TestClosurePages: in pages, of one tenant and by names.

@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"slices"
 	"time"
 )
@@ -32,6 +33,11 @@ type Closure struct {
 func (c *Closure) Closes(tenant string, claims []Claim, at time.Time) bool {
 	return c.Tenant == tenant && at.Before(c.Until) &&
 		slices.ContainsFunc(claims, func(claim Claim) bool { return c.Locks.Match(claim.Name) })
+}
+
+// Compare orders closures by their writes, and those that one write made by id.
+func (c *Closure) Compare(other *Closure) int {
+	return cmp.Or(cmp.Compare(c.Number, other.Number), cmp.Compare(c.ID, other.ID))
 }
 
 // maxReopens is after how long a client retries a lock that is closed for longer: an operator

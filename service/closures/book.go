@@ -3,7 +3,6 @@
 package closures
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"maps"
@@ -82,14 +81,10 @@ func (b *Book) Run(ctx context.Context) {
 // take replaces the copy. The follower calls it at the first reading, too.
 func (b *Book) take(read map[store.RecordKey]*lock.Closure) {
 	all := byTenant{}
-	for _, c := range slices.SortedFunc(maps.Values(read), inOrder) {
+	for _, c := range slices.SortedFunc(maps.Values(read), (*lock.Closure).Compare) {
 		all[c.Tenant] = append(all[c.Tenant], c)
 	}
 	b.all.Store(&all)
-}
-
-func inOrder(a, b *lock.Closure) int {
-	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
 }
 
 // sweep removes the records of closures that are over. Every replica does, and each removal

@@ -84,7 +84,7 @@ func (b *Book) List(ctx context.Context, tenant string) (all []*lock.Closure, er
 			all = append(all, c)
 		}
 	}
-	slices.SortFunc(all, inOrder)
+	slices.SortFunc(all, (*lock.Closure).Compare)
 	return all, nil
 }
 

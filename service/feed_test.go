@@ -270,6 +270,35 @@ func TestStoppedReplica(t *testing.T) {
 	})
 }
 
+// TestStoppedReplicaAsksASlowStore: when the process goes on after the lease has ended, it gives the
+// store time to answer that the entry expired.
+func TestStoppedReplicaAsksASlowStore(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		a.hold(lasting(want("orders:1", 0)))
+		req := want("orders:1", time.Hour)
+		req.TTL = minTTL
+		calls := 0
+		b.store.on(first(2, func(ctx context.Context, do func() error) error {
+			if calls++; calls == 1 {
+				b.store.setFeed(frozen)
+				pause(context.Background(), 3*minTTL) // whatever its caller allows
+				return unavailable(false)
+			}
+			defer b.store.setFeed(running)
+			pause(ctx, 500*time.Millisecond)
+			if ctx.Err() != nil {
+				return unavailable(false)
+			}
+			return do()
+		}), refresh)
+		line := b.line(req)
+		after(5 * minTTL)
+		line.ends(lock.Expired)
+	})
+}
+
 // TestRefusalAwaitsTheView: who is refused by what the store says is told who holds, though the feed is late.
 func TestRefusalAwaitsTheView(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

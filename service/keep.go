@@ -164,10 +164,16 @@ func (k *keeper) attempt() time.Duration {
 	return k.inTime(renewTimeout)
 }
 
-// inTime is for how long the store is asked at most, so that who waits is told before the lease is over. A
-// question that begins late has a sixth of the lease: the store may have come back just then.
+// inTime bounds how long the store is asked, so that the client is told before the lease is over. A
+// question that begins late has a sixth of the lease: the store may have come back just then. One
+// that begins when the lease is over, in a process that stood still, has askTimeout: the answer
+// tells whether it expired, and there is nothing left to come back for.
 func (k *keeper) inTime(most time.Duration) time.Duration {
-	return min(most, max(min(askTimeout, k.entry.TTL/6), time.Until(k.until())))
+	least := min(askTimeout, k.entry.TTL/6)
+	if time.Since(later(k.refreshed, k.began)) > k.entry.TTL {
+		least = askTimeout
+	}
+	return min(most, max(least, time.Until(k.until())))
 }
 
 // refreshInTime renews the lease once more, for an answer that is due and so does not end with the request.

@@ -31,8 +31,8 @@ func waitBugs() []Bug {
 			Name:    "service-told-when-it-is-over",
 			Breaks:  "a waiter with a short lease gets its 503 before the lease ends",
 			File:    "service/keep.go",
-			Anchor:  "max(min(askTimeout, k.entry.TTL/6),",
-			Becomes: "max(askTimeout,",
+			Anchor:  "least := min(askTimeout, k.entry.TTL/6)",
+			Becomes: "least := askTimeout",
 			In:      "./service", Run: "^TestToldBeforeTheLeaseIsOver$",
 		},
 		{

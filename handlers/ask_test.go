@@ -92,8 +92,8 @@ func TestBadReleaseRequests(t *testing.T) {
 		`{"wait_seconds":1,"request_release":{"within_seconds":-1}}`:    within,
 		`{"wait_seconds":1,"request_release":{"within_seconds":1e9}}`:   within,
 		`{"wait_seconds":1,"request_release":{"within_seconds":"1"}}`:   invalid("request_release.within_seconds", "must be a number"),
-		`{"wait_seconds":1,"request_release":{"within":1}}`:             meant(unknown("within"), "within_seconds"),
-		`{"wait_seconds":1,"request_release":{"Within_Seconds":1}}`:     meant(unknown("Within_Seconds"), "within_seconds"),
+		`{"wait_seconds":1,"request_release":{"within":1}}`:             meant(unknown("request_release.within"), "within_seconds"),
+		`{"wait_seconds":1,"request_release":{"Within_Seconds":1}}`:     meant(unknown("request_release.Within_Seconds"), "within_seconds"),
 		`{"wait_seconds":1,"request_release":true}`:                     invalid("request_release", "must be an object"),
 		`{"wait_seconds":1,"async":true,"request_release":[{"a":"b"}]}`: invalid("request_release", "must be an object"),
 	} {

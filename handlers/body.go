@@ -2,7 +2,7 @@ package handlers
 
 import (
 	"bytes"
-	"encoding/json"
+	v1 "encoding/json"
 	"errors"
 	"io"
 	"mime"
@@ -12,8 +12,9 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -37,112 +38,10 @@ func (r *request) readJSON(v any) error {
 	if text = withoutMark(text); len(text) == 0 || text[0] != '{' {
 		return lock.Errorf(lock.InvalidRequest, "the body must be a JSON object")
 	}
-	if !utf8.Valid(text) { // the decoder would put something else in its place
-		return lock.Errorf(lock.InvalidRequest, "the body is not valid UTF-8")
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
+	if err := json.Unmarshal(text, v, json.RejectUnknownMembers(true)); err != nil {
 		return suggestField(explain(err), v)
 	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return lock.Errorf(lock.InvalidRequest, "the body goes on after the JSON object")
-	}
-	return suggestField(checkMembers(text), v)
-}
-
-// manyMembers is more than any object has that is not refused anyway.
-const manyMembers = 100
-
-// checkMembers refuses what the decoder lets pass: a name in another case in the
-// object that it knows, the first of two members of one name in any, and half of a
-// surrogate pair, in the place of which it would put something else. The text is
-// known to be valid JSON.
-func checkMembers(text []byte) error {
-	var open [][]string // the members so far of the objects and lists around
-	for i := 0; i < len(text); i++ {
-		switch text[i] {
-		case '{', '[':
-			open = append(open, nil)
-		case '}', ']':
-			open = open[:len(open)-1]
-		case '"':
-			end := endOfString(text, i+1)
-			if halved(text[i+1 : end]) {
-				return lock.Errorf(lock.InvalidRequest, "the body has half of a surrogate pair in an escape")
-			}
-			if after := bytes.TrimLeft(text[end+1:], " \t\r\n"); len(after) > 0 && after[0] == ':' {
-				name, inner := unquoted(text[i:end+1]), len(open)-1
-				if err := checkMember(name, open[inner], !chosen(open)); err != nil {
-					return err
-				}
-				open[inner] = append(open[inner], name)
-			}
-			i = end
-		}
-	}
 	return nil
-}
-
-// chosen reports whether the client chooses the names in the innermost object.
-func chosen(open [][]string) bool {
-	outer := open[0]
-	return len(open) > 1 && len(outer) > 0 && outer[len(outer)-1] == "metadata"
-}
-
-// halved reports whether a string, as JSON writes it, has an escape of one half of
-// a surrogate pair without the other.
-func halved(text []byte) bool {
-	for i := 0; i < len(text); i++ {
-		if text[i] != '\\' {
-			continue
-		}
-		if i++; text[i] != 'u' {
-			continue
-		}
-		if first := escaped(text[i:]); utf16.IsSurrogate(first) {
-			i += len("uXXXX")
-			if i+1 >= len(text) || text[i] != '\\' || text[i+1] != 'u' || utf16.DecodeRune(first, escaped(text[i+1:])) == utf8.RuneError {
-				return true
-			}
-			i++
-		}
-	}
-	return false
-}
-
-// escaped returns the code of an escape, of which text begins with the u.
-func escaped(text []byte) rune {
-	code, _ := strconv.ParseUint(string(text[1:5]), 16, 32) // it is valid
-	return rune(code)
-}
-
-func checkMember(name string, before []string, known bool) error {
-	switch {
-	case known && strings.Trim(name, "abcdefghijklmnopqrstuvwxyz_") != "":
-		return lock.Invalid(name, notKnown)
-	case len(before) < manyMembers && slices.Contains(before, name):
-		return lock.Invalid(name, "must not be there twice")
-	}
-	return nil
-}
-
-func unquoted(text []byte) string {
-	plain := string(text[1 : len(text)-1])
-	if strings.Contains(plain, `\`) {
-		_ = json.Unmarshal(text, &plain) // it is valid
-	}
-	return plain
-}
-
-// endOfString returns where the string's closing quote is.
-func endOfString(text []byte, i int) int {
-	for ; text[i] != '"'; i++ {
-		if text[i] == '\\' {
-			i++
-		}
-	}
-	return i
 }
 
 func (r *request) readBody() ([]byte, error) {
@@ -218,47 +117,70 @@ func withoutMark(text []byte) []byte {
 	return bytes.TrimLeft(bytes.TrimPrefix(text, []byte("\ufeff")), " \t\r\n")
 }
 
+// maxField bounds the field that an error repeats, in bytes. Lock tokens are longer.
+const maxField = 60
+
 // explain turns a decoder's error into one that names the field.
 func explain(err error) error {
-	var ours *lock.Error
-	if errors.As(err, &ours) { // a part of the body that reads itself
-		return ours
+	var syntax *jsontext.SyntacticError
+	var semantic *json.SemanticError
+	field, detail := "", ""
+	switch {
+	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
+		field, detail = fieldAt(syntax.JSONPointer), "must not be there twice"
+	case syntax != nil || !errors.As(err, &semantic):
+		return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON")
+	case errors.Is(err, json.ErrUnknownName):
+		field, detail = fieldAt(semantic.JSONPointer), notKnown
+	default:
+		field, detail = fieldAt(semantic.JSONPointer), "must be "+describeType(wanted(semantic))
 	}
-	var wrongType *json.UnmarshalTypeError
-	if errors.As(err, &wrongType) && wrongType.Field != "" {
-		field := strings.TrimPrefix(strings.TrimPrefix(wrongType.Field, "Terms."), "QuotaOverrides.") // the decoder names what is embedded too
-		return lock.Invalid(field, "must be %s", describeType(field, wrongType.Type))
+	if len(field) > maxField {
+		return lock.Errorf(lock.InvalidRequest, "a field of the body %s", detail)
 	}
-	if rest, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
-		return lock.Invalid(strings.Trim(rest, `"`), notKnown)
-	}
-	return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON")
+	return lock.Invalid(field, "%s", detail)
 }
 
-func describeType(field string, t reflect.Type) string {
-	if field == "metadata" { // the decoder names no deeper field, and the type of that
-		return "an object of strings"
+// wanted returns the type that the field has. The numbers of package api report it themselves.
+func wanted(err *json.SemanticError) reflect.Type {
+	var number *v1.UnmarshalTypeError
+	if errors.As(err, &number) {
+		return number.Type
 	}
-	if field == "events" { // likewise
-		return "a list of strings"
+	return err.GoType
+}
+
+// fieldAt returns the path that a pointer names, as in locks[0].name.
+func fieldAt(p jsontext.Pointer) string {
+	var path strings.Builder
+	for name := range p.Tokens() {
+		switch _, err := strconv.Atoi(name); {
+		case err == nil:
+			path.WriteString("[" + name + "]")
+		case path.Len() > 0:
+			path.WriteString("." + name)
+		default:
+			path.WriteString(name)
+		}
 	}
-	if field == "locks" && t.Kind() == reflect.Slice {
-		return shapeOfLocks
-	}
-	switch t.Kind().String() {
-	case "string":
+	return path.String()
+}
+
+func describeType(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
 		return "a string"
-	case "bool":
+	case reflect.Bool:
 		return "true or false"
-	case "float64":
+	case reflect.Float64:
 		return "a number"
-	case "int":
+	case reflect.Int:
 		return "a whole number"
-	case "uint":
+	case reflect.Uint:
 		return "a whole number from 0 up"
-	case "slice":
+	case reflect.Slice:
 		return "a list"
-	case "map", "struct":
+	case reflect.Map, reflect.Struct:
 		return "an object"
 	}
 	return "of another type"

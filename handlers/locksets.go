@@ -1,9 +1,6 @@
 package handlers
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"log/slog"
 
 	"github.com/fencepost/fencepost/api"
@@ -11,46 +8,6 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 )
-
-// lockSetBody is an [api.LockSetBody] whose claims are read strictly.
-type lockSetBody struct {
-	Locks []setClaim `json:"locks"`
-	api.Terms
-}
-
-type setClaim api.SetClaim
-
-// shapeOfLocks is what the locks of a set look like.
-const shapeOfLocks = `a list of objects, as [{"name":"orders:42"}]`
-
-// UnmarshalJSON reads a claim as strictly as the body that it is in.
-func (s *setClaim) UnmarshalJSON(text []byte) error {
-	text = bytes.TrimSpace(text)
-	if len(text) == 0 || text[0] != '{' {
-		return lock.Invalid("locks", "must be %s", shapeOfLocks)
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.DisallowUnknownFields()
-	if err := d.Decode((*api.SetClaim)(s)); err != nil {
-		return explainWithin("locks", err)
-	}
-	if err := checkMembers(text); err != nil {
-		return explainWithin("locks", err)
-	}
-	return nil
-}
-
-// explainWithin names the field at fault by the one that it is in.
-func explainWithin(field string, err error) error {
-	err = explain(err)
-	var e *lock.Error
-	if errors.As(err, &e) && e.Field != "" {
-		inner := *e
-		inner.Field, inner.Detail = field+"."+e.Field, field+"."+e.Detail
-		return &inner
-	}
-	return err
-}
 
 // acquireSet takes several locks, or a place in all their queues.
 //
@@ -96,7 +53,7 @@ func setRequest(r *request) (req service.AcquireRequest, err error) {
 	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}
-	var body lockSetBody
+	var body api.LockSetBody
 	if err := r.readJSON(&body); err != nil {
 		return req, err
 	}

@@ -231,7 +231,6 @@ func TestBadLockSets(t *testing.T) {
 		}
 		return locksOf(names...)
 	}
-	objects := invalid("locks", `must be a list of objects, as [{"name":"orders:42"}]`)
 	c := newTenant(t)
 	for name, tc := range map[string]struct {
 		text string
@@ -249,13 +248,13 @@ func TestBadLockSets(t *testing.T) {
 		"LimitZero":      {`{"locks":[{"name":"a"},{"name":"b","mode":"semaphore","limit":0}]}`, invalid("locks[1].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
 		"LimitMissing":   {`{"locks":[{"name":"b","mode":"semaphore"}]}`, invalid("locks[0].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
 		"LimitExclusive": {`{"locks":[{"name":"b","limit":2}]}`, invalid("locks[0].limit", "is for the mode semaphore only")},
-		"Names":          {`{"locks":["a"]}`, objects},
-		"NullLock":       {`{"locks":[null]}`, objects},
-		"NoList":         {`{"locks":{"name":"a"}}`, objects},
-		"NameNumber":     {`{"locks":[{"name":1}]}`, invalid("locks.name", "must be a string")},
-		"UnknownInside":  {`{"locks":[{"name":"a","fence":1}]}`, invalid("locks.fence", "is not known here")},
-		"TwiceInside":    {`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks.name", "must not be there twice")},
-		"CapsInside":     {`{"locks":[{"Name":"a"}]}`, meant(unknown("locks.Name"), "name")},
+		"Names":          {`{"locks":["a"]}`, invalid("locks[0]", "must be an object")},
+		"NullLock":       {`{"locks":[null]}`, invalid("locks[0].name", "is not a lock name")},
+		"NoList":         {`{"locks":{"name":"a"}}`, invalid("locks", "must be a list")},
+		"NameNumber":     {`{"locks":[{"name":1}]}`, invalid("locks[0].name", "must be a string")},
+		"UnknownInside":  {`{"locks":[{"name":"a","fence":1}]}`, invalid("locks[0].fence", "is not known here")},
+		"TwiceInside":    {`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks[0].name", "must not be there twice")},
+		"CapsInside":     {`{"locks":[{"Name":"a"}]}`, meant(unknown("locks[0].Name"), "name")},
 		"ModeOutside":    {`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here")},
 		"TTL":            {`{"locks":[{"name":"a"}],"ttl_seconds":1}`, invalid("ttl_seconds", "must be between 2 and 3600")},
 	} {

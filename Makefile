@@ -169,10 +169,8 @@ faults: $(if $(OLDER),$(OLDER:$(CURDIR)/%=%)) ## Run all faults at full length (
 mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (MUTANTFLAGS="-run lock-")
 	@$(GO) run ./test/mutants $(MUTANTFLAGS)
 
-ON_ZOOKEEPER := -store zookeeper -rows S6,streams,async,batch,dashboard
-
-bench: ## Measure against the stores' own locks and print the table (STORE=zookeeper, BENCHFLAGS=...)
-	$(GO) run ./test/bench $(if $(filter zookeeper,$(STORE)),$(ON_ZOOKEEPER)) $(BENCHFLAGS)
+bench: ## Measure against the stores' own locks and print the table (BENCHFLAGS=...)
+	$(GO) run ./test/bench $(BENCHFLAGS)
 
 clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run

@@ -1,62 +1,44 @@
-package main_test
+package main
 
 import (
-	"bytes"
-	"errors"
+	"io"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/bench/side"
 )
 
-func build(t *testing.T) string {
-	t.Helper()
-	binary := filepath.Join(t.TempDir(), "bench")
-	if out, err := exec.Command("go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+// TestMain lets the test binary stand in for the benchmark when a row starts its server of
+// empty answers.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 2 && os.Args[1] == "serve-empty" {
+		exit(side.ServeEmpty(os.Stdout, os.Stdin))
 	}
-	return binary
+	os.Exit(m.Run())
 }
 
-func TestCommand(t *testing.T) {
-	bench := build(t)
-	t.Run("runs a row", func(t *testing.T) {
-		dir, document := t.TempDir(), filepath.Join(t.TempDir(), "performance.md")
-		out, err := exec.Command(bench, "-rows", "ceiling", "-rounds", "1", "-duration", "100ms", "-warmup", "0s",
-			"-dir", dir, "-markdown", document).Output()
-		if err != nil || !strings.Contains(string(out), "empty answers, 128 clients") {
-			t.Errorf("%v\n%s", err, out)
+// S4 has our server and etcd's gateway, S5 checks the order of a queue, S10 has an open load.
+func TestRowsRunAgainstRealServers(t *testing.T) {
+	dir := t.TempDir()
+	var table strings.Builder
+	args := []string{"-rows", "S3,S4,S5,S10", "-rounds", "1", "-duration", "300ms", "-warmup", "100ms", "-dir", dir}
+	if err := run(t.Context(), args, &table, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []string{"| S3 | ", "| S4 | ", "| S5 | ", "| S10 | "} {
+		if !strings.Contains(table.String(), row) {
+			t.Errorf("no row %q in\n%s", row, &table)
 		}
-		text, err := os.ReadFile(document)
-		if err != nil || !strings.Contains(string(text), "| ceiling | empty answers, 128 clients |") {
-			t.Errorf("%v\n%s", err, text)
-		}
-		if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
-			t.Errorf("left behind: %v, %v", left, err)
-		}
-	})
-	for name, tt := range map[string]struct {
-		args []string
-		code int
-		says string
-	}{
-		"help":             {[]string{"-h"}, 2, "-markdown"},
-		"unknown row":      {[]string{"-rows", "S99"}, 1, "S99"},
-		"stray argument":   {[]string{"S1"}, 1, "unexpected argument"},
-		"no older server":  {[]string{"-rows", "older"}, 1, "by -older"},
-		"no rounds":        {[]string{"-rounds", "0"}, 1, "must be positive"},
-		"folder is a file": {[]string{"-rows", "ceiling", "-dir", bench}, 1, "not a directory"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			var stderr bytes.Buffer
-			cmd := exec.Command(bench, tt.args...)
-			cmd.Stderr = &stderr
-			err := cmd.Run()
-			var exit *exec.ExitError
-			if !errors.As(err, &exit) || exit.ExitCode() != tt.code || !strings.Contains(stderr.String(), tt.says) {
-				t.Errorf("%v, want code %d and %q in\n%s", err, tt.code, tt.says, &stderr)
-			}
-		})
+	}
+	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestRowsMustExist(t *testing.T) {
+	err := run(t.Context(), []string{"-rows", "S4,S99"}, io.Discard, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "S99") {
+		t.Error(err)
 	}
 }

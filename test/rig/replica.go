@@ -179,18 +179,12 @@ func (r *Replica) Token(tenant, scope, subject string) (string, error) {
 	return SignToken(r.config.Secret, tenant, scope, subject)
 }
 
-// TokenWithin is Token for the locks that some patterns select.
-func (r *Replica) TokenWithin(tenant, scope, subject string, locks []string) (string, error) {
-	return signToken(r.config.Secret, jwt.MapClaims{"sub": subject, "tenant": tenant, "scope": scope, "locks": locks})
-}
-
 // SignToken signs a bearer token (HS256) that is valid for a day.
 func SignToken(secret, tenant, scope, subject string) (string, error) {
-	return signToken(secret, jwt.MapClaims{"sub": subject, "tenant": tenant, "scope": scope})
-}
-
-func signToken(secret string, claims jwt.MapClaims) (string, error) {
 	now := time.Now()
-	claims["iat"], claims["exp"] = now.Unix(), now.Add(24*time.Hour).Unix()
+	claims := jwt.MapClaims{
+		"sub": subject, "tenant": tenant, "scope": scope,
+		"iat": now.Unix(), "exp": now.Add(24 * time.Hour).Unix(),
+	}
 	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(strings.TrimRight(secret, "\n")))
 }

@@ -29,6 +29,8 @@ type Result struct {
 	// Acquire holds the time from a request's start, or its intended start, to
 	// the grant, of the cycles counted.
 	Acquire *Histogram
+	// Release holds how long the releases of an open load took.
+	Release *Histogram
 	// History holds every grant if it was asked for, in no order.
 	History History
 }
@@ -73,6 +75,7 @@ type closedRun struct {
 type part struct {
 	cycles  int64
 	acquire *Histogram
+	release *Histogram // nil in a closed load
 	history History
 }
 

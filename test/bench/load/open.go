@@ -91,7 +91,7 @@ func (r *openRun) pace(ctx context.Context) {
 
 func (r *openRun) work(ctx context.Context, i int) error {
 	p := &r.parts[i]
-	p.acquire = NewHistogram()
+	p.acquire, p.release = NewHistogram(), NewHistogram()
 	for cycle := range r.due {
 		g, err := takeAndGive(ctx, r.Workers[i], i, r.Name(cycle), r.start)
 		if err != nil {
@@ -100,16 +100,18 @@ func (r *openRun) work(ctx context.Context, i int) error {
 		if intended := r.intended(cycle); intended >= r.Warmup {
 			p.cycles++
 			p.acquire.Record(g.Granted - intended)
+			p.release.Record(time.Since(r.start) - g.Released)
 		}
 	}
 	return ctx.Err()
 }
 
 func (r *openRun) result() *Result {
-	out := &Result{Elapsed: r.Duration, Acquire: NewHistogram()}
+	out := &Result{Elapsed: r.Duration, Acquire: NewHistogram(), Release: NewHistogram()}
 	for _, p := range r.parts {
 		out.Cycles += p.cycles
 		out.Acquire.Merge(p.acquire)
+		out.Release.Merge(p.release)
 	}
 	return out
 }

@@ -25,22 +25,20 @@ type Config struct {
 	Duration, Warmup time.Duration
 	// Rounds of each side.
 	Rounds int
-	// Waiters is how many requests wait in S7 and S8 and come at once in S14, Entries how many locks are
-	// held in S11 and S12, and in S9 up to the 50 000 of its bar; 10 000 and 100 000 make the rows comparable to their bars.
+	// Waiters is how many requests wait in S7 and S8 and come at once in S14, Entries how many
+	// locks are held in S11 and S12, and in S9 up to the 50 000 of its bar; 10 000 and 100 000
+	// make the rows comparable to their bars.
 	Waiters, Entries int
 	// Keep leaves the rows' folders in Dir; otherwise a row that ended well
 	// removes its own, which may be a gigabyte of logs.
 	Keep bool
-	// Ways are parts of the names of the ways of the row hostile that are run; none is all.
+	// Ways are parts of the names of the ways of S17 that run; none is all.
 	Ways []string
-	// Limit is how many requests a second the tenant may make that does its worst in the row hostile;
-	// 0 is what the server has without further ado, which is more than this machine answers.
+	// Limit is how many requests a second the hostile tenant of S17 may make;
+	// 0 is the server's default, which is more than this machine answers.
 	Limit int
 	// Older is the binary of an older revision of the API server, for the row "older".
 	Older string
-	// Store is what the rows S11, streams, async, batch and dashboard have: etcd, which is embedded
-	// where one server runs, or ZooKeeper.
-	Store Store
 	// Profiles is a folder for processor and heap profiles of Fencepost; none are
 	// taken when it is empty.
 	Profiles string
@@ -55,50 +53,37 @@ type Definition struct {
 	run  func(context.Context, *bench) ([]Outcome, error)
 }
 
-// Definitions returns all rows in the order in which they are run. The last
-// ones need the binary of an older revision, or measure the peers alone; they run only
-// when named.
+// Definitions returns all rows in the order in which they run. The last one needs the binary
+// of an older revision; it runs only when named.
 func Definitions() []Definition {
 	return []Definition{
-		{"S1", "uncontended, 128 clients, against v3lock", s1().run},
-		{"S2", "uncontended, 128 clients, against concurrency.Mutex", s2().run},
-		{"S3", "uncontended, 128 clients, against empty answers", s3().run},
-		{"S4", "one client, against v3lock", s4().run},
-		{"S5", "32 clients on one lock, against concurrency.Mutex", s5().run},
-		{"S6", "on ZooKeeper, against go-zookeeper's lock", runS6},
+		{"S1", "uncontended, 128 clients, against v3lock", duels(locks["S1"]...)},
+		{"S2", "uncontended, 128 clients, against concurrency.Mutex", duels(locks["S2"]...)},
+		{"S3", "uncontended, 128 clients, against empty answers", duels(locks["S3"]...)},
+		{"S4", "one client, against v3lock", duels(locks["S4"]...)},
+		{"S5", "32 clients on one lock, against concurrency.Mutex", duels(locks["S5"]...)},
+		{"S6", "on ZooKeeper, against go-zookeeper's lock", duels(locks["S6"]...)},
 		{"S7", "hand-over with many waiters", runS7},
 		{"S8", "memory of a waiting request", runS8},
 		{"S9", "many held locks that are renewed", runS9},
 		{"S10", "latency at a fixed rate, against a bare put", runS10},
 		{"S11", "the first page of each list", runS11},
 		{"S12", "start to ready on a warm data folder", runS12},
-		{"S13", "S1, S2 and S5 on a cluster of three", runS13},
+		{"S13", "S1, S2 and S5 on a cluster of three", duels(locks["S13"]...)},
 		{"S14", "many requests at once for one lock", runS14},
-		{"S15", "processor time of an uncontended cycle", runS15},
-		{"S16", "processor time of a cycle on one lock", s16().run},
-		{"sets", "a set of 8, against one lock", runSets},
-		{"webhooks", "from a request to the webhook of its grant", runWebhooks},
-		{"streams", "1 000 streams of events", runStreams},
-		{"async", "entries that wait without a request, and a replica that dies", runAsync},
-		{"batch", "jobs that are called when their turn has come", runBatch},
-		{"dashboard", "what operators who watch cost", runDashboard},
-		{"hostile", "a tenant beside one that does its worst", runHostile},
-		{"order", "S1 with the order of locks learnt, against without", order().run},
+		{"S15", "processor time of an uncontended cycle", duels(locks["S15"]...)},
+		{"S16", "processor time of a cycle on one lock", duels(locks["S16"]...)},
+		{"S17", "a tenant beside one that does its worst", runS17},
 		{"older", "against an older revision of ours", runOlder},
-		{"ceiling", "empty answers alone", runCeiling},
-		{"peers", "etcd's locks alone", runPeers},
 	}
 }
 
-// onlyNamed is how many definitions at the end run only when named.
-const onlyNamed = 3
-
 // Select returns the definitions that ids name, separated by commas, or all
-// but the last ones when ids is empty.
+// but the last one when ids is empty.
 func Select(ids string) ([]Definition, error) {
 	all := Definitions()
 	if ids == "" {
-		return all[:len(all)-onlyNamed], nil
+		return all[:len(all)-1], nil
 	}
 	var chosen []Definition
 	for id := range strings.SplitSeq(ids, ",") {

@@ -355,36 +355,34 @@ func (r *burstBench) outcomes() []Outcome {
 		joins     = 5000
 		late      = 100 * time.Millisecond
 		handovers = 0.8
-		p99       = 3
+		slower    = 3
 	)
 	g := &r.got
-	what := fmt.Sprintf("%s requests at once for one lock, on %s: ", number(float64(r.Waiters)), r.store)
-	rate := load.Summarize(g.joins)
 	refused, inTime := "0", g.failed == 0
 	if n := len(g.refused); n > 0 {
 		last := slices.Max(g.refused)
-		refused, inTime = fmt.Sprintf("%s, after %s at most", number(float64(n)), millis(last)), inTime && last <= late
+		refused = fmt.Sprintf("%s, after %s at most", number(float64(n)), millis(last))
+		inTime = inTime && last <= late
 	}
-	h, p := load.Summarize(g.handovers), load.Summarize(g.p99)
 	out := []Outcome{
+		{What: fmt.Sprintf("joins, against plain writes, %d at a time", bareWriters)},
 		{
-			What: what + fmt.Sprintf("joins, against plain writes, %d at a time", bareWriters), Ours: number(rate.Ours) + "/s", Theirs: number(rate.Theirs) + "/s",
-			Ratio: spread(rate), Bar: "≥ " + number(joins) + "/s", Met: verdict(rate.Ours >= joins),
+			What: fmt.Sprintf("refused, in %d rounds", r.Rounds), Ours: refused,
+			Bar: "0, or ≤ " + millis(late), Met: verdict(inTime),
 		},
-		{What: what + fmt.Sprintf("refused, in %d rounds", r.Rounds), Ours: refused, Bar: "0, or ≤ " + millis(late), Met: verdict(inTime)},
-		{
-			What: what + "hand-overs, against S5's", Ours: number(h.Ours) + "/s", Theirs: number(h.Theirs) + "/s",
-			Ratio: spread(h), Bar: fmt.Sprintf("≥ %s×", trim(handovers)), Met: verdict(h.Ratio >= handovers),
-		},
-		{
-			What: what + "p99 of another tenant's acquire, against the same for as many locks", Ours: millis(seconds(p.Ours)), Theirs: millis(seconds(p.Theirs)),
-			Ratio: spread(p), Bar: fmt.Sprintf("≤ %d×", p99), Met: verdict(p.Ratio <= p99),
-			OurP50: millis(g.one.Percentile(50)), OurP99: millis(g.one.Percentile(99)), TheirP50: millis(g.many.Percentile(50)), TheirP99: millis(g.many.Percentile(99)),
-		},
-		{What: what + "left behind", Ours: number(float64(g.left)), Bar: "0", Met: verdict(g.left == 0)},
+		{What: "hand-overs, against S5's"},
+		{What: "p99 of another tenant's acquire, against the same for as many locks"},
+		{What: "left behind", Ours: number(float64(g.left)), Bar: "0", Met: verdict(g.left == 0)},
 	}
+	s := out[0].compared(g.joins, perSecond, bar{})
+	out[0].Bar, out[0].Met = "≥ "+perSecond(joins), verdict(s.Ours >= joins)
+	out[2].compared(g.handovers, perSecond, atLeast(handovers))
+	out[3].compared(g.p99, p99.text, atMost(slower))
+	out[3].latencies(g.one, g.many)
 	for i := range out {
 		out[i].ID = "S14"
+		out[i].What = fmt.Sprintf("%s requests at once for one lock, on %s: %s",
+			number(float64(r.Waiters)), r.store, out[i].What)
 	}
 	out[0].Notes = r.notes()
 	return out

@@ -16,50 +16,29 @@ type contender struct {
 	run  roundFunc
 }
 
-// comparison is what two contenders did in turns.
-type comparison struct {
-	pairs        []load.Pair // of the figure compared
-	ours, theirs *load.Histogram
-	rest         float64 // highest of the rounds, see usage
-}
-
-// duel starts both sides, lets them take turns, and stops them.
-func (b *bench) duel(ctx context.Context, ours, theirs starter) (_ *comparison, err error) {
-	var cs closers
-	defer cs.closeInto(&err)
-	us, err := ours(ctx, b, &cs)
-	if err != nil {
-		return nil, err
-	}
-	them, err := theirs(ctx, b, &cs)
-	if err != nil {
-		return nil, err
-	}
-	return b.compare(ctx, us, them)
-}
-
-func (b *bench) compare(ctx context.Context, ours, theirs contender) (*comparison, error) {
-	return b.compareBy(ctx, ours, theirs, func(r *load.Result, _ usage) float64 { return r.PerSecond() })
-}
-
-// compareBy lets both sides take turns and keeps one figure of each round.
-func (b *bench) compareBy(ctx context.Context, ours, theirs contender, figure func(*load.Result, usage) float64) (*comparison, error) {
-	c := &comparison{ours: load.NewHistogram(), theirs: load.NewHistogram()}
+// compare lets both sides take turns and summarizes their figures.
+func (b *bench) compare(ctx context.Context, d duel, ours, theirs contender) (Outcome, error) {
+	o := Outcome{ID: b.row, What: d.what, Notes: d.notes}
+	var pairs []load.Pair
+	us, them, rest := load.NewHistogram(), load.NewHistogram(), 0.0
 	for round := range b.Rounds {
 		a, au, err := b.round(ctx, ours, round)
 		if err != nil {
-			return nil, err
+			return o, err
 		}
 		z, zu, err := b.round(ctx, theirs, round)
 		if err != nil {
-			return nil, err
+			return o, err
 		}
-		c.rest = max(c.rest, au.rest, zu.rest)
-		c.ours.Merge(a.Acquire)
-		c.theirs.Merge(z.Acquire)
-		c.pairs = append(c.pairs, load.Pair{Ours: figure(a, au), Theirs: figure(z, zu)})
+		rest = max(rest, au.rest, zu.rest)
+		us.Merge(a.Acquire)
+		them.Merge(z.Acquire)
+		pairs = append(pairs, load.Pair{Ours: d.figure.of(a, au), Theirs: d.figure.of(z, zu)})
 	}
-	return c, nil
+	o.compared(pairs, d.figure.text, d.bar)
+	o.latencies(us, them)
+	o.Notes = append(o.Notes[:len(o.Notes):len(o.Notes)], disturbance(rest)...)
+	return o, nil
 }
 
 // round lets a contender run once and reports what it did.
@@ -100,11 +79,11 @@ func (s spending) since(then spending) usage {
 	return u
 }
 
-// disturbance returns a note when other work took part of the machine.
-func (c *comparison) disturbance() []string {
+// disturbance returns a note if other work took part of the machine.
+func disturbance(rest float64) []string {
 	const tolerable = 0.5
-	if c.rest <= tolerable {
+	if rest <= tolerable {
 		return nil
 	}
-	return []string{fmt.Sprintf("Disturbed: in one round %.1f cores were busy with something else.", c.rest)}
+	return []string{fmt.Sprintf("Disturbed: in one round %.1f cores were busy with other work.", rest)}
 }

@@ -58,7 +58,7 @@ type served struct {
 }
 
 // serve starts the server, and so many members of a store for it.
-func (b *bench) serve(ctx context.Context, members int, cs *closers) (*served, error) {
+func (b *bench) serve(ctx context.Context, members int, cs *closers, args ...string) (*served, error) {
 	s := &served{}
 	store := ""
 	if members > embedded {
@@ -69,7 +69,7 @@ func (b *bench) serve(ctx context.Context, members int, cs *closers) (*served, e
 		store, s.pids = etcd.Store(), etcd.pids()
 	}
 	var err error
-	if s.replica, err = b.startReplica(ctx, store, cs); err != nil {
+	if s.replica, err = b.startReplica(ctx, store, cs, args...); err != nil {
 		return nil, err
 	}
 	s.pids = append(s.pids, s.PID())

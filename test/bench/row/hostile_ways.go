@@ -29,9 +29,9 @@ type attack struct {
 	client *http.Client
 	base   string
 	bearer string
-	within func(scope string, locks []string) (string, error) // makes other bearer tokens of the tenant; nil is all locks
-	close  *closers                                           // of what it begins beside
-	sent   atomic.Int64                                       // requests that were answered, or given up
+	hooks  string       // a bearer token for webhooks
+	close  *closers     // of what it begins beside
+	sent   atomic.Int64 // requests that were answered, or given up
 
 	refused atomic.Int64 // of these, for the tenant's quota of requests
 	made    atomic.Int64 // of these, 201
@@ -47,13 +47,8 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 		t.CloseIdleConnections()
 		return nil
 	})
-	within := func(scope string, locks []string) (string, error) {
-		if locks == nil {
-			return r.Token("hostile", scope, "worker")
-		}
-		return r.TokenWithin("hostile", scope, "worker", locks)
-	}
-	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, within: within, close: cs}, nil
+	hooks, err := r.Token("hostile", "webhooks:write", "worker")
+	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, hooks: hooks, close: cs}, err
 }
 
 // limit has an operator set how many requests a second the tenant may make.
@@ -107,7 +102,7 @@ func (a *attack) do(ctx context.Context, method, path, body string, headers ...s
 // hostileWays are those that are measured.
 func hostileWays(b *bench) []hostileWay {
 	metadata := fmt.Sprintf(`{"ttl_seconds":60,"metadata":{"k":%q}}`, strings.Repeat("v", 2000))
-	return append([]hostileWay{
+	return []hostileWay{
 		{name: "many locks", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
 			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":60}`)
 		}},
@@ -136,10 +131,6 @@ func hostileWays(b *bench) []hostileWay {
 			}
 		}},
 		{name: "slow bodies", atOnce: 1000, attack: slowBody},
-		{name: "chains of waits", atOnce: hostileAtOnce, prepare: chainWaits, attack: func(ctx context.Context, a *attack, i, n int) {
-			body := fmt.Sprintf(`{"wait_seconds":0.05,"holder":"c%d"}`, chained-2-(i+n)%50)
-			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/ch:%d", (i*7+n)%50), body)
-		}},
 		{name: "webhooks told everything", atOnce: hostileAtOnce, prepare: hookEverything, attack: func(ctx context.Context, a *attack, i, _ int) {
 			path := fmt.Sprintf("/locks/h:%d", i)
 			if token, _ := a.do(ctx, http.MethodPost, path, `{}`); token != "" {
@@ -149,18 +140,19 @@ func hostileWays(b *bench) []hostileWay {
 		{name: "leases that end", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
 			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":2}`)
 		}},
-	}, patternWays(b)...)
+		{name: "streams begun anew", atOnce: 90, attack: func(ctx context.Context, a *attack, _, _ int) {
+			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+			defer cancel()
+			_, _ = a.do(ctx, http.MethodGet, "/events", "")
+		}},
+	}
 }
 
 // hookEverything has as many webhooks as a tenant may have told of whatever happens to its locks. Their receiver answers at once.
 func hookEverything(ctx context.Context, a *attack) error {
 	to := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	a.close.add(func() error { to.Close(); return nil })
-	bearer, err := a.within("webhooks:write", nil)
-	if err != nil {
-		return err
-	}
-	subscriber := attack{client: a.client, base: a.base, bearer: bearer}
+	subscriber := attack{client: a.client, base: a.base, bearer: a.hooks}
 	for i := range 100 {
 		if _, err := subscriber.do(ctx, http.MethodPost, "/webhooks", fmt.Sprintf(`{"url":"%s/%d"}`, to.URL, i)); err != nil {
 			return err
@@ -268,29 +260,3 @@ func newPace(perSecond float64) *pace {
 
 // next waits for the next cycle, and reports whether there is one.
 func (p *pace) next(ctx context.Context) bool { return p.limiter.Wait(ctx) == nil }
-
-// chained is how many holders wait in a chain, each for the next.
-const chained = 3000
-
-// chainWaits has each of many named holders hold a lock and wait for that of the next: whoever asks for one at the
-// beginning behind the name of one at the end has all of it searched for a deadlock.
-func chainWaits(ctx context.Context, a *attack) error {
-	for _, ask := range []func(i int) (lock int, body string){
-		func(i int) (int, string) { return i, fmt.Sprintf(`{"ttl_seconds":3600,"holder":"c%d"}`, i) },
-		func(i int) (int, string) {
-			return i + 1, fmt.Sprintf(`{"async":true,"wait_seconds":3600,"ttl_seconds":600,"holder":"c%d"}`, i)
-		},
-	} {
-		var all sync.WaitGroup
-		for worker := range hostileAtOnce {
-			all.Go(func() {
-				for i := worker; i < chained-1 && ctx.Err() == nil; i += hostileAtOnce {
-					lock, body := ask(i)
-					_, _ = a.do(ctx, http.MethodPost, fmt.Sprint("/locks/ch:", lock), body)
-				}
-			})
-		}
-		all.Wait()
-	}
-	return ctx.Err()
-}

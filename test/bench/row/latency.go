@@ -29,14 +29,16 @@ func runS10(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	}
 	ours := contender{"Fencepost", s.pids, s.watched(b, b.steady(s.load.Workers(openWorkers), rate))}
 	theirs := contender{"bare put", etcd.pids(), b.steady(side.NewPutWorkers(etcd.client, openWorkers), rate)}
-	c, err := b.compareP99(ctx, ours, theirs)
-	if err != nil {
-		return nil, err
-	}
-	o := c.outcomeS10(rate)
-	o.Notes = append(o.Notes, c.disturbance()...)
-	return []Outcome{o}, nil
+	o, err := b.compare(ctx, duel{
+		what: fmt.Sprintf("p99 of an acquire at %s/s, open loop, against a bare etcd put", number(rate)),
+		bar:  atMost(4), figure: p99, notes: []string{s10Note},
+	}, ours, theirs)
+	return []Outcome{o}, err
 }
+
+const s10Note = "The rate is half of what 128 clients reached just before; the peer makes as many " +
+	"puts as Fencepost makes acquires (which it releases too). Latency counts from when a request " +
+	"should have started. The first two figures are medians of the rounds' p99."
 
 // halfOfMaximum finds the rate for the row.
 func (b *bench) halfOfMaximum(ctx context.Context, c contender) (float64, error) {
@@ -60,23 +62,5 @@ func (b *bench) steady(workers []load.Worker, rate float64) roundFunc {
 			Workers: workers, Rate: rate, Warmup: b.Warmup, Duration: b.Duration,
 			Name: func(cycle int) string { return fmt.Sprintf("bench:steady:%d:%d", round, cycle%names) },
 		}.Run(ctx)
-	}
-}
-
-func (b *bench) compareP99(ctx context.Context, ours, theirs contender) (*comparison, error) {
-	return b.compareBy(ctx, ours, theirs, func(r *load.Result, _ usage) float64 { return r.Acquire.Percentile(99).Seconds() })
-}
-
-func (c *comparison) outcomeS10(rate float64) Outcome {
-	const atMost = 3
-	s := load.Summarize(c.pairs)
-	return Outcome{
-		ID: "S10", What: fmt.Sprintf("p99 of an acquire at %s/s, open loop, against a bare etcd put", number(rate)),
-		Ours: millis(seconds(s.Ours)), Theirs: millis(seconds(s.Theirs)),
-		Ratio: spread(s), Bar: fmt.Sprintf("≤ %d×", atMost), Met: verdict(s.Ratio <= atMost),
-		OurP50: millis(c.ours.Percentile(50)), OurP99: millis(c.ours.Percentile(99)),
-		TheirP50: millis(c.theirs.Percentile(50)), TheirP99: millis(c.theirs.Percentile(99)),
-		Notes: []string{"The rate is half of what 128 clients reached just before; the peer makes as many puts as Fencepost makes acquires " +
-			"(which it releases too). Latency counts from when a request should have started. The first two figures are medians of the rounds' p99."},
 	}
 }

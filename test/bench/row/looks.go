@@ -10,11 +10,14 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/fencepost/fencepost/test/bench/side"
 )
 
 const (
 	longestLook = 200 * time.Millisecond
 
+	crowdedLocks   = 1000 // on which entries wait
 	closedPatterns = 20
 	actionsOnFile  = 160 // closures that were ended again, beside those that stand
 	learntOrders   = 50  // pairs of locks that were taken in both orders
@@ -33,7 +36,7 @@ type look struct {
 func runS11(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serveOne(ctx, &cs, toLoopback...)
+	s, err := b.serve(ctx, embedded, &cs, toLoopback...)
 	if err != nil {
 		return nil, err
 	}
@@ -68,16 +71,26 @@ func (l *lookBench) fill(ctx context.Context, cs *closers) (err error) {
 	if l.operator, err = l.Token("operations", "admin", "operator"); err != nil {
 		return err
 	}
-	d := &dashboardBench{bench: l.bench}
-	if err := d.fill(ctx, l.served, cs); err != nil {
+	if err := l.bench.fill(ctx, l.replica, cs); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context) error{l.learn, l.close, l.subscribe} {
+	for _, step := range []func(context.Context) error{l.queue, l.learn, l.close, l.subscribe} {
 		if err := step(ctx); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// queue has entries wait for some of the locks.
+func (l *lookBench) queue(ctx context.Context) error {
+	body := fmt.Appendf(nil, `{"async":true,"ttl_seconds":%d,"wait_seconds":%d}`, longTTL, longTTL)
+	name := func(i int) string { return heldLock(i % min(crowdedLocks, l.Entries)) }
+	clients := l.load.Clients(manyClients)
+	if err := askAll(ctx, clients, l.Waiters, name, body, func(side.Ticket) {}); err != nil {
+		return err
+	}
+	return awaitFigure(ctx, l.replica, waitingFigure, float64(l.Waiters))
 }
 
 // learn has workers take pairs of locks in contradicting orders.
@@ -264,7 +277,7 @@ func (l *lookBench) request(ctx context.Context, method, path, token string, bod
 }
 
 func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outcome {
-	on := fmt.Sprintf("first look at %s locks and %s waiters, on %s: ", number(float64(l.Entries)), number(float64(l.Waiters)), &l.Store)
+	on := fmt.Sprintf("first look at %s locks and %s waiters: ", number(float64(l.Entries)), number(float64(l.Waiters)))
 	slowest, each := looks[1], make([]string, 0, len(looks))
 	for _, one := range looks[1:] {
 		if took[one.what] > took[slowest.what] {
@@ -279,4 +292,16 @@ func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outc
 	operators.Notes = []string{"From before the request to the end of the answer, of a stream to its head. " +
 		"One look each: " + strings.Join(each, ", ") + "."}
 	return []Outcome{tenants, operators}
+}
+
+// pause waits while the server does something that is measured.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

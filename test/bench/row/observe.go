@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 )
@@ -18,49 +17,34 @@ import (
 const (
 	waitingFigure = "fencepost_lock_waiting"
 	anyFigure     = "fencepost_lock_oldest_wait_seconds"
-	// requests that are not answered yet, streams among them
-	inFlightFigure = "fencepost_http_requests_in_flight"
 )
 
-// figure returns a gauge of the server's /metrics, summed over its labels. It is
+// gauge returns a figure of the server's /metrics, summed over its labels. It is
 // 0 when the server does not show it, as it does with empty queues.
-func figure(ctx context.Context, r *replica, name string) (float64, error) {
-	families, err := metricsAt(ctx, r.URL())
+func gauge(ctx context.Context, r *replica, name string) (total float64, err error) {
+	resp, err := get(ctx, r.URL()+"/metrics", "")
 	if err != nil {
 		return 0, err
-	}
-	if families[anyFigure] == nil {
-		return 0, fmt.Errorf("/metrics has no %s: is telemetry off?", anyFigure)
-	}
-	return sum(families[name]), nil
-}
-
-func metricsAt(ctx context.Context, base string) (map[string]*dto.MetricFamily, error) {
-	resp, err := get(ctx, base+"/metrics", "")
-	if err != nil {
-		return nil, err
 	}
 	defer resp.Body.Close()
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(resp.Body)
 	if err != nil {
-		return nil, fmt.Errorf("read /metrics: %w", err)
+		return 0, fmt.Errorf("read /metrics: %w", err)
 	}
-	return families, nil
-}
-
-// sum adds up what a family has, of a histogram how much was counted.
-func sum(family *dto.MetricFamily) (total float64) {
-	for _, m := range family.GetMetric() {
-		total += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+	if families[anyFigure] == nil {
+		return 0, fmt.Errorf("/metrics has no %s: is telemetry off?", anyFigure)
 	}
-	return total
+	for _, m := range families[name].GetMetric() {
+		total += m.GetGauge().GetValue()
+	}
+	return total, nil
 }
 
 // waiting returns how many entries wait in all queues.
 func waiting(r *replica) func(context.Context) (int, error) {
 	return func(ctx context.Context) (int, error) {
-		n, err := figure(ctx, r, waitingFigure)
+		n, err := gauge(ctx, r, waitingFigure)
 		return int(n), err
 	}
 }
@@ -72,7 +56,7 @@ func awaitFigure(ctx context.Context, r *replica, name string, want float64) err
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		got, err := figure(ctx, r, name)
+		got, err := gauge(ctx, r, name)
 		if err != nil {
 			return err
 		}
@@ -149,6 +133,6 @@ func checkConditions(ctx context.Context, r *replica) error {
 	if resp, err := get(ctx, r.URL()+"/locks", ""); err == nil {
 		return errors.Join(errors.New("the server lists locks without a bearer token"), resp.Body.Close())
 	}
-	_, err := figure(ctx, r, anyFigure)
+	_, err := gauge(ctx, r, anyFigure)
 	return err
 }

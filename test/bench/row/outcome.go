@@ -46,21 +46,35 @@ func verdict(reached bool) Verdict {
 	return Missed
 }
 
-// outcome fills a line from a comparison of cycles per second whose ratio has
-// to be at least atLeast.
-func (c *comparison) outcome(id, what string, atLeast float64) Outcome {
-	s := load.Summarize(c.pairs)
-	return Outcome{
-		ID: id, What: what,
-		Ours: number(s.Ours) + "/s", Theirs: number(s.Theirs) + "/s",
-		Ratio: spread(s), Bar: fmt.Sprintf("≥ %s×", trim(atLeast)), Met: verdict(s.Ratio >= atLeast),
-		OurP50: millis(c.ours.Percentile(50)), OurP99: millis(c.ours.Percentile(99)),
-		TheirP50: millis(c.theirs.Percentile(50)), TheirP99: millis(c.theirs.Percentile(99)),
+// bar is the bound of a figure. The zero value is none: the figure is for orientation.
+type bar struct{ least, most float64 }
+
+func atLeast(f float64) bar { return bar{least: f} }
+func atMost(f float64) bar  { return bar{most: f} }
+
+// of returns the bar as text, and whether f meets it.
+func (b bar) of(f float64) (string, Verdict) {
+	switch {
+	case b.least > 0:
+		return "≥ " + trim(b.least) + "×", verdict(f >= b.least)
+	case b.most > 0:
+		return "≤ " + trim(b.most) + "×", verdict(f <= b.most)
 	}
+	return "", NoBar
 }
 
-func spread(s load.Summary) string {
-	return fmt.Sprintf("%.2f× (%.2f–%.2f)", s.Ratio, s.Lowest, s.Highest)
+// compared fills in a figure of both sides and its ratio.
+func (o *Outcome) compared(pairs []load.Pair, text func(float64) string, b bar) load.Summary {
+	s := load.Summarize(pairs)
+	o.Ours, o.Theirs = text(s.Ours), text(s.Theirs)
+	o.Ratio = fmt.Sprintf("%.2f× (%.2f–%.2f)", s.Ratio, s.Lowest, s.Highest)
+	o.Bar, o.Met = b.of(s.Ratio)
+	return s
+}
+
+func (o *Outcome) latencies(ours, theirs *load.Histogram) {
+	o.OurP50, o.OurP99 = millis(ours.Percentile(50)), millis(ours.Percentile(99))
+	o.TheirP50, o.TheirP99 = millis(theirs.Percentile(50)), millis(theirs.Percentile(99))
 }
 
 // number rounds to three digits and puts a space between thousands.

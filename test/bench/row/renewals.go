@@ -80,7 +80,7 @@ func (s *renewalBench) hold(ctx context.Context) error {
 	}
 	var mu sync.Mutex
 	body := fmt.Appendf(nil, `{"ttl_seconds":%d}`, renewedTTL)
-	_, err = askAll(ctx, s.clients, min(s.Entries, renewedLocks), heldLock, body, func(t side.Ticket) {
+	err = askAll(ctx, s.clients, min(s.Entries, renewedLocks), heldLock, body, func(t side.Ticket) {
 		mu.Lock()
 		defer mu.Unlock()
 		s.tickets = append(s.tickets, t) // in the order of the grants, to be renewed in it

@@ -2,10 +2,7 @@ package row
 
 import (
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"text/tabwriter"
 )
 
 var heading = [...]string{
@@ -26,27 +23,8 @@ func (o Outcome) cells() []string {
 	return cells
 }
 
-// Print writes the table for a terminal.
-func Print(w io.Writer, m Machine, outcomes []Outcome) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, strings.Join(heading[:], "\t"))
-	for _, o := range outcomes {
-		fmt.Fprintln(tw, strings.Join(o.cells(), "\t"))
-	}
-	if err := tw.Flush(); err != nil {
-		return err
-	}
-	for _, o := range outcomes {
-		for _, note := range o.Notes {
-			fmt.Fprintf(w, "%s: %s\n", o.ID, note)
-		}
-	}
-	_, err := fmt.Fprintf(w, "%s\n", m)
-	return err
-}
-
-// Markdown returns the table for a document.
-func Markdown(m Machine, outcomes []Outcome) string {
+// Table returns the outcomes as Markdown.
+func Table(m Machine, outcomes []Outcome) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s.\n\n", m)
 	fmt.Fprintf(&s, "| %s |\n|%s\n", strings.Join(heading[:], " | "), strings.Repeat(" --- |", len(heading)))
@@ -59,25 +37,4 @@ func Markdown(m Machine, outcomes []Outcome) string {
 		}
 	}
 	return strings.TrimRight(s.String(), "\n") + "\n"
-}
-
-// The lines between which [WriteMarkdown] writes in a document that has them.
-const (
-	BeginMark = "<!-- begin: go run ./test/bench -markdown -->"
-	EndMark   = "<!-- end -->"
-)
-
-// WriteMarkdown writes text into the file at path: between the marks if the
-// file has them, else as the whole file.
-func WriteMarkdown(path, text string) error {
-	old, err := os.ReadFile(path)
-	if err != nil && !os.IsNotExist(err) {
-		return err
-	}
-	before, rest, marked := strings.Cut(string(old), BeginMark)
-	_, after, ended := strings.Cut(rest, EndMark)
-	if marked && ended {
-		text = before + BeginMark + "\n" + text + EndMark + after
-	}
-	return os.WriteFile(path, []byte(text), 0o644)
 }

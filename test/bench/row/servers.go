@@ -100,14 +100,12 @@ type replica struct {
 	debug  string // address of its profiler; empty without one
 }
 
-// startReplica starts Fencepost as its users run it: tokens are checked, and
-// the access log goes to a file. An empty store is the embedded one.
-func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*replica, error) {
-	return b.launch(ctx, b.Profiles != "", store, cs, args...)
-}
+// toLoopback lets webhooks go to receivers of the benchmark.
+var toLoopback = []string{"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"}
 
-// launch starts a replica, with its profiler if that is wanted.
-func (b *bench) launch(ctx context.Context, debug bool, store string, cs *closers, args ...string) (*replica, error) {
+// startReplica starts Fencepost as its users run it: it checks tokens, and the access log
+// goes to a file. An empty store is the embedded one.
+func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*replica, error) {
 	binary, err := b.apiBinary(ctx)
 	if err != nil {
 		return nil, err
@@ -119,7 +117,7 @@ func (b *bench) launch(ctx context.Context, debug bool, store string, cs *closer
 		Secret: "the secret of the benchmark, which is no secret",
 		Args:   args,
 	}
-	if debug {
+	if b.Profiles != "" {
 		if r.debug, err = debugAddress(); err != nil {
 			return nil, err
 		}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
+	"github.com/fencepost/fencepost/test/bench/side"
 )
 
 // longTTL is the lease of locks that must outlive a row, in seconds.
@@ -50,9 +51,9 @@ func (b *bench) fill(ctx context.Context, r *replica, cs *closers) error {
 	if err != nil {
 		return err
 	}
-	f.TTLSeconds = longTTL
 	start := time.Now()
-	if err := load.Hold(ctx, f.Workers(manyClients), b.Entries, heldLock); err != nil {
+	body := fmt.Appendf(nil, `{"ttl_seconds":%d}`, longTTL)
+	if err := askAll(ctx, f.Clients(manyClients), b.Entries, heldLock, body, func(side.Ticket) {}); err != nil {
 		return err
 	}
 	b.logf("%d locks taken in %v", b.Entries, time.Since(start).Round(time.Millisecond))

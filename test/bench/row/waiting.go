@@ -61,7 +61,7 @@ func runS7(ctx context.Context, b *bench) (_ []Outcome, err error) {
 		few.Merge(without)
 		pairs = append(pairs, load.Pair{Ours: with.Mean().Seconds(), Theirs: without.Mean().Seconds()})
 	}
-	return []Outcome{b.outcomeS7(load.Summarize(pairs), many, few)}, nil
+	return []Outcome{b.outcomeS7(pairs, many, few)}, nil
 }
 
 func (b *bench) handovers(ctx context.Context, r *replica, round, waiters int) (_ *load.Histogram, err error) {
@@ -79,17 +79,15 @@ func (b *bench) handovers(ctx context.Context, r *replica, round, waiters int) (
 	return h, awaitFigure(ctx, r, waitingFigure, 0)
 }
 
-func (b *bench) outcomeS7(s load.Summary, many, few *load.Histogram) Outcome {
-	const atMost = 1.5
-	return Outcome{
-		ID: "S7", What: fmt.Sprintf("hand-over with %s waiters on the lock, against %d", number(float64(b.Waiters)), fewWaiters),
-		Ours: millis(seconds(s.Ours)), Theirs: millis(seconds(s.Theirs)),
-		Ratio: spread(s), Bar: fmt.Sprintf("≤ %s×", trim(atMost)), Met: verdict(s.Ratio <= atMost),
-		OurP50: millis(many.Percentile(50)), OurP99: millis(many.Percentile(99)),
-		TheirP50: millis(few.Percentile(50)), TheirP99: millis(few.Percentile(99)),
-		Notes: []string{fmt.Sprintf("Both figures are Fencepost's: the mean time from a release being sent to the next client having its grant, "+
-			"over %d hand-overs a round; whoever is granted releases at once and queues again. Every hand-over went to the next in line.", handovers)},
+func (b *bench) outcomeS7(pairs []load.Pair, many, few *load.Histogram) Outcome {
+	o := Outcome{
+		ID: "S7", What: fmt.Sprintf("hand-over with %s waiters on the lock, against %d",
+			number(float64(b.Waiters)), fewWaiters),
+		Notes: []string{fmt.Sprintf("Both figures are Fencepost's: the mean time from a release being sent to the "+
+			"next client having its grant, over %d hand-overs a round; each holder releases at once and queues again. "+
+			"Every hand-over went to the next entry in the queue.", handovers)},
 	}
+	o.compared(pairs, p99.text, atMost(1.5))
+	o.latencies(many, few)
+	return o
 }
-
-func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Second)) }

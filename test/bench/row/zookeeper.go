@@ -11,30 +11,6 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// runS6 compares with go-zookeeper's lock, each side on a server of its own, both
-// with authentication.
-func runS6(ctx context.Context, b *bench) ([]Outcome, error) {
-	parts := []throughput{
-		{
-			id: "S6", what: "32 clients on one lock, on ZooKeeper, against go-zookeeper's lock", atLeast: 1.2,
-			ours: zooFencepost(queueing, true), theirs: zkLocks(queueing, true), notes: []string{fifoNote},
-		},
-		{
-			id: "S6", what: "uncontended, 128 clients, on ZooKeeper, against go-zookeeper's lock, a connection each", atLeast: 1,
-			ours: zooFencepost(manyClients, false), theirs: zkLocks(manyClients, false),
-		},
-	}
-	var outcomes []Outcome
-	for _, part := range parts {
-		o, err := part.run(ctx, b)
-		outcomes = append(outcomes, o...)
-		if err != nil {
-			return outcomes, err
-		}
-	}
-	return outcomes, nil
-}
-
 func (b *bench) startZooKeeper(ctx context.Context, name string, cs *closers) (*rig.ZooKeeper, error) {
 	cache, err := rig.ZooKeeperCache()
 	if err != nil {

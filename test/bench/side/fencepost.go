@@ -24,8 +24,8 @@ type Fencepost struct {
 	// WaitSeconds is how long to queue, 0 for not at all; less than the server
 	// holds a request open, as the workers do not ask again.
 	WaitSeconds int
-	// Named has each worker name itself as the holder, "worker-" and its number.
-	Named bool
+	// Renews has each worker renew a lock once before it releases it.
+	Renews bool
 }
 
 // Workers returns n clients.
@@ -63,16 +63,9 @@ func (f Fencepost) worker(i int) *fencepostWorker {
 		http:    newCaller(f.Connections, f.Bases[i%len(f.Bases)], nil),
 		acquire: http.Header{"Authorization": authorization, "Content-Type": {"application/json"}},
 		release: http.Header{"Authorization": authorization, "Lock-Token": {""}},
-		body:    f.body(i),
+		renews:  f.Renews,
+		body:    fmt.Appendf(nil, `{"ttl_seconds":%d,"wait_seconds":%d}`, f.TTLSeconds, f.WaitSeconds),
 	}
-}
-
-func (f Fencepost) body(i int) []byte {
-	holder := ""
-	if f.Named {
-		holder = fmt.Sprintf(`,"holder":"worker-%d"`, i)
-	}
-	return fmt.Appendf(nil, `{"ttl_seconds":%d,"wait_seconds":%d%s}`, f.TTLSeconds, f.WaitSeconds, holder)
 }
 
 type fencepostWorker struct {
@@ -80,6 +73,7 @@ type fencepostWorker struct {
 	acquire, release http.Header
 	body             []byte
 	path             string
+	renews           bool
 }
 
 func (w *fencepostWorker) Acquire(ctx context.Context, name string) (int64, error) {
@@ -88,10 +82,6 @@ func (w *fencepostWorker) Acquire(ctx context.Context, name string) (int64, erro
 	if err != nil {
 		return 0, err
 	}
-	return w.granted(answer)
-}
-
-func (w *fencepostWorker) granted(answer []byte) (int64, error) {
 	var entry struct {
 		Token string `json:"token"`
 		Fence int64  `json:"fence"`
@@ -104,6 +94,12 @@ func (w *fencepostWorker) granted(answer []byte) (int64, error) {
 }
 
 func (w *fencepostWorker) Release(ctx context.Context) error {
+	if w.renews {
+		_, err := w.http.expect(ctx, http.StatusOK, http.MethodPut, w.path+"/renew", w.release, nil)
+		if err != nil {
+			return err
+		}
+	}
 	_, err := w.http.expect(ctx, http.StatusNoContent, http.MethodDelete, w.path, w.release, nil)
 	return err
 }

@@ -1,38 +1,34 @@
 package faults_test
 
 import (
-	"context"
+	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/test/faults/waits"
+	"github.com/fencepost/fencepost/test/faults/drive"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
 // TestDeadlockCrossing has a ring of workers, each with a lock, ask for the next
-// one's at the same moment, through two replicas in turn. Exactly one is refused,
-// whoever comes last; the others are granted one after the other as the ring
-// unwinds.
+// one's at the same moment, through two replicas in turn. The server rejects exactly
+// one; the others are granted one after the other as the ring unwinds.
 func TestDeadlockCrossing(t *testing.T) {
 	s := newStand(t, 10*time.Minute)
-	const batch = 40 // replicas remember the last hundred
+	const batch = 40 // replicas list the last hundred
 	batches, crossed, rings := count(1, 25), 0, 0
-	ctx, cancel := context.WithTimeout(s.ctx, seenWithin)
-	defer cancel()
-	for i := 0; i < batches || crossed < batches && ctx.Err() == nil; i++ {
-		rings += batch
-		p := s.play(fmt.Sprint("crossing-", i), 0)
-		for ring := range batch {
-			p.prefix = fmt.Sprintf("%d:", ring)
-			if p.cross(2 + ring%3); t.Failed() {
+	for end := time.Now().Add(seenWithin); rings < batches*batch || crossed < batches && time.Now().Before(end); {
+		r := s.rings(fmt.Sprint("crossing-", rings))
+		for range batch {
+			if rings++; !r.cross(rings) {
 				return
 			}
 		}
-		// What is refused before it is written is known at its own replica only.
-		crossed += s.deadlocksAt(0, p.tenant) + s.deadlocksAt(1, p.tenant) - batch
+		// What is rejected before it is written is known at its own replica only.
+		crossed += r.deadlocks(0) + r.deadlocks(1) - batch
 	}
 	t.Logf("%d rings, of which %d were closed by requests that crossed", rings, crossed)
 	if crossed < batches {
@@ -41,104 +37,109 @@ func TestDeadlockCrossing(t *testing.T) {
 	s.readLogs()
 }
 
-// cross makes a ring of n workers.
-func (p *play) cross(n int) {
-	held, ring := make([]*asked, n), make([]*asked, n)
-	for i := range n {
-		held[i] = p.worker(i, i)
-		held[i].status, held[i].err = p.send(p.ctx, held[i])
-		if held[i].status != http.StatusCreated {
-			p.t.Fatalf("worker %d: %d, %v", i, held[i].status, held[i].err)
+// rings are the workers of one tenant.
+type rings struct {
+	*stand
+	tenant  string
+	workers []*drive.Client
+}
+
+func (s *stand) rings(tenant string) *rings {
+	s.t.Helper()
+	r := &rings{stand: s, tenant: tenant}
+	bearer, err := rig.SignToken(secret, tenant, "locks:read locks:write", "worker")
+	s.must(err)
+	for i := range 4 {
+		c := drive.NewClient(i, s.urls(), bearer, s.history, s.odd)
+		r.workers = append(r.workers, c)
+		s.t.Cleanup(c.Close)
+	}
+	return r
+}
+
+// acquire has a worker ask for a lock of a ring.
+func (r *rings) acquire(c *drive.Client, ring, lock int) drive.Answer {
+	const wait = time.Minute
+	body := map[string]any{"holder": fmt.Sprint(ring, ":", c.Number), "ttl_seconds": 60, "wait_seconds": wait.Seconds()}
+	return c.Ask(r.ctx, c.Number+ring, http.MethodPost, fmt.Sprintf("/locks/%d:%d", ring, lock), nil, body, wait)
+}
+
+func (r *rings) release(c *drive.Client, a drive.Answer) {
+	token := map[string]string{"Lock-Token": a.Entry.Token}
+	c.Ask(r.ctx, c.Number, http.MethodDelete, "/locks/"+a.Entry.Name, token, nil, 0)
+}
+
+// cross makes a ring of two to four workers, and reports whether one was rejected as it should.
+func (r *rings) cross(ring int) bool {
+	workers := r.workers[:2+ring%3]
+	held := make([]drive.Answer, len(workers))
+	for i, c := range workers {
+		if held[i] = r.acquire(c, ring, i); held[i].Status != http.StatusCreated {
+			r.t.Fatalf("worker %d of ring %d: %v", i, ring, held[i])
 		}
 	}
-	refused := make(chan int, n)
+	asked := make([]drive.Answer, len(workers))
 	var all sync.WaitGroup
-	for i := range n {
-		ring[i] = p.worker(i, (i+1)%n)
-	}
-	for i := range n {
+	for i, c := range workers {
 		all.Go(func() {
-			ring[i].status, ring[i].err = p.send(p.ctx, ring[i])
-			if ring[i].status == http.StatusCreated {
-				p.release(ring[i]).do()
-			} else if err := ring[i].checkCycle(p.prefix); err != nil {
-				p.t.Errorf("worker %d of %d: %d, %v, %v", i, n, ring[i].status, ring[i].err, err)
+			if asked[i] = r.acquire(c, ring, (i+1)%len(workers)); asked[i].Status == http.StatusCreated {
+				r.release(c, asked[i])
 			}
-			refused <- ring[i].status
-			p.release(held[i]).do() // which lets the one before it go on
+			r.release(c, held[i]) // which lets the one before it go on
 		})
 	}
 	all.Wait()
-	conflicts := 0
-	for range n {
-		if <-refused == http.StatusConflict {
-			conflicts++
+	rejected := 0
+	for i, a := range asked {
+		if a.Status == http.StatusConflict {
+			rejected++
+			r.must(checkCycle(a.Body, fmt.Sprint(ring, ":", i)))
+		} else if a.Status != http.StatusCreated {
+			r.t.Errorf("worker %d of ring %d: %v", i, ring, a)
 		}
 	}
-	if conflicts != 1 {
-		p.t.Errorf("%d of a ring of %d are refused, want 1", conflicts, n)
+	if rejected != 1 {
+		r.t.Errorf("%d of a ring of %d are rejected, want 1", rejected, len(workers))
 	}
+	return !r.t.Failed()
 }
 
-// worker is a request of worker i for lock number of.
-func (p *play) worker(i, of int) *asked {
-	p.serial++
-	return &asked{replica: (i + p.serial) % 2, Request: &waits.Request{
-		ID: p.serial, Holder: fmt.Sprint("worker-", i),
-		Claims: []waits.Claim{{Name: fmt.Sprint(p.prefix, of), Mode: "exclusive"}},
-	}}
+// checkCycle checks that a rejection names a cycle with the holder that it rejects.
+func checkCycle(body []byte, holder string) error {
+	type step struct {
+		Holder   string
+		WaitsFor string `json:"waits_for"`
+		InTheWay string `json:"in_the_way"`
+	}
+	var problem struct {
+		Code  string
+		Cycle []step
+	}
+	if err := json.Unmarshal(body, &problem); err != nil || problem.Code != "deadlock" {
+		return fmt.Errorf("rejected with %s: %w", body, err)
+	}
+	cycle := problem.Cycle
+	for i, s := range cycle {
+		if next := cycle[(i+1)%len(cycle)]; s.InTheWay != next.Holder || s.WaitsFor == "" {
+			return fmt.Errorf("%+v is no cycle", cycle)
+		}
+	}
+	if !slices.ContainsFunc(cycle, func(s step) bool { return s.Holder == holder }) {
+		return fmt.Errorf("%+v is a cycle without %s", cycle, holder)
+	}
+	return nil
 }
 
-// deadlocksAt returns how many refused deadlocks of the tenant a replica knows of.
-func (s *stand) deadlocksAt(replica int, tenant string) int {
-	s.t.Helper()
+// deadlocks returns how many rejected deadlocks of the tenant a replica lists.
+func (r *rings) deadlocks(replica int) int {
+	r.t.Helper()
 	bearer, err := rig.SignToken(secret, "operator", "admin", "operator")
-	s.must(err)
+	r.must(err)
+	header := map[string]string{"Authorization": "Bearer " + bearer}
+	a := r.workers[0].Ask(r.ctx, replica, http.MethodGet, "/admin/deadlocks?tenant="+r.tenant, header, nil, 0)
 	var page struct{ Deadlocks []struct{ Refused string } }
-	p := play{stand: s, bearer: bearer, http: http.DefaultClient}
-	if status, err := p.exchange(s.ctx, replica, http.MethodGet, "/admin/deadlocks?tenant="+tenant, "", struct{}{}, &page); status != http.StatusOK {
-		s.t.Fatalf("deadlocks of replica %d: %d, %v", replica, status, err)
+	if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != http.StatusOK {
+		r.t.Fatalf("deadlocks of replica %d: %v, %v", replica, a, err)
 	}
 	return len(page.Deadlocks)
-}
-
-// TestDeadlockOfTheDead: a lock whose lease has ended is held by nobody, so its
-// former holder closes no cycle by it.
-func TestDeadlockOfTheDead(t *testing.T) {
-	s := newStand(t, 5*time.Minute)
-	p := s.play("dead", 0)
-	first, second := p.worker(0, 0), p.worker(1, 1)
-	first.ttl = 2
-	for _, a := range []*asked{first, second} {
-		if a.status, a.err = p.send(p.ctx, a); a.status != http.StatusCreated {
-			t.Fatalf("%d, %v", a.status, a.err)
-		}
-	}
-	heir := p.worker(1, 0) // waits until the first one's lease has ended
-	if heir.status, heir.err = p.send(p.ctx, heir); heir.status != http.StatusCreated {
-		t.Fatalf("the heir: %d, %v", heir.status, heir.err)
-	}
-	again, told := p.worker(0, 1), make(chan struct{})
-	go func() {
-		defer close(told)
-		again.status, again.err = p.send(p.ctx, again)
-	}()
-	for _, waiters := p.look(0, second.Claims[0].Name); len(waiters) == 0; _, waiters = p.look(0, second.Claims[0].Name) {
-		select {
-		case <-told:
-			t.Fatalf("who lost its lock is told %d, %+v", again.status, again.answer)
-		default:
-			pause(p.ctx, 10*time.Millisecond)
-		}
-	}
-	p.release(second).do()
-	<-told
-	if again.status != http.StatusCreated {
-		t.Errorf("who lost its lock is told %d, %v", again.status, again.err)
-	}
-	back := p.worker(0, 0) // now the heir holds it and waits for nothing
-	back.wait = 1
-	if back.status, back.err = p.send(p.ctx, back); back.status != http.StatusLocked {
-		t.Errorf("waiting for the heir: %d, %v, want 423 after a second", back.status, back.err)
-	}
 }

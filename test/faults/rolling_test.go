@@ -296,3 +296,22 @@ func (s *crowd) leaveNothing() {
 		}
 	}
 }
+
+// inOrder collects the grants and checks that fences follow the queue.
+func (s *stand) inOrder(lock string, queue []string, granted <-chan *drive.Hold) {
+	s.t.Helper()
+	var holds []*drive.Hold
+	for range queue {
+		if h := <-granted; h != nil {
+			holds = append(holds, h)
+		}
+	}
+	slices.SortFunc(holds, func(a, b *drive.Hold) int { return int(a.Fence - b.Fence) })
+	var order []string
+	for _, h := range holds {
+		order = append(order, h.ID)
+	}
+	if !slices.Equal(order, queue) {
+		s.t.Errorf("%s: the queue was %v, the order of the fences is %v", lock, queue, order)
+	}
+}

@@ -31,7 +31,7 @@ const (
 	maxAuditPagesOfTenant = 4
 )
 
-// audit tells what was done.
+// listAudit tells what was done.
 //
 // @Summary     See what operators did, and what became of webhooks
 // @ID          listAudit
@@ -48,17 +48,17 @@ const (
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/audit [get]
-func (a *endpoints) audit(r *request) error {
-	q, err := r.auditQuery()
+func listAudit(r *request) (reply, error) {
+	q, err := auditQuery(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	if strings.Contains(r.GetHeader("Accept"), jsonLines) {
-		return a.export(r, q)
+		return written(), export(r, q)
 	}
-	page, err := a.auditRecords(r, q)
+	page, err := auditRecords(r, q)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	r.owe(quota.PriceOfRecords(page.Looked))
 	left := maxPageBytes
@@ -66,40 +66,14 @@ func (a *endpoints) audit(r *request) error {
 	if n < len(page.Records) {
 		page.Records, page.Next = page.Records[:n], page.Records[n-1].Place()
 	}
-	return r.respondLarge(maxPageBytes-left, func() any { return r.auditPage(page) })
+	return large(maxPageBytes-left, func() any { return auditPage(r, page) }), nil
 }
 
-func (r *request) auditQuery() (q audit.Query, err error) {
-	q.May = r.mayUse()
-	if q.Tenant, err = r.operatedTenant(); err != nil {
-		return q, err
-	}
-	if q.Limit, err = r.limitParam(); err != nil {
-		return q, err
-	}
-	if text, sent := r.GetQuery("cursor"); sent {
-		if q.Before, err = decodeCursor(text); err != nil {
-			return q, err
-		}
-	}
-	if text, sent := r.GetQuery("since"); sent {
-		if q.Since, err = time.Parse(time.RFC3339, text); err != nil {
-			return q, lock.Invalid("since", "must be an instant as 2026-01-02T15:04:05Z")
-		}
-	}
-	return q, nil
-}
-
-// reasonParam returns why something is done, for the audit; "" if that is not said.
-func (r *request) reasonParam() (string, error) {
-	reason, sent := r.GetQuery("reason")
-	if !sent {
-		return "", nil
-	}
-	if wrong := lock.CheckExplanation(reason); wrong != "" {
-		return "", lock.Invalid("reason", "%s", wrong)
-	}
-	return reason, nil
+func auditQuery(r *request) (audit.Query, error) {
+	q := r.query()
+	of := audit.Query{May: r.mayUse(), Tenant: q.tenant(), Limit: q.page()}
+	of.Before, of.Since = q.after("audit", lock.ValidName), q.since()
+	return of, q.err
 }
 
 // recordBytes is about how many bytes a record takes in an answer.
@@ -114,20 +88,20 @@ func recordBytes(of *audit.Record) int {
 	return size
 }
 
-func (r *request) auditPage(page *audit.Page) *api.AuditPage {
+func auditPage(r *request, page *audit.Page) *api.AuditPage {
 	out := &api.AuditPage{Records: make([]api.AuditRecord, 0, len(page.Records))}
 	for _, one := range page.Records {
-		out.Records = append(out.Records, r.auditRecord(one))
+		out.Records = append(out.Records, auditRecord(r, one))
 	}
 	if page.Next != "" {
-		out.NextCursor = encodeCursor(page.Next)
+		out.NextCursor = cursorOf("audit", page.Next)
 	}
 	return out
 }
 
 // auditRecord describes a record. From where somebody else's operator came is not told to a
 // tenant.
-func (r *request) auditRecord(one *audit.Record) api.AuditRecord {
+func auditRecord(r *request, one *audit.Record) api.AuditRecord {
 	o := one.Object
 	out := api.AuditRecord{
 		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason, Result: one.Result,
@@ -163,7 +137,8 @@ func auditWebhookOf(w *audit.Webhook) *api.AuditWebhook {
 }
 
 // auditRecords reads a page, unless too many do.
-func (a *endpoints) auditRecords(r *request, q audit.Query) (*audit.Page, error) {
+func auditRecords(r *request, q audit.Query) (*audit.Page, error) {
+	a := r.endpoints
 	if !a.audits.take(r.tenant(), 1) {
 		return nil, &lock.Error{Code: lock.Overloaded, Detail: "the audit is read too often at the moment, by others or by the tenant", RetryAfter: time.Second}
 	}
@@ -173,7 +148,8 @@ func (a *endpoints) auditRecords(r *request, q audit.Query) (*audit.Page, error)
 
 // export answers with all records, part by part. If a part cannot be read, the connection is
 // cut, so that nobody takes the beginning for all.
-func (a *endpoints) export(r *request, q audit.Query) error {
+func export(r *request, q audit.Query) error {
+	a := r.endpoints
 	if err := r.skipBody(); err != nil {
 		return err
 	}
@@ -195,7 +171,7 @@ func (a *endpoints) export(r *request, q audit.Query) error {
 	}
 	out := http.NewResponseController(ungin(r.Writer))
 	for {
-		if err := r.writeLines(out, page); err != nil {
+		if err := writeLines(r, out, page); err != nil {
 			panic(http.ErrAbortHandler)
 		}
 		if q.Before, q.Span = page.Next, page.Span; q.Before == "" {
@@ -208,11 +184,11 @@ func (a *endpoints) export(r *request, q audit.Query) error {
 }
 
 // writeLines sends a part. The client has its time for each line.
-func (r *request) writeLines(out *http.ResponseController, page *audit.Page) error {
+func writeLines(r *request, out *http.ResponseController, page *audit.Page) error {
 	sent := 0
 	for _, one := range page.Records {
 		var line bytes.Buffer
-		if err := api.Encode(&line, r.auditRecord(one)); err != nil {
+		if err := api.Encode(&line, auditRecord(r, one)); err != nil {
 			return err
 		}
 		line.WriteByte('\n')

@@ -241,7 +241,7 @@ func TestFirstObjection(t *testing.T) {
 	writer.post("/locks/-", bad...).wantProblem(lacks("locks:write"))
 	limited.post("/locks/-", bad...).wantProblem(invalidName())
 	limited.post("/locks/orders:42", bad...).wantProblem(otherNames("orders:42"))
-	c.post("/locks/orders:42", bad...).wantProblem(invalid("Idempotency-Key", "must be 1 to 200 printable characters"))
-	c.post("/locks/orders:42", bad[2:]...).wantProblem(problem{code: "unsupported_media_type", detail: "send the body as application/json"})
+	c.post("/locks/orders:42", bad[:2]...).wantProblem(invalid("Idempotency-Key", "must be 1 to 200 printable characters"))
+	c.post("/locks/orders:42", bad...).wantProblem(problem{code: "unsupported_media_type", detail: "send the body as application/json"})
 	c.post("/locks/orders:42", body(padded(16<<10+1)), header("Content-Type", "text/plain")).wantProblem(tooLarge())
 }

@@ -11,7 +11,7 @@ import (
 // maxTrees is how many trees an answer has at most.
 const maxTrees = 100
 
-// blocking tells who blocks whom.
+// getBlocking tells who blocks whom.
 //
 // @Summary     See who blocks whom
 // @ID          getBlocking
@@ -25,25 +25,15 @@ const maxTrees = 100
 // @Success     200 {object} api.AdminBlocking
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/blocking [get]
-func (a *endpoints) blocking(r *request) error { return r.show(makeBlocking) }
-
-func makeBlocking(r *request) (maker, error) {
-	s, err := r.sight()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.limitParam()
-	if err != nil {
-		return nil, err
-	}
-	a := r.endpoints
+func getBlocking(q *query) maker {
+	s, limit := q.sight(), q.page()
 	return func() (any, error) {
-		b, err := a.Console.Blocking(s, min(limit, maxTrees))
+		b, err := q.endpoints.Console.Blocking(s, min(limit, maxTrees))
 		if err != nil {
 			return nil, err
 		}
-		return a.blockingOf(b, maxPageBytes), nil
-	}, nil
+		return q.endpoints.blockingOf(b, maxPageBytes), nil
+	}
 }
 
 // blockingOf describes trees, as many as fit into so many bytes.
@@ -96,7 +86,7 @@ func heldOr(holds bool, otherwise string) string {
 	return otherwise
 }
 
-// holdings tells what a holder holds and waits for.
+// getHoldings tells what a holder holds and waits for.
 //
 // @Summary     See what a holder holds and waits for
 // @ID          getHoldings
@@ -111,31 +101,23 @@ func heldOr(holds bool, otherwise string) string {
 // @Success     200 {object} api.AdminHoldings
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/holders [get]
-func (a *endpoints) holdings(r *request) error { return r.show(makeHoldings) }
-
-func makeHoldings(r *request) (maker, error) {
-	s, err := r.sight()
-	if err != nil {
-		return nil, err
-	}
-	holder := r.Query("holder")
-	if wrong := lock.CheckHolder(holder); wrong != "" {
-		return nil, lock.Invalid("holder", "%s", wrong)
-	}
+func getHoldings(q *query) maker {
+	s, holder := q.sight(), q.Query("holder")
+	q.invalid("holder", lock.CheckHolder(holder))
 	if s.Tenant == "" {
-		return nil, lock.Invalid("tenant", "must be sent: holders are of a tenant")
+		q.invalid("tenant", "must be sent: holders are of a tenant")
 	}
-	limit, err := r.limitUpTo(service.MaxHolderEntries, service.MaxHolderEntries)
-	if err != nil {
-		return nil, err
-	}
-	a := r.endpoints
+	limit := q.limit(service.MaxHolderEntries, service.MaxHolderEntries)
+	a := q.endpoints
 	return func() (any, error) {
 		h, err := a.Console.Holdings(s, holder, limit)
 		if err != nil {
 			return nil, err
 		}
-		out := &api.AdminHoldings{Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder, Entries: []api.AdminEntry{}, Holding: h.Holding, Waiting: h.Waiting}
+		out := &api.AdminHoldings{
+			Seen: a.seen(h.Revision, h.Now), Tenant: s.Tenant, Holder: holder,
+			Entries: []api.AdminEntry{}, Holding: h.Holding, Waiting: h.Waiting,
+		}
 		room := maxPageBytes
 		n := fit(len(h.Entries), &room, func(i int) int { return entryPlacesBytes(h.Entries[i]) })
 		out.Truncated = h.More || n < len(h.Entries)
@@ -143,7 +125,7 @@ func makeHoldings(r *request) (maker, error) {
 			out.Entries = append(out.Entries, adminEntryOf(one))
 		}
 		return out, nil
-	}, nil
+	}
 }
 
 func entryPlacesBytes(s view.EntryPlaces) int {

@@ -4,24 +4,12 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/closures"
 )
-
-func (a *endpoints) closures(r *gin.Engine) {
-	o := operation{scopes: operators(), always: true}
-	r.POST("/admin/closures", a.authorized(o, a.closeLocks))
-	o.query = []string{"reason"}
-	r.DELETE("/admin/closures/:id", a.authorized(o, a.openLocks))
-	o.query = []string{"tenant", "limit", "cursor"}
-	r.GET("/admin/closures", a.authorized(o, a.listClosures))
-}
 
 // closeLocks closes locks.
 //
@@ -38,29 +26,26 @@ func (a *endpoints) closures(r *gin.Engine) {
 // @Failure     429  {object} api.Problem "rate_limited, quota_exceeded, overloaded"
 // @Failure     503  {object} api.Problem "store_unavailable"
 // @Router      /admin/closures [post]
-func (a *endpoints) closeLocks(r *request) error {
-	var body api.CloseBody
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
+func closeLocks(r *request, body *api.CloseBody) (reply, error) {
 	if err := r.operate(body.Tenant); err != nil {
-		return err
+		return reply{}, err
 	}
 	if p, err := auth.ParsePattern(body.Locks); err == nil && !r.principal.MayUseAll(p) {
-		return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+		return reply{}, lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
 	}
 	until, err := body.Until.Time()
 	if err != nil {
-		return lock.Invalid("until", "must be an instant as 2026-01-02T15:04:05Z")
+		return reply{}, lock.Invalid("until", instantForm)
 	}
-	made, err := a.Closures.Close(r.context(), closures.CloseRequest{
-		Tenant: body.Tenant, Locks: body.Locks, Until: until, Reason: body.Reason, Description: body.Description, By: r.who(),
+	made, err := r.endpoints.Closures.Close(r.context(), closures.CloseRequest{
+		Tenant: body.Tenant, Locks: body.Locks, Until: until, Reason: body.Reason,
+		Description: body.Description, By: r.who(),
 	})
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	r.Header("Location", r.under("/admin/closures/"+string(made.ID)))
-	return r.respond(http.StatusCreated, closureOf(made))
+	created := reply{status: http.StatusCreated, body: closureOf(made)}
+	return r.at("/admin/closures/"+string(made.ID), created), nil
 }
 
 // openLocks ends a closure.
@@ -78,21 +63,15 @@ func (a *endpoints) closeLocks(r *request) error {
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/closures/{id} [delete]
-func (a *endpoints) openLocks(r *request) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
+func openLocks(r *request, _ *empty) (reply, error) {
+	q := r.query()
+	req := closures.OpenRequest{
+		ID: lock.ID(r.Param("id")), Reason: q.reason(), By: r.who(), May: r.mayRule,
 	}
-	reason, err := r.reasonParam()
-	if err != nil {
-		return err
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	err = a.Closures.Open(r.context(), closures.OpenRequest{ID: lock.ID(r.Param("id")), Reason: reason, By: r.who(), May: r.mayRule})
-	if err != nil {
-		return err
-	}
-	r.Status(http.StatusNoContent)
-	r.Writer.Flush()
-	return nil
+	return noContent(), r.endpoints.Closures.Open(r.context(), req)
 }
 
 // mayRule reports whether a closure of a tenant's locks is the operator's concern.
@@ -116,58 +95,40 @@ func (r *request) mayRule(tenant, locks string) bool {
 // @Success     200 {object} api.ClosurePage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/closures [get]
-func (a *endpoints) listClosures(r *request) error {
-	tenant, err := r.operatedTenant()
-	if err != nil {
-		return err
+func listClosures(r *request) (reply, error) {
+	q := r.query()
+	tenant, limit, after := q.tenant(), q.page(), lock.Closure{}
+	if place := q.cursor("closures", isNumber, lock.ValidName); place != nil {
+		after.Number, after.ID = numberIn(place[0]), lock.ID(place[1])
 	}
-	limit, err := r.limitParam()
-	if err != nil {
-		return err
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	after, err := r.closureCursor()
+	all, err := r.endpoints.Closures.List(r.context(), tenant)
 	if err != nil {
-		return err
-	}
-	all, err := a.Closures.List(r.context(), tenant)
-	if err != nil {
-		return err
+		return reply{}, err
 	}
 	all = slices.DeleteFunc(all, func(c *lock.Closure) bool {
 		return c.Compare(&after) <= 0 || !r.mayRule(c.Tenant, c.Locks.String())
 	})
 	left := maxPageBytes
-	n := fit(min(limit, len(all)), &left, func(i int) int { return rowBytes + textBytes(all[i].Reason) + textBytes(all[i].Description) })
-	return r.respondLarge(maxPageBytes-left, func() any { return a.closurePage(all, n) })
+	n := fit(min(limit, len(all)), &left, func(i int) int {
+		return rowBytes + textBytes(all[i].Reason) + textBytes(all[i].Description)
+	})
+	return large(maxPageBytes-left, func() any { return closurePage(r, all, n) }), nil
 }
 
-// closureCursor returns the closure after which a page begins. Closures that were written together
-// share their number.
-func (r *request) closureCursor() (after lock.Closure, err error) {
-	text, sent := r.GetQuery("cursor")
-	if !sent {
-		return after, nil
+func closurePage(r *request, all []*lock.Closure, n int) *api.ClosurePage {
+	page := &api.ClosurePage{
+		Closures: make([]api.Closure, 0, n), StoreLostSince: r.endpoints.lostSince(),
 	}
-	last, err := decodeCursor(text)
-	if err != nil {
-		return after, err
-	}
-	number, id, _ := strings.Cut(last, ":")
-	after.ID = lock.ID(id)
-	if after.Number, err = strconv.ParseUint(number, 10, 64); err != nil {
-		return after, lock.Invalid("cursor", "is not a next_cursor of ours")
-	}
-	return after, nil
-}
-
-func (a *endpoints) closurePage(all []*lock.Closure, n int) *api.ClosurePage {
-	page := &api.ClosurePage{Closures: make([]api.Closure, 0, n), StoreLostSince: a.lostSince()}
 	for _, c := range all[:n] {
 		page.Closures = append(page.Closures, closureOf(c))
 	}
 	if n < len(all) && n > 0 {
 		last := all[n-1]
-		page.NextCursor = encodeCursor(strconv.FormatUint(last.Number, 10) + ":" + string(last.ID))
+		number := strconv.FormatUint(last.Number, 10)
+		page.NextCursor = cursorOf("closures", number, string(last.ID))
 	}
 	return page
 }

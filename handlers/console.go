@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -29,40 +27,6 @@ type Console interface {
 	Tenants(s lists.Sight, after string, most int) (*service.Tenants, error)
 }
 
-func (a *endpoints) console(r *gin.Engine) {
-	one := operation{scopes: operators(), always: true, named: true}
-	look := one
-	look.query = []string{"limit"}
-	shown := func(h handler, query ...string) gin.HandlerFunc {
-		return a.authorized(operation{scopes: operators(), always: true, query: query}, h)
-	}
-	r.GET("/admin/overview", shown(a.overview, "tenant"))
-	r.GET("/admin/locks", shown(
-		a.adminLocks, "tenant", "search", "state", "holder", "sort", "limit", "cursor",
-	))
-	r.GET("/admin/blocking", shown(a.blocking, "tenant", "limit"))
-	r.GET("/admin/holders", shown(a.holdings, "tenant", "holder", "limit"))
-	r.GET("/admin/locks/:tenant/:name", a.authorized(look, a.adminLock))
-	r.GET("/admin/locks/:tenant/:name/history", a.authorized(one, a.history))
-	a.operatedWebhooks(r)
-	r.GET("/admin/series", shown(a.series, "tenant"))
-	r.GET("/admin/tenants", shown(a.tenants, "tenant", "limit", "cursor"))
-	r.GET("/admin/heatmap", shown(a.heatMap, "tenant", "limit"))
-}
-
-// sight is what the operator may see, of one tenant if the query names it.
-func (r *request) sight() (lists.Sight, error) {
-	tenant, err := r.operatedTenant()
-	if err != nil {
-		return lists.Sight{}, err
-	}
-	s := lists.Sight{Tenant: tenant}
-	if r.principal.Locks != nil {
-		s.May = r.mayUseOne
-	}
-	return s, nil
-}
-
 func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
 	return api.Seen{Revision: revision, ServerNow: api.InstantOf(now), Replica: a.Console.Replica(), StoreLostSince: a.lostSince()}
 }
@@ -76,7 +40,7 @@ func (a *endpoints) lostSince() *api.Instant {
 	return new(api.InstantOf(at))
 }
 
-// overview tells how everything is.
+// getOverview tells how everything is.
 //
 // @Summary     See how everything is
 // @ID          getOverview
@@ -90,27 +54,21 @@ func (a *endpoints) lostSince() *api.Instant {
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/overview [get]
-func (a *endpoints) overview(r *request) error { return r.show(makeOverview) }
-
-func makeOverview(r *request) (maker, error) {
-	s, err := r.sight()
-	if err != nil {
-		return nil, err
-	}
-	a, all := r.endpoints, r.principal.MayOperate("")
+func getOverview(q *query) maker {
+	s, all := q.sight(), q.principal.MayOperate("")
 	return func() (any, error) {
-		o, err := a.Console.Overview(s)
+		o, err := q.endpoints.Console.Overview(s)
 		if err != nil {
 			return nil, err
 		}
 		if !all {
 			o.Replicas = nil
 		}
-		return a.overviewOf(o), nil
-	}, nil
+		return q.endpoints.overviewOf(o), nil
+	}
 }
 
-// adminLocks lists locks in use.
+// listAllLocks lists locks in use.
 //
 // @Summary     List the locks of all tenants
 // @ID          listAllLocks
@@ -129,25 +87,19 @@ func makeOverview(r *request) (maker, error) {
 // @Success     200 {object} api.AdminLockPage
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/locks [get]
-func (a *endpoints) adminLocks(r *request) error { return r.show(makeLocks) }
-
-func makeLocks(r *request) (maker, error) {
-	q, err := r.listQuery()
-	if err != nil {
-		return nil, err
-	}
-	a, ctx := r.endpoints, context.WithoutCancel(r.context())
+func listAllLocks(q *query) maker {
+	of, ctx := q.lockQuery(), context.WithoutCancel(q.context())
 	return func() (any, error) {
-		page, err := a.Console.Locks(ctx, q)
+		page, err := q.endpoints.Console.Locks(ctx, of)
 		if err != nil {
 			return nil, err
 		}
-		r.looked = max(r.looked, page.Looked) // q.May was asked for those that it counts
-		return a.adminPageOf(page, q, maxPageBytes), nil
-	}, nil
+		q.looked = max(q.looked, page.Looked) // of.May was asked for those that it counts
+		return q.endpoints.adminPageOf(page, of, maxPageBytes), nil
+	}
 }
 
-// adminLock tells about one lock.
+// getAnyLock tells about one lock.
 //
 // @Summary     Look at a lock of any tenant
 // @ID          getAnyLock
@@ -163,27 +115,17 @@ func makeLocks(r *request) (maker, error) {
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /admin/locks/{tenant}/{name} [get]
-func (a *endpoints) adminLock(r *request) error {
-	return r.show(makeLock)
-}
-
-func makeLock(r *request) (maker, error) {
-	of := lock.Ref{Tenant: r.Param("tenant"), Name: r.name}
-	if err := r.operate(of.Tenant); err != nil {
-		return nil, err
-	}
-	waiters, err := r.limitUpTo(view.MaxShownWaiters, view.MaxShownWaiters)
-	if err != nil {
-		return nil, err
-	}
-	a, ctx := r.endpoints, context.WithoutCancel(r.context())
+func getAnyLock(q *query) maker {
+	of := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}
+	q.reject(q.operate(of.Tenant))
+	waiters, ctx := q.limit(view.MaxShownWaiters, view.MaxShownWaiters), context.WithoutCancel(q.context())
 	return func() (any, error) {
-		v, err := a.Console.Inspect(ctx, of)
+		v, err := q.endpoints.Console.Inspect(ctx, of)
 		if err != nil {
 			return nil, err
 		}
 		v.Waiters = v.Waiters[:min(len(v.Waiters), waiters)]
 		fitLock(v.LockView)
-		return a.adminLockOf(v), nil
-	}, nil
+		return q.endpoints.adminLockOf(v), nil
+	}
 }

@@ -53,7 +53,7 @@ func (a *endpoints) adminPageOf(p *lists.Page, q lists.Query, left int) *api.Adm
 	}
 	out := &api.AdminLockPage{
 		Seen: a.seen(p.Revision, p.Now), Locks: make([]api.AdminLock, 0, len(p.Rows)),
-		NextCursor: encodeListCursor(p.Next, q), Matching: p.Matching,
+		NextCursor: listCursor(p.Next, q), Matching: p.Matching,
 	}
 	for _, l := range p.Rows {
 		out.Locks = append(out.Locks, adminRow(l))

@@ -1,15 +1,14 @@
 package handlers
 
 import (
-	"net/http"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// operator is who asks, on behalf of the tenant in the path, within the names that his token may use.
-func (r *request) operator() (subscription.Actor, error) {
+// operatorOf returns the operator as an actor in the tenant in the path, within the names that the
+// token may use.
+func operatorOf(r *request) (subscription.Actor, error) {
 	tenant := r.Param("tenant")
 	if err := r.operate(tenant); err != nil {
 		return subscription.Actor{}, err
@@ -19,7 +18,7 @@ func (r *request) operator() (subscription.Actor, error) {
 	return subscription.Actor{Principal: &who, By: r.who()}, nil
 }
 
-// adminWebhook shows a webhook of any tenant.
+// getAnyWebhook shows a webhook of any tenant.
 //
 // @Summary     Look at a webhook of any tenant
 // @ID          getAnyWebhook
@@ -34,27 +33,24 @@ func (r *request) operator() (subscription.Actor, error) {
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id} [get]
-func (a *endpoints) adminWebhook(r *request) error {
-	who, err := r.operator()
+func getAnyWebhook(r *request) (reply, error) {
+	who, err := operatorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	found, err := a.Webhooks.Get(r.context(), who.Principal, r.Param("id"))
-	return a.respondAdminWebhook(r, found, err)
+	found, err := r.endpoints.Webhooks.Get(r.context(), who.Principal, r.Param("id"))
+	return showAdminWebhook(r, found, err)
 }
 
-func (a *endpoints) respondAdminWebhook(r *request, s *subscription.Subscription, err error) error {
+func showAdminWebhook(r *request, s *subscription.Subscription, err error) (reply, error) {
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	out, err := r.adminWebhookOf(r.context(), s)
-	if err != nil {
-		return err
-	}
-	return r.respond(http.StatusOK, &out)
+	out, err := adminWebhookOf(r, r.context(), s)
+	return ok(&out), err
 }
 
-// pauseWebhook has a webhook of any tenant send or not.
+// pauseAnyWebhook has a webhook of any tenant send or not.
 //
 // @Summary     Pause or resume a webhook of any tenant
 // @ID          pauseAnyWebhook
@@ -72,27 +68,24 @@ func (a *endpoints) respondAdminWebhook(r *request, s *subscription.Subscription
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id} [patch]
-func (a *endpoints) pauseWebhook(r *request) error {
-	var body api.AdminWebhookChange
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
-	who, err := r.operator()
+func pauseAnyWebhook(r *request, body *api.AdminWebhookChange) (reply, error) {
+	who, err := operatorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	if body.Paused == nil {
-		return lock.Invalid("paused", "is missing")
+		return reply{}, lock.Invalid("paused", "is missing")
 	}
 	if wrong := lock.CheckExplanation(body.Reason); wrong != "" {
-		return lock.Invalid("reason", "%s", wrong)
+		return reply{}, lock.Invalid("reason", "%s", wrong)
 	}
 	who.Reason = body.Reason
-	changed, err := a.Webhooks.Update(r.context(), who, r.Param("id"), subscription.Change{Paused: body.Paused})
-	return a.respondAdminWebhook(r, changed, err)
+	change := subscription.Change{Paused: body.Paused}
+	changed, err := r.endpoints.Webhooks.Update(r.context(), who, r.Param("id"), change)
+	return showAdminWebhook(r, changed, err)
 }
 
-// adminDeliveries shows what a webhook of any tenant is sent.
+// listAnyDeliveries shows what a webhook of any tenant is sent.
 //
 // @Summary     List the deliveries of a webhook of any tenant
 // @ID          listAnyDeliveries
@@ -109,15 +102,15 @@ func (a *endpoints) pauseWebhook(r *request) error {
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id}/deliveries [get]
-func (a *endpoints) adminDeliveries(r *request) error {
-	who, err := r.operator()
+func listAnyDeliveries(r *request) (reply, error) {
+	who, err := operatorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return a.respondDeliveries(r, who.Principal)
+	return deliveries(r, who.Principal)
 }
 
-// adminRedeliver has a delivery to a webhook of any tenant made again.
+// redeliverAny has a delivery to a webhook of any tenant made again.
 //
 // @Summary     Make a delivery of any tenant again
 // @ID          redeliverAny
@@ -135,10 +128,10 @@ func (a *endpoints) adminDeliveries(r *request) error {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks/{tenant}/{id}/deliveries/{delivery}/redeliver [post]
-func (a *endpoints) adminRedeliver(r *request) error {
-	who, err := r.operator()
+func redeliverAny(r *request, _ *empty) (reply, error) {
+	who, err := operatorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return a.deliverAgain(r, who)
+	return deliverAgain(r, who)
 }

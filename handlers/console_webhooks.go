@@ -1,12 +1,10 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
-	"encoding/base64"
-	"strings"
+	"slices"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
@@ -24,18 +22,7 @@ const (
 	webhooksAtOnce = 8
 )
 
-func (a *endpoints) operatedWebhooks(r *gin.Engine) {
-	o := operation{scopes: operators(), always: true, ofTenants: true} // each asks the store
-	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"tenant", "limit", "cursor"}}, a.adminWebhooks))
-	one := r.Group("/admin/webhooks/:tenant/:id")
-	one.GET("", a.authorized(o, a.adminWebhook))
-	one.PATCH("", a.authorized(operation{scopes: o.scopes, always: true}, a.pauseWebhook)) // so seldom that it need not count
-	one.GET("/deliveries", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"limit", "cursor"}}, a.adminDeliveries))
-	o.query = []string{"reason"}
-	one.POST("/deliveries/:delivery/redeliver", a.authorized(o, a.adminRedeliver))
-}
-
-// adminWebhooks lists the webhooks of all tenants.
+// listAllWebhooks lists the webhooks of all tenants.
 //
 // @Summary     List the webhooks of all tenants
 // @ID          listAllWebhooks
@@ -50,80 +37,48 @@ func (a *endpoints) operatedWebhooks(r *gin.Engine) {
 // @Success     200 {object} api.AdminWebhookPage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks [get]
-func (a *endpoints) adminWebhooks(r *request) error { return r.show(makeWebhooks) }
-
-func makeWebhooks(r *request) (maker, error) {
-	tenant, err := r.operatedTenant()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.limitParam()
-	if err != nil {
-		return nil, err
-	}
-	after, err := r.webhookCursor()
-	if err != nil {
-		return nil, err
-	}
-	a, who, ctx := r.endpoints, r.principal, context.WithoutCancel(r.context())
+func listAllWebhooks(q *query) maker {
+	tenant, limit := q.tenant(), q.page()
+	place := q.cursor("all-webhooks", lock.ValidTenant, lock.ValidName)
+	who, ctx := q.principal, context.WithoutCancel(q.context())
 	return func() (any, error) {
-		all, err := a.Webhooks.All(who, tenant)
+		all, err := q.endpoints.Webhooks.All(who, tenant)
 		if err != nil {
 			return nil, err
 		}
-		out := &api.AdminWebhookPage{Replica: a.Console.Replica(), Total: len(all)}
-		page, next := webhookPage(all, after, min(limit, maxAdminWebhooks))
+		out := &api.AdminWebhookPage{Replica: q.endpoints.Console.Replica(), Total: len(all)}
+		page, next := webhookPage(all, place, min(limit, maxAdminWebhooks))
 		out.NextCursor = next
-		if err := r.charge(asksPerWebhook * len(page)); err != nil {
+		if err := q.charge(asksPerWebhook * len(page)); err != nil {
 			return nil, err
 		}
-		out.Webhooks, err = r.webhooksOf(ctx, page)
+		out.Webhooks, err = adminWebhooksOf(q.request, ctx, page)
 		return out, err
-	}, nil
+	}
 }
 
 // webhookPage returns those after a place, so many at most, and the cursor of the next page.
-func webhookPage(all []*subscription.Subscription, after string, most int) (page []*subscription.Subscription, next string) {
-	for _, s := range all {
-		if !laterWebhook(s, after) {
-			continue
-		}
-		if len(page) == most {
-			last := page[most-1]
-			return page, base64.RawURLEncoding.EncodeToString([]byte(last.Tenant + "|" + last.ID))
-		}
-		page = append(page, s)
+func webhookPage(all []*subscription.Subscription, after []string, most int) (page []*subscription.Subscription, next string) {
+	first := 0
+	if after != nil {
+		first, _ = slices.BinarySearchFunc(all, after, func(s *subscription.Subscription, after []string) int {
+			return cmp.Or(cmp.Compare(s.Tenant, after[0]), cmp.Compare(s.ID, after[1]), -1)
+		})
 	}
-	return page, ""
+	if page = all[first:]; len(page) > most {
+		page = page[:most]
+		next = cursorOf("all-webhooks", page[most-1].Tenant, page[most-1].ID)
+	}
+	return page, next
 }
 
-// laterWebhook reports whether a webhook comes after a place, by tenant and then id.
-func laterWebhook(s *subscription.Subscription, after string) bool {
-	tenant, id, _ := strings.Cut(after, "|")
-	return s.Tenant > tenant || s.Tenant == tenant && s.ID > id
-}
-
-// webhookCursor reads after which webhook a page begins.
-func (r *request) webhookCursor() (string, error) {
-	text, sent := r.GetQuery("cursor")
-	if !sent {
-		return "", nil
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	tenant, id, ours := strings.Cut(string(raw), "|")
-	if err != nil || !ours || !lock.ValidTenant(tenant) || !lock.ValidName(id) {
-		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
-	}
-	return string(raw), nil
-}
-
-// webhooksOf asks the store how webhooks do.
-func (r *request) webhooksOf(ctx context.Context, page []*subscription.Subscription) ([]api.AdminWebhook, error) {
+// adminWebhooksOf asks the store how webhooks do.
+func adminWebhooksOf(r *request, ctx context.Context, page []*subscription.Subscription) ([]api.AdminWebhook, error) {
 	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
 	defer cancel()
 	out := make([]api.AdminWebhook, 0, len(page))
 	for _, s := range page {
-		one, err := r.adminWebhookOf(ctx, s)
+		one, err := adminWebhookOf(r, ctx, s)
 		if err != nil {
 			return nil, err
 		}
@@ -133,7 +88,7 @@ func (r *request) webhooksOf(ctx context.Context, page []*subscription.Subscript
 }
 
 // adminWebhookOf asks how one does. What is read to count what it is owed is paid for, that of others too.
-func (r *request) adminWebhookOf(ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
+func adminWebhookOf(r *request, ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
 	health, err := r.endpoints.Deliveries.Health(ctx, s.Tenant, s.ID)
 	if err != nil {
 		return out, err

@@ -8,7 +8,7 @@ type Pages interface {
 	ServeAsset(w http.ResponseWriter, r *http.Request, name string) bool
 }
 
-// dashboardPath leads to the dashboard.
+// findDashboard leads to the dashboard.
 //
 // @Summary  Find the dashboard
 // @ID       findDashboard
@@ -17,12 +17,12 @@ type Pages interface {
 // @Success  302 {string} string "To dashboard/"
 // @Header   302 {string} Location "The page"
 // @Router   /dashboard [get]
-func (a *endpoints) dashboardPath(r *request) error {
+func findDashboard(r *request) error {
 	r.Redirect(http.StatusFound, r.under("/dashboard/"))
 	return nil
 }
 
-// dashboardPage is the page on which operators see who holds and who waits.
+// getDashboard is the page on which operators see who holds and who waits.
 //
 // @Summary  Open the dashboard
 // @ID       getDashboard
@@ -30,12 +30,12 @@ func (a *endpoints) dashboardPath(r *request) error {
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /dashboard/ [get]
-func (a *endpoints) dashboardPage(r *request) error {
-	a.Dashboard.ServePage(r.Writer, r.Request)
+func getDashboard(r *request) error {
+	r.endpoints.Dashboard.ServePage(r.Writer, r.Request)
 	return nil
 }
 
-// dashboardFile is what the page loads.
+// getDashboardFile is what the page loads.
 //
 // @Summary  Load a part of the dashboard
 // @ID       getDashboardFile
@@ -45,8 +45,8 @@ func (a *endpoints) dashboardPage(r *request) error {
 // @Success  200 {string} string "The file"
 // @Failure  404 {object} api.Problem "not_found"
 // @Router   /dashboard/assets/{file} [get]
-func (a *endpoints) dashboardFile(r *request) error {
-	if !a.Dashboard.ServeAsset(r.Writer, r.Request, r.Param("file")) {
+func getDashboardFile(r *request) error {
+	if !r.endpoints.Dashboard.ServeAsset(r.Writer, r.Request, r.Param("file")) {
 		return nothingHere(r)
 	}
 	return nil

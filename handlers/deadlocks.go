@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// lockOrder tells in which orders locks are taken.
+// getLockOrder tells in which orders locks are taken.
 //
 // @Summary     Find orders of locks that contradict each other
 // @ID          getLockOrder
@@ -28,24 +28,25 @@ import (
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport
 // @Router      /admin/lock-order [get]
-func (a *endpoints) lockOrder(r *request) error {
-	tenant, limit, err := tenantAndLimit(r)
-	if err != nil {
-		return err
+func getLockOrder(r *request) (reply, error) {
+	q := r.query()
+	limit, tenant := q.page(), q.tenant()
+	if q.err != nil {
+		return reply{}, q.err
 	}
 	if err := r.takeTurn(); err != nil { // to hold many orders against many patterns takes as long as a long list
-		return err
+		return reply{}, err
 	}
-	found := r.ownOrders(tenant, limit)
+	found := ownOrders(r, tenant, limit)
 	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
 	left := maxPageBytes / 2
 	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
 	left += maxPageBytes / 2
 	found.Orders = found.Orders[:fit(len(found.Orders), &left, func(i int) int { return orderBytes(found.Orders[i]) })]
-	return r.respondLarge(maxPageBytes-left, func() any { return a.orderReport(found) })
+	return large(maxPageBytes-left, func() any { return orderReport(r, found) }), nil
 }
 
-// deadlocks tells which deadlocks were refused.
+// listDeadlocks tells which deadlocks were refused.
 //
 // @Summary     Look at deadlocks that were refused
 // @ID          listDeadlocks
@@ -58,22 +59,23 @@ func (a *endpoints) lockOrder(r *request) error {
 // @Param       limit  query int    false "Deadlocks in the list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.DeadlockPage
 // @Router      /admin/deadlocks [get]
-func (a *endpoints) deadlocks(r *request) error {
-	tenant, limit, err := tenantAndLimit(r)
-	if err != nil {
-		return err
+func listDeadlocks(r *request) (reply, error) {
+	q := r.query()
+	limit, tenant := q.page(), q.tenant()
+	if q.err != nil {
+		return reply{}, q.err
 	}
 	if err := r.takeTurn(); err != nil {
-		return err
+		return reply{}, err
 	}
-	found, left := r.ownDeadlocks(tenant, limit), maxPageBytes
+	found, left := ownDeadlocks(r, tenant, limit), maxPageBytes
 	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
-	return r.respondLarge(maxPageBytes-left, func() any { return a.deadlockPage(found, r.principal.MayUse) })
+	return large(maxPageBytes-left, func() any { return deadlockPage(r, found) }), nil
 }
 
 // ownDeadlocks are those with a lock that the bearer token may use. Who may use some names
 // is not told the others of such a deadlock.
-func (r *request) ownDeadlocks(tenant string, limit int) []view.Deadlock {
+func ownDeadlocks(r *request, tenant string, limit int) []view.Deadlock {
 	if r.principal.Locks == nil {
 		return r.endpoints.Locks.Deadlocks(tenant, limit)
 	}
@@ -92,22 +94,22 @@ func (r *request) mayUseOne(name string) bool {
 }
 
 // ownOrders is the report without the classes of locks that are not all the bearer token's.
-func (r *request) ownOrders(tenant string, limit int) view.OrderReport {
+func ownOrders(r *request, tenant string, limit int) view.OrderReport {
 	if r.principal.Locks == nil {
 		return r.endpoints.Locks.LockOrder(tenant, limit)
 	}
 	all := r.endpoints.Locks.LockOrder(tenant, math.MaxInt)
 	all.Contradictions = slices.DeleteFunc(all.Contradictions, func(c order.Contradiction) bool {
-		return slices.ContainsFunc(c.Steps, func(s order.Step) bool { return !r.mayKnow(s.From, s.To) })
+		return slices.ContainsFunc(c.Steps, func(s order.Step) bool { return !mayKnow(r, s.From, s.To) })
 	})
-	all.Orders = slices.DeleteFunc(all.Orders, func(e order.Edge) bool { return !r.mayKnow(e.From, e.To) })
+	all.Orders = slices.DeleteFunc(all.Orders, func(e order.Edge) bool { return !mayKnow(r, e.From, e.To) })
 	all.Total = len(all.Orders)
 	all.Contradictions = all.Contradictions[:min(len(all.Contradictions), limit)]
 	all.Orders = all.Orders[:min(len(all.Orders), limit)]
 	return all
 }
 
-func (r *request) mayKnow(classes ...string) bool {
+func mayKnow(r *request, classes ...string) bool {
 	for _, class := range classes {
 		r.looked++
 		names, _, _ := strings.Cut(class, " ") // what follows tells two of one class apart
@@ -118,13 +120,16 @@ func (r *request) mayKnow(classes ...string) bool {
 	return true
 }
 
-// learnt says whose knowledge an answer is.
-func (a *endpoints) learnt() api.Learnt {
-	return api.Learnt{Replica: a.Console.Replica(), Since: api.InstantOf(a.Locks.Started()), StoreLostSince: a.lostSince()}
+// learntBy names the replica that learnt what an answer tells.
+func learntBy(a *endpoints) api.Learnt {
+	return api.Learnt{
+		Replica: a.Console.Replica(), Since: api.InstantOf(a.Locks.Started()), StoreLostSince: a.lostSince(),
+	}
 }
 
-func (a *endpoints) deadlockPage(found []view.Deadlock, may func(string) bool) *api.DeadlockPage {
-	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}, Learnt: a.learnt()}
+func deadlockPage(r *request, found []view.Deadlock) *api.DeadlockPage {
+	may := r.principal.MayUse
+	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}, Learnt: learntBy(r.endpoints)}
 	for _, d := range found {
 		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Locks: []string{}, Cycle: cycleOf(d.Cycle, may), Waits: d.Waits}
 		for _, claim := range d.Refused.Claims {
@@ -135,14 +140,6 @@ func (a *endpoints) deadlockPage(found []view.Deadlock, may func(string) bool) *
 		page.Deadlocks = append(page.Deadlocks, out)
 	}
 	return page
-}
-
-func tenantAndLimit(r *request) (tenant string, limit int, err error) {
-	if limit, err = r.limitParam(); err != nil {
-		return "", 0, err
-	}
-	tenant, err = r.operatedTenant()
-	return tenant, limit, err
 }
 
 // cycleIn returns the cycle that an error tells of, or nothing.
@@ -170,9 +167,9 @@ func cycleOf(cycle []lock.Wait, may func(string) bool) []api.CycleStep {
 	return out
 }
 
-func (a *endpoints) orderReport(r view.OrderReport) *api.LockOrderReport {
+func orderReport(by *request, r view.OrderReport) *api.LockOrderReport {
 	out := &api.LockOrderReport{
-		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total, Forgotten: r.Dropped, Learnt: a.learnt(),
+		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total, Forgotten: r.Dropped, Learnt: learntBy(by.endpoints),
 	}
 	for _, c := range r.Contradictions {
 		v := api.OrderContradiction{Tenant: c.Tenant, FoundAt: api.InstantOf(c.Found)}

@@ -2,12 +2,8 @@ package handlers
 
 import (
 	"context"
-	"encoding/base64"
 	"net/http"
-	"strings"
 	"time"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
@@ -27,21 +23,12 @@ type Deliveries interface {
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
 }
 
-func (a *endpoints) deliveries(r *gin.Engine) {
-	scopes := []auth.Scope{auth.WebhooksWrite}
-	o := operation{scopes: scopes, page: true}
-	r.GET("/webhooks/:id/deliveries", a.authorized(operation{scopes: scopes, page: true, query: []string{"limit", "cursor"}}, a.listDeliveries))
-	o.query = []string{"reason"}
-	r.POST("/webhooks/:id/deliveries/:delivery/redeliver", a.authorized(o, a.redeliver))
-	r.POST("/webhooks/:id/test", a.authorized(o, a.testWebhook))
-}
-
-// checkDeliveries returns the id in the path if who asks may have to do with what is sent
+// deliveriesTo returns the id in the path if who asks may have to do with what is sent
 // there: with a subscription of the tenant, which is returned, or with its callbacks.
-func (a *endpoints) checkDeliveries(r *request, who *auth.Principal) (id string, of *subscription.Subscription, err error) {
+func deliveriesTo(r *request, who *auth.Principal) (id string, of *subscription.Subscription, err error) {
 	id = r.Param("id")
 	if id != outbox.Callbacks {
-		of, err = a.Webhooks.Get(r.context(), who, id)
+		of, err = r.endpoints.Webhooks.Get(r.context(), who, id)
 		return id, of, err
 	}
 	if who.Locks != nil {
@@ -65,68 +52,55 @@ func (a *endpoints) checkDeliveries(r *request, who *auth.Principal) (id string,
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries [get]
-func (a *endpoints) listDeliveries(r *request) error {
-	return a.respondDeliveries(r, r.principal)
-}
+func listDeliveries(r *request) (reply, error) { return deliveries(r, r.principal) }
 
-func (a *endpoints) respondDeliveries(r *request, who *auth.Principal) error {
-	id, of, err := a.checkDeliveries(r, who)
+func deliveries(r *request, who *auth.Principal) (reply, error) {
+	id, of, err := deliveriesTo(r, who)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	limit, err := r.limitParam()
-	if err != nil {
-		return err
+	q := r.query()
+	limit, after := q.page(), q.after("deliveries", isRecordPlace)
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	cursor, err := r.recordCursor()
+	page, err := r.endpoints.Deliveries.List(r.context(), who.Tenant, id, after, limit)
 	if err != nil {
-		return err
-	}
-	page, err := a.Deliveries.List(r.context(), who.Tenant, id, cursor, limit)
-	if err != nil {
-		return err
+		return reply{}, err
 	}
 	r.owe(quota.PriceOfRecords(page.Looked))
-	sends := true
+	sending := true
 	if of != nil {
 		page.Health = page.Health.Of(of.Enabled)
-		if sends, err = a.sends(r.context(), of); err != nil {
-			return err
+		if sending, err = sends(r, of); err != nil {
+			return reply{}, err
 		}
 	}
 	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
-	return r.respondLarge(each*len(page.Deliveries), func() any { return deliveriesOf(page, sends, r.principal.MayUse) })
+	return large(each*len(page.Deliveries), func() any { return deliveriesOf(page, sending, r.principal.MayUse) }), nil
 }
 
 // sends reports whether a subscription is neither paused nor disabled. A page may not tell: only the
 // first has the health.
-func (a *endpoints) sends(ctx context.Context, of *subscription.Subscription) (bool, error) {
+func sends(r *request, of *subscription.Subscription) (bool, error) {
 	if of.Paused {
 		return false, nil
 	}
-	h, err := a.Deliveries.Health(ctx, of.Tenant, of.ID)
+	h, err := r.endpoints.Deliveries.Health(r.context(), of.Tenant, of.ID)
 	return h.Of(of.Enabled).Disabled == "", err
 }
 
-// recordCursor is where a page of small records begins, "" if that is not said.
-func (r *request) recordCursor() (string, error) {
-	const longest = 275 // what is in one is checked by whom it leads
-	text, sent := r.GetQuery("cursor")
-	if !sent {
-		return "", nil
-	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	after, ok := strings.CutPrefix(string(raw), cursorPrefix)
-	if err != nil || !ok || after == "" || len(text) > longest || !printable(after) {
-		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
-	}
-	return after, nil
+// isRecordPlace reports whether text can be the place of a small record. The store checks what is
+// in it.
+func isRecordPlace(text string) bool {
+	const longest = 200
+	return text != "" && len(text) <= longest && printable(text)
 }
 
 func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.DeliveryPage {
 	out := &api.DeliveryPage{Deliveries: make([]api.Delivery, 0, len(p.Deliveries)), Disabled: string(p.Health.Disabled)}
 	if p.Next != "" {
-		out.NextCursor = encodeCursor(p.Next)
+		out.NextCursor = cursorOf("deliveries", p.Next)
 	}
 	if !p.Health.FailingSince.IsZero() {
 		out.FailingSince = api.InstantOf(p.Health.FailingSince)
@@ -172,24 +146,21 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/test [post]
-func (a *endpoints) testWebhook(r *request) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
-	}
-	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
+func testWebhook(r *request, _ *empty) (reply, error) {
+	found, err := r.endpoints.Webhooks.Get(r.context(), r.principal, r.Param("id"))
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	who, err := r.actorWithReason()
+	who, err := actorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	delivery, err := a.Deliveries.Test(r.context(), outbox.Order{Actor: who, Of: found})
+	delivery, err := r.endpoints.Deliveries.Test(r.context(), outbox.Order{Actor: who, Of: found})
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	r.Header("Location", r.under("/webhooks/"+found.ID+"/deliveries"))
-	return r.respond(http.StatusAccepted, &api.TestDelivery{Delivery: delivery})
+	accepted := reply{status: http.StatusAccepted, body: &api.TestDelivery{Delivery: delivery}}
+	return r.at("/webhooks/"+found.ID+"/deliveries", accepted), nil
 }
 
 // redeliver has one delivery made again.
@@ -208,22 +179,25 @@ func (a *endpoints) testWebhook(r *request) error {
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
-func (a *endpoints) redeliver(r *request) error {
-	return a.deliverAgain(r, r.actor())
+func redeliver(r *request, _ *empty) (reply, error) {
+	who, err := actorOf(r)
+	if err != nil {
+		return reply{}, err
+	}
+	return deliverAgain(r, who)
 }
 
-func (a *endpoints) deliverAgain(r *request, who subscription.Actor) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
-	}
-	_, of, err := a.checkDeliveries(r, who.Principal)
-	if err == nil {
-		who.Reason, err = r.reasonParam()
-	}
+func deliverAgain(r *request, who subscription.Actor) (reply, error) {
+	_, of, err := deliveriesTo(r, who.Principal)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.done(a.Deliveries.Redeliver(r.context(), outbox.Order{Actor: who, Of: of}, r.Param("delivery")))
+	q := r.query()
+	order := outbox.Order{Actor: who, Of: of}
+	if order.Actor.Reason = q.reason(); q.err != nil {
+		return reply{}, q.err
+	}
+	return noContent(), r.endpoints.Deliveries.Redeliver(r.context(), order, r.Param("delivery"))
 }
 
 // done answers that nothing is left to be said.

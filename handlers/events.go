@@ -20,7 +20,7 @@ const (
 	maxEventStars    = 16
 )
 
-// events tells a tenant what happens, as it happens.
+// followEvents tells a tenant what happens, as it happens.
 //
 // @Summary     Follow what happens
 // @ID          followEvents
@@ -36,9 +36,9 @@ const (
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Router      /events [get]
-func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
+func followEvents(r *request) error { return follow(r, r.tenant()) }
 
-// allEvents tells operators what happens, in all tenants.
+// followAllEvents tells operators what happens, in all tenants.
 //
 // @Summary     Follow what happens to all tenants
 // @ID          followAllEvents
@@ -56,28 +56,27 @@ func (a *endpoints) events(r *request) error { return r.follow(r.tenant()) }
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Router      /admin/events [get]
-func (a *endpoints) allEvents(r *request) error {
-	tenant, err := r.operatedTenant()
-	if err != nil {
-		return err
+func followAllEvents(r *request) error {
+	q := r.query()
+	tenant := q.tenant()
+	if q.err != nil {
+		return q.err
 	}
-	return r.follow(tenant)
+	return follow(r, tenant)
 }
 
 // follow answers with the events of a tenant, or of all if it is "".
-func (r *request) follow(tenant string) error {
+func follow(r *request, tenant string) error {
 	if err := r.skipBody(); err != nil {
 		return err
 	}
-	filter, err := r.eventFilter()
-	if err != nil {
-		return err
+	q := r.query()
+	filter, after := q.eventFilter(), q.lastEventID()
+	if q.err != nil {
+		return q.err
 	}
-	after, err := r.lastEventID()
-	if err != nil {
-		return err
-	}
-	stream, err := r.endpoints.Locks.Events(r.context(), service.EventsRequest{Of: r.tenant(), Tenant: tenant, After: after})
+	req := service.EventsRequest{Of: r.tenant(), Tenant: tenant, After: after}
+	stream, err := r.endpoints.Locks.Events(r.context(), req)
 	if err != nil {
 		return err
 	}
@@ -88,60 +87,67 @@ func (r *request) follow(tenant string) error {
 }
 
 // lastEventID returns the id after which to go on, nil if there is none.
-func (r *request) lastEventID() (*lock.EventID, error) {
+func (q *query) lastEventID() *lock.EventID {
 	const name = "Last-Event-ID"
-	values := r.Request.Header.Values(name)
+	values := q.Request.Header.Values(name)
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "": // as of a stream that had no message yet
-		return nil, nil
+		return nil
 	case len(values) > 1:
-		return nil, lock.Invalid(name, "must not be there twice")
+		q.invalid(name, "must not be there twice")
 	}
 	id, err := lock.ParseEventID(values[0])
 	if err != nil {
-		return nil, lock.Invalid(name, "is not the id of an event")
+		q.invalid(name, "is not the id of an event")
 	}
-	return &id, nil
+	return &id
 }
 
-func (r *request) eventFilter() (*event.Filter, error) {
-	f := &event.Filter{Within: r.principal.Locks}
-	if text, sent := r.GetQuery("types"); sent {
-		f.Types = []lock.EventKind{}
-		place := 0
-		for kind := range strings.SplitSeq(text, ",") {
-			place++
-			if kind == api.EventsMissed {
-				continue
-			}
-			if !slices.Contains(lock.EventKinds(), lock.EventKind(kind)) {
-				// By its place, and not as it was written: it may be a secret that was put there by mistake.
-				return nil, lock.Invalid("types", "must be types of events, separated by commas; number %d is none of %s, %s", place, lock.EventKindNames(), api.EventsMissed)
-			}
-			if !slices.Contains(f.Types, lock.EventKind(kind)) {
-				f.Types = append(f.Types, lock.EventKind(kind))
-			}
+func (q *query) eventFilter() *event.Filter {
+	f := &event.Filter{Within: q.principal.Locks}
+	if text, sent := q.sent("types"); sent {
+		f.Types = q.eventTypes(text)
+	}
+	if text, sent := q.sent("locks"); sent {
+		f.Locks = q.patterns(text)
+	}
+	return f
+}
+
+// eventTypes reads a list of types. [api.EventsMissed] is none of them, because it always comes.
+func (q *query) eventTypes(text string) []lock.EventKind {
+	types := []lock.EventKind{}
+	for i, kind := range strings.Split(text, ",") {
+		switch {
+		case kind == api.EventsMissed || slices.Contains(types, lock.EventKind(kind)):
+		case slices.Contains(lock.EventKinds(), lock.EventKind(kind)):
+			types = append(types, lock.EventKind(kind))
+		default: // named by its place: the text may be a secret that was put there by mistake
+			q.reject(lock.Invalid("types",
+				"must be types of events, separated by commas; number %d is none of %s, %s",
+				i+1, lock.EventKindNames(), api.EventsMissed))
 		}
 	}
-	text, sent := r.GetQuery("locks")
-	if !sent {
-		return f, nil
-	}
-	patterns := strings.SplitN(text, ",", maxEventPatterns+1)
-	if len(patterns) > maxEventPatterns {
-		return nil, lock.Invalid("locks", "must be at most %d patterns", maxEventPatterns)
+	return types
+}
+
+// patterns reads a list of patterns of lock names.
+func (q *query) patterns(text string) (patterns []auth.Pattern) {
+	texts := strings.SplitN(text, ",", maxEventPatterns+1)
+	if len(texts) > maxEventPatterns {
+		q.reject(lock.Invalid("locks", "must be at most %d patterns", maxEventPatterns))
 	}
 	if strings.Count(text, "*") > maxEventStars {
-		return nil, lock.Invalid("locks", "must have at most %d stars", maxEventStars)
+		q.reject(lock.Invalid("locks", "must have at most %d stars", maxEventStars))
 	}
-	for _, text := range patterns {
-		p, err := auth.ParseNamePattern(text)
+	for _, one := range texts {
+		p, err := auth.ParseNamePattern(one)
 		if err != nil {
-			return nil, lock.Invalid("locks", "must be patterns of lock names, separated by commas")
+			q.invalid("locks", "must be patterns of lock names, separated by commas")
 		}
-		f.Locks = append(f.Locks, p)
+		patterns = append(patterns, p)
 	}
-	return f, nil
+	return patterns
 }
 
 // Of a stream of events.

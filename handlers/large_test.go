@@ -143,7 +143,7 @@ func TestPageIsBounded(t *testing.T) {
 	if len(a.body) > mebibyte || len(a.body) < mebibyte/2 || last < 100 || last >= len(all.Locks)-1 {
 		t.Fatalf("%d locks in %d bytes, want about 1 MiB of the %d", len(p.Locks), len(a.body), len(all.Locks))
 	}
-	if want := "after:" + all.Locks[last].Name; p.NextCursor != base64.RawURLEncoding.EncodeToString([]byte(want)) {
+	if want := "locks|" + all.Locks[last].Name; p.NextCursor != base64.RawURLEncoding.EncodeToString([]byte(want)) {
 		t.Errorf("next_cursor %q is not the last name", p.NextCursor)
 	}
 	few := all

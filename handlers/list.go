@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"encoding/base64"
-	"strconv"
 	"strings"
 
 	"github.com/fencepost/fencepost/lock"
@@ -11,14 +9,7 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-const (
-	defaultPage = 100
-	maxPage     = 1000
-
-	cursorPrefix = "after:"
-)
-
-// lock tells about one lock.
+// getLock tells about one lock.
 //
 // @Summary     Look at a lock
 // @ID          getLock
@@ -32,19 +23,21 @@ const (
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name} [get]
-func (a *endpoints) lock(r *request) error {
-	consistent, err := r.boolParam("consistent")
-	if err != nil {
-		return err
+func getLock(r *request) (reply, error) {
+	q := r.query()
+	consistent := q.flag("consistent")
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	v, err := a.Locks.Lock(r.context(), lock.Ref{Tenant: r.tenant(), Name: r.name}, consistent)
+	of := lock.Ref{Tenant: r.tenant(), Name: r.name}
+	v, err := r.endpoints.Locks.Lock(r.context(), of, consistent)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.respondLarge(fitLock(v), func() any { return lockOf(v) })
+	return large(fitLock(v), func() any { return lockOf(v) }), nil
 }
 
-// list tells about the locks in use.
+// listLocks tells about the locks in use.
 //
 // @Summary     List the locks in use
 // @ID          listLocks
@@ -60,42 +53,33 @@ func (a *endpoints) lock(r *request) error {
 // @Success     200 {object} api.LockPage
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks [get]
-func (a *endpoints) list(r *request) error {
+func listLocks(r *request) (reply, error) {
 	req, err := listRequest(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	page, err := a.Locks.List(r.context(), req)
+	page, err := r.endpoints.Locks.List(r.context(), req)
 	if page != nil { // who goes away in between has had a part of them looked at
 		r.owe(quota.PriceOfNames(page.Looked*req.Effort) + quota.PriceOfHolders(page.MoreHolders()))
 	}
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.respondLarge(fitPage(page), func() any { return pageText{page} })
+	return large(fitPage(page), func() any { return pageText{page} }), nil
 }
 
 // listRequest reads what is asked for. To look takes its turn as to answer does: it is a good part of
 // what a list costs. Between its parts those of others have their turns.
-func listRequest(r *request) (req service.ListRequest, err error) {
-	req.Turn = r.nextTurn
-	req.ListRequest = view.ListRequest{Tenant: r.tenant(), Prefix: r.Query("prefix"), State: r.Query("state"), May: r.principal.MayUse, Effort: r.principal.Effort()}
-	if err := checkPrefix(req.Prefix); err != nil {
-		return req, err
-	}
-	if _, sent := r.GetQuery("state"); sent && req.State != "held" && req.State != "contended" {
-		return req, lock.Invalid("state", "must be held or contended")
-	}
-	if req.Limit, err = r.limitParam(); err != nil {
-		return req, err
-	}
-	if text, sent := r.GetQuery("cursor"); sent {
-		if req.After, err = decodeCursor(text); err != nil {
-			return req, err
-		}
-	}
-	req.Consistent, err = r.boolParam("consistent")
-	return req, err
+func listRequest(r *request) (service.ListRequest, error) {
+	q := r.query()
+	req := service.ListRequest{Turn: r.nextTurn, ListRequest: view.ListRequest{
+		Tenant: r.tenant(), Prefix: r.Query("prefix"), May: r.principal.MayUse, Effort: r.principal.Effort(),
+	}}
+	q.reject(checkPrefix(req.Prefix))
+	req.State, req.Limit = q.state(), q.page()
+	req.After = q.after("locks", lock.ValidName)
+	req.Consistent = q.flag("consistent")
+	return req, q.err
 }
 
 // checkPrefix says what is wrong with the beginning of names that is asked for.
@@ -108,44 +92,4 @@ func checkPrefix(prefix string) error {
 		return lock.Invalid("prefix", "is the beginning of names: leave out the star")
 	}
 	return lock.Invalid("prefix", "is not how a lock name can begin")
-}
-
-// limitParam is how many a page may have.
-func (r *request) limitParam() (int, error) { return r.limitUpTo(maxPage, defaultPage) }
-
-func (r *request) limitUpTo(most, standard int) (int, error) {
-	text, sent := r.GetQuery("limit")
-	if !sent {
-		return standard, nil
-	}
-	limit, err := strconv.Atoi(text)
-	if err != nil || limit < 1 || limit > most {
-		return 0, lock.Invalid("limit", "must be a whole number from 1 to %d", most)
-	}
-	return limit, nil
-}
-
-func (r *request) boolParam(name string) (bool, error) {
-	switch r.DefaultQuery(name, "false") {
-	case "true":
-		return true, nil
-	case "false":
-		return false, nil
-	}
-	return false, lock.Invalid(name, "must be true or false")
-}
-
-// A cursor is the last name of a page, wrapped so that clients do not take it
-// for one.
-func encodeCursor(name string) string {
-	return base64.RawURLEncoding.EncodeToString([]byte(cursorPrefix + name))
-}
-
-func decodeCursor(cursor string) (string, error) {
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
-	name, ok := strings.CutPrefix(string(raw), cursorPrefix)
-	if err != nil || !ok || !lock.ValidName(name) {
-		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
-	}
-	return name, nil
 }

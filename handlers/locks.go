@@ -12,7 +12,7 @@ import (
 
 const maxIdempotencyKey = 200 // characters
 
-// acquire takes the lock, or a place in its queue.
+// acquireLock takes the lock, or a place in its queue.
 //
 // @Summary     Acquire a lock
 // @ID          acquireLock
@@ -41,55 +41,65 @@ const maxIdempotencyKey = 200 // characters
 // @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
-func (a *endpoints) acquire(r *request) error {
-	req, err := acquireRequest(r)
+func acquireLock(r *request, body *api.AcquireBody) (reply, error) {
+	req, err := acquireRequest(r, &body.Terms)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return a.enqueue(r, req)
+	req.Claims = []lock.Claim{claimOf(r.name, body.Mode, body.Limit)}
+	return enqueue(r, req)
 }
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
-func (a *endpoints) enqueue(r *request, req service.AcquireRequest) error {
+func enqueue(r *request, req service.AcquireRequest) (reply, error) {
 	req.PrefersAsync = r.prefersAsync()
-	if err := a.checkCallback(r, &req); err != nil {
-		return err
+	if err := checkCallback(r, &req); err != nil {
+		return reply{}, err
 	}
 	if req.Wait > 0 && !req.Async {
 		defer r.lasts()()
 	}
 	req.Trace = r.GetHeader("traceparent")
-	g, err := a.Locks.Acquire(r.context(), req)
-	if req.PrefersAsync && err == nil && g.Entry.Async {
+	g, err := r.endpoints.Locks.Acquire(r.context(), req)
+	if err != nil {
+		return reply{}, r.explainWait(g, err)
+	}
+	if req.PrefersAsync && g.Entry.Async {
 		r.Header("Preference-Applied", respondAsync)
 	}
-	return r.respondAcquired(g, err)
+	if g.Replayed {
+		r.Header(replayedHeader, "true")
+	}
+	status := http.StatusAccepted
+	if g.Held {
+		status = http.StatusCreated
+	}
+	return r.at(location(g.Entry), reply{status: status, body: answerOf(g)}), nil
 }
 
 // checkCallback finds out whether there can be the callback that is asked for, and what
 // signs it.
-func (a *endpoints) checkCallback(r *request, req *service.AcquireRequest) (err error) {
+func checkCallback(r *request, req *service.AcquireRequest) (err error) {
 	switch {
 	case req.Callback == nil:
 		return nil
 	case !req.Async && !req.PrefersAsync:
 		return lock.Invalid("callback_url", "is for async requests: others are answered")
 	}
-	req.Callback, err = a.Webhooks.Callback(r.context(), req.Tenant, req.Callback.URL)
+	req.Callback, err = r.endpoints.Webhooks.Callback(r.context(), req.Tenant, req.Callback.URL)
 	return err
 }
 
-func acquireRequest(r *request) (req service.AcquireRequest, err error) {
-	req = service.AcquireRequest{Tenant: r.tenant(), Subject: r.principal.Subject, Holder: r.principal.Subject, Looked: r.oweLooks}
+// acquireRequest reads what is the same for one lock and for a set.
+func acquireRequest(r *request, terms *api.Terms) (req service.AcquireRequest, err error) {
+	who := r.principal
+	req = service.AcquireRequest{
+		Tenant: who.Tenant, Subject: who.Subject, Holder: who.Subject, Looked: r.oweLooks,
+	}
 	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
 	}
-	var body api.AcquireBody
-	if err := r.readJSON(&body); err != nil {
-		return req, err
-	}
-	req.Claims = []lock.Claim{claimOf(r.name, body.Mode, body.Limit)}
-	return req, apply(&body.Terms, &req)
+	return req, apply(terms, &req)
 }
 
 // claimOf reads what is asked of a lock. The service checks what it comes to.
@@ -165,21 +175,6 @@ func printable(s string) bool {
 	return true
 }
 
-// respondAcquired answers an acquire: with 201 if it holds, and 202 if it waits.
-func (r *request) respondAcquired(g *service.Grant, err error) error {
-	if err != nil {
-		return r.explainWait(g, err)
-	}
-	if g.Replayed {
-		r.Header(replayedHeader, "true")
-	}
-	r.Header("Location", r.under(location(g.Entry)))
-	if g.Held {
-		return r.respond(http.StatusCreated, answerOf(g))
-	}
-	return r.respond(http.StatusAccepted, answerOf(g))
-}
-
 // replayedHeader marks the answer about the entry of an earlier request with the key.
 const replayedHeader = "Idempotency-Replayed"
 
@@ -230,7 +225,7 @@ func location(e *lock.Entry) string {
 	return "/locks/" + e.Name() + "/entries/" + string(e.ID)
 }
 
-// renew starts the lease anew.
+// renewLock starts the lease anew.
 //
 // @Summary     Renew a lease
 // @ID          renewLock
@@ -248,20 +243,20 @@ func location(e *lock.Entry) string {
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name}/renew [put]
-func (a *endpoints) renew(r *request) error { return a.renewEntry(r, ofLock(r)) }
+func renewLock(r *request, _ *empty) (reply, error) { return renew(r, ofLock(r)) }
 
-func (a *endpoints) renewEntry(r *request, req service.TokenRequest) error {
-	if err := r.readToken(&req); err != nil {
-		return err
+func renew(r *request, req service.TokenRequest) (reply, error) {
+	if err := readTokenHeader(r, &req); err != nil {
+		return reply{}, err
 	}
-	g, err := a.Locks.Renew(r.context(), req)
+	g, err := r.endpoints.Locks.Renew(r.context(), req)
 	if err != nil {
-		return r.explainWait(nil, err)
+		return reply{}, r.explainWait(nil, err)
 	}
-	return r.respond(http.StatusOK, answerOf(g))
+	return ok(answerOf(g)), nil
 }
 
-// release gives the lock back, or the place in its queue.
+// releaseLock gives the lock back, or the place in its queue.
 //
 // @Summary     Release a lock
 // @ID          releaseLock
@@ -278,21 +273,16 @@ func (a *endpoints) renewEntry(r *request, req service.TokenRequest) error {
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name} [delete]
-func (a *endpoints) release(r *request) error { return a.releaseEntry(r, ofLock(r)) }
+func releaseLock(r *request, _ *empty) (reply, error) { return release(r, ofLock(r)) }
 
-func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
-	if err := r.readToken(&req); err != nil {
-		return err
+func release(r *request, req service.TokenRequest) (reply, error) {
+	if err := readTokenHeader(r, &req); err != nil {
+		return reply{}, err
 	}
-	if err := a.Locks.Release(r.context(), req); err != nil {
-		return err
-	}
-	r.Status(http.StatusNoContent)
-	r.Writer.Flush()
-	return nil
+	return noContent(), r.endpoints.Locks.Release(r.context(), req)
 }
 
-// entry tells how an entry stands, or waits for its grant.
+// getEntry tells how an entry stands, or waits for its grant.
 //
 // @Summary     Look at an entry, or go on waiting with it
 // @ID          getEntry
@@ -315,37 +305,25 @@ func (a *endpoints) releaseEntry(r *request, req service.TokenRequest) error {
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]
-func (a *endpoints) entry(r *request) error { return a.awaitEntry(r, ofLock(r)) }
+func getEntry(r *request, _ *empty) (reply, error) { return awaitGrant(r, ofLock(r)) }
 
-func (a *endpoints) awaitEntry(r *request, req service.TokenRequest) error {
-	if err := r.readToken(&req); err != nil {
-		return err
+func awaitGrant(r *request, req service.TokenRequest) (reply, error) {
+	if err := readTokenHeader(r, &req); err != nil {
+		return reply{}, err
 	}
-	wait, err := r.waitParam()
-	if err != nil {
-		return err
+	q := r.query()
+	wait := q.wait()
+	if q.err != nil {
+		return reply{}, q.err
 	}
 	if wait > 0 {
 		defer r.lasts()()
 	}
-	g, err := a.Locks.Entry(r.context(), req, wait)
+	g, err := r.endpoints.Locks.Entry(r.context(), req, wait)
 	if err != nil {
-		return r.explainWait(g, err)
+		return reply{}, r.explainWait(g, err)
 	}
-	return r.respond(http.StatusOK, answerOf(g))
-}
-
-func (r *request) waitParam() (time.Duration, error) {
-	const longest = 24 * time.Hour
-	text, sent := r.GetQuery("wait_seconds")
-	if !sent {
-		return 0, nil
-	}
-	wait := api.Decimal(text).Duration
-	if !api.IsDecimal(text) || wait() < 0 || wait() > longest {
-		return 0, lock.Invalid("wait_seconds", "must be a number from 0 to %g", longest.Seconds())
-	}
-	return wait(), nil
+	return ok(answerOf(g)), nil
 }
 
 // ofLock asks for an entry of the lock in the path, by its id if that has one.
@@ -357,7 +335,3 @@ func ofLock(r *request) service.TokenRequest {
 func ofSet(r *request) service.TokenRequest {
 	return service.TokenRequest{Tenant: r.tenant(), Set: true, ID: lock.ID(r.Param("id")), May: r.principal.MayUse}
 }
-
-// readToken reads the lock token, and the body, of which only an empty object has a
-// meaning here.
-func (r *request) readToken(req *service.TokenRequest) error { return r.readTokenAnd(req, &struct{}{}) }

@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// acquireSet takes several locks, or a place in all their queues.
+// acquireLockSet takes several locks, or a place in all their queues.
 //
 // @Summary     Acquire several locks, all or nothing
 // @ID          acquireLockSet
@@ -36,37 +36,26 @@ import (
 // @Header      202 {string} Preference-Applied "respond-async, if that was preferred"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets [post]
-func (a *endpoints) acquireSet(r *request) error {
-	req, err := setRequest(r)
+func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
+	req, err := acquireRequest(r, &body.Terms)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	r.note(slog.Int("locks", len(req.Claims)))
-	if err := r.charge(quota.PriceOfSet(min(len(req.Claims), lock.MaxSetSize)) - 1); err != nil {
-		return err
-	}
-	return a.enqueue(r, req)
-}
-
-func setRequest(r *request) (req service.AcquireRequest, err error) {
-	req = service.AcquireRequest{Tenant: r.tenant(), Subject: r.principal.Subject, Holder: r.principal.Subject, Set: true, Looked: r.oweLooks}
-	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
-		return req, err
-	}
-	var body api.LockSetBody
-	if err := r.readJSON(&body); err != nil {
-		return req, err
-	}
+	req.Set = true
 	for _, l := range body.Locks {
 		if lock.ValidName(l.Name) && !r.principal.MayUse(l.Name) {
-			return req, errOtherNames(l.Name)
+			return reply{}, errOtherNames(l.Name)
 		}
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
 	}
-	return req, apply(&body.Terms, &req)
+	r.note(slog.Int("locks", len(req.Claims)))
+	if err := r.charge(quota.PriceOfSet(min(len(req.Claims), lock.MaxSetSize)) - 1); err != nil {
+		return reply{}, err
+	}
+	return enqueue(r, req)
 }
 
-// renewSet starts the lease of a set anew.
+// renewLockSet starts the lease of a set anew.
 //
 // @Summary     Renew the lease of a set
 // @ID          renewLockSet
@@ -83,9 +72,9 @@ func setRequest(r *request) (req service.AcquireRequest, err error) {
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locksets/{id}/renew [put]
-func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)) }
+func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r)) }
 
-// releaseSet gives all locks of a set back, or its places in their queues.
+// releaseLockSet gives all locks of a set back, or its places in their queues.
 //
 // @Summary     Release a set
 // @ID          releaseLockSet
@@ -101,9 +90,9 @@ func (a *endpoints) renewSet(r *request) error { return a.renewEntry(r, ofSet(r)
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locksets/{id} [delete]
-func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSet(r)) }
+func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofSet(r)) }
 
-// set tells how a set stands, or waits for its grant.
+// getLockSet tells how a set stands, or waits for its grant.
 //
 // @Summary     Look at a set, or go on waiting with it
 // @ID          getLockSet
@@ -124,7 +113,7 @@ func (a *endpoints) releaseSet(r *request) error { return a.releaseEntry(r, ofSe
 // @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets/{id} [get]
-func (a *endpoints) set(r *request) error { return a.awaitEntry(r, ofSet(r)) }
+func getLockSet(r *request, _ *empty) (reply, error) { return awaitGrant(r, ofSet(r)) }
 
 // setOf describes a set.
 func setOf(g *service.Grant) *api.Set {

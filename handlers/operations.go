@@ -15,7 +15,7 @@ import (
 // of them in memory until its client has received it.
 const maxScrapes = 4
 
-// health answers as long as the process lives. It asks the store nothing: a
+// getHealth answers as long as the process lives. It asks the store nothing: a
 // replica whose store is away must not be restarted for it.
 //
 // @Summary  Tell whether the process lives
@@ -24,11 +24,12 @@ const maxScrapes = 4
 // @Produce  json
 // @Success  200 {object} api.Health
 // @Router   /healthz [get]
-func (a *endpoints) health(r *request) error {
-	return r.respond(http.StatusOK, api.Health{Status: "ok", Version: a.Version, Commit: a.Commit})
+func getHealth(r *request) (reply, error) {
+	a := r.endpoints
+	return ok(api.Health{Status: "ok", Version: a.Version, Commit: a.Commit}), nil
 }
 
-// ready tells whether requests are welcome: the store answers, the view is
+// getReadiness tells whether requests are welcome: the store answers, the view is
 // current, the keys for bearer tokens are known, and the replica is not shutting down.
 //
 // @Summary  Tell whether the replica can serve
@@ -38,24 +39,20 @@ func (a *endpoints) health(r *request) error {
 // @Success  200 {object} api.Health
 // @Failure  503 {object} api.Problem "store_unavailable, draining"
 // @Router   /readyz [get]
-func (a *endpoints) ready(r *request) error {
+func getReadiness(r *request) (reply, error) {
+	a := r.endpoints
 	if err := a.Locks.Ready(r.context()); err != nil {
-		return err
+		return reply{}, err
 	}
-	if err := a.keysReady(); err != nil {
-		return &lock.Error{Code: lock.StoreUnavailable, Detail: err.Error(), RetryAfter: time.Second}
+	if a.KeysReady != nil {
+		if err := a.KeysReady(); err != nil {
+			return reply{}, &lock.Error{Code: lock.StoreUnavailable, Detail: err.Error(), RetryAfter: time.Second}
+		}
 	}
-	return r.respond(http.StatusOK, api.Health{Status: "ready"})
+	return ok(api.Health{Status: "ready"}), nil
 }
 
-func (a *endpoints) keysReady() error {
-	if a.KeysReady == nil {
-		return nil
-	}
-	return a.KeysReady()
-}
-
-// openAPI serves the description of this interface.
+// getDescription serves the description of this interface.
 //
 // @Summary  Describe this interface
 // @ID       getDescription
@@ -63,12 +60,12 @@ func (a *endpoints) keysReady() error {
 // @Produce  json
 // @Success  200 {object} object "OpenAPI 3"
 // @Router   /openapi.json [get]
-func (a *endpoints) openAPI(r *request) error {
-	r.Data(http.StatusOK, "application/json", a.OpenAPI)
+func getDescription(r *request) error {
+	r.Data(http.StatusOK, "application/json", r.endpoints.OpenAPI)
 	return nil
 }
 
-// metrics tells how much this replica does.
+// getMetrics tells how much this replica does.
 //
 // @Summary  Measure the replica
 // @ID       getMetrics
@@ -78,10 +75,11 @@ func (a *endpoints) openAPI(r *request) error {
 // @Failure  429 {object} api.Problem "overloaded"
 // @Failure  413 {object} api.Problem "body_too_large"
 // @Router   /metrics [get]
-func (a *endpoints) metrics(r *request) error {
+func getMetrics(r *request) error {
 	if _, err := r.readBody(); err != nil { // before it takes a place, which would be kept until the body has come
 		return err
 	}
+	a := r.endpoints
 	if !a.scrapes.TryAcquire(1) {
 		return &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second}
 	}
@@ -90,7 +88,7 @@ func (a *endpoints) metrics(r *request) error {
 	return nil
 }
 
-// docs leads to the page about this interface.
+// findPage leads to the page about this interface.
 //
 // @Summary  Find the page about this interface
 // @ID       findPage
@@ -99,12 +97,12 @@ func (a *endpoints) metrics(r *request) error {
 // @Success  302 {string} string "To docs/"
 // @Header   302 {string} Location "The page"
 // @Router   /docs [get]
-func (a *endpoints) docs(r *request) error {
+func findPage(r *request) error {
 	r.Redirect(http.StatusFound, r.under("/docs/"))
 	return nil
 }
 
-// docsPage shows this interface to people.
+// getPage shows this interface to people.
 //
 // @Summary  Read about this interface
 // @ID       getPage
@@ -112,12 +110,12 @@ func (a *endpoints) docs(r *request) error {
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /docs/ [get]
-func (a *endpoints) docsPage(r *request) error {
-	a.Docs.ServeHTTP(r.Writer, r.Request)
+func getPage(r *request) error {
+	r.endpoints.Docs.ServeHTTP(r.Writer, r.Request)
 	return nil
 }
 
-// docsFile is what the page loads.
+// getPageFile is what the page loads.
 //
 // @Summary  Load a part of the page
 // @ID       getPageFile
@@ -127,11 +125,11 @@ func (a *endpoints) docsPage(r *request) error {
 // @Success  200 {string} string "The file"
 // @Failure  404 {object} api.Problem "not_found"
 // @Router   /docs/{file} [get]
-func (a *endpoints) docsFile(r *request) error {
+func getPageFile(r *request) error {
 	if !openapi.IsDocsFile(r.Param("file")) {
 		return nothingHere(r)
 	}
-	return a.docsPage(r)
+	return getPage(r)
 }
 
 func nothingHere(*request) error { return lock.Errorf(lock.NotFound, "there is nothing at this path") }

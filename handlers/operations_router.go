@@ -10,7 +10,7 @@ func NewOperations(cfg Config) *Router {
 	r.NoRoute(a.handle(nothingHere))
 	r.NoMethod(a.handle(noSuchMethod))
 	a.vitals(r)
-	r.GET("/metrics", a.open(a.metrics))
+	r.GET("/metrics", a.open(getMetrics))
 	return &Router{r, a}
 }
 
@@ -23,9 +23,4 @@ func newEngine() *gin.Engine {
 	r.RedirectTrailingSlash, r.RedirectFixedPath = false, false
 	r.HandleMethodNotAllowed = true
 	return r
-}
-
-func (a *endpoints) vitals(r *gin.Engine) {
-	r.GET("/healthz", a.open(a.health))
-	r.GET("/readyz", a.open(a.ready))
 }

@@ -10,19 +10,6 @@ import (
 // the dashboard does too.
 func operators() []auth.Scope { return []auth.Scope{auth.Admin, auth.TenantAdmin} }
 
-// operatedTenant returns the tenant that an operator's query names, or the only one that he
-// may see; "" stands for all.
-func (r *request) operatedTenant() (string, error) {
-	tenant, sent := r.GetQuery("tenant")
-	if !sent && !r.principal.MayOperate("") {
-		return r.principal.Tenant, nil
-	}
-	if !sent {
-		return "", nil
-	}
-	return tenant, r.operate(tenant)
-}
-
 // operate returns why an operator may have nothing to do with a tenant: one that he names in
 // the path, the query or the body.
 func (r *request) operate(tenant string) error {

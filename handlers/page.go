@@ -62,7 +62,7 @@ const pageBegins = `{"locks":[`
 func (p pageText) encodeRest(text *bytes.Buffer) error {
 	page := &api.LockPage{Locks: []api.LockSummary{}, Revision: p.Revision}
 	if p.Next != "" {
-		page.NextCursor = encodeCursor(p.Next)
+		page.NextCursor = cursorOf("locks", p.Next)
 	}
 	var rest bytes.Buffer
 	if err := api.Encode(&rest, page); err != nil {

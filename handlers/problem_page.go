@@ -18,7 +18,7 @@ const problemPage = `<!doctype html>
 </html>
 `
 
-// problem explains a code.
+// getProblem explains a code.
 //
 // @Summary  Read what a problem means
 // @ID       getProblem
@@ -28,7 +28,7 @@ const problemPage = `<!doctype html>
 // @Success  200 {string} string "A page that explains the code"
 // @Failure  404 {object} api.Problem "not_found"
 // @Router   /problems/{code} [get]
-func (a *endpoints) problem(r *request) error {
+func getProblem(r *request) error {
 	code := api.Code(r.Param("code"))
 	if !code.Known() {
 		return nothingHere(r)

@@ -126,7 +126,9 @@ func (a *endpoints) resetQuota(r *request) error {
 	if err := r.readJSON(&struct{}{}); err != nil {
 		return err
 	}
-	reason, err := r.reasonParam()
+	q := r.query()
+	reason := q.reason()
+	err = q.err
 	if err != nil {
 		return err
 	}

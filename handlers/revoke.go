@@ -2,9 +2,6 @@ package handlers
 
 import (
 	"log/slog"
-	"net/http"
-
-	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/audit"
@@ -15,15 +12,6 @@ import (
 
 // maxRevoked is how many entries one request may revoke.
 const maxRevoked = 100
-
-func (a *endpoints) revocations(r *gin.Engine) {
-	o := operation{scopes: operators(), always: true}
-	one := operation{scopes: operators(), always: true, named: true}
-	r.POST("/admin/locks/:tenant/:name/entries/:id/revoke", a.authorized(one, a.revokeEntry))
-	r.POST("/admin/locksets/:tenant/:id/revoke", a.authorized(o, a.revokeSet))
-	r.POST("/admin/holders/revoke", a.authorized(o, a.revokeHolder))
-	r.GET("/admin/audit", a.authorized(operation{scopes: operators(), always: true, query: []string{"tenant", "limit", "cursor", "since"}}, a.audit))
-}
 
 // who is who asks, for the audit.
 func (r *request) who() audit.Who {
@@ -76,8 +64,8 @@ func (r *request) mayUse() func(string) bool {
 // @Failure     410    {object} api.Problem "lock_lost"
 // @Failure     503    {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/entries/{id}/revoke [post]
-func (a *endpoints) revokeEntry(r *request) error {
-	return a.revoke(r, service.RevokeRequest{Name: r.name})
+func revokeEntry(r *request, body *api.RevokeBody) (reply, error) {
+	return revoke(r, body, service.RevokeRequest{Name: r.name})
 }
 
 // revokeSet ends an entry of a lock set.
@@ -99,28 +87,24 @@ func (a *endpoints) revokeEntry(r *request) error {
 // @Failure     410    {object} api.Problem "lock_lost"
 // @Failure     503    {object} api.Problem "store_unavailable"
 // @Router      /admin/locksets/{tenant}/{id}/revoke [post]
-func (a *endpoints) revokeSet(r *request) error {
-	return a.revoke(r, service.RevokeRequest{Set: true})
+func revokeSet(r *request, body *api.RevokeBody) (reply, error) {
+	return revoke(r, body, service.RevokeRequest{Set: true})
 }
 
-func (a *endpoints) revoke(r *request, req service.RevokeRequest) error {
-	var body api.RevokeBody
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
+func revoke(r *request, body *api.RevokeBody, req service.RevokeRequest) (reply, error) {
 	req.Tenant, req.ID = r.Param("tenant"), lock.ID(r.Param("id"))
 	req.Fence, req.Reason, req.By, req.May = uint64(body.Fence), body.Reason, r.who(), r.mayUse()
 	if err := r.operate(req.Tenant); err != nil {
-		return err
+		return reply{}, err
 	}
 	if req.Fence == 0 {
-		return lock.Invalid("fence", "must be a whole number from 1 on")
+		return reply{}, lock.Invalid("fence", "must be a whole number from 1 on")
 	}
-	done, err := a.Locks.Revoke(r.context(), req)
+	done, err := r.endpoints.Locks.Revoke(r.context(), req)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.respond(http.StatusOK, revokedOf(done))
+	return ok(revokedOf(done)), nil
 }
 
 // revokeHolder ends what a holder has and waits for.
@@ -137,16 +121,12 @@ func (a *endpoints) revoke(r *request, req service.RevokeRequest) error {
 // @Success     200  {object} api.RevokedList
 // @Failure     429  {object} api.Problem "rate_limited"
 // @Router      /admin/holders/revoke [post]
-func (a *endpoints) revokeHolder(r *request) error {
-	var body api.RevokeHolderBody
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
-	all, err := r.revocationsOf(&body)
+func revokeHolder(r *request, body *api.RevokeHolderBody) (reply, error) {
+	all, err := revocationsOf(r, body)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	out := a.Locks.RevokeAll(r.context(), all)
+	out := r.endpoints.Locks.RevokeAll(r.context(), all)
 	list, revoked := &api.RevokedList{Entries: []api.RevokeOutcome{}}, false
 	for i, req := range all {
 		one := api.RevokeOutcome{ID: string(req.ID), Fence: req.Fence, Result: "not_tried"}
@@ -159,11 +139,11 @@ func (a *endpoints) revokeHolder(r *request) error {
 	if !revoked {
 		r.inVain()
 	}
-	return r.respond(http.StatusOK, list)
+	return ok(list), nil
 }
 
 // revocationsOf checks what is said of all entries, before one of them is touched.
-func (r *request) revocationsOf(body *api.RevokeHolderBody) ([]service.RevokeRequest, error) {
+func revocationsOf(r *request, body *api.RevokeHolderBody) ([]service.RevokeRequest, error) {
 	if err := r.operate(body.Tenant); err != nil {
 		return nil, err
 	}

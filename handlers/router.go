@@ -164,18 +164,7 @@ func New(cfg Config) *Router {
 	a := newEndpoints(cfg)
 	r.NoRoute(a.handle(nowhere))
 	r.NoMethod(a.handle(noSuchMethod))
-	a.operations(r)
-	a.locks(r)
-	a.locksets(r)
-	a.admin(r)
-	a.revocations(r)
-	a.closures(r)
-	a.quotas(r)
-	a.console(r)
-	a.happenings(r)
-	a.webhooks(r)
-	a.deliveries(r)
-	a.dashboard(r)
+	a.everything(r)
 	return &Router{r, a}
 }
 
@@ -225,51 +214,4 @@ func newEndpoints(cfg Config) *endpoints {
 		visitors:  newAnonymousNetworks(),
 		told:      newLines(),
 	}
-}
-
-func (a *endpoints) locks(r *gin.Engine) {
-	read, write := []auth.Scope{auth.LocksRead}, []auth.Scope{auth.LocksWrite}
-	either := []auth.Scope{auth.LocksRead, auth.LocksWrite}
-	r.GET("/locks", a.authorized(operation{scopes: read, query: []string{"prefix", "state", "limit", "cursor", "consistent"}}, a.list))
-	r.GET("/locks/:name", a.authorized(operation{scopes: read, named: true, query: []string{"consistent"}}, a.lock))
-	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true, keyed: true}, a.acquire))
-	r.POST("/locks/:name/stale-writes", a.authorized(operation{scopes: write, named: true}, a.reportStaleWrite))
-	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Renewals}, a.renew))
-	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Releases}, a.release))
-	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, named: true, query: []string{"wait_seconds"}}, a.entry))
-	r.POST("/locks/:name/entries/:id/request-release", a.authorized(operation{scopes: write, named: true}, a.requestRelease))
-}
-
-func (a *endpoints) locksets(r *gin.Engine) {
-	write, either := []auth.Scope{auth.LocksWrite}, []auth.Scope{auth.LocksRead, auth.LocksWrite}
-	r.POST("/locksets", a.authorized(operation{scopes: write, keyed: true}, a.acquireSet))
-	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true, rate: quota.Renewals}, a.renewSet))
-	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true, rate: quota.Releases}, a.releaseSet))
-	r.GET("/locksets/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, query: []string{"wait_seconds"}}, a.set))
-	r.POST("/locksets/:id/request-release", a.authorized(operation{scopes: write}, a.requestReleaseForSet))
-}
-
-func (a *endpoints) admin(r *gin.Engine) {
-	o := operation{scopes: operators(), always: true, query: []string{"tenant", "limit"}}
-	r.GET("/admin/lock-order", a.authorized(o, a.lockOrder))
-	r.GET("/admin/deadlocks", a.authorized(o, a.deadlocks))
-}
-
-func (a *endpoints) happenings(r *gin.Engine) {
-	tenants := operation{scopes: []auth.Scope{auth.LocksRead}, query: []string{"types", "locks"}}
-	admins := operation{scopes: operators(), always: true, query: []string{"types", "locks", "tenant"}}
-	r.GET("/events", a.authorized(tenants, a.events))
-	r.GET("/admin/events", a.authorized(admins, a.allEvents))
-}
-
-func (a *endpoints) operations(r *gin.Engine) {
-	a.vitals(r)
-	if a.Exposition != nil {
-		r.GET("/metrics", a.open(a.metrics))
-	}
-	r.GET("/openapi.json", a.open(a.openAPI))
-	r.GET("/problems/:code", a.open(a.problem))
-	r.GET("/docs", a.open(a.docs))
-	r.GET("/docs/", a.open(a.docsPage))
-	r.GET("/docs/:file", a.open(a.docsFile))
 }

@@ -14,7 +14,7 @@ import (
 // maxHeatRows is how many locks a heat map has at most.
 const maxHeatRows = 200
 
-// series tells what happened lately.
+// getSeries tells what happened lately.
 //
 // @Summary     See what happened in the last quarter of an hour
 // @ID          getSeries
@@ -27,23 +27,20 @@ const maxHeatRows = 200
 // @Success     200 {object} api.AdminSeries
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/series [get]
-func (a *endpoints) series(r *request) error { return r.show(makeSeries) }
-
-func makeSeries(r *request) (maker, error) {
-	s, err := r.sight()
-	if err != nil {
-		return nil, err
-	}
+func getSeries(q *query) maker {
+	s := q.sight()
 	if s.May != nil {
-		return nil, lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all")
+		q.reject(lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all"))
 	}
-	a := r.endpoints
 	return func() (any, error) {
-		found, err := a.Console.Series(s.Tenant)
+		found, err := q.endpoints.Console.Series(s.Tenant)
 		if err != nil {
 			return nil, err
 		}
-		out := &api.AdminSeries{Seen: a.seen(found.Revision, found.Now), Tenant: s.Tenant, StepSeconds: api.SecondsOf(series.Step), Points: []api.SeriesPoint{}}
+		out := &api.AdminSeries{
+			Seen: q.endpoints.seen(found.Revision, found.Now), Tenant: s.Tenant,
+			StepSeconds: api.SecondsOf(series.Step), Points: []api.SeriesPoint{},
+		}
 		out.Whole = wholeOf(&found.Summary)
 		if out.Whole != nil {
 			out.Since = new(api.InstantOf(found.Since))
@@ -52,7 +49,7 @@ func makeSeries(r *request) (maker, error) {
 			out.Points = append(out.Points, pointOf(p))
 		}
 		return out, nil
-	}, nil
+	}
 }
 
 // wholeOf is nil before anything was told.
@@ -81,7 +78,7 @@ func perSecond(n int, p series.Point) api.Seconds {
 
 func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 1000) }
 
-// history tells what happened to one lock.
+// getLockHistory tells what happened to one lock.
 //
 // @Summary     See what happened to a lock
 // @ID          getLockHistory
@@ -96,21 +93,16 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/history [get]
-func (a *endpoints) history(r *request) error { return r.show(makeHistory) }
-
-func makeHistory(r *request) (maker, error) {
-	of := lock.Ref{Tenant: r.Param("tenant"), Name: r.name}
-	if err := r.operate(of.Tenant); err != nil {
-		return nil, err
-	}
-	a := r.endpoints
+func getLockHistory(q *query) maker {
+	of := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}
+	q.reject(q.operate(of.Tenant))
 	return func() (any, error) {
-		h, err := a.Console.History(of)
+		h, err := q.endpoints.Console.History(of)
 		if err != nil {
 			return nil, err
 		}
-		return a.historyOf(h), nil
-	}, nil
+		return q.endpoints.historyOf(h), nil
+	}
 }
 
 func (a *endpoints) historyOf(h *service.History) *api.AdminHistory {
@@ -200,7 +192,7 @@ func wordsOf(h *service.History) (words []string) {
 	return words
 }
 
-// heatMap tells where was waited most, and when.
+// getHeatMap tells where was waited most, and when.
 //
 // @Summary     See where and when most waited
 // @ID          getHeatMap
@@ -214,30 +206,20 @@ func wordsOf(h *service.History) (words []string) {
 // @Success     200 {object} api.AdminHeatMap
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/heatmap [get]
-func (a *endpoints) heatMap(r *request) error { return r.show(makeHeatMap) }
-
-func makeHeatMap(r *request) (maker, error) {
-	s, err := r.sight()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.limitParam()
-	if err != nil {
-		return nil, err
-	}
-	a := r.endpoints
+func getHeatMap(q *query) maker {
+	s, limit := q.sight(), q.page()
 	return func() (any, error) {
-		m, err := a.Console.HeatMap(s, min(limit, maxHeatRows))
+		m, err := q.endpoints.Console.HeatMap(s, min(limit, maxHeatRows))
 		if err != nil {
 			return nil, err
 		}
 		out := &api.AdminHeatMap{
-			Seen: a.seen(m.Revision, m.Now), From: api.InstantOf(m.From), StepSeconds: api.SecondsOf(series.HeatStep),
-			Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
+			Seen: q.endpoints.seen(m.Revision, m.Now), From: api.InstantOf(m.From),
+			StepSeconds: api.SecondsOf(series.HeatStep), Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
 		}
 		for _, one := range m.Rows {
 			out.Rows = append(out.Rows, api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)})
 		}
 		return out, nil
-	}, nil
+	}
 }

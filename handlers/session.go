@@ -9,8 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -25,18 +23,6 @@ type Sessions interface {
 // Codes are one-time codes to sign in with; [auth.Codes] has them.
 type Codes interface {
 	Redeem(code string) (*auth.Principal, error)
-}
-
-func (a *endpoints) dashboard(r *gin.Engine) {
-	r.GET("/dashboard", a.open(a.dashboardPath))
-	r.GET("/dashboard/", a.open(a.dashboardPage))
-	r.GET("/dashboard/assets/:file", a.open(a.dashboardFile))
-	r.POST("/dashboard/session", a.open(a.signIn))
-	r.GET("/dashboard/session", a.open(a.whoIsSignedIn))
-	r.DELETE("/dashboard/session", a.open(a.signOut))
-	r.GET("/dashboard/sign-in", a.open(a.waysToSignIn))
-	r.GET("/dashboard/sign-in/oidc", a.open(a.beginSignIn))
-	r.GET("/dashboard/sign-in/oidc/callback", a.open(a.finishSignIn))
 }
 
 // signIn begins a session.
@@ -56,41 +42,38 @@ func (a *endpoints) dashboard(r *gin.Engine) {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Router      /dashboard/session [post]
-func (a *endpoints) signIn(r *request) error {
+func signIn(r *request, body *api.SessionBody) (reply, error) {
 	if err := errors.Join(r.sameOrigin(), r.plainOverHTTPS()); err != nil {
-		return err
+		return reply{}, err
 	}
-	var body api.SessionBody
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
-	who, err := a.newcomer(r, &body)
+	who, err := newcomer(r, body)
 	if err != nil {
-		return r.refusedSession(err)
+		return reply{}, r.refusedSession(err)
 	}
 	if !slices.ContainsFunc(operators(), who.Allows) {
-		return lock.Errorf(lock.Forbidden, "the dashboard is for callers with the scope %s or %s", auth.Admin, auth.TenantAdmin)
+		return reply{}, lock.Errorf(lock.Forbidden, "the dashboard is for callers with the scope %s or %s", auth.Admin, auth.TenantAdmin)
 	}
-	text, who, err := a.Sessions.Seal(who)
+	text, who, err := r.endpoints.Sessions.Seal(who)
 	if err != nil {
-		return r.refusedSession(err)
+		return reply{}, r.refusedSession(err)
 	}
 	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
 	r.principal = who
-	return r.respondSession()
+	return showSession(r)
 }
 
 // newcomer is who a token or a code stands for.
-func (a *endpoints) newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
+func newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
+	codes := r.endpoints.Codes
 	switch {
 	case (body.BearerToken == nil) == (body.Code == nil):
 		return nil, lock.Errorf(lock.InvalidRequest, "send either a token or a code")
-	case body.Code != nil && a.Codes != nil:
-		return a.Codes.Redeem(*body.Code)
+	case body.Code != nil && codes != nil:
+		return codes.Redeem(*body.Code)
 	case body.Code != nil:
 		return nil, lock.Errorf(lock.Unauthenticated, "this server issues no codes: sign in with a bearer token")
 	}
-	return a.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))
+	return r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))
 }
 
 // refusedSession turns what is wrong with a token, a code or a session into a refusal.
@@ -114,7 +97,7 @@ func (r *request) challenge(err error) error {
 	return err
 }
 
-// whoIsSignedIn tells the page whether it has to ask for a token.
+// getSession tells the page whether it has to ask for a token.
 //
 // @Summary  Tell who is signed in at the dashboard
 // @ID       getSession
@@ -124,11 +107,11 @@ func (r *request) challenge(err error) error {
 // @Failure  401 {object} api.Problem "unauthenticated"
 // @Failure  403 {object} api.Problem "forbidden"
 // @Router   /dashboard/session [get]
-func (a *endpoints) whoIsSignedIn(r *request) error {
+func getSession(r *request) (reply, error) {
 	if err := r.authenticateSession(); err != nil {
-		return r.challenge(err)
+		return reply{}, r.challenge(err)
 	}
-	return r.respondSession()
+	return showSession(r)
 }
 
 // signOut takes the cookie back.
@@ -141,16 +124,15 @@ func (a *endpoints) whoIsSignedIn(r *request) error {
 // @Header      204 {string} Set-Cookie "No session"
 // @Failure     403 {object} api.Problem "forbidden"
 // @Router      /dashboard/session [delete]
-func (a *endpoints) signOut(r *request) error {
+func signOut(r *request) (reply, error) {
 	if err := r.sameOrigin(); err != nil {
-		return err
+		return reply{}, err
 	}
 	http.SetCookie(r.Writer, r.sessionCookie("", time.Time{}))
-	r.Status(http.StatusNoContent)
-	return nil
+	return noContent(), nil
 }
 
-func (r *request) respondSession() error {
+func showSession(r *request) (reply, error) {
 	p := r.principal
 	out := api.Session{
 		Tenant: p.Tenant, Subject: p.Subject, Scopes: []string{},
@@ -163,7 +145,7 @@ func (r *request) respondSession() error {
 		out.Locks = append(out.Locks, pattern.String())
 	}
 	r.Header("Cache-Control", "no-store")
-	return r.respond(http.StatusOK, out)
+	return ok(out), nil
 }
 
 // authenticateSession learns from the cookie who asks. A page of another origin may have

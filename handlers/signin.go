@@ -24,7 +24,7 @@ type SignIn interface {
 	Finish(ctx context.Context, kept, state, code string) (*auth.Principal, error)
 }
 
-// waysToSignIn tells the page what to offer.
+// getSignIn tells the page what to offer.
 //
 // @Summary  Tell how to sign in at the dashboard
 // @ID       getSignIn
@@ -32,14 +32,13 @@ type SignIn interface {
 // @Produce  json
 // @Success  200 {object} api.SignIn "The ways besides a bearer token"
 // @Router   /dashboard/sign-in [get]
-func (a *endpoints) waysToSignIn(r *request) error {
+func getSignIn(r *request) (reply, error) {
 	ways := api.SignIn{}
-	if a.SignIn != nil {
-		host := a.SignIn.Host()
-		ways.Provider = &host
+	if provider := r.endpoints.SignIn; provider != nil {
+		ways.Provider = new(provider.Host())
 	}
 	r.Header("Cache-Control", "no-store")
-	return r.respond(http.StatusOK, ways)
+	return ok(ways), nil
 }
 
 // beginSignIn leads to the identity provider.
@@ -54,19 +53,19 @@ func (a *endpoints) waysToSignIn(r *request) error {
 // @Failure     403 {object} api.Problem "forbidden"
 // @Failure     404 {object} api.Problem "not_found"
 // @Router      /dashboard/sign-in/oidc [get]
-func (a *endpoints) beginSignIn(r *request) error {
-	if a.SignIn == nil {
+func beginSignIn(r *request) error {
+	if r.endpoints.SignIn == nil {
 		return nothingHere(r)
 	}
 	if err := r.sameOrigin(); err != nil {
 		return err
 	}
-	to, kept, until, err := a.SignIn.Begin(r.context())
+	to, kept, until, err := r.endpoints.SignIn.Begin(r.context())
 	if err != nil {
-		return r.turnedAway(err)
+		return turnedAway(r, err)
 	}
 	http.SetCookie(r.Writer, r.flowCookie(kept, until))
-	return r.goOn(to)
+	return goOn(r, to)
 }
 
 // finishSignIn is where the identity provider leads back to. The request comes from its site:
@@ -84,22 +83,22 @@ func (a *endpoints) beginSignIn(r *request) error {
 // @Header      303 {string} Set-Cookie "The session"
 // @Failure     404 {object} api.Problem "not_found"
 // @Router      /dashboard/sign-in/oidc/callback [get]
-func (a *endpoints) finishSignIn(r *request) error {
-	if a.SignIn == nil {
+func finishSignIn(r *request) error {
+	if r.endpoints.SignIn == nil {
 		return nothingHere(r)
 	}
-	text, who, err := a.cameBack(r)
+	text, who, err := cameBack(r)
 	http.SetCookie(r.Writer, r.flowCookie("", time.Time{}))
 	if err != nil {
-		return r.turnedAway(err)
+		return turnedAway(r, err)
 	}
 	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
 	r.principal = who
-	return r.goOn(r.under("/dashboard/"))
+	return goOn(r, r.under("/dashboard/"))
 }
 
 // cameBack returns the session of who has signed in at the identity provider.
-func (a *endpoints) cameBack(r *request) (string, *auth.Principal, error) {
+func cameBack(r *request) (string, *auth.Principal, error) {
 	said, err := url.ParseQuery(r.Request.URL.RawQuery)
 	kept := r.Request.CookiesNamed(r.cookieName(flowName))
 	if err != nil || len(kept) != 1 {
@@ -108,18 +107,18 @@ func (a *endpoints) cameBack(r *request) (string, *auth.Principal, error) {
 	if why := said.Get("error"); why != "" || said.Get("code") == "" {
 		return "", nil, &auth.Error{Reason: auth.Denied, Detail: "the identity provider has signed nobody in"}
 	}
-	who, err := a.SignIn.Finish(r.context(), kept[0].Value, said.Get("state"), said.Get("code"))
+	who, err := r.endpoints.SignIn.Finish(r.context(), kept[0].Value, said.Get("state"), said.Get("code"))
 	if err != nil {
 		return "", nil, err
 	}
 	if !slices.ContainsFunc(operators(), who.Allows) {
 		return "", nil, &auth.Error{Reason: auth.UnknownClaims, Detail: "the dashboard is for operators"}
 	}
-	return a.Sessions.Seal(who)
+	return r.endpoints.Sessions.Seal(who)
 }
 
 // turnedAway leads to the dashboard, which says in a person's words why it did not work.
-func (r *request) turnedAway(err error) error {
+func turnedAway(r *request, err error) error {
 	var refused *auth.Error
 	if !errors.As(err, &refused) {
 		return err
@@ -128,10 +127,10 @@ func (r *request) turnedAway(err error) error {
 	cause := err.Error()
 	r.refused.auth = refused.Reason
 	r.note(slog.String("auth", string(refused.Reason)), slog.String("cause", cause[:min(len(cause), longest)]))
-	return r.goOn(r.under("/dashboard/#sign-in=" + string(refused.Reason)))
+	return goOn(r, r.under("/dashboard/#sign-in="+string(refused.Reason)))
 }
 
-func (r *request) goOn(to string) error {
+func goOn(r *request, to string) error {
 	r.Header("Cache-Control", "no-store")
 	r.Header("Referrer-Policy", "no-referrer")
 	r.Header("Location", to)

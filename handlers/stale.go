@@ -1,8 +1,6 @@
 package handlers
 
 import (
-	"net/http"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 )
@@ -23,16 +21,10 @@ import (
 // @Failure     403 {object} api.Problem "forbidden"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /locks/{name}/stale-writes [post]
-func (a *endpoints) reportStaleWrite(r *request) error {
-	var body api.StaleWrite
-	if err := r.readJSON(&body); err != nil {
-		return err
+func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
+	w := lock.StaleWrite{
+		Presented: uint64(body.FencePresented), Known: uint64(body.FenceKnown), Resource: body.Resource,
 	}
-	w := lock.StaleWrite{Presented: uint64(body.FencePresented), Known: uint64(body.FenceKnown), Resource: body.Resource}
-	if err := a.Locks.ReportStaleWrite(r.context(), lock.Ref{Tenant: r.tenant(), Name: r.name}, w); err != nil {
-		return err
-	}
-	r.Status(http.StatusNoContent)
-	r.Writer.Flush()
-	return nil
+	of := lock.Ref{Tenant: r.tenant(), Name: r.name}
+	return noContent(), r.endpoints.Locks.ReportStaleWrite(r.context(), of, w)
 }

@@ -1,9 +1,6 @@
 package handlers
 
 import (
-	"encoding/base64"
-	"strings"
-
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/quota"
@@ -13,7 +10,7 @@ import (
 // maxTenants is how many tenants a page has at most: of each the series are read.
 const maxTenants = 200
 
-// tenants tells what tenants use.
+// listTenants tells what tenants use.
 //
 // @Summary     See what tenants use
 // @ID          listTenants
@@ -28,22 +25,9 @@ const maxTenants = 200
 // @Success     200 {object} api.AdminTenantPage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants [get]
-func (a *endpoints) tenants(r *request) error { return r.show(makeTenants) }
-
-func makeTenants(r *request) (maker, error) {
-	s, err := r.sight()
-	if err != nil {
-		return nil, err
-	}
-	limit, err := r.limitParam()
-	if err != nil {
-		return nil, err
-	}
-	after, err := r.tenantCursor()
-	if err != nil {
-		return nil, err
-	}
-	a := r.endpoints
+func listTenants(q *query) maker {
+	s, limit, after := q.sight(), q.page(), q.after("tenants", lock.ValidTenant)
+	a := q.endpoints
 	return func() (any, error) {
 		page, err := a.Console.Tenants(s, after, min(limit, maxTenants))
 		if err != nil {
@@ -51,29 +35,13 @@ func makeTenants(r *request) (maker, error) {
 		}
 		out := &api.AdminTenantPage{Seen: a.seen(page.Revision, page.Now), Tenants: []api.AdminTenant{}, Total: page.All}
 		if page.Next != "" {
-			out.NextCursor = base64.RawURLEncoding.EncodeToString([]byte(tenantCursorPrefix + page.Next))
+			out.NextCursor = cursorOf("tenants", page.Next)
 		}
 		for i := range page.Uses {
 			out.Tenants = append(out.Tenants, a.tenantOf(&page.Uses[i]))
 		}
 		return out, nil
-	}, nil
-}
-
-const tenantCursorPrefix = "tenant:"
-
-// tenantCursor reads after which tenant a page begins.
-func (r *request) tenantCursor() (string, error) {
-	text, sent := r.GetQuery("cursor")
-	if !sent {
-		return "", nil
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	after, ours := strings.CutPrefix(string(raw), tenantCursorPrefix)
-	if err != nil || !ours || !lock.ValidTenant(after) {
-		return "", lock.Invalid("cursor", "is not a next_cursor of ours")
-	}
-	return after, nil
 }
 
 func (a *endpoints) tenantOf(t *service.TenantUse) api.AdminTenant {

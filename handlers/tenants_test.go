@@ -48,7 +48,7 @@ func TestOtherTenant(t *testing.T) {
 	c.checkQueue("orders:42", first, []string{"b"})
 }
 
-func afterOf(name string) string { return segment("after:" + name) }
+func afterOf(name string) string { return segment("locks|" + name) }
 
 // varying are the parts of an answer that differ from request to request, and
 // the name that the request asked for.

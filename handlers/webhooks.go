@@ -6,9 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 
-	"github.com/gin-gonic/gin"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/fencepost/fencepost/api"
@@ -34,32 +32,13 @@ type Webhooks interface {
 	Count(tenant string) int
 }
 
-// actor is who changes something of his own tenant's webhooks, for the audit.
-func (r *request) actor() subscription.Actor {
+// actorOf returns the client as an actor in its own tenant, for the audit, with the reason in the
+// query.
+func actorOf(r *request) (subscription.Actor, error) {
+	q := r.query()
 	by := r.who()
 	by.Scope = string(auth.WebhooksWrite)
-	return subscription.Actor{Principal: r.principal, By: by}
-}
-
-// actorWithReason is actor, with why he does it, if he says so.
-func (r *request) actorWithReason() (who subscription.Actor, err error) {
-	who = r.actor()
-	who.Reason, err = r.reasonParam()
-	return who, err
-}
-
-func (a *endpoints) webhooks(r *gin.Engine) {
-	o := operation{scopes: []auth.Scope{auth.WebhooksWrite}, page: true}
-	r.POST("/webhooks", a.authorized(o, a.createWebhook))
-	paged := o
-	paged.query = []string{"limit", "cursor"}
-	r.GET("/webhooks", a.authorized(paged, a.listWebhooks))
-	r.GET("/webhooks/:id", a.authorized(o, a.getWebhook))
-	r.PATCH("/webhooks/:id", a.authorized(o, a.changeWebhook))
-	o.query = []string{"reason"}
-	r.DELETE("/webhooks/:id", a.authorized(o, a.deleteWebhook))
-	r.POST("/webhooks/:id/rotate", a.authorized(o, a.rotateWebhook))
-	r.POST("/webhooks/callback-secret/rotate", a.authorized(o, a.rotateCallbackSecret))
+	return subscription.Actor{Principal: r.principal, By: by, Reason: q.reason()}, q.err
 }
 
 // createWebhook subscribes a receiver.
@@ -76,17 +55,19 @@ func (a *endpoints) webhooks(r *gin.Engine) {
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks [post]
-func (a *endpoints) createWebhook(r *request) error {
-	var body api.WebhookBody
-	if err := r.readJSON(&body); err != nil {
-		return err
-	}
-	made, secret, err := a.Webhooks.Create(r.context(), r.actor(), subscription.Change{URL: &body.URL, Events: body.Events, Locks: body.Locks, Description: body.Description})
+func createWebhook(r *request, body *api.WebhookBody) (reply, error) {
+	who, err := actorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	r.Header("Location", r.under("/webhooks/"+made.ID))
-	return r.respond(http.StatusCreated, &api.NewWebhook{WebhookFields: webhookFields(made), Secret: secret.Reveal()})
+	made, secret, err := r.endpoints.Webhooks.Create(r.context(), who, subscription.Change{
+		URL: &body.URL, Events: body.Events, Locks: body.Locks, Description: body.Description,
+	})
+	if err != nil {
+		return reply{}, err
+	}
+	out := &api.NewWebhook{WebhookFields: webhookFields(made), Secret: secret.Reveal()}
+	return r.at("/webhooks/"+made.ID, reply{status: http.StatusCreated, body: out}), nil
 }
 
 // listWebhooks lists what the bearer token may see.
@@ -103,76 +84,48 @@ func (a *endpoints) createWebhook(r *request) error {
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks [get]
-func (a *endpoints) listWebhooks(r *request) error {
-	all, next, err := a.pageOfWebhooks(r)
+func listWebhooks(r *request) (reply, error) {
+	all, next, err := pageOfWebhooks(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	if err := r.charge(len(all)); err != nil { // the store is asked how each does
-		return err
+		return reply{}, err
 	}
-	health, err := a.healthOf(r.context(), all)
+	health, err := healthOf(r, all)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	const each = 4 << 10 // bytes, about: a URL and a pattern, and what names can become
-	return r.respondLarge(each*len(all), func() any {
+	return large(each*len(all), func() any {
 		list := &api.WebhookList{Webhooks: make([]api.Webhook, 0, len(all)), NextCursor: next}
 		for i, one := range all {
 			list.Webhooks = append(list.Webhooks, *webhookOf(one, health[i]))
 		}
 		return list
-	})
+	}), nil
 }
 
 // pageOfWebhooks returns the webhooks of a page, and the cursor of the next one.
-func (a *endpoints) pageOfWebhooks(r *request) (page []*subscription.Subscription, next string, err error) {
-	limit, err := r.limitParam()
-	if err != nil {
-		return nil, "", err
+func pageOfWebhooks(r *request) (page []*subscription.Subscription, next string, err error) {
+	q := r.query()
+	limit, place := q.page(), q.cursor("webhooks", isNumber, lock.ValidName)
+	if q.err != nil {
+		return nil, "", q.err
 	}
-	var after webhookPlace
-	if text, sent := r.GetQuery("cursor"); sent {
-		if after, err = parseWebhookPlace(text); err != nil {
-			return nil, "", err
-		}
+	page, err = r.endpoints.Webhooks.List(r.context(), r.principal)
+	if err == nil && place != nil {
+		from := numberIn(place[0])
+		page = slices.DeleteFunc(page, func(s *subscription.Subscription) bool {
+			return cmp.Or(cmp.Compare(s.From, from), cmp.Compare(s.ID, place[1])) <= 0
+		})
 	}
-	all, err := a.Webhooks.List(r.context(), r.principal)
-	first := slices.IndexFunc(all, func(s *subscription.Subscription) bool { return placeOf(s).compare(after) > 0 })
-	if err != nil || first < 0 {
-		return nil, "", err
-	}
-	if page = all[first:]; len(page) > limit {
+	if len(page) > limit {
 		page = page[:limit]
-		next = placeOf(page[limit-1]).cursor()
+		last := page[limit-1]
+		next = cursorOf("webhooks", strconv.FormatUint(last.From, 10), last.ID)
 	}
-	return page, next, nil
-}
-
-// webhookPlace is where a webhook stands in the list.
-type webhookPlace struct {
-	from uint64
-	id   string
-}
-
-func placeOf(s *subscription.Subscription) webhookPlace { return webhookPlace{s.From, s.ID} }
-
-func (p webhookPlace) compare(o webhookPlace) int {
-	return cmp.Or(cmp.Compare(p.from, o.from), cmp.Compare(p.id, o.id))
-}
-
-func (p webhookPlace) cursor() string {
-	return encodeCursor(strconv.FormatUint(p.from, 10) + ":" + p.id)
-}
-
-func parseWebhookPlace(cursor string) (webhookPlace, error) {
-	text, err := decodeCursor(cursor)
-	digits, id, _ := strings.Cut(text, ":")
-	from, bad := strconv.ParseUint(digits, 10, 64)
-	if err != nil || bad != nil {
-		return webhookPlace{}, lock.Invalid("cursor", "is not a next_cursor of ours")
-	}
-	return webhookPlace{from, id}, nil
+	return page, next, err
 }
 
 // getWebhook shows one.
@@ -187,9 +140,9 @@ func parseWebhookPlace(cursor string) (webhookPlace, error) {
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id} [get]
-func (a *endpoints) getWebhook(r *request) error {
-	found, err := a.Webhooks.Get(r.context(), r.principal, r.Param("id"))
-	return r.respondWebhook(found, err)
+func getWebhook(r *request) (reply, error) {
+	found, err := r.endpoints.Webhooks.Get(r.context(), r.principal, r.Param("id"))
+	return showWebhook(r, found, err)
 }
 
 // changeWebhook changes what is sent, and where.
@@ -208,14 +161,15 @@ func (a *endpoints) getWebhook(r *request) error {
 // @Failure     409  {object} api.Problem "changed"
 // @Failure     503  {object} api.Problem "store_unavailable"
 // @Router      /webhooks/{id} [patch]
-func (a *endpoints) changeWebhook(r *request) error {
-	var body api.WebhookChange
-	if err := r.readJSON(&body); err != nil {
-		return err
+func changeWebhook(r *request, body *api.WebhookChange) (reply, error) {
+	who, err := actorOf(r)
+	if err != nil {
+		return reply{}, err
 	}
-	c := subscription.Change{URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused, Description: body.Description}
-	changed, err := a.Webhooks.Update(r.context(), r.actor(), r.Param("id"), c)
-	return r.respondWebhook(changed, err)
+	changed, err := r.endpoints.Webhooks.Update(r.context(), who, r.Param("id"), subscription.Change{
+		URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused, Description: body.Description,
+	})
+	return showWebhook(r, changed, err)
 }
 
 // deleteWebhook ends one.
@@ -232,15 +186,12 @@ func (a *endpoints) changeWebhook(r *request) error {
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id} [delete]
-func (a *endpoints) deleteWebhook(r *request) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
-	}
-	who, err := r.actorWithReason()
+func deleteWebhook(r *request, _ *empty) (reply, error) {
+	who, err := actorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.done(a.Webhooks.Delete(r.context(), who, r.Param("id")))
+	return noContent(), r.endpoints.Webhooks.Delete(r.context(), who, r.Param("id"))
 }
 
 // rotateWebhook replaces a secret.
@@ -258,19 +209,16 @@ func (a *endpoints) deleteWebhook(r *request) error {
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/{id}/rotate [post]
-func (a *endpoints) rotateWebhook(r *request) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
-	}
-	who, err := r.actorWithReason()
+func rotateWebhook(r *request, _ *empty) (reply, error) {
+	who, err := actorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	rotated, secret, err := a.Webhooks.Rotate(r.context(), who, r.Param("id"))
+	rotated, secret, err := r.endpoints.Webhooks.Rotate(r.context(), who, r.Param("id"))
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.respond(http.StatusOK, &api.NewWebhook{WebhookFields: webhookFields(rotated), Secret: secret.Reveal()})
+	return ok(&api.NewWebhook{WebhookFields: webhookFields(rotated), Secret: secret.Reveal()}), nil
 }
 
 // rotateCallbackSecret makes the secret of callbacks, or another one.
@@ -287,42 +235,39 @@ func (a *endpoints) rotateWebhook(r *request) error {
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
 // @Router      /webhooks/callback-secret/rotate [post]
-func (a *endpoints) rotateCallbackSecret(r *request) error {
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
-	}
-	who, err := r.actorWithReason()
+func rotateCallbackSecret(r *request, _ *empty) (reply, error) {
+	who, err := actorOf(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	secret, err := a.Webhooks.RotateCallback(r.context(), who)
+	secret, err := r.endpoints.Webhooks.RotateCallback(r.context(), who)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.respond(http.StatusOK, &api.CallbackSecret{Secret: secret.Reveal()})
+	return ok(&api.CallbackSecret{Secret: secret.Reveal()}), nil
 }
 
-func (r *request) respondWebhook(s *subscription.Subscription, err error) error {
+func showWebhook(r *request, s *subscription.Subscription, err error) (reply, error) {
 	if err != nil {
-		return err
+		return reply{}, err
 	}
 	health, err := r.endpoints.Deliveries.Health(r.context(), r.tenant(), s.ID)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	return r.respond(http.StatusOK, webhookOf(s, health))
+	return ok(webhookOf(s, health)), nil
 }
 
 // healthOf asks the store how webhooks do, of which a tenant has 100 at most, some at a time.
-func (a *endpoints) healthOf(ctx context.Context, all []*subscription.Subscription) ([]outbox.Health, error) {
-	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
+func healthOf(r *request, all []*subscription.Subscription) ([]outbox.Health, error) {
+	ctx, cancel := context.WithTimeout(r.context(), webhooksTimeout)
 	defer cancel()
 	found := make([]outbox.Health, len(all))
 	asking, ctx := errgroup.WithContext(ctx)
 	asking.SetLimit(webhooksAtOnce)
 	for i, s := range all {
 		asking.Go(func() (err error) {
-			found[i], err = a.Deliveries.Health(ctx, s.Tenant, s.ID)
+			found[i], err = r.endpoints.Deliveries.Health(ctx, s.Tenant, s.ID)
 			return err
 		})
 	}

@@ -73,7 +73,6 @@ type Metrics struct {
 	lines    atomic.Pointer[LineWriter]
 	feed     atomic.Pointer[feedLag]
 	secured  atomic.Pointer[func() Secured]
-	full     atomic.Pointer[func() bool]
 	refusal  atomic.Pointer[func() string]
 
 	principals atomic.Pointer[func() map[string]bool]
@@ -116,7 +115,6 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		m.makeWebhooks(meter),
 		m.makeStreams(meter),
 		m.makeUsage(meter),
-		m.makeMemory(meter),
 		m.makeRefusal(meter),
 	)
 	if err != nil {

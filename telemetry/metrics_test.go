@@ -57,7 +57,6 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 			OldestWait: 90 * time.Second, Deepest: 7,
 		}, true
 	})
-	m.ObserveMemory(func() bool { return false })
 	m.ObserveRefusal(func() string { return "" })
 	m.ObserveTLS(func() telemetry.Secured { return telemetry.Secured{Expires: time.Now()} })
 	m.ObserveWebhooks(func() telemetry.Webhooks {

@@ -52,7 +52,6 @@ type config struct {
 	clientCA   string // authorities of clients' certificates
 	principals string // for whom these stand
 	oidc       oidcSettings
-	memoryMB   int64 // 0 is what there is
 	opsListen  string
 	opsPprof   bool
 	store      string
@@ -102,9 +101,6 @@ type config struct {
 	policy    *webhook.Policy // where webhooks may go
 	warnings  []string        // for the log, once there is one
 }
-
-// minMemory is what a server needs that does little, in MiB.
-const minMemory = 64
 
 const maxDrainDelay = 3600 // seconds
 
@@ -175,7 +171,6 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.clientCA, "client-ca", "", "`file` with the authorities that may sign certificates of clients, as PEM; read again each second")
 	f.StringVar(&c.principals, "principals", "", "`file` of JSON that says for whom a client's certificate stands; read again each second")
 	c.oidc.flags(f)
-	f.Int64Var(&c.memoryMB, "memory-mb", 0, "memory that the server may use, in MiB; 0 is what its container may, or else what the machine has")
 	f.StringVar(&c.opsListen, "ops-listen", "", "`address` for operations alone: /healthz, /readyz and /metrics, which is then not on --listen; without TLS. Empty is off")
 	f.BoolVar(&c.opsPprof, "ops-pprof", false, "serve Go's profiler on --ops-listen too, under /debug/pprof/")
 	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
@@ -318,9 +313,6 @@ func (c *config) checkNumbers() error {
 	}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))
-	}
-	if c.memoryMB != 0 && (c.memoryMB < minMemory || c.memoryMB > 1<<20) {
-		wrong = append(wrong, usagef("--memory-mb: must be 0, or from %d to %d", minMemory, 1<<20))
 	}
 	if c.maxTokenAge < 0 {
 		wrong = append(wrong, usagef("--max-token-age: must not be negative"))

@@ -86,7 +86,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 	cert, key := newCertificate(t)
 	values := map[string][2]string{ // and another value, or ""
 		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxy-hops": {"2", "1"}, "base-path": {"/a/b", "/c"}, "audit-retention": {"7d", "8d"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "client-ca": {cert, ""}, "principals": {file(t, `{"principals":[]}`), ""},
-		"ops-listen": {"127.0.0.1:0", "127.0.0.1:1"}, "ops-pprof": {"true", ""}, "memory-mb": {"512", "1024"}, "metrics-tenants": {"7", "8"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
+		"ops-listen": {"127.0.0.1:0", "127.0.0.1:1"}, "ops-pprof": {"true", ""}, "metrics-tenants": {"7", "8"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
 		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
 		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},

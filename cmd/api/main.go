@@ -21,12 +21,18 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/KimMachineGun/automemlimit/memlimit"
 )
 
 // gcPercent lets the heap grow to four times what is live before it is collected,
 // which is small beside what etcd maps: collection was a tenth of the processor
 // time of a busy server at Go's default of 100. GOGC and GOMEMLIMIT still count.
 const gcPercent = 300
+
+// memoryShare is what Go's runtime may use of the container's memory. The rest is for what it does
+// not count: pages of the store's file and the system's buffers.
+const memoryShare = 0.8
 
 // exitConfig is EX_CONFIG of sysexits.h. The runtime uses 2 for a panic, after which a
 // supervisor has to restart the server.
@@ -36,6 +42,7 @@ func main() {
 	if _, set := os.LookupEnv("GOGC"); !set {
 		debug.SetGCPercent(gcPercent)
 	}
+	_, _ = memlimit.Set(memlimit.WithRatio(memoryShare)) // fails outside a container
 	ctx, stop := handleSignals()
 	defer stop()
 	os.Exit(run(ctx, os.Args[1:], environmentOf(os.Environ()), os.Stdout, os.Stderr))
@@ -89,7 +96,6 @@ func dispatch(ctx context.Context, args []string, env environment, stdout, stder
 		if err != nil || cfg.printOnly {
 			return err
 		}
-		defer carryBallast(cfg.ceilingBytes())()
 		return serve(ctx, cfg, stdout, stderr)
 	case "help":
 		_, err := parseConfig([]string{"--help"}, env, stdout)

@@ -67,9 +67,6 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 		return err
 	}
 	defer verifier.Close()
-	// Before the store is read into memory: the collector is to keep to the ceiling then, too.
-	memory, stopGuard := guardMemory(c.ceilingBytes(), t)
-	defer stopGuard()
 	opened, err := openStore(ctx, c, t)
 	if err != nil {
 		return err
@@ -106,7 +103,6 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	if err != nil {
 		return err
 	}
-	routes.Memory, routes.MaxAnswers = memory, roomIn(c.ceilingBytes()).answers
 	routes = complete(routes, c, t)
 	stopOps, err := serveOps(ctx, c, routes)
 	if err != nil {
@@ -131,11 +127,10 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 }
 
 func serviceConfig(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book) service.Config {
-	room := roomIn(c.ceilingBytes())
 	return service.Config{
 		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
-		Events: room.events, Kept: room.kept, Limits: limits.Of,
+		Limits:  limits.Of,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -86,7 +87,7 @@ func (c *config) scheme() string {
 
 // bounded counts what the listener accepts, and adds TLS if it is asked for.
 func (c *config) bounded(l net.Listener, log *slog.Logger) net.Listener {
-	bound := handlers.NewConnections(min(mostConnections(openFiles()), roomIn(c.ceilingBytes()).connections))
+	bound := handlers.NewConnections(mostConnections(openFiles(), debug.SetMemoryLimit(-1)))
 	if c.pair == nil {
 		return handlers.Listener(l, bound, log)
 	}

@@ -49,7 +49,7 @@ variable "cpu" {
 variable "memory_mib" {
   type        = number
   default     = 512
-  description = "Memory of a replica in MiB: requested, its limit, and the ceiling from which the server derives what it takes on (docs/operations.md, Memory). All replicas have all entries in memory."
+  description = "Memory of a replica in MiB: requested, and its limit, to which the server keeps (docs/operations.md, Memory). All replicas have all entries in memory."
 
   validation {
     condition     = var.memory_mib >= 128 && floor(var.memory_mib) == var.memory_mib

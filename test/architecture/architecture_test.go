@@ -29,7 +29,6 @@ func may() map[string][]string {
 		"lock/order":      {"lock"},
 		"lock/quota":      {"lock"},
 		"audit":           {"lock", "store"},
-		"ceiling":         {},
 		"service":         {"audit", "lock", "lock/blocking", "lock/heap", "lock/order", "lock/quota", "service/events", "service/lists", "service/series", "service/view", "store"},
 		"service/lists":   {"lock", "service/view"},
 		"service/events":  {"lock", "lock/heap", "lock/quota"},
@@ -63,7 +62,7 @@ func may() map[string][]string {
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "ceiling", "lock", "lock/order", "lock/quota", "service", "service/events", "service/quotas", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "lock", "lock/order", "lock/quota", "service", "service/events", "service/quotas", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"auth/signin", "dashboard", "handlers",
 		},
 	}

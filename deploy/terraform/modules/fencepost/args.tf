@@ -29,7 +29,6 @@ locals {
   args = concat(compact([
     "--listen=0.0.0.0:8080",
     local.tls ? "--ops-listen=0.0.0.0:9090" : "",
-    "--memory-mb=${var.memory_mib}",
     "--store=${var.store.address}",
     var.store.ca_secret == null ? "" : "--store-ca=${local.files}/store-ca/ca.crt",
     var.store.client_tls_secret == null ? "" : "--store-cert=${local.files}/store-tls/tls.crt",

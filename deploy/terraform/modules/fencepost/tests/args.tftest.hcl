@@ -33,7 +33,7 @@ run "least" {
 
   assert {
     condition = toset(local.args) == toset([
-      "--listen=0.0.0.0:8080", "--memory-mb=1000", "--store=etcd://etcd-1:2379,etcd-2:2380", "--store-ca=/etc/fencepost/store-ca/ca.crt",
+      "--listen=0.0.0.0:8080", "--store=etcd://etcd-1:2379,etcd-2:2380", "--store-ca=/etc/fencepost/store-ca/ca.crt",
       "--store-cert=/etc/fencepost/store-tls/tls.crt", "--store-key=/etc/fencepost/store-tls/tls.key", "--jwt-secret-file=/etc/fencepost/jwt/secret",
       "--max-ttl-seconds=3600", "--drain-delay-seconds=5", "--drain-seconds=20", "--log-level=info",
     ])

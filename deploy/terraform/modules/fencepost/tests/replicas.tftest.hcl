@@ -160,10 +160,6 @@ run "plain_http" {
     condition     = !strcontains(join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args), "--tls-") && kubernetes_service_v1.api.spec[0].port[0].port == 80
     error_message = "There is TLS where none was asked for."
   }
-  assert {
-    condition     = contains(kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args, "--memory-mb=1000")
-    error_message = "The server does not know its ceiling."
-  }
 }
 
 run "tls_of_the_api" {

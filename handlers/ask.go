@@ -12,11 +12,7 @@ import (
 // requestRelease asks those who hold to finish.
 //
 // @Summary     Ask those who hold a lock to finish
-// @ID          requestRelease
 // @Description For an entry that waits. Those who hold see it in the answer to their next renewal, and in lock.release_requested. Nothing is taken away from them. It counts for as long as the entry waits; to repeat it changes nothing.
-// @Tags        locks
-// @Accept      json
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       name       path   string true  "Lock name"
 // @Param       id         path   string true  "Entry id"
@@ -37,9 +33,6 @@ func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)
 // @Summary     Ask those who hold what a set waits for to finish
 // @ID          requestReleaseForLockSet
 // @Description As for one lock. Only those are asked who hold a lock for which the set waits.
-// @Tags        locksets
-// @Accept      json
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       id         path   string true  "Set id"
 // @Param       Lock-Token header string true  "The set's token"

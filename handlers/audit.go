@@ -34,9 +34,7 @@ const (
 // listAudit tells what was done.
 //
 // @Summary     See what operators did, and what became of webhooks
-// @ID          listAudit
 // @Description What is on record, the newest first, of all tenants that the bearer token may see. The server keeps each record for `--audit-retention` (30 days). With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
-// @Tags        admin
 // @Produce     json,application/x-ndjson
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]

@@ -14,11 +14,7 @@ import (
 // closeLocks closes locks.
 //
 // @Summary     Close locks for a time
-// @ID          closeLocks
 // @Description Within a second, at every replica, no new entry joins a matching lock: the request is answered 423 `lock_closed`, whatever its `wait_seconds`. Holders finish, and entries that already wait are granted in order. The closure is in the audit before it begins. After an answer 503 it may stand; the list tells. At most 100 closures of a tenant stand at a time.
-// @Tags        admin
-// @Accept      json
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       body body     api.CloseBody true "Which locks, until when, and why"
@@ -51,10 +47,7 @@ func closeLocks(r *request, body *api.CloseBody) (reply, error) {
 // openLocks ends a closure.
 //
 // @Summary     End a closure
-// @ID          openLocks
 // @Description Within a second new entries join again, at every replica. It is in the audit before.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       id     path  string true  "Closure id"
@@ -83,10 +76,7 @@ func (r *request) mayRule(tenant, locks string) bool {
 // listClosures tells which closures stand.
 //
 // @Summary     List the closures that stand
-// @ID          listClosures
 // @Description Of all tenants that the bearer token may see, in the order in which they began. Of a token that is limited to names, only those that are about no others.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"

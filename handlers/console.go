@@ -43,10 +43,7 @@ func (a *endpoints) lostSince() *api.Instant {
 // getOverview tells how everything is.
 //
 // @Summary     See how everything is
-// @ID          getOverview
 // @Description How many locks are in use, held and waited for, and where most wait, of all tenants that the bearer token may see. Requests within a quarter of a second get the same answer. Like all lists and looks of operators it has an `ETag`, and answers `If-None-Match` with 304.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
@@ -71,10 +68,7 @@ func getOverview(q *query) maker {
 // listAllLocks lists locks in use.
 //
 // @Summary     List the locks of all tenants
-// @ID          listAllLocks
 // @Description Locks in use, searched and sorted. Requests within a quarter of a second, or within ten times as long as the page took to make, get the same page. Locks that are alike follow each other by tenant and name. Metadata are left out. A page may have fewer locks than `limit`: it is at most 1 MiB long. While pages are read locks may change places, and so be listed twice or not at all. The replicas' own locks are listed only for their tenant, `fencepost-internal`.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
@@ -102,10 +96,7 @@ func listAllLocks(q *query) maker {
 // getAnyLock tells about one lock.
 //
 // @Summary     Look at a lock of any tenant
-// @ID          getAnyLock
 // @Description Who holds it and who waits, with the ids by which they can be revoked, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"

@@ -21,10 +21,7 @@ func operatorOf(r *request) (subscription.Actor, error) {
 // getAnyWebhook shows a webhook of any tenant.
 //
 // @Summary     Look at a webhook of any tenant
-// @ID          getAnyWebhook
 // @Description How it does and what is owed to it. Of the URL the scheme and host are shown: its path may be a secret of the tenant.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
@@ -53,11 +50,7 @@ func showAdminWebhook(r *request, s *subscription.Subscription, err error) (repl
 // pauseAnyWebhook has a webhook of any tenant send or not.
 //
 // @Summary     Pause or resume a webhook of any tenant
-// @ID          pauseAnyWebhook
 // @Description `"paused": false` also sets a webhook going again that was disabled because its receiver failed. It is in the audit before it is done. Nothing else of a webhook is for operators to change.
-// @Tags        admin
-// @Accept      json
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string                 true "Tenant"
@@ -88,10 +81,7 @@ func pauseAnyWebhook(r *request, body *api.AdminWebhookChange) (reply, error) {
 // listAnyDeliveries shows what a webhook of any tenant is sent.
 //
 // @Summary     List the deliveries of a webhook of any tenant
-// @ID          listAnyDeliveries
 // @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant  path  string true  "Tenant"
@@ -113,10 +103,7 @@ func listAnyDeliveries(r *request) (reply, error) {
 // redeliverAny has a delivery to a webhook of any tenant made again.
 //
 // @Summary     Make a delivery of any tenant again
-// @ID          redeliverAny
 // @Description Tells an event once more, or now if there is an attempt to come, with the same id. It is in the audit before it is done. While the webhook is paused or disabled it waits until that goes on.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant   path string true "Tenant"

@@ -25,10 +25,7 @@ const (
 // listAllWebhooks lists the webhooks of all tenants.
 //
 // @Summary     List the webhooks of all tenants
-// @ID          listAllWebhooks
 // @Description By tenant and id, with how they do and what is still owed to them. Of the URL the scheme and host are shown: its path may be a secret of the tenant. Those that select no names but the ones that the bearer token may use. At most 50 on a page. Which there are may be late by a second.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"

@@ -11,8 +11,6 @@ type Pages interface {
 // findDashboard leads to the dashboard.
 //
 // @Summary  Find the dashboard
-// @ID       findDashboard
-// @Tags     operations
 // @Produce  html
 // @Success  302 {string} string "To dashboard/"
 // @Header   302 {string} Location "The page"
@@ -25,8 +23,6 @@ func findDashboard(r *request) error {
 // getDashboard is the page on which operators see who holds and who waits.
 //
 // @Summary  Open the dashboard
-// @ID       getDashboard
-// @Tags     operations
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /dashboard/ [get]
@@ -38,8 +34,6 @@ func getDashboard(r *request) error {
 // getDashboardFile is what the page loads.
 //
 // @Summary  Load a part of the dashboard
-// @ID       getDashboardFile
-// @Tags     operations
 // @Produce  text/css,text/javascript,image/svg+xml
 // @Param    file path string true "Name of the file"
 // @Success  200 {string} string "The file"

@@ -18,10 +18,7 @@ import (
 // getLockOrder tells in which orders locks are taken.
 //
 // @Summary     Find orders of locks that contradict each other
-// @ID          getLockOrder
 // @Description In which orders workers that name themselves take locks, and where these contradict each other, so that a deadlock is possible. Locks are grouped into classes: what stands before the last colon, or a configured pattern. As the answering replica has seen it since it started, and as much of it as fits into 1 MiB.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
@@ -49,10 +46,7 @@ func getLockOrder(r *request) (reply, error) {
 // listDeadlocks tells which deadlocks were refused.
 //
 // @Summary     Look at deadlocks that were refused
-// @ID          listDeadlocks
 // @Description The last 100 of the answering replica since it started; if there were more, those of the tenants with most give way. As many as fit into 1 MiB.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"

@@ -23,9 +23,7 @@ const (
 // followEvents tells a tenant what happens, as it happens.
 //
 // @Summary     Follow what happens
-// @ID          followEvents
 // @Description A stream of server-sent events, which goes on until the client ends it, the credential expires or is withdrawn, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
-// @Tags        look
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
@@ -41,9 +39,7 @@ func followEvents(r *request) error { return follow(r, r.tenant()) }
 // followAllEvents tells operators what happens, in all tenants.
 //
 // @Summary     Follow what happens to all tenants
-// @ID          followAllEvents
 // @Description As `/events`, for all tenants or one of them. With the scope `tenant-admin` the token's own tenant is the only one.
-// @Tags        admin
 // @Produce     text/event-stream
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]

@@ -12,10 +12,7 @@ import (
 // getLock tells about one lock.
 //
 // @Summary     Look at a lock
-// @ID          getLock
 // @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
-// @Tags        look
-// @Produce     json
 // @Security    bearer[locks:read]
 // @Param       name       path  string true  "Lock name"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
@@ -40,10 +37,7 @@ func getLock(r *request) (reply, error) {
 // listLocks tells about the locks in use.
 //
 // @Summary     List the locks in use
-// @ID          listLocks
 // @Description In byte order of their names, only those that the bearer token may use, and without the metadata of their holders. A page may have fewer locks than `limit`: it is at most 1 MiB long, and ends after 2000 holders. By default they are as the answering replica saw them last, up to `revision`; one that has not seen the store yet answers 503.
-// @Tags        look
-// @Produce     json
 // @Security    bearer[locks:read]
 // @Param       prefix     query string false "Only names that begin with it"
 // @Param       state      query string false "Only locks that are held, or that others wait for" Enums(held, contended)

@@ -15,11 +15,7 @@ const maxIdempotencyKey = 200 // characters
 // acquireLock takes the lock, or a place in its queue.
 //
 // @Summary     Acquire a lock
-// @ID          acquireLock
 // @Description Puts an entry into the lock's queue and waits for the grant, for at most wait_seconds in all and 50 seconds in one request. An Idempotency-Key whose entry has ended answers 410 for ten minutes.
-// @Tags        locks
-// @Accept      json
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       name             path   string      true  "Lock name"
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
@@ -228,10 +224,7 @@ func location(e *lock.Entry) string {
 // renewLock starts the lease anew.
 //
 // @Summary     Renew a lease
-// @ID          renewLock
 // @Description Starts the lease anew for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
-// @Tags        locks
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
@@ -259,10 +252,7 @@ func renew(r *request, req service.TokenRequest) (reply, error) {
 // releaseLock gives the lock back, or the place in its queue.
 //
 // @Summary     Release a lock
-// @ID          releaseLock
 // @Description Removes the entry, held or waiting. Repeating it answers 410 with the reason released.
-// @Tags        locks
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
@@ -285,9 +275,6 @@ func release(r *request, req service.TokenRequest) (reply, error) {
 // getEntry tells how an entry stands, or waits for its grant.
 //
 // @Summary     Look at an entry, or go on waiting with it
-// @ID          getEntry
-// @Tags        locks
-// @Produce     json
 // @Security    bearer[locks:read]
 // @Security    bearer[locks:write]
 // @Param       name         path   string true  "Lock name"

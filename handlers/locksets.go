@@ -12,11 +12,7 @@ import (
 // acquireLockSet takes several locks, or a place in all their queues.
 //
 // @Summary     Acquire several locks, all or nothing
-// @ID          acquireLockSet
 // @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. An Idempotency-Key of a set counts for the tenant and the token's `sub`, whatever its locks are.
-// @Tags        locksets
-// @Accept      json
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
 // @Param       Prefer           header string      false "respond-async asks for an answer at once, as async does in the body, of a request that waits"
@@ -58,10 +54,7 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 // renewLockSet starts the lease of a set anew.
 //
 // @Summary     Renew the lease of a set
-// @ID          renewLockSet
 // @Description Starts the one lease of all its locks anew for its full TTL and proves that the set is still there. Works on a waiting set too, and keeps its places.
-// @Tags        locksets
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
@@ -77,10 +70,7 @@ func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r
 // releaseLockSet gives all locks of a set back, or its places in their queues.
 //
 // @Summary     Release a set
-// @ID          releaseLockSet
 // @Description Removes the set from all its locks at once, held or waiting. Repeating it answers 410 with the reason released.
-// @Tags        locksets
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
@@ -95,9 +85,6 @@ func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofS
 // getLockSet tells how a set stands, or waits for its grant.
 //
 // @Summary     Look at a set, or go on waiting with it
-// @ID          getLockSet
-// @Tags        locksets
-// @Produce     json
 // @Security    bearer[locks:read]
 // @Security    bearer[locks:write]
 // @Param       id           path   string true  "Set id"

@@ -19,9 +19,6 @@ const maxScrapes = 4
 // replica whose store is away must not be restarted for it.
 //
 // @Summary  Tell whether the process lives
-// @ID       getHealth
-// @Tags     operations
-// @Produce  json
 // @Success  200 {object} api.Health
 // @Router   /healthz [get]
 func getHealth(r *request) (reply, error) {
@@ -33,9 +30,6 @@ func getHealth(r *request) (reply, error) {
 // current, the keys for bearer tokens are known, and the replica is not shutting down.
 //
 // @Summary  Tell whether the replica can serve
-// @ID       getReadiness
-// @Tags     operations
-// @Produce  json
 // @Success  200 {object} api.Health
 // @Failure  503 {object} api.Problem "store_unavailable, draining"
 // @Router   /readyz [get]
@@ -55,9 +49,6 @@ func getReadiness(r *request) (reply, error) {
 // getDescription serves the description of this interface.
 //
 // @Summary  Describe this interface
-// @ID       getDescription
-// @Tags     operations
-// @Produce  json
 // @Success  200 {object} object "OpenAPI 3"
 // @Router   /openapi.json [get]
 func getDescription(r *request) error {
@@ -68,8 +59,6 @@ func getDescription(r *request) error {
 // getMetrics tells how much this replica does.
 //
 // @Summary  Measure the replica
-// @ID       getMetrics
-// @Tags     operations
 // @Produce  text/plain,application/openmetrics-text
 // @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
 // @Failure  429 {object} api.Problem "overloaded"
@@ -91,8 +80,6 @@ func getMetrics(r *request) error {
 // findPage leads to the page about this interface.
 //
 // @Summary  Find the page about this interface
-// @ID       findPage
-// @Tags     operations
 // @Produce  html
 // @Success  302 {string} string "To docs/"
 // @Header   302 {string} Location "The page"
@@ -105,8 +92,6 @@ func findPage(r *request) error {
 // getPage shows this interface to people.
 //
 // @Summary  Read about this interface
-// @ID       getPage
-// @Tags     operations
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /docs/ [get]
@@ -118,8 +103,6 @@ func getPage(r *request) error {
 // getPageFile is what the page loads.
 //
 // @Summary  Load a part of the page
-// @ID       getPageFile
-// @Tags     operations
 // @Produce  text/css,text/javascript,image/png
 // @Param    file path string true "Name of the file"
 // @Success  200 {string} string "The file"

@@ -21,8 +21,6 @@ const problemPage = `<!doctype html>
 // getProblem explains a code.
 //
 // @Summary  Read what a problem means
-// @ID       getProblem
-// @Tags     operations
 // @Produce  html
 // @Param    code path string true "Code of the problem"
 // @Success  200 {string} string "A page that explains the code"

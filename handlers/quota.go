@@ -42,10 +42,7 @@ func (a *endpoints) quotas(r *gin.Engine) {
 // getQuota tells how much a tenant may use.
 //
 // @Summary     See how much a tenant may use, and uses
-// @ID          getQuota
 // @Description The limits are those of the store, which each replica heeds within a second, and the defaults of the answering replica for what is not set. What is used is what that replica sees: of entries all, of streams and rates its own.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
@@ -66,11 +63,7 @@ func (a *endpoints) getQuota(r *request) error {
 // setQuota sets how much a tenant may use.
 //
 // @Summary     Set how much a tenant may use
-// @ID          setQuota
 // @Description Sets the limits that are named, and the defaults for all others. All replicas heed it within a second. What the tenant has beyond a lower limit stays, and no more is added. It is in the audit before it is done. After an answer 503 it may hold; GET tells.
-// @Tags        admin
-// @Accept      json
-// @Produce     json
 // @Security    bearer[admin]
 // @Param       tenant path string        true  "Tenant"
 // @Param       body   body api.QuotaBody false "The limits that differ from the defaults"
@@ -105,10 +98,7 @@ func (a *endpoints) setQuota(r *request) error {
 // resetQuota has the defaults hold for a tenant.
 //
 // @Summary     Have the defaults hold for a tenant again
-// @ID          resetQuota
 // @Description Takes back what was set, also if that is damaged. To repeat it is nothing.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Param       tenant path string true "Tenant"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"

@@ -46,11 +46,7 @@ func (r *request) mayUse() func(string) bool {
 // revokeEntry ends an entry of one lock.
 //
 // @Summary     Revoke an entry
-// @ID          revokeEntry
 // @Description Ends exactly the entry that the operator saw, whether it holds or waits, and puts that on record. Whoever is next holds then; the worker that held may not know it yet, and go on writing: the fence keeps it out. Its next renewal, or its waiting request, is answered 410 with the reason `revoked`. To repeat the request is safe: what was revoked is gone.
-// @Tags        admin
-// @Accept      json
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path     string         true "Tenant whose the lock is"
@@ -71,11 +67,7 @@ func revokeEntry(r *request, body *api.RevokeBody) (reply, error) {
 // revokeSet ends an entry of a lock set.
 //
 // @Summary     Revoke a lock set
-// @ID          revokeSet
 // @Description As of a single lock: the set ends in all its queues at once.
-// @Tags        admin
-// @Accept      json
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path     string         true "Tenant whose the locks are"
@@ -110,11 +102,7 @@ func revoke(r *request, body *api.RevokeBody, req service.RevokeRequest) (reply,
 // revokeHolder ends what a holder has and waits for.
 //
 // @Summary     Revoke what a holder has and waits for
-// @ID          revokeHolder
 // @Description Ends those entries of a holder that the operator saw and names, one after the other, each as alone: when the worker's node is gone, say. The answer tells of each what came of it.
-// @Tags        admin
-// @Accept      json
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       body body     api.RevokeHolderBody true "Which entries, and why"

@@ -17,10 +17,7 @@ const maxHeatRows = 200
 // getSeries tells what happened lately.
 //
 // @Summary     See what happened in the last quarter of an hour
-// @ID          getSeries
 // @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
@@ -81,10 +78,7 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // getLockHistory tells what happened to one lock.
 //
 // @Summary     See what happened to a lock
-// @ID          getLockHistory
 // @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the locks that were used last 100 000 events are kept, 50 of each, and evidence of 5000.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
@@ -195,10 +189,7 @@ func wordsOf(h *service.History) (words []string) {
 // getHeatMap tells where was waited most, and when.
 //
 // @Summary     See where and when most waited
-// @ID          getHeatMap
 // @Description For the locks that were waited for most in the last quarter of an hour, how many waited on average in each step of 30 seconds, as the answering replica saw it since it started. Every replica sees all, so answers are not added up. It is kept of 5000 locks.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"

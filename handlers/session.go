@@ -28,11 +28,7 @@ type Codes interface {
 // signIn begins a session.
 //
 // @Summary     Sign in at the dashboard
-// @ID          signIn
 // @Description Takes a bearer token with the scope `admin` or `tenant-admin`, or a one-time code, and answers with a cookie that counts for what operators do, and that no script can read. The token is not in it. The session ends with the token, or after 12 hours.
-// @Tags        operations
-// @Accept      json
-// @Produce     json
 // @Param       body body api.SessionBody true "A token or a code"
 // @Success     200 {object} api.Session "Who is signed in"
 // @Header      200 {string} Set-Cookie "The session"
@@ -100,9 +96,6 @@ func (r *request) challenge(err error) error {
 // getSession tells the page whether it has to ask for a token.
 //
 // @Summary  Tell who is signed in at the dashboard
-// @ID       getSession
-// @Tags     operations
-// @Produce  json
 // @Success  200 {object} api.Session "Who is signed in"
 // @Failure  401 {object} api.Problem "unauthenticated"
 // @Failure  403 {object} api.Problem "forbidden"
@@ -117,9 +110,7 @@ func getSession(r *request) (reply, error) {
 // signOut takes the cookie back.
 //
 // @Summary     Sign out of the dashboard
-// @ID          signOut
 // @Description Takes the cookie back. There is no list of sessions: a copy of the cookie would be good until its end.
-// @Tags        operations
 // @Success     204 "Signed out, or nobody was signed in"
 // @Header      204 {string} Set-Cookie "No session"
 // @Failure     403 {object} api.Problem "forbidden"

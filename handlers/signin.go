@@ -27,9 +27,6 @@ type SignIn interface {
 // getSignIn tells the page what to offer.
 //
 // @Summary  Tell how to sign in at the dashboard
-// @ID       getSignIn
-// @Tags     operations
-// @Produce  json
 // @Success  200 {object} api.SignIn "The ways besides a bearer token"
 // @Router   /dashboard/sign-in [get]
 func getSignIn(r *request) (reply, error) {
@@ -44,9 +41,7 @@ func getSignIn(r *request) (reply, error) {
 // beginSignIn leads to the identity provider.
 //
 // @Summary     Sign in by an identity provider
-// @ID          beginSignIn
 // @Description For a browser: leads to the identity provider that the server is configured for, which leads back. What does not work leads to the dashboard, which says why.
-// @Tags        operations
 // @Success     303 "To the identity provider, or back to the dashboard"
 // @Header      303 {string} Location "Where to go on"
 // @Header      303 {string} Set-Cookie "What the browser keeps until it is back, for 10 minutes"
@@ -72,9 +67,7 @@ func beginSignIn(r *request) error {
 // that it belongs to this browser says the cookie, of which the state is.
 //
 // @Summary     Come back from an identity provider
-// @ID          finishSignIn
 // @Description For a browser that comes back from the identity provider. Who is known there and has rights here is signed in; all others are told why not by the dashboard.
-// @Tags        operations
 // @Param       state query string false "What the request to the identity provider had" maxlength(256)
 // @Param       code query string false "What the identity provider gave" maxlength(4096)
 // @Param       error query string false "Why it gave none" maxlength(256)

@@ -8,11 +8,7 @@ import (
 // reportStaleWrite tells those who follow a lock that a resource refused a write.
 //
 // @Summary     Report a stale write
-// @ID          reportStaleWrite
 // @Description By a resource that refused a write, because it had seen a greater fence of the lock: somebody wrote who had lost it. Those who follow the lock are told lock.stale_write. Equal reports within a minute are one; 60 in a minute are taken up of a tenant.
-// @Tags        locks
-// @Accept      json
-// @Produce     json
 // @Security    bearer[locks:write]
 // @Param       name path string         true "Lock name"
 // @Param       body body api.StaleWrite true "What was refused"

@@ -13,10 +13,7 @@ const maxTenants = 200
 // listTenants tells what tenants use.
 //
 // @Summary     See what tenants use
-// @ID          listTenants
 // @Description Tenants with locks in use, by name, with what counts against their bounds and what happened in the last quarter of an hour. The replicas' own is left out. At most 200 on a page.
-// @Tags        admin
-// @Produce     json
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"

@@ -44,11 +44,7 @@ func actorOf(r *request) (subscription.Actor, error) {
 // createWebhook subscribes a receiver.
 //
 // @Summary     Subscribe to events by webhook
-// @ID          createWebhook
 // @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have as many as its quota `webhooks` says.
-// @Tags        webhooks
-// @Accept      json
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       body body api.WebhookBody true "What to tell, and where"
 // @Success     201 {object} api.NewWebhook "The webhook, with its secret"
@@ -73,10 +69,7 @@ func createWebhook(r *request, body *api.WebhookBody) (reply, error) {
 // listWebhooks lists what the bearer token may see.
 //
 // @Summary     List webhooks
-// @ID          listWebhooks
 // @Description Those that select no names but the ones that the bearer token may use, with how their receivers do.
-// @Tags        webhooks
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
@@ -131,9 +124,6 @@ func pageOfWebhooks(r *request) (page []*subscription.Subscription, next string,
 // getWebhook shows one.
 //
 // @Summary     Look at a webhook
-// @ID          getWebhook
-// @Tags        webhooks
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
@@ -148,11 +138,7 @@ func getWebhook(r *request) (reply, error) {
 // changeWebhook changes what is sent, and where.
 //
 // @Summary     Change, pause or resume a webhook
-// @ID          changeWebhook
 // @Description Changes the fields that are there. `"paused": false` also sets a webhook going again that was disabled because its receiver failed.
-// @Tags        webhooks
-// @Accept      json
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id   path     string            true  "Webhook id"
 // @Param       body body     api.WebhookChange false "What is to be another"
@@ -175,9 +161,6 @@ func changeWebhook(r *request, body *api.WebhookChange) (reply, error) {
 // deleteWebhook ends one.
 //
 // @Summary     Delete a webhook
-// @ID          deleteWebhook
-// @Tags        webhooks
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
@@ -197,10 +180,7 @@ func deleteWebhook(r *request, _ *empty) (reply, error) {
 // rotateWebhook replaces a secret.
 //
 // @Summary     Give a webhook a new secret
-// @ID          rotateWebhook
 // @Description Shows a new secret, once. Those that it replaces sign too for 24 hours, so that a receiver can take up the new one meanwhile.
-// @Tags        webhooks
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
@@ -224,10 +204,7 @@ func rotateWebhook(r *request, _ *empty) (reply, error) {
 // rotateCallbackSecret makes the secret of callbacks, or another one.
 //
 // @Summary     Make or replace the secret of callbacks
-// @ID          rotateCallbackSecret
 // @Description Shows the secret that signs what is sent to a `callback_url`, once. Those that it replaces sign too for 24 hours. It is for all locks of the tenant: a bearer token that is limited to some names may not have it.
-// @Tags        webhooks
-// @Produce     json
 // @Security    bearer[webhooks:write]
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.CallbackSecret "The new secret"

@@ -28,7 +28,7 @@ func silentOperations(doc *openapi3.T) (errs []error) {
 	for _, path := range doc.Paths.InMatchingOrder() {
 		for method, op := range doc.Paths.Value(path).Operations() {
 			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
-				errs = append(errs, fmt.Errorf("%s %s needs @ID, @Summary and one of the known @Tags", method, path))
+				errs = append(errs, fmt.Errorf("%s %s needs @Summary and one of the known @Tags", method, path))
 			}
 		}
 	}

@@ -45,8 +45,7 @@ func TestGenerateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
-		"no id":                 {"// @ID          putThing\n", "", "PUT /things/{name} needs @ID"},
-		"no summary":            {"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @ID, @Summary"},
+		"no summary":            {"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @Summary"},
 		"unknown tag":           {"@Tags        things", "@Tags        thing", "one of the known @Tags"},
 		"type unexplained":      {"// Part is a part.\n", "", "Part needs a doc comment"},
 		"field unexplained":     {"	// Fence of it.\n", "", "Thing.fence needs a doc comment"},

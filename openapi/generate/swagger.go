@@ -43,5 +43,5 @@ func parse(folders []string, general string) (*openapi2.T, error) {
 			return nil, err
 		}
 	}
-	return &doc, nil
+	return &doc, addDefaults(folders[0], &doc)
 }

@@ -9,14 +9,11 @@ package sample
 // @in                         header
 // @name                       Authorization
 
-// put makes a thing.
+// putThing makes a thing.
 //
 // @Summary     Make a thing
-// @ID          putThing
 // @Description Made at once.
 // @Tags        things
-// @Accept      json
-// @Produce     json
 // @Security    bearer[things:write]
 // @Security    bearer[admin]
 // @Param       name path  string true  "Name"
@@ -30,7 +27,7 @@ package sample
 // @Failure     503 {object} Problem "draining"
 // @Header      503 {string} Location "Where it is"
 // @Router      /things/{name} [put]
-func put() {}
+func putThing() {}
 
 // Body says how.
 type Body struct {

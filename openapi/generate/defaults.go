@@ -1,0 +1,92 @@
+package main
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/getkin/kin-openapi/openapi2"
+)
+
+const (
+	jsonType  = "application/json"
+	routerKey = "// @Router"
+)
+
+// addDefaults adds what annotations leave out: the function's name as the id of the operation, the
+// tag, and JSON as what the operation takes and returns.
+func addDefaults(folder string, doc *openapi2.T) error {
+	names, err := functionNames(folder)
+	if err != nil {
+		return err
+	}
+	for path, item := range doc.Paths {
+		for method, op := range item.Operations() {
+			if name := names[path+" ["+strings.ToLower(method)+"]"]; op.OperationID == "" {
+				op.OperationID = name
+			}
+			if len(op.Tags) == 0 {
+				op.Tags = []string{tagOf(path, op)}
+			}
+			if len(op.Produces) == 0 {
+				op.Produces = []string{jsonType}
+			}
+			if len(op.Consumes) == 0 && slices.ContainsFunc(op.Parameters, isBody) {
+				op.Consumes = []string{jsonType}
+			}
+		}
+	}
+	return nil
+}
+
+func isBody(p *openapi2.Parameter) bool { return p.In == "body" }
+
+// tagOf returns the tag of an operation: its first segment, "look" if it needs no scope but
+// locks:read, or "operations".
+func tagOf(path string, op *openapi2.Operation) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	scopes := []string{}
+	if op.Security != nil {
+		for _, requirement := range *op.Security {
+			scopes = append(scopes, requirement[securityScheme]...)
+		}
+	}
+	switch {
+	case slices.Equal(scopes, []string{"locks:read"}):
+		return "look"
+	case slices.Contains([]string{"locks", "locksets", "webhooks", "admin"}, first):
+		return first
+	}
+	return "operations"
+}
+
+// functionNames returns the names of the functions in a folder by the routes in their doc comments.
+func functionNames(folder string) (map[string]string, error) {
+	entries, err := fs.Glob(os.DirFS(folder), "*.go")
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, name := range entries {
+		file, err := parser.ParseFile(token.NewFileSet(), folder+"/"+name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Doc == nil {
+				continue
+			}
+			for _, line := range f.Doc.List {
+				if route, ok := strings.CutPrefix(line.Text, routerKey); ok {
+					names[strings.TrimSpace(route)] = f.Name.Name
+				}
+			}
+		}
+	}
+	return names, nil
+}

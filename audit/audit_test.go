@@ -113,7 +113,7 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestForeignRecords are not ours, or by somebody's hand: they are passed over.
+// TestForeignRecords are not ours, or were made by hand: the log skips them.
 func TestForeignRecords(t *testing.T) {
 	l := newLedger(t)
 	good := recordOf("acme", "a", l.now)

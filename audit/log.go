@@ -28,8 +28,8 @@ type Log struct {
 	now       func() time.Time
 }
 
-// NewLog returns the log of what is in records, of which each is kept for the retention, from
-// [MinAge] to [MaxAge]. now is nil for the clock.
+// NewLog returns the log that is kept in records. It keeps each record for the retention, which
+// lies between [MinAge] and [MaxAge]. now is nil for the clock.
 func NewLog(records Records, retention time.Duration, now func() time.Time) *Log {
 	if now == nil {
 		now = time.Now
@@ -75,5 +75,5 @@ func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
 // Place is the record's in the log: the Before of a page that goes on after it.
 func (r *Record) Place() string { return place(r.ID, r.Tenant) }
 
-// place orders records: by their ids, of which two tenants could have the same.
+// place orders records by id, then by tenant: two tenants could have one id.
 func place(id, tenant string) string { return id + "." + tenant }

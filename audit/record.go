@@ -31,10 +31,10 @@ const (
 	Redeliver     = webhookActions + "redeliver"
 )
 
-// webhookActions begins the actions that are not of operators alone: who may use webhooks does them.
+// webhookActions begins the actions that the scope webhooks:write allows without an operator's.
 const webhookActions = "webhook."
 
-// scopeOfUsers allows these to who is no operator.
+// scopeOfUsers allows webhookActions.
 const scopeOfUsers = "webhooks:write"
 
 // The results of actions.
@@ -59,8 +59,8 @@ type Who struct {
 	ServerRequestID string // which the server made
 }
 
-// Object is what something was done to: an entry, as it was then, a closure, a tenant's quota, or a
-// webhook, of which the locks are its pattern.
+// Object is what an action changed: an entry, as it was then, a closure, a tenant's quota, or a
+// webhook, with its pattern as the locks.
 type Object struct {
 	Locks  []string   `json:"locks"`
 	Entry  lock.ID    `json:"entry"`
@@ -190,8 +190,8 @@ func beginOf(n int64) time.Time { return time.UnixMilli(n * week.Milliseconds())
 
 func kindOf(week int64) string { return fmt.Sprintf("audit-%02d", week%kinds) }
 
-// MayKnow reports whether who may use some names is told of the record: of one that is about
-// others too he is not.
+// MayKnow reports whether a principal with these lock names may read the record. It may not read
+// a record that also names other locks.
 func (r *Record) MayKnow(may func(string) bool) bool {
 	return !slices.ContainsFunc(r.Object.Locks, func(name string) bool { return !may(name) })
 }

@@ -32,8 +32,8 @@ func LoadAuthorities(file string) (*Authorities, error) {
 	return a, nil
 }
 
-// parseAuthorities refuses a file of which any part cannot be read: without one of its
-// authorities, clients could not connect.
+// parseAuthorities rejects a file that has an unreadable part: without one of its authorities,
+// clients could not connect.
 func parseAuthorities(text []byte) (trust, error) {
 	t := trust{x509.NewCertPool(), map[string]bool{}}
 	for rest := bytes.TrimSpace(text); len(rest) > 0; rest = bytes.TrimSpace(rest) {

@@ -5,7 +5,7 @@ import (
 )
 
 // BenchmarkVerify: Hit is what every request costs, First what the first one
-// with a token costs, Forged what a stranger can make us spend.
+// with a token costs, Forged what an unauthenticated request costs.
 func BenchmarkVerify(b *testing.B) {
 	v, ctx := strict(b), b.Context()
 	for _, s := range allSigners() {

@@ -40,7 +40,7 @@ func (t *verified) valid(now time.Time) bool {
 }
 
 // cache remembers verified tokens. Only tokens that passed every check get in,
-// so that nobody without a key can push another's token out.
+// so that a forged token cannot evict a good one.
 type cache struct {
 	shards [cacheShards]shard
 }

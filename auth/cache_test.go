@@ -11,7 +11,7 @@ import (
 )
 
 // A remembered token yields the very same *Principal; a token that is verified
-// anew yields another. The tests tell by that whether a signature was checked.
+// again yields another. The tests tell by that whether a signature was checked.
 
 func TestRememberedUntilExpiry(t *testing.T) {
 	clock := newClock()
@@ -45,8 +45,8 @@ func TestRoomForTenThousand(t *testing.T) {
 	}
 }
 
-// TestGarbageEvictsNobody: whoever has no key cannot push out who has one.
-func TestGarbageEvictsNobody(t *testing.T) {
+// TestGarbageEvictsNoToken: forged tokens cannot evict good ones.
+func TestGarbageEvictsNoToken(t *testing.T) {
 	v := strict(t)
 	v.Shrink(few)
 	good := make([]string, few/5)

@@ -10,12 +10,12 @@ import (
 	"slices"
 )
 
-// Claimants say what somebody may whom an identity provider vouches for, from a file that is
-// read again. It is safe for concurrent use.
+// Claimants map claims of an identity provider to rights, by a file that is read again. It is
+// safe for concurrent use.
 //
 // The file is JSON: {"principals": [{"claim": "groups", "value": "lock-operators", "tenant":
-// "acme", "scopes": ["tenant-admin"], "locks": ["orders:*"]}]}. An entry is about those whose
-// claim is the value, or a list with it. The first one counts that is about somebody.
+// "acme", "scopes": ["tenant-admin"], "locks": ["orders:*"]}]}. An entry matches a user whose
+// claim equals the value, or is a list that has it. The first matching entry counts.
 type Claimants struct {
 	keptFile[[]claimant]
 }
@@ -59,12 +59,12 @@ func parseClaimants(text []byte) (all []claimant, err error) {
 	return all, err
 }
 
-// Identify returns what somebody may by the claims that are made about them, under the name
-// that one of these has for them. An error is an [*Error].
+// Identify returns the principal of a user with these claims. Its subject is the claim called
+// name. An error is an [*Error].
 func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, error) {
 	subject, _ := claims[name].(string)
 	if err := checkSubject(name, subject); err != nil {
-		return nil, refuse(BadSubject, fmt.Sprintf("the identity provider's claim %q is no name for somebody here", name))
+		return nil, refuse(BadSubject, fmt.Sprintf("the identity provider's claim %q is not a valid subject", name))
 	}
 	for _, e := range c.inUse() {
 		if says(claims[e.claim], e.value) {
@@ -73,7 +73,7 @@ func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, er
 			return &who, nil
 		}
 	}
-	return nil, refuse(UnknownClaims, "the identity provider knows you, and nobody has given you rights here")
+	return nil, refuse(UnknownClaims, "the identity provider knows you, but no principal of this server matches your claims")
 }
 
 // claimVoucher names an entry of the file in a session.

@@ -23,7 +23,7 @@ func claimantsOf(t *testing.T, text string) (*auth.Claimants, string, error) {
 	return c, path, err
 }
 
-// TestClaimants: the first entry counts that is about somebody, and nobody else has rights.
+// TestClaimants: the first matching entry counts; a user without one has no rights.
 func TestClaimants(t *testing.T) {
 	c, path, err := claimantsOf(t, operators)
 	if err != nil {

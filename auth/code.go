@@ -24,7 +24,7 @@ type Codes struct {
 	open []issued // the oldest first
 }
 
-// issued is a code of which only the hash is kept.
+// issued is a code; only its hash is kept.
 type issued struct {
 	hash  [sha256.Size]byte
 	who   *Principal
@@ -51,8 +51,8 @@ func (c *Codes) Issue(p *Principal) string {
 	return code
 }
 
-// Redeem uses a code up and returns for whom it stands. An [*Error] says that there is no
-// such code, or none any more: the two are not told apart.
+// Redeem uses a code up and returns its principal. It returns the same [*Error] for an unknown, a
+// used and an expired code.
 func (c *Codes) Redeem(code string) (*Principal, error) {
 	hash := sha256.Sum256([]byte(code)) // what is compared, so its time says nothing about codes
 	c.mu.Lock()

@@ -37,10 +37,10 @@ const (
 
 	Withdrawn Reason = "withdrawn" // the key or the entry of a file that vouched for the caller is gone
 
-	UnknownCertificate Reason = "unknown_certificate" // of a client, that stands for nobody or for more than one
-	UnknownClaims      Reason = "unknown_claims"      // of an identity provider, about somebody who has no rights here
+	UnknownCertificate Reason = "unknown_certificate" // of a client, that maps to no principal or to several
+	UnknownClaims      Reason = "unknown_claims"      // of an identity provider's user without rights here
 	BadSignIn          Reason = "bad_sign_in"         // not one that this browser began, or too old
-	Denied             Reason = "denied"              // by the identity provider, or it vouches for nobody
+	Denied             Reason = "denied"              // by the identity provider, or it names no user
 	NoProvider         Reason = "no_provider"         // the identity provider does not answer
 )
 
@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 // Unwrap returns the reason.
 func (e *Error) Unwrap() error { return e.Reason }
 
-// loggedKeyID makes the kid of a token that nobody vouches for harmless.
+// loggedKeyID makes the kid of an unverified token safe to log.
 func loggedKeyID(header map[string]any) string {
 	const longest = 64
 	kid, _ := header["kid"].(string)

@@ -23,7 +23,7 @@ const (
 type keptFile[T any] struct {
 	file    string
 	parse   func(text []byte) (T, error)
-	changed *signal // nil tells nobody
+	changed *signal // or nil
 
 	mu    sync.RWMutex
 	read  bool
@@ -31,8 +31,8 @@ type keptFile[T any] struct {
 	value T
 }
 
-// Refresh reads the file anew, and reports whether what it says has changed. With an error
-// what it said before counts.
+// Refresh reads the file again and reports whether its content has changed. After an error the
+// last content stays in use.
 func (f *keptFile[T]) Refresh() (changed bool, err error) {
 	text, err := fileSource(f.file).read(context.Background())
 	if err != nil {
@@ -65,7 +65,7 @@ func (f *keptFile[T]) inUse() T {
 	return f.value
 }
 
-// rights are what an entry of a file gives to whom it is about.
+// rights are what an entry of a file grants.
 type rights struct {
 	Tenant string    `json:"tenant"`
 	Scopes []Scope   `json:"scopes"`
@@ -88,7 +88,7 @@ func (e *rights) principal() (*Principal, error) {
 	return p, errors.Join(append(wrong, err)...)
 }
 
-// patterns returns nil only if there is no list: an empty one lets nobody use a lock.
+// patterns returns nil only if there is no list: an empty list allows no lock.
 func (e *rights) patterns() ([]Pattern, error) {
 	if e.Locks == nil {
 		return nil, nil

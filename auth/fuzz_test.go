@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// FuzzVerify: whatever a stranger sends is refused with a reason. The only
+// FuzzVerify: Verify rejects any unauthenticated input with a reason. The only
 // tokens that pass are the four that were signed here.
 func FuzzVerify(f *testing.F) {
 	v := strict(f)

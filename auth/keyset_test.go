@@ -86,7 +86,7 @@ func verifies(t *testing.T, v *auth.Verifier, raw string) bool {
 }
 
 // TestUnknownKidReadsTheSet: a token that names a new kid works at once, and the
-// key that left with that read stops, though nobody asked for it.
+// key that left with that read stops, though no request asked for it.
 func TestUnknownKidReadsTheSet(t *testing.T) {
 	before, after := ec("before"), ec("after")
 	server := newIssuer(t, keySet(before))
@@ -215,7 +215,7 @@ func TestCallerGivesUp(t *testing.T) {
 }
 
 // TestCloseWhileWaiting: Close ends a read that hangs and lets those go who
-// wait for it; afterwards the keys still work and nobody waits.
+// wait for it; afterwards the keys still work and no request waits.
 func TestCloseWhileWaiting(t *testing.T) {
 	server, log := newIssuer(t, publicSet()), &journal{}
 	v := newVerifier(t, auth.Config{
@@ -538,7 +538,7 @@ func TestKeyWithoutKid(t *testing.T) {
 }
 
 // TestVerifyDuringRotation: 128 clients while the keys change. The key that
-// stays must never be refused, the stranger never accepted.
+// stays must never be refused, the forged one never accepted.
 func TestVerifyDuringRotation(t *testing.T) {
 	stays, comes, stranger := ec("stays"), ec("comes"), ec("stranger")
 	server, clock := newIssuer(t, keySet(stays)), newClock()

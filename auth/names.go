@@ -10,8 +10,8 @@ import (
 
 const maxClaimName = 256 // bytes
 
-// ClaimNames says in which claims of a token its rights are: identity providers do not let
-// everybody choose. "" is the default. A name may be a URL.
+// ClaimNames says in which claims of a token its rights are: some identity providers fix the
+// names. "" is the default. A name may be a URL.
 type ClaimNames struct {
 	Tenant string // by default "tenant"
 	Scope  string // by default "scope": a string of words, or a list of strings

@@ -14,8 +14,8 @@ import (
 
 const maxIdentity = 1024 // bytes
 
-// Principals say for whom client certificates stand, from a file that is read again. It is
-// safe for concurrent use.
+// Principals map client certificates to principals, by a file that is read again. It is safe for
+// concurrent use.
 //
 // The file is JSON: {"principals": [{"uri": "spiffe://example/worker", "tenant": "acme",
 // "subject": "worker", "scopes": ["locks:read"], "locks": ["orders:*"]}]}. In place of uri may
@@ -94,8 +94,8 @@ func (e *principalEntry) principal() (*Principal, error) {
 	return p, errors.Join(detailOf(checkSubject("subject", e.Subject)), err)
 }
 
-// Identify returns for whom a certificate stands that was verified, until it ends. An error
-// is an [*Error].
+// Identify returns the principal of a verified certificate, until it ends. An error is an
+// [*Error].
 func (p *Principals) Identify(c *x509.Certificate) (*Principal, error) {
 	now := p.now()
 	if now.After(c.NotAfter) || now.Before(c.NotBefore) {
@@ -105,14 +105,14 @@ func (p *Principals) Identify(c *x509.Certificate) (*Principal, error) {
 	for _, who := range identitiesOf(c) {
 		one := p.find(who)
 		if one != nil && found != nil {
-			return nil, refuse(UnknownCertificate, "the client certificate stands for more than one principal")
+			return nil, refuse(UnknownCertificate, "the client certificate matches more than one principal")
 		}
 		if one != nil {
 			found = one
 		}
 	}
 	if found == nil {
-		return nil, refuse(UnknownCertificate, "the client certificate stands for nobody here")
+		return nil, refuse(UnknownCertificate, "no principal of this server matches the client certificate")
 	}
 	who := *found
 	who.Expires = c.NotAfter

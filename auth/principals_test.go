@@ -45,7 +45,7 @@ func withURI(text string) func(*x509.Certificate) {
 	}
 }
 
-// TestIdentify: a certificate stands for whom the file says, by any of the three.
+// TestIdentify: a certificate maps to the principal of the file, by any of its three names.
 func TestIdentify(t *testing.T) {
 	t.Parallel()
 	p, path, err := principalsOf(t, `{"principals":[`+worker+`,

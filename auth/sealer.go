@@ -9,8 +9,7 @@ import (
 	"fmt"
 )
 
-// Sealer makes texts for cookies that nobody else can read, change or make. It is safe for
-// concurrent use.
+// Sealer encrypts and authenticates texts for cookies. It is safe for concurrent use.
 type Sealer struct{ aead cipher.AEAD }
 
 // NewSealer returns the sealer of a deployment, whose secret its replicas share. use keeps its

@@ -18,10 +18,9 @@ const (
 	sessionUse = "fencepost dashboard session 2"
 )
 
-// Sessions seals who has signed in at the dashboard into texts for cookies, and opens these
-// again. What is sealed nobody else can read, change or make. Nothing is kept: every replica
-// with the same secret opens the texts of all others, and a text that was copied is good
-// until it ends. It is safe for concurrent use.
+// Sessions seals the principals of dashboard users into texts for cookies, and opens these again.
+// It keeps no state: every replica with the same secret opens the texts of the others, and a
+// copied text is valid until it ends. It is safe for concurrent use.
 type Sessions struct {
 	sealer   *Sealer
 	now      func() time.Time

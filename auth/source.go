@@ -85,8 +85,8 @@ func newURLSource(location string) (*urlSource, error) {
 	return &urlSource{url: location, client: client}, nil
 }
 
-// checkURL accepts https, and http on this machine, where nobody in between
-// can put keys of their own into the answer.
+// checkURL accepts https, and http on this machine, where no other machine can replace the keys
+// in the answer.
 func checkURL(u *url.URL) error {
 	ip := net.ParseIP(u.Hostname())
 	switch {

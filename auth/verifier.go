@@ -68,7 +68,7 @@ type Config struct {
 	// a second for a file.
 	Refresh time.Duration
 
-	// Logger is told when the key set changes or cannot be read. Nil discards.
+	// Logger gets a line when the key set changes or cannot be read. Nil discards.
 	Logger *slog.Logger
 
 	// Now is the clock for tokens and for the limits on reading the key set.

@@ -22,7 +22,7 @@ type Authority struct {
 	cert *x509.Certificate
 }
 
-// NewAuthority returns one of that name, of which nobody else has the key.
+// NewAuthority returns an authority of that name with a key of its own.
 func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}

@@ -23,11 +23,11 @@ import (
 )
 
 const (
-	// FlowLife is how long somebody may take to sign in at the provider.
+	// FlowLife bounds the time that a user takes to sign in at the provider.
 	FlowLife = 10 * time.Minute
 
-	// SessionLife is after how long the provider is asked again, who may have locked somebody
-	// out since. Where one is still signed in there, it takes a click.
+	// SessionLife is how long a session lasts. Then the user signs in again, so that a user whom
+	// the provider has locked out loses access. A user who is signed in there needs one click.
 	SessionLife = time.Hour
 
 	// maxFinishing is how many sign-ins ask the provider at a time.
@@ -55,7 +55,7 @@ type Config struct {
 	NameClaim string
 	// Secret is what the replicas share: one finishes what another has begun.
 	Secret []byte
-	// Rights says what somebody may.
+	// Rights maps a user's claims to a principal.
 	Rights interface {
 		Identify(claims map[string]any, name string) (*auth.Principal, error)
 	}
@@ -71,13 +71,13 @@ type Provider struct {
 	client    *http.Client
 	finishing chan struct{}
 
-	discovery chan struct{} // held by who asks the provider what it is
+	discovery chan struct{} // a semaphore around discovery
 	known     *oidc.Provider
-	again     time.Time // when it may be asked once more that did not answer
+	again     time.Time // when discovery may be retried after a failure
 	trouble   error     // why it did not
 
 	mu        sync.Mutex
-	redeeming map[string]bool // the states of whom the provider is asked about
+	redeeming map[string]bool // states of the sign-ins that are being finished
 }
 
 // New returns the provider, which need not be there yet.
@@ -133,7 +133,7 @@ func checkURL(what, text string) error {
 // Host is the provider's, to be shown to people.
 func (p *Provider) Host() string { return p.host }
 
-// flow is what a browser keeps while somebody signs in, sealed.
+// flow is what a browser keeps, sealed, while its user signs in.
 type flow struct {
 	State    string `json:"s"`
 	Nonce    string `json:"n"`
@@ -141,8 +141,8 @@ type flow struct {
 	Ends     int64  `json:"e"` // seconds since 1970
 }
 
-// Begin returns where somebody has to go to sign in, and what their browser has to keep until
-// they come back, or until then. An error is, or wraps, an [*auth.Error]: the provider
+// Begin returns the provider's URL for the browser, and the text that the browser keeps until it
+// comes back, until that instant at most. An error is, or wraps, an [*auth.Error]: the provider
 // does not answer.
 func (p *Provider) Begin(ctx context.Context) (location, kept string, until time.Time, err error) {
 	known, err := p.discover(ctx)
@@ -161,8 +161,8 @@ func (p *Provider) Begin(ctx context.Context) (location, kept string, until time
 	return location, p.sealer.Seal(plain), until, nil
 }
 
-// Finish returns who has come back from the provider with a code, to the browser that has kept
-// what Begin said. Every error is, or wraps, an [*auth.Error].
+// Finish redeems the code that the provider gave to the browser, and returns the user's
+// principal. kept is the text from Begin. Every error is, or wraps, an [*auth.Error].
 func (p *Provider) Finish(ctx context.Context, kept, state, code string) (*auth.Principal, error) {
 	f, err := p.open(kept, state)
 	if err != nil {
@@ -189,8 +189,8 @@ func (p *Provider) Finish(ctx context.Context, kept, state, code string) (*auth.
 	return who, nil
 }
 
-// enter waits for a turn to ask the provider about a sign-in. Of each one is asked about once at a
-// time, whatever codes somebody tries.
+// enter waits for a slot to ask the provider about a sign-in. It rejects a second call for one
+// sign-in while the first runs.
 func (p *Provider) enter(ctx context.Context, state string) (leave func(), err error) {
 	p.mu.Lock()
 	busy := p.redeeming[state]
@@ -301,7 +301,7 @@ func (p *Provider) authStyle(known *oidc.Provider) oauth2.AuthStyle {
 	return oauth2.AuthStyleInParams
 }
 
-// denied and unavailable have the cause for the log beside what people are told.
+// denied and unavailable carry the cause for the log, next to the detail for the user.
 func denied(detail string, cause error) error {
 	return errors.Join(&auth.Error{Reason: auth.Denied, Detail: detail}, cause)
 }

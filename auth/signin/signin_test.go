@@ -156,7 +156,7 @@ func TestWhatTheProviderSays(t *testing.T) {
 	}
 }
 
-// TestProviderIsDown: nobody signs in while it is, and everybody after.
+// TestProviderIsDown: sign-ins fail while it is down, and work afterwards.
 func TestProviderIsDown(t *testing.T) {
 	p := start(t)
 	p.identity.SetDown(true)
@@ -177,7 +177,7 @@ func TestProviderIsDown(t *testing.T) {
 	}
 }
 
-// stateOf is the state that somebody goes to the provider with.
+// stateOf is the state in the URL of the provider.
 func stateOf(t *testing.T, location string) string {
 	t.Helper()
 	u, err := url.Parse(location)

@@ -12,10 +12,10 @@ import (
 	"github.com/fencepost/fencepost/auth/signin"
 )
 
-// nobodys gives nobody rights.
-type nobodys struct{}
+// noRights gives no user rights.
+type noRights struct{}
 
-func (nobodys) Identify(map[string]any, string) (*auth.Principal, error) {
+func (noRights) Identify(map[string]any, string) (*auth.Principal, error) {
 	return nil, &auth.Error{Reason: auth.UnknownClaims}
 }
 
@@ -26,7 +26,7 @@ func against(t *testing.T, h http.HandlerFunc) (*signin.Provider, string) {
 	t.Cleanup(s.Close)
 	p, err := signin.New(signin.Config{
 		Issuer: s.URL, ClientID: "c", ClientSecret: "s", NameClaim: "sub", RedirectURL: "https://locks.example/back",
-		Secret: []byte("a secret that all replicas share, of 32 bytes"), Rights: nobodys{},
+		Secret: []byte("a secret that all replicas share, of 32 bytes"), Rights: noRights{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func against(t *testing.T, h http.HandlerFunc) (*signin.Provider, string) {
 	return p, s.URL
 }
 
-// TestManyBegin: the provider is asked once what it is, however many strangers begin, and one that
+// TestManyBegin: the provider is asked once what it is, however many sign-ins begin, and one that
 // does not answer not again at once.
 func TestManyBegin(t *testing.T) {
 	var asked atomic.Int64

@@ -1,4 +1,4 @@
-// Package signintest has an identity provider for tests, which signs in whoever comes.
+// Package signintest has an identity provider for tests, which signs in every user.
 package signintest
 
 import (
@@ -36,11 +36,11 @@ type Provider struct {
 	claims map[string]any
 	change func(claims map[string]any)
 	down   bool
-	asked  map[string]url.Values // by code: with what somebody came
+	asked  map[string]url.Values // by code: the query of the request
 	secret []string
 }
 
-// Secrets are what it gave and was given that nobody else may see: codes, verifiers, nonces,
+// Secrets are what it gave and was given that must stay secret: codes, verifiers, nonces,
 // states and tokens.
 func (p *Provider) Secrets() []string {
 	p.mu.Lock()
@@ -48,7 +48,7 @@ func (p *Provider) Secrets() []string {
 	return slices.Clone(p.secret)
 }
 
-// Start starts a provider that says these claims of everybody, until the test ends.
+// Start starts a provider that gives these claims to every user, until the test ends.
 func Start(t testing.TB, claims map[string]any) *Provider {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -72,7 +72,7 @@ func (p *Provider) Change(change func(claims map[string]any)) {
 	p.change = change
 }
 
-// SetDown has it answer nobody, or again.
+// SetDown stops its answers, or resumes them.
 func (p *Provider) SetDown(down bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -34,9 +34,11 @@ func newLedger(t *testing.T) *ledger {
 
 func recordOf(tenant, name string, at time.Time) *audit.Record {
 	return &audit.Record{
-		At: at, Tenant: tenant, Action: audit.RevokeEntry, Reason: "its node was lost", Result: audit.Revoked,
+		At: at, Tenant: tenant, Action: audit.RevokeEntry, Reason: "its node was lost",
+		Result: audit.Revoked,
 		By: audit.Who{
-			Subject: "ops", Tenant: "home", Scope: "admin", Address: "192.0.2.7", Peer: "10.0.0.1", RequestID: "r1", ServerRequestID: "s1",
+			Subject: "ops", Tenant: "home", Scope: "admin", Address: "192.0.2.7", Peer: "10.0.0.1",
+			RequestID: "r1", ServerRequestID: "s1",
 		},
 		Object: audit.Object{Locks: []string{name}, Entry: "e1", Holder: "w <1>", Fence: 7, Held: true},
 	}
@@ -76,7 +78,9 @@ const day = 24 * time.Hour
 func TestPages(t *testing.T) {
 	l := newLedger(t)
 	var want []*audit.Record
-	for _, ago := range []time.Duration{0, 1, time.Millisecond, time.Second, day, 6 * day, 7 * day, 8 * day, 30 * day, 60 * day, 89 * day} {
+	for _, ago := range []time.Duration{
+		0, 1, time.Millisecond, time.Second, day, 6 * day, 7 * day, 8 * day, 30 * day, 60 * day, 89 * day,
+	} {
 		for _, tenant := range []string{"acme", "other"} {
 			want = append(want, l.put(tenant, "a:"+tenant, ago))
 		}
@@ -93,11 +97,17 @@ func TestPages(t *testing.T) {
 			q    audit.Query
 			want []*audit.Record
 		}{
-			"all":         {audit.Query{}, want},
-			"of a tenant": {audit.Query{Tenant: "acme"}, only(func(r *audit.Record) bool { return r.Tenant == "acme" })},
-			"since":       {audit.Query{Since: l.now.Add(-7 * day)}, only(func(r *audit.Record) bool { return !r.At.Before(l.now.Add(-7 * day)) })},
+			"all": {audit.Query{}, want},
+			"of a tenant": {
+				audit.Query{Tenant: "acme"}, only(func(r *audit.Record) bool { return r.Tenant == "acme" }),
+			},
+			"since": {
+				audit.Query{Since: l.now.Add(-7 * day)},
+				only(func(r *audit.Record) bool { return !r.At.Before(l.now.Add(-7 * day)) }),
+			},
 			"of some names": {
-				audit.Query{May: func(name string) bool { return name == "a:other" }}, only(func(r *audit.Record) bool { return r.Tenant == "other" }),
+				audit.Query{May: func(name string) bool { return name == "a:other" }},
+				only(func(r *audit.Record) bool { return r.Tenant == "other" }),
 			},
 		} {
 			c.q.Limit = limit
@@ -118,7 +128,9 @@ func TestForeignRecords(t *testing.T) {
 	l := newLedger(t)
 	good := recordOf("acme", "a", l.now)
 	put := good.Put()
-	for id, value := range map[string]string{"x": "{}", "zzz": "[]", put.ID[:25] + "u": "{}", put.ID: "no JSON"} {
+	for id, value := range map[string]string{
+		"x": "{}", "zzz": "[]", put.ID[:25] + "u": "{}", put.ID: "no JSON",
+	} {
 		bad := put
 		bad.ID, bad.Value = id, []byte(value)
 		if _, err := l.records.Put(t.Context(), bad); err != nil {
@@ -155,7 +167,9 @@ func TestClockAhead(t *testing.T) {
 	l := newLedger(t)
 	l.now = time.Date(2026, 3, 4, 23, 59, 59, 0, time.UTC) // a week ends
 	ahead, behind := l.put("acme", "a", -2*time.Second), l.put("acme", "a", time.Second)
-	if all := l.all(audit.Query{Limit: 1}); len(all) != 2 || all[0].ID != ahead.ID || all[1].ID != behind.ID {
+	if all := l.all(
+		audit.Query{Limit: 1},
+	); len(all) != 2 || all[0].ID != ahead.ID || all[1].ID != behind.ID {
 		t.Errorf("%d records are shown, want both", len(all))
 	}
 }
@@ -168,17 +182,24 @@ func TestLooked(t *testing.T) {
 	}
 	l.put("other", "a", time.Second)
 	l.put("acme", "a", 30*day)
-	page, err := l.log.Page(t.Context(), audit.Query{Tenant: "acme", Limit: 2, May: func(string) bool { return true }})
+	page, err := l.log.Page(
+		t.Context(), audit.Query{Tenant: "acme", Limit: 2, May: func(string) bool { return true }},
+	)
 	if err != nil || len(page.Records) != 2 || page.Looked != 10 {
 		t.Errorf("%d records of %d, %v", len(page.Records), page.Looked, err)
 	}
-	page, err = l.log.Page(t.Context(), audit.Query{Tenant: "acme", Limit: 2, May: func(string) bool { return false }})
+	page, err = l.log.Page(
+		t.Context(), audit.Query{Tenant: "acme", Limit: 2, May: func(string) bool { return false }},
+	)
 	if err != nil || len(page.Records) != 0 || page.Looked != 11 {
 		t.Errorf("%d records of %d that may be seen, %v", len(page.Records), page.Looked, err)
 	}
 	var next string
 	for _, want := range []int{10, 9} { // the second goes on behind the first, at its last one
-		page, err = l.log.Page(t.Context(), audit.Query{Tenant: "acme", Limit: 2, Before: next, May: func(string) bool { return true }})
+		page, err = l.log.Page(
+			t.Context(),
+			audit.Query{Tenant: "acme", Limit: 2, Before: next, May: func(string) bool { return true }},
+		)
 		if err != nil || page.Next == "" || page.Looked != want {
 			t.Errorf("%d records of %d, then %q, %v", len(page.Records), page.Looked, page.Next, err)
 		}

@@ -20,8 +20,8 @@ const (
 	moreThanAsked = store.MaxRecordPage
 )
 
-// reader reads a page, span by span, from the newest back to the oldest. What was read of a span counts, unless
-// there was too much: then it is only known from when on there is enough.
+// reader reads a page, span by span, from the newest back to the oldest. What was read of a span
+// counts, unless there was too much: then it is only known from when on there is enough.
 type reader struct {
 	*Log
 	q                   Query
@@ -79,8 +79,8 @@ func (r *reader) goBack(ctx context.Context) error {
 	return nil
 }
 
-// from is where the next span begins: if it is known from when on there is enough, in the middle, since there may
-// be very much.
+// from is where the next span begins: if it is known from when on there is enough, in the middle,
+// since there may be very much.
 func (r *reader) from() time.Time {
 	from, oldest := earlier(r.until, r.newest).Add(-r.span), r.oldest
 	if !r.enoughAfter.IsZero() {
@@ -143,7 +143,10 @@ func (s *some) add(r store.Record) {
 
 // cut keeps the newest, in their order.
 func (s *some) cut() {
-	slices.SortFunc(s.records, func(a, b *Record) int { return cmp.Compare(place(b.ID, b.Tenant), place(a.ID, a.Tenant)) })
+	slices.SortFunc(
+		s.records,
+		func(a, b *Record) int { return cmp.Compare(place(b.ID, b.Tenant), place(a.ID, a.Tenant)) },
+	)
 	if len(s.records) > s.most {
 		clear(s.records[s.most:])
 		s.records = s.records[:s.most]

@@ -68,5 +68,7 @@ func (j *Journal) Tell(ctx context.Context, r *Record, err error) {
 		return
 	}
 	j.log.LogAttrs(ctx, slog.LevelInfo, "audit", slog.Bool("audit", true), slog.String("id", r.ID),
-		slog.String("tenant", r.Tenant), slog.Bool("outcome_unknown", unknown), slog.Any("record", json.RawMessage(r.value())))
+		slog.String("tenant", r.Tenant), slog.Bool("outcome_unknown", unknown), slog.Any(
+			"record", json.RawMessage(r.value()),
+		))
 }

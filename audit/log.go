@@ -44,7 +44,8 @@ type Query struct {
 	Since  time.Time         // none from before
 	Before string            // the Next of the page before; "" begins with the newest
 	Limit  int               // of records, at least 1
-	Span   time.Duration     // a guess how much time they take, such as the Span of the page before; 0 is an hour
+	// a guess how much time they take, such as the Span of the page before; 0 is an hour
+	Span time.Duration
 }
 
 // Page is a part of the log. Next is "" if there is no more.
@@ -55,8 +56,9 @@ type Page struct {
 	Span    time.Duration // that was read for it
 }
 
-// Page reads a page. What is added or trimmed meanwhile may be on it or not. It goes back in time, as far
-// as it takes to fill the page: stores list by tenants, so of all of them only what is of a time is the newest.
+// Page reads a page. What is added or trimmed meanwhile may be on it or not. It goes back in time,
+// as far as it takes to fill the page: stores list by tenants, so of all of them only what is of a
+// time is the newest.
 func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
 	r := l.reader(q)
 	for r.until.After(r.oldest) && len(r.found) <= q.Limit {

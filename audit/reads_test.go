@@ -23,18 +23,28 @@ func (c *counting) List(ctx context.Context, q store.RecordQuery) (store.RecordP
 	return page, err
 }
 
-// TestReads: however much is on record, a page costs about what is on it, and all of it together little more
-// than to read it once.
+// TestReads: however much is on record, a page costs about what is on it, and all of it together
+// little more than to read it once.
 func TestReads(t *testing.T) {
 	const all = 2000
 	for what, ago := range map[string]func(i int) time.Duration{
-		"spread over a week":       func(i int) time.Duration { return time.Duration(i) * 6 * day / all },
-		"spread over many weeks":   func(i int) time.Duration { return time.Duration(i) * (89 * day / all) },
-		"all within seconds":       func(i int) time.Duration { return 3*day + time.Duration(i)*time.Millisecond },
-		"in two bursts":            func(i int) time.Duration { return time.Duration(i%2)*50*day + time.Duration(i)*time.Millisecond },
-		"all in one millisecond":   func(int) time.Duration { return day },
-		"most of it just now":      func(i int) time.Duration { return time.Duration(i*i) * time.Microsecond },
-		"by a clock that is ahead": func(i int) time.Duration { return time.Duration(i)*time.Minute - day },
+		"spread over a week": func(i int) time.Duration { return time.Duration(i) * 6 * day / all },
+		"spread over many weeks": func(i int) time.Duration {
+			return time.Duration(i) * (89 * day / all)
+		},
+		"all within seconds": func(i int) time.Duration {
+			return 3*day + time.Duration(i)*time.Millisecond
+		},
+		"in two bursts": func(i int) time.Duration {
+			return time.Duration(i%2)*50*day + time.Duration(i)*time.Millisecond
+		},
+		"all in one millisecond": func(int) time.Duration { return day },
+		"most of it just now": func(i int) time.Duration {
+			return time.Duration(i*i) * time.Microsecond
+		},
+		"by a clock that is ahead": func(i int) time.Duration {
+			return time.Duration(i)*time.Minute - day
+		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			l := newLedger(t)
@@ -48,7 +58,8 @@ func TestReads(t *testing.T) {
 				t.Fatalf("%v, %v", page, err)
 			}
 			t.Logf("a page: %d lists, %d records", c.lists, c.records)
-			if most := 3 * (2*100 + 256); c.lists > 60 || c.records > most && what != "all in one millisecond" {
+			if most := 3 * (2*100 + 256); c.lists > 60 || c.records > most &&
+				what != "all in one millisecond" {
 				t.Errorf("a page took %d lists of %d records, want at most 60 of %d", c.lists, c.records, most)
 			}
 			c.lists, c.records = 0, 0

@@ -77,11 +77,13 @@ type Object struct {
 // Webhook is what something was done to, as it was then; of what was made, as it was to be. Nothing
 // of it is secret.
 type Webhook struct {
-	ID       string     `json:"id"`                 // or "callbacks"
-	Receiver string     `json:"receiver"`           // scheme and host of the URL; "" of callbacks
-	Changed  []string   `json:"changed,omitempty"`  // the fields that were to be others, by their names
-	Delivery string     `json:"delivery,omitempty"` // that was to be made
-	Since    *time.Time `json:"since,omitempty"`    // everything from then on was to be delivered again
+	ID       string `json:"id"`       // or "callbacks"
+	Receiver string `json:"receiver"` // scheme and host of the URL; "" of callbacks
+	// the fields that were to be others, by their names
+	Changed  []string `json:"changed,omitempty"`
+	Delivery string   `json:"delivery,omitempty"` // that was to be made
+	// everything from then on was to be delivered again
+	Since *time.Time `json:"since,omitempty"`
 }
 
 // Record is one thing that was done.
@@ -127,16 +129,19 @@ func (r *Record) Put() store.RecordPut {
 
 func (r *Record) value() []byte {
 	return store.Encode(form{
-		Subject: r.By.Subject, Home: r.By.Tenant, Scope: r.By.Scope, Address: r.By.Address, Peer: r.By.Peer,
+		Subject: r.By.Subject, Home: r.By.Tenant, Scope: r.By.Scope, Address: r.By.Address,
+		Peer:      r.By.Peer,
 		RequestID: r.By.RequestID, ServerID: r.By.ServerRequestID,
 		Action: r.Action, Object: r.Object, Reason: r.Reason, Result: r.Result,
 	})
 }
 
-// frees reports whether something is taken out of the store by what is on record, which a full one must
-// not prevent.
+// frees reports whether something is taken out of the store by what is on record, which a full one
+// must not prevent.
 func (r *Record) frees() bool {
-	return slices.Contains([]string{RevokeEntry, RevokeSet, OpenLocks, ResetQuota, DeleteWebhook}, r.Action)
+	return slices.Contains(
+		[]string{RevokeEntry, RevokeSet, OpenLocks, ResetQuota, DeleteWebhook}, r.Action,
+	)
 }
 
 // maxLocks is how many locks of a set may be. More in a stored record is not ours.
@@ -149,7 +154,8 @@ func parse(of store.Record) (*Record, bool) {
 		return nil, false
 	}
 	return &Record{
-		ID: of.ID, At: at, Tenant: of.Tenant, Action: f.Action, Object: f.Object, Reason: f.Reason, Result: f.Result,
+		ID: of.ID, At: at, Tenant: of.Tenant, Action: f.Action, Object: f.Object, Reason: f.Reason,
+		Result: f.Result,
 		By: Who{
 			Subject: f.Subject, Tenant: f.Home, Scope: f.Scope, Address: f.Address, Peer: f.Peer,
 			RequestID: f.RequestID, ServerRequestID: f.ServerID,
@@ -177,8 +183,8 @@ func timeOf(id string) (time.Time, bool) {
 	return time.UnixMilli(int64(ms)).UTC(), true
 }
 
-// Records are kept by weeks: what is too old is found at once. The kinds are used in turn, since a store keeps a little of
-// each for ever.
+// Records are kept by weeks: what is too old is found at once. The kinds are used in turn, since a
+// store keeps a little of each for ever.
 const (
 	week  = 7 * 24 * time.Hour
 	kinds = 16 // more weeks than records are kept for, with some for clocks that differ

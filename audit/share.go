@@ -49,7 +49,10 @@ func (s *shares) take(r *Record, bytes int, now time.Time) error {
 		wait = max(wait, until(l, cost, now))
 	}
 	if wait > 0 {
-		return &lock.Error{Code: lock.RateLimited, Detail: "the audit has no capacity left for this actor", RetryAfter: wait}
+		return &lock.Error{
+			Code: lock.RateLimited, Detail: "the audit has no capacity left for this actor",
+			RetryAfter: wait,
+		}
 	}
 	for _, l := range all {
 		l.AllowN(now, cost)

@@ -43,7 +43,8 @@ func (l *ledger) most(j *audit.Journal, action string, by audit.Who) (n int) {
 		r := recordOf("acme", "a", time.Time{})
 		r.Action, r.By = action, by
 		err := j.Put(l.Context(), r)
-		if e, is := errors.AsType[*lock.Error](err); is && e.Code == lock.RateLimited && e.RetryAfter > 0 {
+		if e, is := errors.AsType[*lock.Error](err); is && e.Code == lock.RateLimited &&
+			e.RetryAfter > 0 {
 			return n
 		}
 		if n++; err != nil || n > 100_000 {
@@ -78,7 +79,9 @@ func TestTrimKeepsWhatIsYoungerThanTheRetention(t *testing.T) {
 func (l *ledger) stored() (n int) {
 	l.Helper()
 	for i := range 16 {
-		for _, err := range store.EachRecord(l.Context(), l.records, store.RecordQuery{Kind: fmt.Sprintf("audit-%02d", i)}) {
+		for _, err := range store.EachRecord(
+			l.Context(), l.records, store.RecordQuery{Kind: fmt.Sprintf("audit-%02d", i)},
+		) {
 			if n++; err != nil {
 				l.Fatal(err)
 			}
@@ -159,8 +162,8 @@ func TestSubjectsOfATenantShareItsPool(t *testing.T) {
 	}
 }
 
-// TestUsersWhoDeleteLeaveOperatorsTheirUndoing: webhooks that are deleted again and again use up what
-// users share, and operators can open what they closed.
+// TestUsersWhoDeleteLeaveOperatorsTheirUndoing: webhooks that are deleted again and again use up
+// what users share, and operators can open what they closed.
 func TestUsersWhoDeleteLeaveOperatorsTheirUndoing(t *testing.T) {
 	l := newLedger(t)
 	j := l.journal()
@@ -205,7 +208,8 @@ func TestLargeRecordsCostMore(t *testing.T) {
 	}
 }
 
-// TestRecordsAreLogged: as they are stored, with audit=true; and one that may be there, which says so.
+// TestRecordsAreLogged: as they are stored, with audit=true; and one that may be there, which says
+// so.
 func TestRecordsAreLogged(t *testing.T) {
 	l := newLedger(t)
 	for _, c := range []struct {
@@ -217,7 +221,9 @@ func TestRecordsAreLogged(t *testing.T) {
 		{&lock.Error{Code: lock.StoreUnavailable, OutcomeUnknown: true}, false}, // the action is not done
 	} {
 		var log bytes.Buffer
-		j := audit.NewJournal(discard{c.err}, func() time.Time { return l.now }, slog.New(slog.NewJSONHandler(&log, nil)))
+		j := audit.NewJournal(
+			discard{c.err}, func() time.Time { return l.now }, slog.New(slog.NewJSONHandler(&log, nil)),
+		)
 		r := recordOf("acme", "orders:1", time.Time{})
 		if err := j.Put(t.Context(), r); (err == nil) != (c.err == nil) {
 			t.Fatal(err)
@@ -262,10 +268,14 @@ func TestUnknownOutcomeOfARevocationIsLogged(t *testing.T) {
 // TestFrees: what takes something out of the store may be put on record in a full one.
 func TestFrees(t *testing.T) {
 	for action, want := range map[string]bool{
-		audit.RevokeEntry: true, audit.RevokeSet: true, audit.OpenLocks: true, audit.ResetQuota: true, audit.DeleteWebhook: true,
-		audit.CloseLocks: false, audit.SetQuota: false, audit.CreateWebhook: false, audit.Redeliver: false,
+		audit.RevokeEntry: true, audit.RevokeSet: true, audit.OpenLocks: true, audit.ResetQuota: true,
+		audit.DeleteWebhook: true,
+		audit.CloseLocks:    false, audit.SetQuota: false, audit.CreateWebhook: false,
+		audit.Redeliver: false,
 	} {
-		if put := (&audit.Record{At: time.Now(), Tenant: "acme", Action: action}).Put(); put.Frees != want {
+		if put := (&audit.Record{
+			At: time.Now(), Tenant: "acme", Action: action,
+		}).Put(); put.Frees != want {
 			t.Errorf("%s: %v", action, put.Frees)
 		}
 	}

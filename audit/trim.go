@@ -50,7 +50,9 @@ func (l *Log) Trim(ctx context.Context) error {
 }
 
 func (l *Log) old(ctx context.Context, kind, before string) (old []store.Record, err error) {
-	for r, err := range store.EachRecord(ctx, l.records, store.RecordQuery{Kind: kind, Until: before}) {
+	for r, err := range store.EachRecord(
+		ctx, l.records, store.RecordQuery{Kind: kind, Until: before},
+	) {
 		if err != nil {
 			return nil, err
 		}

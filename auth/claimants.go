@@ -64,7 +64,9 @@ func parseClaimants(text []byte) (all []claimant, err error) {
 func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, error) {
 	subject, _ := claims[name].(string)
 	if err := checkSubject(name, subject); err != nil {
-		return nil, refuse(BadSubject, fmt.Sprintf("the identity provider's claim %q is not a valid subject", name))
+		return nil, refuse(
+			BadSubject, fmt.Sprintf("the identity provider's claim %q is not a valid subject", name),
+		)
 	}
 	for _, e := range c.inUse() {
 		if says(claims[e.claim], e.value) {
@@ -73,7 +75,10 @@ func (c *Claimants) Identify(claims map[string]any, name string) (*Principal, er
 			return &who, nil
 		}
 	}
-	return nil, refuse(UnknownClaims, "the identity provider knows you, but no principal of this server matches your claims")
+	return nil, refuse(
+		UnknownClaims,
+		"the identity provider knows you, but no principal of this server matches your claims",
+	)
 }
 
 // claimVoucher names an entry of the file in a session.

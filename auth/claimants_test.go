@@ -35,13 +35,20 @@ func TestClaimants(t *testing.T) {
 		t.Errorf("%+v, %v", both, err)
 	}
 	one, err := c.Identify(groups("orders"), "sub")
-	if err != nil || one.Tenant != "acme" || one.MayUse("stock") || !one.MayUse("orders:1") || one.Subject != "ann" {
+	if err != nil || one.Tenant != "acme" || one.MayUse("stock") || !one.MayUse(
+		"orders:1",
+	) || one.Subject != "ann" {
 		t.Errorf("%+v, %v", one, err)
 	}
-	if again, err := c.Identify(map[string]any{"sub": "bob", "groups": "platform"}, "sub"); err != nil || again.Subject != "bob" || both.Subject != "ann" {
+	if again, err := c.Identify(
+		map[string]any{"sub": "bob", "groups": "platform"}, "sub",
+	); err != nil || again.Subject != "bob" || both.Subject != "ann" {
 		t.Errorf("%+v, %v, and %+v", again, err, both)
 	}
-	for _, claims := range []map[string]any{groups(), groups("Orders"), groups(1, nil, []any{"orders"}), {"sub": "ann", "roles": "orders"}, {"sub": "ann"}} {
+	for _, claims := range []map[string]any{
+		groups(), groups("Orders"), groups(1, nil, []any{"orders"}), {"sub": "ann", "roles": "orders"},
+		{"sub": "ann"},
+	} {
 		if _, err := c.Identify(claims, "sub"); !errors.Is(err, auth.UnknownClaims) {
 			t.Errorf("%v: %v", claims, err)
 		}

@@ -14,10 +14,12 @@ func (r Reason) Error() string { return string(r) }
 // token, except that nothing is said about the claims of a token whose
 // signature is bad.
 const (
-	Missing              Reason = "missing"               // no token at all
-	Malformed            Reason = "malformed"             // not a JWS in compact form, or too long, or a registered claim of the wrong type
-	UnsupportedAlgorithm Reason = "unsupported_algorithm" // "none", or an algorithm that no configured key has
-	UnknownKey           Reason = "unknown_key"           // the kid is not in the key set
+	Missing Reason = "missing" // no token at all
+	// not a JWS in compact form, or too long, or a registered claim of the wrong type
+	Malformed Reason = "malformed"
+	// "none", or an algorithm that no configured key has
+	UnsupportedAlgorithm Reason = "unsupported_algorithm"
+	UnknownKey           Reason = "unknown_key" // the kid is not in the key set
 	BadSignature         Reason = "bad_signature"
 	NoExpiry             Reason = "no_expiry"
 	Expired              Reason = "expired"
@@ -29,19 +31,23 @@ const (
 	BadSubject           Reason = "bad_subject"
 	NoTenant             Reason = "no_tenant"
 	BadTenant            Reason = "bad_tenant"
-	BadScope             Reason = "bad_scope"   // the claim is neither a string nor a list of strings
-	BadLocks             Reason = "bad_locks"   // the claim is not a list of patterns
-	BadSession           Reason = "bad_session" // not a text of [Sessions.Seal], or of another secret's
-	TooLarge             Reason = "too_large"   // for a session
-	BadCode              Reason = "bad_code"    // unknown, used up, or too old
+	BadScope             Reason = "bad_scope" // the claim is neither a string nor a list of strings
+	BadLocks             Reason = "bad_locks" // the claim is not a list of patterns
+	// not a text of [Sessions.Seal], or of another secret's
+	BadSession Reason = "bad_session"
+	TooLarge   Reason = "too_large" // for a session
+	BadCode    Reason = "bad_code"  // unknown, used up, or too old
 
-	Withdrawn Reason = "withdrawn" // the key or the entry of a file that vouched for the caller is gone
+	// the key or the entry of a file that vouched for the caller is gone
+	Withdrawn Reason = "withdrawn"
 
-	UnknownCertificate Reason = "unknown_certificate" // of a client, that maps to no principal or to several
-	UnknownClaims      Reason = "unknown_claims"      // of an identity provider's user without rights here
-	BadSignIn          Reason = "bad_sign_in"         // not one that this browser began, or too old
-	Denied             Reason = "denied"              // by the identity provider, or it names no user
-	NoProvider         Reason = "no_provider"         // the identity provider does not answer
+	// of a client, that maps to no principal or to several
+	UnknownCertificate Reason = "unknown_certificate"
+	// of an identity provider's user without rights here
+	UnknownClaims Reason = "unknown_claims"
+	BadSignIn     Reason = "bad_sign_in" // not one that this browser began, or too old
+	Denied        Reason = "denied"      // by the identity provider, or it names no user
+	NoProvider    Reason = "no_provider" // the identity provider does not answer
 )
 
 // Error is the only error type that [Verifier.Verify], [Sessions], [Codes],
@@ -70,7 +76,9 @@ func loggedKeyID(header map[string]any) string {
 	const longest = 64
 	kid, _ := header["kid"].(string)
 	harmless := func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune("-._~:/+=@#", r) {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune(
+			"-._~:/+=@#", r,
+		) {
 			return r
 		}
 		return '?'

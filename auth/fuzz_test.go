@@ -42,7 +42,10 @@ func FuzzVerify(f *testing.F) {
 func FuzzClaims(f *testing.F) {
 	v := newVerifier(f, auth.Config{Secret: secret, Now: newClock().Now})
 	f.Add(`{"alg":"HS256"}`, string(must(json.Marshal(claims(nil)))))
-	f.Add(`{"alg":"HS256","crit":["b64"],"b64":false}`, `{"sub":"a","tenant":"b","exp":9e9,"locks":["*"],"scope":"admin"}`)
+	f.Add(
+		`{"alg":"HS256","crit":["b64"],"b64":false}`,
+		`{"sub":"a","tenant":"b","exp":9e9,"locks":["*"],"scope":"admin"}`,
+	)
 	f.Add(`{"alg":"none","kid":1}`, `{"sub":"a","sub":"b","tenant":null,"exp":"9"}`)
 	f.Fuzz(func(t *testing.T, header, text string) {
 		p, err := v.Verify(t.Context(), hs().sign(header, text))
@@ -62,16 +65,22 @@ func FuzzClaims(f *testing.F) {
 // FuzzKeySet: whatever a key set says, the server does not fall over it.
 func FuzzKeySet(f *testing.F) {
 	f.Add(string(publicSet()))
-	f.Add(`{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"a"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]}`)
+	f.Add(
+		`{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB","kid":"a"},{"kty":"EC","crv":"P-256","x":"AA","y":"AA"}]}`,
+	)
 	f.Add(`{"keys":[null,1,{"kty":"OKP","crv":"Ed25519","x":""},{"kty":"oct","k":"AA"}]}`)
 	f.Fuzz(func(t *testing.T, document string) {
-		v, err := auth.New(t.Context(), auth.Config{JWKS: write(t, []byte(document)), Now: newClock().Now})
+		v, err := auth.New(
+			t.Context(), auth.Config{JWKS: write(t, []byte(document)), Now: newClock().Now},
+		)
 		if err != nil {
 			return
 		}
 		defer v.Close()
 		for _, s := range []signer{rs(), es(), ed()} {
-			if _, err := v.Verify(t.Context(), s.token(nil)); err != nil && errors.Is(err, auth.UnsupportedAlgorithm) {
+			if _, err := v.Verify(t.Context(), s.token(nil)); err != nil && errors.Is(
+				err, auth.UnsupportedAlgorithm,
+			) {
 				t.Fatalf("Verify() = %v", err)
 			}
 		}

@@ -61,7 +61,10 @@ func newKey(id keyID, material any) (*key, error) {
 		}
 	}
 	sum := sha256.Sum256(append([]byte("fencepost key of a session\n"), text...))
-	k := &key{id: id, material: material, voucher: id.alg + ":" + base64.RawURLEncoding.EncodeToString(sum[:16]) + ":" + id.kid}
+	k := &key{
+		id: id, material: material,
+		voucher: id.alg + ":" + base64.RawURLEncoding.EncodeToString(sum[:16]) + ":" + id.kid,
+	}
 	k.used, k.retire = context.WithCancel(context.Background())
 	return k, nil
 }

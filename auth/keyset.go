@@ -86,7 +86,8 @@ func startKeySet(ctx context.Context, src source, c Config) (*keySet, error) {
 	return s, nil
 }
 
-// CheckKeySet returns what is wrong with the JWKS of a [Config], of a file also with what is in it. A URL is not asked.
+// CheckKeySet returns what is wrong with the JWKS of a [Config], of a file also with what is in it.
+// A URL is not asked.
 func CheckKeySet(location string) error {
 	src, err := newSource(location)
 	file, isFile := src.(fileSource)
@@ -109,7 +110,10 @@ func usable(keys []*key, skipped []error) error {
 	if len(keys) > 0 {
 		return nil
 	}
-	return fmt.Errorf("no usable key (RSA of %d bits or more for RS256, P-256 for ES256, Ed25519 for EdDSA) in the set: %s", minRSABits, firstFew(skipped))
+	return fmt.Errorf(
+		"no usable key (RSA of %d bits or more for RS256, P-256 for ES256, Ed25519 for EdDSA) in the set: %s",
+		minRSABits, firstFew(skipped),
+	)
 }
 
 // close ends the goroutine and waits for it. The keys stay usable.

@@ -219,7 +219,8 @@ func TestCallerGivesUp(t *testing.T) {
 func TestCloseWhileWaiting(t *testing.T) {
 	server, log := newIssuer(t, publicSet()), &journal{}
 	v := newVerifier(t, auth.Config{
-		JWKS: server.URL, Refresh: never, Now: newClock().Now, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		JWKS: server.URL, Refresh: never, Now: newClock().Now,
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	started := make(chan struct{})
 	server.answer(func(_ http.ResponseWriter, r *http.Request) {
@@ -244,8 +245,12 @@ func TestCloseWhileWaiting(t *testing.T) {
 // TestCloseWaits: what the goroutine is in the middle of is over when Close
 // returns. It is held up in its log.
 func TestCloseWaits(t *testing.T) {
-	server, log := newIssuer(t, publicSet()), &heldLog{entered: make(chan struct{}), proceed: make(chan struct{})}
-	v := newVerifier(t, auth.Config{JWKS: server.URL, Refresh: often, Logger: slog.New(log), Now: newClock().Now})
+	server, log := newIssuer(t, publicSet()), &heldLog{
+		entered: make(chan struct{}), proceed: make(chan struct{}),
+	}
+	v := newVerifier(
+		t, auth.Config{JWKS: server.URL, Refresh: often, Logger: slog.New(log), Now: newClock().Now},
+	)
 	server.serve(keySet(ec("other")))
 	<-log.entered
 	closed := make(chan struct{})
@@ -293,8 +298,12 @@ func TestFailedReadKeepsTheKeys(t *testing.T) {
 		handler http.HandlerFunc
 		log     string
 	}{
-		"Status500":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "status 500"},
-		"Status204":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, "status 204"},
+		"Status500": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "status 500",
+		},
+		"Status204": {
+			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, "status 204",
+		},
 		"NotJSON":         {body("<html>marker</html>"), "not a JWK Set"},
 		"NoKeys":          {body(`{"error":"marker"}`), "not a JWK Set"},
 		"KeysNull":        {body(`{"keys":null}`), "not a JWK Set"},
@@ -305,8 +314,13 @@ func TestFailedReadKeepsTheKeys(t *testing.T) {
 		"RedirectToHTTPS": {redirect("https://127.0.0.1:1/marker"), "another scheme"},
 		"RedirectToFile":  {redirect("file:///etc/passwd"), "another scheme"},
 		"RedirectAway":    {redirect("http://192.0.2.1/marker"), "must be an https URL"},
-		"RedirectLoop":    {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) }, "more than 5 redirects"},
-		"Aborted":         {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
+		"RedirectLoop": {
+			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) },
+			"more than 5 redirects",
+		},
+		"Aborted": {
+			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &journal{}
@@ -390,7 +404,9 @@ func TestBrokenFileKeepsTheKeys(t *testing.T) {
 // a failure.
 func TestEmptySetWithdrawsAllKeys(t *testing.T) {
 	server := newIssuer(t, publicSet())
-	v := newVerifier(t, auth.Config{Secret: secret, JWKS: server.URL, Refresh: never, Now: newClock().Now})
+	v := newVerifier(
+		t, auth.Config{Secret: secret, JWKS: server.URL, Refresh: never, Now: newClock().Now},
+	)
 	accept(t, v, es().token(nil))
 	server.serve([]byte(`{"keys":[]}`))
 	reject(t, v, ec("nudge").token(nil), auth.UnknownKey)
@@ -414,18 +430,38 @@ func TestUnusableKeysAreLeftOut(t *testing.T) {
 		signer signer
 		jwk    any
 	}{
-		"WeakRSA":       {signer{"RS256", "k", weak}, signer{"RS256", "k", weak}.jwk()},
-		"OtherCurve":    {signer{"ES256", "k", ecKey()}, signer{"ES384", "k", newEC(elliptic.P384())}.jwk()},
-		"OtherAlg":      {signer{"RS256", "k", rsaKey()}, change(signer{"RS256", "k", rsaKey()}, "alg", "RS512")},
-		"ForEncryption": {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "use", "enc")},
-		"ForSigning":    {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "key_ops", []string{"sign"})},
-		"OffTheCurve":   {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "x", "AAAA")},
-		"NotBase64":     {signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "x", "!!")},
-		"KidNumber":     {signer{"ES256", "1", ecKey()}, change(signer{"ES256", "1", ecKey()}, "kid", 1)},
-		"KidTooLong":    {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "kid", strings.Repeat("k", 257))},
-		"UnknownType":   {signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "kty", "marker")},
-		"ForAgreement":  {signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "crv", "X25519")},
-		"NoObject":      {signer{"ES256", "k", ecKey()}, 7},
+		"WeakRSA": {signer{"RS256", "k", weak}, signer{"RS256", "k", weak}.jwk()},
+		"OtherCurve": {
+			signer{"ES256", "k", ecKey()}, signer{"ES384", "k", newEC(elliptic.P384())}.jwk(),
+		},
+		"OtherAlg": {
+			signer{"RS256", "k", rsaKey()}, change(signer{"RS256", "k", rsaKey()}, "alg", "RS512"),
+		},
+		"ForEncryption": {
+			signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "use", "enc"),
+		},
+		"ForSigning": {
+			signer{"ES256", "k", ecKey()},
+			change(signer{"ES256", "k", ecKey()}, "key_ops", []string{"sign"}),
+		},
+		"OffTheCurve": {
+			signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "x", "AAAA"),
+		},
+		"NotBase64": {
+			signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "x", "!!"),
+		},
+		"KidNumber": {signer{"ES256", "1", ecKey()}, change(signer{"ES256", "1", ecKey()}, "kid", 1)},
+		"KidTooLong": {
+			signer{"ES256", "k", ecKey()},
+			change(signer{"ES256", "k", ecKey()}, "kid", strings.Repeat("k", 257)),
+		},
+		"UnknownType": {
+			signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "kty", "marker"),
+		},
+		"ForAgreement": {
+			signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "crv", "X25519"),
+		},
+		"NoObject": {signer{"ES256", "k", ecKey()}, 7},
 	}
 	good := ec("good")
 	for name, c := range unusable {
@@ -469,7 +505,9 @@ func TestEd25519ByItsOwnName(t *testing.T) {
 
 // TestKeySetWithAByteOrderMark as some editors of files leave it.
 func TestKeySetWithAByteOrderMark(t *testing.T) {
-	v := newVerifier(t, auth.Config{JWKS: write(t, append([]byte("\ufeff"), publicSet()...)), Now: newClock().Now})
+	v := newVerifier(
+		t, auth.Config{JWKS: write(t, append([]byte("\ufeff"), publicSet()...)), Now: newClock().Now},
+	)
 	accept(t, v, rs().token(nil))
 }
 
@@ -499,7 +537,9 @@ func TestPrivateKeyInSet(t *testing.T) {
 	if !bytes.Contains(private, []byte(`"d":`)) {
 		t.Fatal("the test's key is not private")
 	}
-	v := newVerifier(t, auth.Config{JWKS: write(t, fmt.Appendf(nil, `{"keys":[%s]}`, private)), Now: newClock().Now})
+	v := newVerifier(
+		t, auth.Config{JWKS: write(t, fmt.Appendf(nil, `{"keys":[%s]}`, private)), Now: newClock().Now},
+	)
 	accept(t, v, s.token(nil))
 }
 
@@ -558,7 +598,9 @@ func TestVerifyDuringRotation(t *testing.T) {
 		server.serve([][]byte{keySet(stays, comes), keySet(stays)}[round%2])
 		clock.Advance(auth.AskCooldown)
 		wait.Wait()
-		eventually(t, "the rotation is seen", func() bool { return verifies(t, v, other) == (round%2 == 0) })
+		eventually(
+			t, "the rotation is seen", func() bool { return verifies(t, v, other) == (round%2 == 0) },
+		)
 	}
 }
 
@@ -570,7 +612,9 @@ func TestURLThatDoesNotAnswerAtTheStart(t *testing.T) {
 	selfSigned.StartTLS()
 	defer selfSigned.Close()
 	for name, down := range map[string]http.HandlerFunc{
-		"Unavailable": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"Unavailable": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		},
 		"BadRedirect": func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, selfSigned.URL+"/?k=marker", http.StatusFound)
 		},
@@ -580,10 +624,13 @@ func TestURLThatDoesNotAnswerAtTheStart(t *testing.T) {
 			server, log := newIssuer(t, nil), &journal{}
 			server.answer(down)
 			v := newVerifier(t, auth.Config{
-				JWKS: server.URL + "/?k=marker", Refresh: 10 * time.Millisecond, Now: newClock().Now, Logger: slog.New(slog.NewTextHandler(log, nil)),
+				JWKS: server.URL + "/?k=marker", Refresh: 10 * time.Millisecond, Now: newClock().Now,
+				Logger: slog.New(slog.NewTextHandler(log, nil)),
 			})
 			if v.Ready() == nil || log.count("key set cannot be read") != 1 || log.count("marker") > 0 {
-				t.Errorf("Ready() = %v, and the log says it %d times", v.Ready(), log.count("key set cannot be read"))
+				t.Errorf(
+					"Ready() = %v, and the log says it %d times", v.Ready(), log.count("key set cannot be read"),
+				)
 			}
 			server.serve(keySet(signer))
 			deadline := time.Now().Add(10 * time.Second)

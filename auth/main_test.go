@@ -74,14 +74,16 @@ func must[T any](v T, err error) T {
 	return v
 }
 
-func hs() signer            { return signer{"HS256", "", secret} }
-func rs() signer            { return signer{"RS256", "rsa-1", rsaKey()} }
-func es() signer            { return signer{"ES256", "ec-1", ecKey()} }
-func ed() signer            { return signer{"EdDSA", "ed-1", edKey()} }
-func ec(kid string) signer  { return signer{"ES256", kid, newEC(elliptic.P256())} }
-func allSigners() []signer  { return []signer{hs(), rs(), es(), ed()} }
-func publicSet() []byte     { return keySet(rs(), es(), ed()) }
-func (s signer) jwk() any   { return must(jwkset.NewJWKFromKey(s.public(), s.jwkOptions())).Marshal() }
+func hs() signer           { return signer{"HS256", "", secret} }
+func rs() signer           { return signer{"RS256", "rsa-1", rsaKey()} }
+func es() signer           { return signer{"ES256", "ec-1", ecKey()} }
+func ed() signer           { return signer{"EdDSA", "ed-1", edKey()} }
+func ec(kid string) signer { return signer{"ES256", kid, newEC(elliptic.P256())} }
+func allSigners() []signer { return []signer{hs(), rs(), es(), ed()} }
+func publicSet() []byte    { return keySet(rs(), es(), ed()) }
+func (s signer) jwk() any {
+	return must(jwkset.NewJWKFromKey(s.public(), s.jwkOptions())).Marshal()
+}
 func (s signer) named() any { return map[string]any{"alg": s.alg, "typ": "JWT", "kid": s.kid} }
 
 func (s signer) jwkOptions() jwkset.JWKOptions {

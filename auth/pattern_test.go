@@ -101,12 +101,14 @@ func wide(s string) string {
 	return string(runes)
 }
 
-// TestEffort: to ask of a name whether it may be used takes as long as there are texts to look for, and longer the
-// longer these are.
+// TestEffort: to ask of a name whether it may be used takes as long as there are texts to look for,
+// and longer the longer these are.
 func TestEffort(t *testing.T) {
 	for text, want := range map[string]int{
-		"a": 1, "a*": 1, "a*b": 1, "a*b*c": 2, "*a*b**c*": 4, "*ab*": 5, "*" + strings.Repeat("a", 8) + "*b*": 6, "*" + strings.Repeat("a", 9) + "*": 17,
-		"*" + strings.Repeat("a", 63) + "*": 17, "*" + strings.Repeat("a", 64) + "*": 37, strings.Repeat("a", 200) + "*": 1,
+		"a": 1, "a*": 1, "a*b": 1, "a*b*c": 2, "*a*b**c*": 4, "*ab*": 5,
+		"*" + strings.Repeat("a", 8) + "*b*": 6, "*" + strings.Repeat("a", 9) + "*": 17,
+		"*" + strings.Repeat("a", 63) + "*": 17, "*" + strings.Repeat("a", 64) + "*": 37,
+		strings.Repeat("a", 200) + "*": 1,
 	} {
 		p, err := auth.ParsePattern(text)
 		if err != nil || p.Steps() != want {
@@ -151,7 +153,9 @@ func TestCovers(t *testing.T) {
 			t.Errorf("%q covers %q: %t, want %t", c.pattern, c.other, !c.want, c.want)
 		}
 	}
-	if (auth.Pattern{}).Covers(must(auth.ParsePattern("*"))) || (auth.Pattern{}).Covers(auth.Pattern{}) {
+	if (auth.Pattern{}).Covers(must(auth.ParsePattern("*"))) || (auth.Pattern{}).Covers(
+		auth.Pattern{},
+	) {
 		t.Error("no pattern covers one")
 	}
 }

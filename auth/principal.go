@@ -87,9 +87,9 @@ func (p *Principal) MayUse(name string) bool {
 // Effort is how many times as long it takes to look at a name if MayUse is asked for it too.
 func (p *Principal) Effort() int { return Effort(p.Locks) }
 
-// Effort is how many times as long it takes to look at a name if it is held against patterns too, at most and
-// about: 1 with a few, 14 with a hundred simple ones, and much more where these have many stars, or long texts
-// between them.
+// Effort is how many times as long it takes to look at a name if it is held against patterns too,
+// at most and about: 1 with a few, 14 with a hundred simple ones, and much more where these have
+// many stars, or long texts between them.
 func Effort(lists ...[]Pattern) int {
 	const stepsPerLook = 8 // take as long as a look at a name
 	steps := stepsPerLook / 2
@@ -104,5 +104,7 @@ func Effort(lists ...[]Pattern) int {
 // MayUseAll reports whether the token's name patterns let it use every lock that the pattern
 // selects.
 func (p *Principal) MayUseAll(of Pattern) bool {
-	return p.Locks == nil || slices.ContainsFunc(p.Locks, func(allowed Pattern) bool { return allowed.Covers(of) })
+	return p.Locks == nil || slices.ContainsFunc(
+		p.Locks, func(allowed Pattern) bool { return allowed.Covers(of) },
+	)
 }

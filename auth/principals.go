@@ -67,7 +67,9 @@ func parsePrincipals(text []byte) (map[identity]*Principal, error) {
 
 func parsePrincipal(raw json.RawMessage) (identity, *Principal, error) {
 	var e principalEntry
-	if err := strictly(raw, &e, "uri", "dns", "dn", "tenant", "subject", "scopes", "locks"); err != nil {
+	if err := strictly(
+		raw, &e, "uri", "dns", "dn", "tenant", "subject", "scopes", "locks",
+	); err != nil {
 		return identity{}, nil, err
 	}
 	who, unnamed := e.identity()
@@ -112,7 +114,9 @@ func (p *Principals) Identify(c *x509.Certificate) (*Principal, error) {
 		}
 	}
 	if found == nil {
-		return nil, refuse(UnknownCertificate, "no principal of this server matches the client certificate")
+		return nil, refuse(
+			UnknownCertificate, "no principal of this server matches the client certificate",
+		)
 	}
 	who := *found
 	who.Expires = c.NotAfter
@@ -156,7 +160,8 @@ func subjectOf(c *x509.Certificate) string {
 	return names.String()
 }
 
-// urisOf returns the URIs as they stand in the certificate: as a [url.URL], two may be written alike.
+// urisOf returns the URIs as they stand in the certificate: as a [url.URL], two may be written
+// alike.
 func urisOf(c *x509.Certificate) (all []string) {
 	const tagURI = 6 // of a GeneralName, RFC 5280 section 4.2.1.6
 	for _, e := range c.Extensions {

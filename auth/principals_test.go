@@ -39,7 +39,9 @@ func withURI(text string) func(*x509.Certificate) {
 		panic(err)
 	}
 	names := []asn1.RawValue{{Class: asn1.ClassContextSpecific, Tag: 6, Bytes: []byte(text)}}
-	alternative := pkix.Extension{Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: must(asn1.Marshal(names))}
+	alternative := pkix.Extension{
+		Id: asn1.ObjectIdentifier{2, 5, 29, 17}, Value: must(asn1.Marshal(names)),
+	}
 	return func(c *x509.Certificate) { // as crypto/x509 reads it, and as it makes one of it
 		c.URIs, c.Extensions = append(c.URIs, u), append(c.Extensions, alternative)
 	}
@@ -56,11 +58,19 @@ func TestIdentify(t *testing.T) {
 	}
 	c := certificateOf(withURI("spiffe://example/worker"))
 	who, err := p.Identify(c)
-	if err != nil || who.Tenant != "acme" || who.Subject != "worker-1" || !who.Allows(auth.LocksWrite) || !who.Expires.Equal(c.NotAfter) || !who.MayUse("orders:1") || who.MayUse("jobs:1") {
+	if err != nil || who.Tenant != "acme" || who.Subject != "worker-1" || !who.Allows(
+		auth.LocksWrite,
+	) || !who.Expires.Equal(c.NotAfter) || !who.MayUse("orders:1") || who.MayUse("jobs:1") {
 		t.Errorf("by its URI: %+v, %v", who, err)
 	}
-	who, err = p.Identify(certificateOf(func(c *x509.Certificate) { c.DNSNames = []string{"worker.example", "worker.example"} }))
-	if err != nil || who.Subject != "worker-2" || who.Allows(auth.LocksWrite) || who.MayUse("orders:1") {
+	who, err = p.Identify(
+		certificateOf(
+			func(c *x509.Certificate) { c.DNSNames = []string{"worker.example", "worker.example"} },
+		),
+	)
+	if err != nil || who.Subject != "worker-2" || who.Allows(auth.LocksWrite) || who.MayUse(
+		"orders:1",
+	) {
 		t.Errorf("by its name: %+v, %v", who, err)
 	}
 	who, err = p.Identify(certificateOf(withSubject(t, name("O", "Example"), name("CN", "ops"))))
@@ -135,7 +145,8 @@ func TestBadPrincipals(t *testing.T) {
 		with(`["orders:*"]`, `"orders:*"`):                      "locks",
 		with(`"subject"`, `"sub"`):                              "not known",
 
-		`{"principals":[{"uri":"a","tenant":"A","scopes":["lock:read","b"],"locks":[""]},` + worker + `,{"tenant":"acme","subject":"s"}]}`: "principal 1: subject is missing, tenant is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first, " +
+		`{"principals":[{"uri":"a","tenant":"A","scopes":["lock:read","b"],"locks":[""]},` + worker +
+			`,{"tenant":"acme","subject":"s"}]}`: "principal 1: subject is missing, tenant is not 1 to 63 lower-case letters, digits and hyphens, with no hyphen first, " +
 			`scope "b" is not known, scope "lock:read" is not known, locks: a pattern is empty; principal 3: it needs one of uri, dns and dn`,
 		`{"principals":[{}` + strings.Repeat(",{}", 20) + `]}`: "; and there are more",
 	} {
@@ -149,7 +160,9 @@ func TestBadPrincipals(t *testing.T) {
 type rdn = pkix.RelativeDistinguishedNameSET
 
 func name(kind string, value any) rdn {
-	oid := map[string]asn1.ObjectIdentifier{"CN": {2, 5, 4, 3}, "O": {2, 5, 4, 10}, "OU": {2, 5, 4, 11}}
+	oid := map[string]asn1.ObjectIdentifier{
+		"CN": {2, 5, 4, 3}, "O": {2, 5, 4, 10}, "OU": {2, 5, 4, 11},
+	}
 	return rdn{{Type: oid[kind], Value: value}}
 }
 
@@ -180,17 +193,25 @@ func TestSubjectIsComparedAsItStands(t *testing.T) {
 		names []rdn
 		want  string
 	}{
-		"Same":         {[]rdn{name("O", "Example"), name("CN", "admin")}, "ann"},
-		"TwoNames":     {[]rdn{name("CN", "mallory"), name("CN", "admin")}, "both"},
-		"TwoWithO":     {[]rdn{name("CN", "mallory"), name("O", "Example"), name("CN", "admin")}, ""},
-		"OtherOrder":   {[]rdn{name("CN", "admin"), name("O", "Example")}, ""},
-		"Together":     {[]rdn{append(name("O", "Example"), name("CN", "admin")...)}, ""},
-		"InOneValue":   {[]rdn{name("CN", "admin,O=Example")}, ""},
-		"NoText":       {[]rdn{name("O", "Example"), name("CN", asn1.RawValue{Tag: asn1.TagOctetString, Bytes: []byte("admin")})}, ""},
+		"Same":       {[]rdn{name("O", "Example"), name("CN", "admin")}, "ann"},
+		"TwoNames":   {[]rdn{name("CN", "mallory"), name("CN", "admin")}, "both"},
+		"TwoWithO":   {[]rdn{name("CN", "mallory"), name("O", "Example"), name("CN", "admin")}, ""},
+		"OtherOrder": {[]rdn{name("CN", "admin"), name("O", "Example")}, ""},
+		"Together":   {[]rdn{append(name("O", "Example"), name("CN", "admin")...)}, ""},
+		"InOneValue": {[]rdn{name("CN", "admin,O=Example")}, ""},
+		"NoText": {
+			[]rdn{
+				name("O", "Example"),
+				name("CN", asn1.RawValue{Tag: asn1.TagOctetString, Bytes: []byte("admin")}),
+			},
+			"",
+		},
 		"SpaceAtStart": {[]rdn{name("O", "Example"), name("CN", " admin")}, ""},
 	} {
 		who, err := p.Identify(certificateOf(withSubject(t, c.names...)))
-		if c.want == "" && !errors.Is(err, auth.UnknownCertificate) || c.want != "" && (err != nil || who.Subject != c.want) {
+		if c.want == "" && !errors.Is(
+			err, auth.UnknownCertificate,
+		) || c.want != "" && (err != nil || who.Subject != c.want) {
 			t.Errorf("%s: %+v, %v, want %q", about, who, err, c.want)
 		}
 	}

@@ -67,10 +67,15 @@ func auth0() provider {
 		issuer: "https://acme.eu.auth0.com/", audience: "https://fencepost.example",
 		header: map[string]any{"typ": "JWT"},
 		claims: life(map[string]any{
-			"https://fencepost.example/tenant": "acme", "https://fencepost.example/locks": []string{"orders:*"},
-			"iss": "https://acme.eu.auth0.com/", "sub": "auth0|5f7c8ec7c33c6c004bbafe82",
-			"aud":   []string{"https://fencepost.example", "https://acme.eu.auth0.com/userinfo"},
-			"scope": "openid profile locks:read locks:write", "azp": "my_client_id",
+			"https://fencepost.example/tenant": "acme",
+			"https://fencepost.example/locks":  []string{"orders:*"},
+			"iss":                              "https://acme.eu.auth0.com/",
+			"sub":                              "auth0|5f7c8ec7c33c6c004bbafe82",
+			"aud": []string{
+				"https://fencepost.example", "https://acme.eu.auth0.com/userinfo",
+			},
+			"scope": "openid profile locks:read locks:write",
+			"azp":   "my_client_id",
 		}),
 		tenant: "acme", subject: "auth0|5f7c8ec7c33c6c004bbafe82", locks: "orders:1",
 	}
@@ -114,9 +119,10 @@ func entraUser() provider {
 		groups[i] = fmt.Sprintf("6fd0b2d4-0b8f-4a5e-9c3d-%012d", i)
 	}
 	return provider{
-		names:  auth.ClaimNames{Tenant: "tid", Scope: "scp"},
-		issuer: "https://login.microsoftonline.com/" + entraTenant + "/v2.0", audience: "6e74172b-be56-4843-9ff4-e66a39bb12e3",
-		header: map[string]any{"typ": "JWT", "x5t": "i6lGk3FZzxRcUb2C3nEQ7syHJlY"},
+		names:    auth.ClaimNames{Tenant: "tid", Scope: "scp"},
+		issuer:   "https://login.microsoftonline.com/" + entraTenant + "/v2.0",
+		audience: "6e74172b-be56-4843-9ff4-e66a39bb12e3",
+		header:   map[string]any{"typ": "JWT", "x5t": "i6lGk3FZzxRcUb2C3nEQ7syHJlY"},
 		claims: life(map[string]any{
 			"aud": "6e74172b-be56-4843-9ff4-e66a39bb12e3", "nbf": start.Unix(), "groups": groups,
 			"iss": "https://login.microsoftonline.com/" + entraTenant + "/v2.0",
@@ -184,7 +190,8 @@ func TestClaimsUnderOtherNames(t *testing.T) {
 	v := newVerifier(t, auth.Config{Secret: secret, Names: names, Now: newClock().Now})
 	reject(t, v, hs().token(nil), auth.NoTenant)
 	p := accept(t, v, hs().token(map[string]any{
-		"org": "other", "scp": []string{"fencepost/admin", "locks:write", "fencepost/x"}, "locks": []string{},
+		"org": "other", "scp": []string{"fencepost/admin", "locks:write", "fencepost/x"},
+		"locks": []string{},
 	}))
 	if p.Tenant != "other" || !slices.Equal(p.Scopes, []auth.Scope{auth.Admin}) || p.Locks != nil {
 		t.Errorf("Verify() = %+v", p)
@@ -198,9 +205,12 @@ func TestClaimsUnderOtherNames(t *testing.T) {
 
 // TestSignedClaimsUnderOtherNames: what we sign, a verifier of the same settings takes.
 func TestSignedClaimsUnderOtherNames(t *testing.T) {
-	names := auth.ClaimNames{Tenant: "https://a.example/org", Scope: "scp", Locks: "may", ScopePrefix: "fp."}
+	names := auth.ClaimNames{
+		Tenant: "https://a.example/org", Scope: "scp", Locks: "may", ScopePrefix: "fp.",
+	}
 	raw := must(auth.Sign(secret, auth.Claims{
-		Tenant: "acme", Subject: "w", Scopes: []auth.Scope{auth.LocksRead}, Locks: []string{"a"}, Names: names,
+		Tenant: "acme", Subject: "w", Scopes: []auth.Scope{auth.LocksRead}, Locks: []string{"a"},
+		Names: names,
 	}, start, 3600e9))
 	p := accept(t, newVerifier(t, auth.Config{Secret: secret, Names: names, Now: newClock().Now}), raw)
 	if p.Tenant != "acme" || !p.Allows(auth.LocksRead) || p.MayUse("b") {

@@ -64,7 +64,10 @@ func (s *Sessions) Seal(p *Principal) (string, *Principal, error) {
 	if end := s.now().Add(MaxSession); in.Expires.After(end) {
 		in.Expires = end
 	}
-	v := sealed{Tenant: in.Tenant, Subject: in.Subject, Scopes: in.Scopes, Expires: in.Expires.UnixMilli(), Voucher: in.voucher}
+	v := sealed{
+		Tenant: in.Tenant, Subject: in.Subject, Scopes: in.Scopes, Expires: in.Expires.UnixMilli(),
+		Voucher: in.voucher,
+	}
 	if in.Locks != nil {
 		v.Locks = []string{}
 	}
@@ -114,7 +117,10 @@ func (s *Sessions) vouched(ctx context.Context, p *Principal) error {
 }
 
 func (v *sealed) principal(now time.Time) (*Principal, error) {
-	p := &Principal{Tenant: v.Tenant, Subject: v.Subject, Scopes: v.Scopes, Expires: time.UnixMilli(v.Expires), voucher: v.Voucher}
+	p := &Principal{
+		Tenant: v.Tenant, Subject: v.Subject, Scopes: v.Scopes, Expires: time.UnixMilli(v.Expires),
+		voucher: v.Voucher,
+	}
 	if !now.Before(p.Expires) {
 		return nil, refuse(Expired, "the session has ended: sign in again")
 	}

@@ -17,7 +17,9 @@ import (
 func sessions(t *testing.T, secret string, now *time.Time) *auth.Sessions {
 	t.Helper()
 	clock := func() time.Time { return *now }
-	s, err := auth.NewSessions([]byte(secret), clock, newVerifier(t, auth.Config{Secret: []byte(aSecret), Now: clock}))
+	s, err := auth.NewSessions(
+		[]byte(secret), clock, newVerifier(t, auth.Config{Secret: []byte(aSecret), Now: clock}),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,8 +29,19 @@ func sessions(t *testing.T, secret string, now *time.Time) *auth.Sessions {
 func operator(t *testing.T, until time.Time, locks ...string) *auth.Principal {
 	t.Helper()
 	scope := []auth.Scope{auth.Admin, auth.LocksRead}
-	signed := must(auth.Sign([]byte(aSecret), auth.Claims{Tenant: "acme", Subject: "ann", Scopes: scope, Locks: locks}, until.Add(-time.Hour), time.Hour))
-	return accept(t, newVerifier(t, auth.Config{Secret: []byte(aSecret), Now: func() time.Time { return until.Add(-time.Hour) }}), signed)
+	signed := must(
+		auth.Sign(
+			[]byte(aSecret), auth.Claims{Tenant: "acme", Subject: "ann", Scopes: scope, Locks: locks},
+			until.Add(-time.Hour), time.Hour,
+		),
+	)
+	return accept(
+		t,
+		newVerifier(
+			t, auth.Config{Secret: []byte(aSecret), Now: func() time.Time { return until.Add(-time.Hour) }},
+		),
+		signed,
+	)
 }
 
 var (
@@ -58,7 +71,9 @@ func TestSessionSaysWhoSignedIn(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", name, diff)
 			}
 		}
-		if (got.Locks == nil) != (p.Locks == nil) || got.MayUse("orders:1") != p.MayUse("orders:1") || got.MayUse("x") != p.MayUse("x") {
+		if (got.Locks == nil) != (p.Locks == nil) || got.MayUse("orders:1") != p.MayUse(
+			"orders:1",
+		) || got.MayUse("x") != p.MayUse("x") {
 			t.Errorf("%s: the session may use other locks than the token", name)
 		}
 		if strings.Contains(text, "acme") || bytes.Contains(decoded(t, text), []byte("acme")) {
@@ -109,7 +124,10 @@ func TestSessionCannotBeMade(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := []string{"", "x", "!", other, good + "A", good[:len(good)-4], "AAAA" + good, strings.Repeat("A", 5000), strings.ToUpper(good)}
+	bad := []string{
+		"", "x", "!", other, good + "A", good[:len(good)-4], "AAAA" + good, strings.Repeat("A", 5000),
+		strings.ToUpper(good),
+	}
 	raw := decoded(t, good)
 	for i := range raw {
 		changed := bytes.Clone(raw)

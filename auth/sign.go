@@ -63,7 +63,9 @@ func (c Claims) members() (jwt.MapClaims, error) {
 	for i, s := range c.Scopes {
 		scopes[i] = names.ScopePrefix + string(s)
 	}
-	m := jwt.MapClaims{names.Tenant: c.Tenant, "sub": c.Subject, names.Scope: strings.Join(scopes, " ")}
+	m := jwt.MapClaims{
+		names.Tenant: c.Tenant, "sub": c.Subject, names.Scope: strings.Join(scopes, " "),
+	}
 	if c.Locks != nil {
 		m[names.Locks] = c.Locks
 	}

@@ -13,9 +13,12 @@ import (
 )
 
 func TestSign(t *testing.T) {
-	v := newVerifier(t, auth.Config{Secret: secret, Issuer: "me", Audience: "fencepost", Now: newClock().Now})
+	v := newVerifier(
+		t, auth.Config{Secret: secret, Issuer: "me", Audience: "fencepost", Now: newClock().Now},
+	)
 	raw, err := auth.Sign(secret, auth.Claims{
-		Tenant: "acme", Subject: "worker-1", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite}, Locks: []string{"orders:*"},
+		Tenant: "acme", Subject: "worker-1", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite},
+		Locks:  []string{"orders:*"},
 		Issuer: "me", Audience: "fencepost",
 	}, start, time.Hour)
 	if err != nil {
@@ -60,17 +63,34 @@ func TestSignRefuses(t *testing.T) {
 		ttl    time.Duration
 		want   string
 	}{
-		"ShortSecret":  {secret[:31], good, time.Hour, "31 bytes"},
-		"NoSecret":     {nil, good, time.Hour, "0 bytes"},
-		"ZeroTTL":      {secret, good, 0, "below one second"},
-		"NegativeTTL":  {secret, good, -time.Hour, "below one second"},
-		"NoTenant":     {secret, change(func(c *auth.Claims) { c.Tenant = "" }), time.Hour, "tenant is missing"},
-		"BadTenant":    {secret, change(func(c *auth.Claims) { c.Tenant = "A" }), time.Hour, "tenant is not"},
-		"NoSubject":    {secret, change(func(c *auth.Claims) { c.Subject = "" }), time.Hour, "sub is missing"},
-		"UnknownScope": {secret, change(func(c *auth.Claims) { c.Scopes = []auth.Scope{"lock:read"} }), time.Hour, "lock:read"},
-		"EmptyPattern": {secret, change(func(c *auth.Claims) { c.Locks = []string{""} }), time.Hour, "empty"},
-		"ManyPatterns": {secret, change(func(c *auth.Claims) { c.Locks = slices.Repeat([]string{"a"}, 101) }), time.Hour, "more than 100"},
-		"TooLong":      {secret, change(func(c *auth.Claims) { c.Issuer = strings.Repeat("a", 16384) }), time.Hour, "longer than"},
+		"ShortSecret": {secret[:31], good, time.Hour, "31 bytes"},
+		"NoSecret":    {nil, good, time.Hour, "0 bytes"},
+		"ZeroTTL":     {secret, good, 0, "below one second"},
+		"NegativeTTL": {secret, good, -time.Hour, "below one second"},
+		"NoTenant": {
+			secret, change(func(c *auth.Claims) { c.Tenant = "" }), time.Hour, "tenant is missing",
+		},
+		"BadTenant": {
+			secret, change(func(c *auth.Claims) { c.Tenant = "A" }), time.Hour, "tenant is not",
+		},
+		"NoSubject": {
+			secret, change(func(c *auth.Claims) { c.Subject = "" }), time.Hour, "sub is missing",
+		},
+		"UnknownScope": {
+			secret, change(func(c *auth.Claims) { c.Scopes = []auth.Scope{"lock:read"} }), time.Hour,
+			"lock:read",
+		},
+		"EmptyPattern": {
+			secret, change(func(c *auth.Claims) { c.Locks = []string{""} }), time.Hour, "empty",
+		},
+		"ManyPatterns": {
+			secret, change(func(c *auth.Claims) { c.Locks = slices.Repeat([]string{"a"}, 101) }), time.Hour,
+			"more than 100",
+		},
+		"TooLong": {
+			secret, change(func(c *auth.Claims) { c.Issuer = strings.Repeat("a", 16384) }), time.Hour,
+			"longer than",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			raw, err := auth.Sign(c.secret, c.claims, start, c.ttl)

@@ -114,7 +114,9 @@ func (v *Verifier) keysFor(ctx context.Context, t *jwt.Token) ([]*key, error) {
 	}
 	kid, isText := t.Header["kid"].(string)
 	if _, present := t.Header["kid"]; present && (!isText || len(kid) > maxKeyIDLength) {
-		return nil, refuse(Malformed, fmt.Sprintf("kid is not a string of at most %d bytes", maxKeyIDLength))
+		return nil, refuse(
+			Malformed, fmt.Sprintf("kid is not a string of at most %d bytes", maxKeyIDLength),
+		)
 	}
 	keys := v.keys.find(ctx, keyID{alg, kid})
 	if len(keys) == 0 && kid == "" {
@@ -135,7 +137,9 @@ func (v *Verifier) explain(token *jwt.Token, c claims, err error) error {
 	switch {
 	case errors.Is(err, jwt.ErrTokenMalformed):
 		return refuse(Malformed, "not a JSON Web Token: three parts with a dot between each two")
-	case errors.Is(err, jwt.ErrTokenUnverifiable), token == nil, !slices.Contains(v.algs, token.Method.Alg()):
+	case errors.Is(err, jwt.ErrTokenUnverifiable), token == nil, !slices.Contains(
+		v.algs, token.Method.Alg(),
+	):
 		return refuse(UnsupportedAlgorithm, "the algorithm is not one of "+strings.Join(v.algs, ", "))
 	case errors.Is(err, jwt.ErrTokenSignatureInvalid):
 		return refuse(BadSignature, "the signature does not fit")

@@ -10,8 +10,8 @@ import (
 // may be another one, and nil if the credential was withdrawn.
 type validity func() context.Context
 
-// Valid reports whether the credential that the principal was identified by still counts, apart from
-// its end.
+// Valid reports whether the credential that the principal was identified by still counts, apart
+// from its end.
 func (p *Principal) Valid() bool { return p.validity == nil || p.validity() != nil }
 
 // While returns a context that ends with ctx, and with the cause [Withdrawn] when the credential

@@ -46,7 +46,9 @@ func TestWorkEndsWithTheKeyOfItsToken(t *testing.T) {
 	path := write(t, keySet(stays, leaves))
 	v := newVerifier(t, auth.Config{Secret: secret, JWKS: path, Refresh: often, Now: newClock().Now})
 	old := accept(t, v, leaves.token(nil))
-	ended, other, bySecret := while(t, old), while(t, accept(t, v, stays.token(nil))), while(t, accept(t, v, hs().token(nil)))
+	ended, other, bySecret := while(t, old), while(t, accept(t, v, stays.token(nil))), while(
+		t, accept(t, v, hs().token(nil)),
+	)
 
 	rewrite(t, path, keySet(stays))
 	wantWithdrawn(t, ended, "what the key verified")
@@ -73,7 +75,9 @@ func TestTokenMayNotEndTooLate(t *testing.T) {
 }
 
 // issued is a client's certificate.
-func issued(t *testing.T, by *certtest.Authority, change func(*x509.Certificate)) *x509.Certificate {
+func issued(
+	t *testing.T, by *certtest.Authority, change func(*x509.Certificate),
+) *x509.Certificate {
 	t.Helper()
 	text, _ := by.Issue(t, change)
 	block, _ := pem.Decode(text)
@@ -86,7 +90,9 @@ func connected(t *testing.T, c *x509.Certificate, by ...*certtest.Authority) *tl
 	state := &tls.ConnectionState{PeerCertificates: []*x509.Certificate{c}}
 	for _, a := range by {
 		block, _ := pem.Decode(a.PEM())
-		state.VerifiedChains = append(state.VerifiedChains, []*x509.Certificate{c, must(x509.ParseCertificate(block.Bytes))})
+		state.VerifiedChains = append(
+			state.VerifiedChains, []*x509.Certificate{c, must(x509.ParseCertificate(block.Bytes))},
+		)
 	}
 	return state
 }
@@ -94,24 +100,44 @@ func connected(t *testing.T, c *x509.Certificate, by ...*certtest.Authority) *tl
 func TestWorkEndsWithWhatVouchesForACertificate(t *testing.T) {
 	first, second := certtest.NewAuthority(t, "first"), certtest.NewAuthority(t, "second")
 	line := func(who, rights string) string {
-		return `{"uri":"spiffe://example/` + who + `","tenant":"acme","subject":"` + who + `",` + rights + `}`
+		return `{"uri":"spiffe://example/` + who + `","tenant":"acme","subject":"` + who + `",` +
+			rights + `}`
 	}
 	const both, one = `"scopes":["locks:read","locks:write"]`, `"scopes":["locks:read"]`
-	entries := func(lines ...string) string { return `{"principals":[` + strings.Join(lines, ",") + `]}` }
+	entries := func(lines ...string) string {
+		return `{"principals":[` + strings.Join(lines, ",") + `]}`
+	}
 	for name, c := range map[string]struct {
 		authorities []byte
 		principals  string
 		ends        bool
 	}{
-		"AnotherLineIsAdded":      {first.PEM(), entries(line("other", both), line("worker", both)), false},
-		"MoreScopes":              {first.PEM(), entries(line("worker", `"scopes":["locks:read","locks:write","admin"]`)), false},
-		"AnotherAuthorityIsThere": {append(second.PEM(), first.PEM()...), entries(line("worker", both)), false},
-		"TheLineIsGone":           {first.PEM(), entries(line("other", both)), true},
-		"FewerScopes":             {first.PEM(), entries(line("worker", one)), true},
-		"FewerLocks":              {first.PEM(), entries(line("worker", both+`,"locks":["orders:*"]`)), true},
-		"AnotherTenant":           {first.PEM(), strings.Replace(entries(line("worker", both)), "acme", "beta", 1), true},
-		"TwoLinesFit":             {first.PEM(), entries(line("worker", both), strings.Replace(line("x", both), `"uri":"spiffe://example/x"`, `"dns":"worker.example"`, 1)), true},
-		"TheAuthorityIsGone":      {second.PEM(), entries(line("worker", both)), true},
+		"AnotherLineIsAdded": {
+			first.PEM(), entries(line("other", both), line("worker", both)), false,
+		},
+		"MoreScopes": {
+			first.PEM(), entries(line("worker", `"scopes":["locks:read","locks:write","admin"]`)), false,
+		},
+		"AnotherAuthorityIsThere": {
+			append(second.PEM(), first.PEM()...), entries(line("worker", both)), false,
+		},
+		"TheLineIsGone": {first.PEM(), entries(line("other", both)), true},
+		"FewerScopes":   {first.PEM(), entries(line("worker", one)), true},
+		"FewerLocks": {
+			first.PEM(), entries(line("worker", both+`,"locks":["orders:*"]`)), true,
+		},
+		"AnotherTenant": {
+			first.PEM(), strings.Replace(entries(line("worker", both)), "acme", "beta", 1), true,
+		},
+		"TwoLinesFit": {
+			first.PEM(),
+			entries(
+				line("worker", both),
+				strings.Replace(line("x", both), `"uri":"spiffe://example/x"`, `"dns":"worker.example"`, 1),
+			),
+			true,
+		},
+		"TheAuthorityIsGone": {second.PEM(), entries(line("worker", both)), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cas, lines := write(t, first.PEM()), write(t, []byte(entries(line("worker", both))))
@@ -149,7 +175,12 @@ func TestWorkEndsWithWhatVouchesForACertificate(t *testing.T) {
 func TestOldAndNewCertificateOfAnAuthority(t *testing.T) {
 	before, after := certtest.NewAuthority(t, "a"), certtest.NewAuthority(t, "a")
 	cas := write(t, append(before.PEM(), after.PEM()...))
-	lines := write(t, []byte(`{"principals":[{"uri":"spiffe://example/worker","tenant":"acme","subject":"w","scopes":["locks:read"]}]}`))
+	lines := write(
+		t,
+		[]byte(
+			`{"principals":[{"uri":"spiffe://example/worker","tenant":"acme","subject":"w","scopes":["locks:read"]}]}`,
+		),
+	)
 	authorities := must(auth.LoadAuthorities(cas))
 	certificates := auth.NewCertificates(authorities, must(auth.LoadPrincipals(lines, nil)))
 	worker := issued(t, before, withURI("spiffe://example/worker"))
@@ -179,7 +210,9 @@ func TestSessionEndsWithItsCredential(t *testing.T) {
 		{"claim":"groups","value":"oncall","tenant":"acme","scopes":["admin"]}]}`))
 	rights := must(auth.LoadClaimants(file))
 	s := must(auth.NewSessions(secret, clock.Now, v, rights))
-	in := func(group string) map[string]any { return map[string]any{"sub": "ann", "groups": []any{group}} }
+	in := func(group string) map[string]any {
+		return map[string]any{"sub": "ann", "groups": []any{group}}
+	}
 	begin := func(p *auth.Principal) (text string, work context.Context) {
 		t.Helper()
 		if p.Expires.IsZero() { // which the provider says
@@ -210,7 +243,9 @@ func TestSessionEndsWithItsCredential(t *testing.T) {
 			t.Errorf("%s: the session opens as %v, %v", name, p, err)
 		}
 	}
-	for name, text := range map[string]string{"OtherKey": other, "OtherClaim": oncall, "Secret": bySecret} {
+	for name, text := range map[string]string{
+		"OtherKey": other, "OtherClaim": oncall, "Secret": bySecret,
+	} {
 		if _, err := s.Open(t.Context(), text); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -223,12 +258,19 @@ func TestSessionEndsWithItsCredential(t *testing.T) {
 func TestSessionOfAnotherSecret(t *testing.T) {
 	clock := newClock()
 	dev := newVerifier(t, auth.Config{Secret: secret, Now: clock.Now})
-	prod := newVerifier(t, auth.Config{Secret: []byte(strings.Repeat("p", 32)), JWKS: write(t, publicSet()), Now: clock.Now})
-	text, _, err := must(auth.NewSessions(secret, clock.Now, dev)).Seal(accept(t, dev, hs().token(nil)))
+	prod := newVerifier(
+		t,
+		auth.Config{Secret: []byte(strings.Repeat("p", 32)), JWKS: write(t, publicSet()), Now: clock.Now},
+	)
+	text, _, err := must(auth.NewSessions(secret, clock.Now, dev)).Seal(
+		accept(t, dev, hs().token(nil)),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := must(auth.NewSessions(secret, clock.Now, prod)).Open(t.Context(), text); !errors.Is(err, auth.Withdrawn) {
+	if _, err := must(auth.NewSessions(secret, clock.Now, prod)).Open(t.Context(), text); !errors.Is(
+		err, auth.Withdrawn,
+	) {
 		t.Errorf("it opens with another secret: %v", err)
 	}
 }
@@ -241,11 +283,15 @@ func TestSessionAtAReplicaThatReadsTheKeysLater(t *testing.T) {
 	behind := newVerifier(t, auth.Config{JWKS: server.URL, Refresh: never, Now: clock.Now})
 	server.serve(keySet(old, fresh))
 	ahead := newVerifier(t, auth.Config{JWKS: server.URL, Refresh: never, Now: clock.Now})
-	text, _, err := must(auth.NewSessions(secret, clock.Now, ahead)).Seal(accept(t, ahead, fresh.token(nil)))
+	text, _, err := must(auth.NewSessions(secret, clock.Now, ahead)).Seal(
+		accept(t, ahead, fresh.token(nil)),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := must(auth.NewSessions(secret, clock.Now, behind)).Open(t.Context(), text); err != nil {
+	if _, err := must(auth.NewSessions(secret, clock.Now, behind)).Open(
+		t.Context(), text,
+	); err != nil {
 		t.Errorf("the other replica: %v", err)
 	}
 }

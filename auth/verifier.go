@@ -5,8 +5,8 @@
 // mix. A shared secret verifies HS256 and nothing else. The keys of a JWK Set
 // (an https URL or a file) verify RS256, ES256 and EdDSA, each only with a key
 // of that kind and with the kid that the token names; a token without one tries
-// all keys of its algorithm. Every other algorithm, "none" included, is refused. Headers that point to keys (jku, x5u, jwk) are
-// ignored, and a token with a critical extension (crit) is refused.
+// all keys of its algorithm. Every other algorithm, "none" included, is refused. Headers that point
+// to keys (jku, x5u, jwk) are ignored, and a token with a critical extension (crit) is refused.
 //
 // A token that passed is remembered under its SHA-256 until it expires, so that
 // the usual request costs one hash and no signature. At most 10 000 tokens are
@@ -91,15 +91,16 @@ type Verifier struct {
 }
 
 // New returns a verifier. ctx bounds only the first read of the JWK Set, which is repeated if a
-// URL does not answer, see [Verifier.Ready]; [Verifier.Close] ends what runs after it. An error names
-// the flag that is at fault.
+// URL does not answer, see [Verifier.Ready]; [Verifier.Close] ends what runs after it. An error
+// names the flag that is at fault.
 func New(ctx context.Context, c Config) (*Verifier, error) {
 	c, err := c.complete()
 	if err != nil {
 		return nil, err
 	}
 	v := &Verifier{
-		now: c.Now, leeway: c.Leeway, maxAge: c.MaxAge, issuer: c.Issuer, names: c.Names, cache: newCache(),
+		now: c.Now, leeway: c.Leeway, maxAge: c.MaxAge, issuer: c.Issuer, names: c.Names,
+		cache: newCache(),
 	}
 	if len(c.Secret) > 0 {
 		alg := jwt.SigningMethodHS256.Alg()
@@ -112,7 +113,9 @@ func New(ctx context.Context, c Config) (*Verifier, error) {
 		if v.keys, err = openKeySet(ctx, c); err != nil {
 			return nil, fmt.Errorf("--jwks: %w", err)
 		}
-		v.algs = append(v.algs, jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg(), jwt.SigningMethodEdDSA.Alg())
+		v.algs = append(
+			v.algs, jwt.SigningMethodRS256.Alg(), jwt.SigningMethodES256.Alg(), jwt.SigningMethodEdDSA.Alg(),
+		)
 	}
 	v.parser = newParser(c, v.algs)
 	return v, nil
@@ -121,7 +124,9 @@ func New(ctx context.Context, c Config) (*Verifier, error) {
 // complete checks a configuration and fills in what was left out.
 func (c Config) complete() (Config, error) {
 	if len(c.Secret) == 0 && c.JWKS == "" {
-		return c, errors.New("no key for bearer tokens: set --jwt-secret-file or --jwks (or --dev, to have a secret made)")
+		return c, errors.New(
+			"no key for bearer tokens: set --jwt-secret-file or --jwks (or --dev, to have a secret made)",
+		)
 	}
 	if err := checkSecret(c.Secret); err != nil && len(c.Secret) > 0 {
 		return c, fmt.Errorf("--jwt-secret-file: %w", err)
@@ -199,7 +204,10 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Principal, error) {
 		return nil, err
 	}
 	if v.maxAge > 0 && p.Expires.Sub(now) > v.maxAge+v.leeway {
-		return nil, refuse(TooLongLived, fmt.Sprintf("exp is more than %v ahead, the longest that this server takes", v.maxAge))
+		return nil, refuse(
+			TooLongLived,
+			fmt.Sprintf("exp is more than %v ahead, the longest that this server takes", v.maxAge),
+		)
 	}
 	if p.voucher = k.voucher; k != v.secret { // which never changes
 		p.validity = k.validity

@@ -52,7 +52,9 @@ func TestAllAlgorithms(t *testing.T) {
 // the token: the values of all its claims, its segments and its kid.
 func TestBadTokens(t *testing.T) {
 	v := strict(t)
-	for _, c := range slices.Concat(badShapes(), badAlgorithms(), badKeys(), badTimes(), badOrigins(), badIdentities(), badLocks()) {
+	for _, c := range slices.Concat(
+		badShapes(), badAlgorithms(), badKeys(), badTimes(), badOrigins(), badIdentities(), badLocks(),
+	) {
 		t.Run(c.name, func(t *testing.T) {
 			fault := refusal(t, v, c.raw, c.want)
 			if fault.Detail == "" {
@@ -99,11 +101,17 @@ func badShapes() []badToken {
 		{"WithScheme", "Bearer " + good, auth.Malformed},
 		{"NotBase64", parts[0] + ".!!!!." + parts[2], auth.Malformed},
 		{"Padded", good + "=", auth.Malformed},
-		{"LineBreakInSignature", parts[0] + "." + parts[1] + "." + parts[2][:9] + "\r\n" + parts[2][9:], auth.Malformed},
+		{
+			"LineBreakInSignature", parts[0] + "." + parts[1] + "." + parts[2][:9] + "\r\n" + parts[2][9:],
+			auth.Malformed,
+		},
 		{"LooseBits", loose, auth.Malformed},
 		{"Truncated/Signature", good[:len(good)-3], auth.BadSignature},
 		{"Truncated/NoSignature", parts[0] + "." + parts[1] + ".", auth.BadSignature},
-		{"Truncated/Claims", parts[0] + "." + parts[1][:len(parts[1])/8*4] + "." + parts[2], auth.Malformed},
+		{
+			"Truncated/Claims", parts[0] + "." + parts[1][:len(parts[1])/8*4] + "." + parts[2],
+			auth.Malformed,
+		},
 		{"Enormous", hs().token(map[string]any{"x": strings.Repeat("marker", 4000)}), auth.Malformed},
 		{"EnormousGarbage", strings.Repeat("A", 10<<20), auth.Malformed},
 		{"HeaderNotJSON", hs().sign("marker", claims(nil)), auth.Malformed},
@@ -116,7 +124,9 @@ func badShapes() []badToken {
 		{"ClaimsTrailing", hs().sign(hs().named(), `{"sub":"marker"}{}`), auth.Malformed},
 		{"ClaimsNotUTF8", hs().sign(hs().named(), "{\"sub\":\"marker\xff\"}"), auth.Malformed},
 		{"DeepNesting", hs().sign(hs().named(), strings.Repeat("[", 5000)), auth.Malformed},
-		{"DuplicateClaim", hs().sign(hs().named(), `{"tenant":"acme","tenant":"marker"}`), auth.Malformed},
+		{
+			"DuplicateClaim", hs().sign(hs().named(), `{"tenant":"acme","tenant":"marker"}`), auth.Malformed,
+		},
 		{"DuplicateUnknownClaim", hs().sign(hs().named(), `{"x":"acme","x":"marker"}`), auth.Malformed},
 	}
 }
@@ -166,14 +176,19 @@ func badKeys() []badToken {
 		{"HMACWithKeySet", signWith(publicSet()), auth.BadSignature},
 		{"HMACEmptyKey", signWith([]byte{}), auth.BadSignature},
 		{"OtherSecret", other.token(nil), auth.BadSignature},
-		{"OtherKeyOfTheKid", signer{"ES256", "ec-1", newEC(elliptic.P256())}.token(nil), auth.BadSignature},
+		{
+			"OtherKeyOfTheKid", signer{"ES256", "ec-1", newEC(elliptic.P256())}.token(nil),
+			auth.BadSignature,
+		},
 		{"Tampered", strings.Join(tampered, "."), auth.BadSignature},
 		{"WrongKind/RS256NamesECKey", signer{"RS256", "ec-1", rsaKey()}.token(nil), auth.UnknownKey},
 		{"WrongKind/ES256NamesRSAKey", signer{"ES256", "rsa-1", ecKey()}.token(nil), auth.UnknownKey},
 		{"WrongKind/EdDSANamesRSAKey", signer{"EdDSA", "rsa-1", edKey()}.token(nil), auth.UnknownKey},
 		{"UnknownKid", signer{"ES256", "marker", ecKey()}.token(nil), auth.UnknownKey},
 		{"KidOfAPath", signer{"ES256", "../../dev/null", ecKey()}.token(nil), auth.UnknownKey},
-		{"KidTooLong", signer{"ES256", strings.Repeat("marker", 100), ecKey()}.token(nil), auth.Malformed},
+		{
+			"KidTooLong", signer{"ES256", strings.Repeat("marker", 100), ecKey()}.token(nil), auth.Malformed,
+		},
 		{"KidNumber", es().sign(`{"alg":"ES256","kid":1}`, claims(nil)), auth.Malformed},
 		{"KidNull", es().sign(`{"alg":"ES256","kid":null}`, claims(nil)), auth.Malformed},
 	}
@@ -188,10 +203,18 @@ func badTimes() []badToken {
 		{"ExpiryText", at("exp", fmt.Sprint(start.Add(time.Hour).Unix())), auth.Malformed},
 		{"ExpiryNegative", at("exp", -1), auth.Malformed},
 		{"ExpiryBeyondAllDates", at("exp", 1e18), auth.Malformed},
-		{"ExpiryOverflow", hs().sign(hs().named(), `{"sub":"a","tenant":"b","exp":1e300}`), auth.Malformed},
-		{"ExpiryNoFloat", hs().sign(hs().named(), `{"sub":"a","tenant":"b","exp":1e400}`), auth.Malformed},
+		{
+			"ExpiryOverflow", hs().sign(hs().named(), `{"sub":"a","tenant":"b","exp":1e300}`),
+			auth.Malformed,
+		},
+		{
+			"ExpiryNoFloat", hs().sign(hs().named(), `{"sub":"a","tenant":"b","exp":1e400}`), auth.Malformed,
+		},
 		{"ExpiryNull", hs().sign(hs().named(), `{"sub":"a","tenant":"b","exp":null}`), auth.Malformed},
-		{"ExpiryOtherCase", hs().sign(hs().named(), `{"sub":"a","tenant":"b","EXP":9999999999}`), auth.NoExpiry},
+		{
+			"ExpiryOtherCase", hs().sign(hs().named(), `{"sub":"a","tenant":"b","EXP":9999999999}`),
+			auth.NoExpiry,
+		},
 		{"NotYetValid", at("nbf", start.Add(6*time.Second).Unix()), auth.NotYetValid},
 		{"NotBeforeText", at("nbf", "marker"), auth.Malformed},
 	}
@@ -309,10 +332,13 @@ func TestLocksLimit(t *testing.T) {
 		may   []string
 		not   []string
 	}{
-		"NoClaim":  {nil, []string{"orders:1", "x"}, nil},
-		"Empty":    {[]string{}, nil, []string{"orders:1", ""}},
-		"Patterns": {[]string{"orders:*", "audit"}, []string{"orders:1", "orders:", "audit"}, []string{"order:1", "audit2", "xorders:1"}},
-		"Star":     {[]string{"*"}, []string{"orders:1", "x"}, nil},
+		"NoClaim": {nil, []string{"orders:1", "x"}, nil},
+		"Empty":   {[]string{}, nil, []string{"orders:1", ""}},
+		"Patterns": {
+			[]string{"orders:*", "audit"}, []string{"orders:1", "orders:", "audit"},
+			[]string{"order:1", "audit2", "xorders:1"},
+		},
+		"Star": {[]string{"*"}, []string{"orders:1", "x"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := accept(t, v, hs().token(map[string]any{"locks": c.locks}))
@@ -334,12 +360,17 @@ func TestLocksLimit(t *testing.T) {
 func TestHeadersThatPointToKeys(t *testing.T) {
 	hits := newIssuer(t, keySet(ec("marker")))
 	own := ec("ec-1")
-	header := map[string]any{"alg": "ES256", "kid": "ec-1", "jku": hits.URL, "x5u": hits.URL, "jwk": own.jwk()}
+	header := map[string]any{
+		"alg": "ES256", "kid": "ec-1", "jku": hits.URL, "x5u": hits.URL, "jwk": own.jwk(),
+	}
 	reject(t, strict(t), own.sign(header, claims(nil)), auth.BadSignature)
 	if n := hits.reads.Load(); n != 0 {
 		t.Errorf("a URL of the token was read %d times", n)
 	}
-	accept(t, strict(t), es().sign(map[string]any{"alg": "ES256", "kid": "ec-1", "jku": hits.URL}, claims(nil)))
+	accept(
+		t, strict(t),
+		es().sign(map[string]any{"alg": "ES256", "kid": "ec-1", "jku": hits.URL}, claims(nil)),
+	)
 }
 
 func TestOneFamilyConfigured(t *testing.T) {
@@ -360,7 +391,9 @@ func TestOnlyOneOriginChecked(t *testing.T) {
 	audience := newVerifier(t, auth.Config{Secret: secret, Audience: "fencepost", Now: newClock().Now})
 	reject(t, audience, bare, auth.WrongAudience)
 	accept(t, audience, hs().token(map[string]any{"iss": 7}))
-	issuer := newVerifier(t, auth.Config{Secret: secret, Issuer: "https://issuer.example", Now: newClock().Now})
+	issuer := newVerifier(
+		t, auth.Config{Secret: secret, Issuer: "https://issuer.example", Now: newClock().Now},
+	)
 	reject(t, issuer, bare, auth.WrongIssuer)
 	accept(t, issuer, hs().token(map[string]any{"aud": 7}))
 }
@@ -368,13 +401,17 @@ func TestOnlyOneOriginChecked(t *testing.T) {
 // TestSymmetricKeyInSet: a JWK Set is public, so a symmetric key in it is worth
 // nothing.
 func TestSymmetricKeyInSet(t *testing.T) {
-	oct := fmt.Sprintf(`{"kty":"oct","alg":"HS256","kid":"h","k":"%s"}`, base64.RawURLEncoding.EncodeToString(secret))
+	oct := fmt.Sprintf(
+		`{"kty":"oct","alg":"HS256","kid":"h","k":"%s"}`, base64.RawURLEncoding.EncodeToString(secret),
+	)
 	set := strings.Replace(string(publicSet()), `{"keys":[`, `{"keys":[`+oct+`,`, 1)
 	v := newVerifier(t, auth.Config{JWKS: write(t, []byte(set)), Now: newClock().Now})
 	reject(t, v, signer{"HS256", "h", secret}.token(nil), auth.UnsupportedAlgorithm)
 	accept(t, v, rs().token(nil))
 
-	other := auth.Config{Secret: []byte(strings.Repeat("x", 32)), JWKS: write(t, []byte(set)), Now: newClock().Now}
+	other := auth.Config{
+		Secret: []byte(strings.Repeat("x", 32)), JWKS: write(t, []byte(set)), Now: newClock().Now,
+	}
 	reject(t, newVerifier(t, other), signer{"HS256", "h", secret}.token(nil), auth.BadSignature)
 }
 
@@ -391,8 +428,14 @@ func TestLeeway(t *testing.T) {
 func TestRealClock(t *testing.T) {
 	v := newVerifier(t, auth.Config{Secret: secret})
 	now := time.Now()
-	accept(t, v, hs().token(map[string]any{"iat": now.Unix(), "nbf": nil, "exp": now.Add(time.Minute).Unix()}))
-	reject(t, v, hs().token(map[string]any{"iat": nil, "nbf": nil, "exp": now.Add(-time.Minute).Unix()}), auth.Expired)
+	accept(
+		t, v,
+		hs().token(map[string]any{"iat": now.Unix(), "nbf": nil, "exp": now.Add(time.Minute).Unix()}),
+	)
+	reject(
+		t, v, hs().token(map[string]any{"iat": nil, "nbf": nil, "exp": now.Add(-time.Minute).Unix()}),
+		auth.Expired,
+	)
 }
 
 // TestLibraryKnowsNone guards the guard: the library does have "none", so the

@@ -27,7 +27,8 @@ func NewAuthority(t testing.TB, name string) *Authority {
 	t.Helper()
 	a := &Authority{key: newKey(t)}
 	template := &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, SerialNumber: serial(t), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		Subject: pkix.Name{CommonName: name}, SerialNumber: serial(t),
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
@@ -58,8 +59,10 @@ func (a *Authority) Issue(t testing.TB, change func(*x509.Certificate)) (cert, k
 	t.Helper()
 	private := newKey(t)
 	template := &x509.Certificate{
-		SerialNumber: serial(t), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: serial(t), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		KeyUsage:    x509.KeyUsageDigitalSignature,
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	if change != nil {
 		change(template)
@@ -72,7 +75,9 @@ func (a *Authority) Issue(t testing.TB, change func(*x509.Certificate)) (cert, k
 	if err != nil {
 		t.Fatal(err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(
+		&pem.Block{Type: "PRIVATE KEY", Bytes: secret},
+	)
 }
 
 // Write puts a certificate and its key into files of the folder, and returns their paths.

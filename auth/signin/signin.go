@@ -115,8 +115,8 @@ func (c Config) Check() error {
 	return errors.Join(noID, checkURL("issuer", c.Issuer), checkURL("redirect URL", c.RedirectURL))
 }
 
-// checkURL returns an error without the text, which may have a password in it. It wants TLS, by which the provider is known to be the one. On the machine itself it
-// may do without.
+// checkURL returns an error without the text, which may have a password in it. It wants TLS, by
+// which the provider is known to be the one. On the machine itself it may do without.
 func checkURL(what, text string) error {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
@@ -151,13 +151,16 @@ func (p *Provider) Begin(ctx context.Context) (location, kept string, until time
 	}
 	until = p.config.Now().Add(FlowLife)
 	f := flow{
-		State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(), Verifier: oauth2.GenerateVerifier(), Ends: until.Unix(),
+		State: oauth2.GenerateVerifier(), Nonce: oauth2.GenerateVerifier(),
+		Verifier: oauth2.GenerateVerifier(), Ends: until.Unix(),
 	}
 	plain, err := json.Marshal(f)
 	if err != nil {
 		return "", "", until, err
 	}
-	location = p.oauth(known).AuthCodeURL(f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier))
+	location = p.oauth(known).AuthCodeURL(
+		f.State, oidc.Nonce(f.Nonce), oauth2.S256ChallengeOption(f.Verifier),
+	)
 	return location, p.sealer.Seal(plain), until, nil
 }
 
@@ -211,33 +214,45 @@ func (p *Provider) enter(ctx context.Context, state string) (leave func(), err e
 		return func() { <-p.finishing; done() }, nil
 	case <-ctx.Done():
 		done()
-		return nil, &auth.Error{Reason: auth.NoProvider, Detail: "too many people sign in at this moment: try again"}
+		return nil, &auth.Error{
+			Reason: auth.NoProvider, Detail: "too many people sign in at this moment: try again",
+		}
 	}
 }
 
 // open returns the flow that a browser has kept, if it is the one that the state is of.
 func (p *Provider) open(kept, state string) (f flow, err error) {
 	plain, ours := p.sealer.Open(kept)
-	if !ours || json.Unmarshal(plain, &f) != nil || f.State != state || p.config.Now().Unix() >= f.Ends {
-		return f, &auth.Error{Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here, or too long ago"}
+	if !ours || json.Unmarshal(
+		plain, &f,
+	) != nil || f.State != state || p.config.Now().Unix() >= f.Ends {
+		return f, &auth.Error{
+			Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here, or too long ago",
+		}
 	}
 	return f, nil
 }
 
 // redeem asks the provider for the claims behind a code.
-func (p *Provider) redeem(ctx context.Context, known *oidc.Provider, f flow, code string) (map[string]any, error) {
+func (p *Provider) redeem(
+	ctx context.Context, known *oidc.Provider, f flow, code string,
+) (map[string]any, error) {
 	ctx, cancel := context.WithTimeout(oidc.ClientContext(ctx, p.client), callTimeout)
 	defer cancel()
 	tokens, err := p.oauth(known).Exchange(ctx, code, oauth2.VerifierOption(f.Verifier))
 	var refused *oauth2.RetrieveError
 	switch {
 	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
-		return nil, denied("the identity provider does not take the code that it gave", errors.New(refused.ErrorCode))
+		return nil, denied(
+			"the identity provider does not take the code that it gave", errors.New(refused.ErrorCode),
+		)
 	case err != nil:
 		return nil, unavailable(err)
 	}
 	raw, _ := tokens.Extra("id_token").(string)
-	id, err := known.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: p.config.Now}).Verify(ctx, raw)
+	id, err := known.Verifier(&oidc.Config{ClientID: p.config.ClientID, Now: p.config.Now}).Verify(
+		ctx, raw,
+	)
 	if err == nil && id.Nonce != f.Nonce {
 		err = errors.New("the nonce is another one")
 	}
@@ -266,7 +281,9 @@ func (p *Provider) discover(ctx context.Context) (*oidc.Provider, error) {
 	if p.config.Now().Before(p.again) {
 		return nil, unavailable(p.trouble)
 	}
-	ctx, cancel := context.WithTimeout(oidc.ClientContext(context.WithoutCancel(ctx), p.client), callTimeout)
+	ctx, cancel := context.WithTimeout(
+		oidc.ClientContext(context.WithoutCancel(ctx), p.client), callTimeout,
+	)
 	defer cancel()
 	known, err := oidc.NewProvider(ctx, p.config.Issuer)
 	if err != nil {
@@ -281,8 +298,9 @@ func (p *Provider) oauth(known *oidc.Provider) *oauth2.Config {
 	endpoint := known.Endpoint()
 	endpoint.AuthStyle = p.authStyle(known)
 	return &oauth2.Config{
-		ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret, RedirectURL: p.config.RedirectURL,
-		Endpoint: endpoint, Scopes: append([]string{oidc.ScopeOpenID}, p.config.Scopes...),
+		ClientID: p.config.ClientID, ClientSecret: p.config.ClientSecret,
+		RedirectURL: p.config.RedirectURL,
+		Endpoint:    endpoint, Scopes: append([]string{oidc.ScopeOpenID}, p.config.Scopes...),
 	}
 }
 
@@ -307,7 +325,12 @@ func denied(detail string, cause error) error {
 }
 
 func unavailable(cause error) error {
-	return errors.Join(&auth.Error{Reason: auth.NoProvider, Detail: "the identity provider does not answer as it should"}, cause)
+	return errors.Join(
+		&auth.Error{
+			Reason: auth.NoProvider, Detail: "the identity provider does not answer as it should",
+		},
+		cause,
+	)
 }
 
 // bounded reads no more of an answer than it may have.

@@ -25,7 +25,12 @@ type people struct {
 
 func start(t *testing.T) *people {
 	t.Helper()
-	p := &people{t: t, now: time.Now(), identity: signintest.Start(t, map[string]any{"sub": "ann", "groups": []string{"staff", "operators"}})}
+	p := &people{
+		t: t, now: time.Now(),
+		identity: signintest.Start(
+			t, map[string]any{"sub": "ann", "groups": []string{"staff", "operators"}},
+		),
+	}
 	p.Provider = p.replica("a secret that all replicas share, of 32 bytes")
 	return p
 }
@@ -43,7 +48,8 @@ func (p *people) replica(secret string) *signin.Provider {
 		p.t.Fatal(err)
 	}
 	made, err := signin.New(signin.Config{
-		Issuer: p.identity.URL, ClientID: signintest.ClientID, ClientSecret: signintest.ClientSecret, NameClaim: "sub",
+		Issuer: p.identity.URL, ClientID: signintest.ClientID, ClientSecret: signintest.ClientSecret,
+		NameClaim:   "sub",
 		RedirectURL: "https://locks.example/dashboard/sign-in/oidc/callback", Scopes: []string{"groups"},
 		Secret: []byte(secret), Rights: rights, Now: func() time.Time { return p.now },
 	})
@@ -60,7 +66,9 @@ func (p *people) goes() (kept, state, code string) {
 	if err != nil {
 		p.t.Fatal(err)
 	}
-	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	defer client.CloseIdleConnections()
 	resp, err := client.Get(to)
 	if err != nil {
@@ -68,7 +76,9 @@ func (p *people) goes() (kept, state, code string) {
 	}
 	defer resp.Body.Close()
 	back, err := resp.Location()
-	if err != nil || !strings.HasPrefix(back.String(), "https://locks.example/dashboard/sign-in/oidc/callback?") {
+	if err != nil || !strings.HasPrefix(
+		back.String(), "https://locks.example/dashboard/sign-in/oidc/callback?",
+	) {
 		p.t.Fatalf("it leads to %v, %v", back, err)
 	}
 	return kept, back.Query().Get("state"), back.Query().Get("code")
@@ -89,7 +99,9 @@ func TestSignIn(t *testing.T) {
 	other := p.replica("a secret that all replicas share, of 32 bytes")
 	kept, state, code := p.goes()
 	who, err := other.Finish(t.Context(), kept, state, code)
-	if err != nil || who.Subject != "ann" || who.Tenant != "acme" || !who.Allows(auth.TenantAdmin) || who.Allows(auth.Admin) {
+	if err != nil || who.Subject != "ann" || who.Tenant != "acme" || !who.Allows(
+		auth.TenantAdmin,
+	) || who.Allows(auth.Admin) {
 		t.Fatalf("%+v, %v", who, err)
 	}
 	if !who.Expires.Equal(p.now.Add(signin.SessionLife)) {
@@ -104,8 +116,10 @@ func TestWhatIsKept(t *testing.T) {
 	kept, state, code := p.goes()
 	otherKept, otherState, _ := p.goes()
 	for name, with := range map[string][2]string{
-		"another browser's": {otherKept, state}, "another state": {kept, otherState}, "no state": {kept, ""},
-		"nothing kept": {"", state}, "made up": {strings.Repeat("A", 200), state}, "altered": {altered(kept), state},
+		"another browser's": {otherKept, state}, "another state": {kept, otherState},
+		"no state":     {kept, ""},
+		"nothing kept": {"", state}, "made up": {strings.Repeat("A", 200), state},
+		"altered": {altered(kept), state},
 	} {
 		t.Run(name, func(*testing.T) { p.refused(auth.BadSignIn, with[0], with[1], code) })
 	}
@@ -126,22 +140,29 @@ func altered(text string) string {
 	return first + text[1:]
 }
 
-// TestWhatTheProviderSays: the token is of this provider, for this deployment, of this sign-in, and now.
+// TestWhatTheProviderSays: the token is of this provider, for this deployment, of this sign-in, and
+// now.
 func TestWhatTheProviderSays(t *testing.T) {
 	p := start(t)
 	for name, tt := range map[string]struct {
 		change func(map[string]any)
 		want   auth.Reason
 	}{
-		"another issuer":    {func(c map[string]any) { c["iss"] = "https://other.example" }, auth.Denied},
-		"for another":       {func(c map[string]any) { c["aud"] = "other" }, auth.Denied},
-		"of another nonce":  {func(c map[string]any) { c["nonce"] = "other" }, auth.Denied},
-		"no nonce":          {func(c map[string]any) { delete(c, "nonce") }, auth.Denied},
-		"expired":           {func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, auth.Denied},
-		"no name":           {func(c map[string]any) { delete(c, "sub") }, auth.BadSubject},
-		"a name to fear":    {func(c map[string]any) { c["sub"] = "ann\x1b[2J" }, auth.BadSubject},
-		"no group":          {func(c map[string]any) { c["groups"] = []string{"staff"} }, auth.UnknownClaims},
-		"a group in a list": {func(c map[string]any) { c["groups"] = []any{[]string{"operators"}} }, auth.UnknownClaims},
+		"another issuer":   {func(c map[string]any) { c["iss"] = "https://other.example" }, auth.Denied},
+		"for another":      {func(c map[string]any) { c["aud"] = "other" }, auth.Denied},
+		"of another nonce": {func(c map[string]any) { c["nonce"] = "other" }, auth.Denied},
+		"no nonce":         {func(c map[string]any) { delete(c, "nonce") }, auth.Denied},
+		"expired": {
+			func(c map[string]any) { c["exp"] = time.Now().Add(-time.Hour).Unix() }, auth.Denied,
+		},
+		"no name":        {func(c map[string]any) { delete(c, "sub") }, auth.BadSubject},
+		"a name to fear": {func(c map[string]any) { c["sub"] = "ann\x1b[2J" }, auth.BadSubject},
+		"no group": {
+			func(c map[string]any) { c["groups"] = []string{"staff"} }, auth.UnknownClaims,
+		},
+		"a group in a list": {
+			func(c map[string]any) { c["groups"] = []any{[]string{"operators"}} }, auth.UnknownClaims,
+		},
 	} {
 		t.Run(name, func(*testing.T) {
 			p.identity.Change(tt.change)
@@ -199,7 +220,9 @@ func TestAsksWithPKCE(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := u.Query()
-	if q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get("nonce") == "" || q.Get("state") == "" || q.Get("scope") != "openid groups" {
+	if q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get(
+		"nonce",
+	) == "" || q.Get("state") == "" || q.Get("scope") != "openid groups" {
 		t.Errorf("it asks for %v", q)
 	}
 	if strings.Contains(to, kept) || strings.Contains(to, signintest.ClientSecret) {
@@ -208,15 +231,24 @@ func TestAsksWithPKCE(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	for _, bad := range []string{"", "nowhere", "http://login.example", "https://", "https://user@login.example", "https://login.example/?a=b", "https://login.example/#a", "ftp://login.example"} {
-		if err := (signin.Config{Issuer: bad, ClientID: "c", RedirectURL: "https://locks.example/back"}).Check(); err == nil {
+	for _, bad := range []string{
+		"", "nowhere", "http://login.example", "https://", "https://user@login.example",
+		"https://login.example/?a=b", "https://login.example/#a", "ftp://login.example",
+	} {
+		if err := (signin.Config{
+			Issuer: bad, ClientID: "c", RedirectURL: "https://locks.example/back",
+		}).Check(); err == nil {
 			t.Errorf("issuer %q", bad)
 		}
-		if err := (signin.Config{Issuer: "https://login.example", ClientID: "c", RedirectURL: bad}).Check(); err == nil {
+		if err := (signin.Config{
+			Issuer: "https://login.example", ClientID: "c", RedirectURL: bad,
+		}).Check(); err == nil {
 			t.Errorf("redirect URL %q", bad)
 		}
 	}
-	if err := (signin.Config{Issuer: "https://login.example", RedirectURL: "https://locks.example/back"}).Check(); err == nil {
+	if err := (signin.Config{
+		Issuer: "https://login.example", RedirectURL: "https://locks.example/back",
+	}).Check(); err == nil {
 		t.Error("no client id")
 	}
 }

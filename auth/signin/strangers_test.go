@@ -25,8 +25,9 @@ func against(t *testing.T, h http.HandlerFunc) (*signin.Provider, string) {
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
 	p, err := signin.New(signin.Config{
-		Issuer: s.URL, ClientID: "c", ClientSecret: "s", NameClaim: "sub", RedirectURL: "https://locks.example/back",
-		Secret: []byte("a secret that all replicas share, of 32 bytes"), Rights: noRights{},
+		Issuer: s.URL, ClientID: "c", ClientSecret: "s", NameClaim: "sub",
+		RedirectURL: "https://locks.example/back",
+		Secret:      []byte("a secret that all replicas share, of 32 bytes"), Rights: noRights{},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -52,7 +53,8 @@ func TestManyBegin(t *testing.T) {
 	}
 }
 
-// TestMadeUpCodes: of one sign-in the provider is asked about one code at a time, and about each once.
+// TestMadeUpCodes: of one sign-in the provider is asked about one code at a time, and about each
+// once.
 func TestMadeUpCodes(t *testing.T) {
 	var asked, now, most atomic.Int64
 	var issuer string // set before the first request
@@ -61,7 +63,8 @@ func TestMadeUpCodes(t *testing.T) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Path != "/token" {
 			_ = json.NewEncoder(w).Encode(map[string]any{
-				"issuer": issuer, "authorization_endpoint": issuer + "/auth", "token_endpoint": issuer + "/token", "jwks_uri": issuer + "/keys",
+				"issuer": issuer, "authorization_endpoint": issuer + "/auth",
+				"token_endpoint": issuer + "/token", "jwks_uri": issuer + "/keys",
 				"token_endpoint_auth_methods_supported": []string{"client_secret_post"},
 			})
 			return

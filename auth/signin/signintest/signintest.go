@@ -56,7 +56,8 @@ func Start(t testing.TB, claims map[string]any) *Provider {
 		t.Fatal(err)
 	}
 	p := &Provider{key: key, claims: claims, asked: map[string]url.Values{}, server: &oidctest.Server{
-		PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "1", Algorithm: "ES256"}}, Algorithms: []string{"ES256"},
+		PublicKeys: []oidctest.PublicKey{{PublicKey: key.Public(), KeyID: "1", Algorithm: "ES256"}},
+		Algorithms: []string{"ES256"},
 	}}
 	s := httptest.NewServer(p)
 	t.Cleanup(s.Close)
@@ -114,13 +115,16 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	delete(p.asked, r.PostFormValue("code"))
 	challenge := oauth2.S256ChallengeFromVerifier(r.PostFormValue("code_verifier"))
 	w.Header().Set("Content-Type", "application/json")
-	if !known || id != ClientID || secret != ClientSecret || challenge != asked.Get("code_challenge") || asked.Get("code_challenge_method") != "S256" {
+	if !known || id != ClientID || secret != ClientSecret || challenge != asked.Get(
+		"code_challenge",
+	) || asked.Get("code_challenge_method") != "S256" {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"error":"invalid_grant"}`))
 		return
 	}
 	claims := map[string]any{
-		"iss": p.URL, "aud": ClientID, "nonce": asked.Get("nonce"), "exp": time.Now().Add(time.Minute).Unix(), "iat": time.Now().Unix(),
+		"iss": p.URL, "aud": ClientID, "nonce": asked.Get("nonce"),
+		"exp": time.Now().Add(time.Minute).Unix(), "iat": time.Now().Unix(),
 	}
 	maps.Copy(claims, p.claims)
 	if p.change != nil {
@@ -129,5 +133,7 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	text, _ := json.Marshal(claims)
 	token := oidctest.SignIDToken(p.key, "1", "ES256", string(text))
 	p.secret = append(p.secret, r.PostFormValue("code_verifier"), token)
-	_ = json.NewEncoder(w).Encode(map[string]any{"access_token": "unused", "token_type": "Bearer", "id_token": token})
+	_ = json.NewEncoder(w).Encode(
+		map[string]any{"access_token": "unused", "token_type": "Bearer", "id_token": token},
+	)
 }

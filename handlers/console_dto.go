@@ -7,6 +7,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -142,7 +143,7 @@ func adminWaiter(w view.Waiter, name string) api.AdminWaiter {
 	return out
 }
 
-func stepsOf(steps []view.Step) []api.DistributionStep {
+func stepsOf(steps []figures.Bin) []api.DistributionStep {
 	out := []api.DistributionStep{}
 	for _, s := range steps {
 		out = append(out, api.DistributionStep{UpToSeconds: api.SecondsOf(s.UpTo), Count: s.Count})
@@ -151,7 +152,7 @@ func stepsOf(steps []view.Step) []api.DistributionStep {
 }
 
 // adviceOf says in words how long the lease had better be.
-func adviceOf(f view.Figures, advised time.Duration) string {
+func adviceOf(f figures.Lock, advised time.Duration) string {
 	held := f.Hold
 	if advised == 0 {
 		ended := fmt.Sprintf("%d holds have", held.Samples)

@@ -4,6 +4,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -108,7 +109,7 @@ func lockOf(v *service.LockView) *api.Lock {
 }
 
 // percentilesOf is nil without samples: a 0 would say that all were quick.
-func percentilesOf(p view.Percentiles) *api.Percentiles {
+func percentilesOf(p figures.Percentiles) *api.Percentiles {
 	if p.Samples == 0 {
 		return nil
 	}

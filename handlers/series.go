@@ -7,8 +7,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/series"
-	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/service/figures"
 )
 
 // maxHeatRows is how many locks a heat map has at most.
@@ -36,7 +35,7 @@ func getSeries(q *query) maker {
 		}
 		out := &api.AdminSeries{
 			Seen: q.endpoints.seen(found.Revision, found.Now), Tenant: s.Tenant,
-			StepSeconds: api.SecondsOf(series.Step), Points: []api.SeriesPoint{},
+			StepSeconds: api.SecondsOf(figures.Step), Points: []api.SeriesPoint{},
 		}
 		out.Whole = wholeOf(&found.Summary)
 		if out.Whole != nil {
@@ -50,23 +49,23 @@ func getSeries(q *query) maker {
 }
 
 // wholeOf is nil before anything was told.
-func wholeOf(s *series.Summary) *api.SeriesPoint {
+func wholeOf(s *figures.Summary) *api.SeriesPoint {
 	if s == nil || s.Since.IsZero() {
 		return nil
 	}
 	return new(pointOf(s.Whole))
 }
 
-func pointOf(p series.Point) api.SeriesPoint {
+func pointOf(p figures.Point) api.SeriesPoint {
 	return api.SeriesPoint{
 		At: api.InstantOf(p.At), Waiting: rounded(p.Waiting), Holding: rounded(p.Holding),
 		Grants: p.Grants, GrantsPerSecond: perSecond(p.Grants, p), Releases: p.Releases, ReleasesPerSecond: perSecond(p.Releases, p),
 		Expiries: p.Expiries, ExpiriesPerSecond: perSecond(p.Expiries, p),
-		WaitSeconds: percentilesOf(view.Percentiles(p.Waits)), HoldSeconds: percentilesOf(view.Percentiles(p.Holds)),
+		WaitSeconds: percentilesOf(p.Waits), HoldSeconds: percentilesOf(p.Holds),
 	}
 }
 
-func perSecond(n int, p series.Point) api.Seconds {
+func perSecond(n int, p figures.Point) api.Seconds {
 	if p.Over <= 0 {
 		return 0
 	}
@@ -78,7 +77,7 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // getLockHistory tells what happened to one lock.
 //
 // @Summary     See what happened to a lock
-// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the locks that were used last 100 000 events are kept, 50 of each, and evidence of 5000.
+// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
@@ -124,7 +123,7 @@ func heatOf(h *service.History) *api.LockHeat {
 	if h.Heat == nil {
 		return nil
 	}
-	return &api.LockHeat{From: api.InstantOf(h.HeatFrom), StepSeconds: api.SecondsOf(series.HeatStep), Average: averages(h.Heat)}
+	return &api.LockHeat{From: api.InstantOf(h.HeatFrom), StepSeconds: api.SecondsOf(figures.HeatStep), Average: averages(h.Heat)}
 }
 
 func averages(cells []float64) (out []api.Seconds) {
@@ -134,7 +133,7 @@ func averages(cells []float64) (out []api.Seconds) {
 	return out
 }
 
-func pastEvent(p view.Past) api.PastEvent {
+func pastEvent(p figures.Past) api.PastEvent {
 	out := api.PastEvent{
 		Event: p.ID.String(), Type: string(p.Kind), At: api.InstantOf(p.At), Entry: string(p.Entry), Holder: p.Holder, Number: p.Number,
 		Held: p.Held && p.Reason != "",
@@ -189,7 +188,7 @@ func wordsOf(h *service.History) (words []string) {
 // getHeatMap tells where was waited most, and when.
 //
 // @Summary     See where and when most waited
-// @Description For the locks that were waited for most in the last quarter of an hour, how many waited on average in each step of 30 seconds, as the answering replica saw it since it started. Every replica sees all, so answers are not added up. It is kept of 5000 locks.
+// @Description For the locks that were waited for most in the last quarter of an hour, how many waited on average in each step of 30 seconds, as the answering replica saw it since it started. Every replica sees all, so answers are not added up. It is kept of the 20 000 locks that were used last.
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
@@ -206,7 +205,7 @@ func getHeatMap(q *query) maker {
 		}
 		out := &api.AdminHeatMap{
 			Seen: q.endpoints.seen(m.Revision, m.Now), From: api.InstantOf(m.From),
-			StepSeconds: api.SecondsOf(series.HeatStep), Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
+			StepSeconds: api.SecondsOf(figures.HeatStep), Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
 		}
 		for _, one := range m.Rows {
 			out.Rows = append(out.Rows, api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)})

@@ -5,9 +5,8 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
-	"github.com/fencepost/fencepost/service/series"
-	"github.com/fencepost/fencepost/service/view"
 )
 
 // ConsoleConfig of a [Console].
@@ -54,7 +53,7 @@ type Overview struct {
 	Refusal  error // why nothing may be granted, or nil
 
 	// Lately is what happened in the last quarter of an hour; nil for who may see some names only.
-	Lately *series.Summary
+	Lately *figures.Summary
 }
 
 // Overview counts the locks that somebody may see. The error is [lock.StoreUnavailable] before
@@ -66,7 +65,7 @@ func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	o := &Overview{Totals: c.lists.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
 	c.markClosed(o.Worst)
 	if s.May == nil {
-		o.Lately = new(c.Service.view.Series(s.Tenant).Read(time.Now()))
+		o.Lately = new(c.Service.figures.Series(s.Tenant, time.Now()))
 	}
 	if c.ConsoleConfig.Replicas != nil {
 		o.Replicas, _ = c.ConsoleConfig.Replicas()
@@ -98,7 +97,7 @@ func (c *Console) markExpiries(ctx context.Context, lines []lists.Line) {
 type Inspection struct {
 	*LockView
 	Tenant       string
-	Waits, Holds []view.Step // how the latest are distributed
+	Waits, Holds []figures.Bin // how the latest are distributed
 	Now          time.Time
 }
 
@@ -109,6 +108,6 @@ func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) 
 		return nil, err
 	}
 	out := &Inspection{LockView: v, Tenant: r.Tenant, Now: c.Service.Now()}
-	out.Waits, out.Holds = c.Service.view.Distribution(r)
+	out.Waits, out.Holds = c.Service.figures.Distribution(r)
 	return out, nil
 }

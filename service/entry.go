@@ -8,6 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -57,7 +58,7 @@ func (s *Service) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 		s.Metrics.Renewed(ctx, "ok")
 	case errors.Is(err, lock.Lost):
 		s.Metrics.Renewed(ctx, lostOrLate(err))
-		s.lostTo(req, RenewedTooLate, err)
+		s.lostTo(req, figures.RenewedTooLate, err)
 	default:
 		s.Metrics.Renewed(ctx, "error")
 	}
@@ -126,7 +127,7 @@ func (s *Service) Release(ctx context.Context, req TokenRequest) error {
 	ctx, span := s.Tracer.Start(ctx, "service.Release")
 	defer span.End()
 	err := s.release(ctx, req)
-	s.lostTo(req, ReleasedTooLate, err)
+	s.lostTo(req, figures.ReleasedTooLate, err)
 	return err
 }
 

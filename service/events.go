@@ -29,7 +29,6 @@ const (
 type dispatcher struct {
 	metrics  Metrics
 	log      *slog.Logger
-	evidence *evidence
 
 	ready   chan struct{} // holds a value after the queue ceased to be empty
 	closing chan struct{}
@@ -43,9 +42,9 @@ type dispatcher struct {
 }
 
 // newDispatcher starts the goroutine, which runs until close.
-func newDispatcher(m Metrics, log *slog.Logger, x *evidence) *dispatcher {
+func newDispatcher(m Metrics, log *slog.Logger) *dispatcher {
 	e := &dispatcher{
-		metrics: m, log: log, evidence: x,
+		metrics: m, log: log,
 		ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}),
 	}
 	go e.run()
@@ -150,9 +149,6 @@ func (e *dispatcher) tellEvent(what lock.Event) {
 		e.metrics.Held(context.Background(), string(what.Entry.Claims[0].Mode), string(what.Reason), what.Lasted)
 	}
 	if entry := what.Entry; what.Kind == lock.EventExpired {
-		if entry.Set {
-			e.evidence.expired(entry)
-		}
 		e.line(about{what.At, entry, what.ID.Number}, slog.LevelInfo, "an entry expired", slog.String("lock", entry.Name()),
 			slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool("held", what.Held))
 	}

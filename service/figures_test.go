@@ -14,7 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -39,10 +39,10 @@ func TestFigures(t *testing.T) {
 		after(ttl) // g expires
 		last := p.holds()
 		v := r.see("orders:1")
-		expected := view.Figures{
+		expected := figures.Lock{
 			Acquisitions: 12, Expirations: 1, Newest: last.Entry.Number,
-			Wait: view.Percentiles{P99: ttl, Samples: 12},
-			Hold: view.Percentiles{P50: 6 * time.Second, P90: 10 * time.Second, P99: ttl, Samples: 11},
+			Wait: figures.Percentiles{P99: ttl, Samples: 12},
+			Hold: figures.Percentiles{P50: 6 * time.Second, P90: 10 * time.Second, P99: ttl, Samples: 11},
 		}
 		if diff := cmp.Diff(expected, v.Figures); diff != "" || v.Newest != last.Entry.Number || last.Entry.Number <= g.Entry.Number {
 			t.Errorf("newest %d (-want +got):\n%s", v.Newest, diff)
@@ -51,7 +51,7 @@ func TestFigures(t *testing.T) {
 		if v := r.see("orders:1"); v.Newest != last.Entry.Number || v.Advised != 2*ttl {
 			t.Errorf("when it is free again: newest %d, advised %v", v.Newest, v.Advised)
 		}
-		if v := r.see("orders:2"); v.Figures != (view.Figures{}) || v.Advised != 0 {
+		if v := r.see("orders:2"); v.Figures != (figures.Lock{}) || v.Advised != 0 {
 			t.Errorf("a lock that nobody used: %+v", v)
 		}
 	})

@@ -6,43 +6,39 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
-	"github.com/fencepost/fencepost/service/series"
-	"github.com/fencepost/fencepost/service/view"
 )
 
 // Series are what happened in the last quarter of an hour, as this replica saw it.
 type Series struct {
-	series.Summary
+	figures.Summary
 	Revision uint64
 	Now      time.Time
 }
 
-// Series tells what happened lately in a tenant, or with "" in all but that of the replicas.
-// Errors as for [Console.Overview].
+// Series tells what happened in the last quarter of an hour to a tenant, or with "" to all except
+// the replicas' own. Errors as for [Console.Overview].
 func (c *Console) Series(tenant string) (*Series, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	now := time.Now()
-	return &Series{Summary: c.Service.view.Series(tenant).Read(now), Revision: c.Service.view.Number(), Now: c.Service.Now()}, nil
+	return &Series{
+		Revision: c.Service.view.Number(), Now: c.Service.Now(),
+		Summary: c.Service.figures.Series(tenant, time.Now()),
+	}, nil
 }
 
-// History is what happened to a lock, as this replica saw it since it started.
+// History is what happened to a lock, as this replica saw it since it started. The signs are of
+// requests to this replica.
 type History struct {
-	view.History
+	figures.History
 	lock.Ref
-	Since time.Time // when the replica began
-	Now   time.Time
-
-	Signs    []Sign // of leases that were too short, the latest first: of requests to this replica
-	TooLate  uint64 // entries that were renewed or released after they had expired
-	Late     uint64 // renewals after more than two thirds of the lease
-	Replicas int    // that run: another one may have taken the renewals between two; 0 if unknown
+	Revision uint64
+	Since    time.Time // when the replica began
+	Now      time.Time
+	Replicas int // that run: another one may have taken the renewals between two; 0 if unknown
 	Advised  time.Duration
-
-	Heat     []float64 // how many waited on average, the oldest step first; nil if that is not kept
-	HeatFrom time.Time // when the first of these steps began
 }
 
 // History tells what happened to a lock. Errors as for [Console.Overview].
@@ -50,34 +46,16 @@ func (c *Console) History(r lock.Ref) (*History, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	out := &History{History: c.Service.view.History(r), Ref: r, Since: c.began, Now: c.Service.Now()}
-	out.Signs, out.TooLate, out.Late = c.Service.evidence.read(r)
-	for i := range out.Signs {
-		out.Signs[i].complete(out.Past)
+	out := &History{
+		Ref: r, Since: c.began, Now: c.Service.Now(), Revision: c.Service.view.Number(),
+		History: c.Service.figures.History(r, time.Now()),
 	}
 	out.Advised = c.Service.advisedTTL(out.Figures)
-	now := time.Now()
-	if h, kept := c.Service.view.HeatOf(r); kept && !h.Idle(now) {
-		out.Heat, out.HeatFrom = h.Read(now), heatFrom(now)
-	}
 	if c.ConsoleConfig.Replicas != nil {
 		live, _ := c.ConsoleConfig.Replicas()
 		out.Replicas = len(live)
 	}
 	return out, nil
-}
-
-// complete adds what the lock's past tells of the entry.
-func (s *Sign) complete(past []view.Past) {
-	for _, p := range past {
-		if p.Entry != s.Entry || p.Number != s.Number {
-			continue
-		}
-		s.Holder = p.Holder
-		if p.Kind == lock.EventExpired && s.Kind != RenewedLate {
-			s.After = max(0, s.At.Sub(p.At))
-		}
-	}
 }
 
 // HeatMap is how many waited for the locks where most did.
@@ -103,9 +81,11 @@ func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
 		return nil, err
 	}
 	now := time.Now()
-	heats, full := c.Service.view.Heats(now)
-	out := &HeatMap{Truncated: full, Revision: c.Service.view.Number(), Now: c.Service.Now()}
-	out.From = heatFrom(now)
+	out := &HeatMap{
+		From: figures.HeatFrom(now), Revision: c.Service.view.Number(), Now: c.Service.Now(),
+	}
+	heats, cut := c.Service.figures.Heats(now)
+	out.Truncated = cut
 	for _, h := range heats {
 		if s.Sees(h.Ref) {
 			out.add(h, now)
@@ -114,13 +94,7 @@ func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
 	return out.hottest(most), nil
 }
 
-// heatFrom is when the first step begins of what is known at an instant.
-func heatFrom(now time.Time) time.Time {
-	step := now.UnixNano()/int64(series.HeatStep) - series.HeatSteps + 1
-	return time.Unix(0, step*int64(series.HeatStep))
-}
-
-func (m *HeatMap) add(h view.Heat, now time.Time) {
+func (m *HeatMap) add(h figures.LockHeat, now time.Time) {
 	row := HeatRow{Ref: h.Ref, Cells: h.Read(now)}
 	for _, n := range row.Cells {
 		row.Total += n

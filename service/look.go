@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -99,7 +100,7 @@ func (s *Service) addExpiries(ctx context.Context, holders []view.Holder, most i
 // advisedTTL is twice the hold time that one in a hundred exceeds, in whole
 // seconds within the bounds: long enough for a holder that never renews, short
 // enough to notice a dead one. It needs some holds to go by.
-func (s *Service) advisedTTL(f view.Figures) time.Duration {
+func (s *Service) advisedTTL(f figures.Lock) time.Duration {
 	const enough = 10
 	if f.Acquisitions < enough || f.Hold.P99 == 0 {
 		return 0

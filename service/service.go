@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
@@ -52,7 +53,6 @@ type Config struct {
 	Classes order.Classes // by which the orders of locks are compared
 
 	Events events.Config // how much of what happened is kept, and for how many
-	Kept   view.Bounds   // how much is kept of what is over
 
 	// MaxKeys is how many idempotency keys a tenant may use here while they are remembered: 1,000,000.
 	MaxKeys int
@@ -88,7 +88,7 @@ type Service struct {
 	moments atomic.Uint64      // counts reads and questions in their order
 
 	expiries *expiries
-	evidence *evidence
+	figures  *figures.Figures
 	started  time.Time
 	stale    staleReports
 	slack    slackSamples
@@ -110,19 +110,18 @@ func New(cfg Config) *Service {
 	if _, off := cfg.Tracer.(noop.Tracer); !off {
 		cfg.Store = Traced(cfg.Store, cfg.Tracer)
 	}
-	noted := newEvidence()
 	s := &Service{
 		Config:   cfg,
 		tokens:   newTokens(cfg.TokenKey),
 		keys:     newUsedKeys(cfg.MaxKeys),
-		events:   told{newDispatcher(cfg.Metrics, cfg.Logger, noted), events.NewLog(cfg.Events), newContradictionQueue()},
+		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events), newContradictionQueue()},
 		draining: make(chan struct{}),
-		evidence: noted,
+		figures:  figures.New(0),
 		expiries: newExpiries(),
 		started:  cfg.Now(),
 	}
 	s.view = view.New(view.Config{
-		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough, Bounds: cfg.Kept,
+		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough, Figures: s.figures,
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel

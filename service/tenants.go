@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
-	"github.com/fencepost/fencepost/service/series"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -16,7 +16,7 @@ type TenantUse struct {
 	// Account is what counts against the bounds, and Lately what happened in the last quarter of an
 	// hour; nil for who may see some names only.
 	Account *view.Account
-	Lately  *series.Summary
+	Lately  *figures.Summary
 }
 
 // Tenants are a page of what tenants use.
@@ -47,7 +47,7 @@ func (c *Console) Tenants(s lists.Sight, after string, most int) (*Tenants, erro
 		one := TenantUse{Tenant: t}
 		if s.May == nil {
 			one.Account = new(c.Service.view.AccountOf(t.Name))
-			one.Lately = new(c.Service.view.Series(t.Name).Read(now))
+			one.Lately = new(c.Service.figures.Series(t.Name, now))
 		}
 		out.Uses = append(out.Uses, one)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
@@ -165,7 +166,7 @@ func wantPages(t *testing.T, f *feed, l *lists.Lists, q lists.Query, limit int) 
 	slices.SortFunc(listed, func(a, b view.Row) int {
 		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Name, b.Name))
 	})
-	ignore := []gocmp.Option{cmpopts.IgnoreUnexported(view.Use{}), cmpopts.EquateEmpty()}
+	ignore := []gocmp.Option{cmpopts.IgnoreUnexported(figures.Use{}), cmpopts.EquateEmpty()}
 	if diff := gocmp.Diff(want, listed, ignore...); diff != "" {
 		t.Fatalf("%+v (-want +got)\n%s", q, diff)
 	}
@@ -201,7 +202,7 @@ func wantCounts(t *testing.T, f *feed, l *lists.Lists, s lists.Sight) {
 	}
 	got := l.Totals(s, 3)
 	ignore := []gocmp.Option{
-		cmpopts.IgnoreUnexported(view.Use{}), cmpopts.EquateEmpty(),
+		cmpopts.IgnoreUnexported(figures.Use{}), cmpopts.EquateEmpty(),
 		cmpopts.IgnoreFields(lists.Totals{}, "Worst", "Revision", "Now"),
 	}
 	if diff := gocmp.Diff(&want, got, ignore...); diff != "" {

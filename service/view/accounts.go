@@ -1,13 +1,11 @@
 package view
 
 import (
-	"container/list"
 	"strings"
 	"time"
 
 	"github.com/google/btree"
 
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
@@ -18,15 +16,12 @@ type account struct {
 	tally          // of its entries
 	pending tally  // of those that are being written
 	asks    int    // of its entries that wait
-	counted [2]int // of those who wait and hold, in the series
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
 
-	ends    share
-	chunks  []*chunk // of ends, the oldest first
-	figures share
-	recent  *list.List // of *usage, the lock used last first
+	ends   share
+	chunks []*chunk // of ends, the oldest first
 
 	contradictions limiter // lines about contradicting orders
 }
@@ -51,8 +46,8 @@ type accounts map[string]*account
 func (all accounts) of(tenant string) *account {
 	a := all[tenant]
 	if a == nil {
-		a = &account{tenant: tenant, uses: map[string]use{}, recent: list.New()}
-		a.ends.of, a.figures.of = a, a
+		a = &account{tenant: tenant, uses: map[string]use{}}
+		a.ends.of = a
 		all[tenant] = a
 	}
 	return a
@@ -60,7 +55,7 @@ func (all accounts) of(tenant string) *account {
 
 // close forgets the account if there is nothing left in it.
 func (all accounts) close(a *account) {
-	if a.places == 0 && a.pending == (tally{}) && len(a.uses) == 0 && a.ends.size == 0 && a.figures.size == 0 {
+	if a.places == 0 && a.pending == (tally{}) && len(a.uses) == 0 && a.ends.size == 0 {
 		delete(all, a.tenant)
 	}
 }
@@ -73,18 +68,25 @@ func (all accounts) empty() {
 	}
 }
 
-// note keeps the indexes right after the lock's queue has changed; nil stands for
-// one that is empty. It reports whether anybody waits, or did before.
-func (a *account) note(name string, q *lock.Queue) bool {
+// eachLevel calls set with how many entries of each tenant wait, and how many claims hold.
+func (all accounts) eachLevel(set func(tenant string, waiting, holding int)) {
+	for tenant, a := range all {
+		set(tenant, a.waiting, a.holding)
+	}
+}
+
+// note keeps the indexes right after the lock's queue has changed. It reports whether an entry
+// waits, or did before.
+func (a *account) note(name string, holding, waiting int) bool {
 	var now use
-	if q != nil {
+	if holding+waiting > 0 {
 		now = 1 << inUse
-		if q.Holders() > 0 {
-			now |= 1 << isHeld
-		}
-		if q.Len() > q.Holders() {
-			now |= 1 << contended
-		}
+	}
+	if holding > 0 {
+		now |= 1 << isHeld
+	}
+	if waiting > 0 {
+		now |= 1 << contended
 	}
 	was := a.uses[name]
 	waits := (was|now)&(1<<contended) != 0

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
@@ -15,7 +16,7 @@ import (
 func TestBounds(t *testing.T) {
 	v := view.New(view.Config{
 		Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour,
-		Bounds: view.Bounds{Ends: 8 << 10, Figures: 10},
+		Ends: 8 << 10, Figures: figures.New(10),
 	})
 	v.Reset(store.Snapshot{})
 	number := uint64(0)

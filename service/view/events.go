@@ -74,7 +74,7 @@ func (w *writing) at(number uint64) {
 func (v *View) happened(what lock.Event, now time.Time) {
 	v.writing.events++
 	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
-	v.figures.happened(what)
+	v.Figures.Happened(what)
 	v.Events.Add(what)
 }
 

@@ -69,9 +69,6 @@ func (v *View) EndsOf(tenant string) int {
 	return 0
 }
 
-// PastKept returns how many events of locks are kept.
-func (v *View) PastKept() int { return *v.figures.past }
-
 // RoomToAsk returns why an entry that has to wait could not ask now.
 func (v *View) RoomToAsk(e *lock.Entry) error {
 	v.mu.RLock()

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 )
 
 const (
@@ -73,7 +74,7 @@ type Queue struct {
 	Holding  int      // how many hold in all
 	Waiting  int      // how many wait
 	Newest   uint64   // the newest fence, 0 if this replica saw none
-	Figures  Figures
+	Figures  figures.Lock
 	Revision uint64 // the number up to which the view is complete
 }
 
@@ -82,7 +83,7 @@ type Queue struct {
 func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	out := Queue{Figures: v.figures.read(r), Revision: v.number}
+	out := Queue{Figures: v.Figures.Of(r), Revision: v.number}
 	out.Newest = out.Figures.Newest
 	q := v.table.Queue(r)
 	if q == nil {
@@ -174,7 +175,7 @@ func (v *View) summary(req ListRequest, name string) (Summary, bool) {
 	}
 	ref := lock.Ref{Tenant: req.Tenant, Name: name}
 	q := v.table.Queue(ref)
-	sum := Summary{Name: name, Newest: v.figures.newest(ref), Waiting: q.Len() - q.Holders()}
+	sum := Summary{Name: name, Newest: v.Figures.Newest(ref), Waiting: q.Len() - q.Holders()}
 	for e := range without("", q.Holding(), MaxShownHolders) {
 		sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
 		sum.Newest = max(sum.Newest, e.Number)

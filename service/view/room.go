@@ -151,7 +151,8 @@ func (v *View) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
 	}
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		if n := v.waitingFor(r) + v.pending.queues[r].waits; n >= limits[quota.WaitingPerLock] {
+		_, waiting := v.inQueue(r)
+		if n := waiting + v.pending.queues[r].waits; n >= limits[quota.WaitingPerLock] {
 			return limits.Exceeded(quota.WaitingPerLock, n)
 		}
 	}
@@ -196,14 +197,6 @@ func (v *View) wouldHold(e *lock.Entry) bool {
 		}
 	}
 	return true
-}
-
-func (v *View) waitingFor(r lock.Ref) int {
-	q := v.table.Queue(r)
-	if q == nil {
-		return 0
-	}
-	return q.Len() - q.Holders()
 }
 
 // expect counts an entry that is being written.

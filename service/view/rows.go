@@ -6,6 +6,7 @@ import (
 	"github.com/google/btree"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 )
 
 const (
@@ -24,7 +25,7 @@ type Row struct {
 	Waiting int
 	Oldest  *lock.Entry // of those that wait, who has done so longest; nil if nobody waits
 	Newest  uint64      // the newest fence, 0 if this replica saw none
-	Use     Use
+	Use     figures.Use
 }
 
 // Since returns since when the lock is held by the one who has held it longest, zero if
@@ -70,7 +71,6 @@ func (v *View) fill(row *Row, r lock.Ref) bool {
 		return false
 	}
 	*row = Row{Ref: r, Holders: row.Holders[:0], Holding: q.Holders(), Waiting: q.Len() - q.Holders()}
-	row.Newest, row.Use = v.figures.lately(r)
 	for e := range without("", q.Holding(), MaxRowHolders) {
 		row.Holders = append(row.Holders, Holder{Entry: e, Since: v.since[e.ID]})
 		row.Newest = max(row.Newest, e.Number)
@@ -78,9 +78,8 @@ func (v *View) fill(row *Row, r lock.Ref) bool {
 	for e := range without("", q.Waiters(), 1) {
 		row.Oldest = e
 	}
-	if since := row.Since(); row.Use.since.IsZero() && !since.IsZero() { // from a list, or its figures were forgotten
-		row.Use = Use{began: since, since: since}
-	}
+	newest, use := v.Figures.Recent(r, row.Since())
+	row.Newest, row.Use = max(row.Newest, newest), use
 	return true
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -48,8 +49,6 @@ type View struct {
 	accounts    accounts
 	tenants     *btree.BTreeG[string] // those with entries
 	depths      depths
-	figures     figures
-	pulse       pulse
 	rejections  rejections
 	orders      *order.Graph
 	watchers    map[lock.ID][]chan struct{}
@@ -81,18 +80,11 @@ type Config struct {
 	// soon are told.
 	Fresh time.Duration
 
-	Bounds Bounds
-}
+	// Ends is how many reasons of ends are kept, at up to 48 bytes each: 4 million if it is 0.
+	// Of one tenant it is a quarter at most.
+	Ends int
 
-// Bounds say how much is kept of what is over; zero is what is named. Of one tenant it is a
-// quarter of the ends at most.
-type Bounds struct {
-	Ends    int // whose reasons are remembered, at up to 48 bytes each: 4 million
-	Figures int // locks whose figures are, at some 3 KiB each: 20 000
-}
-
-func (b Bounds) orDefault() Bounds {
-	return Bounds{Ends: cmp.Or(b.Ends, maxEnds), Figures: cmp.Or(b.Figures, maxFigures)}
+	Figures *figures.Figures // nil are new ones
 }
 
 // aheadBy is the position at which a request on a busy lock is told that its turn is soon,
@@ -106,12 +98,15 @@ func New(cfg Config) *View {
 		standard := quota.Standard()
 		cfg.Limits = func(string) *quota.Limits { return standard }
 	}
-	all, bounds := accounts{}, cfg.Bounds.orDefault()
+	if cfg.Figures == nil {
+		cfg.Figures = figures.New(0)
+	}
+	all := accounts{}
 	now := time.Now()
 	return &View{
 		Config: cfg, lostAt: now, lateAt: now, doubtful: map[lock.ID]struct{}{},
 		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, bounds.Ends), figures: newFigures(all, bounds.Figures), pulse: newPulse(), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
+		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, cmp.Or(cfg.Ends, maxEnds)), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
 		passing: map[lock.ID]bool{}, watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), pending: newPending(),
 	}
 }
@@ -277,9 +272,8 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 		v.insert(e, now)
 		v.detect(known, now)
 	}
-	v.relist(now)
+	v.Figures.Relist(v.accounts.eachLevel, v.inQueue, now)
 	v.async.relist(v.table.Entries())
-	v.figures.freedMeanwhile(v.table, now)
 	for e, holds := range v.table.Entries() {
 		if !holds {
 			continue
@@ -347,7 +341,7 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	if !ok {
 		return
 	}
-	v.pulse.level(v.accounts.of(e.Tenant), now)
+	v.level(v.accounts.of(e.Tenant), now)
 	if what, ok := lock.EventOfJoin(e, holds); ok {
 		v.happened(what, now)
 	}
@@ -393,7 +387,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 		v.tenants.Delete(e.Tenant)
 	}
 	a.granted(granted)
-	v.pulse.level(a, now)
+	v.level(a, now)
 	v.reindex(a, now, append(granted, e)...)
 	v.accounts.close(a)
 	v.notify(id)
@@ -438,15 +432,11 @@ func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 	for _, e := range entries {
 		for _, c := range e.Claims {
 			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-			q := v.table.Queue(r)
-			if waits := a.note(c.Name, q); !waits {
+			holding, waiting := v.inQueue(r)
+			if waits := a.note(c.Name, holding, waiting); !waits {
 				continue
 			}
-			waiting := 0
-			if q != nil {
-				waiting = q.Len() - q.Holders()
-			}
-			v.pulse.heat(r, waiting, now)
+			v.Figures.Waiting(r, waiting, now)
 			v.depths.set(r, waiting)
 		}
 	}
@@ -458,10 +448,7 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 		v.doubtful[e.ID] = struct{}{}
 	}
 	waited := v.WaitedFor(e)
-	v.pulse.granted(e.Tenant, waited, now)
-	for _, c := range e.Claims {
-		v.figures.granted(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, waited, now)
-	}
+	v.Figures.Granted(e, waited, now)
 	if e.Named {
 		v.learn(e, now)
 	}
@@ -473,15 +460,22 @@ func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Durat
 	delete(v.since, e.ID)
 	delete(v.waited, e.ID)
 	delete(v.doubtful, e.ID)
-	v.pulse.ended(e.Tenant, why, lasted, now)
-	for _, c := range e.Claims {
-		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		if why != lock.Withdrawn {
-			v.figures.ended(r, why, lasted)
-		}
-		if q := v.table.Queue(r); q == nil || q.Holders() == 0 {
-			v.figures.freed(r, now)
-		}
-	}
+	v.Figures.Ended(e, why, lasted, now, func(r lock.Ref) bool {
+		holding, _ := v.inQueue(r)
+		return holding == 0
+	})
 	return lasted
+}
+
+// level notes how many entries of an account wait and hold.
+func (v *View) level(a *account, now time.Time) {
+	v.Figures.Level(a.tenant, a.waiting, a.holding, now)
+}
+
+// inQueue returns how many entries hold a lock and wait for it.
+func (v *View) inQueue(r lock.Ref) (holding, waiting int) {
+	if q := v.table.Queue(r); q != nil {
+		return q.Holders(), q.Len() - q.Holders()
+	}
+	return 0, 0
 }

@@ -1,6 +1,10 @@
-package series
+package figures
 
-import "time"
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
 
 const (
 	// Step is the time that one cell is about.
@@ -97,34 +101,23 @@ func (s *Series) Granted(now time.Time, waited time.Duration) {
 	c.Waits.Add(waited)
 }
 
-// Released counts a hold that its client ended; Expired one whose lease ran out; Ended another.
-func (s *Series) Released(now time.Time, held time.Duration) {
-	s.at(now).Releases++
-	s.Ended(now, held)
+// Ended counts a hold that ended for a reason.
+func (s *Series) Ended(now time.Time, why lock.Reason, held time.Duration) {
+	c := s.at(now)
+	c.Holds.Add(held)
+	switch why {
+	case lock.Released:
+		c.Releases++
+	case lock.Expired:
+		c.Expiries++
+	}
 }
-
-// Expired counts a hold whose lease ran out.
-func (s *Series) Expired(now time.Time, held time.Duration) {
-	s.at(now).Expiries++
-	s.Ended(now, held)
-}
-
-// Ended counts a hold that ended in another way.
-func (s *Series) Ended(now time.Time, held time.Duration) { s.at(now).Holds.Add(held) }
 
 // Level says how many wait and how many hold from now on.
 func (s *Series) Level(now time.Time, waiting, holding int) {
 	s.forward(now)
 	s.waiting, s.holding = waiting, holding
 }
-
-// Idle reports whether nothing has happened for as long as anything is kept.
-func (s *Series) Idle(now time.Time) bool {
-	return s.waiting+s.holding == 0 && number(now)-s.last >= Steps
-}
-
-// Last is the number of the step of the latest thing that was told.
-func (s *Series) Last() int64 { return s.last }
 
 // Point is a cell for those who look.
 type Point struct {
@@ -146,8 +139,8 @@ type Summary struct {
 	Points []Point   // the oldest first; the last one is not over. None before Since
 }
 
-// Copy returns the series for those who look, which nobody else changes.
-func (s *Series) Copy() *Series {
+// copy returns a series of its own.
+func (s *Series) copy() *Series {
 	out := *s
 	for i, c := range s.cells {
 		if c != nil {

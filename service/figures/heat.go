@@ -1,4 +1,4 @@
-package series
+package figures
 
 import "time"
 
@@ -62,4 +62,10 @@ func (h Heat) Read(now time.Time) (cells []float64) {
 		cells = append(cells, float64(h.cells[n%HeatSteps])/over.Seconds())
 	}
 	return cells
+}
+
+// HeatFrom is when the first step begins of what is known at an instant.
+func HeatFrom(now time.Time) time.Time {
+	step := now.UnixNano()/int64(HeatStep) - HeatSteps + 1
+	return time.Unix(0, step*int64(HeatStep))
 }

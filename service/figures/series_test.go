@@ -1,4 +1,4 @@
-package series_test
+package figures_test
 
 import (
 	"math"
@@ -7,7 +7,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/fencepost/fencepost/service/series"
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 )
 
 var start = time.Date(2026, 1, 2, 15, 0, 0, 0, time.UTC)
@@ -16,12 +17,12 @@ func after(d time.Duration) time.Time { return start.Add(d) }
 
 // TestSteps: what happens is counted in its step, and who waits in each for its part.
 func TestSteps(t *testing.T) {
-	var s series.Series
+	var s figures.Series
 	s.Level(after(0), 2, 1)
 	s.Granted(after(time.Second), 4*time.Millisecond)
 	s.Level(after(15*time.Second), 1, 5)
-	s.Released(after(12*time.Second), time.Second)
-	s.Expired(after(25*time.Second), 2*time.Second)
+	s.Ended(after(12*time.Second), lock.Released, time.Second)
+	s.Ended(after(25*time.Second), lock.Expired, 2*time.Second)
 	sum := s.Read(after(26 * time.Second))
 	if len(sum.Points) != 3 || !sum.Since.Equal(start) {
 		t.Fatalf("%d points since %v", len(sum.Points), sum.Since)
@@ -46,16 +47,16 @@ func TestSteps(t *testing.T) {
 
 // TestQuarterOfAnHour: what is older is forgotten, also if nothing was told for long.
 func TestQuarterOfAnHour(t *testing.T) {
-	var s series.Series
+	var s figures.Series
 	s.Granted(after(0), 0)
 	for i := range 200 {
-		s.Granted(after(time.Duration(i)*series.Step), 0)
+		s.Granted(after(time.Duration(i)*figures.Step), 0)
 	}
-	sum := s.Read(after(199 * series.Step))
-	if len(sum.Points) != series.Steps || sum.Whole.Grants != series.Steps {
+	sum := s.Read(after(199 * figures.Step))
+	if len(sum.Points) != figures.Steps || sum.Whole.Grants != figures.Steps {
 		t.Errorf("%d points with %d grants", len(sum.Points), sum.Whole.Grants)
 	}
-	if sum = s.Read(after(time.Hour)); sum.Whole.Grants != 0 || len(sum.Points) != series.Steps || !s.Idle(after(2*time.Hour)) {
+	if sum = s.Read(after(time.Hour)); sum.Whole.Grants != 0 || len(sum.Points) != figures.Steps {
 		t.Errorf("an hour later there are %d grants in %d points", sum.Whole.Grants, len(sum.Points))
 	}
 	s.Level(after(time.Hour), 3, 0)
@@ -63,14 +64,14 @@ func TestQuarterOfAnHour(t *testing.T) {
 		t.Errorf("%v have waited all the time, want 3", sum.Whole.Waiting)
 	}
 	s.Level(after(3*time.Hour), 0, 2)
-	if sum = s.Read(after(5 * time.Hour)); math.Abs(sum.Whole.Holding-2) > 0.05 || s.Idle(after(9*time.Hour)) {
+	if sum = s.Read(after(5 * time.Hour)); math.Abs(sum.Whole.Holding-2) > 0.05 {
 		t.Errorf("%v have held all the time, want 2", sum.Whole.Holding)
 	}
 }
 
 // TestClockSetBack: nothing is lost and nothing fails.
 func TestClockSetBack(t *testing.T) {
-	var s series.Series
+	var s figures.Series
 	s.Level(after(time.Minute), 1, 0)
 	s.Granted(after(0), 0)
 	s.Level(after(-time.Hour), 2, 0)
@@ -79,20 +80,10 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-func TestCopyIsItsOwn(t *testing.T) {
-	var s series.Series
-	s.Granted(after(0), 0)
-	c := s.Copy()
-	s.Granted(after(time.Second), 0)
-	if n := c.Read(after(time.Second)).Whole.Grants; n != 1 {
-		t.Errorf("the copy has %d grants, want 1", n)
-	}
-}
-
 // TestPercentiles are right within a factor of 1.5.
 func TestPercentiles(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var h series.Histogram
+		var h figures.Histogram
 		d := time.Duration(rapid.Int64Range(int64(time.Millisecond), int64(20*time.Hour)).Draw(t, "d"))
 		n := rapid.IntRange(1, 100).Draw(t, "n")
 		for range n {

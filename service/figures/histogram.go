@@ -1,4 +1,4 @@
-package series
+package figures
 
 import (
 	"math"
@@ -28,12 +28,6 @@ func (h *Histogram) merge(other *Histogram) {
 	for i, n := range other {
 		h[i] += n
 	}
-}
-
-// Percentiles are those of a histogram. Each is exact within a factor of 1.5.
-type Percentiles struct {
-	P50, P90, P99 time.Duration
-	Samples       int
 }
 
 // Percentiles returns them; all is 0 if nothing was counted.

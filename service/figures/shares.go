@@ -1,4 +1,4 @@
-package service
+package figures
 
 import (
 	"container/list"
@@ -6,8 +6,8 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// tenantLists are what several tenants have of something that has a bound for all of them together. Where
-// there is no room, the tenant with most gives way; of several, the one who has what is oldest.
+// tenantLists are what tenants have of something with one bound for all of them. Above the bound
+// the tenant with most loses what is oldest; of several such tenants, the one with the oldest.
 type tenantLists[V any] struct {
 	lists map[string]*tenantList[V] // none is empty
 	most  heap.Heap[*tenantList[V]] // those with most first
@@ -21,7 +21,7 @@ type tenantList[V any] struct {
 	all    *list.List // of *listed[V], the one that was added or touched last first
 }
 
-// listed is something in the list of its tenant.
+// listed is a value in the list of its tenant.
 type listed[V any] struct {
 	one   V
 	of    *tenantList[V]
@@ -65,8 +65,10 @@ func (x *tenantLists[V]) add(tenant string, one V) *listed[V] {
 func (x *tenantLists[V]) touch(in *listed[V]) {
 	x.count++
 	in.since = x.count
-	in.of.all.MoveToFront(in.at)
-	x.most.Fix(in.of)
+	oldest := in.of.all.Back() == in.at
+	if in.of.all.MoveToFront(in.at); oldest {
+		x.most.Fix(in.of)
+	}
 }
 
 // last returns what was added or touched longest ago by the tenant with most. There must be

@@ -1,0 +1,260 @@
+package figures
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// maxLocks is how many locks have figures, if no other bound is set.
+const maxLocks = 20_000
+
+// Figures are the figures of one replica. If there are too many locks, the tenant with most
+// loses those of its lock that was used least recently. Figures is safe for concurrent use.
+type Figures struct {
+	mu      sync.Mutex
+	most    int // locks
+	locks   map[lock.Ref]*usage
+	byUse   tenantLists[*usage]
+	past    int       // how many events are kept of all locks
+	cut     time.Time // when a lock whose heat was not idle was dropped
+	tenants tenants
+	renewed recent[lock.ID, time.Time]
+	sets    recent[lock.ID, expiredSet]
+}
+
+// usage is what is kept of one lock.
+type usage struct {
+	ref          lock.Ref
+	listed       *listed[*usage]
+	acquisitions uint64
+	expirations  uint64
+	newest       uint64
+	use          Use
+	heat         Heat
+	waits, holds samples
+	past         pasts
+	staleWrites  uint64
+	signs        signs
+}
+
+// New returns figures of at most so many locks, or of 20 000 if most is 0.
+func New(most int) *Figures {
+	if most == 0 {
+		most = maxLocks
+	}
+	return &Figures{
+		most: most, locks: map[lock.Ref]*usage{}, byUse: newTenantLists[*usage](), tenants: newTenants(),
+		renewed: recent[lock.ID, time.Time]{most: maxRenewed},
+		sets:    recent[lock.ID, expiredSet]{most: maxSets},
+	}
+}
+
+// Granted counts a grant of e after it waited.
+func (f *Figures) Granted(e *lock.Entry, waited time.Duration, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tenants.each(e.Tenant, func(s *Series) { s.Granted(now, waited) })
+	for _, c := range e.Claims {
+		u := f.of(lock.Ref{Tenant: e.Tenant, Name: c.Name}, now)
+		u.use.take(now)
+		u.acquisitions++
+		u.newest = max(u.newest, e.Number)
+		u.waits.add(waited)
+	}
+}
+
+// Ended counts the end of e, which held. free reports whether no entry holds a lock any more.
+func (f *Figures) Ended(
+	e *lock.Entry, why lock.Reason, lasted time.Duration, now time.Time, free func(lock.Ref) bool,
+) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if why != lock.Withdrawn {
+		f.tenants.each(e.Tenant, func(s *Series) { s.Ended(now, why, lasted) })
+	}
+	for _, c := range e.Claims {
+		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+		if why != lock.Withdrawn {
+			f.of(r, now).ended(why, lasted)
+		}
+		if u := f.locks[r]; u != nil && free(r) {
+			u.use.free(now)
+		}
+	}
+}
+
+func (u *usage) ended(why lock.Reason, lasted time.Duration) {
+	if why == lock.Expired {
+		u.expirations++
+	}
+	u.holds.add(lasted)
+}
+
+// Waiting says how many entries wait for a lock from now on.
+func (f *Figures) Waiting(r lock.Ref, n int, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.locks[r] != nil || n > 0 {
+		f.of(r, now).heat.Waiting(now, n)
+	}
+}
+
+// Level says how many entries of a tenant wait, and how many claims hold, from now on.
+func (f *Figures) Level(tenant string, waiting, holding int, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tenants.level(tenant, level{waiting, holding}, now)
+}
+
+// Relist is for a table that was built from a list. levels calls its argument for each tenant
+// with entries, and queue returns how many entries hold a lock and wait for it.
+func (f *Figures) Relist(
+	levels func(set func(tenant string, waiting, holding int)), queue func(lock.Ref) (holding, waiting int),
+	now time.Time,
+) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.tenants.relist(levels, now)
+	for r, u := range f.locks {
+		holding, waiting := queue(r)
+		if holding == 0 {
+			u.use.free(now)
+		}
+		u.heat.Waiting(now, waiting)
+	}
+}
+
+// of returns what is kept of a lock that is used now.
+func (f *Figures) of(r lock.Ref, now time.Time) *usage {
+	if u := f.locks[r]; u != nil {
+		f.byUse.touch(u.listed)
+		return u
+	}
+	if len(f.locks) >= f.most {
+		f.forget(now)
+	}
+	u := &usage{ref: r}
+	u.listed = f.byUse.add(r.Tenant, u)
+	f.locks[r] = u
+	return u
+}
+
+// forget drops what is kept of the lock that was used least recently, of the tenant with most.
+func (f *Figures) forget(now time.Time) {
+	u := f.byUse.last()
+	f.byUse.remove(u.listed)
+	delete(f.locks, u.ref)
+	f.past -= len(u.past.last)
+	if !u.heat.Idle(now) {
+		f.cut = now
+	}
+}
+
+// Lock is how a lock was used.
+type Lock struct {
+	Acquisitions uint64
+	Expirations  uint64
+	Newest       uint64 // the last fence that was granted
+	Wait, Hold   Percentiles
+}
+
+// Of returns how a lock was used.
+func (f *Figures) Of(r lock.Ref) Lock {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.locks[r]
+	if u == nil {
+		return Lock{}
+	}
+	return u.read()
+}
+
+func (u *usage) read() Lock {
+	return Lock{
+		Acquisitions: u.acquisitions, Expirations: u.expirations, Newest: u.newest,
+		Wait: u.waits.percentiles(), Hold: u.holds.percentiles(),
+	}
+}
+
+// Newest returns the last fence of a lock that was granted, 0 if it is unknown.
+func (f *Figures) Newest(r lock.Ref) uint64 {
+	newest, _ := f.Recent(r, time.Time{})
+	return newest
+}
+
+// Recent returns the last fence of a lock that was granted, 0 if it is unknown, and for how long
+// the lock was held in the last minutes. since is since when it is held, zero if it is free.
+func (f *Figures) Recent(r lock.Ref, since time.Time) (newest uint64, use Use) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if u := f.locks[r]; u != nil {
+		newest, use = u.newest, u.use
+	}
+	if use.since.IsZero() && !since.IsZero() { // from a list, or the figures were dropped
+		use = Use{began: since, since: since}
+	}
+	return newest, use
+}
+
+// Distribution returns how the latest waits and holds of a lock are distributed.
+func (f *Figures) Distribution(r lock.Ref) (waits, holds []Bin) {
+	f.mu.Lock()
+	u := f.locks[r]
+	if u == nil {
+		f.mu.Unlock()
+		return nil, nil
+	}
+	w, h := slices.Clone(u.waits.last), slices.Clone(u.holds.last)
+	f.mu.Unlock()
+	return bins(w), bins(h)
+}
+
+// History is what is kept of a lock.
+type History struct {
+	Past        []Past // the newest first, at most 50
+	StaleWrites uint64 // that resources reported
+	Figures     Lock
+	Signs       []Sign // of leases that were too short, the latest first
+	TooLate     uint64 // entries that were renewed or released after they had expired
+	Late        uint64 // renewals after more than two thirds of the lease
+	Heat        []float64
+	HeatFrom    time.Time // when the first step of Heat begins; zero if no entry waited recently
+}
+
+// History returns what is kept of a lock at an instant.
+func (f *Figures) History(r lock.Ref, now time.Time) (out History) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.locks[r]
+	if u == nil {
+		return out
+	}
+	out = History{Past: u.past.read(), StaleWrites: u.staleWrites, Figures: u.read()}
+	out.Signs, out.TooLate, out.Late = u.signs.read(out.Past)
+	if !u.heat.Idle(now) {
+		out.Heat, out.HeatFrom = u.heat.Read(now), HeatFrom(now)
+	}
+	return out
+}
+
+// LockHeat is the heat of a lock.
+type LockHeat struct {
+	lock.Ref
+	Heat
+}
+
+// Heats returns the heat of all locks for which entries waited recently; cut reports whether
+// some are missing.
+func (f *Figures) Heats(now time.Time) (heats []LockHeat, cut bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for r, u := range f.locks {
+		if !u.heat.Idle(now) {
+			heats = append(heats, LockHeat{r, u.heat})
+		}
+	}
+	return heats, now.Sub(f.cut) < HeatSteps*HeatStep
+}

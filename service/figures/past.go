@@ -1,0 +1,83 @@
+package figures
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// MaxPast is how many of the last events of a lock are kept, and maxPast of all locks.
+	MaxPast = 50
+	maxPast = 100_000 // some 25 MB
+)
+
+// Past is an event of a lock, as it is kept.
+type Past struct {
+	ID     lock.EventID
+	Kind   lock.EventKind
+	Entry  lock.ID // "" if it is of none
+	Holder string
+	Number uint64
+	Held   bool        // it holds, or did until its end
+	Reason lock.Reason // of an end
+	Note   *lock.Note  // of an end that an operator caused
+	Stale  *lock.StaleWrite
+	At     time.Time
+	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
+}
+
+// pasts is a ring buffer of events.
+type pasts struct {
+	last []Past
+	next int
+}
+
+// add returns how many more are kept now.
+func (p *pasts) add(one Past) int {
+	if len(p.last) < MaxPast {
+		p.last = append(p.last, one)
+		return 1
+	}
+	p.last[p.next] = one
+	p.next = (p.next + 1) % MaxPast
+	return 0
+}
+
+// read returns the events, the newest first.
+func (p *pasts) read() []Past {
+	out, n := make([]Past, 0, len(p.last)), len(p.last)
+	for i := range p.last {
+		out = append(out, p.last[(p.next-1-i+2*n)%n])
+	}
+	return out
+}
+
+// Happened keeps an event with its locks. An event without an entry, which any client can
+// cause, is kept only of locks that have figures.
+func (f *Figures) Happened(what lock.Event) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	e := what.Entry
+	if what.Kind == lock.EventExpired && e.Set {
+		f.keepSet(e)
+	}
+	for _, c := range e.Claims {
+		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+		if e.ID == "" && f.locks[r] == nil {
+			continue
+		}
+		for f.past >= maxPast {
+			f.forget(what.At)
+		}
+		u := f.of(r, what.At)
+		f.past += u.past.add(Past{
+			ID: what.ID, Kind: what.Kind, Entry: e.ID, Holder: e.Holder, Number: e.Number,
+			Held: what.Held, Reason: what.Reason, Note: what.Note, Stale: what.Stale,
+			At: what.At, Lasted: what.Lasted,
+		})
+		if what.Kind == lock.EventStaleWrite {
+			u.staleWrites++
+		}
+	}
+}

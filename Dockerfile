@@ -10,7 +10,8 @@ FROM --platform=$BUILDPLATFORM node:22-bookworm-slim AS dashboard
 WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/root/.npm \
-    cd dashboard && npm ci --no-audit --no-fund && npm run build
+    cd dashboard && npm ci --no-audit --no-fund && npm run build \
+ && npm sbom --package-lock-only --omit=dev --sbom-format=cyclonedx >../dashboard.cdx.json
 
 # The compiler runs on the builder's own platform and cross-compiles.
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
@@ -24,7 +25,8 @@ RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=cache,target=/root/.cache/go-build,id=go-build-$TARGETARCH \
     CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
     go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/bin/ ./cmd/... \
- && go run ./deploy/sbom /out/bin/api dashboard/package-lock.json >/out/api.cdx.json \
+ && go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin \
+    -json -noserial -notimestamp -version "$VERSION" -output /out/api.cdx.json /out/bin/api \
  && install -d -m 0700 /out/data
 
 # No shell, no package manager: certificates, time zones and the binary.
@@ -37,6 +39,7 @@ LABEL org.opencontainers.image.title="Fencepost" \
       org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /out/bin/ /usr/local/bin/
 COPY --from=build /out/api.cdx.json /usr/share/sbom/api.cdx.json
+COPY --from=dashboard /src/dashboard.cdx.json /usr/share/sbom/dashboard.cdx.json
 # A new volume takes over the owner and the mode of this folder. Nothing else is written.
 COPY --from=build --chown=65532:65532 /out/data /var/lib/fencepost
 ENV FENCEPOST_LISTEN=0.0.0.0:8080 \

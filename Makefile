@@ -45,8 +45,9 @@ run: $(BUILT) ## Start a development server; prints a token and a curl line (RUN
 build: dashboard ## Build static binaries into bin/
 	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
 
-sbom: build ## List the modules and npm packages in bin/api in bin/api.cdx.json (CycloneDX)
-	$(GO) run ./deploy/sbom bin/api $$(test ! -f dashboard/dist/index.html || echo dashboard/package-lock.json) >bin/api.cdx.json
+sbom: build ## List the modules in bin/api, and the npm packages in the dashboard, in bin/*.cdx.json (CycloneDX)
+	$(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -version $(VERSION) -output bin/api.cdx.json bin/api
+	cd dashboard && npm sbom --package-lock-only --omit=dev --sbom-format=cyclonedx >../bin/dashboard.cdx.json
 
 # What npm fetched is fetched again when the lock file has changed.
 WEB := dashboard/node_modules/.package-lock.json

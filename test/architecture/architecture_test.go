@@ -50,7 +50,6 @@ func may() map[string][]string {
 		"api/event":       {"api", "auth", "lock"},
 		"handlers":        {"api", "api/event", "audit", "lock", "lock/blocking", "lock/order", "lock/quota", "service", "service/events", "service/lists", "service/figures", "service/quotas", "service/view", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi"},
 		"client":          {"api"},
-		"deploy/sbom":     {},
 		"cmd/fencepost":   {"api", "client"},
 		"webhook/outbox": {
 			"api", "api/event", "audit", "auth", "lock", "lock/heap", "lock/quota", "service", "service/events", "store", "webhook", "webhook/subscription",

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/lock"
 )
 
 // TestRequestRelease: a holder learns with a renewal, by a look and by an event that somebody
@@ -105,27 +104,4 @@ func TestBadReleaseRequests(t *testing.T) {
 	c.post(path, lockToken(held.Token), body(`{"wait_seconds":1}`), loose).wantProblem(unknown("wait_seconds"))
 	c.post(path).wantProblem(invalid("Lock-Token", "must be sent, once, as a header"))
 	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).post(path, lockToken(held.Token)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:write"})
-}
-
-// TestAsksAndReportsOnBadDays: who asks for a release, or reports a stale write, gets the
-// problems that others get.
-func TestAsksAndReportsOnBadDays(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	stale := `{"fence_presented":1,"fence_known":2,"resource":"db"}`
-	for path, text := range map[string]string{
-		"/locks/a/entries/" + someID + "/request-release": "{}", "/locksets/" + someID + "/request-release": "{}", "/locks/a/stale-writes": stale,
-	} {
-		good := []option{body(text), lockToken(someToken)}
-		if text == stale {
-			good = good[:1]
-		}
-		c.with("nonsense").post(path, good...).wantStatus(http.StatusUnauthorized)
-		c.post(path, append(good, body(padded(16<<10+1)), loose)...).wantProblem(tooLarge())
-		c.post(path, append(good, header("Content-Type", "text/plain"), loose)...).wantStatus(http.StatusUnsupportedMediaType)
-		over(t, &stub{panic: "a bug"}).start(http.MethodPost, path, good...).raw().wantInternal()
-		for code, status := range map[lock.Code]int{lock.StoreUnavailable: http.StatusServiceUnavailable, lock.Overloaded: http.StatusTooManyRequests} {
-			over(t, &stub{err: &lock.Error{Code: code, Detail: "x", RetryAfter: time.Second}}).post(path, good...).wantStatus(status)
-		}
-	}
 }

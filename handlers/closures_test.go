@@ -226,31 +226,3 @@ func TestHostileCloser(t *testing.T) {
 	c.release(c.acquire("b"))
 	victim.tenantAdmin().delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNoContent)
 }
-
-// TestClosingOnBadDays: what the routes answer when something is wrong.
-func TestClosingOnBadDays(t *testing.T) {
-	t.Parallel()
-	some, one := "/admin/closures", "/admin/closures/"+someID
-	good := closingBody("acme", "a", time.Hour)
-	c := newTenant(t).admin()
-	c.with("nonsense").post(some, good).wantStatus(http.StatusUnauthorized)
-	c.with("nonsense").get(some).wantStatus(http.StatusUnauthorized)
-	c.with("nonsense").delete(one).wantStatus(http.StatusUnauthorized)
-	c.post(some, body(strings.Repeat(" ", 17<<10)+"{}"), loose).wantStatus(http.StatusRequestEntityTooLarge)
-	c.post(some, good, header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-	c.delete(one, body(strings.Repeat(" ", 17<<10)+"{}"), loose).wantStatus(http.StatusRequestEntityTooLarge)
-	c.delete(one, body(`{}`), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-	c.delete(one, body(`{"x":1}`), loose).wantStatus(http.StatusBadRequest)
-	over(t, &stub{panic: "a bug"}).admin().start("POST", some, good).raw().wantInternal()
-	over(t, &stub{panic: "a bug"}).admin().start("GET", some).raw().wantInternal()
-	over(t, &stub{panic: "a bug"}).admin().start("DELETE", one).raw().wantInternal()
-	for code, status := range map[lock.Code]int{
-		lock.StoreUnavailable: http.StatusServiceUnavailable, lock.RateLimited: http.StatusTooManyRequests,
-	} {
-		stub := &stub{err: &lock.Error{Code: code, Detail: "x", RetryAfter: time.Second}}
-		over(t, stub).admin().post(some, good).wantStatus(status)
-		over(t, stub).admin().delete(one).wantStatus(status)
-	}
-	over(t, &stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second}}).admin().get(some).wantStatus(http.StatusServiceUnavailable)
-	over(t, &stub{err: &lock.Error{Code: lock.Overloaded, Detail: "x", RetryAfter: time.Second}}).admin().get(some).wantStatus(http.StatusTooManyRequests)
-}

@@ -10,7 +10,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
@@ -127,42 +126,6 @@ func TestAdminWebhookRefusals(t *testing.T) {
 		}
 	}
 	c.operator().get("/admin/webhooks/No/"+made.ID, loose).wantStatus(http.StatusBadRequest)
-}
-
-// TestAdminWebhookOnBadDays: the problems that all routes give.
-func TestAdminWebhookOnBadDays(t *testing.T) {
-	t.Parallel()
-	c := subscriber(t).operator()
-	answering := func(answer func() error) *client { return c.at(withWebhooks(t, answer).replica) }
-	away := answering(func() error {
-		return &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
-	})
-	broken := answering(func() error { panic("a bug") })
-	crowded := answering(func() error { return &lock.Error{Code: lock.Overloaded, Detail: "crowded", RetryAfter: time.Second} })
-	contended := answering(func() error { return lock.Errorf(lock.Changed, "others change it all the time") })
-	change := `{"paused":true,` + whyPaused + `}`
-	path := "/admin/webhooks/" + c.claims.Tenant + "/" + someID
-	for _, r := range []route{
-		{"Look", "GET", path},
-		{"Pause", "PATCH", path},
-		{"Deliveries", "GET", path + "/deliveries"},
-		{"Redeliver", "POST", path + "/deliveries/1042-1/redeliver"},
-	} {
-		o := loose
-		if r.name == "Pause" {
-			o = body(change)
-		}
-		away.do(r.method, r.path, o).wantProblem(problem{code: "store_unavailable", detail: "away"}, "may_have_taken_effect")
-		broken.start(r.method, r.path, o).raw().wantInternal()
-		crowded.do(r.method, r.path, o).wantStatus(http.StatusTooManyRequests)
-		c.do(r.method, r.path+"?x=1", o, loose).wantProblem(invalid("x", "is not known here as a query parameter"))
-		if r.method == http.MethodGet {
-			continue
-		}
-		c.do(r.method, r.path, body(padded(16<<10+1)), loose).wantProblem(tooLarge())
-		c.do(r.method, r.path, body(change), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-	}
-	contended.do("PATCH", path, body(change)).wantProblem(problem{code: "changed", detail: "others change it all the time"})
 }
 
 // TestOperatedWebhooksCount: what a tenant's operator asks the store about webhooks counts among the

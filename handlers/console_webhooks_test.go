@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -64,29 +62,4 @@ func TestAdminWebhooks(t *testing.T) {
 	c.operator().get("/admin/webhooks?cursor=x").wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 	c.get("/admin/webhooks").wantProblem(lacks("admin or tenant-admin"))
 	c.with("nonsense").get("/admin/webhooks").wantStatus(http.StatusUnauthorized)
-}
-
-// TestAdminWebhooksOnBadDays: what fails shows nothing of the inside.
-func TestAdminWebhooksOnBadDays(t *testing.T) {
-	t.Parallel()
-	stub := &stubDeliveries{}
-	c := withDeliveries(t, stub)
-	c.subscribe(`{` + receiver + `}`)
-	eventually(t, "it is there", func() bool {
-		var p api.AdminWebhookPage
-		c.operator().get("/admin/webhooks").want(http.StatusOK, &p)
-		return len(p.Webhooks) == 1
-	})
-	for _, tc := range []struct {
-		err    error
-		status int
-	}{
-		{&lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}, http.StatusServiceUnavailable},
-		{&lock.Error{Code: lock.Overloaded, Detail: "full", RetryAfter: time.Second}, http.StatusTooManyRequests},
-	} {
-		stub.err = func() error { return tc.err }
-		eventually(t, "it is answered anew", func() bool { return c.operator().get("/admin/webhooks").status == tc.status })
-	}
-	stub.err = func() error { return errors.New("a bug") }
-	c.operator().start("GET", "/admin/webhooks").raw().wantInternal()
 }

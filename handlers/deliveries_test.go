@@ -272,47 +272,6 @@ func TestDeliveriesOfOthers(t *testing.T) {
 	}
 }
 
-// TestDeliveriesOnBadDays: the problems that all routes give.
-func TestDeliveriesOnBadDays(t *testing.T) {
-	t.Parallel()
-	away := &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}
-	limited := &lock.Error{Code: lock.RateLimited, Detail: "too many", RetryAfter: time.Second}
-	crowded := &lock.Error{Code: lock.Overloaded, Detail: "too many", RetryAfter: time.Second}
-	for _, name := range []string{"List", "Again", "Test"} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			answering := func(err func() error) (*client, route, string) {
-				c := withDeliveries(t, &stubDeliveries{err: err})
-				all := deliveryRoutes(c.subscribe(`{` + receiver + `}`).ID)
-				for r, text := range all {
-					if r.name == name {
-						return c, r, text
-					}
-				}
-				panic("bug in the test")
-			}
-			c, r, text := answering(func() error { return away })
-			c.do(r.method, r.path, withText(text)).wantProblem(problem{code: "store_unavailable", detail: "away"}, "may_have_taken_effect")
-			c.with("nonsense").do(r.method, r.path, withText(text)).wantStatus(http.StatusUnauthorized)
-			c.do(r.method, r.path+"?x=1", withText(text), loose).wantProblem(invalid("x", "is not known here as a query parameter"))
-			c, r, text = answering(func() error { panic("a bug") })
-			c.start(r.method, r.path, withText(text)).raw().wantInternal()
-			refusal := limited
-			if name == "List" {
-				refusal = crowded
-			}
-			c, r, text = answering(func() error { return refusal })
-			c.do(r.method, r.path, withText(text)).wantStatus(http.StatusTooManyRequests)
-			if r.method == http.MethodGet {
-				return
-			}
-			c.do(r.method, r.path, body(padded(16<<10+1)), loose).wantProblem(tooLarge())
-			c.do(r.method, r.path, body("{}"), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-			c.do(r.method, r.path, body(`{"since":"now"}`), loose).wantProblem(unknown("since"))
-		})
-	}
-}
-
 // TestDeliverTooLate: the notice of a grant whose lease is over is not sent again, whoever asks.
 func TestDeliverTooLate(t *testing.T) {
 	t.Parallel()

@@ -1,14 +1,12 @@
 package handlers_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -432,57 +430,12 @@ func TestQuotaVersions(t *testing.T) {
 	c.admin().put(c.quotaPath(), body(`{"held_locks":5,"version":0}`)).wantStatus(http.StatusOK)
 }
 
-// brokenQuotas answers what a test wants.
-type brokenQuotas struct {
-	handlers.Quotas
-	err error // nil is a panic
-}
-
-func (b *brokenQuotas) answer() error {
-	if b.err == nil {
-		panic("a bug")
-	}
-	return b.err
-}
-
-func (b *brokenQuotas) Get(context.Context, string) (*quotas.State, error) { return nil, b.answer() }
-
-func (b *brokenQuotas) Set(context.Context, quotas.Change) (*quotas.State, error) {
-	return nil, b.answer()
-}
-
-func (b *brokenQuotas) Reset(context.Context, quotas.Change) error { return b.answer() }
-
-// TestQuotaOnBadDays: what the routes answer when something is wrong.
-func TestQuotaOnBadDays(t *testing.T) {
+// TestQuotaOfNobody: the replicas' own tenant has no quota, and what is no name of a tenant neither.
+func TestQuotaOfNobody(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t).admin()
-	path, long := c.quotaPath(), body(strings.Repeat(" ", 17<<10)+"{}")
 	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		c.with("nonsense").do(method, path).wantStatus(http.StatusUnauthorized)
 		c.do(method, "/admin/tenants/"+lock.OwnTenant+"/quota").wantStatus(http.StatusNotFound)
 		c.do(method, "/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
-		if method == "GET" {
-			continue
-		}
-		c.do(method, path, long, loose).wantStatus(http.StatusRequestEntityTooLarge)
-		c.do(method, path, body(`{}`), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-	}
-	of := func(err error) *client {
-		h := shared.handlers(shared.main.service)
-		h.Quotas = &brokenQuotas{shared.quotas, err}
-		r := serve(nil, handlers.New(h))
-		t.Cleanup(r.close)
-		return c.at(r)
-	}
-	broken, away := of(nil), of(&lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second})
-	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		broken.start(method, path).raw().wantInternal()
-		away.do(method, path).wantStatus(http.StatusServiceUnavailable)
-	}
-	busy, changed := of(&lock.Error{Code: lock.RateLimited, Detail: "x", RetryAfter: time.Second}), of(lock.Errorf(lock.Changed, "x"))
-	for _, method := range []string{"PUT", "DELETE"} {
-		busy.do(method, path).wantStatus(http.StatusTooManyRequests)
-		changed.do(method, path).wantStatus(http.StatusConflict)
 	}
 }

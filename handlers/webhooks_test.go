@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
@@ -418,51 +417,6 @@ func (s *stubWebhooks) RotateCallback(context.Context, subscription.Actor) (webh
 
 func (s *stubWebhooks) Callback(context.Context, string, string) (*lock.Callback, error) {
 	return nil, s.answer()
-}
-
-// withWebhooks returns a subscriber of a replica whose webhooks answer so.
-func withWebhooks(t *testing.T, answer func() error) *client {
-	t.Helper()
-	config := shared.handlers(shared.main.service)
-	config.Webhooks = &stubWebhooks{answer}
-	r := serve(nil, handlers.New(config))
-	t.Cleanup(r.close)
-	return subscriber(t).at(r)
-}
-
-// TestWebhooksOnBadDays: the problems that all routes give.
-func TestWebhooksOnBadDays(t *testing.T) {
-	t.Parallel()
-	c := subscriber(t)
-	away := withWebhooks(t, func() error {
-		return &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second, OutcomeUnknown: true}
-	})
-	broken := withWebhooks(t, func() error { panic("a bug") })
-	crowded := withWebhooks(t, func() error { return &lock.Error{Code: lock.Overloaded, Detail: "crowded", RetryAfter: time.Second} })
-	contended := withWebhooks(t, func() error { return lock.Errorf(lock.Changed, "others change it all the time") })
-	for _, r := range append(webhookRoutes(someID), route{"Callback", "POST", callbackSecret}) {
-		text := "{}"
-		if r.name == "Create" {
-			text = `{` + receiver + `}`
-		}
-		o := body(text)
-		if r.name != "Create" && r.name != "Change" {
-			o = loose // without one
-		}
-		c.with("nonsense").do(r.method, r.path, o).wantStatus(http.StatusUnauthorized)
-		away.do(r.method, r.path, o).wantProblem(problem{code: "store_unavailable", detail: "away"}, "may_have_taken_effect")
-		broken.start(r.method, r.path, o).raw().wantInternal()
-		crowded.do(r.method, r.path, o).wantStatus(http.StatusTooManyRequests)
-		c.do(r.method, r.path+"?x=1", o, loose).wantProblem(invalid("x", "is not known here as a query parameter"))
-		if r.method == http.MethodGet {
-			continue
-		}
-		c.do(r.method, r.path, body(padded(16<<10+1)), loose).wantProblem(tooLarge())
-		c.do(r.method, r.path, body(text), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
-		if r.name != "Create" {
-			contended.do(r.method, r.path, o).wantProblem(problem{code: "changed", detail: "others change it all the time"})
-		}
-	}
 }
 
 func (s *stubWebhooks) Count(string) int { return 0 }

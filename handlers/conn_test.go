@@ -2,7 +2,6 @@ package handlers_test
 
 import (
 	"bufio"
-	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -15,8 +14,7 @@ import (
 type conn struct {
 	t testing.TB
 	*net.TCPConn
-	in      *bufio.Reader
-	secured *tls.Conn // nil without TLS
+	in *bufio.Reader
 }
 
 func dial(t testing.TB, r *replica) *conn {

@@ -36,6 +36,29 @@ func NewConnections(most int) *Connections {
 	return &Connections{most: max(1, most), byTenant: map[string]int{}, spare: list.New()}
 }
 
+// Listener returns a listener that accepts the connections of l for which there is room, and closes
+// the others. Over TLS, put the TLS listener around it.
+func (c *Connections) Listener(l net.Listener) net.Listener { return &listener{l, c} }
+
+type listener struct {
+	net.Listener
+	bound *Connections
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		conn, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		if counted := l.bound.enter(conn); counted != nil {
+			return counted, nil
+		}
+		_ = conn.Close()
+	}
+}
+
 // connection is one that is counted until it is closed.
 type connection struct {
 	net.Conn
@@ -156,30 +179,15 @@ func (c *connection) depart() {
 type connectionKey struct{}
 
 // ConnContext is for http.Server: it lets requests find the connection that they came
-// over, if that is from a [Listener] or a [SecureListener].
+// over, if that is from [Connections.Listener].
 func ConnContext(ctx context.Context, conn net.Conn) context.Context {
-	if c := countedOf(conn); c != nil {
-		return context.WithValue(ctx, connectionKey{}, c)
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	if counted, ok := conn.(*connection); ok {
+		return context.WithValue(ctx, connectionKey{}, counted)
 	}
 	return ctx
-}
-
-// countedOf finds what a listener counts below what it hands out.
-func countedOf(conn net.Conn) *connection {
-	for {
-		switch c := conn.(type) {
-		case *connection:
-			return c
-		case *rewriter:
-			conn = c.Conn
-		case *securedRewriter:
-			conn = c.Conn
-		case *tls.Conn:
-			conn = c.NetConn()
-		default:
-			return nil
-		}
-	}
 }
 
 // enter counts the request if its connection may have others beside it. It returns false if

@@ -37,7 +37,7 @@ func bounded(t *testing.T, most int) (*replica, *waiting) {
 	t.Helper()
 	w := &waiting{came: make(chan struct{}, 100), over: make(chan struct{})}
 	server := httptest.NewUnstartedServer(handlers.New(shared.handlers(w)))
-	server.Listener = handlers.Listener(server.Listener, handlers.NewConnections(most), shared.telemetry.Logger())
+	server.Listener = handlers.NewConnections(most).Listener(server.Listener)
 	server.Config.ConnContext = handlers.ConnContext
 	server.Start()
 	r := &replica{server: server, url: server.URL, transport: &http.Transport{}}

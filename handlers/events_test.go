@@ -471,7 +471,7 @@ func streaming(t *testing.T, config func(*service.Config), change func(*handlers
 	h.Console = inner.console
 	change(&h)
 	server := httptest.NewUnstartedServer(handlers.New(h))
-	server.Listener = handlers.Listener(server.Listener, handlers.NewConnections(100), h.Logger)
+	server.Listener = handlers.NewConnections(100).Listener(server.Listener)
 	server.Config.ConnContext = handlers.ConnContext
 	server.Start()
 	r := &replica{server: server, url: server.URL, transport: &http.Transport{}}

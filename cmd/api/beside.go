@@ -36,7 +36,7 @@ func (b beside) serve(ctx context.Context, log *slog.Logger) (stop func() error,
 	log.Log(ctx, b.level, b.says, "address", l.Addr().String())
 	server := &http.Server{Handler: b.handler, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10}
 	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(handlers.Listener(l, handlers.NewConnections(opsConnections), log)) }() // ends with Close
+	go func() { ended <- server.Serve(handlers.NewConnections(opsConnections).Listener(l)) }() // ends with Close
 	return func() error {
 		err := server.Close()
 		if served := <-ended; !errors.Is(served, http.ErrServerClosed) {

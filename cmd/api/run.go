@@ -1,13 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
@@ -215,8 +218,22 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 		HTTP2:             handlers.HTTP2(),
 		// The routes answer OPTIONS * too, which net/http would do on its own.
 		DisableGeneralOptionsHandler: true,
-		ErrorLog:                     slog.NewLogLogger(t.Logger().Handler(), slog.LevelWarn),
+		ErrorLog:                     log.New(serverLog{t.Logger()}, "", 0),
 	}
+}
+
+// serverLog takes the lines of net/http. Scanners and port checks fail TLS handshakes all day, so
+// these lines are for those who debug.
+type serverLog struct{ *slog.Logger }
+
+// Write implements io.Writer.
+func (l serverLog) Write(line []byte) (int, error) {
+	level, text := slog.LevelWarn, string(bytes.TrimSpace(line))
+	if strings.HasPrefix(text, "http: TLS handshake error") {
+		level = slog.LevelDebug
+	}
+	l.Log(context.Background(), level, text)
+	return len(line), nil
 }
 
 // serveHTTP serves until ctx ends or the server fails. Then requests that wait
@@ -225,7 +242,7 @@ func newServer(c *config, t *telemetry.Telemetry, routes handlers.Config) *http.
 func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, greet func(net.Addr) error) error {
 	failed := make(chan error, 1)
 	go func() {
-		failed <- server.Serve(c.bounded(l, t.Logger()))
+		failed <- server.Serve(c.bounded(l))
 	}() // ends with Shutdown or Close below
 	built := thisBuild()
 	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", built.version, "commit", built.commit)

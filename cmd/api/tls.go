@@ -86,12 +86,13 @@ func (c *config) scheme() string {
 }
 
 // bounded counts what the listener accepts, and adds TLS if it is asked for.
-func (c *config) bounded(l net.Listener, log *slog.Logger) net.Listener {
-	bound := handlers.NewConnections(mostConnections(openFiles(), debug.SetMemoryLimit(-1)))
+func (c *config) bounded(l net.Listener) net.Listener {
+	most := mostConnections(openFiles(), debug.SetMemoryLimit(-1))
+	l = handlers.NewConnections(most).Listener(l)
 	if c.pair == nil {
-		return handlers.Listener(l, bound, log)
+		return l
 	}
-	return handlers.SecureListener(l, bound, c.servingTLS(), log)
+	return tls.NewListener(l, c.servingTLS())
 }
 
 // servingTLS shows the certificate as it is when a client connects. With --client-ca a client may

@@ -28,10 +28,11 @@ func secured(t *testing.T, most int, h http.Handler) *replica {
 	pair := must(tls.X509KeyPair(a.Issue(t, nil)))
 	server := httptest.NewUnstartedServer(h)
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{pair}}
-	server.Listener = handlers.SecureListener(server.Listener, handlers.NewConnections(most), config, shared.telemetry.Logger())
+	server.Listener = tls.NewListener(handlers.NewConnections(most).Listener(server.Listener), config)
 	server.Config.ConnContext = handlers.ConnContext
 	server.Config.HTTP2 = handlers.HTTP2()
 	server.Config.MaxHeaderBytes = 32 << 10
+	server.Config.ReadHeaderTimeout = 5 * time.Second
 	server.Start()
 	r := &replica{server: server, url: "https://" + server.Listener.Addr().String()}
 	r.transport = &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}}
@@ -48,61 +49,20 @@ func (r *replica) another(t *testing.T) *replica {
 	return &d
 }
 
-// agreed returns a connection on which HTTP/1.1 over TLS was agreed on, for bytes of the
-// test's own.
-func agreed(t *testing.T, r *replica) *conn {
-	t.Helper()
-	plain := dial(t, r)
-	config := r.transport.TLSClientConfig.Clone()
-	config.ServerName = "127.0.0.1"
-	c := tls.Client(plain.TCPConn, config)
-	if err := c.HandshakeContext(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	plain.secured = c
-	plain.in.Reset(c)
-	return plain
-}
-
-// TestSecureNotHTTP: what net/http refuses by itself is a problem document over TLS too.
-func TestSecureNotHTTP(t *testing.T) {
-	t.Parallel()
-	r := secured(t, 100, handlers.New(shared.handlers(shared.main.service)))
-	for text, want := range map[string]int{
-		"nonsense\r\n\r\n":                         400,
-		"GET /healthz HTTP/3.0\r\nHost: x\r\n\r\n": 505,
-		"GET / HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 40<<10) + "\r\n\r\n": 431,
-	} {
-		c := agreed(t, r)
-		_, _ = c.secured.Write([]byte(text)) // the server need not read it to its end
-		if a, goesOn := c.read(http.MethodGet); a.status != want || goesOn || a.fields()["code"] != "invalid_request" {
-			t.Errorf("%.40q is answered %v", text, a)
-		}
-	}
-}
-
-// TestPlainTextIsRefused: who speaks HTTP where TLS is spoken is told so, and who is silent or
-// speaks something else is let go without holding up anybody.
-func TestPlainTextIsRefused(t *testing.T) {
+// TestConnectionsWithoutTLSHoldNobodyUp: the server closes a connection that is silent, or on which
+// the client does not speak TLS.
+func TestConnectionsWithoutTLSHoldNobodyUp(t *testing.T) {
 	t.Parallel()
 	r := secured(t, 100, handlers.New(shared.handlers(shared.main.service)))
 	var silent [6]*conn // one after the other they would take half a minute
 	for i := range silent {
 		silent[i] = dial(t, r)
 	}
-	other := dial(t, r)
+	other, plain := dial(t, r), dial(t, r)
 	other.write("\x00\x01 something else entirely")
-	for _, method := range []string{"GET", "POST", "DELETE"} {
-		c := dial(t, r)
-		c.patience()
-		c.write(method + " /locks/a HTTP/1.1\r\nHost: x\r\n\r\n")
-		a, goesOn := c.read(http.MethodGet)
-		if a.status != http.StatusBadRequest || goesOn || a.fields()["code"] != "invalid_request" || a.fields()["detail"] != "this address speaks TLS: use https" {
-			t.Errorf("%s is answered %v", method, a)
-		}
-		if line := shared.journal.request(t, a.header.Get("X-Request-Id")); line["status"] != float64(http.StatusBadRequest) {
-			t.Errorf("it is logged as %v", line)
-		}
+	plain.write("GET /locks/a HTTP/1.1\r\nHost: x\r\n\r\n")
+	if a, goesOn := plain.read(http.MethodGet); a.status != http.StatusBadRequest || goesOn {
+		t.Errorf("HTTP without TLS is answered %v", a)
 	}
 	newTenant(t).at(r).get("/healthz").wantStatus(http.StatusOK)
 	_, _ = io.Copy(io.Discard, other.in) // an alert, or a reset
@@ -350,27 +310,4 @@ func TestSessionOverTLS(t *testing.T) {
 		t.Errorf("%v", cookie)
 	}
 	c.with("").get("/dashboard/session", bearing(cookie)).wantStatus(http.StatusOK)
-}
-
-// TestSecureListenerCloses: Close ends what has not agreed on anything yet, and waits.
-func TestSecureListenerCloses(t *testing.T) {
-	t.Parallel()
-	inner := must(net.Listen("tcp", "127.0.0.1:0"))
-	l := handlers.SecureListener(inner, handlers.NewConnections(10), &tls.Config{MinVersion: tls.VersionTLS12}, shared.telemetry.Logger())
-	silent := must(net.Dial("tcp", inner.Addr().String()))
-	defer silent.Close()
-	began := time.Now()
-	if err := l.Close(); err != nil {
-		t.Error(err)
-	}
-	if took := time.Since(began); took > 4*time.Second {
-		t.Errorf("it took %v", took)
-	}
-	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("accept: %v", err)
-	}
-	_ = silent.SetDeadline(time.Now().Add(20 * time.Second))
-	if _, err := silent.Read(make([]byte, 1)); err == nil {
-		t.Error("the connection is open")
-	}
 }

@@ -2,9 +2,8 @@
 // and metrics by OpenTelemetry, and the log.
 //
 // [Setup] returns everything as values. No package of Fencepost reads
-// OpenTelemetry's globals, so two servers can live in one process. The two
-// globals that are set, the SDK's error handler and its logger, are the only way
-// in which the SDK reports that an export failed; they lead into the log.
+// OpenTelemetry's globals, so two servers can live in one process. The SDK's error handler is
+// the one global that is set: only by it the SDK reports a failed export. It leads to the log.
 //
 // Spans cost nothing unless the standard OTEL_* variables ask for an exporter,
 // and an incoming traceparent is passed on even then. The figures of [Metrics]

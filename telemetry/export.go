@@ -5,7 +5,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/prometheus/otlptranslator"
 	"go.opentelemetry.io/contrib/exporters/autoexport"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/prometheus"
@@ -50,9 +49,6 @@ func (t *Telemetry) startTracing(ctx context.Context, res *resource.Resource) (t
 func (t *Telemetry) startMetrics(ctx context.Context, res *resource.Resource) (*metric.MeterProvider, error) {
 	reader, err := prometheus.New(
 		prometheus.WithRegisterer(t.registry),
-		// Said although it is the default today: names are a contract with
-		// alerts and dashboards.
-		prometheus.WithTranslationStrategy(otlptranslator.UnderscoreEscapingWithSuffixes),
 		prometheus.WithoutScopeInfo(),
 	)
 	if err != nil {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
@@ -110,14 +109,12 @@ func (t *Telemetry) measureProcess(meters *metric.MeterProvider) error {
 	)
 }
 
-// receiveSDKErrors leads the SDK's own complaints into the log. It reports them
-// only through these globals; without this they would go to stderr as plain
-// text, between our lines.
+// receiveSDKErrors leads the SDK's errors into the log. The SDK reports them only through this
+// global.
 func (t *Telemetry) receiveSDKErrors() {
 	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) {
 		t.logger.Warn("telemetry", slog.String("error", err.Error()))
 	}))
-	otel.SetLogger(logr.FromSlogHandler(t.logger.Handler()))
 }
 
 // Shutdown sends what is still held back, spans and metrics first and the log

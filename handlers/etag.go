@@ -30,14 +30,13 @@ func withoutMoment(text []byte) []byte {
 }
 
 // unchanged answers with 304 if the client has the answer with the tag already. It sets the ETag
-// anyway. A poll that succeeds has no line in the log: a page polls once a second.
+// anyway. A 304 has no line in the log: a page polls once a second.
 func (r *request) unchanged(tag string) bool {
 	r.Writer.Header()["Etag"] = []string{tag}
-	known := r.Request.Header.Get("If-None-Match")
-	r.quiet = known != ""
-	if !matchesTag(known, tag) {
+	if !matchesTag(r.Request.Header.Get("If-None-Match"), tag) {
 		return false
 	}
+	r.quiet = true
 	r.Writer.WriteHeader(http.StatusNotModified)
 	r.Writer.WriteHeaderNow()
 	return true

@@ -90,3 +90,14 @@ func TestUnchangedAnswerIsFree(t *testing.T) {
 		t.Errorf("it costs %d requests, want 1", n)
 	}
 }
+
+// TestOnlyUnchangedAnswersHaveNoLogLine: a page polls once a second, so 304 is not logged; an answer
+// that has changed is.
+func TestOnlyUnchangedAnswersHaveNoLogLine(t *testing.T) {
+	t.Parallel()
+	a := newTenant(t).admin().get("/admin/closures?tenant=none", header("If-None-Match", `"other"`))
+	line := shared.journal.request(t, a.header.Get("X-Request-Id"))
+	if line["status"] != 200.0 {
+		t.Errorf("%v is logged as %v", a, line)
+	}
+}

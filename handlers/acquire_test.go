@@ -9,8 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
-	"github.com/fencepost/fencepost/service"
 )
 
 // newEntry is what an acquire with nothing in it gives.
@@ -95,24 +93,6 @@ func manyPairs(n int) (string, map[string]string) {
 // padded is an empty object of n bytes.
 func padded(n int) string { return "{" + strings.Repeat(" ", n-2) + "}" }
 
-func TestFencesGrow(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	var last uint64
-	tokens := map[string]bool{}
-	for range 20 {
-		e := c.acquire("orders:42")
-		if *e.Fence <= last {
-			t.Fatalf("fence %d after %d", *e.Fence, last)
-		}
-		if tokens[e.Token] {
-			t.Fatal("two entries have one token")
-		}
-		last, tokens[e.Token] = *e.Fence, true
-		c.release(e)
-	}
-}
-
 // TestHeld: a request that does not want to queue is told who is in the way.
 func TestHeld(t *testing.T) {
 	t.Parallel()
@@ -134,19 +114,6 @@ func TestHeld(t *testing.T) {
 	}
 }
 
-// TestHeldCounts: the waiters of a refusal are those who wait.
-func TestHeldCounts(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.acquire("orders:42")
-	for range 3 {
-		c.join("orders:42")
-	}
-	if r := c.post("/locks/orders:42").refused("lock_held"); *r.Waiting != 3 {
-		t.Errorf("waiting = %d, want 3", *r.Waiting)
-	}
-}
-
 func checkInTheWay(t *testing.T, granted *answer, first entry, r refusal, waiters int) {
 	t.Helper()
 	if len(r.Holders) != 1 || *r.Waiting != waiters {
@@ -162,16 +129,5 @@ func checkInTheWay(t *testing.T, granted *answer, first entry, r refusal, waiter
 	}
 	if left := h.ExpiresAt.Sub(granted.sent); left < 28*time.Second || left > 32*time.Second {
 		t.Errorf("expires_at is %v after the acquire, want about the TTL of 30 s", left)
-	}
-}
-
-// TestDefaultTTLFits: where leases may not be as long as the default, that is as long as they may be.
-func TestDefaultTTLFits(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t).at(newReplica(t, func(cfg *service.Config) { cfg.MaxTTL = 5 * time.Second }))
-	var e entry
-	c.post("/locks/a").want(http.StatusCreated, &e)
-	if *e.TTLSeconds != 5 {
-		t.Errorf("the lease is %v s long", *e.TTLSeconds)
 	}
 }

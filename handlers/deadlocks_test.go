@@ -98,56 +98,6 @@ func TestDeadlockOfOne(t *testing.T) {
 	}
 }
 
-// TestDeadlockAcrossReplicas: requests that cross on two replicas at the same
-// moment. Exactly one is refused, and the other is granted.
-func TestDeadlockAcrossReplicas(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	for range 20 {
-		held := map[string]entry{"w1": c.acquire("a", worker("w1")), "w2": c.acquire("b", worker("w2"))}
-		elsewhere := c.at(shared.brief)
-		one, two := c.start("POST", "/locks/b", waitsAs("w1"), key("k1")), elsewhere.start("POST", "/locks/a", waitsAs("w2"), key("k2"))
-		got, stays, refused := firstRefused(c, one, two)
-		if got.status != http.StatusConflict {
-			t.Fatalf("nobody is refused: %v", got)
-		}
-		c.release(held[refused])
-		var last entry
-		switch a := stays.wait(); a.status {
-		case http.StatusAccepted:
-			e := a.waiting(http.StatusAccepted)
-			last = c.get("/locks/"+e.Name+"/entries/"+e.ID+"?wait_seconds=20", lockToken(e.Token)).held(http.StatusOK)
-		default:
-			last = a.held(a.status)
-		}
-		c.release(last)
-		delete(held, refused)
-		for _, e := range held {
-			c.release(e)
-		}
-		c = newTenant(t) // with keys that are not used up
-	}
-}
-
-// firstRefused returns the answer of the one of two requests that is refused, or of the one
-// that is granted first, with the other one and the holder that asked. The second is held
-// open for a moment only, and goes on as its client would.
-func firstRefused(c *client, one, two *pending) (got *answer, stays *pending, holder string) {
-	for {
-		select {
-		case <-one.done:
-			return one.wait(), two, "w1"
-		case <-two.done:
-		}
-		a := two.wait()
-		if a.status != http.StatusAccepted {
-			return a, one, "w2"
-		}
-		e := a.waiting(http.StatusAccepted)
-		two = c.start("GET", "/locks/"+e.Name+"/entries/"+e.ID+"?wait_seconds=20", lockToken(e.Token))
-	}
-}
-
 // TestRenewalTellsADeadlock: of an entry that waits and was refused after its
 // request had been answered.
 func TestRenewalTellsADeadlock(t *testing.T) {

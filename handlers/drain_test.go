@@ -103,23 +103,3 @@ func TestDraining(t *testing.T) {
 		t.Errorf("a refused request left %+v", v.Holders)
 	}
 }
-
-// TestDrainAtTheGrant: draining and releasing at one time loses no grant.
-func TestDrainAtTheGrant(t *testing.T) {
-	t.Parallel()
-	for range 5 {
-		c := newTenant(t)
-		leaving := newReplica(t, func(*service.Config) {})
-		first := c.acquire("orders:42")
-		p := c.named("a").at(leaving).join("orders:42", key("k"))
-		go leaving.service.Drain()
-		c.release(first)
-		if a := p.wait(); a.status != http.StatusCreated {
-			a.wantDraining("entry")
-		}
-		c.named("a").post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k")).held(http.StatusCreated)
-		if v := c.look("orders:42"); len(v.Holders) != 1 || v.Holders[0].Holder != "a" || *v.Waiting != 0 {
-			t.Errorf("%+v, want the one holder a", v)
-		}
-	}
-}

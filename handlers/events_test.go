@@ -382,15 +382,6 @@ func TestBadEventRequests(t *testing.T) {
 	c.get("/events?tenant=acme").wantProblem(invalid("tenant", "is not known here as a query parameter"))
 	c.admin().get("/admin/events?tenant=-").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/events?types=x").wantStatus(http.StatusBadRequest)
-	for _, path := range []string{"/events", "/admin/events"} {
-		newTenant(t).with("nonsense").get(path).wantStatus(http.StatusUnauthorized)
-		of := func(s *stub) *client {
-			return over(t, s).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin, auth.LocksRead} })
-		}
-		of(&stub{panic: "a bug"}).start("GET", path).raw().wantInternal()
-		of(&stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "away", RetryAfter: time.Second}}).get(path).wantStatus(http.StatusServiceUnavailable)
-		of(&stub{err: &lock.Error{Code: lock.Overloaded, Detail: "full", RetryAfter: time.Second}}).get(path).wantStatus(http.StatusTooManyRequests)
-	}
 }
 
 // limited are the limits of every tenant with some that differ from the standard.
@@ -424,24 +415,6 @@ func (r *replica) room(c *client) bool {
 		s.Close()
 	}
 	return err == nil
-}
-
-// TestManyStreamsAreToldTogether: where there are very many streams, here one, what
-// happens soon after a message comes in one with what happens then, and nothing is left out.
-func TestManyStreamsAreToldTogether(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	r := newReplica(t, func(cfg *service.Config) { cfg.Events = events.Config{Tellings: 1} }) // a second for each
-	s := c.at(r).follow("/events")
-	began := time.Now() // before the first message, whenever that is seen here
-	first := c.at(r).acquire("a")
-	s.wants("lock.acquired a")
-	c.at(r).release(first)
-	c.at(r).release(c.at(r).acquire("b"))
-	s.wants("lock.acquired a", "lock.released a released", "lock.acquired b", "lock.released b released")
-	if soon := time.Since(began); soon < time.Second {
-		t.Errorf("it was told more within %v", soon)
-	}
 }
 
 // TestEventsEnd: a stream ends with its bearer token, and when the replica drains.

@@ -69,28 +69,6 @@ func TestGoneOnTheWire(t *testing.T) {
 	}
 }
 
-// TestGoneIsPassedOver: a client that goes away in the very moment of its grant
-// may have been answered; then the lease passes the lock on, and nothing later.
-func TestGoneIsPassedOver(t *testing.T) {
-	t.Parallel()
-	for range 8 {
-		c := newTenant(t)
-		first := c.acquire("orders:42")
-		gone := c.named("gone").join("orders:42", body(`{"ttl_seconds":2,"wait_seconds":60}`))
-		next := c.named("next").join("orders:42")
-		go gone.cancel() // together with the release
-		c.release(first)
-		if <-gone.done; gone.err == nil { // it was quicker
-			c.release(gone.wait().held(http.StatusCreated))
-		}
-		began := time.Now()
-		c.release(next.wait().held(http.StatusCreated))
-		if took := time.Since(began); took > 5*time.Second {
-			t.Errorf("the next one had to wait for %v", took)
-		}
-	}
-}
-
 // TestGoneButResumable: with an idempotency key, or with the token, the client can
 // come back, so its place is kept.
 func TestGoneButResumable(t *testing.T) {
@@ -115,35 +93,5 @@ func TestGoneButResumable(t *testing.T) {
 				c.checkQueue("orders:42", first, []string{"gone", "behind"})
 			}
 		})
-	}
-}
-
-// TestGoneForGood: the place of a client that could come back, and does not, is
-// kept for its TTL.
-func TestGoneForGood(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first := c.acquire("orders:42")
-	gone := c.named("gone").join("orders:42", key("k"), body(`{"ttl_seconds":2,"wait_seconds":60}`))
-	c.named("behind").join("orders:42")
-	gone.cut()
-	c.awaitWaiting("orders:42", 1)
-	c.checkQueue("orders:42", first, []string{"behind"})
-	c.named("gone").post("/locks/orders:42", key("k"), body(`{"ttl_seconds":2,"wait_seconds":60}`)).wantProblem(lost("expired"))
-}
-
-// TestComesBack: a client that was cut off and asks again is where it was.
-func TestComesBack(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first := c.acquire("orders:42")
-	gone := c.named("a").join("orders:42", key("k"))
-	c.named("b").join("orders:42")
-	gone.cut()
-	again := c.named("a").at(shared.brief).start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
-	c.checkQueue("orders:42", first, []string{"a", "b"})
-	c.release(first)
-	if e := c.named("a").resume(again, "k"); e.Holder != "a" {
-		t.Errorf("granted to %q", e.Holder)
 	}
 }

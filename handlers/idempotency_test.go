@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"net/http"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,57 +124,6 @@ func TestKeyOfAnEndedEntry(t *testing.T) {
 				c.post("/locks/orders:42", body(`{"ttl_seconds":3}`), key("k")).wantProblem(lost(reason))
 			})
 		}
-	}
-}
-
-// TestConcurrentRetries: requests with one key that are on their way together are
-// one entry, and none of them is told that another one holds the lock.
-func TestConcurrentRetries(t *testing.T) {
-	t.Parallel()
-	for name, text := range map[string]string{"Waiting": `{"wait_seconds":5}`, "NotWaiting": `{}`} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			for range 40 {
-				c := newTenant(t)
-				answers := make([]*pending, 4)
-				for i := range answers {
-					at := []*replica{shared.main, shared.other}[i%2]
-					answers[i] = c.at(at).start("POST", "/locks/orders:42", body(text), key("k"))
-				}
-				c.release(sameEntry(t, answers))
-			}
-		})
-	}
-}
-
-func sameEntry(t *testing.T, answers []*pending) entry {
-	t.Helper()
-	first := answers[0].wait().held(http.StatusCreated)
-	for _, p := range answers[1:] {
-		e := p.wait().held(http.StatusCreated)
-		if e.ID != first.ID || e.Token != first.Token || *e.Fence != *first.Fence {
-			t.Fatalf("one key gave %+v and %+v", first, e)
-		}
-	}
-	return first
-}
-
-// TestRetryWhileWaiting: a client that lost its connection asks again while the
-// first request still waits; both are answered with the one entry.
-func TestRetryWhileWaiting(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first := c.acquire("orders:42")
-	answers := []*pending{c.join("orders:42", key("k"))}
-	for range 3 {
-		answers = append(answers, c.start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k")))
-	}
-	var all sync.WaitGroup
-	all.Go(func() { c.release(first) })
-	defer all.Wait()
-	sameEntry(t, answers)
-	if v := c.look("orders:42"); len(v.Holders) != 1 || *v.Waiting != 0 {
-		t.Errorf("holders %+v and %d waiters, want one and none", v.Holders, *v.Waiting)
 	}
 }
 

@@ -139,54 +139,6 @@ func TestLockSetRefused(t *testing.T) {
 	}
 }
 
-// TestWideSetIsNotStarved: a set keeps its place in every queue, so narrow
-// requests that come later do not pass it.
-func TestWideSetIsNotStarved(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	a, b := c.acquire("a"), c.acquire("b")
-	wide := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"},{"name":"c"}],"wait_seconds":60}`))
-	c.awaitWaiting("c", 1)
-	narrow := []*pending{c.join("a"), c.join("b"), c.join("c")}
-	c.release(a)
-	c.look("a")
-	if wide.answered() || narrow[0].answered() || narrow[2].answered() {
-		t.Fatal("somebody passed the set, or it holds only some of its locks")
-	}
-	c.release(b)
-	s := wide.wait().set(http.StatusCreated, "held")
-	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
-	for _, n := range narrow {
-		n.wait().held(http.StatusCreated)
-	}
-}
-
-func TestLockSetIdempotency(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	s := c.acquireSet(locksOf("a", "b"), key("k"))
-	for _, at := range []*replica{shared.main, shared.brief} {
-		if again := c.at(at).acquireSet(locksOf("b", "a"), key("k")); again.ID != s.ID || again.Token != s.Token {
-			t.Errorf("the same key gives another set: %s and %s", s.ID, again.ID)
-		}
-	}
-	for _, other := range []string{
-		`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}]}`,
-		locksOf("c", "d"), locksOf("b", "c"), locksOf("a"), locksOf("a", "b", "c"),
-	} {
-		for _, at := range []*replica{shared.main, shared.brief} {
-			c.at(at).post("/locksets", body(other), key("k")).
-				wantProblem(problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"})
-		}
-	}
-	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
-	c.look("a") // a view that is late knows the key's other parameters, and not its end
-	c.post("/locksets", body(locksOf("c", "d")), key("k")).wantProblem(lost("released"))
-	if single := c.acquire("e", key("k")); single.ID == s.ID {
-		t.Error("a lock and a set have one id")
-	}
-}
-
 // TestLockSetStillWaits: one that is not granted within a request is gone on with,
 // at another replica too.
 func TestLockSetStillWaits(t *testing.T) {
@@ -208,18 +160,6 @@ func TestLockSetStillWaits(t *testing.T) {
 	if got := repeated.wait().set(http.StatusCreated, "held"); got.ID != s.ID {
 		t.Errorf("repeated %s, got %s", s.ID, got.ID)
 	}
-}
-
-// TestLockSetEndsAsAWhole: nobody renews it, and then all its locks are free.
-func TestLockSetEndsAsAWhole(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	s := c.acquireSet(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":2}`)
-	next := c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"a"}],"wait_seconds":60}`)).wait().set(http.StatusCreated, "held")
-	if next.Locks[0].Fence <= s.Locks[0].Fence {
-		t.Errorf("fence %d after %d", next.Locks[0].Fence, s.Locks[0].Fence)
-	}
-	c.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).wantProblem(lost("expired"))
 }
 
 func TestBadLockSets(t *testing.T) {
@@ -302,34 +242,6 @@ func TestPatternsOfSets(t *testing.T) {
 	limited.get("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames("stock:1"))
 	limited.delete("/locksets/"+s.ID, lockToken(s.Token)).wantProblem(otherNames("stock:1"))
 	c.delete("/locksets/"+s.ID, lockToken(s.Token)).wantNoContent()
-}
-
-// TestSetsDoNotDeadlock: sets of crossing locks, named in any order, are all
-// granted while nobody's lease ends.
-func TestSetsDoNotDeadlock(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	orders := [][]string{{"a", "b", "c"}, {"c", "a"}, {"b", "c", "d"}, {"d", "b", "a"}}
-	var all []*pending
-	for i := range 24 {
-		names := orders[i%len(orders)]
-		text := strings.TrimSuffix(locksOf(names...), "}") + fmt.Sprintf(`,"wait_seconds":60,"ttl_seconds":600,"holder":"w%d"}`, i)
-		p := c.start("POST", "/locksets", body(text))
-		all = append(all, p)
-		go func() {
-			<-p.done
-			if p.err != nil || p.answer.status != http.StatusCreated {
-				return
-			}
-			var s set
-			if json.Unmarshal(p.answer.body, &s) == nil {
-				<-c.start("DELETE", "/locksets/"+s.ID, lockToken(s.Token)).done
-			}
-		}()
-	}
-	for _, p := range all {
-		p.wait().set(http.StatusCreated, "held")
-	}
 }
 
 // TestNamePatternsConfineKeysAndHolders: a token that is limited to scratch:* neither takes the

@@ -28,46 +28,6 @@ func (a *answer) inUse() setLock {
 	return p.InUse
 }
 
-// TestReadersTogether: readers hold together, a writer waits for all of them, and
-// a reader that comes after the writer waits behind it.
-func TestReadersTogether(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first, second := c.acquire("orders:42", body(readers)), c.acquire("orders:42", body(readers))
-	if *second.Fence <= *first.Fence {
-		t.Errorf("fence %d after %d", *second.Fence, *first.Fence)
-	}
-	w := c.join("orders:42", body(writer))
-	late := c.join("orders:42", body(readers))
-	c.release(first)
-	if v := c.look("orders:42"); len(v.Holders) != 1 || *v.Waiting != 2 || v.Waiters[0].Mode != "exclusive" || v.Waiters[1].Mode != "shared" {
-		t.Errorf("with one reader left: %+v", v)
-	}
-	c.release(second)
-	written := w.wait().held(http.StatusCreated)
-	if late.answered() {
-		t.Fatal("a reader holds beside a writer")
-	}
-	c.release(written)
-	if last := late.wait().held(http.StatusCreated); *last.Fence <= *written.Fence || *written.Fence <= *second.Fence {
-		t.Errorf("fences %d, %d, %d do not grow", *second.Fence, *written.Fence, *last.Fence)
-	}
-}
-
-func TestSemaphore(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	held := []entry{c.acquire("pool", body(three)), c.acquire("pool", body(three)), c.acquire("pool", body(three))}
-	if r := c.post("/locks/pool", body(`{"mode":"semaphore","limit":3}`)).refused("lock_held"); len(r.Holders) != 3 || r.Holders[0].Limit != 3 {
-		t.Errorf("refused because of %+v", r)
-	}
-	next := c.join("pool", body(three))
-	c.release(held[1])
-	if e := next.wait().held(http.StatusCreated); e.Mode != "semaphore" || e.Limit != 3 {
-		t.Errorf("%+v, want a semaphore of 3", e)
-	}
-}
-
 // TestModeMismatch: while a lock is in use its entries agree, and a refusal
 // leaves nothing behind.
 func TestModeMismatch(t *testing.T) {

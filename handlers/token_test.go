@@ -85,23 +85,6 @@ func TestRelease(t *testing.T) {
 	c.checkQueue("orders:42", next, nil)
 }
 
-// TestReleaseWaiting: the place in the queue can be given back, and the request
-// that waits in it is told.
-func TestReleaseWaiting(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first := c.acquire("orders:42")
-	e := c.named("b").at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k")).waiting(http.StatusAccepted)
-	c.named("c").join("orders:42")
-	waits := c.named("b").start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
-	also := c.named("b").start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
-	c.delete("/locks/orders:42", lockToken(e.Token)).wantNoContent()
-	waits.wait().wantProblem(lost("released"))
-	also.wait().wantProblem(lost("released"))
-	c.checkQueue("orders:42", first, []string{"c"})
-	c.delete("/locks/orders:42", lockToken(e.Token)).wantProblem(lost("released"))
-}
-
 // TestExpired: nobody renewed it, so it passed on, and its token says why.
 func TestExpired(t *testing.T) {
 	t.Parallel()

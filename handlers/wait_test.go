@@ -9,49 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestHandOver: whoever came first is next, and the fences show it.
-func TestHandOver(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first := c.acquire("orders:42")
-	subjects := []string{"a", "b", "c", "d", "e"}
-	queue := make([]*pending, len(subjects))
-	for i, s := range subjects {
-		at := []*replica{shared.main, shared.brief}[i%2]
-		queue[i] = c.named(s).join("orders:42", body(`{"wait_seconds":60}`), key(s), via(at))
-	}
-	c.checkQueue("orders:42", first, subjects)
-	last := first
-	for i, p := range queue {
-		if p.answered() && p.wait().status != http.StatusAccepted {
-			t.Fatalf("%s was answered before its turn: %v", subjects[i], p.answer)
-		}
-		c.release(last)
-		next := c.named(subjects[i]).resume(p, subjects[i])
-		if next.Holder != subjects[i] || *next.Fence <= *last.Fence {
-			t.Errorf("%s was granted %+v after fence %d", subjects[i], next, *last.Fence)
-		}
-		last = next
-		c.checkQueue("orders:42", last, subjects[i+1:])
-	}
-}
-
-// via sends one request to another replica.
-func via(r *replica) option {
-	return func(req *request) { req.URL.Host = r.server.Listener.Addr().String() }
-}
-
-// resume goes on with a request that was told to come back, until it is granted.
-func (c *client) resume(p *pending, k string) entry {
-	c.t.Helper()
-	a := p.wait()
-	for a.status == http.StatusAccepted {
-		a.waiting(http.StatusAccepted)
-		a = c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`), key(k))
-	}
-	return a.held(http.StatusCreated)
-}
-
 // checkQueue compares the lock with who should hold it and who should wait.
 func (c *client) checkQueue(name string, first entry, subjects []string) {
 	c.t.Helper()
@@ -86,23 +43,6 @@ func TestWaitTimeout(t *testing.T) {
 		t.Errorf("it took %v, want 0.2 s", took)
 	}
 	c.checkQueue("orders:42", first, nil)
-}
-
-// TestWaitTimeoutCountsTheOthers: a request that gave up waiting is not among the
-// waiters that it is told of.
-func TestWaitTimeoutCountsTheOthers(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.acquire("orders:42")
-	for others := range 2 {
-		for range 5 {
-			a := c.post("/locks/orders:42", body(`{"wait_seconds":0.05}`))
-			if r := a.refused("wait_timeout"); *r.Waiting != others {
-				t.Errorf("waiters = %d, want %d", *r.Waiting, others)
-			}
-		}
-		c.join("orders:42")
-	}
 }
 
 // TestHeldOpen: a request is held open for no longer than the replica allows, and
@@ -173,61 +113,6 @@ func TestEntryStillWaits(t *testing.T) {
 	if now := c.get(entryPath(e), lockToken(e.Token)).waiting(http.StatusOK); *now.Position != 2 {
 		t.Errorf("position = %d, want 2", *now.Position)
 	}
-}
-
-// TestWaitEndsWhileResumed: wait_seconds counts from the first request on.
-func TestWaitEndsWhileResumed(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.acquire("orders:42")
-	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":1.5}`)).waiting(http.StatusAccepted)
-	c.get(entryPath(e)+"?wait_seconds=20", lockToken(e.Token)).refused("wait_timeout")
-	if v := c.look("orders:42"); *v.Waiting != 0 {
-		t.Errorf("%d wait after the timeout", *v.Waiting)
-	}
-	c.get(entryPath(e), lockToken(e.Token)).wantProblem(lost("wait_timeout"))
-}
-
-// TestLongWait: while its client waits, a lease is kept alive beyond its TTL, and
-// the grant comes with a full one.
-func TestLongWait(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	began := time.Now()
-	p := c.named("patient").joinBehind(c.acquire("orders:42", body(`{"ttl_seconds":5}`)))
-	a := p.wait()
-	e := a.held(http.StatusCreated)
-	if waited := time.Duration(*e.WaitedSeconds * float64(time.Second)); waited < 4*time.Second || waited > a.received.Sub(began) {
-		t.Errorf("waited_seconds = %v, want the 5 s of the TTL in the way", waited)
-	}
-	// By the server's clock: how long the answer was on its way is not its fault.
-	granted := e.EnqueuedAt.Add(time.Duration(*e.WaitedSeconds * float64(time.Second)))
-	if left := e.ExpiresAt.Sub(granted); left < 1700*time.Millisecond {
-		t.Errorf("%v of the TTL were left at the grant, want nearly 2 s", left)
-	}
-	c.named("patient").put("/locks/orders:42/renew", lockToken(e.Token)).held(http.StatusOK)
-}
-
-// joinBehind waits with the shortest TTL for a lock that nobody will release.
-func (c *client) joinBehind(e entry) *pending {
-	c.t.Helper()
-	return c.join(e.Name, body(`{"ttl_seconds":2,"wait_seconds":60}`))
-}
-
-// TestUnattendedWaiter: an entry that was told to come back and does not lapses
-// after its TTL.
-func TestUnattendedWaiter(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.acquire("orders:42")
-	brief := c.at(shared.brief)
-	e := brief.post("/locks/orders:42", body(`{"ttl_seconds":2,"wait_seconds":60}`)).waiting(http.StatusAccepted)
-	c.awaitWaiting("orders:42", 0)
-	if early := time.Until(e.ExpiresAt.Time); early > 0 {
-		t.Errorf("it lapsed %v too early", early)
-	}
-	c.get(entryPath(e), lockToken(e.Token)).wantProblem(lost("expired"))
-	c.put("/locks/orders:42/renew", lockToken(e.Token)).wantProblem(lost("expired"))
 }
 
 // TestWaitedSecondsOfAResume: a request that comes back after the grant is told

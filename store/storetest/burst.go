@@ -17,7 +17,6 @@ func burstCases() []testCase {
 	return []testCase{
 		{name: "burst/joins of one lock are written or refused honestly", run: burst, alone: true, inTime: true},
 		{name: "burst/a release passes the joins of its lock", run: releaseInABurst, alone: true, inTime: true},
-		{name: "burst/callers who go away leave nothing", run: leaversOfABurst, alone: true, inTime: true},
 		{name: "burst/what is refused is refused on arrival", run: refusedOnArrival, needs: cut, alone: true, inTime: true},
 	}
 }
@@ -122,42 +121,6 @@ func releaseInABurst(t *trial) {
 	if before := <-released; before > burstSize*3/4 {
 		t.Errorf("%d of %d joined before the release of the lock was done", before, burstSize)
 	}
-}
-
-// leaversOfABurst has most callers of a burst go away while it is under way. Whoever was
-// not told that he joined is not there.
-func leaversOfABurst(t *trial) {
-	var mu sync.Mutex
-	joined := map[lock.ID]bool{}
-	left := 0
-	together(burstSize/2, func(i int) {
-		ctx, leave := context.WithCancel(t.ctx)
-		defer leave()
-		if i%4 != 0 {
-			timer := time.AfterFunc(time.Duration(i)*time.Millisecond/4, leave)
-			defer timer.Stop()
-		}
-		draft := t.draft("hot")
-		e, _, err := t.A.Enqueue(ctx, draft)
-		mu.Lock()
-		defer mu.Unlock()
-		switch {
-		case err == nil:
-			joined[e.ID] = true
-		case ctx.Err() != nil:
-			left++
-		case !errors.Is(err, lock.Overloaded):
-			t.wantUnavailable("Enqueue in a burst", err)
-		}
-	})
-	t.Logf("%d joined, %d went away before they were told", len(joined), left)
-	if len(joined) == 0 {
-		t.Error("too few to mean anything")
-	}
-	t.eventually(t.recovery(), "exactly those who joined are in the queue", func() bool {
-		queue := t.queue(t.B, t.ref("hot"))
-		return len(queue) == len(joined) && !slices.ContainsFunc(queue, func(e *lock.Entry) bool { return !joined[e.ID] })
-	})
 }
 
 // large is how many of the largest entries are more than may be pending for one lock.

@@ -12,7 +12,6 @@ func enqueueCases() []testCase {
 		{name: "enqueue/returns the entry with its number", run: enqueueNumber},
 		{name: "enqueue/every field survives", run: enqueueFields},
 		{name: "enqueue/a retry joins its first attempt", run: enqueueRetry},
-		{name: "enqueue/one id through two clients at once", run: enqueueRace},
 	}
 }
 
@@ -98,28 +97,5 @@ func enqueueRetry(t *trial) {
 	t.settle(b)
 	if v := b.state(); v.whole() && v.joined[first.ID] != 1 {
 		t.Errorf("the feed told of the entry %d times, want 1", v.joined[first.ID])
-	}
-}
-
-// enqueueRace writes one id four times at once, again and again.
-func enqueueRace(t *trial) {
-	for range 40 {
-		draft, placed := t.repeatable("a"), make([]*lock.Entry, 4)
-		together(len(placed), func(i int) {
-			var err error
-			if placed[i], _, err = t.client(i).Enqueue(t.ctx, clone(draft)); err != nil {
-				t.Errorf("Enqueue: %v", err)
-			}
-		})
-		if t.Failed() {
-			return
-		}
-		for _, p := range placed[1:] {
-			if diff := diff(placed[0], p); diff != "" {
-				t.Fatalf("attempts with one id got different entries (-one +other):\n%s", diff)
-			}
-		}
-		t.wantQueue(t.A, t.ref("a"), placed[0])
-		t.remove(t.B, placed[0], lock.Released)
 	}
 }

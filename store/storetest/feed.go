@@ -15,10 +15,8 @@ func feedCases() []testCase {
 	return []testCase{
 		{name: "feed/every change once and in order", run: feedComplete},
 		{name: "feed/changes have the numbers of their writes", run: feedNumbers},
-		{name: "feed/a late follower sees the same", run: feedLate},
 		{name: "feed/nothing is lost between the view and what follows", run: feedSeam},
 		{name: "feed/more entries than fit a page", run: feedLarge, alone: true},
-		{name: "feed/ends with its context and can start again", run: feedEnds},
 		{name: "feed/goes on over a compaction", run: feedCompacted, needs: compact},
 	}
 }
@@ -139,15 +137,6 @@ func (t *trial) leave(e *lock.Entry) {
 	}
 }
 
-func feedLate(t *trial) {
-	early := t.follow(t.A)
-	t.workload(t.client, 4, 40)
-	late := t.follow(t.B)
-	t.workload(t.client, 4, 10)
-	last := t.follow(t.Reopen(t.T))
-	t.wantSame(early, late, last)
-}
-
 // feedSeam starts followers again and again while entries come and go.
 func feedSeam(t *trial) {
 	early := t.follow(t.A)
@@ -225,16 +214,6 @@ func (t *trial) turnOver(mine [][]*lock.Entry, n int) {
 		}
 		mine[worker] = mine[worker][min(n, len(old)):]
 	})
-}
-
-func feedEnds(t *trial) {
-	_, end := t.followUntil(t.A)
-	end()
-	e := t.enqueue(t.A, t.draft("a"))
-	again := t.follow(t.A)
-	if diff := diff([]*lock.Entry{e}, again.state().entries(t.ref("a"))); diff != "" {
-		t.Errorf("the view of a second feed (-want +got):\n%s", diff)
-	}
 }
 
 func feedCompacted(t *trial) {

@@ -3,7 +3,6 @@ package storetest
 import (
 	"cmp"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -17,7 +16,6 @@ func removeCases() []testCase {
 		{name: "remove/takes the entry and no other", run: removeExactly},
 		{name: "remove/a later entry with the same id survives", run: removeEarlier},
 		{name: "remove/only while what it was decided by is there", run: removeWhile},
-		{name: "remove/of many at once one succeeds", run: removeRace},
 		{name: "remove/a lost one costs none beside it", run: removeBeside},
 		{name: "remove/ends are remembered", run: removeRemembered},
 		{name: "remove/a withdrawal is told and not remembered", run: removeWithdrawn},
@@ -137,24 +135,6 @@ func removeEarlier(t *trial) {
 	}
 	t.wantQueue(t.A, t.ref("a"), between, second)
 	t.remove(t.A, second, lock.Released)
-}
-
-func removeRace(t *trial) {
-	for range 40 {
-		e := t.enqueue(t.A, t.draft("a"))
-		var removed atomic.Int32
-		together(6, func(i int) {
-			if err := t.client(i).Remove(t.ctx, e, lock.Released); err != nil {
-				t.wantLost("Remove", err)
-				return
-			}
-			removed.Add(1)
-		})
-		if n := removed.Load(); n != 1 {
-			t.Fatalf("%d of 6 removals succeeded, want 1", n)
-		}
-		t.wantQueue(t.B, t.ref("a"))
-	}
 }
 
 // removeBeside removes entries while others, through the same client, remove and

@@ -16,7 +16,6 @@ func removePutCases() []testCase {
 		{name: "remove and put/both happen, at one number", run: removePutBoth},
 		{name: "remove and put/or neither", run: removePutNeither},
 		{name: "remove and put/of many at once one succeeds, and leaves one record", run: removePutRace},
-		{name: "remove and put/many beside each other", run: removePutBeside},
 		{name: "remove and put/what was said of an end is remembered", run: removePutRemembered},
 	}
 	for _, f := range []Fault{Silent, Deaf, Broken} {
@@ -150,30 +149,6 @@ func removePutRace(t *trial) {
 		}
 		if removed.Load() != 1 || there != put.Load() {
 			t.Fatalf("%d removals succeeded, %d with a record, and %d records are there", removed.Load(), put.Load(), there)
-		}
-	}
-}
-
-// removePutBeside removes many entries of one tenant at once, with records of one kind.
-func removePutBeside(t *trial) {
-	const workers, each = 8, 5
-	together(workers, func(worker int) {
-		for i := range each {
-			e, _, err := t.client(worker).Enqueue(t.ctx, t.draft("a"))
-			if err == nil {
-				err = t.client(worker+i).RemoveAndPut(t.ctx, e, lock.Revoked, noteOf(i), recordPut(fmt.Sprint("r", worker, "-", i), "x", 0))
-			}
-			if err != nil {
-				t.Errorf("RemoveAndPut beside others: %v", err)
-			}
-		}
-	})
-	t.wantQueue(t.B, t.ref("a"))
-	for worker := range workers {
-		for i := range each {
-			if t.recordThere(t.A, fmt.Sprint("r", worker, "-", i)) == nil {
-				t.Errorf("the record %d-%d is not there", worker, i)
-			}
 		}
 	}
 }

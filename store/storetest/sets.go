@@ -10,7 +10,6 @@ import (
 func setCases() []testCase {
 	return []testCase{
 		{name: "sets/in all queues at one number, and out of all at once", run: setsWhole},
-		{name: "sets/a retry joins its first attempt", run: setsRetry},
 		{name: "sets/the largest that is allowed", run: setsLargest},
 		{name: "sets/whole or not there, whoever looks", run: setsAtomic},
 		{name: "sets/crossing ones agree on the order everywhere", run: setsCrossing},
@@ -38,22 +37,6 @@ func setsWhole(t *trial) {
 		if v.whole() && (v.joined[set.ID] != 1 || n != 1 || d.Reason != lock.Released) {
 			t.Errorf("the feed told %d times that the set came and %d times that it went, as %q", v.joined[set.ID], n, d.Reason)
 		}
-	}
-}
-
-func setsRetry(t *trial) {
-	draft := t.repeatable("a", "b", "c")
-	first := t.enqueue(t.A, draft)
-	for i := range 4 {
-		if diff := diff(first, t.enqueue(t.client(i), draft)); diff != "" {
-			t.Errorf("the retry is not the first attempt (-want +got):\n%s", diff)
-		}
-	}
-	for _, c := range first.Claims {
-		t.wantQueue(t.B, t.ref(c.Name), first)
-	}
-	if err := t.B.Renew(t.ctx, first); err != nil {
-		t.Errorf("Renew: %v", err)
 	}
 }
 

@@ -1,43 +1,39 @@
 package etcd
 
 import (
-	"bufio"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
+	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.etcd.io/etcd/server/v3/storage/backend"
+
+	"github.com/fencepost/fencepost/store"
 )
 
-// A process with an embedded store copies it for whoever connects to a socket in the data
-// folder. It answers with one line, "ok" and how many bytes follow or "error" and why not,
-// then with the copy. The copy is what etcd's own tools write and read: the data file, and
-// behind it the SHA-256 of that.
+// A process with an embedded store sends a copy to each connection to a socket in its data folder:
+// the size in 8 bytes, then the copy. The copy has the form of etcd's own tools, which is the data
+// file and its SHA-256. A connection that closes without it says that the process is busy.
 const (
 	backupSocket = "backup.sock" // in the folder that only its owner can enter
-	okWord       = "ok"
-	errorWord    = "error"
-	maxLine      = 512 // bytes of the answer's line
 
-	// A copy keeps pages from being used again, so that the data file grows: the whole of it
-	// may take longestBackup, and a piece of it stalledBackup.
+	// longestBackup bounds the time of a copy: it keeps pages from being used again, so that the data
+	// file grows.
 	longestBackup = 10 * time.Minute
-	stalledBackup = 15 * time.Second
 )
 
 // Backup writes a copy of the embedded store in the data folder dir to w, as it is at one
-// moment, and returns its size in bytes. If a process has the folder in use, that process is
-// asked for the copy and goes on serving; it makes one at a time. If none has, the store is
-// started for the time of the copy. What was written to w counts only if there is no error.
+// moment, and returns its size in bytes. If a process uses the folder, Backup asks that process
+// for the copy; it makes one at a time. Otherwise Backup starts the store for the time of the copy.
+// What was written to w counts only if there is no error.
 func Backup(ctx context.Context, dir string, w io.Writer) (bytes int64, err error) {
 	if _, err := os.Stat(filepath.Join(dir, dataDir, "member")); err != nil {
 		return 0, fmt.Errorf("there is no embedded store in %s: %w", dir, err)
@@ -81,101 +77,108 @@ func writeSnapshot(w io.Writer, s backend.Snapshot) error {
 	return err
 }
 
-// receiveBackup asks the process that has the data folder in use.
-func receiveBackup(ctx context.Context, dir string, w io.Writer) (int64, error) {
+// receiveBackup asks the process that uses the data folder.
+func receiveBackup(ctx context.Context, dir string, w io.Writer) (size int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, longestBackup)
+	defer cancel()
 	path := filepath.Join(dir, dataDir, backupSocket)
-	conn, err := (&net.Dialer{Timeout: stalledBackup}).DialContext(ctx, "unix", path)
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
 		return 0, fmt.Errorf("the data folder %s is in use by a process that does not answer: %w", dir, err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
-	r := bufio.NewReaderSize(paced{conn, time.Now().Add(longestBackup), stalledBackup}, maxLine)
-	size, err := readSize(r)
+	if err = binary.Read(conn, binary.BigEndian, &size); errors.Is(err, io.EOF) {
+		return 0, errors.New("another backup is being made, or the store is being tidied; try again")
+	}
 	if err == nil {
-		err = readCopy(r, w, size)
+		err = readCopy(conn, w, size)
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return 0, fmt.Errorf("the process that has the data folder in use gave no whole copy: %w", err)
+		return 0, fmt.Errorf("the process that uses the data folder sent no whole copy: %w", err)
 	}
 	return size, nil
 }
 
-func readSize(r *bufio.Reader) (int64, error) {
-	line, err := r.ReadSlice('\n')
-	if err != nil {
-		return 0, err
-	}
-	word, rest, _ := strings.Cut(strings.TrimSuffix(string(line), "\n"), " ")
-	if word == errorWord {
-		return 0, errors.New(rest)
-	}
-	size, err := strconv.ParseInt(rest, 10, 64)
-	if word != okWord || err != nil || size <= sha256.Size {
-		return 0, fmt.Errorf("it answers %q", line)
-	}
-	return size, nil
-}
+var errWrongSum = errors.New("its checksum is wrong")
 
-var errWrongSum = errors.New("its checksum is another one")
-
-// readCopy hands on a copy of the size, and refuses it if its checksum is wrong.
+// readCopy passes on a copy of the size, and fails if its checksum is wrong.
 func readCopy(r io.Reader, w io.Writer, size int64) error {
-	sum := sha256.New()
-	if _, err := io.CopyN(io.MultiWriter(w, sum), r, size-sha256.Size); err != nil {
-		return whole(err)
+	sum, end := sha256.New(), make([]byte, sha256.Size)
+	_, err := io.CopyN(io.MultiWriter(w, sum), r, size-sha256.Size)
+	if err == nil {
+		_, err = io.ReadFull(r, end)
 	}
-	return readSum(r, w, sum)
-}
-
-func readSum(r io.Reader, w io.Writer, sum hash.Hash) error {
-	told := make([]byte, sha256.Size)
-	if _, err := io.ReadFull(r, told); err != nil {
-		return whole(err)
+	if err != nil {
+		return errors.Join(io.ErrUnexpectedEOF, err)
 	}
-	if string(told) != string(sum.Sum(nil)) {
+	if string(end) != string(sum.Sum(nil)) {
 		return errWrongSum
 	}
-	_, err := w.Write(told)
+	_, err = w.Write(end)
 	return err
 }
 
-// whole tells that what ended should have gone on.
-func whole(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
+// listenForBackups listens in the data folder, which this process has claimed. A store without a
+// socket works, so a failure is logged and no more.
+func (m *member) listenForBackups(dir string, log *slog.Logger) {
+	path := filepath.Join(dir, dataDir, backupSocket)
+	err := os.Remove(path) // what a killed process left
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		m.listener, err = new(net.ListenConfig).Listen(m.ctx, "unix", path)
 	}
-	return err
+	if err == nil {
+		err = os.Chmod(path, 0o600)
+	}
+	if err != nil {
+		log.Warn("no backup can be made while the server runs", "socket", path, "error", err)
+		return
+	}
+	m.copies.Go(func() { m.serveBackups(log) })
 }
 
-// paced is a connection of which each read and write has stall, and all of them have until
-// the end.
-type paced struct {
-	net.Conn
-	end   time.Time
-	stall time.Duration
+func (m *member) serveBackups(log *slog.Logger) {
+	for {
+		conn, err := m.listener.Accept()
+		switch {
+		case m.ctx.Err() != nil:
+			if err == nil {
+				_ = conn.Close()
+			}
+			return
+		case err != nil: // as when no more files may be opened
+			log.Warn("a backup could not be begun", "error", err)
+			_ = store.Pause(m.ctx, time.Second)
+		case !m.copying.TryLock():
+			_ = conn.Close()
+		default:
+			m.copies.Go(func() {
+				defer m.copying.Unlock()
+				m.sendBackup(conn, log)
+			})
+		}
+	}
 }
 
-func (p paced) until() time.Time {
-	if next := time.Now().Add(p.stall); next.Before(p.end) {
-		return next
+func (m *member) sendBackup(conn net.Conn, log *slog.Logger) {
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(m.ctx, func() { _ = conn.Close() })()
+	began := time.Now()
+	s := m.server.Backend().Snapshot()
+	size := s.Size() + sha256.Size
+	err := conn.SetDeadline(began.Add(longestBackup))
+	if err == nil {
+		err = binary.Write(conn, binary.BigEndian, size)
 	}
-	return p.end
-}
-
-func (p paced) Read(b []byte) (int, error) {
-	if err := p.SetReadDeadline(p.until()); err != nil {
-		return 0, err
+	if err == nil {
+		err = writeSnapshot(conn, s)
 	}
-	return p.Conn.Read(b)
-}
-
-func (p paced) Write(b []byte) (int, error) {
-	if err := p.SetWriteDeadline(p.until()); err != nil {
-		return 0, err
+	if err = errors.Join(err, s.Close()); err != nil {
+		log.Warn("a backup was not made: its reader went away, or was too slow", "error", err)
+		return
 	}
-	return p.Conn.Write(b)
+	log.Info("a backup was made", "bytes", size, "seconds", time.Since(began).Seconds())
 }

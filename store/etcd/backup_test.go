@@ -115,11 +115,11 @@ func TestBackupRefuses(t *testing.T) {
 		dir := shortDir(t)
 		conn, m := startIn(t, EmbeddedConfig{Dir: dir})
 		defer end(t, conn)
-		m.backups.busy.Lock() // as while another one is made
+		m.copying.Lock() // as while another one is made
 		if _, err := Backup(t.Context(), dir, io.Discard); err == nil || !strings.Contains(err.Error(), "another backup") {
 			t.Errorf("Backup beside another one = %v", err)
 		}
-		m.backups.busy.Unlock()
+		m.copying.Unlock()
 		backupOf(t, dir)
 	})
 }
@@ -177,57 +177,26 @@ func idle(t *testing.T, m *member) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	defer cancel()
-	for !m.backups.busy.TryLock() {
+	for !m.copying.TryLock() {
 		select {
 		case <-ctx.Done():
 			t.Fatal("the copy goes on")
 		case <-time.After(time.Millisecond):
 		}
 	}
-	m.backups.busy.Unlock()
+	m.copying.Unlock()
 }
 
-// pace sets how long copies may take, which their goroutines read when they hold busy.
-func pace(m *member, longest, stall time.Duration) {
-	m.backups.busy.Lock()
-	defer m.backups.busy.Unlock()
-	m.backups.longest, m.backups.stall = longest, stall
-}
-
-// TestBackupEnds: with whoever asked for it, when he does not read, after a while in any
-// case, and with the store.
+// TestBackupEnds: with its reader, and with the store.
 func TestBackupEnds(t *testing.T) {
-	const soon = 20 * time.Millisecond
-	for name, c := range map[string]struct {
-		longest, stall time.Duration
-		leave          bool
-	}{
-		"Gone":    {longestBackup, longestBackup, true},
-		"Stalled": {longestBackup, soon, false},
-		"TooLong": {soon, longestBackup, false},
-	} {
-		t.Run(name, func(t *testing.T) {
-			dir := shortDir(t)
-			server, m := startIn(t, EmbeddedConfig{Dir: dir})
-			defer end(t, server)
-			pace(m, c.longest, c.stall)
-			conn := ask(t, dir, m)
-			defer func() { _ = conn.Close() }()
-			if c.leave {
-				_ = conn.Close()
-			}
-			idle(t, m)
-			pace(m, longestBackup, stalledBackup)
-			backupOf(t, dir)
-		})
-	}
-	t.Run("StoreEnds", func(t *testing.T) {
-		dir := shortDir(t)
-		server, m := startIn(t, EmbeddedConfig{Dir: dir})
-		conn := ask(t, dir, m)
-		defer func() { _ = conn.Close() }()
-		end(t, server)
-	})
+	dir := shortDir(t)
+	server, m := startIn(t, EmbeddedConfig{Dir: dir})
+	_ = ask(t, dir, m).Close()
+	idle(t, m)
+	backupOf(t, dir)
+	conn := ask(t, dir, m)
+	defer func() { _ = conn.Close() }()
+	end(t, server)
 }
 
 // TestDefragmentsAfterABackup: while a copy is made a full store is not tidied, which would
@@ -235,21 +204,24 @@ func TestBackupEnds(t *testing.T) {
 func TestDefragmentsAfterABackup(t *testing.T) {
 	server, m := startIn(t, EmbeddedConfig{Dir: shortDir(t)})
 	defer end(t, server)
-	alarm := &pb.AlarmRequest{MemberID: uint64(m.server.MemberID()), Action: pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE}
-	if err := answered(func() error { _, err := m.server.Alarm(t.Context(), alarm); return err }); err != nil {
+	alarm := &pb.AlarmRequest{
+		MemberID: uint64(m.server.MemberID()),
+		Action:   pb.AlarmRequest_ACTIVATE, Alarm: pb.AlarmType_NOSPACE,
+	}
+	m.copying.Lock()
+	err := answered(func() error { _, err := m.server.Alarm(t.Context(), alarm); return err })
+	if err != nil {
 		t.Fatal(err)
 	}
-	m.backups.busy.Lock()
-	var own room
-	own.attend(m, slog.New(slog.DiscardHandler))
-	if own.wait != 0 || len(m.server.Alarms()) != 1 {
-		t.Errorf("it is tidied beside a backup: %v, %v", own.wait, m.server.Alarms())
+	log := slog.New(slog.DiscardHandler)
+	if m.attend(log); !m.alarmed() {
+		t.Error("it is tidied during a backup")
 	}
-	m.backups.busy.Unlock()
-	own.attend(m, slog.New(slog.DiscardHandler))
-	if own.wait == 0 {
-		t.Error("it is not tidied after the backup")
-	}
+	m.copying.Unlock()
+	within(t, time.Minute, "it is tidied after the backup", func() bool {
+		m.attend(log)
+		return !m.alarmed()
+	})
 }
 
 // TestReadCopy: what is cut short, or damaged on its way, is no copy.

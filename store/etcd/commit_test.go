@@ -12,6 +12,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -29,7 +30,7 @@ type ledger struct {
 	refuse int // and so many of those after that are not applied
 }
 
-func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	l.mu.Lock()
 	l.sizes = append(l.sizes, len(r.Success))
 	full, refused := l.full > 0, l.full <= 0 && l.refuse > 0
@@ -198,7 +199,7 @@ type present struct {
 	compared []int
 }
 
-func (p *present) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (p *present) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	p.compared = append(p.compared, len(r.Compare))
 	return p.answer(r), nil
 }

@@ -2,69 +2,84 @@ package etcd
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 )
 
-// Deadlines of the calls to etcd. An HTTP request must be answered within 5 s
-// when the store is lost, so all attempts of one operation fit into operation. Joining a
-// queue may take up to batch.MostPending longer for as long as others are being written.
+// Deadlines of the calls to etcd. An HTTP request must be answered within 5 s when the store is
+// lost, so all attempts of one operation fit into operationTimeout. Joining a queue may take up to
+// batch.MostPending longer while others are being written.
 const (
 	attemptTimeout   = 1500 * time.Millisecond
 	operationTimeout = 4 * time.Second
 )
 
-// Conn is how a [Store] reaches an etcd; [StartEmbedded] and [Dial] make one. It
-// may serve several stores.
+// leaseSlack is added to each lease's TTL: a pooled lease that was renewed less than this ago
+// needs no renewal before it carries another entry.
+const leaseSlack = time.Second
+
+// Conn is how a [Store] reaches an etcd; [StartEmbedded] and [Dial] make one. It may serve several
+// stores.
 type Conn struct {
 	kv      kvClient
 	leases  leaseClient
 	renewer renewer
-	watch   watchFunc
-	// watchPast is for who reads what was written for a moment, and not over the stream of the feed:
-	// to the keys from the first one up to another, without that.
-	watchPast func(ctx context.Context, first, end string, from int64) watch
-	// admit reports whether there is room for a new entry of so many bytes, and then wants
-	// to be told when its writing has ended; nil where others keep the quota.
-	admit func(bytes int) (answered func(), ok bool)
+
+	// watch follows a range of keys on the connection of the feed, watchPast on that of the calls:
+	// for short looks at what was written.
+	watch, watchPast watchFunc
+
+	// admit reports whether a new entry of so many bytes fits; nil where others keep the quota.
+	admit func(bytes int) bool
 	size  func() Size // of the embedded store; nil for others
 	local bool        // the store is in this process: its calls do not hang on a network
 
-	// version asks one of the endpoints which etcd it is; nil where it is our own.
+	// version asks one of the endpoints which etcd it is; nil for the embedded one.
 	version   func(ctx context.Context, endpoint string) (string, error)
 	endpoints []string
 
 	slack time.Duration // of each lease, see leaseSlack
-
 	close func() error
 }
 
 // Close ends the connection, or stops the embedded member.
 func (c *Conn) Close() error { return c.close() }
 
-func (c *Conn) takeRoom(bytes int) (answered func(), ok bool) {
-	if c.admit == nil {
-		return func() {}, true
+// Size returns how full the embedded store is; ok is false for a cluster.
+func (c *Conn) Size() (s Size, ok bool) {
+	if c.size == nil {
+		return Size{}, false
 	}
-	return c.admit(bytes)
+	return c.size(), true
 }
 
-// kvClient is the part of etcd's KV service that the store uses.
+// hasRoom reports whether a new entry or record of so many bytes fits.
+func (c *Conn) hasRoom(bytes int) bool { return c.admit == nil || c.admit(bytes) }
+
+// kvClient is the part of etcd's KV service that the store uses. clientv3 repeats reads, and never
+// a write.
 type kvClient interface {
-	Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error)
-	Txn(context.Context, *pb.TxnRequest) (*pb.TxnResponse, error)
-	DeleteRange(context.Context, *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error)
+	Range(context.Context, *pb.RangeRequest, ...grpc.CallOption) (*pb.RangeResponse, error)
+	Txn(context.Context, *pb.TxnRequest, ...grpc.CallOption) (*pb.TxnResponse, error)
 }
 
-// leaseClient is the part of etcd's lease service that the store uses, besides
-// renewal. Lease ids are always chosen by the caller: a retried grant without
-// one would leave a second lease behind.
+// leaseClient is the part of etcd's lease service that the store uses, besides renewal. The
+// caller always chooses the lease id: a retried grant without one would leave a second lease behind.
 type leaseClient interface {
-	LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error)
-	LeaseRevoke(context.Context, *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error)
-	LeaseTimeToLive(context.Context, *pb.LeaseTimeToLiveRequest) (*pb.LeaseTimeToLiveResponse, error)
+	LeaseGrant(
+		context.Context, *pb.LeaseGrantRequest, ...grpc.CallOption,
+	) (*pb.LeaseGrantResponse, error)
+	LeaseRevoke(
+		context.Context, *pb.LeaseRevokeRequest, ...grpc.CallOption,
+	) (*pb.LeaseRevokeResponse, error)
+	LeaseTimeToLive(
+		context.Context, *pb.LeaseTimeToLiveRequest, ...grpc.CallOption,
+	) (*pb.LeaseTimeToLiveResponse, error)
 }
 
 // renewer restarts a lease for its full TTL. It returns errLeaseGone when etcd has no such lease.
@@ -73,14 +88,44 @@ type renewer interface {
 	renew(ctx context.Context, lease int64) error
 }
 
-// watchFunc watches the keys under prefix from the revision on, without gaps,
-// until ctx ends or the watch breaks; the channel is then closed after a last
-// message with err set. ask makes etcd report its progress, if it can.
-type watchFunc func(ctx context.Context, prefix string, from int64) watch
+// clients reach one etcd: a cluster by gRPC, or the member in this process by function calls.
+type clients struct {
+	kv     pb.KVClient
+	leases pb.LeaseClient
+
+	// watcher returns a new watcher, which has a stream of its own: etcd reports progress to all
+	// watches of a stream together, perhaps before a new one has had its events.
+	watcher, pastWatcher func() clientv3.Watcher
+
+	close func() error
+}
+
+// newConn returns the connection over clients.
+func newConn(c clients) *Conn {
+	ctx, cancel := context.WithCancel(context.Background())
+	watches := &watches{ctx: ctx}
+	renewer := newStreamRenewer(ctx, func(ctx context.Context) (keepAliveStream, error) {
+		return c.leases.LeaseKeepAlive(ctx)
+	})
+	return &Conn{
+		kv: c.kv, leases: c.leases, renewer: renewer, slack: leaseSlack,
+		watch: watches.over(c.watcher), watchPast: watches.over(c.pastWatcher),
+		close: func() error {
+			cancel()
+			renewer.close()
+			watches.tasks.Wait()
+			return c.close()
+		},
+	}
+}
+
+// watchFunc watches the keys from the first one up to end from the revision on, without gaps,
+// until ctx ends or the watch breaks; the channel is then closed after a last message with err set.
+type watchFunc func(ctx context.Context, first, end string, from int64) watch
 
 type watch struct {
 	messages <-chan watchMessage
-	ask      func()
+	ask      func() // makes etcd report its progress, if it can
 }
 
 // watchMessage is a run of events, or progress up to revision without any.
@@ -90,8 +135,53 @@ type watchMessage struct {
 	err      error
 }
 
-// prefixEnd returns the end of the key range that starts with prefix. No prefix
-// of ours ends in 0xff.
+// watches are the open watches of a connection, whose Close waits for their end.
+type watches struct {
+	ctx   context.Context //nolint:containedctx // ends with the connection
+	tasks sync.WaitGroup
+}
+
+// over returns a watchFunc. The member must have a leader, or it would report nothing while it is
+// cut off. A watch does not wait until the member confirms it: over a silent connection the feed
+// would not notice that it is behind.
+func (w *watches) over(watcher func() clientv3.Watcher) watchFunc {
+	return func(ctx context.Context, first, end string, from int64) watch {
+		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
+		stop := context.AfterFunc(w.ctx, cancel)
+		own, out := watcher(), make(chan watchMessage)
+		w.tasks.Go(func() { // ends with the responses, which end with ctx
+			defer func() { stop(); cancel(); _ = own.Close() }()
+			defer close(out)
+			responses := own.Watch(ctx, first,
+				clientv3.WithRange(end), clientv3.WithRev(from), clientv3.WithProgressNotify())
+			for r := range responses {
+				select {
+				case out <- message(r):
+				case <-ctx.Done():
+					return
+				}
+			}
+		})
+		ask := func() {
+			// The call could wait for a stream that is being opened. The feed notices a missing answer.
+			ctx, cancel := context.WithTimeout(ctx, 100*time.Millisecond)
+			defer cancel()
+			_ = own.RequestProgress(ctx)
+		}
+		return watch{messages: out, ask: ask}
+	}
+}
+
+func message(r clientv3.WatchResponse) watchMessage {
+	m := watchMessage{events: r.Events, revision: r.Header.Revision, err: r.Err()}
+	if len(r.Events) > 0 {
+		m.revision = r.Events[len(r.Events)-1].Kv.ModRevision
+	}
+	return m
+}
+
+// prefixEnd returns the end of the key range that starts with prefix. No prefix of ours ends in
+// 0xff.
 func prefixEnd(prefix string) []byte {
 	end := []byte(prefix)
 	end[len(end)-1]++

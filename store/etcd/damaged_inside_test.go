@@ -1,12 +1,15 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // TestDamagedInside: what is in pages that are in order, and etcd ends the process for, without
@@ -62,3 +65,42 @@ func TestDamagedInside(t *testing.T) {
 		refused(t, conn, err, "deadline exceeded")
 	})
 }
+
+func change(t *testing.T, path string, do func(*bbolt.Tx) error) {
+	t.Helper()
+	db, err := bbolt.Open(path, 0o600, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Update(do); err != nil {
+		t.Error(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// everyPair changes what is in a bucket as a disk does that gives other bytes back: the pages are in order.
+func everyPair(t *testing.T, path, bucket string, other func(k, v []byte) ([]byte, []byte)) {
+	t.Helper()
+	change(t, path, func(tx *bbolt.Tx) error {
+		b := tx.Bucket([]byte(bucket))
+		pairs := map[string][]byte{}
+		if err := b.ForEach(func(k, v []byte) error { pairs[string(k)] = bytes.Clone(v); return nil }); err != nil {
+			return err
+		}
+		for k, v := range pairs {
+			if err := b.Delete([]byte(k)); err != nil {
+				return err
+			}
+			if err := b.Put(other([]byte(k), v)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func nonsenseValue(k, v []byte) ([]byte, []byte) { return k, bytes.Repeat([]byte{0xff}, len(v)) }
+func shortName(k, v []byte) ([]byte, []byte)     { return k[:len(k)-1], v }
+func noRevision(k, v []byte) ([]byte, []byte)    { k[8]++; return k, v }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 )
@@ -54,7 +55,7 @@ type silentRemovals struct {
 	put atomic.Pointer[func()]
 }
 
-func (x *silentRemovals) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (x *silentRemovals) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	if x.put.Load() != nil {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -62,7 +63,7 @@ func (x *silentRemovals) Range(ctx context.Context, r *pb.RangeRequest) (*pb.Ran
 	return x.kvClient.Range(ctx, r)
 }
 
-func (x *silentRemovals) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (x *silentRemovals) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	put := x.put.Load()
 	if put != nil && removes(r) {
 		<-ctx.Done()

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -84,7 +85,7 @@ type refusesLists struct {
 	refuses func() bool
 }
 
-func (r refusesLists) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (r refusesLists) Range(ctx context.Context, q *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	if q.Revision > 0 && strings.Contains(string(q.Key), entriesDir) && r.refuses() {
 		return nil, context.DeadlineExceeded
 	}
@@ -108,8 +109,8 @@ func TestInterruptedGoesOn(t *testing.T) {
 	var refused atomic.Int64
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
 		begin := c.watch
-		c.watch = func(ctx context.Context, prefix string, from int64) watch {
-			return cuttable(ctx, begin, prefix, from, &cut)
+		c.watch = func(ctx context.Context, first, end string, from int64) watch {
+			return cuttable(ctx, begin, first, end, from, &cut)
 		}
 		c.kv = refusesLists{c.kv, func() bool { return refused.Add(-1) >= 0 }}
 	})
@@ -315,7 +316,7 @@ func TestStoreThatWentBack(t *testing.T) {
 // past, whatever else was told of it, and nothing is granted.
 func TestRecordsOfALostPast(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		c.watch = func(context.Context, string, int64) watch {
+		c.watch = func(context.Context, string, string, int64) watch {
 			told := make(chan watchMessage, 1)
 			told <- watchMessage{revision: 1 << 20}
 			return watch{messages: told, ask: func() {}}

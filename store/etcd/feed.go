@@ -36,7 +36,7 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 	if err != nil {
 		return err
 	}
-	w := s.conn.watch(ctx, s.prefix, at+1)
+	w := s.conn.watch(ctx, s.prefix, string(prefixEnd(s.prefix)), at+1)
 	reasons := s.readReasons(ctx, at)
 	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)

@@ -21,7 +21,7 @@ func TestFullStoreLetsGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.conn.admit = func(int) (func(), bool) { return nil, false }
+	s.conn.admit = func(int) bool { return false }
 	var full *lock.Error
 	if _, err := put("more", false); !errors.As(err, &full) || full.Code != lock.StoreUnavailable {
 		t.Fatalf("Put = %v, want the store full", err)

@@ -21,8 +21,8 @@ func TestExpiryInAGap(t *testing.T) {
 	var cut atomic.Bool
 	s, m := testStore(t, EmbeddedConfig{}, func(c *Conn) {
 		begin := c.watch
-		c.watch = func(ctx context.Context, prefix string, from int64) watch {
-			return cuttable(ctx, begin, prefix, from, &cut)
+		c.watch = func(ctx context.Context, first, end string, from int64) watch {
+			return cuttable(ctx, begin, first, end, from, &cut)
 		}
 		c.kv = refusesLists{c.kv, cut.Load}
 	})
@@ -137,8 +137,8 @@ func (r recalled) Recall(all []store.Ended, _ bool) {
 }
 
 // cuttable is a watch that breaks when it is cut.
-func cuttable(ctx context.Context, begin watchFunc, prefix string, from int64, cut *atomic.Bool) watch {
-	w := begin(ctx, prefix, from)
+func cuttable(ctx context.Context, begin watchFunc, first, end string, from int64, cut *atomic.Bool) watch {
+	w := begin(ctx, first, end, from)
 	told := make(chan watchMessage)
 	go func() {
 		defer close(told)

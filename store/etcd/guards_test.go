@@ -10,6 +10,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store/batch"
@@ -82,7 +83,7 @@ type fullOnce struct {
 	removals int
 }
 
-func (f *fullOnce) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (f *fullOnce) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	if !slices.ContainsFunc(r.Success, func(op *pb.RequestOp) bool { return op.GetRequestDeleteRange() != nil }) {
 		return f.kvClient.Txn(ctx, r)
 	}

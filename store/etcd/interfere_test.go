@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 )
 
 // Transact stands for a call of etcd's that do makes.
@@ -20,7 +21,7 @@ type interfered struct {
 	by Transact
 }
 
-func (i interfered) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (i interfered) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	return i.by(ctx, r, func() (*pb.TxnResponse, error) { return i.kvClient.Txn(ctx, r) })
 }
 
@@ -41,8 +42,8 @@ func PutsIn(r *pb.TxnRequest) []*pb.PutRequest {
 // long as muted says so.
 func (c *Conn) Mute(muted func() bool) {
 	loud := c.watch
-	c.watch = func(ctx context.Context, prefix string, from int64) watch {
-		w := loud(ctx, prefix, from)
+	c.watch = func(ctx context.Context, first, end string, from int64) watch {
+		w := loud(ctx, first, end, from)
 		told := make(chan watchMessage)
 		go func() {
 			defer close(told)
@@ -61,7 +62,7 @@ func (c *Conn) Mute(muted func() bool) {
 }
 
 // Watch begins a watch as the feed does.
-func (c *Conn) Watch(ctx context.Context) { c.watch(ctx, defaultPrefix, 1) }
+func (c *Conn) Watch(ctx context.Context) { c.watch(ctx, defaultPrefix, string(prefixEnd(defaultPrefix)), 1) }
 
 // Version is that of the first server.
 func (c *Conn) Version(ctx context.Context) (string, error) { return c.version(ctx, c.endpoints[0]) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -38,7 +39,7 @@ func (l *lateKV) let() []*pb.TxnRequest {
 	return l.held
 }
 
-func (l *lateKV) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (l *lateKV) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	l.mu.Lock()
 	blind := l.blind
 	l.mu.Unlock()
@@ -54,7 +55,7 @@ func (l *lateKV) setBlind(blind bool) {
 	l.blind = blind
 }
 
-func (l *lateKV) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (l *lateKV) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	l.mu.Lock()
 	late := l.hold > 0 && puts(r)
 	if late {
@@ -103,7 +104,7 @@ type lateRevocations struct {
 	late *lateKV
 }
 
-func (l *lateRevocations) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
+func (l *lateRevocations) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
 	if do := l.late.beforeRevoke.Load(); do != nil && l.late.holds(r.ID) && l.late.beforeRevoke.CompareAndSwap(do, nil) {
 		(*do)()
 		return nil, context.DeadlineExceeded

@@ -8,6 +8,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -79,7 +80,7 @@ type lateLeases struct {
 	granted bool
 }
 
-func (l *lateLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
+func (l *lateLeases) LeaseGrant(_ context.Context, _ *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
 	if l.granted {
 		return nil, rpctypes.ErrGRPCLeaseExist
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -19,7 +20,7 @@ type countedLeases struct {
 	granted, renewed int
 }
 
-func (c *countedLeases) LeaseGrant(context.Context, *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
+func (c *countedLeases) LeaseGrant(_ context.Context, _ *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
 	c.granted++
 	return &pb.LeaseGrantResponse{}, nil
 }

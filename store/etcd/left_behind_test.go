@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -16,7 +17,9 @@ type brokenTxn struct{ kvClient }
 
 var errBroken = errors.New("broken")
 
-func (brokenTxn) Txn(context.Context, *pb.TxnRequest) (*pb.TxnResponse, error) { return nil, errBroken }
+func (brokenTxn) Txn(_ context.Context, _ *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+	return nil, errBroken
+}
 
 func openInside(t *testing.T) *Store {
 	t.Helper()

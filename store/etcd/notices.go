@@ -25,11 +25,9 @@ func (s *Store) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) erro
 		return err
 	}
 	val := store.Encode(store.NoticeOf(n))
-	answered, ok := s.conn.takeRoom(len(val) + keyRoom)
-	if !ok {
+	if !s.conn.hasRoom(len(val) + keyRoom) {
 		return unavailable(rpctypes.ErrGRPCNoSpace, "notify", false)
 	}
-	defer answered()
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	for unknown := false; ; {

@@ -104,7 +104,7 @@ func TestWrittenOrNotIsForgotten(t *testing.T) {
 			put := &pb.TxnRequest{Success: []*pb.RequestOp{putOp([]byte("not ours"), nil, 0)}}
 			resp, err := late.kvClient.Txn(t.Context(), put)
 			if err == nil {
-				_, err = late.kvClient.(callKV).c.Compact(t.Context(), &pb.CompactionRequest{Revision: resp.Header.Revision})
+				_, err = late.kvClient.(pb.KVClient).Compact(t.Context(), &pb.CompactionRequest{Revision: resp.Header.Revision})
 			}
 			if err != nil {
 				t.Error(err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -27,11 +28,11 @@ type slowKV struct {
 	lost bool
 }
 
-func (s *slowKV) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (s *slowKV) Range(_ context.Context, _ *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{}}, nil
 }
 
-func (s *slowKV) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (s *slowKV) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	<-time.After(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -24,7 +24,7 @@ func TestPastIsReadBySomeAtOnce(t *testing.T) {
 		var open []context.Context
 		most := 0
 		s := newStore(&Conn{
-			watch: func(context.Context, string, int64) watch {
+			watch: func(context.Context, string, string, int64) watch {
 				t.Error("the past is read over the stream of the feed")
 				return watch{}
 			},

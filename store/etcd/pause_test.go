@@ -9,6 +9,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -20,7 +21,7 @@ type atRest struct{ kvClient }
 
 const restsAt = 7
 
-func (atRest) Range(context.Context, *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (atRest) Range(_ context.Context, _ *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: restsAt}}, nil
 }
 
@@ -118,7 +119,7 @@ type silentHistory struct {
 	asked int
 }
 
-func (h *silentHistory) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (h *silentHistory) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	if r.Success[0].GetRequestRange().GetRevision() == 0 {
 		return &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: restsAt}, Succeeded: true}, nil
 	}
@@ -154,7 +155,7 @@ type meanwhile struct {
 	do func()
 }
 
-func (m *meanwhile) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (m *meanwhile) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	if r.Success[0].GetRequestRange() != nil {
 		return nil, rpctypes.ErrGRPCCompacted
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -17,7 +18,7 @@ type raising struct {
 	between func()
 }
 
-func (r *raising) Range(ctx context.Context, req *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (r *raising) Range(ctx context.Context, req *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
 	if req.Revision != 0 {
 		r.between()
 	}

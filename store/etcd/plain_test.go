@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -22,7 +23,7 @@ type asked struct {
 	all     []*pb.TxnRequest
 }
 
-func (a *asked) Txn(_ context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (a *asked) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	a.all = append(a.all, r)
 	ok := len(a.all) > a.refuses
 	resp := &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: 9}, Succeeded: ok}
@@ -144,7 +145,7 @@ type slowPresent struct {
 	took time.Duration
 }
 
-func (s *slowPresent) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (s *slowPresent) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	select {
 	case <-time.After(s.took):
 		return s.present.Txn(ctx, r)

@@ -28,7 +28,8 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 	if err != nil {
 		return err
 	}
-	w := r.store.conn.watch(ctx, r.kindPrefix(kind), at+1)
+	prefix := r.kindPrefix(kind)
+	w := r.store.conn.watch(ctx, prefix, string(prefixEnd(prefix)), at+1)
 	changed() // what came before the watch
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()

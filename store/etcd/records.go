@@ -48,12 +48,8 @@ func (r *RecordStore) Get(ctx context.Context, k store.RecordKey) (store.Record,
 
 // Put implements store.RecordStore.
 func (r *RecordStore) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
-	if !p.Frees {
-		answered, ok := r.store.conn.takeRoom(len(p.Value) + keyRoom)
-		if !ok {
-			return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
-		}
-		defer answered()
+	if !p.Frees && !r.store.conn.hasRoom(len(p.Value)+keyRoom) {
+		return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
 	}
 	return store.PutRecord(ctx, r, p)
 }

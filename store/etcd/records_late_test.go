@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -17,7 +18,7 @@ type lateTxn struct {
 	kept *pb.TxnRequest
 }
 
-func (l *lateTxn) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (l *lateTxn) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
 	if r.Success[0].GetRequestPut() != nil && l.kept == nil {
 		l.kept = r
 		return nil, context.DeadlineExceeded

@@ -160,7 +160,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"Half":         {summed(data[:len(data)/2&^4095]), "and should have"},
 		"AlteredPages": {summed(overwritten(data[:len(data)-32])), "use another backup"},
 		"Zeros":        {summed(make([]byte, 1<<14)), "invalid database"},
-		"NoEtcd":       {summed(emptyDatabase(t)), "as in every copy of etcd's"},
+		"NoEtcd":       {summed(emptyDatabase(t)), "etcd cannot use what is in it"},
 		"NoValues":     {summed(otherDatabase(t)), "is no revision"},
 		"Values":       {summed(changed(t, data, "key", nonsenseValue)), "a value in it cannot be read"},
 	} {
@@ -175,9 +175,6 @@ func TestRestoreRefuses(t *testing.T) {
 			}
 			if err := checkEmpty(dir); err != nil {
 				t.Error(err)
-			}
-			if left, err := filepath.Glob(filepath.Join(dir, asidePrefix+"*")); err != nil || len(left) > 0 {
-				t.Errorf("%v is left: %v", left, err)
 			}
 			if !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), "use another") {
 				t.Errorf("%v does not name the file, and what to do", err)
@@ -229,8 +226,10 @@ func TestRestoreRefuses(t *testing.T) {
 func TestRestoreAgain(t *testing.T) {
 	file, _, _ := backupFile(t, shortDir(t))
 	dir := shortDir(t)
-	left := filepath.Join(dir, asidePrefix+"1", dataDir, "member")
-	if err := os.MkdirAll(left, 0o700); err != nil {
+	left := filepath.Join(dir, dataDir, "member", "left")
+	if err := errors.Join(
+		os.MkdirAll(left, 0o700), os.WriteFile(filepath.Join(dir, beginning), nil, 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(t.Context(), file, dir); err != nil {
@@ -274,7 +273,7 @@ func overwritten(data []byte) []byte {
 // emptyDatabase is a data file as etcd makes it first, and otherDatabase one of something else
 // that has all that etcd's has, but for the contents.
 func emptyDatabase(t *testing.T) []byte { return database(t) }
-func otherDatabase(t *testing.T) []byte { return database(t, inEveryCopy()...) }
+func otherDatabase(t *testing.T) []byte { return database(t, "key", "lease", "meta", "members", "members_removed") }
 
 func database(t *testing.T, buckets ...string) []byte {
 	t.Helper()

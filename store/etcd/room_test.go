@@ -50,56 +50,26 @@ func answered(call func() error) error {
 	}
 }
 
-// TestRoom: what was admitted counts until it is sure to be in what the store says that
-// it uses: while it is written, however long that takes, and until two flushes later.
+// TestRoom: what was admitted counts until it is sure to be in what the store reports as used, two
+// flushes later.
 func TestRoom(t *testing.T) {
-	const quota = 1000
 	var r room
 	for i, c := range []struct {
-		settled, bytes, used int64
-		want                 bool
+		bytes int
+		used  int64
+		want  bool
 	}{
-		{0, 500, 0, true},
-		{0, 400, 0, true},
-		{0, 1, 0, false},
-		{0, 401, 100, false}, // all of it may still be under way
-		{500, 1, 100, false}, // the first was answered, perhaps after what was flushed
-		{0, 1, 350, false},   // now it may be in that
-		{0, 100, 400, true},  // and now it is, and the second is not
-		{0, 1, 400, false},
-		{500, 1, 500, false},
-		{0, 390, 510, true}, // all was answered and flushed
+		{400, 0, true}, // 600 in the file
+		{200, 0, true},
+		{10, 0, false},
+		{10, 100, false}, // all of it may still be under way
+		{10, 890, false},
+		{200, 600, true}, // now it is in what is used
+		{10, 600, false},
 	} {
-		r.settle(c.settled)
-		if got := r.admit(c.bytes, c.used, quota); got != c.want {
-			t.Errorf("%d: %d bytes beside %d: %v, want %v", i, c.bytes, c.used, got, c.want)
+		if got := r.admit(c.bytes, Size{c.used, 1000}); got != c.want {
+			t.Errorf("%d: %d bytes next to %d: %v, want %v", i, c.bytes, c.used, got, c.want)
 		}
-	}
-}
-
-// A store is defragmented only if that helps, and not again and again.
-func TestDefragmentsWhenItHelps(t *testing.T) {
-	const quota = 1000
-	var r room
-	now := time.Now()
-	if r.due(now, 901, quota) {
-		t.Error("what is live is defragmented")
-	}
-	var last time.Duration
-	for range 10 {
-		if !r.due(now, 500, quota) {
-			t.Fatal("free pages are not given back")
-		}
-		if r.due(now.Add(r.wait-1), 500, quota) {
-			t.Error("it is defragmented again too soon")
-		}
-		if r.wait < last || r.wait > longestTidy {
-			t.Errorf("a pause of %v after one of %v", r.wait, last)
-		}
-		now, last = now.Add(r.wait), r.wait
-	}
-	if last != longestTidy {
-		t.Errorf("the pause is %v in the end, want %v", last, longestTidy)
 	}
 }
 

@@ -141,11 +141,9 @@ func (s *Store) Enqueue(
 		return nil, false, err
 	}
 	val := store.Encode(store.ValueOf(e))
-	answered, ok := s.conn.takeRoom(len(val) + len(e.Claims)*keyRoom)
-	if !ok {
+	if !s.conn.hasRoom(len(val) + len(e.Claims)*keyRoom) {
 		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)
 	}
-	defer answered()
 	j, placed, err := s.join(ctx, e, val)
 	if err != nil {
 		return nil, false, err

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/store"
 )
@@ -15,7 +16,9 @@ type trustedKV struct {
 	trust *store.Trust
 }
 
-func (t trustedKV) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+func (t trustedKV) Range(
+	ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	mark := t.trust.Sent()
 	resp, err := t.kv.Range(ctx, r)
 	if err == nil && !r.Serializable {
@@ -24,20 +27,11 @@ func (t trustedKV) Range(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResp
 	return resp, err
 }
 
-func (t trustedKV) Txn(ctx context.Context, r *pb.TxnRequest) (*pb.TxnResponse, error) {
+func (t trustedKV) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	mark := t.trust.Sent()
 	resp, err := t.kv.Txn(ctx, r)
-	if err == nil {
-		t.received(mark, resp.Header)
-	}
-	return resp, err
-}
-
-func (t trustedKV) DeleteRange(
-	ctx context.Context, r *pb.DeleteRangeRequest,
-) (*pb.DeleteRangeResponse, error) {
-	mark := t.trust.Sent()
-	resp, err := t.kv.DeleteRange(ctx, r)
 	if err == nil {
 		t.received(mark, resp.Header)
 	}

@@ -72,7 +72,7 @@ func TestWatchIsNotToldOfAnothersProgress(t *testing.T) {
 	defer cancel()
 	watches := &watches{ctx: ctx}
 	watched := func() watch {
-		w := watches.open(ctx, clientv3.NewWatcher(client), "a", "b", 1)
+		w := watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(ctx, "a", "b", 1)
 		if m := <-w.messages; len(m.events) == 0 {
 			t.Errorf("a watch has had all up to %d, and was told nothing of it", m.revision)
 		}

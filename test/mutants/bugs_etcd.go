@@ -15,14 +15,14 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-watch-begins-late", Breaks: "a watch begins at the list's revision + 1",
 			File:    "store/etcd/feed.go",
-			Anchor:  "s.conn.watch(ctx, s.prefix, at+1)",
-			Becomes: "s.conn.watch(ctx, s.prefix, at+2)",
+			Anchor:  "string(prefixEnd(s.prefix)), at+1)",
+			Becomes: "string(prefixEnd(s.prefix)), at+2)",
 			In:      "./store/etcd", Run: "^TestConformanceEmbedded$/^feed$/^nothing_is_lost",
 			Needs: "etcd",
 		},
 		{
 			Name: "etcd-feed-without-a-leader", Breaks: "a watch carries require-leader",
-			File:    "store/etcd/client.go",
+			File:    "store/etcd/conn.go",
 			Anchor:  "context.WithCancel(clientv3.WithRequireLeader(ctx))",
 			Becomes: "context.WithCancel(ctx)",
 			In:      "./store/etcd", Run: "^TestFeedRequiresALeader$",
@@ -113,9 +113,9 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-no-headroom", Breaks: "renew and release go on in a full embedded store",
-			File:    "store/etcd/room.go",
-			Anchor:  "if used+r.pending+r.answered+r.before+bytes > quota/100*forEntries {",
-			Becomes: "if used+r.pending+r.answered+r.before+bytes > 2*quota/100*forEntries {",
+			File:    "store/etcd/tidy.go",
+			Anchor:  "if size.Used+r.before+r.since+cost > size.Quota/100*forEntries {",
+			Becomes: "if size.Used+r.before+r.since+cost > 2*size.Quota/100*forEntries {",
 			In:      "./store/etcd", Run: "^TestFullAtItsQuota$",
 		},
 	}

@@ -29,8 +29,8 @@ func eventBugs() []Bug {
 		{
 			Name: "backup-believed", Breaks: "a backup that was damaged in transit is rejected",
 			File:    "store/etcd/backup.go",
-			Anchor:  "if string(told) != string(sum.Sum(nil)) {",
-			Becomes: "if len(told) == 0 {",
+			Anchor:  "if string(end) != string(sum.Sum(nil)) {",
+			Becomes: "if len(end) == 0 {",
 			In:      "./store/etcd", Run: "^TestReadCopy$",
 		},
 		{

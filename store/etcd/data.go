@@ -1,0 +1,156 @@
+package etcd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"go.etcd.io/bbolt"
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
+	"go.etcd.io/etcd/server/v3/storage/wal"
+	"google.golang.org/protobuf/proto"
+)
+
+const (
+	dataDir  = "etcd" // in the data folder
+	lockFile = "lock" // next to it
+
+	// beginning is a file next to them that exists until a store was ready for the first time.
+	beginning = "beginning"
+)
+
+// claimDir makes the data folder and holds it against other processes: etcd itself would wait for
+// the other one without end. A volume may be shared with others, so claimDir restricts only the
+// folder in it that holds the data.
+func claimDir(dir string) (release func() error, err error) {
+	own := filepath.Join(dir, dataDir)
+	if err := os.MkdirAll(own, 0o700); err != nil {
+		return nil, fmt.Errorf("the data folder cannot be made: %w", err)
+	}
+	if err := os.Chmod(own, 0o700); err != nil {
+		return nil, fmt.Errorf("the data folder cannot be closed to others: %w", err)
+	}
+	f, err := fileutil.TryLockFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	switch {
+	case errors.Is(err, fileutil.ErrLocked):
+		return nil, fmt.Errorf("the data folder %s is %w", dir, errInUse)
+	case err != nil:
+		return nil, fmt.Errorf("the data folder %s is not writable: %w", dir, err)
+	}
+	return f.Close, nil
+}
+
+var errInUse = errors.New("in use by another process")
+
+// begin records that a new store is being made. It removes what an attempt left that was killed
+// before the store was ready: etcd would wait for a leader for ever, and nothing was committed.
+func begin(dir string) error {
+	own := filepath.Join(dir, dataDir)
+	if _, err := os.Stat(filepath.Join(dir, beginning)); err == nil {
+		return os.RemoveAll(filepath.Join(own, "member"))
+	}
+	if _, err := os.Stat(filepath.Join(own, "member")); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(dir, beginning), nil, 0o600), SyncDir(dir))
+}
+
+// begun records that the store is ready and may be used from now on.
+func begun(dir string) error {
+	err := os.Remove(filepath.Join(dir, beginning))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, SyncDir(dir))
+}
+
+// SyncDir flushes what a folder lists to the disk: a file that was made in it, or got another
+// name, is there after a crash.
+func SyncDir(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Sync(), f.Close())
+}
+
+const remedyOfDamage = "restore a backup into an empty folder with api restore, " +
+	"or begin with an empty folder, and start with --fence-floor above every fence ever handed out"
+
+// checkData rejects a data file that would end the process: etcd maps it into memory, so that a
+// missing page is a fault in a goroutine of its own. The log next to it has checksums. Without the
+// log, etcd would run once on what is left, and then never again.
+func checkData(dir string) error {
+	member := filepath.Join(dir, dataDir, "member")
+	path, log := filepath.Join(member, "snap", "db"), filepath.Join(member, "wal")
+	file, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // a new store, or the log has everything
+	}
+	if err == nil {
+		err = checkFile(path, file.Size())
+	}
+	if err == nil && !wal.Exist(log) {
+		err = fmt.Errorf("the log %s that belongs to it is gone", log)
+	}
+	if err != nil {
+		return fmt.Errorf("the embedded store's data file %s is damaged: %w; %s", path, err, remedyOfDamage)
+	}
+	return nil
+}
+
+// checkFile reads every key and value in the first size bytes of a data file. Damage shows as a
+// panic of bbolt's or as a fault, in this goroutine, and is an error.
+func checkFile(path string, size int64) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("what is in it is no database of etcd's: %v", r)
+		}
+	}()
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: time.Second})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.View(func(tx *bbolt.Tx) error {
+		if whole := tx.Size(); size < whole {
+			return fmt.Errorf("it has %d bytes and should have %d", size, whole)
+		}
+		return tx.ForEach(checkBucket)
+	})
+}
+
+// checkBucket rejects a bucket whose keys are out of order, and a value that etcd cannot read,
+// which is fatal to it.
+func checkBucket(name []byte, b *bbolt.Bucket) error {
+	var before []byte
+	return b.ForEach(func(key, value []byte) error {
+		if before != nil && bytes.Compare(before, key) >= 0 {
+			return fmt.Errorf("the keys of %q are out of order", name)
+		}
+		before = key
+		if string(name) == "key" {
+			return checkKeyValue(key, value)
+		}
+		return nil
+	})
+}
+
+// checkKeyValue rejects a revision that is not two numbers of 8 bytes with a _ between them, with
+// or without a mark of deletion behind them, and a value that is not etcd's.
+func checkKeyValue(revision, value []byte) error {
+	if n := len(revision); n != 17 && n != 18 || revision[8] != '_' {
+		return fmt.Errorf("the name %q is no revision", revision)
+	}
+	if err := proto.Unmarshal(value, &mvccpb.KeyValue{}); err != nil {
+		return fmt.Errorf("a value in it cannot be read: %w", err)
+	}
+	return nil
+}

@@ -12,13 +12,13 @@ import (
 	"github.com/fencepost/fencepost/lock/quota"
 )
 
-// The words that the methods of [Metrics] take. A word that a method does not
-// know is counted as [Other].
+// The words that the methods of [Metrics] take. A method counts a word that it does not know as
+// [Other].
 const (
 	// How the wait for a lock ended.
 	WaitGranted   = "granted"
 	WaitTimeout   = "timeout"   // the client's wait_seconds were over
-	WaitCancelled = "cancelled" // the client went away, or gave its place back
+	WaitCancelled = "cancelled" // the client went away, or left the queue
 	WaitRefused   = "refused"   // not let into the queue: held and no wait, quota, deadlock
 	WaitError     = "error"
 
@@ -31,160 +31,91 @@ const (
 	// How a renewal or an operation of the store ended. Stores may add outcomes.
 	OutcomeOK    = "ok"
 	OutcomeLost  = "lost" // the entry was gone
-	OutcomeLate  = "late" // of a renewal: it was gone, because its lease had run out
+	OutcomeLate  = "late" // of a renewal: the entry was gone, because its lease had expired
 	OutcomeError = "error"
+
+	// The scope of an operator that revoked an entry.
+	ActorAdmin       = "admin"
+	ActorTenantAdmin = "tenant-admin"
 
 	Other = "other"
 )
 
-// Most keys that an attribute set with names from outside this package may have,
-// each far above what a server uses and far below the SDK's 2,000.
+// Bounds of the attribute sets with names from outside this package. Each is far above what a
+// server uses and far below the SDK's 2,000.
 const (
 	maxOperations = 100
 	maxRequests   = 1000
 )
 
-// Metrics are the figures of the service. Methods may be called at any rate
-// from any goroutine; they allocate nothing. A sampled span in ctx becomes an
-// exemplar. Words are plain strings so that a package can declare the few
-// methods that it needs in an interface of its own.
+// Metrics are the figures of the service. Methods may be called at any rate from any goroutine;
+// they allocate nothing. A sampled span in ctx becomes an exemplar. Words are plain strings, so
+// that a package can declare the few methods that it needs in an interface of its own.
 type Metrics struct {
-	wait, hold, store, request metric.Float64Histogram
-	batch                      metric.Int64Histogram
+	meter metric.Meter
 
-	renewals, feedRestarts, deadlocks, refusals metric.Int64Counter
+	wait, hold, handover, slack, store, request, stream, webhook metric.Float64Histogram
+	keys, batch                                                  metric.Int64Histogram
 
-	waits      *sets[waitKey]
-	holds      *sets[holdKey]
-	renewed    *sets[string]
-	quotas     *sets[quotaKey]
-	operations *sets[operationKey]
-	requests   *sets[requestKey]
+	renewals, revoked, deadlocks, refusals          metric.Int64Counter
+	feedRestarts, streamsDropped, webhookDeliveries metric.Int64Counter
+	streams                                         metric.Int64UpDownCounter
 
-	locks    locks
-	webhooks webhooks
-	streams  streams
+	waits           *sets[waitKey]
+	holds           *sets[holdKey]
+	renewed         *sets[string]
+	acquired        *sets[string]
+	actors          *sets[string]
+	webhookOutcomes *sets[string]
+	quotas          *sets[quotaKey]
+	operations      *sets[operationKey]
+	requests        *sets[requestKey]
+
 	tenants  tenants
-
 	inFlight atomic.Int64
-	queues   atomic.Pointer[func() (Queues, bool)]
-	counts   atomic.Pointer[func() Counts]
-	replicas atomic.Pointer[func() (int, bool)]
-	lines    atomic.Pointer[LineWriter]
 	feed     atomic.Pointer[feedLag]
-	secured  atomic.Pointer[func() Secured]
-	refusal  atomic.Pointer[func() string]
-
-	principals atomic.Pointer[func() map[string]bool]
-	storeSize  atomic.Pointer[func() (int64, int64)]
-	usage      atomic.Pointer[func(func(Usage))]
 }
 
-type waitKey struct {
-	outcome   string
-	contended bool
-}
-
-type operationKey struct{ operation, outcome string }
-
-type requestKey struct {
-	method, route, status string
-	wait                  bool
-}
-
-// NewMetrics makes the figures out of a meter. version stands in
-// fencepost_build_info. Tests may pass the meter of a no-op provider.
+// NewMetrics makes the figures out of a meter. version stands in fencepost_build_info. Tests may
+// pass the meter of a no-op provider.
 func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 	m := &Metrics{
-		waits:      newClosedSets(waitKey.attributes, waitKey{Other, true}, waitKeys()...),
-		holds:      newClosedSets(holdKey.attributes, holdKey{Other, Other}, holdKeys()...),
-		renewed:    newClosedSets(word("outcome"), Other, renewalOutcomes()...),
-		operations: newSets(maxOperations, operationKey.attributes, operationKey{Other, Other}),
-		quotas:     newQuotaSets(),
-		requests:   newSets(maxRequests, requestKey.attributes, requestKey{Other, Other, Other, false}),
+		meter:           meter,
+		waits:           newClosedSets(waitKey.attributes, waitKey{Other, true}, waitKeys()...),
+		holds:           newClosedSets(holdKey.attributes, holdKey{Other, Other}, holdKeys()...),
+		renewed:         newClosedSets(word("outcome"), Other, renewalOutcomes()...),
+		acquired:        newClosedSets(word("outcome"), Other, waitOutcomes()...),
+		actors:          newClosedSets(word("actor"), Other, ActorAdmin, ActorTenantAdmin),
+		webhookOutcomes: newClosedSets(word("outcome"), Other, webhookOutcomes()...),
+		operations:      newSets(maxOperations, operationKey.attributes, operationKey{Other, Other}),
+		quotas:          newQuotaSets(),
+		requests: newSets(maxRequests, requestKey.attributes,
+			requestKey{Other, Other, Other, false}),
 	}
-	err := errors.Join(
-		m.makeHistograms(meter),
-		m.makeLocks(meter),
-		m.makeCounters(meter),
-		m.makeObservedCounters(meter),
-		m.makeGauges(meter, version),
-		m.makeTLS(meter),
-		m.makePrincipals(meter),
-		m.makeStoreSize(meter),
-		m.makeWebhooks(meter),
-		m.makeStreams(meter),
-		m.makeUsage(meter),
-		m.makeRefusal(meter),
-	)
-	if err != nil {
+	if err := errors.Join(m.makeHistograms(), m.makeCounters()); err != nil {
 		return nil, err
 	}
 	m.startAtZero()
+	m.observeProcess(version)
 	return m, nil
-}
-
-func word(key string) func(string) []attribute.KeyValue {
-	return func(value string) []attribute.KeyValue {
-		return []attribute.KeyValue{attribute.String(key, value)}
-	}
-}
-
-func waitOutcomes() []string {
-	return []string{WaitGranted, WaitTimeout, WaitCancelled, WaitRefused, WaitError}
-}
-
-func renewalOutcomes() []string {
-	return []string{OutcomeOK, OutcomeLate, OutcomeLost, OutcomeError}
-}
-
-func waitKeys() []waitKey {
-	var keys []waitKey
-	for _, outcome := range waitOutcomes() {
-		keys = append(keys, waitKey{outcome, false}, waitKey{outcome, true})
-	}
-	return keys
-}
-
-func (k waitKey) attributes() []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("outcome", k.outcome),
-		attribute.Bool("contended", k.contended),
-	}
-}
-
-func (k operationKey) attributes() []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("operation", k.operation),
-		attribute.String("outcome", k.outcome),
-	}
-}
-
-func (k requestKey) attributes() []attribute.KeyValue {
-	return []attribute.KeyValue{
-		attribute.String("method", k.method),
-		attribute.String("route", k.route),
-		attribute.String("status", k.status),
-		attribute.Bool("wait", k.wait),
-	}
 }
 
 // startAtZero makes counters visible before their first event: the rate of a
 // series that begins with its first event misses that event.
 func (m *Metrics) startAtZero() {
 	ctx := context.Background()
-	m.feedRestarts.Add(ctx, 0)
-	m.deadlocks.Add(ctx, 0)
+	for _, c := range []metric.Int64Counter{m.feedRestarts, m.deadlocks, m.streamsDropped} {
+		c.Add(ctx, 0)
+	}
+	m.streams.Add(ctx, 0)
 	for _, name := range quotaNames() {
 		m.refusals.Add(ctx, 0, m.quotas.of(quotaKey{Other, name}).add...)
 	}
 	for _, outcome := range webhookOutcomes() {
-		m.webhooks.attempts.Add(ctx, 0, m.webhooks.outcomes.of(outcome).add...)
+		m.webhookDeliveries.Add(ctx, 0, m.webhookOutcomes.of(outcome).add...)
 	}
-	m.streams.clients.Add(ctx, 0)
-	m.streams.dropped.Add(ctx, 0)
 	for _, actor := range []string{ActorAdmin, ActorTenantAdmin} {
-		m.locks.revoked.Add(ctx, 0, m.locks.actors.of(actor).add...)
+		m.revoked.Add(ctx, 0, m.actors.of(actor).add...)
 	}
 	for _, outcome := range renewalOutcomes() {
 		m.renewals.Add(ctx, 0, m.renewed.of(outcome).add...)
@@ -197,6 +128,27 @@ func (m *Metrics) Waited(ctx context.Context, outcome string, contended bool, d 
 	m.wait.Record(ctx, d.Seconds(), m.waits.of(waitKey{outcome, contended}).record...)
 }
 
+// Acquired records how many locks an acquire asked for, and how its wait ended, as with
+// [Metrics.Waited].
+func (m *Metrics) Acquired(ctx context.Context, outcome string, keys int) {
+	m.keys.Record(ctx, int64(keys), m.acquired.of(outcome).record...)
+}
+
+// HandedOver records how long it took to answer an acquire that had waited, from when this replica
+// saw the grant.
+func (m *Metrics) HandedOver(ctx context.Context, d time.Duration) {
+	m.handover.Record(ctx, d.Seconds())
+}
+
+// Held records how long an entry held, from the grant to its end. mode is that of its first lock.
+func (m *Metrics) Held(ctx context.Context, mode, end string, d time.Duration) {
+	key := holdKey{mode, end}
+	if !m.holds.knows(key) {
+		key.end = Other
+	}
+	m.hold.Record(ctx, d.Seconds(), m.holds.of(key).record...)
+}
+
 // Deadlocked counts a cycle of waits that was refused.
 func (m *Metrics) Deadlocked(ctx context.Context) { m.deadlocks.Add(ctx, 1) }
 
@@ -205,12 +157,12 @@ func (m *Metrics) Renewed(ctx context.Context, outcome string) {
 	m.renewals.Add(ctx, 1, m.renewed.of(outcome).add...)
 }
 
-func quotaNames() []string {
-	var names []string
-	for _, l := range quota.All() {
-		names = append(names, l.String())
-	}
-	return names
+// RenewedWith records what share of its TTL a lease had left when it was renewed.
+func (m *Metrics) RenewedWith(ctx context.Context, slack float64) { m.slack.Record(ctx, slack) }
+
+// Revoked counts an entry that an operator ended. actor is the operator's scope.
+func (m *Metrics) Revoked(ctx context.Context, actor string) {
+	m.revoked.Add(ctx, 1, m.actors.of(actor).add...)
 }
 
 // StoreOperation records one call to the store. Operations and outcomes are
@@ -220,12 +172,32 @@ func (m *Metrics) StoreOperation(ctx context.Context, operation, outcome string,
 }
 
 // Batched records how many requests shared one write to the store.
-func (m *Metrics) Batched(ctx context.Context, size int) {
-	m.batch.Record(ctx, int64(size))
-}
+func (m *Metrics) Batched(ctx context.Context, size int) { m.batch.Record(ctx, int64(size)) }
 
 // FeedRestarted counts a feed that had to begin again with a full view.
 func (m *Metrics) FeedRestarted(ctx context.Context) { m.feedRestarts.Add(ctx, 1) }
+
+// StreamOpened counts a stream that begins, so long after its request.
+// [Metrics.StreamClosed] must follow.
+func (m *Metrics) StreamOpened(ctx context.Context, d time.Duration) {
+	m.streams.Add(ctx, 1)
+	m.stream.Record(ctx, d.Seconds())
+}
+
+// StreamClosed counts a stream that has ended; dropped says that its client took nothing.
+func (m *Metrics) StreamClosed(ctx context.Context, dropped bool) {
+	m.streams.Add(ctx, -1)
+	if dropped {
+		m.streamsDropped.Add(ctx, 1)
+	}
+}
+
+// WebhookAttempted records an attempt to deliver a webhook. outcome is a word of package webhook.
+func (m *Metrics) WebhookAttempted(ctx context.Context, outcome string, d time.Duration) {
+	of := m.webhookOutcomes.of(outcome)
+	m.webhookDeliveries.Add(ctx, 1, of.add...)
+	m.webhook.Record(ctx, d.Seconds(), of.record...)
+}
 
 // RequestStarted counts a request that came in. [Metrics.RequestDone] must follow.
 func (m *Metrics) RequestStarted() { m.inFlight.Add(1) }
@@ -234,7 +206,9 @@ func (m *Metrics) RequestStarted() { m.inFlight.Add(1) }
 // matched ("/locks/:name"), never the path; empty means that none did. wait says
 // that the request was allowed to wait for a lock: its duration is then the
 // client's choice and must not count as latency.
-func (m *Metrics) RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration) {
+func (m *Metrics) RequestDone(
+	ctx context.Context, method, route string, status int, wait bool, d time.Duration,
+) {
 	m.inFlight.Add(-1)
 	key := requestKey{knownMethod(method), route, statusClass(status), wait}
 	if route == "" {
@@ -258,4 +232,18 @@ func statusClass(status int) string {
 		return classes[class]
 	}
 	return Other
+}
+
+func word(key string) func(string) []attribute.KeyValue {
+	return func(value string) []attribute.KeyValue {
+		return []attribute.KeyValue{attribute.String(key, value)}
+	}
+}
+
+func quotaNames() []string {
+	var names []string
+	for _, l := range quota.All() {
+		names = append(names, l.String())
+	}
+	return names
 }

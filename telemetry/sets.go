@@ -14,8 +14,6 @@ import (
 type options struct {
 	record []metric.RecordOption
 	add    []metric.AddOption
-
-	observe []metric.ObserveOption
 }
 
 // sets remembers the options for each key. Keys beyond the limit share those of
@@ -48,7 +46,7 @@ func newClosedSets[K comparable](attributes func(K) []attribute.KeyValue, other 
 
 func (s *sets[K]) build(k K) options {
 	option := metric.WithAttributeSet(attribute.NewSet(s.attributes(k)...))
-	return options{record: []metric.RecordOption{option}, add: []metric.AddOption{option}, observe: []metric.ObserveOption{option}}
+	return options{record: []metric.RecordOption{option}, add: []metric.AddOption{option}}
 }
 
 // knows reports whether a key has options of its own.

@@ -96,7 +96,7 @@ func (t *Telemetry) start(ctx context.Context, version string) error {
 	if t.metrics, err = NewMetrics(meters.Meter(scope), version); err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	t.metrics.lines.Store(t.lines)
+	t.metrics.observeLog(t.lines)
 	return t.measureProcess(meters)
 }
 

@@ -2,11 +2,9 @@ package telemetry
 
 import (
 	"context"
-	"errors"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 
 	"github.com/fencepost/fencepost/lock/quota"
 )
@@ -75,37 +73,25 @@ func (m *Metrics) QuotaRefused(ctx context.Context, tenant, name string) {
 	m.refusals.Add(ctx, 1, m.quotas.of(quotaKey{m.tenants.of(tenant), name}).add...)
 }
 
-// ObserveUsage names the source of what tenants use, on the terms of [Metrics.ObserveQueues]. each
-// is to be called for every tenant that uses something.
-func (m *Metrics) ObserveUsage(read func(each func(Usage))) { m.usage.Store(&read) }
-
-func (m *Metrics) makeUsage(meter metric.Meter) error {
-	var errs [3]error
-	used, err := meter.Int64ObservableGauge("fencepost.quota.usage",
-		metric.WithDescription("How much of a quota a tenant uses; of other, the tenant that uses the largest part of it."))
-	errs[0] = err
-	limit, err := meter.Int64ObservableGauge("fencepost.quota.limit",
-		metric.WithDescription("How much of it that tenant may use."))
-	errs[1] = err
-	_, errs[2] = meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		read := m.usage.Load()
-		if read == nil {
-			return nil
-		}
+// ObserveUsage names the source of what tenants use. read calls each for every tenant that uses
+// something.
+func (m *Metrics) ObserveUsage(read func(each func(Usage))) {
+	m.observe(func(to report) {
 		show := func(tenant string, l quota.Limit, u *Usage) {
-			for _, option := range m.quotas.of(quotaKey{tenant, l.String()}).observe {
-				o.ObserveInt64(used, int64(u.Used[l]), option)
-				o.ObserveInt64(limit, int64(u.Limits[l]), option)
-			}
+			of := quotaKey{tenant, l.String()}.attributes()
+			to(0, float64(u.Used[l]), of...)
+			to(1, float64(u.Limits[l]), of...)
 		}
-		for l, u := range m.fullest(*read, show) {
+		for l, u := range m.fullest(read, show) {
 			if u != nil {
 				show(Other, quota.Limit(l), u)
 			}
 		}
-		return nil
-	}, used, limit)
-	return errors.Join(errs[:]...)
+	},
+		figure{name: "fencepost.quota.usage", description: "How much of a quota a tenant uses; " +
+			"of other, the tenant that uses the largest part of it."},
+		figure{name: "fencepost.quota.limit", description: "How much of it that tenant may use."},
+	)
 }
 
 // fullest shows what each tenant that is named uses, and returns of each quota which of the others

@@ -4,7 +4,7 @@ package api
 type CloseBody struct {
 	// Tenant whose locks they are.
 	Tenant string `json:"tenant" example:"acme"`
-	// Locks that are closed: a name, in which a star stands for any text.
+	// Locks that are closed: a name, in which one star may stand for any text.
 	Locks string `json:"locks" minLength:"1" maxLength:"256" example:"orders:*"`
 	// Until when, within six days.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

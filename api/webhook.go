@@ -8,8 +8,8 @@ type WebhookBody struct {
 	// Events are the types that it is told; `*` is all of them, also later ones, and the
 	// default. An `events.missed` always comes.
 	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it is told of locks with such a name. A star matches anything,
-	// and there may be 16. A bearer token that is limited to patterns has to name one
+	// Locks is a pattern: it is told of locks with such a name. It has at most
+	// one star, which matches anything. A bearer token that is limited to patterns has to name one
 	// within them.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" default:"*" example:"orders:*"`
 	// Description for people.

@@ -173,36 +173,3 @@ func TestClockAhead(t *testing.T) {
 		t.Errorf("%d records are shown, want both", len(all))
 	}
 }
-
-// TestLooked: a page says how many records were read for it, on the page or not.
-func TestLooked(t *testing.T) {
-	l := newLedger(t)
-	for i := range 10 {
-		l.put("acme", "a", time.Duration(i)*time.Second)
-	}
-	l.put("other", "a", time.Second)
-	l.put("acme", "a", 30*day)
-	page, err := l.log.Page(
-		t.Context(), audit.Query{Tenant: "acme", Limit: 2, May: func(string) bool { return true }},
-	)
-	if err != nil || len(page.Records) != 2 || page.Looked != 10 {
-		t.Errorf("%d records of %d, %v", len(page.Records), page.Looked, err)
-	}
-	page, err = l.log.Page(
-		t.Context(), audit.Query{Tenant: "acme", Limit: 2, May: func(string) bool { return false }},
-	)
-	if err != nil || len(page.Records) != 0 || page.Looked != 11 {
-		t.Errorf("%d records of %d that may be seen, %v", len(page.Records), page.Looked, err)
-	}
-	var next string
-	for _, want := range []int{10, 9} { // the second goes on behind the first, at its last one
-		page, err = l.log.Page(
-			t.Context(),
-			audit.Query{Tenant: "acme", Limit: 2, Before: next, May: func(string) bool { return true }},
-		)
-		if err != nil || page.Next == "" || page.Looked != want {
-			t.Errorf("%d records of %d, then %q, %v", len(page.Records), page.Looked, page.Next, err)
-		}
-		next = page.Next
-	}
-}

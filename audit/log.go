@@ -52,7 +52,6 @@ type Query struct {
 type Page struct {
 	Records []*Record
 	Next    string
-	Looked  int           // at so many records, those included that are not on the page
 	Span    time.Duration // that was read for it
 }
 
@@ -66,7 +65,7 @@ func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
 			return nil, err
 		}
 	}
-	page := &Page{Records: r.found, Looked: r.looked, Span: r.newest.Sub(r.until)}
+	page := &Page{Records: r.found, Span: r.newest.Sub(r.until)}
 	if len(page.Records) > q.Limit {
 		page.Records = page.Records[:q.Limit]
 		page.Next = page.Records[q.Limit-1].Place()

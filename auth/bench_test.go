@@ -53,7 +53,7 @@ func BenchmarkVerify(b *testing.B) {
 
 func BenchmarkMayUse(b *testing.B) {
 	v := strict(b)
-	p := accept(b, v, hs().token(map[string]any{"locks": []string{"audit:*", "a*b*c", "orders:*"}}))
+	p := accept(b, v, hs().token(map[string]any{"locks": []string{"audit:*", "a*c", "orders:*"}}))
 	b.ReportAllocs()
 	for b.Loop() {
 		if !p.MayUse("orders:4711") {

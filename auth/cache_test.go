@@ -159,7 +159,7 @@ func TestConcurrentUse(t *testing.T) {
 
 func TestHitDoesNotAllocate(t *testing.T) {
 	v := newVerifier(t, auth.Config{Secret: secret, Now: newClock().Now})
-	raw := hs().token(map[string]any{"locks": []string{"orders:*", "a*b*c"}})
+	raw := hs().token(map[string]any{"locks": []string{"orders:*", "a*c"}})
 	ctx := t.Context()
 	accept(t, v, raw)
 	if n := testing.AllocsPerRun(100, func() {

@@ -2,7 +2,6 @@ package auth_test
 
 import (
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -99,31 +98,6 @@ func wide(s string) string {
 		runes[i] = rune(s[i])
 	}
 	return string(runes)
-}
-
-// TestEffort: to ask of a name whether it may be used takes as long as there are texts to look for,
-// and longer the longer these are.
-func TestEffort(t *testing.T) {
-	for text, want := range map[string]int{
-		"a": 1, "a*": 1, "a*b": 1, "a*b*c": 2, "*a*b**c*": 4, "*ab*": 5,
-		"*" + strings.Repeat("a", 8) + "*b*": 6, "*" + strings.Repeat("a", 9) + "*": 17,
-		"*" + strings.Repeat("a", 63) + "*": 17, "*" + strings.Repeat("a", 64) + "*": 37,
-		strings.Repeat("a", 200) + "*": 1,
-	} {
-		p, err := auth.ParsePattern(text)
-		if err != nil || p.Steps() != want {
-			t.Errorf("%s: %d texts, %v", text, p.Steps(), err)
-		}
-	}
-	many, err := auth.ParsePattern(strings.Repeat("*a", 128))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for n, want := range map[int]int{0: 1, 1: 1 + (128+4)/8, 100: 1 + (12_800+4)/8} {
-		if p := (auth.Principal{Locks: slices.Repeat([]auth.Pattern{many}, n)}); p.Effort() != want {
-			t.Errorf("%d patterns: %d, want %d", n, p.Effort(), want)
-		}
-	}
 }
 
 func TestCovers(t *testing.T) {

@@ -84,23 +84,6 @@ func (p *Principal) MayUse(name string) bool {
 	return false
 }
 
-// Effort is how many times as long it takes to look at a name if MayUse is asked for it too.
-func (p *Principal) Effort() int { return Effort(p.Locks) }
-
-// Effort is how many times as long it takes to look at a name if it is held against patterns too,
-// at most and about: 1 with a few, 14 with a hundred simple ones, and much more where these have
-// many stars, or long texts between them.
-func Effort(lists ...[]Pattern) int {
-	const stepsPerLook = 8 // take as long as a look at a name
-	steps := stepsPerLook / 2
-	for _, patterns := range lists {
-		for i := range patterns {
-			steps += patterns[i].Steps()
-		}
-	}
-	return 1 + steps/stepsPerLook
-}
-
 // MayUseAll reports whether the token's name patterns let it use every lock that the pattern
 // selects.
 func (p *Principal) MayUseAll(of Pattern) bool {

@@ -14,8 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/quota"
 )
 
 // operation is what an operation that needs a bearer token asks of a request before its
@@ -30,7 +29,7 @@ type operation struct {
 	rate   quota.Limit  // against which it counts, if not against that of requests
 	page   bool         // the dashboard does it too, though it is not for operators alone
 
-	ofTenants bool // it changes nothing that operators keep in order, and so it counts, also if it is always done, for who is no operator of all tenants; to look counts anyway
+	ofTenants bool // it changes nothing that operators keep in order, so it counts as a request
 }
 
 // bySession reports whether a session of the dashboard will do instead of a bearer token.
@@ -68,17 +67,11 @@ func (r *request) admit(o operation) error {
 	}
 	r.occupy()
 	refused := r.permit(o)
-	rate, counts := r.countedBy(o, refused != nil)
-	r.ordered = !counts && !r.principal.MayOperate("")
-	if counts {
-		r.payer = r.tenant()
-		if o.always && o.rate == 0 && refused == nil {
-			r.payer = quotas.Looking(r.payer)
-		}
-		if err := r.endpoints.Quotas.Take(r.payer, rate); err != nil {
+	if rate, counts := r.countedBy(o, refused != nil); counts {
+		if err := r.endpoints.Quotas.Take(r.tenant(), rate, 1); err != nil {
 			return err
 		}
-		r.priced = rate == quota.Requests
+		r.counted = rate == quota.Requests
 	}
 	if refused != nil {
 		return refused
@@ -103,56 +96,31 @@ func (r *request) permit(o operation) error {
 	return nil
 }
 
-// countedBy returns against which rate of its tenant a request counts. What operators do to keep
-// things in order counts against none: they could not mend a quota otherwise. What is refused to
-// who asks counts as a request, whatever it was for: nothing else bounds how much is asked in vain.
+// countedBy returns the rate of the tenant that the request counts against. Requests of operators of
+// all tenants count against none: they could not fix a quota otherwise. A request that is rejected
+// counts as a request, whatever it was for.
 func (r *request) countedBy(o operation, refused bool) (rate quota.Limit, counts bool) {
 	switch {
 	case refused:
 		return quota.Requests, true
 	case o.rate != 0 && r.genuine(o):
 		return o.rate, true
-	case o.rate != 0: // or whoever makes tokens up could keep the tenant's holders from renewing
+	case o.rate != 0: // or made-up tokens could keep the tenant's holders from renewing
 		return quota.Requests, true
-	case o.always && (o.ofTenants || r.Request.Method == http.MethodGet) && !r.principal.Allows(auth.Admin):
-		return quota.Requests, true // to look is not to keep in order, and may take much longer than other requests
-	case o.always:
+	case o.always && r.principal.Allows(auth.Admin):
 		return 0, false
+	case o.always && !o.ofTenants && r.Request.Method != http.MethodGet:
+		return quota.Releases, true // a tenant that uses up its requests can still revoke
 	}
 	return quota.Requests, true
 }
 
-// charge counts what the request costs beside what it was counted for when it came, before that is
-// done. It refuses while the tenant owes for other requests.
+// charge takes what the request costs beyond one, of the rate that it counts against.
 func (r *request) charge(more int) error {
-	if !r.priced {
+	if !r.counted || more <= 0 {
 		return nil
 	}
-	return r.endpoints.Quotas.Charge(r.payer, quota.Requests, more)
-}
-
-// owe counts what the request turned out to cost.
-func (r *request) owe(more int) {
-	if r.priced && more > 0 {
-		r.endpoints.Quotas.Owe(r.payer, quota.Requests, more)
-	}
-}
-
-// oweLooks counts at how many places of queues was looked for a deadlock.
-func (r *request) oweLooks(places int) { r.owe(quota.PriceOfLooks(places)) }
-
-// owes reports whether more was counted on the request's account than there was. To ask does not count.
-func (r *request) owes() bool {
-	return r.priced && r.endpoints.Quotas.Owes(r.payer, quota.Requests)
-}
-
-// account is that on which the request counts, or that of its tenant if it counts on none. It does not change
-// once it is known who asks.
-func (r *request) account() string {
-	if r.payer != "" {
-		return r.payer
-	}
-	return r.tenant()
+	return r.endpoints.Quotas.Take(r.tenant(), quota.Requests, more)
 }
 
 // genuine reports whether the request has a lock token that was issued for what its path names.

@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 )
 
 const (
@@ -108,8 +108,8 @@ func (w *answer) deadline(t time.Time) {
 	}
 }
 
-// respondLarge answers with a body of about size bytes, if there is room for it until it
-// is sent. It is made only then, and when it is its turn.
+// respondLarge answers with a body of about size bytes, which is made behind the gate, if the bytes
+// of large answers allow it.
 func (r *request) respondLarge(size int, body func() any) error {
 	if size <= smallAnswer {
 		return r.respond(http.StatusOK, body())
@@ -117,67 +117,10 @@ func (r *request) respondLarge(size int, body func() any) error {
 	if !r.take(size) {
 		return errLargeAnswers()
 	}
-	if err := r.takeTurn(); err != nil {
+	if err := r.walk(); err != nil {
 		return err
 	}
 	return r.respond(http.StatusOK, body())
-}
-
-// takeTurn waits until a large answer of the tenant may be made, unless it is this request's turn
-// already. It refuses while the tenant owes: what the ones before cost is known by then. What is
-// answered then is short, and may be held back.
-func (r *request) takeTurn() error {
-	if r.turn != nil {
-		return nil
-	}
-	if err := r.waitTurn(); err != nil {
-		return err
-	}
-	err := r.charge(0)
-	if err != nil {
-		r.leaveTurn()
-	}
-	return err
-}
-
-// takeTurnUnlessOwing is takeTurn for what is answered shorter to a tenant that owes. That is no
-// refusal: nobody is told to wait, and so nobody counts who does not.
-func (r *request) takeTurnUnlessOwing() bool {
-	if r.waitTurn() != nil {
-		return false
-	}
-	if r.owes() {
-		r.leaveTurn()
-		return false
-	}
-	return true
-}
-
-// nextTurn is takeTurn before the first part of what takes long, and lets others come between before
-// each part that follows.
-func (r *request) nextTurn() error {
-	if r.turn == nil {
-		return r.takeTurn()
-	}
-	return r.turn.pass(r.context())
-}
-
-func (r *request) waitTurn() (err error) {
-	r.turn, err = r.endpoints.turns.take(r.context(), r.account())
-	return err
-}
-
-// leaveTurn ends a turn in which nothing large is made.
-func (r *request) leaveTurn() {
-	r.endTurn()
-	r.turn = nil
-	r.giveRoom()
-}
-
-func (r *request) endTurn() {
-	if r.turn != nil {
-		r.turn.done()
-	}
 }
 
 func errLargeAnswers() error {
@@ -190,7 +133,7 @@ func errLargeAnswers() error {
 // take counts what the request's answer holds until the request ends. It reports false, and
 // counts nothing, if there is too much already.
 func (r *request) take(size int) bool {
-	ok := r.endpoints.answers.take(r.account(), size)
+	ok := r.endpoints.answers.take(r.tenant(), size)
 	if ok {
 		r.taken += size
 	}
@@ -199,20 +142,20 @@ func (r *request) take(size int) bool {
 
 // takeAnyway counts what the answer holds of a request that has to be given it all the same.
 func (r *request) takeAnyway(size int) {
-	r.endpoints.answers.takeAnyway(r.account(), size)
+	r.endpoints.answers.takeAnyway(r.tenant(), size)
 	r.taken += size
 }
 
 // giveRoom ends what take counted.
 func (r *request) giveRoom() {
 	if r.taken > 0 {
-		r.endpoints.answers.give(r.account(), r.taken)
+		r.endpoints.answers.give(r.tenant(), r.taken)
 		r.taken = 0
 	}
 }
 
 func (a *endpoints) give(r *request) {
-	r.endTurn()
+	r.endWalk()
 	r.giveRoom()
 }
 
@@ -229,7 +172,7 @@ func (r *request) write(status int, contentType string, body any) {
 	defer r.endpoints.putBack(text)
 	text.Reset()
 	text.Grow(r.taken / 4) // what is taken is for the longest texts there can be; few answers are half of it
-	if err := encodeTo(text, body); err != nil {
+	if err := api.Encode(text, body); err != nil {
 		r.cause = err
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return
@@ -237,8 +180,7 @@ func (r *request) write(status int, contentType string, body any) {
 	if r.tagged && status == http.StatusOK && r.unchanged(tagOf(text.Bytes())) {
 		return
 	}
-	r.owe(quota.PriceOfBytes(r.received + text.Len()))
-	r.endTurn() // a client that takes the answer slowly keeps nobody waiting
+	r.endWalk() // before a client takes it slowly
 	if text.Len() > smallAnswer && r.taken == 0 {
 		r.takeAnyway(text.Len())
 	}

@@ -10,7 +10,6 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // Audit is what is on record of operators; [audit.Log] has it.
@@ -26,9 +25,9 @@ const (
 	maxExports         = 4
 	maxExportsOfTenant = 1
 
-	// How many read a page at once, for which the store is asked for many records.
-	maxAuditPages         = 16
-	maxAuditPagesOfTenant = 4
+	// How many pages are read from the store at once, each of many records.
+	maxReads         = 16
+	maxReadsOfTenant = 4
 )
 
 // listAudit tells what was done.
@@ -58,7 +57,6 @@ func listAudit(r *request) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r.owe(quota.PriceOfRecords(page.Looked))
 	left := maxPageBytes
 	n := fit(len(page.Records), &left, func(i int) int { return recordBytes(page.Records[i]) })
 	if n < len(page.Records) {
@@ -114,7 +112,7 @@ func auditRecord(r *request, one *audit.Record) api.AuditRecord {
 		out.Object.Webhook = auditWebhookOf(o.Webhook)
 	}
 	if o.Quota != nil {
-		out.Object.Quota = quotaOverrides(quota.Known(o.Quota))
+		out.Object.Quota = quotaOverrides(o.Quota)
 	}
 	if o.Until != nil {
 		until := api.InstantOf(*o.Until)
@@ -137,10 +135,10 @@ func auditWebhookOf(w *audit.Webhook) *api.AuditWebhook {
 // auditRecords reads a page, unless too many do.
 func auditRecords(r *request, q audit.Query) (*audit.Page, error) {
 	a := r.endpoints
-	if !a.audits.take(r.tenant(), 1) {
-		return nil, &lock.Error{Code: lock.Overloaded, Detail: "the audit is read too often at the moment, by others or by the tenant", RetryAfter: time.Second}
+	if !a.reads.take(r.tenant(), 1) {
+		return nil, errReads()
 	}
-	defer a.audits.give(r.tenant(), 1)
+	defer a.reads.give(r.tenant(), 1)
 	return a.Audit.Page(r.context(), q)
 }
 
@@ -183,7 +181,6 @@ func export(r *request, q audit.Query) error {
 
 // writeLines sends a part. The client has its time for each line.
 func writeLines(r *request, out *http.ResponseController, page *audit.Page) error {
-	sent := 0
 	for _, one := range page.Records {
 		var line bytes.Buffer
 		if err := api.Encode(&line, auditRecord(r, one)); err != nil {
@@ -194,8 +191,13 @@ func writeLines(r *request, out *http.ResponseController, page *audit.Page) erro
 		if _, err := r.Writer.Write(line.Bytes()); err != nil {
 			return err
 		}
-		sent += line.Len()
 	}
-	r.owe(quota.PriceOfBytes(sent))
 	return out.Flush()
+}
+
+func errReads() error {
+	return &lock.Error{
+		Code: lock.Overloaded, RetryAfter: time.Second,
+		Detail: "too many pages are read from the store at once, of the tenant or in all",
+	}
 }

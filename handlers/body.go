@@ -65,7 +65,6 @@ func (r *request) readBody() ([]byte, error) {
 	if err != nil {
 		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole")
 	}
-	r.received = len(text)
 	r.arrived.Body = http.NoBody // for which no answer has to wait
 	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
 		return nil, err

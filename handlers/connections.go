@@ -161,13 +161,6 @@ func (c *connection) arrive() bool {
 	return true
 }
 
-// crowded reports whether half of the room for such requests is taken.
-func (c *connection) crowded() bool {
-	c.of.mu.Lock()
-	defer c.of.mu.Unlock()
-	return 2*c.of.anonymous > c.of.most
-}
-
 // depart takes back an arrive that was true.
 func (c *connection) depart() {
 	c.of.mu.Lock()

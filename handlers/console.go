@@ -88,7 +88,6 @@ func listAllLocks(q *query) maker {
 		if err != nil {
 			return nil, err
 		}
-		q.looked = max(q.looked, page.Looked) // of.May was asked for those that it counts
 		return q.endpoints.adminPageOf(page, of, maxPageBytes), nil
 	}
 }

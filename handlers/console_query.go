@@ -10,12 +10,8 @@ import (
 	"github.com/fencepost/fencepost/service/lists"
 )
 
-// maxSearch is how long the text may be that is searched for, in bytes, and maxSearchStars how
-// many stars it may have: it is held against the name of each lock.
-const (
-	maxSearch      = 200
-	maxSearchStars = 8
-)
+// maxSearch is how long the text may be that is searched for, in bytes.
+const maxSearch = 200
 
 // lockQuery reads which locks are listed.
 func (q *query) lockQuery() (of lists.Query) {
@@ -50,18 +46,11 @@ func (q *query) search() func(name string) bool {
 	p, err := auth.ParseNamePattern(text)
 	switch {
 	case err != nil || len(text) > maxSearch:
-		q.reject(lock.Invalid("search", "must be up to %d characters of lock names, or stars", maxSearch))
-		return nil
-	case strings.Count(text, "*") > maxSearchStars:
-		q.reject(lock.Invalid("search", "must have at most %d stars", maxSearchStars))
+		q.reject(lock.Invalid("search", "must be up to %d characters of lock names, with at most one star", maxSearch))
 		return nil
 	case strings.Contains(text, "*"):
-		q.sought = []auth.Pattern{p}
 		return p.Match
 	}
-	p, err = auth.ParsePattern("*" + text + "*")
-	q.reject(err)
-	q.sought = []auth.Pattern{p}
 	lower := strings.ToLower(text)
 	return func(name string) bool { return strings.Contains(strings.ToLower(name), lower) }
 }

@@ -8,14 +8,12 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 const (
 	// maxAdminWebhooks is how many webhooks a page has at most: of each the store is asked twice.
 	maxAdminWebhooks = 50
-	asksPerWebhook   = 2
 	webhooksTimeout  = 5 * time.Second
 
 	// webhooksAtOnce is how many webhooks of one list the store is asked about at once.
@@ -34,24 +32,29 @@ const (
 // @Success     200 {object} api.AdminWebhookPage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks [get]
-func listAllWebhooks(q *query) maker {
+func listAllWebhooks(r *request) (reply, error) {
+	q, a := r.query(), r.endpoints
 	tenant, limit := q.tenant(), q.page()
 	place := q.cursor("all-webhooks", lock.ValidTenant, lock.ValidName)
-	who, ctx := q.principal, context.WithoutCancel(q.context())
-	return func() (any, error) {
-		all, err := q.endpoints.Webhooks.All(who, tenant)
-		if err != nil {
-			return nil, err
-		}
-		out := &api.AdminWebhookPage{Replica: q.endpoints.Console.Replica(), Total: len(all)}
-		page, next := webhookPage(all, place, min(limit, maxAdminWebhooks))
-		out.NextCursor = next
-		if err := q.charge(asksPerWebhook * len(page)); err != nil {
-			return nil, err
-		}
-		out.Webhooks, err = adminWebhooksOf(q.request, ctx, page)
-		return out, err
+	if q.err != nil {
+		return reply{}, q.err
 	}
+	all, err := a.Webhooks.All(r.principal, tenant)
+	if err != nil {
+		return reply{}, err
+	}
+	if !a.reads.take(r.tenant(), 1) {
+		return reply{}, errReads()
+	}
+	defer a.reads.give(r.tenant(), 1)
+	out := &api.AdminWebhookPage{Replica: a.Console.Replica(), Total: len(all)}
+	page, next := webhookPage(all, place, min(limit, maxAdminWebhooks))
+	out.NextCursor = next
+	if out.Webhooks, err = adminWebhooksOf(r, r.context(), page); err != nil {
+		return reply{}, err
+	}
+	const each = 4 << 10 // bytes, about
+	return large(each*len(page), func() any { return out }), nil
 }
 
 // webhookPage returns those after a place, so many at most, and the cursor of the next page.
@@ -84,14 +87,13 @@ func adminWebhooksOf(r *request, ctx context.Context, page []*subscription.Subsc
 	return out, nil
 }
 
-// adminWebhookOf asks how one does. What is read to count what it is owed is paid for, that of others too.
+// adminWebhookOf asks how one does.
 func adminWebhookOf(r *request, ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
 	health, err := r.endpoints.Deliveries.Health(ctx, s.Tenant, s.ID)
 	if err != nil {
 		return out, err
 	}
 	owed, err := r.endpoints.Deliveries.Owed(ctx, s.Tenant, s.ID)
-	r.owe(quota.PriceOfRecords(owed.Looked))
 	if err != nil {
 		return out, err
 	}

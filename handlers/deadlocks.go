@@ -11,7 +11,6 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -31,11 +30,10 @@ func getLockOrder(r *request) (reply, error) {
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	if err := r.takeTurn(); err != nil { // to hold many orders against many patterns takes as long as a long list
+	if err := r.walk(); err != nil {
 		return reply{}, err
 	}
 	found := ownOrders(r, tenant, limit)
-	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
 	left := maxPageBytes / 2
 	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
 	left += maxPageBytes / 2
@@ -59,7 +57,7 @@ func listDeadlocks(r *request) (reply, error) {
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	if err := r.takeTurn(); err != nil {
+	if err := r.walk(); err != nil {
 		return reply{}, err
 	}
 	found, left := ownDeadlocks(r, tenant, limit), maxPageBytes
@@ -74,17 +72,10 @@ func ownDeadlocks(r *request, tenant string, limit int) []view.Deadlock {
 		return r.endpoints.Locks.Deadlocks(tenant, limit)
 	}
 	found := slices.DeleteFunc(r.endpoints.Locks.Deadlocks(tenant, math.MaxInt), func(d view.Deadlock) bool {
-		return !slices.ContainsFunc(d.Refused.Claims, func(c lock.Claim) bool { return r.mayUseOne(c.Name) }) &&
-			!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return r.mayUseOne(w.Lock) })
+		return !slices.ContainsFunc(d.Refused.Claims, func(c lock.Claim) bool { return r.principal.MayUse(c.Name) }) &&
+			!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return r.principal.MayUse(w.Lock) })
 	})
-	r.owe(quota.PriceOfNames(r.looked * r.principal.Effort()))
 	return found[:min(len(found), limit)]
-}
-
-// mayUseOne reports whether the bearer token may use a name, which is paid for.
-func (r *request) mayUseOne(name string) bool {
-	r.looked++
-	return r.principal.MayUse(name)
 }
 
 // ownOrders is the report without the classes of locks that are not all the bearer token's.
@@ -105,7 +96,6 @@ func ownOrders(r *request, tenant string, limit int) view.OrderReport {
 
 func mayKnow(r *request, classes ...string) bool {
 	for _, class := range classes {
-		r.looked++
 		names, _, _ := strings.Cut(class, " ") // what follows tells two of one class apart
 		if p, err := auth.ParsePattern(names); err != nil || !r.principal.MayUseAll(p) {
 			return false

@@ -8,7 +8,6 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -65,7 +64,6 @@ func deliveries(r *request, who *auth.Principal) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	r.owe(quota.PriceOfRecords(page.Looked))
 	sending := true
 	if of != nil {
 		page.Health = page.Health.Of(of.Enabled)

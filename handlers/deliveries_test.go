@@ -47,7 +47,7 @@ func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health,
 }
 
 func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (outbox.Owed, error) {
-	return outbox.Owed{Deliveries: len(s.page.Deliveries), More: s.page.Next != "", Looked: s.page.Looked}, s.note("owed", tenant, id)
+	return outbox.Owed{Deliveries: len(s.page.Deliveries), More: s.page.Next != ""}, s.note("owed", tenant, id)
 }
 
 func idOf(o outbox.Order) string {

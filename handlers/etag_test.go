@@ -8,7 +8,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/lists"
 )
@@ -73,21 +72,6 @@ func TestETagChangesWithTheAnswer(t *testing.T) {
 	lost.lost.Store(new(time.Now()))
 	if tagOf(lost) == same {
 		t.Error("an answer without the store has the same ETag")
-	}
-}
-
-// TestUnchangedAnswerIsFree: it costs its request, however large the answer is, and has no line
-// in the log.
-func TestUnchangedAnswerIsFree(t *testing.T) {
-	t.Parallel()
-	q := &priceMeter{Quotas: shared.quotas}
-	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Quotas, h.Console = q, &consoleStub{page: manyRows()} })
-	op := c.operator()
-	tag := op.get("/admin/locks").header.Get("ETag")
-	q.price.Store(0)
-	op.get("/admin/locks", header("If-None-Match", tag)).wantStatus(http.StatusNotModified)
-	if n := q.price.Load(); n != 1 {
-		t.Errorf("it costs %d requests, want 1", n)
 	}
 }
 

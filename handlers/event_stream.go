@@ -3,7 +3,6 @@ package handlers
 import (
 	"errors"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"os"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/api/event"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 )
@@ -23,8 +21,6 @@ type eventWriter struct {
 	stream  *service.EventStream
 	filter  *event.Filter
 	told    time.Time // when something was sent last
-	looked  int       // at so many names to find those that may be seen, that are not paid for
-	effort  int       // how many times as long it takes to look at a name, with all that it is held against
 
 	out     *http.ResponseController
 	timeout time.Duration
@@ -37,7 +33,7 @@ type eventWriter struct {
 
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
 	return &eventWriter{
-		request: r, stream: stream, filter: f, effort: f.Effort(),
+		request: r, stream: stream, filter: f,
 		out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
 	}
 }
@@ -51,13 +47,8 @@ func ungin(w gin.ResponseWriter) http.ResponseWriter {
 }
 
 // run begins with where the stream is, so that one that ends before its first event can be
-// resumed too. A tenant's streams begin one after the other, with a pause: others would have to
-// wait for all of those that come back together. What is written first none of them waits for,
-// as its client may take nothing.
+// resumed too.
 func (w *eventWriter) run() {
-	if w.request.endpoints.openers.enter(w.request.context(), w.request.account(), tellerPause) != nil {
-		return // the client is gone
-	}
 	stop, more := w.begin()
 	if !more {
 		return
@@ -68,9 +59,7 @@ func (w *eventWriter) run() {
 	room := make([]*events.Record, 64)
 	why := ""
 	for why == "" && w.err == nil {
-		if why = w.untilPaid(); why == "" {
-			why = w.pause(w.next(room))
-		}
+		why = w.pause(w.next(room))
 	}
 	w.end(why)
 }
@@ -107,7 +96,7 @@ func (w *eventWriter) end(why string) {
 
 // next sends what there is, or returns what is closed when there may be more.
 func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
-	texts, more := w.inTurn(room)
+	texts, more := w.read(room)
 	for _, text := range texts {
 		w.write(text)
 	}
@@ -118,18 +107,19 @@ func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
 	return more
 }
 
-// inTurn is take, one after the other of a tenant's streams where that is dear: of what is past there may be
-// thousands of events at once for each of a hundred streams, as often as they are begun anew.
-func (w *eventWriter) inTurn(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
-	if w.effort == 1 && !w.stream.Past() {
+// read is take, behind the gate where it replays the past: there may be thousands of events at once
+// for each of a tenant's streams. If the gate is full, the stream tries again after a pause.
+func (w *eventWriter) read(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
+	if !w.stream.Past() {
 		return w.take(room)
 	}
-	turn, err := w.request.endpoints.tellers.take(w.request.context(), w.request.account())
-	if err != nil {
-		return nil, nil // the client is gone
+	g := w.request.endpoints.gate
+	if g.enter(w.request.context(), w.request.tenant()) != nil {
+		later := make(chan struct{})
+		time.AfterFunc(gatePause, func() { close(later) })
+		return nil, later
 	}
-	defer turn.done()
-	defer func() { <-time.After(tellerPause) }()
+	defer g.leave()
 	return w.take(room)
 }
 
@@ -140,34 +130,12 @@ func (w *eventWriter) take(room []*events.Record) (texts [][]byte, more <-chan s
 		texts = append(texts, missedMessage(missed, time.Now()))
 	}
 	for _, r := range given {
-		w.looked += len(r.Entry.Claims)
 		if text := eventMessage(w.filter, r); text != nil {
 			texts = append(texts, text)
 		}
 	}
 	clear(given) // what is kept elsewhere need not be kept here
-	w.pay()
 	return texts, more
-}
-
-// untilPaid waits while the tenant owes, in a stream that costs something. It returns why the stream ends, if it
-// does.
-func (w *eventWriter) untilPaid() (why string) {
-	for why == "" && w.effort > 1 && w.request.owes() {
-		timer := time.NewTimer(owedPause/2 + rand.N(owedPause))
-		why = await(w, timer.C)
-		timer.Stop()
-	}
-	return why
-}
-
-// pay counts what it took to say which names the reader may see, where that takes longer than to tell him. What
-// all streams are told has a bound, but not of how many events that they are not told there are.
-func (w *eventWriter) pay() {
-	if more := quota.PriceOfNames(w.looked * (w.effort - 1)); more > 0 {
-		w.request.owe(more)
-		w.looked = 0
-	}
 }
 
 // pause waits until more is closed and it is time to tell it; if more is nil, there is more

@@ -13,12 +13,8 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// How many name patterns a stream may be limited to, and how many stars they may have together:
-// each event of the tenant is held against them, of a set each lock, in each of its streams.
-const (
-	maxEventPatterns = 8
-	maxEventStars    = 16
-)
+// maxEventPatterns is how many name patterns a stream may be limited to.
+const maxEventPatterns = 8
 
 // followEvents tells a tenant what happens, as it happens.
 //
@@ -27,7 +23,7 @@ const (
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
-// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; a star matches anything, and there may be 16"
+// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; each may have one star, which matches anything"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
@@ -44,7 +40,7 @@ func followEvents(r *request) error { return follow(r, r.tenant()) }
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
-// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; a star matches anything, and there may be 16"
+// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; each may have one star, which matches anything"
 // @Param       tenant        query  string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
 // @Success     200 {object} api.Event "The `data` of each message"
@@ -133,13 +129,10 @@ func (q *query) patterns(text string) (patterns []auth.Pattern) {
 	if len(texts) > maxEventPatterns {
 		q.reject(lock.Invalid("locks", "must be at most %d patterns", maxEventPatterns))
 	}
-	if strings.Count(text, "*") > maxEventStars {
-		q.reject(lock.Invalid("locks", "must have at most %d stars", maxEventStars))
-	}
 	for _, one := range texts {
 		p, err := auth.ParseNamePattern(one)
 		if err != nil {
-			q.invalid("locks", "must be patterns of lock names, separated by commas")
+			q.invalid("locks", "must be patterns of lock names with at most one star each, separated by commas")
 		}
 		patterns = append(patterns, p)
 	}
@@ -159,10 +152,8 @@ const (
 	// sendBuffer is how much the system holds for a client that does not take it, about.
 	sendBuffer = 64 << 10 // bytes
 
-	// tellerPause is between two of a tenant's streams that begin, and between two parts that they are told where
-	// that is dear, and owedPause, more or less, between two looks at whether what that cost is paid for.
-	tellerPause = time.Millisecond
-	owedPause   = 100 * time.Millisecond
+	// gatePause is how long a replay waits before it tries the full gate again.
+	gatePause = 100 * time.Millisecond
 
 	// reconnect is after how long a client is asked to come back when the stream ends.
 	reconnect = "retry: 1000\n"

@@ -15,9 +15,8 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/openapi"
-	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/quota"
 )
 
 // described is an operation of the OpenAPI document that needs a bearer token.
@@ -158,17 +157,17 @@ type brokenQuotas struct {
 	tooFast bool
 }
 
-func (b *brokenQuotas) Take(string, quota.Limit) error {
+func (b *brokenQuotas) Take(string, quota.Limit, int) error {
 	if b.tooFast {
 		return b.fail()
 	}
 	return nil
 }
 
-func (b *brokenQuotas) Get(context.Context, string) (*quotas.State, error) { return nil, b.fail() }
+func (b *brokenQuotas) Get(context.Context, string) (*quota.State, error) { return nil, b.fail() }
 
-func (b *brokenQuotas) Set(context.Context, quotas.Change) (*quotas.State, error) {
+func (b *brokenQuotas) Set(context.Context, quota.Change) (*quota.State, error) {
 	return nil, b.fail()
 }
 
-func (b *brokenQuotas) Reset(context.Context, quotas.Change) error { return b.fail() }
+func (b *brokenQuotas) Reset(context.Context, quota.Change) error { return b.fail() }

@@ -1,12 +1,8 @@
 package handlers
 
 import (
-	"bytes"
 	"context"
 	"net"
-	"time"
-
-	"github.com/fencepost/fencepost/service/view"
 )
 
 // InFlight is how many bytes of large answers are on their way.
@@ -16,18 +12,8 @@ func (r *Router) InFlight() int {
 	return r.endpoints.answers.all
 }
 
-// PageJSON is a page of locks as it is answered.
-func PageJSON(p *view.Page) (string, error) {
-	var text bytes.Buffer
-	err := encodeTo(&text, pageText{p})
-	return text.String(), err
-}
-
 // Fill counts as many bytes as a tenant may have on their way, and more.
 func (r *Router) Fill(tenant string) { r.endpoints.answers.takeAnyway(tenant, MaxAnswersOfTenant) }
-
-// RefusalPause is for how long a refusal is held back, in the middle.
-const RefusalPause = refusalPause
 
 // MaxAnswersOfTenant is how many bytes of large answers a tenant may have on their way.
 const MaxAnswersOfTenant = maxAnswers / answerShares
@@ -48,73 +34,47 @@ func (r *Router) Kept() (counted, kept int) {
 type Renderings struct{ *pages }
 
 // NewRenderings returns none yet.
-func NewRenderings() Renderings { return Renderings{newPages()} }
+func NewRenderings() Renderings { return Renderings{newPages(&gate{slots: RenderingsAtOnce})} }
+
+// RenderingsAtOnce is how many of these are made at once.
+const RenderingsAtOnce = 2
 
 // Get has something made for a tenant, unless it is made already.
 func (p Renderings) Get(ctx context.Context, tenant, key string, body func() (any, error)) error {
-	_, err := p.get(ctx, asker{tenant: tenant}, key, body)
+	_, err := p.get(ctx, tenant, key, body)
 	return err
 }
 
-// AnswerTurns are those in which large answers are made.
-type AnswerTurns struct{ *turns }
+// Gate is that of the operations that walk many rows.
+type Gate struct{ *gate }
 
-// NewAnswerTurns has so many made at once.
-func NewAnswerTurns(n int64) AnswerTurns { return AnswerTurns{newTurns(n)} }
+// NewGate has so many run at once.
+func NewGate(slots int) Gate { return Gate{&gate{slots: slots}} }
 
-// Take waits for a tenant's turn.
-func (t AnswerTurns) Take(ctx context.Context, tenant string) (done func(), err error) {
-	turn, err := t.take(ctx, tenant)
-	if err != nil {
-		return nil, err
+// Enter waits for a slot.
+func (g Gate) Enter(ctx context.Context, tenant string) error { return g.enter(ctx, tenant) }
+
+// Leave gives it back.
+func (g Gate) Leave() { g.leave() }
+
+// Waiting counts the waiters, and those of them that the gate has by tenant.
+func (g Gate) Waiting() (n int, byTenant int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, q := range g.tenants {
+		byTenant += len(q.waiters)
 	}
-	return turn.done, nil
+	return g.waiting, byTenant
 }
 
-// TakeParts is Take for what is made in parts. Pass lets others come between two of them.
-func (t AnswerTurns) TakeParts(ctx context.Context, tenant string) (pass func(context.Context) error, done func(), err error) {
-	turn, err := t.take(ctx, tenant)
-	if err != nil {
-		return nil, nil, err
-	}
-	return turn.pass, turn.done, nil
-}
+// Gate is the router's.
+func (r *Router) Gate() Gate { return Gate{r.endpoints.gate} }
 
-// Enter has those of a tenant go on one after the other.
-func (t AnswerTurns) Enter(ctx context.Context, tenant string, apart time.Duration) error {
-	return t.enter(ctx, tenant, apart)
-}
-
-// Remembered counts the tenants that have a turn or wait for one.
-func (t AnswerTurns) Remembered() int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.tenants)
-}
-
-// TakeTurn takes the turn of a tenant.
-func (r *Router) TakeTurn(tenant string) (done func()) {
-	turn, err := r.endpoints.turns.take(context.Background(), tenant)
-	if err != nil {
-		panic(err)
-	}
-	return turn.done
-}
-
-// KeepTurn has no other turn of a tenant, and those of others, until done is called.
-func (r *Router) KeepTurn(tenant string) (done func()) {
-	own := r.endpoints.turns.want(tenant)
-	if err := own.next.Acquire(context.Background(), 1); err != nil {
-		panic(err)
-	}
-	return func() {
-		own.next.Release(1)
-		r.endpoints.turns.leave(tenant, own)
-	}
-}
-
-// Turns counts those that have the turn of a tenant or wait for it.
-func (r *Router) Turns(tenant string) int { return r.endpoints.turns.wantedOf(tenant) }
+// The bounds of the gate.
+const (
+	MaxGateWaiters         = maxGateWaiters
+	MaxGateWaitersOfTenant = maxGateWaitersOfTenant
+)
 
 // Rooms is on how many accounts room for large answers is taken.
 func (r *Router) Rooms() int {
@@ -123,64 +83,11 @@ func (r *Router) Rooms() int {
 	return len(r.endpoints.answers.byTenant)
 }
 
-// Rendering counts the tenants for which answers are put together that are made for them alone, or wait for that.
-func (r *Router) Rendering() int {
-	t := r.endpoints.pages.making
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return len(t.tenants)
-}
-
-// KeepTelling has no other stream of a tenant told what is dear until done is called.
-func (r *Router) KeepTelling(tenant string) (done func()) {
-	turn, err := r.endpoints.tellers.take(context.Background(), tenant)
-	if err != nil {
-		panic(err)
-	}
-	return turn.done
-}
-
-// KeepOpening has no other stream of a tenant begin until done is called.
-func (r *Router) KeepOpening(tenant string) (done func()) {
-	turn, err := r.endpoints.openers.take(context.Background(), tenant)
-	if err != nil {
-		panic(err)
-	}
-	return turn.done
-}
-
-// Opening counts those that begin, or wait for that.
-func (r *Router) Opening(tenant string) int { return r.endpoints.openers.wantedOf(tenant) }
-
-// Telling counts those that are told what is dear, or wait for it.
-func (r *Router) Telling(tenant string) int { return r.endpoints.tellers.wantedOf(tenant) }
-
-func (t *turns) wantedOf(tenant string) int {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.tenants[tenant] == nil {
-		return 0
-	}
-	return t.tenants[tenant].wanted
-}
-
 // Conn is a connection that is counted, for requests that come over none.
 func (c *Connections) Conn() net.Conn {
 	conn, _ := net.Pipe()
 	return c.enter(conn)
 }
 
-// Anonymous is how many addresses are remembered of who was refused and is not known.
-func (r *Router) Anonymous() int {
-	r.endpoints.anonymous.mu.Lock()
-	defer r.endpoints.anonymous.mu.Unlock()
-	return len(r.endpoints.anonymous.byNetwork)
-}
-
-// MaxAnonymousNetworks is how many such addresses are remembered at most, and AnonymousRefusals how many such
-// refusals an address gets at once. Of one cause LinesAtOnce have a line at once.
-const (
-	MaxAnonymousNetworks = maxAnonymousNetworks
-	AnonymousRefusals    = anonymousRefusals
-	LinesAtOnce          = linesAtOnce
-)
+// LinesAtOnce is how many log lines one cause has at once.
+const LinesAtOnce = linesAtOnce

@@ -11,9 +11,8 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/handlers"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store/memory"
 )
 
@@ -30,7 +29,7 @@ func BenchmarkCycle(b *testing.B) {
 	h := shared.handlers(s)
 	limits := quota.Standard()
 	limits[quota.Requests], limits[quota.Renewals], limits[quota.Releases] = 1e6, 1e6, 1e6
-	h.Quotas = quotas.New(quotas.Config{Defaults: limits, Records: shared.records})
+	h.Quotas = quota.New(quota.Config{Defaults: limits, Records: shared.records})
 	h.Logger = slog.New(slog.DiscardHandler)
 	router, bearer := handlers.New(h), newTenant(b).bearer
 	send := func(method, path, token string) []byte {

@@ -17,7 +17,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth/certtest"
 	"github.com/fencepost/fencepost/handlers"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -224,7 +224,7 @@ func TestSlowBodyOverHTTP2(t *testing.T) {
 func TestStallOverHTTP2(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.EventStreams: 1}) })
+	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) })
 	h := shared.handlers(inner.service)
 	h.AnswerTimeout = 300 * time.Millisecond
 	r := secured(t, 100, handlers.New(h))
@@ -270,7 +270,7 @@ func (c *standing) Read(p []byte) (int, error) {
 func TestConnectionThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.EventStreams: 1}) })
+	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) })
 	r := secured(t, 100, handlers.New(shared.handlers(inner.service)))
 	r.service = inner.service
 	still, ended := make(chan struct{}), make(chan struct{})

@@ -1,7 +1,6 @@
 package handlers_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,14 +14,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
-	"github.com/fencepost/fencepost/test/bubble"
 )
 
 const mebibyte = 1 << 20
@@ -60,55 +57,6 @@ func largePage() view.Page {
 		p.Locks = append(p.Locks, view.Summary{Name: name, Holders: holdersAt(name, 2), Newest: 7})
 	}
 	return p
-}
-
-// TestPageInParts: a page that is put together lock by lock is what it is as a whole.
-func TestPageInParts(t *testing.T) {
-	t.Parallel()
-	for n, want := range map[int]string{
-		0: `{"locks":[],"revision":9}`,
-		1: `{"locks":[{"name":"a","state":"contended","holders":[],"waiting":2,"fence":7}],"revision":9}`,
-	} {
-		p := view.Page{Revision: 9, Locks: []view.Summary{{Name: "a", Waiting: 2, Newest: 7}}[:n]}
-		if got, err := handlers.PageJSON(&p); got != want || err != nil {
-			t.Errorf("%s, %v, want %s", got, err, want)
-		}
-	}
-	large := largePage()
-	for n := range 3 {
-		p := view.Page{Revision: 9, Next: "z", Locks: large.Locks[:n*500]}
-		got, err := handlers.PageJSON(&p)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var page api.LockPage
-		if err := json.Unmarshal([]byte(got), &page); err != nil || len(page.Locks) != n*500 || page.NextCursor == "" {
-			t.Fatalf("%d locks, cursor %q, %v", len(page.Locks), page.NextCursor, err)
-		}
-		var whole bytes.Buffer
-		if err := api.Encode(&whole, page); err != nil || whole.String() != got {
-			t.Errorf("%d locks are not as they are as a whole: %v", n*500, err)
-		}
-	}
-}
-
-// TestPageLetsOthersCome: a long page takes pauses, and a short one none.
-func TestPageLetsOthersCome(t *testing.T) {
-	t.Parallel()
-	large := largePage()
-	for _, locks := range [][]view.Summary{large.Locks[:1], large.Locks} {
-		bubble.Test(t, func(t *testing.T) {
-			began := time.Now()
-			got, err := handlers.PageJSON(&view.Page{Locks: locks})
-			if err != nil {
-				t.Fatal(err)
-			}
-			paused, parts := time.Since(began), len(got)/(8<<10)
-			if most := time.Duration(parts) * 100 * time.Microsecond; paused > most || paused < most/2 {
-				t.Errorf("%d bytes took pauses of %s, want %s to %s", len(got), paused, most/2, most)
-			}
-		})
-	}
 }
 
 func largeReport() view.OrderReport {

@@ -3,8 +3,8 @@ package handlers
 import (
 	"strings"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 )
@@ -53,21 +53,17 @@ func listLocks(r *request) (reply, error) {
 		return reply{}, err
 	}
 	page, err := r.endpoints.Locks.List(r.context(), req)
-	if page != nil { // who goes away in between has had a part of them looked at
-		r.owe(quota.PriceOfNames(page.Looked*req.Effort) + quota.PriceOfHolders(page.MoreHolders()))
-	}
 	if err != nil {
 		return reply{}, err
 	}
-	return large(fitPage(page), func() any { return pageText{page} }), nil
+	return large(fitPage(page), func() any { return pageOf(page) }), nil
 }
 
-// listRequest reads what is asked for. To look takes its turn as to answer does: it is a good part of
-// what a list costs. Between its parts those of others have their turns.
+// listRequest reads which page is asked for.
 func listRequest(r *request) (service.ListRequest, error) {
 	q := r.query()
-	req := service.ListRequest{Turn: r.nextTurn, ListRequest: view.ListRequest{
-		Tenant: r.tenant(), Prefix: r.Query("prefix"), May: r.principal.MayUse, Effort: r.principal.Effort(),
+	req := service.ListRequest{Enter: r.walk, ListRequest: view.ListRequest{
+		Tenant: r.tenant(), Prefix: r.Query("prefix"), May: r.principal.MayUse,
 	}}
 	q.reject(checkPrefix(req.Prefix))
 	req.State, req.Limit = q.state(), q.page()
@@ -86,4 +82,22 @@ func checkPrefix(prefix string) error {
 		return lock.Invalid("prefix", "is the beginning of names: leave out the star")
 	}
 	return lock.Invalid("prefix", "is not how a lock name can begin")
+}
+
+func pageOf(p *view.Page) *api.LockPage {
+	out := &api.LockPage{Locks: make([]api.LockSummary, 0, len(p.Locks)), Revision: p.Revision}
+	if p.Next != "" {
+		out.NextCursor = cursorOf("locks", p.Next)
+	}
+	for i := range p.Locks {
+		l := &p.Locks[i]
+		s := api.LockSummary{
+			Name: l.Name, State: "held", Holders: briefly(l.Holders, l.Name), Waiting: l.Waiting, Fence: l.Newest,
+		}
+		if l.Waiting > 0 {
+			s.State = "contended"
+		}
+		out.Locks = append(out.Locks, s)
+	}
+	return out
 }

@@ -90,7 +90,7 @@ func checkCallback(r *request, req *service.AcquireRequest) (err error) {
 func acquireRequest(r *request, terms *api.Terms) (req service.AcquireRequest, err error) {
 	who := r.principal
 	req = service.AcquireRequest{
-		Tenant: who.Tenant, Subject: who.Subject, Holder: who.Subject, Looked: r.oweLooks,
+		Tenant: who.Tenant, Subject: who.Subject, Holder: who.Subject,
 	}
 	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
 		return req, err
@@ -179,9 +179,8 @@ func (r *request) explainWait(g *service.Grant, err error) error {
 	if g == nil {
 		return &detailed{err, func(p *api.Problem) { p.Cycle = cycleIn(err, r.principal.MayUse) }}
 	}
-	// A refusal that is too large for now, or of a tenant that owes for others, does without the
-	// holders: that it is refused has to be said, and once.
-	if size := fitRefusal(g); size > smallAnswer && (!r.take(size) || !r.takeTurnUnlessOwing()) {
+	// A refusal that is too large for now goes without the holders.
+	if size := fitRefusal(g); size > smallAnswer && !r.take(size) {
 		hideHolders(g)
 	}
 	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -45,7 +44,7 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
 	}
 	r.note(slog.Int("locks", len(req.Claims)))
-	if err := r.charge(quota.PriceOfSet(min(len(req.Claims), lock.MaxSetSize)) - 1); err != nil {
+	if err := r.charge(min(len(req.Claims), lock.MaxSetSize) - 1); err != nil {
 		return reply{}, err
 	}
 	return enqueue(r, req)

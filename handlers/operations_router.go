@@ -10,7 +10,7 @@ func NewOperations(cfg Config) *Router {
 	r.NoRoute(a.handle(nothingHere))
 	r.NoMethod(a.handle(noSuchMethod))
 	a.vitals(r)
-	r.GET("/metrics", a.open(getMetrics))
+	r.GET("/metrics", a.handle(getMetrics))
 	return &Router{r, a}
 }
 

@@ -12,21 +12,12 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
 )
 
 const (
 	// maxRenderings bounds the bytes of the answers that are kept.
 	maxRenderings = 16 << 20
-
-	// makersAtOnce is how many renderings are made at once: each may look at all locks in
-	// use, and takes some megabytes meanwhile. mostInLine is how many wait for that, and
-	// mostOfTenantInLine how many of one tenant do, those included that are made.
-	makersAtOnce       = 4
-	mostInLine         = 1000
-	mostOfTenantInLine = 32
 
 	// A page is kept for sharedFor, or for sharedTimes as long as it took to make, so that no page
 	// takes more than a part of a processor however often it is polled; at most for sharedAtMost.
@@ -39,19 +30,11 @@ const (
 // same bytes, which are made once.
 type pages struct {
 	flight singleflight.Group
-	line   *shares
-	making *turns
+	gate   *gate
 
 	mu    sync.Mutex
 	byKey map[string]*rendering
 	bytes int
-}
-
-// asker is the tenant that an answer is made for. An answer for one tenant alone takes the turn
-// of that tenant: it may take long to find, and others have to wait for none of them.
-type asker struct {
-	tenant string
-	alone  bool
 }
 
 // rendering is an answer as text. It does not change.
@@ -61,17 +44,12 @@ type rendering struct {
 	until time.Time // when it is made again
 }
 
-func newPages() *pages {
-	return &pages{
-		line: newShares(mostInLine, mostOfTenantInLine), making: newTurns(makersAtOnce),
-		byKey: map[string]*rendering{},
-	}
-}
+func newPages(g *gate) *pages { return &pages{gate: g, byKey: map[string]*rendering{}} }
 
 // get returns what was made for the key a moment ago, or has it made for the tenant. Who asks
 // for what is being made waits for that, and takes no place in the line. Errors besides those of
 // body: overloaded, and that of ctx.
-func (p *pages) get(ctx context.Context, by asker, key string, body func() (any, error)) (*rendering, error) {
+func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
 	for {
 		if made := p.recent(key, time.Now()); made != nil {
 			return made, nil
@@ -79,7 +57,7 @@ func (p *pages) get(ctx context.Context, by asker, key string, body func() (any,
 		mine := false
 		made, err, _ := p.flight.Do(key, func() (any, error) {
 			mine = true
-			return p.inTurn(ctx, by, key, body)
+			return p.make(ctx, tenant, key, body)
 		})
 		if err == nil {
 			return made.(*rendering), nil
@@ -96,23 +74,12 @@ func ofAnother(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lock.Overloaded)
 }
 
-// inTurn makes what is asked for when it is its turn.
-func (p *pages) inTurn(ctx context.Context, by asker, key string, body func() (any, error)) (*rendering, error) {
-	if !p.line.take(by.tenant, 1) {
-		return nil, &lock.Error{
-			Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant asks for too much at once that has to be put together",
-		}
-	}
-	defer p.line.give(by.tenant, 1)
-	whose := key
-	if by.alone {
-		whose = by.tenant
-	}
-	turn, err := p.making.take(ctx, whose)
-	if err != nil {
+// make makes the answer behind the gate.
+func (p *pages) make(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
+	if err := p.gate.enter(ctx, tenant); err != nil {
 		return nil, err
 	}
-	defer turn.done()
+	defer p.gate.leave()
 	if made := p.recent(key, time.Now()); made != nil {
 		return made, nil
 	}
@@ -168,7 +135,7 @@ func (p *pages) keep(key string, r *rendering) {
 
 // respondShared answers with what others who ask the same get too.
 func (r *request) respondShared(body func() (any, error)) error {
-	made, err := r.rendered(r.sharedKey(), body)
+	made, err := r.endpoints.pages.get(r.context(), r.tenant(), r.sharedKey(), body)
 	if err != nil {
 		return err
 	}
@@ -179,22 +146,9 @@ func (r *request) respondShared(body func() (any, error)) error {
 	if len(text) > smallAnswer && !r.take(len(text)) {
 		return errLargeAnswers()
 	}
-	r.owe(quota.PriceOfBytes(len(text)))
 	r.Data(http.StatusOK, "application/json", text)
 	return nil
 }
-
-// rendered returns the answer for the key. The request that has it made pays for the names that
-// were read, as for a list.
-func (r *request) rendered(key string, body func() (any, error)) (*rendering, error) {
-	made, err := r.endpoints.pages.get(r.context(), asker{r.tenant(), r.alone()}, key, body)
-	r.owe(quota.PriceOfNames(r.looked * auth.Effort(r.principal.Locks, r.sought)))
-	r.looked = 0
-	return made, err
-}
-
-// alone reports whether something is made for the operators of one tenant alone.
-func (r *request) alone() bool { return !r.principal.MayOperate("") }
 
 // sharedKey is the same for those who ask the same and may see the same.
 func (r *request) sharedKey() string {

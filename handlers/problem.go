@@ -57,7 +57,7 @@ func (r *request) fail(err error) {
 	}
 	if e.Quota != nil {
 		p.Quota, p.Limit, p.Used = e.Quota.Name, &e.Quota.Limit, &e.Quota.Used
-		r.noteRefusal(e.Quota, err)
+		r.noteRefusal(e.Quota)
 	}
 	var more *detailed
 	if errors.As(err, &more) {
@@ -68,10 +68,6 @@ func (r *request) fail(err error) {
 	}
 	r.note(slog.String("code", string(e.Code)))
 	r.refused.code = e.Code
-	if r.strange(status) {
-		r.pace(r.endpoints.anonymous)
-	}
-	r.inVain()
 	if status >= http.StatusInternalServerError {
 		r.cause = err
 	}

@@ -16,6 +16,8 @@ const (
 	defaultPage = 100
 	maxPage     = 1000
 
+	rowsPerRequest = 100 // of a page cost as much as one request
+
 	maxCursor = 460            // bytes
 	maxWait   = 24 * time.Hour // that a client can ask for
 
@@ -54,11 +56,14 @@ func (q *query) page() int { return q.limit(maxPage, defaultPage) }
 func (q *query) limit(most, standard int) int {
 	text, sent := q.sent("limit")
 	if !sent {
+		q.reject(q.charge((standard - 1) / rowsPerRequest))
 		return standard
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > most {
 		q.reject(lock.Invalid("limit", "must be a whole number from 1 to %d", most))
+	} else {
+		q.reject(q.charge((limit - 1) / rowsPerRequest))
 	}
 	return limit
 }
@@ -134,7 +139,7 @@ func (q *query) tenant() string {
 func (q *query) sight() lists.Sight {
 	s := lists.Sight{Tenant: q.tenant()}
 	if q.principal.Locks != nil {
-		s.May = q.mayUseOne
+		s.May = q.principal.MayUse
 	}
 	return s
 }

@@ -2,10 +2,7 @@ package handlers
 
 import (
 	"context"
-	"errors"
-	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"time"
 
@@ -14,20 +11,16 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/quota"
 )
 
-// Quotas are the limits of tenants; [quotas.Book] has them.
+// Quotas are the limits of tenants; [quota.Book] has them.
 type Quotas interface {
 	Of(tenant string) *quota.Limits
-	Get(ctx context.Context, tenant string) (*quotas.State, error)
-	Set(context.Context, quotas.Change) (*quotas.State, error)
-	Reset(context.Context, quotas.Change) error
-	Take(tenant string, rate quota.Limit) error
-	Charge(tenant string, rate quota.Limit, more int) error
-	Owes(tenant string, rate quota.Limit) bool
-	Owe(tenant string, rate quota.Limit, more int)
+	Get(ctx context.Context, tenant string) (*quota.State, error)
+	Set(context.Context, quota.Change) (*quota.State, error)
+	Reset(context.Context, quota.Change) error
+	Take(tenant string, rate quota.Limit, n int) error
 	Spent(tenant string, rate quota.Limit) int
 }
 
@@ -82,7 +75,7 @@ func (a *endpoints) setQuota(r *request) error {
 	if err := r.readJSON(&body); err != nil {
 		return err
 	}
-	c := quotas.Change{Tenant: tenant, By: r.who(), Version: (*uint64)(body.Version)}
+	c := quota.Change{Tenant: tenant, By: r.who(), Version: (*uint64)(body.Version)}
 	if c.Overrides, err = overridesIn(&body.QuotaOverrides); err != nil {
 		return err
 	}
@@ -122,7 +115,7 @@ func (a *endpoints) resetQuota(r *request) error {
 	if err != nil {
 		return err
 	}
-	return r.done(a.Quotas.Reset(r.context(), quotas.Change{Tenant: tenant, By: r.who(), Reason: reason}))
+	return r.done(a.Quotas.Reset(r.context(), quota.Change{Tenant: tenant, By: r.who(), Reason: reason}))
 }
 
 // quotaTenant returns the tenant in the path, whose quota is about all its names.
@@ -134,7 +127,7 @@ func (r *request) quotaTenant() (string, error) {
 	return tenant, r.operate(tenant)
 }
 
-func (r *request) respondQuota(s *quotas.State, err error) error {
+func (r *request) respondQuota(s *quota.State, err error) error {
 	if err != nil {
 		return err
 	}
@@ -150,82 +143,12 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 	for _, rate := range quota.Rates() {
 		used[rate] = a.Quotas.Spent(tenant, rate)
 	}
-	return quotaUse(&used)
+	return inFields[api.QuotaUse](used.Named())
 }
 
-// refusalPause is for how long a client waits for its refusal that asks on and on, more or less, so
-// that many who were refused at once do not come back at once: thousands of refusals a second take a
-// processor too. It slows each connection; how many there are has bounds of its own. Those of a tenant wait
-// longer the more of them are refused: as many connections as it may have could ask as often as they
-// like otherwise.
-const refusalPause = 250 * time.Millisecond
-
-// holdBack has a refusal wait for so many pauses, unless the server has no room for one request more that
-// waits.
-func (r *request) holdBack(pauses int) {
-	if m := r.endpoints.Memory; r.crowded || m != nil && m.Full() || r.anonymous != nil && r.anonymous.crowded() {
-		return
-	}
-	r.pause(time.Duration(pauses) * (refusalPause/2 + rand.N(refusalPause)))
-}
-
-// inVain holds back the answer to an operator of one tenant whose order came to nothing, and who gives more
-// such orders than the tenant may look at things. No order waits for a rate before it is done, so nothing else
-// bounds how often is ordered what cannot be.
-func (r *request) inVain() {
-	if !r.ordered {
-		return
-	}
-	var tooMany *quotas.Refusal
-	if err := r.endpoints.Quotas.Take(quotas.Looking(r.tenant()), quota.Requests); errors.As(err, &tooMany) && tooMany.Hundreds > 0 {
-		r.holdBack(tooMany.Hundreds)
-	}
-}
-
-// pause waits, but for no client that is gone.
-func (r *request) pause(d time.Duration) {
-	r.waits = true // it says nothing of how fast the server is
-	t := time.NewTimer(d)
-	defer t.Stop()
-	r.readAway(d)
-	select {
-	case <-t.C:
-	case <-r.context().Done():
-	}
-}
-
-// readAway reads the body of a request that waits for its refusal, for at most so long. Over HTTP/2 what nobody
-// has read takes room that other requests of the connection need for theirs, as renewals do. Over HTTP/1.1
-// only behind the body it is seen that a client goes away.
-func (r *request) readAway(d time.Duration) {
-	if r.arrived.ContentLength == 0 || r.arrived.Body == http.NoBody {
-		return
-	}
-	control := http.NewResponseController(r.Writer)
-	if control.SetReadDeadline(time.Now().Add(d)) != nil {
-		return
-	}
-	_, err := io.Copy(io.Discard, http.MaxBytesReader(r.Writer, r.arrived.Body, maxBody))
-	if err == nil {
-		r.arrived.Body = http.NoBody             // for which no answer has to wait
-		_ = control.SetReadDeadline(time.Time{}) // fails if the connection is closed, as what follows will
-	}
-}
-
-// noteRefusal counts a refusal for a quota. Of those for a rate one in a second has a line in the
-// log: whoever asks without end must not fill it.
-func (r *request) noteRefusal(of *lock.Exceeded, err error) {
+// noteRefusal counts a refusal for a quota.
+func (r *request) noteRefusal(of *lock.Exceeded) {
 	r.endpoints.Metrics.QuotaRefused(r.context(), r.tenant(), of.Name)
 	r.note(slog.String("quota", of.Name))
-	var refused *quotas.Refusal
-	if !errors.As(err, &refused) {
-		return
-	}
-	r.quiet = refused.Quiet
-	if refused.Hundreds > 0 {
-		r.holdBack(refused.Hundreds)
-	}
-	if refused.Silenced > 0 {
-		r.note(slog.Int("silenced", refused.Silenced))
-	}
+	r.refused.quota = of.Name
 }

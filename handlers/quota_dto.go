@@ -1,81 +1,38 @@
 package handlers
 
 import (
+	"encoding/json"
+
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/quota"
 )
 
-func quotaNumbers(l *quota.Limits) api.QuotaNumbers {
-	return api.QuotaNumbers{
-		HeldLocks:      l[quota.HeldLocks],
-		Waiting:        l[quota.Waiting],
-		WaitingPerLock: l[quota.WaitingPerLock],
-		Sets:           l[quota.Sets],
-		Places:         l[quota.Places],
-		MetadataBytes:  l[quota.MetadataBytes],
-		AsyncRenewals:  l[quota.AsyncRenewals],
-		Webhooks:       l[quota.Webhooks],
-		EventStreams:   l[quota.EventStreams],
-		Requests:       l[quota.Requests],
-		Renewals:       l[quota.Renewals],
-		Releases:       l[quota.Releases],
-
-		WebhookAttempts: l[quota.WebhookAttempts],
+// inFields returns numbers by the names of limits as a type of package api, whose members have these
+// names.
+func inFields[T any](named map[string]int) (out T) {
+	if text, err := json.Marshal(named); err == nil { // of numbers it cannot fail
+		_ = json.Unmarshal(text, &out) // names that the type does not have are left out
 	}
+	return out
 }
 
-func quotaUse(l *quota.Limits) api.QuotaUse {
-	return api.QuotaUse{
-		HeldLocks:     l[quota.HeldLocks],
-		Waiting:       l[quota.Waiting],
-		Sets:          l[quota.Sets],
-		Places:        l[quota.Places],
-		MetadataBytes: l[quota.MetadataBytes],
-		AsyncRenewals: l[quota.AsyncRenewals],
-		Webhooks:      l[quota.Webhooks],
-		EventStreams:  l[quota.EventStreams],
-		Requests:      l[quota.Requests],
-		Renewals:      l[quota.Renewals],
-		Releases:      l[quota.Releases],
-
-		WebhookAttempts: l[quota.WebhookAttempts],
-	}
-}
-
-// overrideFields are where the limits stand in what is set.
-func overrideFields(o *api.QuotaOverrides) [quota.Count]**api.Whole {
-	return [quota.Count]**api.Whole{
-		quota.HeldLocks:      &o.HeldLocks,
-		quota.Waiting:        &o.Waiting,
-		quota.WaitingPerLock: &o.WaitingPerLock,
-		quota.Sets:           &o.Sets,
-		quota.Places:         &o.Places,
-		quota.MetadataBytes:  &o.MetadataBytes,
-		quota.AsyncRenewals:  &o.AsyncRenewals,
-		quota.Webhooks:       &o.Webhooks,
-		quota.EventStreams:   &o.EventStreams,
-		quota.Requests:       &o.Requests,
-		quota.Renewals:       &o.Renewals,
-		quota.Releases:       &o.Releases,
-
-		quota.WebhookAttempts: &o.WebhookAttempts,
-	}
-}
+func quotaNumbers(l *quota.Limits) api.QuotaNumbers { return inFields[api.QuotaNumbers](l.Named()) }
 
 // overridesIn reads the limits that a body sets.
 func overridesIn(body *api.QuotaOverrides) (quota.Overrides, error) {
-	set := quota.Overrides{}
-	for i, field := range overrideFields(body) {
-		if *field == nil {
-			continue
-		}
-		l, n := quota.Limit(i), int(**field)
-		if wrong := l.Check(n); wrong != "" {
+	text, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	var set map[string]int
+	if err := json.Unmarshal(text, &set); err != nil {
+		return nil, err
+	}
+	for _, l := range quota.All() {
+		if wrong := l.Check(set[l.String()]); wrong != "" {
 			return nil, lock.Invalid(l.String(), "%s", wrong)
 		}
-		set[l] = n
 	}
 	return set, nil
 }
@@ -85,18 +42,15 @@ func quotaOverrides(set quota.Overrides) *api.QuotaOverrides {
 	if set == nil {
 		return nil
 	}
-	out := &api.QuotaOverrides{}
-	fields := overrideFields(out)
-	for l, n := range set {
-		*fields[l] = new(api.Whole(n))
-	}
-	return out
+	out := inFields[api.QuotaOverrides](set)
+	return &out
 }
 
-func (r *request) quotaOf(s *quotas.State) *api.Quota {
+func (r *request) quotaOf(s *quota.State) *api.Quota {
 	out := &api.Quota{
-		Tenant: s.Tenant, Limits: quotaNumbers(s.Limits), Defaults: quotaNumbers(s.Defaults), Overrides: quotaOverrides(s.Overrides),
-		Used: r.endpoints.useOf(s.Tenant), Version: s.Version, Damaged: s.Damaged, ChangedBy: s.By, Reason: s.Reason,
+		Tenant: s.Tenant, Limits: quotaNumbers(s.Limits), Defaults: quotaNumbers(s.Defaults),
+		Overrides: quotaOverrides(s.Overrides), Used: r.endpoints.useOf(s.Tenant),
+		Version: s.Version, Damaged: s.Damaged, ChangedBy: s.By, Reason: s.Reason,
 	}
 	if !s.At.IsZero() {
 		out.ChangedAt = new(api.InstantOf(s.At))

@@ -5,10 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strconv"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,9 +15,8 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -144,16 +140,6 @@ func TestRatesOfRequests(t *testing.T) {
 	eventually(t, "it begins anew", func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests })
 }
 
-// TestSetsThatCannotBe: a set of more locks than there may be costs no more than the largest.
-func TestSetsThatCannotBe(t *testing.T) {
-	t.Parallel()
-	q, r := withPriceMeter(t)
-	a := newTenant(t).at(r).post("/locksets", body(locksOf(slices.Repeat([]string{"a"}, 1200)...)), loose)
-	if got := q.price.Load(); a.status != http.StatusBadRequest || got > 32+6 {
-		t.Errorf("a set of 1200 is answered %d, and costs %d", a.status, got)
-	}
-}
-
 // TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant may
 // ask, and keeps nobody from renewing and releasing.
 func TestMadeUpTokens(t *testing.T) {
@@ -219,102 +205,6 @@ func TestAskedInVain(t *testing.T) {
 	c.admin().get(c.quotaPath()).wantStatus(http.StatusOK)
 }
 
-// TestQuietRefusals: who is refused all the time does not fill the log, and what is left out is told.
-func TestQuietRefusals(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.limits(`{"requests_per_second":0}`)
-	log := &journal{secrets: shared.secrets}
-	h := shared.handlers(shared.main.service)
-	h.Logger = slog.New(slog.NewJSONHandler(log, nil))
-	r := serve(nil, handlers.New(h))
-	t.Cleanup(r.close)
-	refuse := func() { c.at(r).post("/locks/c", body(`{}`)).exceeds("rate_limited", "requests_per_second", 0, 0) }
-	began := time.Now()
-	for range 50 {
-		refuse()
-	}
-	eventually(t, "one tells of the others", func() bool {
-		refuse()
-		return log.search([]byte(`"silenced":`)) != nil
-	})
-	line := log.search([]byte(`"quota":"requests_per_second"`))
-	log.mu.Lock()
-	n := len(log.lines)
-	log.mu.Unlock()
-	if most := 2 + int(time.Since(began)/time.Second); line == nil || n > most {
-		t.Errorf("%d lines are in the log, want %d at most: %v", n, most, line)
-	}
-}
-
-// TestRefusalsArePaced: who asks on and on is refused later, so that he asks less often. Who waits is
-// told at once.
-func TestRefusalsArePaced(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	took := func(hundreds, n int) time.Duration {
-		h := shared.handlers(shared.main.service)
-		h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Hundreds: hundreds}}
-		r := serve(nil, handlers.New(h))
-		t.Cleanup(r.close)
-		began := time.Now()
-		for range n {
-			c.at(r).post("/locks/a", body(`{}`)).wantStatus(http.StatusTooManyRequests)
-		}
-		return time.Since(began)
-	}
-	if d := took(1, 4); d < 4*handlers.RefusalPause/2 {
-		t.Errorf("4 refusals take %v", d)
-	}
-	if d := took(7, 1); d < 7*handlers.RefusalPause/2 {
-		t.Errorf("one of hundreds takes %v", d)
-	}
-	if d := took(0, 40); d >= 10*time.Second {
-		t.Errorf("40 refusals of who waits take %v", d)
-	}
-}
-
-// TestRefusalsArePacedApart: who was refused at the same moment as others does not come back at the
-// same moment.
-func TestRefusalsArePacedApart(t *testing.T) {
-	t.Parallel()
-	h := shared.handlers(shared.main.service)
-	h.Quotas = &refusing{shared.quotas, &quotas.Refusal{Why: quota.Standard().TooFast(quota.Requests, 1, time.Second), Quiet: true, Hundreds: 1}}
-	r := serve(nil, handlers.New(h))
-	t.Cleanup(r.close)
-	c := newTenant(t).at(r)
-	shortest := func() time.Duration {
-		var all sync.WaitGroup
-		var least atomic.Int64
-		least.Store(int64(time.Hour))
-		for range 20 {
-			all.Go(func() {
-				began := time.Now()
-				c.post("/locks/a", body(`{}`)).wantStatus(http.StatusTooManyRequests)
-				for took := int64(time.Since(began)); ; {
-					if l := least.Load(); took >= l || least.CompareAndSwap(l, took) {
-						return
-					}
-				}
-			})
-		}
-		all.Wait()
-		return time.Duration(least.Load())
-	}
-	within(t, 60*time.Second, "one comes back earlier than others", func() bool { return shortest() < handlers.RefusalPause*9/10 })
-	if d := shortest(); d < handlers.RefusalPause/2 {
-		t.Errorf("one of them comes back after %v", d)
-	}
-}
-
-// refusing refuses everything.
-type refusing struct {
-	handlers.Quotas
-	why error
-}
-
-func (r *refusing) Take(string, quota.Limit) error { return r.why }
-
 // TestQuotaOfWebhooksAndStreams: these are counted where they always were.
 func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 	t.Parallel()
@@ -374,7 +264,7 @@ func TestDamagedQuota(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	made := c.limits(`{"held_locks":0}`)
-	key := store.RecordKey{Kind: quotas.Kind, Tenant: c.claims.Tenant, ID: "limits"}
+	key := store.RecordKey{Kind: quota.Kind, Tenant: c.claims.Tenant, ID: "limits"}
 	if _, err := shared.records.Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{"), Version: made.Version}); err != nil {
 		t.Fatal(err)
 	}

@@ -36,18 +36,13 @@ type request struct {
 	arriving  time.Duration   // for how long its body was read
 	began     time.Time
 
-	priced     bool           // it counts by its price against its tenant's rate of requests
-	payer      string         // the account on which it counts
-	ordered    bool           // by a tenant's own operator, to keep things in order; it counts on none
-	received   int            // bytes of its body
-	looked     int            // at so many names for what its operator is shown, to find those that he may see and searches for
-	sought     []auth.Pattern // what names that its operator searches for have to be like
-	turn       *taken         // to have a large answer made; nil if it has none
-	taken      int            // of what [answers] count
-	tagged     bool           // its answer has an ETag
-	connection *connection    // that it occupies, or nil
-	anonymous  *connection    // over which it came, while nobody knows whose it is, or nil
-	crowded    bool           // it occupies none, because there are too many
+	counted    bool        // against its tenant's rate of requests
+	walks      bool        // it has a slot of the gate
+	taken      int         // of what [answers] count
+	tagged     bool        // its answer has an ETag
+	connection *connection // that it occupies, or nil
+	anonymous  *connection // over which it came, while nobody knows whose it is, or nil
+	crowded    bool        // it occupies none, because there are too many
 
 	// For the log line.
 	attrs    []slog.Attr

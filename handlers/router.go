@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"log/slog"
-	"math"
 	"net/http"
 	"runtime"
 	"sync"
@@ -19,7 +18,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/view"
@@ -173,17 +172,13 @@ type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
 	answers *shares   // bytes of large ones that are on their way
-	turns   *turns
-	tellers *turns // of streams that are told what is dear to find
-	openers *turns // of streams that begin
+	gate    *gate
 	pages   *pages
 	scrapes *semaphore.Weighted
 	exports *shares
-	audits  *shares
+	reads   *shares // pages that are read from the store
 
-	anonymous *anonymousNetworks // who are refused
-	visitors  *anonymousNetworks // who are answered
-	told      *lines             // of both
+	sampler *sampler
 
 	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
@@ -198,20 +193,17 @@ func newEndpoints(cfg Config) *endpoints {
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = heartbeat
 	}
+	g := &gate{slots: runtime.GOMAXPROCS(0)}
 	return &endpoints{
 		Config:  cfg,
+		gate:    g,
+		pages:   newPages(g),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: newShares(cfg.MaxAnswers, cfg.MaxAnswers/answerShares),
-		turns:   newTurns(int64(max(1, runtime.GOMAXPROCS(0)/2))),
-		tellers: newTurns(math.MaxInt64),
-		openers: newTurns(math.MaxInt64),
-		pages:   newPages(),
 		scrapes: semaphore.NewWeighted(maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
-		audits:  newShares(maxAuditPages, maxAuditPagesOfTenant),
+		reads:   newShares(maxReads, maxReadsOfTenant),
 
-		anonymous: newAnonymousNetworks(),
-		visitors:  newAnonymousNetworks(),
-		told:      newLines(),
+		sampler: newSampler(),
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 )
 
 // everything adds all routes, each with what it asks of a request.
@@ -20,20 +20,20 @@ func (a *endpoints) everything(r *gin.Engine) {
 }
 
 func (a *endpoints) vitals(r *gin.Engine) {
-	r.GET("/healthz", a.open(get(getHealth)))
-	r.GET("/readyz", a.open(get(getReadiness)))
+	r.GET("/healthz", a.handle(get(getHealth)))
+	r.GET("/readyz", a.handle(get(getReadiness)))
 }
 
 func (a *endpoints) operations(r *gin.Engine) {
 	a.vitals(r)
 	if a.Exposition != nil {
-		r.GET("/metrics", a.open(getMetrics))
+		r.GET("/metrics", a.handle(getMetrics))
 	}
-	r.GET("/openapi.json", a.open(getDescription))
-	r.GET("/problems/:code", a.open(getProblem))
-	r.GET("/docs", a.open(findPage))
-	r.GET("/docs/", a.open(getPage))
-	r.GET("/docs/:file", a.open(getPageFile))
+	r.GET("/openapi.json", a.handle(getDescription))
+	r.GET("/problems/:code", a.handle(getProblem))
+	r.GET("/docs", a.handle(findPage))
+	r.GET("/docs/", a.handle(getPage))
+	r.GET("/docs/:file", a.handle(getPageFile))
 }
 
 func (a *endpoints) locks(r *gin.Engine) {
@@ -105,7 +105,7 @@ func (a *endpoints) admin(r *gin.Engine) {
 
 func (a *endpoints) adminWebhooks(r *gin.Engine) {
 	o := operation{scopes: operators(), always: true, ofTenants: true} // each asks the store
-	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"tenant", "limit", "cursor"}}, shown(listAllWebhooks)))
+	r.GET("/admin/webhooks", a.authorized(operation{scopes: o.scopes, always: true, query: []string{"tenant", "limit", "cursor"}}, get(listAllWebhooks)))
 	one := r.Group("/admin/webhooks/:tenant/:id")
 	one.GET("", a.authorized(o, get(getAnyWebhook)))
 	one.PATCH("", a.authorized(operation{scopes: o.scopes, always: true}, send(pauseAnyWebhook))) // so seldom that it need not count
@@ -115,13 +115,13 @@ func (a *endpoints) adminWebhooks(r *gin.Engine) {
 }
 
 func (a *endpoints) dashboard(r *gin.Engine) {
-	r.GET("/dashboard", a.open(findDashboard))
-	r.GET("/dashboard/", a.open(getDashboard))
-	r.GET("/dashboard/assets/:file", a.open(getDashboardFile))
-	r.POST("/dashboard/session", a.open(send(signIn)))
-	r.GET("/dashboard/session", a.open(get(getSession)))
-	r.DELETE("/dashboard/session", a.open(get(signOut)))
-	r.GET("/dashboard/sign-in", a.open(get(getSignIn)))
-	r.GET("/dashboard/sign-in/oidc", a.open(beginSignIn))
-	r.GET("/dashboard/sign-in/oidc/callback", a.open(finishSignIn))
+	r.GET("/dashboard", a.handle(findDashboard))
+	r.GET("/dashboard/", a.handle(getDashboard))
+	r.GET("/dashboard/assets/:file", a.handle(getDashboardFile))
+	r.POST("/dashboard/session", a.handle(send(signIn)))
+	r.GET("/dashboard/session", a.handle(get(getSession)))
+	r.DELETE("/dashboard/session", a.handle(get(signOut)))
+	r.GET("/dashboard/sign-in", a.handle(get(getSignIn)))
+	r.GET("/dashboard/sign-in/oidc", a.handle(beginSignIn))
+	r.GET("/dashboard/sign-in/oidc/callback", a.handle(finishSignIn))
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/view"
@@ -36,8 +36,6 @@ type stub struct {
 	page      view.Page
 	order     view.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
-	listed    func()                       // when locks or orders are looked at; nil is not told
-	more      func() bool                  // whether there are more parts to look at; nil is no
 	deadlocks []view.Deadlock
 	outcomes  []service.RevokeOutcome
 }
@@ -134,17 +132,8 @@ func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) 
 }
 
 func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, error) {
-	if err := req.Turn(); err != nil {
+	if err := req.Enter(); err != nil {
 		return nil, err
-	}
-	if s.listed != nil {
-		s.listed()
-	}
-	for s.more != nil && s.more() {
-		if err := req.Turn(); err != nil {
-			page := s.page
-			return &page, err
-		}
 	}
 	_, err := s.answer()
 	page := s.page
@@ -153,9 +142,6 @@ func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, err
 
 func (s *stub) LockOrder(string, int) view.OrderReport {
 	_, _ = s.answer()
-	if s.listed != nil {
-		s.listed()
-	}
 	return s.order
 }
 

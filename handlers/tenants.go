@@ -3,7 +3,7 @@ package handlers
 import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 )
 

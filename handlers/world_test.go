@@ -22,9 +22,9 @@ import (
 	"github.com/fencepost/fencepost/dashboard"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/openapi"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
-	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
@@ -41,7 +41,7 @@ type world struct {
 	store     backing
 	records   store.RecordStore // of store
 	webhooks  *subscription.Subscriptions
-	quotas    *quotas.Book
+	quotas    *quota.Book
 	book      func()       // ends what follows the quotas
 	directory func()       // ends what follows the subscriptions
 	servers   func() error // ends what the store runs on
@@ -142,8 +142,8 @@ func startClosures(records store.RecordStore, log *slog.Logger) (book *closures.
 }
 
 // startQuotas returns the limits of tenants as a replica has them, until stop is called.
-func startQuotas(records store.RecordStore, log *slog.Logger) (book *quotas.Book, stop func()) {
-	book = quotas.New(quotas.Config{Records: records, Logger: log})
+func startQuotas(records store.RecordStore, log *slog.Logger) (book *quota.Book, stop func()) {
+	book = quota.New(quota.Config{Records: records, Logger: log})
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { book.Run(ctx) })

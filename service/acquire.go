@@ -110,7 +110,7 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began ti
 	if err := s.admit(e); err != nil {
 		return s.refuseOrRejoinWhenSettled(ctx, e, err)
 	}
-	if err := s.refuse(ctx, e, req.looked); err != nil {
+	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, err)
 	}
 	if err := s.keys.room(e); err != nil {

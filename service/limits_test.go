@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -39,7 +39,7 @@ func noted(req service.AcquireRequest, bytes int) service.AcquireRequest {
 func TestLimitOfHeldLocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 4}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 4}) })
 		set := r.hold(lasting(pair("a", "b")))
 		place := lasting(want("s", 0))
 		place.Claims[0].Mode, place.Claims[0].Limit = lock.Semaphore, 9
@@ -65,7 +65,7 @@ func TestLimitOfWaiting(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
-			c.Limits = limited(quota.Overrides{quota.Waiting: 3, quota.WaitingPerLock: 2})
+			c.Limits = limited(quota.Overrides{"waiting": 3, "waiting_per_lock": 2})
 		})
 		r.hold(lasting(pair("a", "b")))
 		first := r.line(want("a", time.Minute))
@@ -89,7 +89,7 @@ func TestLimitOfWaiting(t *testing.T) {
 func TestTriesBesideWaiters(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Waiting: 0}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"waiting": 0}) })
 		r.store.on(slow(time.Second), enqueue)
 		first, second := r.start(want("a", 0)), r.start(want("a", 0))
 		after(2 * time.Second)
@@ -108,7 +108,7 @@ func TestLimitOfSetsAndMetadata(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
-			c.Limits = limited(quota.Overrides{quota.Sets: 2, quota.MetadataBytes: 100})
+			c.Limits = limited(quota.Overrides{"sets": 2, "metadata_bytes": 100})
 		})
 		held := r.hold(lasting(pair("a", "b")))
 		waiting := pair("a", "c")
@@ -139,7 +139,7 @@ func TestLimitInABurst(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
-			c.Limits = limited(quota.Overrides{quota.HeldLocks: 5, quota.Waiting: 3})
+			c.Limits = limited(quota.Overrides{"held_locks": 5, "waiting": 3})
 		})
 		r.store.on(slow(time.Second), enqueue)
 		names := strings.Split("abcdefghijkl", "")
@@ -177,7 +177,7 @@ func TestLimitOnOneLock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
-			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.WaitingPerLock: 3})
+			c.Limits = limited(quota.Overrides{"held_locks": 1, "waiting_per_lock": 3})
 		})
 		r.store.on(slow(time.Second), enqueue)
 		var all []*pending
@@ -216,7 +216,7 @@ func TestLoweredLimit(t *testing.T) {
 		for _, name := range []string{"a", "b", "c"} {
 			held = append(held, r.hold(want(name, 0)))
 		}
-		limits.Store(quota.Overrides{quota.HeldLocks: 2}.Over(quota.Standard()))
+		limits.Store(quota.Overrides{"held_locks": 2}.Over(quota.Standard()))
 		for _, at := range []*replica{r, other} {
 			at.start(want("d", 0)).exceeds(t, quota.HeldLocks, 2, 3)
 		}
@@ -240,7 +240,7 @@ func TestLoweredLimit(t *testing.T) {
 func TestOwnLocksHaveNoLimit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 0, quota.Places: 0}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 0, "places": 0}) })
 		r.start(want("a", 0)).exceeds(t, quota.Places, 0, 0)
 		own := want("a", 0)
 		own.Tenant = lock.OwnTenant
@@ -252,7 +252,7 @@ func TestOwnLocksHaveNoLimit(t *testing.T) {
 func TestLimitOfAKey(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 1}) })
 		r.store.on(slow(time.Second), enqueue)
 		first, second := r.start(keyed("a", 0, "k")), r.start(keyed("a", 0, "k"))
 		after(2 * time.Second)
@@ -272,7 +272,7 @@ func TestLimitOfAKey(t *testing.T) {
 func TestLimitOfHoldersAndCallbacks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.MetadataBytes: 100}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"metadata_bytes": 100}) })
 		r.hold(lasting(want("a", 0)))
 		named := lasting(want("b", 0))
 		named.Holder, named.Named = strings.Repeat("h", 60), true
@@ -304,7 +304,7 @@ func keyOfAnother(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t, func(c *service.Config) {
-			c.Limits = limited(quota.Overrides{quota.HeldLocks: 1, quota.MetadataBytes: 100, quota.Places: 100})
+			c.Limits = limited(quota.Overrides{"held_locks": 1, "metadata_bytes": 100, "places": 100})
 		})
 		r.hold(lasting(want("x", 0)))
 		r.store.on(slow(time.Second), enqueue)
@@ -324,7 +324,7 @@ func keyOfAnother(t *testing.T) {
 func TestKeyedRetryAtALateReplica(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		most := func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.HeldLocks: 1}) }
+		most := func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 1}) }
 		a, b := s.replica(t, most), s.replica(t, most)
 		old := a.hold(lasting(want("old", 0)))
 		synctest.Wait()

@@ -41,35 +41,28 @@ type ListRequest struct {
 	view.ListRequest
 	Consistent bool // as for [Service.Lock]
 
-	// Turn waits until the locks may be looked at, which takes a processor for a while, or says why they
-	// may not. It is called when there is nothing else to wait for, and again after each part of them, so
-	// that others come between. Nil is that they may at once.
-	Turn func() error
+	// Enter waits until the locks may be read, which takes a processor for a while, or returns why they
+	// may not. List calls it when there is nothing else to wait for. Nil is that they may at once.
+	Enter func() error
 }
 
-// List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of Turn. With that
-// there is a page too, if any locks were looked at, which says at how many.
+// List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of Enter.
 func (s *Service) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	ctx, span := s.Tracer.Start(ctx, "service.List")
 	defer span.End()
 	if err := s.settle(ctx, req.Consistent); err != nil {
 		return nil, err
 	}
+	if req.Enter != nil {
+		if err := req.Enter(); err != nil {
+			return nil, err
+		}
+	}
 	page := &view.Page{Locks: []view.Summary{}}
 	for last, more := req.After, true; more; {
-		if err := req.turn(); err != nil {
-			return page, err
-		}
 		last, more = s.view.List(req.ListRequest, last, page)
 	}
 	return page, nil
-}
-
-func (r *ListRequest) turn() error {
-	if r.Turn == nil {
-		return nil
-	}
-	return r.Turn()
 }
 
 // settle waits for the view if the caller wants it current. An old view says of

@@ -144,9 +144,9 @@ func TestConsistentLook(t *testing.T) {
 	})
 }
 
-// TestListInTurn: a list takes its turn when it has nothing else to wait for, and before it looks at
+// TestListEntersLast: a list enters the gate when it has nothing else to wait for, and before it reads
 // anything.
-func TestListInTurn(t *testing.T) {
+func TestListEntersLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
@@ -154,44 +154,20 @@ func TestListInTurn(t *testing.T) {
 		s.occupy(t, "orders:1")
 		began, looked := time.Now(), 0
 		see := func(string) bool { looked++; return true }
-		list := func(turn error) (*view.Page, error) {
+		list := func(enters error) (*view.Page, error) {
 			return r.List(t.Context(), service.ListRequest{
 				ListRequest: view.ListRequest{Tenant: "acme", Limit: 10, May: see}, Consistent: true,
-				Turn: func() error {
+				Enter: func() error {
 					took(t, began, time.Second)
-					return turn
+					return enters
 				},
 			})
 		}
-		if p, err := list(io.EOF); p.Looked > 0 || !errors.Is(err, io.EOF) || looked > 0 {
-			t.Errorf("it has no turn, and looks at %d: %v, %v", looked, p, err)
+		if _, err := list(io.EOF); !errors.Is(err, io.EOF) || looked > 0 {
+			t.Errorf("it may not enter, and reads %d: %v", looked, err)
 		}
 		if p, err := list(nil); err != nil || len(p.Locks) != 1 || looked != 1 {
 			t.Errorf("%+v, %v", p, err)
-		}
-	})
-}
-
-// TestListInTurns: a list takes its turn before each part of what it looks at, and ends with it. Then it says how
-// much it has looked at.
-func TestListInTurns(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		r := newSharedStore(t).replica(t)
-		for i := range 4 {
-			r.hold(want(fmt.Sprint("orders:", i), 0))
-		}
-		for parts := range 5 { // after which it has no turn
-			left := parts
-			req := view.ListRequest{Tenant: "acme", Limit: 10, Effort: 1000} // so that each name is a part
-			p, err := r.List(t.Context(), service.ListRequest{ListRequest: req, Turn: func() error {
-				if left--; left < 0 {
-					return io.EOF
-				}
-				return nil
-			}})
-			if want := parts < 4; errors.Is(err, io.EOF) != want || p.Looked != min(parts, 4) {
-				t.Errorf("with turns for %d parts of 4: %v, %v", parts, p, err)
-			}
 		}
 	})
 }

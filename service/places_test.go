@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -29,7 +29,7 @@ func limited(o quota.Overrides) func(string) *quota.Limits {
 func TestTenantWithoutPlaces(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.Places: 4}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"places": 4}) })
 		g := r.hold(pair("a", "b"))
 		again := keyed("a", time.Minute, "k")
 		r.line(again)
@@ -69,7 +69,7 @@ func TestTenantWithoutPlaces(t *testing.T) {
 func TestTenantWithoutRenewals(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{quota.AsyncRenewals: 1}) })
+		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"async_renewals_per_second": 1}) })
 		holder := r.hold(lasting(want("a", 0)))
 		var waits []*service.Grant
 		for range 9 { // each of them 0.107 a second

@@ -16,11 +16,9 @@ import (
 // reach a number read after the request came in: somebody who just released the
 // lock elsewhere and tries it here must not be told that it is held.
 //
-// What comes between this and the write is noticed when the entry joins. looked is told at how many places of
-// queues this looked for a deadlock.
-func (s *Service) refuse(ctx context.Context, e *lock.Entry, looked func(int)) error {
-	looks, err := s.view.RefusalOf(e)
-	if looked(looks); err == nil {
+// What comes between this and the write is noticed when the entry joins.
+func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
+	if s.view.RefusalOf(e) == nil {
 		return nil
 	}
 	number, err := s.Store.Newest(ctx)
@@ -32,8 +30,8 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry, looked func(int)) e
 	if err := s.view.Await(ctx, number); err != nil {
 		return nil // the queue itself will tell
 	}
-	looks, err = s.view.Refuse(e)
-	if looked(looks); errors.Is(err, lock.Deadlock) {
+	err = s.view.Refuse(e)
+	if errors.Is(err, lock.Deadlock) {
 		s.Metrics.Deadlocked(ctx)
 	}
 	return err

@@ -37,17 +37,7 @@ type AcquireRequest struct {
 	// one.
 	IdempotencyKey string
 
-	// Looked is told at how many places of queues was looked for a deadlock that the request would close, before it is
-	// written; when it is, every replica does so again. nil is nobody.
-	Looked func(int)
-
 	due time.Time // when its entry is to be written; zero is as the store says
-}
-
-func (r *AcquireRequest) looked(places int) {
-	if r.Looked != nil {
-		r.Looked(places)
-	}
 }
 
 // newEntry checks a request against the configured bounds and makes an entry of

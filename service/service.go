@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/service/figures"

@@ -3,7 +3,7 @@ package service
 import (
 	"time"
 
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"

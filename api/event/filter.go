@@ -14,19 +14,6 @@ type Filter struct {
 	Within []auth.Pattern   // of names that the reader may use; nil is all
 }
 
-// Effort is how many times as long it takes to look at a name if it is held against all patterns, see [auth.Effort].
-func (f *Filter) Effort() int { return auth.Effort(f.Within, f.Locks) }
-
-// Steps is for how long a name is held against all patterns at most, see [lock.Pattern.Steps].
-func (f *Filter) Steps() (n int) {
-	for _, patterns := range [][]auth.Pattern{f.Within, f.Locks} {
-		for i := range patterns {
-			n += patterns[i].Steps()
-		}
-	}
-	return n
-}
-
 // Claims returns what of an event the reader is told: of a set, the locks that he asked for
 // and may see. None says that he is not told of it.
 func (f *Filter) Claims(e *lock.Event) []lock.Claim {

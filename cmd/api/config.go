@@ -21,7 +21,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
@@ -208,7 +208,8 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
 	f.BoolVar(&c.webhooks.AllowHTTP, "webhook-allow-http", false, "let webhooks go to http URLs too, and to port 80")
 	f.StringVar(&c.webhooks.Ports, "webhook-ports", "", "`ports`, separated by commas, where webhooks may go; * is any; by default 443, and with --webhook-allow-http 80")
-	c.limitFlags(f)
+	c.limits = quota.Standard()
+	f.Var(defaultQuotas{c.limits}, quotasFlag, "`name=value,…` of quotas of a tenant for which no others are set: held_locks=1000,requests_per_second=500")
 	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
 	return f
 }

@@ -18,8 +18,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/fencepost/fencepost/lock/quota"
 )
 
 // parsed reads a configuration that must be right.
@@ -100,10 +98,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"oidc-issuer": {"https://a.example", "https://b.example"}, "oidc-client-id": {"a", "b"}, "oidc-client-secret-file": {file(t, "x"), file(t, "y\n")},
 		"oidc-redirect-url": {"https://a.example/back", "https://b.example/back"}, "oidc-principals": {file(t, `{"principals":[]}`), ""},
 		"oidc-scopes": {"email", "email groups"}, "oidc-name-claim": {"email", "name"},
-		"webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
-	}
-	for _, l := range quota.All() {
-		values["tenant-"+strings.ReplaceAll(l.String(), "_", "-")] = [2]string{"17", "0"}
+		"default-quotas": {"held_locks=7,requests_per_second=0", "sets=0"}, "webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
 	pairs := map[string]string{
 		"tls-cert": "tls-key", "tls-key": "tls-cert", "client-ca": "principals", "principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username",

@@ -19,9 +19,9 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
-	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -121,7 +121,7 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book, journal *audit.Journal, closed *closures.Book) *service.Service {
+func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quota.Book, journal *audit.Journal, closed *closures.Book) *service.Service {
 	config := serviceConfig(c, t, opened, key, replicas, limits)
 	config.Journal, config.Closures = journal, closed
 	s := service.New(config)
@@ -129,7 +129,7 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 	return s
 }
 
-func serviceConfig(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quotas.Book) service.Config {
+func serviceConfig(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quota.Book) service.Config {
 	return service.Config{
 		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
 		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -66,12 +67,30 @@ func settingOf(pair *ast.MappingValueNode) setting {
 		s.text = value.Value
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode:
 		s.text = value.GetToken().Value
+	case *ast.MappingNode:
+		s.pairs(value.Values)
+	case *ast.MappingValueNode:
+		s.pairs([]*ast.MappingValueNode{value})
 	case *ast.NullNode:
 		s.wrong = `has no value; an empty one is ""`
 	default:
 		s.wrong = "must be one plain value"
 	}
 	return s
+}
+
+// pairs reads a map of plain values as name=value,…, which only the quotas are.
+func (s *setting) pairs(of []*ast.MappingValueNode) {
+	var texts []string
+	for _, pair := range of {
+		one := settingOf(pair)
+		if one.wrong != "" || s.name != quotasFlag {
+			s.wrong = "must be one plain value"
+			return
+		}
+		texts = append(texts, one.name+"="+one.text)
+	}
+	s.text = strings.Join(texts, ",")
 }
 
 // readAtMost reads a regular file that is not longer than that.

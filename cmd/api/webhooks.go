@@ -7,9 +7,8 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/service/quotas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
@@ -35,7 +34,7 @@ func (c *config) resolveWebhooks() (err error) {
 
 // newWebhooks returns the use cases of subscriptions, with a copy of all of them that is
 // kept up to date until stop is called, which waits for that.
-func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quotas.Book, journal *audit.Journal) (s *subscription.Subscriptions, stop func()) {
+func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quota.Book, journal *audit.Journal) (s *subscription.Subscriptions, stop func()) {
 	keys := subscription.NewKeys(tokenKey)
 	directory := subscription.NewDirectory(records, keys, t.Logger())
 	ctx, cancel := context.WithCancel(context.Background())
@@ -50,7 +49,7 @@ func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, t
 
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
-func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quotas.Book) (stop func()) {
+func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quota.Book) (stop func()) {
 	box := outbox.New(outbox.Config{
 		Self: replicas.Sharing().Self, Locks: s, Records: records,
 		Subscriptions: subscribed.Directory,

@@ -127,7 +127,7 @@ func TestWebhooksArePaced(t *testing.T) {
 	address := serveTest(t, to.ServeHTTP)
 	key := file(t, secret)
 	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
-		"--tenant-webhook-attempts-per-second", strconv.Itoa(perSecond))
+		"--default-quotas", "webhook_attempts_per_second="+strconv.Itoa(perSecond))
 	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope", "locks:read locks:write webhooks:write")
 	admin := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "ops", "--scope", "admin")
 	token := strings.TrimSpace(printed.out)

@@ -8,7 +8,7 @@ import "github.com/fencepost/fencepost/lock"
 // ones it looks at depends on the entries alone, and so is the same for all replicas.
 const MaxLooks = 5_000
 
-// Search returns the waits that lead from e back to the holder of e, or nil if
+// Cycle returns the waits that lead from e back to the holder of e, or nil if
 // there are none: then e comes to hold once all others have done what they can.
 // Each waiter of the cycle belongs to the holder of the blocker before it, or is
 // that blocker itself; the last blocker belongs to the holder of e.
@@ -22,11 +22,9 @@ const MaxLooks = 5_000
 // It costs O(entries before e, and before those that they wait for), and next to
 // nothing if e's holder has no other entry, or none for which anybody waits. It looks at
 // no more than [MaxLooks] places: of a cycle that takes more nothing is said.
-// looks is at how many places it did.
-func (t *Table) Search(e *lock.Entry) (cycle []lock.Wait, looks int) {
+func (t *Table) Cycle(e *lock.Entry) []lock.Wait {
 	left := MaxLooks
-	cycle = cycleAt(t.candidate(e), &left)
-	return cycle, MaxLooks - left
+	return cycleAt(t.candidate(e), &left)
 }
 
 // cycleAt looks at what there was when start joined: entries that stand after it in

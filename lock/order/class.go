@@ -11,23 +11,25 @@ import (
 // is one rule. A lock is of the class of the first pattern that its name matches.
 // Otherwise what stands before the last colon names its class: orders:1 is of
 // orders:*. A name without a colon is a class of its own.
-type Classes struct{ patterns []string }
+type Classes struct{ patterns []lock.Pattern }
 
-// ParseClasses takes patterns in which a star stands for any run of characters.
-func ParseClasses(patterns ...string) (Classes, error) {
-	for _, p := range patterns {
-		if !lock.ValidName(strings.ReplaceAll(p, "*", "a")) {
-			return Classes{}, fmt.Errorf("%q is not how lock names can look", p)
+// ParseClasses takes [lock.Pattern]s.
+func ParseClasses(texts ...string) (c Classes, err error) {
+	for _, text := range texts {
+		p, err := lock.ParsePattern(text)
+		if err != nil || !lock.ValidName(strings.Replace(text, "*", "a", 1)) {
+			return Classes{}, fmt.Errorf("%q is not how lock names can look, with at most one star", text)
 		}
+		c.patterns = append(c.patterns, p)
 	}
-	return Classes{patterns: patterns}, nil
+	return c, nil
 }
 
 // Of returns the class of the lock with the name.
 func (c Classes) Of(name string) string {
 	for _, p := range c.patterns {
-		if matches(p, name) {
-			return p
+		if p.Match(name) {
+			return p.String()
 		}
 	}
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
@@ -55,26 +57,3 @@ const (
 	smaller = " (smaller name)"
 	greater = " (greater name)"
 )
-
-// matches reports whether a pattern selects the name. The leftmost place of each
-// piece between stars leaves the most room for those after it.
-func matches(pattern, name string) bool {
-	pieces := strings.Split(pattern, "*")
-	last := len(pieces) - 1
-	if last == 0 {
-		return pattern == name
-	}
-	rest, ok := strings.CutPrefix(name, pieces[0])
-	if !ok {
-		return false
-	}
-	if rest, ok = strings.CutSuffix(rest, pieces[last]); !ok {
-		return false
-	}
-	for _, piece := range pieces[1:last] {
-		if _, rest, ok = strings.Cut(rest, piece); !ok {
-			return false
-		}
-	}
-	return true
-}

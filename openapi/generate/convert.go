@@ -102,7 +102,7 @@ const (
 	entryID     = `^[0-9a-hjkmnp-tv-z]{26}$`
 	deliveryID  = `^([A-Za-z0-9-]{1,48}|[0-9]{1,16}-[0-9]{1,10}_[0-9]{1,16}-[0-9]{1,10})$` // or a gap between two events
 	receiverURL = `^https?://[!-~]+$`
-	namePattern = `^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*){0,16}$`
+	namePattern = `^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*)?$`
 	tenantName  = `^[a-z0-9][a-z0-9-]{0,62}$`
 	oneLine     = `^[^\u0000-\u001F\u007F-\u009F\u061C\u200E\u200F\u2028-\u202E\u2066-\u2069]*$`
 	textValue   = `^[^\u0000-\u0008\u000B\u000C\u000E-\u001F\u007F-\u009F]*$`

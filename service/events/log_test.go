@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -433,7 +433,7 @@ func TestManyOfOneWrite(t *testing.T) {
 
 // streams are the limits of tenants that may have so many.
 func streams(most int) func(string) *quota.Limits {
-	limits := quota.Overrides{quota.EventStreams: most}.Over(quota.Standard())
+	limits := quota.Overrides{"event_streams": most}.Over(quota.Standard())
 	return func(string) *quota.Limits { return limits }
 }
 

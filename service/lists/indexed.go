@@ -12,7 +12,6 @@ func (l *Lists) byName(q Query) *Page {
 	page := &Page{Now: l.now()}
 	first, probe := best{most: q.Limit + 1, compare: q.compare}, &view.Row{}
 	page.Revision = l.source.EachName(q.State, q.Tenant, func(r lock.Ref) {
-		page.Looked++
 		if !q.matches(r) {
 			return
 		}
@@ -66,9 +65,8 @@ func (l *Lists) rest(q Query, page *Page) (rest []lock.Ref) {
 	for _, line := range page.Rows {
 		there[line.Ref] = struct{}{}
 	}
-	page.Matching, page.Looked = 0, 0
+	page.Matching = 0
 	l.source.EachName("", q.Tenant, func(r lock.Ref) {
-		page.Looked++
 		if !q.matches(r) {
 			return
 		}

@@ -51,26 +51,6 @@ func TestLockThatGoesDoesNotEndTheList(t *testing.T) {
 	}
 }
 
-// TestLooked: a page says how many locks of the tenant were read.
-func TestLooked(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		f := newFeed()
-		for i := range 30 {
-			f.join("a", "w", fmt.Sprint("n", i))
-			f.join("b", "w", fmt.Sprint("n", i))
-		}
-		f.join("a", "w2", "n0")
-		for _, by := range []lists.Sort{lists.ByName, lists.ByWaiters, lists.ByHeldFor} {
-			q := all(by, by != lists.ByName)
-			q.Tenant, q.Limit, q.Match = "a", 2, func(string) bool { return false }
-			b := lists.New(f, time.Now)
-			if n := b.Page(q).Looked; n != 30 {
-				t.Errorf("the first page by %s looks at %d", by, n)
-			}
-		}
-	})
-}
-
 func goesOn(t *testing.T, by lists.Sort, contended int) {
 	f := newFeed()
 	var there []*lock.Entry

@@ -50,9 +50,6 @@ func (l *Lists) Page(q Query) *Page {
 	page := &Page{Now: l.now()}
 	first := best{most: q.Limit + 1, compare: q.compare}
 	page.Revision = l.source.EachRow(q.State, q.Tenant, func(row *view.Row) {
-		if q.isOf(row.Ref) {
-			page.Looked++
-		}
 		if !q.selects(row) {
 			return
 		}

@@ -61,7 +61,6 @@ type Page struct {
 	Rows     []Line
 	Next     *Cursor // nil on the last page
 	Matching int     // how many locks there are on all pages
-	Looked   int     // how many locks were read to find them
 	Revision uint64
 	Now      time.Time // the instant of the shares
 }

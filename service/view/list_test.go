@@ -45,18 +45,6 @@ func TestListLetsGoOfHolders(t *testing.T) {
 	}
 }
 
-// TestListLetsGoOfNames: a list holds the view for fewer names where it takes long to say which may be seen.
-func TestListLetsGoOfNames(t *testing.T) {
-	v := crowded(10)
-	for effort, want := range map[int]int{0: 10, 1: 10, 400: 2, 5000: 1} {
-		page := &view.Page{}
-		none := func(string) bool { return false }
-		if _, more := v.List(view.ListRequest{Tenant: "acme", Limit: 100, May: none, Effort: effort}, "", page); page.Looked != want || more != (want < 10) {
-			t.Errorf("effort %d: %d of 10 names are looked at at once, and more: %v", effort, page.Looked, more)
-		}
-	}
-}
-
 // TestListsTakeTurns: grants have to wait for one list, and not for all of them at once.
 func TestListsTakeTurns(t *testing.T) {
 	v := crowded(3)

@@ -14,9 +14,8 @@ const (
 
 	maxListedHolders = 2000 // on one page
 
-	// How many names are looked at, and holders found, before the view is let go for a moment. Of names
-	// fewer, where it takes longer to say whether they may be shown.
-	listChunk    = 1000
+	// How many names are looked at, and holders found, before the view is let go for a moment.
+	listChunk    = 250
 	listedAtOnce = 200
 )
 
@@ -47,13 +46,10 @@ type Page struct {
 	Locks    []Summary
 	Next     string // the last name of the page if there is more, otherwise ""
 	Revision uint64
-	Looked   int // at so many names, those included that the caller may not see
 
+	looked  int // names, those included that the caller may not see
 	holders int // on the page
 }
-
-// MoreHolders is how many holders are on the page beyond the first of each lock.
-func (p *Page) MoreHolders() int { return p.holders - len(p.Locks) }
 
 // ListRequest asks for a page of the locks in use. A page has at most 2000 holders,
 // even if that is fewer locks than Limit.
@@ -64,7 +60,6 @@ type ListRequest struct {
 	Limit  int
 	After  string            // the name after which the page starts
 	May    func(string) bool // which names the caller may see; nil is all
-	Effort int               // how many times as long it takes to look at a name for May; 0 is once
 }
 
 // Queue is a lock's queue as the view has it.
@@ -132,14 +127,13 @@ func (v *View) List(req ListRequest, last string, page *Page) (string, bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	page.Revision = v.number
-	looked, before, more := page.Looked, page.holders, false
-	chunk := max(1, listChunk/max(1, req.Effort))
+	looked, before, more := page.looked, page.holders, false
 	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
-		if page.Looked-looked == chunk || page.holders-before >= listedAtOnce {
+		if page.looked-looked == listChunk || page.holders-before >= listedAtOnce {
 			more = true
 			return false
 		}
-		page.Looked++
+		page.looked++
 		sum, ok := v.summary(req, name)
 		if !ok {
 			last = name

@@ -149,23 +149,23 @@ func (v *rejections) dispensable() int {
 }
 
 // RefusalOf returns why e, which was not written yet, cannot join: the error that
-// it would get in the end. looks is at how many places of queues it looked for a deadlock.
-func (v *View) RefusalOf(e *lock.Entry) (looks int, err error) {
+// it would get in the end.
+func (v *View) RefusalOf(e *lock.Entry) error {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
 	admitted := v.table.Admits(e.Tenant, e.Claims)
 	v.mu.RUnlock()
 	switch {
 	case clash:
-		return 0, lock.ErrModeMismatch(c)
+		return lock.ErrModeMismatch(c)
 	case admitted:
-		return 0, nil
+		return nil
 	case e.Tries():
-		return 0, lock.ErrHeld()
+		return lock.ErrHeld()
 	case e.Named:
 		return v.cycle(e)
 	}
-	return 0, nil
+	return nil
 }
 
 // Admits reports whether e would hold at once.
@@ -175,26 +175,25 @@ func (v *View) Admits(e *lock.Entry) bool {
 	return v.table.Admits(e.Tenant, e.Claims)
 }
 
-func (v *View) cycle(e *lock.Entry) (looks int, err error) {
+func (v *View) cycle(e *lock.Entry) error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	cycle, looks := v.table.Search(e)
-	if cycle != nil {
-		return looks, lock.ErrDeadlock(cycle)
+	if cycle := v.table.Cycle(e); cycle != nil {
+		return lock.ErrDeadlock(cycle)
 	}
-	return looks, nil
+	return nil
 }
 
 // Refuse is like RefusalOf, and makes a deadlock known.
-func (v *View) Refuse(e *lock.Entry) (looks int, err error) {
-	looks, err = v.RefusalOf(e)
+func (v *View) Refuse(e *lock.Entry) error {
+	err := v.RefusalOf(e)
 	var refused *lock.Error
 	if errors.As(err, &refused) && refused.Code == lock.Deadlock {
 		v.mu.Lock()
 		defer v.mu.Unlock()
 		v.report(e, refused.Cycle, time.Now())
 	}
-	return looks, err
+	return err
 }
 
 // learn notes in which order the holder of e takes locks.

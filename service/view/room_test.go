@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )

@@ -12,7 +12,7 @@ import (
 	"github.com/fencepost/fencepost/lock/deadlock"
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/lock/order"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/store"
 )

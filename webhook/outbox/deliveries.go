@@ -74,7 +74,6 @@ type Page struct {
 	Deliveries []Delivery // the newest first
 	Next       string     // of the next page; "" without one
 	Health     Health
-	Looked     int // pending deliveries that were read, those of other subscriptions included
 }
 
 // List returns a page of deliveries. cursor is the Next of the page before; "" begins.
@@ -101,7 +100,7 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 			p.Deliveries = append(p.Deliveries, f.delivery())
 		}
 	}
-	p.Next, p.Looked = owed.Next, len(owed.Records)
+	p.Next = owed.Next
 	slices.SortStableFunc(p.Deliveries, func(a, b Delivery) int {
 		return cmp.Compare(b.Made.UnixNano(), a.Made.UnixNano())
 	})
@@ -112,7 +111,6 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 type Owed struct {
 	Deliveries int
 	More       bool // there may be further ones
-	Looked     int  // pending deliveries that were read, those of other subscriptions included
 }
 
 // Owed returns how many deliveries are pending, among the first 200 of the tenant.
@@ -124,7 +122,7 @@ func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (o Owed, err e
 			o.Deliveries++
 		}
 	}
-	o.More, o.Looked = page.Next != "", len(page.Records)
+	o.More = page.Next != ""
 	return o, err
 }
 

@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
@@ -18,10 +17,6 @@ const Missed = "events.missed"
 
 // allLocks is the pattern of a subscription that names none.
 const allLocks = "*"
-
-// maxStars bounds the stars of a pattern: each event of a tenant is held against all its
-// patterns, of a set each lock.
-const maxStars = 16
 
 // Change is what a client says of a subscription; nil is not said.
 type Change struct {
@@ -102,10 +97,7 @@ func kindsOf(names []string) ([]lock.EventKind, error) {
 func patternOf(text string, who *auth.Principal) (pattern string, within []string, err error) {
 	p, err := auth.ParseNamePattern(text)
 	if err != nil {
-		return "", nil, lock.Invalid("locks", "must be a pattern of lock names")
-	}
-	if strings.Count(text, "*") > maxStars {
-		return "", nil, lock.Invalid("locks", "must have at most %d stars", maxStars)
+		return "", nil, lock.Invalid("locks", "must be a pattern of lock names, with at most one star")
 	}
 	if who.Locks == nil {
 		return text, nil, nil

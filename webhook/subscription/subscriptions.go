@@ -13,7 +13,7 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 )

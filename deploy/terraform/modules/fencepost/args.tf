@@ -64,21 +64,8 @@ locals {
     length(var.oidc.scopes) == 0 ? "" : "--oidc-scopes=${join(" ", var.oidc.scopes)}",
   ])
 
-  quota_args = [for flag, n in {
-    "--tenant-held-locks"                  = var.quotas.held_locks
-    "--tenant-waiting"                     = var.quotas.waiting
-    "--tenant-waiting-per-lock"            = var.quotas.waiting_per_lock
-    "--tenant-sets"                        = var.quotas.sets
-    "--tenant-places"                      = var.quotas.places
-    "--tenant-metadata-bytes"              = var.quotas.metadata_bytes
-    "--tenant-async-renewals-per-second"   = var.quotas.async_renewals_per_second
-    "--tenant-webhooks"                    = var.quotas.webhooks
-    "--tenant-event-streams"               = var.quotas.event_streams
-    "--tenant-requests-per-second"         = var.quotas.requests_per_second
-    "--tenant-renewals-per-second"         = var.quotas.renewals_per_second
-    "--tenant-releases-per-second"         = var.quotas.releases_per_second
-    "--tenant-webhook-attempts-per-second" = var.quotas.webhook_attempts_per_second
-  } : format("%s=%d", flag, n) if n != null]
+  quotas     = join(",", [for name, n in var.quotas : format("%s=%d", name, n) if n != null])
+  quota_args = local.quotas == "" ? [] : ["--default-quotas=${local.quotas}"]
 
   env = var.otlp_endpoint == null ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT = var.otlp_endpoint }
 }

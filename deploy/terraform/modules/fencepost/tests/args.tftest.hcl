@@ -93,9 +93,9 @@ run "quotas" {
     quotas = { held_locks = 5000, metadata_bytes = 1073741824, requests_per_second = 0 }
   }
   assert {
-    condition = toset([for a in local.args : a if startswith(a, "--tenant-")]) == toset([
-      "--tenant-held-locks=5000", "--tenant-metadata-bytes=1073741824", "--tenant-requests-per-second=0",
-    ])
+    condition = contains(
+      local.args, "--default-quotas=held_locks=5000,metadata_bytes=1073741824,requests_per_second=0",
+    )
     error_message = "The server has other limits: ${join(" ", local.args)}"
   }
 }

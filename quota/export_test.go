@@ -1,17 +1,15 @@
-package quotas
+package quota
 
 import (
 	"fmt"
-
-	"github.com/fencepost/fencepost/lock/quota"
 )
 
-// MaxPaced is how many tenants are remembered.
-const MaxPaced = maxPaced
+// MaxBuckets is how many tenants have buckets.
+const MaxBuckets = maxBuckets
 
 // Know has the book be one that has read limits of so many tenants.
 func (b *Book) Know(tenants int) {
-	set := make(map[string]*quota.Limits, tenants)
+	set := make(map[string]*Limits, tenants)
 	for i := range tenants {
 		set[fmt.Sprint("known", i)] = b.Defaults
 	}
@@ -20,7 +18,7 @@ func (b *Book) Know(tenants int) {
 
 // Remembered counts the tenants whose pace is known.
 func (b *Book) Remembered() int {
-	b.rates.mu.Lock()
-	defer b.rates.mu.Unlock()
-	return len(b.rates.tenants)
+	b.buckets.mu.Lock()
+	defer b.buckets.mu.Unlock()
+	return len(b.buckets.tenants)
 }

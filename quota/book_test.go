@@ -1,7 +1,8 @@
-package quotas_test
+package quota_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,8 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 )
@@ -24,12 +24,12 @@ func TestSet(t *testing.T) {
 		if diff := cmp.Diff(quota.Standard(), b.Of("acme")); diff != "" {
 			t.Errorf("before (-want +got):\n%s", diff)
 		}
-		made := a.sets(t, "acme", quota.Overrides{quota.HeldLocks: 7, quota.Sets: 0})
+		made := a.sets(t, "acme", quota.Overrides{"held_locks": 7, "sets": 0})
 		if made.Version == 0 || made.By != "ops" || made.Reason != "a migration" || made.At.IsZero() || made.Limits[quota.HeldLocks] != 7 {
 			t.Errorf("made %+v", made)
 		}
 		settle()
-		want := quota.Overrides{quota.HeldLocks: 7, quota.Sets: 0}.Over(quota.Standard())
+		want := quota.Overrides{"held_locks": 7, "sets": 0}.Over(quota.Standard())
 		for _, r := range []*replica{a, b} {
 			if diff := cmp.Diff(want, r.Of("acme")); diff != "" || *r.Of("other") != *quota.Standard() {
 				t.Errorf("(-want +got):\n%s", diff)
@@ -39,8 +39,8 @@ func TestSet(t *testing.T) {
 		if diff := cmp.Diff(made, read); err != nil || diff != "" {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
-		b.sets(t, "acme", quota.Overrides{quota.Waiting: 1}) // and nothing else
-		if err := a.Reset(t.Context(), quotas.Change{Tenant: "other", By: operator()}); err != nil {
+		b.sets(t, "acme", quota.Overrides{"waiting": 1}) // and nothing else
+		if err := a.Reset(t.Context(), quota.Change{Tenant: "other", By: operator()}); err != nil {
 			t.Error(err)
 		}
 		settle()
@@ -48,7 +48,7 @@ func TestSet(t *testing.T) {
 			t.Errorf("what was set before holds still: %v", l)
 		}
 		for range 2 {
-			if err := a.Reset(t.Context(), quotas.Change{Tenant: "acme", By: operator()}); err != nil {
+			if err := a.Reset(t.Context(), quota.Change{Tenant: "acme", By: operator()}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -58,7 +58,7 @@ func TestSet(t *testing.T) {
 		}
 		onRecord(t, a, "quota.reset reset map[]", "quota.set set map[waiting:1]", "quota.set set map[held_locks:7 sets:0]")
 		for _, tenant := range []string{lock.OwnTenant, "No Tenant"} {
-			if _, err := a.Set(t.Context(), quotas.Change{Tenant: tenant, By: operator()}); !errors.Is(err, lock.NotFound) {
+			if _, err := a.Set(t.Context(), quota.Change{Tenant: tenant, By: operator()}); !errors.Is(err, lock.NotFound) {
 				t.Errorf("%s: %v", tenant, err)
 			}
 		}
@@ -74,7 +74,7 @@ func onRecord(t *testing.T, r *replica, want ...string) {
 	}
 	var got []string
 	for _, one := range page.Records {
-		got = append(got, strings.TrimSpace(strings.Join([]string{one.Action, one.Result, sprint(one.Object.Quota)}, " ")))
+		got = append(got, strings.TrimSpace(strings.Join([]string{one.Action, one.Result, fmt.Sprint(one.Object.Quota)}, " ")))
 		if one.By != operator() || one.Object.Locks == nil {
 			t.Errorf("on record is %+v", one)
 		}
@@ -88,10 +88,10 @@ func onRecord(t *testing.T, r *replica, want ...string) {
 // record.
 func TestVersions(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *replica) {
-		none, made := uint64(0), a.sets(t, "acme", quota.Overrides{quota.Sets: 1}).Version
+		none, made := uint64(0), a.sets(t, "acme", quota.Overrides{"sets": 1}).Version
 		wrong := made + 1
 		for _, v := range []*uint64{&none, &wrong} {
-			c := quotas.Change{Tenant: "acme", Version: v, By: operator()}
+			c := quota.Change{Tenant: "acme", Version: v, By: operator()}
 			if _, err := a.Set(t.Context(), c); !errors.Is(err, lock.Changed) {
 				t.Errorf("version %d: %v", *v, err)
 			}
@@ -100,10 +100,10 @@ func TestVersions(t *testing.T) {
 			}
 		}
 		onRecord(t, a, "quota.set set map[sets:1]")
-		if s, err := a.Set(t.Context(), quotas.Change{Tenant: "acme", Version: &made, By: operator()}); err != nil || s.Version <= made || s.Overrides == nil {
+		if s, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Version: &made, By: operator()}); err != nil || s.Version <= made || s.Overrides == nil {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if _, err := a.Set(t.Context(), quotas.Change{Tenant: "acme", Reason: "short", By: operator()}); !errors.Is(err, lock.InvalidRequest) {
+		if _, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Reason: "short", By: operator()}); !errors.Is(err, lock.InvalidRequest) {
 			t.Errorf("a reason that is none: %v", err)
 		}
 	})
@@ -113,10 +113,10 @@ func TestVersions(t *testing.T) {
 // can be set anew, or taken back.
 func TestDamaged(t *testing.T) {
 	run(t, func(t *testing.T, a, b *replica) {
-		k := store.RecordKey{Kind: quotas.Kind, Tenant: "acme", ID: "limits"}
-		b.sets(t, "other", quota.Overrides{quota.Sets: 5})
+		k := store.RecordKey{Kind: quota.Kind, Tenant: "acme", ID: "limits"}
+		b.sets(t, "other", quota.Overrides{"sets": 5})
 		for _, text := range []string{"", "{", `{"limits":null}`, `{"by":"ops"}`, `{"limits":{"sets":-1}}`, `{"limits":{"sets":"hunter2"}}`} {
-			version := a.sets(t, "acme", quota.Overrides{quota.Sets: 1}).Version
+			version := a.sets(t, "acme", quota.Overrides{"sets": 1}).Version
 			settle()
 			synctest.Wait()
 			b.log.Reset()
@@ -136,7 +136,7 @@ func TestDamaged(t *testing.T) {
 				t.Errorf("%q: it is told as %+v, %v", text, s, err)
 			}
 		}
-		if err := a.Reset(t.Context(), quotas.Change{Tenant: "acme", By: operator()}); err != nil {
+		if err := a.Reset(t.Context(), quota.Change{Tenant: "acme", By: operator()}); err != nil {
 			t.Error(err)
 		}
 		if s, err := b.Get(t.Context(), "acme"); err != nil || s.Damaged || s.Version != 0 {
@@ -149,10 +149,10 @@ func TestDamaged(t *testing.T) {
 func TestCutOff(t *testing.T) {
 	for _, how := range []memory.Cut{memory.Silent, memory.Deaf, memory.Broken} {
 		run(t, func(t *testing.T, a, b *replica) {
-			a.sets(t, "acme", quota.Overrides{quota.Sets: 1})
+			a.sets(t, "acme", quota.Overrides{"sets": 1})
 			settle()
 			b.cable.Cut(how)
-			a.sets(t, "acme", quota.Overrides{quota.Sets: 2})
+			a.sets(t, "acme", quota.Overrides{"sets": 2})
 			<-time.After(time.Hour)
 			if n := b.Of("acme")[quota.Sets]; n != 1 {
 				t.Errorf("%s: cut off it is %d", how, n)

@@ -1,4 +1,4 @@
-package quotas_test
+package quota_test
 
 import (
 	"bytes"
@@ -11,8 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/fencepost/fencepost/audit"
-	"github.com/fencepost/fencepost/lock/quota"
-	"github.com/fencepost/fencepost/service/quotas"
+	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -21,7 +20,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // replica is a book that runs, on a connection that can be cut.
 type replica struct {
-	*quotas.Book
+	*quota.Book
 	records *memory.RecordStore
 	cable   *memory.Cable
 	log     *bytes.Buffer
@@ -42,7 +41,7 @@ func follow(t *testing.T, server *memory.Server) *replica {
 	r := &replica{cable: memory.NewCable(), log: new(bytes.Buffer)}
 	client := server.Connect(r.cable)
 	r.records = client.Records()
-	r.Book = quotas.New(quotas.Config{Records: r.records, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Book = quota.New(quota.Config{Records: r.records, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
@@ -63,9 +62,9 @@ func operator() audit.Who {
 }
 
 // sets has an operator set the limits of a tenant.
-func (r *replica) sets(t *testing.T, tenant string, o quota.Overrides) *quotas.State {
+func (r *replica) sets(t *testing.T, tenant string, o quota.Overrides) *quota.State {
 	t.Helper()
-	s, err := r.Set(t.Context(), quotas.Change{Tenant: tenant, Overrides: o, Reason: "a migration", By: operator()})
+	s, err := r.Set(t.Context(), quota.Change{Tenant: tenant, Overrides: o, Reason: "a migration", By: operator()})
 	if err != nil {
 		t.Fatal(err)
 	}

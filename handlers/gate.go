@@ -1,0 +1,136 @@
+package handlers
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+const (
+	// maxGateWaiters bounds the operations that wait at the gate, and maxGateWaitersOfTenant those of
+	// one tenant: over it they are rejected at once.
+	maxGateWaiters         = 1000
+	maxGateWaitersOfTenant = 100
+)
+
+// gate bounds how many operations that walk many rows run at once: each keeps a processor busy for
+// milliseconds, for which acquires, renewals and releases of all tenants would have to wait. Tenants
+// alternate; the operations of one tenant start in their order. Nothing else waits there.
+type gate struct {
+	slots int
+
+	mu      sync.Mutex
+	running int
+	waiting int
+	tenants []*gateQueue // that have waiters, the next first
+}
+
+// gateQueue has the waiters of a tenant, the first first. Closing one gives it a slot.
+type gateQueue struct {
+	tenant  string
+	waiters []chan struct{}
+}
+
+// enter waits for a slot until ctx ends, and returns its error then, or [lock.Overloaded] at once.
+// A caller without an error calls leave.
+func (g *gate) enter(ctx context.Context, tenant string) error {
+	ready, err := g.join(tenant)
+	if ready == nil {
+		return err
+	}
+	select {
+	case <-ready:
+		return nil
+	case <-ctx.Done():
+		if !g.withdraw(tenant, ready) {
+			g.leave() // it got its slot meanwhile
+		}
+		return ctx.Err()
+	}
+}
+
+// join takes a free slot, or returns what is closed when there is one.
+func (g *gate) join(tenant string) (ready chan struct{}, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.running < g.slots {
+		g.running++
+		return nil, nil //nolint:nilnil // it need not wait
+	}
+	i := g.index(tenant)
+	if g.waiting >= maxGateWaiters || i >= 0 && len(g.tenants[i].waiters) >= maxGateWaitersOfTenant {
+		return nil, &lock.Error{
+			Code: lock.Overloaded, RetryAfter: time.Second,
+			Detail: "too many lists and looks are under way at once, of the tenant or in all",
+		}
+	}
+	if i < 0 {
+		i = len(g.tenants)
+		g.tenants = append(g.tenants, &gateQueue{tenant: tenant})
+	}
+	ready = make(chan struct{})
+	g.tenants[i].waiters = append(g.tenants[i].waiters, ready)
+	g.waiting++
+	return ready, nil
+}
+
+func (g *gate) index(tenant string) int {
+	return slices.IndexFunc(g.tenants, func(q *gateQueue) bool { return q.tenant == tenant })
+}
+
+// withdraw removes a waiter. It returns false if the waiter has a slot.
+func (g *gate) withdraw(tenant string, ready chan struct{}) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	i := g.index(tenant)
+	if i < 0 {
+		return false
+	}
+	q := g.tenants[i]
+	at := slices.Index(q.waiters, ready)
+	if at < 0 {
+		return false
+	}
+	g.waiting--
+	if q.waiters = slices.Delete(q.waiters, at, at+1); len(q.waiters) == 0 {
+		g.tenants = slices.Delete(g.tenants, i, i+1)
+	}
+	return true
+}
+
+// leave gives the slot to the first waiter of the next tenant.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.tenants) == 0 {
+		g.running--
+		return
+	}
+	q := g.tenants[0]
+	g.tenants = slices.Delete(g.tenants, 0, 1)
+	close(q.waiters[0])
+	g.waiting--
+	if q.waiters = slices.Delete(q.waiters, 0, 1); len(q.waiters) > 0 {
+		g.tenants = append(g.tenants, q)
+	}
+}
+
+// walk has the request pass the gate, unless it has: it holds its slot until its answer is made.
+func (r *request) walk() error {
+	if r.walks {
+		return nil
+	}
+	err := r.endpoints.gate.enter(r.context(), r.tenant())
+	r.walks = err == nil
+	return err
+}
+
+func (r *request) endWalk() {
+	if r.walks {
+		r.endpoints.gate.leave()
+		r.walks = false
+	}
+}

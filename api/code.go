@@ -29,7 +29,6 @@ const (
 	Closed              Code = "lock_closed"
 	RateLimited         Code = "rate_limited"
 	Overloaded          Code = "overloaded"
-	MemoryFull          Code = "memory_full"
 	QuotaExceeded       Code = "quota_exceeded"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
@@ -152,11 +151,6 @@ func (c Code) meaning() meaning {
 		return meaning{
 			http.StatusTooManyRequests, "The server is overloaded",
 			"The server has too much to do. Retry after Retry-After.",
-		}
-	case MemoryFull:
-		return meaning{
-			http.StatusServiceUnavailable, "The server has no memory for new work",
-			"Retry after Retry-After, or at another replica. Renewals and releases still work.",
 		}
 	case QuotaExceeded:
 		return meaning{

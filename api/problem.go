@@ -28,7 +28,7 @@ type Problem struct {
 	// wait_timeout if the lock is closed.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// MayHaveTakenEffect says whether the request may have been carried out all
-	// the same. With store_unavailable, draining, and with memory_full and overloaded, where it is false.
+	// the same. With store_unavailable, draining, and with overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
 	// Quota of the tenant that is used up. With quota_exceeded and rate_limited, if it is one that can be

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -22,8 +21,6 @@ import (
 type operation struct {
 	scopes []auth.Scope // of which one will do
 	always bool         // also for a tenant that has too many requests under way
-	goesOn bool         // goes on with what is there, and so also where nothing new has room
-	keyed  bool         // an Idempotency-Key may make it go on with what is there
 	query  []string     // the parameters that it knows
 	named  bool         // the path has the name of a lock
 	rate   quota.Limit  // against which it counts, if not against that of requests
@@ -76,9 +73,6 @@ func (r *request) admit(o operation) error {
 	if refused != nil {
 		return refused
 	}
-	if m := r.endpoints.Memory; m != nil && !o.always && !o.goesOn && m.Full() && !(o.keyed && r.resumes()) {
-		return errMemoryFull()
-	}
 	return checkQuery(r.Request.URL.RawQuery, o.query)
 }
 
@@ -130,19 +124,6 @@ func (r *request) genuine(o operation) bool {
 		req = ofLock(r)
 	}
 	return readTokenHeader(r, &req) == nil && r.endpoints.Locks.Genuine(req)
-}
-
-// resumes reports whether the request has the Idempotency-Key of an entry that is there: whoever lost the
-// answer has no token yet, and no other way to keep the place.
-func (r *request) resumes() bool {
-	key, err := r.idempotencyKey()
-	return err == nil && key != "" && r.endpoints.Locks.Resumes(r.tenant(), r.name, r.principal.Subject, key)
-}
-
-func errMemoryFull() error {
-	return &lock.Error{
-		Code: lock.MemoryFull, RetryAfter: 2 * time.Second, Detail: "the server has no memory for new work; what is held can be renewed and released",
-	}
 }
 
 func (r *request) authenticate(o operation) error {

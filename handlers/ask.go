@@ -24,7 +24,7 @@ import (
 // @Failure     409 {object} api.Problem "already_held"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name}/entries/{id}/request-release [post]
 func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)) }
 
@@ -42,7 +42,7 @@ func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)
 // @Failure     409 {object} api.Problem "already_held"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id}/request-release [post]
 func (a *endpoints) requestReleaseForSet(r *request) error { return a.ask(r, ofSet(r)) }
 

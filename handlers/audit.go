@@ -43,7 +43,7 @@ const (
 // @Param       since  query string false "None from before this instant" format(date-time)
 // @Success     200 {object} api.AuditPage
 // @Failure     413 {object} api.Problem "body_too_large"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/audit [get]
 func listAudit(r *request) (reply, error) {
 	q, err := auditQuery(r)

@@ -20,7 +20,7 @@ const maxTrees = 100
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/blocking [get]
 func getBlocking(q *query) maker {
 	s, limit := q.sight(), q.page()
@@ -93,7 +93,7 @@ func heldOr(holds bool, otherwise string) string {
 // @Param       holder query string true  "Holder, as entries show it"
 // @Param       limit  query int    false "Entries" minimum(1) maximum(200) default(200)
 // @Success     200 {object} api.AdminHoldings
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/holders [get]
 func getHoldings(q *query) maker {
 	s, holder := q.sight(), q.Query("holder")

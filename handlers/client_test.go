@@ -318,3 +318,14 @@ func (a *answer) wantNoContent() {
 		a.t.Fatalf("%v, want 204", a)
 	}
 }
+
+// known is what a client has to know of an entry.
+type known struct{ ID, Token string }
+
+// known is what the answer tells, if it has the status.
+func (a *answer) known(status int) known {
+	a.t.Helper()
+	a.wantStatus(status)
+	fields := a.fields()
+	return known{fmt.Sprint(fields["id"]), fmt.Sprint(fields["token"])}
+}

@@ -49,7 +49,7 @@ func (a *endpoints) lostSince() *api.Instant {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/overview [get]
 func getOverview(q *query) maker {
 	s, all := q.sight(), q.principal.MayOperate("")
@@ -79,7 +79,7 @@ func getOverview(q *query) maker {
 // @Param       limit  query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.AdminLockPage
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/locks [get]
 func listAllLocks(q *query) maker {
 	of, ctx := q.lockQuery(), context.WithoutCancel(q.context())
@@ -103,7 +103,7 @@ func listAllLocks(q *query) maker {
 // @Param       limit  query int   false "Waiters" minimum(1) maximum(1000) default(1000)
 // @Success     200 {object} api.AdminLockView
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func getAnyLock(q *query) maker {
 	of := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}

@@ -46,7 +46,7 @@ func deliveriesTo(r *request, who *auth.Principal) (id string, of *subscription.
 // @Param       cursor  query string false "next_cursor of the page before"
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries [get]
 func listDeliveries(r *request) (reply, error) { return deliveries(r, r.principal) }
 
@@ -136,7 +136,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "It will be sent"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id}/test [post]
 func testWebhook(r *request, _ *empty) (reply, error) {
 	found, err := r.endpoints.Webhooks.Get(r.context(), r.principal, r.Param("id"))
@@ -166,7 +166,7 @@ func testWebhook(r *request, _ *empty) (reply, error) {
 // @Success     204 "It will be made"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries/{delivery}/redeliver [post]
 func redeliver(r *request, _ *empty) (reply, error) {
 	who, err := actorOf(r)

@@ -28,7 +28,7 @@ const maxEventPatterns = 8
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, fence_floor_required"
 // @Router      /events [get]
 func followEvents(r *request) error { return follow(r, r.tenant()) }
 
@@ -46,7 +46,7 @@ func followEvents(r *request) error { return follow(r, r.tenant()) }
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, fence_floor_required"
 // @Router      /admin/events [get]
 func followAllEvents(r *request) error {
 	q := r.query()

@@ -18,7 +18,7 @@ import (
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.Lock
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name} [get]
 func getLock(r *request) (reply, error) {
 	q := r.query()
@@ -45,7 +45,7 @@ func getLock(r *request) (reply, error) {
 // @Param       cursor     query string false "next_cursor of the page before"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.LockPage
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks [get]
 func listLocks(r *request) (reply, error) {
 	req, err := listRequest(r)

@@ -28,7 +28,7 @@ const maxIdempotencyKey = 200 // characters
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, fence_floor_required"
 // @Header      202 {string} Location "Where the entry can be asked for, and waited for"
 // @Header      201 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
 // @Header      202 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
@@ -233,7 +233,7 @@ func location(e *lock.Entry) string {
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name}/renew [put]
 func renewLock(r *request, _ *empty) (reply, error) { return renew(r, ofLock(r)) }
 
@@ -260,7 +260,7 @@ func renew(r *request, req service.TokenRequest) (reply, error) {
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name} [delete]
 func releaseLock(r *request, _ *empty) (reply, error) { return release(r, ofLock(r)) }
 
@@ -288,7 +288,7 @@ func release(r *request, req service.TokenRequest) (reply, error) {
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, fence_floor_required"
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name}/entries/{id} [get]
 func getEntry(r *request, _ *empty) (reply, error) { return awaitGrant(r, ofLock(r)) }

@@ -22,7 +22,7 @@ import (
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, fence_floor_required"
 // @Header      202 {string} Location "Where the set can be asked for, and waited for"
 // @Header      201 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
 // @Header      202 {string} Idempotency-Replayed "true if an earlier request with the key wrote the entry"
@@ -62,7 +62,7 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id}/renew [put]
 func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r)) }
 
@@ -77,7 +77,7 @@ func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     429 {object} api.Problem "rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id} [delete]
 func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofSet(r)) }
 
@@ -96,7 +96,7 @@ func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofS
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Failure     423 {object} api.Problem "wait_timeout"
-// @Failure     503 {object} api.Problem "store_unavailable, draining, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, draining, fence_floor_required"
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets/{id} [get]
 func getLockSet(r *request, _ *empty) (reply, error) { return awaitGrant(r, ofSet(r)) }

@@ -71,7 +71,7 @@ func (r *request) fail(err error) {
 	if status >= http.StatusInternalServerError {
 		r.cause = err
 	}
-	r.expected = e.Code == lock.Draining || e.Code == lock.MemoryFull
+	r.expected = e.Code == lock.Draining
 	r.write(status, "application/problem+json", p)
 }
 

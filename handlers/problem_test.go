@@ -44,7 +44,6 @@ func kinds() map[string]kind {
 		"overloaded":             {429, "The server is overloaded"},
 		"draining":               {503, "The replica is shutting down"},
 		"fence_floor_required":   {503, "The store lost its past and needs a fence floor"},
-		"memory_full":            {503, "The server has no memory for new work"},
 		"internal":               {500, "Internal error"},
 	}
 }

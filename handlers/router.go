@@ -31,7 +31,6 @@ type Locks interface {
 	Release(context.Context, service.TokenRequest) error
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Genuine(service.TokenRequest) bool
-	Resumes(tenant, name, subject, key string) bool
 	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
 	RequestRelease(ctx context.Context, req service.TokenRequest, within time.Duration) error
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
@@ -65,9 +64,6 @@ type Certificates interface {
 	Identify(*tls.ConnectionState) (*auth.Principal, error)
 }
 
-// Memory says whether there is no room for new work; ceiling.Guard does.
-type Memory interface{ Full() bool }
-
 // RequestMetrics counts requests. wait tells those that may take long because
 // they wait for a lock.
 type RequestMetrics interface {
@@ -91,7 +87,6 @@ type Config struct {
 	Verifier   Verifier
 	KeysReady  func() error // why no bearer token can be verified yet; nil has all keys
 	Clients    Certificates // nil takes none
-	Memory     Memory       // nil has room
 	Metrics    RequestMetrics
 	Exposition http.Handler // of /metrics; nil has none here
 	OpenAPI    []byte       // the document of /openapi.json

@@ -41,21 +41,21 @@ func (a *endpoints) locks(r *gin.Engine) {
 	either := []auth.Scope{auth.LocksRead, auth.LocksWrite}
 	r.GET("/locks", a.authorized(operation{scopes: read, query: []string{"prefix", "state", "limit", "cursor", "consistent"}}, get(listLocks)))
 	r.GET("/locks/:name", a.authorized(operation{scopes: read, named: true, query: []string{"consistent"}}, get(getLock)))
-	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true, keyed: true}, send(acquireLock)))
+	r.POST("/locks/:name", a.authorized(operation{scopes: write, named: true}, send(acquireLock)))
 	r.POST("/locks/:name/stale-writes", a.authorized(operation{scopes: write, named: true}, send(reportStaleWrite)))
 	r.PUT("/locks/:name/renew", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Renewals}, send(renewLock)))
 	r.DELETE("/locks/:name", a.authorized(operation{scopes: write, named: true, always: true, rate: quota.Releases}, send(releaseLock)))
-	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, named: true, query: []string{"wait_seconds"}}, send(getEntry)))
+	r.GET("/locks/:name/entries/:id", a.authorized(operation{scopes: either, rate: quota.Renewals, named: true, query: []string{"wait_seconds"}}, send(getEntry)))
 	r.POST("/locks/:name/entries/:id/request-release", a.authorized(operation{scopes: write, named: true}, a.requestRelease))
 	r.GET("/events", a.authorized(operation{scopes: read, query: []string{"types", "locks"}}, followEvents))
 }
 
 func (a *endpoints) locksets(r *gin.Engine) {
 	write, either := []auth.Scope{auth.LocksWrite}, []auth.Scope{auth.LocksRead, auth.LocksWrite}
-	r.POST("/locksets", a.authorized(operation{scopes: write, keyed: true}, send(acquireLockSet)))
+	r.POST("/locksets", a.authorized(operation{scopes: write}, send(acquireLockSet)))
 	r.PUT("/locksets/:id/renew", a.authorized(operation{scopes: write, always: true, rate: quota.Renewals}, send(renewLockSet)))
 	r.DELETE("/locksets/:id", a.authorized(operation{scopes: write, always: true, rate: quota.Releases}, send(releaseLockSet)))
-	r.GET("/locksets/:id", a.authorized(operation{scopes: either, goesOn: true, rate: quota.Renewals, query: []string{"wait_seconds"}}, send(getLockSet)))
+	r.GET("/locksets/:id", a.authorized(operation{scopes: either, rate: quota.Renewals, query: []string{"wait_seconds"}}, send(getLockSet)))
 	r.POST("/locksets/:id/request-release", a.authorized(operation{scopes: write}, a.requestReleaseForSet))
 }
 

@@ -15,7 +15,7 @@ import (
 // @Success     204 "Reported"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name}/stale-writes [post]
 func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
 	w := lock.StaleWrite{

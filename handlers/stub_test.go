@@ -86,8 +86,6 @@ func (s *stub) Revision() uint64 { return 1 }
 
 func (s *stub) Started() time.Time { return time.Unix(1, 0) }
 
-func (s *stub) Resumes(string, string, string, string) bool { return false }
-
 func (s *stub) answer() (*service.Grant, error) {
 	if s.panic != nil {
 		panic(s.panic)
@@ -188,7 +186,7 @@ func TestCodes(t *testing.T) {
 		t.Errorf("package lock has %d codes, the contract %d", len(all), len(kinds()))
 	}
 	for _, code := range all {
-		if slices.Contains([]string{"internal", "lock_held", "lock_closed", "wait_timeout", "overloaded", "store_unavailable", "draining", "memory_full", "fence_floor_required"}, code) {
+		if slices.Contains([]string{"internal", "lock_held", "lock_closed", "wait_timeout", "overloaded", "store_unavailable", "draining", "fence_floor_required"}, code) {
 			continue // they have tests of their own
 		}
 		err := &lock.Error{Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason", Cause: errors.New("inside")}

@@ -49,7 +49,7 @@ func actorOf(r *request) (subscription.Actor, error) {
 // @Param       body body api.WebhookBody true "What to tell, and where"
 // @Success     201 {object} api.NewWebhook "The webhook, with its secret"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks [post]
 func createWebhook(r *request, body *api.WebhookBody) (reply, error) {
 	who, err := actorOf(r)
@@ -75,7 +75,7 @@ func createWebhook(r *request, body *api.WebhookBody) (reply, error) {
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.WebhookList "A page of them, without their secrets"
 // @Failure     400 {object} api.Problem "invalid_request"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks [get]
 func listWebhooks(r *request) (reply, error) {
 	all, next, err := pageOfWebhooks(r)
@@ -125,7 +125,7 @@ func pageOfWebhooks(r *request) (page []*subscription.Subscription, next string,
 // @Param       id  path     string true "Webhook id"
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id} [get]
 func getWebhook(r *request) (reply, error) {
 	found, err := r.endpoints.Webhooks.Get(r.context(), r.principal, r.Param("id"))
@@ -164,7 +164,7 @@ func changeWebhook(r *request, body *api.WebhookChange) (reply, error) {
 // @Success     204 "Deleted"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id} [delete]
 func deleteWebhook(r *request, _ *empty) (reply, error) {
 	who, err := actorOf(r)
@@ -184,7 +184,7 @@ func deleteWebhook(r *request, _ *empty) (reply, error) {
 // @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id}/rotate [post]
 func rotateWebhook(r *request, _ *empty) (reply, error) {
 	who, err := actorOf(r)
@@ -207,7 +207,7 @@ func rotateWebhook(r *request, _ *empty) (reply, error) {
 // @Success     200 {object} api.CallbackSecret "The new secret"
 // @Failure     409 {object} api.Problem "changed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
-// @Failure     503 {object} api.Problem "store_unavailable, memory_full, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/callback-secret/rotate [post]
 func rotateCallbackSecret(r *request, _ *empty) (reply, error) {
 	who, err := actorOf(r)

@@ -35,7 +35,6 @@ const (
 	RateLimited         Code = "rate_limited"
 	QuotaExceeded       Code = "quota_exceeded"
 	Overloaded          Code = "overloaded"
-	MemoryFull          Code = "memory_full"
 	StoreUnavailable    Code = "store_unavailable"
 	Draining            Code = "draining"
 	FenceFloorRequired  Code = "fence_floor_required"

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -254,14 +253,6 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 		return nil, s.usedUp(ctx, e.ID)
 	}
 	return replayed(g, err)
-}
-
-// Resumes reports whether this replica sees an entry with an idempotency key of the lock with the
-// name, or with "" of a set of the subject: a request with the key resumes it, or gets 409.
-func (s *Service) Resumes(tenant, name, subject, key string) bool {
-	scope := keyScope(cmp.Or(name, setSubject), subject)
-	state := s.view.Status(s.tokens.idFor(tenant, scope, key), 0).State
-	return state != view.Unseen && state != view.Gone
 }
 
 // takeUp answers about the entry of an earlier request.

@@ -29,7 +29,7 @@ type Console struct {
 // NewConsole returns the console of a replica.
 func NewConsole(cfg ConsoleConfig) *Console {
 	s := cfg.Service
-	return &Console{ConsoleConfig: cfg, lists: lists.New(s.view, s.Now), began: s.Now()}
+	return &Console{ConsoleConfig: cfg, lists: lists.New(s.view, s.figures, s.Now), began: s.Now()}
 }
 
 // Replica returns the id of this replica.

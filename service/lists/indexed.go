@@ -26,7 +26,7 @@ func (l *Lists) byName(q Query) *Page {
 		refs = append(refs, line.Ref)
 	}
 	l.addRows(page, q, refs)
-	l.addShares(page)
+	l.addFigures(page.Rows, page.Now)
 	return page
 }
 
@@ -54,7 +54,7 @@ func (l *Lists) firstByWaits(q Query) *Page {
 	page := l.Page(waits)
 	l.addRows(page, q, l.rest(q, page))
 	slices.SortFunc(page.Rows, q.compare) // an entry may have joined the queue of one of the rest
-	l.addShares(page)
+	l.addFigures(page.Rows, page.Now)
 	return page
 }
 

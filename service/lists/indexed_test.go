@@ -67,7 +67,7 @@ func goesOn(t *testing.T, by lists.Sort, contended int) {
 	if contended >= 10 {
 		gone = 20 // there is none
 	}
-	b := lists.New(&meanwhile{f, map[string]func(){"names ": func() { f.leave(there[gone]) }}}, time.Now)
+	b := lists.New(&meanwhile{f, map[string]func(){"names ": func() { f.leave(there[gone]) }}}, f.Figures, time.Now)
 	q := all(by, by != lists.ByName)
 	q.Limit = 10
 	got := map[string]int{}
@@ -105,7 +105,7 @@ func TestLockIsOnAPageOnce(t *testing.T) {
 				f.leave(waiter)
 				f.join("a", "w3", "y")
 				f.join("a", "w4", "y")
-			}}}, time.Now)
+			}}}, f.Figures, time.Now)
 			p := b.Page(all(by, true))
 			if diff := gocmp.Diff(want, names(p)); diff != "" || p.Matching != 3 || p.Next != nil {
 				t.Errorf("by %s: %d match, next %v (-want +got)\n%s", by, p.Matching, p.Next, diff)
@@ -121,7 +121,7 @@ func TestLockIsOnAPageOnce(t *testing.T) {
 func TestTotalsIncludeTheirRevision(t *testing.T) {
 	f := newFeed()
 	f.join("a", "w", "x")
-	b := lists.New(&meanwhile{f, map[string]func(){"sums": func() { f.join("a", "w", "y") }}}, time.Now)
+	b := lists.New(&meanwhile{f, map[string]func(){"sums": func() { f.join("a", "w", "y") }}}, f.Figures, time.Now)
 	if got := b.Totals(lists.Sight{}, 5); got.Revision != 1 || got.Locks != 1 {
 		t.Errorf("%d locks at revision %d, want one at 1", got.Locks, got.Revision)
 	}

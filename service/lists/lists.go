@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -28,14 +29,15 @@ type Source interface {
 
 // Lists are the lists of one replica.
 type Lists struct {
-	source Source
-	now    func() time.Time
-	began  time.Time
+	source  Source
+	figures *figures.Figures
+	now     func() time.Time
+	began   time.Time
 }
 
 // New returns lists. now is the clock of the instants at which entries joined their queues.
-func New(source Source, now func() time.Time) *Lists {
-	return &Lists{source: source, now: now, began: now()}
+func New(source Source, f *figures.Figures, now func() time.Time) *Lists {
+	return &Lists{source: source, figures: f, now: now, began: now()}
 }
 
 // Page returns a page of locks. It costs the more the more locks the tenant uses, or all
@@ -60,7 +62,7 @@ func (l *Lists) Page(q Query) *Page {
 		}
 	})
 	page.Rows = page.cut(first.take(), q.Limit)
-	l.addShares(page)
+	l.addFigures(page.Rows, page.Now)
 	return page
 }
 
@@ -80,12 +82,16 @@ func (p *Page) cut(lines []Line, limit int) []Line {
 	return lines
 }
 
-func (l *Lists) addShares(page *Page) {
-	for i := range page.Rows {
-		page.Rows[i].Share = l.share(page.Rows[i].Row, page.Now)
+// addFigures reads the figures of the lines of a page only: for every lock of a tenant, that would
+// cost more than reading the lock.
+func (l *Lists) addFigures(lines []Line, now time.Time) {
+	for i := range lines {
+		newest, share := l.recent(lines[i].Row, now)
+		lines[i].Newest, lines[i].Share = max(lines[i].Newest, newest), share
 	}
 }
 
-func (l *Lists) share(row *view.Row, now time.Time) int {
-	return row.Use.Share(now, now.Sub(l.began))
+func (l *Lists) recent(row *view.Row, now time.Time) (newest uint64, share int) {
+	newest, use := l.figures.Recent(row.Ref, row.Since())
+	return newest, use.Share(now, now.Sub(l.began))
 }

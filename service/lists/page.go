@@ -125,7 +125,8 @@ func (l *Lists) line(by Sort, row *view.Row, now time.Time) Line {
 			line.key = -since.UnixNano()
 		}
 	case ByUtilization:
-		line.key = int64(l.share(row, now))
+		_, share := l.recent(row, now)
+		line.key = int64(share)
 	}
 	return line
 }

@@ -39,6 +39,7 @@ func (l *Lists) Totals(s Sight, worst int) *Totals {
 		t.set(l.source.Sums(s.Tenant)) // not before: they include the revision
 	}
 	t.Worst = first.take()
+	l.addFigures(t.Worst, t.Now)
 	return t
 }
 

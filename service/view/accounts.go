@@ -13,9 +13,9 @@ import (
 // that everything that a tenant can make grow has a bound of its own.
 type account struct {
 	tenant  string
-	tally          // of its entries
-	pending tally  // of those that are being written
-	asks    int    // of its entries that wait
+	tally         // of its entries
+	pending tally // of those that are being written
+	asks    int   // of its entries that wait
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]

@@ -68,12 +68,12 @@ func (a *asyncIndex) wake() {
 }
 
 // AsyncChanges returns a channel that is sent to when [View.TakeAsync] has something.
-func (v *View) AsyncChanges() <-chan struct{} { return v.async.ready }
+func (v *waits) AsyncChanges() <-chan struct{} { return v.async.ready }
 
 // TakeAsync returns the async entries to which something happened since it was called
 // last: they joined, came to hold, were rejected, or ended. listed says that the feed
 // was interrupted since, and all are among them.
-func (v *View) TakeAsync() (changed []lock.ID, listed bool) {
+func (v *waits) TakeAsync() (changed []lock.ID, listed bool) {
 	var taken map[lock.ID]struct{} // it is the caller's: to walk one, or to clear one that was large once, takes long
 	v.mu.Lock()
 	if len(v.async.changed) > 0 {

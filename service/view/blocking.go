@@ -20,7 +20,7 @@ const (
 
 // Blocking reads for each lock who is in the way of others there, and who they are, up to most
 // in all; more says that not all was read. Locks at which nobody stands behind others are left out.
-func (v *View) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
+func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
 	for len(refs) > 0 && most > 0 {
 		n, read, cut := v.blocked(refs, &queues, most)
 		refs, most, more = refs[n:], most-read, more || cut
@@ -29,7 +29,7 @@ func (v *View) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, mor
 }
 
 // blocked reads some of the queues. It returns of how many locks, and how many places.
-func (v *View) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n, read int, cut bool) {
+func (v *queues) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n, read int, cut bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for ; n < len(refs) && read < min(most, placesChunk); n++ {
@@ -46,7 +46,7 @@ func (v *View) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n, 
 }
 
 // blockedAt returns nil if nobody is in anybody's way.
-func (v *View) blockedAt(r lock.Ref, most int) *blocking.Queue {
+func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 	q := v.table.Queue(r)
 	if q == nil || q.Waiting() == 0 {
 		return nil
@@ -71,7 +71,7 @@ func (v *View) blockedAt(r lock.Ref, most int) *blocking.Queue {
 const maxOthers = 32
 
 // otherHolders returns who holds a semaphore besides the first.
-func (v *View) otherHolders(q *lock.Queue) (others []blocking.Holder) {
+func (v *queues) otherHolders(q *lock.Queue) (others []blocking.Holder) {
 	for s := q.Head().Next(); s != nil && s.InFront() && len(others) < maxOthers; s = s.Next() {
 		if m := s.Member(); m.Holds() {
 			others = append(others, blocking.Holder{Entry: m.Entry(), Since: v.since[m.Entry().ID]})
@@ -107,7 +107,7 @@ type OfHolder struct {
 // OfHolder returns the entries of a holder by its tenant and name, those first that joined
 // first: first of those whose requests name it, then of others. May says which names the caller
 // may see, and may take its time; nil is all. Entries without any such lock are left out. At most so many are listed.
-func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
+func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
 	if may != nil {
 		may = v.askedBefore(who, may)
 	}
@@ -138,7 +138,7 @@ func (v *View) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHo
 }
 
 // askedBefore is may for the names of a holder's entries, of each of which it was asked while the view was let go.
-func (v *View) askedBefore(who lock.Ref, may func(string) bool) func(string) bool {
+func (v *queues) askedBefore(who lock.Ref, may func(string) bool) func(string) bool {
 	allowed := map[string]bool{}
 	for _, name := range v.namesOf(who) {
 		allowed[name] = may(name)
@@ -150,7 +150,7 @@ func (v *View) askedBefore(who lock.Ref, may func(string) bool) func(string) boo
 }
 
 // namesOf returns the names of the locks of a holder's entries that are looked at, each once.
-func (v *View) namesOf(who lock.Ref) (names []string) {
+func (v *queues) namesOf(who lock.Ref) (names []string) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	looked, known := 0, map[string]bool{}
@@ -169,7 +169,7 @@ func (v *View) namesOf(who lock.Ref) (names []string) {
 	return names
 }
 
-func (v *View) placesOf(e *lock.Entry, may func(string) bool) (at []PlaceAt) {
+func (v *queues) placesOf(e *lock.Entry, may func(string) bool) (at []PlaceAt) {
 	slots := v.table.Member(e.ID).Slots()
 	for i := range slots {
 		s := &slots[i]

@@ -69,17 +69,3 @@ func (w *writing) at(number uint64) {
 		*w = writing{number: number}
 	}
 }
-
-// happened names an event by its write, and hands it on.
-func (v *View) happened(what lock.Event, now time.Time) {
-	v.writing.events++
-	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
-	v.Figures.Happened(what)
-	v.Events.Add(what)
-}
-
-// found hands a finding on, with what all of them have.
-func (v *View) found(what Finding, now time.Time) {
-	what.Number, what.At = v.told, now
-	v.Events.Find(what)
-}

@@ -75,7 +75,7 @@ type Queue struct {
 
 // Queue reads a queue, without the entry that is leaving it, if there is one. It
 // costs what it shows.
-func (v *View) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
+func (v *queues) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	out := Queue{Figures: v.Figures.Of(r), Revision: v.number}
@@ -121,7 +121,7 @@ func without(leaving lock.ID, all iter.Seq[*lock.Entry], most int) iter.Seq[*loc
 
 // List adds locks to the page from the name after last on. It looks at a limited
 // number of names, and returns where to go on and whether there is more to do.
-func (v *View) List(req ListRequest, last string, page *Page) (string, bool) {
+func (v *queues) List(req ListRequest, last string, page *Page) (string, bool) {
 	v.lists.Lock()
 	defer v.lists.Unlock()
 	v.mu.RLock()
@@ -163,7 +163,7 @@ func (r ListRequest) way() int {
 }
 
 // summary describes a lock if the caller may see it.
-func (v *View) summary(req ListRequest, name string) (Summary, bool) {
+func (v *queues) summary(req ListRequest, name string) (Summary, bool) {
 	if req.May != nil && !req.May(name) {
 		return Summary{}, false
 	}

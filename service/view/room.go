@@ -72,8 +72,9 @@ func (a *account) granted(all []*lock.Entry) {
 // pending are the entries that this replica is writing, and that are not in the view yet: they
 // count as if they were, or a burst would be let in before the first of it is seen.
 type pending struct {
+	*queues
 	entries map[lock.ID]expected
-	queues  map[lock.Ref]flight
+	flights map[lock.Ref]flight
 }
 
 // expected is what an entry counts that is being written.
@@ -89,21 +90,21 @@ type flight struct {
 	waits int // of these, those that will have to wait
 }
 
-func newPending() pending {
-	return pending{entries: map[lock.ID]expected{}, queues: map[lock.Ref]flight{}}
+func newPending(q *queues) pending {
+	return pending{queues: q, entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{}}
 }
 
 // Room counts e, which is about to be written, as one of its tenant's entries until the view has
 // it or [View.Leave] is called. Or it returns why e must not be written: the tenant has no room
 // for it. What other replicas are writing is not counted yet.
-func (v *View) Room(e *lock.Entry) error {
+func (v *pending) Room(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant {
 		return nil
 	}
 	limits := v.Limits(e.Tenant)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if x, known := v.pending.entries[e.ID]; known { // another request with its idempotency key
+	if x, known := v.entries[e.ID]; known { // another request with its idempotency key
 		if x.entry.Request != e.Request {
 			return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key is used at this moment with other parameters")
 		}
@@ -121,10 +122,10 @@ func (v *View) Room(e *lock.Entry) error {
 }
 
 // Leave ends what [View.Room] began for an entry that was not written, or is not in the view.
-func (v *View) Leave(e *lock.Entry) {
+func (v *pending) Leave(e *lock.Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if x, known := v.pending.entries[e.ID]; known && x.entry == e {
+	if x, known := v.entries[e.ID]; known && x.entry == e {
 		v.arrived(e.ID)
 		if a := v.accounts[e.Tenant]; a != nil {
 			v.accounts.close(a)
@@ -133,7 +134,7 @@ func (v *View) Leave(e *lock.Entry) {
 }
 
 // exceeds returns why an entry is too much for its tenant.
-func (v *View) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
+func (v *pending) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
 	if e.Tries() {
 		more.waiting = 0 // it does not stay
 	}
@@ -152,7 +153,7 @@ func (v *View) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
 		_, waiting := v.inQueue(r)
-		if n := waiting + v.pending.queues[r].waits; n >= limits[quota.WaitingPerLock] {
+		if n := waiting + v.flights[r].waits; n >= limits[quota.WaitingPerLock] {
 			return limits.Exceeded(quota.WaitingPerLock, n)
 		}
 	}
@@ -179,13 +180,13 @@ func (t *tally) used() (used quota.Limits) {
 
 // wouldHold reports whether an entry is going to hold at once, if all are written in the order in
 // which they asked.
-func (v *View) wouldHold(e *lock.Entry) bool {
+func (v *pending) wouldHold(e *lock.Entry) bool {
 	if !v.table.Admits(e.Tenant, e.Claims) {
 		return false
 	}
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		f := v.pending.queues[r]
+		f := v.flights[r]
 		switch {
 		case f.all == 0:
 		case c.Mode == lock.Semaphore:
@@ -200,38 +201,38 @@ func (v *View) wouldHold(e *lock.Entry) bool {
 }
 
 // expect counts an entry that is being written.
-func (v *View) expect(e *lock.Entry, more tally) {
-	v.pending.entries[e.ID] = expected{e, more}
+func (v *pending) expect(e *lock.Entry, more tally) {
+	v.entries[e.ID] = expected{e, more}
 	v.accounts.of(e.Tenant).pending.add(more)
 	for _, c := range e.Claims {
-		v.pending.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c.Mode, more.waiting, 1)
+		v.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c.Mode, more.waiting, 1)
 	}
 }
 
 // arrived counts it no more, if it was. Whoever leaves nothing in the account must close that.
-func (v *View) arrived(id lock.ID) {
-	x, known := v.pending.entries[id]
+func (v *pending) arrived(id lock.ID) {
+	x, known := v.entries[id]
 	if !known {
 		return
 	}
-	delete(v.pending.entries, id)
+	delete(v.entries, id)
 	v.accounts.of(x.entry.Tenant).pending.take(x.tally)
 	for _, c := range x.entry.Claims {
-		v.pending.note(lock.Ref{Tenant: x.entry.Tenant, Name: c.Name}, c.Mode, x.tally.waiting, -1)
+		v.note(lock.Ref{Tenant: x.entry.Tenant, Name: c.Name}, c.Mode, x.tally.waiting, -1)
 	}
 }
 
-func (p *pending) note(r lock.Ref, mode lock.Mode, waits, by int) {
-	f := p.queues[r]
+func (v *pending) note(r lock.Ref, mode lock.Mode, waits, by int) {
+	f := v.flights[r]
 	f.all += by
 	f.waits += by * waits
 	if mode == lock.Exclusive {
 		f.alone += by
 	}
 	if f == (flight{}) {
-		delete(p.queues, r)
+		delete(v.flights, r)
 	} else {
-		p.queues[r] = f
+		v.flights[r] = f
 	}
 }
 
@@ -243,7 +244,7 @@ type Account struct {
 }
 
 // AccountOf returns what of a tenant counts against its limits.
-func (v *View) AccountOf(tenant string) Account {
+func (v *pending) AccountOf(tenant string) Account {
 	limits := v.Limits(tenant)
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -3,11 +3,130 @@ package view
 import (
 	"time"
 
-	"github.com/google/btree"
-
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/figures"
 )
+
+// namesChunk is how many names are read before the view is let go for a moment.
+const namesChunk = 2000
+
+// EachName yields the locks in use by tenants and names, of one tenant or with "" of all: those
+// that are held, or contended, or with "" all. It returns the number that the view has reached.
+// EachName does not hold the view while it calls give.
+func (v *queues) EachName(state, tenant string, give func(lock.Ref)) (number uint64) {
+	way := ListRequest{State: state}.way()
+	last, more := lock.Ref{Tenant: tenant}, true
+	var some []lock.Ref
+	for more {
+		some = some[:0]
+		last, number, more = v.namesAfter(way, tenant, last, namesChunk, func(r lock.Ref) { some = append(some, r) })
+		for _, r := range some {
+			give(r)
+		}
+	}
+	return number
+}
+
+// EachRow yields the rows of the locks that [View.EachName] yields, each as it is when it is read.
+// A row is valid until give returns, so that many rows take little memory.
+func (v *queues) EachRow(state, tenant string, give func(*Row)) (number uint64) {
+	rows := make([]Row, rowChunk) // which are filled again and again
+	way := ListRequest{State: state}.way()
+	last, more := lock.Ref{Tenant: tenant}, true
+	for more {
+		n := 0
+		last, number, more = v.namesAfter(way, tenant, last, rowChunk, func(r lock.Ref) {
+			if v.fill(&rows[n], r) {
+				n++
+			}
+		})
+		for i := range rows[:n] {
+			give(&rows[i])
+		}
+	}
+	return number
+}
+
+// TenantNames returns the tenants that have entries, but for the replicas' own, by name.
+func (v *queues) TenantNames() (all []string) {
+	const chunk = 1000 // for which the view is held at once
+	for more := true; more; {
+		v.mu.RLock()
+		last := ""
+		if len(all) > 0 {
+			last = all[len(all)-1]
+		}
+		end := len(all) + chunk
+		v.tenants.AscendGreaterOrEqual(last, func(tenant string) bool {
+			if tenant != last && tenant != lock.OwnTenant {
+				all = append(all, tenant)
+			}
+			return len(all) < end
+		})
+		more = len(all) == end
+		v.mu.RUnlock()
+	}
+	return all
+}
+
+func (v *queues) namesAfter(way int, only string, last lock.Ref, chunk int, give func(lock.Ref)) (_ lock.Ref, number uint64, more bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	seen := 0
+	v.tenants.AscendGreaterOrEqual(last.Tenant, func(tenant string) bool {
+		if only != "" && tenant != only {
+			return false
+		}
+		after := ""
+		if tenant == last.Tenant {
+			after = last.Name
+		}
+		v.accounts.after(tenant, way, "", after, func(name string) bool {
+			if more = seen == chunk; more {
+				return false
+			}
+			seen++
+			last = lock.Ref{Tenant: tenant, Name: name}
+			give(last)
+			return true
+		})
+		return !more
+	})
+	return last, v.number, more
+}
+
+// Sums count the locks of a tenant, or of all but that of the replicas.
+type Sums struct {
+	Locks   int // in use
+	Held    int // of these
+	Holding int // entries that hold; one of several locks counts at each
+}
+
+// Sums counts the locks of a tenant, or with "" of all but that of the replicas.
+func (v *queues) Sums(tenant string) (sums Sums) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if tenant != "" {
+		sums.add(v.accounts[tenant])
+		return sums
+	}
+	for name, a := range v.accounts {
+		if name != lock.OwnTenant {
+			sums.add(a)
+		}
+	}
+	return sums
+}
+
+func (s *Sums) add(a *account) {
+	if a == nil {
+		return
+	}
+	s.Locks += len(a.uses)
+	s.Holding += a.holding
+	if held := a.names[isHeld]; held != nil {
+		s.Held += held.Len()
+	}
+}
 
 const (
 	// MaxRowHolders is how many holders a row has at most.
@@ -24,8 +143,7 @@ type Row struct {
 	Holding int      // how many hold
 	Waiting int
 	Oldest  *lock.Entry // of those that wait, who has done so longest; nil if nobody waits
-	Newest  uint64      // the newest fence, 0 if this replica saw none
-	Use     figures.Use
+	Newest  uint64      // the newest fence of these holders
 }
 
 // Since returns since when the lock is held by the one who has held it longest, zero if
@@ -39,7 +157,7 @@ func (r *Row) Since() time.Time {
 
 // Rows reads the rows of locks; of those that nobody uses there is none. It holds the view
 // for a part of them at a time.
-func (v *View) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
+func (v *queues) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	for len(refs) > 0 {
 		n := min(len(refs), rowChunk)
 		v.rows(refs[:n], give)
@@ -47,7 +165,7 @@ func (v *View) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	}
 }
 
-func (v *View) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
+func (v *queues) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, r := range refs {
@@ -56,7 +174,7 @@ func (v *View) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 }
 
 // row describes a lock, nil if nobody uses it.
-func (v *View) row(r lock.Ref) *Row {
+func (v *queues) row(r lock.Ref) *Row {
 	row := &Row{}
 	if !v.fill(row, r) {
 		return nil
@@ -65,7 +183,7 @@ func (v *View) row(r lock.Ref) *Row {
 }
 
 // fill describes a lock in a row that may have been another's, and reports whether anybody uses it.
-func (v *View) fill(row *Row, r lock.Ref) bool {
+func (v *queues) fill(row *Row, r lock.Ref) bool {
 	q := v.table.Queue(r)
 	if q == nil {
 		return false
@@ -78,10 +196,16 @@ func (v *View) fill(row *Row, r lock.Ref) bool {
 	for e := range without("", q.Waiters(), 1) {
 		row.Oldest = e
 	}
-	newest, use := v.Figures.Recent(r, row.Since())
-	row.Newest, row.Use = max(row.Newest, newest), use
 	return true
 }
 
-// newTenants returns the index of tenants with entries.
-func newTenants() *btree.BTreeG[string] { return btree.NewOrderedG[string](32) }
+// Deepest returns how many entries wait for the lock for which most do, of all tenants but the
+// replicas' own.
+func (v *queues) Deepest() (most int) {
+	v.EachRow("contended", "", func(r *Row) {
+		if r.Tenant != lock.OwnTenant {
+			most = max(most, r.Waiting)
+		}
+	})
+	return most
+}

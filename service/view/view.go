@@ -2,64 +2,39 @@ package view
 
 import (
 	"cmp"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/google/btree"
-
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/deadlock"
-	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/store"
 )
 
-// View is the replica's picture of the store: the table of all queues, why
-// entries ended, and who waits for what. It implements [store.Watcher].
+// View is the replica's picture of the store: the table of all queues, why entries ended, and
+// who waits for what. It implements [store.Watcher]. Its parts own their state; one lock guards
+// all of them, so that answers are consistent at one number.
 //
-// Grants wait for its lock. So nothing is logged, measured or asked while it is
-// held: what happens is handed on as [Events].
+// Grants wait for that lock. While it is held, the view does no I/O and writes no log line or
+// metric: it hands on what happens as [Events].
 type View struct {
 	Config
+	mu sync.RWMutex
 
-	lists       sync.Mutex // lists take turns at mu: each grant would have to wait for all of them at once
-	mu          sync.RWMutex
-	table       *deadlock.Table
-	number      uint64                    // everything up to it is in the table
-	told        uint64                    // the number up to which the feed tells at the moment
-	writing     writing                   // whose changes it tells
-	leaving     map[lock.ID]bool          // the entries that leave in it, if it has several changes
-	passing     map[lock.ID]bool          // of those, the ones that held between two changes
-	begun       bool                      // there was a first Reset
-	current     bool                      // the feed is up
-	goal        uint64                    // it tells of the past up to this number
-	whole       time.Time                 // when it was last known to have told everything
-	gap         time.Time                 // since when it may not have; zero if nothing is unexplained
-	lostAt      time.Time                 // when it was not any more; before the first Reset, when we began to wait for it
-	lateAt      time.Time                 // the same, the first time since it had told everything
-	since       map[lock.ID]time.Time     // when an entry was seen to hold
-	waited      map[lock.ID]time.Duration // for how long, by those that hold and did not at once
-	doubtful    map[lock.ID]struct{}      // those that came to hold while nothing might be granted
-	ended       endings
-	unexplained map[lock.ID]string // the tenants of those that left while the feed was interrupted; why is yet to be told
-	recalled    chan struct{}      // closed when the reasons from before the last list are known; nil if they are
-	accounts    accounts
-	tenants     *btree.BTreeG[string] // those with entries
-	depths      depths
-	rejections  rejections
-	orders      *order.Graph
-	watchers    map[lock.ID][]chan struct{}
-	announced   map[lock.ID]bool        // those with a watcher whose turn is soon
-	freed       map[lock.ID]*lock.Entry // those with a watcher that came to hold: by whose end
-	async       asyncIndex
-	asks        asks
-	asking      asking
-	pending     pending
-	waiters     heap.Heap[*numberWaiter]
-	totals      Totals
+	progress
+	queues
+	pending
+	reasons
+	rejections
+	waits
+
+	writing writing          // the write whose changes are applied
+	leaving map[lock.ID]bool // the entries that leave in it, if it has several changes
+	passing map[lock.ID]bool // of these, the ones that held between two changes
+	asks    asks
+	asking  asking
+	totals  Totals
 }
 
 // Config of a [View].
@@ -101,14 +76,18 @@ func New(cfg Config) *View {
 	if cfg.Figures == nil {
 		cfg.Figures = figures.New(0)
 	}
-	all := accounts{}
-	now := time.Now()
-	return &View{
-		Config: cfg, lostAt: now, lateAt: now, doubtful: map[lock.ID]struct{}{},
-		table: deadlock.NewTable(), unexplained: map[lock.ID]string{}, since: map[lock.ID]time.Time{}, waited: map[lock.ID]time.Duration{},
-		accounts: all, tenants: newTenants(), depths: newDepths(), ended: newEndings(all, cmp.Or(cfg.Ends, maxEnds)), rejections: newRejections(), orders: order.NewGraph(cfg.Classes),
-		passing: map[lock.ID]bool{}, watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{}, freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), asks: newAsks(), asking: newAsking(), pending: newPending(),
-	}
+	v := &View{Config: cfg, passing: map[lock.ID]bool{}}
+	now, shared := time.Now(), base{&v.Config, &v.mu}
+	v.progress = progress{base: shared, lostAt: now, lateAt: now}
+	v.queues = queues{progress: &v.progress, doubtful: map[lock.ID]struct{}{}}
+	v.queues.empty()
+	v.accounts = accounts{}
+	v.pending = newPending(&v.queues)
+	v.reasons = newReasons(shared, v.accounts)
+	v.rejections = rejections{queues: &v.queues, orders: order.NewGraph(cfg.Classes)}
+	v.waits = newWaits(shared)
+	v.asks, v.asking = newAsks(), newAsking()
+	return v
 }
 
 // Apply implements [store.Watcher].
@@ -129,40 +108,6 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 		v.whole = now
 	}
 	v.Events.Reached(upTo)
-}
-
-// write applies the changes of one write. They happened at once: an entry that leaves does not
-// hold because another one leaves too, and a deadlock is one of what is there after all of them.
-func (v *View) write(changes []store.Change, now time.Time) {
-	v.writing.at(changes[0].Number)
-	if len(changes) > 1 {
-		v.leaving = map[lock.ID]bool{}
-		for _, c := range changes {
-			v.leaving[c.Left] = c.Left != ""
-		}
-		defer func() { v.leaving = nil }()
-	}
-	for _, c := range changes {
-		switch {
-		case c.Joined != nil:
-			v.join(c.Joined, now)
-		case c.Notice != nil:
-			v.noticed(c.Notice, now)
-		default:
-			v.leave(c, now)
-		}
-	}
-	v.detect(nil, now)
-}
-
-// stays returns which of the entries that came to hold do not leave in the same write.
-func (v *View) stays(granted []*lock.Entry) []*lock.Entry {
-	return slices.DeleteFunc(granted, func(e *lock.Entry) bool {
-		if v.leaving[e.ID] {
-			v.passing[e.ID] = true
-		}
-		return v.leaving[e.ID]
-	})
 }
 
 // Lost implements [store.Watcher].
@@ -249,25 +194,12 @@ func (v *View) Recall(ends []store.Ended, complete bool) {
 	}
 }
 
-// HadAll says that the view has had everything that there was at the time. While nothing
-// happens it does not know that by itself.
-func (v *View) HadAll(at time.Time) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	if at.After(v.whole) {
-		v.whole = at
-	}
-}
-
 func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	since, waited := v.since, v.waited
 	before := v.table
 	known := func(id lock.ID) bool { return before.Rejection(id) != nil }
-	v.table = deadlock.NewTable()
+	v.queues.empty()
 	v.accounts.empty()
-	v.tenants = newTenants()
-	v.depths = newDepths()
-	v.since, v.waited = make(map[lock.ID]time.Time, len(entries)), map[lock.ID]time.Duration{}
 	for _, e := range entries {
 		v.insert(e, now)
 		v.detect(known, now)
@@ -309,173 +241,4 @@ func (v *View) doubtNew(before map[lock.ID]time.Time) {
 			v.doubtful[id] = struct{}{}
 		}
 	}
-}
-
-// WaitedFor returns how long ago the entry was asked for, by the replicas' clocks: never less than nothing, whatever the
-// clock showed of who wrote it.
-func (v *View) WaitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().Sub(e.EnqueuedAt)) }
-
-// insert adds an entry without telling anyone.
-func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
-	holds, err := v.table.Insert(e)
-	if err != nil {
-		v.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
-		return false, false
-	}
-	v.arrived(e.ID)
-	a := v.accounts.of(e.Tenant)
-	if a.places == 0 {
-		v.tenants.ReplaceOrInsert(e.Tenant)
-	}
-	a.add(tallyOf(e, holds))
-	v.reindex(a, now, e)
-	v.async.add(e)
-	return holds, true
-}
-
-func (v *View) join(e *lock.Entry, now time.Time) {
-	if known, _ := v.table.Entry(e.ID); known != nil {
-		return
-	}
-	holds, ok := v.insert(e, now)
-	if !ok {
-		return
-	}
-	v.level(v.accounts.of(e.Tenant), now)
-	if what, ok := lock.EventOfJoin(e, holds); ok {
-		v.happened(what, now)
-	}
-	if holds {
-		v.asking.drop(e.ID)
-		v.grant(e, now)
-	} else if ask, ok := e.Asks(); ok {
-		v.asked(e, ask, now)
-	}
-	v.notify(e.ID)
-}
-
-func (v *View) leave(c store.Change, now time.Time) {
-	id, why := c.Left, c.Reason
-	v.carriedOut(id, why)
-	rejected := v.rejectedFor(id)
-	e, held, granted := v.table.Remove(id)
-	if e == nil {
-		return
-	}
-	v.ended.record(e.Tenant, id, why, now)
-	v.ended.explain(id, c.Note)
-	held, granted = held && !v.passing[id], v.stays(granted)
-	delete(v.passing, id)
-	ended, told := lock.EventOfEnd(e, held, why, rejected)
-	ended.Note = c.Note
-	if held {
-		ended.Lasted = v.endHold(e, why, now)
-		v.announce(e, ended.Lasted)
-	}
-	if why == lock.Expired {
-		v.totals.Expired++
-		if !held {
-			v.totals.WaitersExpired++
-		}
-	}
-	if told {
-		v.happened(ended, now)
-	}
-	v.forgetAsk(e)
-	a := v.accounts.of(e.Tenant)
-	if a.take(tallyOf(e, held)); a.places == 0 {
-		v.tenants.Delete(e.Tenant)
-	}
-	a.granted(granted)
-	v.level(a, now)
-	v.reindex(a, now, append(granted, e)...)
-	v.accounts.close(a)
-	v.notify(id)
-	v.async.forget(e)
-	v.tellGrants(granted, e, now)
-}
-
-// tellGrants makes known who came to hold, because an entry is gone.
-func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
-	for _, g := range all {
-		v.waited[g.ID] = v.WaitedFor(g)
-		granted := lock.EventOfGrant(g)
-		granted.Lasted = v.waited[g.ID]
-		v.forgetAsk(g)
-		v.happened(granted, now)
-		v.grant(g, now)
-		v.free(g.ID, gone)
-		v.notify(g.ID)
-	}
-}
-
-// announce wakes the one whose turn is soon, where locks change hands so fast that its
-// lease is still fresh then.
-func (v *View) announce(left *lock.Entry, lasted time.Duration) {
-	if lasted > v.Fresh/(2*aheadBy) {
-		return
-	}
-	for _, c := range left.Claims {
-		q := v.table.Queue(lock.Ref{Tenant: left.Tenant, Name: c.Name})
-		if q == nil {
-			continue
-		}
-		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.WaitedFor(e) > v.Fresh/2 {
-			v.announced[e.ID] = true
-			v.notify(e.ID)
-		}
-	}
-}
-
-// reindex notes how the locks of entries that changed are used now.
-func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
-	for _, e := range entries {
-		for _, c := range e.Claims {
-			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-			holding, waiting := v.inQueue(r)
-			if waits := a.note(c.Name, holding, waiting); !waits {
-				continue
-			}
-			v.Figures.Waiting(r, waiting, now)
-			v.depths.set(r, waiting)
-		}
-	}
-}
-
-func (v *View) grant(e *lock.Entry, now time.Time) {
-	v.since[e.ID] = now
-	if v.Refusal() != nil {
-		v.doubtful[e.ID] = struct{}{}
-	}
-	waited := v.WaitedFor(e)
-	v.Figures.Granted(e, waited, now)
-	if e.Named {
-		v.learn(e, now)
-	}
-}
-
-// endHold returns for how long e held.
-func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Duration {
-	lasted := now.Sub(v.since[e.ID])
-	delete(v.since, e.ID)
-	delete(v.waited, e.ID)
-	delete(v.doubtful, e.ID)
-	v.Figures.Ended(e, why, lasted, now, func(r lock.Ref) bool {
-		holding, _ := v.inQueue(r)
-		return holding == 0
-	})
-	return lasted
-}
-
-// level notes how many entries of an account wait and hold.
-func (v *View) level(a *account, now time.Time) {
-	v.Figures.Level(a.tenant, a.waiting, a.holding, now)
-}
-
-// inQueue returns how many entries hold a lock and wait for it.
-func (v *View) inQueue(r lock.Ref) (holding, waiting int) {
-	if q := v.table.Queue(r); q != nil {
-		return q.Holders(), q.Len() - q.Holders()
-	}
-	return 0, 0
 }

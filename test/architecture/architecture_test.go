@@ -30,7 +30,7 @@ func may() map[string][]string {
 		"quota":           {"audit", "lock", "store"},
 		"audit":           {"lock", "store"},
 		"service":         {"audit", "lock", "lock/blocking", "lock/heap", "lock/order", "quota", "service/events", "service/figures", "service/lists", "service/view", "store"},
-		"service/lists":   {"lock", "service/view"},
+		"service/lists":   {"lock", "service/figures", "service/view"},
 		"service/events":  {"lock", "lock/heap", "quota"},
 		"service/figures": {"lock", "lock/heap"},
 		"service/view":    {"lock", "lock/blocking", "lock/deadlock", "lock/heap", "lock/order", "quota", "service/figures", "store"},

@@ -1,7 +1,6 @@
 package view
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -9,13 +8,39 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
+// waits are the requests that wait for something to happen to an entry.
+type waits struct {
+	base
+	watchers  map[lock.ID][]chan struct{}
+	announced map[lock.ID]bool        // those with a watcher that are granted soon
+	freed     map[lock.ID]*lock.Entry // those with a watcher that were granted: by whose end
+	async     asyncIndex
+
+	// carriedOut has the errors of entries that were taken back for them, for the requests that
+	// still wait on such an entry: another one did it.
+	carriedOut map[lock.ID]refusal
+}
+
+func newWaits(shared base) waits {
+	return waits{
+		base: shared, watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{},
+		freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), carriedOut: map[lock.ID]refusal{},
+	}
+}
+
+// refusal is why an entry was taken back. Its key may have another of the same id since.
+type refusal struct {
+	number uint64
+	why    error
+}
+
 // maxAttending is how many requests may wait for one entry at a time. Each renews its
 // lease; a client that repeats itself has one that is alive.
 const maxAttending = 100
 
 // Attend is watch for a request that is going to wait for the entry. It is refused if
 // too many do.
-func (v *View) Attend(id lock.ID) (<-chan struct{}, func(), error) {
+func (v *waits) Attend(id lock.ID) (<-chan struct{}, func(), error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if len(v.watchers[id]) >= maxAttending {
@@ -30,19 +55,19 @@ func (v *View) Attend(id lock.ID) (<-chan struct{}, func(), error) {
 
 // Watch returns a channel that is sent to whenever something happens to the
 // entry, and a func that ends it.
-func (v *View) Watch(id lock.ID) (<-chan struct{}, func()) {
+func (v *waits) Watch(id lock.ID) (<-chan struct{}, func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.addWatcher(id)
 }
 
-func (v *View) addWatcher(id lock.ID) (<-chan struct{}, func()) {
+func (v *waits) addWatcher(id lock.ID) (<-chan struct{}, func()) {
 	c := make(chan struct{}, 1)
 	v.watchers[id] = append(v.watchers[id], c)
 	return c, func() { v.unwatch(id, c) }
 }
 
-func (v *View) unwatch(id lock.ID, c chan struct{}) {
+func (v *waits) unwatch(id lock.ID, c chan struct{}) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	left := v.watchers[id]
@@ -53,14 +78,14 @@ func (v *View) unwatch(id lock.ID, c chan struct{}) {
 	}
 	if v.watchers[id] = left; len(left) == 0 {
 		delete(v.watchers, id)
-		delete(v.rejections.carriedOut, id)
+		delete(v.carriedOut, id)
 		delete(v.announced, id)
 		delete(v.freed, id)
 	}
 }
 
 // free notes by whose end an entry came to hold on which requests wait.
-func (v *View) free(id lock.ID, by *lock.Entry) {
+func (v *waits) free(id lock.ID, by *lock.Entry) {
 	if len(v.watchers[id]) > 0 {
 		v.freed[id] = by
 	}
@@ -68,7 +93,7 @@ func (v *View) free(id lock.ID, by *lock.Entry) {
 
 // FreedBy returns the entry by whose end one came to hold, while requests wait on that; nil
 // if the view did not see it.
-func (v *View) FreedBy(id lock.ID) *lock.Entry {
+func (v *waits) FreedBy(id lock.ID) *lock.Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.freed[id]
@@ -76,7 +101,7 @@ func (v *View) FreedBy(id lock.ID) *lock.Entry {
 
 // notify wakes the requests that wait for the entry, and whoever keeps it. One wake-up
 // that nobody has taken yet is as good as two.
-func (v *View) notify(id lock.ID) {
+func (v *waits) notify(id lock.ID) {
 	v.async.note(id)
 	for _, c := range v.watchers[id] {
 		select {
@@ -86,16 +111,11 @@ func (v *View) notify(id lock.ID) {
 	}
 }
 
-// AwaitReasons waits until the reasons from before the last list are known.
-func (v *View) AwaitReasons(ctx context.Context) {
-	v.mu.RLock()
-	recalled := v.recalled
-	v.mu.RUnlock()
-	if recalled == nil {
-		return
+// refusedWith returns why the entry with the id and number was taken back, nil if it was not
+// for a rejection, or nobody waits on it.
+func (v *waits) refusedWith(id lock.ID, number uint64) error {
+	if r := v.carriedOut[id]; r.number == number {
+		return r.why
 	}
-	select {
-	case <-recalled:
-	case <-ctx.Done():
-	}
+	return nil
 }

@@ -1,0 +1,230 @@
+package view
+
+import (
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+// write applies the changes of one write. They happened at once: an entry that leaves does not
+// hold because another one leaves too, and a deadlock is one of what is there after all of them.
+func (v *View) write(changes []store.Change, now time.Time) {
+	v.writing.at(changes[0].Number)
+	if len(changes) > 1 {
+		v.leaving = map[lock.ID]bool{}
+		for _, c := range changes {
+			v.leaving[c.Left] = c.Left != ""
+		}
+		defer func() { v.leaving = nil }()
+	}
+	for _, c := range changes {
+		switch {
+		case c.Joined != nil:
+			v.join(c.Joined, now)
+		case c.Notice != nil:
+			v.noticed(c.Notice, now)
+		default:
+			v.leave(c, now)
+		}
+	}
+	v.detect(nil, now)
+}
+
+// stays returns which of the entries that came to hold do not leave in the same write.
+func (v *View) stays(granted []*lock.Entry) []*lock.Entry {
+	return slices.DeleteFunc(granted, func(e *lock.Entry) bool {
+		if v.leaving[e.ID] {
+			v.passing[e.ID] = true
+		}
+		return v.leaving[e.ID]
+	})
+}
+
+// insert adds an entry without telling anyone.
+func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
+	holds, err := v.table.Insert(e)
+	if err != nil {
+		v.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
+		return false, false
+	}
+	v.arrived(e.ID)
+	a := v.accounts.of(e.Tenant)
+	if a.places == 0 {
+		v.tenants.ReplaceOrInsert(e.Tenant)
+	}
+	a.add(tallyOf(e, holds))
+	v.reindex(a, now, e)
+	v.async.add(e)
+	return holds, true
+}
+
+func (v *View) join(e *lock.Entry, now time.Time) {
+	if known, _ := v.table.Entry(e.ID); known != nil {
+		return
+	}
+	holds, ok := v.insert(e, now)
+	if !ok {
+		return
+	}
+	v.level(v.accounts.of(e.Tenant), now)
+	if what, ok := lock.EventOfJoin(e, holds); ok {
+		v.happened(what, now)
+	}
+	if holds {
+		v.asking.drop(e.ID)
+		v.grant(e, now)
+	} else if ask, ok := e.Asks(); ok {
+		v.asked(e, ask, now)
+	}
+	v.notify(e.ID)
+}
+
+func (v *View) leave(c store.Change, now time.Time) {
+	id, why := c.Left, c.Reason
+	v.carryOut(id, why)
+	rejected := v.rejectedFor(id)
+	e, held, granted := v.table.Remove(id)
+	if e == nil {
+		return
+	}
+	v.ended.record(e.Tenant, id, why, now)
+	v.ended.explain(id, c.Note)
+	held, granted = held && !v.passing[id], v.stays(granted)
+	delete(v.passing, id)
+	ended, told := lock.EventOfEnd(e, held, why, rejected)
+	ended.Note = c.Note
+	if held {
+		ended.Lasted = v.endHold(e, why, now)
+		v.announce(e, ended.Lasted)
+	}
+	if why == lock.Expired {
+		v.totals.Expired++
+		if !held {
+			v.totals.WaitersExpired++
+		}
+	}
+	if told {
+		v.happened(ended, now)
+	}
+	v.forgetAsk(e)
+	a := v.accounts.of(e.Tenant)
+	if a.take(tallyOf(e, held)); a.places == 0 {
+		v.tenants.Delete(e.Tenant)
+	}
+	a.granted(granted)
+	v.level(a, now)
+	v.reindex(a, now, append(granted, e)...)
+	v.accounts.close(a)
+	v.notify(id)
+	v.async.forget(e)
+	v.tellGrants(granted, e, now)
+}
+
+// tellGrants makes known who came to hold, because an entry is gone.
+func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
+	for _, g := range all {
+		v.waited[g.ID] = v.WaitedFor(g)
+		granted := lock.EventOfGrant(g)
+		granted.Lasted = v.waited[g.ID]
+		v.forgetAsk(g)
+		v.happened(granted, now)
+		v.grant(g, now)
+		v.free(g.ID, gone)
+		v.notify(g.ID)
+	}
+}
+
+// announce wakes the one whose turn is soon, where locks change hands so fast that its
+// lease is still fresh then.
+func (v *View) announce(left *lock.Entry, lasted time.Duration) {
+	if lasted > v.Fresh/(2*aheadBy) {
+		return
+	}
+	for _, c := range left.Claims {
+		q := v.table.Queue(lock.Ref{Tenant: left.Tenant, Name: c.Name})
+		if q == nil {
+			continue
+		}
+		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.WaitedFor(e) > v.Fresh/2 {
+			v.announced[e.ID] = true
+			v.notify(e.ID)
+		}
+	}
+}
+
+// reindex notes how the locks of entries that changed are used now.
+func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
+	for _, e := range entries {
+		for _, c := range e.Claims {
+			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
+			holding, waiting := v.inQueue(r)
+			if waits := a.note(c.Name, holding, waiting); !waits {
+				continue
+			}
+			v.Figures.Waiting(r, waiting, now)
+		}
+	}
+}
+
+func (v *View) grant(e *lock.Entry, now time.Time) {
+	v.since[e.ID] = now
+	if v.Refusal() != nil {
+		v.doubtful[e.ID] = struct{}{}
+	}
+	waited := v.WaitedFor(e)
+	v.Figures.Granted(e, waited, now)
+	if e.Named {
+		v.learn(e, now)
+	}
+}
+
+// endHold returns for how long e held.
+func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Duration {
+	lasted := now.Sub(v.since[e.ID])
+	delete(v.since, e.ID)
+	delete(v.waited, e.ID)
+	delete(v.doubtful, e.ID)
+	v.Figures.Ended(e, why, lasted, now, func(r lock.Ref) bool {
+		holding, _ := v.inQueue(r)
+		return holding == 0
+	})
+	return lasted
+}
+
+// level notes how many entries of an account wait and hold.
+func (v *View) level(a *account, now time.Time) {
+	v.Figures.Level(a.tenant, a.waiting, a.holding, now)
+}
+
+// happened names an event by its write, and hands it on.
+func (v *View) happened(what lock.Event, now time.Time) {
+	v.writing.events++
+	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
+	v.Figures.Happened(what)
+	v.Events.Add(what)
+}
+
+// detect brings the rejections up to date with a change. known has those that were known
+// before a list, which are not told again.
+func (v *View) detect(known func(lock.ID) bool, now time.Time) {
+	for _, e := range v.table.Detect() {
+		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil && (known == nil || !known(e.ID)) {
+			v.report(e, rejection.Cycle, now)
+		}
+		v.notify(e.ID)
+	}
+}
+
+// carryOut notes that an entry leaves, if that is for its rejection and somebody waits
+// on it.
+func (v *View) carryOut(id lock.ID, why lock.Reason) {
+	if len(v.watchers[id]) == 0 || why != lock.Withdrawn && why != lock.Deadlocked && why != lock.Mismatched {
+		return
+	}
+	if refused := v.refused(id); refused != nil {
+		e, _ := v.table.Entry(id)
+		v.waits.carriedOut[id] = refusal{e.Number, refused}
+	}
+}

@@ -1,0 +1,153 @@
+package view
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
+)
+
+// base is what all parts of a view share.
+type base struct {
+	*Config
+	mu *sync.RWMutex // guards all parts
+}
+
+// progress says up to where a view follows the feed.
+type progress struct {
+	base
+	number  uint64    // everything up to it is in the table
+	told    uint64    // the number up to which the feed tells now
+	begun   bool      // there was a first Reset
+	current bool      // the feed is up
+	goal    uint64    // up to it, the feed tells of the past
+	whole   time.Time // when the view was last known to be complete
+	gap     time.Time // since when it may not be; zero if no end is unexplained
+	lostAt  time.Time // when the feed was lost; before the first Reset, when the view began to wait
+	lateAt  time.Time // the same, the first time since the view was complete
+	waiters heap.Heap[*numberWaiter]
+}
+
+// numberWaiter is a request that waits until the view has reached a number.
+type numberWaiter struct {
+	heap.Place // among the waiters, until it is told
+	number     uint64
+	reached    chan struct{}
+}
+
+// Before has those told first that wait for the smallest number: thousands can wait for a
+// late view, and all of them can give up at one time.
+func (w *numberWaiter) Before(other *numberWaiter) bool { return w.number < other.number }
+
+// Await waits until the view has reached number.
+func (v *progress) Await(ctx context.Context, number uint64) error {
+	v.mu.Lock()
+	if v.current && v.number >= number {
+		v.mu.Unlock()
+		return nil
+	}
+	w := &numberWaiter{number: number, reached: make(chan struct{})}
+	v.waiters.Push(w)
+	v.mu.Unlock()
+	select {
+	case <-w.reached:
+		return nil
+	case <-ctx.Done():
+		v.dropWaiter(w)
+		return &lock.Error{
+			Code: lock.StoreUnavailable, Detail: "this replica has not caught up with the store",
+			RetryAfter: time.Second, Cause: ctx.Err(),
+		}
+	}
+}
+
+func (v *progress) dropWaiter(w *numberWaiter) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if w.Queued() {
+		v.waiters.Remove(w)
+	}
+}
+
+// reach moves the view on to number.
+func (v *progress) reach(number uint64) {
+	v.number = max(v.number, number)
+	for v.current && v.waiters.Len() > 0 && v.waiters.First().number <= v.number {
+		close(v.waiters.Pop().reached)
+	}
+}
+
+// HadAll says that the view has had everything that there was at the time. While nothing
+// happens it does not know that by itself.
+func (v *progress) HadAll(at time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if at.After(v.whole) {
+		v.whole = at
+	}
+}
+
+// Number returns the store's number up to which everything is in the view, 0 before the
+// first list.
+func (v *progress) Number() uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.number
+}
+
+// Reached reports whether everything up to number is in the view.
+func (v *progress) Reached(number uint64) bool {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.number >= number
+}
+
+// Missing returns an error if this replica never had a view of the store.
+func (v *progress) Missing() error {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.begun {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet",
+		RetryAfter: time.Second,
+	}
+}
+
+// LostFor returns how long the feed has been interrupted, or not come up yet, 0
+// if it is there.
+func (v *progress) LostFor() time.Duration {
+	at, lost := v.LostSince()
+	if !lost {
+		return 0
+	}
+	return max(time.Since(at), 1)
+}
+
+// LostSince returns since when the feed is interrupted, or has not come up, and whether it is so.
+func (v *progress) LostSince() (at time.Time, lost bool) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.lostAt, !v.current
+}
+
+// LateFor returns for how long the view has not had everything: since the feed was interrupted, or we began to
+// wait for it, until it is back and has told what happened meanwhile, however often it is interrupted before that. It
+// is 0 if that is so.
+func (v *progress) LateFor() time.Duration {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if v.current && v.number >= v.goal {
+		return 0
+	}
+	return max(time.Since(v.lateAt), 1)
+}
+
+// found hands a finding on, with what all of them have.
+func (v *progress) found(what Finding, now time.Time) {
+	what.Number, what.At = v.told, now
+	v.Events.Find(what)
+}

@@ -1,0 +1,50 @@
+package view
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+)
+
+// reasons are why entries ended.
+type reasons struct {
+	base
+	ended       endings
+	unexplained map[lock.ID]string // tenants of entries that left while the feed was interrupted
+	recalled    chan struct{}      // closed when the reasons from before the list are known, or nil
+}
+
+func newReasons(shared base, all accounts) reasons {
+	most := cmp.Or(shared.Ends, maxEnds)
+	return reasons{base: shared, ended: newEndings(all, most), unexplained: map[lock.ID]string{}}
+}
+
+// EndOf returns why an entry of the tenant ended, [lock.Unknown] if that is not known.
+func (v *reasons) EndOf(tenant string, id lock.ID) lock.Reason {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return cmp.Or(v.ended.reasonOf(tenant, id, time.Now()), lock.Unknown)
+}
+
+// RevokeReason returns what the operator said who revoked an entry, "" if that is not known.
+func (v *reasons) RevokeReason(id lock.ID) string {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	return v.ended.revoked[keyOf(id)]
+}
+
+// AwaitReasons waits until the reasons from before the last list are known.
+func (v *reasons) AwaitReasons(ctx context.Context) {
+	v.mu.RLock()
+	recalled := v.recalled
+	v.mu.RUnlock()
+	if recalled == nil {
+		return
+	}
+	select {
+	case <-recalled:
+	case <-ctx.Done():
+	}
+}

@@ -27,8 +27,8 @@ const (
 // hand on, it keeps the first maxEvents and counts the rest. What has to be counted
 // exactly the view counts itself.
 type dispatcher struct {
-	metrics  Metrics
-	log      *slog.Logger
+	metrics Metrics
+	log     *slog.Logger
 
 	ready   chan struct{} // holds a value after the queue ceased to be empty
 	closing chan struct{}

@@ -1,6 +1,10 @@
 package deadlock
 
-import "github.com/fencepost/fencepost/lock"
+import (
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+)
 
 // step is an entry that the trace has reached, and how.
 type step struct {
@@ -83,8 +87,6 @@ func unwind(steps []step, i int, closing lock.Wait) []lock.Wait {
 	for ; steps[i].from >= 0; i = steps[i].from {
 		cycle = append(cycle, steps[i].wait)
 	}
-	for a, b := 0, len(cycle)-1; a < b; a, b = a+1, b-1 {
-		cycle[a], cycle[b] = cycle[b], cycle[a]
-	}
+	slices.Reverse(cycle)
 	return cycle
 }

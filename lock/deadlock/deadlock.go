@@ -1,27 +1,28 @@
+// Package deadlock finds who waits for ever: a wait-for graph of holders that name
+// themselves, over the queues of a [lock.Table]. What it finds is a function of the
+// entries that are there, so replicas that see the same entries agree without talking to
+// each other. Like package lock it does no I/O and reads no clock.
 package deadlock
 
 import "github.com/fencepost/fencepost/lock"
 
-// MaxLooks is how many places in queues, and entries of their holders, one search for a
-// deadlock looks at. Everything that is granted waits for it meanwhile, also other
-// tenants' locks, so it must not grow with the queues that one tenant can make. Which
-// ones it looks at depends on the entries alone, and so is the same for all replicas.
+// MaxLooks bounds the places in queues, and entries of their holders, at which one search for a
+// deadlock looks: every grant waits for it, also of other tenants. At which ones it looks depends
+// on the entries alone, and so is the same for all replicas.
 const MaxLooks = 5_000
 
-// Cycle returns the waits that lead from e back to the holder of e, or nil if
-// there are none: then e comes to hold once all others have done what they can.
-// Each waiter of the cycle belongs to the holder of the blocker before it, or is
-// that blocker itself; the last blocker belongs to the holder of e.
+// Cycle returns the waits that lead from e back to the holder of e, or nil if there are none:
+// then e is granted once all others have done what they can. Each waiter of the cycle belongs to
+// the holder of the blocker before it, or is that blocker itself; the last blocker belongs to the
+// holder of e.
 //
-// e is an entry that waits, or one that would be put at the end of its queues. A
-// holder that names itself waits as a whole: it lets go of nothing while one of
-// its entries waits. A holder without a name can let go at any time, but its
-// entry has to be granted before it can. Entries that do not want to queue, and
-// rejected ones, are in nobody's way.
+// e is an entry that waits, or one that would be put at the end of its queues. A holder that
+// names itself waits as a whole: it releases nothing while one of its entries waits. A holder
+// without a name can release at any time after its grant. Entries that do not queue, and rejected
+// ones, block no entry.
 //
-// It costs O(entries before e, and before those that they wait for), and next to
-// nothing if e's holder has no other entry, or none for which anybody waits. It looks at
-// no more than [MaxLooks] places: of a cycle that takes more nothing is said.
+// It costs O(entries before e, and before those that they wait for), and next to nothing if no
+// entry can wait for e's holder. It finds no cycle that takes more than [MaxLooks] looks.
 func (t *Table) Cycle(e *lock.Entry) []lock.Wait {
 	left := MaxLooks
 	return cycleAt(t.candidate(e), &left)
@@ -46,9 +47,8 @@ func cycleAt(start *node, looks *int) []lock.Wait {
 	return in.trace()
 }
 
-// candidate returns e as a node, in the table or behind everyone in it, or nil
-// if it cannot close a cycle: it holds, nobody named its holder, it does not
-// queue, or its holder has nothing that others wait for.
+// candidate returns e as a node, in the table or behind all entries in it, or nil if it cannot
+// close a cycle: it holds, does not queue, or no entry can wait for its holder.
 func (t *Table) candidate(e *lock.Entry) *node {
 	h := t.named.of(e)
 	if !e.Named || e.Tries() || h == nil {

@@ -8,34 +8,58 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// detector keeps the rejections: the victims of deadlock detection on the wait-for
-// graph, and of modes that disagree. They are a function of the entries that are there: an
-// entry that waits is rejected if, of the entries before it in order, one that is
-// not rejected disagrees with it in a queue, or if it closed a cycle with them when
-// it joined. Entries before it are checked before it, so the order makes this one
-// answer, and whoever lists the entries comes to the same as whoever followed them.
+// detector keeps the rejections: the victims of deadlock detection on the wait-for graph, and
+// of modes that disagree. An entry that waits is rejected if an earlier entry that is not
+// rejected disagrees with it in a queue, or if it closed a cycle with earlier entries when it
+// joined. Earlier entries are checked first, so a replica that lists the entries gets the same
+// answer as one that followed them.
 //
-// To find out at each change only what changes, it is noted on whom each rejection
-// depends. Somebody who leaves, or is rejected, can only lift rejections that depend on
-// it. An entry comes to be rejected although it was not when it joined only if
-// another one gets into its way that was not: one whose rejection is lifted, or one
-// that was on its way out and came to hold.
+// Each rejection notes on which entries it depends. An entry that leaves, or is rejected, can
+// only lift rejections that depend on it. An entry that was not rejected when it joined is
+// rejected later only if another one gets into its way: one whose rejection is lifted, or one
+// that was going to leave and was granted.
 type detector struct {
-	newest     *lock.Entry                   // the last that ever joined, in order
-	beside     []*node                       // those of its number that waited when they joined
-	pending    heap.Heap[*check]             // to be checked
-	dependents map[*node]map[*node]struct{}  // whose rejections depend on an entry
-	loose      map[string]map[*node]struct{} // by tenant: see [Rejection.loose]
-	looks      int                           // that are left for the present change
+	newest     *lock.Entry       // the last that ever joined, in order
+	beside     []*node           // those of its number that waited when they joined
+	pending    heap.Heap[*check] // to be checked
+	dependents sets[*node]       // whose rejections depend on an entry
+	loose      sets[string]      // by tenant: see [Rejection.loose]
+	looks      int               // that are left for the present change
 }
 
-// maxLooksOfChange is how many looks one change may take, however many entries are to be
-// checked because of it. Those for which there are none left are not in a deadlock, as
-// far as is known.
+// check is a pending look at an entry.
+type check struct {
+	heap.Place
+	node *node
+
+	ahead []*node // got into the way: after the check, the next one stuck by them is looked for
+}
+
+// Before has those checked first that come first.
+func (c *check) Before(other *check) bool { return inOrder(c.node.entry, other.node.entry) < 0 }
+
+// sets are nodes by what they belong to. No set is empty.
+type sets[K comparable] map[K]map[*node]struct{}
+
+func (s sets[K]) add(key K, n *node) {
+	if s[key] == nil {
+		s[key] = map[*node]struct{}{}
+	}
+	s[key][n] = struct{}{}
+}
+
+func (s sets[K]) remove(key K, n *node) {
+	if delete(s[key], n); len(s[key]) == 0 {
+		delete(s, key)
+	}
+}
+
+// maxLooksOfChange bounds the looks of one change. Entries for which none are left are taken
+// for not deadlocked.
 const maxLooksOfChange = 20 * MaxLooks
 
 func newDetector() detector {
-	return detector{dependents: map[*node]map[*node]struct{}{}, loose: map[string]map[*node]struct{}{}}
+	return detector{dependents: sets[*node]{}, loose: sets[string]{}}
 }
 
 // schedule adds n to those that are to be checked.
@@ -65,8 +89,7 @@ func (c *detector) joined(n *node) {
 	c.schedule(n)
 }
 
-// granted notes that n came to hold. If it was on its way out it was in nobody's way
-// so far.
+// granted notes that n holds now. If it was going to leave, it was in no entry's way so far.
 func (c *detector) granted(n *node) {
 	switch {
 	case n.rejection != nil:
@@ -86,8 +109,7 @@ func (c *detector) left(n *node) {
 	delete(c.dependents, n)
 }
 
-// recheckDependents schedules those whose rejections depend on n, which left or is
-// rejected.
+// recheckDependents is for n that left or is rejected.
 func (c *detector) recheckDependents(n *node) {
 	for other := range c.dependents[n] {
 		c.schedule(other)
@@ -103,40 +125,25 @@ func (c *detector) recheckDependents(n *node) {
 func (c *detector) record(n *node, v *Rejection, others ...*node) {
 	if n.rejection != nil {
 		for _, other := range n.dependsOn {
-			delete(c.dependents[other], n)
-			if len(c.dependents[other]) == 0 {
-				delete(c.dependents, other)
-			}
+			c.dependents.remove(other, n)
 		}
-		delete(c.loose[n.entry.Tenant], n)
-		if len(c.loose[n.entry.Tenant]) == 0 {
-			delete(c.loose, n.entry.Tenant)
-		}
+		c.loose.remove(n.entry.Tenant, n)
 	}
 	n.rejection, n.dependsOn = v, others
 	if v == nil {
 		return
 	}
 	for _, other := range others {
-		if c.dependents[other] == nil {
-			c.dependents[other] = map[*node]struct{}{}
-		}
-		c.dependents[other][n] = struct{}{}
+		c.dependents.add(other, n)
 	}
 	if v.loose() {
-		if c.loose[n.entry.Tenant] == nil {
-			c.loose[n.entry.Tenant] = map[*node]struct{}{}
-		}
-		c.loose[n.entry.Tenant][n] = struct{}{}
+		c.loose.add(n.entry.Tenant, n)
 	}
 }
 
-// Detect brings the rejections up to date with what was inserted and removed. It
-// returns the entries that were rejected or are not any more, in order.
-//
-// It costs next to nothing where nobody is rejected or on its way out; to check an
-// entry that joins costs as much as [Table.Search], and all of it no more than 20 times
-// the most that can cost.
+// Detect brings the rejections up to date with what was inserted and removed. It returns the
+// entries that were rejected or are not any more, in order. An entry that joins costs as much as
+// [Table.Cycle]; all of them cost at most 20 times the maximum of that.
 func (t *Table) Detect() []*lock.Entry {
 	var changed []*lock.Entry
 	t.detector.looks = maxLooksOfChange
@@ -173,8 +180,8 @@ func (t *Table) recheck(n *node) (changed bool) {
 	return (v == nil) != (before == nil)
 }
 
-// scheduleBeside schedules who waits and comes after n in order, though it joined before: it is of
-// the same write, as numbers only grow.
+// scheduleBeside schedules entries of n's write that wait and joined before n, but come after it
+// in order.
 func (t *Table) scheduleBeside(n *node) {
 	for _, other := range t.detector.beside {
 		if inOrder(n.entry, other.entry) < 0 && t.node(other.entry.ID) == other {
@@ -211,8 +218,7 @@ func (t *Table) rejectionOf(n *node) *Rejection {
 	return &Rejection{Cycle: cycle}
 }
 
-// scheduleThoseWhoDisagree schedules who stands behind n, which did not count so far, in
-// another mode.
+// scheduleThoseWhoDisagree schedules entries of another mode behind n, which did not count so far.
 func (t *Table) scheduleThoseWhoDisagree(n *node) {
 	for i := range n.member.Slots() {
 		mine := &n.member.Slots()[i]
@@ -241,9 +247,8 @@ func (t *Table) lookBehind(n *node, after *lock.Entry) {
 	}
 }
 
-// stuck returns who waits for ever of all whom the holder of n waits for, or n itself
-// if it has none, among the entries up to limit in order. It returns nobody if that
-// takes too many looks.
+// stuck returns the entries up to limit that wait for ever, of those that the holder of n waits
+// for, or n itself if it has none. It returns none if that takes too many looks.
 func (t *Table) stuck(n *node, limit *lock.Entry) []*node {
 	in := newSearch(nil, limit, &t.detector.looks)
 	if n.holder == nil && !n.holds() {

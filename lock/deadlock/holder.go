@@ -18,16 +18,13 @@ func refOf(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: e.H
 func (g groups) of(e *lock.Entry) *holder { return g[refOf(e)][e.Subject] }
 
 func (g groups) add(e *lock.Entry) *holder {
-	h := g.of(e)
-	if h != nil {
-		return h
-	}
 	if g[refOf(e)] == nil {
 		g[refOf(e)] = map[string]*holder{}
 	}
-	h = &holder{}
-	g[refOf(e)][e.Subject] = h
-	return h
+	if g.of(e) == nil {
+		g[refOf(e)][e.Subject] = &holder{}
+	}
+	return g.of(e)
 }
 
 func (g groups) remove(e *lock.Entry) {
@@ -63,11 +60,6 @@ func (t *Table) addToHolder(n *node) {
 	}
 }
 
-// granted notes that one of its entries came to hold.
-func (h *holder) granted() {
-	h.waiting--
-}
-
 // removeFromHolder takes n, which held or waited, out of the entries of its holder.
 func (t *Table) removeFromHolder(n *node, held bool) {
 	h := n.group
@@ -90,17 +82,15 @@ func (t *Table) removeFromHolder(n *node, held bool) {
 	}
 }
 
-// MaxWaits is how many entries of one named holder may wait, those that are on their way out
-// included, for a deadlock of it to be looked for. One that waits for more at a time does
-// not do one thing after another: many go by its name.
+// MaxWaits is how many entries of one named holder may wait for a deadlock of it to be looked
+// for. A holder with more is a name that many clients use.
 const MaxWaits = 100
 
 // manyEntries of a holder are not gone through to find out that nobody waits for it.
 const manyEntries = 64
 
-// awaited reports whether anybody may wait for another entry of h than n, or n itself
-// would: otherwise no wait of n can lead back to h. It is false for too many who go by
-// one name.
+// awaited reports whether an entry may wait for another entry of h than n, or n itself would:
+// otherwise no wait of n can lead back to h. It is false if h has too many that wait.
 func (h *holder) awaited(n *node) bool {
 	if h.waiting > MaxWaits {
 		return false

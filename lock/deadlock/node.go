@@ -31,10 +31,6 @@ type place struct {
 	inFront bool
 }
 
-func placeOf(s *lock.Slot) place {
-	return place{claim: s.Claim(), queue: s.Queue(), before: s.Prev(), inFront: s.InFront()}
-}
-
 func nodeAt(s *lock.Slot) *node { return s.Member().Attached.(*node) }
 
 func (t *Table) node(id lock.ID) *node {
@@ -73,7 +69,8 @@ func (n *node) places() iter.Seq[place] {
 			return
 		}
 		for i := range n.member.Slots() {
-			if !yield(placeOf(&n.member.Slots()[i])) {
+			s := &n.member.Slots()[i]
+			if !yield(place{s.Claim(), s.Queue(), s.Prev(), s.InFront()}) {
 				return
 			}
 		}
@@ -113,8 +110,7 @@ func (n *node) inTheWay() bool {
 	return n.holder != nil && n.holder.awaited(n)
 }
 
-// leaving reports whether the entry is going to be taken back by its own
-// replica, so that nobody has to wait for it.
+// leaving reports whether the replica of the entry is going to take it back.
 func (n *node) leaving() bool {
 	return !n.holds() && (n.rejection != nil || n.entry.Tries())
 }

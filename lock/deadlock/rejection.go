@@ -7,16 +7,12 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Rejection says why an entry that waits cannot stay in its queues.
+// Rejection says why an entry that waits cannot stay in its queues: its claim does not agree with
+// that of an earlier entry, or it closed a cycle when it joined.
 type Rejection struct {
-	// Clash is the claim of Against, which stands before the entry in a queue, with
-	// which its own does not agree.
 	Clash   *lock.Claim
-	Against *lock.Entry
-
-	// Cycle is, if there is no clash, the deadlock that the entry closed when it
-	// joined.
-	Cycle []lock.Wait
+	Against *lock.Entry // whose claim Clash is
+	Cycle   []lock.Wait // if there is no clash
 }
 
 // others returns the entries that v is about, but not e itself.

@@ -2,10 +2,9 @@ package deadlock
 
 import "github.com/fencepost/fencepost/lock"
 
-// search works out whether start, or whoever it begins with if that is nil, can
-// ever hold. It explores all that start waits for, directly or not, and then plays out
-// what happens if everyone who can lets go. What is left at the end waits for ever.
-// What it notes is its own, so that several can go on at one time.
+// search works out whether start, or the entries it begins with, can ever hold. It explores all
+// that they wait for, directly or not, and then lets every holder go that can. What is left at
+// the end waits for ever. A search shares nothing with others that run at the same time.
 type search struct {
 	start   *node
 	limit   *lock.Entry // nothing that joined after it is looked at; nil is all
@@ -14,32 +13,11 @@ type search struct {
 	known   map[*node]*simEntry
 	queueOf map[*lock.Queue]*simQueue
 	waiters map[*holder]*simHolder
-	arena   arena
 	looks   *int // of this search and others
 	left    int  // how much this one may still look at; below 0 it is given up
 	returns bool // the exploration came back to start's holder
 	todo    []*node
 	free    []*simEntry // that can go
-}
-
-// arena is memory that a search took in large pieces: it makes thousands of
-// small things, and all of them end together.
-type arena struct {
-	entries []simEntry
-	queues  []simQueue
-	holders []simHolder
-	order   []*simEntry
-	places  []simPlace
-}
-
-// take cuts n values off.
-func take[T any](from *[]T, n int) []T {
-	if len(*from) < n {
-		*from = make([]T, max(n, 32))
-	}
-	taken := (*from)[:n:n]
-	*from = (*from)[n:]
-	return taken
 }
 
 func newSearch(start *node, limit *lock.Entry, looks *int) *search {
@@ -66,8 +44,7 @@ type simPlace struct {
 	at    int
 }
 
-// simQueue is a queue in the simulation: from its head to the last who waits and is
-// part of it. Those who can go at once are left out.
+// simQueue is a queue in the simulation, without the entries that can go at once.
 type simQueue struct {
 	name  string
 	last  *node // up to whom it was gone through
@@ -120,13 +97,12 @@ func (in *search) look() bool {
 	return in.left >= 0
 }
 
-// lookAhead includes all who stand before a node and were not looked at yet. Numbers only
-// grow in a queue, so they tell how far it was gone through.
+// lookAhead includes the entries before a node that were not looked at yet. Numbers only grow in
+// a queue, so they tell how far it was gone through.
 func (in *search) lookAhead(n *node, p place) {
 	q := in.queueOf[p.queue]
 	if q == nil {
-		q = &take(&in.arena.queues, 1)[0]
-		q.name = p.claim.Name
+		q = &simQueue{name: p.claim.Name}
 		in.queueOf[p.queue] = q
 		in.queues = append(in.queues, q)
 	}
@@ -152,7 +128,9 @@ func (in *search) include(n *node) {
 	if in.known[n] != nil {
 		return
 	}
-	one := in.newEntry(n)
+	one := &simEntry{node: n, places: make([]simPlace, 0, len(n.entry.Claims))}
+	in.known[n] = one
+	in.entries = append(in.entries, one)
 	if !n.holds() {
 		in.todo = append(in.todo, n)
 	}
@@ -162,8 +140,7 @@ func (in *search) include(n *node) {
 	h := in.waiters[n.holder]
 	first := h == nil
 	if first {
-		h = &take(&in.arena.holders, 1)[0]
-		h.entries = take(&in.arena.order, 2)[:0]
+		h = &simHolder{}
 		in.waiters[n.holder] = h
 	}
 	one.with = h
@@ -176,13 +153,4 @@ func (in *search) include(n *node) {
 			in.include(other)
 		}
 	}
-}
-
-func (in *search) newEntry(n *node) *simEntry {
-	one := &take(&in.arena.entries, 1)[0]
-	one.node = n
-	one.places = take(&in.arena.places, len(n.entry.Claims))[:0]
-	in.known[n] = one
-	in.entries = append(in.entries, one)
-	return one
 }

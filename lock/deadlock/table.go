@@ -12,18 +12,15 @@ import (
 // and why. Questions change nothing in it: several may be asked at one time, but none
 // while it is changed.
 type Table struct {
-	*table
+	*lock.Table
 	named    groups
 	others   groups // whose requests did not name it: many may go by that name
 	detector detector
 }
 
-// table is embedded for all but what is added to it here.
-type table = lock.Table
-
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{table: lock.NewTable(), named: groups{}, others: groups{}, detector: newDetector()}
+	return &Table{Table: lock.NewTable(), named: groups{}, others: groups{}, detector: newDetector()}
 }
 
 // Insert is [lock.Table.Insert].
@@ -31,7 +28,7 @@ func (t *Table) Insert(e *lock.Entry) (holds bool, err error) {
 	if m := t.Member(e.ID); m != nil {
 		return m.Holds(), nil
 	}
-	if holds, err = t.table.Insert(e); err != nil {
+	if holds, err = t.Table.Insert(e); err != nil {
 		return false, err
 	}
 	m := t.Member(e.ID)
@@ -48,21 +45,15 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 	if n == nil {
 		return nil, false, nil
 	}
-	removed, held, granted = t.table.Remove(id)
-	t.granted(granted)
+	removed, held, granted = t.Table.Remove(id)
+	for _, e := range granted {
+		entered := t.node(e.ID)
+		entered.group.waiting--
+		t.detector.granted(entered)
+	}
 	t.removeFromHolder(n, held)
 	t.detector.left(n)
 	return removed, held, granted
-}
-
-// granted notes that entries came to hold.
-func (t *Table) granted(all []*lock.Entry) []*lock.Entry {
-	for _, e := range all {
-		entered := t.node(e.ID)
-		entered.group.granted()
-		t.detector.granted(entered)
-	}
-	return all
 }
 
 // Rejection returns why the entry with the id cannot stay, as of the last
@@ -132,8 +123,8 @@ func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
 	}
 }
 
-// AlsoHeld yields the entries that the named holder of e holds beside e, the
-// latest first. Only the last 64 of its entries are looked at.
+// AlsoHeld yields the other entries that the named holder of e holds, of its last 64 entries,
+// the latest first.
 func (t *Table) AlsoHeld(e *lock.Entry) iter.Seq[*lock.Entry] {
 	const enough = 64
 	return func(yield func(*lock.Entry) bool) {
@@ -141,9 +132,8 @@ func (t *Table) AlsoHeld(e *lock.Entry) iter.Seq[*lock.Entry] {
 		if n == nil || n.holder == nil {
 			return
 		}
-		looked := 0
-		for other := n.holder.last; other != nil && looked < enough; other = other.prev {
-			looked++
+		other := n.holder.last
+		for looked := 0; other != nil && looked < enough; looked, other = looked+1, other.prev {
 			if other != n && other.holds() && !yield(other.entry) {
 				return
 			}

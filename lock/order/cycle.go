@@ -1,6 +1,9 @@
 package order
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // reached is a class on the way back, with whether more than one holder takes the
 // steps that lead there.
@@ -30,7 +33,7 @@ func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 		if todo[0] == goal {
 			break
 		}
-		for _, to := range sortedKeys(k.from[todo[0].class]) {
+		for _, to := range slices.Sorted(maps.Keys(k.from[todo[0].class])) {
 			if g.left--; g.left < 0 {
 				return nil
 			}
@@ -70,15 +73,6 @@ func simple(way []*Edge) bool {
 		passed[edge.From] = true
 	}
 	return true
-}
-
-func sortedKeys(m map[string]*Edge) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // wayTo returns the edges that led to the goal, in order.
@@ -141,7 +135,7 @@ type detour struct {
 
 // walk goes on from a class for so many steps at most.
 func (d *detour) walk(at string, several bool, steps int) bool {
-	for _, to := range sortedKeys(d.from[at]) {
+	for _, to := range slices.Sorted(maps.Keys(d.from[at])) {
 		if d.left--; d.left < 0 {
 			return false
 		}

@@ -1,3 +1,7 @@
+// Package order is the lock order graph: in which order named holders take locks, and
+// where the orders of different holders contradict each other, so that a deadlock is
+// possible although none has happened (as Linux's lockdep finds them). Like package lock
+// it does no I/O and reads no clock.
 package order
 
 import (
@@ -25,19 +29,16 @@ const (
 	maxLooks        = 20_000 // edges that are looked at because of one grant
 )
 
-// Graph learns in which order named holders take locks, and finds out when the
-// orders of different holders contradict each other: some take A and then B,
-// others B and then A, or a longer cycle of such steps. Then a deadlock is possible
-// although none may have happened yet.
+// Graph learns in which order named holders take locks, and finds orders of different holders
+// that contradict each other: some take A and then B, others B and then A, or a longer cycle of
+// such steps. Then a deadlock is possible although none may have happened yet.
 //
-// Locks are taken for instances of classes; see [Classes]. Two locks of one class
-// are compared by their names: some take the smaller first, others the greater.
+// Locks are instances of classes; see [Classes]. Two locks of one class are compared by their
+// names: some holders take the smaller first, others the greater.
 //
-// Memory is bounded: of each tenant the steps that were seen last are kept, and of
-// all tenants together as well. At worst, with the longest names, that is some 30
-// MiB. A contradiction is reported once, also when it is no longer kept. Of a tenant
-// for which 1,000 were reported nothing more is looked for: whoever takes locks in so
-// many orders is not helped by the next line. It is not safe for concurrent use.
+// Of each tenant, and of all together, Graph keeps the steps that were seen last: 30 MiB at
+// most. It reports a contradiction once, and at most 1,000 of a tenant. It is not safe for
+// concurrent use.
 type Graph struct {
 	classes Classes
 	tenants map[string]*tenantEdges
@@ -97,9 +98,9 @@ func NewGraph(classes Classes) *Graph {
 	return &Graph{classes: classes, tenants: map[string]*tenantEdges{}, recent: list.New(), cycles: map[string]map[uint64]struct{}{}}
 }
 
-// Granted learns from an entry that has just come to hold, and from what its holder holds
-// beside it, the latest first. It returns the contradictions that this brought to light, each once. Of a holder with very
-// many locks it learns from those that it took last.
+// Granted learns from an entry that was just granted, and from what its holder also holds, the
+// latest first. It returns the contradictions that this shows, each once. Of a holder with very
+// many locks, it learns from those that it took last.
 func (g *Graph) Granted(e *lock.Entry, beside iter.Seq[*lock.Entry], now time.Time) []Contradiction {
 	if !e.Named {
 		return nil
@@ -219,7 +220,8 @@ func (g *Graph) isNew(c *Contradiction) bool {
 	}
 	reported[key] = struct{}{}
 	if g.known++; g.known > maxCycles {
-		g.forgetCycles()
+		clear(g.cycles) // they can be reported again
+		g.known = 0
 	}
 	if len(g.found) >= maxFound {
 		i := g.dispensable()
@@ -228,21 +230,7 @@ func (g *Graph) isNew(c *Contradiction) bool {
 	return true
 }
 
-// forgetCycles makes room by those of the tenant that has most. They can be reported
-// again.
-func (g *Graph) forgetCycles() {
-	var most string
-	for tenant, reported := range g.cycles {
-		if n := len(g.cycles[most]); len(reported) > n || len(reported) == n && tenant < most {
-			most = tenant
-		}
-	}
-	g.known -= len(g.cycles[most])
-	delete(g.cycles, most)
-}
-
-// dispensable returns the oldest contradiction of the tenant that has most, so
-// that one tenant cannot make others' be forgotten.
+// dispensable returns the oldest contradiction of the tenant that has most.
 func (g *Graph) dispensable() int {
 	of, most := map[string]int{}, 0
 	for _, c := range g.found {
@@ -295,9 +283,8 @@ func (g *Graph) Contradictions(tenant string, limit int) []Contradiction {
 	return out
 }
 
-// Edges returns up to limit edges of the tenant, or of all tenants if it is "",
-// those seen last first, how many there are, and how many were forgotten to make
-// room.
+// Edges returns up to limit edges of the tenant, or of all tenants if it is "", those seen last
+// first, how many there are, and how many were dropped.
 func (g *Graph) Edges(tenant string, limit int) (edges []Edge, total int, dropped uint64) {
 	recent := g.recent
 	if tenant != "" {

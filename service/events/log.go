@@ -3,6 +3,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -13,50 +14,36 @@ import (
 
 // Config of a [Log]. What is 0 takes the default that is named.
 type Config struct {
-	// Events and Bytes are how much is kept in all, and how much of one tenant: 100 000
-	// and 32 MiB, 20 000 and 8 MiB. Where there is no room in all, the tenant with most
-	// gives way. As much as in all is kept once more for those who follow all tenants.
+	// Above Events and Bytes, 100 000 and 32 MiB, the tenant with most loses its oldest events.
+	// As much is kept once more for followers of all tenants.
 	Events, Bytes             int
-	TenantEvents, TenantBytes int
+	TenantEvents, TenantBytes int // of one tenant: 20 000 and 8 MiB
 
-	// Subscriptions is how many there may be at once: 2 000. The server's own are bounded by what its tenant may have alone.
-	Subscriptions int
+	Subscriptions int // at once: 2 000. Only the limits of its tenant bound the server's own
+	Tellings      int // how often a second all followers together are given events: 8 000
 
 	// Limits says how many a tenant may have; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
-
-	// Tellings is how often a second followers are told something, all of them together: 8 000.
-	// With more of them, each is told more at once.
-	Tellings int
 }
 
 const (
-	// maxPending is how much may be added before it is filed. What comes on top of it is
-	// missed, and followers of all tenants are told so. One write can grant as many entries as a tenant may have
-	// wait for a lock, 100 000 unless more is set: that others miss nothing then, there is room for those.
+	// maxPending is how many events may be added before they are filed. Followers of all tenants
+	// miss those above it. One write can grant all 100 000 entries that wait for a lock.
 	maxPending = 1 << 17
 
-	// maxSpare is for how many the room is kept when they are filed.
-	maxSpare = 16_384
-
-	// pace is the time between two rounds of filing, and so of waking followers.
-	pace = 20 * time.Millisecond
-
-	// keepFor is how long an event is kept at most, by the clock of the replica, about.
-	keepFor = time.Hour
-
-	// maxGaps is how many gaps of the feed are remembered.
-	maxGaps = 64
+	pace    = 20 * time.Millisecond // between two rounds of filing, and so of waking followers
+	keepFor = time.Hour             // for which an event is kept at most, about
+	maxGaps = 64                    // of the feed, that are kept
 )
 
-// Log is the events of a replica, in order. Adding never waits for who reads: it only
-// appends to a list, which a goroutine files from time to time.
+// Log is the events of a replica, in order. Adding never waits for followers: it appends to a
+// list, which a goroutine files.
 type Log struct {
 	cfg Config
 
 	adding   sync.Mutex
 	pending  []step
-	dropping bool   // since a step found no room; until the end of a run of changes
+	dropping bool   // since pending was full, until the end of a run of changes
 	between  bool   // two runs of changes: all that happened up to reached was added
 	reached  uint64 // by the feed
 
@@ -68,8 +55,8 @@ type Log struct {
 
 	mu      sync.RWMutex
 	began   bool
-	life    int    // counts how often what comes could not be put in order with what was before
-	lost    uint64 // what had been reached when numbers went back, until they are beyond that; 0 if they did not
+	life    int    // counts how often numbers went back, and ids so name other events
+	lost    uint64 // what had been reached when they did, until they are beyond it, or 0
 	told    uint64
 	gaps    []gap // of the feed, in their order
 	start   edge  // nothing from before is kept, or known of gaps
@@ -96,7 +83,7 @@ type gap struct {
 	before edge
 }
 
-// edge is an event up to which something is not known, and when that happened at the latest, by this replica's clock.
+// edge is an event up to which something is not known, and when that happened at the latest.
 type edge struct {
 	lock.EventID
 	at time.Time
@@ -125,21 +112,9 @@ func NewLog(cfg Config) *Log {
 }
 
 func (c Config) withDefaults() Config {
-	for _, d := range []struct {
-		value    *int
-		standard int
-	}{
-		{&c.Events, 100_000},
-		{&c.Bytes, 32 << 20},
-		{&c.TenantEvents, 20_000},
-		{&c.TenantBytes, 8 << 20},
-		{&c.Subscriptions, 2000},
-		{&c.Tellings, 8000},
-	} {
-		if *d.value == 0 {
-			*d.value = d.standard
-		}
-	}
+	c.Events, c.Bytes = cmp.Or(c.Events, 100_000), cmp.Or(c.Bytes, 32<<20)
+	c.TenantEvents, c.TenantBytes = cmp.Or(c.TenantEvents, 20_000), cmp.Or(c.TenantBytes, 8<<20)
+	c.Subscriptions, c.Tellings = cmp.Or(c.Subscriptions, 2000), cmp.Or(c.Tellings, 8000)
 	if c.Limits == nil {
 		standard := quota.Standard()
 		c.Limits = func(string) *quota.Limits { return standard }
@@ -165,8 +140,7 @@ func (l *Log) Add(e lock.Event) {
 	l.pending = append(l.pending, step{event: e})
 }
 
-// Await waits until the log has begun, which it does a moment after the feed, or until ctx ends or the log
-// is closed.
+// Await waits until the log has begun, ctx ends, or the log is closed.
 func (l *Log) Await(ctx context.Context) {
 	select {
 	case <-l.begun:
@@ -212,44 +186,35 @@ func (l *Log) wake() {
 
 func (l *Log) run() {
 	defer close(l.done)
-	var spare []step
-	pause := time.NewTimer(0)
-	defer pause.Stop()
 	for {
 		select {
 		case <-l.ready:
+			l.file(l.take())
 		case <-l.closing:
 			return
 		}
-		steps := l.take(spare[:0])
-		l.file(steps)
-		clear(steps) // of entries that are gone
-		if spare = steps; cap(spare) > maxSpare {
-			spare = nil
-		}
-		pause.Reset(pace)
 		select {
-		case <-pause.C:
+		case <-time.After(pace):
 		case <-l.closing:
 			return
 		}
 	}
 }
 
-// take returns what is pending, and leaves an empty list in its place. If something was
-// dropped, and all of a run of changes is there or was dropped, it begins anew behind that.
-func (l *Log) take(spare []step) []step {
+// take returns what is pending. If events were dropped, and the run of changes is over, the log
+// begins again after them.
+func (l *Log) take() []step {
 	l.adding.Lock()
 	defer l.adding.Unlock()
 	steps := l.pending
-	l.pending = spare
+	l.pending = nil
 	if l.dropping && l.between {
 		steps, l.dropping = append(steps, step{number: l.reached, begins: true}), false
 	}
 	return steps
 }
 
-// file puts what was added where followers find it, and wakes those whom it concerns.
+// file puts what was added where followers find it, and wakes them.
 func (l *Log) file(steps []step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -271,8 +236,7 @@ func (l *Log) file(steps []step) {
 	for _, r := range l.kept.grown {
 		r.tell()
 	}
-	clear(l.kept.grown)
-	l.kept.grown = l.kept.grown[:0]
+	l.kept.grown = nil
 }
 
 // begin goes on behind a gap. One in which no write was is none.
@@ -286,10 +250,12 @@ func (l *Log) begin(number uint64) {
 		l.forget(edgeNow(number + 1))
 	case number < was:
 		l.lost = max(l.lost, was)
-		l.beginAnew(number)
+		l.life++
+		l.forget(edgeNow(number + 1))
 	case l.lost > 0 && number >= l.lost: // the store was given a fence floor
 		l.lost = 0
-		l.beginAnew(number)
+		l.life++
+		l.forget(edgeNow(number + 1))
 	case number > was:
 		l.gaps = append(l.gaps, gap{lock.Before(was + 1), edgeNow(number + 1)})
 		if len(l.gaps) > maxGaps {
@@ -301,13 +267,6 @@ func (l *Log) begin(number uint64) {
 	for _, r := range l.tenants {
 		l.kept.note(r)
 	}
-}
-
-// beginAnew goes on with what cannot be put in order with what is kept: numbers went back, and so ids
-// name other events than those that were told before, or that is over.
-func (l *Log) beginAnew(number uint64) {
-	l.life++
-	l.forget(edgeNow(number + 1))
 }
 
 // forget drops everything that happened before.
@@ -359,16 +318,14 @@ func (l *Log) sweep(now time.Time) {
 
 // of returns a tenant's ring, and makes it if need be.
 func (l *Log) of(tenant string) *ring {
-	r := l.tenants[tenant]
-	if r == nil {
-		r = newRing(l.oldest)
-		l.tenants[tenant] = r
+	if l.tenants[tenant] == nil {
+		l.tenants[tenant] = newRing(l.oldest)
 	}
-	return r
+	return l.tenants[tenant]
 }
 
-// release forgets a tenant's ring if there is nothing in it and nobody follows it. What it
-// has lost counts then for all that have none.
+// release drops a tenant's ring that is empty and has no followers. What it has lost counts then
+// for all tenants without one.
 func (l *Log) release(tenant string, r *ring) {
 	if r.len() > 0 || r.followers > 0 {
 		return

@@ -17,8 +17,7 @@ type Record struct {
 	text atomic.Pointer[[]byte]
 }
 
-// Text returns how the event is written, which make says when it is first asked: many
-// followers are told the same.
+// Text returns the text of the event for all followers. make writes it once.
 func (r *Record) Text(make func(*lock.Event) []byte) []byte {
 	if text := r.text.Load(); text != nil {
 		return *text
@@ -39,9 +38,8 @@ func newRecord(e lock.Event) *Record {
 	return &Record{Event: e, size: size}
 }
 
-// sizeOf is about how many bytes an event of the entry takes, its text included. The entry
-// has most of it, which its events share; each is charged with all of it. In the text names
-// stand twice, and characters may be escaped.
+// sizeOf is about how many bytes an event of the entry takes with its text, in which names stand
+// twice and characters may be escaped. Each event is charged with all of the entry.
 func sizeOf(e *lock.Entry) int {
 	const perEvent = int(unsafe.Sizeof(Record{})+unsafe.Sizeof(lock.Entry{})) + 512
 	size := len(e.ID) + len(e.Tenant) + len(e.Holder)
@@ -121,8 +119,7 @@ func (r *ring) tell() {
 	r.changed = false
 }
 
-// Before has the largest in front, and of those that are about alike the one with the oldest
-// event: what comes must not give way to what has been there for long.
+// Before has the largest ring in front, and of similar ones the one with the oldest event.
 func (r *ring) Before(other *ring) bool {
 	const alike = 4 << 10
 	if r.bytes/alike != other.bytes/alike {

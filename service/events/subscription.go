@@ -8,14 +8,9 @@ import (
 	"github.com/fencepost/fencepost/quota"
 )
 
-// strange is the life of no log.
-const strange = -1
-
 const (
-	// batchBytes is about how much a follower is given at once: it is kept in memory until
-	// that has passed it on.
-	batchBytes = 64 << 10
-
+	strange    = -1       // the life of no log
+	batchBytes = 64 << 10 // about how much a follower is given at once
 	retryAfter = 5 * time.Second
 )
 
@@ -25,18 +20,14 @@ type Request struct {
 	Tenant string        // whose events; "" is all
 	After  *lock.EventID // goes on after it; nil begins with what happens from now on
 
-	// Strange says that After is not of the store's history as it is now: it is told
-	// from where what is kept begins.
-	Strange bool
+	Strange bool // After is not of the store's history as it is now: begin with all that is kept
 }
 
 // Missed says what a follower cannot be told: what happened after the one and before the
 // other. It goes on with what comes then.
 type Missed struct {
 	After, Before lock.EventID
-
-	// Until is when the last of it happened, or earlier, as events say it; zero is not known.
-	Until time.Time
+	Until         time.Time // when the last of it happened, or earlier; zero if unknown
 }
 
 // Backwards reports whether numbers went back: then what is told next is of another past.
@@ -140,22 +131,19 @@ func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, mo
 // Past reports whether what is given next happened before the subscription began.
 func (s *Subscription) Past() bool { return s.at.Compare(s.past) < 0 }
 
-// Spacing is the time from when a follower was told something to when it looks for more, 0
-// where there are few: to tell somebody something costs the same however much it is, and with
-// 1 000 followers who are told fifty times a second it would cost more than what is told of.
+// Spacing is how long a follower waits after it was given events, 0 if there are few followers:
+// giving costs the same however many events it is.
 func (s *Subscription) Spacing() time.Duration {
 	l := s.log
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	spacing := time.Duration(l.places.all) * time.Second / time.Duration(l.cfg.Tellings)
-	if spacing <= pace {
-		return 0
+	if spacing := time.Duration(l.places.all) * time.Second / time.Duration(l.cfg.Tellings); spacing > pace {
+		return spacing
 	}
-	return spacing
+	return 0
 }
 
-// At returns up to where everything was given: a follower that resumes after it misses
-// nothing.
+// At returns up to where everything was given.
 func (s *Subscription) At() lock.EventID { return s.at }
 
 func (s *Subscription) miss(after lock.EventID, before edge) *Missed {

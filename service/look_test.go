@@ -340,7 +340,7 @@ func TestLongList(t *testing.T) {
 // caller may not use is not gone through in one go.
 func TestListLetsTheViewGo(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		const locks, atOnce = 1500, 1000
+		const locks, atOnce = 1500, 250
 		r := newSharedStore(t).replica(t)
 		for i := range locks {
 			r.hold(lasting(want(fmt.Sprint("orders:", i), 0)))

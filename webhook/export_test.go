@@ -24,9 +24,9 @@ func (s *Sender) DialWith(dial func(ctx context.Context, network, address string
 	s.dial = dial
 }
 
-// Load returns how many tenants there are, what waits and runs, and how much of it runs.
-func (p *Pool) Load() (tenants int, load Bound, running int) {
+// Load returns how many tenants have jobs, and how many jobs run.
+func (p *Pool) Load() (tenants, running int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return len(p.tenants), p.load, p.running
+	return len(p.tenants), p.running
 }

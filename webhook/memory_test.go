@@ -50,7 +50,7 @@ func TestMemoryOfDrippingReceivers(t *testing.T) {
 					}
 				}
 			})
-			p := newPool(t, webhook.PoolConfig{PerTenant: 1000, PerTarget: 1000, Workers: 1 << 20})
+			p := newPool(t, webhook.PoolConfig{PerTenant: 1000, Workers: 1 << 20})
 			s := newSender(t, func(c *webhook.SenderConfig) { c.RootCAs = roots })
 			url := r.url
 			if test.secure {
@@ -58,10 +58,10 @@ func TestMemoryOfDrippingReceivers(t *testing.T) {
 			}
 			payload := make([]byte, webhook.MaxPayload)
 			before := heap()
-			for i := range receivers {
-				submit(t, p, webhook.Job{Order: fmt.Sprint(i), Run: func(ctx context.Context) {
+			for range receivers {
+				p.Submit("acme", func(ctx context.Context) {
 					s.Send(ctx, target(url), webhook.Message{ID: "1-0", Payload: payload})
-				}})
+				})
 			}
 			for deadline := time.Now().Add(50 * time.Second); dripping.Load() < receivers; <-time.After(10 * time.Millisecond) {
 				if time.Now().After(deadline) {

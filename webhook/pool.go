@@ -1,86 +1,31 @@
 package webhook
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
-
-	"github.com/fencepost/fencepost/lock"
 )
-
-// Bound is how many jobs may wait or run, and how many bytes they may keep. Of 0, the
-// default counts.
-type Bound struct {
-	Jobs, Bytes int
-}
 
 // PoolConfig has the bounds of a [Pool]. Of what is 0, the default counts.
 type PoolConfig struct {
 	Workers   int // jobs at once, in all; 1,024
 	PerTenant int // of one tenant; 64
-	PerTarget int // of one target; 4
 
-	Target Bound // of one target's jobs; 1,000 and 1 MiB
-	Tenant Bound // of one tenant's; 20,000 and 32 MiB
-	All    Bound // 200,000 and 256 MiB
-
-	// Next counts a job of a tenant that is about to begin, or counts nothing and returns after how long it may;
-	// without it each may. It must not block.
+	// Next counts a job of a tenant that is about to begin, or counts nothing and returns after how
+	// long it may begin. Without it each may. It must not block.
 	Next func(tenant string) (after time.Duration)
 }
 
-func (c PoolConfig) withDefaults() PoolConfig {
-	for value, standard := range map[*int]int{
-		&c.Workers: 1_024, &c.PerTenant: 64, &c.PerTarget: 4,
-		&c.Target.Jobs: 1_000, &c.Target.Bytes: 1 << 20,
-		&c.Tenant.Jobs: 20_000, &c.Tenant.Bytes: 32 << 20,
-		&c.All.Jobs: 200_000, &c.All.Bytes: 256 << 20,
-	} {
-		if *value == 0 {
-			*value = standard
-		}
-	}
-	if c.Next == nil {
-		c.Next = func(string) time.Duration { return 0 }
-	}
-	return c
-}
-
-// Job is one thing to do for a target: an attempt.
-type Job struct {
-	Tenant string
-	Target string // unique for its tenant: a subscription's id
-
-	// Order names what has an order among the jobs of a target: a lock. Jobs with the
-	// same one run one after another as they were submitted, those with others beside
-	// them. If all have the empty one, the whole target is in order.
-	Order string
-
-	// Bytes is how much memory is kept because of the job.
-	Bytes int
-
-	// Run does it. It has to return soon after its context ends, which it does when
-	// the pool is closed.
-	Run func(ctx context.Context)
-
-	// Void reports that Run would attempt nothing any more, so that Next need not count it;
-	// nil never does. It must not block.
-	Void func() bool
-}
-
-// Pool runs jobs of many targets side by side, so that none that is slow delays another:
+// Pool runs jobs of many tenants concurrently:
 //
-//   - Jobs of one target and one [Job.Order] run one at a time, in the order in which
-//     Submit was called. Nothing is promised of the order of others.
-//   - At most PerTarget jobs of a target run at once, PerTenant of a tenant, Workers in
-//     all. Tenants take turns, so do the targets of a tenant, and the orders of a target.
-//   - A tenant is given another worker only while eight times as many as it has are free.
-//     So it takes receivers that hang of more than forty tenants before one that has
-//     nothing running has to wait, for one attempt of these to end; and the targets of one
-//     tenant delay each other only once so many of its jobs hang.
-//   - A tenant begins no more jobs in a second than Next lets it, besides those that are void.
-//   - What waits and runs is bounded, in number and bytes, for a target, a tenant and in
-//     all, where a tenant has no more than is free. What does not fit is refused.
+//   - At most PerTenant jobs of a tenant run at once, and Workers in all. Tenants take turns; a
+//     tenant's jobs begin in the order of Submit.
+//   - A tenant gets another worker only while eight times as many as it has are free. So more than
+//     forty tenants whose receivers hang leave a worker for a tenant that has nothing running.
+//   - A tenant begins no more jobs in a second than Next lets it.
+//
+// Its caller bounds how many jobs wait.
 type Pool struct {
 	config PoolConfig
 	ctx    context.Context //nolint:containedctx // of the jobs: it ends when the pool is closed
@@ -88,88 +33,134 @@ type Pool struct {
 
 	mu      sync.Mutex
 	tenants map[string]*tenantJobs
-	ready   line[*tenantJobs] // who has a job that may run, but for the free workers
-	load    Bound             // of all jobs
+	ready   []*tenantJobs // tenants with a job that may run, but for the free workers
 	running int
 	closed  bool
-	idle    chan struct{} // closed when the pool is and nothing runs
+	all     sync.WaitGroup
+}
+
+type tenantJobs struct {
+	name    string
+	waiting []func(context.Context)
+	running int
+	inLine  bool // or paused
 }
 
 // NewPool returns a pool that has to be closed.
 func NewPool(c PoolConfig) *Pool {
-	p := &Pool{config: c.withDefaults(), tenants: make(map[string]*tenantJobs), idle: make(chan struct{})}
+	c.Workers, c.PerTenant = cmp.Or(c.Workers, 1024), cmp.Or(c.PerTenant, 64)
+	if c.Next == nil {
+		c.Next = func(string) time.Duration { return 0 }
+	}
+	p := &Pool{config: c, tenants: map[string]*tenantJobs{}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	return p
 }
 
-// Submit has a job run as soon as it may, and does not wait for that. It returns
-// [lock.Overloaded] if there are too many already, and [lock.Draining] after Close.
-func (p *Pool) Submit(j Job) error {
+// Submit has a tenant's job run as soon as it may, and does not wait for that. The job has to return
+// soon after its context ends, which it does when the pool is closed. A closed pool drops the job.
+func (p *Pool) Submit(tenant string, run func(context.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return lock.Errorf(lock.Draining, "no more deliveries are made here")
+		return
 	}
-	if fault := p.full(j); fault != "" {
-		return &lock.Error{Code: lock.Overloaded, Detail: fault, RetryAfter: time.Second}
+	t := p.tenants[tenant]
+	if t == nil {
+		t = &tenantJobs{name: tenant}
+		p.tenants[tenant] = t
 	}
-	p.enqueue(j)
+	t.waiting = append(t.waiting, run)
+	p.line(t)
 	p.dispatch()
-	return nil
 }
 
-// full says why there is no room for the job.
-func (p *Pool) full(j Job) string {
-	var tenant, target Bound
-	if t := p.tenants[j.Tenant]; t != nil {
-		tenant = t.load
-		if g := t.targets[j.Target]; g != nil {
-			target = g.load
+// Close drops what waits, ends the contexts of what runs, and returns when nothing runs any more.
+func (p *Pool) Close() {
+	p.mu.Lock()
+	p.closed, p.ready, p.tenants = true, nil, nil
+	p.mu.Unlock()
+	p.cancel()
+	p.all.Wait()
+}
+
+// line puts a tenant into the line if a job of it may run, and drops one that has none.
+func (p *Pool) line(t *tenantJobs) {
+	switch {
+	case t.inLine:
+	case len(t.waiting) > 0 && t.running < p.config.PerTenant:
+		t.inLine = true
+		p.ready = append(p.ready, t)
+	case len(t.waiting) == 0 && t.running == 0:
+		delete(p.tenants, t.name)
+	}
+}
+
+// share times what a tenant has must be free for it to get more. With 8 and 1,024 workers it takes 48
+// tenants at whose receivers everything hangs to take all workers. With 1 it took 22.
+const share = 8
+
+// dispatch starts jobs until there is no free worker, or no tenant that may get one.
+func (p *Pool) dispatch() {
+	for skipped := 0; skipped < len(p.ready) && p.running < p.config.Workers; {
+		t := p.ready[0]
+		p.ready[0] = nil
+		p.ready = p.ready[1:]
+		if share*t.running >= p.config.Workers-p.running {
+			p.ready = append(p.ready, t)
+			skipped++
+			continue
+		}
+		skipped = 0
+		if after := p.config.Next(t.name); after > 0 {
+			p.pause(t, after)
+		} else {
+			p.start(t)
 		}
 	}
-	free := Bound{p.config.All.Jobs - p.load.Jobs, p.config.All.Bytes - p.load.Bytes}
-	switch {
-	case !target.fits(j.Bytes, p.config.Target):
-		return "too many deliveries to this receiver are waiting"
-	case !tenant.fits(j.Bytes, p.config.Tenant):
-		return "too many deliveries of this tenant are waiting"
-	case !tenant.fits(j.Bytes, free):
-		return "too many deliveries are waiting"
-	}
-	return ""
 }
 
-// Close ends the pool: what waits is dropped, and what runs may go on until ctx ends; then
-// its contexts end too. It returns when nothing runs any more.
-func (p *Pool) Close(ctx context.Context) {
+// The bounds of one pause of a tenant that has begun as many jobs as it may: others' requests wait for
+// jobs that begin together, and Next may allow more meanwhile.
+const shortPause, longPause = time.Millisecond, time.Second
+
+// pause leaves a tenant out of the line for a while.
+func (p *Pool) pause(t *tenantJobs, d time.Duration) {
+	time.AfterFunc(min(max(d, shortPause), longPause), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.closed {
+			return
+		}
+		p.ready = append(p.ready, t)
+		p.dispatch()
+	})
+}
+
+// start runs the next job of a tenant that has just left the line.
+func (p *Pool) start(t *tenantJobs) {
+	run := t.waiting[0]
+	t.waiting[0] = nil
+	t.waiting = t.waiting[1:]
+	t.inLine = false
+	t.running++
+	p.running++
+	p.line(t)
+	p.all.Go(func() {
+		run(p.ctx)
+		p.finish(t)
+	})
+}
+
+// finish gives the worker of a job that has ended to the next one.
+func (p *Pool) finish(t *tenantJobs) {
 	p.mu.Lock()
-	if !p.closed {
-		p.closed = true
-		p.ready = line[*tenantJobs]{}
-		p.tenants = nil
-		p.closeIdle()
+	defer p.mu.Unlock()
+	t.running--
+	p.running--
+	if p.closed {
+		return
 	}
-	p.mu.Unlock()
-	select {
-	case <-p.idle:
-	case <-ctx.Done():
-	}
-	p.cancel()
-	<-p.idle
-}
-
-func (p *Pool) closeIdle() {
-	if p.closed && p.running == 0 {
-		close(p.idle)
-	}
-}
-
-// fits reports whether one more job, of so many bytes, is within the bound.
-func (b Bound) fits(bytes int, bound Bound) bool {
-	return b.Jobs+1 <= bound.Jobs && b.Bytes+bytes <= bound.Bytes
-}
-
-func (b *Bound) add(jobs, bytes int) {
-	b.Jobs += jobs
-	b.Bytes += bytes
+	p.line(t)
+	p.dispatch()
 }

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"fmt"
 	"hash/fnv"
 	"strings"
 	"time"
@@ -10,12 +11,15 @@ import (
 // records would belong to other shards.
 const shards = 8
 
+// shardPrefix begins the names of shards, which are the names of their locks.
+const shardPrefix = "webhooks:"
+
+func shardName(i int) string { return fmt.Sprint(shardPrefix, i) }
+
 // Bounds of one shard. Above them a subscription gets events.missed, and a callback's record
 // says failed.
 const (
-	maxOfTarget = 3000    // deliveries of a subscription, or of a tenant's callbacks
-	bytesTarget = 4 << 20 // and their payloads
-	maxOfTenant = 5000
+	maxOfTarget = 3000 // deliveries of a subscription, or of a tenant's callbacks
 	maxInAll    = 50_000
 	bytesInAll  = 32 << 20
 
@@ -27,11 +31,13 @@ const (
 	// is less than maxOfTarget, so that a receiver that keeps up misses nothing after a take-over.
 	maxWindow = 2000
 
-	maxRequests  = 100 // of a tenant that wait in a shard
-	maxRecent    = 50  // deliveries that are shown after their end: some 50 KiB at most
-	maxAttempts  = 5   // of a delivery that are shown
-	statesAtOnce = 4   // states that are written in a tick
-	writesAtOnce = 16  // calls of the store
+	maxRequests = 100 // of a tenant that wait in a shard
+	maxRecent   = 50  // deliveries that are shown after their end: some 50 KiB at most
+	maxAttempts = 5   // of a delivery that are shown
+
+	attemptsAtOnce = 4  // for one receiver
+	statesAtOnce   = 4  // states that are written in a tick
+	writesAtOnce   = 16 // calls of the store
 )
 
 // SettledAfter is how long a replica should run before it sends. One that takes over earlier may
@@ -69,11 +75,13 @@ const (
 // cursorKind is the kind of the cursors of all shards; the other kinds are one for each shard.
 const cursorKind = "webhook-cursor"
 
-func owedKind(shard string) string    { return "webhook-owed-" + suffix(shard) }    // pending deliveries
-func stateKind(shard string) string   { return "webhook-state-" + suffix(shard) }   // health, recent ones
-func requestKind(shard string) string { return "webhook-request-" + suffix(shard) } // tests, redeliveries
+func owedKind(shard string) string    { return kindOf("owed", shard) }    // pending deliveries
+func stateKind(shard string) string   { return kindOf("state", shard) }   // health, recent ones
+func requestKind(shard string) string { return kindOf("request", shard) } // tests, redeliveries
 
-func suffix(shard string) string { return strings.TrimPrefix(shard, shardPrefix) }
+func kindOf(what, shard string) string {
+	return "webhook-" + what + "-" + strings.TrimPrefix(shard, shardPrefix)
+}
 
 // shardOf returns the shard of a name.
 func shardOf(name string) string {

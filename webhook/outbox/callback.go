@@ -36,7 +36,8 @@ func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
 		return payload
 	}
 	e.Data.Entry.Token = locks.Token(&lock.Entry{
-		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set, Claims: []lock.Claim{{Name: c.Lock}},
+		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set,
+		Claims: []lock.Claim{{Name: c.Lock}},
 	})
 	return marshal(&e)
 }
@@ -47,25 +48,24 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 	if of.Callback == nil || !concernsCaller(e) || shardOf(of.Tenant) != w.name {
 		return
 	}
-	t, id := w.targets.of(of.Tenant, Callbacks), callID(e)
-	d := &delivery{cell: t.cell(w.keyOf(t, id)), target: t, id: id, kind: string(e.Kind), lock: of.Name()}
-	d.call = &callbackCall{
-		URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set, Tenant: of.Tenant,
-		Held: e.Held,
+	d := w.newDelivery(w.targets.of(of.Tenant, Callbacks), callID(e), e)
+	d.Call = &callbackCall{
+		URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set,
+		Tenant: of.Tenant, Held: e.Held,
 	}
 	what := event.Of(e, of.Claims)
-	what.ID = id
+	what.ID = d.ID
 	if e.Held {
-		d.call.lasts = e.At.Add(of.TTL)
-		d.call.Until = d.call.lasts.UnixMilli()
-		what.Data.Entry.ExpiresAt = api.InstantOf(d.call.lasts)
+		d.Call.lasts = e.At.Add(of.TTL)
+		d.Call.Until = d.Call.lasts.UnixMilli()
+		what.Data.Entry.ExpiresAt = api.InstantOf(d.Call.lasts)
 	}
-	d.payload = short(what, webhook.MaxPayload-tokenSize)
+	d.Payload = short(what, webhook.MaxPayload-tokenSize)
 	w.accept(d, it, []string{string(of.ID)})
 }
 
-// callHeld calls back the entries that hold and were written before an event: the event of the grant
-// may be missing. The events of later entries are still to be read.
+// callHeld calls back the entries that hold and were written before an event: the event of the
+// grant may be missing. The events of later entries are still to be read.
 func (w *owner) callHeld(before lock.EventID, it *item) {
 	for _, e := range w.Locks.HeldCallbacks() {
 		if lock.Before(e.Number).Compare(before) < 0 {
@@ -74,9 +74,9 @@ func (w *owner) callHeld(before lock.EventID, it *item) {
 	}
 }
 
-// callID is the id of an entry's one callback. Entries that were written together share their number,
-// so it names the entry too. The number is the grant's fence, which is known also if no event of it
-// is; or that of the write that ended the wait.
+// callID is the id of an entry's one callback. Entries that were written together share their
+// number, so it names the entry too. The number is the grant's fence, which is known also if no event
+// of it is; or that of the write that ended the wait.
 func callID(e *lock.Event) string {
 	number := e.ID.Number
 	if e.Held {

@@ -46,10 +46,9 @@ type cursor struct {
 	items []*item      // events that were read, in order, from the first that is not settled on
 	last  lock.EventID // everything up to it was read
 
-	tried   time.Time // the last write
-	failing time.Time // since when writes fail; zero if the last one did not
-	soon    bool      // a delivery was made or written since
-	passed  bool      // an event was read since
+	tried  time.Time // the last write
+	soon   bool      // a delivery was made or written since
+	passed bool      // an event was read since
 }
 
 type cursorForm struct {
@@ -59,6 +58,13 @@ type cursorForm struct {
 
 // reached says that everything up to id was read.
 func (c *cursor) reached(id lock.EventID) { c.last = c.last.Later(id) }
+
+// wait has the cursor stay before an item, unless that is settled.
+func (c *cursor) wait(it *item) {
+	if it.open > 0 {
+		c.items = append(c.items, it)
+	}
+}
 
 // settled drops the events that are settled, and returns the place before the first that is not.
 func (c *cursor) settled() lock.EventID {
@@ -72,14 +78,15 @@ func (c *cursor) settled() lock.EventID {
 	return justBefore(c.items[0].id)
 }
 
-// behind returns since when events wait; zero if none does.
-func (c *cursor) behind() (since time.Time) {
+// behind returns since when events wait, or the cursor cannot be written; zero if neither.
+func (c *cursor) behind(now time.Time) (since time.Time) {
 	if c.settled(); len(c.items) > 0 {
-		if since = c.items[0].at; since.IsZero() || since.After(c.items[0].read) {
-			since = c.items[0].read
-		}
+		since = first(c.items[0].read, c.items[0].at)
 	}
-	return first(since, c.failing)
+	if c.busy && now.Sub(c.tried) > callTimeout {
+		since = first(since, c.tried)
+	}
+	return since
 }
 
 // justBefore is the place before an event.
@@ -104,21 +111,23 @@ func (c *cursor) claim(ctx context.Context, l *ledger) (unreadable, err error) {
 	if err != nil {
 		return nil, err
 	}
-	var f cursorForm
-	if unreadable = json.Unmarshal(is.Value, &f); unreadable == nil {
-		c.at, unreadable = lock.ParseEventID(f.After)
-	}
-	c.version, c.known = is.Version, true
-	return unreadable, c.put(ctx, l, c.at)
+	c.at, unreadable = parseCursor(is)
+	put := store.RecordPut{RecordKey: c.key, Value: c.encode(c.at, l), Version: is.Version}
+	c.version, err = l.records.Put(ctx, put)
+	c.known = true
+	return unreadable, err
 }
 
-func (c *cursor) put(ctx context.Context, l *ledger, at lock.EventID) error {
-	by := l.stamp()
-	version, err := l.put(ctx, c.cell, store.Encode(cursorForm{at.String(), by}))
-	if err == nil {
-		c.version, c.wrote, c.at = version, by.Write, at
+func (*cursor) encode(at lock.EventID, l *ledger) []byte {
+	return store.Encode(cursorForm{at.String(), l.stamp})
+}
+
+func parseCursor(r store.Record) (at lock.EventID, err error) {
+	var f cursorForm
+	if err = json.Unmarshal(r.Value, &f); err == nil {
+		at, err = lock.ParseEventID(f.After)
 	}
-	return err
+	return at, err
 }
 
 // write brings the store's cursor up to date. Numbers grow with each write of the store, also with
@@ -128,27 +137,22 @@ func (c *cursor) write(l *ledger, now time.Time) {
 	if c.soon {
 		pause = cursorPause
 	}
-	if c.busy || c.known && (at == c.at || !c.soon && !c.passed) || now.Sub(c.tried) < pause {
+	idle := c.known && (at == c.at || !c.soon && !c.passed)
+	if c.busy || idle || now.Sub(c.tried) < pause {
 		return
 	}
 	c.soon, c.passed, c.tried = false, false, now
-	encode := func(by stamp) []byte { return store.Encode(cursorForm{at.String(), by}) }
-	l.save(&c.cell, encode, func(err error) {
-		if err == nil {
-			c.at, c.known, c.failing = at, true, time.Time{}
-			return
-		}
-		c.soon, c.failing = true, first(c.failing, now)
-	})
+	l.save(&c.cell, c.encode(at, l), func() { c.at, c.known = at, true })
 }
 
 // Since returns the number up to which the owners of all shards have sent everything; 0 if no
 // cursor says so. A replica whose events begin there misses nothing. If the store does not answer,
 // Since asks again until ctx ends, and returns the error.
-func Since(ctx context.Context, records Records) (number uint64, err error) {
+func Since(ctx context.Context, records store.RecordStore) (number uint64, err error) {
 	for {
 		soon, cancel := context.WithTimeout(ctx, callTimeout)
-		page, err := records.List(soon, store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant})
+		q := store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}
+		page, err := records.List(soon, q)
 		cancel()
 		if err == nil {
 			return earliest(page.Records), nil
@@ -162,11 +166,7 @@ func Since(ctx context.Context, records Records) (number uint64, err error) {
 // earliest returns the number before that of the earliest cursor: of its events some may be unsent.
 func earliest(cursors []store.Record) (number uint64) {
 	for _, r := range cursors {
-		var f cursorForm
-		if json.Unmarshal(r.Value, &f) != nil {
-			continue
-		}
-		at, bad := lock.ParseEventID(f.After)
+		at, bad := parseCursor(r)
 		if bad == nil && at.Number > 0 && (number == 0 || at.Number-1 < number) {
 			number = at.Number - 1
 		}

@@ -19,13 +19,13 @@ import (
 // Deliveries are the use cases of a tenant's deliveries, at any replica. The owner of the shard
 // learns of what is asked for from the store. The caller checks whose a subscription is.
 type Deliveries struct {
-	records Records
+	records store.RecordStore
 	locks   Locks
 	journal *audit.Journal
 }
 
 // NewDeliveries returns the use cases. Each request is put into the journal before.
-func NewDeliveries(records Records, locks Locks, journal *audit.Journal) *Deliveries {
+func NewDeliveries(records store.RecordStore, locks Locks, journal *audit.Journal) *Deliveries {
 	return &Deliveries{records, locks, journal}
 }
 
@@ -77,7 +77,9 @@ type Page struct {
 }
 
 // List returns a page of deliveries. cursor is the Next of the page before; "" begins.
-func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit int) (*Page, error) {
+func (d *Deliveries) List(
+	ctx context.Context, tenant, id, cursor string, limit int,
+) (*Page, error) {
 	p := &Page{}
 	if cursor == "" {
 		s, err := d.state(ctx, tenant, id)
@@ -89,22 +91,32 @@ func (d *Deliveries) List(ctx context.Context, tenant, id, cursor string, limit 
 			p.Deliveries = append(p.Deliveries, *r)
 		}
 	}
-	q := store.RecordQuery{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, After: cursor, Limit: limit}
-	owed, err := d.records.List(ctx, q)
+	owed, err := d.owed(ctx, tenant, id, cursor, limit)
 	if err != nil {
 		return nil, err
 	}
 	for _, r := range owed.Records {
-		f, bad := readOwed(r)
-		if targetOf(r) == id && bad == nil && !slices.ContainsFunc(p.Deliveries, f.isOf) {
-			p.Deliveries = append(p.Deliveries, f.delivery())
+		f, bad := readForm(r)
+		shown := func(d Delivery) bool { return d.ID == f.ID }
+		if targetOf(r) != id || bad != nil || slices.ContainsFunc(p.Deliveries, shown) {
+			continue
 		}
+		row := f.row(webhook.StatePending)
+		row.Due = time.UnixMilli(f.Due).UTC()
+		p.Deliveries = append(p.Deliveries, row)
 	}
 	p.Next = owed.Next
-	slices.SortStableFunc(p.Deliveries, func(a, b Delivery) int {
-		return cmp.Compare(b.Made.UnixNano(), a.Made.UnixNano())
-	})
+	slices.SortStableFunc(p.Deliveries, func(a, b Delivery) int { return b.Made.Compare(a.Made) })
 	return p, nil
+}
+
+// owed returns a page of the records of pending deliveries of a tenant, in a target's shard.
+func (d *Deliveries) owed(
+	ctx context.Context, tenant, id, after string, limit int,
+) (store.RecordPage, error) {
+	kind := owedKind(shardOfTarget(tenant, id))
+	q := store.RecordQuery{Kind: kind, Tenant: tenant, After: after, Limit: limit}
+	return d.records.List(ctx, q)
 }
 
 // Owed counts the pending deliveries of a subscription.
@@ -115,8 +127,7 @@ type Owed struct {
 
 // Owed returns how many deliveries are pending, among the first 200 of the tenant.
 func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (o Owed, err error) {
-	q := store.RecordQuery{Kind: owedKind(shardOfTarget(tenant, id)), Tenant: tenant, Limit: 200}
-	page, err := d.records.List(ctx, q)
+	page, err := d.owed(ctx, tenant, id, "", 200)
 	for _, r := range page.Records {
 		if targetOf(r) == id {
 			o.Deliveries++
@@ -132,9 +143,13 @@ func (d *Deliveries) Health(ctx context.Context, tenant, id string) (Health, err
 	return s.health(), err
 }
 
+func (s *state) health() Health {
+	return Health{s.Health.FailingSince, s.Health.Failures, s.Health.Disabled, s.Enabled}
+}
+
 func (d *Deliveries) state(ctx context.Context, tenant, id string) (s state, err error) {
-	key := store.RecordKey{Kind: stateKind(shardOfTarget(tenant, id)), Tenant: tenant, ID: id}
-	r, err := d.records.Get(ctx, key)
+	kind := stateKind(shardOfTarget(tenant, id))
+	r, err := d.records.Get(ctx, store.RecordKey{Kind: kind, Tenant: tenant, ID: id})
 	if errors.Is(err, lock.NotFound) {
 		return s, nil // it was sent nothing yet
 	}
@@ -175,13 +190,14 @@ func (d *Deliveries) Redeliver(ctx context.Context, o Order, delivery string) er
 
 // known returns nil if a delivery is pending, or its event is known.
 func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error {
-	unknown := lock.Errorf(lock.NotFound, "there is no such delivery, or its event is not known any more")
+	unknown := lock.Errorf(lock.NotFound,
+		"there is no such delivery, or its event is not known any more")
 	record := recordOf(o.id(), delivery)
 	if !lock.ValidName(record) || delivery == missedRecord {
 		return unknown
 	}
-	key := store.RecordKey{Kind: owedKind(shardOfTarget(o.Tenant, o.id())), Tenant: o.Tenant, ID: record}
-	switch r, err := d.records.Get(ctx, key); {
+	kind := owedKind(shardOfTarget(o.Tenant, o.id()))
+	switch r, err := d.records.Get(ctx, store.RecordKey{Kind: kind, Tenant: o.Tenant, ID: record}); {
 	case err == nil && holdsGap(r, delivery):
 		return nil
 	case err == nil:
@@ -193,9 +209,12 @@ func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error
 		return err
 	}
 	s, err := d.state(ctx, o.Tenant, o.id())
-	granted := func(r *Delivery) bool { return r.ID == delivery && r.Type == string(lock.EventAcquired) }
+	granted := func(r *Delivery) bool {
+		return r.ID == delivery && r.Type == string(lock.EventAcquired)
+	}
 	if err == nil && o.Of == nil && slices.ContainsFunc(s.Recent, granted) {
-		return lock.Errorf(lock.Lost, "the entry of that grant has ended, so its callback is not sent again")
+		return lock.Errorf(lock.Lost,
+			"the entry of that grant has ended, so its callback is not sent again")
 	}
 	return cmp.Or(err, error(unknown))
 }
@@ -207,27 +226,29 @@ func holdsGap(r store.Record, delivery string) bool {
 	if !ok {
 		return true
 	}
-	f, err := readOwed(r)
+	f, err := readForm(r)
 	if err != nil {
 		return false
 	}
-	is := f.missed()
+	is, _ := gapOf(f.ID)
 	return is.After.Compare(gap.After) <= 0 && gap.Before.Compare(is.Before) <= 0
 }
 
-// request leaves a request for the owner of the shard, and puts it into the journal before. Some more
-// than maxRequests may come at the same moment.
-func (d *Deliveries) request(ctx context.Context, o *Order, action, delivery string, r *request) error {
+// request leaves a request for the owner of the shard, and puts it into the journal before. Some
+// more than maxRequests may come at the same moment.
+func (d *Deliveries) request(
+	ctx context.Context, o *Order, action, delivery string, r *request,
+) error {
 	r.Webhook, r.Asked = o.id(), time.Now().UnixMilli()
 	kind := requestKind(shardOfTarget(o.Tenant, r.Webhook))
-	page, err := d.records.List(ctx, store.RecordQuery{Kind: kind, Tenant: o.Tenant, Limit: maxRequests})
+	q := store.RecordQuery{Kind: kind, Tenant: o.Tenant, Limit: maxRequests}
+	page, err := d.records.List(ctx, q)
 	if err != nil {
 		return err
 	}
 	if len(page.Records) >= maxRequests {
-		return &lock.Error{
-			Code: lock.RateLimited, Detail: "too many requests about webhooks are pending", RetryAfter: retryPause,
-		}
+		detail := "too many requests about webhooks are pending"
+		return &lock.Error{Code: lock.RateLimited, Detail: detail, RetryAfter: retryPause}
 	}
 	record := subscription.RecordOf(o.Actor, action, o.Of)
 	record.Object.Webhook.Delivery = delivery

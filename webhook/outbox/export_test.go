@@ -3,8 +3,6 @@ package outbox
 import (
 	"strconv"
 	"time"
-
-	"github.com/fencepost/fencepost/webhook"
 )
 
 // ShardOf is for tests.
@@ -13,11 +11,17 @@ func ShardOf(name string) string { return shardOf(name) }
 // MaxOfTarget is how many deliveries a target is owed at most.
 const MaxOfTarget = maxOfTarget
 
-// Hushed returns of how many receivers it is kept that they are to be left alone, after so many have asked.
-func Hushed(asked int) int {
-	var q quiet
+// Quiet returns of how many receivers of callbacks it is kept that they want no attempts, after so
+// many have said so.
+func Quiet(asked int) int {
+	all := newTargets()
+	t := all.of("acme", Callbacks)
 	for i := range asked {
-		q.hush(strconv.Itoa(i), &webhook.Result{Outcome: webhook.Throttled, RetryAfter: time.Hour}, time.Now())
+		d := &delivery{target: t}
+		d.Call = &callbackCall{URL: strconv.Itoa(i)}
+		all.add(d)
+		d.lane.quiet = time.Now().Add(time.Hour)
+		all.drop(d)
 	}
-	return len(q.until)
+	return len(t.lanes)
 }

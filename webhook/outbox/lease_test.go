@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"testing"
 	"time"
@@ -52,7 +53,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 	for _, late := range []time.Duration{0, shardTTL / 2, shardTTL - leaseMargin/2} {
 		bubble.Test(t, func(t *testing.T) {
 			subs := &watched{}
-			box := New(Config{Locks: answersLate{late: late}, Subscriptions: subs, Sharing: func() service.Sharing { return service.Sharing{} }})
+			box := New(Config{Logger: slog.New(slog.DiscardHandler), Locks: answersLate{late: late}, Subscriptions: subs, Sharing: func() service.Sharing { return service.Sharing{} }})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*shardTTL)
 			defer cancel()
 			sent := time.Now()

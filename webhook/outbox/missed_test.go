@@ -1,7 +1,6 @@
 package outbox_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -139,58 +137,6 @@ func TestMissedBefore(t *testing.T) {
 		until(t, 40*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
 		w.wantTold(here, s.From, real.seen)
 	})
-}
-
-// TestMissedAsItWasKept: a replica takes over from one that named what is missed by its later end
-// alone, as all did once, and tells of it whole together with what is missed since.
-func TestMissedAsItWasKept(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		one, s := warm(t, w)
-		two := second(t, w)
-		var real follower
-		stop := real.follow(t, two)
-		w.setBehave(failed)
-		for i := range outbox.MaxOfTarget/2 + 2 {
-			two.cycle("acme", fmt.Sprint("orders:", i))
-		}
-		<-time.After(time.Minute)
-		gap := w.missedOf(s)
-		one.kill()
-		one.stop()
-		_, end, _ := strings.Cut(gap, "_")
-		w.renameMissed(s, gap, end)
-		w.join("two")
-		two.cycle("acme", "bills")
-		<-time.After(time.Minute)
-		stop()
-		w.setBehave(nil)
-		until(t, 40*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
-		w.wantTold(here, s.From, real.seen)
-		for _, told := range w.received(here) {
-			if told.event.Type == api.EventsMissed && parse(t, told.event.Data.After).Number < s.From {
-				t.Errorf("it is told that all is missing since %s", told.event.Data.After)
-			}
-		}
-	})
-}
-
-// renameMissed has the record of what a subscription misses say another id than it has.
-func (w *world) renameMissed(s *subscription.Subscription, is, was string) {
-	w.t.Helper()
-	client := w.Connect(nil)
-	defer client.Close()
-	for i := range 8 {
-		r, err := client.Records().Get(w.t.Context(), store.RecordKey{Kind: fmt.Sprint("webhook-owed-", i), Tenant: s.Tenant, ID: s.ID + ":missed"})
-		if err != nil {
-			continue // it is of one shard
-		}
-		value := bytes.Replace(r.Value, []byte(`"id":"`+is+`"`), []byte(`"id":"`+was+`"`), 1)
-		if _, err := client.Records().Put(w.t.Context(), store.RecordPut{RecordKey: r.RecordKey, Value: value, Version: r.Version}); err != nil || bytes.Equal(value, r.Value) {
-			w.t.Fatalf("%s, %v", value, err)
-		}
-		return
-	}
-	w.t.Fatalf("no record of %s is kept", is)
 }
 
 // TestMissedAskedFor: what tells that something is missed can be sent at once, as anything that

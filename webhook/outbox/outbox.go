@@ -11,7 +11,6 @@ package outbox
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -33,11 +32,9 @@ type Locks interface {
 	Release(context.Context, service.TokenRequest) error
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 
-	// HeldCallbacks returns the entries that hold now and name a callback.
+	// HeldCallbacks returns the entries that hold now and name a callback. HeldCallback returns one
+	// of them, or nil.
 	HeldCallbacks() []*lock.Entry
-
-	// HeldCallback returns the tenant's entry with the id if it holds now and names a callback,
-	// and nil otherwise.
 	HeldCallback(tenant string, id lock.ID) *lock.Entry
 
 	// Gone reports whether an entry is known to have ended. It uses the id and the number.
@@ -46,15 +43,6 @@ type Locks interface {
 	// Token returns the token of an entry. It uses the id, the tenant, the number, and the first
 	// lock or that the entry is a set.
 	Token(*lock.Entry) string
-}
-
-// Records are the store's small records.
-type Records interface {
-	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
-	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
-	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
-	Delete(ctx context.Context, k store.RecordKey, version uint64) error
-	Watch(ctx context.Context, kind string, changed func())
 }
 
 // Subscriptions is a replica's copy of all subscriptions and their secrets.
@@ -78,29 +66,23 @@ type Metrics interface {
 	WebhookAttempted(ctx context.Context, outcome string, d time.Duration)
 }
 
-type silent struct{}
-
-func (silent) WebhookAttempted(context.Context, string, time.Duration) {}
-
-// Config of an [Outbox]. Fields without a default are required.
+// Config of an [Outbox].
 type Config struct {
 	Self          string // this replica's id
 	Locks         Locks
-	Records       Records
+	Records       store.RecordStore
 	Subscriptions Subscriptions
 	Sender        Sender
+	Metrics       Metrics
+	Logger        *slog.Logger
 
 	// Sharing returns the replicas that share the work now, as far as possible those that have
 	// run for [SettledAfter].
 	Sharing func() service.Sharing
 
-	Metrics Metrics      // nil records nothing
-	Logger  *slog.Logger // nil discards
-
 	Pool webhook.PoolConfig // how many attempts run at once
-
-	Now  func() time.Time // the wall clock; nil is time.Now
-	Rand func() float64   // from [0, 1), for the schedule; nil is the system's
+	Now  func() time.Time   // the wall clock; nil is time.Now
+	Rand func() float64     // from [0, 1), for the schedule; nil is the system's
 }
 
 // Outbox is one replica's part of the sending.
@@ -115,14 +97,8 @@ func New(c Config) *Outbox {
 	if c.Now == nil {
 		c.Now = time.Now
 	}
-	if c.Metrics == nil {
-		c.Metrics = silent{}
-	}
 	if c.Rand == nil {
 		c.Rand = rand.Float64
-	}
-	if c.Logger == nil {
-		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Outbox{Config: c}
 }
@@ -130,32 +106,20 @@ func New(c Config) *Outbox {
 // Run sends until ctx ends, and returns when nothing of it runs any more.
 func (o *Outbox) Run(ctx context.Context) {
 	o.pool = webhook.NewPool(o.Pool)
+	defer o.pool.Close()
 	var all sync.WaitGroup
 	for i := range shards {
 		all.Go(func() { (&shard{o, shardName(i), &o.backlogs[i]}).run(ctx) })
 	}
 	all.Wait()
-	over, cancel := context.WithCancel(context.Background())
-	cancel()
-	o.pool.Close(over)
 }
 
-// shardPrefix begins the names of shards, which are the names of their locks.
-const shardPrefix = "webhooks:"
-
-func shardName(i int) string { return fmt.Sprint(shardPrefix, i) }
-
-// Backlog is what is due and not delivered yet, to receivers that are sent something now.
+// Backlog is what is due and not delivered yet, to receivers that are sent something now. Of its
+// instants the zero one is none.
 type Backlog struct {
 	Deliveries int
-
-	// Oldest is since when the first of them is due that is neither under way nor to be left alone, as
-	// its receiver asked. Zero without any.
-	Oldest time.Time
-
-	// Behind is when the first event happened that the cursor has not passed, or since when the
-	// cursor cannot be written or an owner does nothing. Zero without any.
-	Behind time.Time
+	Oldest     time.Time // since when the first of them waits for a worker
+	Behind     time.Time // since when an event waits, the cursor cannot be written or an owner is stuck
 
 	looked time.Time
 }
@@ -163,18 +127,20 @@ type Backlog struct {
 // Backlog returns what this replica has to deliver, as it was at most some seconds ago.
 func (o *Outbox) Backlog() (all Backlog) {
 	for i := range o.backlogs {
-		if b := o.backlogs[i].Load(); b != nil {
-			all.Deliveries += b.Deliveries
-			all.Oldest = first(all.Oldest, b.Oldest)
-			if all.Behind = first(all.Behind, b.Behind); time.Since(b.looked) >= silentTime {
-				all.Behind = first(all.Behind, b.looked) // it is stuck since then
-			}
+		b := o.backlogs[i].Load()
+		if b == nil {
+			continue
+		}
+		all.Deliveries += b.Deliveries
+		all.Oldest = first(all.Oldest, b.Oldest)
+		if all.Behind = first(all.Behind, b.Behind); time.Since(b.looked) >= silentTime {
+			all.Behind = first(all.Behind, b.looked) // it is stuck since then
 		}
 	}
 	return all
 }
 
-// first returns the earlier one of two instants, of which the zero one is none.
+// first returns the earlier one of two instants.
 func first(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -3,9 +3,11 @@ package outbox
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/store"
@@ -17,14 +19,14 @@ import (
 type owner struct {
 	*dispatch
 	stream   *service.EventStream
-	room     []*events.Record
+	buffer   []*events.Record
 	requests requests
-	told     <-chan struct{} // closed when subscriptions have changed
-	looked   time.Time       // when the backlog was counted
+	changed  <-chan struct{} // closed when subscriptions have changed
+	counted  time.Time       // when the backlog was
 }
 
 func newOwner(s *shard, fence uint64) *owner {
-	w := &owner{dispatch: newDispatch(s, fence), room: make([]*events.Record, 64)}
+	w := &owner{dispatch: newDispatch(s, fence), buffer: make([]*events.Record, 64)}
 	w.requests = requests{owner: w, busy: map[store.RecordKey]bool{}}
 	return w
 }
@@ -33,7 +35,7 @@ func newOwner(s *shard, fence uint64) *owner {
 func (w *owner) run(ctx context.Context) {
 	w.ctx, w.lose = context.WithCancel(ctx)
 	defer w.ledger.all.Wait()
-	defer close(w.gone)
+	defer w.ledger.end()
 	defer w.lose()
 	w.owes.Store(&Backlog{looked: w.began}) // an owner that cannot begin is stuck since then
 	defer w.owes.Store(nil)
@@ -43,14 +45,14 @@ func (w *owner) run(ctx context.Context) {
 		}
 	}
 	defer func() { w.stream.Close() }()
-	changed, stop := store.RecordChanges(w.ctx, w.Records, requestKind(w.name))
+	asked, stop := store.RecordChanges(w.ctx, w.Records, requestKind(w.name))
 	defer stop()
 	beat := time.NewTicker(tick)
 	defer beat.Stop()
 	for w.ctx.Err() == nil {
-		w.step(w.read(), beat.C, changed)
+		w.step(w.read(), beat.C, asked)
 	}
-	w.finish()
+	w.finishAll()
 }
 
 // begin takes over from the owner before.
@@ -66,16 +68,18 @@ func (w *owner) begin() bool {
 		}
 		return false
 	}
+	w.targets, w.due, w.late = newTargets(), heap.Heap[*delivery]{}, nil
 	unreadable, err := w.cursor.claim(w.ctx, w.ledger)
 	if unreadable != nil {
-		w.Logger.Error("the cursor of a shard cannot be read; all until now is missed", "shard", w.name, "error", unreadable)
+		w.Logger.Error("the cursor of a shard cannot be read; all until now is missed",
+			"shard", w.name, "error", unreadable)
 	}
-	if err = errors.Join(err, w.loadStates(), w.loadOwed()); err != nil {
-		w.Logger.Debug("a shard could not be read, and is tried again", "shard", w.name, "error", err)
-		return false
+	if err = errors.Join(err, w.loadStates(), w.loadOwed()); err == nil {
+		q := service.EventsRequest{Of: lock.OwnTenant, After: &w.cursor.at}
+		w.stream, err = w.Locks.Events(w.ctx, q)
 	}
-	w.stream, err = w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant, After: &w.cursor.at})
 	if err != nil {
+		w.Logger.Debug("a shard could not be read, and is tried again", "shard", w.name, "error", err)
 		return false
 	}
 	w.beginAt(w.stream)
@@ -94,10 +98,9 @@ func (w *owner) beginAt(stream *service.EventStream) {
 	if !w.cursor.known || w.recall {
 		w.callHeld(w.cursor.last, it)
 	}
-	if it.open > 0 {
-		w.cursor.items = append(w.cursor.items, it)
-	}
-	w.startLate(w.cursor.last)
+	w.cursor.wait(it)
+	slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
+	w.startLate()
 }
 
 // read takes the next events, and returns a channel that is closed when there may be more; nil if
@@ -106,8 +109,8 @@ func (w *owner) read() (more <-chan struct{}) {
 	if len(w.cursor.items) >= maxWindow || !w.lease.holds() {
 		return nil
 	}
-	given, missed, more := w.stream.Next(w.room)
-	defer clear(w.room)
+	given, missed, more := w.stream.Next(w.buffer)
+	defer clear(w.buffer)
 	if missed != nil {
 		w.missed(missed)
 	}
@@ -116,18 +119,14 @@ func (w *owner) read() (more <-chan struct{}) {
 	}
 	if len(given) == 0 && missed == nil {
 		w.cursor.reached(w.stream.At())
-		w.startLate(w.cursor.last)
+		w.startLate()
 		return more
 	}
-	return closed
+	w.cursor.passed = true
+	again := make(chan struct{})
+	close(again)
+	return again
 }
-
-// closed is for what may go on at once.
-var closed = func() chan struct{} { //nolint:gochecknoglobals // never changes
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
 
 // step does one thing, or waits until more is closed.
 func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan struct{}) {
@@ -139,9 +138,9 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan s
 	}
 	select {
 	case <-w.ctx.Done():
-	case f := <-w.brought:
+	case f := <-w.ledger.brought:
 		f()
-	case <-w.told:
+	case <-w.changed:
 		all, _, changed := w.Subscriptions.Current()
 		w.take(all, changed)
 	case <-due:
@@ -149,7 +148,7 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan s
 			w.attempt(w.due.Pop())
 		}
 	case <-asked:
-		w.requests.looked = time.Time{}
+		w.lookAt = time.Time{}
 		w.requests.look(time.Now())
 	case <-beat:
 		w.beat(time.Now())
@@ -170,21 +169,23 @@ func (w *owner) beat(now time.Time) {
 	w.count(now)
 }
 
-// dropOrphans forgets subscriptions that were deleted while nobody owned the shard.
-func (w *owner) dropOrphans() {
-	for _, t := range w.targets.all {
-		if t.id != Callbacks && t.sub == nil {
-			w.forget(t)
+// keepLate writes the deliveries whose first attempt takes long, or that are too many to wait for.
+func (w *owner) keepLate(now time.Time) {
+	for i, it := range w.cursor.items {
+		if now.Sub(it.read) < keepAfter && i >= len(w.cursor.items)-maxWindow/2 {
+			return
 		}
+		w.keepAll(it)
 	}
 }
 
-// finish sends what has happened by now, and leaves the rest to the next owner.
-func (w *owner) finish() {
+// finishAll sends what has happened by now, and leaves the rest to the next owner. What is not
+// written by then is sent once more.
+func (w *owner) finishAll() {
 	over := time.After(finishTime)
 	for quiet := time.After(quietTime); !w.isLost; {
 		select {
-		case f := <-w.brought:
+		case f := <-w.ledger.brought:
 			f()
 			continue
 		case <-w.read():
@@ -197,62 +198,78 @@ func (w *owner) finish() {
 			}
 		case <-over:
 		}
-		w.writeLast()
-		return
+		break
 	}
-}
-
-// writeLast writes the cursor and some states. What is not written is sent once more.
-func (w *owner) writeLast() {
-	at := w.cursor.settled()
-	if !w.cursor.busy && (!w.cursor.known || at != w.cursor.at) {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.ctx), callTimeout)
-		defer cancel()
-		if err := w.cursor.put(ctx, w.ledger, at); err != nil {
-			w.Logger.Debug("the cursor of a shard was not written", "shard", w.name, "error", err)
-		}
-	}
+	w.cursor.tried, w.cursor.passed = time.Time{}, true
+	w.cursor.write(w.ledger, time.Now())
 	w.writeStates(time.Now(), maxRecent, 0)
-}
-
-// forget drops a subscription that was deleted, with all that it is owed.
-func (w *owner) forget(t *target) {
-	t.now.Store(nil)
-	for _, d := range t.pending {
-		w.end(d)
-	}
-	if t.lost != nil {
-		for _, it := range t.lost.items {
-			it.settle()
+	for over = time.After(finishTime); !w.isLost && !w.ledger.idle(); {
+		select {
+		case f := <-w.ledger.brought:
+			f()
+		case <-over:
+			return
 		}
 	}
-	delete(w.targets.all, targetName(t.tenant, t.id))
-	w.eraseState(t)
+}
+
+// loadStates reads the states of all targets.
+func (w *owner) loadStates() error {
+	return w.ledger.each(w.ctx, stateKind(w.name), func(r store.Record) {
+		s, err := readState(r)
+		if err != nil {
+			w.Logger.Error("the state of a webhook cannot be read",
+				"tenant", r.Tenant, "webhook", r.ID, "error", err)
+		}
+		t := w.targets.of(r.Tenant, r.ID)
+		t.state, t.stateCell = s, cell{key: r.RecordKey, version: r.Version}
+	})
+}
+
+// writeStates writes some of the states that have changed, the oldest first.
+func (w *owner) writeStates(now time.Time, most int, since time.Duration) {
+	var due []*target
+	for _, t := range w.targets.all {
+		if t.dirty && !t.stateCell.busy && now.Sub(t.written) >= since {
+			due = append(due, t)
+		}
+	}
+	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })
+	for _, t := range due[:min(len(due), most)] {
+		t.dirty, t.written = false, now
+		t.stateCell.key = store.RecordKey{Kind: stateKind(w.name), Tenant: t.tenant, ID: t.id}
+		w.ledger.save(&t.stateCell, t.encode(w.ledger.stamp), func() {
+			if t.gone {
+				w.eraseState(t)
+			}
+		})
+	}
+}
+
+// eraseState deletes the state of a subscription that was deleted.
+func (w *owner) eraseState(t *target) {
+	if t.dirty, t.gone = false, true; !t.stateCell.busy {
+		w.ledger.erase(&t.stateCell, func() {})
+	}
 }
 
 // count publishes the backlog, now and then: it looks at all deliveries.
 func (w *owner) count(now time.Time) {
-	if now.Sub(w.looked) < idlePause {
+	if now.Sub(w.counted) < idlePause {
 		return
 	}
-	w.looked = now
-	b := &Backlog{looked: now, Behind: w.cursor.behind()}
+	w.counted = now
+	b := &Backlog{looked: now, Behind: w.cursor.behind(now)}
 	for _, t := range w.targets.all {
-		if t.sends() {
-			b.Deliveries += len(t.pending)
-			b.Oldest = first(b.Oldest, t.dueSince(now))
+		if !t.sends() {
+			continue
+		}
+		b.Deliveries += len(t.pending)
+		for _, d := range t.pending {
+			if d.waits.Load() {
+				b.Oldest = first(b.Oldest, d.due)
+			}
 		}
 	}
 	w.owes.Store(b)
-}
-
-// dueSince returns since when a delivery is due that is neither under way nor to be left alone.
-func (t *target) dueSince(now time.Time) (since time.Time) {
-	for _, d := range t.pending {
-		due := d.progress.Due
-		if !due.After(now) && !d.running && d.waitsFor == 0 && !t.quiet.of(t.poolName(d)).After(now) {
-			since = first(since, due)
-		}
-	}
-	return since
 }

@@ -63,7 +63,7 @@ func TestRetryAfterOfAReceiver(t *testing.T) {
 
 // TestRetryAfterOfManyReceivers: what is kept of the URLs of callbacks, which are a tenant's to choose, is bounded.
 func TestRetryAfterOfManyReceivers(t *testing.T) {
-	if n := outbox.Hushed(2 * outbox.MaxOfTarget); n != outbox.MaxOfTarget {
+	if n := outbox.Quiet(2 * outbox.MaxOfTarget); n != outbox.MaxOfTarget {
 		t.Errorf("%d are kept, want %d", n, outbox.MaxOfTarget)
 	}
 }

@@ -1,7 +1,6 @@
 package outbox
 
 import (
-	"context"
 	"encoding/json"
 	"time"
 
@@ -23,37 +22,32 @@ type request struct {
 type requests struct {
 	*owner
 	looking bool
-	looked  time.Time // zero has it look at the next beat
 	busy    map[store.RecordKey]bool
 }
 
 // look reads the requests, if there may be new ones.
 func (r *requests) look(now time.Time) {
-	if r.looking || now.Sub(r.looked) < requestLook {
+	if r.looking || now.Before(r.lookAt) {
 		return
 	}
-	r.looking, r.looked = true, now
-	r.page("")
-}
-
-func (r *requests) page(after string) {
-	r.ledger.do(func(ctx context.Context) func() {
-		page, err := r.Records.List(ctx, store.RecordQuery{Kind: requestKind(r.name), After: after})
+	r.looking, r.lookAt = true, now.Add(requestLook)
+	r.ledger.do(func() func() {
+		var all []store.Record
+		err := r.ledger.each(r.ctx, requestKind(r.name), func(record store.Record) {
+			all = append(all, record)
+		})
 		return func() {
-			for _, record := range page.Records {
+			if r.looking = false; err != nil {
+				r.lookAt = time.Now().Add(retryPause)
+			}
+			for _, record := range all {
 				r.execute(&record)
-			}
-			if r.looking = page.Next != ""; r.looking {
-				r.page(page.Next)
-			}
-			if err != nil {
-				r.looked = time.Now().Add(retryPause - requestLook)
 			}
 		}
 	})
 }
 
-// execute carries out a request, unless it has to wait for its subscription.
+// execute carries out a request, unless it has to wait for its subscription or its delivery.
 func (r *requests) execute(record *store.Record) {
 	var what request
 	bad, key := json.Unmarshal(record.Value, &what), record.RecordKey
@@ -80,22 +74,24 @@ func (r *requests) execute(record *store.Record) {
 }
 
 // waits reports whether a request stays: its subscription may be too new to be known here, or what
-// it asks for is pending while nothing is sent.
+// it asks for is pending while nothing is sent, or ends just now.
 func (r *requests) waits(what *request, t *target, unknown bool) bool {
 	if unknown {
 		early := r.Now().Sub(time.UnixMilli(what.Asked)) < orphanTime
 		if early {
-			r.looked = time.Now().Add(retryPause - requestLook)
+			r.lookAt = time.Now().Add(retryPause)
 		}
 		return early
 	}
-	return !t.sends() && what.Delivery != "" && t.pending[recordOf(t.id, what.Delivery)] != nil
+	d := t.pending[recordOf(t.id, what.Delivery)]
+	return what.Delivery != "" && d != nil && (d.over || !t.sends())
 }
 
 // test sends a message without an event.
 func (r *requests) test(t *target, id string, it *item) {
-	d := &delivery{cell: t.cell(r.keyOf(t, id)), target: t, id: id, kind: api.WebhookTest}
-	d.payload = marshal(&api.Event{
+	d := &delivery{cell: cell{key: r.keyOf(t, id)}, target: t}
+	d.ID, d.Kind = id, api.WebhookTest
+	d.Payload = marshal(&api.Event{
 		ID: id, Type: api.WebhookTest, Timestamp: api.InstantOf(r.Now()),
 		Data: api.EventData{Number: r.cursor.last.Number, Tenant: t.tenant},
 	})
@@ -119,8 +115,8 @@ func (r *requests) redeliver(t *target, id string, it *item) {
 		r.callBack(e, it)
 	case e != nil:
 		r.offer(t, e, it)
-	case t.sub != nil && bad == nil && (err != nil || at.Compare(r.cursor.last) <= 0): // not known here
-		r.note(t, gapAt(at), api.MissedUnknown, it)
+	case t.sub != nil && bad == nil && (err != nil || at.Compare(r.cursor.last) <= 0):
+		r.note(t, gapAt(at), api.MissedUnknown, it) // it is not known here
 	}
 	r.keepAll(it)
 }

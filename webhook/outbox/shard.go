@@ -41,8 +41,8 @@ func (s *shard) run(ctx context.Context) {
 func (s *shard) hold(ctx context.Context) {
 	sent := time.Now()
 	grant, err := s.Locks.Acquire(ctx, service.AcquireRequest{
-		Tenant: lock.OwnTenant, Claims: []lock.Claim{{Name: s.name, Mode: lock.Exclusive}}, Holder: s.Self,
-		TTL: shardTTL, Wait: shardWait,
+		Tenant: lock.OwnTenant, Claims: []lock.Claim{{Name: s.name, Mode: lock.Exclusive}},
+		Holder: s.Self, TTL: shardTTL, Wait: shardWait,
 	})
 	if err != nil || !grant.Held {
 		if !errors.Is(err, lock.TimedOut) {
@@ -67,7 +67,7 @@ func (s *shard) hold(ctx context.Context) {
 }
 
 // keep renews the lock until it is lost, or the shard another replica's share. A store that
-// cannot be asked is no loss: who took the lock meanwhile has changed the cursor.
+// cannot be reached is no loss: a replica that took the lock meanwhile has changed the cursor.
 func (s *shard) keep(ctx context.Context, g *service.Grant, l *lease) {
 	for {
 		sharing := s.Sharing()
@@ -100,7 +100,8 @@ func (s *shard) release(ctx context.Context, g *service.Grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if err := s.Locks.Release(ctx, s.request(g)); err != nil && !errors.Is(err, lock.Lost) {
-		s.Logger.Debug("the lock of a shard was not released, and ends with its lease", "shard", s.name, "error", err)
+		s.Logger.Debug("the lock of a shard was not released, and ends with its lease",
+			"shard", s.name, "error", err)
 	}
 }
 
@@ -130,14 +131,12 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// lease is until when a shard's lock is surely this replica's: by its own clock, from when it sent the
-// acquire or renewal that was answered last. An owner that was cut off, or stood still, reads on only then, and
-// writes only over what it wrote or read before: another one may have the shard, and would find what is
-// new there only when it writes the same, or be followed by one that takes it for what is owed.
+// lease is how long a shard's lock is surely this replica's: by its own clock, from when it sent the
+// acquire or renewal that was answered last. After that an owner reads no events and makes no new
+// records: another one may have the shard, and does not know of them.
 type lease struct{ until atomic.Pointer[time.Time] }
 
-// leaseMargin is for clocks that run at different rates, and for what was sent before the lease's end and
-// arrives after it.
+// leaseMargin is for clocks that run at different rates, and for writes that arrive after the lease.
 const leaseMargin = time.Second
 
 func (l *lease) renewed(sent time.Time) {
@@ -145,8 +144,5 @@ func (l *lease) renewed(sent time.Time) {
 	l.until.Store(&until)
 }
 
-// holds reports whether nobody else can have the lock now. One that nobody keeps always holds.
-func (l *lease) holds() bool {
-	until := l.until.Load()
-	return until == nil || time.Now().Before(*until)
-}
+// holds reports whether no other replica can have the lock now.
+func (l *lease) holds() bool { return time.Now().Before(*l.until.Load()) }

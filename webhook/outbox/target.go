@@ -1,8 +1,9 @@
 package outbox
 
 import (
-	"crypto/sha256"
-	"encoding/base32"
+	"encoding/json"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -23,17 +24,12 @@ type target struct {
 	id     string                     // of the subscription; [Callbacks]
 	sub    *subscription.Subscription // nil of callbacks
 	filter event.Filter
-	secret Subscriptions
 
-	now     atomic.Pointer[subscription.Subscription] // sub while it is sent something, for attempts
+	now     atomic.Pointer[subscription.Subscription] // sub while it is sent something
 	pending map[string]*delivery                      // by the ids of their records
-	cells   map[string]*cell                          // of records that are there, or being deleted
+	lanes   map[string]*lane                          // by URL; "" of a subscription
 	tails   map[string]*delivery                      // the last first attempt about a lock
-	bytes   int
-	quiet   quiet
-
-	lost    *lost     // what is missed, until that is written
-	flushed time.Time // when it was last
+	flushed time.Time                                 // when what is missed was last written
 
 	state
 	stateCell cell
@@ -42,25 +38,49 @@ type target struct {
 	gone      bool // the subscription was deleted
 }
 
-// address is where an attempt goes.
-type address struct {
-	sub     *subscription.Subscription // nil of a callback
-	url     string
-	secrets func(now time.Time) []webhook.Secret
+// lane has the attempts for one receiver: of a subscription, or of the callbacks with one URL.
+type lane struct {
+	pending int // deliveries
+	running int // attempts
+	ready   []*delivery
+	quiet   time.Time // until when the receiver wants no attempts
 }
 
-// address returns where an attempt goes now; ok is false if none is made. It is for any goroutine.
-func (t *target) address(d *delivery) (to address, ok bool) {
-	if d.call != nil {
-		return address{nil, d.call.URL, func(now time.Time) []webhook.Secret {
-			return t.secret.CallbackSecrets(t.tenant, now)
-		}}, true
+// state is the health of a target and its last deliveries. It is written every few seconds, so after
+// a kill it is that old.
+type state struct {
+	From    uint64         `json:"from"`    // of the subscription: a fence floor raises that later
+	Taken   uint64         `json:"taken"`   // the subscription's version that it caught up to
+	Enabled int            `json:"enabled"` // of the subscription that Health is about
+	Health  webhook.Health `json:"health"`
+	Recent  []*Delivery    `json:"recent,omitempty"` // the newest last
+	stamp
+}
+
+// readState reads as much of a state as can be read.
+func readState(r store.Record) (s state, err error) {
+	err = json.Unmarshal(r.Value, &s)
+	s.Recent = slices.DeleteFunc(s.Recent, func(row *Delivery) bool { return row == nil })
+	return s, err
+}
+
+func (s *state) encode(by stamp) []byte {
+	s.stamp = by
+	value := store.Encode(s)
+	for len(value) > store.MaxRecordValue && len(s.Recent) > 0 {
+		s.Recent = s.Recent[(len(s.Recent)+1)/2:]
+		value = store.Encode(s)
 	}
-	sub := t.now.Load()
-	if sub == nil {
-		return address{}, false
-	}
-	return address{sub, sub.URL, func(now time.Time) []webhook.Secret { return t.secret.Secrets(sub, now) }}, true
+	return value
+}
+
+// remember notes a delivery that has ended.
+func (t *target) remember(d *delivery) {
+	t.Recent = slices.DeleteFunc(t.Recent, func(r *Delivery) bool { return r.ID == d.ID })
+	row := d.row(d.progress.State)
+	t.Recent = append(t.Recent, &row)
+	t.Recent = t.Recent[max(0, len(t.Recent)-maxRecent):]
+	t.dirty = true
 }
 
 // allow makes the subscription known to attempts, or that none is made.
@@ -92,13 +112,18 @@ func (t *target) isOther(then *subscription.Subscription) bool {
 	return then != nil && t.sub != nil && (then.URL != t.sub.URL || then.Enabled != t.sub.Enabled)
 }
 
-// poolName names what shares some workers: a subscription, or the callbacks with one URL.
-func (t *target) poolName(d *delivery) string {
-	if d.call == nil {
-		return t.id
+// laneOf returns the lane of a URL. Beyond maxOfTarget lanes those without deliveries are dropped,
+// although their receivers may want no attempts.
+func (t *target) laneOf(url string) *lane {
+	l := t.lanes[url]
+	if l == nil {
+		if len(t.lanes) >= maxOfTarget {
+			maps.DeleteFunc(t.lanes, func(_ string, l *lane) bool { return l.pending == 0 })
+		}
+		l = &lane{}
+		t.lanes[url] = l
 	}
-	sum := sha256.Sum256([]byte(d.call.URL))
-	return Callbacks + base32.StdEncoding.EncodeToString(sum[:10])
+	return l
 }
 
 // queue puts a first attempt behind those about the same locks.
@@ -133,16 +158,6 @@ func (t *target) pass(d *delivery) (free []*delivery) {
 	return free
 }
 
-// cell returns the cell of a record.
-func (t *target) cell(key store.RecordKey) *cell {
-	c := t.cells[key.ID]
-	if c == nil {
-		c = &cell{key: key}
-		t.cells[key.ID] = c
-	}
-	return c
-}
-
 // filterOf returns the filter of a subscription. A pattern that cannot be read selects nothing.
 func filterOf(s *subscription.Subscription) event.Filter {
 	f := event.Filter{Types: s.Events, Locks: patterns([]string{s.Locks})}
@@ -164,7 +179,6 @@ func patterns(texts []string) []auth.Pattern {
 
 // targets are those of a shard, with what they are owed.
 type targets struct {
-	secret   Subscriptions
 	all      map[string]*target   // by tenant and id
 	byTenant map[string][]*target // subscriptions
 	load     map[string]load      // by tenant; "" is all
@@ -172,6 +186,10 @@ type targets struct {
 
 // load is how much is pending.
 type load struct{ count, bytes int }
+
+func newTargets() targets {
+	return targets{map[string]*target{}, map[string][]*target{}, map[string]load{}}
+}
 
 func targetName(tenant, id string) string { return tenant + "/" + id }
 
@@ -181,8 +199,8 @@ func (s *targets) of(tenant, id string) *target {
 	t := s.all[name]
 	if t == nil {
 		t = &target{
-			tenant: tenant, id: id, secret: s.secret,
-			pending: map[string]*delivery{}, cells: map[string]*cell{}, tails: map[string]*delivery{},
+			tenant: tenant, id: id, pending: map[string]*delivery{},
+			lanes: map[string]*lane{}, tails: map[string]*delivery{},
 		}
 		s.all[name] = t
 	}
@@ -192,33 +210,43 @@ func (s *targets) of(tenant, id string) *target {
 // admit takes a delivery up, unless there are too many.
 func (s *targets) admit(d *delivery) bool {
 	t, of, in := d.target, s.load[d.target.tenant], s.load[""]
-	if len(t.pending) >= maxOfTarget || t.bytes+d.size > bytesTarget || of.count >= maxOfTenant ||
-		share*of.count >= maxInAll-in.count || share*of.bytes+d.size > bytesInAll-in.bytes {
-		return false
+	ok := len(t.pending) < maxOfTarget && share*of.count < maxInAll-in.count &&
+		share*of.bytes+d.size <= bytesInAll-in.bytes
+	if ok {
+		s.add(d)
 	}
-	s.add(d)
-	return true
+	return ok
 }
 
 func (s *targets) add(d *delivery) {
+	url := ""
+	if d.Call != nil {
+		url = d.Call.URL
+	}
+	d.lane = d.target.laneOf(url)
 	d.target.pending[d.key.ID] = d
-	s.count(d.target, 1, d.size)
+	s.count(d, 1)
 }
 
 // drop forgets a delivery that was added.
 func (s *targets) drop(d *delivery) {
-	if d.target.pending[d.key.ID] == d {
-		delete(d.target.pending, d.key.ID)
-		s.count(d.target, -1, -d.size)
+	t := d.target
+	if t.pending[d.key.ID] != d {
+		return
+	}
+	delete(t.pending, d.key.ID)
+	s.count(d, -1)
+	if d.Call != nil && d.lane.pending == 0 && !d.lane.quiet.After(time.Now()) {
+		delete(t.lanes, d.Call.URL)
 	}
 }
 
-func (s *targets) count(t *target, n, bytes int) {
-	t.bytes += bytes
-	for _, name := range []string{t.tenant, ""} {
+func (s *targets) count(d *delivery, n int) {
+	d.lane.pending += n
+	for _, name := range []string{d.target.tenant, ""} {
 		l := s.load[name]
 		l.count += n
-		l.bytes += bytes
+		l.bytes += n * d.size
 		if s.load[name] = l; l == (load{}) {
 			delete(s.load, name)
 		}

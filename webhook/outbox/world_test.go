@@ -113,7 +113,7 @@ func (w *world) replica(name string) *replica {
 	r.own = &slowRecords{RecordStore: client.Records()}
 	dir := directory{subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
 	box := outbox.New(outbox.Config{
-		Metrics: w, Self: name, Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
+		Metrics: w, Self: name, Logger: slog.New(slog.DiscardHandler), Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
 		Sharing: func() service.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
 		Now:     w.wall,

@@ -1,0 +1,158 @@
+package outbox
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// missedRecord names the record of what a target misses: there is at most one.
+const missedRecord = "missed"
+
+// recordOf is the id of the record of a target's delivery. The record of a gap may be about more by
+// now than the delivery.
+func recordOf(target, delivery string) string {
+	if _, ok := gapOf(delivery); ok {
+		delivery = missedRecord
+	}
+	return target + ":" + delivery
+}
+
+// targetOf is the target of a delivery's record.
+func targetOf(r store.Record) string {
+	id, _, _ := strings.Cut(r.ID, ":")
+	return id
+}
+
+// form is a delivery in the store. Its instants are by the wall clock, in milliseconds.
+type form struct {
+	ID       string          `json:"id"`             // of the message, the same with every attempt
+	Kind     string          `json:"kind"`           // of the event
+	Lock     string          `json:"lock,omitempty"` // its first lock, for people
+	Payload  json.RawMessage `json:"payload"`        // without a token
+	Call     *callbackCall   `json:"call,omitempty"` // of a callback
+	Because  string          `json:"missed_because,omitempty"`
+	Made     int64           `json:"made_ms"` // of the delivery
+	Due      int64           `json:"due_ms"`
+	NotAfter int64           `json:"not_after_ms,omitempty"`
+	Steps    int             `json:"attempts_made"` // of the schedule
+	Tried    int             `json:"tried,omitempty"`
+	Attempts []Attempt       `json:"attempts,omitempty"` // the last of them
+	stamp
+}
+
+// readForm reads a delivery.
+func readForm(r store.Record) (*form, error) {
+	var f form
+	err := json.Unmarshal(r.Value, &f)
+	_, gap := gapOf(f.ID)
+	switch {
+	case err != nil:
+		return nil, err
+	case f.ID == "" || f.Steps < 0 || (f.Kind == api.EventsMissed) != gap:
+		return nil, errors.New("no server has written it")
+	case targetOf(r) == Callbacks && f.Call == nil:
+		return nil, errors.New("it has no receiver")
+	}
+	f.Tried = max(f.Steps, f.Tried)
+	return &f, nil
+}
+
+// row is the delivery as lists show it.
+func (f *form) row(state webhook.State) Delivery {
+	return Delivery{
+		ID: f.ID, Type: f.Kind, Lock: f.Lock, State: state, Made: time.UnixMilli(f.Made).UTC(),
+		Tried: f.Tried, Attempts: f.Attempts,
+	}
+}
+
+// namesIn are what first attempts keep an order by: the locks, or the entry of a callback.
+func (f *form) namesIn() []string {
+	var e api.Event
+	switch {
+	case f.Call != nil:
+		return []string{string(f.Call.Entry)}
+	case json.Unmarshal(f.Payload, &e) != nil:
+		return nil
+	case e.Data.Lock != "":
+		return []string{e.Data.Lock}
+	}
+	return e.Data.Locks
+}
+
+// keyOf is the key of a delivery's record.
+func (w *dispatch) keyOf(t *target, id string) store.RecordKey {
+	return store.RecordKey{Kind: owedKind(w.name), Tenant: t.tenant, ID: recordOf(t.id, id)}
+}
+
+// encode writes a delivery. Instants of this process's clock become those of the wall clock.
+func (w *dispatch) encode(d *delivery) []byte {
+	wall := func(at time.Time) int64 { return w.Now().Add(time.Until(at)).UnixMilli() }
+	d.stamp, d.Due, d.Steps = w.ledger.stamp, wall(d.progress.Due), d.progress.Attempts
+	if !d.progress.NotAfter.IsZero() {
+		d.NotAfter = wall(d.progress.NotAfter)
+	}
+	return store.Encode(&d.form)
+}
+
+// loadOwed takes up the deliveries that are in the store.
+func (w *dispatch) loadOwed() error {
+	return w.ledger.each(w.ctx, owedKind(w.name), func(r store.Record) {
+		t := w.targets.of(r.Tenant, targetOf(r))
+		f, err := readForm(r)
+		if err != nil {
+			w.Logger.Error("a delivery in the store cannot be read, and counts as missed",
+				"tenant", r.Tenant, "record", r.ID, "error", err)
+			w.unreadable(t, r)
+			return
+		}
+		w.adopt(&delivery{form: *f, cell: cell{key: r.RecordKey, version: r.Version}, target: t})
+	})
+}
+
+func (w *dispatch) adopt(d *delivery) {
+	ours := func(ms int64) time.Time { return time.Now().Add(time.UnixMilli(ms).Sub(w.Now())) }
+	due := ours(d.Due)
+	if latest := time.Now().Add(maxWait); due.After(latest) {
+		due = latest
+	}
+	d.progress = webhook.Progress{State: webhook.StatePending, Attempts: d.Steps, Due: due}
+	if d.NotAfter > 0 {
+		d.progress.NotAfter = ours(d.NotAfter)
+	}
+	if d.Call != nil {
+		d.Call.Tenant = d.target.tenant
+	}
+	d.gap, _ = gapOf(d.ID)
+	w.targets.add(d)
+	if d.held = d.Steps == 0 && !d.tellsMissed(); d.held {
+		d.names = d.namesIn()
+		w.late = append(w.late, d)
+	} else {
+		w.schedule(d, due)
+	}
+}
+
+// unreadable replaces a record that cannot be read. A subscription gets events.missed; a callback is
+// derived again from its entry.
+func (w *dispatch) unreadable(t *target, r store.Record) {
+	d := &delivery{cell: cell{key: r.RecordKey, version: r.Version}, target: t, over: true}
+	_, d.ID, _ = strings.Cut(r.ID, ":")
+	w.targets.add(d)
+	gap := events.Missed{Before: w.cursor.at}
+	if event := d.event(); event.Number > 0 {
+		gap = gapAt(event)
+	}
+	if t.id == Callbacks || gap.Before.Number == 0 {
+		w.recall = true
+		w.finish(d)
+		return
+	}
+	w.giveUp(d, gap, api.MissedUnreadable)
+}

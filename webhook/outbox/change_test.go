@@ -316,3 +316,30 @@ func TestFirstInOrder(t *testing.T) {
 		}
 	})
 }
+
+// TestNarrowedDropsOthers: what is pending about locks that a subscription selects no longer is not
+// sent, to its new URL neither, also by a replica that takes over.
+func TestNarrowedDropsOthers(t *testing.T) {
+	for _, dies := range []bool{false, true} {
+		run(t, func(t *testing.T, w *world) {
+			one, s := warm(t, w)
+			two := second(t, w)
+			w.setBehave(failed)
+			two.cycle("acme", "orders:1")
+			two.cycle("acme", "stock:1")
+			<-time.After(4 * time.Second)
+			if dies {
+				one.kill()
+			}
+			w.change(s.ID, subscription.Change{Locks: new("stock:*"), URL: new(there)})
+			w.join("two")
+			w.setBehave(nil)
+			until(t, 10*time.Minute, "the others are sent", func() bool {
+				return len(kindsOf(w.received(there), "stock:1")) == 2 && len(w.left()) == 0
+			})
+			if n := len(kindsOf(w.received(there), "orders:1")); n > 0 {
+				t.Errorf("dies %v: %d of other locks are sent", dies, n)
+			}
+		})
+	}
+}

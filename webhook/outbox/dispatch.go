@@ -131,10 +131,12 @@ func (w *dispatch) age(d *delivery) time.Duration { return w.Now().Sub(time.Unix
 // job is the next attempt, for the pool. It uses of the delivery what never changes.
 func (w *dispatch) job(d *delivery) func(context.Context) {
 	m := webhook.Message{ID: d.ID, Payload: d.Payload, NotAfter: d.progress.NotAfter}
+	was := d.target.sub
 	return func(ctx context.Context) {
 		d.waits.Store(false)
 		r := tried{at: w.Now(), id: m.ID, sub: d.target.now.Load()}
-		if w.ledger.ctx.Err() != nil || d.Call == nil && r.sub == nil {
+		others := d.Call == nil && (r.sub == nil || r.sub.Locks != was.Locks)
+		if w.ledger.ctx.Err() != nil || others {
 			r.Outcome = webhook.Interrupted // something changed while it was in the pool
 		} else {
 			r.Result = w.send(ctx, d, m, &r)

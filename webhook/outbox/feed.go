@@ -97,8 +97,12 @@ func (w *owner) change(t *target, sub *subscription.Subscription) {
 	if t.isOther(sub) {
 		t.laneOf("").quiet = time.Time{}
 	}
+	narrowed := t.sub == nil || t.sub.Locks != sub.Locks
 	t.sub, t.filter, t.From = sub, filterOf(sub), cmp.Or(t.From, sub.From)
 	t.allow()
+	if narrowed {
+		w.dropOthers(t)
+	}
 	if t.sends() {
 		w.wake(t)
 	}
@@ -106,6 +110,22 @@ func (w *owner) change(t *target, sub *subscription.Subscription) {
 		w.catchUp(t)
 	}
 	w.lookAt = time.Time{} // a request may have waited for this
+}
+
+// dropOthers drops what is pending about locks that the subscription does not select. A client that
+// may not use them may change the URL.
+func (w *owner) dropOthers(t *target) {
+	of := event.Filter{Locks: t.filter.Locks, Within: t.filter.Within}
+	for _, d := range t.pending {
+		claims := []lock.Claim{}
+		for _, name := range d.namesIn() {
+			claims = append(claims, lock.Claim{Name: name})
+		}
+		selected := of.Claims(&lock.Event{Entry: &lock.Entry{Claims: claims}})
+		if !d.over && len(selected) < len(claims) {
+			w.finish(d)
+		}
+	}
 }
 
 // wake schedules the deliveries of a target that is sent something again.

@@ -14,29 +14,34 @@ import (
 // RotateCallback makes the secret that signs a tenant's callbacks, or a new one, and returns
 // it; it is not shown again. Those before it sign too, until [Overlap] after they were
 // replaced. It signs for all locks, so who asks must not be limited to some.
-func (s *Subscriptions) RotateCallback(ctx context.Context, who Actor) (webhook.Secret, error) {
+func (s *Subscriptions) RotateCallback(
+	ctx context.Context, who Actor,
+) (secret webhook.Secret, err error) {
 	if who.Locks != nil {
-		return webhook.Secret{}, lock.Errorf(lock.Forbidden, "the callback secret is for all locks, and the caller is limited to some")
+		return secret, lock.Errorf(lock.Forbidden,
+			"the callback secret is for all locks, and the caller is limited to some")
 	}
-	for attempt := range maxAttempts {
+	err = retry(func(first bool) error {
 		next, err := s.nextCallbackSecret(ctx, who.Tenant)
+		if err == nil && first {
+			err = s.record(ctx, who, audit.RotateWebhook, nil)
+		}
 		if err != nil {
-			return webhook.Secret{}, err
+			return err
 		}
-		if attempt == 0 {
-			if err := s.record(ctx, who, audit.RotateWebhook, nil); err != nil {
-				return webhook.Secret{}, err
-			}
+		put := store.RecordPut{
+			RecordKey: callbackKey(who.Tenant), Value: next.encode(), Version: next.Version,
 		}
-		_, err = s.Records.Put(ctx, store.RecordPut{RecordKey: callbackKey(who.Tenant), Value: next.encode(), Version: next.Version})
-		if err == nil {
-			return s.Keys.ofCallbacks(who.Tenant, next.Rotation, s.Now())[0], nil
+		if _, err = s.Records.Put(ctx, put); errors.Is(err, lock.NotFound) {
+			return lock.Errorf(lock.Changed, "it was deleted meanwhile")
 		}
-		if !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
-			return webhook.Secret{}, err
-		}
+		secret = s.Keys.ofCallbacks(who.Tenant, next.Rotation, s.Now())[0]
+		return err
+	})
+	if err != nil {
+		secret = webhook.Secret{}
 	}
-	return webhook.Secret{}, errBusy()
+	return secret, err
 }
 
 // nextCallbackSecret returns what is to be written, with the version of what it replaces.
@@ -54,7 +59,8 @@ func (s *Subscriptions) nextCallbackSecret(ctx context.Context, tenant string) (
 	}
 	was, bad := parseCallback(r)
 	if bad != nil {
-		return nil, &lock.Error{Code: lock.Internal, Detail: "the record of the callback secret cannot be read", Cause: bad}
+		detail := "the record of the callback secret cannot be read"
+		return nil, &lock.Error{Code: lock.Internal, Detail: detail, Cause: bad}
 	}
 	was.Rotation = was.next(now)
 	return was, nil
@@ -82,7 +88,8 @@ func (s *Subscriptions) CallbackSecret(ctx context.Context, tenant string) (id s
 	}
 	_, err = s.Records.Get(ctx, callbackKey(tenant))
 	if errors.Is(err, lock.NotFound) {
-		return "", lock.Errorf(lock.NoCallbackSecret, "callbacks are signed, and the tenant has no secret for that: POST /webhooks/callback-secret/rotate makes one")
+		return "", lock.Errorf(lock.NoCallbackSecret, "callbacks are signed, and the tenant has no "+
+			"secret for that: POST /webhooks/callback-secret/rotate makes one")
 	}
 	return callbackID, err
 }

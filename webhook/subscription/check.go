@@ -2,7 +2,6 @@ package subscription
 
 import (
 	"slices"
-	"time"
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -33,9 +32,8 @@ func (c *Change) empty() bool {
 	return c.URL == nil && c.Events == nil && c.Locks == nil && c.Paused == nil && c.Description == nil
 }
 
-// apply changes s, on behalf of whoever asks now. Its errors are [lock.InvalidRequest] and
-// name the field.
-func (c *Change) apply(s *Subscription, policy *webhook.Policy, who *auth.Principal, now time.Time) (err error) {
+// apply changes s on behalf of a client. Its errors are [lock.InvalidRequest] and name the field.
+func (c *Change) apply(s *Subscription, policy *webhook.Policy, who *auth.Principal) (err error) {
 	if c.URL != nil {
 		if err := policy.CheckURL("url", *c.URL); err != nil {
 			return err
@@ -48,11 +46,9 @@ func (c *Change) apply(s *Subscription, policy *webhook.Policy, who *auth.Princi
 		}
 	}
 	if c.Locks != nil {
-		was := s.Locks
 		if s.Locks, s.Within, err = patternOf(*c.Locks, who); err != nil {
 			return err
 		}
-		s.narrow(was, now)
 	}
 	if c.Description != nil {
 		if wrong := lock.CheckDescription(*c.Description); wrong != "" {
@@ -83,7 +79,9 @@ func kindsOf(names []string) ([]lock.EventKind, error) {
 		case slices.Contains(lock.EventKinds(), kind):
 			kinds = append(kinds, kind)
 		default:
-			return nil, lock.Invalid("events", "must be types of events, or %q; number %d is none of %s, %s", AllEvents, i+1, lock.EventKindNames(), Missed)
+			return nil, lock.Invalid("events",
+				"must be types of events, or %q; number %d is none of %s, %s",
+				AllEvents, i+1, lock.EventKindNames(), Missed)
 		}
 	}
 	if all {
@@ -110,49 +108,12 @@ func patternOf(text string, who *auth.Principal) (pattern string, within []strin
 	return "", nil, lock.Invalid("locks", "must select only names that the caller is limited to")
 }
 
-// owedFor is for how long a subscription may be owed something about names that it selects no longer: for as
-// long as what it is owed is kept, and a day more, for clocks that differ.
-const owedFor = 6 * 24 * time.Hour
-
-// narrow has the subscription remember which names it selected until now.
-func (s *Subscription) narrow(was string, now time.Time) {
-	if was == "" || covers(s.Locks, was) {
-		return
-	}
-	switch {
-	case !s.mayOweOthers(now), covers(was, s.Was):
-		s.Was = was
-	case !covers(s.Was, was):
-		s.Was = allLocks
-	}
-	s.Narrowed = now.UTC().Truncate(time.Millisecond)
-}
-
-// mayOweOthers reports whether the subscription may still be owed something about names that only Was selects.
-func (s *Subscription) mayOweOthers(now time.Time) bool {
-	return s.Was != "" && now.Sub(s.Narrowed) < owedFor
-}
-
-// covers reports whether a pattern selects all that the other one does.
-func covers(one, other string) bool {
-	p, bad := auth.ParsePattern(one)
-	of, worse := auth.ParsePattern(other)
-	return bad == nil && worse == nil && p.Covers(of)
-}
-
-// may reports whether who asks may see and change the subscription: one that is limited to
-// some names may not have to do with one that is told of others, or is still owed what it was to be told of them:
-// who changes the URL has that sent there.
-func may(who *auth.Principal, s *Subscription, now time.Time) bool {
+// may reports whether a client may see and change the subscription: one that is limited to some names
+// may not if the subscription selects others.
+func may(who *auth.Principal, s *Subscription) bool {
 	if who.Locks == nil {
 		return true
 	}
-	all := []string{s.Locks}
-	if s.mayOweOthers(now) {
-		all = append(all, s.Was)
-	}
-	return !slices.ContainsFunc(all, func(text string) bool {
-		p, err := auth.ParsePattern(text)
-		return err != nil || !who.MayUseAll(p)
-	})
+	p, err := auth.ParsePattern(s.Locks)
+	return err == nil && who.MayUseAll(p)
 }

@@ -1,6 +1,7 @@
 package subscription
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"slices"
@@ -32,11 +33,6 @@ type Subscription struct {
 	// Within are those patterns of the bearer token that say which names whoever gave
 	// Locks may use; nil is all names. They allow all that Locks selects.
 	Within []string
-
-	// Was is a pattern of names of which it may still be owed something, although Locks selects fewer since
-	// Narrowed; "" is none.
-	Was      string
-	Narrowed time.Time
 
 	Paused  bool
 	Created time.Time
@@ -72,8 +68,6 @@ type form struct {
 	Rotated    []int64          `json:"rotated_ms,omitempty"`
 	Salts      [][]byte         `json:"salts,omitempty"`
 	Enabled    int              `json:"enabled,omitempty"`
-	Was        string           `json:"was,omitempty"`
-	Narrowed   int64            `json:"narrowed_ms,omitempty"`
 	About      string           `json:"description,omitempty"`
 	Earlier    []uint64         `json:"earlier,omitempty"`
 	From       uint64           `json:"from,omitempty"` // 0: the version of the record, which its writer could not know
@@ -81,15 +75,12 @@ type form struct {
 
 // encode returns what is stored.
 func (s *Subscription) encode() []byte {
-	f := form{
+	return store.Encode(form{
 		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
-		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated), Salts: s.Salts,
+		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation,
+		Rotated: millis(s.Rotated), Salts: s.Salts,
 		Enabled: s.Enabled, From: s.From, About: s.Description, Earlier: s.Earlier,
-	}
-	if s.Was != "" {
-		f.Was, f.Narrowed = s.Was, s.Narrowed.UnixMilli()
-	}
-	return store.Encode(f)
+	})
 }
 
 // parse reads a subscription, or says why the record is none.
@@ -99,16 +90,11 @@ func parse(r store.Record) (*Subscription, error) {
 		return nil, errors.New("it is not the JSON of a subscription") // the error could show a part of it
 	}
 	s := &Subscription{
-		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within, Paused: f.Paused,
-		Created: time.UnixMilli(f.Created).UTC(), By: f.By, Enabled: f.Enabled, From: f.From, Version: r.Version, Description: f.About,
-		Earlier:  f.Earlier,
+		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks,
+		Within: f.Within, Paused: f.Paused, Created: time.UnixMilli(f.Created).UTC(), By: f.By,
+		Description: f.About, Enabled: f.Enabled, From: cmp.Or(f.From, r.Version),
+		Version: r.Version, Earlier: f.Earlier,
 		Rotation: rotationOf(f.Generation, f.Rotated, f.Salts),
-	}
-	if f.Was != "" {
-		s.Was, s.Narrowed = f.Was, time.UnixMilli(f.Narrowed).UTC()
-	}
-	if s.From == 0 {
-		s.From = r.Version
 	}
 	return s, s.check()
 }

@@ -103,7 +103,7 @@ func (s *Subscriptions) prepare(who *auth.Principal, c Change) (*Subscription, e
 		ID: newID(), Tenant: who.Tenant, By: who.Subject,
 		Created: s.Now().UTC().Truncate(time.Millisecond), Rotation: Rotation{}.next(s.Now()),
 	}
-	return made, c.apply(made, s.Policy, who, made.Created)
+	return made, c.apply(made, s.Policy, who)
 }
 
 func newID() string {
@@ -177,7 +177,7 @@ func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string)
 	switch {
 	case bad != nil:
 		return nil, errNone()
-	case !may(who, found, s.Now()):
+	case !may(who, found):
 		return nil, errForbidden()
 	}
 	return found, nil
@@ -188,13 +188,18 @@ func (s *Subscriptions) read(ctx context.Context, who *auth.Principal, id string
 		return store.Record{}, errNone()
 	}
 	r, err := s.Records.Get(ctx, keyOf(who.Tenant, id))
-	if errors.Is(err, lock.NotFound) {
-		err = errNone()
-	}
-	return r, err
+	return r, unlessNone(err)
 }
 
 func errNone() error { return lock.Errorf(lock.NotFound, "there is no webhook with this id") }
+
+// unlessNone explains a [lock.NotFound].
+func unlessNone(err error) error {
+	if errors.Is(err, lock.NotFound) {
+		return errNone()
+	}
+	return err
+}
 
 func errForbidden() error {
 	return lock.Errorf(lock.Forbidden, "the webhook is about names that the caller is not limited to")
@@ -208,7 +213,7 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 	}
 	var all []*Subscription
 	for _, r := range records {
-		if one, bad := parse(r); bad == nil && may(who, one, s.Now()) {
+		if one, bad := parse(r); bad == nil && may(who, one) {
 			all = append(all, one)
 		}
 	}
@@ -226,7 +231,7 @@ func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription
 	}
 	var all []*Subscription
 	for _, one := range known {
-		if (tenant == "" || one.Tenant == tenant) && may(who, one, s.Now()) {
+		if (tenant == "" || one.Tenant == tenant) && may(who, one) {
 			all = append(all, one)
 		}
 	}
@@ -240,7 +245,7 @@ func (s *Subscriptions) Update(ctx context.Context, who Actor, id string, c Chan
 		return s.Get(ctx, who.Principal, id)
 	}
 	return s.revise(ctx, who.Principal, id, revision{
-		change: func(next *Subscription) error { return c.apply(next, s.Policy, who.Principal, s.Now()) },
+		change: func(next *Subscription) error { return c.apply(next, s.Policy, who.Principal) },
 		record: func(next *Subscription) error { return s.recordChange(ctx, who, &c, next) },
 	})
 }
@@ -267,76 +272,69 @@ type revision struct {
 	record func(next *Subscription) error
 }
 
-// revise writes what a revision makes of a subscription, and begins anew when somebody else
-// has written it meanwhile. It is on record once, before the first write. What changes nothing is
-// neither on record nor written: it could be asked for without end.
-func (s *Subscriptions) revise(ctx context.Context, who *auth.Principal, id string, r revision) (*Subscription, error) {
-	for attempt := range maxAttempts {
+// revise writes what a revision makes of a subscription. It puts that on record once, before the
+// first write. What changes nothing is neither on record nor written: a client could repeat it
+// without end.
+func (s *Subscriptions) revise(
+	ctx context.Context, who *auth.Principal, id string, r revision,
+) (next *Subscription, err error) {
+	err = retry(func(first bool) error {
 		was, err := s.Get(ctx, who, id)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		next := was.clone()
-		if err := r.change(next); err != nil {
-			return nil, err
+		next = was.clone()
+		if err := r.change(next); err != nil || bytes.Equal(next.encode(), was.encode()) {
+			return err
 		}
-		if bytes.Equal(next.encode(), was.encode()) {
-			return was, nil
-		}
-		if attempt == 0 {
+		if first {
 			if err := r.record(next); err != nil {
-				return nil, err
+				return err
 			}
 		}
 		next.Earlier = append(slices.Clone(was.Earlier), was.Version)
 		next.Earlier = next.Earlier[max(0, len(next.Earlier)-maxEarlier):]
-		next.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version})
-		switch {
-		case err == nil:
-			return next, nil
-		case errors.Is(err, lock.NotFound):
-			return nil, errNone()
-		case !errors.Is(err, lock.Changed):
-			return nil, err
-		}
+		put := store.RecordPut{RecordKey: next.key(), Value: next.encode(), Version: was.Version}
+		next.Version, err = s.Records.Put(ctx, put)
+		return unlessNone(err)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return nil, errBusy()
+	return next, nil
 }
 
-func errBusy() error {
+// retry repeats a change that met others of the same record.
+func retry(change func(first bool) error) error {
+	for attempt := range maxAttempts {
+		if err := change(attempt == 0); !errors.Is(err, lock.Changed) {
+			return err
+		}
+	}
 	return lock.Errorf(lock.Changed, "others change it all the time")
 }
 
-// Delete ends a subscription. What cannot be read may be deleted by who may use all names.
+// Delete ends a subscription. A client that may use all names may delete what cannot be read.
 func (s *Subscriptions) Delete(ctx context.Context, who Actor, id string) error {
-	for attempt := range maxAttempts {
+	return retry(func(first bool) error {
 		r, err := s.read(ctx, who.Principal, id)
 		if err != nil {
 			return err
 		}
 		was, bad := parse(r)
-		if bad != nil && who.Locks != nil || bad == nil && !may(who.Principal, was, s.Now()) {
-			return errForbidden()
-		}
 		if bad != nil {
 			was = &Subscription{ID: id, Locks: allLocks}
 		}
-		if attempt == 0 {
+		if bad != nil && who.Locks != nil || !may(who.Principal, was) {
+			return errForbidden()
+		}
+		if first {
 			if err := s.record(ctx, who, audit.DeleteWebhook, was); err != nil {
 				return err
 			}
 		}
-		err = s.Records.Delete(ctx, r.RecordKey, r.Version)
-		switch {
-		case err == nil:
-			return nil
-		case errors.Is(err, lock.NotFound):
-			return errNone()
-		case !errors.Is(err, lock.Changed):
-			return err
-		}
-	}
-	return errBusy()
+		return unlessNone(s.Records.Delete(ctx, r.RecordKey, r.Version))
+	})
 }
 
 // current returns the secret that signs first.

@@ -167,7 +167,7 @@ func TestUpdate(t *testing.T) {
 		{subscription.Change{}, func() {}},
 		{subscription.Change{Paused: &yes}, func() { want.Paused = true }},
 		{subscription.Change{Events: []string{"lock.expired"}}, func() { want.Events = []lock.EventKind{lock.EventExpired} }},
-		{subscription.Change{Locks: &pattern}, func() { want.Locks, want.Was, want.Narrowed = pattern, "*", w.now }},
+		{subscription.Change{Locks: &pattern}, func() { want.Locks = pattern }},
 		{subscription.Change{URL: &url}, func() { want.URL = url }},
 		{subscription.Change{Paused: &no}, func() { want.Paused, want.Enabled = false, 1 }},
 		{subscription.Change{Paused: &no, Events: []string{"*"}}, func() { want.Enabled, want.Events = 2, nil }},
@@ -340,47 +340,6 @@ func TestDamagedCounts(t *testing.T) {
 	_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
 	if n := len(must(w.List(t.Context(), who("acme")))); n != 0 || !errors.Is(err, lock.QuotaExceeded) {
 		t.Errorf("%d are there: %v", n, err)
-	}
-}
-
-// TestNarrowed: who is limited to some names has nothing to do with a subscription that may still be owed something
-// about others, although it selects none of them any more.
-func TestNarrowed(t *testing.T) {
-	for _, c := range []struct {
-		patterns []string // that it selects, one after the other
-		limit    string
-		want     bool // it is shown
-	}{
-		{[]string{"*", "orders:*"}, "orders:*", false},
-		{[]string{"*", "orders:*", "orders:1*"}, "orders:*", false},
-		{[]string{"orders:1*", "stock:*"}, "stock:*", false},
-		{[]string{"stock:*", "orders:1*", "orders:2*"}, "orders:*", false},
-		{[]string{"orders:1*", "stock:*", "*", "orders:*"}, "orders:*", false},
-		{[]string{"orders:*", "orders:1*"}, "orders:*", true},
-		{[]string{"orders:1*", "orders:*"}, "orders:*", true},
-		{[]string{"orders:1*", "orders:2*", "orders:1*"}, "o*", false}, // together they may be anything
-	} {
-		w := newWorld(t)
-		made, _ := w.make(t, "acme")
-		w.now = w.now.Add(365 * 24 * time.Hour) // the pattern that it was made with is forgotten
-		for i, pattern := range c.patterns {
-			if i == 0 {
-				must(w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Locks: &pattern}))
-				w.now = w.now.Add(365 * 24 * time.Hour)
-				continue
-			}
-			w.now = w.now.Add(time.Hour)
-			must(w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Locks: &pattern}))
-		}
-		limited, url := who("acme", c.limit), "https://example.com/"
-		_, err := w.Update(t.Context(), by(limited), made.ID, subscription.Change{URL: &url})
-		if errors.Is(err, lock.Forbidden) == c.want || err != nil && c.want || len(must(w.List(t.Context(), limited))) > 0 != c.want {
-			t.Errorf("%v: who is limited to %s is told: %v", c.patterns, c.limit, err)
-		}
-		w.now = w.now.Add(6 * 24 * time.Hour)
-		if _, err := w.Get(t.Context(), limited, made.ID); err != nil {
-			t.Errorf("%v: days later: %v", c.patterns, err)
-		}
 	}
 }
 

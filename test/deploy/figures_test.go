@@ -275,27 +275,6 @@ func traffic(ctx context.Context, t *testing.T, r *rig.Replica) {
 	call(http.MethodPut, "/locks/orders:42/renew", held, http.StatusGone)
 }
 
-// TestMissing: the check sees what it is there to see.
-func TestMissing(t *testing.T) {
-	t.Parallel()
-	f := figures{"fencepost_a_total": {"mode": true}}
-	for expression, want := range map[string]string{
-		`rate(fencepost_a_total[5m])`:                             "[]",
-		`sum by (mode, le) (fencepost_a_total{mode="exclusive"})`: "[]",
-		`max(fencepost_b_total) + fencepost_a_total`:              "[fencepost_b_total]",
-		`fencepost_a_total{namespace=~"$namespace",tenant!="x"}`:  "[fencepost_a_total{tenant}]",
-		`sum by (tenant) (fencepost_a_total)`:                     "[by (tenant)]",
-		`vector(1)`:                                               "[a figure]",
-		`time() - max(` + elsewhere[0] + `{cronjob="x"})`:         "[]",
-		`max by (x) (` + elsewhere[0] + `) + fencepost_b_total`:   "[fencepost_b_total]",
-		`fencepost_a_total{tenant="x"} - ` + elsewhere[0]:         "[fencepost_a_total{tenant}]",
-	} {
-		if got := fmt.Sprint(f.missing(expression)); got != want {
-			t.Errorf("%s: %s, want %s", expression, got, want)
-		}
-	}
-}
-
 // TestRunbook: each alert leads to its entry, and no entry is about an alert that is gone.
 func TestRunbook(t *testing.T) {
 	t.Parallel()

@@ -142,11 +142,3 @@ func between(t *testing.T, text, from, to string) string {
 	}
 	return part
 }
-
-func TestFlagsAreFound(t *testing.T) {
-	t.Parallel()
-	got := flagsIn(`args = ["--listen=x", var.a ? "" : "--store-ca=${b}"] # --in-a-comment counts`)
-	if want := []string{"in-a-comment", "listen", "store-ca"}; !slices.Equal(got, want) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}

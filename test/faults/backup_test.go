@@ -2,7 +2,6 @@ package faults_test
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -116,7 +115,7 @@ func (r *restored) startOn(store, folder string, args ...string) {
 	r.t.Helper()
 	replica, err := rig.StartReplica(r.ctx, rig.ReplicaConfig{
 		Binary: r.api, Store: store, DataDir: filepath.Join(r.dir, folder), Secret: secret,
-		Args: append(args, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"),
+		Args: append(args, toLoopback...),
 	})
 	if err != nil {
 		r.t.Fatal(err)
@@ -201,12 +200,9 @@ func (r *restored) await(more int64) {
 // subscriptions are the ids of those that the tenant has.
 func (r *restored) subscriptions() (ids []string) {
 	r.t.Helper()
-	bearer, err := rig.SignToken(secret, tenant, "webhooks:write", "subscriber")
-	r.must(err)
-	a := r.clients[0].Ask(r.ctx, 0, http.MethodGet, "/webhooks", map[string]string{"Authorization": "Bearer " + bearer}, nil, 0)
 	var list struct{ Webhooks []struct{ ID string } }
-	if err := json.Unmarshal(a.Body, &list); err != nil || a.Status != http.StatusOK {
-		r.t.Fatalf("GET /webhooks: %v, %v", a, err)
+	if status := r.webhook(http.MethodGet, "/webhooks", nil, &list); status != http.StatusOK {
+		r.t.Fatalf("GET /webhooks: %d", status)
 	}
 	for _, w := range list.Webhooks {
 		ids = append(ids, w.ID)

@@ -1,20 +1,18 @@
 package faults_test
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/test/faults/drive"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -25,28 +23,11 @@ const (
 	calledWithin = 20 * time.Second
 )
 
-// TestEachCallerIsCalledBack acquires many locks at once, each with a callback. Entries of different locks
-// are written together then, and share their number. Each entry gets its callback, under an id of its own,
-// whatever becomes of the server meanwhile.
+// TestEachCallerIsCalledBack acquires many locks at once, each with a callback. Entries of
+// different locks are written together then, and share their number. Each entry gets its
+// callback, under an id of its own, also if the servers are killed meanwhile.
 func TestEachCallerIsCalledBack(t *testing.T) {
-	t.Run("store of the run", func(t *testing.T) {
-		s := newCluster(t, 5*time.Minute)
-		callAll(s.ctx, t, s.dir, s.cluster.Store())
-	})
-	if onZooKeeper() {
-		return
-	}
-	t.Run("embedded store", func(t *testing.T) {
-		t.Parallel()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
-		t.Cleanup(cancel)
-		callAll(ctx, t, t.TempDir(), "embedded")
-	})
-}
-
-func callAll(ctx context.Context, t *testing.T, dir, store string) {
-	t.Helper()
-	c := newCalled(ctx, t, dir, store)
+	c := newCalled(t)
 	c.run("free", func() { c.acquire() })
 	c.run("held", func() {
 		held := c.hold()
@@ -60,13 +41,12 @@ func callAll(ctx context.Context, t *testing.T, dir, store string) {
 		c.release(held)
 		c.kill()
 	})
+	c.readLogs()
 }
 
-// called is a server with a receiver of callbacks.
+// called is a stand with a receiver of callbacks.
 type called struct {
-	t       *testing.T
-	ctx     context.Context
-	server  *rig.Replica
+	*stand
 	bearer  string
 	url     string // of the receiver
 	changed chan struct{}
@@ -76,32 +56,17 @@ type called struct {
 	ids   map[string]string // its entries, by the ids of their callbacks
 }
 
-func newCalled(ctx context.Context, t *testing.T, dir, store string) *called {
+func newCalled(t *testing.T) *called {
 	t.Helper()
-	c := &called{t: t, ctx: ctx, changed: make(chan struct{}, 1)}
+	c := &called{stand: newStand(t, 5*time.Minute, toLoopback...), changed: make(chan struct{}, 1)}
 	receiver := httptest.NewServer(c)
 	t.Cleanup(receiver.Close)
 	c.url = receiver.URL + "/"
-	built, err := binaries()
-	if err == nil {
-		c.bearer, err = rig.SignToken(secret, tenant, "locks:read locks:write webhooks:write", "caller")
-	}
-	if err == nil {
-		c.server, err = rig.StartReplica(ctx, rig.ReplicaConfig{
-			Binary: built.api, Store: store, Secret: secret, DataDir: filepath.Join(dir, "called"),
-			Args: []string{"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"},
-		})
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.server.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	if status, _ := c.ask(http.MethodPost, "/webhooks/callback-secret/rotate", "", nil); status/100 != 2 {
-		t.Fatalf("there is no callback secret: %d", status)
+	var err error
+	c.bearer, err = rig.SignToken(secret, tenant, "locks:read locks:write webhooks:write", "caller")
+	c.must(err)
+	if a := c.ask(http.MethodPost, "/webhooks/callback-secret/rotate", "", nil); a.Status/100 != 2 {
+		t.Fatalf("there is no callback secret: %v", a)
 	}
 	return c
 }
@@ -170,14 +135,14 @@ func (c *called) hold() (tokens map[string]string) {
 	c.t.Helper()
 	var mu sync.Mutex
 	tokens = map[string]string{}
-	c.each(func(name string) {
-		status, answer := c.ask(http.MethodPost, "/locks/"+name, "", map[string]any{"ttl_seconds": 300})
-		if status != http.StatusCreated {
-			c.t.Errorf("%s is not held: %d", name, status)
+	c.eachLock(func(name string) {
+		a := c.ask(http.MethodPost, "/locks/"+name, "", map[string]any{"ttl_seconds": 300})
+		if a.Status != http.StatusCreated {
+			c.t.Errorf("%s is not held: %v", name, a)
 		}
 		mu.Lock()
 		defer mu.Unlock()
-		tokens[name] = answer.Token
+		tokens[name] = a.Entry.Token
 	})
 	return tokens
 }
@@ -185,37 +150,36 @@ func (c *called) hold() (tokens map[string]string) {
 // acquire acquires all locks with a callback.
 func (c *called) acquire() {
 	c.t.Helper()
-	c.each(func(name string) {
+	c.eachLock(func(name string) {
 		body := map[string]any{"async": true, "wait_seconds": 3600, "ttl_seconds": 300, "callback_url": c.url + c.round}
-		status, answer := c.ask(http.MethodPost, "/locks/"+name, "", body)
-		if status != http.StatusCreated && status != http.StatusAccepted {
-			c.t.Errorf("%s: %d %s", name, status, answer.Detail)
+		a := c.ask(http.MethodPost, "/locks/"+name, "", body)
+		if a.Status != http.StatusCreated && a.Status != http.StatusAccepted {
+			c.t.Errorf("%s: %v", name, a)
 		}
 	})
 }
 
 func (c *called) release(tokens map[string]string) {
 	c.t.Helper()
-	var all sync.WaitGroup
-	for name, token := range tokens {
-		all.Go(func() {
-			if status, _ := c.ask(http.MethodDelete, "/locks/"+name, token, nil); status != http.StatusNoContent {
-				c.t.Errorf("%s is not released: %d", name, status)
-			}
-		})
-	}
-	all.Wait()
+	c.eachLock(func(name string) {
+		if a := c.ask(http.MethodDelete, "/locks/"+name, tokens[name], nil); a.Status != http.StatusNoContent {
+			c.t.Errorf("%s is not released: %v", name, a)
+		}
+	})
 }
 
 func (c *called) kill() {
 	c.t.Helper()
-	if err := c.server.Restart(c.ctx); err != nil {
-		c.t.Fatal(err)
+	for _, r := range c.replicas {
+		c.must(r.Kill())
+	}
+	for _, r := range c.replicas {
+		c.must(r.Restart(c.ctx))
 	}
 }
 
-// each does something with all locks at once.
-func (c *called) each(do func(name string)) {
+// eachLock does something with all locks at once.
+func (c *called) eachLock(do func(name string)) {
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() { do(fmt.Sprint(c.round, ":", i)) })
@@ -223,41 +187,23 @@ func (c *called) each(do func(name string)) {
 	all.Wait()
 }
 
-// ask makes a request, again if the store was too slow: an acquire has a key, so it stays one entry.
-func (c *called) ask(method, path, token string, body map[string]any) (status int, answer reply) {
-	status, answer = c.askOnce(method, path, token, body)
-	for ; status == http.StatusServiceUnavailable; status, answer = c.askOnce(method, path, token, body) {
+// ask makes a request, again while the store is too slow: an acquire has a key, so it stays
+// one entry.
+func (c *called) ask(method, path, token string, body map[string]any) drive.Answer {
+	header := map[string]string{"Authorization": "Bearer " + c.bearer}
+	if token != "" {
+		header["Lock-Token"] = token
+	}
+	if body != nil {
+		header["Idempotency-Key"] = fmt.Sprint(path, ":", len(body))
+	}
+	var content any // nil is no body, which a nil map would not be
+	if body != nil {
+		content = body
+	}
+	a := c.clients[0].Ask(c.ctx, 0, method, path, header, content, 0)
+	for ; a.Status == http.StatusServiceUnavailable; a = c.clients[0].Ask(c.ctx, 0, method, path, header, content, 0) {
 		pause(c.ctx, 100*time.Millisecond)
 	}
-	return status, answer
-}
-
-type reply struct{ Token, Detail string }
-
-func (c *called) askOnce(method, path, token string, body map[string]any) (status int, answer reply) {
-	var content []byte
-	if body != nil {
-		content, _ = json.Marshal(body) // texts and numbers can be written
-	}
-	req, err := http.NewRequestWithContext(c.ctx, method, c.server.URL()+path, bytes.NewReader(content))
-	if err != nil {
-		c.t.Error(err)
-		return 0, answer
-	}
-	req.Header.Set("Authorization", "Bearer "+c.bearer)
-	req.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		req.Header.Set("Lock-Token", token)
-	}
-	if body != nil {
-		req.Header.Set("Idempotency-Key", fmt.Sprint(path, ":", len(content)))
-	}
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		c.t.Error(err)
-		return 0, answer
-	}
-	defer resp.Body.Close()
-	_ = json.NewDecoder(resp.Body).Decode(&answer) // there may be none
-	return resp.StatusCode, answer
+	return a
 }

@@ -17,7 +17,7 @@ import (
 // store's history: every grant and release is told, and nothing is missed. When the history is
 // gone by then, it is said that something is missed.
 func TestOutageIsTold(t *testing.T) {
-	s := newStand(t, 15*time.Minute, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	s := newStand(t, 15*time.Minute, toLoopback...)
 	names := []string{"a", "b"}
 	r := receive(t, names...)
 	var ids []string

@@ -22,6 +22,11 @@ const (
 	clients = 16
 )
 
+// toLoopback lets webhooks go to receivers of the tests.
+var toLoopback = []string{
+	"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
+}
+
 // full says whether to run with the published counts; otherwise the tests are
 // short enough for every change.
 func full() bool { return os.Getenv("FAULTS") == "full" }

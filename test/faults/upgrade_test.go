@@ -35,7 +35,7 @@ func TestUpgrade(t *testing.T) {
 	}
 	s := &upgraded{stand: newCluster(t, 20*time.Minute)}
 	for range 2 {
-		s.replicaAs(older, s.cluster.Store(), "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+		s.replicaAs(older, s.cluster.Store(), toLoopback...)
 	}
 	s.observe()
 	s.connect()

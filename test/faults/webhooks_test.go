@@ -1,7 +1,6 @@
 package faults_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +21,7 @@ import (
 // is told to every subscription, or that this very event is missed; nothing else is; and first attempts
 // about a lock are made in the order of its events where nobody was killed.
 func TestWebhooksOutliveTheirSenders(t *testing.T) {
-	s := newStand(t, 2*time.Hour, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
+	s := newStand(t, 2*time.Hour, toLoopback...)
 	names := []string{"a", "b", "c", "d", "e", "f"}
 	r := receive(t, names...)
 	for _, name := range names {
@@ -140,9 +139,8 @@ func (s *stand) tell(what string, wrong []error) {
 // subscribe makes a subscription to all events of the tenant, and returns its id.
 func (s *stand) subscribe(url string) string {
 	s.t.Helper()
-	body, err := json.Marshal(map[string]string{"url": url})
-	s.must(err)
 	var made struct{ ID string }
+	body := map[string]string{"url": url}
 	if status := s.webhook(http.MethodPost, "/webhooks", body, &made); status != http.StatusCreated {
 		s.t.Fatalf("POST /webhooks: %d", status)
 	}
@@ -150,19 +148,12 @@ func (s *stand) subscribe(url string) string {
 }
 
 // webhook makes a request about webhooks, and reads the answer.
-func (s *stand) webhook(method, path string, body []byte, into any) (status int) {
+func (s *stand) webhook(method, path string, body, into any) (status int) {
 	s.t.Helper()
 	bearer, err := rig.SignToken(secret, tenant, "webhooks:write", "subscriber")
 	s.must(err)
-	req, err := http.NewRequestWithContext(s.ctx, method, s.replicas[0].URL()+path, bytes.NewReader(body))
-	s.must(err)
-	req.Header.Set("Authorization", "Bearer "+bearer)
-	req.Header.Set("Content-Type", "application/json")
-	resp, err := http.DefaultClient.Do(req)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	s.must(json.NewDecoder(resp.Body).Decode(into))
-	return resp.StatusCode
+	header := map[string]string{"Authorization": "Bearer " + bearer}
+	a := s.clients[0].Ask(s.ctx, 0, method, path, header, body, 0)
+	s.must(json.Unmarshal(a.Body, into))
+	return a.Status
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,33 +31,6 @@ func TestBugsApply(t *testing.T) {
 	}
 	if len(names) > maxBugs {
 		t.Errorf("there are %d bugs, more than %d: remove one that another test catches", len(names), maxBugs)
-	}
-}
-
-func TestCheck(t *testing.T) {
-	good := Bug{
-		Name: "x", Breaks: "y", File: "code.go", Anchor: "a := 1", Becomes: "a := 2",
-		In: "./.", Run: "^TestA$|TestB/case",
-	}
-	tree := newTree(t)
-	if err := good.check(tree); err != nil {
-		t.Errorf("a good bug: %v", err)
-	}
-	for want, change := range map[string]func(*Bug){
-		"anchor is 0 times":   func(b *Bug) { b.Anchor = "c := 3" },
-		"anchor is 2 times":   func(b *Bug) { b.Anchor = ":= 1" },
-		"no longer applies":   func(b *Bug) { b.File = "gone.go" },
-		"changes nothing":     func(b *Bug) { b.Becomes = b.Anchor },
-		"there is no test":    func(b *Bug) { b.Run = "^TestA$|^TestC$" },
-		"there is no test  ":  func(b *Bug) { b.Run = "" },
-		"error parsing regex": func(b *Bug) { b.Run = "(" },
-	} {
-		b := good
-		change(&b)
-		err := b.check(tree)
-		if err == nil || !strings.Contains(err.Error(), strings.TrimRight(want, " ")) {
-			t.Errorf("check() = %v, want %q", err, want)
-		}
 	}
 }
 
@@ -129,49 +101,6 @@ func TestOutcomes(t *testing.T) {
 	for _, part := range []string{"`TestA/case`", "**survived . TestA**", "**it does not compile**"} {
 		if !strings.Contains(report(outcomes), part) {
 			t.Errorf("the report lacks %s:\n%s", part, report(outcomes))
-		}
-	}
-}
-
-// TestSoundness: tests that fail without any bug prove nothing.
-func TestSoundness(t *testing.T) {
-	tree := newTree(t)
-	b := Bug{File: "code.go", Anchor: "a := 1", Becomes: "a := 2", In: ".", Run: "TestA"}
-	if _, err := b.plant(tree); err != nil {
-		t.Fatal(err)
-	}
-	if err := sound(t.Context(), []string{tree}, []Bug{b}); err == nil {
-		t.Error("a tree whose tests fail is believed")
-	}
-}
-
-func TestJudgeOfTimeouts(t *testing.T) {
-	exit := &exec.ExitError{}
-	const output = "panic: test timed out after 30s\n"
-	if caught, err := (Bug{Run: "TestX"}).judge(output, exit); caught != "" || err == nil {
-		t.Errorf("a timeout counts: %q, %v", caught, err)
-	}
-	if caught, err := (Bug{Run: "TestX", Hangs: true}).judge(output, exit); caught == "" || err != nil {
-		t.Errorf("an expected timeout does not count: %q, %v", caught, err)
-	}
-}
-
-func TestCopyTree(t *testing.T) {
-	from, to := newTree(t), filepath.Join(t.TempDir(), "copy")
-	for _, dir := range leftOut {
-		if err := os.Mkdir(filepath.Join(from, dir), 0o700); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := copyTree(from, to); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(filepath.Join(to, "code_test.go")); err != nil {
-		t.Error(err)
-	}
-	for _, dir := range leftOut {
-		if _, err := os.Stat(filepath.Join(to, dir)); err == nil {
-			t.Errorf("%s is copied", dir)
 		}
 	}
 }

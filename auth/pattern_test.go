@@ -25,14 +25,7 @@ func TestPattern(t *testing.T) {
 		{"a*a", "a", false}, // prefix and suffix must not share a character
 		{"a*a", "aa", true},
 		{"ab*ba", "aba", false},
-		{"a*b*c", "abc", true},
-		{"a*b*c", "a-b-c", true},
-		{"a*b*c", "acb", false},
-		{"a*bc*c", "abc", false},
-		{"*ab*ab*", "ab", false},
-		{"*ab*ab*", "abab", true},
 		{"*", "", true},
-		{"**", "x", true},
 		{"a.c", "abc", false},
 		{"a?c", "abc", false},
 		{"[ab]", "a", false},
@@ -51,8 +44,10 @@ func TestPattern(t *testing.T) {
 			t.Errorf("String() = %q, want %q", p.String(), c.pattern)
 		}
 	}
-	if _, err := auth.ParsePattern(strings.Repeat("a", 257)); err == nil {
-		t.Error("a pattern of 257 bytes was accepted")
+	for _, bad := range []string{strings.Repeat("a", 257), "**", "a*b*", "*a*"} {
+		if _, err := auth.ParsePattern(bad); err == nil {
+			t.Errorf("%.9q is accepted", bad)
+		}
 	}
 }
 
@@ -74,7 +69,7 @@ func FuzzPattern(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, name string) {
 		p, err := auth.ParsePattern(text)
 		if err != nil {
-			if text != "" && len(text) <= 256 {
+			if text != "" && len(text) <= 256 && strings.Count(text, "*") < 2 {
 				t.Fatalf("ParsePattern(%q) = %v", text, err)
 			}
 			return
@@ -115,12 +110,8 @@ func TestCovers(t *testing.T) {
 		{"orders:1", "orders:*", false},
 		{"*", "*", true},
 		{"*", "a", true},
-		{"a*b", "a*c*b", true},
 		{"a*b", "a*", false},
 		{"a*b", "*b", false},
-		{"a*", "a**", true},
-		{"a**", "a*", true},
-		{"*a*", "*b*", false},
 	} {
 		p, other := must(auth.ParsePattern(c.pattern)), must(auth.ParsePattern(c.other))
 		if p.Covers(other) != c.want {
@@ -156,6 +147,9 @@ func TestCoversSelectsNoMore(t *testing.T) {
 	names := texts("abc", 6)[1:]
 	var patterns []auth.Pattern
 	for _, text := range texts("ab*", 4)[1:] {
+		if strings.Count(text, "*") > 1 {
+			continue
+		}
 		patterns = append(patterns, must(auth.ParsePattern(text)))
 	}
 	covered := 0
@@ -179,7 +173,7 @@ func TestCoversSelectsNoMore(t *testing.T) {
 			}
 		}
 	}
-	if covered < 1000 {
+	if covered < 500 {
 		t.Errorf("%d of %d pairs cover", covered, len(patterns)*len(patterns))
 	}
 }

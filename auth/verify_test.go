@@ -273,6 +273,7 @@ func badLocks() []badToken {
 		{"Locks/Number", with([]any{"marker:*", 1}), auth.BadLocks},
 		{"Locks/NullInside", with([]any{"marker:*", nil}), auth.BadLocks},
 		{"Locks/EmptyPattern", with([]string{""}), auth.BadLocks},
+		{"Locks/TwoStars", with([]string{"marker:*:*"}), auth.BadLocks},
 		{"Locks/LongPattern", with([]string{strings.Repeat("marker", 50)}), auth.BadLocks},
 		{"Locks/TooMany", with(slices.Repeat([]string{"marker"}, 101)), auth.BadLocks},
 		{"Locks/Null", es().sign(es().named(), fmt.Sprintf(

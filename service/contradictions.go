@@ -3,7 +3,6 @@ package service
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -17,41 +16,21 @@ const (
 	contradictionTries      = 5
 )
 
-// contradictionQueue has the contradictions of orders that are yet to be told to all. Every replica
-// finds them, and those give one the same id, so that the first who writes it tells it. Tenants
-// take turns; where there are too many, the one who has most gives way. It is safe for
-// concurrent use.
-type contradictionQueue struct {
-	mu      sync.Mutex
-	waiting store.Turns[*order.Contradiction]
-	ready   chan struct{} // holds a value after the queue ceased to be empty
+// contradictionQueue has the contradictions of orders that are yet to be told to all, the first
+// first. Every replica finds them, and those give one the same id, so that the first that writes it
+// tells it.
+type contradictionQueue chan *order.Contradiction
+
+func newContradictionQueue() contradictionQueue {
+	return make(contradictionQueue, maxContradictionsToTell)
 }
 
-func newContradictionQueue() *contradictionQueue {
-	return &contradictionQueue{ready: make(chan struct{}, 1)}
-}
-
-// add takes a contradiction, unless there is no room and nobody has two more than its tenant: it
-// is shown by LockOrder all the same. It does not block.
-func (q *contradictionQueue) add(c *order.Contradiction) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.waiting.Len() == maxContradictionsToTell && !q.waiting.Drop(q.waiting.Of(c.Tenant)+1) {
-		return
-	}
-	q.waiting.Add(c.Tenant, c)
+// add takes a contradiction, unless the queue is full: LockOrder shows it all the same.
+func (q contradictionQueue) add(c *order.Contradiction) {
 	select {
-	case q.ready <- struct{}{}:
+	case q <- c:
 	default:
 	}
-}
-
-// next returns the oldest of the tenant whose turn it is, nil if there is none.
-func (q *contradictionQueue) next() *order.Contradiction {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	c, _ := q.waiting.Next()
-	return c
 }
 
 // tellContradictions writes what is found until ctx ends.
@@ -60,13 +39,11 @@ func (s *Service) tellContradictions(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.events.contradictions.ready:
-		}
-		for c := s.events.contradictions.next(); c != nil; c = s.events.contradictions.next() {
+		case c := <-s.events.contradictions:
 			s.tellContradiction(ctx, c)
-			if store.Pause(ctx, contradictionPause) != nil {
-				return
-			}
+		}
+		if store.Pause(ctx, contradictionPause) != nil {
+			return
 		}
 	}
 }

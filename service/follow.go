@@ -13,7 +13,7 @@ import (
 type told struct {
 	*dispatcher
 	history        *events.Log
-	contradictions *contradictionQueue
+	contradictions contradictionQueue
 }
 
 // Begin implements [view.Events].

@@ -21,31 +21,26 @@ const (
 	cleanGrace = 5 * time.Minute
 )
 
-// Cleaner takes back the writes that were given up while their outcomes were unknown,
-// in the background, each until it has worked. Tenants take turns: one that has many waits for
-// itself.
+// Cleaner takes back the writes that were given up while their outcomes were unknown, in the
+// background, the first first, each until it has worked.
 type Cleaner[T any] struct {
-	clean func(context.Context, T) error
-	log   *slog.Logger
-	ctx   context.Context
-	stop  context.CancelFunc
-	wake  chan struct{}
-
-	mu      sync.Mutex
-	waiting Turns[cleaning[T]]
+	clean   func(context.Context, T) error
+	log     *slog.Logger
+	ctx     context.Context
+	stop    context.CancelFunc
+	waiting chan cleaning[T]
 	workers sync.WaitGroup
 }
 
 type cleaning[T any] struct {
-	tenant string
-	what   T
-	until  time.Time
+	what  T
+	until time.Time
 }
 
 // NewCleaner returns a cleaner that runs until it is closed. clean is repeated until
 // there is no error.
 func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *Cleaner[T] {
-	c := &Cleaner[T]{clean: clean, log: log, wake: make(chan struct{}, 1)}
+	c := &Cleaner[T]{clean: clean, log: log, waiting: make(chan cleaning[T], maxToClean)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for range cleanWorkers {
 		c.workers.Go(c.run)
@@ -53,24 +48,17 @@ func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *
 	return c
 }
 
-// Add hands over a tenant's write whose lease is ttl. If too many wait, one of the tenant that
-// has most is left to its lease.
-func (c *Cleaner[T]) Add(tenant string, what T, ttl time.Duration) {
-	if !c.enter(cleaning[T]{tenant, what, time.Now().Add(ttl + cleanGrace)}) {
-		c.log.Warn("too many writes of unknown outcome are to be taken back; one lapses by its lease", "waiting", maxToClean)
-	}
-	c.nudge()
+// Add hands over a write whose lease is ttl. If too many wait, it is left to its lease.
+func (c *Cleaner[T]) Add(what T, ttl time.Duration) {
+	c.enter(cleaning[T]{what, time.Now().Add(ttl + cleanGrace)})
 }
 
-// enter puts a write at the end of its tenant's, and reports whether that took no other's place.
-func (c *Cleaner[T]) enter(x cleaning[T]) (room bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.waiting.Add(x.tenant, x)
-	if room = c.waiting.Len() <= maxToClean; !room {
-		c.waiting.Drop(0)
+func (c *Cleaner[T]) enter(x cleaning[T]) {
+	select {
+	case c.waiting <- x:
+	default:
+		c.log.Warn("too many writes of unknown outcome are to be taken back; one lapses by its lease", "waiting", maxToClean)
 	}
-	return room
 }
 
 // Close ends the workers and waits for them. What is left lapses by its lease.
@@ -79,45 +67,18 @@ func (c *Cleaner[T]) Close() {
 	c.workers.Wait()
 }
 
-func (c *Cleaner[T]) nudge() {
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
 func (c *Cleaner[T]) run() {
 	for {
-		x, ok := c.next()
-		switch {
-		case ok:
-			c.work(x)
-		case c.ctx.Err() != nil:
+		select {
+		case <-c.ctx.Done():
 			return
-		default:
-			select {
-			case <-c.wake:
-			case <-c.ctx.Done():
-			}
+		case x := <-c.waiting:
+			c.work(x)
 		}
 	}
 }
 
-// next takes the first of the tenant whose turn it is.
-func (c *Cleaner[T]) next() (x cleaning[T], ok bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.ctx.Err() != nil {
-		return x, false
-	}
-	x, ok = c.waiting.Next()
-	if c.waiting.Len() > 0 {
-		c.nudge() // another worker
-	}
-	return x, ok
-}
-
-// work makes one attempt. If it fails there is another when the tenant has its turn again.
+// work makes one attempt. If it fails there is another after those that wait.
 func (c *Cleaner[T]) work(x cleaning[T]) {
 	ctx, cancel := context.WithTimeout(c.ctx, cleanTimeout)
 	err := c.clean(ctx, x.what)

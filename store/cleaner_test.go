@@ -31,7 +31,7 @@ func TestCleanerRepeats(t *testing.T) {
 			return nil
 		})
 		for n := range 10 {
-			c.Add("acme", n, time.Second)
+			c.Add(n, time.Second)
 		}
 		<-time.After(time.Minute)
 		synctest.Wait()
@@ -40,36 +40,6 @@ func TestCleanerRepeats(t *testing.T) {
 		if !slices.Equal(done, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}) || tries[4] != 50 {
 			t.Errorf("done: %v, tries: %v", done, tries)
 		}
-	})
-}
-
-// TestCleanerTakesTurns: one tenant has as many to be taken back as may wait, and none of them
-// works. Another's is taken back all the same, and soon.
-func TestCleanerTakesTurns(t *testing.T) {
-	bubble.Test(t, func(t *testing.T) {
-		var log journal
-		done := make(chan struct{})
-		c := store.NewCleaner(slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context, n int) error {
-			if n < 0 {
-				close(done)
-				return nil
-			}
-			<-ctx.Done()
-			return ctx.Err()
-		})
-		for n := range 10_100 {
-			c.Add("many", n, time.Hour)
-		}
-		began := time.Now()
-		c.Add("few", -1, time.Hour)
-		<-done
-		if d := time.Since(began); d > 5*time.Second {
-			t.Errorf("another tenant's was taken back after %v", d)
-		}
-		if !strings.Contains(log.String(), "too many") {
-			t.Error("what waits has no bound")
-		}
-		c.Close()
 	})
 }
 
@@ -100,7 +70,7 @@ func TestCleanerGivesUp(t *testing.T) {
 			return ctx.Err()
 		})
 		began := time.Now()
-		c.Add("acme", 1, time.Hour)
+		c.Add(1, time.Hour)
 		<-time.After(time.Hour)
 		if log.String() != "" {
 			t.Errorf("it was given up before its lease was over: %s", log.String())
@@ -110,7 +80,7 @@ func TestCleanerGivesUp(t *testing.T) {
 			t.Errorf("after %v: %s", time.Since(began), log.String())
 		}
 		for range 20_000 {
-			c.Add("acme", 2, time.Hour)
+			c.Add(2, time.Hour)
 		}
 		if !strings.Contains(log.String(), "too many") {
 			t.Error("what waits has no bound")

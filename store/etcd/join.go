@@ -223,7 +223,7 @@ func (j *joining) endOthers(placed *lock.Entry) {
 		}
 	}
 	if len(late) > 0 {
-		j.store.orphans.Add(j.entry.Tenant, &orphan{leases: late}, j.store.leases.seconds(j.entry.TTL))
+		j.store.orphans.Add(&orphan{leases: late}, j.store.leases.seconds(j.entry.TTL))
 	}
 }
 
@@ -233,7 +233,7 @@ func (j *joining) endOthers(placed *lock.Entry) {
 func (j *joining) giveUp() (unknown bool) {
 	unknown = len(j.open) > 0
 	if unknown {
-		j.store.orphans.Add(j.entry.Tenant, &orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn}, j.store.leases.seconds(j.entry.TTL))
+		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn}, j.store.leases.seconds(j.entry.TTL))
 	}
 	return unknown
 }

@@ -151,7 +151,7 @@ func (s *Store) Enqueue(
 	ours := slices.Contains(j.leases, placed.Handle)
 	placed, written, err = s.trust.HandOut(ctx, s, placed, ours, func() {
 		left := &orphan{entry: placed, leases: []int64{placed.Handle}}
-		s.orphans.Add(placed.Tenant, left, s.leases.seconds(placed.TTL))
+		s.orphans.Add(left, s.leases.seconds(placed.TTL))
 	})
 	if err == nil && written { // the lease of what is taken back ends, and must not be reused
 		s.leases.confirm(placed)

@@ -21,7 +21,7 @@ type orphan struct {
 // expires.
 func (j *join) giveUp() {
 	if len(j.open) > 0 && !j.entry.Resumable() {
-		j.orphans.Add(j.entry.Tenant, &orphan{j.entry, j.open}, j.entry.TTL)
+		j.orphans.Add(&orphan{j.entry, j.open}, j.entry.TTL)
 	}
 }
 

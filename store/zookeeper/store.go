@@ -203,7 +203,7 @@ func (s *Store) Enqueue(
 		var final *lock.Error
 		switch {
 		case found != nil:
-			leave := func() { s.orphans.Add(found.Tenant, &orphan{entry: found}, found.TTL) }
+			leave := func() { s.orphans.Add(&orphan{entry: found}, found.TTL) }
 			return s.trust.HandOut(ctx, s, found, written, leave)
 		case errors.As(err, &final):
 			return nil, false, j.refuse(final)

@@ -10,8 +10,8 @@ it("ends at a full minute, not before the time that was asked for, and within wh
 });
 
 it("takes for a pattern what the server would", () => {
-  expect(["*", "orders:42", "a*b*"].map(isPattern)).toEqual([true, true, true]);
-  expect(["", "a b", "<b>", "*".repeat(17), "ä"].map(isPattern)).toEqual([false, false, false, false, false]);
+  expect(["*", "orders:42", "a*b"].map(isPattern)).toEqual([true, true, true]);
+  expect(["", "a b", "<b>", "a*b*", "ä"].map(isPattern)).toEqual([false, false, false, false, false]);
 });
 
 it("says how many locks are touched, and of how many that wait it does not know", () => {

@@ -13,7 +13,7 @@ export function untilAfter(now: number, minutes: number): string {
   return new Date(Math.ceil(now / minute + minutes) * minute).toISOString();
 }
 
-/** Whether a text names locks: a name, in which stars stand for anything. */
+/** Whether a text names locks: a name, in which one star may stand for anything. */
 export function isPattern(text: string): boolean {
-  return text !== "" && text.length <= 200 && /^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*){0,16}$/.test(text);
+  return text !== "" && text.length <= 200 && /^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*)?$/.test(text);
 }

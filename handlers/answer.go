@@ -154,11 +154,6 @@ func (r *request) giveRoom() {
 	}
 }
 
-func (a *endpoints) give(r *request) {
-	r.endWalk()
-	r.giveRoom()
-}
-
 // respond answers. It returns nil, so that a handler can end with it.
 func (r *request) respond(status int, body any) error {
 	r.write(status, "application/json", body)

@@ -26,7 +26,7 @@ import (
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name}/entries/{id}/request-release [post]
-func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)) }
+func requestRelease(r *request) error { return ask(r, ofLock(r)) }
 
 // requestReleaseForSet asks those who hold what a set waits for to finish.
 //
@@ -44,14 +44,14 @@ func (a *endpoints) requestRelease(r *request) error { return a.ask(r, ofLock(r)
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id}/request-release [post]
-func (a *endpoints) requestReleaseForSet(r *request) error { return a.ask(r, ofSet(r)) }
+func requestReleaseForSet(r *request) error { return ask(r, ofSet(r)) }
 
-func (a *endpoints) ask(r *request, req service.TokenRequest) error {
+func ask(r *request, req service.TokenRequest) error {
 	var body api.ReleaseWish
 	if err := r.readTokenAnd(&req, &body); err != nil {
 		return err
 	}
-	if err := a.Locks.RequestRelease(r.context(), req, wishOf(&body)); err != nil {
+	if err := r.endpoints.Locks.RequestRelease(r.context(), req, wishOf(&body)); err != nil {
 		return err
 	}
 	r.Status(http.StatusNoContent)

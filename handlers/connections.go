@@ -229,7 +229,10 @@ func (r *request) holdLittle(bytes int) {
 	}
 }
 
+// leave returns what the request has taken.
 func (r *request) leave() {
+	r.endWalk()
+	r.giveRoom()
 	if r.connection != nil {
 		r.connection.end(r.tenant())
 	}

@@ -188,13 +188,3 @@ func deliverAgain(r *request, who subscription.Actor) (reply, error) {
 	}
 	return noContent(), r.endpoints.Deliveries.Redeliver(r.context(), order, r.Param("delivery"))
 }
-
-// done answers that nothing is left to be said.
-func (r *request) done(err error) error {
-	if err != nil {
-		return err
-	}
-	r.Status(http.StatusNoContent)
-	r.Writer.Flush()
-	return nil
-}

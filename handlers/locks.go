@@ -92,7 +92,7 @@ func acquireRequest(r *request, terms *api.Terms) (req service.AcquireRequest, e
 	req = service.AcquireRequest{
 		Tenant: who.Tenant, Subject: who.Subject, Holder: who.Subject,
 	}
-	if req.IdempotencyKey, err = r.idempotencyKey(); err != nil {
+	if req.IdempotencyKey, err = idempotencyKey(r.Request.Header); err != nil {
 		return req, err
 	}
 	return req, apply(terms, &req)
@@ -151,8 +151,8 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	return nil
 }
 
-func (r *request) idempotencyKey() (string, error) {
-	values, sent := r.Request.Header["Idempotency-Key"]
+func idempotencyKey(h http.Header) (string, error) {
+	values, sent := h["Idempotency-Key"]
 	if !sent {
 		return "", nil
 	}

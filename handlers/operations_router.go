@@ -7,10 +7,9 @@ import "github.com/gin-gonic/gin"
 func NewOperations(cfg Config) *Router {
 	r := newEngine()
 	a := newEndpoints(cfg)
-	r.NoRoute(a.handle(nothingHere))
-	r.NoMethod(a.handle(noSuchMethod))
-	a.vitals(r)
-	r.GET("/metrics", a.handle(getMetrics))
+	r.NoRoute(a.handle(policy{}, nothingHere))
+	r.NoMethod(a.handle(policy{}, noSuchMethod))
+	a.add(r, vitalRoutes(), metricsRoutes())
 	return &Router{r, a}
 }
 

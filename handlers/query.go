@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"encoding/base64"
+	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -188,4 +190,34 @@ func isNumber(part string) bool {
 func numberIn(part string) uint64 {
 	n, _ := strconv.ParseUint(part, 10, 64)
 	return n
+}
+
+// checkQuery refuses other query parameters than those that are known, and one of them
+// twice: a typo, or a field of the body in the wrong place, must not be passed over.
+func checkQuery(query string, known []string) error {
+	if query == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return lock.Errorf(lock.InvalidRequest, "the query is not of the form name=value&name=value")
+	}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		switch {
+		case !slices.Contains(known, name):
+			return unknownParameter(name, known)
+		case len(values[name]) > 1:
+			return lock.Invalid(name, "must not be there twice")
+		}
+	}
+	return nil
+}
+
+// unknownParameter names the parameter if its name can be nothing but a name.
+func unknownParameter(name string, known []string) error {
+	const longest = 30
+	if len(name) > longest || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
+		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here")
+	}
+	return suggest(lock.Invalid(name, "is not known here as a query parameter"), name, known)
 }

@@ -3,13 +3,9 @@ package handlers
 import (
 	"context"
 	"log/slog"
-	"net/http"
 	"time"
 
-	"github.com/gin-gonic/gin"
-
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/quota"
 )
@@ -24,14 +20,6 @@ type Quotas interface {
 	Spent(tenant string, rate quota.Limit) int
 }
 
-func (a *endpoints) quotas(r *gin.Engine) {
-	path, admins := "/admin/tenants/:tenant/quota", operation{scopes: []auth.Scope{auth.Admin}, always: true}
-	r.GET(path, a.authorized(operation{scopes: operators(), always: true}, a.getQuota))
-	r.PUT(path, a.authorized(admins, a.setQuota))
-	admins.query = []string{"reason"}
-	r.DELETE(path, a.authorized(admins, a.resetQuota))
-}
-
 // getQuota tells how much a tenant may use.
 //
 // @Summary     See how much a tenant may use, and uses
@@ -44,13 +32,13 @@ func (a *endpoints) quotas(r *gin.Engine) {
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [get]
-func (a *endpoints) getQuota(r *request) error {
-	tenant, err := r.quotaTenant()
+func getQuota(r *request) (reply, error) {
+	tenant, err := quotaTenant(r)
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	state, err := a.Quotas.Get(r.context(), tenant)
-	return r.respondQuota(state, err)
+	state, err := r.endpoints.Quotas.Get(r.context(), tenant)
+	return showQuota(r, state, err)
 }
 
 // setQuota sets how much a tenant may use.
@@ -66,26 +54,22 @@ func (a *endpoints) getQuota(r *request) error {
 // @Failure     429 {object} api.Problem "rate_limited, quota_exceeded"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [put]
-func (a *endpoints) setQuota(r *request) error {
-	tenant, err := r.quotaTenant()
+func setQuota(r *request, body *api.QuotaBody) (reply, error) {
+	tenant, err := quotaTenant(r)
 	if err != nil {
-		return err
-	}
-	var body api.QuotaBody
-	if err := r.readJSON(&body); err != nil {
-		return err
+		return reply{}, err
 	}
 	c := quota.Change{Tenant: tenant, By: r.who(), Version: (*uint64)(body.Version)}
 	if c.Overrides, err = overridesIn(&body.QuotaOverrides); err != nil {
-		return err
+		return reply{}, err
 	}
 	if body.Reason != nil {
 		if c.Reason = *body.Reason; c.Reason == "" {
-			return lock.Invalid("reason", "must not be empty")
+			return reply{}, lock.Invalid("reason", "must not be empty")
 		}
 	}
-	state, err := a.Quotas.Set(r.context(), c)
-	return r.respondQuota(state, err)
+	state, err := r.endpoints.Quotas.Set(r.context(), c)
+	return showQuota(r, state, err)
 }
 
 // resetQuota has the defaults hold for a tenant.
@@ -101,25 +85,21 @@ func (a *endpoints) setQuota(r *request) error {
 // @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [delete]
-func (a *endpoints) resetQuota(r *request) error {
-	tenant, err := r.quotaTenant()
+func resetQuota(r *request, _ *empty) (reply, error) {
+	tenant, err := quotaTenant(r)
 	if err != nil {
-		return err
-	}
-	if err := r.readJSON(&struct{}{}); err != nil {
-		return err
+		return reply{}, err
 	}
 	q := r.query()
-	reason := q.reason()
-	err = q.err
-	if err != nil {
-		return err
+	change := quota.Change{Tenant: tenant, By: r.who(), Reason: q.reason()}
+	if q.err != nil {
+		return reply{}, q.err
 	}
-	return r.done(a.Quotas.Reset(r.context(), quota.Change{Tenant: tenant, By: r.who(), Reason: reason}))
+	return noContent(), r.endpoints.Quotas.Reset(r.context(), change)
 }
 
 // quotaTenant returns the tenant in the path, whose quota is about all its names.
-func (r *request) quotaTenant() (string, error) {
+func quotaTenant(r *request) (string, error) {
 	if r.principal.Locks != nil {
 		return "", lock.Errorf(lock.Forbidden, "a quota is for all locks of a tenant, and the caller is limited to some")
 	}
@@ -127,13 +107,13 @@ func (r *request) quotaTenant() (string, error) {
 	return tenant, r.operate(tenant)
 }
 
-func (r *request) respondQuota(s *quota.State, err error) error {
+func showQuota(r *request, s *quota.State, err error) (reply, error) {
 	if err != nil {
-		return err
+		return reply{}, err
 	}
-	out := r.quotaOf(s)
+	out := quotaOf(r, s)
 	out.Seen = r.endpoints.seen(r.endpoints.Locks.Revision(), time.Now())
-	return r.respond(http.StatusOK, out)
+	return ok(out), nil
 }
 
 // useOf is what a tenant uses, as this replica sees it.

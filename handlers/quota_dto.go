@@ -46,7 +46,7 @@ func quotaOverrides(set quota.Overrides) *api.QuotaOverrides {
 	return &out
 }
 
-func (r *request) quotaOf(s *quota.State) *api.Quota {
+func quotaOf(r *request, s *quota.State) *api.Quota {
 	out := &api.Quota{
 		Tenant: s.Tenant, Limits: quotaNumbers(s.Limits), Defaults: quotaNumbers(s.Defaults),
 		Overrides: quotaOverrides(s.Overrides), Used: r.endpoints.useOf(s.Tenant),

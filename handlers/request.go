@@ -19,6 +19,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
 )
 
 // request is one request on its way to its answer, with what is known of it so far.
@@ -55,20 +56,21 @@ type request struct {
 // handler answers a request, or returns why not. The error is answered for it.
 type handler func(*request) error
 
-// handle has a handler answer requests, each with an id and a span, counted, and with a
-// line in the log.
-func (a *endpoints) handle(h handler) gin.HandlerFunc {
+// handle returns what answers the requests of a route: each has an id, a span, a line in the log, and
+// runs if the policy admits it.
+func (a *endpoints) handle(p policy, h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
-		began := time.Now()
-		r := &request{Context: c, began: began, arrived: c.Request, endpoints: a, id: acceptRequestID(c.Request.Header.Get("X-Request-Id"))}
+		r := &request{
+			Context: c, began: time.Now(), arrived: c.Request, endpoints: a,
+			id: acceptRequestID(c.Request.Header.Get("X-Request-Id")),
+		}
 		c.Header("X-Request-Id", r.id)
 		span := r.trace()
 		defer span.End()
 		a.Metrics.RequestStarted()
-		defer a.give(r)
 		defer r.leave()
-		r.run(h)
-		status, took := c.Writer.Status(), time.Since(began)
+		r.run(&p, h)
+		status, took := c.Writer.Status(), time.Since(r.began)
 		a.Metrics.RequestDone(r.context(), c.Request.Method, c.FullPath(), status, r.waits, took-r.arriving)
 		if span.IsRecording() {
 			span.SetAttributes(attribute.String("http.route", c.FullPath()), attribute.Int("http.response.status_code", status))
@@ -77,26 +79,12 @@ func (a *endpoints) handle(h handler) gin.HandlerFunc {
 	}
 }
 
-// run answers the request. A panic is an internal error, of which the stack is kept for
-// the log.
-func (r *request) run(h handler) {
-	defer func() {
-		p := recover()
-		if p == nil {
-			return
-		}
-		if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
-			panic(p)
-		}
-		r.note(slog.String("stack", string(debug.Stack())))
-		r.fail(fmt.Errorf("panic: %v", p))
-	}()
-	err := checkHeaders(r.Request.Header)
-	if err == nil && !r.enter() {
-		err = errTooMany()
-	}
-	if err == nil {
-		err = checkSlashes(r.Request)
+// run answers the request.
+func (r *request) run(p *policy, h handler) {
+	defer r.recovered()
+	err := r.check()
+	if err == nil && p.scopes != nil {
+		err = admission{r, p}.admit()
 	}
 	if err == nil {
 		err = h(r)
@@ -104,6 +92,30 @@ func (r *request) run(h handler) {
 	if err != nil {
 		r.fail(err)
 	}
+}
+
+// check returns why no operation may have the request.
+func (r *request) check() error {
+	if err := checkHeaders(r.Request.Header); err != nil {
+		return err
+	}
+	if !r.enter() {
+		return errTooMany()
+	}
+	return checkSlashes(r.Request)
+}
+
+// recovered answers a panic as an internal error, whose stack goes to the log.
+func (r *request) recovered() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+		panic(p)
+	}
+	r.note(slog.String("stack", string(debug.Stack())))
+	r.fail(fmt.Errorf("panic: %v", p))
 }
 
 // context ends when the client goes away.
@@ -207,4 +219,32 @@ func acceptRequestID(given string) string {
 		return given
 	}
 	return fmt.Sprintf("%016x", rand.Uint64())
+}
+
+// maxHeaders is how many header fields a request may have, each line counted. They are
+// kept for as long as it waits, and thousands of short ones would take ten times the bytes
+// in which they were sent.
+const maxHeaders = 100
+
+func checkHeaders(h http.Header) error {
+	fields := 0
+	for _, values := range h {
+		fields += len(values)
+	}
+	if fields > maxHeaders {
+		return lock.Errorf(lock.InvalidRequest, "a request may have %d header fields", maxHeaders)
+	}
+	return nil
+}
+
+// checkSlashes refuses a path with an encoded slash that net/url has decoded: it gives
+// up the path as it was sent if anything in it should have been escaped and is
+// not, and the slash would separate segments.
+func checkSlashes(r *http.Request) error {
+	sent, _, _ := strings.Cut(r.RequestURI, "?")
+	slash := func(path string) bool { return strings.Contains(strings.ToLower(path), "%2f") }
+	if slash(sent) && !slash(r.URL.EscapedPath()) {
+		return errInvalidName()
+	}
+	return nil
 }

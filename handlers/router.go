@@ -156,9 +156,12 @@ func (r *Router) Routes() gin.RoutesInfo { return r.engine.Routes() }
 func New(cfg Config) *Router {
 	r := newEngine()
 	a := newEndpoints(cfg)
-	r.NoRoute(a.handle(nowhere))
-	r.NoMethod(a.handle(noSuchMethod))
-	a.everything(r)
+	r.NoRoute(a.handle(policy{}, nowhere))
+	r.NoMethod(a.handle(policy{}, noSuchMethod))
+	a.add(r, vitalRoutes(), documentRoutes(), lockRoutes(), webhookRoutes(), adminRoutes(), dashboardRoutes())
+	if a.Exposition != nil {
+		a.add(r, metricsRoutes())
+	}
 	return &Router{r, a}
 }
 

@@ -39,21 +39,21 @@ type Codes interface {
 // @Failure     415 {object} api.Problem "unsupported_media_type"
 // @Router      /dashboard/session [post]
 func signIn(r *request, body *api.SessionBody) (reply, error) {
-	if err := errors.Join(r.sameOrigin(), r.plainOverHTTPS()); err != nil {
+	if err := checkOrigin(r); err != nil {
 		return reply{}, err
 	}
 	who, err := newcomer(r, body)
 	if err != nil {
-		return reply{}, r.refusedSession(err)
+		return reply{}, refusedSession(r, err)
 	}
 	if !slices.ContainsFunc(operators(), who.Allows) {
 		return reply{}, lock.Errorf(lock.Forbidden, "the dashboard is for callers with the scope %s or %s", auth.Admin, auth.TenantAdmin)
 	}
 	text, who, err := r.endpoints.Sessions.Seal(who)
 	if err != nil {
-		return reply{}, r.refusedSession(err)
+		return reply{}, refusedSession(r, err)
 	}
-	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
+	http.SetCookie(r.Writer, r.cookies().session(text, who.Expires))
 	r.principal = who
 	return showSession(r)
 }
@@ -72,25 +72,14 @@ func newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
 	return r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))
 }
 
-// refusedSession turns what is wrong with a token, a code or a session into a refusal.
-func (r *request) refusedSession(err error) error {
+// refusedSession turns what is wrong with a token, a code or a session into a problem.
+func refusedSession(r *request, err error) error {
+	problem := r.unauthenticated(err)
 	var refused *auth.Error
-	if !errors.As(err, &refused) {
-		return r.challenge(err)
-	}
-	r.noteUnknown(refused)
-	if errors.Is(refused, auth.TooLarge) {
+	if errors.As(err, &refused) && errors.Is(refused, auth.TooLarge) {
 		return lock.Errorf(lock.InvalidRequest, "the token cannot be signed in with: %s", refused.Detail)
 	}
-	return r.challenge(lock.Errorf(lock.Unauthenticated, "%s", refused.Detail))
-}
-
-// challenge says with a refusal how to authenticate.
-func (r *request) challenge(err error) error {
-	if errors.Is(err, lock.Unauthenticated) {
-		r.Header("WWW-Authenticate", bearerRealm)
-	}
-	return err
+	return r.challenge(problem)
 }
 
 // getSession tells the page whether it has to ask for a token.
@@ -116,10 +105,10 @@ func getSession(r *request) (reply, error) {
 // @Failure     403 {object} api.Problem "forbidden"
 // @Router      /dashboard/session [delete]
 func signOut(r *request) (reply, error) {
-	if err := r.sameOrigin(); err != nil {
+	if err := sameOrigin(r.Request); err != nil {
 		return reply{}, err
 	}
-	http.SetCookie(r.Writer, r.sessionCookie("", time.Time{}))
+	http.SetCookie(r.Writer, r.cookies().session("", time.Time{}))
 	return noContent(), nil
 }
 
@@ -142,73 +131,84 @@ func showSession(r *request) (reply, error) {
 // authenticateSession learns from the cookie who asks. A page of another origin may have
 // the browser send it along, so what the browser says of the request's origin counts too.
 func (r *request) authenticateSession() error {
-	cookies := r.Request.CookiesNamed(r.cookieName(sessionName))
-	if len(cookies) != 1 {
+	found := r.Request.CookiesNamed(r.cookies().name(sessionName))
+	if len(found) != 1 {
 		return lock.Errorf(lock.Unauthenticated, "nobody is signed in")
 	}
-	if err := errors.Join(r.sameOrigin(), r.plainOverHTTPS()); err != nil {
+	if err := checkOrigin(r); err != nil {
 		return err
 	}
-	p, err := r.endpoints.Sessions.Open(r.context(), cookies[0].Value)
+	p, err := r.endpoints.Sessions.Open(r.context(), found[0].Value)
 	if err != nil {
-		return r.refusedSession(err)
+		return refusedSession(r, err)
 	}
 	r.principal = p
 	return nil
 }
 
-// sameOrigin refuses what a browser sends for a page of another origin, reads included:
-// they could not be seen there, but take up room here.
-func (r *request) sameOrigin() error {
-	from := r.Request.Header.Get("Sec-Fetch-Site")
-	foreign := from != "" && from != "same-origin" && from != "none"
-	if foreign || http.NewCrossOriginProtection().Check(r.Request) != nil {
-		return lock.Errorf(lock.Forbidden, "the request comes from another site")
+// checkOrigin rejects requests of pages of other origins, and a plain cookie for a page that was
+// opened over https: a browser would also send it without TLS.
+func checkOrigin(r *request) error {
+	if err := sameOrigin(r.Request); err != nil {
+		return err
+	}
+	origin := strings.ToLower(r.Request.Header.Get("Origin"))
+	if r.endpoints.PlainCookies && strings.HasPrefix(origin, "https:") {
+		return lock.Errorf(lock.Forbidden, "the page is open over https, for which the server's session "+
+			"cookie is not meant: start it with --session-cookie secure")
 	}
 	return nil
 }
 
 const (
 	sessionName = "fencepost-session"
-	bearerRealm = `Bearer realm="fencepost"`
+	flowName    = "fencepost-sign-in"
 )
 
-// sessionCookie is the session as a cookie, or with no text the end of it.
-func (r *request) sessionCookie(text string, until time.Time) *http.Cookie {
-	c := &http.Cookie{
-		Name: r.cookieName(sessionName), Value: text, Path: r.under("/"), Expires: until,
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !r.endpoints.PlainCookies,
-	}
-	if text == "" {
-		c.MaxAge = -1
-	}
-	return c
+// cookies makes the cookies of the dashboard.
+type cookies struct {
+	plain bool   // without TLS
+	base  string // path under which a proxy publishes the server
+	host  string // of the request
 }
 
-// cookieName puts __Host- before a name, which browsers take only from the host itself over TLS, or
+func (r *request) cookies() cookies {
+	return cookies{r.endpoints.PlainCookies, r.endpoints.BasePath, r.Request.Host}
+}
+
+// session returns the cookie of a session; an empty text ends it.
+func (c cookies) session(text string, until time.Time) *http.Cookie {
+	made := &http.Cookie{
+		Name: c.name(sessionName), Value: text, Path: c.base + "/", Expires: until,
+		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: !c.plain,
+	}
+	if text == "" {
+		made.MaxAge = -1
+	}
+	return made
+}
+
+// flow returns the cookie that a browser keeps while its user signs in elsewhere; an empty text ends
+// it. The browser sends it when the other site leads back.
+func (c cookies) flow(text string, until time.Time) *http.Cookie {
+	made := c.session(text, until)
+	made.Name, made.SameSite = c.name(flowName), http.SameSiteLaxMode
+	return made
+}
+
+// name puts __Host- before a name, which browsers take only from the host itself over TLS, or
 // __Secure- under a base path, which other servers of the host do not get. A plain cookie has the
-// port: cookies count for all ports of a host, and somebody may run two servers.
-func (r *request) cookieName(name string) string {
+// port: cookies count for all ports of a host, and a host may run two servers.
+func (c cookies) name(name string) string {
 	switch {
-	case !r.endpoints.PlainCookies && r.endpoints.BasePath != "":
+	case !c.plain && c.base != "":
 		return "__Secure-" + name
-	case !r.endpoints.PlainCookies:
+	case !c.plain:
 		return "__Host-" + name
 	}
-	_, port, _ := net.SplitHostPort(r.Request.Host)
+	_, port, _ := net.SplitHostPort(c.host)
 	if strings.Trim(port, "0123456789") != "" {
 		port = ""
 	}
 	return name + port
-}
-
-// plainOverHTTPS refuses a plain cookie for a page that was opened over https: a browser would also
-// send it without TLS.
-func (r *request) plainOverHTTPS() error {
-	origin := strings.ToLower(r.Request.Header.Get("Origin"))
-	if r.endpoints.PlainCookies && strings.HasPrefix(origin, "https:") {
-		return lock.Errorf(lock.Forbidden,
-			"the page is open over https, for which the server's session cookie is not meant: start it with --session-cookie secure")
-	}
-	return nil
 }

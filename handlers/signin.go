@@ -52,14 +52,14 @@ func beginSignIn(r *request) error {
 	if r.endpoints.SignIn == nil {
 		return nothingHere(r)
 	}
-	if err := r.sameOrigin(); err != nil {
+	if err := sameOrigin(r.Request); err != nil {
 		return err
 	}
 	to, kept, until, err := r.endpoints.SignIn.Begin(r.context())
 	if err != nil {
 		return turnedAway(r, err)
 	}
-	http.SetCookie(r.Writer, r.flowCookie(kept, until))
+	http.SetCookie(r.Writer, r.cookies().flow(kept, until))
 	return goOn(r, to)
 }
 
@@ -81,11 +81,11 @@ func finishSignIn(r *request) error {
 		return nothingHere(r)
 	}
 	text, who, err := cameBack(r)
-	http.SetCookie(r.Writer, r.flowCookie("", time.Time{}))
+	http.SetCookie(r.Writer, r.cookies().flow("", time.Time{}))
 	if err != nil {
 		return turnedAway(r, err)
 	}
-	http.SetCookie(r.Writer, r.sessionCookie(text, who.Expires))
+	http.SetCookie(r.Writer, r.cookies().session(text, who.Expires))
 	r.principal = who
 	return goOn(r, r.under("/dashboard/"))
 }
@@ -93,7 +93,7 @@ func finishSignIn(r *request) error {
 // cameBack returns the session of who has signed in at the identity provider.
 func cameBack(r *request) (string, *auth.Principal, error) {
 	said, err := url.ParseQuery(r.Request.URL.RawQuery)
-	kept := r.Request.CookiesNamed(r.cookieName(flowName))
+	kept := r.Request.CookiesNamed(r.cookies().name(flowName))
 	if err != nil || len(kept) != 1 {
 		return "", nil, &auth.Error{Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here"}
 	}
@@ -129,14 +129,4 @@ func goOn(r *request, to string) error {
 	r.Header("Location", to)
 	r.Status(http.StatusSeeOther)
 	return nil
-}
-
-const flowName = "fencepost-sign-in"
-
-// flowCookie is what a browser keeps while somebody signs in elsewhere, or with no text what
-// takes it back. The browser sends it when the other site leads back.
-func (r *request) flowCookie(text string, until time.Time) *http.Cookie {
-	c := r.sessionCookie(text, until)
-	c.Name, c.SameSite = r.cookieName(flowName), http.SameSiteLaxMode
-	return c
 }

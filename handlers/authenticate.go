@@ -1,0 +1,92 @@
+package handlers
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+
+	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
+)
+
+const bearerRealm = `Bearer realm="fencepost"`
+
+// authenticate finds the caller by the bearer token, the session of the dashboard or the client
+// certificate of the request. A bearer token goes first.
+func (a admission) authenticate() error {
+	values := a.Request.Header["Authorization"]
+	certificates := a.endpoints.Clients != nil && a.Request.TLS != nil
+	if len(values) == 0 && certificates && !a.bearsSession() {
+		if err := a.authenticateCertificate(); err != nil || a.principal != nil {
+			return err
+		}
+	}
+	switch {
+	case len(values) == 0 && a.forOperators() && a.Request.Header["Cookie"] != nil:
+		return a.authenticateSession()
+	case len(values) == 0 && certificates:
+		return lock.Errorf(lock.Unauthenticated,
+			"a client certificate, or one Authorization header with a bearer token, is needed")
+	case len(values) != 1:
+		return lock.Errorf(lock.Unauthenticated, "one Authorization header with a bearer token is needed")
+	}
+	scheme, raw, _ := strings.Cut(values[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return lock.Errorf(lock.Unauthenticated, "the Authorization header must be of the form Bearer <token>")
+	}
+	p, err := a.endpoints.Verifier.Verify(a.context(), strings.TrimSpace(raw))
+	a.principal = p
+	return a.unauthenticated(err)
+}
+
+func (a admission) bearsSession() bool {
+	return a.forOperators() && len(a.Request.CookiesNamed(a.cookies().name(sessionName))) > 0
+}
+
+// authenticateCertificate finds the caller by the client's certificate, if it shows one. A browser
+// shows it for a page of another origin too, so the origin counts.
+func (a admission) authenticateCertificate() error {
+	p, err := a.endpoints.Clients.Identify(a.Request.TLS)
+	if err != nil || p == nil {
+		return a.unauthenticated(err)
+	}
+	if err := sameOrigin(a.Request); err != nil {
+		return err
+	}
+	a.principal = p
+	return nil
+}
+
+// unauthenticated turns what is wrong with a credential into a problem, and notes it for the log.
+func (r *request) unauthenticated(err error) error {
+	var refused *auth.Error
+	if !errors.As(err, &refused) {
+		return err
+	}
+	r.refused.auth = refused.Reason
+	r.note(slog.String("auth", string(refused.Reason)))
+	if refused.KeyID != "" {
+		r.note(slog.String("kid", refused.KeyID))
+	}
+	return lock.Errorf(lock.Unauthenticated, "%s", refused.Detail)
+}
+
+// challenge adds to a problem how to authenticate.
+func (r *request) challenge(err error) error {
+	if errors.Is(err, lock.Unauthenticated) {
+		r.Header("WWW-Authenticate", bearerRealm)
+	}
+	return err
+}
+
+// sameOrigin rejects a request that a browser sends for a page of another origin, reads too: they
+// could not be seen there, but take memory here.
+func sameOrigin(r *http.Request) error {
+	from := r.Header.Get("Sec-Fetch-Site")
+	foreign := from != "" && from != "same-origin" && from != "none"
+	if foreign || http.NewCrossOriginProtection().Check(r) != nil {
+		return lock.Errorf(lock.Forbidden, "the request comes from another site")
+	}
+	return nil
+}

@@ -87,9 +87,9 @@ func authBugs() []Bug {
 		},
 		{
 			Name: "handlers-any-scope", Breaks: "a request needs its scope",
-			File:    "handlers/admit.go",
-			Anchor:  "if !slices.ContainsFunc(o.scopes, r.principal.Allows) {",
-			Becomes: "if len(o.scopes) == 0 {",
+			File:    "handlers/policy.go",
+			Anchor:  "if !slices.ContainsFunc(a.scopes, a.principal.Allows) {",
+			Becomes: "if len(a.scopes) == 0 {",
 			In:      "./handlers", Run: "^TestScopes$",
 			Needs: "etcd",
 		},

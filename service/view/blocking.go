@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -8,18 +9,14 @@ import (
 )
 
 const (
-	// MaxBlockedPerLock is how many of those who stand behind others at a lock are looked at.
-	MaxBlockedPerLock = 1000
-
-	// placesChunk is after how many places in queues the view is let go for a moment.
-	placesChunk = 1000
-
-	// maxOfHolder is how many entries of a holder are looked at.
-	maxOfHolder = 2000
+	MaxBlockedPerLock = 1000 // places behind the front of a queue that are read
+	placesChunk       = 1000 // places that are read at once, before grants go on
+	maxOfHolder       = 2000 // entries of a holder that are read
+	maxOthers         = 32   // holders of a semaphore that are read
 )
 
-// Blocking reads for each lock who is in the way of others there, and who they are, up to most
-// in all; more says that not all was read. Locks at which nobody stands behind others are left out.
+// Blocking reads which entry blocks others at each lock, and which entries these are, up to most
+// places in all; more reports that not all was read. It leaves out locks without waiters.
 func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
 	for len(refs) > 0 && most > 0 {
 		n, read, cut := v.blocked(refs, &queues, most)
@@ -45,7 +42,7 @@ func (v *queues) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n
 	return n, read, cut
 }
 
-// blockedAt returns nil if nobody is in anybody's way.
+// blockedAt returns nil if no entry blocks another.
 func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 	q := v.table.Queue(r)
 	if q == nil || q.Waiting() == 0 {
@@ -67,10 +64,7 @@ func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 	return out
 }
 
-// maxOthers is of how many holders of a semaphore one is looked for who waits for nothing.
-const maxOthers = 32
-
-// otherHolders returns who holds a semaphore besides the first.
+// otherHolders returns the holders of a semaphore after the first.
 func (v *queues) otherHolders(q *lock.Queue) (others []blocking.Holder) {
 	for s := q.Head().Next(); s != nil && s.InFront() && len(others) < maxOthers; s = s.Next() {
 		if m := s.Member(); m.Holds() {
@@ -99,28 +93,21 @@ type PlaceAt struct {
 type OfHolder struct {
 	Entries  []EntryPlaces
 	Holding  int  // of the first 2000, whether listed or not
-	Waiting  int  // and of those that do not hold
-	More     bool // there are further ones than are listed
+	Waiting  int  // likewise
+	More     bool // there are more than are listed
 	Revision uint64
 }
 
-// OfHolder returns the entries of a holder by its tenant and name, those first that joined
-// first: first of those whose requests name it, then of others. May says which names the caller
-// may see, and may take its time; nil is all. Entries without any such lock are left out. At most so many are listed.
+// OfHolder returns the entries of a holder by its tenant and name, the oldest first: first the
+// entries whose requests name it, then others. may reports which names the caller may see, and
+// may be slow; nil is all. OfHolder leaves out entries without such a lock, and lists at most so
+// many.
 func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
-	if may != nil {
-		may = v.askedBefore(who, may)
-	}
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	out.Revision = v.number
-	looked := 0
-	for e, holds := range v.table.EntriesOf(who) {
-		if looked++; looked > maxOfHolder {
-			out.More = true
-			return out
-		}
-		switch one := (EntryPlaces{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.placesOf(e, may)}); {
+	var all []EntryPlaces
+	all, out.More, out.Revision = v.entriesOf(who)
+	for _, one := range all {
+		one.At = slices.DeleteFunc(one.At, func(p PlaceAt) bool { return may != nil && !may(p.Claim.Name) })
+		switch {
 		case len(one.At) == 0:
 			continue
 		case len(out.Entries) == most:
@@ -128,7 +115,7 @@ func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out Of
 		default:
 			out.Entries = append(out.Entries, one)
 		}
-		if holds {
+		if one.Holds {
 			out.Holding++
 		} else {
 			out.Waiting++
@@ -137,50 +124,27 @@ func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out Of
 	return out
 }
 
-// askedBefore is may for the names of a holder's entries, of each of which it was asked while the view was let go.
-func (v *queues) askedBefore(who lock.Ref, may func(string) bool) func(string) bool {
-	allowed := map[string]bool{}
-	for _, name := range v.namesOf(who) {
-		allowed[name] = may(name)
-	}
-	return func(name string) bool {
-		ok, known := allowed[name]
-		return ok || !known && may(name) // it came meanwhile
-	}
-}
-
-// namesOf returns the names of the locks of a holder's entries that are looked at, each once.
-func (v *queues) namesOf(who lock.Ref) (names []string) {
+// entriesOf returns the first 2000 entries of a holder, and whether there are more.
+func (v *queues) entriesOf(who lock.Ref) (all []EntryPlaces, more bool, number uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	looked, known := 0, map[string]bool{}
-	for e := range v.table.EntriesOf(who) {
-		if looked == maxOfHolder {
-			return names
+	for e, holds := range v.table.EntriesOf(who) {
+		if len(all) == maxOfHolder {
+			return all, true, v.number
 		}
-		looked++
-		for _, c := range e.Claims {
-			if !known[c.Name] {
-				known[c.Name] = true
-				names = append(names, c.Name)
-			}
-		}
+		all = append(all, EntryPlaces{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.placesOf(e)})
 	}
-	return names
+	return all, false, v.number
 }
 
-func (v *queues) placesOf(e *lock.Entry, may func(string) bool) (at []PlaceAt) {
+func (v *queues) placesOf(e *lock.Entry) []PlaceAt {
 	slots := v.table.Member(e.ID).Slots()
+	at := make([]PlaceAt, len(slots))
 	for i := range slots {
-		s := &slots[i]
-		if may != nil && !may(s.Claim().Name) {
-			continue
+		at[i] = PlaceAt{Claim: slots[i].Claim(), InFront: slots[i].InFront()}
+		if !at[i].InFront {
+			at[i].Position = slots[i].Position()
 		}
-		one := PlaceAt{Claim: s.Claim(), InFront: s.InFront()}
-		if !one.InFront {
-			one.Position = s.Position()
-		}
-		at = append(at, one)
 	}
 	return at
 }

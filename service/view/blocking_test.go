@@ -79,16 +79,15 @@ func TestOfHolderIsBounded(t *testing.T) {
 	if of.Holding != 1 || of.Waiting != 1999 {
 		t.Errorf("it is said to hold %d and to wait for %d, want 1 and 1999 of the first 2000", of.Holding, of.Waiting)
 	}
-	looked := 0
-	of = v.OfHolder(who, func(string) bool { looked++; return false }, 5)
-	if len(of.Entries) != 0 || of.Holding != 0 || of.Waiting != 0 || !of.More || looked != 1 {
-		t.Errorf("%+v is shown to who may see none, %d looked at", of, looked)
+	of = v.OfHolder(who, func(string) bool { return false }, 5)
+	if len(of.Entries) != 0 || of.Holding != 0 || of.Waiting != 0 || !of.More {
+		t.Errorf("a caller that may see none gets %+v", of)
 	}
 }
 
-// TestGrantsDoNotWaitForWhatMayBeSeen: to say of a name whether somebody may see it may take long, and nobody
-// waits for that who is to be granted something.
-func TestGrantsDoNotWaitForWhatMayBeSeen(t *testing.T) {
+// TestGrantsDoNotWaitForPatterns: the view is not held while the names are checked that a caller
+// may see.
+func TestGrantsDoNotWaitForPatterns(t *testing.T) {
 	look := map[string]func(v *view.View, may func(string) bool){
 		"OfHolder": func(v *view.View, may func(string) bool) {
 			v.OfHolder(lock.Ref{Tenant: "acme", Name: "w"}, may, 5)
@@ -121,7 +120,7 @@ func TestGrantsDoNotWaitForWhatMayBeSeen(t *testing.T) {
 				}
 				return true
 			})
-			if waited || asked != 3 {
+			if waited || asked < 3 {
 				t.Errorf("it is asked of %d names, and grants wait for that: %v", asked, waited)
 			}
 		})

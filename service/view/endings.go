@@ -3,6 +3,7 @@ package view
 import (
 	"encoding/binary"
 	"hash/fnv"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -15,7 +16,7 @@ const (
 	maxEnds     = 4_000_000 // in all, some 190 MB at most
 	tenantsPart = 4         // of how many one is a tenant's at most
 	chunkLength = 512       // that are forgotten together
-	maxRevoked  = 10_000    // ends of which the operator's reason is kept, some 10 MB at most
+	maxRevoked  = 10_000    // ends with the reason of an operator, some 10 MB at most
 )
 
 // endings remembers why entries ended, in up to 48 bytes each and without pointers
@@ -56,7 +57,7 @@ func tenantHash(tenant string) uint16 {
 	return uint16(h.Sum32()>>16) | 1
 }
 
-// chunk is some ends of one tenant that were told in one minute.
+// chunk is some ends of one tenant in one minute.
 type chunk struct {
 	of     *account
 	minute uint32
@@ -110,8 +111,7 @@ func (e *endings) explain(id lock.ID, note *lock.Note) {
 	}
 }
 
-// listed says that the store was listed anew: what it remembers of ends is now later than
-// what was seen before.
+// listed is for a store that was listed again: the ends in it are later than what was seen before.
 func (e *endings) listed() {
 	if e.list++; e.list == 0 {
 		e.list = 1
@@ -127,8 +127,7 @@ func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Ti
 	}
 }
 
-// guess remembers that an entry ended of which the store remembers nothing, unless something
-// is known of it.
+// guess keeps an end of which the store has no record, unless its reason is known.
 func (e *endings) guess(tenant string, id lock.ID, why lock.Reason, now time.Time) {
 	if e.reason(id, now) == "" {
 		e.keep(tenant, id, why, now, 0)
@@ -144,8 +143,7 @@ func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 	return e.reasons[known.reason]
 }
 
-// reasonOf returns why an entry of the tenant ended, or "" if that is not known: to somebody
-// who has nothing of the entry but its id.
+// reasonOf returns why an entry ended, or "" if that is not known or the entry is not the tenant's.
 func (e *endings) reasonOf(tenant string, id lock.ID, now time.Time) lock.Reason {
 	if e.byID[keyOf(id)].tenant != tenantHash(tenant) {
 		return ""
@@ -155,13 +153,10 @@ func (e *endings) reasonOf(tenant string, id lock.ID, now time.Time) lock.Reason
 
 func (e *endings) over(minute, now uint32) bool { return now > minute+minutesKept }
 
-// number returns the number by which ends name a reason. There are few; a store
-// that makes up more of them is not followed.
+// number returns the number by which ends name a reason: 0, for unknown, beyond 100 reasons.
 func (e *endings) number(why lock.Reason) uint8 {
-	for i, known := range e.reasons {
-		if known == why {
-			return uint8(i)
-		}
+	if i := slices.Index(e.reasons, why); i >= 0 {
+		return uint8(i)
 	}
 	if len(e.reasons) == 100 {
 		return 0

@@ -19,14 +19,14 @@ const (
 	listedAtOnce = 200
 )
 
-// Holder is somebody who holds a lock, for people to see.
+// Holder is an entry that holds a lock.
 type Holder struct {
 	Entry     *lock.Entry
 	Since     time.Time
 	ExpiresAt time.Time // zero if the store could not tell
 }
 
-// Waiter is somebody who waits for a lock, for people to see.
+// Waiter is an entry that waits for a lock.
 type Waiter struct {
 	Entry    *lock.Entry
 	Position int // 1 is next

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -146,8 +147,7 @@ type Row struct {
 	Newest  uint64      // the newest fence of these holders
 }
 
-// Since returns since when the lock is held by the one who has held it longest, zero if
-// nobody holds it.
+// Since returns since when the first holder holds the lock, zero if it is free.
 func (r *Row) Since() time.Time {
 	if len(r.Holders) == 0 {
 		return time.Time{}
@@ -155,13 +155,10 @@ func (r *Row) Since() time.Time {
 	return r.Holders[0].Since
 }
 
-// Rows reads the rows of locks; of those that nobody uses there is none. It holds the view
-// for a part of them at a time.
+// Rows reads the rows of locks, nil for one that is not in use, in parts.
 func (v *queues) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
-	for len(refs) > 0 {
-		n := min(len(refs), rowChunk)
-		v.rows(refs[:n], give)
-		refs = refs[n:]
+	for some := range slices.Chunk(refs, rowChunk) {
+		v.rows(some, give)
 	}
 }
 
@@ -169,20 +166,15 @@ func (v *queues) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, r := range refs {
-		give(r, v.row(r))
+		row := &Row{}
+		if !v.fill(row, r) {
+			row = nil
+		}
+		give(r, row)
 	}
 }
 
-// row describes a lock, nil if nobody uses it.
-func (v *queues) row(r lock.Ref) *Row {
-	row := &Row{}
-	if !v.fill(row, r) {
-		return nil
-	}
-	return row
-}
-
-// fill describes a lock in a row that may have been another's, and reports whether anybody uses it.
+// fill describes a lock in a row that may have been another's, and reports whether it is in use.
 func (v *queues) fill(row *Row, r lock.Ref) bool {
 	q := v.table.Queue(r)
 	if q == nil {

@@ -99,8 +99,8 @@ func (v *waits) FreedBy(id lock.ID) *lock.Entry {
 	return v.freed[id]
 }
 
-// notify wakes the requests that wait for the entry, and whoever keeps it. One wake-up
-// that nobody has taken yet is as good as two.
+// notify wakes the requests that wait for the entry, and the keeper of async entries. One pending
+// wake-up is enough.
 func (v *waits) notify(id lock.ID) {
 	v.async.note(id)
 	for _, c := range v.watchers[id] {

@@ -116,7 +116,14 @@ func Of(queues []Queue, now time.Time, limits Limits) *Forest {
 	slices.SortFunc(queues, func(a, b Queue) int {
 		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Name, b.Name))
 	})
-	g := &graph{now: now, limits: limits, crowds: crowds(queues), blocks: map[actor][]*Queue{}, waits: map[actor]*waitEdge{}, done: map[actor]bool{}}
+	g := &graph{
+		now:    now,
+		limits: limits,
+		crowds: crowds(queues),
+		blocks: map[actor][]*Queue{},
+		waits:  map[actor]*waitEdge{},
+		done:   map[actor]bool{},
+	}
 	g.link(queues)
 	f := &Forest{}
 	for _, a := range g.heads() {
@@ -211,7 +218,12 @@ func (g *graph) inOrder() []actor {
 		all = append(all, a)
 	}
 	slices.SortFunc(all, func(a, b actor) int {
-		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Holder, b.Holder), strings.Compare(a.Subject, b.Subject), strings.Compare(string(a.id), string(b.id)))
+		return cmp.Or(
+			strings.Compare(a.Tenant, b.Tenant),
+			strings.Compare(a.Holder, b.Holder),
+			strings.Compare(a.Subject, b.Subject),
+			strings.Compare(string(a.id), string(b.id)),
+		)
 	})
 	return all
 }
@@ -225,7 +237,10 @@ func (g *graph) tree(a actor, cycle bool) *Tree {
 	first := g.blocks[a][0].Head
 	t := &Tree{Tenant: a.Tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
 	for _, q := range g.blocks[a] {
-		t.Heads = append(t.Heads, Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind) + q.Further})
+		t.Heads = append(
+			t.Heads,
+			Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind) + q.Further},
+		)
 	}
 	g.grow(t, a, Wait{})
 	return t
@@ -240,7 +255,14 @@ func (g *graph) grow(t *Tree, a actor, under Wait) {
 			if e == nil {
 				continue
 			}
-			w := Wait{Lock: q.Name, Entry: e, Position: at + 1, Depth: under.Depth + 1, Behind: q.Head, Under: under.Entry}
+			w := Wait{
+				Lock:     q.Name,
+				Entry:    e,
+				Position: at + 1,
+				Depth:    under.Depth + 1,
+				Behind:   q.Head,
+				Under:    under.Entry,
+			}
 			w.Since = latest(e.EnqueuedAt, q.Since, under.Since)
 			g.count(t, w)
 			if next := g.actorOf(e); g.waits[next].entry == e && !g.done[next] {

@@ -22,11 +22,25 @@ func everything() blocking.Limits { return blocking.Limits{Trees: 1000, Waits: 1
 // entry asked at so many seconds, which is its number too. It names its holder, unless that
 // is "".
 func entry(number int, holder string) *lock.Entry {
-	return &lock.Entry{ID: lock.ID(fmt.Sprintf("e%d", number)), Tenant: "acme", Holder: holder, Named: holder != "", Number: uint64(number), EnqueuedAt: after(number)}
+	return &lock.Entry{
+		ID:         lock.ID(fmt.Sprintf("e%d", number)),
+		Tenant:     "acme",
+		Holder:     holder,
+		Named:      holder != "",
+		Number:     uint64(number),
+		EnqueuedAt: after(number),
+	}
 }
 
 func queue(name string, since int, head *lock.Entry, behind ...*lock.Entry) blocking.Queue {
-	return blocking.Queue{Ref: lock.Ref{Tenant: "acme", Name: name}, Head: head, Holds: true, Since: after(since), Front: 1, Behind: behind}
+	return blocking.Queue{
+		Ref:    lock.Ref{Tenant: "acme", Name: name},
+		Head:   head,
+		Holds:  true,
+		Since:  after(since),
+		Front:  1,
+		Behind: behind,
+	}
 }
 
 // lines writes a forest down: a tree, and below it who waits.
@@ -36,9 +50,23 @@ func lines(f *blocking.Forest) (out []string) {
 		if t.Cycle {
 			cycle = " in a cycle"
 		}
-		out = append(out, fmt.Sprintf("%s%s: %d wait %v, %d deep", t.Holder, cycle, t.Waiting, t.Blamed, t.Depth))
+		out = append(
+			out,
+			fmt.Sprintf("%s%s: %d wait %v, %d deep", t.Holder, cycle, t.Waiting, t.Blamed, t.Depth),
+		)
 		for _, w := range t.Waits {
-			out = append(out, fmt.Sprintf("%d %s %d. at %s behind %s for %v", w.Depth, w.Entry.ID, w.Position, w.Lock, w.Behind.ID, after(100).Sub(w.Since)))
+			out = append(
+				out,
+				fmt.Sprintf(
+					"%d %s %d. at %s behind %s for %v",
+					w.Depth,
+					w.Entry.ID,
+					w.Position,
+					w.Lock,
+					w.Behind.ID,
+					after(100).Sub(w.Since),
+				),
+			)
 		}
 	}
 	return out
@@ -127,9 +155,16 @@ func TestForestIsBounded(t *testing.T) {
 		t.Fatalf("%d trees of %d, %d wait, want 1 of 2 and 10", len(f.Trees), f.Heads, f.Waiting)
 	}
 	if one := f.Trees[0]; len(one.Waits) != 3 || one.Waiting != 9 || one.Depth != 9 {
-		t.Errorf("%d are listed of %d, %d deep, want 3 of 9, 9 deep", len(one.Waits), one.Waiting, one.Depth)
+		t.Errorf(
+			"%d are listed of %d, %d deep, want 3 of 9, 9 deep",
+			len(one.Waits),
+			one.Waiting,
+			one.Depth,
+		)
 	}
-	if f = blocking.Of(queues, after(200), blocking.Limits{Trees: 1, Waits: 2, Depth: 9}); len(f.Trees[0].Waits) != 2 {
+	if f = blocking.Of(queues, after(200), blocking.Limits{Trees: 1, Waits: 2, Depth: 9}); len(
+		f.Trees[0].Waits,
+	) != 2 {
 		t.Errorf("%d are listed, want 2", len(f.Trees[0].Waits))
 	}
 }
@@ -139,8 +174,16 @@ func TestFurtherOnesCount(t *testing.T) {
 	one := queue("a", 1, entry(1, "w1"), entry(10, "w2"))
 	one.Further = 4000
 	f := blocking.Of([]blocking.Queue{one}, after(200), everything())
-	if tree := f.Trees[0]; f.Waiting != 4001 || tree.Waiting != 4001 || tree.Heads[0].Waiting != 4001 || len(tree.Waits) != 1 {
-		t.Errorf("%d wait, %d in the tree, %d at its head, and %d are listed", f.Waiting, tree.Waiting, tree.Heads[0].Waiting, len(tree.Waits))
+	if tree := f.Trees[0]; f.Waiting != 4001 || tree.Waiting != 4001 ||
+		tree.Heads[0].Waiting != 4001 ||
+		len(tree.Waits) != 1 {
+		t.Errorf(
+			"%d wait, %d in the tree, %d at its head, and %d are listed",
+			f.Waiting,
+			tree.Waiting,
+			tree.Heads[0].Waiting,
+			len(tree.Waits),
+		)
 	}
 }
 

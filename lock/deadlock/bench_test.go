@@ -84,7 +84,10 @@ func BenchmarkList(b *testing.B) {
 			id := func() lock.ID { return lock.ID(fmt.Sprintf("%016x", random.Uint64())) }
 			entries := []*lock.Entry{named(id(), 1, "hog", "hot")}
 			for i := range 100_000 {
-				entries = append(entries, named(id(), uint64(2+i/40), fmt.Sprint("w", i%c.holders), fmt.Sprint("lock", i)))
+				entries = append(
+					entries,
+					named(id(), uint64(2+i/40), fmt.Sprint("w", i%c.holders), fmt.Sprint("lock", i)),
+				)
 			}
 			for i := range c.waits { // entries of one lock are not written together
 				entries = append(entries, named(id(), uint64(10_000+i), fmt.Sprint("waiter", i), "hot"))

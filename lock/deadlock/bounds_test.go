@@ -132,7 +132,11 @@ func TestManyWrittenTogether(t *testing.T) {
 func TestLiftedBehindNobody(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
-	h.join(named("first", 0, "y", "hot"), named("a-own", 0, "a", "own"), named("b-own", 0, "b", "other"))
+	h.join(
+		named("first", 0, "y", "hot"),
+		named("a-own", 0, "a", "own"),
+		named("b-own", 0, "b", "other"),
+	)
 	h.queue(10, "hot")
 	h.join(named("a-waits", 0, "a", "other"), named("b-waits", 0, "b", "own", "hot"))
 	if h.table.Rejection("b-waits") == nil {
@@ -164,7 +168,11 @@ func TestWrittenTogether(t *testing.T) {
 				h.joinAt(wait[i], h.number)
 			}
 			if h.table.Rejection("first") != nil || h.table.Rejection("second") == nil {
-				t.Errorf("the first is rejected: %v, the second: %v", h.table.Rejection("first"), h.table.Rejection("second"))
+				t.Errorf(
+					"the first is rejected: %v, the second: %v",
+					h.table.Rejection("first"),
+					h.table.Rejection("second"),
+				)
 			}
 		})
 	}

@@ -30,7 +30,9 @@ func (in *search) trace() []lock.Wait {
 				if b.gone || !p.blocks(j) {
 					continue
 				}
-				w := lock.Wait{Waiter: steps[i].entry.entry, Lock: p.queue.name, Blocker: b.entry, Holds: b.holds()}
+				w := lock.Wait{
+					Waiter: steps[i].entry.entry, Lock: p.queue.name, Blocker: b.entry, Holds: b.holds(),
+				}
 				if b.holder == start.holder {
 					return unwind(steps, i, w)
 				}

@@ -70,7 +70,9 @@ func workerEntries(serial *int) *rapid.Generator[*lock.Entry] {
 	return rapid.Custom(func(t *rapid.T) *lock.Entry {
 		*serial++
 		e := &lock.Entry{
-			ID: lock.ID("e" + strconv.Itoa(*serial)), Tenant: rapid.SampledFrom([]string{"t", "t", "t", "u"}).Draw(t, "tenant"),
+			ID: lock.ID(
+				"e" + strconv.Itoa(*serial),
+			), Tenant: rapid.SampledFrom([]string{"t", "t", "t", "u"}).Draw(t, "tenant"),
 			Holder: rapid.SampledFrom([]string{"v", "w", "x", "y", "z"}).Draw(t, "holder"),
 			Named:  rapid.IntRange(0, 5).Draw(t, "named") > 0,
 		}
@@ -94,7 +96,11 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 	case name == "s3":
 		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 3}
 	case name == "m" && rapid.IntRange(0, 2).Draw(t, "counts") == 0:
-		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 1 + rapid.IntRange(1, 2).Draw(t, "limit")}
+		return lock.Claim{
+			Name:  name,
+			Mode:  lock.Semaphore,
+			Limit: 1 + rapid.IntRange(1, 2).Draw(t, "limit"),
+		}
 	case rapid.Bool().Draw(t, "shared"):
 		return lock.Claim{Name: name, Mode: lock.Shared}
 	}
@@ -124,9 +130,13 @@ func inOrder(all []*lock.Entry) []*lock.Entry {
 
 func disagrees(before []*lock.Entry, rejected map[lock.ID]bool, e *lock.Entry) bool {
 	return slices.ContainsFunc(before, func(other *lock.Entry) bool {
-		return !rejected[other.ID] && other.Tenant == e.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
-			return slices.ContainsFunc(other.Claims, func(o lock.Claim) bool { return o.Name == c.Name && !o.Agrees(c) })
-		})
+		return !rejected[other.ID] && other.Tenant == e.Tenant &&
+			slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
+				return slices.ContainsFunc(
+					other.Claims,
+					func(o lock.Claim) bool { return o.Name == c.Name && !o.Agrees(c) },
+				)
+			})
 	})
 }
 
@@ -157,7 +167,10 @@ func (d *tracker) Join(t *rapid.T) {
 	late.Number = d.number + 1
 	before := d.table.Cycle(&late)
 	e.Number = d.number
-	last := slices.ContainsFunc(d.entries, func(o *lock.Entry) bool { return o.Number == d.number && o.ID > e.ID })
+	last := slices.ContainsFunc(
+		d.entries,
+		func(o *lock.Entry) bool { return o.Number == d.number && o.ID > e.ID },
+	)
 	_, clash := d.table.Clash(e)
 	if d.number == 0 || d.shares(e) || rapid.Bool().Draw(t, "new number") {
 		d.number++
@@ -169,7 +182,14 @@ func (d *tracker) Join(t *rapid.T) {
 	d.entries = append(d.entries, e)
 	d.look(t)
 	if rejected := d.rejected[e.ID]; !last && rejected != (before != nil || clash) {
-		t.Fatalf("%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s", e.ID, rejected, steps(before), clash, locktest.Describe(d.table))
+		t.Fatalf(
+			"%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s",
+			e.ID,
+			rejected,
+			steps(before),
+			clash,
+			locktest.Describe(d.table),
+		)
 	}
 }
 
@@ -271,7 +291,14 @@ func steps(cycle []lock.Wait) []string {
 
 func deadlocksMatchBruteForce(t *rapid.T) {
 	d := newTracker()
-	t.Repeat(map[string]func(*rapid.T){"Join": d.Join, "JoinMore": d.Join, "JoinAgain": d.Join, "Leave": d.Leave})
+	t.Repeat(
+		map[string]func(*rapid.T){
+			"Join":      d.Join,
+			"JoinMore":  d.Join,
+			"JoinAgain": d.Join,
+			"Leave":     d.Leave,
+		},
+	)
 }
 
 func TestDeadlocksMatchBruteForce(t *testing.T) { rapid.Check(t, deadlocksMatchBruteForce) }

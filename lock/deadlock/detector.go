@@ -58,10 +58,6 @@ func (s sets[K]) remove(key K, n *node) {
 // for not deadlocked.
 const maxLooksOfChange = 20 * MaxLooks
 
-func newDetector() detector {
-	return detector{dependents: sets[*node]{}, loose: sets[string]{}}
-}
-
 // schedule adds n to those that are to be checked.
 func (c *detector) schedule(n *node, ahead ...*node) {
 	if n.check == nil {
@@ -180,8 +176,7 @@ func (t *Table) recheck(n *node) (changed bool) {
 	return (v == nil) != (before == nil)
 }
 
-// scheduleBeside schedules entries of n's write that wait and joined before n, but come after it
-// in order.
+// scheduleBeside schedules entries of n's write that joined before n, but come after it in order.
 func (t *Table) scheduleBeside(n *node) {
 	for _, other := range t.detector.beside {
 		if inOrder(n.entry, other.entry) < 0 && t.node(other.entry.ID) == other {

@@ -2,9 +2,8 @@ package deadlock
 
 import "github.com/fencepost/fencepost/lock"
 
-// holder is one that its requests name, with all its entries in the order in
-// which they joined. It is taken for one sequence of steps: while it waits for
-// anything, it lets go of nothing. One whose requests do not name it is for those who look.
+// holder is a name with all its entries in the order in which they joined. If requests name it,
+// it does one thing after another: while it waits, it releases nothing.
 type holder struct {
 	first, last *node
 	waiting     int // how many of its entries do not hold
@@ -42,8 +41,7 @@ func (t *Table) groupsOf(e *lock.Entry) groups {
 	return t.others
 }
 
-// addToHolder adds n to the entries of its holder. That is one for the search for deadlocks
-// only if the request named it.
+// addToHolder adds n to the entries of its holder, which counts for deadlocks if it is named.
 func (t *Table) addToHolder(n *node) {
 	h := t.groupsOf(n.entry).add(n.entry)
 	if n.entry.Named {
@@ -86,21 +84,19 @@ func (t *Table) removeFromHolder(n *node, held bool) {
 // for. A holder with more is a name that many clients use.
 const MaxWaits = 100
 
-// manyEntries of a holder are not gone through to find out that nobody waits for it.
-const manyEntries = 64
-
 // awaited reports whether an entry may wait for another entry of h than n, or n itself would:
 // otherwise no wait of n can lead back to h. It is false if h has too many that wait.
 func (h *holder) awaited(n *node) bool {
 	if h.waiting > MaxWaits {
 		return false
 	}
+	const many = 64 // entries that are looked at to find that none is waited for
 	looked := 0
 	for other := h.first; other != nil; other = other.next {
 		if other == n {
 			continue
 		}
-		if looked++; looked > manyEntries {
+		if looked++; looked > many {
 			return true
 		}
 		for i := range other.member.Slots() {

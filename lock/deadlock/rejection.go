@@ -31,8 +31,8 @@ func (v *Rejection) others(e *lock.Entry) []*lock.Entry {
 	return all
 }
 
-// loose reports whether v may come to be wrong although all of its others are
-// there: somebody who waits for a semaphore waits for many at a time.
+// loose reports whether v may become wrong while all its others are there: an entry that waits
+// for a semaphore waits for many at once.
 func (v *Rejection) loose() bool {
 	return slices.ContainsFunc(v.Cycle, func(w lock.Wait) bool {
 		for _, c := range w.Waiter.Claims {
@@ -44,8 +44,7 @@ func (v *Rejection) loose() bool {
 	})
 }
 
-// inOrder compares entries in the order in which they are checked: by number, and by
-// id where independent ones were written together.
+// inOrder compares entries by number, and by id if one transaction wrote both.
 func inOrder(a, b *lock.Entry) int {
 	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.ID, b.ID))
 }

@@ -23,7 +23,8 @@ type search struct {
 func newSearch(start *node, limit *lock.Entry, looks *int) *search {
 	return &search{
 		start: start, limit: limit, looks: looks, left: min(MaxLooks, *looks),
-		known: map[*node]*simEntry{}, queueOf: map[*lock.Queue]*simQueue{}, waiters: map[*holder]*simHolder{},
+		known: map[*node]*simEntry{}, queueOf: map[*lock.Queue]*simQueue{},
+		waiters: map[*holder]*simHolder{},
 	}
 }
 
@@ -52,7 +53,7 @@ type simQueue struct {
 	front int // how many of order are in the front and not gone
 	next  int // the first that was never in the front
 
-	traced, tracedHard int // how much of order the trace has been through, for claims of all kinds and for shared ones
+	traced, tracedHard int // how much of order was traced, for all claims and for shared ones
 }
 
 type simClaim struct {
@@ -67,8 +68,7 @@ type simHolder struct {
 	traced  bool
 }
 
-// idle reports whether the node can go at once: it holds, and its holder waits
-// for nothing. That of start waits at least for start.
+// idle reports whether the node can go at once: it holds, and its holder waits for nothing.
 func (in *search) idle(n *node) bool {
 	return n.holds() && (n.holder == nil || !in.starts(n.holder) && n.holder.waiting == 0)
 }

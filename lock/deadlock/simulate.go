@@ -17,7 +17,10 @@ func (in *search) arrange() {
 		}
 	}
 	for _, q := range in.queues {
-		slices.SortFunc(q.order, func(a, b simClaim) int { return cmp.Compare(a.entry.Number, b.entry.Number) })
+		slices.SortFunc(
+			q.order,
+			func(a, b simClaim) int { return cmp.Compare(a.entry.Number, b.entry.Number) },
+		)
 		for i, c := range q.order {
 			c.places = append(c.places, simPlace{q, i})
 			c.pending++
@@ -50,7 +53,10 @@ func (in *search) simulate() {
 // advance moves the front of a queue. Claims in one front are alike, so that the
 // latest speaks for all.
 func (in *search) advance(q *simQueue) {
-	for q.next < len(q.order) && lock.Joins(q.order[max(q.next-1, 0)].claim, q.front, q.order[q.next].claim) {
+	joins := func(at int) bool {
+		return lock.Joins(q.order[max(at-1, 0)].claim, q.front, q.order[at].claim)
+	}
+	for q.next < len(q.order) && joins(q.next) {
 		n := q.order[q.next].simEntry
 		q.next++
 		q.front++

@@ -8,9 +8,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Table is a [lock.Table] that knows which of its entries cannot stay in their queues,
-// and why. Questions change nothing in it: several may be asked at one time, but none
-// while it is changed.
+// Table is a [lock.Table] that knows which of its entries cannot stay in their queues, and why.
+// It may be read concurrently, but not while it is changed.
 type Table struct {
 	*lock.Table
 	named    groups
@@ -20,7 +19,10 @@ type Table struct {
 
 // NewTable returns an empty table.
 func NewTable() *Table {
-	return &Table{Table: lock.NewTable(), named: groups{}, others: groups{}, detector: newDetector()}
+	return &Table{
+		Table: lock.NewTable(), named: groups{}, others: groups{},
+		detector: detector{dependents: sets[*node]{}, loose: sets[string]{}},
+	}
 }
 
 // Insert is [lock.Table.Insert].
@@ -65,9 +67,8 @@ func (t *Table) Rejection(id lock.ID) *Rejection {
 	return nil
 }
 
-// Clash returns the claim on a lock before e's, as what the lock is in use, with
-// which a claim of e does not agree. An entry that is not in the table would come last
-// everywhere. What is rejected and waits is on its way out and does not count.
+// Clash returns an earlier claim on a lock with which a claim of e does not agree. An entry that
+// is not in the table would come last. Rejected entries that wait do not count.
 func (t *Table) Clash(e *lock.Entry) (lock.Claim, bool) {
 	c, against := t.clash(e)
 	return c, against != nil
@@ -79,20 +80,22 @@ func (t *Table) clash(e *lock.Entry) (lock.Claim, *lock.Entry) {
 		if q == nil {
 			continue
 		}
-		s := q.Head()
-		for s != nil && s.Member().Entry().ID != e.ID && nodeAt(s).rejection != nil && !s.Member().Holds() {
-			s = s.Next()
-		}
-		if s != nil && s.Member().Entry().ID != e.ID && !s.Claim().Agrees(c) {
-			return s.Claim(), s.Member().Entry()
+		for s := q.Head(); s != nil && s.Member().Entry().ID != e.ID; s = s.Next() {
+			if nodeAt(s).rejection != nil && !s.Member().Holds() {
+				continue
+			}
+			if !s.Claim().Agrees(c) {
+				return s.Claim(), s.Member().Entry()
+			}
+			break
 		}
 	}
 	return lock.Claim{}, nil
 }
 
-// Grounds returns the entries that have to be there still when the one with the id is
-// taken back because of its [Rejection]: those that the rejection is about, as many as
-// may be compared, and its blockers in any case. ok is false if there is no rejection.
+// Grounds returns the entries that must still exist when the entry with the id is removed for its
+// [Rejection]: its blockers, and as many others of the rejection as may be compared. ok is false
+// if there is no rejection.
 func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 	n := t.node(id)
 	if n == nil || n.rejection == nil {
@@ -108,7 +111,7 @@ func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 }
 
 // EntriesOf yields the entries of a holder by its tenant and name, and whether they hold: first
-// those whose requests name it, subject by subject, and of each the first that joined first.
+// the ones whose requests name it, subject by subject, in the order in which they joined.
 func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
 	return func(yield func(*lock.Entry, bool) bool) {
 		for _, all := range []groups{t.named, t.others} {

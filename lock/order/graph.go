@@ -70,7 +70,11 @@ type Example struct {
 	Subject string // of the holder's token
 }
 
-func (x Example) sameWorker(y Example) bool { return x.Holder == y.Holder && x.Subject == y.Subject }
+func (x Example) sameWorker(
+	y Example,
+) bool {
+	return x.Holder == y.Holder && x.Subject == y.Subject
+}
 
 // Contradiction is a cycle of orders: each leads from the class where the one
 // before it ends, and the last back to the first. Seen alone, each is harmless.
@@ -95,13 +99,22 @@ type tenantEdges struct {
 
 // NewGraph returns an empty structure that groups locks by classes.
 func NewGraph(classes Classes) *Graph {
-	return &Graph{classes: classes, tenants: map[string]*tenantEdges{}, recent: list.New(), cycles: map[string]map[uint64]struct{}{}}
+	return &Graph{
+		classes: classes,
+		tenants: map[string]*tenantEdges{},
+		recent:  list.New(),
+		cycles:  map[string]map[uint64]struct{}{},
+	}
 }
 
 // Granted learns from an entry that was just granted, and from what its holder also holds, the
 // latest first. It returns the contradictions that this shows, each once. Of a holder with very
 // many locks, it learns from those that it took last.
-func (g *Graph) Granted(e *lock.Entry, beside iter.Seq[*lock.Entry], now time.Time) []Contradiction {
+func (g *Graph) Granted(
+	e *lock.Entry,
+	beside iter.Seq[*lock.Entry],
+	now time.Time,
+) []Contradiction {
 	if !e.Named {
 		return nil
 	}

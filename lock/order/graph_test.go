@@ -39,7 +39,12 @@ func newHistory(t failer, patterns ...string) *history {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &history{t: t, table: deadlock.NewTable(), orders: order.NewGraph(classes), now: time.Unix(1_700_000_000, 0)}
+	return &history{
+		t:      t,
+		table:  deadlock.NewTable(),
+		orders: order.NewGraph(classes),
+		now:    time.Unix(1_700_000_000, 0),
+	}
 }
 
 // takes lets a holder take locks one after the other, and then give all back. It
@@ -51,7 +56,11 @@ func (s *history) takes(tenant, holder string, locks ...string) []string {
 	for _, name := range locks {
 		s.number++
 		s.now = s.now.Add(time.Second)
-		e := named(lock.ID(strconv.FormatUint(s.number, 10)), s.number, holder, strings.Split(name, "+")...)
+		e := named(
+			lock.ID(strconv.FormatUint(s.number, 10)),
+			s.number,
+			holder,
+			strings.Split(name, "+")...)
 		e.Tenant = tenant
 		if subject, name, is := strings.Cut(holder, "/"); is {
 			e.Subject, e.Holder = subject, name
@@ -74,7 +83,15 @@ func names() []string { return []string{"a", "b", "c", "d", "e", "f", "g", "h"} 
 
 // named returns an exclusive entry of a holder with a name.
 func named(id lock.ID, number uint64, holder string, locks ...string) *lock.Entry {
-	e := &lock.Entry{ID: id, Tenant: "t", Set: len(locks) > 1, Holder: holder, Named: true, Number: number, WaitUntil: time.Unix(1, 0)}
+	e := &lock.Entry{
+		ID:        id,
+		Tenant:    "t",
+		Set:       len(locks) > 1,
+		Holder:    holder,
+		Named:     true,
+		Number:    number,
+		WaitUntil: time.Unix(1, 0),
+	}
 	for _, name := range locks {
 		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
 	}
@@ -167,7 +184,8 @@ func TestOrdersKeepTenantsApart(t *testing.T) {
 	if cycles := append(s.takes("t", "v", "a", "b"), s.takes("u", "w", "b", "a")...); cycles != nil {
 		t.Errorf("cycles over two tenants: %v", cycles)
 	}
-	if known, total, _ := s.orders.Edges("u", 10); total != 1 || len(known) != 1 || known[0].Tenant != "u" {
+	if known, total, _ := s.orders.Edges("u", 10); total != 1 || len(known) != 1 ||
+		known[0].Tenant != "u" {
 		t.Errorf("Known(u) = %v of %d, want its one order", known, total)
 	}
 	if _, total, _ := s.orders.Edges("", 10); total != 2 {
@@ -179,10 +197,30 @@ func TestContradictionHasAnExampleOfEachSide(t *testing.T) {
 	s := newHistory(t)
 	s.takes("t", "v", "orders:1", "stock:7")
 	s.takes("t", "w", "stock:8", "orders:2")
-	want := []order.Contradiction{{Tenant: "t", Found: time.Unix(1_700_000_004, 0), Steps: []order.Step{
-		{From: "stock:*", To: "orders:*", Example: order.Example{Holder: "w", Held: "stock:8", Taken: "orders:2", At: time.Unix(1_700_000_004, 0)}},
-		{From: "orders:*", To: "stock:*", Example: order.Example{Holder: "v", Held: "orders:1", Taken: "stock:7", At: time.Unix(1_700_000_002, 0)}},
-	}}}
+	want := []order.Contradiction{
+		{Tenant: "t", Found: time.Unix(1_700_000_004, 0), Steps: []order.Step{
+			{
+				From: "stock:*",
+				To:   "orders:*",
+				Example: order.Example{
+					Holder: "w",
+					Held:   "stock:8",
+					Taken:  "orders:2",
+					At:     time.Unix(1_700_000_004, 0),
+				},
+			},
+			{
+				From: "orders:*",
+				To:   "stock:*",
+				Example: order.Example{
+					Holder: "v",
+					Held:   "orders:1",
+					Taken:  "stock:7",
+					At:     time.Unix(1_700_000_002, 0),
+				},
+			},
+		}},
+	}
 	if diff := cmp.Diff(want, s.orders.Contradictions("", 10)); diff != "" {
 		t.Errorf("Contradictions (-want +got):\n%s", diff)
 	}
@@ -271,7 +309,9 @@ func TestLongRingsAreNotReported(t *testing.T) {
 		s := newHistory(t)
 		var got []string
 		for i := range length {
-			got = append(got, s.takes("t", fmt.Sprint("v", i), fmt.Sprint("a", i), fmt.Sprint("a", (i+1)%length))...)
+			got = append(
+				got,
+				s.takes("t", fmt.Sprint("v", i), fmt.Sprint("a", i), fmt.Sprint("a", (i+1)%length))...)
 		}
 		if len(got) != want {
 			t.Errorf("a cycle of %d is reported %d times, want %d", length, len(got), want)
@@ -310,7 +350,15 @@ func TestOrdersStaySmall(t *testing.T) {
 	for i := range 60_000 {
 		tenant := fmt.Sprintf("tenant-%d", i%20)
 		holder := strings.Repeat("漢", lock.MaxHolderLength-6) + fmt.Sprintf("%06d", i)
-		held, taken := fmt.Sprintf("%s%06d", strings.Repeat("h", lock.MaxNameLength-6), i%7_000), fmt.Sprintf("%s%06d", strings.Repeat("t", lock.MaxNameLength-6), i%9_000)
+		held, taken := fmt.Sprintf(
+			"%s%06d",
+			strings.Repeat("h", lock.MaxNameLength-6),
+			i%7_000,
+		), fmt.Sprintf(
+			"%s%06d",
+			strings.Repeat("t", lock.MaxNameLength-6),
+			i%9_000,
+		)
 		if i%3 == 0 {
 			held, taken = taken, held
 		}
@@ -371,7 +419,11 @@ func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 		known, reported := map[[2]string][]string{}, map[[2]string]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			two := rapid.Permutation(names()[:6]).Draw(t, "locks")[:2]
-			step, holder := [2]string{two[0], two[1]}, rapid.SampledFrom([]string{"v", "w", "x"}).Draw(t, "holder")
+			step, holder := [2]string{
+				two[0],
+				two[1],
+			}, rapid.SampledFrom([]string{"v", "w", "x"}).
+				Draw(t, "holder")
 			fresh := len(known[step]) < 2 && !slices.Contains(known[step], holder)
 			if fresh {
 				known[step] = append(known[step], holder)
@@ -383,7 +435,12 @@ func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 				}
 			}
 			if fresh && closes(known, []string{step[0], step[1]}, known[step]) && !reported[step] {
-				t.Fatalf("%s takes %v: that is in a cycle of several holders and none is reported\n%v", holder, step, known)
+				t.Fatalf(
+					"%s takes %v: that is in a cycle of several holders and none is reported\n%v",
+					holder,
+					step,
+					known,
+				)
 			}
 		}
 		for _, c := range s.orders.Contradictions("t", 1000) {
@@ -442,7 +499,8 @@ func checkRing(t *rapid.T, known map[[2]string]bool, c order.Contradiction) {
 	var passed []string
 	holders := map[string]bool{}
 	for i, side := range c.Steps {
-		if !known[[2]string{side.From, side.To}] || side.To != c.Steps[(i+1)%len(c.Steps)].From || slices.Contains(passed, side.From) {
+		if !known[[2]string{side.From, side.To}] || side.To != c.Steps[(i+1)%len(c.Steps)].From ||
+			slices.Contains(passed, side.From) {
 			t.Fatalf("%s is not a cycle of what happened", ringOf(c))
 		}
 		passed = append(passed, side.From)

@@ -30,10 +30,23 @@ func BenchmarkAdd(b *testing.B) {
 				}
 				go read(s, stop)
 			}
-			e := &lock.Entry{ID: "5mdrk1w5pvy0wg1dcjt2b2gthr", Tenant: "a", Holder: "worker-7", Claims: []lock.Claim{{Name: strings.Repeat("x", 20)}}}
+			e := &lock.Entry{
+				ID:     "5mdrk1w5pvy0wg1dcjt2b2gthr",
+				Tenant: "a",
+				Holder: "worker-7",
+				Claims: []lock.Claim{{Name: strings.Repeat("x", 20)}},
+			}
 			b.ReportAllocs()
 			for n := uint64(2); b.Loop(); n++ {
-				l.Add(lock.Event{ID: lock.EventID{Number: n, Index: 1}, Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
+				l.Add(
+					lock.Event{
+						ID:    lock.EventID{Number: n, Index: 1},
+						Kind:  lock.EventAcquired,
+						Entry: e,
+						Held:  true,
+						At:    time.Now(),
+					},
+				)
 				l.Reached(n)
 			}
 		})

@@ -103,7 +103,8 @@ func (e edge) later(other edge) edge {
 // NewLog returns an empty log. It must be closed.
 func NewLog(cfg Config) *Log {
 	l := &Log{
-		cfg: cfg.withDefaults(), ready: make(chan struct{}, 1), closing: make(chan struct{}), done: make(chan struct{}), begun: make(chan struct{}),
+		cfg: cfg.withDefaults(), ready: make(chan struct{}, 1),
+		closing: make(chan struct{}), done: make(chan struct{}), begun: make(chan struct{}),
 		all: newRing(edge{}), tenants: map[string]*ring{},
 	}
 	l.places.byTenant = map[string]int{}

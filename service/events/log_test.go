@@ -50,7 +50,12 @@ func (f *feed) settle() {
 func (f *feed) write(tenants ...string) (ids []lock.EventID) {
 	f.number++
 	for i, tenant := range tenants {
-		e := &lock.Entry{ID: lock.ID(fmt.Sprint(f.number)), Tenant: tenant, Number: f.number, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+		e := &lock.Entry{
+			ID:     lock.ID(fmt.Sprint(f.number)),
+			Tenant: tenant,
+			Number: f.number,
+			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		}
 		id := lock.EventID{Number: f.number, Index: uint32(i + 1)}
 		f.Add(lock.Event{ID: id, Kind: lock.EventAcquired, Entry: e, Held: true, At: time.Now()})
 		ids = append(ids, id)
@@ -93,7 +98,13 @@ func (r *reader) read(n int) []string {
 			r.told, r.ids = append(r.told, rec.ID.String()), append(r.ids, rec.ID)
 		}
 		if missed != nil {
-			r.told, r.missed = append(r.told, fmt.Sprintf("(%v %v)", missed.After, missed.Before)), append(r.missed, *missed)
+			r.told, r.missed = append(
+				r.told,
+				fmt.Sprintf("(%v %v)", missed.After, missed.Before),
+			), append(
+				r.missed,
+				*missed,
+			)
 		}
 	}
 	return r.told
@@ -111,7 +122,13 @@ func TestFollow(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		f.write("a")
 		f.settle()
-		all, a, b := f.subscribe(events.Request{}), f.subscribe(events.Request{Tenant: "a"}), f.subscribe(events.Request{Tenant: "b"})
+		all, a, b := f.subscribe(
+			events.Request{},
+		), f.subscribe(
+			events.Request{Tenant: "a"},
+		), f.subscribe(
+			events.Request{Tenant: "b"},
+		)
 		for _, r := range []*reader{all, a, b} {
 			r.wants(t, "")
 		}
@@ -143,7 +160,8 @@ func TestFollow(t *testing.T) {
 		f.subscribe(events.Request{After: &after, Tenant: "c"}).wants(t, "")
 		early, future := lock.EventID{Number: 99, Index: 7}, lock.EventID{Number: 104, Index: 1}
 		f.subscribe(events.Request{After: &early}).wants(t, "(99-7 101-0) 101-1 102-1 102-2 102-3 103-1")
-		f.subscribe(events.Request{After: &future, Tenant: "a", Strange: true}).wants(t, "(104-1 101-0) 101-1 102-1 102-3")
+		f.subscribe(events.Request{After: &future, Tenant: "a", Strange: true}).
+			wants(t, "(104-1 101-0) 101-1 102-1 102-3")
 		ahead := f.subscribe(events.Request{After: &future})
 		f.write("a", "a")
 		f.settle()
@@ -193,7 +211,8 @@ func TestGaps(t *testing.T) {
 		f.Begin(f.number)
 		f.settle()
 		b.wants(t, "(103-0 108-0) (109-0 111-0) (111-0 51-0) 51-1 (52-0 301-0) 301-1 (302-0 307-0)")
-		f.subscribe(events.Request{Tenant: "b", After: &kept}).wants(t, "(40-0 301-0) 301-1 (302-0 307-0)")
+		f.subscribe(events.Request{Tenant: "b", After: &kept}).
+			wants(t, "(40-0 301-0) 301-1 (302-0 307-0)")
 	})
 }
 
@@ -314,7 +333,8 @@ func TestManyTenants(t *testing.T) {
 		if r.read(1000); len(r.missed) != 1 || r.missed[0].After != from {
 			t.Fatalf("told %v, want that something is missed from %v on", r.told, from)
 		}
-		f.subscribe(events.Request{Tenant: "t4999", After: &r.missed[0].Before}).wants(t, fmt.Sprint(f.number, "-1"))
+		f.subscribe(events.Request{Tenant: "t4999", After: &r.missed[0].Before}).
+			wants(t, fmt.Sprint(f.number, "-1"))
 	})
 }
 
@@ -344,9 +364,21 @@ func TestBytes(t *testing.T) {
 		f := newFeed(t, events.Config{TenantBytes: most / 2, Bytes: most})
 		for i := range 3000 {
 			f.number++
-			e := &lock.Entry{ID: "x", Tenant: fmt.Sprint("t", i%4), Number: f.number, Claims: []lock.Claim{{Name: strings.Repeat("a", 200)}}}
+			e := &lock.Entry{
+				ID:     "x",
+				Tenant: fmt.Sprint("t", i%4),
+				Number: f.number,
+				Claims: []lock.Claim{{Name: strings.Repeat("a", 200)}},
+			}
 			e.Metadata = map[string]string{"k": strings.Repeat("v", 2000)}
-			f.Add(lock.Event{ID: lock.EventID{Number: f.number, Index: 1}, Kind: lock.EventAcquired, Entry: e, At: time.Now()})
+			f.Add(
+				lock.Event{
+					ID:    lock.EventID{Number: f.number, Index: 1},
+					Kind:  lock.EventAcquired,
+					Entry: e,
+					At:    time.Now(),
+				},
+			)
 			f.Reached(f.number)
 		}
 		f.settle()
@@ -360,7 +392,10 @@ func TestBytes(t *testing.T) {
 func TestMoreThanIsFiled(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const most = 2 * events.MaxPending
-		f := newFeed(t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30})
+		f := newFeed(
+			t,
+			events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30},
+		)
 		r := f.subscribe(events.Request{Tenant: "a"})
 		release := f.Hold()
 		for range events.MaxPending + events.MaxPending/4 {
@@ -383,7 +418,10 @@ func TestMoreThanIsFiled(t *testing.T) {
 func TestDroppedEventsAreMissed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const most = 2 * events.MaxPending
-		f := newFeed(t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30})
+		f := newFeed(
+			t,
+			events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30},
+		)
 		r := f.subscribe(events.Request{Tenant: "a"})
 		f.write("a")
 		synctest.Wait() // it is filed
@@ -419,7 +457,14 @@ func TestManyOfOneWrite(t *testing.T) {
 		f.number++
 		for i := range uint32(quota.Standard()[quota.WaitingPerLock]) {
 			e := &lock.Entry{ID: "x", Tenant: "flood", Number: f.number, Claims: []lock.Claim{{Name: "a"}}}
-			f.Add(lock.Event{ID: lock.EventID{Number: f.number, Index: i + 1}, Kind: lock.EventAcquired, Entry: e, At: time.Now()})
+			f.Add(
+				lock.Event{
+					ID:    lock.EventID{Number: f.number, Index: i + 1},
+					Kind:  lock.EventAcquired,
+					Entry: e,
+					At:    time.Now(),
+				},
+			)
 		}
 		f.Reached(f.number)
 		last := f.write("victim")
@@ -476,7 +521,10 @@ func TestPlacesAreNotTheServersOwn(t *testing.T) {
 				defer s.Close()
 			}
 		}
-		if _, err := f.Subscribe(events.Request{Of: lock.OwnTenant}); !errors.Is(err, lock.QuotaExceeded) {
+		if _, err := f.Subscribe(events.Request{Of: lock.OwnTenant}); !errors.Is(
+			err,
+			lock.QuotaExceeded,
+		) {
 			t.Errorf("its own are not bounded: %v", err)
 		}
 	})
@@ -486,7 +534,12 @@ func TestPlacesAreNotTheServersOwn(t *testing.T) {
 func TestSpacing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 1000, Limits: streams(1000), Tellings: 1000})
-		spacings := map[int]time.Duration{1: 0, 20: 0, 21: 21 * time.Millisecond, 50: 50 * time.Millisecond}
+		spacings := map[int]time.Duration{
+			1:  0,
+			20: 0,
+			21: 21 * time.Millisecond,
+			50: 50 * time.Millisecond,
+		}
 		var all []*reader
 		for n := 1; n <= 50; n++ {
 			all = append(all, f.subscribe(events.Request{}))
@@ -594,7 +647,8 @@ func TestEveryEventOrItsGap(t *testing.T) {
 			f.settle()
 			for _, reading := range readers {
 				reading.read(1000)
-				if !slices.IsSortedFunc(reading.ids, lock.EventID.Compare) || len(slices.Compact(slices.Clone(reading.ids))) != len(reading.ids) {
+				if !slices.IsSortedFunc(reading.ids, lock.EventID.Compare) ||
+					len(slices.Compact(slices.Clone(reading.ids))) != len(reading.ids) {
 					t.Errorf("seed %d: told out of order, or twice: %v", seed, reading.told)
 				}
 				if !gaps && len(reading.missed) > 0 {
@@ -603,9 +657,21 @@ func TestEveryEventOrItsGap(t *testing.T) {
 				for id, tenant := range truth {
 					told := slices.Contains(reading.ids, id)
 					of := (reading.tenant == "" || reading.tenant == tenant) && id.Compare(reading.from) > 0
-					missed := slices.ContainsFunc(reading.missed, func(m events.Missed) bool { return m.After.Compare(id) < 0 && id.Compare(m.Before) <= 0 })
+					missed := slices.ContainsFunc(
+						reading.missed,
+						func(m events.Missed) bool { return m.After.Compare(id) < 0 && id.Compare(m.Before) <= 0 },
+					)
 					if told != of && !(of && missed) {
-						t.Fatalf("seed %d: %v of %s: told %v to who follows %q after %v, missed %v", seed, id, tenant, told, reading.tenant, reading.from, reading.missed)
+						t.Fatalf(
+							"seed %d: %v of %s: told %v to who follows %q after %v, missed %v",
+							seed,
+							id,
+							tenant,
+							told,
+							reading.tenant,
+							reading.from,
+							reading.missed,
+						)
 					}
 				}
 			}
@@ -652,7 +718,8 @@ func TestResumeInAnotherPast(t *testing.T) {
 		}
 		f.settle()
 		before := lock.EventID{Number: 103, Index: 1}
-		f.subscribe(events.Request{Tenant: "a", After: &before}).wants(t, "(103-1 102-0) 102-1 103-1 104-1")
+		f.subscribe(events.Request{Tenant: "a", After: &before}).
+			wants(t, "(103-1 102-0) 102-1 103-1 104-1")
 		f.number = 200
 		f.Begin(f.number)
 		f.write("a")
@@ -716,6 +783,7 @@ func TestRestoredTwice(t *testing.T) {
 			f.settle()
 		}
 		of := lock.EventID{Number: 240, Index: 1}
-		f.subscribe(events.Request{Tenant: "a", After: &of}).wants(t, "(240-1 151-0) 151-1 (152-0 251-0) 251-1")
+		f.subscribe(events.Request{Tenant: "a", After: &of}).
+			wants(t, "(240-1 151-0) 151-1 (152-0 251-0) 251-1")
 	})
 }

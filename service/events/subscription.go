@@ -53,16 +53,28 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !l.began {
-		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet", RetryAfter: time.Second}
+		return nil, &lock.Error{
+			Code:       lock.StoreUnavailable,
+			Detail:     "this replica has not seen the store's locks yet",
+			RetryAfter: time.Second,
+		}
 	}
 	if err := l.places.take(req.Of, limits, l.cfg.Subscriptions); err != nil {
 		return nil, err
 	}
-	s := &Subscription{log: l, req: req, life: l.life, at: lock.Before(l.told + 1), past: lock.Before(l.told + 1), ring: l.all}
+	s := &Subscription{
+		log:  l,
+		req:  req,
+		life: l.life,
+		at:   lock.Before(l.told + 1),
+		past: lock.Before(l.told + 1),
+		ring: l.all,
+	}
 	if req.After != nil {
 		s.at = *req.After
 	}
-	if req.Strange || req.After != nil && req.After.Number <= l.lost { // which names events of two pasts
+	if req.Strange ||
+		req.After != nil && req.After.Number <= l.lost { // which names events of two pasts
 		s.life = strange
 	}
 	if req.Tenant != "" {
@@ -97,7 +109,9 @@ func (l *Log) Told() uint64 {
 
 // Next gives the events that follow, as many as fit into room, or says what is missed
 // before them. If there is nothing, more is closed when there may be.
-func (s *Subscription) Next(room []*Record) (given []*Record, missed *Missed, more <-chan struct{}) {
+func (s *Subscription) Next(
+	room []*Record,
+) (given []*Record, missed *Missed, more <-chan struct{}) {
 	l := s.log
 	l.mu.RLock()
 	defer l.mu.RUnlock()
@@ -137,10 +151,11 @@ func (s *Subscription) Spacing() time.Duration {
 	l := s.log
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	if spacing := time.Duration(l.places.all) * time.Second / time.Duration(l.cfg.Tellings); spacing > pace {
-		return spacing
+	spacing := time.Duration(l.places.all) * time.Second / time.Duration(l.cfg.Tellings)
+	if spacing <= pace {
+		return 0
 	}
-	return 0
+	return spacing
 }
 
 // At returns up to where everything was given.

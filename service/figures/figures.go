@@ -112,7 +112,8 @@ func (f *Figures) Level(tenant string, waiting, holding int, now time.Time) {
 // Relist is for a table that was built from a list. levels calls its argument for each tenant
 // with entries, and queue returns how many entries hold a lock and wait for it.
 func (f *Figures) Relist(
-	levels func(set func(tenant string, waiting, holding int)), queue func(lock.Ref) (holding, waiting int),
+	levels func(set func(tenant string, waiting, holding int)),
+	queue func(lock.Ref) (holding, waiting int),
 	now time.Time,
 ) {
 	f.mu.Lock()

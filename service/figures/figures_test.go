@@ -148,7 +148,8 @@ func TestExpiredSets(t *testing.T) {
 	for n := range uint64(3000) {
 		expire(n+2, "b")
 	}
-	if old, last := f.SetOf(first, 1), f.SetOf(entry("", "", 3001).ID, 3001); old != nil || len(last) != 1 {
+	if old, last := f.SetOf(first, 1), f.SetOf(entry("", "", 3001).ID, 3001); old != nil ||
+		len(last) != 1 {
 		t.Errorf("the oldest had %q, the latest %q", old, last)
 	}
 }

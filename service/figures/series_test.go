@@ -28,7 +28,8 @@ func TestSteps(t *testing.T) {
 		t.Fatalf("%d points since %v", len(sum.Points), sum.Since)
 	}
 	one, two, three := sum.Points[0], sum.Points[1], sum.Points[2]
-	if one.Grants != 1 || two.Releases != 1 || three.Expiries != 1 || one.Releases+one.Expiries+two.Grants+three.Grants != 0 {
+	if one.Grants != 1 || two.Releases != 1 || three.Expiries != 1 ||
+		one.Releases+one.Expiries+two.Grants+three.Grants != 0 {
 		t.Errorf("%+v", sum.Points)
 	}
 	if one.Waiting != 2 || two.Waiting != 1.5 || three.Waiting != 1 {
@@ -37,7 +38,8 @@ func TestSteps(t *testing.T) {
 	if one.Holding != 1 || two.Holding != 3 || three.Holding != 5 {
 		t.Errorf("%v, %v and %v hold, want 1, 3 and 5", one.Holding, two.Holding, three.Holding)
 	}
-	if w := sum.Whole; w.Grants != 1 || w.Releases != 1 || w.Expiries != 1 || w.Waits.Samples != 1 || w.Holds.Samples != 2 {
+	if w := sum.Whole; w.Grants != 1 || w.Releases != 1 || w.Expiries != 1 || w.Waits.Samples != 1 ||
+		w.Holds.Samples != 2 {
 		t.Errorf("all: %+v", w)
 	}
 	if !one.At.Equal(start) || !three.At.Equal(after(20*time.Second)) {
@@ -91,7 +93,9 @@ func TestPercentiles(t *testing.T) {
 		}
 		h.Add(0)
 		p := h.Percentiles()
-		if ratio := float64(p.P90) / float64(d); n > 20 && (ratio < 0.66 || ratio > 1.51) || p.Samples != n+1 || p.P99 < p.P50 {
+		if ratio := float64(p.P90) / float64(d); n > 20 && (ratio < 0.66 || ratio > 1.51) ||
+			p.Samples != n+1 ||
+			p.P99 < p.P50 {
 			t.Fatalf("%v of %v: %+v", n, d, p)
 		}
 	})

@@ -75,7 +75,10 @@ func (t *tenants) set(tenant string, is level) {
 	}
 }
 
-func (t *tenants) relist(levels func(set func(tenant string, waiting, holding int)), now time.Time) {
+func (t *tenants) relist(
+	levels func(set func(tenant string, waiting, holding int)),
+	now time.Time,
+) {
 	t.levels, t.total = map[string]level{}, level{}
 	levels(func(tenant string, waiting, holding int) {
 		if tenant != lock.OwnTenant {

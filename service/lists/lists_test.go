@@ -35,7 +35,14 @@ type feed struct {
 }
 
 func newFeed() *feed {
-	v := view.New(view.Config{Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour})
+	v := view.New(
+		view.Config{
+			Events:  nobody{},
+			Wall:    time.Now,
+			Refusal: func() error { return nil },
+			Fresh:   time.Hour,
+		},
+	)
 	v.Reset(store.Snapshot{})
 	return &feed{View: v}
 }
@@ -75,7 +82,12 @@ func (f *feed) step(r *rand.Rand) {
 	f.join(fmt.Sprintf("tenant-%d", r.IntN(3)), fmt.Sprintf("worker-%d", r.IntN(5)), names...)
 }
 
-func all(by lists.Sort, down bool) lists.Query { return lists.Query{Sort: by, Down: down, Limit: 1000} }
+func all(
+	by lists.Sort,
+	down bool,
+) lists.Query {
+	return lists.Query{Sort: by, Down: down, Limit: 1000}
+}
 
 func names(p *lists.Page) []string {
 	out := []string{}
@@ -197,7 +209,8 @@ func wantCounts(t *testing.T, f *feed, l *lists.Lists, s lists.Sight) {
 		want.Locks, want.Holding, want.Waiting = want.Locks+1, want.Holding+row.Holding, want.Waiting+row.Waiting
 		want.Held += min(1, row.Holding)
 		want.Contended += min(1, row.Waiting)
-		if row.Oldest != nil && (want.Oldest == nil || row.Oldest.EnqueuedAt.Before(want.Oldest.Oldest.EnqueuedAt)) {
+		if row.Oldest != nil &&
+			(want.Oldest == nil || row.Oldest.EnqueuedAt.Before(want.Oldest.Oldest.EnqueuedAt)) {
 			want.Oldest = &row
 		}
 	}
@@ -289,7 +302,10 @@ func TestSelections(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", what, diff)
 			}
 		}
-		if got := b.Totals(lists.Sight{Tenant: "a", May: orders}, 5); got.Locks != 1 || got.Waiting != 0 || got.Oldest != nil || len(got.Worst) != 0 {
+		if got := b.Totals(lists.Sight{Tenant: "a", May: orders}, 5); got.Locks != 1 ||
+			got.Waiting != 0 ||
+			got.Oldest != nil ||
+			len(got.Worst) != 0 {
 			t.Errorf("totals of another's locks: %+v", got)
 		}
 	})

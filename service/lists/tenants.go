@@ -66,5 +66,8 @@ func (l *Lists) tenantNames(s Sight) []string {
 	if s.Tenant != "" {
 		return []string{s.Tenant}
 	}
-	return slices.DeleteFunc(l.source.TenantNames(), func(t string) bool { return t == lock.OwnTenant })
+	return slices.DeleteFunc(
+		l.source.TenantNames(),
+		func(t string) bool { return t == lock.OwnTenant },
+	)
 }

@@ -66,7 +66,8 @@ func (t *Totals) count(row *view.Row) {
 	if row.Waiting > 0 {
 		t.Contended++
 	}
-	if row.Oldest != nil && (t.Oldest == nil || row.Oldest.EnqueuedAt.Before(t.Oldest.Oldest.EnqueuedAt)) {
+	if row.Oldest != nil &&
+		(t.Oldest == nil || row.Oldest.EnqueuedAt.Before(t.Oldest.Oldest.EnqueuedAt)) {
 		t.Oldest = keep(row)
 	}
 }

@@ -124,8 +124,8 @@ func openAlone(t *testing.T) storetest.Store {
 		Backup: func(t *testing.T) func(*testing.T) {
 			m := cluster.Member(0)
 			copied := t.TempDir()
-			replaced(t, m.Kill, m.Restart, m.Dir(), copied)
-			return func(t *testing.T) { replaced(t, m.Kill, m.Restart, copied, m.Dir()) }
+			replaced(t, m.Kill, m.Restart, m.Data(), copied)
+			return func(t *testing.T) { replaced(t, m.Kill, m.Restart, copied, m.Data()) }
 		},
 	}
 }

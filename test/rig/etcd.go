@@ -195,13 +195,13 @@ func (e *Etcd) Close() error {
 // Member is one server of a cluster. Its methods may not be called from two
 // goroutines at once.
 type Member struct {
+	running
 	name         string
 	binary       string
 	dir          string
 	args         []string
 	client, peer *port
 	peerProxy    *Proxy // nil if others reach it without
-	process      *process
 }
 
 func newMember(i int, config EtcdConfig, ports []*port, peers []*Proxy) *Member {
@@ -214,6 +214,7 @@ func newMember(i int, config EtcdConfig, ports []*port, peers []*Proxy) *Member 
 
 		peerProxy: peers[i],
 	}
+	m.log = filepath.Join(m.dir, "log")
 	m.args = append([]string{
 		"--name", m.name,
 		"--data-dir", m.Data(),
@@ -302,32 +303,6 @@ func (m *Member) Address() string { return m.client.address() }
 // the client there is what the member sends, and what it receives goes by the proxies of
 // the others.
 func (m *Member) PeerProxy() *Proxy { return m.peerProxy }
-
-// Dir returns the member's data folder, for backups and their restore.
-func (m *Member) Dir() string { return filepath.Join(m.dir, "data") }
-
-// Log returns the path of the member's log.
-func (m *Member) Log() string { return filepath.Join(m.dir, "log") }
-
-// PID returns the id of the member's newest process.
-func (m *Member) PID() int { return m.process.pid() }
-
-// Running says whether the member's process exists, stopped or not.
-func (m *Member) Running() bool { return m.process != nil && m.process.running() }
-
-// Kill ends the member like kill -9 and waits until it is gone.
-func (m *Member) Kill() error {
-	if m.process == nil {
-		return nil
-	}
-	return m.process.kill()
-}
-
-// Stop freezes the member (SIGSTOP).
-func (m *Member) Stop() error { return m.process.signal(sigStop) }
-
-// Continue wakes a frozen member (SIGCONT).
-func (m *Member) Continue() error { return m.process.signal(sigContinue) }
 
 // Restart starts the member again on its data and ports, after killing it if it
 // runs, and returns when it is healthy.

@@ -18,6 +18,36 @@ var ErrExited = errors.New("process exited")
 // errNotRunning is the answer to a signal for a process that has ended.
 var errNotRunning = errors.New("process is not running")
 
+// running is what members, servers and replicas have in common: a process that can be killed,
+// frozen and started again.
+type running struct {
+	log     string
+	process *process // nil before the first start
+}
+
+// Log returns the path of the log of all its processes.
+func (r *running) Log() string { return r.log }
+
+// PID returns the id of the newest process.
+func (r *running) PID() int { return r.process.pid() }
+
+// Running says whether the process exists, stopped or not.
+func (r *running) Running() bool { return r.process != nil && r.process.running() }
+
+// Kill ends the process like kill -9 and waits until it is gone.
+func (r *running) Kill() error {
+	if r.process == nil {
+		return nil
+	}
+	return r.process.kill()
+}
+
+// Stop freezes the process (SIGSTOP).
+func (r *running) Stop() error { return r.process.signal(sigStop) }
+
+// Continue wakes a frozen process (SIGCONT).
+func (r *running) Continue() error { return r.process.signal(sigContinue) }
+
 // process is one child process. Its output goes to a file, not to a pipe, so
 // that it never stops for a reader.
 type process struct {

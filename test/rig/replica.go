@@ -31,40 +31,29 @@ type ReplicaConfig struct {
 	DataDir string
 	// Secret signs bearer tokens (HS256), at least 32 bytes.
 	Secret string
-	// Listen is the server's address; empty takes a free loopback port, which
-	// stays the replica's own until Close.
-	Listen string
 	// Args and Env (KEY=value) are added to the command line and environment.
 	Args, Env []string
-	// LogFile receives the server's output; DataDir.log when empty.
-	LogFile string
 }
 
 // Replica is one running API server. Apart from Token and URL its methods may
 // not be called from two goroutines at once.
 type Replica struct {
+	running
 	config  ReplicaConfig
-	port    *port // nil when the caller chose the address
+	port    *port // the replica's own until Close
 	address string
-	process *process
 }
 
 // StartReplica starts the server and returns when /readyz answers 200.
 func StartReplica(ctx context.Context, config ReplicaConfig) (*Replica, error) {
-	if config.LogFile == "" {
-		config.LogFile = config.DataDir + ".log"
-	}
 	if err := os.WriteFile(secretFile(config), []byte(config.Secret), 0o600); err != nil {
 		return nil, fmt.Errorf("start replica: %w", err)
 	}
-	r := &Replica{config: config, address: config.Listen}
-	if config.Listen == "" {
-		p, err := reservePort()
-		if err != nil {
-			return nil, fmt.Errorf("start replica: %w", err)
-		}
-		r.port, r.address = p, p.address()
+	p, err := reservePort()
+	if err != nil {
+		return nil, fmt.Errorf("start replica: %w", err)
 	}
+	r := &Replica{running: running{log: config.DataDir + ".log"}, config: config, port: p, address: p.address()}
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start replica: %w", err), r.Close())
 	}
@@ -74,7 +63,7 @@ func StartReplica(ctx context.Context, config ReplicaConfig) (*Replica, error) {
 func secretFile(config ReplicaConfig) string { return config.DataDir + ".jwt-secret" }
 
 func (r *Replica) start(ctx context.Context) error {
-	p, err := startProcess(r.config.Binary, r.config.LogFile, r.args(), r.config.Env)
+	p, err := startProcess(r.config.Binary, r.log, r.args(), r.config.Env)
 	if err != nil {
 		return err
 	}
@@ -119,35 +108,12 @@ func (r *Replica) Address() string { return r.address }
 // URL returns the server's base address, without a slash at the end.
 func (r *Replica) URL() string { return "http://" + r.address }
 
-// Log returns the path of the log of all the replica's processes.
-func (r *Replica) Log() string { return r.config.LogFile }
-
-// PID returns the id of the newest process.
-func (r *Replica) PID() int { return r.process.pid() }
-
-// Running says whether the process exists, stopped or not.
-func (r *Replica) Running() bool { return r.process != nil && r.process.running() }
-
 // Exited is closed when the newest process has ended.
 func (r *Replica) Exited() <-chan struct{} { return r.process.exited }
-
-// Kill ends the server like kill -9 and waits until it is gone.
-func (r *Replica) Kill() error {
-	if r.process == nil {
-		return nil
-	}
-	return r.process.kill()
-}
 
 // Terminate sends SIGTERM and waits for the server to drain. It returns an
 // error when the exit code is not zero, or when ctx ended first, after killing it.
 func (r *Replica) Terminate(ctx context.Context) error { return r.process.terminate(ctx) }
-
-// Stop freezes the server (SIGSTOP).
-func (r *Replica) Stop() error { return r.process.signal(sigStop) }
-
-// Continue wakes a frozen server (SIGCONT).
-func (r *Replica) Continue() error { return r.process.signal(sigContinue) }
 
 // RestartAs is Restart with another binary, as at an upgrade.
 func (r *Replica) RestartAs(ctx context.Context, binary string) error {
@@ -166,11 +132,7 @@ func (r *Replica) Restart(ctx context.Context) error {
 
 // Close kills the server and waits for it. Its data and log stay.
 func (r *Replica) Close() error {
-	err := r.Kill()
-	if r.port != nil {
-		err = errors.Join(err, r.port.release())
-	}
-	return err
+	return errors.Join(r.Kill(), r.port.release())
 }
 
 // Token returns a bearer token for tenant and subject, valid for a day, with a

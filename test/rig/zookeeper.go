@@ -119,7 +119,8 @@ func StartZooKeeper(ctx context.Context, config ZooKeeperConfig) (*ZooKeeper, er
 	z := &ZooKeeper{ports: ports}
 	for i := range config.Servers {
 		s := &ZooKeeperServer{
-			name: "zookeeper-" + strconv.Itoa(i), dir: filepath.Join(config.Dir, "zookeeper-"+strconv.Itoa(i)), client: ports[portsOf*i], secure: ports[portsOf*i+3],
+			name: "zookeeper-" + strconv.Itoa(i), dir: filepath.Join(config.Dir, "zookeeper-"+strconv.Itoa(i)),
+			client: ports[portsOf*i], secure: ports[portsOf*i+3],
 		}
 		z.servers = append(z.servers, s)
 		if err := s.prepare(i, config, ports); err != nil {
@@ -189,12 +190,12 @@ func (z *ZooKeeper) Close() error {
 // ZooKeeperServer is one server of an ensemble. Its methods may not be called
 // from two goroutines at once.
 type ZooKeeperServer struct {
-	name    string
-	dir     string
-	args    []string
-	client  *port
-	secure  *port
-	process *process
+	running
+	name   string
+	dir    string
+	args   []string
+	client *port
+	secure *port
 }
 
 // prepare empties the server's folder and writes its configuration.
@@ -202,6 +203,7 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 	if err := os.RemoveAll(s.dir); err != nil {
 		return fmt.Errorf("prepare %s: %w", s.name, err)
 	}
+	s.log = filepath.Join(s.dir, "log")
 	data := s.Data()
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return fmt.Errorf("prepare %s: %w", s.name, err)
@@ -300,31 +302,8 @@ func (s *ZooKeeperServer) Address() string { return s.client.address() }
 // SecureAddress returns where the server listens for TLS, as host:port.
 func (s *ZooKeeperServer) SecureAddress() string { return s.secure.address() }
 
-// Log returns the path of the server's log.
-func (s *ZooKeeperServer) Log() string { return filepath.Join(s.dir, "log") }
-
-// PID returns the id of the server's newest process.
-func (s *ZooKeeperServer) PID() int { return s.process.pid() }
-
 // Data is the folder that the server keeps its data in.
 func (s *ZooKeeperServer) Data() string { return filepath.Join(s.dir, "data") }
-
-// Running says whether the server's process exists, stopped or not.
-func (s *ZooKeeperServer) Running() bool { return s.process != nil && s.process.running() }
-
-// Kill ends the server like kill -9 and waits until it is gone.
-func (s *ZooKeeperServer) Kill() error {
-	if s.process == nil {
-		return nil
-	}
-	return s.process.kill()
-}
-
-// Stop freezes the server (SIGSTOP).
-func (s *ZooKeeperServer) Stop() error { return s.process.signal(sigStop) }
-
-// Continue wakes a frozen server (SIGCONT).
-func (s *ZooKeeperServer) Continue() error { return s.process.signal(sigContinue) }
 
 // Start starts the server again on its data and ports, after killing it if it
 // runs, and returns at once: a majority may have to come back first.

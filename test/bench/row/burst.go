@@ -18,10 +18,6 @@ const (
 	besideRate    = 200
 	besideWorkers = 64
 
-	// bareWriters is how many plain writes are under way at once: as many as entries of
-	// one lock are on etcd.
-	bareWriters = 64
-
 	// burstTTL is so long that nothing that waits is renewed meanwhile, also where the
 	// hand-overs take long.
 	burstTTL = 180
@@ -41,8 +37,8 @@ func runS14(ctx context.Context, b *bench) ([]Outcome, error) {
 	}
 	var outcomes []Outcome
 	for _, r := range []*burstBench{
-		{store: "embedded etcd", serve: func(ctx context.Context, cs *closers) (*served, error) { return b.serve(ctx, embedded, cs) }, bare: b.barePuts, rehearsals: 1},
-		{store: "ZooKeeper", serve: b.serveOnZooKeeper, bare: b.bareCreates, warmup: javaWarmup, rehearsals: 5},
+		{store: "embedded etcd", serve: func(ctx context.Context, cs *closers) (*served, error) { return b.serve(ctx, embedded, cs) }, rehearsals: 1},
+		{store: "ZooKeeper", serve: b.serveOnZooKeeper, warmup: javaWarmup, rehearsals: 5},
 	} {
 		r.bench, r.got.one, r.got.many = b, load.NewHistogram(), load.NewHistogram()
 		o, err := r.run(ctx)
@@ -65,8 +61,6 @@ type burstBench struct {
 	// has seen nothing is slow, and Java compiles what it has done some 10 000 times.
 	rehearsals int
 
-	bare   func(context.Context, *closers) ([]load.Worker, error) // makes plain writes to a store of its own
-	writes []load.Worker
 	queue  []load.Worker // of S5
 	crowd  []load.Worker
 	beside []load.Worker
@@ -75,7 +69,7 @@ type burstBench struct {
 
 // burstFigures are what the rounds found.
 type burstFigures struct {
-	joins     []load.Pair // a second, ours beside plain writes
+	joins     []float64   // a second
 	handovers []load.Pair // a second, ours beside S5's
 	p99       []load.Pair // seconds, ours with one lock beside that with many
 	one, many *load.Histogram
@@ -112,10 +106,6 @@ func (r *burstBench) run(ctx context.Context) (_ []Outcome, err error) {
 
 // assemble makes the clients, and connects those that come all at once.
 func (r *burstBench) assemble(ctx context.Context, cs *closers) error {
-	var err error
-	if r.writes, err = r.bare(ctx, cs); err != nil {
-		return err
-	}
 	f := r.load
 	f.WaitSeconds = queueSeconds
 	r.queue = f.Workers(queueing)
@@ -129,29 +119,6 @@ func (r *burstBench) assemble(ctx context.Context, cs *closers) error {
 	return errors.Join(side.Connect(ctx, r.crowd), side.Connect(ctx, r.beside))
 }
 
-// barePuts starts etcd for clients that put keys and do nothing else.
-func (b *bench) barePuts(ctx context.Context, cs *closers) ([]load.Worker, error) {
-	etcd, err := b.startEtcd(ctx, "bare", 1, cs)
-	if err != nil {
-		return nil, err
-	}
-	return side.NewPutWorkers(etcd.client, bareWriters), nil
-}
-
-// bareCreates starts ZooKeeper for clients that create nodes and do nothing else.
-func (b *bench) bareCreates(ctx context.Context, cs *closers) ([]load.Worker, error) {
-	z, err := b.startZooKeeper(ctx, "bare", cs)
-	if err != nil {
-		return nil, err
-	}
-	conn, err := side.NewZKLocks(ctx, z.Endpoints(), 1)
-	cs.add(conn.Close)
-	if err != nil {
-		return nil, err
-	}
-	return conn.Creates(bareWriters), nil
-}
-
 // round takes S5's rate, then sends the requests to as many locks, then to one.
 func (r *burstBench) round(ctx context.Context, round int) error {
 	warm := *r.bench
@@ -162,11 +129,7 @@ func (r *burstBench) round(ctx context.Context, round int) error {
 	if err != nil {
 		return fmt.Errorf("S5: %w", err)
 	}
-	bare, err := warm.uncontended(r.writes)(ctx, round)
-	if err != nil {
-		return fmt.Errorf("plain writes: %w", err)
-	}
-	r.logf("round %d: %s: S5 %.0f/s, plain writes %.0f/s", round+1, r.store, s5.PerSecond(), bare.PerSecond())
+	r.logf("round %d: %s: S5 %.0f/s", round+1, r.store, s5.PerSecond())
 	var many, one *burstRound
 	for i, of := range []**burstRound{&many, &one} {
 		if round%2 == 1 {
@@ -177,7 +140,7 @@ func (r *burstBench) round(ctx context.Context, round int) error {
 		}
 	}
 	g := &r.got
-	g.joins = append(g.joins, load.Pair{Ours: one.joins, Theirs: bare.PerSecond()})
+	g.joins = append(g.joins, one.joins)
 	g.handovers = append(g.handovers, load.Pair{Ours: one.handovers, Theirs: s5.PerSecond()})
 	g.p99 = append(g.p99, load.Pair{Ours: one.beside.Percentile(99).Seconds(), Theirs: many.beside.Percentile(99).Seconds()})
 	g.one.Merge(one.beside)
@@ -364,8 +327,9 @@ func (r *burstBench) outcomes() []Outcome {
 		refused = fmt.Sprintf("%s, after %s at most", number(float64(n)), millis(last))
 		inTime = inTime && last <= late
 	}
+	joined := load.Median(g.joins)
 	out := []Outcome{
-		{What: fmt.Sprintf("joins, against plain writes, %d at a time", bareWriters)},
+		{What: "joins", Ours: perSecond(joined), Bar: "≥ " + perSecond(joins), Met: verdict(joined >= joins)},
 		{
 			What: fmt.Sprintf("refused, in %d rounds", r.Rounds), Ours: refused,
 			Bar: "0, or ≤ " + millis(late), Met: verdict(inTime),
@@ -374,8 +338,6 @@ func (r *burstBench) outcomes() []Outcome {
 		{What: "p99 of another tenant's acquire, against the same for as many locks"},
 		{What: "left behind", Ours: number(float64(g.left)), Bar: "0", Met: verdict(g.left == 0)},
 	}
-	s := out[0].compared(g.joins, perSecond, bar{})
-	out[0].Bar, out[0].Met = "≥ "+perSecond(joins), verdict(s.Ours >= joins)
 	out[2].compared(g.handovers, perSecond, atLeast(handovers))
 	out[3].compared(g.p99, p99.text, atMost(slower))
 	out[3].latencies(g.one, g.many)
@@ -391,7 +353,6 @@ func (r *burstBench) outcomes() []Outcome {
 func (r *burstBench) notes() []string {
 	notes := []string{fmt.Sprintf("The clients are connected and send at once; the time ends when each was answered or waits in the store's queue. "+
 		"Then the holder releases, and whoever is granted releases at once and goes. Exclusion and the order of fences were checked. "+
-		"Plain writes are puts of a key, or creations of a node, of an entry's size, each flushed, on a server that does nothing else at the time; a join needs one, and a lease. "+
 		"The other tenant starts %d cycles a second until all have joined, timed from when each should have started. "+
 		"Leases are so long that no waiting entry is renewed meanwhile. What is left behind is what is listed %v after each burst, and by a server that is started after the last.", besideRate, settling)}
 	if r.got.failed > 0 {

@@ -200,7 +200,7 @@ func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.E
 	case err == nil && found == nil && !j.entry.Resumable():
 		j.store.leases.give(j.entry.Tenant, j.entry.TTL, l)
 	default:
-		j.store.leases.spend(l)
+		j.store.endLease(j.entry, l)
 	}
 	if err == nil && found == nil {
 		err = full

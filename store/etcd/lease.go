@@ -37,10 +37,6 @@ const (
 
 	// forgetInUse bounds what is remembered of entries that never came back.
 	forgetInUse = 10 * time.Minute
-
-	// maxSpent may wait to be ended by spentEnders at once; what is more lapses.
-	maxSpent    = 10_000
-	spentEnders = 4
 )
 
 // lease is an etcd lease as the pool knows it.
@@ -75,6 +71,7 @@ func (c leaseClass) lapsed(age time.Duration) bool { return age > c.ttl-c.ttl/10
 type leasePool struct {
 	conn   *Conn
 	grants *batch.Committer[grant, lease]
+	longer func(granted time.Duration) // gets the least TTL that etcd grants, if that is too long
 
 	mu    sync.Mutex
 	idle  map[leaseClass][]lease // the one used last at the end
@@ -82,8 +79,6 @@ type leasePool struct {
 	of    map[string]int         // by tenant
 	inUse map[int64]use
 	swept time.Time // when it was last looked through inUse
-
-	spent chan int64 // to be ended
 }
 
 // grant is a request for a new lease.
@@ -95,7 +90,7 @@ type grant struct {
 func newLeasePool(conn *Conn) *leasePool {
 	p := &leasePool{
 		conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{},
-		spent: make(chan int64, maxSpent),
+		longer: func(time.Duration) {},
 	}
 	one := batch.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
 	p.grants = batch.NewCommitter(one, p.send, nil)
@@ -218,41 +213,19 @@ func (p *leasePool) confirm(e *lock.Entry) {
 	p.inUse[e.Handle] = u
 }
 
-// left takes back the lease of an entry that was removed. It is used again only if nobody
-// is left who may end it, as a call does that learns late, perhaps at another replica,
-// that what it wrote does not stand: an entry under it would be lost. Any other lease is
-// ended.
-func (p *leasePool) left(e *lock.Entry, why lock.Reason) {
+// left takes back the lease of an entry that was removed, and reports whether it can be used again:
+// only if no call is left that may end it, as a call does that learns late, perhaps at another
+// replica, that what it wrote does not stand. An entry under it would be lost.
+func (p *leasePool) left(e *lock.Entry, why lock.Reason) (again bool) {
 	p.mu.Lock()
 	confirmed := p.inUse[e.Handle].confirmed == e.Number
 	p.mu.Unlock()
 	// Without a key there was one call, and it was over before its client could release.
 	if confirmed || why == lock.Released && !e.Resumable() {
 		p.give(e.Tenant, e.TTL, e.Handle)
-		return
+		return true
 	}
-	p.spend(e.Handle)
-}
-
-// spend has a lease ended that is not used again.
-func (p *leasePool) spend(id int64) {
-	select {
-	case p.spent <- id:
-	default: // it lapses
-	}
-}
-
-// endSpent ends the leases that are not used again, until ctx ends. etcd itself ends no
-// more than 1 000 in a second, and those of dead holders would have to wait behind them.
-func (p *leasePool) endSpent(ctx context.Context) {
-	for {
-		select {
-		case id := <-p.spent:
-			_ = p.revoke(ctx, id) // it lapses
-		case <-ctx.Done():
-			return
-		}
-	}
+	return false
 }
 
 // give puts a lease into the pool that carries nothing and that nobody else may end.
@@ -333,7 +306,10 @@ func (p *leasePool) tryGrant(ctx context.Context, id int64, ttl time.Duration) e
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	r := &pb.LeaseGrantRequest{ID: id, TTL: int64(ttl / time.Second)}
-	_, err := p.conn.leases.LeaseGrant(ctx, r)
+	granted, err := p.conn.leases.LeaseGrant(ctx, r)
+	if granted.GetTTL() > r.TTL {
+		p.longer(time.Duration(granted.TTL) * time.Second)
+	}
 	return err
 }
 

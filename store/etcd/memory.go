@@ -11,11 +11,9 @@ const (
 	// minutes. A change of leader gives every lease its full time again.
 	memoryTTL = 12 * time.Minute
 
-	// memorySpan is for how long new records go under one lease, memoryNext when the
-	// next one is granted in advance if there were any, and memoryRecords how many
-	// records there are under one: etcd deletes them all at once.
+	// memorySpan is for how long new records go under one lease, and memoryRecords how many: etcd
+	// deletes them all at once.
 	memorySpan    = 30 * time.Second
-	memoryNext    = 20 * time.Second
 	memoryRecords = 1000
 )
 
@@ -36,17 +34,13 @@ func newMemory(grant func(ctx context.Context, id int64, ttl time.Duration) erro
 
 // lease returns a lease for n more records.
 func (m *memory) lease(ctx context.Context, n int) (int64, error) {
-	return m.leaseFor(ctx, n, memorySpan)
-}
-
-func (m *memory) leaseFor(ctx context.Context, n int, span time.Duration) (int64, error) {
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
-	if m.id == 0 || time.Since(m.granted) > span || m.records+n > memoryRecords {
+	if m.id == 0 || time.Since(m.granted) > memorySpan || m.records+n > memoryRecords {
 		id, now := rand.Int64()|1, time.Now()
 		if err := m.grant(ctx, id, memoryTTL); err != nil {
 			return 0, err
@@ -55,17 +49,6 @@ func (m *memory) leaseFor(ctx context.Context, n int, span time.Duration) (int64
 	}
 	m.records += n
 	return m.id, nil
-}
-
-// prepare grants the next lease in advance if the present one is in use, so that
-// nobody has to wait for it.
-func (m *memory) prepare(ctx context.Context) {
-	m.turn <- struct{}{}
-	used := m.records > 0
-	<-m.turn
-	if used {
-		_, _ = m.leaseFor(ctx, 0, memoryNext) // otherwise whoever needs it asks for it
-	}
 }
 
 // drop forgets a lease that the store does not have.

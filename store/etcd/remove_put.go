@@ -22,7 +22,7 @@ func (s *Store) RemoveAndPut(
 	}
 	_, err := store.PutRecord(ctx, &removing{s.records, e, why, note}, p)
 	if err == nil {
-		s.leases.left(e, why)
+		s.left(e, why)
 	}
 	return err
 }

@@ -12,17 +12,15 @@ import (
 )
 
 const (
-	// renewStreams is over how many streams renewals are spread. A member serves
-	// a stream strictly in order, and a renewal of a lease that is expired but not
-	// yet revoked holds up all behind it.
+	// renewStreams is over how many streams renewals are spread. A member serves a stream strictly in
+	// order, and a renewal of a lease that is expired and not yet revoked holds up all behind it.
 	renewStreams = 4
 
-	// renewBacklog is how many renewals may wait to be sent over one stream.
+	// renewBacklog bounds the renewals that wait to be sent over one stream.
 	renewBacklog = 8192
 
-	// renewAhead is how many renewals are sent over a stream before the first of them is
-	// answered. More would only wait at the member, and still have to be done when nobody waits
-	// for them any more.
+	// renewAhead bounds the renewals of a stream that are sent and not answered. More would only wait
+	// at the member, and still have to be done when no call waits for them any more.
 	renewAhead = 64
 
 	// renewStall is for how long a stream may answer nothing, while renewals wait, before it is
@@ -38,9 +36,9 @@ type keepAliveStream interface {
 	Recv() (*pb.LeaseKeepAliveResponse, error)
 }
 
-// streamRenewer multiplexes renewals over a few keepalive streams of our own.
-// clientv3's KeepAlive renews for ever on behalf of clients that are gone, and
-// its KeepAliveOnce opens a stream for each call (etcd #13536).
+// streamRenewer multiplexes renewals over a few keepalive streams of our own. clientv3's KeepAlive
+// renews for ever on behalf of clients that are gone, and its KeepAliveOnce opens a stream for each
+// call (etcd #13536).
 type streamRenewer struct {
 	streams [renewStreams]*renewStream
 }
@@ -67,46 +65,54 @@ func (r *streamRenewer) renew(ctx context.Context, id int64) error {
 	}
 }
 
-// close waits for the readers of all streams; their contexts have ended.
+// close waits for the tasks of all streams; their contexts have ended.
 func (r *streamRenewer) close() {
 	for _, s := range r.streams {
-		s.readers.Wait()
+		s.tasks.Wait()
 	}
 }
 
-// renewStream is one stream at a time, opened when it is needed and replaced
-// when it breaks or stalls.
+// renewStream is one stream at a time, opened when it is needed and replaced when it breaks or
+// stalls.
 type renewStream struct {
 	ctx  context.Context
 	open openStream
 
 	mu      sync.Mutex
 	current *renewSession
-	readers sync.WaitGroup
+	tasks   sync.WaitGroup
 }
+
+var (
+	errStalled = errors.New("the keepalive stream does not answer")
+	errBacklog = errors.New("too many renewals are waiting to be sent")
+)
 
 func (s *renewStream) renew(ctx context.Context, id int64) error {
 	session, err := s.session()
 	if err != nil {
 		return err
 	}
-	answer, err := session.ask(id)
-	if err != nil {
-		return err
+	r := &renewal{ctx: ctx, id: id, answer: make(chan error, 1)}
+	select {
+	case session.queue <- r:
+	default:
+		return errBacklog
 	}
 	stall := time.NewTimer(renewStall)
 	defer stall.Stop()
 	for {
 		select {
-		case err := <-answer:
+		case err := <-r.answer:
 			return err
 		case <-ctx.Done():
-			session.leave(id, answer)
 			return ctx.Err()
+		case <-session.ctx.Done():
+			return context.Cause(session.ctx)
 		case <-stall.C:
 			silent := session.silent()
 			if silent >= renewStall {
-				session.fail(errStalled)
+				session.end(errStalled)
 				return errStalled
 			}
 			stall.Reset(renewStall - silent)
@@ -114,13 +120,11 @@ func (s *renewStream) renew(ctx context.Context, id int64) error {
 	}
 }
 
-var errStalled = errors.New("the keepalive stream does not answer")
-
 // session returns the live session, or a new one.
 func (s *renewStream) session() (*renewSession, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.current != nil && s.current.err() == nil {
+	if s.current != nil && s.current.ctx.Err() == nil {
 		return s.current, nil
 	}
 	if s.ctx.Err() != nil {
@@ -128,6 +132,118 @@ func (s *renewStream) session() (*renewSession, error) {
 	}
 	session := newRenewSession(s.ctx)
 	s.current = session
-	s.readers.Go(func() { session.run(s.open) })
+	s.tasks.Go(func() { session.run(s.open) })
 	return session, nil
+}
+
+// renewal is a call that waits for its answer.
+type renewal struct {
+	ctx    context.Context //nolint:containedctx // of the call: one that has ended is not sent
+	id     int64
+	answer chan error
+}
+
+// renewSession is the life of one stream.
+type renewSession struct {
+	ctx   context.Context //nolint:containedctx // ends with the stream, and says why
+	end   context.CancelCauseFunc
+	queue chan *renewal // to be sent
+	ahead chan struct{} // one for each that is sent and not answered
+
+	mu       sync.Mutex
+	sent     map[int64][]*renewal // by lease; each has an answer
+	answered time.Time            // when the last answer came, or the session began
+}
+
+func newRenewSession(ctx context.Context) *renewSession {
+	ctx, end := context.WithCancelCause(ctx)
+	return &renewSession{
+		ctx: ctx, end: end,
+		queue: make(chan *renewal, renewBacklog), ahead: make(chan struct{}, renewAhead),
+		sent: map[int64][]*renewal{}, answered: time.Now(),
+	}
+}
+
+// run opens the stream, which can take for as long as no member answers, and passes answers on
+// until it ends. Calls do not wait for run but for their own answers, and end a session that stalls.
+func (s *renewSession) run(open openStream) {
+	stream, err := open(s.ctx)
+	if err != nil {
+		s.end(err)
+		return
+	}
+	var writer sync.WaitGroup
+	defer writer.Wait()
+	writer.Go(func() { s.write(stream) })
+	for {
+		resp, err := stream.Recv()
+		if err != nil {
+			s.end(err)
+			return
+		}
+		if resp.TTL > 0 {
+			s.pass(resp.ID, nil)
+		} else {
+			s.pass(resp.ID, errLeaseGone)
+		}
+	}
+}
+
+func (s *renewSession) write(stream keepAliveStream) {
+	for {
+		select {
+		case s.ahead <- struct{}{}:
+		case <-s.ctx.Done():
+			return
+		}
+		r := s.next()
+		if r == nil {
+			return
+		}
+		if err := stream.Send(&pb.LeaseKeepAliveRequest{ID: r.id}); err != nil {
+			s.end(err)
+			return
+		}
+	}
+}
+
+// next returns the next renewal that a call still waits for, or nil when the session has ended.
+func (s *renewSession) next() *renewal {
+	for {
+		select {
+		case r := <-s.queue:
+			if r.ctx.Err() != nil {
+				continue
+			}
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.sent[r.id] = append(s.sent[r.id], r)
+			return r
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// pass passes an answer on. Those of one lease come in the order in which they were asked for.
+func (s *renewSession) pass(id int64, result error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sent := s.sent[id]
+	if len(sent) == 0 {
+		return
+	}
+	s.answered = time.Now()
+	sent[0].answer <- result
+	if s.sent[id] = sent[1:]; len(sent) == 1 {
+		delete(s.sent, id)
+	}
+	<-s.ahead
+}
+
+// silent is for how long nothing was answered.
+func (s *renewSession) silent() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return time.Since(s.answered)
 }

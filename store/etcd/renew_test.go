@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -135,34 +134,6 @@ func TestAbandonedKeepalives(t *testing.T) {
 		}
 		if n := len(opened()[0].served); n > many/10 {
 			t.Errorf("%d of %d were done", n, many)
-		}
-	})
-}
-
-// TestSharedKeepalive: two calls for a lease that come before it is sent are one renewal. One
-// that comes after that is another: the first began before it.
-func TestSharedKeepalive(t *testing.T) {
-	renewsOneByOne(t, 100*time.Millisecond, func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne) {
-		var calls sync.WaitGroup
-		ask := func(n int) {
-			for range n {
-				calls.Go(func() {
-					if err := r.renew(ctx, 0); err != nil {
-						t.Errorf("renew = %v", err)
-					}
-				})
-			}
-		}
-		for i := range int64(renewAhead) {
-			calls.Go(func() { _ = r.renew(ctx, (1+i)*renewStreams) })
-		}
-		synctest.Wait()
-		ask(3)
-		<-time.After(150 * time.Millisecond) // it is sent
-		ask(1)
-		calls.Wait()
-		if served := opened()[0].served; len(served) != renewAhead+2 || served[renewAhead] != 0 || served[renewAhead+1] != 0 {
-			t.Errorf("%d were done: %v", len(served), served[max(0, len(served)-4):])
 		}
 	})
 }

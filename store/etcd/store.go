@@ -91,11 +91,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(s.renewIdle)
-	for range spentEnders {
-		s.tasks.Go(func() { s.leases.endSpent(s.closing) })
-	}
 	s.tasks.Go(s.checkVersions)
-	s.tasks.Go(s.checkLeases)
 	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
 	return s, nil
 }
@@ -108,6 +104,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeasePool(conn)
+	s.leases.longer = s.warnOfElections()
 	s.memory = newMemory(s.leases.tryGrant)
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
@@ -176,7 +173,7 @@ func (s *Store) Remove(
 		case out.applied && withoutRecord && why == lock.Withdrawn && e.Resumable():
 			return nil // its mark may be there still, and lapses with the lease
 		case out.applied:
-			s.leases.left(e, why)
+			s.left(e, why)
 			return nil
 		case err == nil:
 			err := s.notRemoved(ctx, e, unknown, while)
@@ -215,6 +212,19 @@ func (s *Store) tryRemove(
 	}
 	out, err = s.commits.Do(ctx, s.deleteWrite(e, why, memory, while))
 	return memory, out, err
+}
+
+// left uses the lease of an entry that was removed again, or ends it.
+func (s *Store) left(e *lock.Entry, why lock.Reason) {
+	if !s.leases.left(e, why) {
+		s.endLease(e, e.Handle)
+	}
+}
+
+// endLease ends a lease that is not used again. etcd itself ends no more than 1 000 in a second, and
+// those of dead holders would have to wait behind them.
+func (s *Store) endLease(e *lock.Entry, lease int64) {
+	s.orphans.Add(e.Tenant, &orphan{leases: []int64{lease}}, s.leases.seconds(e.TTL))
 }
 
 // notRemoved tells why a comparison has failed: e was gone, or one of while.

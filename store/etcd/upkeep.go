@@ -8,7 +8,6 @@ const upkeepInterval = time.Second
 // do it; what they do is idempotent.
 func (s *Store) upkeep() {
 	s.each(upkeepInterval, func() {
-		s.memory.prepare(s.closing)
 		s.recordEnds()
 		s.deleteSpent()
 	})

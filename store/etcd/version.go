@@ -3,6 +3,8 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"sync"
+	"time"
 )
 
 // checkVersions warns of servers that are too old for the store. It looks once, at the
@@ -44,4 +46,18 @@ func supported(version string) bool {
 		return patch >= 14
 	}
 	return false
+}
+
+// warnOfElections returns a function that warns once of servers that keep leases for longer than
+// asked: etcd silently grants none under one and a half election timeouts.
+func (s *Store) warnOfElections() func(granted time.Duration) {
+	var once sync.Once
+	return func(granted time.Duration) {
+		once.Do(func() {
+			s.log.Warn("etcd keeps leases for longer than asked: a dead holder or replica is noticed late, "+
+				"and async entries and webhooks are taken over late; lower --election-timeout of the servers",
+				"least_lease", granted.String(),
+				"election_timeout", "1333 ms at most, etcd's default is 1000 ms")
+		})
+	}
 }

@@ -15,23 +15,23 @@ const (
 
 // Resume has the feed begin at an earlier number, so that it reports again what happened since,
 // if the store still has that history and it is not too long. Call it before [Store.Watch].
-func (s *Store) Resume(number uint64) { s.resume.Store(number) }
+func (fd *feed) Resume(number uint64) { fd.resume.Store(number) }
 
 // earlier returns the revision at which the feed is to begin, 0 for now: where it was interrupted,
 // or is to be resumed. What was told with another fence floor, as before this one was given, has
 // other numbers and may be another past; in a store that lost its own past it is.
 func (g *gaps) earlier(newest int64, now time.Time) int64 {
-	floor, number := g.store.trust.Floor(), g.told
+	floor, number := g.feed.trust.Floor(), g.told
 	if number == 0 {
-		number = g.store.resume.Load()
+		number = g.feed.resume.Load()
 	} else if g.floor != floor {
 		return 0
 	}
 	upTo := uint64(newest) + floor
-	if g.store.trust.Refusal() != nil || number <= floor || number >= upTo || upTo-number > maxResumed {
+	if g.feed.trust.Refusal() != nil || number <= floor || number >= upTo || upTo-number > maxResumed {
 		return 0
 	}
-	if int64(number-floor) < g.store.meta.floorGiven() {
+	if int64(number-floor) < g.feed.meta.floorGiven() {
 		return 0
 	}
 	if g.behind.IsZero() {
@@ -47,5 +47,5 @@ func (g *gaps) earlier(newest int64, now time.Time) int64 {
 // made it start over.
 func (g *gaps) beginNow() {
 	g.told = 0
-	g.store.resume.Store(0)
+	g.feed.resume.Store(0)
 }

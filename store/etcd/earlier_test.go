@@ -170,7 +170,7 @@ func TestNotForEver(t *testing.T) {
 		"was resumed, interrupted":  {told: 15, resume: 10, at: 20, want: 15},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g := newGaps(s, &ends{})
+			g := newGaps(s.feed, &leaving{})
 			g.told, g.floor = c.told, c.floor
 			if s.Resume(c.resume); c.behind > 0 {
 				g.behind = now.Add(-c.behind)
@@ -180,7 +180,7 @@ func TestNotForEver(t *testing.T) {
 			}
 		})
 	}
-	g := newGaps(s, &ends{})
+	g := newGaps(s.feed, &leaving{})
 	s.Resume(5)
 	g.told = 10
 	if g.beginNow(); g.earlier(20, now) != 0 {
@@ -204,7 +204,7 @@ func TestBehindUntilItHasCaughtUp(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	g, now := newGaps(s, &ends{}), time.Now()
+	g, now := newGaps(s.feed, &leaving{}), time.Now()
 	g.Reset(store.Snapshot{Number: 10})
 	if g.whole.Before(now) {
 		t.Error("a feed that begins with what there is has not had everything")
@@ -290,7 +290,7 @@ func TestOwnReasonsAreToldYet(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	g := newGaps(s, &ends{})
+	g := newGaps(s.feed, &leaving{})
 	g.Reset(store.Snapshot{Number: 10})
 	s.unrecordedReasons.Store(lock.ID("since"), lock.Released)
 	if g.earlier(20, time.Now()) != 10 {
@@ -307,7 +307,7 @@ func TestOwnReasonsAreToldYet(t *testing.T) {
 func TestStoreThatWentBack(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	beyond := s.revision(s.newestNumber(t)) + 1000
-	if err := newGuard(s, beyond, func() {}).check(t.Context()); !errors.Is(err, errWentBack) {
+	if err := newGuard(s.keyspace, beyond, func() {}).check(t.Context()); !errors.Is(err, errWentBack) {
 		t.Errorf("a watch goes on: %v", err)
 	}
 }
@@ -380,8 +380,8 @@ func TestMayLagWhileItCatchesUp(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	f := newGaps(s, &ends{})
-	g := newGuard(s, 10, func() {})
+	f := newGaps(s.feed, &leaving{})
+	g := newGuard(s.keyspace, 10, func() {})
 	g.limit, g.goal, g.goalSet = f.mayLag, 20, time.Now().Add(-2*feedTimeout)
 	if err := g.check(t.Context()); !errors.Is(err, errFeedBehind) {
 		t.Errorf("a watch that is late goes on: %v", err)
@@ -403,7 +403,7 @@ func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
 	e := reusable("again", true)
 	before := s.mustEnqueue(t, reusable("before", false))
 	placed, now := s.mustEnqueue(t, e), time.Now()
-	g := newGaps(s, &ends{left: make(chan store.Change, 10)})
+	g := newGaps(s.feed, &leaving{left: make(chan store.Change, 10)})
 	g.Reset(store.Snapshot{Number: before.Number})
 	if g.earlier(s.revision(placed.Number), now) == 0 {
 		t.Fatal("it does not go on where it was")
@@ -435,7 +435,7 @@ func TestEndsAreRecordedWhenCaughtUp(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	g, now := newGaps(s, &ends{}), time.Now()
+	g, now := newGaps(s.feed, &leaving{}), time.Now()
 	g.Reset(store.Snapshot{Number: 10})
 	if g.earlier(20, now) != 10 {
 		t.Fatal("it does not go on where it was")

@@ -14,6 +14,21 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
+// ends records why entries ended, when the removal itself has not done so.
+type ends struct {
+	*keyspace
+	memory     *memory
+	unrecorded unrecorded
+	pasts      store.Pasts // of this replica's ends
+
+	// unrecordedReasons holds the reasons of removals that a full store had no room to record. This
+	// replica's feed reports them; to the others they look like expiries, but for withdrawals of
+	// entries with a key.
+	unrecordedReasons sync.Map // lock.ID → lock.Reason
+
+	closing context.Context //nolint:containedctx // ends when the store is closed
+}
+
 // maxEndsPerKey keeps a record of many expiries far below etcd's limits for a request,
 // which counts the marks of those that were resumable.
 const maxEndsPerKey = 100
@@ -114,25 +129,25 @@ func (x *unrecorded) ends() []unrecordedEnd {
 
 // recordEnds writes down what is open. What fails is tried again with the
 // next upkeep.
-func (s *Store) recordEnds() {
+func (x *ends) recordEnds() {
 	answers := true
-	for batch := range slices.Chunk(s.unrecorded.due(), maxEndsPerKey) {
-		answers = answers && s.lookBack(batch)
-		if s.recordSome(batch) != nil {
+	for batch := range slices.Chunk(x.unrecorded.due(), maxEndsPerKey) {
+		answers = answers && x.lookBack(batch)
+		if x.recordSome(batch) != nil {
 			return
 		}
 		for _, e := range batch {
-			s.unrecorded.written(e)
+			x.unrecorded.written(e)
 		}
 	}
 }
 
 // recordSome writes a record of ends, and the marks that went with their entries: from
 // now on their keys are used up.
-func (s *Store) recordSome(batch []unrecordedEnd) error {
-	ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
+func (x *ends) recordSome(batch []unrecordedEnd) error {
+	ctx, cancel := context.WithTimeout(x.closing, attemptTimeout)
 	defer cancel()
-	memory, err := s.memory.lease(ctx, 1+len(batch))
+	memory, err := x.memory.lease(ctx, 1+len(batch))
 	if err != nil {
 		return err
 	}
@@ -140,33 +155,33 @@ func (s *Store) recordSome(batch []unrecordedEnd) error {
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
 		ends = append(ends, e.End)
-		s.markEnded(txn, e, memory)
+		x.markEnded(txn, e, memory)
 	}
-	txn.Success = append(txn.Success, putOp(endedKey(s.prefix, time.Now()), store.Encode(ends), memory))
-	if _, err = s.kv.Txn(ctx, txn); isLeaseNotFound(err) {
-		s.memory.drop(memory)
+	txn.Success = append(txn.Success, putOp(endedKey(x.prefix, time.Now()), store.Encode(ends), memory))
+	if _, err = x.kv.Txn(ctx, txn); isLeaseNotFound(err) {
+		x.memory.drop(memory)
 	}
 	return err
 }
 
 // markEnded has txn put what the end leaves of a key.
-func (s *Store) markEnded(txn *pb.TxnRequest, e unrecordedEnd, memory int64) {
+func (x *ends) markEnded(txn *pb.TxnRequest, e unrecordedEnd, memory int64) {
 	switch {
 	case e.usedUp:
 		e.Reason = lock.Expired
-		s.markExpired(txn, e.End, e.key.Lock, memory)
+		x.markExpired(txn, e.End, e.key.Lock, memory)
 	case e.marked:
-		s.markExpired(txn, e.End, e.key.Lock, memory)
+		x.markExpired(txn, e.End, e.key.Lock, memory)
 	default:
-		txn.Success = append(txn.Success, s.markLeft(e.End, e.key.Lock, memory))
+		txn.Success = append(txn.Success, x.markLeft(e.End, e.key.Lock, memory))
 	}
 }
 
 // lookBack fills in what the entries were, as their keys stood before they went. If etcd
 // has forgotten that, the ends are recorded without. It reports whether etcd answers: if it
 // does not, all that have expired are not to wait for it again and again.
-func (s *Store) lookBack(batch []unrecordedEnd) (answers bool) {
-	ctx, cancel := context.WithTimeout(s.closing, attemptTimeout/2)
+func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
+	ctx, cancel := context.WithTimeout(x.closing, attemptTimeout/2)
 	defer cancel()
 	txn, of := &pb.TxnRequest{}, []int(nil)
 	for i, e := range batch {
@@ -174,7 +189,7 @@ func (s *Store) lookBack(batch []unrecordedEnd) (answers bool) {
 			continue // it is known
 		}
 		of = append(of, i)
-		key := []byte(s.entryKey(e.key.Tenant, e.key.Lock, e.key.ID))
+		key := []byte(x.entryKey(e.key.Tenant, e.key.Lock, e.key.ID))
 		txn.Success = append(txn.Success, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
 			RequestRange: &pb.RangeRequest{Key: key, Revision: e.revision - 1},
 		}})
@@ -182,15 +197,15 @@ func (s *Store) lookBack(batch []unrecordedEnd) (answers bool) {
 	if len(of) == 0 {
 		return true
 	}
-	resp, err := s.kv.Txn(ctx, txn)
+	resp, err := x.kv.Txn(ctx, txn)
 	if err != nil {
-		s.log.Debug("what ended entries were could not be read", "ends", len(batch), "error", err)
+		x.log.Debug("what ended entries were could not be read", "ends", len(batch), "error", err)
 		return isCompacted(err)
 	}
 	for n, i := range of {
 		for _, kv := range resp.Responses[n].GetResponseRange().Kvs {
-			if v, err := store.ParseValue(batch[i].key, kv.Value, s.trust.Understood()); err == nil {
-				batch[i].Was = s.pasts.Of(v.Entry(batch[i].key, 0), kv.CreateRevision)
+			if v, err := store.ParseValue(batch[i].key, kv.Value, x.trust.Understood()); err == nil {
+				batch[i].Was = x.pasts.Of(v.Entry(batch[i].key, 0), kv.CreateRevision)
 			}
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -12,37 +13,51 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
+// feed follows the store.
+type feed struct {
+	*keyspace
+	*ends
+	meta  *metaKeeper
+	spent spentNotices
+
+	// at is the revision that the feed has reached, and behind asks it for progress: revisions that are
+	// not ours pass without an event.
+	at     atomic.Int64
+	behind chan struct{}
+	resume atomic.Uint64 // the number at which the feed is to begin; 0 is now
+}
+
 // Watch implements store.Store: it lists and then watches until ctx ends, starting over after every
 // gap. A watch is never resumed at the revision of a compaction: the deletes in
 // between would be lost (tikv/pd #11033).
-func (s *Store) Watch(ctx context.Context, f store.Watcher) {
-	g := newGaps(s, f)
-	follow := func(ctx context.Context) error { return s.followOnce(ctx, g) }
+func (fd *feed) Watch(ctx context.Context, f store.Watcher) {
+	g := newGaps(fd, f)
+	follow := func(ctx context.Context) error { return fd.followOnce(ctx, g) }
 	store.Restart(ctx, follow, func(err error) {
 		if errors.Is(err, errMetaChanged) {
 			g.beginNow()
 		}
 		g.Lost(unavailable(err, "follow the store", false))
-		s.observe.Restarted()
-		s.log.Warn("the feed is interrupted and starts over", "error", err)
+		fd.observe.Restarted()
+		fd.log.Warn("the feed is interrupted and starts over", "error", err)
 	})
 }
 
 // followOnce lists, then hands on events until something is wrong.
-func (s *Store) followOnce(ctx context.Context, f *gaps) error {
+func (fd *feed) followOnce(ctx context.Context, f *gaps) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	at, err := s.list(ctx, f)
+	at, err := fd.list(ctx, f)
 	if err != nil {
 		return err
 	}
-	w := s.conn.watch(ctx, s.prefix, string(prefixEnd(s.prefix)), at+1)
-	reasons := s.readReasons(ctx, at)
+	w := fd.conn.watch(ctx, fd.prefix, string(prefixEnd(fd.prefix)), at+1)
+	reasons := fd.readReasons(ctx, at)
 	defer func() { cancel(); reasons.task.Wait() }()
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
-	guard := newGuard(s, at, w.ask)
-	guard.lags, guard.reached, guard.limit = s.observe.FeedLag, f.reached, f.mayLag
+	guard := newGuard(fd.keyspace, at, w.ask)
+	guard.lags, guard.reached, guard.limit = fd.observe.FeedLag, f.reached, f.mayLag
 	for {
 		select {
 		case m, ok := <-w.messages:
@@ -53,16 +68,16 @@ func (s *Store) followOnce(ctx context.Context, f *gaps) error {
 				return m.err
 			}
 			guard.saw(m.revision)
-			if err := s.hand(f, m); err != nil {
+			if err := fd.hand(f, m); err != nil {
 				return err
 			}
-			s.feedAt.Store(guard.at)
+			fd.at.Store(guard.at)
 		case p := <-reasons.pages:
 			if p.err != nil {
 				return p.err
 			}
 			f.Recall(p.ends, p.complete)
-		case <-s.behind:
+		case <-fd.behind:
 			w.ask()
 		case <-check.C:
 			if err := guard.check(ctx); err != nil {
@@ -79,15 +94,15 @@ var (
 
 // hand translates a run of events and applies it. All numbers are by the floor of the
 // list: one that has risen, which this replica may know before its feed, is listed anew.
-func (s *Store) hand(g *gaps, m watchMessage) error {
+func (fd *feed) hand(g *gaps, m watchMessage) error {
 	var changes []store.Change
 	if len(m.events) > 0 {
 		var err error
-		if changes, err = s.changes(m.events); err != nil {
+		if changes, err = fd.changes(m.events); err != nil {
 			return err
 		}
 	}
-	if s.trust.Floor() != g.floor {
+	if fd.trust.Floor() != g.floor {
 		return errMetaChanged
 	}
 	g.Apply(uint64(m.revision)+g.floor, changes)
@@ -129,52 +144,52 @@ type recordedEnd struct {
 // changes translates events. A removal and its reason are in one transaction, hence in
 // one run of events, in either order. The reason of one that nobody recorded then comes
 // later, perhaps in the same run.
-func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
+func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	changes := make([]store.Change, 0, len(events))
 	var d departures
 	for _, ev := range events {
-		rest := ev.Kv.Key[len(s.prefix):]
+		rest := ev.Kv.Key[len(fd.prefix):]
 		put := ev.Type == mvccpb.Event_PUT
 		switch {
 		case hasPrefix(rest, entriesDir) && put:
-			if e := s.primaryAt(ev.Kv); e != nil {
+			if e := fd.primaryAt(ev.Kv); e != nil {
 				changes = append(changes, store.Change{Number: e.Number, Joined: e})
 				delete(d.last, e.ID)
 			}
 		case hasPrefix(rest, entriesDir):
-			k, ok := s.splitKey(ev.Kv.Key)
+			k, ok := fd.splitKey(ev.Kv.Key)
 			if ok && d.left(k, ev.Kv.ModRevision, changes) {
 				changes = append(changes, store.Change{
-					Number: s.number(ev.Kv.ModRevision), Left: k.ID,
+					Number: fd.number(ev.Kv.ModRevision), Left: k.ID,
 					Reason: d.ends[k.ID].reason, Note: d.noteAt(k.ID, ev.Kv.ModRevision),
 				})
 			}
 		case hasPrefix(rest, endedDir) && put:
-			for _, e := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
+			for _, e := range fd.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 				d.ended(e, ev.Kv.ModRevision, changes)
-				s.unrecorded.recorded(e)
+				fd.unrecorded.recorded(e)
 			}
 		case put && (hasPrefix(rest, noticesDir) || hasPrefix(rest, attachedDir)):
-			if n := s.noticeAt(ev.Kv, s.trust.Floor()); n != nil {
+			if n := fd.noticeAt(ev.Kv, fd.trust.Floor()); n != nil {
 				changes = append(changes, store.Change{Number: n.Number, Notice: n})
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]), ev.Kv.ModRevision)
-		case hasPrefix(rest, metaDir) && !(put && s.onlyRaises(string(rest), ev.Kv)):
+		case hasPrefix(rest, metaDir) && !(put && fd.onlyRaises(string(rest), ev.Kv)):
 			return nil, errMetaChanged
 		}
 	}
 	for _, left := range d.all {
 		mark := markGone{left.key.ID, left.revision}
 		if !left.recorded {
-			changes[left.change].Reason = s.reasonOf(left, d.marked[mark])
+			changes[left.change].Reason = fd.reasonOf(left, d.marked[mark])
 		} else {
-			s.unrecordedReasons.Delete(left.key.ID)
+			fd.unrecordedReasons.Delete(left.key.ID)
 		}
 		delete(d.marked, mark)
 	}
 	for mark := range d.marked {
-		s.unrecorded.markGone(mark.id)
+		fd.unrecorded.markGone(mark.id)
 	}
 	return changes, nil
 }
@@ -182,15 +197,15 @@ func (s *Store) changes(events []*mvccpb.Event) ([]store.Change, error) {
 // onlyRaises reports whether what was written below meta/ only asks for a form that is
 // understood, at which nothing has to be listed anew. One that was raised again before the
 // records were read last, as a feed that is late may be told of, counts no more.
-func (s *Store) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
+func (fd *feed) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
 	form, err := strconv.Atoi(string(kv.Value))
 	if name != metaForm || err != nil {
 		return false
 	}
-	if kv.ModRevision < s.meta.formGiven() {
-		return s.trust.Understands(form) == nil
+	if kv.ModRevision < fd.meta.formGiven() {
+		return fd.trust.Understands(form) == nil
 	}
-	return s.trust.Raised(form)
+	return fd.trust.Raised(form)
 }
 
 // left notes a key that went. It reports whether it is the first of its entry. What a lease takes
@@ -247,18 +262,18 @@ func hasPrefix(key []byte, prefix string) bool {
 }
 
 // reasonOf returns why an entry left of which nobody recorded that, and puts it down.
-func (s *Store) reasonOf(d *departure, marked bool) lock.Reason {
-	why := s.unsaid(d.key.ID)
+func (x *ends) reasonOf(d *departure, marked bool) lock.Reason {
+	why := x.unsaid(d.key.ID)
 	if d.withdrawn && why == lock.Expired {
 		why = lock.Withdrawn // by another replica
 	}
-	s.unrecorded.saw(d.key, d.revision, why, marked)
+	x.unrecorded.saw(d.key, d.revision, why, marked)
 	return why
 }
 
 // unsaid is the reason of an end of which the store has none.
-func (s *Store) unsaid(id lock.ID) lock.Reason {
-	if own, ok := s.unrecordedReasons.LoadAndDelete(id); ok {
+func (x *ends) unsaid(id lock.ID) lock.Reason {
+	if own, ok := x.unrecordedReasons.LoadAndDelete(id); ok {
 		return own.(lock.Reason)
 	}
 	return lock.Expired

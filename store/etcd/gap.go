@@ -13,7 +13,7 @@ import (
 // sees it happen.
 type gaps struct {
 	store.Watcher
-	store   *Store
+	feed    *feed
 	floor   uint64            // by which all that the feed tells has its numbers
 	there   map[lock.ID]keyed // the entries with a key
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
@@ -31,9 +31,9 @@ type keyed struct {
 	position int64
 }
 
-func newGaps(s *Store, f store.Watcher) *gaps {
+func newGaps(f *feed, w store.Watcher) *gaps {
 	return &gaps{
-		Watcher: f, store: s, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{},
+		Watcher: w, feed: f, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{},
 		attached: store.Attached{},
 	}
 }
@@ -67,7 +67,7 @@ func (g *gaps) reached(at time.Time) {
 // further on, so that nothing is recorded until it has caught up.
 func (g *gaps) setBehind(since time.Time) {
 	g.behind = since
-	g.store.unrecorded.hold(!since.IsZero())
+	g.feed.unrecorded.hold(!since.IsZero())
 }
 
 // Reset implements store.Watcher.
@@ -102,7 +102,7 @@ func (g *gaps) forgetOwn(there []*lock.Entry) {
 		return
 	}
 	gone := map[lock.ID]bool{}
-	g.store.unrecordedReasons.Range(func(id, _ any) bool {
+	g.feed.unrecordedReasons.Range(func(id, _ any) bool {
 		_, open := g.missing[id.(lock.ID)]
 		gone[id.(lock.ID)] = !open
 		return true
@@ -115,7 +115,7 @@ func (g *gaps) forgetOwn(there []*lock.Entry) {
 	}
 	for id, forget := range gone {
 		if forget {
-			g.store.unrecordedReasons.Delete(id)
+			g.feed.unrecordedReasons.Delete(id)
 		}
 	}
 }
@@ -130,7 +130,7 @@ func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 			g.attached.Add(c.Notice)
 		default:
 			delete(g.there, c.Left)
-			g.store.spent.add(g.store.noticeKeys(g.attached.Leave(c.Left)))
+			g.feed.spent.add(g.feed.noticeKeys(g.attached.Leave(c.Left)))
 		}
 	}
 	g.told = max(g.told, upTo)
@@ -150,7 +150,7 @@ func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	for _, e := range ends {
 		if of, gone := g.missing[e.ID]; gone && of.endedBy(e) {
 			delete(g.missing, e.ID)
-			g.store.unrecordedReasons.Delete(e.ID)
+			g.feed.unrecordedReasons.Delete(e.ID)
 		}
 	}
 	if complete {
@@ -170,9 +170,9 @@ func (g *gaps) unexplained() (ends []store.Ended) {
 	known := store.Age(g.since) <= store.LongestGap
 	for id, k := range g.missing {
 		if known {
-			ends = append(ends, g.store.missed(k))
+			ends = append(ends, g.feed.missed(k))
 		}
-		g.store.unrecordedReasons.Delete(id)
+		g.feed.unrecordedReasons.Delete(id)
 	}
 	clear(g.missing)
 	g.since = time.Time{}
@@ -180,11 +180,11 @@ func (g *gaps) unexplained() (ends []store.Ended) {
 }
 
 // missed puts down the end of an entry that no feed has told.
-func (s *Store) missed(k keyed) store.Ended {
+func (x *ends) missed(k keyed) store.Ended {
 	e := k.entry
 	end := store.End{
-		ID: e.ID, Tenant: e.Tenant, Reason: s.unsaid(e.ID), At: time.Now().UnixMilli(), Was: s.pasts.Of(e, k.position),
+		ID: e.ID, Tenant: e.Tenant, Reason: x.unsaid(e.ID), At: time.Now().UnixMilli(), Was: x.pasts.Of(e, k.position),
 	}
-	s.unrecorded.add(unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}})
-	return end.Ended(s.trust.Floor())
+	x.unrecorded.add(unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}})
+	return end.Ended(x.trust.Floor())
 }

@@ -26,7 +26,7 @@ func TestExpiryInAGap(t *testing.T) {
 		}
 		c.kv = refusesLists{c.kv, cut.Load}
 	})
-	f := &ends{left: make(chan store.Change, 10)}
+	f := &leaving{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed is up", f.isUp)
 	expires, released, withdrawn := reusable("expires", true), reusable("released", true), reusable("withdrawn", true)
@@ -45,7 +45,7 @@ func TestExpiryInAGap(t *testing.T) {
 	withdrawn.EnqueuedAt = time.Now().Add(time.Minute) // by a clock that is ahead
 	gives := s.mustEnqueue(t, withdrawn)
 	gone := s.mustEnqueue(t, released)
-	soon(t, "the feed has all", func() bool { return s.feedAt.Load() >= s.revision(gone.Number) })
+	soon(t, "the feed has all", func() bool { return s.feed.at.Load() >= s.revision(gone.Number) })
 	cut.Store(true)
 	remove(gone, lock.Released)
 	remove(gives, lock.Withdrawn)
@@ -93,8 +93,8 @@ func TestOwnReasonsAreForgotten(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
-			f := recalled{&ends{}, map[lock.ID]lock.Reason{}}
-			g := newGaps(s, f)
+			f := recalled{&leaving{}, map[lock.ID]lock.Reason{}}
+			g := newGaps(s.feed, f)
 			entry := func(id lock.ID) *lock.Entry {
 				e := reusable(id, id == "keyed")
 				e.Number = 7
@@ -125,7 +125,7 @@ func TestOwnReasonsAreForgotten(t *testing.T) {
 
 // recalled is a follower that notes why entries are said to have ended.
 type recalled struct {
-	*ends
+	*leaving
 	why map[lock.ID]lock.Reason
 }
 

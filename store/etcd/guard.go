@@ -25,7 +25,7 @@ var (
 // guard finds out that a watch which looks alive is not: it holds its position
 // against a linearizable read.
 type guard struct {
-	store   *Store
+	keys    *keyspace
 	at      int64 // the revision that the watch has reached
 	ask     func()
 	goal    int64 // a revision of the store that the watch has yet to reach; 0 none
@@ -36,9 +36,9 @@ type guard struct {
 	limit   func() time.Duration // returns for how long the watch may stay behind
 }
 
-func newGuard(s *Store, at int64, ask func()) *guard {
+func newGuard(ks *keyspace, at int64, ask func()) *guard {
 	return &guard{
-		store: s, at: at, ask: ask, lags: func(time.Duration) {}, reached: func(time.Time) {},
+		keys: ks, at: at, ask: ask, lags: func(time.Duration) {}, reached: func(time.Time) {},
 		limit: func() time.Duration { return feedTimeout },
 	}
 }
@@ -46,7 +46,7 @@ func newGuard(s *Store, at int64, ask func()) *guard {
 // saw takes note of a revision that the watch has told of. If the store is found to be behind
 // that, it has lost its past.
 func (g *guard) saw(revision int64) {
-	g.store.trust.Saw(revision)
+	g.keys.trust.Saw(revision)
 	g.at = max(g.at, revision)
 }
 
@@ -62,7 +62,7 @@ func (g *guard) check(ctx context.Context) error {
 	}
 	g.lags(0)
 	g.reached(g.goalSet)
-	goal, err := g.store.newestOnce(ctx)
+	goal, err := g.keys.newestOnce(ctx)
 	if err != nil {
 		return err
 	}
@@ -77,8 +77,8 @@ func (g *guard) check(ctx context.Context) error {
 }
 
 // newestOnce does not retry: a feed whose store cannot be read is not current.
-func (s *Store) newestOnce(ctx context.Context) (int64, error) {
-	resp, err := s.tryRead(ctx, s.kv, "newest", &pb.RangeRequest{Key: []byte(s.prefix + metaCluster), CountOnly: true})
+func (ks *keyspace) newestOnce(ctx context.Context) (int64, error) {
+	resp, err := ks.tryRead(ctx, ks.kv, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true})
 	if err != nil {
 		return 0, err
 	}

@@ -16,7 +16,7 @@ func TestGuardTellsHowLate(t *testing.T) {
 	defer s.commits.Close()
 	bubble.Test(t, func(t *testing.T) {
 		asked, late := 0, time.Duration(0)
-		g := newGuard(s, 10, func() { asked++ })
+		g := newGuard(s.keyspace, 10, func() { asked++ })
 		g.lags = func(d time.Duration) { late = d }
 		g.goal, g.goalSet = 20, time.Now()
 		g.saw(15)

@@ -62,7 +62,9 @@ func (c *Conn) Mute(muted func() bool) {
 }
 
 // Watch begins a watch as the feed does.
-func (c *Conn) Watch(ctx context.Context) { c.watch(ctx, defaultPrefix, string(prefixEnd(defaultPrefix)), 1) }
+func (c *Conn) Watch(ctx context.Context) {
+	c.watch(ctx, defaultPrefix, string(prefixEnd(defaultPrefix)), 1)
+}
 
 // Version is that of the first server.
 func (c *Conn) Version(ctx context.Context) (string, error) { return c.version(ctx, c.endpoints[0]) }

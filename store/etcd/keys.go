@@ -83,22 +83,22 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 // since, and gives way: an end that counts is not to be hidden by one that does not. That of an
 // entry which has the key by now stays, and says from now on that the key is used up when the
 // entry is withdrawn.
-func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, lease int64) {
-	key, living := []byte(s.markKey(end.Tenant, end.ID)), mark{Lock: name}
+func (x *ends) markExpired(txn *pb.TxnRequest, end store.End, name string, lease int64) {
+	key, living := []byte(x.markKey(end.Tenant, end.ID)), mark{Lock: name}
 	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
 	if end.Reason == lock.Withdrawn { // from a full store: it has used nothing up
 		txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put}))
 		return
 	}
 	add := putOp(key, store.Encode(mark{Lock: name, Before: lock.Expired}), 0)
-	add.GetRequestPut().IgnoreLease = true // it keeps the entry's
+	add.GetRequestPut().IgnoreLease = true // it keeps the entry'x
 	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
 		Compare: []*pb.Compare{created(key, 0)}, Success: put,
 		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
 			Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put,
 			Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
 				Compare: []*pb.Compare{valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add},
-				Failure: []*pb.RequestOp{s.markLeft(end, name, lease)},
+				Failure: []*pb.RequestOp{x.markLeft(end, name, lease)},
 			})},
 		})},
 	}))
@@ -107,12 +107,12 @@ func (s *Store) markExpired(txn *pb.TxnRequest, end store.End, name string, leas
 // markLeft puts the mark of a key in the place of the one that a withdrawal left as it was,
 // because etcd was full: it says that the key was used up before, and goes with the lease of the
 // entry that is gone. Replicas that did not withdraw that take it for expired.
-func (s *Store) markLeft(end store.End, name string, lease int64) *pb.RequestOp {
-	key := []byte(s.markKey(end.Tenant, end.ID))
+func (x *ends) markLeft(end store.End, name string, lease int64) *pb.RequestOp {
+	key := []byte(x.markKey(end.Tenant, end.ID))
 	return txnOp(&pb.TxnRequest{
 		Compare: []*pb.Compare{
 			valued(key, store.Encode(mark{Lock: name, Before: lock.Expired})),
-			created([]byte(s.entryKey(end.Tenant, name, end.ID)), 0),
+			created([]byte(x.entryKey(end.Tenant, name, end.ID)), 0),
 		},
 		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Expired, At: end.At}), lease)},
 	})

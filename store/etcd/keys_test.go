@@ -102,7 +102,7 @@ func TestWithdrawnFromAFullStore(t *testing.T) {
 			t.Parallel()
 			no := &noRoom{}
 			s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })
-			told := &ends{left: make(chan store.Change, 10)}
+			told := &leaving{left: make(chan store.Change, 10)}
 			s.tasks.Go(func() { s.Watch(s.closing, told) })
 			soon(t, "the feed is up", told.isUp)
 			draft := reusable("again", true)
@@ -150,7 +150,7 @@ func TestWithdrawnFromAFullStore(t *testing.T) {
 func TestWithdrawalRecordedLate(t *testing.T) {
 	no := &noRoom{}
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })
-	told := &ends{left: make(chan store.Change, 10)}
+	told := &leaving{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Watch(s.closing, told) })
 	soon(t, "the feed is up", told.isUp)
 	draft := reusable("again", true)
@@ -184,7 +184,7 @@ func expiredBefore(t *testing.T, s *Store, e *lock.Entry, no *noRoom, recorded b
 	second := s.mustEnqueue(t, reusable("again", true))
 	if recorded {
 		no.forEnds.Store(false)
-		soon(t, "it is recorded", func() bool { return s.feedAt.Load() > s.revision(second.Number) && len(s.unrecorded.ends()) == 0 })
+		soon(t, "it is recorded", func() bool { return s.feed.at.Load() > s.revision(second.Number) && len(s.unrecorded.ends()) == 0 })
 	}
 	return second
 }

@@ -24,11 +24,14 @@ type keyspace struct {
 	trust   *store.Trust
 	timeout time.Duration // of every call
 	own     ownWrites
+
+	readingPast chan struct{} // one for each call that reads the past
 }
 
 func newKeyspace(conn *Conn, cfg Config) *keyspace {
 	ks := &keyspace{
-		conn: conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger, observe: cfg.Observer.OrSilent(),
+		readingPast: make(chan struct{}, maxPasts),
+		conn:        conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger, observe: cfg.Observer.OrSilent(),
 		trust: store.NewTrust(cfg.Form), timeout: cmp.Or(cfg.Timeout, operationTimeout),
 	}
 	ks.kv = trustedKV{conn.kv, ks.trust}

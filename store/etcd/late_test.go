@@ -286,7 +286,7 @@ func TestGivenUp(t *testing.T) {
 func TestWithdrawnIsTold(t *testing.T) {
 	s, late := startLate(t, 1_000_000)
 	late.now = func() bool { return true }
-	f := &ends{left: make(chan store.Change, 10)}
+	f := &leaving{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed is up", func() bool { return f.isUp() })
 	late.setBlind(true)
@@ -301,27 +301,27 @@ func TestWithdrawnIsTold(t *testing.T) {
 	}
 }
 
-// ends collects who went.
-type ends struct {
+// leaving collects who went.
+type leaving struct {
 	left chan store.Change
 	mu   sync.Mutex
 	up   bool
 }
 
-func (f *ends) isUp() bool {
+func (f *leaving) isUp() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.up
 }
 
-func (f *ends) Reset(store.Snapshot) {
+func (f *leaving) Reset(store.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.up = true
 }
-func (f *ends) Recall([]store.Ended, bool) {}
-func (f *ends) Lost(error)                 {}
-func (f *ends) Apply(_ uint64, changes []store.Change) {
+func (f *leaving) Recall([]store.Ended, bool) {}
+func (f *leaving) Lost(error)                 {}
+func (f *leaving) Apply(_ uint64, changes []store.Change) {
 	for _, c := range changes {
 		if c.Joined == nil {
 			f.left <- c

@@ -204,7 +204,7 @@ func (s stuck) renew(ctx context.Context, id int64) error {
 func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
 	t.Parallel()
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.renewer = stuck{c.renewer} })
-	s.tasks.Go(func() { s.Watch(s.closing, &ends{left: make(chan store.Change, 1)}) })
+	s.tasks.Go(func() { s.Watch(s.closing, &leaving{left: make(chan store.Change, 1)}) })
 	for i := range int64(idleIDs) {
 		s.leases.refreshed(i, time.Now().Add(-time.Hour/2))
 		s.leases.give("acme", time.Hour, i)

@@ -27,17 +27,17 @@ const (
 // list reads all entries at one revision and resets g with them: at the one where g was
 // interrupted or is to begin, if the store still has it, so that the watch reports what happened
 // since. list takes over the store's own records as they are now.
-func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
-	newest, err := s.readRecords(ctx)
+func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
+	newest, err := fd.readRecords(ctx)
 	if err != nil {
 		return 0, err
 	}
 	at := g.earlier(newest, time.Now())
-	read, notices, err := s.listAt(ctx, cmp.Or(at, newest))
+	read, notices, err := fd.listAt(ctx, cmp.Or(at, newest))
 	if at > 0 && isCompacted(err) {
-		s.log.Info("the store has forgotten what happened since the feed ended", "revision", at)
+		fd.log.Info("the store has forgotten what happened since the feed ended", "revision", at)
 		at = 0
-		read, notices, err = s.listAt(ctx, newest)
+		read, notices, err = fd.listAt(ctx, newest)
 	}
 	switch {
 	case err != nil:
@@ -46,37 +46,37 @@ func (s *Store) list(ctx context.Context, g *gaps) (int64, error) {
 		at = newest
 		g.setBehind(time.Time{})
 	default:
-		s.log.Info("the feed begins in the past", "revision", at, "behind", newest-at)
+		fd.log.Info("the feed begins in the past", "revision", at, "behind", newest-at)
 	}
-	floor := s.trust.Floor()
+	floor := fd.trust.Floor()
 	entries, number := read.at(at, floor)
 	g.floor = floor
 	g.Reset(store.Snapshot{
 		Number: number, Entries: entries, Newest: uint64(newest) + floor,
-		Notices: s.attachedTo(entries, notices, floor),
+		Notices: fd.attachedTo(entries, notices, floor),
 	})
 	return at, nil
 }
 
 // readRecords takes over the store's own records, and returns the revision of the answer.
-func (s *Store) readRecords(ctx context.Context) (int64, error) {
+func (fd *feed) readRecords(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if err := s.meta.readAnew(ctx, 0); err != nil {
+	if err := fd.meta.readAnew(ctx, 0); err != nil {
 		return 0, err
 	}
-	return s.meta.known.Load().at, nil
+	return fd.meta.known.Load().at, nil
 }
 
 // listAt reads the entries and the notices that belong to them, as of a revision.
-func (s *Store) listAt(
+func (fd *feed) listAt(
 	ctx context.Context, revision int64,
 ) (read picture, notices []*mvccpb.KeyValue, err error) {
-	page := newPager(s.prefix + entriesDir)
+	page := newPager(fd.prefix + entriesDir)
 	page.request.Revision = revision
-	err = s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, s.primaryAt(kv)) })
+	err = fd.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, fd.primaryAt(kv)) })
 	if err == nil {
-		notices, err = s.listNotices(ctx, revision)
+		notices, err = fd.listNotices(ctx, revision)
 	}
 	return read, notices, err
 }
@@ -105,9 +105,9 @@ func (p *picture) at(revision int64, floor uint64) ([]*lock.Entry, uint64) {
 }
 
 // eachKey reads the keys of a page and of all after it.
-func (s *Store) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyValue)) error {
+func (ks *keyspace) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyValue)) error {
 	for more := true; more; {
-		resp, err := s.tryRead(ctx, s.kv, "list", page.next())
+		resp, err := ks.tryRead(ctx, ks.kv, "list", page.next())
 		if err != nil {
 			return err
 		}
@@ -165,7 +165,7 @@ type reasonsPage struct {
 // readReasons begins to read what is remembered of ends. Each page is as of now:
 // nothing is kept from compaction for it, however long it takes. What was recorded
 // after the revision at is told by the watch.
-func (s *Store) readReasons(ctx context.Context, at int64) reasons {
+func (fd *feed) readReasons(ctx context.Context, at int64) reasons {
 	r := reasons{pages: make(chan reasonsPage), task: &sync.WaitGroup{}}
 	tell := func(p reasonsPage) bool {
 		select {
@@ -176,15 +176,15 @@ func (s *Store) readReasons(ctx context.Context, at int64) reasons {
 		}
 	}
 	r.task.Go(func() {
-		page := newPager(s.prefix + endedDir)
+		page := newPager(fd.prefix + endedDir)
 		for {
-			resp, err := s.readPage(ctx, page.next())
+			resp, err := fd.readPage(ctx, page.next())
 			if err != nil {
 				tell(reasonsPage{err: errors.Join(errReasons, err)})
 				return
 			}
 			more := page.turn(resp)
-			if !tell(reasonsPage{ends: s.endsBefore(resp.Kvs, at), complete: !more}) || !more {
+			if !tell(reasonsPage{ends: fd.endsBefore(resp.Kvs, at), complete: !more}) || !more {
 				return
 			}
 		}
@@ -192,22 +192,22 @@ func (s *Store) readReasons(ctx context.Context, at int64) reasons {
 	return r
 }
 
-func (s *Store) readPage(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func (fd *feed) readPage(ctx context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
+	ctx, cancel := context.WithTimeout(ctx, fd.timeout)
 	defer cancel()
-	return s.read(ctx, "list reasons", r)
+	return fd.read(ctx, "list reasons", r)
 }
 
 var errReasons = errors.New("the reasons of ends cannot be read")
 
-func (s *Store) endsBefore(kvs []*mvccpb.KeyValue, at int64) []store.Ended {
+func (fd *feed) endsBefore(kvs []*mvccpb.KeyValue, at int64) []store.Ended {
 	var ended []store.Ended
 	for _, kv := range kvs {
 		if kv.ModRevision > at {
 			continue
 		}
-		for _, e := range s.decodeEnds(kv.Key, kv.Value) {
-			ended = append(ended, e.Ended(s.trust.Floor()))
+		for _, e := range fd.decodeEnds(kv.Key, kv.Value) {
+			ended = append(ended, e.Ended(fd.trust.Floor()))
 		}
 	}
 	slices.SortStableFunc(ended, func(a, b store.Ended) int { return a.At.Compare(b.At) })

@@ -145,26 +145,26 @@ func (ks *keyspace) noticeAt(kv *mvccpb.KeyValue, floor uint64) *lock.Notice {
 
 // listNotices reads the notices that belong to the entries, as of the same revision. What
 // belongs to none of them any more is to be deleted.
-func (s *Store) listNotices(
+func (fd *feed) listNotices(
 	ctx context.Context, revision int64,
 ) (kvs []*mvccpb.KeyValue, err error) {
-	page := newPager(s.prefix + attachedDir)
+	page := newPager(fd.prefix + attachedDir)
 	page.request.Revision = revision
-	err = s.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { kvs = append(kvs, kv) })
+	err = fd.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { kvs = append(kvs, kv) })
 	return kvs, err
 }
 
-func (s *Store) attachedTo(
+func (fd *feed) attachedTo(
 	entries []*lock.Entry, kvs []*mvccpb.KeyValue, floor uint64,
 ) []*lock.Notice {
 	var all []*lock.Notice
 	for _, kv := range kvs {
-		if n := s.noticeAt(kv, floor); n != nil {
+		if n := fd.noticeAt(kv, floor); n != nil {
 			all = append(all, n)
 		}
 	}
 	there, gone := store.Belonging(all, entries)
-	s.spent.add(s.noticeKeys(gone))
+	fd.spent.add(fd.noticeKeys(gone))
 	return there
 }
 

@@ -28,13 +28,13 @@ func TestWithdrawnFromAFullStoreAndRecordedByAnother(t *testing.T) {
 				t.Fatal(err)
 			}
 			at := s.revision(s.newestNumber(t))
-			soon(t, "both know that it went", func() bool { return s.feedAt.Load() >= at && other.feedAt.Load() >= at })
+			soon(t, "both know that it went", func() bool { return s.feed.at.Load() >= at && other.feed.at.Load() >= at })
 			if c.lapsed {
 				if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
 					t.Fatal(err)
 				}
 				at := s.revision(s.newestNumber(t))
-				soon(t, "the other knows that the mark went", func() bool { return other.feedAt.Load() >= at })
+				soon(t, "the other knows that the mark went", func() bool { return other.feed.at.Load() >= at })
 			}
 			if c.unseen {
 				other.unrecorded.written(other.unrecorded.ends()[0])
@@ -73,7 +73,7 @@ func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan
 		}
 	})
 	for _, replica := range []*Store{s, other} {
-		told := &ends{left: make(chan store.Change, 10)}
+		told := &leaving{left: make(chan store.Change, 10)}
 		replica.tasks.Go(func() { replica.Watch(replica.closing, told) })
 		soon(t, "the feed is up", told.isUp)
 		left = told.left

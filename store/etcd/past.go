@@ -67,11 +67,11 @@ func (j *joining) revokeOpen(ctx context.Context) error {
 
 // written tells whether e, which is not there, was, between two revisions, and if so since which
 // and why it has gone.
-func (s *Store) written(
+func (ks *keyspace) written(
 	ctx context.Context, e *lock.Entry, since, upTo int64,
 ) (joined int64, gone *lock.Error, err error) {
-	key, left := string(s.primaryKey(e)), int64(0)
-	err = s.past(ctx, key, since+1, upTo, func(ev *mvccpb.Event) {
+	key, left := string(ks.primaryKey(e)), int64(0)
+	err = ks.past(ctx, key, since+1, upTo, func(ev *mvccpb.Event) {
 		switch {
 		case string(ev.Kv.Key) != key:
 		case ev.Type == mvccpb.PUT:
@@ -83,18 +83,18 @@ func (s *Store) written(
 	if joined == 0 || err != nil {
 		return 0, nil, err
 	}
-	return joined, s.whyGone(ctx, e, left), nil
+	return joined, ks.whyGone(ctx, e, left), nil
 }
 
 // whyGone tells why e, which was removed at a revision before its call was answered, has gone.
-func (s *Store) whyGone(ctx context.Context, e *lock.Entry, left int64) *lock.Error {
+func (ks *keyspace) whyGone(ctx context.Context, e *lock.Entry, left int64) *lock.Error {
 	gone := lock.LostBecause(lock.Expired)
 	gone.Detail = "the entry was removed before its request was answered"
-	err := s.past(ctx, s.prefix+endedDir, left, left, func(ev *mvccpb.Event) {
+	err := ks.past(ctx, ks.prefix+endedDir, left, left, func(ev *mvccpb.Event) {
 		if ev.Type != mvccpb.PUT || ev.Kv.ModRevision != left {
 			return
 		}
-		for _, end := range s.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
+		for _, end := range ks.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 			if end.ID == e.ID && end.Tenant == e.Tenant {
 				gone.Reason = end.Reason
 			}
@@ -112,31 +112,31 @@ const maxPasts = 16
 
 // past tells what was written below a prefix from one revision up to another, which are
 // those of the store, and perhaps some of what came then.
-func (s *Store) past(
+func (ks *keyspace) past(
 	ctx context.Context, prefix string, from, upTo int64, tell func(*mvccpb.Event),
 ) error {
 	if from > upTo {
 		return nil // no watch could say so
 	}
 	select {
-	case s.readingPast <- struct{}{}:
-		defer func() { <-s.readingPast }()
+	case ks.readingPast <- struct{}{}:
+		defer func() { <-ks.readingPast }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	return s.readPast(ctx, prefix, string(prefixEnd(prefix)), from, upTo, tell)
+	return ks.readPast(ctx, prefix, string(prefixEnd(prefix)), from, upTo, tell)
 }
 
 // readPast tells what was written to a range of keys, as past does, until ctx ends. There must be
 // such revisions.
-func (s *Store) readPast(
+func (ks *keyspace) readPast(
 	ctx context.Context, first, end string, from, upTo int64, tell func(*mvccpb.Event),
 ) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	w := s.conn.watchPast(ctx, first, end, from)
+	w := ks.conn.watchPast(ctx, first, end, from)
 	ask := time.NewTicker(askAgain)
 	defer ask.Stop()
 	for {

@@ -44,11 +44,11 @@ func TestEndsOfALongPause(t *testing.T) {
 				defer s.leases.grants.Close()
 				defer s.commits.Close()
 				s.kv.kv = atRest{}
-				g := newGaps(s, &ends{})
+				g := newGaps(s.feed, &leaving{})
 				e := reusable("e", true)
 				e.Number = restsAt
 				g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{e}})
-				guard := newGuard(s, restsAt, func() {})
+				guard := newGuard(s.keyspace, restsAt, func() {})
 				guard.reached = g.reached
 				for range c.quiet / feedCheck {
 					<-time.After(feedCheck)
@@ -74,7 +74,7 @@ func TestKeyInUseAfterAGap(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	g := newGaps(s, &ends{})
+	g := newGaps(s.feed, &leaving{})
 	before, now := reusable("e", true), reusable("e", true)
 	before.Number, now.Number = restsAt, restsAt+2
 	g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{before}})
@@ -94,7 +94,7 @@ func TestFloorKnownBeforeItsFeed(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
 	defer s.commits.Close()
-	g := newGaps(s, &ends{})
+	g := newGaps(s.feed, &leaving{})
 	e := reusable("e", true)
 	e.Number = restsAt
 	raised := func(context.Context) (store.Records, error) { return store.Records{Floor: 1 << 40}, nil }

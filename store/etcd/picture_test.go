@@ -60,7 +60,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 		}
 	}}
 	h := heads{first: make(chan *lock.Entry, 1)}
-	if _, err := s.list(t.Context(), newGaps(s, h)); err != nil {
+	if _, err := s.list(t.Context(), newGaps(s.feed, h)); err != nil {
 		t.Fatal(err)
 	}
 	if first := <-h.first; first.ID != holder.ID {

@@ -16,32 +16,32 @@ import (
 const primariesAtOnce = 100
 
 // Queue implements store.Store.
-func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+func (ks *keyspace) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	ctx, cancel := context.WithTimeout(ctx, ks.timeout)
 	defer cancel()
-	read, at, err := s.readQueue(ctx, r)
+	read, at, err := ks.readQueue(ctx, r)
 	for isCompacted(err) && store.Pause(ctx, 20*time.Millisecond) == nil {
-		read, at, err = s.readQueue(ctx, r)
+		read, at, err = ks.readQueue(ctx, r)
 	}
 	if err != nil {
 		return nil, 0, unavailable(err, "read the queue", false)
 	}
-	entries, number := read.at(at, s.trust.Floor())
+	entries, number := read.at(at, ks.trust.Floor())
 	return entries, number, nil
 }
 
 // readQueue reads a lock's keys, and then at the same revision what those of sets
 // point to.
-func (s *Store) readQueue(ctx context.Context, r lock.Ref) (read picture, at int64, err error) {
-	prefix := s.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
-	resp, err := s.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+func (ks *keyspace) readQueue(ctx context.Context, r lock.Ref) (read picture, at int64, err error) {
+	prefix := ks.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
+	resp, err := ks.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
 	if err != nil {
 		return read, 0, err
 	}
 	found, at := make([]*mvccpb.KeyValue, 0, len(resp.Kvs)), resp.Header.Revision
 	var elsewhere []*pb.RequestOp
 	for _, kv := range resp.Kvs {
-		if primary, ok := s.pointsTo(kv); ok {
+		if primary, ok := ks.pointsTo(kv); ok {
 			elsewhere = append(elsewhere, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{
 				RequestRange: &pb.RangeRequest{Key: primary, Revision: at},
 			}})
@@ -50,23 +50,23 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) (read picture, at int
 		found = append(found, kv)
 	}
 	for some := range slices.Chunk(elsewhere, primariesAtOnce) {
-		kvs, err := s.readPrimaries(ctx, some)
+		kvs, err := ks.readPrimaries(ctx, some)
 		if err != nil {
 			return read, 0, err
 		}
 		found = append(found, kvs...)
 	}
 	for _, kv := range found {
-		read.add(kv, s.entryOf(kv))
+		read.add(kv, ks.entryOf(kv))
 	}
 	return read, at, nil
 }
 
 // readPrimaries reads some of the entries, as read does.
-func (s *Store) readPrimaries(
+func (ks *keyspace) readPrimaries(
 	ctx context.Context, ranges []*pb.RequestOp,
 ) ([]*mvccpb.KeyValue, error) {
-	resp, err := repeated(ctx, func() (*pb.TxnResponse, error) { return s.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges}) })
+	resp, err := repeated(ctx, func() (*pb.TxnResponse, error) { return ks.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges}) })
 	if err != nil {
 		return nil, err
 	}

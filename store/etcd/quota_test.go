@@ -93,7 +93,7 @@ func TestUnseenBeyondTheQuota(t *testing.T) {
 // done, and for its reason.
 func TestReleaseBeyondTheQuota(t *testing.T) {
 	s, o := startOverdrawn(t)
-	f := &ends{left: make(chan store.Change, 10)}
+	f := &leaving{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	e, _, err := s.Enqueue(t.Context(), testEntry("a", "held"))
 	if err != nil {

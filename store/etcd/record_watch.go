@@ -33,7 +33,7 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 	changed() // what came before the watch
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
-	guard := newGuard(r.store, at, w.ask)
+	guard := newGuard(r.store.keyspace, at, w.ask)
 	for {
 		select {
 		case m, ok := <-w.messages:

@@ -72,7 +72,7 @@ func (s *Store) mustJoin(t *testing.T, e *lock.Entry) *lock.Entry {
 
 // TestLeaseThatAnotherCallMayEnd: the answer to the write of an entry is late, and
 // meanwhile somebody else removes the entry. When the call learns that it is gone, it
-// ends the lease, and so nothing else may be under that.
+// leaving the lease, and so nothing else may be under that.
 func TestLeaseThatAnotherCallMayEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		key, elsewhere bool

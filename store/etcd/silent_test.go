@@ -27,7 +27,9 @@ func TestWatchOverASilentConnection(t *testing.T) {
 	begun := make(chan watch, 1)
 	watches := &watches{ctx: ctx}
 	defer watches.tasks.Wait()
-	go func() { begun <- watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(ctx, "prefix/", "prefix0", 1) }()
+	go func() {
+		begun <- watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(ctx, "prefix/", "prefix0", 1)
+	}()
 	var w watch
 	select {
 	case w = <-begun:

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -50,27 +49,13 @@ type Config struct {
 // many processes, may share one etcd and prefix.
 type Store struct {
 	*keyspace
+	*ends
+	*feed
 	meta    *metaKeeper
 	leases  *leasePool
-	memory  *memory
 	commits *committer
 	orphans *store.Cleaner[*orphan]
 	records *RecordStore
-
-	// unrecordedReasons holds the reasons of removals that a full store had no room to record.
-	// This replica's feed tells them; to the others they look like expiries, but for withdrawals of
-	// entries with a key.
-	unrecordedReasons sync.Map // lock.ID → lock.Reason
-	unrecorded        unrecorded
-	pasts             store.Pasts // of this replica's ends
-	spent             spentNotices
-	readingPast       chan struct{} // one for each call that reads the past
-
-	// feedAt is the revision that the feed has reached, and behind asks it for
-	// progress: revisions that are not ours pass without an event.
-	feedAt atomic.Int64
-	behind chan struct{}
-	resume atomic.Uint64 // the number at which the feed is to begin; 0 is now
 
 	closing context.Context
 	stop    context.CancelFunc
@@ -97,15 +82,12 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 }
 
 func newStore(conn *Conn, cfg Config) *Store {
-	keys := newKeyspace(conn, cfg)
-	s := &Store{
-		keyspace: keys, meta: &metaKeeper{keyspace: keys},
-		behind: make(chan struct{}, 1), readingPast: make(chan struct{}, maxPasts),
-	}
+	s := &Store{keyspace: newKeyspace(conn, cfg), leases: newLeasePool(conn)}
 	s.closing, s.stop = context.WithCancel(context.Background())
-	s.leases = newLeasePool(conn)
+	s.meta = &metaKeeper{keyspace: s.keyspace}
 	s.leases.longer = s.warnOfElections()
-	s.memory = newMemory(s.leases.tryGrant)
+	s.ends = &ends{keyspace: s.keyspace, closing: s.closing, memory: newMemory(s.leases.tryGrant)}
+	s.feed = &feed{keyspace: s.keyspace, ends: s.ends, meta: s.meta, behind: make(chan struct{}, 1)}
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
@@ -303,12 +285,12 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 // proveLeased is [Store.prove] for an entry whose lease etcd does not know. That is no
 // proof that the entry is gone: a leader that was just elected may not know the lease
 // yet. The entry has to be there under it.
-func (s *Store) proveLeased(ctx context.Context, e *lock.Entry) error {
-	resp, err := s.read(ctx, "check", &pb.RangeRequest{Key: s.primaryKey(e)})
+func (ks *keyspace) proveLeased(ctx context.Context, e *lock.Entry) error {
+	resp, err := ks.read(ctx, "check", &pb.RangeRequest{Key: ks.primaryKey(e)})
 	if err != nil {
 		return unavailable(err, "check entry", false)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) ||
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != ks.revision(e.Number) ||
 		resp.Kvs[0].Lease != e.Handle {
 		return store.Lost("the lease has ended")
 	}
@@ -342,12 +324,12 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 }
 
 // prove reads whether exactly the entry e is there.
-func (s *Store) prove(ctx context.Context, e *lock.Entry) error {
-	resp, err := s.read(ctx, "check", &pb.RangeRequest{Key: s.primaryKey(e), KeysOnly: true})
+func (ks *keyspace) prove(ctx context.Context, e *lock.Entry) error {
+	resp, err := ks.read(ctx, "check", &pb.RangeRequest{Key: ks.primaryKey(e), KeysOnly: true})
 	if err != nil {
 		return unavailable(err, "check entry", false)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != s.revision(e.Number) {
+	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != ks.revision(e.Number) {
 		return store.Lost("the entry is not in the queue")
 	}
 	return nil
@@ -359,7 +341,7 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, unavailable(err, "read the newest revision", false)
 	}
-	if s.feedAt.Load() < revision {
+	if s.feed.at.Load() < revision {
 		select {
 		case s.behind <- struct{}{}:
 		default: // it is being asked already

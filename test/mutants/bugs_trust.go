@@ -92,7 +92,7 @@ func trustBugs() []Bug {
 			File:   "store/etcd/list.go",
 			Anchor: "entries, number := read.at(at, floor)",
 			Becomes: "entries, _ := read.at(at, 0)\n" +
-				"\tnumber := s.number(at)",
+				"\tnumber := fd.number(at)",
 			In:  "./store/etcd",
 			Run: "^TestConformanceEmbedded$/^trust$/^feeds_add_the_floor_to_what_was_there_before$",
 		},

@@ -48,10 +48,6 @@ type unrecordedEnd struct {
 	store.End
 	marked bool // the entry was resumable, and had a mark that went
 
-	// usedUp says that the mark stayed when the entry went, as it does when one that another has
-	// used the key up before is withdrawn from a full store, and has gone since.
-	usedUp bool
-
 	key      store.Key // with its first lock
 	revision int64     // at which it went; 0 if nobody saw that
 }
@@ -71,16 +67,6 @@ func (x *unrecorded) add(e unrecordedEnd) {
 		return // an entry of the key before this one has used it up
 	}
 	x.open[e.ID] = e
-}
-
-// markGone is told of a mark that went, and not with its entry.
-func (x *unrecorded) markGone(id lock.ID) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if e, ok := x.open[id]; ok && !e.marked { // that it was withdrawn only that replica knows that did it
-		e.usedUp = true
-		x.open[id] = e
-	}
 }
 
 // recorded forgets an end that is in the store. That an entry was withdrawn is not the end
@@ -155,26 +141,15 @@ func (x *ends) recordSome(batch []unrecordedEnd) error {
 	ends := make([]store.End, 0, len(batch))
 	for _, e := range batch {
 		ends = append(ends, e.End)
-		x.markEnded(txn, e, memory)
+		if e.marked {
+			x.markEnded(txn, e.End, memory)
+		}
 	}
 	txn.Success = append(txn.Success, putOp(endedKey(x.prefix, time.Now()), store.Encode(ends), memory))
 	if _, err = x.kv.Txn(ctx, txn); isLeaseNotFound(err) {
 		x.memory.drop(memory)
 	}
 	return err
-}
-
-// markEnded has txn put what the end leaves of a key.
-func (x *ends) markEnded(txn *pb.TxnRequest, e unrecordedEnd, memory int64) {
-	switch {
-	case e.usedUp:
-		e.Reason = lock.Expired
-		x.markExpired(txn, e.End, e.key.Lock, memory)
-	case e.marked:
-		x.markExpired(txn, e.End, e.key.Lock, memory)
-	default:
-		txn.Success = append(txn.Success, x.markLeft(e.End, e.key.Lock, memory))
-	}
 }
 
 // lookBack fills in what the entries were, as their keys stood before they went. If etcd

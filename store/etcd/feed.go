@@ -128,8 +128,7 @@ type departures struct {
 	marked map[markGone]bool // the marks that went
 }
 
-// markGone is where the mark of a key went: with its entry, unless it is that of one that ended
-// before, or what a withdrawal from a full store has left.
+// markGone is where the mark of a key went: with its entry, unless it is that of an earlier one.
 type markGone struct {
 	id       lock.ID
 	revision int64
@@ -180,16 +179,12 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		}
 	}
 	for _, left := range d.all {
-		mark := markGone{left.key.ID, left.revision}
 		if !left.recorded {
-			changes[left.change].Reason = fd.reasonOf(left, d.marked[mark])
+			marked := d.marked[markGone{left.key.ID, left.revision}]
+			changes[left.change].Reason = fd.reasonOf(left, marked)
 		} else {
 			fd.unrecordedReasons.Delete(left.key.ID)
 		}
-		delete(d.marked, mark)
-	}
-	for mark := range d.marked {
-		fd.unrecorded.markGone(mark.id)
 	}
 	return changes, nil
 }

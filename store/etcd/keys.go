@@ -13,21 +13,18 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// mark says of the id of a resumable entry that it is in use, or was. It is written
-// with the entry, under the entry's lease, if there is none. The removal puts the
-// reason in its place, under a lease of the memory. So an idempotency key is used once,
-// and what replicas know or do not know has no part in it.
+// mark says that the id of a resumable entry is in use, or was. It is written with the entry, under
+// the entry's lease, if there is none. The removal puts the reason in its place, under a lease of
+// the memory. So an idempotency key is used once, whatever replicas know.
 //
-// A withdrawn entry leaves its mark too, although nobody was told of it and its key was
-// not used: the next entry replaces the very version of the mark that its call has read.
-// So an attempt from before, which comes late, finds that it was not the last. An expired
-// entry takes its mark along, since they share a lease; the record of its end puts the
-// mark again, or where the key is in use again by then adds to that mark that it is used up.
+// A withdrawn entry leaves its mark too, although its key was not used: the next entry replaces the
+// very version of the mark that its call has read. So a late attempt from before finds that it was
+// not the last. An expired entry takes its mark along, since they share a lease; the record of its
+// end puts the mark again, unless the key is in use again by then.
 type mark struct {
 	Lock   string      `json:"lock,omitempty"`   // while the entry is there: its first lock
 	Reason lock.Reason `json:"reason,omitempty"` // after that: why it ended
 	At     int64       `json:"at_ms,omitempty"`
-	Before lock.Reason `json:"before,omitempty"` // while the entry is there: why one before it ended, as was known later
 
 	revision int64 // of the last put of it
 }
@@ -54,68 +51,38 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), 0))
 }
 
-// endMark has w leave the reason in the place of the mark of e, or nothing if there is no lease
-// for it: but what says that one before e has used the key up stays as it is then, until that can
-// be written, see [Store.markLeft]. A mark that is withdrawn without a word goes before its
-// entry: that tells the feeds of others, see [departures.left].
+// endMark has w leave the reason in the place of the mark of e, or nothing if there is no lease for
+// it. The mark of a withdrawal without a record goes before its entry: that is how the feeds of
+// others recognize it, see [departures.left].
 func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
 		return
 	}
 	key := s.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
-	op, usedUp := deleteOp([]byte(key)), []*pb.RequestOp(nil)
-	if lease != 0 {
-		op = putOp([]byte(key), store.Encode(mark{Reason: why, At: at}), lease)
-		usedUp = append(usedUp, putOp([]byte(key), store.Encode(mark{Reason: lock.Expired, At: at}), lease))
+	switch {
+	case lease != 0:
+		put := putOp([]byte(key), store.Encode(mark{Reason: why, At: at}), lease)
+		w.Payload.ops = append(w.Payload.ops, put)
+	case why == lock.Withdrawn:
+		w.Payload.ops = slices.Insert(w.Payload.ops, 0, deleteOp([]byte(key)))
+	default:
+		w.Payload.ops = append(w.Payload.ops, deleteOp([]byte(key)))
 	}
-	if why == lock.Withdrawn {
-		op = txnOp(&pb.TxnRequest{Compare: goesOn([]byte(key), mark{Lock: e.Name()}), Success: usedUp, Failure: []*pb.RequestOp{op}})
-	}
-	if why == lock.Withdrawn && lease == 0 {
-		w.Payload.ops = slices.Insert(w.Payload.ops, 0, op)
-		return
-	}
-	w.Payload.ops = append(w.Payload.ops, op)
 }
 
-// markExpired has txn put the mark of an entry that expired. A mark that says withdrawn was put
-// since, and gives way: an end that counts is not to be hidden by one that does not. That of an
-// entry which has the key by now stays, and says from now on that the key is used up when the
-// entry is withdrawn.
-func (x *ends) markExpired(txn *pb.TxnRequest, end store.End, name string, lease int64) {
-	key, living := []byte(x.markKey(end.Tenant, end.ID)), mark{Lock: name}
-	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
-	if end.Reason == lock.Withdrawn { // from a full store: it has used nothing up
-		txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put}))
-		return
-	}
-	add := putOp(key, store.Encode(mark{Lock: name, Before: lock.Expired}), 0)
-	add.GetRequestPut().IgnoreLease = true // it keeps the entry'x
-	txn.Success = append(txn.Success, txnOp(&pb.TxnRequest{
-		Compare: []*pb.Compare{created(key, 0)}, Success: put,
-		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
-			Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put,
-			Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{
-				Compare: []*pb.Compare{valued(key, store.Encode(living))}, Success: []*pb.RequestOp{add},
-				Failure: []*pb.RequestOp{x.markLeft(end, name, lease)},
-			})},
-		})},
-	}))
-}
-
-// markLeft puts the mark of a key in the place of the one that a withdrawal left as it was,
-// because etcd was full: it says that the key was used up before, and goes with the lease of the
-// entry that is gone. Replicas that did not withdraw that take it for expired.
-func (x *ends) markLeft(end store.End, name string, lease int64) *pb.RequestOp {
+// markEnded has txn put the mark of an entry that expired, unless its key is in use again. The mark
+// of a withdrawal, which was put since, gives way to an end that counts.
+func (x *ends) markEnded(txn *pb.TxnRequest, end store.End, lease int64) {
 	key := []byte(x.markKey(end.Tenant, end.ID))
-	return txnOp(&pb.TxnRequest{
-		Compare: []*pb.Compare{
-			valued(key, store.Encode(mark{Lock: name, Before: lock.Expired})),
-			created([]byte(x.entryKey(end.Tenant, name, end.ID)), 0),
-		},
-		Success: []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Expired, At: end.At}), lease)},
-	})
+	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
+	unlessThere := &pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put}
+	if end.Reason != lock.Withdrawn { // as from a full store: it has used nothing up
+		unlessThere.Failure = []*pb.RequestOp{txnOp(&pb.TxnRequest{
+			Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put,
+		})}
+	}
+	txn.Success = append(txn.Success, txnOp(unlessThere))
 }
 
 // goesOn compares whether there is a mark at key that says this, and more, by how it is encoded:
@@ -163,9 +130,6 @@ func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err err
 			return look{}, lock.LostBecause(m.Reason)
 		}
 		l.found, l.at, err = ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
-		if l.found == nil && err == nil && m.Before != "" {
-			return look{}, lock.LostBecause(m.Before)
-		}
 		return l, err
 	}
 	l.found, l.at, err = ks.findAt(ctx, ks.primaryKey(e))

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -16,9 +15,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestWithdrawnAfterTheRecord: the key of an entry that expired, and was in use again before that was recorded, is used up
-// by the entry that expired when the second one is withdrawn after the record; it is not freed. If it ends otherwise that
-// counts.
+// TestWithdrawnAfterTheRecord: an entry that expired, and whose key was in use again before that was
+// recorded, uses up nothing. The end of the entry that has the key counts.
 func TestWithdrawnAfterTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -26,8 +24,7 @@ func TestWithdrawnAfterTheRecord(t *testing.T) {
 		record int // how many replicas record it
 		want   lock.Reason
 	}{
-		"withdrawn":                       {why: lock.Withdrawn, record: 1, want: lock.Expired},
-		"withdrawn, of two":               {why: lock.Withdrawn, record: 2, want: lock.Expired},
+		"withdrawn":                       {why: lock.Withdrawn, record: 1},
 		"released":                        {why: lock.Released, record: 1, want: lock.Released},
 		"withdrawn, not before":           {why: lock.Withdrawn},
 		"expired, until that is recorded": {why: lock.Expired, record: 1},
@@ -84,67 +81,6 @@ func (n *noRoom) txn(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResp
 	return do()
 }
 
-// TestWithdrawnFromAFullStore: a key that an expired entry has used up stays so when a second entry of it is withdrawn and
-// there is no room for a word of that: whether the expiry is on record or not, and also once there is room again, be the
-// second entry's lease over by then. A key that nothing has used up is free.
-func TestWithdrawnFromAFullStore(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct {
-		expired, recorded, lapsed bool
-		now, then                 lock.Reason // why the key cannot be used while there is no room, and when there is
-	}{
-		"recorded":                {expired: true, recorded: true, now: lock.Expired, then: lock.Expired},
-		"recorded, and it lapses": {expired: true, recorded: true, lapsed: true, then: lock.Expired},
-		"not recorded":            {expired: true, then: lock.Expired},
-		"nothing before":          {},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			no := &noRoom{}
-			s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })
-			told := &leaving{left: make(chan store.Change, 10)}
-			s.tasks.Go(func() { s.Watch(s.closing, told) })
-			soon(t, "the feed is up", told.isUp)
-			draft := reusable("again", true)
-			e := s.mustEnqueue(t, draft)
-			if c.expired {
-				e = expiredBefore(t, s, e, no, c.recorded)
-				<-told.left
-			}
-			no.full.Store(true)
-			no.forEnds.Store(false)
-			if err := s.Remove(t.Context(), e, lock.Withdrawn); err != nil {
-				t.Fatal(err)
-			}
-			if left := <-told.left; left.Reason != lock.Withdrawn {
-				t.Errorf("told %+v", left)
-			}
-			if n := s.leases.idleCount(); n > 0 {
-				t.Errorf("%d leases are to be used again, under which a mark can be", n)
-			}
-			if c.lapsed {
-				if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
-					t.Fatal(err)
-				}
-				soon(t, "that is known", func() bool {
-					return slices.ContainsFunc(s.unrecorded.ends(), func(e unrecordedEnd) bool { return e.usedUp })
-				})
-			}
-			if got := s.usedUpBy(t, draft); got != c.now {
-				t.Errorf("while there is no room the key is used up by %q, want %q", got, c.now)
-			}
-			no.full.Store(false)
-			soon(t, "it is recorded", func() bool { return len(s.unrecorded.ends()) == 0 })
-			if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
-				t.Fatal(err)
-			}
-			if got := s.usedUpBy(t, draft); got != c.then {
-				t.Errorf("when there is room the key is used up by %q, want %q", got, c.then)
-			}
-		})
-	}
-}
-
 // TestWithdrawalRecordedLate: that an entry was withdrawn from a full store is recorded when its key is in use again. That
 // uses up nothing.
 func TestWithdrawalRecordedLate(t *testing.T) {
@@ -173,22 +109,6 @@ func TestWithdrawalRecordedLate(t *testing.T) {
 	}
 }
 
-// expiredBefore has e expire and returns another entry of its key, which is there before the first one's end is on
-// record, if it ever is.
-func expiredBefore(t *testing.T, s *Store, e *lock.Entry, no *noRoom, recorded bool) *lock.Entry {
-	t.Helper()
-	no.forEnds.Store(true)
-	if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
-		t.Fatal(err)
-	}
-	second := s.mustEnqueue(t, reusable("again", true))
-	if recorded {
-		no.forEnds.Store(false)
-		soon(t, "it is recorded", func() bool { return s.feed.at.Load() > s.revision(second.Number) && len(s.unrecorded.ends()) == 0 })
-	}
-	return second
-}
-
 // usedUpBy returns why the key of e cannot be used, "" if it can.
 func (s *Store) usedUpBy(t *testing.T, e *lock.Entry) lock.Reason {
 	t.Helper()
@@ -200,18 +120,4 @@ func (s *Store) usedUpBy(t *testing.T, e *lock.Entry) lock.Reason {
 		t.Errorf("there is %+v, %v", l.found, err)
 	}
 	return ""
-}
-
-// TestMarksAreKeptApart: what a mark says is told by how its value begins.
-func TestMarksAreKeptApart(t *testing.T) {
-	living, before := string(store.Encode(mark{Lock: "a"})), string(store.Encode(mark{Lock: "a", Before: lock.Expired}))
-	for value, says := range map[string]bool{
-		living: false, before: true,
-		string(store.Encode(mark{Lock: "a-b", Before: lock.Expired})): false, string(store.Encode(mark{Reason: lock.Expired})): false,
-	} {
-		from, to := valuesOf(mark{Lock: "a"})
-		if got := from < value && value < to; got != says {
-			t.Errorf("%s says that an entry expired before: %t", value, got)
-		}
-	}
 }

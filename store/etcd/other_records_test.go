@@ -1,58 +1,11 @@
 package etcd
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
-
-// TestWithdrawnFromAFullStoreAndRecordedByAnother: a key that an expired entry has used up stays so when a second entry of
-// it was withdrawn from a full store, and another replica, which does not know that it was withdrawn, is the first to
-// record that it went: be the second entry's lease over before that or after it, and whether that replica saw it go or not.
-func TestWithdrawnFromAFullStoreAndRecordedByAnother(t *testing.T) {
-	t.Parallel()
-	for name, c := range map[string]struct{ lapsed, unseen bool }{
-		"it lapses": {}, "it has lapsed": {lapsed: true}, "unseen": {unseen: true}, "unseen, it has lapsed": {true, true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			no, others := &noRoom{}, &noRoom{}
-			s, other, _ := twoWithRoom(t, no, others)
-			draft := reusable("again", true)
-			others.forEnds.Store(true)
-			e := expiredBefore(t, s, s.mustEnqueue(t, draft), no, true)
-			no.full.Store(true)
-			if err := s.Remove(t.Context(), e, lock.Withdrawn); err != nil {
-				t.Fatal(err)
-			}
-			at := s.revision(s.newestNumber(t))
-			soon(t, "both know that it went", func() bool { return s.feed.at.Load() >= at && other.feed.at.Load() >= at })
-			if c.lapsed {
-				if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
-					t.Fatal(err)
-				}
-				at := s.revision(s.newestNumber(t))
-				soon(t, "the other knows that the mark went", func() bool { return other.feed.at.Load() >= at })
-			}
-			if c.unseen {
-				other.unrecorded.written(other.unrecorded.ends()[0])
-				other.missed(keyed{e, other.revision(e.Number)})
-			}
-			others.forEnds.Store(false)
-			soon(t, "the other one has recorded it", func() bool {
-				return !slices.ContainsFunc(s.unrecorded.ends(), func(open unrecordedEnd) bool { return open.ID == e.ID })
-			})
-			if err := s.leases.revoke(t.Context(), e.Handle); err != nil {
-				t.Fatal(err)
-			}
-			if got := s.usedUpBy(t, draft); got != lock.Expired {
-				t.Errorf("the key is used up by %q", got)
-			}
-		})
-	}
-}
 
 // twoWithRoom starts two replicas of which each has its own room, and returns what the feed of the second tells of ends.
 func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan store.Change) {
@@ -83,20 +36,18 @@ func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan
 
 // TestOthersKnowOfAWithdrawalFromAFullStore: the key of an entry that was withdrawn from a full store is free, also if another
 // replica is the first to record that it went: that tells it from an entry whose lease is over, and from one that was
-// released. An end of the key from before that has used it up counts.
+// released.
 func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		ends, told, usedUp lock.Reason
-		before, set        bool // one expired before; it is a set
+		set                bool
 	}{
-		"withdrawn":                  {ends: lock.Withdrawn, told: lock.Withdrawn},
-		"a set":                      {ends: lock.Withdrawn, told: lock.Withdrawn, set: true},
-		"one expired before":         {ends: lock.Withdrawn, told: lock.Withdrawn, usedUp: lock.Expired, before: true},
-		"it expires":                 {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired},
-		"a set expires":              {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired, set: true},
-		"it expires, one did before": {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired, before: true},
-		"released":                   {ends: lock.Released, told: lock.Expired, usedUp: lock.Expired},
+		"withdrawn":     {ends: lock.Withdrawn, told: lock.Withdrawn},
+		"a set":         {ends: lock.Withdrawn, told: lock.Withdrawn, set: true},
+		"it expires":    {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired},
+		"a set expires": {ends: lock.Expired, told: lock.Expired, usedUp: lock.Expired, set: true},
+		"released":      {ends: lock.Released, told: lock.Expired, usedUp: lock.Expired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -108,10 +59,6 @@ func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
 			}
 			others.forEnds.Store(true)
 			e := s.mustEnqueue(t, draft)
-			if c.before {
-				e = expiredBefore(t, s, e, no, false)
-				<-left
-			}
 			no.full.Store(true)
 			s.end(t, e, c.ends)
 			if told := <-left; told.Reason != c.told {

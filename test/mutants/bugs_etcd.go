@@ -89,8 +89,8 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-expiry-leaves-the-key", Breaks: "an expired entry has used its key up",
 			File:    "store/etcd/ended.go",
-			Anchor:  "case e.marked:",
-			Becomes: "case false:",
+			Anchor:  "if e.marked {",
+			Becomes: "if false {",
 			In:      "./store/etcd", Run: "^TestConformanceCluster$/^enqueue$/^the_key_of_an_entry",
 			Needs: "etcd",
 		},

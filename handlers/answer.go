@@ -111,16 +111,16 @@ func (w *answer) deadline(t time.Time) {
 // respondLarge answers with a body of about size bytes, which is made behind the gate, if the bytes
 // of large answers allow it.
 func (r *request) respondLarge(size int, body func() any) error {
-	if size <= smallAnswer {
-		return r.respond(http.StatusOK, body())
+	if size > smallAnswer {
+		if !r.take(size) {
+			return errLargeAnswers()
+		}
+		if err := r.walk(); err != nil {
+			return err
+		}
 	}
-	if !r.take(size) {
-		return errLargeAnswers()
-	}
-	if err := r.walk(); err != nil {
-		return err
-	}
-	return r.respond(http.StatusOK, body())
+	r.write(http.StatusOK, "application/json", body())
+	return nil
 }
 
 func errLargeAnswers() error {
@@ -154,14 +154,7 @@ func (r *request) giveRoom() {
 	}
 }
 
-// respond answers. It returns nil, so that a handler can end with it.
-func (r *request) respond(status int, body any) error {
-	r.write(status, "application/json", body)
-	return nil
-}
-
-// write sends the answer at once. Without the flush it would leave after the metrics
-// and the log line, for which the next one in the queue would have to wait too.
+// write encodes a body and sends it, or 304 if the client has it already.
 func (r *request) write(status int, contentType string, body any) {
 	text := r.endpoints.buffers.Get().(*bytes.Buffer)
 	defer r.endpoints.putBack(text)
@@ -172,18 +165,24 @@ func (r *request) write(status int, contentType string, body any) {
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
-	if r.tagged && status == http.StatusOK && r.unchanged(tagOf(text.Bytes())) {
+	if r.tagged && status == http.StatusOK && unchanged(r, tagOf(text.Bytes())) {
 		return
 	}
 	r.endWalk() // before a client takes it slowly
 	if text.Len() > smallAnswer && r.taken == 0 {
 		r.takeAnyway(text.Len())
 	}
+	r.send(status, contentType, text.Bytes())
+}
+
+// send writes an answer and flushes it. Without the flush it would leave after the metrics and the
+// log line, for which the next one in the queue would have to wait too.
+func (r *request) send(status int, contentType string, text []byte) {
 	h := r.Writer.Header()
 	h["Content-Type"] = []string{contentType}
-	h["Content-Length"] = []string{strconv.Itoa(text.Len())}
+	h["Content-Length"] = []string{strconv.Itoa(len(text))}
 	r.Writer.WriteHeader(status)
-	if _, err := r.Writer.Write(text.Bytes()); err != nil {
+	if _, err := r.Writer.Write(text); err != nil {
 		r.cause = err
 	}
 	r.Writer.Flush()

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
 
@@ -48,7 +47,10 @@ func requestReleaseForSet(r *request) error { return ask(r, ofSet(r)) }
 
 func ask(r *request, req service.TokenRequest) error {
 	var body api.ReleaseWish
-	if err := r.readTokenAnd(&req, &body); err != nil {
+	if err := r.readJSON(&body); err != nil {
+		return err
+	}
+	if err := readTokenHeader(r, &req); err != nil {
 		return err
 	}
 	if err := r.endpoints.Locks.RequestRelease(r.context(), req, wishOf(&body)); err != nil {
@@ -65,21 +67,4 @@ func wishOf(wish *api.ReleaseWish) time.Duration {
 		return 0
 	}
 	return wish.WithinSeconds.Duration()
-}
-
-// readTokenAnd reads the lock token and a body.
-func (r *request) readTokenAnd(req *service.TokenRequest, body any) error {
-	if err := r.readJSON(body); err != nil {
-		return err
-	}
-	return readTokenHeader(r, req)
-}
-
-func readTokenHeader(r *request, req *service.TokenRequest) error {
-	values := r.Request.Header["Lock-Token"]
-	if len(values) != 1 || values[0] == "" {
-		return lock.Invalid("Lock-Token", "must be sent, once, as a header")
-	}
-	req.Token = values[0]
-	return nil
 }

@@ -162,7 +162,7 @@ func export(r *request, q audit.Query) error {
 	r.Header("Content-Type", jsonLines)
 	r.Header("Cache-Control", "no-store")
 	r.Writer.WriteHeader(http.StatusOK)
-	if r.headOnly() {
+	if headOnly(r) {
 		return nil
 	}
 	out := http.NewResponseController(ungin(r.Writer))

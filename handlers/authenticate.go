@@ -24,7 +24,7 @@ func (a admission) authenticate() error {
 	}
 	switch {
 	case len(values) == 0 && a.forOperators() && a.Request.Header["Cookie"] != nil:
-		return a.authenticateSession()
+		return authenticateSession(a.request)
 	case len(values) == 0 && certificates:
 		return lock.Errorf(lock.Unauthenticated,
 			"a client certificate, or one Authorization header with a bearer token, is needed")

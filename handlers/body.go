@@ -32,7 +32,7 @@ func (r *request) readJSON(v any) error {
 	if err != nil || len(text) == 0 {
 		return err
 	}
-	if err := r.checkForm(); err != nil {
+	if err := checkForm(r); err != nil {
 		return err
 	}
 	if text = withoutMark(text); len(text) == 0 || text[0] != '{' {
@@ -84,7 +84,7 @@ func (r *request) skipBody() error {
 
 // checkForm refuses a body that says that it is something else than JSON in UTF-8
 // as it stands.
-func (r *request) checkForm() error {
+func checkForm(r *request) error {
 	for _, coding := range r.Request.Header["Content-Encoding"] {
 		if !strings.EqualFold(coding, "identity") {
 			r.Header("Accept-Encoding", "identity")

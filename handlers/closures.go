@@ -59,7 +59,8 @@ func closeLocks(r *request, body *api.CloseBody) (reply, error) {
 func openLocks(r *request, _ *empty) (reply, error) {
 	q := r.query()
 	req := closures.OpenRequest{
-		ID: lock.ID(r.Param("id")), Reason: q.reason(), By: r.who(), May: r.mayRule,
+		ID: lock.ID(r.Param("id")), Reason: q.reason(), By: r.who(),
+		May: func(tenant, locks string) bool { return mayRule(r, tenant, locks) },
 	}
 	if q.err != nil {
 		return reply{}, q.err
@@ -68,7 +69,7 @@ func openLocks(r *request, _ *empty) (reply, error) {
 }
 
 // mayRule reports whether a closure of a tenant's locks is the operator's concern.
-func (r *request) mayRule(tenant, locks string) bool {
+func mayRule(r *request, tenant, locks string) bool {
 	p, err := auth.ParsePattern(locks)
 	return err == nil && r.principal.MayOperate(tenant) && r.principal.MayUseAll(p)
 }
@@ -99,7 +100,7 @@ func listClosures(r *request) (reply, error) {
 		return reply{}, err
 	}
 	all = slices.DeleteFunc(all, func(c *lock.Closure) bool {
-		return c.Compare(&after) <= 0 || !r.mayRule(c.Tenant, c.Locks.String())
+		return c.Compare(&after) <= 0 || !mayRule(r, c.Tenant, c.Locks.String())
 	})
 	left := maxPageBytes
 	n := fit(min(limit, len(all)), &left, func(i int) int {

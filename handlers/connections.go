@@ -219,7 +219,7 @@ func (r *request) occupy() {
 
 // holdLittle bounds what the system keeps of the request's answer for a client that does not
 // take it: without that it may be megabytes, beside all that this process counts.
-func (r *request) holdLittle(bytes int) {
+func holdLittle(r *request, bytes int) {
 	conn, ok := r.context().Value(connectionKey{}).(*connection)
 	if !ok {
 		return

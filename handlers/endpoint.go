@@ -74,7 +74,7 @@ func shown(parse func(*query) maker) handler {
 		if q.err != nil {
 			return q.err
 		}
-		return r.respondShared(body)
+		return respondShared(r, body)
 	}
 }
 

@@ -31,7 +31,7 @@ func withoutMoment(text []byte) []byte {
 
 // unchanged answers with 304 if the client has the answer with the tag already. It sets the ETag
 // anyway. A 304 has no line in the log: a page polls once a second.
-func (r *request) unchanged(tag string) bool {
+func unchanged(r *request, tag string) bool {
 	r.Writer.Header()["Etag"] = []string{tag}
 	if !matchesTag(r.Request.Header.Get("If-None-Match"), tag) {
 		return false

@@ -69,10 +69,10 @@ func (w *eventWriter) run() {
 func (w *eventWriter) begin() (stop func(), more bool) {
 	eventStreamHeaders(w.request.Writer.Header())
 	w.request.Writer.WriteHeader(http.StatusOK)
-	if w.request.headOnly() {
+	if headOnly(w.request) {
 		return nil, false
 	}
-	w.request.holdLittle(sendBuffer)
+	holdLittle(w.request, sendBuffer)
 	expires := time.NewTimer(time.Until(w.request.principal.Expires))
 	w.expires, w.beat = expires.C, time.NewTimer(w.request.endpoints.Heartbeat)
 	metrics, ctx := w.request.endpoints.Metrics, w.request.context()

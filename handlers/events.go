@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"bytes"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/events"
 )
 
 // maxEventPatterns is how many name patterns a stream may be limited to.
@@ -161,7 +163,7 @@ const (
 
 // headOnly reports whether the request asks for what a GET would be answered, without its
 // body.
-func (r *request) headOnly() bool { return r.context().Value(headKey{}) != nil }
+func headOnly(r *request) bool { return r.context().Value(headKey{}) != nil }
 
 // headKey marks requests whose answer has no body.
 type headKey struct{}
@@ -171,4 +173,34 @@ func eventStreamHeaders(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
+}
+
+// eventMessage returns an event as the reader is told it, nil if it is not told. Most see all
+// locks of it, for whom the text is made once.
+func eventMessage(f *event.Filter, r *events.Record) []byte {
+	claims := f.Claims(&r.Event)
+	switch len(claims) {
+	case 0:
+		return nil
+	case len(r.Entry.Claims):
+		return r.Text(func(e *lock.Event) []byte { return message(e.ID, event.Of(e, e.Entry.Claims)) })
+	}
+	return message(r.ID, event.Of(&r.Event, claims))
+}
+
+// missedMessage says what a reader was not told.
+func missedMessage(m *events.Missed, now time.Time) []byte {
+	return message(m.Before, event.Missed(m.After, m.Before, now))
+}
+
+// message is an event of an event stream, as HTML's standard has it. JSON has no line
+// break.
+func message(id lock.EventID, e *api.Event) []byte {
+	var text bytes.Buffer
+	text.WriteString("id: " + id.String() + "\nevent: " + e.Type + "\ndata: ")
+	if err := api.Encode(&text, e); err != nil {
+		return nil // nothing in it can fail to be JSON
+	}
+	text.WriteString("\n\n")
+	return bytes.Clone(text.Bytes())
 }

@@ -48,7 +48,7 @@ func acquireLock(r *request, body *api.AcquireBody) (reply, error) {
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
 func enqueue(r *request, req service.AcquireRequest) (reply, error) {
-	req.PrefersAsync = r.prefersAsync()
+	req.PrefersAsync = prefersAsync(r.Request.Header)
 	if err := checkCallback(r, &req); err != nil {
 		return reply{}, err
 	}
@@ -58,7 +58,7 @@ func enqueue(r *request, req service.AcquireRequest) (reply, error) {
 	req.Trace = r.GetHeader("traceparent")
 	g, err := r.endpoints.Locks.Acquire(r.context(), req)
 	if err != nil {
-		return reply{}, r.explainWait(g, err)
+		return reply{}, explainWait(r, g, err)
 	}
 	if req.PrefersAsync && g.Entry.Async {
 		r.Header("Preference-Applied", respondAsync)
@@ -151,31 +151,8 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	return nil
 }
 
-func idempotencyKey(h http.Header) (string, error) {
-	values, sent := h["Idempotency-Key"]
-	if !sent {
-		return "", nil
-	}
-	if len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey || !printable(values[0]) {
-		return "", lock.Invalid("Idempotency-Key", "must be 1 to %d printable characters", maxIdempotencyKey)
-	}
-	return values[0], nil
-}
-
-func printable(s string) bool {
-	for i := range len(s) {
-		if s[i] < 0x20 || s[i] > 0x7e {
-			return false
-		}
-	}
-	return true
-}
-
-// replayedHeader marks the answer about the entry of an earlier request with the key.
-const replayedHeader = "Idempotency-Replayed"
-
 // explainWait adds to an error who is in the way, or the entry that still stands.
-func (r *request) explainWait(g *service.Grant, err error) error {
+func explainWait(r *request, g *service.Grant, err error) error {
 	if g == nil {
 		return &detailed{err, func(p *api.Problem) { p.Cycle = cycleIn(err, r.principal.MayUse) }}
 	}
@@ -243,7 +220,7 @@ func renew(r *request, req service.TokenRequest) (reply, error) {
 	}
 	g, err := r.endpoints.Locks.Renew(r.context(), req)
 	if err != nil {
-		return reply{}, r.explainWait(nil, err)
+		return reply{}, explainWait(r, nil, err)
 	}
 	return ok(answerOf(g)), nil
 }
@@ -307,7 +284,7 @@ func awaitGrant(r *request, req service.TokenRequest) (reply, error) {
 	}
 	g, err := r.endpoints.Locks.Entry(r.context(), req, wait)
 	if err != nil {
-		return reply{}, r.explainWait(g, err)
+		return reply{}, explainWait(r, g, err)
 	}
 	return ok(answerOf(g)), nil
 }

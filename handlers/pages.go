@@ -134,24 +134,24 @@ func (p *pages) keep(key string, r *rendering) {
 }
 
 // respondShared answers with what others who ask the same get too.
-func (r *request) respondShared(body func() (any, error)) error {
-	made, err := r.endpoints.pages.get(r.context(), r.tenant(), r.sharedKey(), body)
+func respondShared(r *request, body func() (any, error)) error {
+	made, err := r.endpoints.pages.get(r.context(), r.tenant(), sharedKey(r), body)
 	if err != nil {
 		return err
 	}
-	if r.unchanged(made.tag) {
+	if unchanged(r, made.tag) {
 		return nil
 	}
 	text := made.text
 	if len(text) > smallAnswer && !r.take(len(text)) {
 		return errLargeAnswers()
 	}
-	r.Data(http.StatusOK, "application/json", text)
+	r.send(http.StatusOK, "application/json", text)
 	return nil
 }
 
 // sharedKey is the same for those who ask the same and may see the same.
-func (r *request) sharedKey() string {
+func sharedKey(r *request) string {
 	key := r.Request.URL.EscapedPath() + "?" + r.Request.URL.Query().Encode() + " "
 	if !r.principal.MayOperate("") {
 		key += r.principal.Tenant

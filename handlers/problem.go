@@ -3,6 +3,8 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
+	"html"
 	"log/slog"
 	"math"
 	"net/http"
@@ -57,7 +59,7 @@ func (r *request) fail(err error) {
 	}
 	if e.Quota != nil {
 		p.Quota, p.Limit, p.Used = e.Quota.Name, &e.Quota.Limit, &e.Quota.Used
-		r.noteRefusal(e.Quota)
+		noteRefusal(r, e.Quota)
 	}
 	var more *detailed
 	if errors.As(err, &more) {
@@ -89,3 +91,33 @@ func typed(err error) *lock.Error {
 }
 
 func errWithdrawn() error { return lock.Errorf(lock.Unauthenticated, isWithdrawn) }
+
+// problemPage is what a person sees who opens the type of a problem: title, code, status, advice.
+const problemPage = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>%[1]s - Fencepost</title>
+<style>body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}</style>
+<h1>%[1]s</h1>
+<p><code>%[2]s</code>, HTTP status %[3]d</p>
+<p>%[4]s</p>
+</html>
+`
+
+// getProblem explains a code.
+//
+// @Summary  Read what a problem means
+// @Produce  html
+// @Param    code path string true "Code of the problem"
+// @Success  200 {string} string "A page that explains the code"
+// @Failure  404 {object} api.Problem "not_found"
+// @Router   /problems/{code} [get]
+func getProblem(r *request) error {
+	code := api.Code(r.Param("code"))
+	if !code.Known() {
+		return nothingHere(r)
+	}
+	page := fmt.Sprintf(problemPage, html.EscapeString(code.Title()), code, code.Status(),
+		html.EscapeString(code.Advice()))
+	r.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
+	r.Data(http.StatusOK, "text/html; charset=utf-8", []byte(page))
+	return nil
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -19,7 +18,6 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/fencepost/fencepost/auth"
-	"github.com/fencepost/fencepost/lock"
 )
 
 // request is one request on its way to its answer, with what is known of it so far.
@@ -206,35 +204,6 @@ func (r *request) log(status int, took time.Duration) {
 		attrs = append(attrs, slog.Int("sampled", every))
 	}
 	to.LogAttrs(ctx, level, "request", attrs...)
-}
-
-// acceptRequestID takes a client's request id if it is harmless, and makes one
-// otherwise.
-func acceptRequestID(given string) string {
-	const maxLength = 128
-	harmless := func(c rune) bool {
-		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("._-", c)
-	}
-	if given != "" && len(given) <= maxLength && strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0 {
-		return given
-	}
-	return fmt.Sprintf("%016x", rand.Uint64())
-}
-
-// maxHeaders is how many header fields a request may have, each line counted. They are
-// kept for as long as it waits, and thousands of short ones would take ten times the bytes
-// in which they were sent.
-const maxHeaders = 100
-
-func checkHeaders(h http.Header) error {
-	fields := 0
-	for _, values := range h {
-		fields += len(values)
-	}
-	if fields > maxHeaders {
-		return lock.Errorf(lock.InvalidRequest, "a request may have %d header fields", maxHeaders)
-	}
-	return nil
 }
 
 // checkSlashes refuses a path with an encoded slash that net/url has decoded: it gives

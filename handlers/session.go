@@ -90,7 +90,7 @@ func refusedSession(r *request, err error) error {
 // @Failure  403 {object} api.Problem "forbidden"
 // @Router   /dashboard/session [get]
 func getSession(r *request) (reply, error) {
-	if err := r.authenticateSession(); err != nil {
+	if err := authenticateSession(r); err != nil {
 		return reply{}, r.challenge(err)
 	}
 	return showSession(r)
@@ -130,7 +130,7 @@ func showSession(r *request) (reply, error) {
 
 // authenticateSession learns from the cookie who asks. A page of another origin may have
 // the browser send it along, so what the browser says of the request's origin counts too.
-func (r *request) authenticateSession() error {
+func authenticateSession(r *request) error {
 	found := r.Request.CookiesNamed(r.cookies().name(sessionName))
 	if len(found) != 1 {
 		return lock.Errorf(lock.Unauthenticated, "nobody is signed in")

@@ -1,10 +1,113 @@
 package handlers
 
 import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
+
+const (
+	// maxAdminWebhooks is how many webhooks a page has at most: of each the store is asked twice.
+	maxAdminWebhooks = 50
+	webhooksTimeout  = 5 * time.Second
+
+	// webhooksAtOnce is how many webhooks of one list the store is asked about at once.
+	webhooksAtOnce = 8
+)
+
+// listAllWebhooks lists the webhooks of all tenants.
+//
+// @Summary     List the webhooks of all tenants
+// @Description By tenant and id, with how they do and what is still owed to them. Of the URL the scheme and host are shown: its path may be a secret of the tenant. Those that select no names but the ones that the bearer token may use. At most 50 on a page. Which there are may be late by a second.
+// @Security    bearer[admin]
+// @Security    bearer[tenant-admin]
+// @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor query string false "next_cursor of the page before"
+// @Success     200 {object} api.AdminWebhookPage
+// @Failure     503 {object} api.Problem "store_unavailable"
+// @Router      /admin/webhooks [get]
+func listAllWebhooks(r *request) (reply, error) {
+	q, a := r.query(), r.endpoints
+	tenant, limit := q.tenant(), q.page()
+	place := q.cursor("all-webhooks", lock.ValidTenant, lock.ValidName)
+	if q.err != nil {
+		return reply{}, q.err
+	}
+	all, err := a.Webhooks.All(r.principal, tenant)
+	if err != nil {
+		return reply{}, err
+	}
+	if !a.reads.take(r.tenant(), 1) {
+		return reply{}, errReads()
+	}
+	defer a.reads.give(r.tenant(), 1)
+	out := &api.AdminWebhookPage{Replica: a.Console.Replica(), Total: len(all)}
+	page, next := webhookPage(all, place, min(limit, maxAdminWebhooks))
+	out.NextCursor = next
+	if out.Webhooks, err = adminWebhooksOf(r, r.context(), page); err != nil {
+		return reply{}, err
+	}
+	const each = 4 << 10 // bytes, about
+	return large(each*len(page), func() any { return out }), nil
+}
+
+// webhookPage returns those after a place, so many at most, and the cursor of the next page.
+func webhookPage(all []*subscription.Subscription, after []string, most int) (page []*subscription.Subscription, next string) {
+	first := 0
+	if after != nil {
+		first, _ = slices.BinarySearchFunc(all, after, func(s *subscription.Subscription, after []string) int {
+			return cmp.Or(cmp.Compare(s.Tenant, after[0]), cmp.Compare(s.ID, after[1]), -1)
+		})
+	}
+	if page = all[first:]; len(page) > most {
+		page = page[:most]
+		next = cursorOf("all-webhooks", page[most-1].Tenant, page[most-1].ID)
+	}
+	return page, next
+}
+
+// adminWebhooksOf asks the store how webhooks do.
+func adminWebhooksOf(r *request, ctx context.Context, page []*subscription.Subscription) ([]api.AdminWebhook, error) {
+	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
+	defer cancel()
+	out := make([]api.AdminWebhook, 0, len(page))
+	for _, s := range page {
+		one, err := adminWebhookOf(r, ctx, s)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, one)
+	}
+	return out, nil
+}
+
+// adminWebhookOf asks how one does.
+func adminWebhookOf(r *request, ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
+	health, err := r.endpoints.Deliveries.Health(ctx, s.Tenant, s.ID)
+	if err != nil {
+		return out, err
+	}
+	owed, err := r.endpoints.Deliveries.Owed(ctx, s.Tenant, s.ID)
+	if err != nil {
+		return out, err
+	}
+	out = api.AdminWebhook{
+		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
+		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By, Owed: owed.Deliveries, OwedMore: owed.More,
+	}
+	health = health.Of(s.Enabled)
+	out.Disabled, out.Failures = string(health.Disabled), health.Failures
+	if !health.FailingSince.IsZero() {
+		out.FailingSince = api.InstantOf(health.FailingSince)
+	}
+	return out, nil
+}
 
 // operatorOf returns the operator as an actor in the tenant in the path, within the names that the
 // token may use.

@@ -134,48 +134,6 @@ func checkHolding(t *testing.T, q *lock.Queue, except lock.ID) {
 	}
 }
 
-// BenchmarkWaiters is who waits behind many holders, and who holds behind many that wait elsewhere.
-func BenchmarkWaiters(b *testing.B) {
-	const many = 100_000
-	table := lock.NewTable()
-	for n := range uint64(many) {
-		if _, err := table.Insert(&lock.Entry{ID: lock.ID(fmt.Sprint(n)), Tenant: "t", Number: n + 1, Claims: []lock.Claim{{Name: "a", Mode: lock.Shared}}}); err != nil {
-			b.Fatal(err)
-		}
-	}
-	if _, err := table.Insert(locktest.Entry("last", many+1, "a")); err != nil {
-		b.Fatal(err)
-	}
-	q := table.Queue(lock.Ref{Tenant: "t", Name: "a"})
-	b.ReportAllocs()
-	for b.Loop() {
-		n := 0
-		for range q.Waiters() {
-			n++
-		}
-		if n != 1 {
-			b.Fatal(n)
-		}
-	}
-}
-
-// BenchmarkPosition is what each renewal of the last of many waiters asks for.
-func BenchmarkPosition(b *testing.B) {
-	const waiters = 50_000
-	table := lock.NewTable()
-	for n := range uint64(waiters + 1) {
-		if _, err := table.Insert(locktest.Entry(lock.ID(fmt.Sprint(n)), n+1, "a")); err != nil {
-			b.Fatal(err)
-		}
-	}
-	last := lock.ID(fmt.Sprint(waiters))
-	for b.Loop() {
-		if table.Position(last) != waiters {
-			b.Fatal(table.Position(last))
-		}
-	}
-}
-
 // idAt is whose the position is, "" if fewer wait.
 func idAt(table *lock.Table, position int) lock.ID {
 	q := table.Queue(lock.Ref{Tenant: "t", Name: "a"})

@@ -38,34 +38,3 @@ func TestErrorFindsTheCodeOfItsCause(t *testing.T) {
 		t.Errorf("%v is not both of its codes", err)
 	}
 }
-
-func TestErrorText(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want string
-	}{
-		{&lock.Error{Code: lock.Draining}, "draining"},
-		{&lock.Error{Code: lock.Internal, Cause: io.EOF}, "internal: EOF"},
-		{&lock.Error{Code: lock.Internal, Detail: "d", Cause: io.EOF}, "internal: d: EOF"},
-		{lock.Errorf(lock.NotFound, "no lock %q", "a"), `not_found: no lock "a"`},
-		{lock.Invalid("ttl_seconds", "is below %d", 2), "invalid_request: ttl_seconds is below 2"},
-		{lock.LostBecause(lock.Revoked), "lock_lost: the entry is gone: revoked"},
-		{lock.Held, "lock_held"},
-	} {
-		if got := c.err.Error(); got != c.want {
-			t.Errorf("Error() = %q, want %q", got, c.want)
-		}
-	}
-}
-
-func TestConstructorsFillTheFields(t *testing.T) {
-	if e := lock.Invalid("ttl_seconds", "is bad"); e.Code != lock.InvalidRequest || e.Field != "ttl_seconds" {
-		t.Errorf("Invalid = %+v", e)
-	}
-	if e := lock.LostBecause(lock.Expired); e.Code != lock.Lost || e.Reason != lock.Expired {
-		t.Errorf("LostBecause = %+v", e)
-	}
-	if e := lock.Errorf(lock.Deadlock, "x"); e.Code != lock.Deadlock || e.Field != "" || e.OutcomeUnknown {
-		t.Errorf("Errorf = %+v", e)
-	}
-}

@@ -46,14 +46,6 @@ func tableOf(t *testing.T, entries ...*lock.Entry) *lock.Table {
 	return table
 }
 
-func TestRemoveGrantsTheNextInLine(t *testing.T) {
-	table := tableOf(t, locktest.Entry("first", 1, "a"), locktest.Entry("second", 2, "a"), locktest.Entry("third", 3, "a"))
-	removed, held, granted := table.Remove("first")
-	if removed.ID != "first" || !held || !slices.Equal(locktest.IDs(granted), []lock.ID{"second"}) {
-		t.Errorf("Remove(first) = %v, %t, %v, want first, true, [second]", removed, held, locktest.IDs(granted))
-	}
-}
-
 func TestSetHoldsOnlyWhenItHoldsEverywhere(t *testing.T) {
 	table := tableOf(t, locktest.Entry("b", 1, "b"), locktest.Entry("set", 2, "a", "b", "c"), locktest.Entry("a", 3, "a"))
 	if _, holds := table.Entry("set"); holds {
@@ -67,14 +59,6 @@ func TestSetHoldsOnlyWhenItHoldsEverywhere(t *testing.T) {
 	}
 	if _, _, granted := table.Remove("set"); !slices.Equal(locktest.IDs(granted), []lock.ID{"a"}) {
 		t.Errorf("Remove(set) granted %v, want [a]", locktest.IDs(granted))
-	}
-}
-
-// One removal can make an entry the front of several queues: that is one grant.
-func TestSetIsGrantedOnce(t *testing.T) {
-	table := tableOf(t, locktest.Entry("first", 1, "a", "b", "c"), locktest.Entry("second", 2, "a", "b", "c"))
-	if _, _, granted := table.Remove("first"); !slices.Equal(locktest.IDs(granted), []lock.ID{"second"}) {
-		t.Errorf("Remove(first) granted %v, want [second] once", locktest.IDs(granted))
 	}
 }
 
@@ -118,53 +102,11 @@ func TestInsertAllowsOneNumberInSeparateQueues(t *testing.T) {
 	}
 }
 
-func TestQueueDisappearsWhenItIsEmpty(t *testing.T) {
-	table := tableOf(t, locktest.Entry("only", 1, "a"))
-	table.Remove("only")
-	if q := table.Queue(lock.Ref{Tenant: "t", Name: "a"}); q != nil {
-		t.Errorf("Queue = %v, want nil", q)
-	}
-}
-
-func TestIterationCanStopEarly(t *testing.T) {
-	table := tableOf(t, locktest.Entry("1", 1, "a"), locktest.Entry("2", 2, "a"), locktest.Entry("3", 3, "b"))
-	n := 0
-	for range table.Queues() {
-		n++
-		break
-	}
-	for range table.Entries() {
-		n++
-		break
-	}
-	for range table.Queue(lock.Ref{Tenant: "t", Name: "a"}).Entries() {
-		n++
-		break
-	}
-	if n != 3 {
-		t.Errorf("%d steps, want 3", n)
-	}
-}
-
 func TestCanonical(t *testing.T) {
 	claims := []lock.Claim{{Name: "b"}, {Name: "a:2"}, {Name: "a"}, {Name: "B"}, {Name: "a-1"}}
 	lock.Canonical(claims)
 	want := []lock.Claim{{Name: "B"}, {Name: "a"}, {Name: "a-1"}, {Name: "a:2"}, {Name: "b"}}
 	if diff := cmp.Diff(want, claims); diff != "" {
 		t.Errorf("Canonical (-want +got):\n%s", diff)
-	}
-}
-
-func TestEntry(t *testing.T) {
-	e := locktest.Entry("id", 1, "a", "b")
-	if e.Name() != "a" {
-		t.Errorf("Name() = %q, want a", e.Name())
-	}
-	if e.Resumable() {
-		t.Error("an entry without an idempotency key is resumable")
-	}
-	e.Request = "hash"
-	if !e.Resumable() {
-		t.Error("an entry with an idempotency key is not resumable")
 	}
 }

@@ -60,18 +60,6 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkAdmits is what decides, beside the same crowd, that a request need not
-// wait. Nothing is looked for then.
-func BenchmarkAdmits(b *testing.B) {
-	table := crowd(b, true)
-	e := named("new", 0, "w500", "free")
-	for b.Loop() {
-		if !table.Admits(e.Tenant, e.Claims) {
-			b.Fatal("a free lock is not to be had")
-		}
-	}
-}
-
 // BenchmarkList is to list 100 000 held locks, of which the store wrote 40 at a time, by few holders
 // and by many; and 5 000 who wait for one.
 func BenchmarkList(b *testing.B) {

@@ -127,32 +127,6 @@ func TestManyWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestLiftedBehindNobody: an entry that is not rejected any more, and for which nobody waits, is looked at as one that
-// joins is, and nothing is looked for behind it.
-func TestLiftedBehindNobody(t *testing.T) {
-	t.Parallel()
-	h := newHall(t)
-	h.join(
-		named("first", 0, "y", "hot"),
-		named("a-own", 0, "a", "own"),
-		named("b-own", 0, "b", "other"),
-	)
-	h.queue(10, "hot")
-	h.join(named("a-waits", 0, "a", "other"), named("b-waits", 0, "b", "own", "hot"))
-	if h.table.Rejection("b-waits") == nil {
-		t.Fatal("it is not rejected")
-	}
-	h.table.Detect() // which finds nothing to do
-	all := h.table.Looks()
-	h.leave("a-waits")
-	lifted := all - h.table.Looks()
-	h.leave("b-waits")
-	h.join(named("b-waits", 0, "b", "own", "hot"))
-	if joins := all - h.table.Looks(); lifted > joins {
-		t.Errorf("that it is not rejected any more takes %d looks, and to join %d", lifted, joins)
-	}
-}
-
 // TestWrittenTogether: of two entries of one write that would wait for each other the later one in order is rejected,
 // in whatever order they are told.
 func TestWrittenTogether(t *testing.T) {

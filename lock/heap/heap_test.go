@@ -79,18 +79,3 @@ func drained(t *testing.T, h *heap.Heap[*number], model []*number) {
 		}
 	}
 }
-
-// BenchmarkHeap takes the first of 10 000 out and puts it back behind.
-func BenchmarkHeap(b *testing.B) {
-	var h heap.Heap[*number]
-	r := rand.New(rand.NewPCG(1, 2))
-	for range 10_000 {
-		h.Push(&number{n: r.IntN(1 << 20)})
-	}
-	b.ReportAllocs()
-	for b.Loop() {
-		e := h.Pop()
-		e.n += r.IntN(1 << 20)
-		h.Push(e)
-	}
-}

@@ -2,7 +2,6 @@ package order_test
 
 import (
 	"fmt"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -337,44 +336,6 @@ func TestRingsOfOthersAreKept(t *testing.T) {
 	}
 }
 
-// Very many locks and holders, with the longest names, of more tenants than there
-// is room for.
-func TestOrdersStaySmall(t *testing.T) {
-	heap := func() uint64 {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return m.HeapAlloc
-	}
-	s, before := newHistory(t), heap()
-	for i := range 60_000 {
-		tenant := fmt.Sprintf("tenant-%d", i%20)
-		holder := strings.Repeat("漢", lock.MaxHolderLength-6) + fmt.Sprintf("%06d", i)
-		held, taken := fmt.Sprintf(
-			"%s%06d",
-			strings.Repeat("h", lock.MaxNameLength-6),
-			i%7_000,
-		), fmt.Sprintf(
-			"%s%06d",
-			strings.Repeat("t", lock.MaxNameLength-6),
-			i%9_000,
-		)
-		if i%3 == 0 {
-			held, taken = taken, held
-		}
-		s.takes(tenant, holder, held, taken)
-	}
-	const most = 40 << 20
-	if grown := int64(heap()) - int64(before); grown > most {
-		t.Errorf("the heap has grown by %d bytes, want at most %d", grown, most)
-	} else {
-		t.Logf("%d KiB", grown>>10)
-	}
-	if _, n, _ := s.orders.Edges("", 0); n != 10_000 {
-		t.Errorf("%d orders are kept, want all 10000 that there is room for", n)
-	}
-}
-
 // When every step is by another holder, a cycle is reported exactly if a step
 // closes one, and whatever is reported is a cycle.
 func TestRingsMatchBruteForce(t *testing.T) {
@@ -528,28 +489,5 @@ func TestClasses(t *testing.T) {
 		if _, err := order.ParseClasses(bad); err == nil {
 			t.Errorf("pattern %q is taken", bad)
 		}
-	}
-}
-
-// BenchmarkGranted is what learning adds to a grant: to a holder that has nothing
-// else, to one that takes its second lock, and to one that takes its ninth.
-func BenchmarkGranted(b *testing.B) {
-	for _, held := range []int{0, 1, 8} {
-		b.Run(fmt.Sprint("held ", held), func(b *testing.B) {
-			table, orders, now := deadlock.NewTable(), order.NewGraph(order.Classes{}), time.Now()
-			for i := range held {
-				if _, err := table.Insert(named(lock.ID(fmt.Sprint(i)), uint64(i+1), "v", fmt.Sprintf("class%d:1", i))); err != nil {
-					b.Fatal(err)
-				}
-			}
-			e := named("e", 100, "v", "orders:42")
-			if _, err := table.Insert(e); err != nil {
-				b.Fatal(err)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				orders.Granted(e, table.AlsoHeld(e), now)
-			}
-		})
 	}
 }

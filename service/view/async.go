@@ -18,7 +18,11 @@ type asyncIndex struct {
 }
 
 func newAsyncIndex() asyncIndex {
-	return asyncIndex{there: map[lock.ID]struct{}{}, changed: map[lock.ID]struct{}{}, ready: make(chan struct{}, 1)}
+	return asyncIndex{
+		there:   map[lock.ID]struct{}{},
+		changed: map[lock.ID]struct{}{},
+		ready:   make(chan struct{}, 1),
+	}
 }
 
 // note marks an entry to which something happened, if it is async.
@@ -33,8 +37,7 @@ func (a *asyncIndex) note(id lock.ID) {
 	a.wake()
 }
 
-// relist is for a table that was built anew: all that were there are looked at again, and
-// all that are.
+// relist is for a table that was built from a list: all entries before and after it changed.
 func (a *asyncIndex) relist(entries iter.Seq2[*lock.Entry, bool]) {
 	before := a.there
 	a.there = map[lock.ID]struct{}{}
@@ -74,7 +77,7 @@ func (v *waits) AsyncChanges() <-chan struct{} { return v.async.ready }
 // last: they joined, came to hold, were rejected, or ended. listed says that the feed
 // was interrupted since, and all are among them.
 func (v *waits) TakeAsync() (changed []lock.ID, listed bool) {
-	var taken map[lock.ID]struct{} // it is the caller's: to walk one, or to clear one that was large once, takes long
+	var taken map[lock.ID]struct{} // of the caller: to walk or clear a large one takes long
 	v.mu.Lock()
 	if len(v.async.changed) > 0 {
 		taken, v.async.changed = v.async.changed, map[lock.ID]struct{}{}

@@ -26,7 +26,11 @@ func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, m
 }
 
 // blocked reads some of the queues. It returns of how many locks, and how many places.
-func (v *queues) blocked(refs []lock.Ref, queues *[]blocking.Queue, most int) (n, read int, cut bool) {
+func (v *queues) blocked(
+	refs []lock.Ref,
+	queues *[]blocking.Queue,
+	most int,
+) (n, read int, cut bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for ; n < len(refs) && read < min(most, placesChunk); n++ {
@@ -49,7 +53,13 @@ func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 		return nil
 	}
 	head := q.Head().Member()
-	out := &blocking.Queue{Ref: r, Head: head.Entry(), Holds: head.Holds(), Since: head.Entry().EnqueuedAt, Front: q.Len() - q.Waiting()}
+	out := &blocking.Queue{
+		Ref:   r,
+		Head:  head.Entry(),
+		Holds: head.Holds(),
+		Since: head.Entry().EnqueuedAt,
+		Front: q.Len() - q.Waiting(),
+	}
 	if out.Holds {
 		out.Since = v.since[head.Entry().ID]
 	}
@@ -106,7 +116,10 @@ func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out Of
 	var all []EntryPlaces
 	all, out.More, out.Revision = v.entriesOf(who)
 	for _, one := range all {
-		one.At = slices.DeleteFunc(one.At, func(p PlaceAt) bool { return may != nil && !may(p.Claim.Name) })
+		one.At = slices.DeleteFunc(
+			one.At,
+			func(p PlaceAt) bool { return may != nil && !may(p.Claim.Name) },
+		)
 		switch {
 		case len(one.At) == 0:
 			continue

@@ -20,7 +20,9 @@ func line(locks, each int) (*view.View, []lock.Ref) {
 		for range each {
 			number++
 			e := &lock.Entry{
-				ID: view.NumberedID(number), Tenant: "acme", Holder: "w", Number: number, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
+				ID: view.NumberedID(
+					number,
+				), Tenant: "acme", Holder: "w", Number: number, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
 				Claims: []lock.Claim{{Name: refs[l].Name, Mode: lock.Exclusive}},
 			}
 			v.Apply(number, []store.Change{{Number: number, Joined: e}})
@@ -37,16 +39,30 @@ func TestBlockingIsBounded(t *testing.T) {
 	} {
 		queues, more := v.Blocking(refs, tc.most)
 		if len(queues) != tc.queues || len(queues[len(queues)-1].Behind) != tc.last || !more {
-			t.Errorf("of %d: %d queues, more %t, want %d with %d behind in the last", tc.most, len(queues), more, tc.queues, tc.last)
+			t.Errorf(
+				"of %d: %d queues, more %t, want %d with %d behind in the last",
+				tc.most,
+				len(queues),
+				more,
+				tc.queues,
+				tc.last,
+			)
 		}
 		if last := queues[len(queues)-1]; len(last.Behind)+last.Further != view.MaxBlockedPerLock+1 {
-			t.Errorf("of %d: %d and %d further ones are told, of %d", tc.most, len(last.Behind), last.Further, view.MaxBlockedPerLock+1)
+			t.Errorf(
+				"of %d: %d and %d further ones are told, of %d",
+				tc.most,
+				len(last.Behind),
+				last.Further,
+				view.MaxBlockedPerLock+1,
+			)
 		}
 	}
 	short, refs := line(3, 2)
 	refs = append(refs, lock.Ref{Tenant: "acme", Name: "free"})
 	queues, more := short.Blocking(refs, 10_000)
-	if len(queues) != 3 || more || len(queues[0].Behind) != 1 || queues[0].Front != 1 || !queues[0].Holds {
+	if len(queues) != 3 || more || len(queues[0].Behind) != 1 || queues[0].Front != 1 ||
+		!queues[0].Holds {
 		t.Errorf("%d queues, more %t, the first %+v", len(queues), more, queues[0])
 	}
 }
@@ -57,13 +73,16 @@ func TestBlockingAtASemaphore(t *testing.T) {
 	v.Reset(store.Snapshot{})
 	for number := range uint64(4) {
 		e := &lock.Entry{
-			ID: view.NumberedID(number + 1), Tenant: "acme", Holder: "w", Number: number + 1, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
+			ID: view.NumberedID(
+				number + 1,
+			), Tenant: "acme", Holder: "w", Number: number + 1, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
 			Claims: []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: 3}},
 		}
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
 	queues, _ := v.Blocking([]lock.Ref{{Tenant: "acme", Name: "a"}}, 10)
-	if len(queues) != 1 || len(queues[0].Or) != 2 || queues[0].Or[1].Entry.Number != 3 || queues[0].Or[1].Since.IsZero() {
+	if len(queues) != 1 || len(queues[0].Or) != 2 || queues[0].Or[1].Entry.Number != 3 ||
+		queues[0].Or[1].Since.IsZero() {
 		t.Errorf("%+v, want two others who hold", queues)
 	}
 }
@@ -73,11 +92,16 @@ func TestOfHolderIsBounded(t *testing.T) {
 	v, _ := line(1, 2050)
 	who := lock.Ref{Tenant: "acme", Name: "w"}
 	of := v.OfHolder(who, nil, 5)
-	if all := of.Entries; len(all) != 5 || !of.More || of.Revision != 2050 || !all[0].Holds || all[4].At[0].Position != 4 {
+	if all := of.Entries; len(all) != 5 || !of.More || of.Revision != 2050 || !all[0].Holds ||
+		all[4].At[0].Position != 4 {
 		t.Errorf("%d of five, more %t, at %d", len(all), of.More, of.Revision)
 	}
 	if of.Holding != 1 || of.Waiting != 1999 {
-		t.Errorf("it is said to hold %d and to wait for %d, want 1 and 1999 of the first 2000", of.Holding, of.Waiting)
+		t.Errorf(
+			"it is said to hold %d and to wait for %d, want 1 and 1999 of the first 2000",
+			of.Holding,
+			of.Waiting,
+		)
 	}
 	of = v.OfHolder(who, func(string) bool { return false }, 5)
 	if len(of.Entries) != 0 || of.Holding != 0 || of.Waiting != 0 || !of.More {
@@ -148,7 +172,8 @@ func TestGlanceInParts(t *testing.T) {
 	v, refs := line(view.RowChunk+10, 2)
 	seen := map[lock.Ref]bool{}
 	v.EachRow("", "acme", func(r *view.Row) {
-		if seen[r.Ref] || r.Waiting != 1 || len(r.Holders) != 1 || r.Holders[0].Entry.Claims[0].Name != r.Name {
+		if seen[r.Ref] || r.Waiting != 1 || len(r.Holders) != 1 ||
+			r.Holders[0].Entry.Claims[0].Name != r.Name {
 			t.Errorf("%+v", r)
 		}
 		seen[r.Ref] = true

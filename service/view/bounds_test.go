@@ -22,7 +22,14 @@ func TestBounds(t *testing.T) {
 	number := uint64(0)
 	for i := range uint64(3 << 10) {
 		name := fmt.Sprint("lock:", i)
-		e := &lock.Entry{ID: view.NumberedID(i), Tenant: "acme", Number: number + 1, TTL: time.Minute, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}}
+		e := &lock.Entry{
+			ID:         view.NumberedID(i),
+			Tenant:     "acme",
+			Number:     number + 1,
+			TTL:        time.Minute,
+			EnqueuedAt: time.Now(),
+			Claims:     []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+		}
 		v.Apply(number+1, []store.Change{{Number: number + 1, Joined: e}})
 		number += 2
 		v.Apply(number, []store.Change{{Number: number, Left: e.ID, Reason: lock.Released}})
@@ -32,7 +39,12 @@ func TestBounds(t *testing.T) {
 	}
 	known := 0
 	for i := range 3 << 10 {
-		if v.Queue(lock.Ref{Tenant: "acme", Name: fmt.Sprint("lock:", i)}, "", 0, 0).Figures.Acquisitions > 0 {
+		if v.Queue(
+			lock.Ref{Tenant: "acme", Name: fmt.Sprint("lock:", i)},
+			"",
+			0,
+			0,
+		).Figures.Acquisitions > 0 {
 			known++
 		}
 	}

@@ -65,7 +65,16 @@ type chunk struct {
 }
 
 func newEndings(all accounts, most int) endings {
-	return endings{most: most, ofTenant: most / tenantsPart, began: time.Now(), list: 1, accounts: all, byID: map[endKey]end{}, revoked: map[endKey]string{}, reasons: []lock.Reason{lock.Unknown}}
+	return endings{
+		most:     most,
+		ofTenant: most / tenantsPart,
+		began:    time.Now(),
+		list:     1,
+		accounts: all,
+		byID:     map[endKey]end{},
+		revoked:  map[endKey]string{},
+		reasons:  []lock.Reason{lock.Unknown},
+	}
 }
 
 func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(id.Bytes())) }
@@ -87,7 +96,8 @@ func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time
 	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), keyOf(id)
 	delete(e.revoked, key) // of an earlier entry with the id
 	e.byID[key] = end{minute, tenantHash(tenant), e.number(why), after}
-	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute && len(a.chunks[last].keys) < chunkLength {
+	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute &&
+		len(a.chunks[last].keys) < chunkLength {
 		a.chunks[last].keys = append(a.chunks[last].keys, key)
 	} else {
 		c := &chunk{of: a, minute: minute, keys: []endKey{key}}

@@ -21,14 +21,14 @@ const (
 // or not at all.
 type Finding struct {
 	Kind   Kind
-	Number uint64    // the store's, up to which the view was told with it
+	Number uint64    // the store's, up to which the view has reached with it
 	At     time.Time // when this replica saw it
 	Entry  *lock.Entry
 
 	Waits         int // in the cycle
 	Contradiction *order.Contradiction
 	Silenced      uint64 // how many rings of the tenant were not told since the last line
-	Quiet         bool   // it is not to be told by a line, as the tenant's last is not long ago
+	Quiet         bool   // no log line: the last one of the tenant is recent
 	Err           error
 }
 
@@ -51,13 +51,13 @@ type Events interface {
 
 // Totals count what a view saw happen.
 type Totals struct {
-	Expired      uint64 // entries that nobody renewed in time
+	Expired      uint64 // entries that were not renewed in time
 	Contradicted uint64 // rings of orders of locks
 
 	WaitersExpired uint64 // of those that expired, the ones that waited
 }
 
-// writing is the write whose events are told.
+// writing is the write whose events are added.
 type writing struct {
 	number uint64
 	events uint32 // of it, so far

@@ -67,7 +67,12 @@ func TestEndedInALongGap(t *testing.T) {
 	for upTo, want := range map[uint64]lock.Reason{15: lock.Unknown, 20: lock.Expired} {
 		bubble.Test(t, func(t *testing.T) {
 			v := empty()
-			e := &lock.Entry{ID: "e", Tenant: "acme", Number: 5, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+			e := &lock.Entry{
+				ID:     "e",
+				Tenant: "acme",
+				Number: 5,
+				Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+			}
 			begin := func(s store.Snapshot) { v.Reset(s); v.Recall(nil, true) }
 			begin(store.Snapshot{Number: 10, Newest: 10, Entries: []*lock.Entry{e}})
 			v.Lost(nil)

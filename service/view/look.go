@@ -97,7 +97,8 @@ func (v *queues) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) 
 		out.Holders = append(out.Holders, Holder{Entry: e, Since: v.since[e.ID]})
 	}
 	for e := range without(leaving, q.Waiters(), maxWaiters) {
-		out.Waiters = append(out.Waiters, Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.WaitedFor(e)})
+		next := Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.WaitedFor(e)}
+		out.Waiters = append(out.Waiters, next)
 	}
 	return out
 }

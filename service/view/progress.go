@@ -32,7 +32,7 @@ type progress struct {
 
 // numberWaiter is a request that waits until the view has reached a number.
 type numberWaiter struct {
-	heap.Place // among the waiters, until it is told
+	heap.Place // among the waiters, until the number is reached
 	number     uint64
 	reached    chan struct{}
 }
@@ -134,9 +134,9 @@ func (v *progress) LostSince() (at time.Time, lost bool) {
 	return v.lostAt, !v.current
 }
 
-// LateFor returns for how long the view has not had everything: since the feed was interrupted, or we began to
-// wait for it, until it is back and has told what happened meanwhile, however often it is interrupted before that. It
-// is 0 if that is so.
+// LateFor returns for how long the view has not been complete: since the feed was interrupted,
+// or the view began to wait for it, until the feed is up and has told of the past. It is 0 if
+// the view is complete.
 func (v *progress) LateFor() time.Duration {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -29,9 +29,11 @@ func (v *queues) empty() {
 	v.since, v.waited = map[lock.ID]time.Time{}, map[lock.ID]time.Duration{}
 }
 
-// WaitedFor returns how long ago the entry was asked for, by the replicas' clocks: never less than nothing, whatever the
-// clock showed of who wrote it.
-func (v *queues) WaitedFor(e *lock.Entry) time.Duration { return max(0, v.Wall().Sub(e.EnqueuedAt)) }
+// WaitedFor returns how long ago the entry was asked for, by the replicas' clocks, never less
+// than 0.
+func (v *queues) WaitedFor(e *lock.Entry) time.Duration {
+	return max(0, v.Wall().Sub(e.EnqueuedAt))
+}
 
 // inQueue returns how many entries hold a lock and wait for it.
 func (v *queues) inQueue(r lock.Ref) (holding, waiting int) {
@@ -68,7 +70,7 @@ func (v *queues) HeldCallbacks() (held []*lock.Entry) {
 	return held
 }
 
-// HeldCallback returns the tenant's entry with the id if it holds and names a callback, and nil otherwise.
+// HeldCallback returns the tenant's entry with the id if it holds and has a callback, or nil.
 func (v *queues) HeldCallback(tenant string, id lock.ID) *lock.Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -101,8 +103,8 @@ func (v *queues) Admits(e *lock.Entry) bool {
 	return v.table.Admits(e.Tenant, e.Claims)
 }
 
-// Blockers returns because of whom an entry waits. ok is false if the view does not
-// show that it waits.
+// Blockers returns the entries for which an entry waits. ok is false if the view does not show
+// that it waits.
 func (v *queues) Blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -20,8 +20,7 @@ const (
 // tenant.
 const betweenContradictions = 10 * time.Second
 
-// Deadlock is a cycle of waits that was found when it was closed, and who is
-// refused for it.
+// Deadlock is a cycle of waits that was found when it was closed, with the rejected entry.
 type Deadlock struct {
 	At      time.Time
 	Tenant  string
@@ -48,7 +47,8 @@ func (v *rejections) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 		v.deadlocks = slices.Delete(v.deadlocks, i, i+1)
 	}
 	kept := slices.Clone(cycle[:min(len(cycle), maxKeptWaits)])
-	v.deadlocks = append(v.deadlocks, Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)})
+	one := Deadlock{At: now, Tenant: e.Tenant, Refused: e, Cycle: kept, Waits: len(cycle)}
+	v.deadlocks = append(v.deadlocks, one)
 	v.found(Finding{Kind: DeadlockFound, Entry: e, Waits: len(cycle)}, now)
 }
 
@@ -80,7 +80,9 @@ func (v *rejections) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
 		v.contradicted++
 		silenced, ok := v.accounts.of(e.Tenant).contradictions.pass(now, betweenContradictions)
-		v.found(Finding{Kind: OrdersContradict, Entry: e, Contradiction: &c, Silenced: silenced, Quiet: !ok}, now)
+		v.found(Finding{
+			Kind: OrdersContradict, Entry: e, Contradiction: &c, Silenced: silenced, Quiet: !ok,
+		}, now)
 	}
 }
 

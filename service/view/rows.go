@@ -19,7 +19,9 @@ func (v *queues) EachName(state, tenant string, give func(lock.Ref)) (number uin
 	var some []lock.Ref
 	for more {
 		some = some[:0]
-		last, number, more = v.namesAfter(way, tenant, last, namesChunk, func(r lock.Ref) { some = append(some, r) })
+		last, number, more = v.namesAfter(way, tenant, last, namesChunk, func(r lock.Ref) {
+			some = append(some, r)
+		})
 		for _, r := range some {
 			give(r)
 		}
@@ -69,7 +71,9 @@ func (v *queues) TenantNames() (all []string) {
 	return all
 }
 
-func (v *queues) namesAfter(way int, only string, last lock.Ref, chunk int, give func(lock.Ref)) (_ lock.Ref, number uint64, more bool) {
+func (v *queues) namesAfter(
+	way int, only string, last lock.Ref, chunk int, give func(lock.Ref),
+) (_ lock.Ref, number uint64, more bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	seen := 0
@@ -143,7 +147,7 @@ type Row struct {
 	Holders []Holder // the longest holding first, without ExpiresAt; at most 10
 	Holding int      // how many hold
 	Waiting int
-	Oldest  *lock.Entry // of those that wait, who has done so longest; nil if nobody waits
+	Oldest  *lock.Entry // the first that waits, or nil
 	Newest  uint64      // the newest fence of these holders
 }
 

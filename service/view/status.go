@@ -22,7 +22,7 @@ type Status struct {
 	State  State
 	Entry  *lock.Entry   // waiting or held
 	Waited time.Duration // held: between the request and the grant, 0 if it held at once
-	Queued bool          // held: it was seen to wait, or may have done so while the feed was interrupted
+	Queued bool          // held: it waited, or may have while the feed was interrupted
 	Doubt  bool          // held: it came to hold while nothing might be granted
 	Reason lock.Reason   // gone
 
@@ -68,8 +68,8 @@ func (v *View) Totals() Totals {
 	return totals
 }
 
-// Gone reports whether an entry of that number is known to have ended: everything up to its number is in
-// the view, and it is not. A later one may have its id.
+// Gone reports whether an entry of that number is known to have ended: the view has everything up
+// to its number, and does not have the entry. A later one may have its id.
 func (v *View) Gone(id lock.ID, number uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

@@ -20,7 +20,14 @@ func (nobody) Reached(uint64)    {}
 func (nobody) Find(view.Finding) {}
 
 func empty() *view.View {
-	return view.New(view.Config{Events: nobody{}, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour})
+	return view.New(
+		view.Config{
+			Events:  nobody{},
+			Wall:    time.Now,
+			Refusal: func() error { return nil },
+			Fresh:   time.Hour,
+		},
+	)
 }
 
 // TestRecalledEndsAreTheirTenants: what a replica is told of ends from before it started
@@ -30,7 +37,10 @@ func TestRecalledEndsAreTheirTenants(t *testing.T) {
 	v.Reset(store.Snapshot{Number: 6})
 	var ends []store.Ended
 	for n := range uint64(3) {
-		ends = append(ends, store.Ended{ID: view.NumberedID(n), Tenant: "acme", Reason: lock.Released, At: time.Now()})
+		ends = append(
+			ends,
+			store.Ended{ID: view.NumberedID(n), Tenant: "acme", Reason: lock.Released, At: time.Now()},
+		)
 	}
 	v.Recall(ends, true)
 	if n, nobodys := v.EndsOf("acme"), v.EndsOf(""); n != 3 || nobodys != 0 {
@@ -61,7 +71,13 @@ func TestLostSince(t *testing.T) {
 // down yet, and end for another reason while the feed is interrupted.
 func TestEndedAgainUnseen(t *testing.T) {
 	v := empty()
-	e := &lock.Entry{ID: view.NumberedID(1), Tenant: "acme", Number: 7, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	e := &lock.Entry{
+		ID:         view.NumberedID(1),
+		Tenant:     "acme",
+		Number:     7,
+		EnqueuedAt: time.Now(),
+		Claims:     []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+	}
 	v.Reset(store.Snapshot{Number: 6})
 	v.Recall(nil, true)
 	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
@@ -72,7 +88,13 @@ func TestEndedAgainUnseen(t *testing.T) {
 	if st := v.Status(e.ID, 12); st.State != view.Gone || st.Reason != lock.WaitTimeout {
 		t.Errorf("it is %+v, want gone for wait_timeout", st)
 	}
-	again := &lock.Entry{ID: e.ID, Tenant: "acme", Number: 21, EnqueuedAt: time.Now(), Claims: e.Claims}
+	again := &lock.Entry{
+		ID:         e.ID,
+		Tenant:     "acme",
+		Number:     21,
+		EnqueuedAt: time.Now(),
+		Claims:     e.Claims,
+	}
 	v.Apply(21, []store.Change{{Number: 21, Joined: again}})
 	v.Apply(22, []store.Change{{Number: 22, Left: e.ID, Reason: lock.Released}})
 	v.Recall([]store.Ended{{ID: e.ID, Tenant: "acme", Reason: lock.WaitTimeout, At: time.Now()}}, true)
@@ -87,7 +109,13 @@ func TestGuessedEnd(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{Number: 6})
 	v.Recall(nil, true)
-	e := &lock.Entry{ID: view.NumberedID(1), Tenant: "acme", Number: 7, EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	e := &lock.Entry{
+		ID:         view.NumberedID(1),
+		Tenant:     "acme",
+		Number:     7,
+		EnqueuedAt: time.Now(),
+		Claims:     []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+	}
 	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
 	v.Lost(nil)
 	v.Reset(store.Snapshot{Number: 8}) // it went; before its end is told it is there again
@@ -108,7 +136,9 @@ func TestAnnouncementEnds(t *testing.T) {
 	var line []*lock.Entry
 	for n := range uint64(10) {
 		line = append(line, &lock.Entry{
-			ID: view.NumberedID(n), Tenant: "acme", Number: n + 1, EnqueuedAt: time.Now().Add(-24 * time.Hour),
+			ID: view.NumberedID(
+				n,
+			), Tenant: "acme", Number: n + 1, EnqueuedAt: time.Now().Add(-24 * time.Hour),
 			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		})
 	}
@@ -157,7 +187,8 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 		t.Fatalf("the first entry is %+v, want refused", st)
 	}
 	v.Apply(6, []store.Change{out(other, 4, lock.Released), in(id, 5, 3), out(id, 6, lock.Released)})
-	if st := v.Status(id, 5); st.State != view.Gone || st.Refused != nil || st.Reason != lock.Released {
+	if st := v.Status(id, 5); st.State != view.Gone || st.Refused != nil ||
+		st.Reason != lock.Released {
 		t.Errorf("the second entry is %+v, want released", st)
 	}
 }
@@ -208,7 +239,14 @@ func TestOneWriteHappensAtOnce(t *testing.T) {
 	for name, order := range map[string][]int{"holder first": {0, 1}, "waiter first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			told := &teller{t: t}
-			v := view.New(view.Config{Events: told, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour})
+			v := view.New(
+				view.Config{
+					Events:  told,
+					Wall:    time.Now,
+					Refusal: func() error { return nil },
+					Fresh:   time.Hour,
+				},
+			)
 			v.Reset(store.Snapshot{})
 			ends := []store.Change{
 				{Number: 9, Left: view.NumberedID(1), Reason: lock.Released},

@@ -112,7 +112,7 @@ func (v *waits) notify(id lock.ID) {
 }
 
 // refusedWith returns why the entry with the id and number was taken back, nil if it was not
-// for a rejection, or nobody waits on it.
+// for a rejection, or no request waits on it.
 func (v *waits) refusedWith(id lock.ID, number uint64) error {
 	if r := v.carriedOut[id]; r.number == number {
 		return r.why

@@ -26,7 +26,7 @@ const (
 // maxRetryAfter bounds what a receiver may ask for.
 const maxRetryAfter = 24 * time.Hour
 
-// minSkew is from where on a difference of clocks is told.
+// minSkew is the least difference of clocks that is reported.
 const minSkew = time.Minute
 
 // fault is an error of our own about what a receiver sends.

@@ -9,7 +9,7 @@ import (
 // MaxPayload is how long a payload may be, in bytes.
 const MaxPayload = 20_000
 
-// Message is what is told to a receiver.
+// Message is what a receiver gets.
 type Message struct {
 	ID      string // the same with every attempt, a [ValidID]
 	Payload []byte // JSON, at most [MaxPayload] bytes; not changed while it is sent

@@ -272,18 +272,6 @@ func TestGoodbyeIsBounded(t *testing.T) {
 // doNotRead reads nothing until the other end has long gone.
 func doNotRead(net.Conn) { <-time.After(time.Minute) }
 
-// TestHangingReceiver is one of these with real time and a real connection.
-func TestHangingReceiver(t *testing.T) {
-	r := newRaw(t, "127.0.0.1:0", hang)
-	s := newSender(t, func(c *webhook.SenderConfig) { c.Timeout = 2 * time.Second })
-	if got := send(t, s, r.url); got.Outcome != webhook.Failed || got.Err != "it did not answer within 2s" {
-		t.Errorf("%+v", got)
-	}
-	if got := send(t, s, "https"+strings.TrimPrefix(r.url, "http")); got.Err != "it did not finish the TLS handshake within 2s" {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestNobodyThere(t *testing.T) {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	address := listener.Addr().String()

@@ -9,33 +9,6 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// TestOverWhileRead: of a delivery that is over while its payload is read again nothing is left,
-// which would keep the next one of its name from being kept.
-func TestOverWhileRead(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, s := warm(t, w)
-		began := time.Now()
-		w.setBehave(failed)
-		r.take("acme", "orders:1")
-		<-time.After(time.Minute)
-		third := make(chan struct{}, 1)
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			r.own.slowReads(2 * time.Second) // that which precedes the writing of this attempt
-			third <- struct{}{}
-			return failed(url, m)
-		})
-		<-third
-		<-time.After(50 * time.Millisecond)
-		r.own.slowReads(0)
-		w.setBehave(nil)
-		if err := w.redeliverSince(order(s), began); err != nil {
-			t.Fatal(err)
-		}
-		until(t, time.Second, "it is told", func() bool { return acquired(w) == 1 })
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
-	})
-}
-
 // TestAskedTakesNoStep: who asks again and again while the receiver is away loses nothing by it, and
 // sees all attempts counted.
 func TestAskedTakesNoStep(t *testing.T) {
@@ -95,24 +68,6 @@ func TestAskedInOrder(t *testing.T) {
 		if kinds := kindsOf(w.received(here), "orders:1"); kinds[0] != string(lock.EventAcquired) {
 			t.Errorf("told are %v", kinds)
 		}
-	})
-}
-
-// TestOverBeforeItIsKnown: of a delivery that was made before it was known whether it is kept, nothing is
-// left if it was.
-func TestOverBeforeItIsKnown(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		w.setBehave(failed)
-		r.own.loseAnswers(6 * time.Second)
-		r.take("acme", "orders:1")
-		<-time.After(time.Second)
-		w.setBehave(nil)
-		r.own.loseAnswers(0)
-		until(t, 10*time.Second, "it is told", func() bool { return acquired(w) == 1 })
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
-		r.cycle("acme", "orders:2")
-		until(t, time.Second, "more is told", func() bool { return len(kindsOf(w.received(here), "orders:2")) == 2 })
 	})
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
-	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -116,24 +115,6 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
-// TestStoreAway: while the store cannot be reached deliveries wait; nothing is lost.
-func TestStoreAway(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		w.setBehave(failed)
-		r.cycle("acme", "orders:1")
-		<-time.After(100 * time.Millisecond)
-		r.cable.Cut(memory.Silent)
-		<-time.After(time.Minute)
-		w.setBehave(nil)
-		r.cable.Cut("")
-		until(t, 10*time.Minute, "the events are told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
-		r.cycle("acme", "orders:2")
-		until(t, time.Minute, "so are those after it", func() bool { return len(kindsOf(w.received(here), "orders:2")) >= 2 })
-		until(t, 10*time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
-	})
-}
-
 // TestShutDown: who ends leaves nothing to be told again.
 func TestShutDown(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
@@ -154,23 +135,6 @@ func TestShutDown(t *testing.T) {
 		}
 		if n := len(kindsOf(w.received(here), "orders:1")); n != 40 {
 			t.Errorf("%d events were told, want 40", n)
-		}
-	})
-}
-
-// TestMadeJustNow: a subscription is told what happened from the moment on at which it was made,
-// although who sends learns of it later.
-func TestMadeJustNow(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		r.own.setBlind(true)
-		w.subscribe("acme", there, "*")
-		r.cycle("acme", "orders:1")
-		<-time.After(2 * time.Second)
-		r.own.setBlind(false)
-		until(t, 10*time.Second, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:1")) == 2 })
-		if n := len(w.received(there)); n != 2 {
-			t.Errorf("%d events are told, want those since it was made", n)
 		}
 	})
 }
@@ -224,11 +188,7 @@ func TestAsked(t *testing.T) {
 // TestCallback: an async entry is told of its grant, with its token, and in time.
 func TestCallback(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Second)
+		r := callable(t, w)
 		first := r.take("acme", "batch")
 		g := w.async(r, "batch", 20*time.Second)
 		<-time.After(time.Second)
@@ -312,9 +272,7 @@ func (w *world) backlog(took time.Duration, cycles int) {
 	var real follower
 	stop := real.follow(w.t, two)
 	one.kill()
-	w.mu.Lock()
-	w.took = took
-	w.mu.Unlock()
+	w.attemptsTake(took)
 	for i := range cycles {
 		two.cycle("acme", fmt.Sprint("orders:", i%10))
 	}

@@ -91,9 +91,7 @@ func TestPausedJustNow(t *testing.T) {
 		w.leave("two")
 		<-time.After(20 * time.Second)
 		w.setBehave(failed)
-		w.mu.Lock()
-		w.took = time.Minute
-		w.mu.Unlock()
+		w.attemptsTake(time.Minute)
 		two.cycle("acme", "orders:1")
 		<-time.After(100 * time.Millisecond)
 		w.change(s.ID, paused(true))
@@ -102,9 +100,7 @@ func TestPausedJustNow(t *testing.T) {
 		w.join("two")
 		<-time.After(time.Minute)
 		w.setBehave(nil)
-		w.mu.Lock()
-		w.took = time.Millisecond
-		w.mu.Unlock()
+		w.attemptsTake(time.Millisecond)
 		two.cycle("acme", "orders:2")
 		<-time.After(time.Minute)
 		w.change(s.ID, paused(false))
@@ -284,18 +280,14 @@ func TestFirstInOrder(t *testing.T) {
 		w.leave("two")
 		<-time.After(20 * time.Second)
 		var order []string
-		w.mu.Lock()
-		w.took = time.Hour // nothing comes of it
-		w.mu.Unlock()
+		w.attemptsTake(time.Hour) // nothing comes of it
 		for range 6 {
 			two.cycle("acme", "orders:1")
 		}
 		<-time.After(5 * time.Second) // they are kept
 		one.kill()
 		w.join("two")
-		w.mu.Lock()
-		w.took = time.Millisecond
-		w.mu.Unlock()
+		w.attemptsTake(time.Millisecond)
 		w.setBehave(func(_ string, m webhook.Message) webhook.Result {
 			if strings.Contains(string(m.Payload), "orders:1") {
 				order = append(order, m.ID)

@@ -17,10 +17,7 @@ func TestClockJumps(t *testing.T) {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
 				r, s := warm(t, w)
-				if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(2 * time.Second)
+				w.callbackSecret()
 				w.setBehave(failed)
 				r.take("acme", "orders:1")
 				w.async(r, "batch", time.Hour)
@@ -55,11 +52,7 @@ func TestClockJumps(t *testing.T) {
 // lease would have lasted.
 func TestEndedMeanwhile(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Second)
+		r := callable(t, w)
 		w.setBehave(failed)
 		g := w.async(r, "batch", time.Hour)
 		<-time.After(time.Second)

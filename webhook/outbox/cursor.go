@@ -18,7 +18,7 @@ type item struct {
 	read       time.Time
 	at         time.Time   // when it happened; zero is when it was read
 	open       int         // deliveries that are not settled
-	deliveries []*delivery // all of them; nil once each is to be written
+	deliveries []*delivery // all of them; nil once each is being written
 	again      bool        // it was asked for: the target gets it also while it is paused
 	done       func()      // called when nothing is open any more; nil does nothing
 }
@@ -106,7 +106,7 @@ func (c *cursor) claim(ctx context.Context, l *ledger) (unreadable, err error) {
 	defer cancel()
 	is, err := l.records.Get(ctx, c.key)
 	if errors.Is(err, lock.NotFound) {
-		return nil, nil // nobody had the shard yet
+		return nil, nil // no replica had the shard yet
 	}
 	if err != nil {
 		return nil, err

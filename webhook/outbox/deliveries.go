@@ -119,7 +119,7 @@ func (d *Deliveries) owed(
 	return d.records.List(ctx, q)
 }
 
-// Owed counts the pending deliveries of a subscription.
+// Owed counts pending deliveries of a subscription.
 type Owed struct {
 	Deliveries int
 	More       bool // there may be further ones

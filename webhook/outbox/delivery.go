@@ -16,13 +16,13 @@ import (
 type delivery struct {
 	form
 	cell       // its record, which is written if it is not delivered at once
-	heap.Place // in the queue of those that are due
+	heap.Place // in the queue of due deliveries
 	target     *target
 	lane       *lane
 	size       int           // of the payload, in bytes, when it was admitted
 	gap        events.Missed // of an events.missed: the payload may be about less yet
 	progress   webhook.Progress
-	asked      bool // somebody asked for the next attempt
+	asked      bool // a tenant asked for the next attempt
 
 	// A first attempt waits for those before it about the same locks.
 	first    bool // it is still to be made
@@ -31,7 +31,7 @@ type delivery struct {
 	names    []string
 
 	items   []*item     // that wait for it
-	held    bool        // it may not be attempted yet: events before it are to be read or written
+	held    bool        // it may not be attempted until earlier events are read, or it is written
 	running bool        // it is attempted, or about to be
 	waits   atomic.Bool // for a worker of the pool, since due
 	due     time.Time

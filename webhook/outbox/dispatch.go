@@ -28,7 +28,6 @@ type dispatch struct {
 	due     heap.Heap[*delivery] // deliveries that wait for their next attempt
 	late    []*delivery          // that the owner before left without an attempt, in order
 	recall  bool                 // a callback in the store could not be read
-	lookAt  time.Time            // for requests of tenants
 }
 
 func newDispatch(s *shard, fence uint64) *dispatch {
@@ -275,7 +274,7 @@ func (w *dispatch) keep(d *delivery) {
 		case !d.stale:
 			w.cursor.soon = true
 			d.settle()
-		case !d.tellsMissed(): // of which flushMissed writes more
+		case !d.tellsMissed(): // flushMissed writes the rest
 			w.keep(d)
 		}
 	})
@@ -291,12 +290,11 @@ func (w *dispatch) finish(d *delivery) {
 		return // until that call has ended
 	}
 	w.ledger.erase(&d.cell, func() {
-		if !d.ended {
+		if d.ended {
+			w.targets.drop(d)
+		} else {
 			w.keep(d) // more is missed meanwhile
-			return
 		}
-		w.targets.drop(d)
-		w.lookAt = time.Time{} // a request may have waited for this
 	})
 }
 

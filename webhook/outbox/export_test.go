@@ -8,7 +8,7 @@ import (
 // ShardOf is for tests.
 func ShardOf(name string) string { return shardOf(name) }
 
-// MaxOfTarget is how many deliveries a target is owed at most.
+// MaxOfTarget bounds the pending deliveries of a target.
 const MaxOfTarget = maxOfTarget
 
 // Quiet returns of how many receivers of callbacks it is kept that they want no attempts, after so

@@ -147,7 +147,7 @@ func (w *owner) forget(t *target) {
 	w.eraseState(t)
 }
 
-// dropOrphans forgets subscriptions that were deleted while nobody owned the shard.
+// dropOrphans forgets subscriptions that were deleted while no replica owned the shard.
 func (w *owner) dropOrphans() {
 	for _, t := range w.targets.all {
 		if t.id != Callbacks && t.sub == nil {

@@ -11,28 +11,12 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// failsAt has one receiver fail, and those of all others take what they are sent.
-func failsAt(bad string) func(string, webhook.Message) webhook.Result {
-	return func(url string, m webhook.Message) webhook.Result {
-		if url == bad {
-			return failed(url, m)
-		}
-		return webhook.Result{Outcome: webhook.Delivered, Status: 204}
-	}
-}
-
 // TestManyCallbacks: more callbacks than there is room for are not sent, which a tenant can
 // bring about: the list says so, and who waits later is told again.
 func TestManyCallbacks(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Second)
-		w.mu.Lock()
-		w.took = 10 * time.Second
-		w.mu.Unlock()
+		r := callable(t, w)
+		w.attemptsTake(10 * time.Second)
 		for i := range outbox.MaxOfTarget {
 			w.async(r, fmt.Sprint("batch:", i), time.Hour)
 		}
@@ -46,36 +30,10 @@ func TestManyCallbacks(t *testing.T) {
 		if err != nil || !slices.ContainsFunc(page.Deliveries, refused) {
 			t.Errorf("no record says that it was not sent: %v", err)
 		}
-		w.mu.Lock()
-		w.took = time.Millisecond
-		w.mu.Unlock()
+		w.attemptsTake(time.Millisecond)
 		<-time.After(time.Minute)
 		w.async(r, "last", time.Hour)
 		until(t, 20*time.Second, "there is room again", func() bool { return len(kindsOf(w.received(there), "last")) > 0 })
-	})
-}
-
-// TestMadeAndFull: a subscription that is told late of more than there is room for learns
-// which events it misses.
-func TestMadeAndFull(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		r.own.setBlind(true)
-		s := w.subscribe("acme", there, "*")
-		var real follower
-		stop := real.follow(t, r)
-		w.setBehave(failsAt(there))
-		for i := range outbox.MaxOfTarget/2 + 200 {
-			r.cycle("acme", fmt.Sprint("orders:", i))
-		}
-		r.own.setBlind(false)
-		<-time.After(time.Minute)
-		stop()
-		w.setBehave(nil)
-		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
-		if missed, _ := w.wantTold(there, s.From, real.seen); missed == 0 {
-			t.Error("it is not told that something is missing")
-		}
 	})
 }
 

@@ -57,12 +57,8 @@ func TestCallbacksOfOneWrite(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
-				one, _ := warm(t, w)
+				one := callable(t, w)
 				two := second(t, w)
-				if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-					t.Fatal(err)
-				}
-				<-time.After(2 * time.Second)
 				const entries = 50
 				granted := make(chan *service.Grant, entries)
 				for i := range entries {
@@ -115,30 +111,5 @@ func TestUnreadableIsMissed(t *testing.T) {
 		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
 		two.cycle("acme", "orders:1")
 		until(t, 2*time.Second, "more is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
-	})
-}
-
-// TestPausedWaitsForItsDeliveries: what happened before a subscription was paused waits for it, and what
-// happens while it is paused is not sent.
-func TestPausedWaitsForItsDeliveries(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r, s := warm(t, w)
-		w.setBehave(failed)
-		r.cycle("acme", "before")
-		<-time.After(time.Second)
-		w.change(s.ID, paused(true))
-		<-time.After(time.Second)
-		w.setBehave(nil)
-		was := w.attempts()
-		r.cycle("acme", "meanwhile")
-		<-time.After(time.Hour)
-		if n := w.attempts() - was; n > 0 {
-			t.Errorf("%d attempts while it is paused", n)
-		}
-		w.change(s.ID, paused(false))
-		until(t, time.Minute, "it is sent what waited", func() bool { return len(kindsOf(w.received(here), "before")) == 2 })
-		if n := len(kindsOf(w.received(here), "meanwhile")); n > 0 {
-			t.Errorf("%d events of meanwhile are sent", n)
-		}
 	})
 }

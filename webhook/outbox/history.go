@@ -72,7 +72,7 @@ func find(
 	return found, err
 }
 
-// grantOf is the grant of an entry that holds, of which no event is known.
+// grantOf is the grant of an entry that holds, if no event of it is known.
 func grantOf(e *lock.Entry) *lock.Event {
 	granted := lock.EventOfGrant(e)
 	granted.ID, granted.At = lock.Before(e.Number), time.Now()

@@ -154,18 +154,11 @@ func (l *ledger) settle(f func(context.Context) error) error {
 
 // each reads all records of a kind.
 func (l *ledger) each(ctx context.Context, kind string, take func(store.Record)) error {
-	q := store.RecordQuery{Kind: kind}
-	for more := true; more; more = q.After != "" {
-		soon, cancel := context.WithTimeout(ctx, callTimeout)
-		page, err := l.records.List(soon, q)
-		cancel()
+	for r, err := range store.EachRecord(ctx, l.records, store.RecordQuery{Kind: kind}) {
 		if err != nil {
 			return err
 		}
-		for _, r := range page.Records {
-			take(r)
-		}
-		q.After = page.Next
+		take(r)
 	}
 	return nil
 }

@@ -90,55 +90,6 @@ func TestGrantsOfAnother(t *testing.T) {
 	})
 }
 
-// TestMissedBefore: an owner that took over may find that more is missed, from before what it
-// is just telling to be missed.
-func TestMissedBefore(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		one, s := warm(t, w)
-		two := second(t, w)
-		var real follower
-		stop := real.follow(t, two)
-		w.setBehave(failed)
-		for i := range outbox.MaxOfTarget/2 - 1 {
-			two.cycle("acme", fmt.Sprint("orders:", i))
-		}
-		<-time.After(15 * time.Second) // until their third attempts are minutes away
-		one.own.refuse("webhook-cursor")
-		over := make(chan struct{})
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			if strings.Contains(string(m.Payload), `"in-flight"`) {
-				w.mu.Unlock()
-				<-over
-				w.mu.Lock()
-				return webhook.Result{Outcome: webhook.Interrupted}
-			}
-			return failed(url, m)
-		})
-		two.take("acme", "in-flight")
-		two.cycle("acme", "bills") // of which there is room for the grant
-		<-time.After(time.Second)
-		one.own.refuse("webhook-")
-		<-time.After(6 * time.Second) // until it is to be told again that something is missed
-		one.kill()
-		close(over)
-		w.setBehave(func(url string, m webhook.Message) webhook.Result {
-			if isMissed(m) {
-				w.mu.Unlock()
-				<-time.After(time.Second)
-				w.mu.Lock()
-				return webhook.Result{Outcome: webhook.Delivered}
-			}
-			return failed(url, m)
-		})
-		w.join("two")
-		<-time.After(time.Minute)
-		stop()
-		w.setBehave(nil)
-		until(t, 40*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
-		w.wantTold(here, s.From, real.seen)
-	})
-}
-
 // TestMissedAskedFor: what tells that something is missed can be sent at once, as anything that
 // is to be tried again.
 func TestMissedAskedFor(t *testing.T) {

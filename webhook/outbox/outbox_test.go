@@ -1,13 +1,11 @@
 package outbox_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -15,24 +13,6 @@ const (
 	here  = "https://receiver.example/here"
 	there = "https://receiver.example/there"
 )
-
-func countRecords(t *testing.T, r interface {
-	List(context.Context, store.RecordQuery) (store.RecordPage, error)
-}, kind string,
-) (n int) {
-	t.Helper()
-	q := store.RecordQuery{Kind: kind}
-	for {
-		page, err := r.List(t.Context(), q)
-		if err != nil {
-			t.Fatal(err)
-		}
-		n += len(page.Records)
-		if q.After = page.Next; q.After == "" {
-			return n
-		}
-	}
-}
 
 // TestDelivers: what happens is told to who asked for it, soon, once and in order.
 func TestDelivers(t *testing.T) {
@@ -99,92 +79,5 @@ func TestRetries(t *testing.T) {
 		if n := w.attempts() - was; n != 3 {
 			t.Errorf("%d attempts, want 3", n)
 		}
-	})
-}
-
-// TestOthersGoOn: a receiver that hangs holds up nobody else, and what it is told of a
-// lock comes in order.
-func TestOthersGoOn(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r := w.replica("one")
-		w.subscribe("acme", here, "*")
-		w.subscribe("acme", there, "*")
-		until(t, 20*time.Second, "both are told", func() bool {
-			r.cycle("acme", "warm")
-			return len(w.received(here)) > 0 && len(w.received(there)) > 0
-		})
-		<-time.After(5 * time.Second)
-		was := len(w.received(there))
-		hang := make(chan struct{})
-		w.setBehave(nil)
-		slow := func(url string, _ webhook.Message) webhook.Result {
-			if url == here {
-				w.mu.Unlock()
-				<-hang
-				w.mu.Lock()
-			}
-			return webhook.Result{Outcome: webhook.Delivered}
-		}
-		w.setBehave(slow)
-		for range 100 {
-			r.cycle("acme", "orders:1")
-		}
-		until(t, 5*time.Second, "the other one is told", func() bool { return len(w.received(there)) == was+200 })
-		<-time.After(5 * time.Second)
-		close(hang)
-		until(t, time.Minute, "the slow one is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 200 })
-		var last uint64
-		for _, one := range w.received(here) {
-			if one.event.Data.Lock == "orders:1" {
-				if one.event.Data.Number < last {
-					t.Fatalf("%s comes after number %d", one.id, last)
-				}
-				last = one.event.Data.Number
-			}
-		}
-		until(t, 10*time.Second, "nothing is kept", func() bool { return len(w.left()) == 0 })
-	})
-}
-
-// TestTakesOver: when the one who sends dies, another goes on, and nothing is lost.
-func TestTakesOver(t *testing.T) {
-	for name, after := range map[string]time.Duration{"before anything is written": 50 * time.Millisecond, "behind the cursor and what states say": 30 * time.Second} {
-		t.Run(name, func(t *testing.T) { takesOver(t, after) })
-	}
-}
-
-// takesOver has the one who sends die so long after a delivery has failed.
-func takesOver(t *testing.T, after time.Duration) {
-	t.Helper()
-	run(t, func(t *testing.T, w *world) {
-		one, two := w.replica("one"), w.replica("two")
-		<-time.After(time.Second) // both know what is there, or what was before they did is told as missed
-		var hooks []string
-		for _, c := range "abcdefghijkl" {
-			url := "https://receiver.example/" + string(c)
-			hooks = append(hooks, url)
-			w.subscribe("acme", url, "*", lock.EventReleased)
-		}
-		told := func(name string) func() bool {
-			return func() bool {
-				for _, url := range hooks {
-					if len(kindsOf(w.received(url), name)) == 0 {
-						return false
-					}
-				}
-				return true
-			}
-		}
-		two.cycle("acme", "first")
-		until(t, 30*time.Second, "all are told", told("first"))
-		w.setBehave(func(string, webhook.Message) webhook.Result { return webhook.Result{Outcome: webhook.Failed} })
-		two.cycle("acme", "second")
-		<-time.After(after)
-		one.kill()
-		w.setBehave(nil)
-		two.cycle("acme", "third")
-		until(t, 30*time.Second, "all are told by the other one", told("third"))
-		until(t, 10*time.Minute, "what failed is tried again", told("second"))
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
 	})
 }

@@ -18,17 +18,20 @@ import (
 // in others, which bring their outcomes.
 type owner struct {
 	*dispatch
-	stream   *service.EventStream
-	buffer   []*events.Record
-	requests requests
-	changed  <-chan struct{} // closed when subscriptions have changed
-	counted  time.Time       // when the backlog was
+	stream  *service.EventStream
+	buffer  []*events.Record
+	lookAt  time.Time                // for requests of tenants
+	looking bool                     // they are being read
+	doing   map[store.RecordKey]bool // requests that are carried out
+	changed <-chan struct{}          // closed when subscriptions have changed
+	counted time.Time                // when the backlog was
 }
 
 func newOwner(s *shard, fence uint64) *owner {
-	w := &owner{dispatch: newDispatch(s, fence), buffer: make([]*events.Record, 64)}
-	w.requests = requests{owner: w, busy: map[store.RecordKey]bool{}}
-	return w
+	return &owner{
+		dispatch: newDispatch(s, fence), buffer: make([]*events.Record, 64),
+		doing: map[store.RecordKey]bool{},
+	}
 }
 
 // run works until ctx ends, or the shard turns out to be another replica's.
@@ -87,7 +90,7 @@ func (w *owner) begin() bool {
 	return true
 }
 
-// beginAt begins where the stream does. For a shard that nobody had, that is the start of what this
+// beginAt begins where the stream does. For a shard that no replica had, that is the start of what this
 // replica knows: nothing before it is missed, and entries that hold are called back.
 func (w *owner) beginAt(stream *service.EventStream) {
 	if !w.cursor.known {
@@ -149,7 +152,7 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan s
 		}
 	case <-asked:
 		w.lookAt = time.Time{}
-		w.requests.look(time.Now())
+		w.look(time.Now())
 	case <-beat:
 		w.beat(time.Now())
 	case <-more:
@@ -162,7 +165,7 @@ func (w *owner) beat(now time.Time) {
 	w.keepLate(now)
 	w.cursor.write(w.ledger, now)
 	w.writeStates(now, statesAtOnce, statePause)
-	w.requests.look(now)
+	w.look(now)
 	if now.Sub(w.began) > orphanTime {
 		w.dropOrphans()
 	}
@@ -200,16 +203,10 @@ func (w *owner) finishAll() {
 		}
 		break
 	}
-	w.cursor.tried, w.cursor.passed = time.Time{}, true
-	w.cursor.write(w.ledger, time.Now())
-	w.writeStates(time.Now(), maxRecent, 0)
-	for over = time.After(finishTime); !w.isLost && !w.ledger.idle(); {
-		select {
-		case f := <-w.ledger.brought:
-			f()
-		case <-over:
-			return
-		}
+	if !w.isLost {
+		w.cursor.tried, w.cursor.passed = time.Time{}, true
+		w.cursor.write(w.ledger, time.Now())
+		w.writeStates(time.Now(), writesAtOnce, 0)
 	}
 }
 

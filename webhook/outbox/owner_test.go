@@ -111,11 +111,7 @@ func oldOwner(t *testing.T) {
 // TestNoTokenIsKept: of a callback that failed the token is not in the store.
 func TestNoTokenIsKept(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
-		r, _ := warm(t, w)
-		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-			t.Fatal(err)
-		}
-		<-time.After(2 * time.Second)
+		r := callable(t, w)
 		w.setBehave(func(_ string, m webhook.Message) webhook.Result {
 			if !strings.Contains(string(m.Payload), "fp1_") {
 				return webhook.Result{Outcome: webhook.Delivered}

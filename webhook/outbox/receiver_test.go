@@ -2,7 +2,6 @@ package outbox_test
 
 import (
 	"slices"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -117,44 +116,4 @@ func TestRetryAfterOfWhatWaits(t *testing.T) {
 		until(t, 10*time.Second, "what is asked for is sent", func() bool { return len(w.received(here)) == 1 })
 		until(t, 6*time.Minute, "all are sent", func() bool { return len(w.received(here)) == 20 })
 	})
-}
-
-// TestWhatIsNotSentIsNotCounted: of what waits for its turn only attempts that are made count on the quota of the tenant: not
-// what its receiver wants no more by then, nor what goes to a subscription that is paused, nor what another replica sends.
-func TestWhatIsNotSentIsNotCounted(t *testing.T) {
-	const waiting, most = 20, 12 // that had begun, or began before it was known
-	for name, stop := range map[string]func(w *world, r *replica, s *subscription.Subscription){
-		"its receiver wants a pause": func(w *world, _ *replica, _ *subscription.Subscription) {
-			w.setBehave(func(string, webhook.Message) webhook.Result {
-				return webhook.Result{Outcome: webhook.Throttled, Status: 429, RetryAfter: time.Hour}
-			})
-		},
-		"it is paused": func(w *world, _ *replica, s *subscription.Subscription) { w.change(s.ID, paused(true)) },
-		"another replica sends": func(w *world, r *replica, _ *subscription.Subscription) {
-			w.join("b")
-			w.leave(r.name)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			run(t, func(t *testing.T, w *world) {
-				var counted atomic.Int64
-				w.next = func(string) time.Duration { counted.Add(1); return 0 }
-				r := w.replica("a")
-				<-time.After(time.Second)
-				s := w.subscribe("acme", here, "*", lock.EventAcquired)
-				<-time.After(2 * time.Second)
-				w.attemptsTake(time.Second)
-				for i := range waiting {
-					r.cycle("acme", string(rune('a'+i)))
-				}
-				<-time.After(time.Second / 2) // the first attempts are under way
-				stop(w, r, s)
-				<-time.After(30 * time.Second)
-				// Each of those at the same time may have been counted just before.
-				if n, made := counted.Load(), w.attempts(); n > int64(made)+4 || made == 0 || made > most {
-					t.Errorf("%d are counted, of which %d were made", n, made)
-				}
-			})
-		})
-	}
 }

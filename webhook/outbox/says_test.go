@@ -17,11 +17,16 @@ import (
 func callable(t *testing.T, w *world) *replica {
 	t.Helper()
 	r, _ := warm(t, w)
-	if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {
-		t.Fatal(err)
+	w.callbackSecret()
+	return r
+}
+
+func (w *world) callbackSecret() {
+	w.t.Helper()
+	if _, err := w.hooks.RotateCallback(w.t.Context(), actor(principal("acme"))); err != nil {
+		w.t.Fatal(err)
 	}
 	<-time.After(2 * time.Second)
-	return r
 }
 
 // asyncSet is an async entry of several locks, with a callback.

@@ -23,7 +23,6 @@ type slowRecords struct {
 	blind   bool // it cannot read which subscriptions there are
 	deletes time.Duration
 	puts    time.Duration
-	reads   time.Duration // of deliveries
 	kinds   string        // what the kinds begin with that are slow
 	broken  string        // what the kinds begin with that cannot be written; "" is none
 	deaf    time.Duration // after how long writes of deliveries fail that were made nonetheless; 0 none do
@@ -42,23 +41,6 @@ func (s *slowRecords) slow(kinds string, puts, deletes time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.kinds, s.puts, s.deletes = kinds, puts, deletes
-}
-
-// slowReads has deliveries take a while to be read one by one.
-func (s *slowRecords) slowReads(pause time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.reads = pause
-}
-
-func (s *slowRecords) Get(ctx context.Context, k store.RecordKey) (store.Record, error) {
-	s.mu.Lock()
-	pause := s.reads
-	s.mu.Unlock()
-	if pause > 0 && strings.HasPrefix(k.Kind, "webhook-owed-") {
-		<-time.After(pause)
-	}
-	return s.RecordStore.Get(ctx, k)
 }
 
 // refuse has no writes of some kinds succeed.

@@ -3,12 +3,10 @@ package outbox_test
 import (
 	"encoding/json"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -81,65 +79,5 @@ func TestTwoSend(t *testing.T) {
 				}
 			})
 		})
-	}
-}
-
-// TestRestoredTellsNothingElse: when the store was restored, nothing is sent of locks that did not happen, in the
-// past that was lost or since: each message of them has the id of an event that a stream told, and says the same.
-func TestRestoredTellsNothingElse(t *testing.T) {
-	for name, lasts := range map[string]time.Duration{"soon": 3 * time.Second, "late": 20 * time.Second} {
-		t.Run(name, func(t *testing.T) {
-			run(t, func(t *testing.T, w *world) {
-				r, _ := warm(t, w)
-				w.setBehave(failed)
-				<-time.After(5 * time.Second)
-				var real follower
-				stop := real.follow(t, r)
-				copied := w.Checkpoint()
-				for i := range 20 {
-					r.cycle("acme", fmt.Sprint("orders:", i))
-				}
-				<-time.After(lasts)
-				stop()
-				w.Restore(copied)
-				<-time.After(20 * time.Second)
-				if err := w.Raise(w.Distrusted()); err != nil {
-					t.Fatal(err)
-				}
-				w.setBehave(nil)
-				until(t, time.Minute, "it is told on", func() bool {
-					_, err := r.Acquire(t.Context(), acquire("acme", "after", time.Second))
-					return err == nil && len(kindsOf(w.received(here), "after")) > 0
-				})
-				stop = real.follow(t, r)
-				for i := range 20 {
-					r.cycle("acme", fmt.Sprint("orders:", i))
-				}
-				<-time.After(time.Hour)
-				stop()
-				w.wantOnly("orders:", real.seen)
-			})
-		})
-	}
-}
-
-// wantOnly checks that what was told of some locks is among what happened.
-func (w *world) wantOnly(locks string, all []lock.Event) {
-	w.t.Helper()
-	happened := map[string]string{}
-	for _, e := range all {
-		happened[e.ID.String()] = fmt.Sprint(e.Kind, " ", e.Entry.Name())
-	}
-	told := 0
-	for _, one := range w.received(here) {
-		if what := fmt.Sprint(one.event.Type, " ", one.event.Data.Lock); strings.HasPrefix(one.event.Data.Lock, locks) {
-			told++
-			if happened[one.id] != what {
-				w.t.Errorf("told %s as %s, which was %q", what, one.id, happened[one.id])
-			}
-		}
-	}
-	if told < 40 {
-		w.t.Errorf("only %d of %d are told", told, len(all))
 	}
 }

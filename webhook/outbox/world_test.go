@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook"
@@ -366,13 +366,16 @@ func (w *world) recordsOf(prefixes ...string) map[string]int {
 	defer client.Close()
 	for _, prefix := range prefixes {
 		for i := range 8 {
-			kind := fmt.Sprint(prefix, i)
-			if count := countRecords(w.t, client.Records(), kind); count > 0 {
-				n[kind] = count
+			q := store.RecordQuery{Kind: fmt.Sprint(prefix, i)}
+			for _, err := range store.EachRecord(w.t.Context(), client.Records(), q) {
+				if err != nil {
+					w.t.Fatal(err)
+				}
+				n[q.Kind]++
 			}
 		}
 	}
-	return maps.Clone(n)
+	return n
 }
 
 func eventsOf(tenant string) service.EventsRequest {

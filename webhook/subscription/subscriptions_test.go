@@ -390,23 +390,6 @@ func (r *racing) happen() {
 	}
 }
 
-// TestDeleteOfWhatChanges: what somebody changes at the moment is deleted all the same.
-func TestDeleteOfWhatChanges(t *testing.T) {
-	w := newWorld(t)
-	made, _ := w.make(t, "acme")
-	racing := &racing{Records: w.records, before: func() {
-		if _, _, err := w.Rotate(t.Context(), by(who("acme")), made.ID); err != nil {
-			t.Error(err)
-		}
-	}}
-	if err := w.over(racing).Delete(t.Context(), by(who("acme")), made.ID); err != nil {
-		t.Error(err)
-	}
-	if text := stored(t, w); text != "" {
-		t.Errorf("there is %s", text)
-	}
-}
-
 // away is a store that does not answer.
 type away struct{ subscription.Records }
 

@@ -17,16 +17,10 @@ import (
 // that were made at the same moment at several replicas.
 const maxRead = 2 * MaxInAll
 
-// DirectoryRecords is what the directory needs of the store's small records.
-type DirectoryRecords interface {
-	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
-	Watch(ctx context.Context, kind string, changed func())
-}
-
 // Directory is a replica's copy of all subscriptions and of what signs callbacks, as they
 // were read last. It may be late by a second, and by more while the store cannot be asked.
 type Directory struct {
-	records DirectoryRecords
+	records store.RecordStore
 	keys    Keys
 	log     *slog.Logger
 
@@ -38,7 +32,7 @@ type Directory struct {
 }
 
 // NewDirectory returns a directory that knows nothing until it runs.
-func NewDirectory(records DirectoryRecords, keys Keys, log *slog.Logger) *Directory {
+func NewDirectory(records store.RecordStore, keys Keys, log *slog.Logger) *Directory {
 	return &Directory{records: records, keys: keys, log: log, changed: make(chan struct{})}
 }
 
@@ -51,8 +45,13 @@ func (d *Directory) Run(ctx context.Context) {
 }
 
 // follow calls take with all records of a kind whenever they are others.
-func follow[T any](ctx context.Context, d *Directory, kind string, parse func(store.Record) (T, error), take func(map[store.RecordKey]T)) {
-	f := store.RecordFollower[T]{Records: d.records, Log: d.log, Kind: kind, Most: maxRead, Parse: parse}
+func follow[T any](
+	ctx context.Context, d *Directory, kind string,
+	parse func(store.Record) (T, error), take func(map[store.RecordKey]T),
+) {
+	f := store.RecordFollower[T]{
+		Records: d.records, Log: d.log, Kind: kind, Most: maxRead, Parse: parse,
+	}
 	f.Run(ctx, take)
 }
 
@@ -96,14 +95,12 @@ func (d *Directory) count() int {
 }
 
 // countOf counts a tenant's.
-func (d *Directory) countOf(tenant string) int {
+func (d *Directory) countOf(tenant string) (n int) {
 	all, _, _ := d.Current()
-	first, _ := slices.BinarySearchFunc(all, tenant, func(s *Subscription, tenant string) int { return cmp.Compare(s.Tenant, tenant) })
-	n := 0
-	for _, s := range all[first:] {
-		if s.Tenant != tenant {
-			break
-		}
+	first, _ := slices.BinarySearchFunc(all, tenant, func(s *Subscription, tenant string) int {
+		return cmp.Compare(s.Tenant, tenant)
+	})
+	for first+n < len(all) && all[first+n].Tenant == tenant {
 		n++
 	}
 	return n

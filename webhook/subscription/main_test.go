@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -48,7 +49,7 @@ func newWorld(t testing.TB) *world {
 }
 
 // over returns the use cases with other records.
-func (w *world) over(records subscription.Records) *subscription.Subscriptions {
+func (w *world) over(records store.RecordStore) *subscription.Subscriptions {
 	keys := subscription.NewKeys([]byte(tokenKey))
 	var puts atomic.Int64 // a second passes between any two, so that tests are not kept to a pace
 	return subscription.New(subscription.Config{

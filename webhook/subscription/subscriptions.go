@@ -21,30 +21,18 @@ import (
 // MaxInAll bounds what is kept: each replica has a copy of all, of some 3 KiB each at most.
 const MaxInAll = 10_000
 
-// maxListed is how many of one tenant are read: more than it may have, since many can be made at the
-// same moment at several replicas, or before it was allowed fewer.
-func maxListed() int { return 2 * quota.Webhooks.Most() }
-
 // maxAttempts is how often a change is tried that meets others of the same record.
 const maxAttempts = 10
 
-// Records is what the use cases need of the store's small records.
-type Records interface {
-	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
-	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
-	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
-	Delete(ctx context.Context, k store.RecordKey, version uint64) error
-}
-
 // Config of [Subscriptions].
 type Config struct {
-	Records   Records
+	Records   store.RecordStore
 	Keys      Keys
 	Policy    *webhook.Policy
 	Directory *Directory
-	Limits    func(tenant string) *quota.Limits // how many a tenant may have; nil is [quota.Standard] for each
+	Limits    func(tenant string) *quota.Limits // of a tenant; nil is [quota.Standard] for each
 	Now       func() time.Time                  // nil is time.Now
-	Journal   *audit.Journal                    // where each change is put on record before; nil is one in Records
+	Journal   *audit.Journal                    // records changes first; nil is one in Records
 }
 
 // Subscriptions are the use cases. Every call returns a *lock.Error. Of an unknown outcome,
@@ -67,24 +55,27 @@ func New(c Config) *Subscriptions {
 	return &Subscriptions{c}
 }
 
-// Create subscribes who asks to what c says, and returns the secret that is not shown
-// again. [lock.QuotaExceeded] says that there are too many.
-func (s *Subscriptions) Create(ctx context.Context, who Actor, c Change) (*Subscription, webhook.Secret, error) {
+// Create makes a subscription, and returns the secret that is not shown again.
+// [lock.QuotaExceeded] says that there are too many.
+func (s *Subscriptions) Create(
+	ctx context.Context, who Actor, c Change,
+) (*Subscription, webhook.Secret, error) {
 	made, err := s.prepare(who.Principal, c)
+	if err == nil {
+		err = s.checkCount(ctx, who.Tenant)
+	}
+	if err == nil {
+		err = s.record(ctx, who, audit.CreateWebhook, made)
+	}
+	if err == nil {
+		put := store.RecordPut{RecordKey: made.key(), Value: made.encode()}
+		made.Version, err = s.Records.Put(ctx, put)
+		made.From = made.Version
+	}
+	if err == nil {
+		err = s.checkPlace(ctx, made)
+	}
 	if err != nil {
-		return nil, webhook.Secret{}, err
-	}
-	if err := s.room(ctx, who.Tenant); err != nil {
-		return nil, webhook.Secret{}, err
-	}
-	if err := s.record(ctx, who, audit.CreateWebhook, made); err != nil {
-		return nil, webhook.Secret{}, err
-	}
-	if made.Version, err = s.Records.Put(ctx, store.RecordPut{RecordKey: made.key(), Value: made.encode()}); err != nil {
-		return nil, webhook.Secret{}, err
-	}
-	made.From = made.Version
-	if err := s.checkPlace(ctx, made); err != nil {
 		return nil, webhook.Secret{}, err
 	}
 	return made, s.current(made), nil
@@ -112,13 +103,30 @@ func newID() string {
 	return string(lock.IDOf(raw))
 }
 
-// room returns an error if the tenant has all that it may have, or all together have.
-func (s *Subscriptions) room(ctx context.Context, tenant string) error {
+// recordsOf reads the records of a tenant. It may have more than its quota: some were made at the same
+// moment at several replicas, or before its quota was lowered.
+func (s *Subscriptions) recordsOf(
+	ctx context.Context, tenant string,
+) (all []store.Record, err error) {
+	q := store.RecordQuery{Kind: Kind, Tenant: tenant}
+	for record, err := range store.EachRecord(ctx, s.Records, q) {
+		if err != nil {
+			return nil, err
+		}
+		if all = append(all, record); len(all) >= 2*quota.Webhooks.Most() {
+			break
+		}
+	}
+	return all, nil
+}
+
+// checkCount returns an error if the tenant, or all together, have as many as they may.
+func (s *Subscriptions) checkCount(ctx context.Context, tenant string) error {
 	if s.Directory.count() >= MaxInAll {
 		return errTooMany("the server has %d webhooks, and takes no more", MaxInAll)
 	}
 	most := s.Limits(tenant)
-	records, err := listAll(ctx, s.Records, Kind, tenant, maxListed())
+	records, err := s.recordsOf(ctx, tenant)
 	if err != nil {
 		return err
 	}
@@ -128,18 +136,21 @@ func (s *Subscriptions) room(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// checkPlace takes back what came too late, when others were made at the same time: those
-// that were made first stay. It does so also for who has gone away meanwhile: else many who do have more than
-// they may.
+// checkPlace deletes the subscription again if others that were made at the same time are earlier,
+// and as many as the tenant may have. The client may have disconnected by then.
 func (s *Subscriptions) checkPlace(ctx context.Context, made *Subscription) error {
 	ctx = context.WithoutCancel(ctx) // each call of the store ends by itself
-	records, err := listAll(ctx, s.Records, Kind, made.Tenant, maxListed())
+	records, err := s.recordsOf(ctx, made.Tenant)
 	if err != nil {
-		return nil // it is there, and nobody but this call knows its secret
+		return nil // it is there, and only this call knows its secret
 	}
 	before := 0
 	for _, r := range records {
-		if other, err := parse(r); err == nil && other.From < made.From || err != nil && r.Version < made.From {
+		from := r.Version
+		if other, err := parse(r); err == nil {
+			from = other.From
+		}
+		if from < made.From {
 			before++
 		}
 	}
@@ -147,7 +158,8 @@ func (s *Subscriptions) checkPlace(ctx context.Context, made *Subscription) erro
 	if before < most[quota.Webhooks] {
 		return nil
 	}
-	if err := s.Records.Delete(ctx, made.key(), made.Version); err != nil && !errors.Is(err, lock.NotFound) {
+	err = s.Records.Delete(ctx, made.key(), made.Version)
+	if err != nil && !errors.Is(err, lock.NotFound) {
 		return err
 	}
 	return errTooManyOfTenant(most, before)
@@ -160,15 +172,18 @@ func errTooManyOfTenant(most *quota.Limits, n int) error {
 }
 
 func errTooMany(format string, args ...any) *lock.Error {
-	return &lock.Error{Code: lock.QuotaExceeded, Detail: fmt.Sprintf(format, args...), RetryAfter: time.Minute}
+	detail := fmt.Sprintf(format, args...)
+	return &lock.Error{Code: lock.QuotaExceeded, Detail: detail, RetryAfter: time.Minute}
 }
 
 // Count returns how many subscriptions a tenant has, as this replica read them last.
 func (s *Subscriptions) Count(tenant string) int { return s.Directory.countOf(tenant) }
 
-// Get returns a subscription of the tenant of who asks: [lock.NotFound] if there is none,
-// [lock.Forbidden] if it is about names that who asks may not use.
-func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string) (*Subscription, error) {
+// Get returns a subscription of the client's tenant: [lock.NotFound] if there is none,
+// [lock.Forbidden] if it is about names that the client may not use.
+func (s *Subscriptions) Get(
+	ctx context.Context, who *auth.Principal, id string,
+) (*Subscription, error) {
 	r, err := s.read(ctx, who, id)
 	if err != nil {
 		return nil, err
@@ -183,7 +198,9 @@ func (s *Subscriptions) Get(ctx context.Context, who *auth.Principal, id string)
 	return found, nil
 }
 
-func (s *Subscriptions) read(ctx context.Context, who *auth.Principal, id string) (store.Record, error) {
+func (s *Subscriptions) read(
+	ctx context.Context, who *auth.Principal, id string,
+) (store.Record, error) {
 	if !lock.ValidName(id) {
 		return store.Record{}, errNone()
 	}
@@ -207,7 +224,7 @@ func errForbidden() error {
 
 // List returns the subscriptions of the tenant that who asks may see, the oldest first.
 func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subscription, error) {
-	records, err := listAll(ctx, s.Records, Kind, who.Tenant, maxListed())
+	records, err := s.recordsOf(ctx, who.Tenant)
 	if err != nil {
 		return nil, err
 	}

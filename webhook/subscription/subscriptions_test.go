@@ -301,13 +301,13 @@ func TestLimits(t *testing.T) {
 
 // leaving is a store whose client is gone when something was written.
 type leaving struct {
-	subscription.Records
+	store.RecordStore
 	leave func()
 }
 
 func (l leaving) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
 	defer l.leave()
-	return l.Records.Put(ctx, p)
+	return l.RecordStore.Put(ctx, p)
 }
 
 // TestLimitOfWhoGoesAway: who makes many at once and goes away before he is told has no more than he may either.
@@ -347,7 +347,7 @@ func TestDamagedCounts(t *testing.T) {
 func TestChangesAtOnce(t *testing.T) {
 	w := newWorld(t)
 	made, _ := w.make(t, "acme")
-	racing := &racing{Records: w.records}
+	racing := &racing{RecordStore: w.records}
 	racing.before = func() {
 		if _, _, err := w.Rotate(t.Context(), by(who("acme")), made.ID); err != nil {
 			t.Error(err)
@@ -369,18 +369,18 @@ func TestChangesAtOnce(t *testing.T) {
 
 // racing has something happen before its next write.
 type racing struct {
-	subscription.Records
+	store.RecordStore
 	before func()
 }
 
 func (r *racing) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
 	r.happen()
-	return r.Records.Put(ctx, p)
+	return r.RecordStore.Put(ctx, p)
 }
 
 func (r *racing) Delete(ctx context.Context, k store.RecordKey, version uint64) error {
 	r.happen()
-	return r.Records.Delete(ctx, k, version)
+	return r.RecordStore.Delete(ctx, k, version)
 }
 
 func (r *racing) happen() {
@@ -391,7 +391,7 @@ func (r *racing) happen() {
 }
 
 // away is a store that does not answer.
-type away struct{ subscription.Records }
+type away struct{ store.RecordStore }
 
 func (away) Put(context.Context, store.RecordPut) (uint64, error) {
 	return 0, &lock.Error{Code: lock.StoreUnavailable, OutcomeUnknown: true}

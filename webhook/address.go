@@ -35,7 +35,14 @@ func specialRanges() []specialRange {
 	add("the broadcast address", "255.255.255.255/32")
 	add("an address of Teredo", "2001::/32")
 	add("a reserved address", "240.0.0.0/4", "192.0.0.0/24", "2001::/23")
-	add("an address for documentation", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24", "2001:db8::/32", "3fff::/20")
+	add(
+		"an address for documentation",
+		"192.0.2.0/24",
+		"198.51.100.0/24",
+		"203.0.113.0/24",
+		"2001:db8::/32",
+		"3fff::/20",
+	)
 	add("an address for benchmarks", "198.18.0.0/15")
 	add("an address of AS112", "192.31.196.0/24", "192.175.48.0/24", "2620:4f:8000::/48")
 	add("an address of AMT", "192.52.193.0/24")
@@ -80,11 +87,20 @@ func isMetadata(addr netip.Addr) bool {
 		return true
 	}
 	switch addr.String() {
-	case "169.254.169.254", "fd00:ec2::254", "fd20:ce::254", "fe80::a9fe:a9fe", // AWS and most others; AWS, GCP, OpenStack by IPv6
-		"169.254.170.2", "169.254.170.23", "fd00:ec2::23", // tasks and pods on AWS
-		"169.254.0.23", "fd00:100::100:200", // Tencent, Alibaba by IPv6
-		"168.63.129.16", "100.100.100.200", "192.0.0.192", // Azure, Alibaba, Oracle
-		"169.254.42.42", "fd00:42::42": // Scaleway
+	case "169.254.169.254",
+		"fd00:ec2::254",
+		"fd20:ce::254",
+		"fe80::a9fe:a9fe", // AWS and most others; AWS, GCP, OpenStack by IPv6
+		"169.254.170.2",
+		"169.254.170.23",
+		"fd00:ec2::23", // tasks and pods on AWS
+		"169.254.0.23",
+		"fd00:100::100:200", // Tencent, Alibaba by IPv6
+		"168.63.129.16",
+		"100.100.100.200",
+		"192.0.0.192", // Azure, Alibaba, Oracle
+		"169.254.42.42",
+		"fd00:42::42": // Scaleway
 		return true
 	}
 	return false
@@ -140,7 +156,10 @@ func embedded(addr netip.Addr) []netip.Addr {
 	case b[0] == 0x20 && b[1] == 0x02: // 6to4
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
 	case [4]byte(b[:4]) == [4]byte{0x20, 0x01, 0, 0}: // Teredo: its server, and the client in complement
-		return []netip.Addr{netip.AddrFrom4([4]byte(b[4:8])), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]})}
+		return []netip.Addr{
+			netip.AddrFrom4([4]byte(b[4:8])),
+			netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}),
+		}
 	}
 	return nil
 }

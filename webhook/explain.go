@@ -36,7 +36,11 @@ func (s *Sender) failed(caller, attempt context.Context, err error) Result {
 		return Result{Outcome: Interrupted, Err: "the attempt was interrupted by the sender", Cause: err}
 	}
 	if refused, ok := errors.AsType[*refusal](err); ok {
-		return Result{Outcome: Rejected, Err: "its host name leads to an address that this server does not send to", Cause: refused}
+		return Result{
+			Outcome: Rejected,
+			Err:     "its host name leads to an address that this server does not send to",
+			Cause:   refused,
+		}
 	}
 	var e *stepError
 	errors.As(err, &e)
@@ -115,5 +119,7 @@ func explainExchange(err error) string {
 }
 
 func hungUp(err error) bool {
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, syscall.ECONNRESET) ||
+		errors.Is(err, syscall.EPIPE)
 }

@@ -26,7 +26,12 @@ func (m *Message) Check() error {
 	case !ValidID(m.ID):
 		return lock.Invalid("id", "is not valid")
 	case len(m.Payload) > MaxPayload:
-		return lock.Invalid("payload", "has %d bytes, and at most %d are sent", len(m.Payload), MaxPayload)
+		return lock.Invalid(
+			"payload",
+			"has %d bytes, and at most %d are sent",
+			len(m.Payload),
+			MaxPayload,
+		)
 	}
 	return nil
 }

@@ -110,7 +110,8 @@ func (p *Policy) portOpen(port uint16) bool {
 // closed says what an address is that may not be connected to; "" if it may.
 func (p *Policy) closed(addr netip.Addr) string {
 	addr = plain(addr)
-	if what := guarded(addr); what != "" && !slices.Contains(p.allow, netip.PrefixFrom(addr, addr.BitLen())) {
+	if what := guarded(addr); what != "" &&
+		!slices.Contains(p.allow, netip.PrefixFrom(addr, addr.BitLen())) {
 		return what
 	}
 	if !p.allowed(addr) {

@@ -60,7 +60,12 @@ func ParseSecret(text string) (Secret, error) {
 		return Secret{}, errors.New("a webhook secret that is not base64")
 	}
 	if len(key) < minKey || len(key) > maxKey {
-		return Secret{}, fmt.Errorf("a webhook secret of %d bytes: it has %d to %d", len(key), minKey, maxKey)
+		return Secret{}, fmt.Errorf(
+			"a webhook secret of %d bytes: it has %d to %d",
+			len(key),
+			minKey,
+			maxKey,
+		)
 	}
 	return secretOf(key), nil
 }

@@ -58,7 +58,11 @@ func NewSender(c SenderConfig) *Sender {
 		nameServer = (&net.Dialer{}).DialContext
 	}
 	s.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
-		dialer := net.Dialer{Resolver: newResolver(nameServer), ControlContext: c.Policy.Control, KeepAlive: -1}
+		dialer := net.Dialer{
+			Resolver:       newResolver(nameServer),
+			ControlContext: c.Policy.Control,
+			KeepAlive:      -1,
+		}
 		return dialer.DialContext(ctx, network, address)
 	}
 	return s
@@ -120,7 +124,15 @@ func (s *Sender) connect(ctx context.Context, e *endpoint) (net.Conn, error) {
 	if !e.secure {
 		return conn, nil
 	}
-	handshake := &handshakeConn{Conn: conn, bounded: boundedReader{from: conn, bytes: maxHandshake, lines: math.MaxInt, beyond: errLongHandshake}}
+	handshake := &handshakeConn{
+		Conn: conn,
+		bounded: boundedReader{
+			from:   conn,
+			bytes:  maxHandshake,
+			lines:  math.MaxInt,
+			beyond: errLongHandshake,
+		},
+	}
 	secured := tls.Client(handshake, &tls.Config{
 		ServerName: e.host,
 		MinVersion: tls.VersionTLS12,

@@ -49,7 +49,10 @@ type caller struct {
 }
 
 // do makes a request, wants the status, and returns the answer.
-func (c *caller) do(status int, method, path, token, body string) (out struct{ ID, Token, Secret string }) {
+func (c *caller) do(
+	status int,
+	method, path, token, body string,
+) (out struct{ ID, Token, Secret string }) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
@@ -160,16 +163,45 @@ func TestBodiesAreDescribed(t *testing.T) {
 	d.want("/event webhook.test")
 	c.do(http.StatusOK, "POST", "/webhooks/callback-secret/rotate", "", "")
 	for _, of := range []struct{ at, body string }{{"/locks/a", `{`}, {"/locksets", `{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],`}} {
-		held := c.do(http.StatusCreated, "POST", "/locks/a", "", `{"ttl_seconds":60,"metadata":{"job":"nightly"}}`)
+		held := c.do(
+			http.StatusCreated,
+			"POST",
+			"/locks/a",
+			"",
+			`{"ttl_seconds":60,"metadata":{"job":"nightly"}}`,
+		)
 		async := of.body + `"ttl_seconds":15,"async":true,"callback_url":"` + url + of.at + `",`
-		waits := c.do(http.StatusAccepted, "POST", of.at, "", async+`"wait_seconds":600,"request_release":{"within_seconds":5}}`)
+		waits := c.do(
+			http.StatusAccepted,
+			"POST",
+			of.at,
+			"",
+			async+`"wait_seconds":600,"request_release":{"within_seconds":5}}`,
+		)
 		c.do(http.StatusAccepted, "POST", of.at, "", async+`"wait_seconds":0.1}`)
-		d.want(of.at+" lock.wait_timeout", "/event lock.wait_timeout", "/event lock.release_requested", "/event lock.enqueued")
+		d.want(
+			of.at+" lock.wait_timeout",
+			"/event lock.wait_timeout",
+			"/event lock.release_requested",
+			"/event lock.enqueued",
+		)
 		c.do(http.StatusNoContent, "DELETE", "/locks/a", held.Token, "")
 		d.want(of.at+" lock.acquired", "/event lock.acquired", "/event lock.released")
-		c.do(http.StatusNoContent, "DELETE", map[bool]string{true: "/locks/a", false: "/locksets/" + waits.ID}[of.at == "/locks/a"], waits.Token, "")
+		c.do(
+			http.StatusNoContent,
+			"DELETE",
+			map[bool]string{true: "/locks/a", false: "/locksets/" + waits.ID}[of.at == "/locks/a"],
+			waits.Token,
+			"",
+		)
 	}
 	c.do(http.StatusCreated, "POST", "/locks/short", "", `{"ttl_seconds":2}`)
-	c.do(http.StatusNoContent, "POST", "/locks/a/stale-writes", "", `{"fence_presented":1,"fence_known":2,"resource":"table"}`)
+	c.do(
+		http.StatusNoContent,
+		"POST",
+		"/locks/a/stale-writes",
+		"",
+		`{"fence_presented":1,"fence_known":2,"resource":"table"}`,
+	)
 	d.want("/event lock.stale_write", "/event lock.expired")
 }

@@ -118,10 +118,21 @@ func sender(t *testing.T, off time.Duration) *webhook.Sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return webhook.NewSender(webhook.SenderConfig{Policy: p, Timeout: time.Minute, Now: func() time.Time { return time.Now().Add(off) }})
+	return webhook.NewSender(
+		webhook.SenderConfig{
+			Policy:  p,
+			Timeout: time.Minute,
+			Now:     func() time.Time { return time.Now().Add(off) },
+		},
+	)
 }
 
-var message = webhook.Message{ID: "1042-0", Payload: []byte(`{"type":"lock.acquired","timestamp":"2026-03-01T12:00:00.000Z","data":{"holder":"J\u00fcrgen Jürgen"}}`)}
+var message = webhook.Message{
+	ID: "1042-0",
+	Payload: []byte(
+		`{"type":"lock.acquired","timestamp":"2026-03-01T12:00:00.000Z","data":{"holder":"J\u00fcrgen Jürgen"}}`,
+	),
+}
 
 // TestReceivers: each receiver takes what is signed with a secret of its own, and
 // nothing else.
@@ -146,7 +157,10 @@ func TestReceivers(t *testing.T) {
 				"six minutes ago":             {-6 * time.Minute, []webhook.Secret{own}, false},
 				"six minutes into the future": {6 * time.Minute, []webhook.Secret{own}, false},
 			} {
-				got := sender(t, test.off).Send(t.Context(), webhook.Target{URL: r.url, Secrets: test.secrets}, message)
+				got := sender(
+					t,
+					test.off,
+				).Send(t.Context(), webhook.Target{URL: r.url, Secrets: test.secrets}, message)
 				switch {
 				case !test.good && (got.Outcome != webhook.Failed || got.Status != http.StatusBadRequest):
 					t.Errorf("%s: %+v", name, got)
@@ -219,7 +233,12 @@ func forgeries(t *testing.T, r *receiver, own webhook.Secret) {
 
 func post(t *testing.T, url string, d delivery) int {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader(d.body))
+	request, err := http.NewRequestWithContext(
+		t.Context(),
+		http.MethodPost,
+		url,
+		strings.NewReader(d.body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

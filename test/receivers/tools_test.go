@@ -34,7 +34,18 @@ func libraries(t *testing.T) string {
 		t.Fatal(err)
 	}
 	run(t, fresh, "python3", "-m", "venv", "venv")
-	run(t, fresh, filepath.Join("venv", "bin", "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt")
+	run(
+		t,
+		fresh,
+		filepath.Join("venv", "bin", "python"),
+		"-m",
+		"pip",
+		"install",
+		"--quiet",
+		"--disable-pip-version-check",
+		"-r",
+		"requirements.txt",
+	)
 	run(t, fresh, "npm", "install", "--no-audit", "--no-fund", "--silent")
 	// Another process may have been faster, with the same.
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -89,7 +100,11 @@ func program(ctx context.Context, t *testing.T, language string) *exec.Cmd {
 	}
 	switch language {
 	case "python":
-		return exec.CommandContext(ctx, filepath.Join(libraries(t), "venv", "bin", "python"), write("receiver.py"))
+		return exec.CommandContext(
+			ctx,
+			filepath.Join(libraries(t), "venv", "bin", "python"),
+			write("receiver.py"),
+		)
 	case "js":
 		if err := os.Symlink(filepath.Join(libraries(t), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
 			t.Fatal(err)

@@ -46,8 +46,8 @@ func TestAskedTakesNoStep(t *testing.T) {
 			t.Errorf("of %d attempts %d are shown", made, shown)
 		}
 		w.setBehave(nil)
-		until(t, 6*time.Minute-time.Since(began), "all is told when it was due", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		w.untilTold(6*time.Minute-time.Since(began), here, "orders:1", 2)
+		w.untilNoneLeft(time.Minute)
 	})
 }
 
@@ -64,7 +64,7 @@ func TestAskedInOrder(t *testing.T) {
 		if err := w.redeliverSince(order(s), began); err != nil {
 			t.Fatal(err)
 		}
-		until(t, time.Minute, "all is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		w.untilTold(time.Minute, here, "orders:1", 2)
 		if kinds := kindsOf(w.received(here), "orders:1"); kinds[0] != string(lock.EventAcquired) {
 			t.Errorf("told are %v", kinds)
 		}
@@ -103,7 +103,7 @@ func TestAskedWhileItGetsNothing(t *testing.T) {
 				until(t, time.Minute, "it is told again", func() bool {
 					return acquired(w) == 2
 				})
-				until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+				w.untilNoneLeft(time.Minute)
 			})
 		})
 	}

@@ -52,7 +52,7 @@ func TestDeadReceiver(t *testing.T) {
 			t.Errorf("%d deliveries are kept, want the bound of %d", kept, outbox.MaxOfTarget)
 		}
 		w.setBehave(nil)
-		until(t, 10*time.Hour, "all that is kept is delivered", func() bool { return len(w.left()) == 0 })
+		w.untilNoneLeft(10*time.Hour)
 		if missed, _ := w.wantTold(here, s.From, real.seen); missed == 0 {
 			t.Error("it is not told that something is missing")
 		}
@@ -91,7 +91,7 @@ func TestGone(t *testing.T) {
 		}
 		<-time.After(time.Minute)
 		r.cycle("acme", "orders:3")
-		until(t, time.Second, "it is told again", func() bool { return len(kindsOf(w.received(here), "orders:3")) == 2 })
+		w.untilTold(time.Second, here, "orders:3", 2)
 	})
 }
 
@@ -152,13 +152,13 @@ func TestAsked(t *testing.T) {
 			return got[len(got)-1].id == id && got[len(got)-1].event.Type == api.WebhookTest
 		})
 		r.cycle("acme", "orders:1")
-		until(t, time.Second, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		w.untilTold(time.Second, here, "orders:1", 2)
 		got := w.received(here)
 		again := got[len(got)-1].id
 		if err := w.asks.Redeliver(t.Context(), order(s), again); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 5*time.Second, "it is told again", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 3 })
+		w.untilTold(5*time.Second, here, "orders:1", 3)
 		if err := w.asks.Redeliver(t.Context(), order(s), "1-1"); !errors.Is(err, lock.NotFound) {
 			t.Errorf("what nobody knows: %v", err)
 		}
@@ -181,7 +181,7 @@ func TestAsked(t *testing.T) {
 		if err != nil || len(page.Deliveries) < 5 || page.Deliveries[0].State != webhook.StateDelivered {
 			t.Errorf("the list is %+v, %v", page, err)
 		}
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		w.untilNoneLeft(time.Minute)
 	})
 }
 
@@ -196,7 +196,7 @@ func TestCallback(t *testing.T) {
 			t.Errorf("%d callbacks before the grant", n)
 		}
 		r.release("acme", "batch", first)
-		until(t, 2*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		w.untilTold(2*time.Second, there, "", 1)
 		told := w.received(there)[0].event
 		if told.Type != string(lock.EventAcquired) || told.Data.Entry.Token != g.Token || told.Data.Entry.Fence != g.Entry.Number || told.Data.Entry.ExpiresAt == "" {
 			t.Errorf("told %+v, want token %s and fence %d", told.Data.Entry, g.Token, g.Entry.Number)
@@ -210,7 +210,7 @@ func TestCallback(t *testing.T) {
 
 		first = r.take("acme", "batch")
 		w.async(r, "batch", 20*time.Second)
-		until(t, 30*time.Second, "the end of the wait is told", func() bool { return len(w.received(there)) == 2 })
+		w.untilTold(30*time.Second, there, "", 2)
 		if told := w.received(there)[1].event; told.Type != string(lock.EventWaitTimeout) || told.Data.Entry.Token != "" {
 			t.Errorf("told %+v", told)
 		}
@@ -291,7 +291,7 @@ func TestCallbackAtOnce(t *testing.T) {
 		}
 		r := w.replica("one")
 		w.async(r, "batch", time.Hour)
-		until(t, 15*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		w.untilTold(15*time.Second, there, "", 1)
 		<-time.After(time.Minute)
 		if got := w.received(there); len(got) != 1 || got[0].event.Type != string(lock.EventAcquired) {
 			t.Errorf("told %+v", got)

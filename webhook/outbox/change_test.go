@@ -48,7 +48,7 @@ func TestChangedJustNow(t *testing.T) {
 						w.join("two")
 					}
 					one.own.setBlind(false)
-					until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+					w.untilTold(time.Minute, here, "orders:1", 2)
 					if got := kindsOf(w.received(here), "before:1"); len(got) > 0 {
 						t.Errorf("it is told %v from before the change", got)
 					}
@@ -75,7 +75,7 @@ func TestChangedTwice(t *testing.T) {
 		<-time.After(time.Second)
 		w.change(s.ID, subscription.Change{Description: new("all that happens")})
 		one.own.setBlind(false)
-		until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+		w.untilTold(time.Minute, here, "orders:1", 2)
 		if got := kindsOf(w.received(here), "before:1"); len(got) > 0 {
 			t.Errorf("it is told %v from before the changes", got)
 		}
@@ -104,7 +104,7 @@ func TestPausedJustNow(t *testing.T) {
 		two.cycle("acme", "orders:2")
 		<-time.After(time.Minute)
 		w.change(s.ID, paused(false))
-		until(t, 10*time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+		w.untilTold(10*time.Minute, here, "orders:1", 2)
 		if got := kindsOf(w.received(here), "orders:2"); len(got) > 0 {
 			t.Errorf("it is told %v of while it was paused", got)
 		}
@@ -188,7 +188,7 @@ func TestOldAnswer(t *testing.T) {
 		close(hang)
 		<-time.After(time.Second)
 		r.cycle("acme", "orders:2")
-		until(t, time.Second, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:2")) == 2 })
+		w.untilTold(time.Second, there, "orders:2", 2)
 	})
 }
 
@@ -242,7 +242,7 @@ func TestOldDirectory(t *testing.T) {
 		<-time.After(3 * time.Minute)
 		w.setBehave(nil)
 		two.own.setBlind(false)
-		until(t, 10*time.Minute, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:1")) == 2 })
+		w.untilTold(10*time.Minute, there, "orders:1", 2)
 	})
 }
 
@@ -298,7 +298,7 @@ func TestFirstInOrder(t *testing.T) {
 			}
 			return webhook.Result{Outcome: webhook.Delivered}
 		})
-		until(t, 2*time.Minute, "all are told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 12 })
+		w.untilTold(2*time.Minute, here, "orders:1", 12)
 		ids := make([]lock.EventID, 0, len(order))
 		for _, id := range order {
 			ids = append(ids, parse(t, id))

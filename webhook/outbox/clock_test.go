@@ -32,7 +32,7 @@ func TestClockJumps(t *testing.T) {
 					return acquired(w) == 1 && len(w.received(there)) == 1 && len(kindsOf(w.received(here), "orders:2")) == 1
 				})
 				w.async(r, "another", time.Hour)
-				until(t, time.Second, "a grant is told that comes after it", func() bool { return len(w.received(there)) == 2 })
+				w.untilTold(time.Second, there, "", 2)
 				<-time.After(10 * time.Second)
 				page, err := w.asks.List(t.Context(), "acme", s.ID, "", 100)
 				if err != nil {
@@ -42,7 +42,7 @@ func TestClockJumps(t *testing.T) {
 				if all := page.Deliveries[i].Attempts; len(all) != 2 || (all[1].At.Sub(all[0].At)-by).Abs() > 10*time.Second {
 					t.Errorf("the attempts were made at %+v", all)
 				}
-				until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+				w.untilNoneLeft(time.Minute)
 			})
 		})
 	}
@@ -81,7 +81,7 @@ func TestFirstSecret(t *testing.T) {
 		w.async(r, "batch", time.Hour)
 		<-time.After(time.Second)
 		r.own.setBlind(false)
-		until(t, 3*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		w.untilTold(3*time.Second, there, "", 1)
 		<-time.After(10 * time.Second)
 		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
 		if err != nil || len(page.Deliveries) != 1 || page.Deliveries[0].Tried != 1 {

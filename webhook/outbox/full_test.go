@@ -63,7 +63,7 @@ func TestAskedTwice(t *testing.T) {
 		}
 		w.setBehave(nil)
 		until(t, 10*time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		w.untilNoneLeft(time.Minute)
 	})
 }
 

@@ -47,7 +47,7 @@ func TestCatchUpIsKeptBeforeItIsDone(t *testing.T) {
 		one.kill()
 		w.setBehave(nil)
 		w.join("two")
-		until(t, 10*time.Minute, "it is told", func() bool { return len(kindsOf(w.received(there), "orders:1")) == 2 })
+		w.untilTold(10*time.Minute, there, "orders:1", 2)
 	})
 }
 
@@ -108,8 +108,8 @@ func TestUnreadableIsMissed(t *testing.T) {
 				return got.event.Data.Reason == "unreadable" && got.event.Data.Before == "105-1"
 			})
 		})
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		w.untilNoneLeft(time.Minute)
 		two.cycle("acme", "orders:1")
-		until(t, 2*time.Second, "more is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		w.untilTold(2*time.Second, here, "orders:1", 2)
 	})
 }

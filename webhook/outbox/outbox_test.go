@@ -74,8 +74,8 @@ func TestRetries(t *testing.T) {
 			t.Errorf("kept: %v, want the delivery", left)
 		}
 		w.setBehave(nil)
-		until(t, 6*time.Minute, "it is delivered", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 1 })
-		until(t, 10*time.Second, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		w.untilTold(6*time.Minute, here, "orders:1", 1)
+		w.untilNoneLeft(10*time.Second)
 		if n := w.attempts() - was; n != 3 {
 			t.Errorf("%d attempts, want 3", n)
 		}

@@ -43,7 +43,7 @@ func TestDiesAtOnce(t *testing.T) {
 		}
 		one.kill()
 		w.join("two")
-		until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+		w.untilTold(time.Minute, here, "orders:1", 2)
 	})
 }
 
@@ -62,7 +62,7 @@ func TestKeptOnlyInTheStore(t *testing.T) {
 		one.kill()
 		w.join("two")
 		w.setBehave(nil)
-		until(t, time.Minute, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) >= 2 })
+		w.untilTold(time.Minute, here, "orders:1", 2)
 	})
 }
 
@@ -146,7 +146,7 @@ func TestCursorIsTriedAgain(t *testing.T) {
 		r, s := warm(t, w)
 		r.own.refuse("webhook-cursor")
 		r.cycle("acme", "orders:1")
-		until(t, time.Second, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		w.untilTold(time.Second, here, "orders:1", 2)
 		got := w.received(here)
 		last := parse(t, got[len(got)-1].id)
 		<-time.After(5 * time.Second)
@@ -185,7 +185,7 @@ func TestHandsOver(t *testing.T) {
 		w.join("two")
 		one.stop()
 		two.cycle("acme", "orders:1")
-		until(t, shardTime/2, "it is told", func() bool { return len(kindsOf(w.received(here), "orders:1")) == 2 })
+		w.untilTold(shardTime/2, here, "orders:1", 2)
 	})
 }
 

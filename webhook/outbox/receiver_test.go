@@ -42,9 +42,9 @@ func TestRetryAfterOfAReceiver(t *testing.T) {
 			if n := len(w.received(there)); n != 20 {
 				t.Errorf("who asked for nothing was told of %d", n)
 			}
-			until(t, want, "it is told of the others", func() bool { return len(w.received(here)) >= 19 })
+			w.untilTold(want, here, "", 19)
 			if asks == want {
-				until(t, time.Minute, "it is told of what it refused", func() bool { return len(w.received(here)) == 20 })
+				w.untilTold(time.Minute, here, "", 20)
 			}
 			if refused != 1 || late > 0 {
 				t.Errorf("%d attempts were made in the time that it asked for, and %d refused", late, refused)
@@ -83,7 +83,7 @@ func TestRetryAfterOfAnother(t *testing.T) {
 		w.change(s.ID, subscription.Change{URL: new(there)})
 		<-time.After(2 * time.Second)
 		r.cycle("acme", "orders:2")
-		until(t, time.Minute, "who is told now is told at once", func() bool { return len(kindsOf(w.received(there), "orders:2")) == 2 })
+		w.untilTold(time.Minute, there, "orders:2", 2)
 	})
 }
 
@@ -113,7 +113,7 @@ func TestRetryAfterOfWhatWaits(t *testing.T) {
 		if err := w.asks.Redeliver(t.Context(), order(s), page.Deliveries[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "what is asked for is sent", func() bool { return len(w.received(here)) == 1 })
-		until(t, 6*time.Minute, "all are sent", func() bool { return len(w.received(here)) == 20 })
+		w.untilTold(10*time.Second, here, "", 1)
+		w.untilTold(6*time.Minute, here, "", 20)
 	})
 }

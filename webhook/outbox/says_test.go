@@ -56,7 +56,7 @@ func TestCallbackOfASet(t *testing.T) {
 			t.Fatalf("before it has all of them it is told %+v", got)
 		}
 		r.release("acme", "b", b)
-		until(t, 5*time.Second, "it is told", func() bool { return len(w.received(there)) == 1 })
+		w.untilTold(5*time.Second, there, "", 1)
 		told := w.received(there)[0].event
 		if !slices.Equal(told.Data.Locks, []string{"a", "b", "c"}) || told.Data.Entry.Token != g.Token || told.Type != string(lock.EventAcquired) {
 			t.Errorf("told %+v with %+v", told, told.Data.Entry)

@@ -19,7 +19,7 @@ func TestOwnWriteAfterAll(t *testing.T) {
 		r.own.loseAnswers(0)
 		w.setBehave(nil)
 		until(t, time.Hour, "it is told", func() bool { return acquired(w) == 1 })
-		until(t, time.Minute, "nothing is kept", func() bool { return len(w.left()) == 0 })
+		w.untilNoneLeft(time.Minute)
 		if after := w.fenceOf(s.ID); after != before {
 			t.Errorf("the shard was owned under fence %d, and is under %d", before, after)
 		}

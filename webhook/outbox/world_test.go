@@ -341,6 +341,20 @@ func until(t *testing.T, within time.Duration, what string, is func() bool) {
 	}
 }
 
+// untilTold waits until a receiver got so many events about a lock, or with "" in all.
+func (w *world) untilTold(within time.Duration, url, name string, events int) {
+	w.t.Helper()
+	until(w.t, within, fmt.Sprint(url, " gets ", events, " events of ", name), func() bool {
+		return len(kindsOf(w.received(url), name)) >= events
+	})
+}
+
+// untilNoneLeft waits until no delivery and no request is in the store.
+func (w *world) untilNoneLeft(within time.Duration) {
+	w.t.Helper()
+	until(w.t, within, "nothing is left", func() bool { return len(w.left()) == 0 })
+}
+
 // kinds are the kinds of events that were received about a lock, in order.
 func kindsOf(got []received, name string) (kinds []string) {
 	for _, one := range got {

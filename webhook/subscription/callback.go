@@ -43,7 +43,12 @@ func parseCallback(r store.Record) (*callbackSecret, error) {
 	if f.Generation < 1 || r.ID != callbackID {
 		return nil, errors.New("it is no callback secret")
 	}
-	return &callbackSecret{r.Tenant, time.UnixMilli(f.Created).UTC(), r.Version, rotationOf(f.Generation, f.Rotated, f.Salts)}, nil
+	return &callbackSecret{
+		r.Tenant,
+		time.UnixMilli(f.Created).UTC(),
+		r.Version,
+		rotationOf(f.Generation, f.Rotated, f.Salts),
+	}, nil
 }
 
 func callbackKey(tenant string) store.RecordKey {

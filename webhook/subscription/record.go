@@ -22,7 +22,13 @@ type Actor struct {
 // RecordOf returns what is put on record before something is done to a subscription, or with nil to a
 // tenant's callbacks.
 func RecordOf(who Actor, action string, of *Subscription) *audit.Record {
-	r := &audit.Record{Tenant: who.Tenant, By: who.By, Action: action, Reason: who.Reason, Result: audit.Asked}
+	r := &audit.Record{
+		Tenant: who.Tenant,
+		By:     who.By,
+		Action: action,
+		Reason: who.Reason,
+		Result: audit.Asked,
+	}
 	if of == nil {
 		r.Object = audit.Object{Locks: []string{allLocks}, Webhook: &audit.Webhook{ID: Callbacks}}
 	} else {
@@ -41,12 +47,22 @@ func (s *Subscription) Receiver() string {
 }
 
 // record puts something on record that is done to a subscription.
-func (s *Subscriptions) record(ctx context.Context, who Actor, action string, of *Subscription) error {
+func (s *Subscriptions) record(
+	ctx context.Context,
+	who Actor,
+	action string,
+	of *Subscription,
+) error {
 	return s.Journal.Put(ctx, RecordOf(who, action, of))
 }
 
 // recordChange puts on record what is about to become another.
-func (s *Subscriptions) recordChange(ctx context.Context, who Actor, c *Change, next *Subscription) error {
+func (s *Subscriptions) recordChange(
+	ctx context.Context,
+	who Actor,
+	c *Change,
+	next *Subscription,
+) error {
 	changed, action := c.fields(), audit.ChangeWebhook
 	if slices.Equal(changed, []string{"paused"}) {
 		action, changed = audit.ResumeWebhook, nil

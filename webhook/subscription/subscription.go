@@ -87,7 +87,9 @@ func (s *Subscription) encode() []byte {
 func parse(r store.Record) (*Subscription, error) {
 	var f form
 	if err := json.Unmarshal(r.Value, &f); err != nil {
-		return nil, errors.New("it is not the JSON of a subscription") // the error could show a part of it
+		return nil, errors.New(
+			"it is not the JSON of a subscription",
+		) // the error could show a part of it
 	}
 	s := &Subscription{
 		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks,
@@ -132,6 +134,12 @@ func (s *Subscription) FirstAfter(version uint64) uint64 {
 // clone returns a copy that may be changed.
 func (s *Subscription) clone() *Subscription {
 	c := *s
-	c.Events, c.Within, c.Rotated = slices.Clone(s.Events), slices.Clone(s.Within), slices.Clone(s.Rotated)
+	c.Events, c.Within, c.Rotated = slices.Clone(
+		s.Events,
+	), slices.Clone(
+		s.Within,
+	), slices.Clone(
+		s.Rotated,
+	)
 	return &c
 }

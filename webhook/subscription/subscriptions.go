@@ -234,7 +234,10 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(all, func(a, b *Subscription) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID)) })
+	slices.SortFunc(
+		all,
+		func(a, b *Subscription) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID)) },
+	)
 	return all, nil
 }
 
@@ -244,7 +247,11 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription, error) {
 	known, ok, _ := s.Directory.Current()
 	if !ok {
-		return nil, &lock.Error{Code: lock.StoreUnavailable, Detail: "this replica has not read the webhooks yet", RetryAfter: time.Second}
+		return nil, &lock.Error{
+			Code:       lock.StoreUnavailable,
+			Detail:     "this replica has not read the webhooks yet",
+			RetryAfter: time.Second,
+		}
 	}
 	var all []*Subscription
 	for _, one := range known {
@@ -257,7 +264,12 @@ func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription
 
 // Update changes what c says, and returns what has come of it. paused, said to be false,
 // sets one going again that was disabled.
-func (s *Subscriptions) Update(ctx context.Context, who Actor, id string, c Change) (*Subscription, error) {
+func (s *Subscriptions) Update(
+	ctx context.Context,
+	who Actor,
+	id string,
+	c Change,
+) (*Subscription, error) {
 	if c.empty() {
 		return s.Get(ctx, who.Principal, id)
 	}
@@ -269,7 +281,11 @@ func (s *Subscriptions) Update(ctx context.Context, who Actor, id string, c Chan
 
 // Rotate gives a subscription a new secret, which is not shown again. Those before it sign
 // too, until [Overlap] after they were replaced.
-func (s *Subscriptions) Rotate(ctx context.Context, who Actor, id string) (*Subscription, webhook.Secret, error) {
+func (s *Subscriptions) Rotate(
+	ctx context.Context,
+	who Actor,
+	id string,
+) (*Subscription, webhook.Secret, error) {
 	revised, err := s.revise(ctx, who.Principal, id, revision{
 		change: func(next *Subscription) error {
 			next.Rotation = next.next(s.Now())

@@ -59,9 +59,7 @@ func NewSender(c SenderConfig) *Sender {
 	}
 	s.dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		dialer := net.Dialer{
-			Resolver:       newResolver(nameServer),
-			ControlContext: c.Policy.Control,
-			KeepAlive:      -1,
+			Resolver: newResolver(nameServer), ControlContext: c.Policy.Control, KeepAlive: -1,
 		}
 		return dialer.DialContext(ctx, network, address)
 	}

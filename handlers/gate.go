@@ -17,7 +17,7 @@ const (
 )
 
 // gate bounds how many operations that walk many rows run at once: each keeps a processor busy for
-// milliseconds, for which acquires, renewals and releases of all tenants would have to wait. Tenants
+// milliseconds, for which acquires, renewals and releases of all tenants would wait. Tenants
 // alternate; the operations of one tenant start in their order. Nothing else waits there.
 type gate struct {
 	slots int

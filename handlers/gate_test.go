@@ -103,7 +103,11 @@ func TestOnlyWalksWaitAtTheGate(t *testing.T) {
 	gone := c.start("GET", "/locks?prefix=a")
 	eventually(t, "another waits", func() bool { n, _ := router.Gate().Waiting(); return n == 2 })
 	gone.cancel()
-	eventually(t, "it leaves with its client", func() bool { n, _ := router.Gate().Waiting(); return n == 1 })
+	eventually(
+		t,
+		"it leaves with its client",
+		func() bool { n, _ := router.Gate().Waiting(); return n == 1 },
+	)
 	if list.answered() {
 		t.Error("it is answered")
 	}

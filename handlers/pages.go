@@ -49,7 +49,11 @@ func newPages(g *gate) *pages { return &pages{gate: g, byKey: map[string]*render
 // get returns what was made for the key a moment ago, or has it made for the tenant. Who asks
 // for what is being made waits for that, and takes no place in the line. Errors besides those of
 // body: overloaded, and that of ctx.
-func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
+func (p *pages) get(
+	ctx context.Context,
+	tenant, key string,
+	body func() (any, error),
+) (*rendering, error) {
 	for {
 		if made := p.recent(key, time.Now()); made != nil {
 			return made, nil
@@ -71,11 +75,16 @@ func (p *pages) get(ctx context.Context, tenant, key string, body func() (any, e
 // ofAnother reports whether an answer was not made for a reason of him for whom it was to be:
 // his client is gone, or his tenant asks for too much.
 func ofAnother(err error) bool {
-	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || errors.Is(err, lock.Overloaded)
+	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, lock.Overloaded)
 }
 
 // make makes the answer behind the gate.
-func (p *pages) make(ctx context.Context, tenant, key string, body func() (any, error)) (*rendering, error) {
+func (p *pages) make(
+	ctx context.Context,
+	tenant, key string,
+	body func() (any, error),
+) (*rendering, error) {
 	if err := p.gate.enter(ctx, tenant); err != nil {
 		return nil, err
 	}

@@ -36,8 +36,11 @@ func (c *client) limits(text string) api.Quota {
 
 // quotaHolds reports whether limits are those that were set.
 func quotaHolds(l *quota.Limits, set *api.QuotaOverrides) bool {
-	return (set.HeldLocks == nil || l[quota.HeldLocks] == int(*set.HeldLocks)) && (set.Requests == nil || l[quota.Requests] == int(*set.Requests)) &&
-		(set.Webhooks == nil || l[quota.Webhooks] == int(*set.Webhooks)) && (set.Renewals == nil || l[quota.Renewals] == int(*set.Renewals)) && (set.Releases == nil || l[quota.Releases] == int(*set.Releases)) &&
+	return (set.HeldLocks == nil || l[quota.HeldLocks] == int(*set.HeldLocks)) &&
+		(set.Requests == nil || l[quota.Requests] == int(*set.Requests)) &&
+		(set.Webhooks == nil || l[quota.Webhooks] == int(*set.Webhooks)) &&
+		(set.Renewals == nil || l[quota.Renewals] == int(*set.Renewals)) &&
+		(set.Releases == nil || l[quota.Releases] == int(*set.Releases)) &&
 		(set.EventStreams == nil || l[quota.EventStreams] == int(*set.EventStreams))
 }
 
@@ -45,7 +48,9 @@ func quotaHolds(l *quota.Limits, set *api.QuotaOverrides) bool {
 func (a *answer) exceeds(code, name string, limit, used int) {
 	a.t.Helper()
 	f := a.fields()
-	if a.status != http.StatusTooManyRequests || f["code"] != code || f["quota"] != name || fmt.Sprintf("%v of %v", f["used"], f["limit"]) != fmt.Sprintf("%d of %d", used, limit) || a.header.Get("Retry-After") == "" {
+	if a.status != http.StatusTooManyRequests || f["code"] != code || f["quota"] != name ||
+		fmt.Sprintf("%v of %v", f["used"], f["limit"]) != fmt.Sprintf("%d of %d", used, limit) ||
+		a.header.Get("Retry-After") == "" {
 		a.t.Errorf("%v, want 429 %s, %s with %d of %d", a, code, name, used, limit)
 	}
 }
@@ -60,7 +65,9 @@ func TestQuota(t *testing.T) {
 	other := newReplica(t, func(cfg *service.Config) { cfg.Limits = book.Of })
 	var before api.Quota
 	c.admin().get(c.quotaPath()).want(http.StatusOK, &before)
-	if diff := cmp.Diff(before.Defaults, before.Limits); diff != "" || before.Version != 0 || before.Overrides != nil || before.Limits.HeldLocks != quota.Standard()[quota.HeldLocks] {
+	if diff := cmp.Diff(before.Defaults, before.Limits); diff != "" || before.Version != 0 ||
+		before.Overrides != nil ||
+		before.Limits.HeldLocks != quota.Standard()[quota.HeldLocks] {
 		t.Errorf("before it is %+v", before)
 	}
 	e := c.acquire("a", body(`{"metadata":{"k":"1234"}}`))
@@ -73,13 +80,21 @@ func TestQuota(t *testing.T) {
 		}
 	}
 	t.Logf("it holds at the other replica after %v", time.Since(began))
-	if made.Limits.HeldLocks != 2 || made.Limits.Waiting != before.Limits.Waiting || *made.Overrides.HeldLocks != 2 || made.Overrides.Waiting != nil || made.ChangedBy != c.admin().claims.Subject || made.Reason != "a <migration>" || made.ChangedAt == nil || made.Damaged {
+	if made.Limits.HeldLocks != 2 || made.Limits.Waiting != before.Limits.Waiting ||
+		*made.Overrides.HeldLocks != 2 ||
+		made.Overrides.Waiting != nil ||
+		made.ChangedBy != c.admin().claims.Subject ||
+		made.Reason != "a <migration>" ||
+		made.ChangedAt == nil ||
+		made.Damaged {
 		t.Errorf("made %+v", made)
 	}
 	eventually(t, "what is used is told", func() bool {
 		var now api.Quota
 		c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
-		return now.Used.HeldLocks == 2 && now.Used.Places == 2 && now.Used.MetadataBytes == 5 && now.Used.Requests >= 0 && now.Version == made.Version
+		return now.Used.HeldLocks == 2 && now.Used.Places == 2 && now.Used.MetadataBytes == 5 &&
+			now.Used.Requests >= 0 &&
+			now.Version == made.Version
 	})
 	for _, at := range []*client{c, c.at(other)} {
 		eventually(t, "more is refused", func() bool {
@@ -90,22 +105,33 @@ func TestQuota(t *testing.T) {
 			return fmt.Sprint(a.fields()["used"]) == "2"
 		})
 		at.post("/locks/c", body(`{}`)).exceeds("quota_exceeded", "held_locks", 2, 2)
-		at.post("/locksets", body(`{"locks":[{"name":"c"}]}`)).exceeds("quota_exceeded", "held_locks", 2, 2)
+		at.post("/locksets", body(`{"locks":[{"name":"c"}]}`)).
+			exceeds("quota_exceeded", "held_locks", 2, 2)
 		at.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
 	}
 	var page api.AdminTenantPage
 	eventually(t, "it is in the list", func() bool {
 		page = api.AdminTenantPage{}
 		c.operator().get("/admin/tenants").want(http.StatusOK, &page)
-		return len(page.Tenants) == 1 && page.Tenants[0].Quota.Limits.HeldLocks == 2 && page.Tenants[0].Quota.Used.HeldLocks == 2
+		return len(page.Tenants) == 1 && page.Tenants[0].Quota.Limits.HeldLocks == 2 &&
+			page.Tenants[0].Quota.Used.HeldLocks == 2
 	})
 	c.admin().delete(c.quotaPath() + because).wantNoContent()
 	c.admin().delete(c.quotaPath()).wantNoContent()
-	within(t, 20*time.Second, "the defaults hold", func() bool { return *shared.quotas.Of(c.claims.Tenant) == *quota.Standard() })
+	within(
+		t,
+		20*time.Second,
+		"the defaults hold",
+		func() bool { return *shared.quotas.Of(c.claims.Tenant) == *quota.Standard() },
+	)
 	c.acquire("c")
 	var log api.AuditPage
 	c.operator().get("/admin/audit").want(http.StatusOK, &log)
-	if len(log.Records) != 2 || log.Records[0].Action != "quota.reset" || log.Records[1].Action != "quota.set" || *log.Records[1].Object.Quota.HeldLocks != 2 || log.Records[1].Reason != "a <migration>" || log.Records[0].Reason != "it is <needed>" {
+	if len(log.Records) != 2 || log.Records[0].Action != "quota.reset" ||
+		log.Records[1].Action != "quota.set" ||
+		*log.Records[1].Object.Quota.HeldLocks != 2 ||
+		log.Records[1].Reason != "a <migration>" ||
+		log.Records[0].Reason != "it is <needed>" {
 		t.Errorf("on record is %+v", log.Records)
 	}
 }
@@ -132,12 +158,18 @@ func TestRatesOfRequests(t *testing.T) {
 	newTenant(t).acquire("a")
 	c.limits(`{"renewals_per_second":0,"requests_per_second":5}`)
 	c.put("/locks/b/renew", lockToken(next.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
-	c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).exceeds("rate_limited", "renewals_per_second", 0, 0)
+	c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).
+		exceeds("rate_limited", "renewals_per_second", 0, 0)
 	c.release(next)
 	c.limits(`{"renewals_per_second":1,"releases_per_second":0,"requests_per_second":5}`)
 	c.delete("/locks/c", lockToken(last.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
-	c.delete("/locksets/"+set.ID, lockToken(set.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
-	eventually(t, "it begins anew", func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests })
+	c.delete("/locksets/"+set.ID, lockToken(set.Token)).
+		exceeds("rate_limited", "releases_per_second", 0, 0)
+	eventually(
+		t,
+		"it begins anew",
+		func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests },
+	)
 }
 
 // TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant may
@@ -182,7 +214,8 @@ func TestOwnOperatorsCount(t *testing.T) {
 		writer.post(path, body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 	}
 	writer.delete("/webhooks/x", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
-	writer.do("PATCH", "/webhooks/x", body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
+	writer.do("PATCH", "/webhooks/x", body(`{}`), loose).
+		exceeds("rate_limited", "requests_per_second", 0, 0)
 }
 
 // TestAskedInVain: what is refused to who asks counts too, as a request and not as a renewal, and is
@@ -218,8 +251,12 @@ func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 	h.Webhooks = w
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
-	c.at(r).post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).wantStatus(http.StatusCreated)
-	c.at(r).post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).exceeds("quota_exceeded", "webhooks", 1, 1)
+	c.at(r).
+		post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).
+		wantStatus(http.StatusCreated)
+	c.at(r).
+		post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).
+		exceeds("quota_exceeded", "webhooks", 1, 1)
 	s := c.follow("/events")
 	c.get("/events").exceeds("quota_exceeded", "event_streams", 1, 1)
 	eventually(t, "both are told as used", func() bool {
@@ -240,22 +277,29 @@ func TestQuotaRefusals(t *testing.T) {
 	c.operator().delete(path).wantProblem(lacks("admin"))
 	c.operator().get(victim.quotaPath()).wantProblem(onlyOwn())
 	c.operator().get(path).wantStatus(http.StatusOK)
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"b"} })
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"b"} },
+	)
 	limited.get(path).wantStatus(http.StatusForbidden)
 	limited.put(path, body(`{}`)).wantStatus(http.StatusForbidden)
 	for text, field := range map[string]string{
 		`{"sets":-1}`: "sets", `{"sets":10000001}`: "sets", `{"metadata_bytes":99999999999}`: "metadata_bytes", `{"sets":"1"}`: "sets", `{"sets":1.5}`: "sets",
 		`{"set":1}`: "set", `{"reason":""}`: "reason", `{"reason":"short"}`: "reason", `{"version":1.5}`: "version",
 	} {
-		if a := c.admin().put(path, body(text), loose); a.status != http.StatusBadRequest || a.fields()["field"] != field {
+		if a := c.admin().put(path, body(text), loose); a.status != http.StatusBadRequest ||
+			a.fields()["field"] != field {
 			t.Errorf("%s: %v, want 400 for %s", text, a, field)
 		}
 	}
 	c.admin().get("/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
-	c.admin().put("/admin/tenants/"+lock.OwnTenant+"/quota", body(`{}`), loose).wantStatus(http.StatusNotFound)
+	c.admin().
+		put("/admin/tenants/"+lock.OwnTenant+"/quota", body(`{}`), loose).
+		wantStatus(http.StatusNotFound)
 	made := c.limits(`{"sets":1,"version":0}`)
 	c.admin().put(path, body(`{"sets":2,"version":0}`)).wantStatus(http.StatusConflict)
-	c.admin().put(path, body(fmt.Sprintf(`{"sets":2,"version":%d}`, made.Version))).wantStatus(http.StatusOK)
+	c.admin().
+		put(path, body(fmt.Sprintf(`{"sets":2,"version":%d}`, made.Version))).
+		wantStatus(http.StatusOK)
 }
 
 // TestDamagedQuota: the answer says that what was set cannot be read; the defaults hold, and the
@@ -268,7 +312,12 @@ func TestDamagedQuota(t *testing.T) {
 	if _, err := shared.records.Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{"), Version: made.Version}); err != nil {
 		t.Fatal(err)
 	}
-	within(t, 20*time.Second, "the defaults hold", func() bool { return c.post("/locks/a", body(`{}`)).status == http.StatusCreated })
+	within(
+		t,
+		20*time.Second,
+		"the defaults hold",
+		func() bool { return c.post("/locks/a", body(`{}`)).status == http.StatusCreated },
+	)
 	var now api.Quota
 	c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
 	if !now.Damaged || now.Overrides != nil || now.Limits != now.Defaults {
@@ -303,7 +352,8 @@ func TestQuotaFields(t *testing.T) {
 		if diff := cmp.Diff(any(map[string]any{l.String(): want[l.String()]}), f["overrides"]); diff != "" {
 			t.Errorf("overrides (-want +got):\n%s", diff)
 		}
-		if a := c.admin().put(c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, l.Most()+1)), loose); a.status != http.StatusBadRequest || a.fields()["field"] != l.String() {
+		if a := c.admin().put(c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, l.Most()+1)), loose); a.status != http.StatusBadRequest ||
+			a.fields()["field"] != l.String() {
 			t.Errorf("%v", a)
 		}
 	}

@@ -17,22 +17,12 @@ const Kind = "quota"
 // MaxTenants bounds the tenants for which limits can be set: each replica keeps a copy.
 const MaxTenants = 10_000
 
-// Records is what the book needs of the store's small records.
-type Records interface {
-	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
-	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
-	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
-	Delete(ctx context.Context, k store.RecordKey, version uint64) error
-	Watch(ctx context.Context, kind string, changed func())
-}
-
 // Config of a [Book].
 type Config struct {
-	Records  Records
-	Defaults *Limits          // of a tenant for which nothing is set; nil is [Standard]
-	Logger   *slog.Logger     // nil discards
-	Now      func() time.Time // the wall clock; nil is time.Now
-	Journal  *audit.Journal   // records each change before it is made; nil is one in Records
+	Records  store.RecordStore
+	Defaults *Limits        // of a tenant for which nothing is set; nil is [Standard]
+	Logger   *slog.Logger   // nil discards
+	Journal  *audit.Journal // records each change before it is made; nil is one in Records
 }
 
 // Book has the limits of each tenant as this replica read them last, at most a second ago while the
@@ -53,11 +43,8 @@ func New(c Config) *Book {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	if c.Journal == nil {
-		c.Journal = audit.NewJournal(c.Records, c.Now, c.Logger)
+		c.Journal = audit.NewJournal(c.Records, time.Now, c.Logger)
 	}
 	b := &Book{Config: c, own: Standard(), buckets: buckets{tenants: map[string]*tenantBuckets{}}}
 	b.set.Store(&map[string]*Limits{})

@@ -18,14 +18,15 @@ import (
 )
 
 // TestSet: what is set at one replica holds at the other within a second, for that tenant alone, and
-// each change is on record. The replicas' own limits are nobody's to set.
+// each change is on record. No operator sets the replicas' own limits.
 func TestSet(t *testing.T) {
 	run(t, func(t *testing.T, a, b *replica) {
 		if diff := cmp.Diff(quota.Standard(), b.Of("acme")); diff != "" {
 			t.Errorf("before (-want +got):\n%s", diff)
 		}
 		made := a.sets(t, "acme", quota.Overrides{"held_locks": 7, "sets": 0})
-		if made.Version == 0 || made.By != "ops" || made.Reason != "a migration" || made.At.IsZero() || made.Limits[quota.HeldLocks] != 7 {
+		if made.Version == 0 || made.By != "ops" || made.Reason != "a migration" || made.At.IsZero() ||
+			made.Limits[quota.HeldLocks] != 7 {
 			t.Errorf("made %+v", made)
 		}
 		settle()
@@ -44,7 +45,8 @@ func TestSet(t *testing.T) {
 			t.Error(err)
 		}
 		settle()
-		if l := a.Of("acme"); l[quota.HeldLocks] != quota.Standard()[quota.HeldLocks] || l[quota.Waiting] != 1 {
+		if l := a.Of("acme"); l[quota.HeldLocks] != quota.Standard()[quota.HeldLocks] ||
+			l[quota.Waiting] != 1 {
 			t.Errorf("what was set before holds still: %v", l)
 		}
 		for range 2 {
@@ -56,9 +58,18 @@ func TestSet(t *testing.T) {
 		if l := b.Of("acme"); *l != *quota.Standard() {
 			t.Errorf("after the end of it %v", l)
 		}
-		onRecord(t, a, "quota.reset reset map[]", "quota.set set map[waiting:1]", "quota.set set map[held_locks:7 sets:0]")
+		onRecord(
+			t,
+			a,
+			"quota.reset reset map[]",
+			"quota.set set map[waiting:1]",
+			"quota.set set map[held_locks:7 sets:0]",
+		)
 		for _, tenant := range []string{lock.OwnTenant, "No Tenant"} {
-			if _, err := a.Set(t.Context(), quota.Change{Tenant: tenant, By: operator()}); !errors.Is(err, lock.NotFound) {
+			if _, err := a.Set(t.Context(), quota.Change{Tenant: tenant, By: operator()}); !errors.Is(
+				err,
+				lock.NotFound,
+			) {
 				t.Errorf("%s: %v", tenant, err)
 			}
 		}
@@ -68,13 +79,19 @@ func TestSet(t *testing.T) {
 // onRecord checks what is in the audit, the newest first.
 func onRecord(t *testing.T, r *replica, want ...string) {
 	t.Helper()
-	page, err := audit.NewLog(r.records, audit.DefaultRetention, nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 100})
+	page, err := audit.NewLog(r.records, audit.DefaultRetention, nil).
+		Page(t.Context(), audit.Query{Tenant: "acme", Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []string
 	for _, one := range page.Records {
-		got = append(got, strings.TrimSpace(strings.Join([]string{one.Action, one.Result, fmt.Sprint(one.Object.Quota)}, " ")))
+		got = append(
+			got,
+			strings.TrimSpace(
+				strings.Join([]string{one.Action, one.Result, fmt.Sprint(one.Object.Quota)}, " "),
+			),
+		)
 		if one.By != operator() || one.Object.Locks == nil {
 			t.Errorf("on record is %+v", one)
 		}
@@ -100,17 +117,22 @@ func TestVersions(t *testing.T) {
 			}
 		}
 		onRecord(t, a, "quota.set set map[sets:1]")
-		if s, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Version: &made, By: operator()}); err != nil || s.Version <= made || s.Overrides == nil {
+		if s, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Version: &made, By: operator()}); err != nil ||
+			s.Version <= made ||
+			s.Overrides == nil {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if _, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Reason: "short", By: operator()}); !errors.Is(err, lock.InvalidRequest) {
+		if _, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Reason: "short", By: operator()}); !errors.Is(
+			err,
+			lock.InvalidRequest,
+		) {
 			t.Errorf("a reason that is none: %v", err)
 		}
 	})
 }
 
 // TestDamaged: where what is set cannot be read, the defaults hold, which is logged once, and told. It
-// can be set anew, or taken back.
+// can be replaced, or taken back.
 func TestDamaged(t *testing.T) {
 	run(t, func(t *testing.T, a, b *replica) {
 		k := store.RecordKey{Kind: quota.Kind, Tenant: "acme", ID: "limits"}
@@ -128,11 +150,13 @@ func TestDamaged(t *testing.T) {
 			if *b.Of("acme") != *quota.Standard() || b.Of("other")[quota.Sets] != 5 {
 				t.Errorf("%q: the limits are %v", text, b.Of("acme"))
 			}
-			if log := b.log.String(); strings.Count(log, "ERROR") != 1 || !strings.Contains(log, "acme") || strings.Contains(log, "hunter2") {
+			if log := b.log.String(); strings.Count(log, "ERROR") != 1 || !strings.Contains(log, "acme") ||
+				strings.Contains(log, "hunter2") {
 				t.Errorf("%q: the log is\n%s", text, log)
 			}
 			s, err := b.Get(t.Context(), "acme")
-			if err != nil || !s.Damaged || s.Version == 0 || s.Overrides != nil || *s.Limits != *quota.Standard() {
+			if err != nil || !s.Damaged || s.Version == 0 || s.Overrides != nil ||
+				*s.Limits != *quota.Standard() {
 				t.Errorf("%q: it is told as %+v, %v", text, s, err)
 			}
 		}

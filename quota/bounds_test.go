@@ -15,7 +15,10 @@ func TestLimitsOfVeryMany(t *testing.T) {
 		a.sets(t, "acme", quota.Overrides{"sets": 1})
 		settle()
 		a.Know(quota.MaxTenants)
-		if _, err := a.Set(t.Context(), quota.Change{Tenant: "other", By: operator()}); !errors.Is(err, lock.QuotaExceeded) {
+		if _, err := a.Set(t.Context(), quota.Change{Tenant: "other", By: operator()}); !errors.Is(
+			err,
+			lock.QuotaExceeded,
+		) {
 			t.Errorf("one more: %v", err)
 		}
 		a.sets(t, "acme", quota.Overrides{"sets": 2})

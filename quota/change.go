@@ -100,12 +100,21 @@ func (b *Book) Set(ctx context.Context, c Change) (out *State, err error) {
 	if c.Overrides == nil {
 		c.Overrides = Overrides{}
 	}
-	value := store.Encode(setting{Limits: c.Overrides, By: c.By.Subject, At: b.Now().UnixMilli(), Reason: c.Reason})
+	value := store.Encode(
+		setting{Limits: c.Overrides, By: c.By.Subject, At: time.Now().UnixMilli(), Reason: c.Reason},
+	)
 	err = b.change(ctx, c, audit.SetQuota, func(ctx context.Context, was *State) error {
 		if was.Version == 0 && len(*b.set.Load()) >= MaxTenants {
-			return &lock.Error{Code: lock.QuotaExceeded, Detail: "limits are set for too many tenants", RetryAfter: time.Minute}
+			return &lock.Error{
+				Code:       lock.QuotaExceeded,
+				Detail:     "limits are set for too many tenants",
+				RetryAfter: time.Minute,
+			}
 		}
-		version, err := b.Records.Put(ctx, store.RecordPut{RecordKey: keyOf(c.Tenant), Value: value, Version: was.Version})
+		version, err := b.Records.Put(
+			ctx,
+			store.RecordPut{RecordKey: keyOf(c.Tenant), Value: value, Version: was.Version},
+		)
 		if err == nil {
 			out = was
 			b.read(out, store.Record{RecordKey: keyOf(c.Tenant), Value: value, Version: version})
@@ -125,7 +134,12 @@ func (b *Book) Reset(ctx context.Context, c Change) error {
 
 // change puts a change into the audit and makes it. It starts again if another change came between,
 // unless the caller named the version that it replaces.
-func (b *Book) change(ctx context.Context, c Change, action string, do func(context.Context, *State) error) error {
+func (b *Book) change(
+	ctx context.Context,
+	c Change,
+	action string,
+	do func(context.Context, *State) error,
+) error {
 	if wrong := lock.CheckExplanation(c.Reason); c.Reason != "" && wrong != "" {
 		return lock.Invalid("reason", "%s", wrong)
 	}

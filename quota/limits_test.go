@@ -55,7 +55,9 @@ func TestOverrides(t *testing.T) {
 			t.Errorf("%s is read as %v", bad, read)
 		}
 	}
-	if err := json.Unmarshal([]byte(`{"of_a_later_version":{},"sets":3}`), &read); err != nil || len(read) != 1 || read["sets"] != 3 {
+	if err := json.Unmarshal([]byte(`{"of_a_later_version":{},"sets":3}`), &read); err != nil ||
+		len(read) != 1 ||
+		read["sets"] != 3 {
 		t.Errorf("what a later version wrote is read as %v, %v", read, err)
 	}
 }

@@ -41,7 +41,9 @@ func follow(t *testing.T, server *memory.Server) *replica {
 	r := &replica{cable: memory.NewCable(), log: new(bytes.Buffer)}
 	client := server.Connect(r.cable)
 	r.records = client.Records()
-	r.Book = quota.New(quota.Config{Records: r.records, Logger: slog.New(slog.NewTextHandler(r.log, nil))})
+	r.Book = quota.New(
+		quota.Config{Records: r.records, Logger: slog.New(slog.NewTextHandler(r.log, nil))},
+	)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { r.Run(ctx) })
@@ -58,13 +60,22 @@ func follow(t *testing.T, server *memory.Server) *replica {
 func settle() { <-time.After(time.Second) }
 
 func operator() audit.Who {
-	return audit.Who{Subject: "ops", Tenant: "home", Scope: "admin", Address: "192.0.2.7", RequestID: "r1"}
+	return audit.Who{
+		Subject:   "ops",
+		Tenant:    "home",
+		Scope:     "admin",
+		Address:   "192.0.2.7",
+		RequestID: "r1",
+	}
 }
 
 // sets has an operator set the limits of a tenant.
 func (r *replica) sets(t *testing.T, tenant string, o quota.Overrides) *quota.State {
 	t.Helper()
-	s, err := r.Set(t.Context(), quota.Change{Tenant: tenant, Overrides: o, Reason: "a migration", By: operator()})
+	s, err := r.Set(
+		t.Context(),
+		quota.Change{Tenant: tenant, Overrides: o, Reason: "a migration", By: operator()},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

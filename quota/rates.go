@@ -81,7 +81,11 @@ func used(bucket *rate.Limiter, now time.Time) int {
 }
 
 // of returns a tenant's buckets, with its limits.
-func (b *buckets) of(tenant string, limits *Limits, now time.Time) *[Count - Requests]*rate.Limiter {
+func (b *buckets) of(
+	tenant string,
+	limits *Limits,
+	now time.Time,
+) *[Count - Requests]*rate.Limiter {
 	t := b.tenants[tenant]
 	if t == nil {
 		b.evict(now)

@@ -37,7 +37,8 @@ func TestEachRateHasABucketPerTenantAndReplica(t *testing.T) {
 			t.Errorf("%d requests are taken at once", n)
 		}
 		want := lock.Exceeded{Name: "requests_per_second", Limit: 10, Used: 10}
-		if e.Code != lock.RateLimited || e.RetryAfter <= 0 || e.RetryAfter > 100*time.Millisecond || *e.Quota != want {
+		if e.Code != lock.RateLimited || e.RetryAfter <= 0 || e.RetryAfter > 100*time.Millisecond ||
+			*e.Quota != want {
 			t.Errorf("rejected with %+v, %+v", e, e.Quota)
 		}
 		if n, _ := a.took("acme", quota.Renewals, 100); n != 4 {
@@ -115,7 +116,7 @@ func TestOtherLimitsHoldAtOnce(t *testing.T) {
 		for _, most := range []int{0, 5, 20, 3} {
 			a.sets(t, "acme", quota.Overrides{"requests_per_second": most})
 			settle()
-			b.took("acme", quota.Requests, 100)
+			_, _ = b.took("acme", quota.Requests, 100)
 			<-time.After(time.Second)
 			if n, _ := b.took("acme", quota.Requests, 100); n != most {
 				t.Errorf("%d are taken, want %d", n, most)
@@ -131,7 +132,7 @@ func TestBucketsAreBounded(t *testing.T) {
 		settle()
 		ask := func(round string, n int) {
 			for i := range n {
-				a.took(fmt.Sprint(round, i), quota.Requests, 1)
+				_, _ = a.took(fmt.Sprint(round, i), quota.Requests, 1)
 			}
 			if n := a.Remembered(); n > quota.MaxBuckets {
 				t.Errorf("%d tenants have buckets", n)
@@ -139,7 +140,7 @@ func TestBucketsAreBounded(t *testing.T) {
 		}
 		ask("a", quota.MaxBuckets-1)
 		<-time.After(2 * time.Second)
-		a.took("acme", quota.Requests, 1)
+		_, _ = a.took("acme", quota.Requests, 1)
 		ask("keen", 50)
 		ask("b", quota.MaxBuckets/2)
 		for i := range 50 { // of one alone it would be chance

@@ -57,7 +57,11 @@ func (c *Cleaner[T]) enter(x cleaning[T]) {
 	select {
 	case c.waiting <- x:
 	default:
-		c.log.Warn("too many writes of unknown outcome are to be taken back; one lapses by its lease", "waiting", maxToClean)
+		c.log.Warn(
+			"too many writes of unknown outcome are to be taken back; one lapses by its lease",
+			"waiting",
+			maxToClean,
+		)
 	}
 }
 

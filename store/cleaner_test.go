@@ -65,10 +65,13 @@ func (j *journal) String() string {
 func TestCleanerGivesUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var log journal
-		c := store.NewCleaner(slog.New(slog.NewTextHandler(&log, nil)), func(ctx context.Context, _ int) error {
-			<-ctx.Done()
-			return ctx.Err()
-		})
+		c := store.NewCleaner(
+			slog.New(slog.NewTextHandler(&log, nil)),
+			func(ctx context.Context, _ int) error {
+				<-ctx.Done()
+				return ctx.Err()
+			},
+		)
 		began := time.Now()
 		c.Add(1, time.Hour)
 		<-time.After(time.Hour)

@@ -18,7 +18,7 @@ func (m *lateMetrics) RequestDone(context.Context, string, string, int, bool, ti
 	<-m.goOn
 }
 
-func (m *lateMetrics) QuotaRefused(context.Context, string, string) {}
+func (m *lateMetrics) QuotaRefused(context.Context, string) {}
 
 func (m *lateMetrics) StreamOpened(context.Context, time.Duration) {}
 

@@ -127,7 +127,7 @@ type took struct {
 }
 
 func (*took) RequestStarted()                              {}
-func (*took) QuotaRefused(context.Context, string, string) {}
+func (*took) QuotaRefused(context.Context, string) {}
 func (m *took) RequestDone(_ context.Context, _, _ string, _ int, _ bool, d time.Duration) {
 	m.all = append(m.all, d)
 }

@@ -129,7 +129,7 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 
 // noteRefusal counts a refusal for a quota.
 func noteRefusal(r *request, of *lock.Exceeded) {
-	r.endpoints.Metrics.QuotaRefused(r.context(), r.tenant(), of.Name)
+	r.endpoints.Metrics.QuotaRefused(r.context(), of.Name)
 	r.note(slog.String("quota", of.Name))
 	r.refused.quota = of.Name
 }

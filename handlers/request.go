@@ -162,20 +162,13 @@ func (r *request) trace() trace.Span {
 	return span
 }
 
-// sampled reports whether the request has a line in the log as far as [Config.LogEvery] goes, which
-// is about those that succeed.
-func (r *request) sampled(status int) bool {
-	every := r.endpoints.LogEvery
-	return every <= 1 || status >= http.StatusBadRequest || r.endpoints.succeeded.Add(1)%uint64(every) == 1
-}
-
 func (r *request) log(status int, took time.Duration) {
 	ctx, to := r.context(), r.endpoints.Logger
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError && !r.expected {
 		level = slog.LevelError
 	}
-	if !to.Enabled(ctx, level) || r.quiet || !r.sampled(status) || r.silenced(status) {
+	if !to.Enabled(ctx, level) || r.quiet || r.silenced(status) {
 		return
 	}
 	var room [24]slog.Attr // on the stack
@@ -199,9 +192,6 @@ func (r *request) log(status int, took time.Duration) {
 	attrs = append(attrs, r.attrs...)
 	if r.cause != nil {
 		attrs = append(attrs, slog.String("error", r.cause.Error()))
-	}
-	if every := r.endpoints.LogEvery; every > 1 && status < http.StatusBadRequest {
-		attrs = append(attrs, slog.Int("sampled", every))
 	}
 	to.LogAttrs(ctx, level, "request", attrs...)
 }

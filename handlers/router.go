@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"runtime"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -69,7 +68,7 @@ type Certificates interface {
 type RequestMetrics interface {
 	RequestStarted()
 	RequestDone(ctx context.Context, method, route string, status int, wait bool, d time.Duration)
-	QuotaRefused(ctx context.Context, tenant, quota string)
+	QuotaRefused(ctx context.Context, quota string)
 	StreamOpened(ctx context.Context, d time.Duration)
 	StreamClosed(ctx context.Context, dropped bool)
 }
@@ -103,7 +102,6 @@ type Config struct {
 	PlainCookies bool
 
 	Logger     *slog.Logger
-	LogEvery   int // one of so many requests that succeed is logged; 0 is each
 	Tracer     trace.Tracer
 	Propagator propagation.TextMapPropagator
 
@@ -177,8 +175,6 @@ type endpoints struct {
 	reads   *shares // pages that are read from the store
 
 	sampler *sampler
-
-	succeeded atomic.Uint64 // requests, counted if not each is logged
 }
 
 func newEndpoints(cfg Config) *endpoints {

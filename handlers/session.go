@@ -155,7 +155,7 @@ func checkOrigin(r *request) error {
 	origin := strings.ToLower(r.Request.Header.Get("Origin"))
 	if r.endpoints.PlainCookies && strings.HasPrefix(origin, "https:") {
 		return lock.Errorf(lock.Forbidden, "the page is open over https, for which the server's session "+
-			"cookie is not meant: start it with --session-cookie secure")
+			"cookie is not meant: start it with --trusted-proxy-hops")
 	}
 	return nil
 }

@@ -299,7 +299,7 @@ func TestSessionCookieIsASetting(t *testing.T) {
 		w := httptest.NewRecorder()
 		handlers.New(config).ServeHTTP(w, r)
 		all := w.Result().Cookies()
-		if tc.cookie == "" && (w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(w.Body.String(), "--session-cookie secure")) {
+		if tc.cookie == "" && (w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(w.Body.String(), "--trusted-proxy-hops")) {
 			t.Errorf("%s: %d %s, cookies %v", name, w.Code, w.Body, all)
 		}
 		secure := strings.HasPrefix(tc.cookie, "__Host-")

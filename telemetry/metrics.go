@@ -67,11 +67,10 @@ type Metrics struct {
 	acquired        *sets[string]
 	actors          *sets[string]
 	webhookOutcomes *sets[string]
-	quotas          *sets[quotaKey]
+	quotas          *sets[string]
 	operations      *sets[operationKey]
 	requests        *sets[requestKey]
 
-	tenants  tenants
 	inFlight atomic.Int64
 	feed     atomic.Pointer[feedLag]
 }
@@ -88,7 +87,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 		actors:          newClosedSets(word("actor"), Other, ActorAdmin, ActorTenantAdmin),
 		webhookOutcomes: newClosedSets(word("outcome"), Other, webhookOutcomes()...),
 		operations:      newSets(maxOperations, operationKey.attributes, operationKey{Other, Other}),
-		quotas:          newQuotaSets(),
+		quotas:          newClosedSets(word("quota"), Other, quotaNames()...),
 		requests: newSets(maxRequests, requestKey.attributes,
 			requestKey{Other, Other, Other, false}),
 	}
@@ -109,7 +108,7 @@ func (m *Metrics) startAtZero() {
 	}
 	m.streams.Add(ctx, 0)
 	for _, name := range quotaNames() {
-		m.refusals.Add(ctx, 0, m.quotas.of(quotaKey{Other, name}).add...)
+		m.refusals.Add(ctx, 0, m.quotas.of(name).add...)
 	}
 	for _, outcome := range webhookOutcomes() {
 		m.webhookDeliveries.Add(ctx, 0, m.webhookOutcomes.of(outcome).add...)

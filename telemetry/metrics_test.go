@@ -66,8 +66,8 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.StreamOpened(ctx, time.Millisecond)
 	m.StreamOpened(ctx, time.Millisecond)
 	m.StreamClosed(ctx, true)
-	m.ObserveUsage(usageOf("acme", 7))
-	m.QuotaRefused(ctx, "acme", "waiting")
+	m.ObserveUsage(usageOf(7))
+	m.QuotaRefused(ctx, "waiting")
 	m.ObserveStoreSize(func() (int64, int64) { return 5 << 20, 1 << 30 })
 	m.ObservePrincipals(func() map[string]bool {
 		return map[string]bool{telemetry.FilePrincipals: true, telemetry.FileOIDCPrincipals: false, "odd": true}
@@ -179,8 +179,8 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_stream_clients 1`,
 		`fencepost_stream_dropped_total 1`,
 		`fencepost_stream_establish_duration_seconds_count 2`,
-		`fencepost_quota_usage{quota="held_locks",tenant="other"} 7`,
-		`fencepost_quota_refusals_total{quota="waiting",tenant="other"} 1`,
+		`fencepost_quota_usage{quota="held_locks"} 7`,
+		`fencepost_quota_refusals_total{quota="waiting"} 1`,
 		`fencepost_store_used_bytes 5.24288e+06`,
 		`fencepost_store_quota_bytes 1.073741824e+09`,
 		`fencepost_principals_refused{file="principals"} 1`,
@@ -252,7 +252,7 @@ func TestUnknownWordsAreOther(t *testing.T) {
 		m.Acquired(ctx, odd, i)
 		m.Revoked(ctx, odd)
 		m.WebhookAttempted(ctx, odd, time.Second)
-		m.QuotaRefused(ctx, odd, odd)
+		m.QuotaRefused(ctx, odd)
 		m.Renewed(ctx, odd)
 		m.StoreOperation(ctx, odd, odd, time.Second)
 		m.RequestStarted()

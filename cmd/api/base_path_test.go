@@ -15,7 +15,7 @@ func TestBasePath(t *testing.T) {
 	secretFile := file(t, secret)
 	token := bearer(t, secretFile)
 	operator := strings.TrimSpace(command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope", "admin").out)
-	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--base-path", "/locks/fencepost", "--session-cookie", "secure")
+	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--base-path", "/locks/fencepost", "--trusted-proxy-hops", "1")
 	for name, base := range map[string]string{"passed on": s.url, "left out": strippingProxy(t, s.url)} {
 		t.Run(name, func(t *testing.T) {
 			client := &server{t: t, url: base + "/locks/fencepost", client: s.client}

@@ -50,22 +50,13 @@ func (b beside) serve(ctx context.Context, log *slog.Logger) (stop func() error,
 // reachable where clients are. It returns the func that ends it.
 func serveDebug(ctx context.Context, address string, log *slog.Logger) (stop func() error, err error) {
 	mux := http.NewServeMux()
-	profile(mux)
-	return beside{"--debug-listen", address, "serving the profiler", slog.LevelWarn, mux}.serve(ctx, log)
-}
-
-func profile(mux *http.ServeMux) {
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return beside{"--debug-listen", address, "serving the profiler", slog.LevelWarn, mux}.serve(ctx, log)
 }
 
 // serveOps serves health and metrics where clients do not come, if that is asked for.
 func serveOps(ctx context.Context, c *config, routes handlers.Config) (stop func() error, err error) {
-	mux := http.NewServeMux()
-	mux.Handle("/", handlers.NewOperations(routes))
-	if c.opsPprof {
-		profile(mux)
-	}
-	return beside{"--ops-listen", c.opsListen, "serving operations", slog.LevelInfo, mux}.serve(ctx, routes.Logger)
+	return beside{"--ops-listen", c.opsListen, "serving operations", slog.LevelInfo, handlers.NewOperations(routes)}.serve(ctx, routes.Logger)
 }

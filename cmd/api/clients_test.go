@@ -184,7 +184,6 @@ func TestBadClients(t *testing.T) {
 		{1, append(pair, "--client-ca", pair[3], "--principals", principals), "PRIVATE KEY"},
 		{1, append(pair, "--client-ca", file(t, ""), "--principals", principals), "no certificate"},
 		{1, append(pair, "--client-ca", caFile, "--principals", file(t, "{}")), "no list of principals"},
-		{exitConfig, []string{"--ops-pprof"}, "--ops-pprof needs --ops-listen"},
 		{exitConfig, []string{"--ops-listen", "9090"}, "not host:port"},
 	} {
 		fails(t, c.code, nil, append([]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, c.args...), c.says)
@@ -203,8 +202,7 @@ func TestOps(t *testing.T) {
 		args []string
 		want map[string]int // below /debug/pprof/ and so on, of the address for operations
 	}{
-		"Plain":    {nil, map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/debug/pprof/": 404, "/locks": 404, "/admin/overview": 404, "/dashboard/": 404, "/openapi.json": 404}},
-		"Profiler": {[]string{"--ops-pprof"}, map[string]int{"/metrics": 200, "/debug/pprof/": 200, "/debug/pprof/heap": 200}},
+		"Plain": {nil, map[string]int{"/metrics": 200, "/healthz": 200, "/readyz": 200, "/debug/pprof/": 404, "/locks": 404, "/admin/overview": 404, "/dashboard/": 404, "/openapi.json": 404}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

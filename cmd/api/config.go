@@ -20,10 +20,8 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -53,29 +51,22 @@ type config struct {
 	principals string // for whom these stand
 	oidc       oidcSettings
 	opsListen  string
-	opsPprof   bool
 	store      string
 	dataDir    string
 	quotaMB    int64
 
 	storeCA, storeCert, storeKey    string
-	storeTLS                        bool
 	storeUsername, storePasswordSrc string
 
 	secretFile, jwks, issuer, audience string
 	claims                             auth.ClaimNames
-	maxTokenAge                        time.Duration
-	sessionCookie                      string
 	tokenKeyFile                       string
 	fenceFloor                         uint64
 
 	maxTTL, maxHold, drain seconds
 	idleTimeout            seconds
 	drainDelay             float64 // in seconds
-	lockClasses            string
 	logFormat, logLevel    string
-	metricsTenants         uint
-	logEvery               uint
 	debugListen            string
 	file                   string // that says what flags and environment do not
 	printOnly              bool   // what holds, and end
@@ -96,7 +87,6 @@ type config struct {
 	pair      *keyPair // that clients see; nil is no TLS
 	plain     bool     // the session's cookie also works without TLS
 	clients   *clients // whose certificates are taken; nil is nobody's
-	classes   order.Classes
 	level     slog.Level
 	policy    *webhook.Policy // where webhooks may go
 	warnings  []string        // for the log, once there is one
@@ -170,14 +160,12 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.tlsKey, "tls-key", "", "`file` with that certificate's key, as PEM")
 	f.StringVar(&c.clientCA, "client-ca", "", "`file` with the authorities that may sign certificates of clients, as PEM; read again each second")
 	f.StringVar(&c.principals, "principals", "", "`file` of JSON that says for whom a client's certificate stands; read again each second")
-	c.oidc.flags(f)
+	f.Var(&c.oidc, oidcFlag, "`settings` of the identity provider by which operators sign in, as "+oidcExample)
 	f.StringVar(&c.opsListen, "ops-listen", "", "`address` for operations alone: /healthz, /readyz and /metrics, which is then not on --listen; without TLS. Empty is off")
-	f.BoolVar(&c.opsPprof, "ops-pprof", false, "serve Go's profiler on --ops-listen too, under /debug/pprof/")
 	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
 	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
 	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "size that the embedded store may grow to, in MiB")
-	f.BoolVar(&c.storeTLS, "store-tls", false, "use TLS to the store, with the system's authorities unless --store-ca is set")
-	f.StringVar(&c.storeCA, "store-ca", "", "`file` with the authorities that may sign the store's certificate")
+	f.StringVar(&c.storeCA, "store-ca", "", "`file` with the authorities that may sign the store's certificate, or system for the system's; turns TLS on")
 	f.StringVar(&c.storeCert, "store-cert", "", "`file` with the certificate to show to the store")
 	f.StringVar(&c.storeKey, "store-key", "", "`file` with that certificate's key")
 	f.StringVar(&c.storeUsername, "store-username", "", "`user` of the store")
@@ -187,8 +175,6 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
 	claimFlags(f, &c.claims)
-	f.StringVar(&c.sessionCookie, "session-cookie", cookieAuto, "`kind` of the dashboard's session cookie: secure is for https alone, plain also works without, and auto is secure unless the server is on a loopback address without TLS")
-	f.DurationVar(&c.maxTokenAge, "max-token-age", 0, "`longest` time from now to the exp of a bearer token, as 24h; 0 is no bound")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
 	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))
@@ -196,10 +182,7 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	f.Var(&c.idleTimeout, "idle-timeout-seconds", "for how many `seconds` an idle connection stays open; longer than those of load balancers, which is up to 600")
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how many `seconds` to go on listening after SIGTERM, so that load balancers see /readyz at 503")
 	f.Var(&c.drain, "drain-seconds", "for how many `seconds` requests may take to end after that")
-	f.StringVar(&c.lockClasses, "lock-classes", "", "`patterns`, separated by commas, of locks that count as one when orders of locks are compared: *:orders,eu-*; by default orders:1 and orders:2 are both orders:*")
 	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
-	f.UintVar(&c.logEvery, "log-requests-every", 1, "`n`: log one of n requests that succeed; what fails has a line each, and what is refused, unless that is very much")
-	f.UintVar(&c.metricsTenants, "metrics-tenants", 0, fmt.Sprintf("how many tenants, the first that ask, are named in the `number`s of quotas at /metrics, at most %d; the rest is other", telemetry.MaxTenants))
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.StringVar(&c.basePath, "base-path", "", "`path` under which a proxy publishes the server, such as /fencepost, whether the proxy passes it on or not")
 	f.UintVar(&c.proxyHops, "trusted-proxy-hops", 0, "`number` of proxies that every request passes; "+
@@ -214,16 +197,6 @@ func (c *config) flags(stdout io.Writer) *flag.FlagSet {
 	return f
 }
 
-func (c *config) resolveClasses() (err error) {
-	if c.lockClasses == "" {
-		return nil
-	}
-	if c.classes, err = order.ParseClasses(strings.Split(c.lockClasses, ",")...); err != nil {
-		return usagef("--lock-classes: %v", err)
-	}
-	return nil
-}
-
 func (c *config) checkMaxTTL() error {
 	least, given := c.minTTL(), time.Duration(c.maxTTL)
 	if given < least || given > lock.MaxTTL {
@@ -235,19 +208,14 @@ func (c *config) checkMaxTTL() error {
 // resolveRest checks what does not depend on other settings, or on few.
 func (c *config) resolveRest() error {
 	c.checkFiles()
-	return errors.Join(c.resolveLog(), c.resolveClasses(), c.checkListen(), c.checkBasePath(), c.checkBeside(), c.resolveTLS(),
-		c.resolveClients(), c.oidc.resolve(), c.resolveCookie(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
+	defer c.resolveCookie() // which depends on the others
+	return errors.Join(c.resolveLog(), c.checkListen(), c.checkBasePath(), c.checkBeside(), c.resolveTLS(),
+		c.resolveClients(), c.oidc.resolve(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
-
-// maxLogEvery leaves a busy server a line a minute.
-const maxLogEvery = 1_000_000
 
 func (c *config) resolveLog() (err error) {
 	if c.logFormat != "json" && c.logFormat != "text" {
 		err = usagef("--log-format: %q is neither json nor text", c.logFormat)
-	}
-	if c.logEvery < 1 || c.logEvery > maxLogEvery {
-		err = errors.Join(err, usagef("--log-requests-every: must be between 1 and %d", maxLogEvery))
 	}
 	if c.level.UnmarshalText([]byte(c.logLevel)) != nil {
 		err = errors.Join(err, usagef("--log-level: %q is not debug, info, warn or error", c.logLevel))
@@ -275,9 +243,6 @@ func (c *config) checkListen() error {
 
 // checkBeside checks the addresses besides the one where clients are, which may be empty.
 func (c *config) checkBeside() (err error) {
-	if c.opsListen == "" && c.opsPprof {
-		err = usagef("--ops-pprof needs --ops-listen")
-	}
 	if c.opsListen != "" {
 		err = checkAddress("ops-listen", c.opsListen)
 	}
@@ -314,12 +279,6 @@ func (c *config) checkNumbers() error {
 	}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))
-	}
-	if c.maxTokenAge < 0 {
-		wrong = append(wrong, usagef("--max-token-age: must not be negative"))
-	}
-	if c.metricsTenants > telemetry.MaxTenants {
-		wrong = append(wrong, usagef("--metrics-tenants: must be from 0 to %d", telemetry.MaxTenants))
 	}
 	if c.proxyHops > maxProxyHops {
 		wrong = append(wrong, usagef("--trusted-proxy-hops: must be from 0 to %d", maxProxyHops))

@@ -20,7 +20,7 @@ func (c *config) resolveStore(set origins) error {
 	}
 	if c.store == storeEmbedded {
 		c.backend = storeEmbedded
-		for _, name := range []string{"store-tls", "store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
+		for _, name := range []string{"store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
 			if set.of(name) != byDefault {
 				wrong = append(wrong, usagef("--%s contradicts --store embedded, which listens nowhere", name))
 			}
@@ -106,13 +106,16 @@ func (c *config) resolveStoreAccess() error {
 	return errors.Join(append(wrong, c.resolveStoreTLS())...)
 }
 
+// systemAuthorities is the --store-ca that stands for those of the system.
+const systemAuthorities = "system"
+
 func (c *config) resolveStoreTLS() error {
-	if !c.storeTLS && c.storeCA == "" && c.storeCert == "" && c.storeKey == "" {
+	if c.storeCA == "" && c.storeCert == "" && c.storeKey == "" {
 		return nil
 	}
 	c.tls = &tls.Config{MinVersion: tls.VersionTLS12}
 	var wrong []error
-	if c.storeCA != "" {
+	if c.storeCA != "" && c.storeCA != systemAuthorities {
 		pool, err := readAuthorities("--store-ca", c.storeCA)
 		c.tls.RootCAs, wrong = pool, append(wrong, err)
 	}

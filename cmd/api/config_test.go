@@ -60,17 +60,6 @@ func base(t *testing.T, name string) []string {
 	case "client-ca", "principals":
 		cert, key := newCertificate(t)
 		args = append(args, "--tls-cert", cert, "--tls-key", key)
-	case "ops-pprof":
-		args = append(args, "--ops-listen", "127.0.0.1:0")
-	}
-	if strings.HasPrefix(name, "oidc-") {
-		for flag, value := range map[string]string{
-			"oidc-issuer": "https://login.example", "oidc-client-id": "c", "oidc-redirect-url": "https://a.example/", "oidc-principals": file(t, `{"principals":[]}`),
-		} {
-			if flag != name {
-				args = append(args, "--"+flag, value)
-			}
-		}
 	}
 	if strings.HasPrefix(name, "store") {
 		args = append(args, "--store", "etcd://127.0.0.1:2379")
@@ -84,25 +73,22 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 	cert, key := newCertificate(t)
 	values := map[string][2]string{ // and another value, or ""
 		"dev": {"true", ""}, "dev-insecure-listen": {"true", ""}, "trusted-proxy-hops": {"2", "1"}, "base-path": {"/a/b", "/c"}, "audit-retention": {"7d", "8d"}, "listen": {"127.0.0.1:9999", ":1"}, "tls-cert": {cert, ""}, "tls-key": {key, ""}, "client-ca": {cert, ""}, "principals": {file(t, `{"principals":[]}`), ""},
-		"ops-listen": {"127.0.0.1:0", "127.0.0.1:1"}, "ops-pprof": {"true", ""}, "metrics-tenants": {"7", "8"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
+		"ops-listen": {"127.0.0.1:0", "127.0.0.1:1"}, "store": {"etcd://a:1,b:2", "etcd://c:3"},
 		"data-dir": {"elsewhere", "here"}, "data-quota-mb": {"17", "18"},
-		"store-tls": {"true", ""}, "store-ca": {cert, ""}, "store-cert": {cert, ""}, "store-key": {key, ""},
+		"store-ca": {cert, "system"}, "store-cert": {cert, ""}, "store-key": {key, ""},
 		"store-username": {"root", "admin"}, "store-password-file": {file(t, "x"), file(t, "y\n")},
 		"jwt-secret-file": {file(t, secret), file(t, secret+"2\r\n")}, "jwks": {"https://a.example/keys", "https://b.example/keys"},
 		"jwt-issuer": {"a", "b"}, "jwt-audience": {"a", "b"},
 		"jwt-tenant-claim": {"https://a.example/tenant", "tid"}, "jwt-scope-claim": {"scp", "roles"},
 		"jwt-scope-prefix": {"a/", "b/"}, "jwt-locks-claim": {"a", "b"},
 		"token-key-file": {file(t, secret), file(t, secret+"2")},
-		"fence-floor":    {"1000", "2000"}, "max-token-age": {"24h0m0s", "1h30m0s"}, "session-cookie": {"secure", "auto"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "idle-timeout-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
-		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "log-requests-every": {"100", "7"}, "lock-classes": {"orders:*", "jobs:*"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
-		"oidc-issuer": {"https://a.example", "https://b.example"}, "oidc-client-id": {"a", "b"}, "oidc-client-secret-file": {file(t, "x"), file(t, "y\n")},
-		"oidc-redirect-url": {"https://a.example/back", "https://b.example/back"}, "oidc-principals": {file(t, `{"principals":[]}`), ""},
-		"oidc-scopes": {"email", "email groups"}, "oidc-name-claim": {"email", "name"},
+		"fence-floor":    {"1000", "2000"}, "max-ttl-seconds": {"60", "61.5"}, "max-hold-seconds": {"2.5", "3"}, "drain-seconds": {"1", "2"}, "idle-timeout-seconds": {"1", "2"}, "drain-delay-seconds": {"1", "0"},
+		"log-format": {"text", "json"}, "log-level": {"debug", "WARN"}, "debug-listen": {"127.0.0.1:0", "127.0.0.1:1"},
+		"oidc":           {oidcOf(t, "https://a.example/back"), oidcOf(t, "https://b.example/back") + ",scopes=email groups,name_claim=email"},
 		"default-quotas": {"held_locks=7,requests_per_second=0", "sets=0"}, "webhook-allow": {"10.0.0.0/8,fd12::/16", "127.0.0.1"}, "webhook-allow-http": {"true", ""}, "webhook-ports": {"443,8443", "*"},
 	}
 	pairs := map[string]string{
 		"tls-cert": "tls-key", "tls-key": "tls-cert", "client-ca": "principals", "principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert", "store-username": "store-password-file", "store-password-file": "store-username",
-		"oidc-issuer": "oidc-client-id", "oidc-client-id": "oidc-issuer", "oidc-redirect-url": "oidc-issuer", "oidc-principals": "oidc-issuer",
 	}
 	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
 		if f.Name == configFlag || f.Name == printConfigFlag { // see settings_test.go
@@ -249,7 +235,7 @@ func TestResolved(t *testing.T) {
 	if c.tls == nil || c.tls.RootCAs == nil || len(c.tls.Certificates) != 1 || c.tls.InsecureSkipVerify {
 		t.Errorf("TLS %+v", c.tls)
 	}
-	if c := parsed(t, nil, append(keys, "--store", "etcd://a:1", "--store-tls")...); c.tls == nil || c.tls.RootCAs != nil || c.tls.Certificates != nil {
+	if c := parsed(t, nil, append(keys, "--store", "etcd://a:1", "--store-ca", "system")...); c.tls == nil || c.tls.RootCAs != nil || c.tls.Certificates != nil {
 		t.Errorf("TLS with the system's authorities: %+v", c.tls)
 	}
 	image := environment{"FENCEPOST_DATA_DIR": "/var/lib", "FENCEPOST_DATA_QUOTA_MB": "7"}
@@ -320,7 +306,7 @@ func TestContradictions(t *testing.T) {
 		{nil, with(good, "--store", "zookeeper://a:1/locks?x=1"), exitConfig, []string{"--store", `"/locks?x=1"`, "not a path in ZooKeeper", `"?"`}},
 		{nil, with(good, "--store", "zookeeper://a:1/a%2Fb"), exitConfig, []string{"--store", `"/a%2Fb"`, "not a path in ZooKeeper", `"%"`}},
 		{nil, with(good, "--store", "zookeeper://a:1", "--store-username", "a:b", "--store-password-file", file(t, "x")), exitConfig, []string{"--store-username", `"a:b"`, "colon"}},
-		{nil, with(good, "--store-tls"), exitConfig, []string{"--store-tls", "embedded"}},
+		{nil, with(good, "--store-ca", "system"), exitConfig, []string{"--store-ca", "embedded"}},
 		{nil, with(good, "--store-ca", cert), exitConfig, []string{"--store-ca", "embedded"}},
 		{environment{"FENCEPOST_STORE_CA": cert}, good, exitConfig, []string{"--store-ca", "embedded"}},
 		{nil, with(good, "--store-cert", cert), exitConfig, []string{"--store-cert", "embedded"}},
@@ -340,7 +326,6 @@ func TestContradictions(t *testing.T) {
 		{nil, with(etcd, "--store-ca", file(t, "x")), 1, []string{"--store-ca", "no certificate"}},
 		{nil, with(etcd, "--store-cert", cert, "--store-key", cert), 1, []string{"--store-cert", "--store-key"}},
 
-		{nil, with(good, "--log-requests-every", "0"), exitConfig, []string{"--log-requests-every", "1000000"}},
 		{nil, with(good, "--log-format", "xml"), exitConfig, []string{"--log-format", `"xml"`, "json", "text"}},
 		{nil, with(good, "--log-level", "loud"), exitConfig, []string{"--log-level", `"loud"`, "debug"}},
 		{nil, with(good, "--listen", "8080"), exitConfig, []string{"--listen", `"8080"`, "host:port"}},
@@ -387,7 +372,7 @@ func TestSessionCookie(t *testing.T) {
 	cert, key := newCertificate(t)
 	tls := []string{"--tls-cert", cert, "--tls-key", key}
 	oidc := func(redirect string) []string {
-		return []string{"--oidc-principals", file(t, `{"principals":[]}`), "--oidc-client-id", "a", "--oidc-issuer", "https://a.example", "--oidc-redirect-url", redirect}
+		return []string{"--oidc", oidcOf(t, redirect)}
 	}
 	for name, c := range map[string]struct {
 		args  []string
@@ -398,8 +383,7 @@ func TestSessionCookie(t *testing.T) {
 		"Outside":         {[]string{"--listen", "0.0.0.0:8080"}, false},
 		"EveryAddress":    {[]string{"--listen", ":8080"}, false},
 		"TLS":             {tls, false},
-		"Chosen":          {[]string{"--session-cookie", "secure"}, false},
-		"ChosenOutside":   {[]string{"--session-cookie", "plain", "--listen", "0.0.0.0:8080"}, true},
+		"Proxy":           {[]string{"--trusted-proxy-hops", "1"}, false},
 		"ProxyByProvider": {oidc("https://locks.example/dashboard/sign-in/oidc/callback"), false},
 		"Provider":        {oidc("http://127.0.0.1:8080/dashboard/sign-in/oidc/callback"), true},
 	} {
@@ -407,19 +391,22 @@ func TestSessionCookie(t *testing.T) {
 			t.Errorf("%s: plain is %t, want %t", name, got.plain, c.plain)
 		}
 	}
-	for _, args := range [][]string{append(tls, "--session-cookie", "plain"), append(oidc("https://locks.example/"), "--session-cookie", "plain"), {"--session-cookie", "yes"}} {
-		fails(t, 78, environment{"FENCEPOST_JWT_SECRET": secret}, args, "--session-cookie")
-	}
+}
+
+// oidcOf are the settings of an identity provider.
+func oidcOf(t *testing.T, redirect string) string {
+	t.Helper()
+	return "issuer=https://login.example,client_id=a,redirect_url=" + redirect +
+		",principals=" + file(t, `{"principals":[]}`)
 }
 
 // TestSecretWithAByteOrderMark: an editor's mark would be a part of the secret that nobody sees.
 func TestSecretWithAByteOrderMark(t *testing.T) {
 	marked, good := file(t, "\ufeff"+secret), environment{"FENCEPOST_JWT_SECRET": secret}
 	for flagName, args := range map[string][]string{
-		"--jwt-secret-file":         nil,
-		"--token-key-file":          nil,
-		"--store-password-file":     {"--store", "etcd://a:1", "--store-username", "root"},
-		"--oidc-client-secret-file": {"--oidc-issuer", "https://a.example", "--oidc-client-id", "a", "--oidc-redirect-url", "https://a.example/back", "--oidc-principals", file(t, `{"principals":[]}`)},
+		"--jwt-secret-file":     nil,
+		"--token-key-file":      nil,
+		"--store-password-file": {"--store", "etcd://a:1", "--store-username", "root"},
 	} {
 		env := good
 		if flagName == "--jwt-secret-file" {
@@ -451,23 +438,15 @@ func TestNoURLIsQuotedWithItsPassword(t *testing.T) {
 	t.Parallel()
 	const marker = "hunter2-marker"
 	good := environment{"FENCEPOST_JWT_SECRET": secret}
-	principals := file(t, `{"principals":[]}`)
-	oidc := func(name, value string) []string {
-		args := []string{"--oidc-principals", principals, "--oidc-client-id", "a"}
-		for flag, text := range map[string]string{"--oidc-issuer": "https://a.example", "--oidc-redirect-url": "https://a.example/back"} {
-			if flag == name {
-				text = value
-			}
-			args = append(args, flag, text)
-		}
-		return args
-	}
+	oidc := oidcOf(t, "https://a.example/back")
 	for _, url := range []string{
 		"https://ann:" + marker + "@a.example/x", "https://a.example/x?key=" + marker, "ann:" + marker + "@a.example:1",
 		"https://ann:" + marker + "@a.example:port", "https://ann:" + marker + "@a.example/%zz", "https://a.invalid/#" + marker,
 	} {
 		for _, args := range [][]string{
-			oidc("--oidc-issuer", url), oidc("--oidc-redirect-url", url),
+			{"--oidc", strings.ReplaceAll(oidc, "https://a.example/back", url)},
+			{"--oidc", strings.ReplaceAll(oidc, "https://login.example", url)},
+			{"--oidc", url},
 			{"--store", url},
 			{"--store", url, "--data-quota-mb", "17"},
 			{"--jwks", "https://" + strings.TrimPrefix(url, "https://"), "--listen", "nowhere"},

@@ -60,7 +60,7 @@ func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore, jou
 // observeUsage shows in the metrics how much of their quotas tenants use that have entries or webhooks.
 func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quota.Book, webhooks *subscription.Subscriptions) {
 	t.Metrics().ObserveUsage(func(each func(telemetry.Usage)) {
-		each(telemetry.Usage{Tenant: telemetry.Other, Limits: *limits.Of("")}) // a 0 while there is nobody: an alert wants to see it end
+		each(telemetry.Usage{Limits: *limits.Of("")}) // a 0 while there is nobody: an alert wants to see it end
 		all := map[string]bool{}
 		for _, tenant := range s.TenantNames() {
 			all[tenant] = true
@@ -70,7 +70,7 @@ func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quota.Book
 			all[sub.Tenant] = true
 		}
 		for tenant := range all {
-			u := telemetry.Usage{Tenant: tenant, Used: s.Used(tenant), Limits: *limits.Of(tenant)}
+			u := telemetry.Usage{Used: s.Used(tenant), Limits: *limits.Of(tenant)}
 			u.Used[quota.Webhooks] = webhooks.Count(tenant)
 			for _, rate := range quota.Rates() {
 				u.Used[rate] = limits.Spent(tenant, rate)

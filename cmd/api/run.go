@@ -47,7 +47,6 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, shutdownTelemetry(t)) }()
-	t.Metrics().NameTenants(int(c.metricsTenants))
 	for _, text := range c.warnings {
 		t.Logger().Warn(text)
 	}
@@ -64,7 +63,7 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener net.Listener, stdout io.Writer) (err error) {
 	verifier, err := auth.New(ctx, auth.Config{
 		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience,
-		Names: c.claims, MaxAge: c.maxTokenAge, Logger: t.Logger(),
+		Names: c.claims, Logger: t.Logger(),
 	})
 	if err != nil {
 		return err
@@ -132,7 +131,7 @@ func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byt
 func serviceConfig(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quota.Book) service.Config {
 	return service.Config{
 		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
-		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Classes: c.classes, Sharing: replicas.Sharing,
+		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Sharing: replicas.Sharing,
 		Limits:  limits.Of,
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	}
@@ -193,7 +192,7 @@ func complete(routes handlers.Config, c *config, t *telemetry.Telemetry) handler
 	routes.Metrics, routes.Exposition = t.Metrics(), t.MetricsHandler()
 	routes.OpenAPI, routes.Docs = openapi.DocumentUnder(c.basePath), openapi.Docs()
 	routes.Logger, routes.Tracer, routes.Propagator = t.Logger(), t.Tracer(), t.Propagator()
-	routes.BasePath, routes.TrustedProxyHops, routes.LogEvery = c.basePath, int(c.proxyHops), int(c.logEvery)
+	routes.BasePath, routes.TrustedProxyHops = c.basePath, int(c.proxyHops)
 	built := thisBuild()
 	routes.Version, routes.Commit = built.version, built.commit
 	if c.clients != nil {

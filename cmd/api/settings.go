@@ -254,8 +254,7 @@ func withoutCredentials(text string) string {
 	if !isURL {
 		return text
 	}
-	hosts, path, _ := strings.Cut(rest, "/")
-	if strings.Contains(hosts, "@") || strings.ContainsAny(hosts+path, "?#") {
+	if strings.ContainsAny(rest, "@?#") {
 		return "(set)"
 	}
 	return text

@@ -79,12 +79,12 @@ func settingOf(pair *ast.MappingValueNode) setting {
 	return s
 }
 
-// pairs reads a map of plain values as name=value,…, which only the quotas are.
+// pairs reads a map of plain values as name=value,…, which only the quotas and the identity provider are.
 func (s *setting) pairs(of []*ast.MappingValueNode) {
 	var texts []string
 	for _, pair := range of {
 		one := settingOf(pair)
-		if one.wrong != "" || s.name != quotasFlag {
+		if one.wrong != "" || s.name != quotasFlag && s.name != oidcFlag {
 			s.wrong = "must be one plain value"
 			return
 		}

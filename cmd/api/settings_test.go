@@ -14,9 +14,9 @@ import (
 // TestSettingsFile: values are taken as they are written, in both notations.
 func TestSettingsFile(t *testing.T) {
 	for _, text := range []string{
-		"# ours\nlisten: 127.0.0.1:9999 # here\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-tls: true\nstore: etcd://a:1\n",
-		`{"listen": "127.0.0.1:9999", "jwt-issuer": "no", "jwt-audience": "010", "max-ttl-seconds": 60, "store-tls": true, "store": "etcd://a:1"}`,
-		"\ufefflisten: 127.0.0.1:9999\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-tls: true\nstore: etcd://a:1\n",
+		"# ours\nlisten: 127.0.0.1:9999 # here\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-ca: system\nstore: etcd://a:1\n",
+		`{"listen": "127.0.0.1:9999", "jwt-issuer": "no", "jwt-audience": "010", "max-ttl-seconds": 60, "store-ca": "system", "store": "etcd://a:1"}`,
+		"\ufefflisten: 127.0.0.1:9999\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-ca: system\nstore: etcd://a:1\n",
 	} {
 		c := parsed(t, environment{envSecret: secret}, "--config", file(t, text))
 		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" || time.Duration(c.maxTTL) != time.Minute || c.tls == nil {
@@ -71,15 +71,15 @@ func TestEveryProblem(t *testing.T) {
 	fails(t, exitConfig, environment{"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud"}, []string{
 		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert", "/none", "--store-username", "root", "--store-ca", "/none",
 		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxy-hops", "17", "--webhook-ports", "https", "--fence-floor", "9007199254740991",
-		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1", "--lock-classes", ",",
+		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1",
 	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb", `"a" is not host:port`, "--store-cert and --store-key need",
 		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxy-hops", "--webhook-ports", "--fence-floor",
-		"--drain-delay-seconds", "--max-ttl-seconds", "--lock-classes", "--log-format", "--log-level")
-	fails(t, exitConfig, nil, []string{"--bogus", "1", "--ops-pprof", "--tls-cert", "x"}, "-bogus", "--ops-pprof needs", "--tls-cert", "no key for bearer tokens")
+		"--drain-delay-seconds", "--max-ttl-seconds", "--log-format", "--log-level")
+	fails(t, exitConfig, nil, []string{"--bogus", "1", "--ops-listen", "x", "--tls-cert", "x"}, "-bogus", "--ops-listen", "--tls-cert", "no key for bearer tokens")
 	fails(t, 1, nil, []string{"--jwks", "/none", "--jwt-secret-file", "/neither"}, "--jwks: stat /none", "--jwt-secret-file: open /neither")
 	fails(t, exitConfig, environment{envSecret: secret}, []string{"--jwt-secret-file", "/none", "--dev", "--jwks", "/neither"}, "contradicts", "open /none", "stat /neither")
 	fails(t, 1, nil, []string{"--jwks", file(t, `{"keys":[]}`)}, "--jwks: no usable key")
-	fails(t, exitConfig, environment{envSecret: secret}, []string{"--store-ca", "/none", "--store-tls", "--data-dir", ""}, "--store-ca contradicts", "--store-tls contradicts", "--data-dir is empty")
+	fails(t, exitConfig, environment{envSecret: secret}, []string{"--store-ca", "/none", "--data-dir", ""}, "--store-ca contradicts", "--data-dir is empty")
 }
 
 // TestNothingBesideAProblem: what is wrong is told once, and nothing that follows from what could
@@ -95,7 +95,7 @@ func TestNothingBesideAProblem(t *testing.T) {
 		{exitConfig, nil, []string{"--config", file(t, key+"listen: :1\nlisten: :2\n")}, "mapping key"},
 		{1, nil, []string{"--config", "/none"}, "no such file"},
 		{exitConfig, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")}, "line 2: data-quota-mb: must be a whole number (parse error)"},
-		{exitConfig, nil, []string{"--config", file(t, key+"ops-pprof: maybe\n")}, "ops-pprof: must be true or false"},
+		{exitConfig, nil, []string{"--config", file(t, key+"webhook-allow-http: maybe\n")}, "webhook-allow-http: must be true or false"},
 		{exitConfig, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil, "FENCEPOST_DATA_QUOTA_MB: must be a whole number"},
 		{exitConfig, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil, "FENCEPOST_DRAIN_DELAY_SECONDS: must be a number"},
 		{exitConfig, environment{envSecret: secret}, []string{"--data-quota-mb=abc"}, "-data-quota-mb: parse error; --help lists the flags"},

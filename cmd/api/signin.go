@@ -3,8 +3,9 @@ package main
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/fencepost/fencepost/auth"
@@ -12,65 +13,87 @@ import (
 	"github.com/fencepost/fencepost/telemetry"
 )
 
-// Kinds of the session cookie.
-const (
-	cookieAuto   = "auto"
-	cookieSecure = "secure"
-	cookiePlain  = "plain"
-)
-
-// resolveCookie finds out whether browsers may send the session's cookie without TLS. A redirect URL
-// of https says that a proxy is in front.
-func (c *config) resolveCookie() error {
+// resolveCookie finds out whether browsers may send the session's cookie without TLS: to a loopback
+// address without a proxy. A redirect URL of https, or a proxy that is counted, stands for TLS.
+func (c *config) resolveCookie() {
 	https := strings.HasPrefix(strings.ToLower(c.oidc.redirect), "https:")
-	switch c.sessionCookie {
-	case cookieAuto:
-		c.plain = c.tlsCert == "" && isLoopback(c.listen) && !https
-	case cookieSecure:
-	case cookiePlain:
-		c.plain = true
-		if https || c.tlsCert != "" {
-			return usagef("--session-cookie plain contradicts --tls-cert and an --oidc-redirect-url of https")
-		}
-	default:
-		return usagef("--session-cookie: must be auto, secure or plain")
-	}
-	return nil
+	c.plain = c.tlsCert == "" && isLoopback(c.listen) && c.proxyHops == 0 && !https
 }
+
+const (
+	oidcFlag    = "oidc"
+	oidcExample = "issuer=URL,client_id=ID,redirect_url=URL,principals=FILE and, if needed, " +
+		"client_secret_file=FILE,scopes=SCOPE SCOPE,name_claim=CLAIM"
+)
 
 // oidcSettings say by which identity provider operators sign in.
 type oidcSettings struct {
 	issuer, clientID, secretFile, redirect, principals, scopes, name string
 
+	wrong  bool           // the text is not of the form of oidcExample
 	config *signin.Config // nil without a provider; all but what the replicas share
 	rights *auth.Claimants
 }
 
-func (o *oidcSettings) flags(f *flag.FlagSet) {
-	f.StringVar(&o.issuer, "oidc-issuer", "", "`URL` of the identity provider by which operators sign in at the dashboard")
-	f.StringVar(&o.clientID, "oidc-client-id", "", "`id` by which the identity provider knows this deployment")
-	f.StringVar(&o.secretFile, "oidc-client-secret-file", "", "`file` with that client's secret; a public client has none")
-	f.StringVar(&o.redirect, "oidc-redirect-url", "", "`URL` that the identity provider leads back to: https://host/dashboard/sign-in/oidc/callback")
-	f.StringVar(&o.principals, "oidc-principals", "", "`file` of JSON that says what somebody may by the identity provider's claims; read again each second")
-	f.StringVar(&o.scopes, "oidc-scopes", "", "`scopes`, separated by spaces, to ask the identity provider for beside openid: profile groups")
-	f.StringVar(&o.name, "oidc-name-claim", "sub", "`claim` with the name under which somebody is on record here")
+// fields are the settings by name.
+func (o *oidcSettings) fields() map[string]*string {
+	return map[string]*string{
+		"issuer": &o.issuer, "client_id": &o.clientID, "client_secret_file": &o.secretFile,
+		"redirect_url": &o.redirect, "principals": &o.principals,
+		"scopes": &o.scopes, "name_claim": &o.name,
+	}
+}
+
+// String implements flag.Value.
+func (o *oidcSettings) String() string {
+	var pairs []string
+	fields := o.fields()
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		if value := *fields[name]; value != "" {
+			pairs = append(pairs, name+"="+value)
+		}
+	}
+	return strings.Join(pairs, ",")
+}
+
+// Set implements flag.Value. It leaves it to resolve to report what is wrong: package flag would
+// quote the text, which may have a secret in a wrong place.
+func (o *oidcSettings) Set(text string) error {
+	*o = oidcSettings{}
+	if text == "" {
+		return nil
+	}
+	fields := o.fields()
+	for pair := range strings.SplitSeq(text, ",") {
+		name, value, _ := strings.Cut(pair, "=")
+		field, known := fields[strings.TrimSpace(name)]
+		if !known || *field != "" || value == "" {
+			*o = oidcSettings{wrong: true}
+			return nil
+		}
+		*field = value
+	}
+	return nil
 }
 
 // resolve reads what the settings name.
 func (o *oidcSettings) resolve() error {
+	if o.wrong {
+		return usagef("--oidc: must be %s, each once", oidcExample)
+	}
 	needed := []string{o.issuer, o.clientID, o.redirect, o.principals}
 	if given := strings.Join(needed, ""); given == "" && o.secretFile == "" {
 		return nil
 	}
 	for _, text := range needed {
 		if text == "" {
-			return usagef("--oidc-issuer, --oidc-client-id, --oidc-redirect-url and --oidc-principals need each other")
+			return usagef("--oidc: issuer, client_id, redirect_url and principals need each other")
 		}
 	}
 	secret, secretErr := o.secret()
 	rights, err := auth.LoadClaimants(o.principals)
 	if err != nil {
-		err = fmt.Errorf("--oidc-principals: %w", err)
+		err = fmt.Errorf("--oidc: principals: %w", err)
 	}
 	o.rights = rights
 	o.config = &signin.Config{
@@ -79,7 +102,7 @@ func (o *oidcSettings) resolve() error {
 	}
 	checkErr := o.config.Check()
 	if checkErr != nil {
-		checkErr = usagef("--oidc-...: %v", checkErr)
+		checkErr = usagef("--oidc: %v", checkErr)
 	}
 	return errors.Join(secretErr, err, checkErr)
 }
@@ -88,7 +111,7 @@ func (o *oidcSettings) secret() (string, error) {
 	if o.secretFile == "" {
 		return "", nil
 	}
-	text, err := readSecret("--oidc-client-secret-file", o.secretFile, 0)
+	text, err := readSecret("--oidc: client_secret_file", o.secretFile, 0)
 	return strings.TrimSpace(string(text)), err
 }
 
@@ -97,7 +120,7 @@ func (o *oidcSettings) files() []*reloaded {
 	if o.rights == nil {
 		return nil
 	}
-	return []*reloaded{{flags: "--oidc-principals", refresh: o.rights.Refresh, of: telemetry.FileOIDCPrincipals}}
+	return []*reloaded{{flags: "--oidc", refresh: o.rights.Refresh, of: telemetry.FileOIDCPrincipals}}
 }
 
 // provider is by whom operators sign in, nil if by nobody. key is what the replicas share.

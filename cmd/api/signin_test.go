@@ -24,9 +24,10 @@ func oidcArgs(t *testing.T, address, issuer, principals string) []string {
 	}
 	return []string{
 		"--listen", address, "--data-dir", filepath.Join(dir, "data"), "--jwt-secret-file", filepath.Join(dir, "jwt"),
-		"--oidc-issuer", issuer, "--oidc-client-id", signintest.ClientID, "--oidc-client-secret-file", filepath.Join(dir, "secret"),
-		"--oidc-principals", filepath.Join(dir, "principals.json"), "--oidc-redirect-url", "http://" + address + "/dashboard/sign-in/oidc/callback",
-		"--oidc-name-claim", "email",
+		"--oidc", "issuer=" + issuer + ",client_id=" + signintest.ClientID +
+			",client_secret_file=" + filepath.Join(dir, "secret") +
+			",redirect_url=http://" + address + "/dashboard/sign-in/oidc/callback" +
+			",name_claim=email,principals=" + filepath.Join(dir, "principals.json"),
 	}
 }
 
@@ -68,7 +69,7 @@ func TestOIDCPrincipalsRefused(t *testing.T) {
 	t.Parallel()
 	identity := signintest.Start(t, map[string]any{"sub": "1"})
 	args := oidcArgs(t, "127.0.0.1:0", identity.URL, operatorsGroup)
-	rights := args[slices.Index(args, "--oidc-principals")+1]
+	_, rights, _ := strings.Cut(args[len(args)-1], ",principals=")
 	s := start(t, args...)
 	const figure = `fencepost_principals_refused{file="oidc_principals"}`
 	for _, c := range []struct{ text, want string }{{operatorsGroup, "0"}, {"nonsense", "1"}, {operatorsGroup, "0"}} {
@@ -88,10 +89,23 @@ func TestOIDCIsChecked(t *testing.T) {
 	if r := command(t, nil, append([]string{"--print-config"}, whole...)...); r.code != 0 || strings.Contains(r.out, signintest.ClientSecret) {
 		t.Errorf("%+v", r)
 	}
-	with := func(flag, value string) []string { return append(slices.Clone(whole), flag, value) }
-	fails(t, exitConfig, nil, with("--oidc-client-id", ""), "need each other")
-	fails(t, exitConfig, nil, with("--oidc-issuer", "http://login.example"), "issuer", "https")
-	fails(t, exitConfig, nil, with("--oidc-redirect-url", "nowhere"), "redirect URL")
-	fails(t, 1, nil, with("--oidc-client-secret-file", "/nowhere"), "--oidc-client-secret-file")
-	fails(t, 1, nil, with("--oidc-principals", "/nowhere"), "--oidc-principals")
+	with := func(name, value string) []string {
+		var pairs []string
+		for pair := range strings.SplitSeq(whole[len(whole)-1], ",") {
+			if !strings.HasPrefix(pair, name+"=") {
+				pairs = append(pairs, pair)
+			}
+		}
+		if value != "" {
+			pairs = append(pairs, name+"="+value)
+		}
+		return append(slices.Clone(whole), "--oidc", strings.Join(pairs, ","))
+	}
+	fails(t, exitConfig, nil, with("client_id", ""), "need each other")
+	fails(t, exitConfig, nil, with("nothing", "x"), "must be issuer=URL")
+	fails(t, exitConfig, nil, with("issuer", "http://login.example"), "issuer", "https")
+	fails(t, exitConfig, nil, with("redirect_url", "nowhere"), "redirect URL")
+	fails(t, 1, nil, with("client_secret_file", "/nowhere"), "--oidc: client_secret_file")
+	fails(t, 1, nil, with("client_secret_file", file(t, "\ufeffx")), "byte order mark")
+	fails(t, 1, nil, with("principals", "/nowhere"), "--oidc: principals")
 }

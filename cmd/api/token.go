@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
@@ -167,7 +166,7 @@ func (c *config) greetDeveloper(ctx context.Context, stdout io.Writer, address n
 		Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Names: c.claims,
 		Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin},
 	}
-	token, err := auth.Sign(c.secret, claims, time.Now(), cmp.Or(min(c.maxTokenAge, devTokenTTL), devTokenTTL))
+	token, err := auth.Sign(c.secret, claims, time.Now(), devTokenTTL)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (zeros) Read(p []byte) (int, error) {
 // fillDisk has a server run while the disk becomes full, and again when there is room.
 func (r *restored) fillDisk(fill, empty func(), why error) {
 	r.t.Helper()
-	r.start("data", "--log-requests-every", "1000") // so that the log stays short
+	r.start("data", "--log-level", "warn") // so that the log stays short
 	held, freed := r.acquire("held:before", time.Hour), r.acquire("freed:before", time.Hour)
 	if a := r.clients[0].Delete(r.ctx, 0, freed); a.Status != http.StatusNoContent {
 		r.t.Fatalf("release: %v", a)

@@ -72,7 +72,7 @@ type crowdWaiter struct {
 func TestF12RollingRestart(t *testing.T) {
 	size, locks := count(300, 5000), count(3, 10)
 	s := &crowd{
-		stand: newStand(t, 15*time.Minute, "--debug-listen", "127.0.0.1:0", "--log-requests-every", "1000"),
+		stand: newStand(t, 15*time.Minute, "--debug-listen", "127.0.0.1:0", "--log-level", "warn"),
 		ttl:   time.Duration(count(8, 15)) * time.Second, goroutines: make([]int, 2),
 	}
 	var stop context.CancelFunc

@@ -38,7 +38,7 @@ type expiring struct {
 func TestF9ExpireTogether(t *testing.T) {
 	size := count(300, 10_000)
 	enough := size * 98 / 100
-	s := newStand(t, 10*time.Minute, "--log-requests-every", "1000")
+	s := newStand(t, 10*time.Minute, "--log-level", "warn")
 	alone := 1.0
 	if full() {
 		alone = s.alone(size)

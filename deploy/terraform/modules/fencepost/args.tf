@@ -55,13 +55,15 @@ locals {
   ]), local.oidc_args, local.quota_args)
 
   oidc_args = var.oidc == null ? [] : compact([
-    "--oidc-issuer=${var.oidc.issuer}",
-    "--oidc-client-id=${var.oidc.client_id}",
-    var.oidc.client_secret == null ? "" : "--oidc-client-secret-file=${local.files}/oidc/secret",
-    "--oidc-principals=${local.files}/oidc-principals/${var.oidc.principals.key}",
-    "--oidc-redirect-url=${local.oidc_redirect_url}",
-    var.oidc.name_claim == null ? "" : "--oidc-name-claim=${var.oidc.name_claim}",
-    length(var.oidc.scopes) == 0 ? "" : "--oidc-scopes=${join(" ", var.oidc.scopes)}",
+    "--oidc=${join(",", compact([
+      "issuer=${var.oidc.issuer}",
+      "client_id=${var.oidc.client_id}",
+      var.oidc.client_secret == null ? "" : "client_secret_file=${local.files}/oidc/secret",
+      "principals=${local.files}/oidc-principals/${var.oidc.principals.key}",
+      "redirect_url=${local.oidc_redirect_url}",
+      var.oidc.name_claim == null ? "" : "name_claim=${var.oidc.name_claim}",
+      length(var.oidc.scopes) == 0 ? "" : "scopes=${join(" ", var.oidc.scopes)}",
+    ]))}",
   ])
 
   quotas     = join(",", [for name, n in var.quotas : format("%s=%d", name, n) if n != null])

@@ -81,7 +81,7 @@ run "back_to_the_ingress" {
     ingress = { host = "locks.example.com", class = "nginx", tls_secret = "edge", paths = ["/locks", "/dashboard"], annotations = {} }
   }
   assert {
-    condition     = contains(local.args, "--oidc-redirect-url=https://locks.example.com/dashboard/sign-in/oidc/callback")
+    condition     = strcontains(join(" ", local.args), "redirect_url=https://locks.example.com/dashboard/sign-in/oidc/callback")
     error_message = "Who signed in is sent elsewhere: ${join(" ", local.args)}"
   }
 }

@@ -212,9 +212,7 @@ run "operators_sign_in" {
   }
   assert {
     condition = length(setsubtract([
-      "--oidc-issuer=https://login.example.com", "--oidc-client-id=fencepost", "--oidc-client-secret-file=/etc/fencepost/oidc/secret",
-      "--oidc-principals=/etc/fencepost/oidc-principals/principals.json", "--oidc-scopes=profile groups",
-      "--oidc-redirect-url=https://locks.example.com/dashboard/sign-in/oidc/callback",
+      "--oidc=issuer=https://login.example.com,client_id=fencepost,client_secret_file=/etc/fencepost/oidc/secret,principals=/etc/fencepost/oidc-principals/principals.json,redirect_url=https://locks.example.com/dashboard/sign-in/oidc/callback,scopes=profile groups",
     ], kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)) == 0
     error_message = "The server is not told all of it: ${join(" ", kubernetes_deployment_v1.api.spec[0].template[0].spec[0].container[0].args)}"
   }

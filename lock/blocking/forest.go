@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxWaits is how many entries of one named holder may wait for it to be taken for somebody
-// who does one thing after another. Beyond it many go by the name, as for deadlocks.
+// maxWaits is how many entries of one named holder may wait. A holder with more is a name that
+// many clients use, as for deadlocks.
 const maxWaits = 100
 
 // Queue is a lock with waiters: the entry that is in the way, and those behind it.
@@ -42,7 +42,7 @@ type Limits struct {
 	Depth int // of a tree
 }
 
-// Forest is all who wait, below those because of whom they do.
+// Forest is all entries that wait, below the entries that block them.
 type Forest struct {
 	Trees   []*Tree       // those blamed for most first
 	Heads   int           // how many trees there are
@@ -50,12 +50,12 @@ type Forest struct {
 	Blamed  time.Duration // of those who are known
 }
 
-// Tree is somebody because of whom others wait, and who himself waits for nothing.
+// Tree is a holder that blocks others and does not wait, with all that it blocks.
 type Tree struct {
 	Tenant string
 	Holder string
 	Named  bool // the entries are of a holder that requests name; otherwise there is one entry
-	Cycle  bool // he waits too: for somebody who waits for him. It is about to be refused
+	Cycle  bool // the holder waits too: a deadlock that is about to be rejected
 	Heads  []Head
 	Waits  []Wait // those listed, each behind the one for which it waits
 
@@ -64,7 +64,7 @@ type Tree struct {
 	Blamed  time.Duration // of those who are known
 }
 
-// Head is a lock at which somebody is in the way.
+// Head is a lock at which the holder of a tree blocks others.
 type Head struct {
 	Lock    string
 	Entry   *lock.Entry
@@ -80,7 +80,7 @@ type Wait struct {
 	Entry    *lock.Entry
 	Position int
 	Depth    int         // 1 waits for the head of the tree itself
-	Behind   *lock.Entry // who is in its way
+	Behind   *lock.Entry // the entry that blocks it
 	Under    *lock.Entry // whose wait holds up Behind; nil at depth 1
 
 	// Since is since when all of it has been so, up to the head of the tree: before, it was not
@@ -95,7 +95,7 @@ type actor struct {
 	id lock.ID
 }
 
-// graph has for each who waits for him, and for what he waits himself.
+// graph has for each actor what it blocks, and what it waits for.
 type graph struct {
 	now    time.Time
 	limits Limits
@@ -129,7 +129,7 @@ func Of(queues []Queue, now time.Time, limits Limits) *Forest {
 	for _, a := range g.heads() {
 		f.add(g.tree(a, false))
 	}
-	for _, a := range g.inOrder() { // who is left waits for himself, in the end
+	for _, a := range g.inOrder() { // the actors that are left wait for themselves
 		if !g.done[a] {
 			f.add(g.tree(a, true))
 		}
@@ -198,7 +198,7 @@ func (g *graph) link(queues []Queue) {
 	}
 }
 
-// choose has somebody be to blame who waits for nothing, if any place of a semaphore is his.
+// choose blames a holder of a semaphore that does not wait, if there is one.
 func (g *graph) choose(q *Queue) {
 	if g.waits[g.actorOf(q.Head)] == nil {
 		return
@@ -211,7 +211,7 @@ func (g *graph) choose(q *Queue) {
 	}
 }
 
-// inOrder are all who are in the way of somebody, by the place of their first lock.
+// inOrder returns all actors that block others, by tenant and holder.
 func (g *graph) inOrder() []actor {
 	all := make([]actor, 0, len(g.blocks))
 	for a := range g.blocks {
@@ -246,7 +246,7 @@ func (g *graph) tree(a actor, cycle bool) *Tree {
 	return t
 }
 
-// grow adds all who wait for somebody, who himself waits as under says.
+// grow adds all entries that wait for an actor, which itself waits as under says.
 func (g *graph) grow(t *Tree, a actor, under Wait) {
 	g.done[a] = true
 	for _, q := range g.blocks[a] {

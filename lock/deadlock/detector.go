@@ -58,7 +58,7 @@ func (s sets[K]) remove(key K, n *node) {
 // for not deadlocked.
 const maxLooksOfChange = 20 * MaxLooks
 
-// schedule adds n to those that are to be checked.
+// schedule adds n to the pending checks.
 func (c *detector) schedule(n *node, ahead ...*node) {
 	if n.check == nil {
 		n.check = &check{node: n}
@@ -79,7 +79,7 @@ func (c *detector) joined(n *node) {
 		c.beside = append(c.beside, n)
 	}
 	if n.holds() && c.newest == n.entry {
-		n.checked = true // it is in nobody's way yet
+		n.checked = true // it blocks no entry yet
 		return
 	}
 	c.schedule(n)
@@ -117,7 +117,7 @@ func (c *detector) recheckDependents(n *node) {
 	}
 }
 
-// record notes why n is rejected, nil if it is not, and on whom that depends.
+// record notes why n is rejected, nil if it is not, and on which entries that depends.
 func (c *detector) record(n *node, v *Rejection, others ...*node) {
 	if n.rejection != nil {
 		for _, other := range n.dependsOn {

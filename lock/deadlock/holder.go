@@ -33,7 +33,7 @@ func (g groups) remove(e *lock.Entry) {
 	}
 }
 
-// groupsOf are the groups of whom e would be one.
+// groupsOf returns the groups to which e belongs.
 func (t *Table) groupsOf(e *lock.Entry) groups {
 	if e.Named {
 		return t.named

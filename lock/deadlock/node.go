@@ -26,8 +26,8 @@ type node struct {
 // place is where a node stands in a queue.
 type place struct {
 	claim   lock.Claim
-	queue   *lock.Queue // nil if nobody is in it
-	before  *lock.Slot  // who stands before it, nil if nobody does
+	queue   *lock.Queue // nil if it is empty
+	before  *lock.Slot  // the one before it, or nil
 	inFront bool
 }
 

@@ -48,7 +48,7 @@ type simPlace struct {
 // simQueue is a queue in the simulation, without the entries that can go at once.
 type simQueue struct {
 	name  string
-	last  *node // up to whom it was gone through
+	last  *node // up to which it was gone through
 	order []simClaim
 	front int // how many of order are in the front and not gone
 	next  int // the first that was never in the front
@@ -111,7 +111,7 @@ func (in *search) lookAhead(n *node, p place) {
 		return
 	}
 	q.last = n
-	if stop != nil { // who stands there was included as one who waits
+	if stop != nil { // it was included as one that waits
 		in.returns = in.returns || in.starts(stop.holder)
 	}
 	for s := p.before; s != nil && nodeAt(s) != stop && in.look(); s = s.Prev() {

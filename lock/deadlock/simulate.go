@@ -28,7 +28,7 @@ func (in *search) arrange() {
 	}
 }
 
-// simulate lets everyone go who can, until nobody can.
+// simulate lets every entry go that can, until none can.
 func (in *search) simulate() {
 	in.arrange()
 	for _, n := range in.entries {

@@ -94,7 +94,7 @@ func (g *Graph) report(edge *Edge, x Example, way []*Edge) *Contradiction {
 		alone = alone && !another
 		c.Steps = append(c.Steps, Step{next.From, next.To, example})
 	}
-	if alone { // then somebody else took the first step, before
+	if alone { // then another holder took the first step before
 		c.Steps[0].Example, _ = edge.by(x)
 	}
 	if !g.isNew(&c) {

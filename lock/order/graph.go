@@ -60,7 +60,7 @@ type Edge struct {
 	inTenant, inAll *list.Element
 }
 
-// Example is one time that somebody took a lock while holding another.
+// Example is one time that a holder took a lock while it held another.
 type Example struct {
 	Holder string
 	Held   string // the lock it had

@@ -23,14 +23,14 @@ type Request struct {
 	Strange bool // After is not of the store's history as it is now: begin with all that is kept
 }
 
-// Missed says what a follower cannot be told: what happened after the one and before the
+// Missed says what a follower misses: what happened after the one event and before the
 // other. It goes on with what comes then.
 type Missed struct {
 	After, Before lock.EventID
 	Until         time.Time // when the last of it happened, or earlier; zero if unknown
 }
 
-// Backwards reports whether numbers went back: then what is told next is of another past.
+// Backwards reports whether numbers went back: the next events are of another past.
 func (m *Missed) Backwards() bool { return m.Before.Compare(m.After) < 0 }
 
 // Subscription follows the events of a tenant, or of all. It is for one goroutine.

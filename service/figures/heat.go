@@ -23,7 +23,7 @@ func (h *Heat) Waiting(now time.Time, n int) {
 	h.waiting = int32(min(n, 1<<30))
 }
 
-// Idle reports whether nobody has waited for as long as anything is kept.
+// Idle reports whether no entry waited in any step that is kept.
 func (h *Heat) Idle(now time.Time) bool {
 	return h.waiting == 0 && now.UnixNano()/int64(HeatStep)-h.last >= HeatSteps
 }

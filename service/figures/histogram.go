@@ -7,7 +7,7 @@ import (
 
 const (
 	buckets = 46  // up to some 23 h; what is longer counts as that
-	factor  = 1.5 // between the bounds of two buckets, the first of which ends at 1 ms
+	factor  = 1.5 // between the bounds of two buckets; the first bucket ends at 1 ms
 )
 
 // Histogram counts durations by how long they are, about.

@@ -18,7 +18,7 @@ const (
 type Cell struct {
 	Grants   uint32
 	Releases uint32 // by clients
-	Expiries uint32 // of those that held
+	Expiries uint32 // of holders
 	Waits    Histogram
 	Holds    Histogram
 
@@ -28,7 +28,7 @@ type Cell struct {
 // Series are the cells of the last quarter of an hour. The zero value is ready.
 type Series struct {
 	cells   [Steps]*Cell // by their number; nil where nothing happened
-	began   time.Time    // of the first that was told
+	began   time.Time    // when something happened first
 	last    int64        // the number of the newest step
 	waiting int
 	holding int
@@ -122,7 +122,7 @@ func (s *Series) Level(now time.Time, waiting, holding int) {
 // Point is a cell for those who look.
 type Point struct {
 	At       time.Time     // when it begins
-	Over     time.Duration // of which it tells: less than a step at both ends
+	Over     time.Duration // what it covers: less than a step at both ends
 	Grants   int
 	Releases int
 	Expiries int
@@ -175,7 +175,7 @@ func (s *Series) Read(now time.Time) (sum Summary) {
 	return sum
 }
 
-// span is how much of a step there was to be told of.
+// span is the part of a step between two instants.
 func span(begins, ends, from, now time.Time) time.Duration {
 	if from.After(begins) {
 		begins = from

@@ -2,10 +2,10 @@ package figures
 
 import "time"
 
-// useWindow is over how long it is told which part of the time a lock was held, about.
+// useWindow is about the time over which utilization is measured.
 const useWindow = 5 * time.Minute
 
-// Use tells for how long somebody held a lock lately, as one replica saw it.
+// Use says for how long a lock was held recently, as one replica saw it.
 type Use struct {
 	began        time.Time     // of the window
 	busy, before time.Duration // held in the window, up to since, and in that before it
@@ -20,7 +20,7 @@ func (u *Use) take(now time.Time) {
 	}
 }
 
-// free notes that nobody holds the lock any more.
+// free notes that no entry holds the lock any more.
 func (u *Use) free(now time.Time) {
 	*u = u.until(now)
 	if !u.since.IsZero() {

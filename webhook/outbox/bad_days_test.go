@@ -52,7 +52,7 @@ func TestDeadReceiver(t *testing.T) {
 			t.Errorf("%d deliveries are kept, want the bound of %d", kept, outbox.MaxOfTarget)
 		}
 		w.setBehave(nil)
-		w.untilNoneLeft(10*time.Hour)
+		w.untilNoneLeft(10 * time.Hour)
 		if missed, _ := w.wantTold(here, s.From, real.seen); missed == 0 {
 			t.Error("it is not told that something is missing")
 		}

@@ -51,7 +51,7 @@ func TestMissedMeanwhile(t *testing.T) {
 		}
 		close(hang)
 		w.setBehave(nil)
-		w.untilNoneLeft(10*time.Hour)
+		w.untilNoneLeft(10 * time.Hour)
 		w.wantTold(here, s.From, real.seen)
 		for _, one := range w.received(here) {
 			if one.event.Type == api.EventsMissed && one.event.Data.After == (lock.EventID{}).String() {

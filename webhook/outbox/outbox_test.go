@@ -75,7 +75,7 @@ func TestRetries(t *testing.T) {
 		}
 		w.setBehave(nil)
 		w.untilTold(6*time.Minute, here, "orders:1", 1)
-		w.untilNoneLeft(10*time.Second)
+		w.untilNoneLeft(10 * time.Second)
 		if n := w.attempts() - was; n != 3 {
 			t.Errorf("%d attempts, want 3", n)
 		}

@@ -49,7 +49,7 @@ func TestRestored(t *testing.T) {
 					_, err := r.Acquire(t.Context(), acquire("acme", "after", time.Second))
 					return err == nil && len(kindsOf(w.received(here), "after")) > 0
 				})
-				w.untilNoneLeft(40*time.Hour)
+				w.untilNoneLeft(40 * time.Hour)
 				w.wantTold(here, s.From, real.seen)
 				w.wantOneOfEachID(here)
 			})

@@ -152,13 +152,21 @@ func (l *ledger) settle(f func(context.Context) error) error {
 	}
 }
 
-// each reads all records of a kind.
+// each reads all records of a kind. A page takes callTimeout at most: what a store does in more time
+// is better begun again, and nothing is sent meanwhile.
 func (l *ledger) each(ctx context.Context, kind string, take func(store.Record)) error {
-	for r, err := range store.EachRecord(ctx, l.records, store.RecordQuery{Kind: kind}) {
+	q := store.RecordQuery{Kind: kind}
+	for more := true; more; more = q.After != "" {
+		soon, cancel := context.WithTimeout(ctx, callTimeout)
+		page, err := l.records.List(soon, q)
+		cancel()
 		if err != nil {
 			return err
 		}
-		take(r)
+		for _, r := range page.Records {
+			take(r)
+		}
+		q.After = page.Next
 	}
 	return nil
 }

@@ -137,8 +137,24 @@ type AdminLockView struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
+	// ReleaseRequested says that waiters ask the holders to finish; left out if none does.
+	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 	// Figures of this replica.
 	Figures AdminFigures `json:"figures"`
+	// StaleWrites that resources reported about the lock, the newest first, among the newest 100 of the tenant; left out if there are none, or if the store did not answer.
+	StaleWrites []ReportedStaleWrite `json:"stale_writes,omitempty"`
+}
+
+// ReportedStaleWrite is a report of a resource that rejected a write.
+type ReportedStaleWrite struct {
+	// At is when the server took the report.
+	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// FencePresented came with the write.
+	FencePresented uint64 `json:"fence_presented" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1041"`
+	// FenceKnown is the greatest that the resource had seen.
+	FenceKnown uint64 `json:"fence_known" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	// Resource that rejected it.
+	Resource string `json:"resource" example:"orders-db"`
 }
 
 // AdminBlocker is a lock at which others wait, with the one who has held it longest.

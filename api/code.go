@@ -20,7 +20,6 @@ const (
 	Deadlock            Code = "deadlock"
 	Changed             Code = "changed"
 	NoCallbackSecret    Code = "no_callback_secret"
-	AlreadyHeld         Code = "already_held"
 	Lost                Code = "lock_lost"
 	BodyTooLarge        Code = "body_too_large"
 	UnsupportedMedia    Code = "unsupported_media_type"
@@ -106,11 +105,6 @@ func (c Code) meaning() meaning {
 		return meaning{
 			http.StatusConflict, "There is no callback secret",
 			"Make a secret by POST /webhooks/callback-secret/rotate.",
-		}
-	case AlreadyHeld:
-		return meaning{
-			http.StatusConflict, "The entry holds already",
-			"Nothing is left to ask for: the entry holds.",
 		}
 	case Lost:
 		return meaning{

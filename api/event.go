@@ -5,7 +5,7 @@ type Event struct {
 	// ID of the event: that of the message in an event stream, and the `webhook-id`.
 	ID string `json:"id" example:"1042-0"`
 	// Type of the event; `webhook.test` is sent to receivers alone, when somebody asks for it.
-	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed,webhook.test" example:"lock.acquired"`
+	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
 	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Data says what happened.
@@ -52,10 +52,6 @@ type EventData struct {
 	HeldSeconds *Seconds `json:"held_seconds,omitempty" swaggertype:"number" minimum:"0" example:"12.5"`
 	// ReleaseRequested says of `lock.release_requested` what the entry asks of those who hold.
 	ReleaseRequested *EventAsk `json:"release_requested,omitempty"`
-	// StaleWrite says of `lock.stale_write` what was refused. There is no entry.
-	StaleWrite *StaleWrite `json:"stale_write,omitempty"`
-	// OrderContradiction says of `lock.order_contradiction` in which orders the locks were taken. There is no entry.
-	OrderContradiction *EventContradiction `json:"order_contradiction,omitempty"`
 	// After is the id of the last event before those that are missing.
 	After string `json:"after,omitempty" example:"1042-1"`
 	// Before is the id after which everything is told again.
@@ -70,40 +66,6 @@ type EventAsk struct {
 	WithinSeconds Seconds `json:"within_seconds" swaggertype:"number" minimum:"0" example:"30"`
 	// WishedAt is the instant by which it hopes for it.
 	WishedAt Instant `json:"wished_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
-}
-
-// EventContradiction is a cycle of orders: each leads to the class of locks where the next one starts,
-// and the last to the first.
-type EventContradiction struct {
-	// FoundAt is when the cycle was closed.
-	FoundAt Instant `json:"found_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Sides of the contradiction; of a long one the first.
-	Sides []EventOrderSide `json:"sides"`
-	// Length is how many sides there are.
-	Length int `json:"length" minimum:"2" example:"2"`
-}
-
-// EventOrderSide is one order of a contradiction, with an example. Names of locks that the
-// reader may not use or did not ask for are left out, and their classes.
-type EventOrderSide struct {
-	// From is the class of the lock that was held.
-	From string `json:"from,omitempty" example:"orders:*"`
-	// To is the class of the lock that was taken then.
-	To string `json:"to,omitempty" example:"stock:*"`
-	// Example of it.
-	Example EventOrderExample `json:"example"`
-}
-
-// EventOrderExample is one time that a worker took a lock while it held another.
-type EventOrderExample struct {
-	// Holder is the worker.
-	Holder string `json:"holder" example:"worker-7"`
-	// Held is the lock that it had.
-	Held string `json:"held,omitempty" example:"orders:42"`
-	// Taken is the lock that it got then.
-	Taken string `json:"taken,omitempty" example:"stock:7"`
-	// At is when.
-	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 
 // EventRevoked is who ended an entry, and why.

@@ -77,6 +77,8 @@ type Lock struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Figures of this replica.
 	Figures Figures `json:"figures"`
+	// ReleaseRequested says that waiters ask the holders to finish; left out if none does.
+	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
 	// Revision up to which the answer is complete.

@@ -63,7 +63,7 @@ type ReleaseWish struct {
 	WithinSeconds *Decimal `json:"within_seconds,omitempty" swaggertype:"number" example:"30" default:"0" minimum:"0" maximum:"86400"`
 }
 
-// StaleWrite is a write that a resource refused, because it had seen a greater fence.
+// StaleWrite is a write that a resource rejected, because it had seen a greater fence.
 type StaleWrite struct {
 	// FencePresented came with the write.
 	FencePresented Fence `json:"fence_presented" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`

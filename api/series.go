@@ -82,7 +82,7 @@ type PastEvent struct {
 	Type string `json:"type" example:"lock.acquired"`
 	// At is when this replica saw it.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Entry to which it happened; left out if it is about none.
+	// Entry to which it happened.
 	Entry string `json:"entry,omitempty" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder,omitempty" example:"worker-7"`
@@ -96,12 +96,6 @@ type PastEvent struct {
 	RevokedBy string `json:"revoked_by,omitempty" example:"ops@acme"`
 	// Reason in the operator's words.
 	Reason string `json:"reason,omitempty" example:"its node was lost in the fire"`
-	// FencePresented is the fence of a write that was refused.
-	FencePresented uint64 `json:"fence_presented,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1041"`
-	// FenceKnown is the greatest that the resource had seen then.
-	FenceKnown uint64 `json:"fence_known,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Resource that refused it.
-	Resource string `json:"resource,omitempty" example:"orders-db"`
 }
 
 // PastHolder is somebody who held a lock.
@@ -126,7 +120,7 @@ type LeaseEvidence struct {
 	WorkedAfterExpiry uint64 `json:"worked_after_expiry" format:"int64" minimum:"0" example:"2"`
 	// LateRenewals counts the renewals that this replica took when more than two thirds of the lease had passed since the last that it knows of.
 	LateRenewals uint64 `json:"late_renewals" format:"int64" minimum:"0" example:"5"`
-	// StaleWrites counts the reports of writes that came with an old fence.
+	// StaleWrites counts the reports of writes that came with an old fence, among the newest 100 of the tenant.
 	StaleWrites uint64 `json:"stale_writes" format:"int64" minimum:"0" example:"1"`
 	// Signs are the last of the first two, the newest first, at most 10.
 	Signs []LeaseSign `json:"signs"`

@@ -45,6 +45,4 @@ type TenantBounds struct {
 	RenewalsPerSecond int `json:"renewals_per_second" minimum:"0" example:"30"`
 	// MaxRenewalsPerSecond is how many they may need.
 	MaxRenewalsPerSecond int `json:"max_renewals_per_second" minimum:"0" example:"1250"`
-	// Asking is how many entries ask those who hold to finish.
-	Asking int `json:"asking" minimum:"0" example:"0"`
 }

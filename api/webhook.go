@@ -7,7 +7,7 @@ type WebhookBody struct {
 	URL string `json:"url" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
 	// Events are the types that it is told; `*` is all of them, also later ones, and the
 	// default. An `events.missed` always comes.
-	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed" example:"lock.acquired,lock.expired"`
+	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
 	// Locks is a pattern: it is told of locks with such a name. It has at most
 	// one star, which matches anything. A bearer token that is limited to patterns has to name one
 	// within them.
@@ -22,7 +22,7 @@ type WebhookChange struct {
 	URL *string `json:"url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
 	// Events are the types that it is told; `*` is all of them, also later ones. An
 	// `events.missed` always comes.
-	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.order_contradiction,lock.release_requested,lock.stale_write,events.missed" example:"lock.acquired,lock.expired"`
+	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
 	// Locks is a pattern: it is told of locks with such a name.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" example:"orders:*"`
 	// Paused says that nothing is sent for now; false also sets one going again that was

@@ -119,6 +119,7 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 		Figures: api.AdminFigures{
 			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds), RecommendedTTLReason: adviceOf(v.Figures, v.Advised),
 		},
+		StaleWrites: staleWritesOf(v.StaleWrites), ReleaseRequested: plain.ReleaseRequested,
 	}
 	for _, h := range v.Holders {
 		one := adminHolder(h, v.Name)

@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"testing"
 	"time"
@@ -8,25 +9,21 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// TestRequestRelease: a holder learns with a renewal, by a look and by an event that somebody
-// asks it to finish, and that nobody does any more.
+// TestRequestRelease: the holder sees with a renewal and a look that a waiter asks it to finish, and
+// whoever looks at the lock sees it too, until no waiter asks.
 func TestRequestRelease(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.release_requested")
-	held := c.acquire("orders:42", body(`{"ttl_seconds":600}`))
-	first := c.named("b").at(shared.brief).post("/locks/orders:42", body(`{"ttl_seconds":600,"wait_seconds":600}`)).waiting(http.StatusAccepted)
-	path := entryPath(first) + "/request-release"
-	for _, r := range []*replica{shared.brief, shared.main, shared.other} { // to repeat it changes nothing
-		c.at(r).post(path, lockToken(first.Token), body(`{"within_seconds":30}`)).wantNoContent()
-	}
+	held := c.acquire("orders:42", body(`{"ttl_seconds":600,"request_release":{},"wait_seconds":1}`)) // it need not wait
+	first := c.named("b").at(shared.brief).post("/locks/orders:42", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`)).waiting(http.StatusAccepted)
 	second := c.named("d").join("orders:42", body(`{"wait_seconds":600,"request_release":{"within_seconds":0.5}}`))
 	told := s.wants("lock.release_requested orders:42", "lock.release_requested orders:42")
 	if a := told[0].Data.Data.Asked; a == nil || a.WithinSeconds != 30 || !a.WishedAt.Equal(a.Since.Add(30*time.Second)) || told[0].Data.Data.Entry.ID != first.ID {
 		t.Errorf("the event is %+v", told[0])
 	}
 	if d := told[1].Data.Data; d.Asked == nil || d.Asked.WithinSeconds != 0.5 || !d.Asked.Since.Equal(d.Entry.EnqueuedAt.Time) || d.Held != nil {
-		t.Errorf("the event of who asks when joining is %+v", d)
+		t.Errorf("the other event is %+v", d)
 	}
 	since := told[0].Data.Data.Asked.Since
 	for _, a := range []*answer{
@@ -40,24 +37,35 @@ func TestRequestRelease(t *testing.T) {
 	if got := c.get(entryPath(first), lockToken(first.Token)).waiting(http.StatusOK).Asked; got != nil {
 		t.Errorf("a waiter is told %+v", got)
 	}
+	shown := func(who *client, path string) *asked {
+		var v struct {
+			Asked *asked `json:"release_requested"`
+		}
+		if err := json.Unmarshal(who.get(path).body, &v); err != nil {
+			t.Fatal(err)
+		}
+		return v.Asked
+	}
+	for who, path := range map[*client]string{c: "/locks/orders:42", c.operator(): "/admin/locks/" + c.claims.Tenant + "/orders:42"} {
+		if got := shown(who, path); got == nil || got.By != "b" || got.Waiting != 2 {
+			t.Errorf("%s tells %+v", path, got)
+		}
+	}
 	c.release(first)
 	second.cancel()
 	eventually(t, "nobody asks any more", func() bool {
-		return c.put("/locks/orders:42/renew", lockToken(held.Token)).held(http.StatusOK).Asked == nil
+		return c.put("/locks/orders:42/renew", lockToken(held.Token)).held(http.StatusOK).Asked == nil && shown(c, "/locks/orders:42") == nil
 	})
-	c.post(path, lockToken(first.Token)).wantProblem(lost("released"))
-	c.post(entryPath(held)+"/request-release", lockToken(held.Token)).wantProblem(problem{code: "already_held", detail: "the entry holds: nobody is in its way"})
-	c.post(entryPath(held)+"/request-release", lockToken(first.Token)).wantProblem(tokenMismatch())
 }
 
+// TestRequestReleaseForASet: the holders of the locks for which a set waits are asked, and no others.
 func TestRequestReleaseForASet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.release_requested")
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).follow("/events?types=lock.release_requested")
 	held := c.acquire("a", body(`{"ttl_seconds":600}`))
-	waits := c.named("b").at(shared.brief).post("/locksets", body(`{"ttl_seconds":600,"wait_seconds":600,"locks":[{"name":"b"},{"name":"a"}]}`)).set(http.StatusAccepted, "waiting")
-	c.post("/locksets/"+waits.ID+"/request-release", lockToken(waits.Token)).wantNoContent()
+	waits := c.named("b").at(shared.brief).post("/locksets", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},{"name":"a"}]}`)).set(http.StatusAccepted, "waiting")
 	e := s.wants("lock.release_requested a")[0].Data.Data.Entry
 	if len(e.Locks) != 1 || e.ID != waits.ID {
 		t.Errorf("the event is about %+v, want the lock for which it waits", e)
@@ -66,15 +74,9 @@ func TestRequestReleaseForASet(t *testing.T) {
 	if got := c.put("/locks/a/renew", lockToken(held.Token)).held(http.StatusOK).Asked; got == nil || got.Waiting != 1 {
 		t.Errorf("the holder is told %+v", got)
 	}
-	asks := "/locksets/" + waits.ID + "/request-release"
-	c.post(asks).wantProblem(invalid("Lock-Token", "must be sent, once, as a header"))
-	c.post(asks, lockToken(held.Token)).wantProblem(tokenMismatch())
-	c.delete("/locksets/"+waits.ID, lockToken(waits.Token)).wantNoContent()
-	c.post(asks, lockToken(waits.Token)).wantProblem(lost("released"))
 	set := c.acquireSet(`{"ttl_seconds":600,"locks":[{"name":"x"},{"name":"y"}]}`)
-	c.post("/locksets/"+set.ID+"/request-release", lockToken(set.Token)).wantProblem(problem{code: "already_held", detail: "the entry holds: nobody is in its way"})
 	p := c.join("y", body(`{"wait_seconds":600,"request_release":{}}`))
-	eventually(t, "who holds a set is told", func() bool {
+	eventually(t, "the holder of a set is told", func() bool {
 		a := c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).set(http.StatusOK, "held").Asked
 		return a != nil && a.Waiting == 1
 	})
@@ -98,10 +100,4 @@ func TestBadReleaseRequests(t *testing.T) {
 	} {
 		c.post("/locks/a", body(text), loose).wantProblem(want)
 	}
-	held := c.acquire("a")
-	path := entryPath(held) + "/request-release"
-	c.post(path, lockToken(held.Token), body(`{"within_seconds":86401}`), loose).wantProblem(invalid("within_seconds", "must be between 0 and 86400"))
-	c.post(path, lockToken(held.Token), body(`{"wait_seconds":1}`), loose).wantProblem(unknown("wait_seconds"))
-	c.post(path).wantProblem(invalid("Lock-Token", "must be sent, once, as a header"))
-	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).post(path, lockToken(held.Token)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:write"})
 }

@@ -283,7 +283,7 @@ func (s *consoleStub) Holdings(lists.Sight, string, int) (*service.Holdings, err
 
 func (s *consoleStub) Series(string) (*service.Series, error) { return &service.Series{}, s.fail() }
 
-func (s *consoleStub) History(lock.Ref) (*service.History, error) {
+func (s *consoleStub) History(context.Context, lock.Ref) (*service.History, error) {
 	return &service.History{}, s.fail()
 }
 

@@ -89,6 +89,7 @@ func lockOf(v *service.LockView) *api.Lock {
 	out := &api.Lock{
 		Name: v.Name, Holders: holdersOf(v.Holders, v.Name), Waiters: make([]api.Waiter, 0, len(v.Waiters)),
 		Waiting: v.Waiting, Fence: v.Newest, Revision: v.Revision, Closed: closingOf(v.Closure),
+		ReleaseRequested: askedOf(v.Asked),
 		Figures: api.Figures{
 			Acquisitions: v.Figures.Acquisitions, Expirations: v.Figures.Expirations,
 			WaitSeconds: percentilesOf(v.Figures.Wait), HoldSeconds: percentilesOf(v.Figures.Hold),

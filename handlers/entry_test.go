@@ -81,6 +81,7 @@ type lockView struct {
 	Waiting  *int     `json:"waiting"`
 	Fence    uint64   `json:"fence"`
 	Figures  figures  `json:"figures"`
+	Asked    *asked   `json:"release_requested"`
 	Revision uint64   `json:"revision"`
 }
 

@@ -47,8 +47,6 @@ type eventBody struct {
 		WaitedSeconds *float64    `json:"waited_seconds"`
 		HeldSeconds   *float64    `json:"held_seconds"`
 		Asked         *eventAsk   `json:"release_requested"`
-		Stale         *staleWrite `json:"stale_write"`
-		Ring          *eventRing  `json:"order_contradiction"`
 		Revoked       *struct {
 			By     string `json:"by"`
 			Reason string `json:"reason"`
@@ -56,27 +54,6 @@ type eventBody struct {
 		After  string `json:"after"`
 		Before string `json:"before"`
 	} `json:"data"`
-}
-
-type staleWrite struct {
-	Presented uint64 `json:"fence_presented"`
-	Known     uint64 `json:"fence_known"`
-	Resource  string `json:"resource"`
-}
-
-type eventRing struct {
-	FoundAt instant `json:"found_at"`
-	Length  int     `json:"length"`
-	Sides   []struct {
-		From    string `json:"from"`
-		To      string `json:"to"`
-		Example struct {
-			Holder string  `json:"holder"`
-			Held   string  `json:"held"`
-			Taken  string  `json:"taken"`
-			At     instant `json:"at"`
-		} `json:"example"`
-	} `json:"sides"`
 }
 
 type eventAsk struct {
@@ -567,4 +544,4 @@ func TestEventsInTheMetrics(t *testing.T) {
 	}
 }
 
-const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, lock.wait_timeout, lock.deadlock_refused, lock.release_requested, lock.stale_write, lock.order_contradiction, events.missed"
+const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, lock.wait_timeout, lock.deadlock_refused, lock.release_requested, events.missed"

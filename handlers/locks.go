@@ -131,7 +131,9 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	}
 	if b.RequestRelease != nil {
 		req.AskWithin = new(time.Duration)
-		*req.AskWithin = wishOf(b.RequestRelease)
+		if within := b.RequestRelease.WithinSeconds; within != nil {
+			*req.AskWithin = within.Duration()
+		}
 	}
 	if b.Holder != nil {
 		if *b.Holder == "" { // which the service could not tell from none

@@ -30,7 +30,6 @@ func kinds() map[string]kind {
 		"mode_mismatch":          {409, "The lock is in use in another mode"},
 		"deadlock":               {409, "Waiting would close a cycle"},
 		"changed":                {409, "It has changed meanwhile"},
-		"already_held":           {409, "The entry holds already"},
 		"no_callback_secret":     {409, "There is no callback secret"},
 		"lock_lost":              {410, "The entry is gone"},
 		"body_too_large":         {413, "The body is too large"},

@@ -31,7 +31,6 @@ type Locks interface {
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Genuine(service.TokenRequest) bool
 	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
-	RequestRelease(ctx context.Context, req service.TokenRequest, within time.Duration) error
 	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
 	List(context.Context, service.ListRequest) (*view.Page, error)
 	LockOrder(tenant string, limit int) view.OrderReport

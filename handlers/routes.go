@@ -63,13 +63,11 @@ func lockRoutes() []route {
 		{"PUT", "/locks/:name/renew", write(renewing), send(renewLock)},
 		{"DELETE", "/locks/:name", write(releasing), send(releaseLock)},
 		{"GET", "/locks/:name/entries/:id", wait, send(getEntry)},
-		{"POST", "/locks/:name/entries/:id/request-release", write(newWork), requestRelease},
 		{"POST", "/locks/:name/stale-writes", write(newWork), send(reportStaleWrite)},
 		{"POST", "/locksets", write(newWork), send(acquireLockSet)},
 		{"PUT", "/locksets/:id/renew", write(renewing), send(renewLockSet)},
 		{"DELETE", "/locksets/:id", write(releasing), send(releaseLockSet)},
 		{"GET", "/locksets/:id", wait, send(getLockSet)},
-		{"POST", "/locksets/:id/request-release", write(newWork), requestReleaseForSet},
 		{"GET", "/events", read("types", "locks"), followEvents},
 	}
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -77,7 +78,7 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // getLockHistory tells what happened to one lock.
 //
 // @Summary     See what happened to a lock
-// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and writes that were refused because of an old fence; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are those of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
+// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and reports of stale writes; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
 // @Security    bearer[admin]
 // @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
@@ -87,10 +88,10 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/history [get]
 func getLockHistory(q *query) maker {
-	of := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}
+	of, ctx := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}, context.WithoutCancel(q.context())
 	q.reject(q.operate(of.Tenant))
 	return func() (any, error) {
-		h, err := q.endpoints.Console.History(of)
+		h, err := q.endpoints.Console.History(ctx, of)
 		if err != nil {
 			return nil, err
 		}
@@ -144,14 +145,11 @@ func pastEvent(p figures.Past) api.PastEvent {
 	if p.Note != nil {
 		out.RevokedBy, out.Reason = p.Note.By, p.Note.Reason
 	}
-	if p.Stale != nil {
-		out.FencePresented, out.FenceKnown, out.Resource = p.Stale.Presented, p.Stale.Known, p.Stale.Resource
-	}
 	return out
 }
 
 func evidenceOf(h *service.History) api.LeaseEvidence {
-	out := api.LeaseEvidence{WorkedAfterExpiry: h.TooLate, LateRenewals: h.Late, StaleWrites: h.StaleWrites, Signs: []api.LeaseSign{}, Words: wordsOf(h)}
+	out := api.LeaseEvidence{WorkedAfterExpiry: h.TooLate, LateRenewals: h.Late, StaleWrites: uint64(h.StaleWrites), Signs: []api.LeaseSign{}, Words: wordsOf(h)}
 	for _, s := range h.Signs {
 		one := api.LeaseSign{Kind: string(s.Kind), Entry: string(s.Entry), Holder: s.Holder, Fence: s.Number, At: api.InstantOf(s.At)}
 		if s.After > 0 {
@@ -173,7 +171,7 @@ func wordsOf(h *service.History) (words []string) {
 		}
 	}
 	add(h.TooLate, "%d entries were renewed or released after their lease had run out: their holders still worked, and somebody else may have held the lock meanwhile. A longer ttl_seconds, or renewing earlier, keeps it until the work is done")
-	add(h.StaleWrites, "resources refused %d writes that came with an old fence: somebody wrote who had lost the lock")
+	add(uint64(h.StaleWrites), "resources rejected %d writes that came with an old fence: the writer had lost the lock")
 	late := "%d renewals came when more than two thirds of the lease had passed: a little later, and it would have run out"
 	if h.Replicas != 1 {
 		late += ". Another replica may have renewed in between, which this one does not see"

@@ -42,11 +42,6 @@ type stub struct {
 
 func (s *stub) Genuine(service.TokenRequest) bool { return true }
 
-func (s *stub) RequestRelease(context.Context, service.TokenRequest, time.Duration) error {
-	_, err := s.answer()
-	return err
-}
-
 func (s *stub) ReportStaleWrite(context.Context, lock.Ref, lock.StaleWrite) error {
 	_, err := s.answer()
 	return err

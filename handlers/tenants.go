@@ -51,7 +51,7 @@ func (a *endpoints) tenantOf(t *service.TenantUse) api.AdminTenant {
 	if b := t.Account; b != nil {
 		out.Bounds = &api.TenantBounds{
 			Places: b.Used[quota.Places], MaxPlaces: b.Limits[quota.Places],
-			RenewalsPerSecond: b.Used[quota.AsyncRenewals], MaxRenewalsPerSecond: b.Limits[quota.AsyncRenewals], Asking: b.Asks,
+			RenewalsPerSecond: b.Used[quota.AsyncRenewals], MaxRenewalsPerSecond: b.Limits[quota.AsyncRenewals],
 		}
 		out.Quota = &api.TenantQuota{Limits: quotaNumbers(&b.Limits), Used: a.useOf(t.Name)}
 	}

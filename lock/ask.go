@@ -1,22 +1,18 @@
 package lock
 
-import (
-	"encoding/json"
-	"strconv"
-	"time"
-)
+import "time"
 
-// Ask is what an entry that waits asks of those who hold: to finish, if they can, by an
-// instant. It is a wish: nothing happens when it has passed.
+// Ask is the request of a waiting entry to its holders: to finish by an instant, if they can.
+// Nothing happens when the instant has passed.
 type Ask struct {
-	Since  time.Time     // when it was first asked, by the clock of the replica that was asked to
+	Since  time.Time     // when the entry joined, by the clock of the replica that wrote it
 	Within time.Duration // from then on; 0 is as soon as possible
 }
 
-// MaxAskWithin is the longest time within which anybody may wish for something.
+// MaxAskWithin is the longest time within which an entry may ask.
 const MaxAskWithin = 24 * time.Hour
 
-// Wished is the instant by which it is hoped for.
+// Wished is the instant by which the entry asks its holders to finish.
 func (a Ask) Wished() time.Time { return a.Since.Add(a.Within) }
 
 // Asks returns what the entry asked for when it joined; ok is false if nothing.
@@ -27,33 +23,8 @@ func (e *Entry) Asks() (a Ask, ok bool) {
 	return Ask{Since: e.EnqueuedAt, Within: *e.AskWithin}, true
 }
 
-type askText struct {
-	Since  int64 `json:"since_ms"`
-	Within int64 `json:"within_ms"`
-}
-
-// NoticeOfAsk returns the notice by which an entry asks later than when it joined. It is
-// one of that entry's for ever, whoever writes it.
-func NoticeOfAsk(e *Entry, a Ask) *Notice {
-	text, _ := json.Marshal(askText{a.Since.UnixMilli(), a.Within.Milliseconds()}) // two numbers
-	return &Notice{
-		ID: string(e.ID) + ":" + strconv.FormatUint(e.Number, 10) + ":release", Tenant: e.Tenant, Kind: EventReleaseRequested,
-		Locks: []string{e.Name()}, Text: text, Of: e.ID,
-	}
-}
-
-// Ask returns what a notice of [NoticeOfAsk] says; ok is false if it is none that can be.
-func (n *Notice) Ask() (a Ask, ok bool) {
-	var text askText
-	if n.Kind != EventReleaseRequested || n.Of == "" || json.Unmarshal(n.Text, &text) != nil {
-		return Ask{}, false
-	}
-	a = Ask{time.UnixMilli(text.Since).UTC(), time.Duration(text.Within) * time.Millisecond}
-	return a, a.Within >= 0 && a.Within <= MaxAskWithin
-}
-
-// EventOfAsk returns what happened when an entry that waits asked those who hold to finish.
-// It is about the locks for which it waits.
+// EventOfAsk returns the event of an entry that waits and asks its holders to finish. It is
+// about the locks for which the entry waits.
 func EventOfAsk(e *Entry, a Ask, waits []Claim) Event {
 	if len(waits) < len(e.Claims) {
 		part := *e

@@ -25,7 +25,6 @@ const (
 	ModeMismatch        Code = "mode_mismatch"
 	Deadlock            Code = "deadlock"
 	NoCallbackSecret    Code = "no_callback_secret"
-	AlreadyHeld         Code = "already_held"
 	Lost                Code = "lock_lost"
 	BodyTooLarge        Code = "body_too_large"
 	UnsupportedMedia    Code = "unsupported_media_type"

@@ -13,7 +13,7 @@ type EventKind string
 
 // The kinds of events. Each entry has at most one of EventEnqueued, one of
 // EventReleaseRequested, which comes after it, one of EventAcquired, and then one of those
-// that end it. The others happen to no entry.
+// that end it.
 const (
 	EventEnqueued        EventKind = "lock.enqueued"         // it has to wait
 	EventAcquired        EventKind = "lock.acquired"         // it holds
@@ -24,16 +24,13 @@ const (
 	EventDeadlockRefused EventKind = "lock.deadlock_refused" // taken back, as it closed a cycle of waits
 
 	EventReleaseRequested EventKind = "lock.release_requested" // it waits, and asks those who hold to finish
-	EventStaleWrite       EventKind = "lock.stale_write"       // a resource refused a write by somebody who had lost the lock
-
-	EventOrderContradiction EventKind = "lock.order_contradiction" // locks are taken in orders from which a deadlock can come
 )
 
 // EventKinds returns all kinds of events.
 func EventKinds() []EventKind {
 	return []EventKind{
 		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout, EventDeadlockRefused,
-		EventReleaseRequested, EventStaleWrite, EventOrderContradiction,
+		EventReleaseRequested,
 	}
 }
 
@@ -56,11 +53,6 @@ type Event struct {
 	Held   bool   // it holds, or did until its end
 	Note   *Note  // of an end that an operator brought about; nil if he said nothing
 	Ask    *Ask   // of [EventReleaseRequested]: what it asks
-
-	// Of [EventStaleWrite] and [EventOrderContradiction]; the Entry of such an event has tenant
-	// and locks only.
-	Stale         *StaleWrite
-	Contradiction *OrderContradiction
 
 	At     time.Time
 	Lasted time.Duration // how long it waited for its grant; of an end, how long it held

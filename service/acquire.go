@@ -119,9 +119,6 @@ func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began ti
 		return s.refuseOrRejoinWhenSettled(ctx, e, err)
 	}
 	defer s.view.Leave(e)
-	if err := s.letAsk(e); err != nil {
-		return s.refuseOrRejoin(ctx, e, err)
-	}
 	e.Lingers = !e.Tries() && !s.view.Admits(e)
 	return s.enqueue(ctx, e, req, began)
 }
@@ -155,14 +152,13 @@ func vanished(err error) bool {
 func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time) (*Grant, error) {
 	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
-		s.askFailed(e.ID, err)
 		return nil, err
 	}
 	defer unwatch()
 	asked := time.Now()
 	placed, written, err := s.write(ctx, e, req.due)
 	s.keys.use(e, written, err)
-	if s.askFailed(e.ID, err); err != nil {
+	if err != nil {
 		return nil, s.explained(e, err)
 	}
 	if placed.Request != e.Request {

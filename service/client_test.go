@@ -27,11 +27,10 @@ const (
 	remaining = "Remaining"
 	queue     = "Queue"
 	newest    = "Newest"
-	notify    = "Notify"
 	distrust  = "Distrust"
 )
 
-var allMethods = []string{enqueue, remove, refresh, remaining, queue, newest, notify, distrust}
+var allMethods = []string{enqueue, remove, refresh, remaining, queue, newest, distrust}
 
 // client is one replica's way to a shelf. Each method and the feed can be made
 // to misbehave.
@@ -224,10 +223,6 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 
 func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
 	return c.call(ctx, remove, e.ID, func() error { return c.inner.Remove(ctx, e, why, while...) })
-}
-
-func (c *client) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error {
-	return c.call(ctx, notify, lock.ID(n.ID), func() error { return c.inner.Notify(ctx, n, of) })
 }
 
 func (c *client) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {

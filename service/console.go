@@ -98,6 +98,7 @@ type Inspection struct {
 	*LockView
 	Tenant       string
 	Waits, Holds []figures.Bin // how the latest are distributed
+	StaleWrites  []StaleWrite  // the newest first; none if the store did not answer
 	Now          time.Time
 }
 
@@ -109,5 +110,16 @@ func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) 
 	}
 	out := &Inspection{LockView: v, Tenant: r.Tenant, Now: c.Service.Now()}
 	out.Waits, out.Holds = c.Service.figures.Distribution(r)
+	out.StaleWrites = c.staleWrites(ctx, r)
 	return out, nil
+}
+
+// staleWritesTimeout bounds for how long a page waits for the reports of stale writes.
+const staleWritesTimeout = time.Second
+
+func (c *Console) staleWrites(ctx context.Context, r lock.Ref) []StaleWrite {
+	ctx, cancel := context.WithTimeout(ctx, staleWritesTimeout)
+	defer cancel()
+	all, _ := c.Service.StaleWrites(ctx, r) // the page is of use without them
+	return all
 }

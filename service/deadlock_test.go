@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -310,10 +309,6 @@ func TestOrdersAreLearnt(t *testing.T) {
 			if o := r.LockOrder("other", 10); len(o.Contradictions)+len(o.Orders) != 0 {
 				t.Errorf("another tenant is shown %+v", o)
 			}
-		}
-		told, other := a.toldOf(lock.EventOrderContradiction), b.toldOf(lock.EventOrderContradiction)
-		if len(told) != 1 || !slices.Equal(told, other) {
-			t.Errorf("one replica tells of %v, the other of %v; both have found one contradiction", told, other)
 		}
 	})
 }

@@ -6,14 +6,12 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/events"
-	"github.com/fencepost/fencepost/service/view"
 )
 
 // told hands on what the view tells: to the log and the figures, and to those who follow.
 type told struct {
 	*dispatcher
-	history        *events.Log
-	contradictions contradictionQueue
+	history *events.Log
 }
 
 // Begin implements [view.Events].
@@ -23,14 +21,6 @@ func (t told) Begin(number uint64) { t.history.Begin(number) }
 func (t told) Add(what lock.Event) {
 	t.dispatcher.Add(what)
 	t.history.Add(what)
-}
-
-// Find implements [view.Events].
-func (t told) Find(what view.Finding) {
-	t.dispatcher.Find(what)
-	if what.Kind == view.OrdersContradict {
-		t.contradictions.add(what.Contradiction)
-	}
 }
 
 // Reached implements [view.Events].

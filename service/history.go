@@ -2,6 +2,7 @@ package service
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -34,15 +35,16 @@ func (c *Console) Series(tenant string) (*Series, error) {
 type History struct {
 	figures.History
 	lock.Ref
-	Revision uint64
-	Since    time.Time // when the replica began
-	Now      time.Time
-	Replicas int // that run: another one may have taken the renewals between two; 0 if unknown
-	Advised  time.Duration
+	Revision    uint64
+	Since       time.Time // when the replica began
+	Now         time.Time
+	Replicas    int // that run: another one may have taken the renewals between two; 0 if unknown
+	StaleWrites int // reports that are kept about the lock
+	Advised     time.Duration
 }
 
 // History tells what happened to a lock. Errors as for [Console.Overview].
-func (c *Console) History(r lock.Ref) (*History, error) {
+func (c *Console) History(ctx context.Context, r lock.Ref) (*History, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
@@ -51,6 +53,7 @@ func (c *Console) History(r lock.Ref) (*History, error) {
 		History: c.Service.figures.History(r, time.Now()),
 	}
 	out.Advised = c.Service.advisedTTL(out.Figures)
+	out.StaleWrites = len(c.staleWrites(ctx, r))
 	if c.ConsoleConfig.Replicas != nil {
 		live, _ := c.ConsoleConfig.Replicas()
 		out.Replicas = len(live)

@@ -18,7 +18,7 @@ func (r *replica) console() *service.Console {
 
 func historyOf(t *testing.T, c *service.Console, name string) *service.History {
 	t.Helper()
-	h, err := c.History(ref(name))
+	h, err := c.History(t.Context(), ref(name))
 	if err != nil {
 		t.Fatal(err)
 	}

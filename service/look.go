@@ -17,6 +17,7 @@ type LockView struct {
 	view.Queue               // at most 100 holders, the first 10 with ExpiresAt, and 1000 waiters
 	Advised    time.Duration // the TTL that its holds suggest, 0 if there are too few
 	Closure    *lock.Closure // keeps new entries out; nil if the lock is open
+	Asked      *view.Asked   // what waiters ask of the holders; nil if none asks
 }
 
 // Lock tells about one lock. consistent waits until the view has everything that
@@ -32,7 +33,7 @@ func (s *Service) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockV
 	s.addExpiries(ctx, q.Holders, askedPerLook)
 	return &LockView{
 		Name: r.Name, Queue: q, Advised: s.advisedTTL(q.Figures),
-		Closure: s.closed(r.Tenant, []lock.Claim{{Name: r.Name}}),
+		Closure: s.closed(r.Tenant, []lock.Claim{{Name: r.Name}}), Asked: s.view.AskedAt(r),
 	}, nil
 }
 

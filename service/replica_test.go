@@ -34,7 +34,7 @@ func (s *sharedStore) replica(t *testing.T, change ...func(*service.Config)) *re
 
 func (s *sharedStore) replicaWith(t *testing.T, c *client, change ...func(*service.Config)) *replica {
 	t.Helper()
-	cfg := service.Config{Store: c, TokenKey: tokenKey(), MinTTL: minTTL}
+	cfg := service.Config{Store: c, Records: c.inner.Records(), TokenKey: tokenKey(), MinTTL: minTTL}
 	for _, f := range change {
 		f(&cfg)
 	}

@@ -13,8 +13,9 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// RecordPutter is what the service needs of the store's small records.
-type RecordPutter interface {
+// Records is what the service needs of the store's small records.
+type Records interface {
+	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
 	Put(ctx context.Context, p store.RecordPut) (uint64, error)
 }
 

@@ -34,12 +34,13 @@ type Metrics interface {
 	RenewedWith(ctx context.Context, slack float64) // share of the TTL that was left
 	Revoked(ctx context.Context, actor string)      // by the operator's scope
 	Deadlocked(ctx context.Context)                 // a cycle of waits was closed, and refused
+	StaleWrite(ctx context.Context)                 // a resource reported one
 }
 
 // Config of a [Service]. Zero durations take the defaults that are named.
 type Config struct {
 	Store    store.Store
-	Records  RecordPutter   // the audit
+	Records  Records        // the audit, and reports of stale writes
 	Journal  *audit.Journal // writes the audit; nil is one in Records
 	Closures Closures       // nil is that no lock is closed
 	TokenKey []byte         // behind the lock tokens, at least 32 bytes, the same on all replicas
@@ -87,12 +88,12 @@ type Service struct {
 	direct  singleflight.Group // reads of a queue, shared by its waiters
 	moments atomic.Uint64      // counts reads and questions in their order
 
-	expiries *expiries
-	figures  *figures.Figures
-	started  time.Time
-	stale    staleReports
-	slack    slackSamples
-	async    *asyncKeeper
+	expiries    *expiries
+	figures     *figures.Figures
+	started     time.Time
+	staleWrites *staleWrites
+	slack       slackSamples
+	async       *asyncKeeper
 
 	feed     context.CancelFunc
 	tasks    sync.WaitGroup
@@ -111,14 +112,15 @@ func New(cfg Config) *Service {
 		cfg.Store = Traced(cfg.Store, cfg.Tracer)
 	}
 	s := &Service{
-		Config:   cfg,
-		tokens:   newTokens(cfg.TokenKey),
-		keys:     newUsedKeys(cfg.MaxKeys),
-		events:   told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events), newContradictionQueue()},
-		draining: make(chan struct{}),
-		figures:  figures.New(0),
-		expiries: newExpiries(),
-		started:  cfg.Now(),
+		Config:      cfg,
+		tokens:      newTokens(cfg.TokenKey),
+		keys:        newUsedKeys(cfg.MaxKeys),
+		events:      told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)},
+		draining:    make(chan struct{}),
+		figures:     figures.New(0),
+		expiries:    newExpiries(),
+		staleWrites: newStaleWriteBook(cfg.Records, cfg.Logger),
+		started:     cfg.Now(),
 	}
 	s.view = view.New(view.Config{
 		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough, Figures: s.figures,
@@ -127,7 +129,7 @@ func New(cfg Config) *Service {
 	s.feed = cancel
 	s.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
-	s.tasks.Go(func() { s.tellContradictions(s.closing) })
+	s.tasks.Go(func() { s.staleWrites.run(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })
 	return s
@@ -316,3 +318,4 @@ func (silent) Renewed(context.Context, string)                     {}
 func (silent) RenewedWith(context.Context, float64)                {}
 func (silent) Revoked(context.Context, string)                     {}
 func (silent) Deadlocked(context.Context)                          {}
+func (silent) StaleWrite(context.Context)                          {}

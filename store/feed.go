@@ -29,11 +29,6 @@ type Snapshot struct {
 	Number  uint64
 	Entries []*lock.Entry // in the order of their numbers
 
-	// Notices are those that belong to one of the entries, in the order of their numbers. Where the
-	// feed begins in the past those of entries that have gone since may be missing: each was told
-	// before, or to others, and says nothing any more when its entry goes.
-	Notices []*lock.Notice
-
 	// Newest is the store's newest number when this was read, where the feed begins in the past: it is late
 	// until it has told everything up to there. Otherwise it is Number, or less.
 	Newest uint64
@@ -49,13 +44,12 @@ type Ended struct {
 	Note   *lock.Note
 }
 
-// Change is one entry that came or went, or a notice. Every feed tells the changes of one write in the
-// same order, and none of them apart from the others.
+// Change is one entry that came or went. Every feed tells the changes of one write in the same
+// order, and none of them apart from the others.
 type Change struct {
 	Number uint64 // of the write that caused it: a joined entry's own
 	Joined *lock.Entry
 	Left   lock.ID
 	Reason lock.Reason // why it went; [lock.Expired] if nobody said why
-	Notice *lock.Notice
-	Note   *lock.Note // what an operator said of that, or nil
+	Note   *lock.Note  // what an operator said of that, or nil
 }

@@ -59,21 +59,6 @@ type Store interface {
 	// [lock.Changed].
 	Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
 
-	// Notify writes a notice, atomically and at one number: every feed tells it in the order
-	// of its number, after which nothing else comes of it. It belongs to the entry of, or to
-	// none if that is nil; [lock.Notice.Of] says the same.
-	//
-	// It is written once: if the tenant's notice with the id is there, or was written in the
-	// last 10 minutes, nothing is written, and there is no error. So it is safe to repeat,
-	// here and elsewhere. One that belongs to an entry is written only if that is there at
-	// the number, otherwise the error is [lock.Lost] with no reason, and it is there for as
-	// long as its entry: a feed that begins has it in its [Snapshot].
-	//
-	// An error with OutcomeUnknown set says that it may have been written, or may yet be; what
-	// belongs to an entry that went never is. [lock.InvalidRequest] says that it is out of
-	// its bounds. A store that would refuse Enqueue refuses it too.
-	Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error
-
 	// RemoveAndPut removes e as Remove does, and puts a small record, in the same atomic
 	// write: both happen, or nothing does. note, if it is not nil, is told by feeds with the
 	// end, unless the tenant has had very many. p may not be Bound.

@@ -67,6 +67,8 @@ func (m *Metrics) makeCounters() error {
 	}
 	m.renewals = counter("{renewal}", "fencepost.lock.renewals", "Attempts to renew.")
 	m.revoked = counter("{entry}", "fencepost.lock.revocations", "Entries that operators ended.")
+	m.staleWrites = counter("{write}", "fencepost.lock.stale_writes",
+		"Writes that resources rejected because of their old fence, and reported.")
 	m.refusals = counter("{request}", "fencepost.quota.refusals",
 		"Requests that were refused because a tenant has used up a quota.")
 	m.deadlocks = counter("{cycle}", "fencepost.lock.deadlocks", "Cycles of waits that were refused.")

@@ -58,6 +58,7 @@ type Metrics struct {
 	keys, batch                                                  metric.Int64Histogram
 
 	renewals, revoked, deadlocks, refusals          metric.Int64Counter
+	staleWrites                                     metric.Int64Counter
 	feedRestarts, streamsDropped, webhookDeliveries metric.Int64Counter
 	streams                                         metric.Int64UpDownCounter
 
@@ -103,7 +104,7 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 // series that begins with its first event misses that event.
 func (m *Metrics) startAtZero() {
 	ctx := context.Background()
-	for _, c := range []metric.Int64Counter{m.feedRestarts, m.deadlocks, m.streamsDropped} {
+	for _, c := range []metric.Int64Counter{m.feedRestarts, m.deadlocks, m.staleWrites, m.streamsDropped} {
 		c.Add(ctx, 0)
 	}
 	m.streams.Add(ctx, 0)
@@ -163,6 +164,9 @@ func (m *Metrics) RenewedWith(ctx context.Context, slack float64) { m.slack.Reco
 func (m *Metrics) Revoked(ctx context.Context, actor string) {
 	m.revoked.Add(ctx, 1, m.actors.of(actor).add...)
 }
+
+// StaleWrite counts a write that a resource rejected and reported.
+func (m *Metrics) StaleWrite(ctx context.Context) { m.staleWrites.Add(ctx, 1) }
 
 // StoreOperation records one call to the store. Operations and outcomes are
 // short fixed words ("txn", "range", "keepalive"; "ok", "timeout").

@@ -83,6 +83,7 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.Acquired(ctx, telemetry.WaitGranted, 3)
 	m.RenewedWith(ctx, .65)
 	m.Revoked(ctx, telemetry.ActorTenantAdmin)
+	m.StaleWrite(ctx)
 	m.Renewed(ctx, telemetry.OutcomeLate)
 	m.Renewed(ctx, telemetry.OutcomeLost)
 	m.StoreOperation(ctx, "txn", telemetry.OutcomeOK, time.Millisecond)
@@ -165,6 +166,7 @@ func TestValuesAreThoseMeasured(t *testing.T) {
 		`fencepost_lease_renew_slack_bucket{le="0.7"} 1`,
 		`fencepost_lock_revocations_total{actor="tenant-admin"} 1`,
 		`fencepost_lock_revocations_total{actor="admin"} 0`,
+		`fencepost_lock_stale_writes_total 1`,
 		`fencepost_lock_renewals_total{outcome="late"} 1`,
 		`fencepost_lock_order_contradictions_total 3`,
 		`fencepost_events_dropped_total 4`,

@@ -3,7 +3,6 @@
 package event
 
 import (
-	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -32,38 +31,9 @@ func data(e *lock.Event, claims []lock.Claim) api.EventData {
 			d.Locks = append(d.Locks, c.Name)
 		}
 	}
-	if e.Stale != nil {
-		d.StaleWrite = &api.StaleWrite{
-			FencePresented: api.Fence(e.Stale.Presented), FenceKnown: api.Fence(e.Stale.Known), Resource: e.Stale.Resource,
-		}
-		return d
-	}
-	if e.Contradiction != nil {
-		d.OrderContradiction = contradiction(e.Contradiction, claims)
-		return d
-	}
 	d.Entry = entry(e, claims)
 	lasting(&d, e)
 	return d
-}
-
-// contradiction describes a contradiction to who may see some of its locks.
-func contradiction(r *lock.OrderContradiction, claims []lock.Claim) *api.EventContradiction {
-	sees := func(name string) bool {
-		return slices.ContainsFunc(claims, func(c lock.Claim) bool { return c.Name == name })
-	}
-	out := &api.EventContradiction{FoundAt: api.InstantOf(r.Found), Length: r.Length}
-	for _, s := range r.Sides {
-		side := api.EventOrderSide{Example: api.EventOrderExample{Holder: s.Holder, At: api.InstantOf(s.At)}}
-		if sees(s.Held) {
-			side.From, side.Example.Held = s.From, s.Held
-		}
-		if sees(s.Taken) {
-			side.To, side.Example.Taken = s.To, s.Taken
-		}
-		out.Sides = append(out.Sides, side)
-	}
-	return out
 }
 
 // lasting adds what depends on what happened to the entry.

@@ -131,9 +131,8 @@ func (r *secretRun) locks() {
 	r.taken("POST", "/locks/orders:1", `{"ttl_seconds":600,"metadata":{"job":"7"}}`, "Idempotency-Key", "of-mine")
 	r.call(r.token, "POST", "/locks/orders:1", "")
 	r.call(r.token, "POST", "/locks/orders:1", `{"wait_seconds":0.05}`)
-	waits, waiting, _ := r.taken("POST", "/locks/orders:1", `{"wait_seconds":60,"async":true}`)
+	waits, waiting, _ := r.taken("POST", "/locks/orders:1", `{"wait_seconds":60,"async":true,"request_release":{"within_seconds":30}}`)
 	r.taken("GET", "/locks/orders:1/entries/"+waits, "", "Lock-Token", waiting)
-	r.do("POST", "/locks/orders:1/entries/"+waits+"/request-release", `{"within_seconds":30}`, "Lock-Token", waiting)
 	r.taken("PUT", "/locks/orders:1/renew", "", "Lock-Token", token)
 	r.taken("GET", "/locks/orders:1/entries/"+id, "", "Lock-Token", token)
 	r.do("POST", "/locks/orders:1/stale-writes", fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"resource":"db"}`, int64(fence)))
@@ -148,8 +147,7 @@ func (r *secretRun) locks() {
 
 func (r *secretRun) sets() {
 	id, token, _ := r.taken("POST", "/locksets", `{"ttl_seconds":600,"locks":[{"name":"a"},{"name":"b"}]}`)
-	waits, waiting, _ := r.taken("POST", "/locksets", `{"locks":[{"name":"a"},{"name":"c"}],"wait_seconds":60,"async":true}`)
-	r.do("POST", "/locksets/"+waits+"/request-release", `{"within_seconds":30}`, "Lock-Token", waiting)
+	r.taken("POST", "/locksets", `{"locks":[{"name":"a"},{"name":"c"}],"wait_seconds":60,"async":true,"request_release":{}}`)
 	r.taken("PUT", "/locksets/"+id+"/renew", "", "Lock-Token", token)
 	r.taken("GET", "/locksets/"+id, "", "Lock-Token", token)
 	r.do("DELETE", "/locksets/"+id, "", "Lock-Token", token)

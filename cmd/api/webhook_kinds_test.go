@@ -27,7 +27,7 @@ func TestEveryKindIsSent(t *testing.T) {
 	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--subject", "boss", "--scope", "locks:read locks:write webhooks:write admin")
 	k := &kinds{server: s, token: strings.TrimSpace(printed.out), want: map[lock.EventKind]told{}}
 	made := k.do("POST", "/webhooks", `{"url":"http://`+address+`/all"}`)
-	for _, cause := range []func(){k.expire, k.end, k.wait, k.revoke, k.staleWrite, k.contradict, k.deadlock} {
+	for _, cause := range []func(){k.expire, k.end, k.wait, k.revoke, k.deadlock} {
 		cause()
 	}
 	for _, kind := range lock.EventKinds() {
@@ -131,22 +131,6 @@ func (k *kinds) revoke() {
 	e := k.do("POST", "/locks/revoked", `{"ttl_seconds":600}`)
 	k.do("POST", "/admin/locks/acme/revoked/entries/"+e.text("id")+"/revoke", fmt.Sprintf(`{"reason":"its node is lost","fence":%d}`, int64(e.number("fence"))))
 	k.want[lock.EventRevoked] = told{"lock": "revoked", "entry.id": e.text("id"), "held": true, "reason": "revoked", "revoked.by": "boss", "revoked.reason": "its node is lost"}
-}
-
-func (k *kinds) staleWrite() {
-	known := int64(k.do("POST", "/locks/stale", "").number("fence"))
-	k.do("POST", "/locks/stale/stale-writes", fmt.Sprintf(`{"fence_presented":%d,"fence_known":%d,"resource":"db-7"}`, known-1, known))
-	k.want[lock.EventStaleWrite] = told{"lock": "stale", "stale_write.fence_presented": known - 1, "stale_write.fence_known": known, "stale_write.resource": "db-7"}
-}
-
-// contradict has two workers take locks in opposite orders.
-func (k *kinds) contradict() {
-	for _, habit := range [][]string{{"w1", "orders:1", "stock:1"}, {"w2", "stock:2", "orders:2"}} {
-		for _, name := range habit[1:] {
-			k.do("POST", "/locks/"+name, fmt.Sprintf(`{"ttl_seconds":600,"holder":%q}`, habit[0]))
-		}
-	}
-	k.want[lock.EventOrderContradiction] = told{"locks": "[orders:1 orders:2 stock:1 stock:2]", "order_contradiction.length": 2, "order_contradiction.found_at": nil, "order_contradiction.sides": nil}
 }
 
 // deadlock has two who each hold a lock wait for the other's, at once: if neither is refused before

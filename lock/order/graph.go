@@ -6,8 +6,6 @@ package order
 
 import (
 	"container/list"
-	"crypto/sha256"
-	"encoding/hex"
 	"hash/fnv"
 	"iter"
 	"slices"
@@ -260,13 +258,6 @@ func (c *Contradiction) String() string {
 		parts = append(parts, s.Holder+" took "+s.Taken+" while it held "+s.Held)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// ID names the cycle among those of its tenant: the same, whoever found it and wherever it
-// begins.
-func (c *Contradiction) ID() string {
-	sum := sha256.Sum256([]byte(c.key()))
-	return hex.EncodeToString(sum[:16])
 }
 
 // key is the same for a cycle wherever it begins. Names contain no slash.

@@ -29,9 +29,6 @@ func (r *Record) Text(make func(*lock.Event) []byte) []byte {
 
 func newRecord(e lock.Event) *Record {
 	size := sizeOf(e.Entry)
-	if e.Stale != nil || e.Contradiction != nil {
-		size += 2 * lock.MaxNoticeText // in it, and in its text
-	}
 	if e.Note != nil {
 		size += int(unsafe.Sizeof(*e.Note)) + 3*(len(e.Note.By)+len(e.Note.Reason)) // as in sizeOf
 	}

@@ -36,7 +36,6 @@ type usage struct {
 	heat         Heat
 	waits, holds samples
 	past         pasts
-	staleWrites  uint64
 	signs        signs
 }
 
@@ -215,14 +214,13 @@ func (f *Figures) Distribution(r lock.Ref) (waits, holds []Bin) {
 
 // History is what is kept of a lock.
 type History struct {
-	Past        []Past // the newest first, at most 50
-	StaleWrites uint64 // that resources reported
-	Figures     Lock
-	Signs       []Sign // of leases that were too short, the latest first
-	TooLate     uint64 // entries that were renewed or released after they had expired
-	Late        uint64 // renewals after more than two thirds of the lease
-	Heat        []float64
-	HeatFrom    time.Time // when the first step of Heat begins; zero if no entry waited recently
+	Past     []Past // the newest first, at most 50
+	Figures  Lock
+	Signs    []Sign // of leases that were too short, the latest first
+	TooLate  uint64 // entries that were renewed or released after they had expired
+	Late     uint64 // renewals after more than two thirds of the lease
+	Heat     []float64
+	HeatFrom time.Time // when the first step of Heat begins; zero if no entry waited recently
 }
 
 // History returns what is kept of a lock at an instant.
@@ -233,7 +231,7 @@ func (f *Figures) History(r lock.Ref, now time.Time) (out History) {
 	if u == nil {
 		return out
 	}
-	out = History{Past: u.past.read(), StaleWrites: u.staleWrites, Figures: u.read()}
+	out = History{Past: u.past.read(), Figures: u.read()}
 	out.Signs, out.TooLate, out.Late = u.signs.read(out.Past)
 	if !u.heat.Idle(now) {
 		out.Heat, out.HeatFrom = u.heat.Read(now), HeatFrom(now)

@@ -16,13 +16,12 @@ const (
 type Past struct {
 	ID     lock.EventID
 	Kind   lock.EventKind
-	Entry  lock.ID // "" if it is of none
+	Entry  lock.ID
 	Holder string
 	Number uint64
 	Held   bool        // it holds, or did until its end
 	Reason lock.Reason // of an end
 	Note   *lock.Note  // of an end that an operator caused
-	Stale  *lock.StaleWrite
 	At     time.Time
 	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
 }
@@ -53,8 +52,7 @@ func (p *pasts) read() []Past {
 	return out
 }
 
-// Happened keeps an event with its locks. An event without an entry, which any client can
-// cause, is kept only of locks that have figures.
+// Happened keeps an event with its locks.
 func (f *Figures) Happened(what lock.Event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -64,20 +62,14 @@ func (f *Figures) Happened(what lock.Event) {
 	}
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		if e.ID == "" && f.locks[r] == nil {
-			continue
-		}
 		for f.past >= maxPast {
 			f.forget(what.At)
 		}
 		u := f.of(r, what.At)
 		f.past += u.past.add(Past{
 			ID: what.ID, Kind: what.Kind, Entry: e.ID, Holder: e.Holder, Number: e.Number,
-			Held: what.Held, Reason: what.Reason, Note: what.Note, Stale: what.Stale,
+			Held: what.Held, Reason: what.Reason, Note: what.Note,
 			At: what.At, Lasted: what.Lasted,
 		})
-		if what.Kind == lock.EventStaleWrite {
-			u.staleWrites++
-		}
 	}
 }

@@ -15,7 +15,6 @@ type account struct {
 	tenant  string
 	tally         // of its entries
 	pending tally // of those that are being written
-	asks    int   // of its entries that wait
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -63,7 +62,7 @@ func (all accounts) close(a *account) {
 // empty takes all entries out of the accounts, before they are counted anew.
 func (all accounts) empty() {
 	for _, a := range all {
-		a.tally, a.asks, a.uses, a.names = tally{}, 0, map[string]use{}, [allUses]*btree.BTreeG[string]{}
+		a.tally, a.uses, a.names = tally{}, map[string]use{}, [allUses]*btree.BTreeG[string]{}
 		all.close(a)
 	}
 }

@@ -20,12 +20,9 @@ func (v *View) write(changes []store.Change, now time.Time) {
 		defer func() { v.leaving = nil }()
 	}
 	for _, c := range changes {
-		switch {
-		case c.Joined != nil:
+		if c.Joined != nil {
 			v.join(c.Joined, now)
-		case c.Notice != nil:
-			v.noticed(c.Notice, now)
-		default:
+		} else {
 			v.leave(c, now)
 		}
 	}
@@ -73,10 +70,9 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 		v.happened(what, now)
 	}
 	if holds {
-		v.asking.drop(e.ID)
 		v.grant(e, now)
-	} else if ask, ok := e.Asks(); ok {
-		v.asked(e, ask, now)
+	} else {
+		v.asked(e, now)
 	}
 	v.notify(e.ID)
 }
@@ -108,7 +104,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 	if told {
 		v.happened(ended, now)
 	}
-	v.forgetAsk(e)
+	v.asks.forget(e)
 	a := v.accounts.of(e.Tenant)
 	if a.take(tallyOf(e, held)); a.places == 0 {
 		v.tenants.Delete(e.Tenant)
@@ -128,7 +124,7 @@ func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 		v.waited[g.ID] = v.WaitedFor(g)
 		granted := lock.EventOfGrant(g)
 		granted.Lasted = v.waited[g.ID]
-		v.forgetAsk(g)
+		v.asks.forget(g)
 		v.happened(granted, now)
 		v.grant(g, now)
 		v.free(g.ID, gone)

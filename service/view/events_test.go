@@ -65,8 +65,7 @@ type history struct {
 	*rand.Rand
 	number  uint64
 	writes  [][]store.Change
-	entries []*lock.Entry  // that are there, by their numbers
-	notices []*lock.Notice // that belong to them
+	entries []*lock.Entry // that are there, by their numbers
 	all     uint64
 }
 
@@ -79,8 +78,6 @@ func (h *history) write() []store.Change {
 	for range 1 + h.IntN(4) {
 		if len(h.entries) > 0 && h.IntN(2) == 0 {
 			changes = append(changes, h.leave())
-		} else if len(h.entries) > 0 && h.IntN(3) == 0 {
-			changes = append(changes, h.notify())
 		} else if e := h.join(taken); e != nil {
 			changes = append(changes, store.Change{Number: h.number, Joined: e})
 		}
@@ -94,29 +91,7 @@ func (h *history) leave() store.Change {
 	i := h.IntN(len(h.entries))
 	e := h.entries[i]
 	h.entries = slices.Delete(h.entries, i, i+1)
-	h.notices = slices.DeleteFunc(h.notices, func(n *lock.Notice) bool { return n.Of == e.ID })
 	return store.Change{Number: h.number, Left: e.ID, Reason: reasons[h.IntN(len(reasons))]}
-}
-
-// notify has somebody say something, perhaps again, about an entry that is there.
-func (h *history) notify() store.Change {
-	e := h.entries[h.IntN(len(h.entries))]
-	if h.IntN(4) == 0 {
-		w := lock.StaleWrite{Presented: 1, Known: 2, Resource: "db"}
-		n := lock.NoticeOfStaleWrite(lock.Ref{Tenant: "acme", Name: e.Name()}, fmt.Sprint("n", h.all), w)
-		if h.IntN(2) == 0 {
-			sides := []lock.OrderSide{{From: "a", To: "b", Holder: "w", Held: "a", Taken: "b"}, {From: "b", To: "a", Holder: "x", Held: "b", Taken: "a"}}
-			n = lock.NoticeOfContradiction("acme", fmt.Sprint("r", h.all), lock.OrderContradiction{Found: time.Now(), Sides: sides, Length: 2})
-		}
-		n.Number = h.number
-		return store.Change{Number: h.number, Notice: n}
-	}
-	n := lock.NoticeOfAsk(e, lock.Ask{Since: time.Now(), Within: time.Duration(h.IntN(3)) * time.Minute})
-	if n.Number = h.number; h.IntN(5) == 0 {
-		n.Kind = "lock.of_a_later_version"
-	}
-	h.notices = append(h.notices, n)
-	return store.Change{Number: h.number, Notice: n}
 }
 
 func (h *history) join(taken map[string]bool) *lock.Entry {
@@ -152,7 +127,7 @@ func (h *history) join(taken map[string]bool) *lock.Entry {
 
 // list returns all entries. Of those with one number the store's order is not known.
 func (h *history) list() store.Snapshot {
-	s := store.Snapshot{Number: h.number, Entries: slices.Clone(h.entries), Notices: slices.Clone(h.notices)}
+	s := store.Snapshot{Number: h.number, Entries: slices.Clone(h.entries)}
 	h.Shuffle(len(s.Entries), func(i, j int) { s.Entries[i], s.Entries[j] = s.Entries[j], s.Entries[i] })
 	slices.SortStableFunc(s.Entries, func(a, b *lock.Entry) int {
 		switch {

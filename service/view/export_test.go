@@ -68,10 +68,3 @@ func (v *View) EndsOf(tenant string) int {
 	}
 	return 0
 }
-
-// RoomToAsk returns why an entry that has to wait could not ask now.
-func (v *View) RoomToAsk(e *lock.Entry) error {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	return v.roomToAsk(e, false)
-}

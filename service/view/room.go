@@ -240,7 +240,6 @@ func (v *pending) note(r lock.Ref, mode lock.Mode, waits, by int) {
 type Account struct {
 	Used   quota.Limits // as far as the view counts it
 	Limits quota.Limits
-	Asks   int // entries that ask others to finish
 }
 
 // AccountOf returns what of a tenant counts against its limits.
@@ -249,9 +248,5 @@ func (v *pending) AccountOf(tenant string) Account {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	has := v.accounts.counts(tenant)
-	out := Account{Used: has.used(), Limits: *limits}
-	if a := v.accounts[tenant]; a != nil {
-		out.Asks = a.asks
-	}
-	return out
+	return Account{Used: has.used(), Limits: *limits}
 }

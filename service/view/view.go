@@ -33,7 +33,6 @@ type View struct {
 	leaving map[lock.ID]bool // the entries that leave in it, if it has several changes
 	passing map[lock.ID]bool // of these, the ones that held between two changes
 	asks    asks
-	asking  asking
 	totals  Totals
 }
 
@@ -86,7 +85,7 @@ func New(cfg Config) *View {
 	v.reasons = newReasons(shared, v.accounts)
 	v.rejections = rejections{queues: &v.queues, orders: order.NewGraph(cfg.Classes)}
 	v.waits = newWaits(shared)
-	v.asks, v.asking = newAsks(), newAsking()
+	v.asks = asks{}
 	return v
 }
 
@@ -151,7 +150,7 @@ func (v *View) Reset(s store.Snapshot) {
 		}
 	}
 	v.rebuild(s.Entries, now)
-	v.relistAsks(s.Notices)
+	v.relistAsks(s.Entries)
 	v.begun, v.current, v.goal = true, true, s.Newest
 	v.number = s.Number
 	if v.reach(s.Number); v.number >= v.goal {

@@ -20,8 +20,6 @@ const (
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 	metaDir    = "meta/"    // see meta.go
 
-	noticesDir  = "notices/"  // <tenant>/<id> → store.NoticeValue
-	attachedDir = "attached/" // <tenant>/<id> → store.NoticeValue, of one that belongs to an entry
 )
 
 func (ks *keyspace) entryKey(tenant, name string, id lock.ID) string {

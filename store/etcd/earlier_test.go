@@ -30,9 +30,6 @@ func (f *retold) Reset(s store.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.text, f.upTo = append(f.text, fmt.Sprint("begins with ", len(s.Entries))), s.Number
-	for _, n := range s.Notices {
-		f.text = append(f.text, fmt.Sprint("there is ", n.ID))
-	}
 }
 
 func (f *retold) Apply(upTo uint64, changes []store.Change) {
@@ -40,12 +37,9 @@ func (f *retold) Apply(upTo uint64, changes []store.Change) {
 	defer f.mu.Unlock()
 	f.upTo = upTo
 	for _, c := range changes {
-		switch {
-		case c.Joined != nil:
+		if c.Joined != nil {
 			f.text = append(f.text, fmt.Sprint("joined ", c.Joined.ID))
-		case c.Notice != nil:
-			f.text = append(f.text, fmt.Sprint("noticed ", c.Notice.ID))
-		default:
+		} else {
 			f.text = append(f.text, fmt.Sprint("left ", c.Left, " ", c.Reason))
 		}
 	}
@@ -235,29 +229,6 @@ func TestMeetsAChangeOnce(t *testing.T) {
 		t.Errorf("it was interrupted %d times", f.lost)
 	}
 	f.mu.Unlock()
-}
-
-// TestNoticesOfThen: a feed that begins in the past has the notices that there were then: what was said since is told once,
-// as it was.
-func TestNoticesOfThen(t *testing.T) {
-	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
-	e := s.mustEnqueue(t, reusable("a", false))
-	say := func(id string) {
-		n := &lock.Notice{ID: id, Tenant: e.Tenant, Kind: "lock.something", Locks: []string{e.Name()}, Of: e.ID}
-		if err := s.Notify(t.Context(), n, e); err != nil {
-			t.Fatal(err)
-		}
-	}
-	say("before")
-	then := s.newestNumber(t)
-	say("since")
-	s.Resume(then)
-	f := &retold{}
-	s.tasks.Go(func() { s.Watch(s.closing, f) })
-	soon(t, "the feed has all", f.reached(s.newestNumber(t)))
-	if got, want := f.all(), []string{"begins with 1", "there is before", "noticed since"}; !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
-	}
 }
 
 // TestResumedBehindAFloor: by a fence floor nothing has the number that it was told by before the floor was given, also where

@@ -17,8 +17,7 @@ import (
 type feed struct {
 	*keyspace
 	*ends
-	meta  *metaKeeper
-	spent spentNotices
+	meta *metaKeeper
 
 	// at is the revision that the feed has reached, and behind asks it for progress: revisions that are
 	// not ours pass without an event.
@@ -167,10 +166,6 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 			for _, e := range fd.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
 				d.ended(e, ev.Kv.ModRevision, changes)
 				fd.unrecorded.recorded(e)
-			}
-		case put && (hasPrefix(rest, noticesDir) || hasPrefix(rest, attachedDir)):
-			if n := fd.noticeAt(ev.Kv, fd.trust.Floor()); n != nil {
-				changes = append(changes, store.Change{Number: n.Number, Notice: n})
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]), ev.Kv.ModRevision)

@@ -21,8 +21,6 @@ type gaps struct {
 	behind  time.Time         // since when it begins, or tries to begin, in the past; zero if it has caught up
 	whole   time.Time         // when the feed is known to have had everything
 	since   time.Time         // of the gap; zero if there is none
-
-	attached store.Attached // the notices of entries that are there
 }
 
 // keyed is an entry with a key. Its number is by the floor that the feed had.
@@ -34,7 +32,6 @@ type keyed struct {
 func newGaps(f *feed, w store.Watcher) *gaps {
 	return &gaps{
 		Watcher: w, feed: f, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{},
-		attached: store.Attached{},
 	}
 }
 
@@ -87,10 +84,6 @@ func (g *gaps) Reset(s store.Snapshot) {
 		}
 	}
 	g.forgetOwn(s.Entries)
-	g.attached = store.Attached{}
-	for _, n := range s.Notices {
-		g.attached.Add(n)
-	}
 	g.Watcher.Reset(s)
 }
 
@@ -123,14 +116,10 @@ func (g *gaps) forgetOwn(there []*lock.Entry) {
 // Apply implements store.Watcher.
 func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
-		switch {
-		case c.Joined != nil:
+		if c.Joined != nil {
 			g.joined(c.Joined)
-		case c.Notice != nil:
-			g.attached.Add(c.Notice)
-		default:
+		} else {
 			delete(g.there, c.Left)
-			g.feed.spent.add(g.feed.noticeKeys(g.attached.Leave(c.Left)))
 		}
 	}
 	g.told = max(g.told, upTo)

@@ -1,25 +1,11 @@
 package etcd
 
 import (
-	"context"
-	"errors"
 	"testing"
-
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
-
-// brokenTxn answers no transaction.
-type brokenTxn struct{ kvClient }
-
-var errBroken = errors.New("broken")
-
-func (brokenTxn) Txn(_ context.Context, _ *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
-	return nil, errBroken
-}
 
 func openInside(t *testing.T) *Store {
 	t.Helper()
@@ -34,20 +20,6 @@ func openInside(t *testing.T) *Store {
 	}
 	t.Cleanup(func() { _ = s.Close() })
 	return s
-}
-
-// TestSpentNotices: notices whose entries went are deleted later if that fails at first.
-func TestSpentNotices(t *testing.T) {
-	s := openInside(t)
-	keys := [][]byte{[]byte(s.prefix + attachedDir + "acme/a"), []byte(s.prefix + attachedDir + "acme/b")}
-	works := s.kv
-	s.kv = trustedKV{brokenTxn{}, s.trust}
-	s.spent.add(keys)
-	s.deleteSpent()
-	s.kv = works
-	if left := s.spent.take(); len(left) != len(keys) {
-		t.Errorf("%d are to be deleted later, want %d", len(left), len(keys))
-	}
 }
 
 // TestLeaseOfARevokedEntry: it is free for the next entry, or ended, and in use no more.

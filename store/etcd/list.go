@@ -33,11 +33,11 @@ func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 		return 0, err
 	}
 	at := g.earlier(newest, time.Now())
-	read, notices, err := fd.listAt(ctx, cmp.Or(at, newest))
+	read, err := fd.listAt(ctx, cmp.Or(at, newest))
 	if at > 0 && isCompacted(err) {
 		fd.log.Info("the store has forgotten what happened since the feed ended", "revision", at)
 		at = 0
-		read, notices, err = fd.listAt(ctx, newest)
+		read, err = fd.listAt(ctx, newest)
 	}
 	switch {
 	case err != nil:
@@ -51,10 +51,7 @@ func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 	floor := fd.trust.Floor()
 	entries, number := read.at(at, floor)
 	g.floor = floor
-	g.Reset(store.Snapshot{
-		Number: number, Entries: entries, Newest: uint64(newest) + floor,
-		Notices: fd.attachedTo(entries, notices, floor),
-	})
+	g.Reset(store.Snapshot{Number: number, Entries: entries, Newest: uint64(newest) + floor})
 	return at, nil
 }
 
@@ -68,17 +65,12 @@ func (fd *feed) readRecords(ctx context.Context) (int64, error) {
 	return fd.meta.known.Load().at, nil
 }
 
-// listAt reads the entries and the notices that belong to them, as of a revision.
-func (fd *feed) listAt(
-	ctx context.Context, revision int64,
-) (read picture, notices []*mvccpb.KeyValue, err error) {
+// listAt reads the entries as of a revision.
+func (fd *feed) listAt(ctx context.Context, revision int64) (read picture, err error) {
 	page := newPager(fd.prefix + entriesDir)
 	page.request.Revision = revision
 	err = fd.eachKey(ctx, page, func(kv *mvccpb.KeyValue) { read.add(kv, fd.primaryAt(kv)) })
-	if err == nil {
-		notices, err = fd.listNotices(ctx, revision)
-	}
-	return read, notices, err
+	return read, err
 }
 
 // picture is entries that are read at one revision. The floor may rise meanwhile, so all

@@ -9,7 +9,6 @@ const upkeepInterval = time.Second
 func (s *Store) upkeep() {
 	s.each(upkeepInterval, func() {
 		s.recordEnds()
-		s.deleteSpent()
 	})
 }
 

@@ -89,7 +89,7 @@ func ask[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fun
 		}
 		unknown = unknown || errors.Is(err, ErrUnknown)
 		if ctx.Err() != nil || store.Pause(ctx, retryPause) != nil {
-			return answer, store.Unavailable(err, string(op), unknown && (op == Remove || op == Notify))
+			return answer, store.Unavailable(err, string(op), unknown && op == Remove)
 		}
 	}
 }

@@ -22,7 +22,6 @@ const (
 	Put       Operation = "put"
 	Exclude   Operation = "exclude" // attempts of a put that are no longer wanted
 	Remove    Operation = "remove"
-	Notify    Operation = "notify"
 	Revoke    Operation = "remove and put"
 	Renew     Operation = "refresh"
 	Remaining Operation = "remaining"
@@ -138,19 +137,6 @@ func (c *Client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 	a := c.attempt()
 	_, err := ask(ctx, c, Remove, e.ID, func() (none, uint64, error) {
 		number, err := c.server.remove(a, e, why, while)
-		return none{}, number, err
-	})
-	return err
-}
-
-// Notify implements [store.Store].
-func (c *Client) Notify(ctx context.Context, n *lock.Notice, of *lock.Entry) error {
-	if err := store.CheckNotice(n, of); err != nil {
-		return err
-	}
-	known := c.newest()
-	_, err := ask(ctx, c, Notify, lock.ID(n.ID), func() (none, uint64, error) {
-		number, err := c.server.notify(known, c.understood, n, of)
 		return none{}, number, err
 	})
 	return err

@@ -42,7 +42,7 @@ func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
 	defer s.turn.Unlock()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true }), Notices: s.attached()}
+	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true })}
 	return view, s.ends(), cursor{s.life, s.form, s.first + uint64(len(s.runs))}
 }
 
@@ -91,7 +91,6 @@ type Checkpoint struct {
 	foreign    bool
 	form       int
 	records    map[key]record
-	notices    []notice
 	small      recordTable
 }
 
@@ -111,7 +110,6 @@ func (s *Server) Checkpoint() Checkpoint {
 	for k, r := range s.records {
 		c.records[k] = *r
 	}
-	c.notices = s.copiedNotices()
 	c.small = s.small.copied(0)
 	return c
 }
@@ -149,7 +147,6 @@ func (s *Server) restore(c Checkpoint) {
 	for k, r := range c.records {
 		s.records[k] = s.forgetting(k, r.number, r.ended)
 	}
-	s.replaceNotices(c.notices, 0)
 	s.replaceRecords(c.small.copied(0))
 	s.startOver()
 }
@@ -188,7 +185,6 @@ func (s *Server) shift(by uint64) {
 		e := k.entry
 		k.lease = time.AfterFunc(time.Until(k.end), func() { s.expire(&e) })
 	}
-	s.replaceNotices(s.copiedNotices(), by)
 	s.replaceRecords(s.small.copied(by))
 	s.startOver()
 }

@@ -52,7 +52,6 @@ type Server struct {
 	number     uint64
 	entries    map[key]*kept
 	records    map[key]*record // of ends
-	notices    map[noticeKey]*notice
 	pasts      store.Pasts
 	attempts   map[Attempt]fate
 	removals   map[Attempt]bool // that took effect
@@ -118,7 +117,7 @@ func NewServer(cfg Config) *Server {
 		cfg.Observe = func(Run) {}
 	}
 	return &Server{
-		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{}, notices: map[noticeKey]*notice{},
+		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{},
 		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}), small: newRecordTable(),
 	}
 }
@@ -140,9 +139,6 @@ func (s *Server) stopTimers() {
 	}
 	for _, r := range s.records {
 		r.forget.Stop()
-	}
-	for _, n := range s.notices {
-		n.stop()
 	}
 }
 

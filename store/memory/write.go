@@ -127,7 +127,6 @@ func (s *Server) End(e *lock.Entry, why lock.Reason) bool {
 func (s *Server) drop(k *kept, why lock.Reason, note *lock.Note) {
 	k.lease.Stop()
 	delete(s.entries, keyOf(&k.entry))
-	s.forgetNoticesOf(&k.entry)
 	s.advance(entryKey(&k.entry))
 	if why != lock.Expired {
 		s.remember(k.entry, why, note)

@@ -31,7 +31,7 @@ func interruptedFeed(t *trial, how Fault) {
 	there := []*lock.Entry{t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.kept("b")), t.enqueue(t.A, t.draft("c"))}
 	t.settle(a, b)
 	for round := range 2 {
-		t.interrupt(b, how, func() { t.happens(there[round], there[2]) })
+		t.interrupt(b, how, func() { t.happens(there[round]) })
 		t.wantSame(a, b)
 	}
 	va, vb := a.state(), b.state()
@@ -43,12 +43,10 @@ func interruptedFeed(t *trial, how Fault) {
 	}
 }
 
-// happens has an entry go, others come and go, and notices of one that stays.
-func (t *trial) happens(goes, stays *lock.Entry) {
+// happens has an entry go, and others come and go.
+func (t *trial) happens(goes *lock.Entry) {
 	t.remove(t.A, goes, lock.Revoked)
-	t.notify(t.A, t.noticeOf(stays), stays)
 	brief := t.enqueue(t.A, t.kept("d"))
-	t.notify(t.A, t.notice("a"), nil)
 	t.remove(t.A, brief, lock.WaitTimeout)
 	t.workload(func(int) store.Store { return t.A }, 2, 20)
 }
@@ -96,14 +94,11 @@ func resumed(t *trial) {
 	for i, e := range all {
 		there = append(there, t.enqueue(t.client(i), e))
 	}
-	t.notify(t.A, t.noticeOf(there[2]), there[2])
 	from := t.newest(t.A)
 	for i, e := range there[:6] {
 		t.remove(t.client(i/2), e, append(reasons(), lock.Withdrawn)[i%4])
 	}
 	brief := t.enqueue(t.A, t.kept("j"))
-	t.notify(t.B, t.noticeOf(there[6]), there[6])
-	t.notify(t.B, t.notice("a"), nil)
 	t.remove(t.B, brief, lock.Deadlocked)
 	t.enqueue(t.B, t.various()[0])
 	newest := t.newest(t.A)

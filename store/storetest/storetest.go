@@ -159,7 +159,7 @@ func cases() []testCase {
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(),
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(), readCases(), feedCases(),
-		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(), noticeCases(), resumeCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(), resumeCases(),
 	} {
 		all = append(all, topic...)
 	}

@@ -35,10 +35,9 @@ type feed struct {
 	gaps     int      // Resets at which it was not before
 	changes  []change // since the last Reset, which was at
 	since    uint64
-	newest   uint64         // of the store then, where that was in the past
-	first    []*lock.Entry  // of the last Reset
-	notices  []*lock.Notice // told since the last Reset, or belonging to what that had
-	ended    []store.Ended  // recalled since the last Reset, each once
+	newest   uint64        // of the store then, where that was in the past
+	first    []*lock.Entry // of the last Reset
+	ended    []store.Ended // recalled since the last Reset, each once
 	endedIDs map[lock.ID]bool
 	recalled bool // all of them
 }
@@ -147,7 +146,7 @@ func (f *feed) Reset(s store.Snapshot) {
 	f.table, f.upTo, f.current, f.recalled = lock.NewTable(), s.Number, true, false
 	f.ended, f.endedIDs = nil, map[lock.ID]bool{}
 	f.changes, f.since, f.first = nil, s.Number, slices.Clone(s.Entries)
-	f.notices, f.newest = slices.Clone(s.Notices), s.Newest
+	f.newest = s.Newest
 	f.resets++
 	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")
@@ -157,11 +156,6 @@ func (f *feed) Reset(s store.Snapshot) {
 			f.errorf("Reset at %d has %s at %d", s.Number, e.ID, e.Number)
 		}
 		f.insert(e)
-	}
-	for _, n := range s.Notices {
-		if e, _ := f.table.Entry(n.Of); e == nil || e.Number >= n.Number || n.Number > s.Number {
-			f.errorf("a Reset at %d has the notice %s at %d, which belongs to no entry of it", s.Number, n.ID, n.Number)
-		}
 	}
 }
 
@@ -202,10 +196,6 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 }
 
 func (f *feed) note(c store.Change, now time.Time) {
-	if c.Notice != nil {
-		f.noticed(c)
-		return
-	}
 	if c.Joined == nil {
 		f.add(change{c.Number, false, c.Left, c.Reason})
 		f.remove(c, now)
@@ -221,18 +211,6 @@ func (f *feed) note(c store.Change, now time.Time) {
 
 func (f *feed) add(c change) {
 	f.changes, f.all = append(f.changes, c), append(f.all, c)
-}
-
-func (f *feed) noticed(c store.Change) {
-	n := c.Notice
-	if n.Number != c.Number {
-		f.errorf("the notice %s is told at %d, its number is %d", n.ID, c.Number, n.Number)
-	}
-	if e, _ := f.table.Entry(n.Of); n.Of != "" && (e == nil || e.Number >= n.Number) {
-		f.errorf("the notice %s is told at %d, when its entry is not there", n.ID, n.Number)
-	}
-	f.add(change{c.Number, false, lock.ID(n.ID), store.Noticed})
-	f.notices = append(f.notices, n)
 }
 
 // Lost implements store.Watcher.
@@ -273,7 +251,6 @@ type view struct {
 	gaps    int
 	changes []change // after the number since
 	since   uint64
-	notices []*lock.Notice
 	ended   []store.Ended
 	queues  map[lock.Ref][]place
 }
@@ -289,7 +266,7 @@ func (f *feed) state() view {
 	defer f.mu.Unlock()
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses, joined: maps.Clone(f.joined),
-		left: slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps, changes: slices.Clone(f.changes), since: f.since, notices: slices.Clone(f.notices), ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+		left: slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps, changes: slices.Clone(f.changes), since: f.since, ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {
 		for e, holds := range q.Entries() {
@@ -352,16 +329,6 @@ func (f *feed) went(within time.Duration, id lock.ID) bool {
 func (f *feed) has(id lock.ID) bool {
 	e, _ := f.table.Entry(id)
 	return e != nil
-}
-
-// noticesOf returns what was told with the id, on whatever occasion.
-func (v view) noticesOf(id string) (told []*lock.Notice) {
-	for _, n := range v.notices {
-		if n.ID == id {
-			told = append(told, n)
-		}
-	}
-	return told
 }
 
 // settle writes a last entry and waits until every feed has reached it, so that

@@ -26,7 +26,7 @@ type record struct {
 	Form int `json:"form,omitempty"`
 }
 
-// change is one entry that came, with its value, or one that went, or a notice.
+// change is one entry that came, with its value, or one that went.
 type change struct {
 	Tenant string       `json:"tenant"`
 	Lock   string       `json:"lock"` // the entry's first
@@ -45,9 +45,6 @@ type change struct {
 	// says that Was is all of it. It is not moved with the reason.
 	Gone  json.RawMessage `json:"gone,omitempty"`
 	Whole bool            `json:"whole,omitempty"`
-
-	// Notice looks to older versions like the end of an entry that is not there.
-	Notice *store.NoticeValue `json:"notice,omitempty"`
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }
@@ -75,7 +72,7 @@ func parseRecord(data []byte) (*record, error) {
 func (r *record) ends() []end {
 	var ends []end
 	for _, c := range r.Changes {
-		if c.Joined != nil || c.Notice != nil && !c.Keyed {
+		if c.Joined != nil {
 			continue
 		}
 		ended := store.End{

@@ -180,16 +180,14 @@ func failedOp(results []zk.MultiResponse) int {
 // that came and those that went in one.
 func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 2 }
 
-// joining reports whether a write of the batch puts an entry or a notice. Its transaction checks
-// that meta is as this replica knows it: none is granted below a floor that another
-// one was given, nor in a store that one distrusts.
+// joining reports whether a write of the batch puts an entry. Its transaction checks that
+// meta is as this replica knows it: none is granted below a floor that another one was given,
+// nor in a store that one distrusts.
 func joining(writes []*write) bool {
 	return slices.ContainsFunc(writes, joins)
 }
 
-func joins(w *write) bool {
-	return w.Payload.change.Joined != nil || w.Payload.change.Notice != nil
-}
+func joins(w *write) bool { return w.Payload.change.Joined != nil }
 
 // errOutdated says that meta is not as this replica knows it.
 var errOutdated = errors.New("the fence floor or the trust in the store has changed")

@@ -49,13 +49,6 @@
 // that was withdrawn stays too, and a join may replace the very version that it has seen.
 // Marks go with the reasons, after 11 minutes by the server's clock.
 //
-// # Notices
-//
-// A notice is in the log. One that belongs to an entry has a node besides, for a feed that
-// lists; every replica deletes it when it sees the entry go. Another one has a mark, like
-// an idempotency key that is used up, and its record says that it ended: so it is forgotten
-// as those are, also by a version that knows of no notices and passes over the record.
-//
 // # Small records
 //
 // They have no part in the log. Each write is one multi that sets the data of the

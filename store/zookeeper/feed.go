@@ -44,11 +44,8 @@ type feed struct {
 	time      int64    // of the server, in ms, some time ago
 	began     int64    // likewise, when it first followed the log
 	entries   index
-	attached  store.Attached // the notices of entries
-	records   logRecords     // records that are still there
+	records   logRecords // records that are still there
 	followers map[*follower]struct{}
-
-	spent spentNotices
 
 	ownMu sync.Mutex
 	own   []written     // by this replica, known without a read
@@ -375,9 +372,6 @@ func (f *feed) follows(w written) error {
 // change applies one change. While the entries are listed, one that went may be among them.
 func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
 	k, r := c.key(), f.reader
-	if c.Notice != nil {
-		return f.noticed(changes, c, w)
-	}
 	if c.Joined != nil {
 		e := r.joined(c, w.zxid)
 		f.entries.add(e)
@@ -389,7 +383,6 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		return changes
 	}
 	f.entries.remove(k)
-	f.spent.add(f.attached.Leave(c.ID))
 	return append(changes, store.Change{
 		Number: r.number(w.zxid), Left: c.ID, Reason: c.Reason, Note: (*lock.Note)(c.Note),
 	})

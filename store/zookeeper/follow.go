@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"math"
-	"slices"
 	"sync"
 
 	"github.com/go-zookeeper/zk"
 
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
@@ -45,16 +43,13 @@ func (f *follower) begin(from *feed, was *past) {
 	}
 	newest := from.reader.number(from.newest)
 	entries := (&snapshot{entries: from.entries.byKey}).sorted()
-	now := store.Snapshot{
-		Number: from.number, Newest: newest, Entries: entries, Notices: from.attachedTo(entries),
-	}
+	now := store.Snapshot{Number: from.number, Newest: newest, Entries: entries}
 	if was == nil || !first {
 		f.f.Reset(now)
 		return
 	}
 	past := was.was
-	later := func(n *lock.Notice) bool { return n.Number > past.Number }
-	past.Newest, past.Notices = from.number, slices.DeleteFunc(now.Notices, later)
+	past.Newest = from.number
 	f.f.Reset(past)
 	for _, one := range was.since {
 		f.f.Apply(one.upTo, one.changes)
@@ -102,9 +97,7 @@ var errAnotherView = errors.New("the follower has another view")
 func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error {
 	told := make([]store.Ended, 0, len(ends))
 	for _, e := range ends {
-		if e.Reason != store.Noticed { // nothing ended
-			told = append(told, e.Ended(floor))
-		}
+		told = append(told, e.Ended(floor))
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,7 +24,6 @@ func (r layout) entries() string { return string(r) + "/entries" }
 func (r layout) parts() []string {
 	return []string{
 		r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives(),
-		r.notices(),
 	}
 }
 
@@ -105,17 +104,6 @@ func (r layout) lease(k key, handle int64) string {
 		return r.primary(k) + "/lease"
 	}
 	return fmt.Sprintf("%s/%016x", r.primary(k), uint64(handle))
-}
-
-// Notices that belong to entries are spread over shards by the hashes of their ids.
-const noticeShards = 16
-
-func (r layout) notices() string               { return string(r) + "/notices" }
-func (r layout) noticeShard(i uint32) string   { return fmt.Sprintf("%s/%x", r.notices(), i) }
-func (r layout) shardOfNotice(n string) string { return r.noticeShard(hash(n) % noticeShards) }
-
-func (r layout) notice(tenant, id string) string {
-	return r.shardOfNotice(tenant+","+id) + "/" + tenant + "," + id
 }
 
 // fresh reports whether e's id never comes again, so that its lease need not be

@@ -122,7 +122,7 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	f.epoch, f.born, f.next, f.last, f.zxid = epoch, stat.Czxid, next, last, zxid
 	f.time, f.newest, f.whole = stat.Mtime, stat.Mzxid, false
 	f.began = cmp.Or(f.began, f.time)
-	f.entries, f.attached = newIndex(), store.Attached{}
+	f.entries = newIndex()
 	f.records = logRecords{from: next}
 	f.floor, f.listing = floor, &listing{from: zxid, gone: map[key]*lock.Entry{}, untold: untold}
 	return nil
@@ -195,10 +195,6 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	if err := r.readEntries(ctx, l, keys, snap); err != nil {
 		return err
 	}
-	notices, err := r.listNotices(ctx, l)
-	if err != nil {
-		return err
-	}
 	stat, err := r.barrierOn(ctx, l)
 	if err != nil {
 		return err
@@ -207,7 +203,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 		f.mu.Lock()
 		if f.zxid >= stat.Mzxid {
 			defer f.mu.Unlock()
-			return f.begin(snap, notices)
+			return f.begin(snap)
 		}
 		f.mu.Unlock()
 		if err := store.Pause(ctx, time.Millisecond); err != nil {
@@ -219,7 +215,7 @@ func (f *feed) list(ctx context.Context, l *link) error {
 // begin makes a view of what was listed and what the log said meanwhile. If the floor has
 // risen since, their numbers do not tell their order, and the feed starts over. The caller
 // holds mu.
-func (f *feed) begin(listed *snapshot, notices []*lock.Notice) error {
+func (f *feed) begin(listed *snapshot) error {
 	r, since := f.reader, f.entries
 	if r.trust.Floor() != f.floor {
 		return errMeta
@@ -233,7 +229,6 @@ func (f *feed) begin(listed *snapshot, notices []*lock.Notice) error {
 	for _, e := range (&snapshot{entries: since.byKey}).sorted() {
 		f.entries.add(e)
 	}
-	f.attach(notices)
 	was := f.listing.past(r, listed)
 	if f.since != 0 && was == nil {
 		r.log.Info("what happened before cannot be told; the feed begins with what there is",

@@ -36,7 +36,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	}
 	holds := entry("holds", 10)
 	listed := &snapshot{entries: map[key]*lock.Entry{keyOf(waits): waits, keyOf(holds): holds}}
-	if err := f.begin(listed, nil); !errors.Is(err, errMeta) || f.current {
+	if err := f.begin(listed); !errors.Is(err, errMeta) || f.current {
 		t.Errorf(
 			"begin = %v, and the first is %s",
 			err,

@@ -35,8 +35,6 @@ func (u *upkeep) follow(ctx context.Context) {
 		case <-u.moved:
 			u.attend(ctx, "find the log", operationTimeout, u.followEpoch)
 			_ = store.Pause(ctx, firstPause) // at most so often; the loop sees whether it is over
-		case <-tick.C:
-			u.attend(ctx, "delete notices of entries that went", operationTimeout, u.deleteSpent)
 		}
 	}
 }

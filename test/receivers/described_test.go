@@ -196,12 +196,5 @@ func TestBodiesAreDescribed(t *testing.T) {
 		)
 	}
 	c.do(http.StatusCreated, "POST", "/locks/short", "", `{"ttl_seconds":2}`)
-	c.do(
-		http.StatusNoContent,
-		"POST",
-		"/locks/a/stale-writes",
-		"",
-		`{"fence_presented":1,"fence_known":2,"resource":"table"}`,
-	)
-	d.want("/event lock.stale_write", "/event lock.expired")
+	d.want("/event lock.expired")
 }

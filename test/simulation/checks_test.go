@@ -13,8 +13,6 @@ import (
 func (t *truth) check(c *call) {
 	var e *lock.Error
 	switch {
-	case c.err == nil && c.kind == ask:
-		t.checkAsked(c)
 	case c.err == nil && c.grant == nil: // a release
 	case c.err == nil:
 		t.checkGrant(c, c.grant)
@@ -61,19 +59,12 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 	t.checkOneOfKey(g.Entry.ID)
 }
 
-// checkAsked is about those who were told that they ask who holds to finish.
-func (t *truth) checkAsked(c *call) {
-	if l := t.at(c.id, c.number); l != nil && l.entry.AskWithin == nil && !t.asks[c.id] {
-		t.w.problem("%v: was told that it asks, and nothing was written", c)
-	}
-}
-
 // anyAsks reports whether anybody ever asked for a lock of the entry.
 func (t *truth) anyAsks(e *lock.Entry) bool {
 	for id, lives := range t.lives {
 		other := lives[0].entry
 		shared := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return len(lock.ClaimsOn([]*lock.Entry{other}, c.Name)) > 0 })
-		if id != e.ID && shared && (t.asks[id] || slices.ContainsFunc(lives, func(l *life) bool { return l.entry.AskWithin != nil })) {
+		if id != e.ID && shared && slices.ContainsFunc(lives, func(l *life) bool { return l.entry.AskWithin != nil }) {
 			return true
 		}
 	}
@@ -208,10 +199,6 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 	case lock.IdempotencyMismatch:
 		if !c.altered {
 			t.w.problem("%v: was told that its key was used with other parameters", c)
-		}
-	case lock.AlreadyHeld:
-		if l := t.at(c.id, c.number); c.kind != ask || l == nil || l.held > now {
-			t.w.problem("%v: was told that the entry holds, and it waits", c)
 		}
 	case lock.StoreUnavailable, lock.FenceFloorRequired, lock.Draining:
 	default:

@@ -19,7 +19,6 @@ const (
 	goOn    kind = "go on" // waiting, by the token
 	renew   kind = "renew"
 	release kind = "release"
-	ask     kind = "ask" // those who hold to finish
 )
 
 // call is one request of a client.
@@ -136,8 +135,6 @@ func (c *client) attend(h *holding) {
 		c.acquire(h.asked)
 	case x < 60:
 		c.begin(c.about(h, renew))
-	case !h.held && x < 75 && c.w.Asks > 0:
-		c.begin(c.about(h, ask))
 	default:
 		c.begin(c.about(h, release))
 	}
@@ -234,8 +231,6 @@ func (k *call) do(ctx context.Context, svc *service.Service) {
 		k.grant, k.err = svc.Entry(ctx, h.request(), 10*time.Second)
 	case release:
 		k.err = svc.Release(ctx, h.request())
-	case ask:
-		k.err = svc.RequestRelease(ctx, h.request(), time.Minute)
 	}
 }
 
@@ -312,7 +307,6 @@ func (c *client) learn(k *call) {
 		} else if k.asked.req.IdempotencyKey != "" {
 			c.old = append(c.old, k.asked)
 		}
-	case k.kind == ask && (k.err == nil || e != nil && e.Code != lock.Lost):
 	case known || k.kind == release && k.err == nil:
 		c.drop(k.held)
 	case k.err == nil:

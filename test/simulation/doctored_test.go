@@ -110,8 +110,6 @@ func doctors() map[string]func(*doctored) {
 		"timed out, and free":   func(d *doctored) { d.refused("a", acquire, lock.TimedOut) },
 		"modes clash with none": func(d *doctored) { d.refused("a", acquire, lock.ModeMismatch) },
 		"the same parameters":   func(d *doctored) { d.refused("a", acquire, lock.IdempotencyMismatch) },
-		"asks, unwritten":       func(d *doctored) { d.truth.check(d.call(ask, d.joined("a"))) },
-		"asks, and waits":       func(d *doctored) { d.joined("a"); d.joined("b"); d.refused("b", ask, lock.AlreadyHeld) },
 		"asked by nobody":       func(d *doctored) { d.askedByNobody() },
 		"an odd answer":         func(d *doctored) { d.refused("a", acquire, lock.Forbidden) },
 		"deadlock":              func(d *doctored) { d.refused("a", acquire, lock.Deadlock) },

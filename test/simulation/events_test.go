@@ -63,9 +63,6 @@ func contentOf(e *lock.Event) string {
 	if e.Ask != nil {
 		text += fmt.Sprint(" asks since ", e.Ask.Since.UnixMilli(), " within ", e.Ask.Within)
 	}
-	if e.Contradiction != nil {
-		text += fmt.Sprint(" ", *e.Contradiction)
-	}
 	return text
 }
 

@@ -19,7 +19,6 @@ type truth struct {
 	calls  map[int]*call
 	writer map[lock.ID]*call // the first call that wrote the id
 	told   []lock.ID         // whose tokens were told
-	asks   map[lock.ID]bool  // those who asked, after they had joined, who holds to finish
 
 	greatest  uint64 // number that any entry ever had
 	fences    map[string]map[lock.Mode]uint64
@@ -70,7 +69,7 @@ type state struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, asks: map[lock.ID]bool{}, fences: map[string]map[lock.Mode]uint64{}, greatests: map[string]uint64{}}
+	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, fences: map[string]map[lock.Mode]uint64{}, greatests: map[string]uint64{}}
 }
 
 // steps are those of the history that were not looked at yet. Leases end in
@@ -100,13 +99,10 @@ func (t *truth) catchUp() {
 	for _, r := range t.steps.take() {
 		at := r.At.Sub(t.w.began)
 		for _, c := range r.Changes {
-			switch {
-			case c.Joined != nil:
+			if c.Joined != nil {
 				t.join(c.Joined, at)
-			case c.Notice == nil:
+			} else {
 				t.leave(c.Left, c.Reason, at)
-			case c.Notice.Of != "":
-				t.asks[c.Notice.Of] = true
 			}
 		}
 	}

@@ -21,9 +21,7 @@ export const signs: Partial<Record<Kind, { name: string; sign: string; kind: str
   "lock.revoked": { name: "revoked", sign: "✕", kind: "harm" },
   "lock.wait_timeout": { name: "timed out", sign: "◔", kind: "wait" },
   "lock.deadlock_refused": { name: "deadlock refused", sign: "↻", kind: "harm" },
-  "lock.order_contradiction": { name: "contradicting orders", sign: "↻", kind: "harm" },
   "lock.release_requested": { name: "asked to finish", sign: "?", kind: "wait" },
-  "lock.stale_write": { name: "stale write", sign: "⚠", kind: "harm" },
   "events.missed": { name: "events missed", sign: "…", kind: "harm" },
 };
 

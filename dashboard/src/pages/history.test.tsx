@@ -11,9 +11,6 @@ it("says what an event says", () => {
   expect(of({ type: "lock.revoked", number: 7, lasted_seconds: 2, revoked_by: "ann", reason: "its node" })).toBe(
     "fence 7, held 2 s, by ann: its node",
   );
-  expect(of({ type: "lock.stale_write", fence_presented: 7, fence_known: 9, resource: "db" })).toBe(
-    "fence 7 after 9, at db",
-  );
 });
 
 it("shows what was in a step, or else what was last", () => {

@@ -208,8 +208,6 @@ export function told(e: Schemas["PastEvent"]): string {
   if (e.lasted_seconds !== undefined) {
     parts.push(`${e.type === "lock.acquired" ? "waited" : "held"} ${span(e.lasted_seconds * 1000)}`);
   }
-  if (e.fence_presented !== undefined) parts.push(`fence ${e.fence_presented} after ${e.fence_known ?? "a newer one"}`);
-  if (e.resource) parts.push(`at ${e.resource}`);
   if (e.revoked_by) parts.push(`by ${e.revoked_by}: ${e.reason ?? ""}`);
   return parts.join(", ");
 }

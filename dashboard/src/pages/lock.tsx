@@ -84,16 +84,51 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
           <h2 id="holders">{view.holding === 1 ? "Holder" : "Holders"}</h2>
           {view.holding + view.waiting > 0 && <Fence holding={view.holding} waiting={view.waiting} />}
         </div>
+        {view.release_requested && <Asked of={view.release_requested} />}
         <Holders view={view} revoke={revoke} />
       </section>
       <section class="stack" aria-labelledby="queue">
         <h2 id="queue">Queue</h2>
         <Queue view={view} revoke={revoke} />
       </section>
+      {view.stale_writes && <StaleWrites all={view.stale_writes} />}
       <Figures figures={view.figures} held={view.holding > 0} />
       <History tenant={view.tenant} name={view.name} />
       <Shell id="curl" line={curl("GET", `/admin/locks/${view.tenant}/${view.name}`)} />
     </>
+  );
+}
+
+function Asked({ of }: { of: Schemas["ReleaseRequested"] }) {
+  return (
+    <p class="note wait" role="status">
+      <span aria-hidden="true">? </span>
+      <b>{of.by}</b> asked <Since at={of.since} ago /> that the lock is released
+      {of.waiting > 1 && `, and ${many(of.waiting - 1, "other", "others")} since`}.
+    </p>
+  );
+}
+
+function StaleWrites({ all }: { all: Schemas["ReportedStaleWrite"][] }) {
+  return (
+    <section class="stack" aria-labelledby="stale-writes">
+      <h2 id="stale-writes">Stale writes</h2>
+      <Table
+        caption="Writes that resources rejected because of their old fence"
+        columns={["Reported", "Resource", { number: "Fence" }, { number: "Newest seen" }]}
+      >
+        {all.map((w, i) => (
+          <tr key={i}>
+            <td class="whole">
+              <Since at={w.at} ago />
+            </td>
+            <td class="name">{w.resource}</td>
+            <td class="number">{w.fence_presented}</td>
+            <td class="number">{w.fence_known}</td>
+          </tr>
+        ))}
+      </Table>
+    </section>
   );
 }
 

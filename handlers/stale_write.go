@@ -3,19 +3,20 @@ package handlers
 import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
 )
 
-// reportStaleWrite tells those who follow a lock that a resource refused a write.
+// reportStaleWrite takes the report of a resource that rejected a write.
 //
 // @Summary     Report a stale write
-// @Description By a resource that refused a write, because it had seen a greater fence of the lock: somebody wrote who had lost it. Those who follow the lock are told lock.stale_write. Equal reports within a minute are one; 60 in a minute are taken up of a tenant.
+// @Description By a resource that rejected a write, because it had seen a greater fence of the lock: the writer had lost the lock. The server counts and logs reports, and keeps the newest 100 of a tenant for operators.
 // @Security    bearer[locks:write]
 // @Param       name path string         true "Lock name"
-// @Param       body body api.StaleWrite true "What was refused"
+// @Param       body body api.StaleWrite true "What was rejected"
 // @Success     204 "Reported"
 // @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden"
-// @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
+// @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name}/stale-writes [post]
 func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
 	w := lock.StaleWrite{
@@ -23,4 +24,13 @@ func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
 	}
 	of := lock.Ref{Tenant: r.tenant(), Name: r.name}
 	return noContent(), r.endpoints.Locks.ReportStaleWrite(r.context(), of, w)
+}
+
+func staleWritesOf(all []service.StaleWrite) (out []api.ReportedStaleWrite) {
+	for _, w := range all {
+		out = append(out, api.ReportedStaleWrite{
+			At: api.InstantOf(w.At), FencePresented: w.Presented, FenceKnown: w.Known, Resource: w.Resource,
+		})
+	}
+	return out
 }

@@ -1,0 +1,221 @@
+package service
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+)
+
+const (
+	// staleWriteKind is the kind of the records, one for each tenant.
+	staleWriteKind = "stale-writes"
+
+	// MaxStaleWrites is how many reports a tenant keeps: the newest ones.
+	MaxStaleWrites = 100
+
+	// staleWritePause is the time between two writes: each tenant with new reports costs one.
+	staleWritePause = time.Second
+
+	// maxStaleTenants bounds the tenants whose reports wait to be written. Reports of more
+	// tenants are only counted.
+	maxStaleTenants = 1000
+
+	// staleWriteTries bounds the attempts against replicas that write the same record.
+	staleWriteTries = 5
+)
+
+// StaleWrite is a report that is kept.
+type StaleWrite struct {
+	At        time.Time `json:"at"`
+	Lock      string    `json:"lock"`
+	Presented uint64    `json:"presented"`
+	Known     uint64    `json:"known"`
+	Resource  string    `json:"resource"`
+}
+
+// ReportStaleWrite counts, logs and keeps a report that a resource rejected a write. The record
+// of the tenant has it within about a second. Errors: invalid_request, also if no such fence was
+// handed out yet.
+func (s *Service) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
+	ctx, span := s.Tracer.Start(ctx, "service.ReportStaleWrite")
+	defer span.End()
+	if err := s.checkStaleWrite(ctx, w); err != nil {
+		return err
+	}
+	s.Metrics.StaleWrite(ctx)
+	s.staleWrites.gather(r.Tenant, 1, StaleWrite{
+		At: s.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
+	})
+	return nil
+}
+
+// checkStaleWrite returns what is wrong with a report. A resource cannot know a fence that was
+// not handed out yet.
+func (s *Service) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error {
+	if err := w.Check(); err != nil {
+		return err
+	}
+	if w.Known <= s.view.Number() {
+		return nil
+	}
+	newest, err := s.Store.Newest(ctx)
+	if err == nil && w.Known > newest {
+		return lock.Invalid("fence_known", "is greater than every fence that was handed out")
+	}
+	return err
+}
+
+// StaleWrites returns the kept reports about a lock, the newest first.
+func (s *Service) StaleWrites(ctx context.Context, r lock.Ref) ([]StaleWrite, error) {
+	all, _, err := s.staleWrites.read(ctx, r.Tenant)
+	return slices.DeleteFunc(all, func(w StaleWrite) bool { return w.Lock != r.Name }), err
+}
+
+// staleWrites keeps the newest reports of each tenant in one small record. Reports gather for a
+// second, so that a tenant costs one write a second, however many it sends.
+type staleWrites struct {
+	records Records
+	log     *slog.Logger
+	ready   chan struct{} // holds a value while reports wait
+
+	mu      sync.Mutex
+	waiting map[string]*newStaleWrites // by tenant
+}
+
+// newStaleWrites are the reports of a tenant that wait to be written.
+type newStaleWrites struct {
+	count int          // since the last write
+	kept  []StaleWrite // the newest of them first
+}
+
+func newStaleWriteBook(records Records, log *slog.Logger) *staleWrites {
+	return &staleWrites{
+		records: records, log: log, ready: make(chan struct{}, 1),
+		waiting: map[string]*newStaleWrites{},
+	}
+}
+
+// gather takes reports, the newest first, to be written with the next write.
+func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	fresh := x.waiting[tenant]
+	if fresh == nil {
+		if len(x.waiting) >= maxStaleTenants {
+			return
+		}
+		fresh = &newStaleWrites{}
+		x.waiting[tenant] = fresh
+	}
+	fresh.count += count
+	fresh.kept = newestStaleWrites(fresh.kept, reports)
+	select {
+	case x.ready <- struct{}{}:
+	default:
+	}
+}
+
+// newestStaleWrites merges reports, of which it keeps the newest.
+func newestStaleWrites(a, b []StaleWrite) []StaleWrite {
+	all := slices.Concat(a, b)
+	slices.SortStableFunc(all, func(a, b StaleWrite) int { return b.At.Compare(a.At) })
+	return all[:min(len(all), MaxStaleWrites)]
+}
+
+// run writes what was gathered until ctx ends, and then what is left.
+func (x *staleWrites) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		select {
+		case <-x.ready:
+			x.write(ctx)
+			_ = store.Pause(ctx, staleWritePause)
+		case <-ctx.Done():
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), staleWritePause)
+	defer cancel()
+	x.write(ctx)
+}
+
+func (x *staleWrites) write(ctx context.Context) {
+	x.mu.Lock()
+	waiting := x.waiting
+	x.waiting = map[string]*newStaleWrites{}
+	x.mu.Unlock()
+	for tenant, fresh := range waiting {
+		x.report(tenant, fresh)
+		if err := x.keep(ctx, tenant, fresh.kept); err != nil {
+			x.log.Warn("reports of stale writes are not kept yet", "tenant", tenant, "error", err)
+			x.gather(tenant, 0, fresh.kept...)
+		}
+	}
+}
+
+// report logs the newest of some reports.
+func (x *staleWrites) report(tenant string, fresh *newStaleWrites) {
+	if fresh.count == 0 {
+		return // an earlier attempt to keep them did
+	}
+	w := fresh.kept[0]
+	x.log.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
+		"fence_presented", w.Presented, "fence_known", w.Known, "resource", w.Resource,
+		"reports", fresh.count)
+}
+
+// keep adds reports to the tenant's record, by comparison with what another replica may write.
+func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrite) error {
+	var err error
+	for range staleWriteTries {
+		var known []StaleWrite
+		var version uint64
+		if known, version, err = x.read(ctx, tenant); err != nil {
+			return err
+		}
+		put := store.RecordPut{RecordKey: staleWriteKey(tenant), Version: version}
+		put.Value = encodeStaleWrites(newestStaleWrites(fresh, known))
+		_, err = x.records.Put(ctx, put)
+		if !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
+			return err
+		}
+	}
+	return err
+}
+
+// encodeStaleWrites drops the oldest reports until a record has room for the others.
+func encodeStaleWrites(all []StaleWrite) []byte {
+	for value := store.Encode(all); ; value = store.Encode(all) {
+		if len(value) <= store.MaxRecordValue {
+			return value
+		}
+		all = all[:len(all)*9/10]
+	}
+}
+
+// read returns the kept reports of a tenant, the newest first, and the version of its record.
+func (x *staleWrites) read(ctx context.Context, tenant string) ([]StaleWrite, uint64, error) {
+	r, err := x.records.Get(ctx, staleWriteKey(tenant))
+	if errors.Is(err, lock.NotFound) {
+		return nil, 0, nil
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	var all []StaleWrite
+	if err := json.Unmarshal(r.Value, &all); err != nil {
+		x.log.Error("the reports of stale writes cannot be read; they start again", "tenant", tenant,
+			"error", err)
+		return nil, r.Version, nil
+	}
+	return all, r.Version, nil
+}
+
+func staleWriteKey(tenant string) store.RecordKey {
+	return store.RecordKey{Kind: staleWriteKind, Tenant: tenant, ID: "newest"}
+}

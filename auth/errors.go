@@ -23,9 +23,8 @@ const (
 	BadSignature         Reason = "bad_signature"
 	NoExpiry             Reason = "no_expiry"
 	Expired              Reason = "expired"
-	TooLongLived         Reason = "too_long_lived" // exp is further away than --max-token-age
-	NotYetValid          Reason = "not_yet_valid"  // nbf lies in the future
-	WrongIssuer          Reason = "wrong_issuer"   // or none, where one is required
+	NotYetValid          Reason = "not_yet_valid" // nbf lies in the future
+	WrongIssuer          Reason = "wrong_issuer"  // or none, where one is required
 	WrongAudience        Reason = "wrong_audience"
 	NoSubject            Reason = "no_subject"
 	BadSubject           Reason = "bad_subject"

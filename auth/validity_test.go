@@ -62,18 +62,6 @@ func TestWorkEndsWithTheKeyOfItsToken(t *testing.T) {
 	wantGoingOn(t, bySecret, "what the secret verified")
 }
 
-func TestTokenMayNotEndTooLate(t *testing.T) {
-	clock := newClock()
-	v := newVerifier(t, auth.Config{Secret: secret, MaxAge: time.Hour, Now: clock.Now})
-	ends := func(after time.Duration) string {
-		return hs().token(map[string]any{"exp": start.Add(after).Unix()})
-	}
-	accept(t, v, ends(time.Hour))
-	reject(t, v, ends(time.Hour+time.Minute), auth.TooLongLived)
-	clock.Advance(2 * time.Minute)
-	accept(t, v, ends(time.Hour+time.Minute))
-}
-
 // issued is a client's certificate.
 func issued(
 	t *testing.T, by *certtest.Authority, change func(*x509.Certificate),

@@ -61,9 +61,6 @@ type Config struct {
 	// 5 seconds.
 	Leeway time.Duration
 
-	// MaxAge bounds the time from now to a token's exp. 0 is no bound.
-	MaxAge time.Duration
-
 	// Refresh is how often the JWK Set is read. 0 means 5 minutes for a URL and
 	// a second for a file.
 	Refresh time.Duration
@@ -80,7 +77,6 @@ type Config struct {
 type Verifier struct {
 	now    func() time.Time
 	leeway time.Duration
-	maxAge time.Duration
 	parser *jwt.Parser
 	algs   []string
 	names  ClaimNames
@@ -99,7 +95,7 @@ func New(ctx context.Context, c Config) (*Verifier, error) {
 		return nil, err
 	}
 	v := &Verifier{
-		now: c.Now, leeway: c.Leeway, maxAge: c.MaxAge, issuer: c.Issuer, names: c.Names,
+		now: c.Now, leeway: c.Leeway, issuer: c.Issuer, names: c.Names,
 		cache: newCache(),
 	}
 	if len(c.Secret) > 0 {
@@ -138,9 +134,6 @@ func (c Config) complete() (Config, error) {
 	c.Names = names
 	if c.Leeway < 0 || c.Leeway > maxLeeway {
 		return c, fmt.Errorf("--jwt-leeway: %v is not between 0 and %v", c.Leeway, maxLeeway)
-	}
-	if c.MaxAge < 0 {
-		return c, fmt.Errorf("--max-token-age: %v is negative", c.MaxAge)
 	}
 	if c.Refresh < 0 {
 		return c, fmt.Errorf("--jwks-refresh: %v is negative", c.Refresh)
@@ -202,12 +195,6 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Principal, error) {
 	p, k, err := v.parse(ctx, raw)
 	if err != nil {
 		return nil, err
-	}
-	if v.maxAge > 0 && p.Expires.Sub(now) > v.maxAge+v.leeway {
-		return nil, refuse(
-			TooLongLived,
-			fmt.Sprintf("exp is more than %v ahead, the longest that this server takes", v.maxAge),
-		)
 	}
 	if p.voucher = k.voucher; k != v.secret { // which never changes
 		p.validity = k.validity

@@ -126,7 +126,7 @@ type took struct {
 	all []time.Duration
 }
 
-func (*took) RequestStarted()                              {}
+func (*took) RequestStarted()                      {}
 func (*took) QuotaRefused(context.Context, string) {}
 func (m *took) RequestDone(_ context.Context, _, _ string, _ int, _ bool, d time.Duration) {
 	m.all = append(m.all, d)

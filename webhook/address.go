@@ -36,12 +36,8 @@ func specialRanges() []specialRange {
 	add("an address of Teredo", "2001::/32")
 	add("a reserved address", "240.0.0.0/4", "192.0.0.0/24", "2001::/23")
 	add(
-		"an address for documentation",
-		"192.0.2.0/24",
-		"198.51.100.0/24",
-		"203.0.113.0/24",
-		"2001:db8::/32",
-		"3fff::/20",
+		"an address for documentation", "192.0.2.0/24", "198.51.100.0/24", "203.0.113.0/24",
+		"2001:db8::/32", "3fff::/20",
 	)
 	add("an address for benchmarks", "198.18.0.0/15")
 	add("an address of AS112", "192.31.196.0/24", "192.175.48.0/24", "2620:4f:8000::/48")
@@ -87,20 +83,12 @@ func isMetadata(addr netip.Addr) bool {
 		return true
 	}
 	switch addr.String() {
-	case "169.254.169.254",
-		"fd00:ec2::254",
-		"fd20:ce::254",
-		"fe80::a9fe:a9fe", // AWS and most others; AWS, GCP, OpenStack by IPv6
-		"169.254.170.2",
-		"169.254.170.23",
-		"fd00:ec2::23", // tasks and pods on AWS
-		"169.254.0.23",
-		"fd00:100::100:200", // Tencent, Alibaba by IPv6
-		"168.63.129.16",
-		"100.100.100.200",
-		"192.0.0.192", // Azure, Alibaba, Oracle
-		"169.254.42.42",
-		"fd00:42::42": // Scaleway
+	case "169.254.169.254", "fe80::a9fe:a9fe", // most clouds
+		"fd00:ec2::254", "fd20:ce::254", // AWS, GCP by IPv6
+		"169.254.170.2", "169.254.170.23", "fd00:ec2::23", // tasks and pods on AWS
+		"169.254.0.23", "fd00:100::100:200", // Tencent, Alibaba by IPv6
+		"168.63.129.16", "100.100.100.200", "192.0.0.192", // Azure, Alibaba, Oracle
+		"169.254.42.42", "fd00:42::42": // Scaleway
 		return true
 	}
 	return false

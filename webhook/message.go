@@ -27,10 +27,7 @@ func (m *Message) Check() error {
 		return lock.Invalid("id", "is not valid")
 	case len(m.Payload) > MaxPayload:
 		return lock.Invalid(
-			"payload",
-			"has %d bytes, and at most %d are sent",
-			len(m.Payload),
-			MaxPayload,
+			"payload", "has %d bytes, and at most %d are sent", len(m.Payload), MaxPayload,
 		)
 	}
 	return nil

@@ -61,10 +61,7 @@ func ParseSecret(text string) (Secret, error) {
 	}
 	if len(key) < minKey || len(key) > maxKey {
 		return Secret{}, fmt.Errorf(
-			"a webhook secret of %d bytes: it has %d to %d",
-			len(key),
-			minKey,
-			maxKey,
+			"a webhook secret of %d bytes: it has %d to %d", len(key), minKey, maxKey,
 		)
 	}
 	return secretOf(key), nil

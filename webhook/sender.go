@@ -125,10 +125,7 @@ func (s *Sender) connect(ctx context.Context, e *endpoint) (net.Conn, error) {
 	handshake := &handshakeConn{
 		Conn: conn,
 		bounded: boundedReader{
-			from:   conn,
-			bytes:  maxHandshake,
-			lines:  math.MaxInt,
-			beyond: errLongHandshake,
+			from: conn, bytes: maxHandshake, lines: math.MaxInt, beyond: errLongHandshake,
 		},
 	}
 	secured := tls.Client(handshake, &tls.Config{

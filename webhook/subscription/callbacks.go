@@ -46,8 +46,7 @@ func (s *Subscriptions) RotateCallback(
 
 // nextCallbackSecret returns what is to be written, with the version of what it replaces.
 func (s *Subscriptions) nextCallbackSecret(
-	ctx context.Context,
-	tenant string,
+	ctx context.Context, tenant string,
 ) (*callbackSecret, error) {
 	now := s.Now().UTC().Truncate(time.Millisecond)
 	r, err := s.Records.Get(ctx, callbackKey(tenant))

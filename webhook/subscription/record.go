@@ -48,20 +48,14 @@ func (s *Subscription) Receiver() string {
 
 // record puts something on record that is done to a subscription.
 func (s *Subscriptions) record(
-	ctx context.Context,
-	who Actor,
-	action string,
-	of *Subscription,
+	ctx context.Context, who Actor, action string, of *Subscription,
 ) error {
 	return s.Journal.Put(ctx, RecordOf(who, action, of))
 }
 
 // recordChange puts on record what is about to become another.
 func (s *Subscriptions) recordChange(
-	ctx context.Context,
-	who Actor,
-	c *Change,
-	next *Subscription,
+	ctx context.Context, who Actor, c *Change, next *Subscription,
 ) error {
 	changed, action := c.fields(), audit.ChangeWebhook
 	if slices.Equal(changed, []string{"paused"}) {

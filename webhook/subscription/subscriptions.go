@@ -265,10 +265,7 @@ func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription
 // Update changes what c says, and returns what has come of it. paused, said to be false,
 // sets one going again that was disabled.
 func (s *Subscriptions) Update(
-	ctx context.Context,
-	who Actor,
-	id string,
-	c Change,
+	ctx context.Context, who Actor, id string, c Change,
 ) (*Subscription, error) {
 	if c.empty() {
 		return s.Get(ctx, who.Principal, id)
@@ -282,9 +279,7 @@ func (s *Subscriptions) Update(
 // Rotate gives a subscription a new secret, which is not shown again. Those before it sign
 // too, until [Overlap] after they were replaced.
 func (s *Subscriptions) Rotate(
-	ctx context.Context,
-	who Actor,
-	id string,
+	ctx context.Context, who Actor, id string,
 ) (*Subscription, webhook.Secret, error) {
 	revised, err := s.revise(ctx, who.Principal, id, revision{
 		change: func(next *Subscription) error {

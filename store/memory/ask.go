@@ -22,7 +22,13 @@ type reply[T any] struct {
 
 // once sends a request over the wire, once. The answer counts only if it comes
 // while somebody waits for it.
-func once[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do func() (T, uint64, error)) (answer T, err error) {
+func once[T any](
+	ctx context.Context,
+	c *Client,
+	op Operation,
+	id lock.ID,
+	do func() (T, uint64, error),
+) (answer T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptLimit)
 	defer cancel()
 	if ctx.Err() != nil {
@@ -76,7 +82,13 @@ func (c *Client) lostPast(ctx context.Context, known uint64) {
 }
 
 // ask repeats a request that has no answer until the call's deadline.
-func ask[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do func() (T, uint64, error)) (answer T, err error) {
+func ask[T any](
+	ctx context.Context,
+	c *Client,
+	op Operation,
+	id lock.ID,
+	do func() (T, uint64, error),
+) (answer T, err error) {
 	if ctx.Err() != nil {
 		return answer, store.Unavailable(ctx.Err(), string(op), false)
 	}
@@ -95,7 +107,13 @@ func ask[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do fun
 }
 
 // untilDone repeats a request until the server has answered it, or ctx ends.
-func untilDone[T any](ctx context.Context, c *Client, op Operation, id lock.ID, do func() (T, uint64, error)) {
+func untilDone[T any](
+	ctx context.Context,
+	c *Client,
+	op Operation,
+	id lock.ID,
+	do func() (T, uint64, error),
+) {
 	for {
 		if _, err := once(ctx, c, op, id, do); !unanswered(err) || store.Pause(ctx, retryPause) != nil {
 			return

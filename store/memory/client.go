@@ -133,7 +133,12 @@ func (c *Client) inBackground(ctx context.Context, task func(context.Context)) {
 }
 
 // Remove implements [store.Store].
-func (c *Client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+func (c *Client) Remove(
+	ctx context.Context,
+	e *lock.Entry,
+	why lock.Reason,
+	while ...*lock.Entry,
+) error {
 	a := c.attempt()
 	_, err := ask(ctx, c, Remove, e.ID, func() (none, uint64, error) {
 		number, err := c.server.remove(a, e, why, while)
@@ -143,7 +148,13 @@ func (c *Client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, whi
 }
 
 // RemoveAndPut implements [store.Store].
-func (c *Client) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
+func (c *Client) RemoveAndPut(
+	ctx context.Context,
+	e *lock.Entry,
+	why lock.Reason,
+	note *lock.Note,
+	p store.RecordPut,
+) error {
 	if err := store.CheckRemovalPut(p); err != nil {
 		return err
 	}
@@ -160,7 +171,11 @@ type removing struct {
 }
 
 // Swap implements [store.RecordTable].
-func (r *removing) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+func (r *removing) Swap(
+	ctx context.Context,
+	s store.RecordState,
+	w *store.RecordWrite,
+) (uint64, error) {
 	known := r.client.newest()
 	version, err := once(ctx, r.client, Revoke, r.entry.ID, func() (uint64, uint64, error) {
 		return r.client.server.removeAndSwap(r.entry, r.why, r.note, known, s, w)
@@ -182,7 +197,13 @@ func (c *Client) Renew(ctx context.Context, e *lock.Entry) error {
 
 // Remaining implements [store.Store].
 func (c *Client) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
-	return ask(ctx, c, Remaining, e.ID, func() (time.Duration, uint64, error) { return c.server.remaining(e) })
+	return ask(
+		ctx,
+		c,
+		Remaining,
+		e.ID,
+		func() (time.Duration, uint64, error) { return c.server.remaining(e) },
+	)
 }
 
 // Queue implements [store.Store].

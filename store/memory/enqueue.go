@@ -13,7 +13,10 @@ import (
 // another one, which writes nothing if an earlier one did. What is left of the
 // attempts at the end is excluded in the background, unless somebody can come back for
 // what it may write: the contract allows that to come late.
-func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+func (c *Client) Enqueue(
+	ctx context.Context,
+	e *lock.Entry,
+) (placed *lock.Entry, written bool, err error) {
 	if ctx.Err() != nil {
 		return nil, false, store.Unavailable(ctx.Err(), string(Put), false)
 	}
@@ -39,7 +42,10 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 		}
 	}
 	if err == nil { // what the others still write, when this one is gone, is not wanted
-		others := slices.DeleteFunc(slices.Clone(attempts), func(a Attempt) bool { return a == Attempt(placed.Handle) })
+		others := slices.DeleteFunc(
+			slices.Clone(attempts),
+			func(a Attempt) bool { return a == Attempt(placed.Handle) },
+		)
 		attempts, written = others, len(others) < len(attempts)
 	}
 	if unknown && (err == nil || !e.Resumable()) {
@@ -51,7 +57,12 @@ func (c *Client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 	return placed, written, nil
 }
 
-func (c *Client) put(ctx context.Context, attempts []Attempt, withdrawn uint64, e *lock.Entry) (*lock.Entry, error) {
+func (c *Client) put(
+	ctx context.Context,
+	attempts []Attempt,
+	withdrawn uint64,
+	e *lock.Entry,
+) (*lock.Entry, error) {
 	known := c.newest()
 	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) {
 		return c.server.put(attempts, withdrawn, known, c.understood, e)
@@ -62,7 +73,13 @@ func (c *Client) put(ctx context.Context, attempts []Attempt, withdrawn uint64, 
 // that had no answer, and takes back what they have written.
 func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry) {
 	c.inBackground(ctx, func(ctx context.Context) {
-		untilDone(ctx, c, Exclude, e.ID, func() (none, uint64, error) { return none{}, c.server.takeBack(attempts, e), nil })
+		untilDone(
+			ctx,
+			c,
+			Exclude,
+			e.ID,
+			func() (none, uint64, error) { return none{}, c.server.takeBack(attempts, e), nil },
+		)
 	})
 }
 

@@ -46,7 +46,12 @@ func (c *Client) refusedAsNewer() error {
 }
 
 func newerRefusal(newer error) error {
-	return &lock.Error{Code: lock.StoreUnavailable, Detail: newer.Error(), RetryAfter: retryPause, Cause: newer}
+	return &lock.Error{
+		Code:       lock.StoreUnavailable,
+		Detail:     newer.Error(),
+		RetryAfter: retryPause,
+		Cause:      newer,
+	}
 }
 
 // read returns the entry as the client understands it.

@@ -61,7 +61,10 @@ func (s *Server) next(ctx context.Context, at cursor, understood int) (Run, erro
 	}
 }
 
-func (s *Server) step(at cursor, understood int) (r Run, ok bool, grown <-chan struct{}, err error) {
+func (s *Server) step(
+	at cursor,
+	understood int,
+) (r Run, ok bool, grown <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch i := at.next - s.first; {
@@ -222,7 +225,11 @@ func (s *Server) Trusted() bool {
 }
 
 func refusal() error {
-	err := store.Unavailable(errors.New("the store lost its past; an operator must set a fence floor"), "enqueue", false)
+	err := store.Unavailable(
+		errors.New("the store lost its past; an operator must set a fence floor"),
+		"enqueue",
+		false,
+	)
 	err.Code = lock.FenceFloorRequired
 	return err
 }

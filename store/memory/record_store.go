@@ -56,7 +56,11 @@ func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (store.Reco
 }
 
 // Look implements [store.RecordTable].
-func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, _ bool) (store.RecordState, error) {
+func (r *RecordStore) Look(
+	ctx context.Context,
+	k store.RecordKey,
+	_ bool,
+) (store.RecordState, error) {
 	return once(ctx, r.client, LookAtRecord, lock.ID(k.ID), func() (store.RecordState, uint64, error) {
 		s, number := r.client.server.lookAtRecord(k)
 		return s, number, nil
@@ -64,7 +68,11 @@ func (r *RecordStore) Look(ctx context.Context, k store.RecordKey, _ bool) (stor
 }
 
 // Swap implements [store.RecordTable].
-func (r *RecordStore) Swap(ctx context.Context, s store.RecordState, w *store.RecordWrite) (uint64, error) {
+func (r *RecordStore) Swap(
+	ctx context.Context,
+	s store.RecordState,
+	w *store.RecordWrite,
+) (uint64, error) {
 	life, err := int64(0), error(nil)
 	if w.Bound {
 		if life, err = r.life.Begin(ctx); err != nil {
@@ -95,7 +103,12 @@ func (l *lives) BeginLife(ctx context.Context) (int64, error) {
 }
 
 // RenewLife implements [store.LifeTable].
-func (l *lives) RenewLife(ctx context.Context, life int64) error { return l.renew(ctx, life, false) }
+func (l *lives) RenewLife(
+	ctx context.Context,
+	life int64,
+) error {
+	return l.renew(ctx, life, false)
+}
 
 func (l *lives) renew(ctx context.Context, life int64, begin bool) error {
 	_, err := once(ctx, l.client, RenewLife, "", func() (none, uint64, error) {

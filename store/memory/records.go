@@ -65,7 +65,12 @@ func (s *Server) lookAtRecord(k store.RecordKey) (store.RecordState, uint64) {
 
 // swapRecord writes w if what is under its key is as it was, for the client of that
 // life if w is bound, who knows of a number.
-func (s *Server) swapRecord(known uint64, was store.RecordState, w *store.RecordWrite, life int64) (version, number uint64, err error) {
+func (s *Server) swapRecord(
+	known uint64,
+	was store.RecordState,
+	w *store.RecordWrite,
+	life int64,
+) (version, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if known > s.number {
@@ -107,7 +112,12 @@ func (s *Server) checkSwap(was store.RecordState, w *store.RecordWrite) error {
 
 // removeAndSwap takes the entry away and puts a record, at one number, if both can be done.
 func (s *Server) removeAndSwap(
-	e *lock.Entry, why lock.Reason, note *lock.Note, known uint64, was store.RecordState, w *store.RecordWrite,
+	e *lock.Entry,
+	why lock.Reason,
+	note *lock.Note,
+	known uint64,
+	was store.RecordState,
+	w *store.RecordWrite,
 ) (version, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +170,10 @@ func place(k store.RecordKey) string { return k.Tenant + "/" + k.ID }
 func (s *Server) pageOfRecords(q *store.RecordQuery) (page store.RecordPage, number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	keys := slices.SortedFunc(maps.Keys(s.small.kept), func(a, b store.RecordKey) int { return cmp.Compare(place(a), place(b)) })
+	keys := slices.SortedFunc(
+		maps.Keys(s.small.kept),
+		func(a, b store.RecordKey) int { return cmp.Compare(place(a), place(b)) },
+	)
 	last := q.After
 	for _, k := range keys {
 		if !q.Wants(k) || place(k) <= q.After {

@@ -43,7 +43,12 @@ type lateWire struct {
 	late func() error
 }
 
-func (w *lateWire) Call(ctx context.Context, op memory.Operation, id lock.ID, do func() error) error {
+func (w *lateWire) Call(
+	ctx context.Context,
+	op memory.Operation,
+	id lock.ID,
+	do func() error,
+) error {
 	if op == memory.SwapRecord && w.late == nil {
 		w.late = do
 		return memory.ErrUnknown

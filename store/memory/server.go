@@ -212,7 +212,8 @@ func (s *Server) queue(r lock.Ref) ([]*lock.Entry, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.sorted(func(e *lock.Entry) bool {
-		return e.Tenant == r.Tenant && slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == r.Name })
+		return e.Tenant == r.Tenant &&
+			slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return c.Name == r.Name })
 	}), s.number
 }
 

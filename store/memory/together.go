@@ -83,7 +83,11 @@ func keysOf(e *lock.Entry) []lock.Ref {
 }
 
 // entryKey is the key of a write that removes e. No lock has such a name.
-func entryKey(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: "/" + string(e.ID)} }
+func entryKey(
+	e *lock.Entry,
+) lock.Ref {
+	return lock.Ref{Tenant: e.Tenant, Name: "/" + string(e.ID)}
+}
 
 // group gathers the writes of one client that arrive within a moment.
 type group struct {

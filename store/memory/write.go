@@ -44,7 +44,10 @@ func (s *Server) put(
 	if s.attempts[this] == excluded {
 		return nil, s.number, store.Unavailable(errors.New("the attempt was given up"), "put", false)
 	}
-	wroteBefore := slices.ContainsFunc(attempts, func(a Attempt) bool { return s.attempts[a] == wrote })
+	wroteBefore := slices.ContainsFunc(
+		attempts,
+		func(a Attempt) bool { return s.attempts[a] == wrote },
+	)
 	if err := s.gone(e, wroteBefore, withdrawn); err != nil {
 		return nil, s.number, err
 	}
@@ -94,7 +97,12 @@ func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
 }
 
 // remove takes the entry away, unless this very removal did so before.
-func (s *Server) remove(a Attempt, e *lock.Entry, why lock.Reason, while []*lock.Entry) (uint64, error) {
+func (s *Server) remove(
+	a Attempt,
+	e *lock.Entry,
+	why lock.Reason,
+	while []*lock.Entry,
+) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.removals[a] {
@@ -105,7 +113,10 @@ func (s *Server) remove(a Attempt, e *lock.Entry, why lock.Reason, while []*lock
 		return s.number, store.Lost("the entry is not there")
 	}
 	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {
-		return s.number, lock.Errorf(lock.Changed, "what the removal was decided by is not there any more")
+		return s.number, lock.Errorf(
+			lock.Changed,
+			"what the removal was decided by is not there any more",
+		)
 	}
 	s.removals[a] = true
 	s.drop(k, why, nil)

@@ -76,7 +76,11 @@ func (t *trial) inspect(names []string) (seen *atomic.Int64, stop func()) {
 }
 
 // lookTwice reads one queue before and after another one.
-func (t *trial) lookTwice(one, other store.Store, name, between string, seen *atomic.Int64) (ok bool) {
+func (t *trial) lookTwice(
+	one, other store.Store,
+	name, between string,
+	seen *atomic.Int64,
+) (ok bool) {
 	var reads [3][]*lock.Entry
 	for i, read := range []struct {
 		s    store.Store

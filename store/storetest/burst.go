@@ -15,9 +15,25 @@ import (
 
 func burstCases() []testCase {
 	return []testCase{
-		{name: "burst/joins of one lock are written or refused honestly", run: burst, alone: true, inTime: true},
-		{name: "burst/a release passes the joins of its lock", run: releaseInABurst, alone: true, inTime: true},
-		{name: "burst/what is refused is refused on arrival", run: refusedOnArrival, needs: cut, alone: true, inTime: true},
+		{
+			name:   "burst/joins of one lock are written or refused honestly",
+			run:    burst,
+			alone:  true,
+			inTime: true,
+		},
+		{
+			name:   "burst/a release passes the joins of its lock",
+			run:    releaseInABurst,
+			alone:  true,
+			inTime: true,
+		},
+		{
+			name:   "burst/what is refused is refused on arrival",
+			run:    refusedOnArrival,
+			needs:  cut,
+			alone:  true,
+			inTime: true,
+		},
 	}
 }
 
@@ -57,7 +73,13 @@ func burst(t *trial) {
 	})
 	stop()
 	beside.Wait()
-	t.Logf("%d joined, %d were refused, %d were late, beside %d cycles of another tenant", len(joined), refused.Load(), late.Load(), cycles)
+	t.Logf(
+		"%d joined, %d were refused, %d were late, beside %d cycles of another tenant",
+		len(joined),
+		refused.Load(),
+		late.Load(),
+		cycles,
+	)
 	if late.Load() > burstSize/50 { // a machine that is busy with something else may stand still for a moment
 		t.Errorf("%d were told after seconds that the store did not answer", late.Load())
 	}
@@ -66,7 +88,8 @@ func burst(t *trial) {
 	}
 	t.eventually(t.recovery(), "exactly those who joined are in the queue", func() bool {
 		queue := t.queue(t.B, t.ref("hot"))
-		return len(queue) == len(joined) && !slices.ContainsFunc(queue, func(e *lock.Entry) bool { return joined[e.ID] == nil })
+		return len(queue) == len(joined) &&
+			!slices.ContainsFunc(queue, func(e *lock.Entry) bool { return joined[e.ID] == nil })
 	})
 }
 

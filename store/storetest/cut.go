@@ -29,15 +29,39 @@ func (t *trial) recovery() time.Duration { return 4 * t.CallLimit }
 func cutCases() []testCase {
 	var all []testCase
 	for _, f := range []Fault{Silent, Deaf, Broken} {
-		all = append(all,
-			testCase{name: "cut/" + string(f) + "/calls end in time", run: func(t *trial) { cutCalls(t, f) }, needs: cut},
-			testCase{name: "cut/" + string(f) + "/no outcome is misreported", run: func(t *trial) { cutOutcomes(t, f) }, needs: cut},
-			testCase{name: "cut/" + string(f) + "/what was given up is taken back", run: func(t *trial) { cutGivenUp(t, f) }, needs: cut},
-			testCase{name: "cut/" + string(f) + "/a try that comes late finds its key withdrawn", run: func(t *trial) { cutLateTry(t, f) }, needs: cut},
-			testCase{name: "cut/" + string(f) + "/the feed says so and starts over", run: func(t *trial) { cutFeed(t, f) }, needs: cut},
+		all = append(
+			all,
+			testCase{
+				name:  "cut/" + string(f) + "/calls end in time",
+				run:   func(t *trial) { cutCalls(t, f) },
+				needs: cut,
+			},
+			testCase{
+				name:  "cut/" + string(f) + "/no outcome is misreported",
+				run:   func(t *trial) { cutOutcomes(t, f) },
+				needs: cut,
+			},
+			testCase{
+				name:  "cut/" + string(f) + "/what was given up is taken back",
+				run:   func(t *trial) { cutGivenUp(t, f) },
+				needs: cut,
+			},
+			testCase{
+				name:  "cut/" + string(f) + "/a try that comes late finds its key withdrawn",
+				run:   func(t *trial) { cutLateTry(t, f) },
+				needs: cut,
+			},
+			testCase{
+				name:  "cut/" + string(f) + "/the feed says so and starts over",
+				run:   func(t *trial) { cutFeed(t, f) },
+				needs: cut,
+			},
 		)
 	}
-	return append(all, testCase{name: "cut/deaf/one call writes its entry once", run: cutWrittenOnce, needs: cut})
+	return append(
+		all,
+		testCase{name: "cut/deaf/one call writes its entry once", run: cutWrittenOnce, needs: cut},
+	)
 }
 
 // call is a method of a client with its arguments.
@@ -52,7 +76,10 @@ func (t *trial) calls(removed, kept *lock.Entry) []call {
 			_, _, err := s.Enqueue(ctx, t.draft("other"))
 			return err
 		}},
-		{"Remove", func(ctx context.Context, s store.Store) error { return s.Remove(ctx, removed, lock.Released) }},
+		{
+			"Remove",
+			func(ctx context.Context, s store.Store) error { return s.Remove(ctx, removed, lock.Released) },
+		},
 		{"RemoveAndPut", func(ctx context.Context, s store.Store) error {
 			e, _, err := t.A.Enqueue(t.ctx, t.draft("revoked"))
 			if err != nil {
@@ -154,7 +181,11 @@ func cutGivenUp(t *trial, how Fault) {
 		_, err := t.B.Newest(t.ctx)
 		return err == nil
 	})
-	t.eventually(t.recovery(), "the lock is free", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 })
+	t.eventually(
+		t.recovery(),
+		"the lock is free",
+		func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 },
+	)
 	next := t.enqueue(t.A, t.draft("a"))
 	t.wantQueue(t.A, t.ref("a"), next)
 }
@@ -216,14 +247,18 @@ func cutFeed(t *trial, how Fault) {
 	}
 	t.wantSame(a, b)
 	want := map[lock.ID]lock.Reason{removed.ID: lock.Revoked, brief.ID: lock.WaitTimeout}
-	t.eventually(t.recovery(), "the new view remembers how they ended", func() bool { // it is told after the entries
-		for _, end := range b.state().ended {
-			if why, ok := want[end.ID]; ok && end.Reason == why {
-				delete(want, end.ID)
+	t.eventually(
+		t.recovery(),
+		"the new view remembers how they ended",
+		func() bool { // it is told after the entries
+			for _, end := range b.state().ended {
+				if why, ok := want[end.ID]; ok && end.Reason == why {
+					delete(want, end.ID)
+				}
 			}
-		}
-		return len(want) == 0
-	})
+			return len(want) == 0
+		},
+	)
 	if n, _ := b.state().departures(kept.ID); n > 0 {
 		t.Error("an entry left that did not")
 	}

@@ -23,7 +23,11 @@ func distrust(t *trial) {
 		t.Fatalf("Distrust: %v", err)
 	}
 	t.wantRefusal(t.A)
-	t.eventually(t.Late, "the other client knows, which is asked for nothing", func() bool { return t.B.Refusal() != nil })
+	t.eventually(
+		t.Late,
+		"the other client knows, which is asked for nothing",
+		func() bool { return t.B.Refusal() != nil },
+	)
 	t.eventually(t.Late, "the other client refuses", func() bool {
 		_, _, err := t.B.Enqueue(t.ctx, t.draft("b"))
 		return err != nil

@@ -148,7 +148,11 @@ func expiryWholeLease(t *trial) {
 	t.remove(t.A, used.Entry, lock.Released)
 	t.remove(t.B, elsewhere.Entry, lock.Released)
 	until(used.from.Add(t.MinTTL*3/4), t.MinTTL/20, func() { t.wantQueue(t.A, t.ref("a")) })
-	again := []leased{t.lease(t.draft("a"), t.MinTTL), t.lease(t.draft("b"), t.MinTTL), t.lease(t.draft("c"), t.MinTTL)}
+	again := []leased{
+		t.lease(t.draft("a"), t.MinTTL),
+		t.lease(t.draft("b"), t.MinTTL),
+		t.lease(t.draft("c"), t.MinTTL),
+	}
 	for _, l := range again {
 		t.wantExpiry(feeds[0], l)
 		t.wantExpiry(feeds[1], l)

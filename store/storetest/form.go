@@ -73,8 +73,14 @@ func formGoesOn(t *trial) {
 	for i, f := range feeds {
 		got := f.state()
 		if !got.whole() || got.losses > 0 || got.joined[kept.ID] != 1 || got.joined[set.ID] != 1 {
-			t.Errorf("feed %d listed %d times and was lost %d times; it told %d and %d times of the entries that joined",
-				i, got.resets, got.losses, got.joined[kept.ID], got.joined[set.ID])
+			t.Errorf(
+				"feed %d listed %d times and was lost %d times; it told %d and %d times of the entries that joined",
+				i,
+				got.resets,
+				got.losses,
+				got.joined[kept.ID],
+				got.joined[set.ID],
+			)
 		}
 	}
 	if _, _, err := t.B.Enqueue(t.ctx, t.draft("a")); err != nil {
@@ -104,10 +110,14 @@ func formOlder(t *trial) {
 		t.Errorf("the older version cannot renew: %v", err)
 	}
 	t.remove(older, removed, lock.Released)
-	if entries := t.queue(older, t.ref("a")); len(entries) != 2 || entries[1].ID != kept.ID || entries[1].TTL != lock.MaxTTL {
+	if entries := t.queue(older, t.ref("a")); len(entries) != 2 || entries[1].ID != kept.ID ||
+		entries[1].TTL != lock.MaxTTL {
 		t.Errorf("the older version sees %v", entries)
 	}
-	if !olderFeed.await(2*t.Late, func() bool { return olderFeed.current && olderFeed.has(kept.ID) && !olderFeed.has(removed.ID) }) {
+	if !olderFeed.await(
+		2*t.Late,
+		func() bool { return olderFeed.current && olderFeed.has(kept.ID) && !olderFeed.has(removed.ID) },
+	) {
 		t.Error("the older version's feed does not go on")
 	}
 	t.wantQueue(t.A, t.ref("b"), kept)

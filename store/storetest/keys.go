@@ -15,7 +15,10 @@ func keyCases() []testCase {
 		{name: "enqueue/a used-up key is refused with its reason", run: usedUpKey},
 		{name: "enqueue/the key of an entry that expired is used up", run: expiredKey},
 		{name: "enqueue/the key of a withdrawn entry is free", run: withdrawnKey},
-		{name: "enqueue/a withdrawal does not hide that an entry of the key expired", run: withdrawnAfterExpiry},
+		{
+			name: "enqueue/a withdrawal does not hide that an entry of the key expired",
+			run:  withdrawnAfterExpiry,
+		},
 		{name: "enqueue/a key is one entry whatever its locks are", run: keyOfOtherLocks},
 		{name: "enqueue/late duplicates of a key find it used up", run: lateDuplicates},
 	}
@@ -37,7 +40,12 @@ func writtenOnce(t *trial) {
 		})
 		e, again, err := t.B.Enqueue(t.ctx, clone(draft))
 		if err != nil || again || written.Load() != 1 {
-			t.Fatalf("%d calls say that they wrote the entry, want 1; one later says so: %t, %v", written.Load(), again, err)
+			t.Fatalf(
+				"%d calls say that they wrote the entry, want 1; one later says so: %t, %v",
+				written.Load(),
+				again,
+				err,
+			)
 		}
 		t.remove(t.A, e, lock.Withdrawn)
 	}
@@ -74,8 +82,17 @@ func usedUpKey(t *trial) {
 func (t *trial) wantUsedUp(s store.Store, draft *lock.Entry, why lock.Reason) {
 	t.Helper()
 	placed, written, err := s.Enqueue(t.ctx, clone(draft))
-	if e := t.typed("Enqueue of a used-up key", err); e == nil || e.Code != lock.Lost || e.Reason != why || e.OutcomeUnknown {
-		t.Errorf("a used-up key gives %v, written %t, %v; want %s, %s", placed, written, err, lock.Lost, why)
+	if e := t.typed("Enqueue of a used-up key", err); e == nil || e.Code != lock.Lost ||
+		e.Reason != why ||
+		e.OutcomeUnknown {
+		t.Errorf(
+			"a used-up key gives %v, written %t, %v; want %s, %s",
+			placed,
+			written,
+			err,
+			lock.Lost,
+			why,
+		)
 	}
 }
 
@@ -132,7 +149,11 @@ func withdrawnAfterExpiry(t *trial) {
 	if len(sure) == 0 {
 		t.Fatal("each expiry was recorded before its key was free again")
 	}
-	t.eventually(t.Late+t.CallLimit, "the record of the expiries", func() bool { return t.recorded(drafts...) })
+	t.eventually(
+		t.Late+t.CallLimit,
+		"the record of the expiries",
+		func() bool { return t.recorded(drafts...) },
+	)
 	for _, l := range sure {
 		t.wantUsedUp(t.A, l.Entry, lock.Expired)
 		t.wantUsedUp(t.B, l.Entry, lock.Expired)

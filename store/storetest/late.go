@@ -79,7 +79,11 @@ func cutWrittenOnce(t *trial) {
 	if v := a.state(); v.joined[draft.ID] != 1 && v.whole() {
 		t.Errorf("the entry was written %d times", v.joined[draft.ID])
 	}
-	t.eventually(t.recovery(), "nothing is left", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 })
+	t.eventually(
+		t.recovery(),
+		"nothing is left",
+		func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 },
+	)
 }
 
 // revokedMeanwhile has client B write an entry while it is deaf, and returns what its call says

@@ -68,7 +68,10 @@ func modesSemaphore(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	var queue []*lock.Entry
 	for i := range 7 {
-		queue = append(queue, t.enqueue(t.client(i), t.claiming(lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 3})))
+		queue = append(
+			queue,
+			t.enqueue(t.client(i), t.claiming(lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 3})),
+		)
 	}
 	t.wantHolders(t.ref("a"), feeds, queue[:3]...)
 	for i, gone := range []int{1, 2, 0, 1} {
@@ -81,7 +84,14 @@ func modesSemaphore(t *trial) {
 // modesMixed has a set read one lock, write another and count in a third.
 func modesMixed(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	read, unit := lock.Claim{Name: "read", Mode: lock.Shared}, lock.Claim{Name: "units", Mode: lock.Semaphore, Limit: 2}
+	read, unit := lock.Claim{
+		Name: "read",
+		Mode: lock.Shared,
+	}, lock.Claim{
+		Name:  "units",
+		Mode:  lock.Semaphore,
+		Limit: 2,
+	}
 	write := lock.Claim{Name: "write", Mode: lock.Exclusive}
 	reader, counter := t.enqueue(t.A, t.claiming(read)), t.enqueue(t.B, t.claiming(unit))
 	set := t.enqueue(t.A, t.claiming(write, unit, read))

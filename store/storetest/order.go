@@ -96,7 +96,10 @@ func pick(names []string, n int) []string {
 // queue holds all of them in that order.
 func (t *trial) checkOrder(name string, attempts []attempt) {
 	t.Helper()
-	slices.SortFunc(attempts, func(a, b attempt) int { return cmp.Compare(a.entry.Number, b.entry.Number) })
+	slices.SortFunc(
+		attempts,
+		func(a, b attempt) int { return cmp.Compare(a.entry.Number, b.entry.Number) },
+	)
 	var want []*lock.Entry
 	latest := time.Time{} // start of any attempt with a smaller number
 	for i, a := range attempts {
@@ -105,7 +108,11 @@ func (t *trial) checkOrder(name string, attempts []attempt) {
 			t.Fatalf("%s: two entries share the number %d", name, a.entry.Number)
 		}
 		if a.end.Before(latest) {
-			t.Fatalf("%s: the entry at %d was there before an attempt with a smaller number began", name, a.entry.Number)
+			t.Fatalf(
+				"%s: the entry at %d was there before an attempt with a smaller number began",
+				name,
+				a.entry.Number,
+			)
 		}
 		if a.start.After(latest) {
 			latest = a.start

@@ -80,7 +80,8 @@ func (t *trial) wantPast(s store.Store, want []*lock.Entry) {
 		if diff := diff(shown(e), was.Entry(e.Tenant, e.ID)); diff != "" {
 			t.Errorf("of an entry that ended (-want +got):\n%s", diff)
 		}
-		if strings.Contains(string(was.Text), "secret") || strings.Contains(string(was.Text), "example.org") {
+		if strings.Contains(string(was.Text), "secret") ||
+			strings.Contains(string(was.Text), "example.org") {
 			t.Errorf("it tells too much: %s", was.Text)
 		}
 	}
@@ -94,7 +95,8 @@ func pastLarge(t *trial) {
 	e := t.enqueue(t.A, t.draft(names...))
 	t.remove(t.A, e, lock.Revoked)
 	ended := t.follow(t.Reopen(t.T)).state().ended
-	if len(ended) != 1 || ended[0].ID != e.ID || ended[0].Reason != lock.Revoked || len(ended[0].Was.Text) > store.MaxPast {
+	if len(ended) != 1 || ended[0].ID != e.ID || ended[0].Reason != lock.Revoked ||
+		len(ended[0].Was.Text) > store.MaxPast {
 		t.Errorf("remembered as %+v", ended)
 	}
 }

@@ -68,7 +68,9 @@ func RunRecords(t *testing.T, h RecordHarness) {
 			if c.needs == backup {
 				open = h.OpenAlone
 			}
-			c.run(&recordTrial{&trial{T: t, Harness: Harness{CallLimit: 5 * time.Second}, ctx: ctx}, open(t)})
+			c.run(
+				&recordTrial{&trial{T: t, Harness: Harness{CallLimit: 5 * time.Second}, ctx: ctx}, open(t)},
+			)
 		})
 	}
 }
@@ -76,17 +78,34 @@ func RunRecords(t *testing.T, h RecordHarness) {
 // recordCases puts those that wait first, so that the others fill the time.
 func recordCases() []recordCase {
 	all := []recordCase{
-		{name: "trust/nothing is written into a store that lost its past", run: recordsLostPast, needs: backup},
+		{
+			name:  "trust/nothing is written into a store that lost its past",
+			run:   recordsLostPast,
+			needs: backup,
+		},
 		{name: "life/ends after its replica has stopped", run: recordLifeEnds, needs: cut},
 		{name: "life/lasts while its replica runs", run: recordLifeLasts},
 		{name: "life/ends with its replica", run: recordLifeClosed},
 		{name: "life/a put decides whether it is bound", run: recordRebound},
 	}
 	for _, f := range []Fault{Silent, Deaf, Broken} {
-		all = append(all,
-			recordCase{"cut/" + string(f) + "/calls end in time", func(t *recordTrial) { recordCutCalls(t, f) }, cut},
-			recordCase{"cut/" + string(f) + "/no outcome is misreported", func(t *recordTrial) { recordCutOutcomes(t, f) }, cut},
-			recordCase{"cut/" + string(f) + "/a change meanwhile is told", func(t *recordTrial) { recordCutWatch(t, f) }, cut},
+		all = append(
+			all,
+			recordCase{
+				"cut/" + string(f) + "/calls end in time",
+				func(t *recordTrial) { recordCutCalls(t, f) },
+				cut,
+			},
+			recordCase{
+				"cut/" + string(f) + "/no outcome is misreported",
+				func(t *recordTrial) { recordCutOutcomes(t, f) },
+				cut,
+			},
+			recordCase{
+				"cut/" + string(f) + "/a change meanwhile is told",
+				func(t *recordTrial) { recordCutWatch(t, f) },
+				cut,
+			},
 		)
 	}
 	return append(all,
@@ -164,7 +183,10 @@ func (t *recordTrial) wantCode(doing string, err error, code lock.Code) {
 }
 
 // all reads a list page by page.
-func (t *recordTrial) all(s store.RecordStore, q store.RecordQuery) (all []store.Record, pages int) {
+func (t *recordTrial) all(
+	s store.RecordStore,
+	q store.RecordQuery,
+) (all []store.Record, pages int) {
 	t.Helper()
 	for pages = 1; ; pages++ {
 		page, err := s.List(t.ctx, q)

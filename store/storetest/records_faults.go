@@ -39,7 +39,11 @@ func recordCutCalls(t *recordTrial, how Fault) {
 	}
 	all.Wait()
 	restore()
-	t.eventually(t.recovery(), "calls work again", func() bool { return calls["Get"](t.ctx) == nil && calls["List"](t.ctx) == nil })
+	t.eventually(
+		t.recovery(),
+		"calls work again",
+		func() bool { return calls["Get"](t.ctx) == nil && calls["List"](t.ctx) == nil },
+	)
 }
 
 // attempted is what was said of the writes of one record.
@@ -165,7 +169,11 @@ func recordLifeEnds(t *recordTrial) {
 	lasting := t.put(t.records(1), recordPut("lasts", "one", 0))
 	before := told.Load()
 	restore := t.CutB(t.T, Silent)
-	t.eventually(lifeEnd, "the record ends", func() bool { return t.is(errorOf(t.records(0).Get(t.ctx, recordKey("dies"))), lock.NotFound) })
+	t.eventually(
+		lifeEnd,
+		"the record ends",
+		func() bool { return t.is(errorOf(t.records(0).Get(t.ctx, recordKey("dies"))), lock.NotFound) },
+	)
 	t.eventually(t.recovery(), "its end is told", func() bool { return told.Load() > before })
 	t.wantRecord(t.records(0), "lives", "one", own)
 	t.wantRecord(t.records(0), "lasts", "one", lasting)

@@ -16,14 +16,25 @@ import (
 )
 
 func recordRoundTrip(t *recordTrial) {
-	values := []string{"", "a", "\n", "1 2 3\n4", "\x00\xff", `{"a":1}`, strings.Repeat("x", store.MaxRecordValue)}
+	values := []string{
+		"",
+		"a",
+		"\n",
+		"1 2 3\n4",
+		"\x00\xff",
+		`{"a":1}`,
+		strings.Repeat("x", store.MaxRecordValue),
+	}
 	for i, value := range values {
 		id := fmt.Sprint("r", i)
 		version := t.put(t.records(i), recordPut(id, value, 0))
 		for j := range 2 {
 			t.wantRecord(t.records(j), id, value, version)
 		}
-		next := t.put(t.records(i+1), recordPut(id, value+"!"[:min(1, store.MaxRecordValue-len(value))], version))
+		next := t.put(
+			t.records(i+1),
+			recordPut(id, value+"!"[:min(1, store.MaxRecordValue-len(value))], version),
+		)
 		t.wantRecord(t.records(i), id, value+"!"[:min(1, store.MaxRecordValue-len(value))], next)
 	}
 	t.wantNone(t.records(0), "nobody")
@@ -205,7 +216,10 @@ func recordPages(t *recordTrial) {
 	want[""] = every
 	for tenant, some := range want {
 		for _, limit := range []int{0, 1, 7} {
-			all, pages := t.all(t.records(limit), store.RecordQuery{Kind: "note", Tenant: tenant, Limit: limit})
+			all, pages := t.all(
+				t.records(limit),
+				store.RecordQuery{Kind: "note", Tenant: tenant, Limit: limit},
+			)
 			t.wantRecords(all, some)
 			if limit > 0 && pages < len(some)/limit {
 				t.Errorf("%d records came in %d pages of %d", len(some), pages, limit)
@@ -295,7 +309,10 @@ func recordPageBytes(t *recordTrial) {
 }
 
 // watched counts what a watch says, until its context ends.
-func (t *recordTrial) watch(ctx context.Context, s store.RecordStore) (told *atomic.Int32, ended <-chan struct{}) {
+func (t *recordTrial) watch(
+	ctx context.Context,
+	s store.RecordStore,
+) (told *atomic.Int32, ended <-chan struct{}) {
 	told = &atomic.Int32{}
 	over := make(chan struct{})
 	go func() {
@@ -323,7 +340,11 @@ func recordWatch(t *recordTrial) {
 	} {
 		before := told.Load()
 		change()
-		t.eventually(t.recovery(), fmt.Sprint("change ", i, " is told"), func() bool { return told.Load() > before })
+		t.eventually(
+			t.recovery(),
+			fmt.Sprint("change ", i, " is told"),
+			func() bool { return told.Load() > before },
+		)
 	}
 	stop()
 	t.wantSignal(ended, "the watch ends with its context")
@@ -361,7 +382,11 @@ func errorOf[T any](_ T, err error) error { return err }
 func recordBetween(t *recordTrial) {
 	all := map[store.RecordKey]uint64{}
 	for i := range 100 {
-		k := store.RecordKey{Kind: "note", Tenant: []string{"a", "a-b", "a0"}[min(i/40, 2)], ID: fmt.Sprintf("r%02d", i%40)}
+		k := store.RecordKey{
+			Kind:   "note",
+			Tenant: []string{"a", "a-b", "a0"}[min(i/40, 2)],
+			ID:     fmt.Sprintf("r%02d", i%40),
+		}
 		all[k] = t.put(t.records(i), store.RecordPut{RecordKey: k})
 	}
 	for _, q := range []store.RecordQuery{
@@ -378,7 +403,8 @@ func recordBetween(t *recordTrial) {
 	} {
 		want := maps.Clone(all)
 		maps.DeleteFunc(want, func(k store.RecordKey, _ uint64) bool {
-			return k.ID < q.From || q.Until != "" && k.ID >= q.Until || q.Tenant != "" && k.Tenant != q.Tenant
+			return k.ID < q.From || q.Until != "" && k.ID >= q.Until ||
+				q.Tenant != "" && k.Tenant != q.Tenant
 		})
 		for _, limit := range []int{0, 1, 2} {
 			q.Kind, q.Limit = "note", limit

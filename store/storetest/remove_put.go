@@ -20,7 +20,9 @@ func removePutCases() []testCase {
 	}
 	for _, f := range []Fault{Silent, Deaf, Broken} {
 		all = append(all, testCase{
-			name: "cut/" + string(f) + "/a removal and its record are not parted", run: func(t *trial) { cutRemovePut(t, f) }, needs: cut,
+			name: "cut/" + string(
+				f,
+			) + "/a removal and its record are not parted", run: func(t *trial) { cutRemovePut(t, f) }, needs: cut,
 		})
 	}
 	return all
@@ -46,7 +48,10 @@ func (t *trial) recordThere(s store.Store, id string) *store.Record {
 func removePutBoth(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	entries := []*lock.Entry{
-		t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.repeatable("a")), t.enqueue(t.A, t.draft("b", "c", "d")), t.enqueue(t.A, t.draft("renewed")),
+		t.enqueue(
+			t.A,
+			t.draft("a"),
+		), t.enqueue(t.B, t.repeatable("a")), t.enqueue(t.A, t.draft("b", "c", "d")), t.enqueue(t.A, t.draft("renewed")),
 	}
 	if err := t.B.Renew(t.ctx, entries[3]); err != nil {
 		t.Fatal(err)
@@ -70,7 +75,8 @@ func removePutBoth(t *trial) {
 				t.Fatalf("the record beside the removal is %+v", r)
 			}
 			n, d := v.departures(e.ID)
-			if v.whole() && (n != 1 || d.Reason != lock.Revoked || d.number != r.Version || !cmp.Equal(d.note, noteOf(i))) {
+			if v.whole() &&
+				(n != 1 || d.Reason != lock.Revoked || d.number != r.Version || !cmp.Equal(d.note, noteOf(i))) {
 				t.Errorf("left %d times, last %+v; the record has version %d", n, d, r.Version)
 			}
 		}
@@ -92,8 +98,14 @@ func removePutNeither(t *trial) {
 		forged := forgeries(kept)
 		forged["a removed entry"] = gone
 		for what, e := range forged {
-			t.wantLost("RemoveAndPut of "+what, s.RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut("none", "x", 0)))
-			t.wantLost("RemoveAndPut of "+what, s.RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut("there", "x", version)))
+			t.wantLost(
+				"RemoveAndPut of "+what,
+				s.RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut("none", "x", 0)),
+			)
+			t.wantLost(
+				"RemoveAndPut of "+what,
+				s.RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut("there", "x", version)),
+			)
 		}
 		for _, c := range []struct {
 			what string
@@ -107,7 +119,8 @@ func removePutNeither(t *trial) {
 			{"with a bound record", store.RecordPut{RecordKey: recordKey("none"), Bound: true}, lock.InvalidRequest},
 		} {
 			err := s.RemoveAndPut(t.ctx, kept, lock.Revoked, noteOf(i), c.put)
-			if typed := t.typed("RemoveAndPut", err); typed == nil || typed.Code != c.code || typed.OutcomeUnknown {
+			if typed := t.typed("RemoveAndPut", err); typed == nil || typed.Code != c.code ||
+				typed.OutcomeUnknown {
 				t.Errorf("RemoveAndPut %s = %v, want %s", c.what, err, c.code)
 			}
 		}
@@ -148,7 +161,12 @@ func removePutRace(t *trial) {
 			}
 		}
 		if removed.Load() != 1 || there != put.Load() {
-			t.Fatalf("%d removals succeeded, %d with a record, and %d records are there", removed.Load(), put.Load(), there)
+			t.Fatalf(
+				"%d removals succeeded, %d with a record, and %d records are there",
+				removed.Load(),
+				put.Load(),
+				there,
+			)
 		}
 	}
 }

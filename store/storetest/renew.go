@@ -120,7 +120,11 @@ func forgeries(e *lock.Entry) map[string]*lock.Entry {
 	tenant.Tenant = "other"
 	name.Claims = []lock.Claim{{Name: "other", Mode: lock.Exclusive}}
 	id.ID = "OTHER" + e.ID[5:]
-	forged := map[string]*lock.Entry{"another tenant's entry": tenant, "another lock's entry": name, "another id": id}
+	forged := map[string]*lock.Entry{
+		"another tenant's entry": tenant,
+		"another lock's entry":   name,
+		"another id":             id,
+	}
 	if e.Resumable() {
 		older := clone(e)
 		older.Number--

@@ -14,12 +14,37 @@ import (
 // resumeCases go alone: others have the store forget its history.
 func resumeCases() []testCase {
 	return []testCase{
-		{name: "resume/a feed that begins earlier tells what happened since", run: resumed, needs: history, alone: true},
-		{name: "resume/over forms that were raised one after the other", run: resumedOverForms, needs: history, alone: true},
+		{
+			name:  "resume/a feed that begins earlier tells what happened since",
+			run:   resumed,
+			needs: history,
+			alone: true,
+		},
+		{
+			name:  "resume/over forms that were raised one after the other",
+			run:   resumedOverForms,
+			needs: history,
+			alone: true,
+		},
 		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history, alone: true},
-		{name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: history, alone: true},
-		{name: "resume/a feed that was cut off tells what happened meanwhile", run: func(t *trial) { interruptedFeed(t, Broken) }, needs: cutHistory, alone: true},
-		{name: "resume/a feed that heard nothing tells what happened meanwhile", run: func(t *trial) { interruptedFeed(t, Silent) }, needs: cutHistory, alone: true},
+		{
+			name:  "resume/where nothing can be told it begins now",
+			run:   resumedNowhere,
+			needs: history,
+			alone: true,
+		},
+		{
+			name:  "resume/a feed that was cut off tells what happened meanwhile",
+			run:   func(t *trial) { interruptedFeed(t, Broken) },
+			needs: cutHistory,
+			alone: true,
+		},
+		{
+			name:  "resume/a feed that heard nothing tells what happened meanwhile",
+			run:   func(t *trial) { interruptedFeed(t, Silent) },
+			needs: cutHistory,
+			alone: true,
+		},
 	}
 }
 
@@ -28,7 +53,11 @@ func resumeCases() []testCase {
 func interruptedFeed(t *trial, how Fault) {
 	t.remove(t.A, t.enqueue(t.A, t.draft("a")), lock.Released)
 	a, b := t.follow(t.A), t.follow(t.B)
-	there := []*lock.Entry{t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.kept("b")), t.enqueue(t.A, t.draft("c"))}
+	there := []*lock.Entry{
+		t.enqueue(t.A, t.draft("a")),
+		t.enqueue(t.A, t.kept("b")),
+		t.enqueue(t.A, t.draft("c")),
+	}
 	t.settle(a, b)
 	for round := range 2 {
 		t.interrupt(b, how, func() { t.happens(there[round]) })
@@ -111,7 +140,11 @@ func resumed(t *trial) {
 		t.Errorf("what there was (-want +got):\n%s", diff)
 	}
 	if late.newest < newest {
-		t.Errorf("it says that the store was at %d when it began, which was at %d before", late.newest, newest)
+		t.Errorf(
+			"it says that the store was at %d when it began, which was at %d before",
+			late.newest,
+			newest,
+		)
 	}
 }
 
@@ -172,7 +205,11 @@ func resumedUnderLoad(t *trial) {
 			}
 		})
 	}
-	t.eventually(t.CallLimit, "others write", func() bool { return len(early.state().changesAfter(from)) > 50 })
+	t.eventually(
+		t.CallLimit,
+		"others write",
+		func() bool { return len(early.state().changesAfter(from)) > 50 },
+	)
 	late := t.followFrom(from)
 	stop()
 	all.Wait()

@@ -35,7 +35,12 @@ func setsWhole(t *trial) {
 		v := f.state()
 		n, d := v.departures(set.ID)
 		if v.whole() && (v.joined[set.ID] != 1 || n != 1 || d.Reason != lock.Released) {
-			t.Errorf("the feed told %d times that the set came and %d times that it went, as %q", v.joined[set.ID], n, d.Reason)
+			t.Errorf(
+				"the feed told %d times that the set came and %d times that it went, as %q",
+				v.joined[set.ID],
+				n,
+				d.Reason,
+			)
 		}
 	}
 }

@@ -18,7 +18,23 @@ func tenantCases() []testCase {
 func tenantsApart(t *trial) {
 	a := t.follow(t.A)
 	tenants := []string{"a", "a-", "a-b", "a0", "aa", "0", strings.Repeat("a", lock.MaxTenantLength)}
-	names := []string{"b", "B", "b-", "b.", "b_", "b:", "b@", "b=", "b+", "b:c", "b0", "bb", "0", "b-b", strings.Repeat("b", lock.MaxNameLength)}
+	names := []string{
+		"b",
+		"B",
+		"b-",
+		"b.",
+		"b_",
+		"b:",
+		"b@",
+		"b=",
+		"b+",
+		"b:c",
+		"b0",
+		"bb",
+		"0",
+		"b-b",
+		strings.Repeat("b", lock.MaxNameLength),
+	}
 	placed := map[lock.Ref]*lock.Entry{}
 	for _, tenant := range tenants {
 		of := make([]*lock.Entry, len(names))

@@ -14,7 +14,11 @@ func trustCases() []testCase {
 		{name: "trust/a store that went back is noticed", run: wentBack, needs: backup},
 		{name: "trust/a floor binds all at once", run: floorBinds, needs: floors},
 		{name: "trust/of two floors the higher one stays", run: floorsRace, needs: floors},
-		{name: "trust/a floor that a client does not know yet is no lost past", run: floorUnknown, needs: floors},
+		{
+			name:  "trust/a floor that a client does not know yet is no lost past",
+			run:   floorUnknown,
+			needs: floors,
+		},
 		{name: "trust/feeds add the floor to what was there before", run: floorListed, needs: floors},
 		{name: "trust/a floor that cannot be right is refused", run: floorRefused, needs: floors},
 	}
@@ -163,7 +167,8 @@ func wentBack(t *trial) {
 		}
 		_, _, err = s.Enqueue(t.ctx, t.draft("d"))
 		var refusal *lock.Error
-		return errors.As(err, &refusal) && refusal.Code == lock.FenceFloorRequired && !refusal.OutcomeUnknown
+		return errors.As(err, &refusal) && refusal.Code == lock.FenceFloorRequired &&
+			!refusal.OutcomeUnknown
 	})
 	t.wantRefusal(t.A)
 	if e := t.enqueue(t.openFloor(last), t.draft("e")); e.Number <= last {

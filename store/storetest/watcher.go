@@ -70,7 +70,13 @@ func (t *trial) follow(s store.Store) *feed {
 // and checks that Watch returns.
 func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 	t.Helper()
-	f = &feed{t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{}, endedIDs: map[lock.ID]bool{}}
+	f = &feed{
+		t:        t,
+		told:     make(chan struct{}),
+		table:    lock.NewTable(),
+		joined:   map[lock.ID]int{},
+		endedIDs: map[lock.ID]bool{},
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
@@ -148,7 +154,10 @@ func (f *feed) Reset(s store.Snapshot) {
 	f.changes, f.since, f.first = nil, s.Number, slices.Clone(s.Entries)
 	f.newest = s.Newest
 	f.resets++
-	if !slices.IsSortedFunc(s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }) {
+	if !slices.IsSortedFunc(
+		s.Entries,
+		func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) },
+	) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")
 	}
 	for _, e := range s.Entries {
@@ -187,7 +196,13 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 	last := f.upTo + 1
 	for _, c := range changes {
 		if c.Number < last || c.Number > upTo {
-			f.errorf("Apply from %d up to %d told of a change at %d, the one before was at %d or later", f.upTo, upTo, c.Number, last)
+			f.errorf(
+				"Apply from %d up to %d told of a change at %d, the one before was at %d or later",
+				f.upTo,
+				upTo,
+				c.Number,
+				last,
+			)
 		}
 		last = c.Number
 		f.note(c, now)
@@ -266,7 +281,9 @@ func (f *feed) state() view {
 	defer f.mu.Unlock()
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses, joined: maps.Clone(f.joined),
-		left: slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps, changes: slices.Clone(f.changes), since: f.since, ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+		left: slices.Clone(
+			f.left,
+		), all: slices.Clone(f.all), gaps: f.gaps, changes: slices.Clone(f.changes), since: f.since, ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {
 		for e, holds := range q.Entries() {

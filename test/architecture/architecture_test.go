@@ -21,19 +21,40 @@ const module = "github.com/fencepost/fencepost"
 // and not found out.
 func may() map[string][]string {
 	return map[string][]string{
-		"lock":            {},
-		"lock/blocking":   {"lock"},
-		"lock/deadlock":   {"lock", "lock/heap"},
-		"lock/heap":       {},
-		"lock/locktest":   {"lock"},
-		"lock/order":      {"lock"},
-		"quota":           {"audit", "lock", "store"},
-		"audit":           {"lock", "store"},
-		"service":         {"audit", "lock", "lock/blocking", "lock/heap", "lock/order", "quota", "service/events", "service/figures", "service/lists", "service/view", "store"},
+		"lock":          {},
+		"lock/blocking": {"lock"},
+		"lock/deadlock": {"lock", "lock/heap"},
+		"lock/heap":     {},
+		"lock/locktest": {"lock"},
+		"lock/order":    {"lock"},
+		"quota":         {"audit", "lock", "store"},
+		"audit":         {"lock", "store"},
+		"service": {
+			"audit",
+			"lock",
+			"lock/blocking",
+			"lock/heap",
+			"lock/order",
+			"quota",
+			"service/events",
+			"service/figures",
+			"service/lists",
+			"service/view",
+			"store",
+		},
 		"service/lists":   {"lock", "service/figures", "service/view"},
 		"service/events":  {"lock", "lock/heap", "quota"},
 		"service/figures": {"lock", "lock/heap"},
-		"service/view":    {"lock", "lock/blocking", "lock/deadlock", "lock/heap", "lock/order", "quota", "service/figures", "store"},
+		"service/view": {
+			"lock",
+			"lock/blocking",
+			"lock/deadlock",
+			"lock/heap",
+			"lock/order",
+			"quota",
+			"service/figures",
+			"store",
+		},
 		"store":           {"lock", "store/batch"},
 		"store/batch":     {"lock"},
 		"store/memory":    {"lock", "store", "store/batch"},
@@ -47,9 +68,28 @@ func may() map[string][]string {
 		"dashboard":       {},
 		"api":             {},
 		"api/event":       {"api", "auth", "lock"},
-		"handlers":        {"api", "api/event", "audit", "lock", "lock/blocking", "lock/order", "quota", "service", "service/events", "service/lists", "service/figures", "service/view", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi"},
-		"client":          {"api"},
-		"cmd/fencepost":   {"api", "client"},
+		"handlers": {
+			"api",
+			"api/event",
+			"audit",
+			"lock",
+			"lock/blocking",
+			"lock/order",
+			"quota",
+			"service",
+			"service/events",
+			"service/lists",
+			"service/figures",
+			"service/view",
+			"auth",
+			"telemetry",
+			"webhook",
+			"webhook/outbox",
+			"webhook/subscription",
+			"openapi",
+		},
+		"client":        {"api"},
+		"cmd/fencepost": {"api", "client"},
 		"webhook/outbox": {
 			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events", "store", "webhook", "webhook/subscription",
 		},
@@ -70,19 +110,23 @@ func may() map[string][]string {
 // not leak into what is written once.
 func only() map[string][]string {
 	return map[string][]string{
-		"github.com/gin-gonic":                    {"handlers"},
-		"github.com/swaggo":                       {"handlers", "openapi"},
-		"github.com/getkin/kin-openapi":           {"openapi"},
-		"github.com/golang-jwt/jwt":               {"auth"},
-		"github.com/MicahParks":                   {"auth"},
-		"go.etcd.io":                              {"store/etcd"},
-		"github.com/go-zookeeper":                 {"store/zookeeper"},
-		"github.com/prometheus":                   {"telemetry"},
-		"go.opentelemetry.io/contrib":             {"telemetry"},
-		"go.opentelemetry.io/otel/exporters":      {"telemetry"},
-		"go.opentelemetry.io/otel/sdk":            {"telemetry"},
-		"go.opentelemetry.io/otel/metric":         {"telemetry"},
-		"testing":                                 {"store/storetest", "auth/certtest", "auth/signin/signintest"},
+		"github.com/gin-gonic":               {"handlers"},
+		"github.com/swaggo":                  {"handlers", "openapi"},
+		"github.com/getkin/kin-openapi":      {"openapi"},
+		"github.com/golang-jwt/jwt":          {"auth"},
+		"github.com/MicahParks":              {"auth"},
+		"go.etcd.io":                         {"store/etcd"},
+		"github.com/go-zookeeper":            {"store/zookeeper"},
+		"github.com/prometheus":              {"telemetry"},
+		"go.opentelemetry.io/contrib":        {"telemetry"},
+		"go.opentelemetry.io/otel/exporters": {"telemetry"},
+		"go.opentelemetry.io/otel/sdk":       {"telemetry"},
+		"go.opentelemetry.io/otel/metric":    {"telemetry"},
+		"testing": {
+			"store/storetest",
+			"auth/certtest",
+			"auth/signin/signintest",
+		},
 		"github.com/coreos/go-oidc":               {"auth/signin"},
 		"golang.org/x/oauth2":                     {"auth/signin"},
 		"github.com/google/go-cmp":                {"store/storetest"},
@@ -149,7 +193,10 @@ func local(importPath string) (string, bool) {
 
 // under reports whether p is one of the folders, or below one.
 func under(p string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") })
+	return slices.ContainsFunc(
+		folders,
+		func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") },
+	)
 }
 
 // ours lists the packages that the rules are about. Programs under test/ may
@@ -211,7 +258,18 @@ func TestLibraries(t *testing.T) {
 // The domain is pure: besides itself the standard library alone, and of that nothing
 // that waits, locks, or reaches the world.
 func TestDomainIsPure(t *testing.T) {
-	impure := []string{"os", "io", "net", "sync", "context", "log", "runtime", "syscall", "unsafe", "math/rand"}
+	impure := []string{
+		"os",
+		"io",
+		"net",
+		"sync",
+		"context",
+		"log",
+		"runtime",
+		"syscall",
+		"unsafe",
+		"math/rand",
+	}
 	for _, p := range list(t, "./lock/...") {
 		for _, i := range p.Imports {
 			folder, own := local(i)
@@ -230,7 +288,8 @@ func TestDomainIsPure(t *testing.T) {
 func TestServerHasNoTestCode(t *testing.T) {
 	for _, p := range list(t, "-deps", "./cmd/api") {
 		folder, own := local(p.ImportPath)
-		if own && under(folder, []string{"test", "store/storetest", "client", "cmd/fencepost"}) || p.ImportPath == "testing" {
+		if own && under(folder, []string{"test", "store/storetest", "client", "cmd/fencepost"}) ||
+			p.ImportPath == "testing" {
 			t.Errorf("cmd/api contains %s", p.ImportPath)
 		}
 	}
@@ -290,7 +349,10 @@ func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 
 // existing leaves out what is planned.
 func existing(rows []string) []string {
-	return slices.DeleteFunc(slices.Clone(rows), func(r string) bool { return slices.Contains(planned(), r) })
+	return slices.DeleteFunc(
+		slices.Clone(rows),
+		func(r string) bool { return slices.Contains(planned(), r) },
+	)
 }
 
 // planned are folders that have a row and are not there yet.

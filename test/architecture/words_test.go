@@ -35,20 +35,25 @@ func allowed() []string {
 // TestWords: a declared name is made of words that the vocabulary has.
 func TestWords(t *testing.T) {
 	for _, dir := range []string{"api", "audit", "auth", "cmd", "handlers", "lock", "service", "store", "telemetry", "webhook"} {
-		err := filepath.WalkDir(filepath.Join("..", "..", dir), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
-				return err
-			}
-			for name, at := range declared(t, path) {
-				for _, word := range wordsOf(name) {
-					folder, _ := filepath.Rel(filepath.Join("..", ".."), filepath.Dir(path))
-					if better := instead()[strings.ToLower(word)]; better != "" && !slices.Contains(allowed(), folder+" "+word) {
-						t.Errorf("%s: %s says %q, for which the vocabulary has: %s", at, name, word, better)
+		err := filepath.WalkDir(
+			filepath.Join("..", "..", dir),
+			func(path string, d fs.DirEntry, err error) error {
+				if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") ||
+					strings.HasSuffix(path, "_test.go") {
+					return err
+				}
+				for name, at := range declared(t, path) {
+					for _, word := range wordsOf(name) {
+						folder, _ := filepath.Rel(filepath.Join("..", ".."), filepath.Dir(path))
+						if better := instead()[strings.ToLower(word)]; better != "" &&
+							!slices.Contains(allowed(), folder+" "+word) {
+							t.Errorf("%s: %s says %q, for which the vocabulary has: %s", at, name, word, better)
+						}
 					}
 				}
-			}
-			return nil
-		})
+				return nil
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,20 +56,49 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
 	f.StringVar(&o.rows, "rows", "", "rows to run, such as S1,S2; all but older when empty")
-	f.DurationVar(&o.Duration, "duration", 3*time.Second, "of one round of one side; S9 takes 100 s at least")
+	f.DurationVar(
+		&o.Duration,
+		"duration",
+		3*time.Second,
+		"of one round of one side; S9 takes 100 s at least",
+	)
 	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
 	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
 	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7, S8 and S11, and at once in S14")
 	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S11 and S12, and in S9 up to 50 000")
-	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; the system's temporary folder when empty")
+	f.StringVar(
+		&o.Dir,
+		"dir",
+		"",
+		"where to make the folder for data and logs, on a real disk; the system's temporary folder when empty",
+	)
 	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
-	f.Func("ways", "of S17: parts of the names of those to run, separated by commas; all when not given", func(text string) error {
-		o.Ways = strings.Split(text, ",")
-		return nil
-	})
-	f.IntVar(&o.Limit, "limit", 1000, "requests a second that the hostile tenant of S17 may make; 0 is the server's default")
-	f.StringVar(&o.Older, "older", "", "binary of an older revision of the API server, for the row older")
-	f.StringVar(&o.Profiles, "profiles", "", "also write processor and heap profiles of Fencepost into this folder")
+	f.Func(
+		"ways",
+		"of S17: parts of the names of those to run, separated by commas; all when not given",
+		func(text string) error {
+			o.Ways = strings.Split(text, ",")
+			return nil
+		},
+	)
+	f.IntVar(
+		&o.Limit,
+		"limit",
+		1000,
+		"requests a second that the hostile tenant of S17 may make; 0 is the server's default",
+	)
+	f.StringVar(
+		&o.Older,
+		"older",
+		"",
+		"binary of an older revision of the API server, for the row older",
+	)
+	f.StringVar(
+		&o.Profiles,
+		"profiles",
+		"",
+		"also write processor and heap profiles of Fencepost into this folder",
+	)
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

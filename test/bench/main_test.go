@@ -22,7 +22,18 @@ func TestMain(m *testing.M) {
 func TestRowsRunAgainstRealServers(t *testing.T) {
 	dir := t.TempDir()
 	var table strings.Builder
-	args := []string{"-rows", "S3,S4,S5,S10", "-rounds", "1", "-duration", "300ms", "-warmup", "100ms", "-dir", dir}
+	args := []string{
+		"-rows",
+		"S3,S4,S5,S10",
+		"-rounds",
+		"1",
+		"-duration",
+		"300ms",
+		"-warmup",
+		"100ms",
+		"-dir",
+		dir,
+	}
 	if err := run(t.Context(), args, &table, io.Discard); err != nil {
 		t.Fatal(err)
 	}

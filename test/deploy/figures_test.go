@@ -37,9 +37,11 @@ var elsewhere = []string{
 
 // selected finds names with what is in braces behind them; grouped what a sum is kept by.
 var (
-	selected = regexp.MustCompile(`\b((?:fencepost|etcd|go|process|kube|container)_[a-z0-9_]+)(?:\{([^}]*)\})?`)
-	label    = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
-	grouped  = regexp.MustCompile(`\b(?:by|without|on)\s*\(([^)]*)\)`)
+	selected = regexp.MustCompile(
+		`\b((?:fencepost|etcd|go|process|kube|container)_[a-z0-9_]+)(?:\{([^}]*)\})?`,
+	)
+	label   = regexp.MustCompile(`([a-z_]+)\s*(?:=~|!~|!=|=)\s*"`)
+	grouped = regexp.MustCompile(`\b(?:by|without|on)\s*\(([^)]*)\)`)
 )
 
 // missing says what of an expression is nowhere to be seen.
@@ -72,7 +74,8 @@ func (f figures) missing(expression string) []string {
 	}
 	for _, m := range grouped.FindAllStringSubmatch(expression, -1) {
 		for name := range strings.SplitSeq(m[1], ",") {
-			if name = strings.TrimSpace(name); !elsewhereToo && !seen[name] && !slices.Contains(others, name) {
+			if name = strings.TrimSpace(name); !elsewhereToo && !seen[name] &&
+				!slices.Contains(others, name) {
 				all = append(all, "by ("+name+")")
 			}
 		}
@@ -187,7 +190,10 @@ func asked(t *testing.T, api, store string) {
 		t.Fatal(err)
 	}
 	closeAfter(t, r)
-	inside, err := rig.StartReplica(ctx, rig.ReplicaConfig{Binary: api, DataDir: filepath.Join(dir, "embedded"), Secret: secret})
+	inside, err := rig.StartReplica(
+		ctx,
+		rig.ReplicaConfig{Binary: api, DataDir: filepath.Join(dir, "embedded"), Secret: secret},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,7 +54,17 @@ func stderr(t *testing.T, api string) {
 	if err := free.Close(); err != nil {
 		t.Fatal(err)
 	}
-	server := exec.Command(api, "--listen", address, "--data-dir", filepath.Join(dir, "data"), "--jwt-secret-file", key, "--log-level", "debug")
+	server := exec.Command(
+		api,
+		"--listen",
+		address,
+		"--data-dir",
+		filepath.Join(dir, "data"),
+		"--jwt-secret-file",
+		key,
+		"--log-level",
+		"debug",
+	)
 	server.Stderr = fullPipe(t)
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

@@ -45,8 +45,14 @@ func (s *stand) alone(size int) (slower float64) {
 	probing.Wait()
 	before, n := p.p99(phaseBefore)
 	during, m := p.p99(phaseExpiring)
-	s.t.Logf("etcd alone: gone %v after their leases, p99 of other writes: %v of %d before, %v of %d meanwhile", time.Since(end).Round(time.Millisecond),
-		before.Round(10*time.Microsecond), n, during.Round(10*time.Microsecond), m)
+	s.t.Logf(
+		"etcd alone: gone %v after their leases, p99 of other writes: %v of %d before, %v of %d meanwhile",
+		time.Since(end).Round(time.Millisecond),
+		before.Round(10*time.Microsecond),
+		n,
+		during.Round(10*time.Microsecond),
+		m,
+	)
 	return max(1, float64(during)/float64(max(before, 1)))
 }
 
@@ -55,7 +61,9 @@ func leased(ctx context.Context, client *clientv3.Client, size int, end time.Tim
 	writing, ctx := errgroup.WithContext(ctx)
 	writing.SetLimit(32)
 	for i := range size {
-		writing.Go(func() error { return putLeased(ctx, client, fmt.Sprint("/alone/", i), time.Until(end)) })
+		writing.Go(
+			func() error { return putLeased(ctx, client, fmt.Sprint("/alone/", i), time.Until(end)) },
+		)
 	}
 	return writing.Wait()
 }

@@ -52,7 +52,13 @@ func (l *loser) lose(want int, send func() drive.Answer) drive.Answer {
 	l.proxy.DropAnswers(1)
 	a := send()
 	if got := l.proxy.Stats().AnswersDropped - before; got != 1 || a.Err == nil {
-		l.s.t.Errorf("%s round %d: %d answers were dropped and the client got %v, want 1 and nothing", l.lock, l.round, got, a)
+		l.s.t.Errorf(
+			"%s round %d: %d answers were dropped and the client got %v, want 1 and nothing",
+			l.lock,
+			l.round,
+			got,
+			a,
+		)
 	}
 	if status := fmt.Appendf(nil, "HTTP/1.1 %d ", want); !bytes.HasPrefix(l.proxy.Dropped(), status) {
 		l.s.t.Errorf("%s round %d: the dropped answer is not a %d", l.lock, l.round, want)
@@ -73,7 +79,10 @@ func (l *loser) want(what string, a drive.Answer, status int, reason string) boo
 // acquire takes the lock without faults, or fails.
 func (l *loser) acquire(c *drive.Client, wait time.Duration) *drive.Hold {
 	l.s.t.Helper()
-	h, outcome := c.Acquire(l.s.ctx, drive.Request{Lock: l.lock, TTL: 10 * time.Second, Wait: wait, Replica: sameReplica})
+	h, outcome := c.Acquire(
+		l.s.ctx,
+		drive.Request{Lock: l.lock, TTL: 10 * time.Second, Wait: wait, Replica: sameReplica},
+	)
 	if h == nil {
 		l.s.t.Errorf("%s round %d: acquire is %s, want a grant", l.lock, l.round, outcome)
 	}
@@ -113,7 +122,10 @@ func (l *loser) loseRelease(successor *drive.Client) {
 			l.s.t.Error(err)
 		}
 	}
-	first := l.lose(http.StatusNoContent, func() drive.Answer { return l.Delete(l.s.ctx, throughProxy, old) })
+	first := l.lose(
+		http.StatusNoContent,
+		func() drive.Answer { return l.Delete(l.s.ctx, throughProxy, old) },
+	)
 	if l.round%8 >= 4 { // it comes afterwards
 		go acquire()
 	}
@@ -153,7 +165,10 @@ func (l *loser) loseGrant() {
 		Lock: l.lock, TTL: 10 * time.Second, Wait: time.Duration(l.round%3) * time.Second,
 		Key: fmt.Sprintf("key-%d-%d", l.Number, l.round),
 	}
-	first := l.lose(http.StatusCreated, func() drive.Answer { return l.Post(l.s.ctx, throughProxy, r) })
+	first := l.lose(
+		http.StatusCreated,
+		func() drive.Answer { return l.Post(l.s.ctx, throughProxy, r) },
+	)
 	var holds []*drive.Hold
 	for _, replica := range []int{l.retryAt(), sameReplica, otherReplica} {
 		a := l.Post(l.s.ctx, replica, r)
@@ -162,19 +177,38 @@ func (l *loser) loseGrant() {
 		}
 		h := drive.HoldOf(r, a)
 		if a.Call = first.Call; len(holds) > 0 && !h.SameGrant(holds[0]) {
-			l.s.t.Errorf("%s round %d: repeating gave entry %s fence %d, then entry %s fence %d (or another token)",
-				l.lock, l.round, holds[0].ID, holds[0].Fence, h.ID, h.Fence)
+			l.s.t.Errorf(
+				"%s round %d: repeating gave entry %s fence %d, then entry %s fence %d (or another token)",
+				l.lock,
+				l.round,
+				holds[0].ID,
+				holds[0].Fence,
+				h.ID,
+				h.Fence,
+			)
 		}
 		l.Record(history.Acquire, h, a)
 		holds = append(holds, h)
 	}
-	if !bytes.Contains(l.proxy.Dropped(), []byte(holds[0].ID)) || !bytes.Contains(l.proxy.Dropped(), fmt.Append(nil, holds[0].Fence)) {
-		l.s.t.Errorf("%s round %d: the answer that was lost is not about entry %s and fence %d", l.lock, l.round, holds[0].ID, holds[0].Fence)
+	if !bytes.Contains(l.proxy.Dropped(), []byte(holds[0].ID)) ||
+		!bytes.Contains(l.proxy.Dropped(), fmt.Append(nil, holds[0].Fence)) {
+		l.s.t.Errorf(
+			"%s round %d: the answer that was lost is not about entry %s and fence %d",
+			l.lock,
+			l.round,
+			holds[0].ID,
+			holds[0].Fence,
+		)
 	}
 	if outcome := l.Release(l.s.ctx, l.retryAt(), 1, holds[0]); outcome != history.OK {
 		l.s.t.Errorf("%s round %d: release is %s", l.lock, l.round, outcome)
 	}
-	l.want("the same POST after the release", l.Post(l.s.ctx, l.retryAt(), r), http.StatusGone, "released")
+	l.want(
+		"the same POST after the release",
+		l.Post(l.s.ctx, l.retryAt(), r),
+		http.StatusGone,
+		"released",
+	)
 }
 
 // oneEntryPerKey checks in the store that each key made exactly one entry.
@@ -192,7 +226,13 @@ func (s *stand) oneEntryPerKey(rounds int) {
 			ids[e.Entry] = true
 		}
 		if len(entries) != rounds || len(ids) != rounds {
-			s.t.Errorf("%s: %d entries with %d ids in the store, want %d", lock, len(entries), len(ids), rounds)
+			s.t.Errorf(
+				"%s: %d entries with %d ids in the store, want %d",
+				lock,
+				len(entries),
+				len(ids),
+				rounds,
+			)
 		}
 	}
 }
@@ -226,7 +266,12 @@ func (l *loser) losePlace() {
 	if holder == nil {
 		return
 	}
-	r := drive.Request{Lock: l.lock, TTL: 10 * time.Second, Wait: 30 * time.Second, Key: fmt.Sprintf("place-%d-%d", l.Number, l.round)}
+	r := drive.Request{
+		Lock: l.lock,
+		TTL:  10 * time.Second,
+		Wait: 30 * time.Second,
+		Key:  fmt.Sprintf("place-%d-%d", l.Number, l.round),
+	}
 	cut := make(chan drive.Answer, 1)
 	go func() { cut <- l.Post(ctx, throughProxy, r) }()
 	waiter, err := l.s.store.AwaitBehind(ctx, l.lock, holder.ID)
@@ -260,12 +305,24 @@ func (l *loser) losePlace() {
 	granted.Call = first.Call
 	l.Record(history.Acquire, h, granted)
 	if h.ID != before[1] {
-		l.s.t.Errorf("%s round %d: the resumed wait got entry %s, want %s", l.lock, l.round, h.ID, before[1])
+		l.s.t.Errorf(
+			"%s round %d: the resumed wait got entry %s, want %s",
+			l.lock,
+			l.round,
+			h.ID,
+			before[1],
+		)
 	}
 	l.Release(ctx, sameReplica, 1, h)
 	if last := <-newcomer; last != nil {
 		if last.Fence <= h.Fence {
-			l.s.t.Errorf("%s round %d: the newcomer's fence is %d, before %d", l.lock, l.round, last.Fence, h.Fence)
+			l.s.t.Errorf(
+				"%s round %d: the newcomer's fence is %d, before %d",
+				l.lock,
+				l.round,
+				last.Fence,
+				h.Fence,
+			)
 		}
 		l.Release(ctx, sameReplica, 1, last)
 	}

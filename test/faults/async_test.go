@@ -31,7 +31,10 @@ func (s *stand) abandon(round, victim int) {
 	s.t.Helper()
 	other, lock := 1-victim, fmt.Sprint("abandoned:", round)
 	c := s.clients[0]
-	holder, outcome := c.Acquire(s.ctx, drive.Request{Lock: lock, TTL: 30 * time.Second, Replica: other})
+	holder, outcome := c.Acquire(
+		s.ctx,
+		drive.Request{Lock: lock, TTL: 30 * time.Second, Replica: other},
+	)
 	if holder == nil {
 		s.t.Fatalf("%s: acquire is %s", lock, outcome)
 	}

@@ -55,7 +55,8 @@ func TestRestoredBackup(t *testing.T) {
 		t.Fatalf("restore names no floor: %s", out)
 	}
 	r.start("after")
-	if a := r.clients[0].Post(r.ctx, 0, drive.Request{Lock: "early", TTL: time.Minute}); a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Problem.Detail, "--fence-floor") {
+	if a := r.clients[0].Post(r.ctx, 0, drive.Request{Lock: "early", TTL: time.Minute}); a.Status != http.StatusServiceUnavailable ||
+		!strings.Contains(a.Problem.Detail, "--fence-floor") {
 		t.Errorf("without a floor: %v", a)
 	}
 	r.refuses(1)
@@ -71,7 +72,11 @@ func TestRestoredBackup(t *testing.T) {
 	r.refuses(0)
 	first := r.acquire("held:lost", time.Minute)
 	if first.Fence <= before {
-		t.Errorf("the first fence after the restore is %d, and %d was handed out before", first.Fence, before)
+		t.Errorf(
+			"the first fence after the restore is %d, and %d was handed out before",
+			first.Fence,
+			before,
+		)
 	}
 	if now := r.subscriptions(); !slices.Equal(now, subscribed) || len(now) != 2 {
 		t.Errorf("subscriptions after the restore: %v, before: %v", now, subscribed)
@@ -80,7 +85,13 @@ func TestRestoredBackup(t *testing.T) {
 	stop = r.load()
 	r.await(50)
 	stop()
-	t.Logf("%d grants, up to fence %d; after the restore from %d to %d", told, before, first.Fence, r.highest.Load())
+	t.Logf(
+		"%d grants, up to fence %d; after the restore from %d to %d",
+		told,
+		before,
+		first.Fence,
+		r.highest.Load(),
+	)
 	r.readLogs()
 }
 
@@ -95,11 +106,16 @@ func newRestored(t *testing.T) *restored {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)
-	dir, err := os.MkdirTemp("", "fp") //nolint:usetesting // that of a test is named after it, too long for a socket
+	//nolint:usetesting // that of a test is named after it, too long for a socket
+	dir, err := os.MkdirTemp("", "fp")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &restored{stand: &stand{t: t, ctx: ctx, history: history.NewRecorder(), odd: &drive.Oddities{}}, api: built.api, dir: dir}
+	r := &restored{
+		stand: &stand{t: t, ctx: ctx, history: history.NewRecorder(), odd: &drive.Oddities{}},
+		api:   built.api,
+		dir:   dir,
+	}
 	t.Cleanup(func() { r.must(os.RemoveAll(dir)) })
 	return r
 }
@@ -136,7 +152,10 @@ func (r *restored) startOn(store, folder string, args ...string) {
 func (r *restored) refuses(want int) {
 	r.t.Helper()
 	a := r.clients[0].Ask(r.ctx, 0, http.MethodGet, "/metrics", nil, nil, 0)
-	if line := fmt.Sprintf("fencepost_grants_refused{reason=\"lost_past\"} %d\n", want); !strings.Contains(string(a.Body), line) {
+	if line := fmt.Sprintf("fencepost_grants_refused{reason=\"lost_past\"} %d\n", want); !strings.Contains(
+		string(a.Body),
+		line,
+	) {
 		r.t.Errorf("/metrics (%d) does not say %s", a.Status, line)
 	}
 }
@@ -174,7 +193,10 @@ func (r *restored) load() (stop func()) {
 	for _, c := range r.clients {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
-				h, _ := c.Acquire(ctx, drive.Request{Lock: fmt.Sprint("load:", n%3), TTL: 5 * time.Second, Wait: time.Second})
+				h, _ := c.Acquire(
+					ctx,
+					drive.Request{Lock: fmt.Sprint("load:", n%3), TTL: 5 * time.Second, Wait: time.Second},
+				)
 				if h == nil {
 					pause(ctx, 10*time.Millisecond)
 					continue

@@ -119,7 +119,11 @@ func (c *called) await() {
 		case n > callers || entries < n:
 			c.t.Fatalf("%d ids for %d entries", n, entries)
 		case n == callers:
-			c.t.Logf("%s: all were called back within %v", c.round, time.Since(began).Round(time.Millisecond))
+			c.t.Logf(
+				"%s: all were called back within %v",
+				c.round,
+				time.Since(began).Round(time.Millisecond),
+			)
 			return
 		}
 		select {
@@ -151,7 +155,12 @@ func (c *called) hold() (tokens map[string]string) {
 func (c *called) acquire() {
 	c.t.Helper()
 	c.eachLock(func(name string) {
-		body := map[string]any{"async": true, "wait_seconds": 3600, "ttl_seconds": 300, "callback_url": c.url + c.round}
+		body := map[string]any{
+			"async":        true,
+			"wait_seconds": 3600,
+			"ttl_seconds":  300,
+			"callback_url": c.url + c.round,
+		}
 		a := c.ask(http.MethodPost, "/locks/"+name, "", body)
 		if a.Status != http.StatusCreated && a.Status != http.StatusAccepted {
 			c.t.Errorf("%s: %v", name, a)

@@ -60,8 +60,20 @@ func (s *stand) rings(tenant string) *rings {
 // acquire has a worker ask for a lock of a ring.
 func (r *rings) acquire(c *drive.Client, ring, lock int) drive.Answer {
 	const wait = time.Minute
-	body := map[string]any{"holder": fmt.Sprint(ring, ":", c.Number), "ttl_seconds": 60, "wait_seconds": wait.Seconds()}
-	return c.Ask(r.ctx, c.Number+ring, http.MethodPost, fmt.Sprintf("/locks/%d:%d", ring, lock), nil, body, wait)
+	body := map[string]any{
+		"holder":       fmt.Sprint(ring, ":", c.Number),
+		"ttl_seconds":  60,
+		"wait_seconds": wait.Seconds(),
+	}
+	return c.Ask(
+		r.ctx,
+		c.Number+ring,
+		http.MethodPost,
+		fmt.Sprintf("/locks/%d:%d", ring, lock),
+		nil,
+		body,
+		wait,
+	)
 }
 
 func (r *rings) release(c *drive.Client, a drive.Answer) {
@@ -136,7 +148,15 @@ func (r *rings) deadlocks(replica int) int {
 	bearer, err := rig.SignToken(secret, "operator", "admin", "operator")
 	r.must(err)
 	header := map[string]string{"Authorization": "Bearer " + bearer}
-	a := r.workers[0].Ask(r.ctx, replica, http.MethodGet, "/admin/deadlocks?tenant="+r.tenant, header, nil, 0)
+	a := r.workers[0].Ask(
+		r.ctx,
+		replica,
+		http.MethodGet,
+		"/admin/deadlocks?tenant="+r.tenant,
+		header,
+		nil,
+		0,
+	)
 	var page struct{ Deadlocks []struct{ Refused string } }
 	if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != http.StatusOK {
 		r.t.Fatalf("deadlocks of replica %d: %v, %v", replica, a, err)

@@ -52,7 +52,12 @@ type cutOff struct {
 // never before they know by their own clock that they lost it. Afterwards the replicas serve again.
 func TestF11CutOff(t *testing.T) {
 	rounds, length := count(1, 4), time.Duration(count(0, 30))*time.Second
-	s := &cutOff{stand: newCluster(t, 20*time.Minute), told: make([]longest, len(ways)), waiters: make([]longest, len(ways)), serves: make([]longest, len(ways))}
+	s := &cutOff{
+		stand:   newCluster(t, 20*time.Minute),
+		told:    make([]longest, len(ways)),
+		waiters: make([]longest, len(ways)),
+		serves:  make([]longest, len(ways)),
+	}
 	for range ways {
 		s.proxies = append(s.proxies, s.replicaBehindProxies(func(*rig.Proxy) {}))
 	}
@@ -63,9 +68,21 @@ func TestF11CutOff(t *testing.T) {
 		s.cutThrough(length)
 	}
 	for i, way := range ways {
-		t.Logf("%s: told after %v, waiting requests %v after the cut, served again after %v", way.name, &s.told[i], &s.waiters[i], &s.serves[i])
+		t.Logf(
+			"%s: told after %v, waiting requests %v after the cut, served again after %v",
+			way.name,
+			&s.told[i],
+			&s.waiters[i],
+			&s.serves[i],
+		)
 	}
-	t.Logf("%d requests refused; at the whole replica %d locks passed on, and %d others were granted, within %v", s.refused.Load(), s.passed.Load(), s.granted.Load(), &s.slowest)
+	t.Logf(
+		"%d requests refused; at the whole replica %d locks passed on, and %d others were granted, within %v",
+		s.refused.Load(),
+		s.passed.Load(),
+		s.granted.Load(),
+		&s.slowest,
+	)
 	if n := s.refused.Load(); n < int64(3*clients*rounds) {
 		t.Errorf("%d requests refused: too few for the run to count", n)
 	}
@@ -117,10 +134,22 @@ func (s *cutOff) lock(what string, c *drive.Client) string {
 // wait at the whole one for what it renews.
 func (s *cutOff) prepare(c *drive.Client, busy *sync.WaitGroup) *victim {
 	s.t.Helper()
-	v := &victim{Client: c, whole: c.With(c.URLs[whole]), replica: c.Number % len(ways), heir: make(chan *drive.Hold, 1), waiter: make(chan drive.Answer, 1)}
+	v := &victim{
+		Client:  c,
+		whole:   c.With(c.URLs[whole]),
+		replica: c.Number % len(ways),
+		heir:    make(chan *drive.Hold, 1),
+		waiter:  make(chan drive.Answer, 1),
+	}
 	s.t.Cleanup(v.whole.Close)
-	v.wait, _ = c.Acquire(s.ctx, drive.Request{Lock: s.lock("waited", c), TTL: 2 * time.Minute, Replica: whole})
-	v.freed, _ = c.Acquire(s.ctx, drive.Request{Lock: s.lock("freed", c), TTL: s.ttl(), Replica: v.replica})
+	v.wait, _ = c.Acquire(
+		s.ctx,
+		drive.Request{Lock: s.lock("waited", c), TTL: 2 * time.Minute, Replica: whole},
+	)
+	v.freed, _ = c.Acquire(
+		s.ctx,
+		drive.Request{Lock: s.lock("freed", c), TTL: s.ttl(), Replica: v.replica},
+	)
 	if v.wait == nil || v.freed == nil {
 		s.t.Errorf("client %d was granted nothing", c.Number)
 		return v
@@ -136,7 +165,10 @@ func (s *cutOff) prepare(c *drive.Client, busy *sync.WaitGroup) *victim {
 	}
 	busy.Go(func() { s.renewByTheRules(v) })
 	go func() {
-		h, _ := c.Acquire(s.ctx, drive.Request{Lock: v.held.Lock, TTL: s.ttl(), Wait: 2 * time.Minute, Replica: whole})
+		h, _ := c.Acquire(
+			s.ctx,
+			drive.Request{Lock: v.held.Lock, TTL: s.ttl(), Wait: 2 * time.Minute, Replica: whole},
+		)
 		v.heir <- h
 	}()
 	_, err = s.store.AwaitBehind(s.ctx, v.held.Lock, v.held.ID)
@@ -216,7 +248,11 @@ func (s *cutOff) outside(v *victim, end time.Duration) {
 		var asked sync.WaitGroup
 		for what, wait := range map[string]time.Duration{"new": 0, "queue": time.Minute} {
 			asked.Go(func() {
-				r := drive.Request{Lock: fmt.Sprintf("%s:%d", s.lock(what, v.Client), n), TTL: s.ttl(), Wait: wait}
+				r := drive.Request{
+					Lock: fmt.Sprintf("%s:%d", s.lock(what, v.Client), n),
+					TTL:  s.ttl(),
+					Wait: wait,
+				}
 				a := v.Post(s.ctx, v.replica, r)
 				v.Record(history.Acquire, drive.HoldOf(r, a), a)
 				s.cannotServe(v, "acquire", a)
@@ -241,12 +277,23 @@ func (s *cutOff) cannotServe(v *victim, what string, a drive.Answer) {
 	switch {
 	case a.Status == http.StatusGone && a.Problem.Reason == "expired":
 	case a.Status != http.StatusServiceUnavailable || a.Problem.Code != "store_unavailable" || a.Header.Get("Retry-After") == "":
-		s.t.Errorf("%s at the replica where %s: %v, want 503 store_unavailable with Retry-After", what, ways[v.replica].name, a)
+		s.t.Errorf(
+			"%s at the replica where %s: %v, want 503 store_unavailable with Retry-After",
+			what,
+			ways[v.replica].name,
+			a,
+		)
 	default:
 		s.refused.Add(1)
 	}
 	if took > within(toldOfOutage) {
-		s.t.Errorf("%s at the replica where %s was told after %v, want at most %v", what, ways[v.replica].name, took, within(toldOfOutage))
+		s.t.Errorf(
+			"%s at the replica where %s was told after %v, want at most %v",
+			what,
+			ways[v.replica].name,
+			took,
+			within(toldOfOutage),
+		)
 	}
 }
 
@@ -259,14 +306,22 @@ func (s *cutOff) waiterTold(v *victim) {
 	s.waiters[v.replica].add(a.Return - a.Call)
 	s.cannotServe(v, "waiting request", a)
 	if a.Problem.Entry == nil || a.Problem.Entry.Token == "" {
-		s.t.Errorf("waiting request at the replica where %s: %v, want the entry that stands", ways[v.replica].name, a)
+		s.t.Errorf(
+			"waiting request at the replica where %s: %v, want the entry that stands",
+			ways[v.replica].name,
+			a,
+		)
 		return
 	}
 	a.Entry = *a.Problem.Entry
 	h := drive.HoldOf(drive.Request{Lock: v.wait.Lock, TTL: longTTL}, a)
 	h.Waiting = true
 	if outcome := v.Release(s.ctx, whole, 1, h); outcome != history.OK {
-		s.t.Errorf("waiting request at the replica where %s: its entry cannot be released elsewhere: %s", ways[v.replica].name, outcome)
+		s.t.Errorf(
+			"waiting request at the replica where %s: its entry cannot be released elsewhere: %s",
+			ways[v.replica].name,
+			outcome,
+		)
 	}
 }
 
@@ -274,7 +329,10 @@ func (s *cutOff) waiterTold(v *victim) {
 func (s *cutOff) elsewhere(v *victim, lock string) {
 	s.t.Helper()
 	began := v.Now()
-	h, outcome := v.whole.Acquire(s.ctx, drive.Request{Lock: lock, TTL: s.ttl(), Key: lock, Attempts: 5})
+	h, outcome := v.whole.Acquire(
+		s.ctx,
+		drive.Request{Lock: lock, TTL: s.ttl(), Key: lock, Attempts: 5},
+	)
 	if h == nil {
 		s.t.Errorf("%s: acquire at the whole replica is %s", lock, outcome)
 		return
@@ -326,7 +384,13 @@ func (s *cutOff) servesAgain(v *victim, healed time.Duration) {
 	took := v.Now() - healed
 	s.serves[v.replica].add(took)
 	if h == nil || took > within(servesAgain) {
-		s.t.Errorf("%s was passed on (%t) %v after the cut, want within %v", r.Lock, h != nil, took, within(servesAgain))
+		s.t.Errorf(
+			"%s was passed on (%t) %v after the cut, want within %v",
+			r.Lock,
+			h != nil,
+			took,
+			within(servesAgain),
+		)
 	}
 	if h != nil {
 		v.Release(s.ctx, v.replica, 3, h)

@@ -56,10 +56,22 @@ func (s *stand) outlive(round int, slowest *longest) {
 		took := granted[i] - died[i]
 		slowest.add(took)
 		if took > limit {
-			s.t.Errorf("dead:%d was granted %v after its holder died, want at most %v, of which the elections took %v", i, took, limit, elections)
+			s.t.Errorf(
+				"dead:%d was granted %v after its holder died, want at most %v, of which the elections took %v",
+				i,
+				took,
+				limit,
+				elections,
+			)
 		}
 	}
-	s.t.Logf("round %d: %d elections in %v, so at most %v", round+1, deadKills, elections.Round(time.Millisecond), limit.Round(time.Millisecond))
+	s.t.Logf(
+		"round %d: %d elections in %v, so at most %v",
+		round+1,
+		deadKills,
+		elections.Round(time.Millisecond),
+		limit.Round(time.Millisecond),
+	)
 }
 
 // inheritFromDead waits for the lock, through every outage, and returns when it

@@ -22,7 +22,15 @@ const writableBytes = 128 << 10
 // needs no rights.
 func limitFiles(pid int, bytes uint64) error {
 	limit := syscall.Rlimit{Cur: bytes, Max: bytes}
-	_, _, errno := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0)
+	_, _, errno := syscall.RawSyscall6(
+		syscall.SYS_PRLIMIT64,
+		uintptr(pid),
+		syscall.RLIMIT_FSIZE,
+		uintptr(unsafe.Pointer(&limit)),
+		0,
+		0,
+		0,
+	)
 	if errno != 0 {
 		return fmt.Errorf("limit the files of process %d: %w", pid, errno)
 	}
@@ -35,7 +43,11 @@ func limitFiles(pid int, bytes uint64) error {
 func TestDiskFull(t *testing.T) {
 	t.Run("refused writes", func(t *testing.T) {
 		r := newRestored(t)
-		r.fillDisk(func() { r.must(limitFiles(r.replicas[0].PID(), writableBytes)) }, func() {}, syscall.EFBIG)
+		r.fillDisk(
+			func() { r.must(limitFiles(r.replicas[0].PID(), writableBytes)) },
+			func() {},
+			syscall.EFBIG,
+		)
 	})
 	if os.Geteuid() == 0 {
 		t.Run("full file system", fullFileSystem)
@@ -91,7 +103,11 @@ func (r *restored) fillDisk(fill, empty func(), why error) {
 	}
 	stop()
 	before := r.highest.Load()
-	r.t.Logf("the server ended %v after the disk was full, with %d grants", (r.history.Now() - full).Round(time.Millisecond), r.grants.Load())
+	r.t.Logf(
+		"the server ended %v after the disk was full, with %d grants",
+		(r.history.Now() - full).Round(time.Millisecond),
+		r.grants.Load(),
+	)
 	r.saysWhy(why)
 	empty()
 	r.must(r.replicas[0].Restart(r.ctx))
@@ -114,7 +130,8 @@ func (r *restored) saysWhy(why error) {
 	lines := strings.Split(strings.TrimSpace(string(log)), "\n")
 	last := lines[len(lines)-1]
 	r.t.Logf("its last line: %s", last)
-	if !strings.Contains(last, why.Error()) || !strings.Contains(last, `"level":"ERROR"`) || strings.Contains(string(log), "panic") {
+	if !strings.Contains(last, why.Error()) || !strings.Contains(last, `"level":"ERROR"`) ||
+		strings.Contains(string(log), "panic") {
 		r.t.Errorf("the log does not end with the reason %q: %s", why, log[max(0, len(log)-3000):])
 	}
 }

@@ -64,7 +64,10 @@ func TestF10SilentFeed(t *testing.T) {
 	s.observe()
 	s.connect()
 	least := int64(count(clients, 100))
-	ctx, stop := s.until(length, func() bool { return s.blind.Load() >= least && s.before.Load() >= least/4 })
+	ctx, stop := s.until(
+		length,
+		func() bool { return s.blind.Load() >= least && s.before.Load() >= least/4 },
+	)
 	defer stop()
 	var faults sync.WaitGroup
 	faults.Go(func() { s.darken(ctx) })
@@ -78,10 +81,22 @@ func TestF10SilentFeed(t *testing.T) {
 		}
 	})
 	faults.Wait()
-	t.Logf("%d grants seen, %d of them in the dark, and of these %d of entries from before, within %v; %d times dark, %d compactions, the feed was given up %d times",
-		s.seen.Load(), s.blind.Load(), s.before.Load(), &s.slowest, s.times, s.compactions, s.interruptions())
-	if s.blind.Load() < least || s.before.Load() < least/4 || s.interruptions() == 0 || !onZooKeeper() && s.compactions < int64(length/time.Second) {
-		t.Errorf("too few for the run to count: %d grants are wanted in the dark, a quarter of them of entries from before, a feed that was given up, and on etcd a compaction a second", least)
+	t.Logf(
+		"%d grants seen, %d of them in the dark, and of these %d of entries from before, within %v; %d times dark, %d compactions, the feed was given up %d times",
+		s.seen.Load(),
+		s.blind.Load(),
+		s.before.Load(),
+		&s.slowest,
+		s.times,
+		s.compactions,
+		s.interruptions(),
+	)
+	if s.blind.Load() < least || s.before.Load() < least/4 || s.interruptions() == 0 ||
+		!onZooKeeper() && s.compactions < int64(length/time.Second) {
+		t.Errorf(
+			"too few for the run to count: %d grants are wanted in the dark, a quarter of them of entries from before, a feed that was given up, and on etcd a compaction a second",
+			least,
+		)
 	}
 	s.judge()
 }
@@ -175,7 +190,12 @@ func (s *silence) passOn(ctx context.Context, c, waiter *drive.Client) {
 		s.before.Add(1)
 	}
 	if s.slowest.add(max(late, 0)); late > seenInTime() {
-		s.t.Errorf("%s: the grant was seen %v after the release, want at most %v", r.Lock, late, seenInTime())
+		s.t.Errorf(
+			"%s: the grant was seen %v after the release, want at most %v",
+			r.Lock,
+			late,
+			seenInTime(),
+		)
 	}
 	if outcome := c.Release(s.ctx, direct, 3, drive.HoldOf(r, answer)); outcome != history.OK {
 		s.t.Errorf("%s: release is %s", r.Lock, outcome)

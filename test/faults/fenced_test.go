@@ -39,7 +39,12 @@ func fencedRound(t *testing.T, length time.Duration) {
 	for i := range s.pairs {
 		s.pairs[i] = [2]*updated{{checks: true}, {}}
 	}
-	nemesis := &drive.Nemesis{Cluster: s.cluster, Replicas: s.replicas, Every: fencedEvery, Stops: true}
+	nemesis := &drive.Nemesis{
+		Cluster:  s.cluster,
+		Replicas: s.replicas,
+		Every:    fencedEvery,
+		Stops:    true,
+	}
 	least := counts{writes: 3 * int(length.Seconds()), late: int(length.Seconds()) / 6, lost: 1}
 	enough := func() bool {
 		unchecked, k := s.tally(1), nemesis.Killed()
@@ -57,7 +62,10 @@ func fencedRound(t *testing.T, length time.Duration) {
 	s.must(<-broken)
 	t.Logf("with the fence checked: %v; not checked: %v; %v", s.tally(0), s.tally(1), nemesis.Killed())
 	if !enough() {
-		t.Errorf("want %v at least where nothing is checked, and a stop and a killed leader, for the run to count", least)
+		t.Errorf(
+			"want %v at least where nothing is checked, and a stop and a killed leader, for the run to count",
+			least,
+		)
 	}
 	if lost := s.tally(0).lost; lost != 0 {
 		t.Errorf("%d updates were lost although fences were checked", lost)
@@ -135,7 +143,10 @@ func (s *fencing) tally(which int) (all counts) {
 func (s *fencing) update(ctx context.Context, c *drive.Client, key string) {
 	i, replica := rand.IntN(fencedLocks), rand.IntN(2)
 	h, _ := c.Acquire(s.ctx, drive.Request{
-		Lock: fmt.Sprint("fenced:", i), TTL: fencedTTL, Wait: 3 * time.Second, Key: key, Replica: replica, Attempts: 6,
+		Lock: fmt.Sprint(
+			"fenced:",
+			i,
+		), TTL: fencedTTL, Wait: 3 * time.Second, Key: key, Replica: replica, Attempts: 6,
 	})
 	if h == nil {
 		pause(ctx, 20*time.Millisecond)

@@ -127,7 +127,14 @@ func (s *stand) acquirable() {
 	var longest time.Duration
 	for i := range killLocks {
 		c, start := s.clients[i], s.history.Now()
-		r := drive.Request{Lock: fmt.Sprint("orders:", i), TTL: killTTL, Wait: limit, Key: "last", Replica: i, Attempts: 3}
+		r := drive.Request{
+			Lock:     fmt.Sprint("orders:", i),
+			TTL:      killTTL,
+			Wait:     limit,
+			Key:      "last",
+			Replica:  i,
+			Attempts: 3,
+		}
 		h, outcome := c.Acquire(s.ctx, r)
 		if h == nil {
 			s.t.Errorf("%s is %s %v after the faults", r.Lock, outcome, s.history.Now()-start)

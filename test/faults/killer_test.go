@@ -26,7 +26,13 @@ type killer struct {
 }
 
 func newKiller(s *stand, r *receivers, newest *atomic.Uint64) *killer {
-	return &killer{stand: s, receivers: r, newest: newest, known: map[*rig.Replica]int64{}, owner: map[string]owned{}}
+	return &killer{
+		stand:     s,
+		receivers: r,
+		newest:    newest,
+		known:     map[*rig.Replica]int64{},
+		owner:     map[string]owned{},
+	}
 }
 
 // round kills a replica that sends, or all of them, and starts them again. It waits for that until something
@@ -102,7 +108,9 @@ func (k *killer) owners() map[string]owned {
 				Shard string
 				Fence uint64
 			}
-			if bytes.Contains(line, []byte(`"this replica sends webhooks"`)) && json.Unmarshal(line, &says) == nil && says.Fence > k.owner[says.Shard].fence {
+			if bytes.Contains(line, []byte(`"this replica sends webhooks"`)) &&
+				json.Unmarshal(line, &says) == nil &&
+				says.Fence > k.owner[says.Shard].fence {
 				k.owner[says.Shard] = owned{r, says.Fence}
 			}
 		}

@@ -97,7 +97,13 @@ func TestModes(t *testing.T) {
 	if err := <-broken; err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d fenced operations, %d refused by their fence, %d grants; %v", s.ops.Load(), s.refused.Load(), len(s.grants), nemesis.Killed())
+	t.Logf(
+		"%d fenced operations, %d refused by their fence, %d grants; %v",
+		s.ops.Load(),
+		s.refused.Load(),
+		len(s.grants),
+		nemesis.Killed(),
+	)
 	if n := s.ops.Load(); n < enough {
 		t.Errorf("%d fenced operations, want at least %d for the run to count", n, enough)
 	}
@@ -110,7 +116,10 @@ func TestModes(t *testing.T) {
 // visit is one acquisition, what is done under it, and its end.
 func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 	claims, replica := s.draw(), rand.IntN(2)
-	path, body := "/locks/"+claims[0].Name, map[string]any{"ttl_seconds": modesTTL.Seconds(), "wait_seconds": 5}
+	path, body := "/locks/"+claims[0].Name, map[string]any{
+		"ttl_seconds":  modesTTL.Seconds(),
+		"wait_seconds": 5,
+	}
 	if len(claims) > 1 {
 		path, body["locks"] = "/locksets", claims
 	} else {
@@ -121,8 +130,17 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 	}
 	var a drive.Answer
 	for attempt := 0; attempt < 5 && s.ctx.Err() == nil; attempt++ {
-		a = c.Ask(s.ctx, replica+attempt, http.MethodPost, path, map[string]string{"Idempotency-Key": key}, body, 5*time.Second)
-		if a.Status == http.StatusCreated || a.Status == http.StatusLocked || a.Status == http.StatusGone {
+		a = c.Ask(
+			s.ctx,
+			replica+attempt,
+			http.MethodPost,
+			path,
+			map[string]string{"Idempotency-Key": key},
+			body,
+			5*time.Second,
+		)
+		if a.Status == http.StatusCreated || a.Status == http.StatusLocked ||
+			a.Status == http.StatusGone {
 			break
 		}
 		pause(s.ctx, 20*time.Millisecond)
@@ -149,7 +167,8 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 		s.use(g)
 	}
 	for attempt := range 3 {
-		if got := c.Ask(s.ctx, replica+attempt, http.MethodDelete, remove, token, nil, 0); got.Status == http.StatusNoContent || got.Status == http.StatusGone {
+		if got := c.Ask(s.ctx, replica+attempt, http.MethodDelete, remove, token, nil, 0); got.Status == http.StatusNoContent ||
+			got.Status == http.StatusGone {
 			return
 		}
 	}
@@ -157,7 +176,10 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 
 // draw asks for a register or a semaphore, or for two or three of them.
 func (s *mixed) draw() []claim {
-	all := []claim{{Name: "semaphore:2", Mode: "semaphore", Limit: 2}, {Name: "semaphore:3", Mode: "semaphore", Limit: 3}}
+	all := []claim{
+		{Name: "semaphore:2", Mode: "semaphore", Limit: 2},
+		{Name: "semaphore:3", Mode: "semaphore", Limit: 3},
+	}
 	for name := range s.registers {
 		all = append(all, claim{Name: name, Mode: []string{"exclusive", "shared"}[rand.IntN(2)]})
 	}
@@ -229,7 +251,12 @@ func (s *mixed) verdict() {
 	for _, g := range s.grants {
 		for _, c := range g.claims {
 			if c.Fence != g.claims[0].Fence || !truth.Held(c.Name, g.id, c.Fence) {
-				s.t.Errorf("%s was granted %v at %d, and the store never had it hold that", g.id, c, g.claims[0].Fence)
+				s.t.Errorf(
+					"%s was granted %v at %d, and the store never had it hold that",
+					g.id,
+					c,
+					g.claims[0].Fence,
+				)
 			}
 		}
 		if !slices.IsSortedFunc(g.claims, func(a, b claim) int { return compare(a.Name, b.Name) }) {

@@ -47,7 +47,8 @@ func TestMoved(t *testing.T) {
 	r.startOn("embedded", "data", "--fence-floor", floor)
 	defer r.readLogs()
 	for i, h := range r.held {
-		if a := r.clients[0].Put(r.ctx, 0, h); a.Status != http.StatusForbidden && a.Status != http.StatusGone {
+		if a := r.clients[0].Put(r.ctx, 0, h); a.Status != http.StatusForbidden &&
+			a.Status != http.StatusGone {
 			t.Errorf("the token of the store %d: %v", i, a)
 		}
 	}
@@ -66,12 +67,18 @@ func (r *restored) otherStores() (etcd, zookeeper string) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	e, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: filepath.Join(r.dir, "etcd"), Binary: binary})
+	e, err := rig.StartEtcd(
+		ctx,
+		rig.EtcdConfig{Members: 3, Dir: filepath.Join(r.dir, "etcd"), Binary: binary},
+	)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { r.must(e.Close()) })
-	z, err := rig.StartZooKeeper(ctx, rig.ZooKeeperConfig{Servers: 1, Dir: filepath.Join(r.dir, "zookeeper"), Java: java})
+	z, err := rig.StartZooKeeper(
+		ctx,
+		rig.ZooKeeperConfig{Servers: 1, Dir: filepath.Join(r.dir, "zookeeper"), Java: java},
+	)
 	if err != nil {
 		r.t.Fatal(err)
 	}

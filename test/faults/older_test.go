@@ -26,7 +26,9 @@ func TestF15OlderCopy(t *testing.T) {
 	o.await(int64(count(50, 500)))
 	stop()
 	copies := filepath.Join(o.stand.dir, "copies")
-	o.still(func(i int, m drive.Member) error { return os.CopyFS(o.copyOf(copies, i), os.DirFS(m.Data())) })
+	o.still(
+		func(i int, m drive.Member) error { return os.CopyFS(o.copyOf(copies, i), os.DirFS(m.Data())) },
+	)
 	stop = o.load()
 	o.await(int64(count(100, 1000)))
 	held := o.acquire("held:lost", time.Hour)
@@ -55,7 +57,12 @@ func TestF15OlderCopy(t *testing.T) {
 		}
 		last = h.Fence
 	}
-	t.Logf("%d grants; fences up to %d before, and %d after", o.grants.Load(), before, o.highest.Load())
+	t.Logf(
+		"%d grants; fences up to %d before, and %d after",
+		o.grants.Load(),
+		before,
+		o.highest.Load(),
+	)
 	o.readLogs()
 }
 
@@ -95,7 +102,11 @@ func (o *older) refusesToGrant(replica int) {
 	o.t.Helper()
 	c := o.clients[0]
 	for n := 0; ; n++ {
-		a := c.Post(o.ctx, replica, drive.Request{Lock: fmt.Sprint("early:", replica, ":", n), TTL: time.Minute})
+		a := c.Post(
+			o.ctx,
+			replica,
+			drive.Request{Lock: fmt.Sprint("early:", replica, ":", n), TTL: time.Minute},
+		)
 		switch {
 		case a.Status == http.StatusServiceUnavailable && strings.Contains(a.Problem.Detail, "--fence-floor"):
 			return

@@ -27,7 +27,10 @@ func TestOutageIsTold(t *testing.T) {
 	s.settleWebhooks(ids)
 	for round, forgets := range []bool{false, true} {
 		known := r.acquiredBy(names)
-		granted, released := s.killUnderLoad(100*round, func() bool { return r.acquiredBy(names) > known+20 })
+		granted, released := s.killUnderLoad(
+			100*round,
+			func() bool { return r.acquiredBy(names) > known+20 },
+		)
 		if forgets {
 			_, err := s.store.Truth(s.ctx) // it is observed until here
 			s.must(err)
@@ -40,12 +43,22 @@ func TestOutageIsTold(t *testing.T) {
 		lack := func() int { return r.all(names, dues).lacking }
 		for end := time.Now().Add(within(30 * time.Second)); (lack() > 0 || forgets && r.missedBy(names) == 0) && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
 		}
-		t.Logf("%d grants and %d releases; %d never told; missed: %d times", len(granted), len(released), lack(), r.missedBy(names))
+		t.Logf(
+			"%d grants and %d releases; %d never told; missed: %d times",
+			len(granted),
+			len(released),
+			lack(),
+			r.missedBy(names),
+		)
 		if lack() > 0 {
 			t.Errorf("%d were never told", lack())
 		}
 		if missed := r.missedBy(names); forgets != (missed > 0) {
-			t.Errorf("with its history gone: %t, it is said %d times that something is missed", forgets, missed)
+			t.Errorf(
+				"with its history gone: %t, it is said %d times that something is missed",
+				forgets,
+				missed,
+			)
 		}
 	}
 	s.readLogs()
@@ -60,7 +73,14 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 	for _, c := range s.clients[:4] {
 		loading.Go(func() {
 			for n := from; load.Err() == nil; n++ {
-				h, _ := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("outage:%d:%d", c.Number, n%5), TTL: 5 * time.Second, Replica: n % 2})
+				h, _ := c.Acquire(
+					s.ctx,
+					drive.Request{
+						Lock:    fmt.Sprintf("outage:%d:%d", c.Number, n%5),
+						TTL:     5 * time.Second,
+						Replica: n % 2,
+					},
+				)
 				if h == nil {
 					continue
 				}
@@ -89,7 +109,10 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 // told: until then all since they were made is told again, for which more history is needed.
 func (s *stand) settleWebhooks(ids []string) {
 	s.t.Helper()
-	h, _ := s.clients[0].Acquire(s.ctx, drive.Request{Lock: "first", TTL: 5 * time.Second, Replica: 0, Attempts: 3})
+	h, _ := s.clients[0].Acquire(
+		s.ctx,
+		drive.Request{Lock: "first", TTL: 5 * time.Second, Replica: 0, Attempts: 3},
+	)
 	if h == nil {
 		s.t.Fatal("the first lock is not granted")
 	}

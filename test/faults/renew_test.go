@@ -30,7 +30,11 @@ func TestF6RenewAgainstRelease(t *testing.T) {
 			raced.Add(int64(s.raceRelease(through, proxy, &after)))
 		}
 	})
-	t.Logf("%d renewals were under way during a release, %d were sent after it", raced.Load(), after.Load())
+	t.Logf(
+		"%d renewals were under way during a release, %d were sent after it",
+		raced.Load(),
+		after.Load(),
+	)
 	if raced.Load() < least || after.Load() < least {
 		t.Errorf("want at least %d of each for the run to count", least)
 	}
@@ -42,7 +46,10 @@ func TestF6RenewAgainstRelease(t *testing.T) {
 func (s *stand) raceRelease(c *drive.Client, proxy *rig.Proxy, after *atomic.Int64) (raced int) {
 	s.t.Helper()
 	lock := fmt.Sprint("renewed:", c.Number)
-	h, outcome := c.Acquire(s.ctx, drive.Request{Lock: lock, TTL: 10 * time.Second, Replica: sameReplica})
+	h, outcome := c.Acquire(
+		s.ctx,
+		drive.Request{Lock: lock, TTL: 10 * time.Second, Replica: sameReplica},
+	)
 	if h == nil {
 		s.t.Errorf("%s: acquire is %s", lock, outcome)
 		return 0
@@ -79,7 +86,11 @@ func (s *stand) raceRelease(c *drive.Client, proxy *rig.Proxy, after *atomic.Int
 
 // renewUntilLost renews through one of the client's ways until told twice that
 // the entry is gone: the second time is surely after the release.
-func (s *stand) renewUntilLost(c *drive.Client, replica int, h *drive.Hold) (answers []drive.Answer) {
+func (s *stand) renewUntilLost(
+	c *drive.Client,
+	replica int,
+	h *drive.Hold,
+) (answers []drive.Answer) {
 	for refusals := 0; refusals < 2 && len(answers) < 1000 && s.ctx.Err() == nil; {
 		a := c.Put(s.ctx, replica, h)
 		c.Record(history.Renew, h, a)
@@ -111,7 +122,12 @@ func TestF6RenewAgainstExpiry(t *testing.T) {
 			}
 		}
 	})
-	t.Logf("of the renewals around the expiry %d came in time, %d too late; a lease lasts its TTL and %v", saved.Load(), lost.Load(), aim)
+	t.Logf(
+		"of the renewals around the expiry %d came in time, %d too late; a lease lasts its TTL and %v",
+		saved.Load(),
+		lost.Load(),
+		aim,
+	)
 	if saved.Load() < least || lost.Load() < least {
 		t.Errorf("want at least %d of each for the run to count", least)
 	}
@@ -143,7 +159,11 @@ func (a *aim) learn(extra time.Duration) {
 // raceExpiry reports whether the renewal around the expiry came in time.
 func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
 	s.t.Helper()
-	r := drive.Request{Lock: fmt.Sprint("expiring:", c.Number), TTL: 2 * time.Second, Replica: c.Number}
+	r := drive.Request{
+		Lock:    fmt.Sprint("expiring:", c.Number),
+		TTL:     2 * time.Second,
+		Replica: c.Number,
+	}
 	acquire := s.reuse
 	switch c.Number % 8 {
 	case 0:
@@ -215,7 +235,12 @@ func (s *stand) inherit(c *drive.Client, r drive.Request) (*drive.Hold, history.
 	<-done
 	// It was not granted before the release was sent.
 	if next != nil && next.Until < released+r.TTL-500*time.Millisecond {
-		s.t.Errorf("%s: the lease of a waited grant ends %v after the release, want its TTL of %v", r.Lock, next.Until-released, r.TTL)
+		s.t.Errorf(
+			"%s: the lease of a waited grant ends %v after the release, want its TTL of %v",
+			r.Lock,
+			next.Until-released,
+			r.TTL,
+		)
 	}
 	return next, outcome
 }

@@ -92,7 +92,13 @@ func TestF12RollingRestart(t *testing.T) {
 	s.arrive(0)
 	s.stay(s.history.Now())
 	s.pass()
-	t.Logf("%d waited: %d were told to go on elsewhere, %d got no answer, %d did not come back", size, s.told.Load(), s.cut.Load(), int64(size)-s.waiting.Load())
+	t.Logf(
+		"%d waited: %d were told to go on elsewhere, %d got no answer, %d did not come back",
+		size,
+		s.told.Load(),
+		s.cut.Load(),
+		int64(size)-s.waiting.Load(),
+	)
 	if least := int64(size); s.told.Load() < least || s.cut.Load() < least {
 		t.Errorf("want at least %d of each for the run to count", least)
 	}
@@ -104,7 +110,12 @@ func TestF12RollingRestart(t *testing.T) {
 func (s *crowd) gather(size, locks int) {
 	s.t.Helper()
 	for i := range locks {
-		q := &crowded{lock: fmt.Sprint("crowded:", i), c: s.clients[i], waiters: size / locks, granted: make(chan *drive.Hold, size/locks)}
+		q := &crowded{
+			lock:    fmt.Sprint("crowded:", i),
+			c:       s.clients[i],
+			waiters: size / locks,
+			granted: make(chan *drive.Hold, size/locks),
+		}
 		if q.holder, _ = q.c.Acquire(s.ctx, drive.Request{Lock: q.lock, TTL: 15 * time.Minute}); q.holder == nil {
 			s.t.Fatalf("%s: want a grant", q.lock)
 		}
@@ -188,9 +199,19 @@ func (s *crowd) terminate(replica int) {
 	ctx, cancel := context.WithTimeout(s.ctx, within(drainedWithin))
 	defer cancel()
 	if err := s.replicas[replica].Terminate(ctx); err != nil {
-		s.t.Errorf("SIGTERM to replica %d: %v, want exit code 0 within %v", replica, err, within(drainedWithin))
+		s.t.Errorf(
+			"SIGTERM to replica %d: %v, want exit code 0 within %v",
+			replica,
+			err,
+			within(drainedWithin),
+		)
 	}
-	s.t.Logf("replica %d was drained in %v, of which %d were told", replica, (s.history.Now() - start).Round(time.Millisecond), s.told.Load()-told)
+	s.t.Logf(
+		"replica %d was drained in %v, of which %d were told",
+		replica,
+		(s.history.Now() - start).Round(time.Millisecond),
+		s.told.Load()-told,
+	)
 }
 
 // kill ends a replica with kill -9.
@@ -212,7 +233,12 @@ func (s *crowd) arrive(replica int) {
 		}
 		if got-1 >= want { // this look is one of them
 
-			s.t.Logf("%d wait at replica %d after %v", got, replica, (s.history.Now() - start).Round(time.Millisecond))
+			s.t.Logf(
+				"%d wait at replica %d after %v",
+				got,
+				replica,
+				(s.history.Now() - start).Round(time.Millisecond),
+			)
 			return
 		}
 		if ctx.Err() != nil {
@@ -242,7 +268,11 @@ func (s *crowd) stay(restarted time.Duration) {
 			last = max(last, left-restarted)
 		}
 	}
-	s.t.Logf("the last one who did not come back was gone %v after the last restart, with a TTL of %v", last.Round(time.Millisecond), s.ttl)
+	s.t.Logf(
+		"the last one who did not come back was gone %v after the last restart, with a TTL of %v",
+		last.Round(time.Millisecond),
+		s.ttl,
+	)
 	if limit := within(s.ttl + graceBeyond(s.ttl)); last > limit {
 		s.t.Errorf("want at most %v", limit)
 	}
@@ -257,7 +287,10 @@ func (s *crowd) pass() {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		inPlace := slices.DeleteFunc(slices.Clone(q.before), func(id string) bool { return !slices.Contains(after, id) })
+		inPlace := slices.DeleteFunc(
+			slices.Clone(q.before),
+			func(id string) bool { return !slices.Contains(after, id) },
+		)
 		if !slices.Equal(inPlace, after[1:]) {
 			s.t.Errorf("%s: of the queue %v are left %v", q.lock, q.before, after[1:])
 		}
@@ -289,7 +322,13 @@ func (s *crowd) leaveNothing() {
 				break
 			}
 			if ctx.Err() != nil {
-				s.t.Errorf("replica %d has %d goroutines, %d before the crowd, want %d more at most", replica, n, before, strayGoroutines)
+				s.t.Errorf(
+					"replica %d has %d goroutines, %d before the crowd, want %d more at most",
+					replica,
+					n,
+					before,
+					strayGoroutines,
+				)
 				break
 			}
 			pause(ctx, 50*time.Millisecond)

@@ -148,7 +148,11 @@ func newCluster(t *testing.T, limit time.Duration) *stand {
 }
 
 // newClusterOf is newCluster with a store that is started so, in a folder and with the server of the run's store.
-func newClusterOf(t *testing.T, limit time.Duration, start func(ctx context.Context, dir, store string) (drive.Cluster, error)) *stand {
+func newClusterOf(
+	t *testing.T,
+	limit time.Duration,
+	start func(ctx context.Context, dir, store string) (drive.Cluster, error),
+) *stand {
 	t.Helper()
 	if !full() { // the full runs measure time
 		t.Parallel()
@@ -159,7 +163,13 @@ func newClusterOf(t *testing.T, limit time.Duration, start func(ctx context.Cont
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
-	s := &stand{t: t, ctx: ctx, dir: t.TempDir(), history: history.NewRecorder(), odd: &drive.Oddities{}}
+	s := &stand{
+		t:       t,
+		ctx:     ctx,
+		dir:     t.TempDir(),
+		history: history.NewRecorder(),
+		odd:     &drive.Oddities{},
+	}
 	if s.cluster, err = start(ctx, s.dir, built.store); err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +359,13 @@ func (s *stand) readLogs() {
 			s.t.Fatal(err)
 		}
 		if keep := os.Getenv("FAULTS_DIR"); keep != "" && s.t.Failed() {
-			s.must(os.WriteFile(filepath.Join(keep, fmt.Sprint(filepath.Base(s.t.Name()), ".replica-", i, ".log")), log, 0o600))
+			s.must(
+				os.WriteFile(
+					filepath.Join(keep, fmt.Sprint(filepath.Base(s.t.Name()), ".replica-", i, ".log")),
+					log,
+					0o600,
+				),
+			)
 		}
 		for _, bad := range []string{"panic", "DATA RACE", "fatal error:"} {
 			if at := bytes.Index(log, []byte(bad)); at >= 0 {

@@ -57,7 +57,11 @@ func TestF13OutOfSpace(t *testing.T) {
 			t.Errorf("left:%d: who waited releases: %s", i, outcome)
 		}
 	}
-	t.Logf("without room for %v; slowest word of that: %v", (s.history.Now() - full).Round(time.Millisecond), &slowest)
+	t.Logf(
+		"without room for %v; slowest word of that: %v",
+		(s.history.Now() - full).Round(time.Millisecond),
+		&slowest,
+	)
 	if err := makeRoom(s.ctx, client); err != nil {
 		t.Fatal(err)
 	}
@@ -68,14 +72,21 @@ func TestF13OutOfSpace(t *testing.T) {
 // newSmallStand has etcd for a store, whatever the run is about: ZooKeeper has no quota.
 func newSmallStand(t *testing.T) *stand {
 	t.Helper()
-	s := newClusterOf(t, 10*time.Minute, func(ctx context.Context, dir, _ string) (drive.Cluster, error) {
-		binary, err := rig.BuildEtcd(ctx)
-		if err != nil {
-			return nil, err
-		}
-		e, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: binary, QuotaBytes: smallQuota})
-		return drive.Etcd{Etcd: e}, err
-	})
+	s := newClusterOf(
+		t,
+		10*time.Minute,
+		func(ctx context.Context, dir, _ string) (drive.Cluster, error) {
+			binary, err := rig.BuildEtcd(ctx)
+			if err != nil {
+				return nil, err
+			}
+			e, err := rig.StartEtcd(
+				ctx,
+				rig.EtcdConfig{Members: 3, Dir: dir, Binary: binary, QuotaBytes: smallQuota},
+			)
+			return drive.Etcd{Etcd: e}, err
+		},
+	)
 	s.serve()
 	return s
 }
@@ -88,7 +99,11 @@ func (s *stand) waitEach(name string) (outcomes func() []*drive.Hold) {
 	for _, c := range s.clients {
 		waiting.Go(func() {
 			holds[c.Number], _ = c.Acquire(s.ctx, drive.Request{
-				Lock: fmt.Sprint(name, ":", c.Number), TTL: 5 * time.Minute, Wait: 4 * time.Minute, Replica: c.Number + 1, Key: fmt.Sprint("waits-", c.Number), Attempts: 100,
+				Lock: fmt.Sprint(
+					name,
+					":",
+					c.Number,
+				), TTL: 5 * time.Minute, Wait: 4 * time.Minute, Replica: c.Number + 1, Key: fmt.Sprint("waits-", c.Number), Attempts: 100,
 			})
 		})
 	}
@@ -106,13 +121,24 @@ func (s *stand) waitEach(name string) (outcomes func() []*drive.Hold) {
 // noRoom checks that an acquire is refused, that nothing was written, and that this is said in time.
 func (s *stand) noRoom(c *drive.Client, slowest *longest) {
 	s.t.Helper()
-	r := drive.Request{Lock: fmt.Sprint("new:", c.Number, ":", s.history.Now().Milliseconds()), TTL: 10 * time.Second, Replica: c.Number}
+	r := drive.Request{
+		Lock:    fmt.Sprint("new:", c.Number, ":", s.history.Now().Milliseconds()),
+		TTL:     10 * time.Second,
+		Replica: c.Number,
+	}
 	a := c.Post(s.ctx, c.Number, r)
 	c.Record(history.Acquire, drive.HoldOf(r, a), a)
 	slowest.add(a.Return - a.Call)
 	certain := a.Problem.MayHaveTakenEffect != nil && !*a.Problem.MayHaveTakenEffect
-	if a.Status != http.StatusServiceUnavailable || !strings.Contains(a.Problem.Detail, "out of space") || !certain || a.Header.Get("Retry-After") == "" {
-		s.t.Errorf("acquire of client %d without room: %v, want 503 for certain, with Retry-After", c.Number, a)
+	if a.Status != http.StatusServiceUnavailable ||
+		!strings.Contains(a.Problem.Detail, "out of space") ||
+		!certain ||
+		a.Header.Get("Retry-After") == "" {
+		s.t.Errorf(
+			"acquire of client %d without room: %v, want 503 for certain, with Retry-After",
+			c.Number,
+			a,
+		)
 	}
 	if took := a.Return - a.Call; took > within(toldOfOutage) {
 		s.t.Errorf("client %d was told after %v, want at most %v", c.Number, took, within(toldOfOutage))

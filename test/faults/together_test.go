@@ -68,7 +68,12 @@ func TestF9ExpireTogether(t *testing.T) {
 		}
 	}
 	if len(entries) < enough || !together(entries) {
-		t.Fatalf("%d of %d leases, in one moment: %v; the run does not count", len(entries), size, together(entries))
+		t.Fatalf(
+			"%d of %d leases, in one moment: %v; the run does not count",
+			len(entries),
+			size,
+			together(entries),
+		)
 	}
 	p.phase.Store(phaseBefore)
 	pause(s.ctx, last-togetherIn-s.history.Now())
@@ -90,7 +95,10 @@ func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last tim
 	s.each(func(c *drive.Client) {
 		for i := next.Add(1); i <= int64(size) && s.ctx.Err() == nil; i = next.Add(1) {
 			ttl := max(2*time.Second, (end - s.history.Now()).Round(time.Second))
-			h, outcome := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("together:%d:%d", start, i), TTL: ttl, Replica: c.Number})
+			h, outcome := c.Acquire(
+				s.ctx,
+				drive.Request{Lock: fmt.Sprintf("together:%d:%d", start, i), TTL: ttl, Replica: c.Number},
+			)
 			if h == nil {
 				if outcome != history.Unknown {
 					s.t.Errorf("entry %d: acquire is %s", i, outcome)
@@ -103,7 +111,12 @@ func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last tim
 			mu.Unlock()
 		}
 	})
-	s.t.Logf("%d entries in %v, %v before they end", len(entries), (s.history.Now() - start).Round(time.Millisecond), (last - s.history.Now()).Round(time.Millisecond))
+	s.t.Logf(
+		"%d entries in %v, %v before they end",
+		len(entries),
+		(s.history.Now() - start).Round(time.Millisecond),
+		(last - s.history.Now()).Round(time.Millisecond),
+	)
 	return entries, last
 }
 
@@ -130,7 +143,12 @@ func (s *stand) gone(entries []expiring) {
 		}
 		last, latest = max(last, at), max(latest, at-e.end)
 	}
-	s.t.Logf("%d entries expired within %v, at most %v after their leases", len(entries), (last - first).Round(time.Millisecond), latest.Round(time.Millisecond))
+	s.t.Logf(
+		"%d entries expired within %v, at most %v after their leases",
+		len(entries),
+		(last - first).Round(time.Millisecond),
+		latest.Round(time.Millisecond),
+	)
 	if limit := within(goneBeyond); latest > limit {
 		s.t.Errorf("want at most %v after", limit)
 	}
@@ -157,7 +175,12 @@ func (s *stand) probe(ctx context.Context, c *drive.Client, p *probe) {
 		phase, start := p.phase.Load(), s.history.Now()
 		h, outcome := c.Acquire(s.ctx, drive.Request{
 			Lock: fmt.Sprint("other:", c.Number), TTL: time.Minute, Replica: c.Number,
-			Key: fmt.Sprint("other-", c.Number, "-", i), Attempts: 10, // a store that is slow may be said not to answer
+			Key: fmt.Sprint(
+				"other-",
+				c.Number,
+				"-",
+				i,
+			), Attempts: 10, // a store that is slow may be said not to answer
 		})
 		if h == nil {
 			s.t.Errorf("a lock that nobody holds: acquire is %s", outcome)
@@ -192,7 +215,13 @@ func (s *stand) slower(p *probe, alone float64) {
 	s.t.Helper()
 	before, n := p.p99(phaseBefore)
 	during, m := p.p99(phaseExpiring)
-	s.t.Logf("p99 of other acquires: %v of %d before, %v of %d meanwhile", before.Round(10*time.Microsecond), n, during.Round(10*time.Microsecond), m)
+	s.t.Logf(
+		"p99 of other acquires: %v of %d before, %v of %d meanwhile",
+		before.Round(10*time.Microsecond),
+		n,
+		during.Round(10*time.Microsecond),
+		m,
+	)
 	if least := count(20, 200); n < least || m < least {
 		s.t.Errorf("want at least %d of each for the run to count", least)
 	}

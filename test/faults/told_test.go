@@ -50,7 +50,10 @@ func duesOf(truth *history.Truth, locks []string) (all []due) {
 		for _, l := range truth.Entries(name) {
 			if truth.Held(name, l.Entry, l.Joined) {
 				joined, left := uint64(l.Joined), uint64(l.Left)
-				all = append(all, due{fence: joined, granted: during(joined, left), ended: during(left, left), ends: true})
+				all = append(
+					all,
+					due{fence: joined, granted: during(joined, left), ended: during(left, left), ends: true},
+				)
 			}
 		}
 	}
@@ -61,7 +64,15 @@ func duesOf(truth *history.Truth, locks []string) (all []due) {
 func duesOfClients(granted, released []int64) (all []due) {
 	for _, fence := range granted {
 		n := uint64(fence)
-		all = append(all, due{fence: n, granted: during(n, n), ended: during(n+1, lock.MaxNumber), ends: slices.Contains(released, fence)})
+		all = append(
+			all,
+			due{
+				fence:   n,
+				granted: during(n, n),
+				ended:   during(n+1, lock.MaxNumber),
+				ends:    slices.Contains(released, fence),
+			},
+		)
 	}
 	return all
 }
@@ -76,9 +87,19 @@ func (r *receivers) count(name string, dues []due) (n outcomes) {
 	defer r.mu.Unlock()
 	one := r.told[name]
 	for _, d := range dues {
-		one.add(&n, one.acquired, d.fence, r.narrow(d.granted, d.fence, func(t *told) map[uint64]lock.EventID { return t.acquired }))
+		one.add(
+			&n,
+			one.acquired,
+			d.fence,
+			r.narrow(d.granted, d.fence, func(t *told) map[uint64]lock.EventID { return t.acquired }),
+		)
 		if d.ends {
-			one.add(&n, one.ended, d.fence, r.narrow(d.ended, d.fence, func(t *told) map[uint64]lock.EventID { return t.ended }))
+			one.add(
+				&n,
+				one.ended,
+				d.fence,
+				r.narrow(d.ended, d.fence, func(t *told) map[uint64]lock.EventID { return t.ended }),
+			)
 		}
 	}
 	return n
@@ -118,10 +139,22 @@ func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error)
 	for name, one := range r.told {
 		for id, e := range one.happened {
 			if !slices.ContainsFunc(lives[e.Data.Entry.ID], func(l life) bool { return l.had(e) }) {
-				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, which did not happen: %v", name, id, e, lives[e.Data.Entry.ID]))
+				wrong = append(
+					wrong,
+					fmt.Errorf(
+						"%s was told %s %+v, which did not happen: %v",
+						name,
+						id,
+						e,
+						lives[e.Data.Entry.ID],
+					),
+				)
 			}
 			if before, ok := same[id]; ok && before != e {
-				wrong = append(wrong, fmt.Errorf("%s was told %s %+v, and another one %+v", name, id, e, before))
+				wrong = append(
+					wrong,
+					fmt.Errorf("%s was told %s %+v, and another one %+v", name, id, e, before),
+				)
 			}
 			same[id] = e
 		}
@@ -137,7 +170,8 @@ type life struct {
 
 // had reports whether an event is one of the life.
 func (l life) had(e event) bool {
-	if l.Lock != e.Data.Lock || l.held && e.Data.Entry.Fence != uint64(l.Joined) || !l.held && e.Data.Entry.Fence != 0 {
+	if l.Lock != e.Data.Lock || l.held && e.Data.Entry.Fence != uint64(l.Joined) ||
+		!l.held && e.Data.Entry.Fence != 0 {
 		return false
 	}
 	number, expired := int64(e.Data.Number), l.Reason == "" || l.Reason == string(lock.Expired)
@@ -172,7 +206,10 @@ func (r *receivers) disorder() (wrong []error, judged int) {
 				continue
 			case known && a.id.Compare(last.id) < 0:
 				if last.made <= a.made {
-					wrong = append(wrong, fmt.Errorf("%s was told of %s at %s first, and then at %s", name, a.lock, last.id, a.id))
+					wrong = append(
+						wrong,
+						fmt.Errorf("%s was told of %s at %s first, and then at %s", name, a.lock, last.id, a.id),
+					)
 				}
 				continue
 			case known:
@@ -229,7 +266,13 @@ func TestWhatReceiversMayBeTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	message := func(kind string, number int, entry string, fence int) string {
-		return fmt.Sprintf(`{"type":"lock.%s","data":{"number":%d,"lock":"l","entry":{"id":%q,"fence":%d}}}`, kind, number, entry, fence)
+		return fmt.Sprintf(
+			`{"type":"lock.%s","data":{"number":%d,"lock":"l","entry":{"id":%q,"fence":%d}}}`,
+			kind,
+			number,
+			entry,
+			fence,
+		)
 	}
 	for name, c := range map[string]struct {
 		id, body string

@@ -78,7 +78,14 @@ func (s *upgraded) work(ctx context.Context) {
 
 // told locks and releases, and notes what of that is known.
 func (s *upgraded) told(c *drive.Client, n int) {
-	h, _ := c.Acquire(s.ctx, drive.Request{Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 5 * time.Second, Replica: n % 2})
+	h, _ := c.Acquire(
+		s.ctx,
+		drive.Request{
+			Lock:    fmt.Sprintf("told:%d:%d", c.Number, n%5),
+			TTL:     5 * time.Second,
+			Replica: n % 2,
+		},
+	)
 	if h == nil {
 		return
 	}
@@ -121,13 +128,22 @@ func (s *upgraded) sees(what string, replica int, binary string) {
 	for _, w := range queue {
 		s.claim(s.clients[1], 0, w)
 	}
-	s.t.Logf("%s: %d grants in %v, and %d async entries in their order", what, history.Summarize(s.history.Ops()).Grants-before, (s.history.Now() - start).Round(time.Second), len(queue))
+	s.t.Logf(
+		"%s: %d grants in %v, and %d async entries in their order",
+		what,
+		history.Summarize(s.history.Ops()).Grants-before,
+		(s.history.Now() - start).Round(time.Second),
+		len(queue),
+	)
 }
 
 // line has async entries wait behind a holder, asked for at both replicas.
 func (s *upgraded) line(lock string) (holder *drive.Hold, queue []asyncWait) {
 	s.t.Helper()
-	holder, outcome := s.clients[0].Acquire(s.ctx, drive.Request{Lock: lock, TTL: 30 * time.Second, Attempts: 3})
+	holder, outcome := s.clients[0].Acquire(
+		s.ctx,
+		drive.Request{Lock: lock, TTL: 30 * time.Second, Attempts: 3},
+	)
 	if holder == nil {
 		s.t.Fatalf("%s: acquire is %s", lock, outcome)
 	}
@@ -149,7 +165,14 @@ func (s *upgraded) allTold(r *receivers, names []string) {
 	for end := time.Now().Add(within(30 * time.Second)); r.all(names, dues).lacking > 0 && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
 	}
 	n := r.all(names, dues)
-	s.t.Logf("%d grants and %d releases, to each of %d receivers: %+v; it was said %d times that something is missed", len(s.granted), len(s.released), len(names), n, r.missedBy(names))
+	s.t.Logf(
+		"%d grants and %d releases, to each of %d receivers: %+v; it was said %d times that something is missed",
+		len(s.granted),
+		len(s.released),
+		len(names),
+		n,
+		r.missedBy(names),
+	)
 	if n.lacking > 0 || len(s.granted) == 0 {
 		s.t.Errorf("%d were never told", n.lacking)
 	}

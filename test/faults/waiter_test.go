@@ -97,7 +97,10 @@ func (q *queued) pass() {
 	if outcome := q.c.Release(q.s.ctx, 1, 1, q.holder); outcome != history.OK {
 		q.s.t.Errorf("%s: release is %s", q.lock, outcome)
 	}
-	h, outcome := q.c.Acquire(q.s.ctx, drive.Request{Lock: q.lock, TTL: 10 * time.Second, Wait: 2 * time.Second, Replica: 1})
+	h, outcome := q.c.Acquire(
+		q.s.ctx,
+		drive.Request{Lock: q.lock, TTL: 10 * time.Second, Wait: 2 * time.Second, Replica: 1},
+	)
 	if h == nil {
 		q.s.t.Errorf("%s: acquire after the waiter's expiry and the release is %s", q.lock, outcome)
 		return
@@ -144,7 +147,11 @@ func TestF3WaiterExpiresDuringRelease(t *testing.T) {
 	defer stop()
 	s.each(func(c *drive.Client) {
 		for round := 0; round < rounds || ctx.Err() == nil; round++ {
-			q := s.queue(c, fmt.Sprint("race:", c.Number), drive.Request{TTL: 10 * time.Second, Wait: 30 * time.Second, Replica: round % 2})
+			q := s.queue(
+				c,
+				fmt.Sprint("race:", c.Number),
+				drive.Request{TTL: 10 * time.Second, Wait: 30 * time.Second, Replica: round % 2},
+			)
 			if q == nil {
 				return
 			}
@@ -203,7 +210,11 @@ func TestF3StoppedReplica(t *testing.T) {
 	}
 	t.Logf("slowest word to a waiter after its replica woke: %v", &slowest)
 	if time.Duration(slowest.ns.Load()) > within(toldWithin) {
-		t.Errorf("a waiter was told %v after its replica woke, want at most %v", &slowest, within(toldWithin))
+		t.Errorf(
+			"a waiter was told %v after its replica woke, want at most %v",
+			&slowest,
+			within(toldWithin),
+		)
 	}
 	s.enough(clients*rounds, "leases of waiters that ended while their replica was frozen")
 	s.judge()
@@ -290,14 +301,25 @@ func (q *queued) vanish(cut time.Duration) time.Duration {
 	}
 	if q.r.Key == "" {
 		if at-cut > within(toldWithin) {
-			q.s.t.Errorf("%s: the entry without a key left %v after its client, want at most %v", q.lock, at-cut, within(toldWithin))
+			q.s.t.Errorf(
+				"%s: the entry without a key left %v after its client, want at most %v",
+				q.lock,
+				at-cut,
+				within(toldWithin),
+			)
 		}
 		return at - cut
 	}
 	if at-cut < q.r.TTL*2/3 { // its lease may have been renewed a third of it before
-		q.s.t.Errorf("%s: the entry with a key left %v after its client, before its TTL of %v", q.lock, at-cut, q.r.TTL)
+		q.s.t.Errorf(
+			"%s: the entry with a key left %v after its client, before its TTL of %v",
+			q.lock,
+			at-cut,
+			q.r.TTL,
+		)
 	}
-	if a := q.c.Post(q.s.ctx, otherReplica, q.r); a.Status != http.StatusGone || a.Problem.Reason != "expired" {
+	if a := q.c.Post(q.s.ctx, otherReplica, q.r); a.Status != http.StatusGone ||
+		a.Problem.Reason != "expired" {
 		q.s.t.Errorf("%s: the same POST after the entry expired: %v, want 410 expired", q.lock, a)
 	}
 	return 0

@@ -47,7 +47,12 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	// Thousands may be owed at the end, and what failed twice comes minutes later.
 	for end := time.Now().Add(10 * time.Minute); r.all(names, dues).lacking > 0 && time.Now().Before(end); pause(s.ctx, time.Second) {
 	}
-	t.Logf("kills of a replica that sent: %d, of all of them: %d; all was told %v after the last grant", k.single, k.all, time.Since(stopped).Round(time.Second))
+	t.Logf(
+		"kills of a replica that sent: %d, of all of them: %d; all was told %v after the last grant",
+		k.single,
+		k.all,
+		time.Since(stopped).Round(time.Second),
+	)
 	s.report(r, names, dues)
 	s.tell("what did not happen", r.untrue(truth, locks))
 	s.judge()
@@ -68,7 +73,14 @@ func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) 
 		loading.Go(func() {
 			for n := 0; load.Err() == nil; n++ {
 				pause(load, time.Duration(rand.N(longest))*time.Millisecond)
-				h, _ := c.Acquire(acting, drive.Request{Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 10 * time.Second, Replica: n % 2})
+				h, _ := c.Acquire(
+					acting,
+					drive.Request{
+						Lock:    fmt.Sprintf("told:%d:%d", c.Number, n%5),
+						TTL:     10 * time.Second,
+						Replica: n % 2,
+					},
+				)
 				if h == nil {
 					continue
 				}
@@ -115,8 +127,16 @@ func (s *stand) report(r *receivers, names []string, dues []due) {
 			}
 		}
 	}
-	s.t.Logf("%d grants and as many ends for each of %d receivers: %d told, %d of them more than once; %d missed, as was said for these reasons: %v; %d first attempts in order",
-		len(dues), len(names), sum.told, twice, sum.missed, because, judged)
+	s.t.Logf(
+		"%d grants and as many ends for each of %d receivers: %d told, %d of them more than once; %d missed, as was said for these reasons: %v; %d first attempts in order",
+		len(dues),
+		len(names),
+		sum.told,
+		twice,
+		sum.missed,
+		because,
+		judged,
+	)
 	if sum.lacking > 0 {
 		s.t.Errorf("%d were never told, nor that they are missed", sum.lacking)
 	}

@@ -30,7 +30,11 @@ func TestBugsApply(t *testing.T) {
 		}
 	}
 	if len(names) > maxBugs {
-		t.Errorf("there are %d bugs, more than %d: remove one that another test catches", len(names), maxBugs)
+		t.Errorf(
+			"there are %d bugs, more than %d: remove one that another test catches",
+			len(names),
+			maxBugs,
+		)
 	}
 }
 
@@ -71,7 +75,14 @@ func write(t *testing.T, name, text string) {
 // one that does not compile, and leaves the code as it was.
 func TestOutcomes(t *testing.T) {
 	tree := newTree(t)
-	caught := Bug{Name: "x", File: "code.go", Anchor: "a := 1", Becomes: "a := 2", In: ".", Run: "TestA"}
+	caught := Bug{
+		Name:    "x",
+		File:    "code.go",
+		Anchor:  "a := 1",
+		Becomes: "a := 2",
+		In:      ".",
+		Run:     "TestA",
+	}
 	survives, broken := caught, caught
 	survives.Becomes = "a := 5"
 	broken.Becomes = "a := none"

@@ -115,7 +115,11 @@ func (b Bug) try(ctx context.Context, tree string) outcome {
 	return o
 }
 
-func (b Bug) test(ctx context.Context, tree string, timeout time.Duration) (output string, err error) {
+func (b Bug) test(
+	ctx context.Context,
+	tree string,
+	timeout time.Duration,
+) (output string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-vet=off", "-failfast",

@@ -73,7 +73,12 @@ func startProcess(binary, logFile string, args, env []string) (*process, error) 
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
 	}
-	p := &process{cmd: exec.Command(binary, args...), logFile: logFile, logFrom: from, exited: make(chan struct{})}
+	p := &process{
+		cmd:     exec.Command(binary, args...),
+		logFile: logFile,
+		logFrom: from,
+		exited:  make(chan struct{}),
+	}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
 	p.cmd.SysProcAttr = dieWithParent()

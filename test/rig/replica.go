@@ -53,7 +53,12 @@ func StartReplica(ctx context.Context, config ReplicaConfig) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start replica: %w", err)
 	}
-	r := &Replica{running: running{log: config.DataDir + ".log"}, config: config, port: p, address: p.address()}
+	r := &Replica{
+		running: running{log: config.DataDir + ".log"},
+		config:  config,
+		port:    p,
+		address: p.address(),
+	}
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start replica: %w", err), r.Close())
 	}
@@ -73,7 +78,11 @@ func (r *Replica) start(ctx context.Context) error {
 	if err := p.await(ctx, "the listening line", r.readAddress); err != nil {
 		return err
 	}
-	return p.await(ctx, "/readyz", func(ctx context.Context) error { return expectOK(ctx, r.URL()+"/readyz") })
+	return p.await(
+		ctx,
+		"/readyz",
+		func(ctx context.Context) error { return expectOK(ctx, r.URL()+"/readyz") },
+	)
 }
 
 func (r *Replica) args() []string {
@@ -148,5 +157,6 @@ func SignToken(secret, tenant, scope, subject string) (string, error) {
 		"sub": subject, "tenant": tenant, "scope": scope,
 		"iat": now.Unix(), "exp": now.Add(24 * time.Hour).Unix(),
 	}
-	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).SignedString([]byte(strings.TrimRight(secret, "\n")))
+	return jwt.NewWithClaims(jwt.SigningMethodHS256, claims).
+		SignedString([]byte(strings.TrimRight(secret, "\n")))
 }

@@ -47,7 +47,12 @@ type grant struct {
 }
 
 func (c *client) counts() string {
-	text := fmt.Sprintf("%d grants, %d refused or not in time, %d failed", c.granted.Load(), c.refused.Load(), c.failed.Load())
+	text := fmt.Sprintf(
+		"%d grants, %d refused or not in time, %d failed",
+		c.granted.Load(),
+		c.refused.Load(),
+		c.failed.Load(),
+	)
 	if why := c.trouble.Load(); why != nil {
 		text += ", the last one: " + *why
 	}
@@ -64,7 +69,11 @@ func (c *client) ready(ctx context.Context) error {
 
 // acquire asks for a lock or, at /locksets, for several. It returns nil if it was not granted, and away
 // if the server was not reached or can do nothing at the moment.
-func (c *client) acquire(ctx context.Context, path string, body map[string]any) (g *grant, away bool) {
+func (c *client) acquire(
+	ctx context.Context,
+	path string,
+	body map[string]any,
+) (g *grant, away bool) {
 	status, text, err := c.do(ctx, http.MethodPost, path, "", body)
 	g = &grant{}
 	switch {
@@ -94,7 +103,11 @@ func (c *client) release(ctx context.Context, path string, g *grant) {
 	}
 }
 
-func (c *client) do(ctx context.Context, method, path, lockToken string, body map[string]any) (int, []byte, error) {
+func (c *client) do(
+	ctx context.Context,
+	method, path, lockToken string,
+	body map[string]any,
+) (int, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	var content io.Reader = http.NoBody

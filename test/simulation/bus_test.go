@@ -59,8 +59,15 @@ type arrival struct {
 // one asks it is a matter of who ran first.
 func (a arrival) compare(b arrival) int {
 	return cmp.Or(
-		cmp.Compare(a.replica, b.replica), cmp.Compare(a.life, b.life), cmp.Compare(a.kind, b.kind), cmp.Compare(a.id, b.id),
-		cmp.Compare(a.caller, b.caller), cmp.Compare(a.number, b.number),
+		cmp.Compare(
+			a.replica,
+			b.replica,
+		),
+		cmp.Compare(a.life, b.life),
+		cmp.Compare(a.kind, b.kind),
+		cmp.Compare(a.id, b.id),
+		cmp.Compare(a.caller, b.caller),
+		cmp.Compare(a.number, b.number),
 	)
 }
 
@@ -261,7 +268,8 @@ func (w *world) carryOut(m *message, heard bool) {
 		return
 	}
 	m.arrived, m.heardOf = true, heard
-	if !shares(m) || slices.ContainsFunc(w.joining, func(other *message) bool { return other.id == m.id }) {
+	if !shares(m) ||
+		slices.ContainsFunc(w.joining, func(other *message) bool { return other.id == m.id }) {
 		w.transact() // in the order in which they came
 	}
 	w.joining = append(w.joining, m)
@@ -288,7 +296,13 @@ func (w *world) transact() {
 	requests := make([]func() error, len(all))
 	for i, m := range all {
 		requests[i] = m.do
-		w.truth.writing[m.id] = &writing{m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted()}
+		w.truth.writing[m.id] = &writing{
+			m.wire.r.n,
+			m.sent,
+			m.heard,
+			w.server.Number(),
+			w.server.Trusted(),
+		}
 	}
 	var errs []error
 	if shares(all[0]) {

@@ -63,8 +63,12 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 func (t *truth) anyAsks(e *lock.Entry) bool {
 	for id, lives := range t.lives {
 		other := lives[0].entry
-		shared := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return len(lock.ClaimsOn([]*lock.Entry{other}, c.Name)) > 0 })
-		if id != e.ID && shared && slices.ContainsFunc(lives, func(l *life) bool { return l.entry.AskWithin != nil }) {
+		shared := slices.ContainsFunc(
+			e.Claims,
+			func(c lock.Claim) bool { return len(lock.ClaimsOn([]*lock.Entry{other}, c.Name)) > 0 },
+		)
+		if id != e.ID && shared &&
+			slices.ContainsFunc(lives, func(l *life) bool { return l.entry.AskWithin != nil }) {
 			return true
 		}
 	}
@@ -82,7 +86,13 @@ func (t *truth) checkEnd(l *life) {
 		t.w.problem("%s at %d was granted, and ended as %s", l.entry.ID, l.entry.Number, l.reason)
 	case lock.Expired:
 		if l.ended < l.sureTill {
-			t.w.problem("%s at %d expired at %v, and was sure to last till %v", l.entry.ID, l.entry.Number, l.ended, l.sureTill)
+			t.w.problem(
+				"%s at %d expired at %v, and was sure to last till %v",
+				l.entry.ID,
+				l.entry.Number,
+				l.ended,
+				l.sureTill,
+			)
 		}
 	}
 }
@@ -93,7 +103,8 @@ func (t *truth) checkAttended(l *life) {
 		return
 	}
 	for _, c := range t.w.open {
-		if c.id == l.entry.ID && c.kind != renew && c.kind != release && !c.gone && c.began < l.ended-l.entry.TTL {
+		if c.id == l.entry.ID && c.kind != renew && c.kind != release && !c.gone &&
+			c.began < l.ended-l.entry.TTL {
 			t.w.problem("%s at %d expired while %v waited on it", l.entry.ID, l.entry.Number, c)
 		}
 	}
@@ -101,7 +112,8 @@ func (t *truth) checkAttended(l *life) {
 
 // checkKept: while an async entry waits, the replicas keep it alive.
 func (t *truth) checkKept(l *life) {
-	if l.entry.Async && l.reason == lock.Expired && l.held == never && t.w.healed && l.ended > t.w.since+l.entry.TTL {
+	if l.entry.Async && l.reason == lock.Expired && l.held == never && t.w.healed &&
+		l.ended > t.w.since+l.entry.TTL {
 		t.w.problem("%s at %d expired while it waited", l.entry.ID, l.entry.Number)
 	}
 }
@@ -110,7 +122,8 @@ func (t *truth) checkKept(l *life) {
 // answer needs when nothing goes wrong.
 func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
 	left := g.ExpiresAt.Sub(c.replica.wall())
-	if c.kind == acquire && !g.Entry.Async && t.w.healed && l.held > t.w.since+5*time.Second && left < g.Entry.TTL-time.Second {
+	if c.kind == acquire && !g.Entry.Async && t.w.healed && l.held > t.w.since+5*time.Second &&
+		left < g.Entry.TTL-time.Second {
 		t.w.problem("%v: was granted for %v, of %v", c, left, g.Entry.TTL)
 	}
 }
@@ -118,10 +131,18 @@ func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
 // checkOneOfKey: of all entries that an idempotency key ever had, one at most was
 // granted, but for those that came before an expiry was recorded.
 func (t *truth) checkOneOfKey(id lock.ID) {
-	granted := slices.DeleteFunc(slices.Clone(t.lives[id]), func(l *life) bool { return !l.told || l.undone })
+	granted := slices.DeleteFunc(
+		slices.Clone(t.lives[id]),
+		func(l *life) bool { return !l.told || l.undone },
+	)
 	for i, l := range granted[min(1, len(granted)):] {
 		if before := granted[i]; !t.countsAsNew(before, l) {
-			t.w.problem("one idempotency key was granted more than once: %s at %d and %d", id, before.entry.Number, l.entry.Number)
+			t.w.problem(
+				"one idempotency key was granted more than once: %s at %d and %d",
+				id,
+				before.entry.Number,
+				l.entry.Number,
+			)
 		}
 	}
 }
@@ -136,8 +157,15 @@ func (t *truth) checkLate(l *life) {
 	for _, before := range t.lives[l.entry.ID] {
 		since := before != l && before.joined > by.sent && !before.ghost && !before.undone
 		if since && !t.countsAsNew(before, l) {
-			t.w.problem("%s was written at %d as replica %d asked at %v, after it was there at %d and went as %s",
-				l.entry.ID, l.entry.Number, by.replica, by.sent, before.entry.Number, before.reason)
+			t.w.problem(
+				"%s was written at %d as replica %d asked at %v, after it was there at %d and went as %s",
+				l.entry.ID,
+				l.entry.Number,
+				by.replica,
+				by.sent,
+				before.entry.Number,
+				before.reason,
+			)
 			return
 		}
 	}
@@ -170,8 +198,13 @@ func (t *truth) countsAsNew(before, l *life) bool {
 // remembered by id.
 func (t *truth) mistaken(l *life, why lock.Reason) bool {
 	lives := t.lives[l.entry.ID]
-	reused := l.reason == lock.Withdrawn || slices.ContainsFunc(lives, func(later *life) bool { return t.unrecorded(l, later) })
-	return reused && slices.ContainsFunc(lives, func(later *life) bool { return later.joined > l.ended && later.reason == why })
+	reused := l.reason == lock.Withdrawn ||
+		slices.ContainsFunc(lives, func(later *life) bool { return t.unrecorded(l, later) })
+	return reused &&
+		slices.ContainsFunc(
+			lives,
+			func(later *life) bool { return later.joined > l.ended && later.reason == why },
+		)
 }
 
 // checkRefusal is about answers that something is not so.

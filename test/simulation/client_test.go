@@ -46,7 +46,15 @@ type call struct {
 }
 
 func (k *call) String() string {
-	return fmt.Sprintf("call %d (client %d: %s %v at replica %d from %v on)", k.n, k.client.n, k.kind, k.claims, k.replica.n, k.began)
+	return fmt.Sprintf(
+		"call %d (client %d: %s %v at replica %d from %v on)",
+		k.n,
+		k.client.n,
+		k.kind,
+		k.claims,
+		k.replica.n,
+		k.began,
+	)
 }
 
 // asked is a request for locks, which may be sent more than once.
@@ -141,7 +149,14 @@ func (c *client) attend(h *holding) {
 }
 
 func (c *client) about(h *holding, k kind) *call {
-	return &call{kind: k, asked: h.asked, held: h, claims: h.entry.Claims, id: h.entry.ID, number: h.entry.Number}
+	return &call{
+		kind:   k,
+		asked:  h.asked,
+		held:   h,
+		claims: h.entry.Claims,
+		id:     h.entry.ID,
+		number: h.entry.Number,
+	}
 }
 
 func (c *client) drop(h *holding) {

@@ -78,11 +78,20 @@ func (q queues) simulate() []*lock.Entry {
 // are in front of them, but for those that are refused.
 func (q queues) removeClashing(refused []*lock.Entry) {
 	all := q.entries()
-	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) }) // one without a number is last
+	slices.SortFunc(
+		all,
+		func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) },
+	) // one without a number is last
 	for _, e := range all {
 		clashes := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
-			counts := slices.DeleteFunc(slices.Clone(before(q.of[c.Name], e.ID)), func(o *lock.Entry) bool { return slices.Contains(refused, o) })
-			return slices.ContainsFunc(lock.ClaimsOn(counts, c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
+			counts := slices.DeleteFunc(
+				slices.Clone(before(q.of[c.Name], e.ID)),
+				func(o *lock.Entry) bool { return slices.Contains(refused, o) },
+			)
+			return slices.ContainsFunc(
+				lock.ClaimsOn(counts, c.Name),
+				func(o lock.Claim) bool { return !o.Agrees(c) },
+			)
 		})
 		if clashes && !q.holds(e) {
 			q.remove(func(other *lock.Entry) bool { return other == e })
@@ -91,7 +100,10 @@ func (q queues) removeClashing(refused []*lock.Entry) {
 }
 
 func (q queues) holds(e *lock.Entry) bool {
-	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(q.of[c.Name], e.ID, c) })
+	return !slices.ContainsFunc(
+		e.Claims,
+		func(c lock.Claim) bool { return !inFront(q.of[c.Name], e.ID, c) },
+	)
 }
 
 // entries are all, each once.

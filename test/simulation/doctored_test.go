@@ -57,7 +57,10 @@ func problemsOf(t *testing.T, doctor func(*doctored)) []string {
 
 // brokenBy is like problemsOf, and there may be none.
 func brokenBy(t *testing.T, doctor func(*doctored)) []string {
-	w := newWorld(options{Replicas: 1, Locks: 1, Latency: time.Millisecond, Operations: 60, Length: time.Minute}, nil)
+	w := newWorld(
+		options{Replicas: 1, Locks: 1, Latency: time.Millisecond, Operations: 60, Length: time.Minute},
+		nil,
+	)
 	d := &doctored{world: w, t: t, number: 1000, store: w.server.Connect(nil)}
 	d.pass(time.Second)
 	doctor(d)
@@ -149,7 +152,13 @@ func (d *doctored) pass(t time.Duration) { d.run(d.now()+t, func() bool { return
 // events has one stream tell an event, and another, which was there too, that of other kinds.
 func (d *doctored) events(kind lock.EventKind, others ...lock.EventKind) {
 	at := lock.EventID{Number: 2000, Index: 1}
-	one, other := d.world.told.begin("one", lock.Before(2000)), d.world.told.begin("other", lock.Before(2000))
+	one, other := d.world.told.begin(
+		"one",
+		lock.Before(2000),
+	), d.world.told.begin(
+		"other",
+		lock.Before(2000),
+	)
 	event := func(kind lock.EventKind) *events.Record {
 		return &events.Record{Event: lock.Event{ID: at, Kind: kind, Entry: d.entry("a")}}
 	}
@@ -208,7 +217,12 @@ func (d *doctored) told(e *lock.Entry, k kind, holds bool) {
 
 func (d *doctored) askedByNobody() {
 	c := d.call(renew, d.joined("a"))
-	c.grant = &service.Grant{Entry: d.truth.last("a").entry, Held: true, ExpiresAt: time.Now().Add(time.Minute), Asked: &view.Asked{Waiting: 1}}
+	c.grant = &service.Grant{
+		Entry:     d.truth.last("a").entry,
+		Held:      true,
+		ExpiresAt: time.Now().Add(time.Minute),
+		Asked:     &view.Asked{Waiting: 1},
+	}
 	d.truth.check(c)
 }
 
@@ -226,7 +240,13 @@ func (d *doctored) refused(id lock.ID, k kind, code lock.Code) {
 	d.fails(id, k, lock.Errorf(code, "doctored"))
 }
 
-func (d *doctored) lost(id lock.ID, k kind, why lock.Reason) { d.fails(id, k, lock.LostBecause(why)) }
+func (d *doctored) lost(
+	id lock.ID,
+	k kind,
+	why lock.Reason,
+) {
+	d.fails(id, k, lock.LostBecause(why))
+}
 
 // stored has the store keep an entry that nobody asked for.
 func (d *doctored) stored(id lock.ID) *lock.Entry {
@@ -294,7 +314,11 @@ func (d *doctored) forTooShort() {
 	d.healed = true
 	d.pass(10 * time.Second)
 	c := d.call(acquire, d.joined("a"))
-	c.grant = &service.Grant{Entry: d.truth.last("a").entry, Held: true, ExpiresAt: time.Now().Add(time.Second)}
+	c.grant = &service.Grant{
+		Entry:     d.truth.last("a").entry,
+		Held:      true,
+		ExpiresAt: time.Now().Add(time.Second),
+	}
 	d.truth.check(c)
 }
 

@@ -50,7 +50,10 @@ func (t *told) add(p *part, given []*events.Record, at lock.EventID) {
 	for _, e := range given {
 		text := contentOf(&e.Event)
 		if other, known := t.content[e.ID]; known && other != text {
-			t.wrong = append(t.wrong, fmt.Sprintf("%s tells %s as %s, another stream as %s", p.stream, e.ID, text, other))
+			t.wrong = append(
+				t.wrong,
+				fmt.Sprintf("%s tells %s as %s, another stream as %s", p.stream, e.ID, text, other),
+			)
 		}
 		t.content[e.ID], p.ids[e.ID] = text, true
 	}
@@ -59,7 +62,15 @@ func (t *told) add(p *part, given []*events.Record, at lock.EventID) {
 
 // contentOf is what replicas have to agree on: all but their own clocks.
 func contentOf(e *lock.Event) string {
-	text := fmt.Sprintf("%s of %s at %d (%v, %q, held %t)", e.Kind, e.Entry.ID, e.Entry.Number, e.Entry.Claims, e.Reason, e.Held)
+	text := fmt.Sprintf(
+		"%s of %s at %d (%v, %q, held %t)",
+		e.Kind,
+		e.Entry.ID,
+		e.Entry.Number,
+		e.Entry.Claims,
+		e.Reason,
+		e.Held,
+	)
 	if e.Ask != nil {
 		text += fmt.Sprint(" asks since ", e.Ask.Since.UnixMilli(), " within ", e.Ask.Within)
 	}
@@ -83,7 +94,14 @@ func (t *told) check(w *world) {
 	for _, p := range t.parts {
 		for id, text := range t.content {
 			if id.Compare(p.from) > 0 && id.Compare(p.to) <= 0 && !p.ids[id] {
-				w.problem("events are missing: %s told everything from %s to %s but %s, %s", p.stream, p.from, p.to, id, text)
+				w.problem(
+					"events are missing: %s told everything from %s to %s but %s, %s",
+					p.stream,
+					p.from,
+					p.to,
+					id,
+					text,
+				)
 			}
 		}
 	}
@@ -91,7 +109,12 @@ func (t *told) check(w *world) {
 
 // follow has a stream tell the events of a replica until ctx ends, and returns up to where it
 // has told them. after resumes behind an event.
-func (t *told) follow(ctx context.Context, svc *service.Service, stream string, after *lock.EventID) *lock.EventID {
+func (t *told) follow(
+	ctx context.Context,
+	svc *service.Service,
+	stream string,
+	after *lock.EventID,
+) *lock.EventID {
 	for {
 		s, err := svc.Events(ctx, service.EventsRequest{Of: lock.OwnTenant, After: after})
 		if err == nil {

@@ -21,12 +21,23 @@ func (t *truth) checkNumber(e *lock.Entry) {
 	t.greatest = max(t.greatest, e.Number)
 	switch {
 	case by != nil && !by.trusted:
-		t.w.problem("%s was written at %d by replica %d, and nothing was to be", e.ID, e.Number, by.replica)
+		t.w.problem(
+			"%s was written at %d by replica %d, and nothing was to be",
+			e.ID,
+			e.Number,
+			by.replica,
+		)
 	case e.Number >= newest:
 	case !t.w.missing:
 		t.w.problem("%s was written at %d, after %d was given", e.ID, e.Number, newest)
 	case by != nil && by.heard > by.before:
-		t.w.problem("%s was written at %d by replica %d, which had heard of %d", e.ID, e.Number, by.replica, by.heard)
+		t.w.problem(
+			"%s was written at %d by replica %d, which had heard of %d",
+			e.ID,
+			e.Number,
+			by.replica,
+			by.heard,
+		)
 	}
 }
 
@@ -42,7 +53,13 @@ func (t *truth) checkFence(l *life) {
 		}
 		for mode, fence := range of {
 			if fence >= l.entry.Number && !t.w.missing && !together(lock.Claim{Mode: mode}, c) {
-				t.w.problem("%s came to hold %s with the fence %d, after %d was granted", l.entry.ID, c.Name, l.entry.Number, fence)
+				t.w.problem(
+					"%s came to hold %s with the fence %d, after %d was granted",
+					l.entry.ID,
+					c.Name,
+					l.entry.Number,
+					fence,
+				)
 			}
 		}
 		of[c.Mode] = max(of[c.Mode], l.entry.Number)
@@ -115,7 +132,10 @@ func (t *truth) replace(entries []*lock.Entry) {
 	}
 	for _, e := range entries {
 		if l := t.last(e.ID); l == nil || l.ended != never {
-			t.lives[e.ID] = append(t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never, ghost: true})
+			t.lives[e.ID] = append(
+				t.lives[e.ID],
+				&life{entry: e, joined: now, held: never, ended: never, ghost: true},
+			)
 		}
 		t.enqueue(e, now)
 	}

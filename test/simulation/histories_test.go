@@ -31,7 +31,13 @@ func TestHistories(t *testing.T) {
 		})
 	}
 	workers.Wait()
-	t.Logf("%d of %d histories, %d steps, %v", p.played, all, p.steps, time.Since(p.began).Round(time.Second))
+	t.Logf(
+		"%d of %d histories, %d steps, %v",
+		p.played,
+		all,
+		p.steps,
+		time.Since(p.began).Round(time.Second),
+	)
 }
 
 const (
@@ -80,15 +86,27 @@ func (p *play) note(seed uint64, steps int, problems string) {
 	}
 	if p.failed++; p.failed <= failuresShown {
 		o := expand(seed)
-		p.t.Errorf("seed %d: %s\noptions: %v\nplay it again with SIMULATE_SEED=%d go test -run TestSeed -v ./test/simulation", seed, problems, o, seed)
+		p.t.Errorf(
+			"seed %d: %s\noptions: %v\nplay it again with SIMULATE_SEED=%d go test -run TestSeed -v ./test/simulation",
+			seed,
+			problems,
+			o,
+			seed,
+		)
 	}
 }
 
 // shard has a process of its own play histories.
 func (p *play) shard(from, n uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShard$", "-test.timeout=0")
-	cmd.Env = append(os.Environ(), fmt.Sprint("SIMULATE_SHARD_FROM=", from), fmt.Sprint("SIMULATE_SHARD=", n),
-		"GOMAXPROCS=1", "GOGC=400", "GODEBUG=adaptivestackstart=1,asyncpreemptoff=1")
+	cmd.Env = append(
+		os.Environ(),
+		fmt.Sprint("SIMULATE_SHARD_FROM=", from),
+		fmt.Sprint("SIMULATE_SHARD=", n),
+		"GOMAXPROCS=1",
+		"GOGC=400",
+		"GODEBUG=adaptivestackstart=1,asyncpreemptoff=1",
+	)
 	var said bytes.Buffer
 	cmd.Stderr = &said
 	out, err := cmd.StdoutPipe()
@@ -138,7 +156,12 @@ func TestShard(t *testing.T) {
 		if seed%50 == 0 && !replays(t, seed, r.hash) {
 			r.problems = append(r.problems, "played again it is another history")
 		}
-		fmt.Printf(played+"%s\n", seed, r.steps, strings.ReplaceAll(strings.Join(r.problems, "; "), "\n", " "))
+		fmt.Printf(
+			played+"%s\n",
+			seed,
+			r.steps,
+			strings.ReplaceAll(strings.Join(r.problems, "; "), "\n", " "),
+		)
 	}
 }
 

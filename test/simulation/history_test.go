@@ -33,13 +33,18 @@ func (w *world) history() {
 	w.heal()
 	w.schedule(deadlockGoes, w.watchDeadlocks)
 	w.finish("every call answered", answersWithin, func() bool {
-		return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done }) && len(w.open) == 0
+		return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done }) &&
+			len(w.open) == 0
 	})
 	if w.run(w.now()+orphansWithin, w.failed) {
 		return
 	}
 	w.checkOrphans()
-	w.finish("no lease left", leasesWithin+w.turned, func() bool { return len(w.server.Entries()) == 0 })
+	w.finish(
+		"no lease left",
+		leasesWithin+w.turned,
+		func() bool { return len(w.server.Entries()) == 0 },
+	)
 	if w.failed() {
 		return
 	}

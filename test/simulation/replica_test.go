@@ -72,7 +72,10 @@ func (r *replica) end() {
 	gone := make(chan struct{})
 	r.closed = append(r.closed, gone)
 	name := r.name()
-	r.w.schedule(r.w.between(0, store.RecordLife+store.RecordLifeLate), func() { r.w.list.remove(name) })
+	r.w.schedule(
+		r.w.between(0, store.RecordLife+store.RecordLifeLate),
+		func() { r.w.list.remove(name) },
+	)
 	svc, client, calls := r.svc, r.store, r.calls
 	go func() {
 		defer close(gone)

@@ -70,7 +70,11 @@ func (w *world) operate() {
 func (w *world) checkNoticed() {
 	for _, r := range w.replicas {
 		if l := r.wire; !r.down && l.shown != 0 && l.shown < w.now()-100*time.Millisecond && !l.spoke {
-			w.problem("replica %d did not notice that the store went back, which it was shown at %v", r.n, l.shown)
+			w.problem(
+				"replica %d did not notice that the store went back, which it was shown at %v",
+				r.n,
+				l.shown,
+			)
 		}
 	}
 }

@@ -69,7 +69,15 @@ type state struct {
 }
 
 func newTruth(w *world) *truth {
-	return &truth{w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{}, writer: map[lock.ID]*call{}, fences: map[string]map[lock.Mode]uint64{}, greatests: map[string]uint64{}}
+	return &truth{
+		w:         w,
+		lives:     map[lock.ID][]*life{},
+		queues:    map[string]*queue{},
+		calls:     map[int]*call{},
+		writer:    map[lock.ID]*call{},
+		fences:    map[string]map[lock.Mode]uint64{},
+		greatests: map[string]uint64{},
+	}
 }
 
 // steps are those of the history that were not looked at yet. Leases end in
@@ -159,7 +167,10 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 
 // holds reports whether the entry is in the front of all its queues.
 func (t *truth) holds(e *lock.Entry) bool {
-	return !slices.ContainsFunc(e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) })
+	return !slices.ContainsFunc(
+		e.Claims,
+		func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) },
+	)
 }
 
 // inFront reports whether an entry holds in one queue, by the rules as one would say
@@ -221,11 +232,18 @@ func (t *truth) busy(id lock.ID, claims []lock.Claim, from, to time.Duration) bo
 // clashes reports whether at any instant of the time another entry disagreed.
 func (t *truth) clashes(id lock.ID, claims []lock.Claim, from, to time.Duration) bool {
 	return t.any(claims, from, to, func(c lock.Claim, others []*lock.Entry) bool {
-		return slices.ContainsFunc(lock.ClaimsOn(before(others, id), c.Name), func(o lock.Claim) bool { return !o.Agrees(c) })
+		return slices.ContainsFunc(
+			lock.ClaimsOn(before(others, id), c.Name),
+			func(o lock.Claim) bool { return !o.Agrees(c) },
+		)
 	})
 }
 
-func (t *truth) any(claims []lock.Claim, from, to time.Duration, is func(lock.Claim, []*lock.Entry) bool) bool {
+func (t *truth) any(
+	claims []lock.Claim,
+	from, to time.Duration,
+	is func(lock.Claim, []*lock.Entry) bool,
+) bool {
 	for _, c := range claims {
 		q := t.queues[c.Name]
 		if q == nil {

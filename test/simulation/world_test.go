@@ -57,11 +57,15 @@ type world struct {
 func newWorld(o options, trace func(string)) *world {
 	w := &world{
 		options: o, rand: rand.New(rand.NewPCG(o.Seed, 2)), began: time.Now(),
-		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
+		inbox: inbox{
+			arrived: make(chan struct{}, 1),
+		}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
 		hash: fnv.New64a(), trace: trace,
 	}
 	w.truth, w.told = newTruth(w), newTold()
-	w.server = memory.NewServer(memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.steps.add})
+	w.server = memory.NewServer(
+		memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.steps.add},
+	)
 	for n := range o.Replicas {
 		r := &replica{w: w, n: n}
 		r.start()

@@ -40,7 +40,10 @@ func TestEverythingSettledOnce(t *testing.T) {
 	if !slices.Equal(a.Shares, shares) {
 		t.Errorf("shares %+v, want %+v", a.Shares, shares)
 	}
-	holders := []account.Holder{{Worker: "bash", Fence: 5, Invoices: 1}, {Worker: "python", Fence: 9, Invoices: 1}}
+	holders := []account.Holder{
+		{Worker: "bash", Fence: 5, Invoices: 1},
+		{Worker: "python", Fence: 9, Invoices: 1},
+	}
 	if !slices.Equal(a.Holders["a"], holders) {
 		t.Errorf("holders of a %+v, want %+v", a.Holders["a"], holders)
 	}
@@ -48,7 +51,13 @@ func TestEverythingSettledOnce(t *testing.T) {
 
 func TestDamageIsSeen(t *testing.T) {
 	pay := func(lock string, fence int64, invoice string, cents int64) ledger.Entry {
-		return ledger.Entry{Lock: lock, Fence: fence, Worker: "bash", Invoice: invoice, AmountCents: cents}
+		return ledger.Entry{
+			Lock:        lock,
+			Fence:       fence,
+			Worker:      "bash",
+			Invoice:     invoice,
+			AmountCents: cents,
+		}
 	}
 	whole := journal()
 	changed := slices.Clone(whole)
@@ -59,13 +68,37 @@ func TestDamageIsSeen(t *testing.T) {
 		journal                   []ledger.Entry
 		twice, never, wrong, late int
 	}{
-		"paid twice by one that came late": {append(slices.Clone(whole), pay("a", 5, "2", 200)), 1, 0, 0, 1},
-		"paid twice in order":              {append(slices.Clone(whole), pay("a", 9, "1", 100)), 1, 0, 0, 0},
-		"never paid":                       {whole[:5], 0, 1, 0, 0},
-		"another amount":                   {changed, 0, 0, 1, 0},
-		"under another lock":               {elsewhere, 0, 0, 1, 0},
-		"not owed":                         {append(slices.Clone(whole), pay("a", 9, "4", 1)), 0, 0, 1, 0},
-		"opened late":                      {append(slices.Clone(whole), ledger.Entry{Lock: "a", Fence: 5, Worker: "bash"}), 0, 0, 0, 1},
+		"paid twice by one that came late": {
+			append(slices.Clone(whole), pay("a", 5, "2", 200)),
+			1,
+			0,
+			0,
+			1,
+		},
+		"paid twice in order": {
+			append(slices.Clone(whole), pay("a", 9, "1", 100)),
+			1,
+			0,
+			0,
+			0,
+		},
+		"never paid":         {whole[:5], 0, 1, 0, 0},
+		"another amount":     {changed, 0, 0, 1, 0},
+		"under another lock": {elsewhere, 0, 0, 1, 0},
+		"not owed": {
+			append(slices.Clone(whole), pay("a", 9, "4", 1)),
+			0,
+			0,
+			1,
+			0,
+		},
+		"opened late": {
+			append(slices.Clone(whole), ledger.Entry{Lock: "a", Fence: 5, Worker: "bash"}),
+			0,
+			0,
+			0,
+			1,
+		},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -134,11 +134,24 @@ func (s server) fail(w http.ResponseWriter, err error) {
 	var stale *StaleFenceError
 	switch {
 	case errors.As(err, &stale):
-		s.log.Warn("stale fence refused", "lock", stale.Lock, "fence", stale.Presented, "known", stale.Known)
+		s.log.Warn(
+			"stale fence refused",
+			"lock",
+			stale.Lock,
+			"fence",
+			stale.Presented,
+			"known",
+			stale.Known,
+		)
 		problem(w, http.StatusConflict, "stale_fence",
 			map[string]any{"detail": err.Error(), "fence": stale.Presented, "known": stale.Known})
 	case errors.Is(err, ErrDifferent):
-		problem(w, http.StatusUnprocessableEntity, "different_amount", map[string]any{"detail": err.Error()})
+		problem(
+			w,
+			http.StatusUnprocessableEntity,
+			"different_amount",
+			map[string]any{"detail": err.Error()},
+		)
 	default:
 		s.log.Error("request failed", "error", err)
 		problem(w, http.StatusInternalServerError, "internal", nil)
@@ -152,7 +165,12 @@ func (s server) write(w io.Writer, text string) {
 }
 
 func problem(w http.ResponseWriter, status int, code string, more map[string]any) {
-	body := map[string]any{"type": "about:blank", "title": http.StatusText(status), "status": status, "code": code}
+	body := map[string]any{
+		"type":   "about:blank",
+		"title":  http.StatusText(status),
+		"status": status,
+		"code":   code,
+	}
 	for key, value := range more {
 		body[key] = value
 	}

@@ -172,7 +172,13 @@ func (j *Journal) Refusals(ctx context.Context) ([]Refusal, error) {
 }
 
 // query returns the rows of a SELECT, each scanned into the columns of a T.
-func query[T any](ctx context.Context, db *sql.DB, columns func(*T) []any, text string, args ...any) (all []T, err error) {
+func query[T any](
+	ctx context.Context,
+	db *sql.DB,
+	columns func(*T) []any,
+	text string,
+	args ...any,
+) (all []T, err error) {
 	rows, err := db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return nil, err

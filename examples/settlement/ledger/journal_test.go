@@ -33,7 +33,13 @@ func newJournal(t *testing.T) *ledger.Journal {
 }
 
 func payment(fence int64, invoice string) ledger.Entry {
-	return ledger.Entry{Lock: lock, Fence: fence, Invoice: invoice, AmountCents: 100, Worker: fmt.Sprint("w", fence)}
+	return ledger.Entry{
+		Lock:        lock,
+		Fence:       fence,
+		Invoice:     invoice,
+		AmountCents: 100,
+		Worker:      fmt.Sprint("w", fence),
+	}
 }
 
 func opening(fence int64) ledger.Entry {
@@ -87,7 +93,8 @@ func TestLowerFenceIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(refusals) != 2 || refusals[0].Invoice != "INV-2" || refusals[0].Known != 9 || refusals[0].Worker != "w5" {
+	if len(refusals) != 2 || refusals[0].Invoice != "INV-2" || refusals[0].Known != 9 ||
+		refusals[0].Worker != "w5" {
 		t.Errorf("refusals %+v, want the payment of INV-2 and the opening, both by w5", refusals)
 	}
 	if got := len(entries(t, j)); got != 3 {

@@ -103,7 +103,13 @@ func (r *closedRun) cycle(ctx context.Context, i, cycle int) (Grant, error) {
 }
 
 // takeAndGive does one cycle. Times count from start.
-func takeAndGive(ctx context.Context, w Worker, i int, name string, start time.Time) (Grant, error) {
+func takeAndGive(
+	ctx context.Context,
+	w Worker,
+	i int,
+	name string,
+	start time.Time,
+) (Grant, error) {
 	g := Grant{Worker: i, Sent: time.Since(start)}
 	var err error
 	if g.Fence, err = w.Acquire(ctx, name); err != nil {

@@ -17,8 +17,12 @@ func TestHistoryChecks(t *testing.T) {
 		{Worker: 0, Fence: 5, Sent: 6, Granted: 11, Released: 12},
 	}
 	overlap := append(load.History{{Worker: 3, Fence: 3, Sent: 6, Granted: 7, Released: 20}}, good...)
-	repeated := append(load.History{{Worker: 3, Fence: 5, Sent: 10, Granted: 13, Released: 14}}, good...)
-	backwards := append(load.History{{Worker: 3, Fence: 3, Sent: 10, Granted: 13, Released: 14}}, good...)
+	repeated := append(
+		load.History{{Worker: 3, Fence: 5, Sent: 10, Granted: 13, Released: 14}},
+		good...)
+	backwards := append(
+		load.History{{Worker: 3, Fence: 3, Sent: 10, Granted: 13, Released: 14}},
+		good...)
 	// Worker 9 asked first.
 	overtaken := load.History{
 		{Worker: 0, Fence: 1, Sent: 1, Granted: 2, Released: 3},
@@ -67,10 +71,15 @@ func TestHandovers(t *testing.T) {
 		{Fence: 1, Granted: 10 * ms, Released: 12 * ms},
 		{Fence: 2, Granted: 17 * ms, Released: 20 * ms},
 	}
-	if got := h.Handovers(0); got.Count() != 2 || got.Mean() < 7400*time.Microsecond || got.Mean() > 7600*time.Microsecond {
+	if got := h.Handovers(0); got.Count() != 2 || got.Mean() < 7400*time.Microsecond ||
+		got.Mean() > 7600*time.Microsecond {
 		t.Errorf("%d handovers with mean %v, want 2 with 7.5ms", got.Count(), got.Mean())
 	}
 	if got := h.Handovers(15 * ms); got.Count() != 1 || got.Percentile(100) < 9*ms {
-		t.Errorf("%d handovers from 15ms on, the longest %v; want 1 of 10ms", got.Count(), got.Percentile(100))
+		t.Errorf(
+			"%d handovers from 15ms on, the longest %v; want 1 of 10ms",
+			got.Count(),
+			got.Percentile(100),
+		)
 	}
 }

@@ -35,7 +35,14 @@ func TestOneFailedRequestFailsTheRun(t *testing.T) {
 		Workers: ws, Duration: time.Minute, Name: func(int, int) string { return "one" },
 	}.Run(t.Context())
 	ws = []load.Worker{&service{odd: 50, answer: func() error { return broken }}}
-	_, open := load.Open{Workers: ws, Rate: 1000, Duration: time.Minute, Name: strconv.Itoa}.Run(t.Context())
+	_, open := load.Open{
+		Workers:  ws,
+		Rate:     1000,
+		Duration: time.Minute,
+		Name:     strconv.Itoa,
+	}.Run(
+		t.Context(),
+	)
 	if !errors.Is(closed, broken) || !errors.Is(open, broken) {
 		t.Errorf("closed: %v, open: %v, want %v", closed, open, broken)
 	}

@@ -41,7 +41,11 @@ func FillQueue(ctx context.Context, name string, workers []Worker, burst int,
 	return q, nil
 }
 
-func (q *Queue) fill(ctx, run context.Context, burst int, waiting func(context.Context) (int, error)) error {
+func (q *Queue) fill(
+	ctx, run context.Context,
+	burst int,
+	waiting func(context.Context) (int, error),
+) error {
 	for started := 1; ; {
 		n, err := waiting(ctx)
 		if err != nil {

@@ -43,7 +43,13 @@ func Summarize(pairs []Pair) Summary {
 		theirs = append(theirs, p.Theirs)
 		ratios = append(ratios, p.Ratio())
 	}
-	s := Summary{Ours: Median(ours), Theirs: Median(theirs), Ratio: Median(ratios), Lowest: math.NaN(), Highest: math.NaN()}
+	s := Summary{
+		Ours:    Median(ours),
+		Theirs:  Median(theirs),
+		Ratio:   Median(ratios),
+		Lowest:  math.NaN(),
+		Highest: math.NaN(),
+	}
 	if len(ratios) > 0 {
 		s.Lowest, s.Highest = slices.Min(ratios), slices.Max(ratios)
 	}

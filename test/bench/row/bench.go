@@ -87,7 +87,10 @@ func Select(ids string) ([]Definition, error) {
 	}
 	var chosen []Definition
 	for id := range strings.SplitSeq(ids, ",") {
-		i := slices.IndexFunc(all, func(d Definition) bool { return strings.EqualFold(d.ID, strings.TrimSpace(id)) })
+		i := slices.IndexFunc(
+			all,
+			func(d Definition) bool { return strings.EqualFold(d.ID, strings.TrimSpace(id)) },
+		)
 		if i < 0 {
 			return nil, fmt.Errorf("no row %q", id)
 		}

@@ -142,7 +142,13 @@ func (r *burstBench) round(ctx context.Context, round int) error {
 	g := &r.got
 	g.joins = append(g.joins, one.joins)
 	g.handovers = append(g.handovers, load.Pair{Ours: one.handovers, Theirs: s5.PerSecond()})
-	g.p99 = append(g.p99, load.Pair{Ours: one.beside.Percentile(99).Seconds(), Theirs: many.beside.Percentile(99).Seconds()})
+	g.p99 = append(
+		g.p99,
+		load.Pair{
+			Ours:   one.beside.Percentile(99).Seconds(),
+			Theirs: many.beside.Percentile(99).Seconds(),
+		},
+	)
 	g.one.Merge(one.beside)
 	g.many.Merge(many.beside)
 	g.refused = append(g.refused, one.refused...)
@@ -170,8 +176,21 @@ func (b *burstRound) String() string {
 	if len(b.refused) > 0 {
 		last = slices.Max(b.refused)
 	}
-	return fmt.Sprintf("one lock: %-5t %6.0f joins/s in %v, %d refused (after %v at most), %d failed, %.0f hand-overs/s, beside p50 %v p99 %v; cores: server %.2f, load %.2f, rest %.2f",
-		b.one, b.joins, b.took, len(b.refused), last, b.failed, b.handovers, b.beside.Percentile(50), b.beside.Percentile(99), b.cost.server, b.cost.load, b.cost.rest)
+	return fmt.Sprintf(
+		"one lock: %-5t %6.0f joins/s in %v, %d refused (after %v at most), %d failed, %.0f hand-overs/s, beside p50 %v p99 %v; cores: server %.2f, load %.2f, rest %.2f",
+		b.one,
+		b.joins,
+		b.took,
+		len(b.refused),
+		last,
+		b.failed,
+		b.handovers,
+		b.beside.Percentile(50),
+		b.beside.Percentile(99),
+		b.cost.server,
+		b.cost.load,
+		b.cost.rest,
+	)
 }
 
 // burst has all clients send a request at once, to one lock that is held or to one each,
@@ -207,7 +226,13 @@ func (r *burstBench) burst(ctx context.Context, round int, one bool) (*burstRoun
 		b.Release()
 		return nil, errors.Join(err, b.Wait().Failure)
 	}
-	out := &burstRound{joins: float64(joined) / took.Seconds(), beside: beside.Acquire, one: one, cost: cost, took: took}
+	out := &burstRound{
+		joins:  float64(joined) / took.Seconds(),
+		beside: beside.Acquire,
+		one:    one,
+		cost:   cost,
+		took:   took,
+	}
 	b.Release()
 	released := b.Since()
 	if one {
@@ -259,7 +284,11 @@ func (r *burstBench) profile(ctx context.Context, round int, one bool) <-chan er
 
 // awaitArrival returns how long it took until every request was answered or waits, and
 // how many were not refused.
-func (r *burstBench) awaitArrival(ctx context.Context, b *load.Burst, one bool) (took time.Duration, joined int, err error) {
+func (r *burstBench) awaitArrival(
+	ctx context.Context,
+	b *load.Burst,
+	one bool,
+) (took time.Duration, joined int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, arrival)
 	defer cancel()
 	const atMost = 50 * time.Millisecond // late, so little beside the seconds that it takes
@@ -281,7 +310,14 @@ func (r *burstBench) awaitArrival(ctx context.Context, b *load.Burst, one bool) 
 		select {
 		case <-tick.C:
 		case <-ctx.Done():
-			return 0, 0, fmt.Errorf("%d granted, %d wait, %d refused, %d failed: %w", seen.Granted, waiting, len(seen.Refused), seen.Failed, ctx.Err())
+			return 0, 0, fmt.Errorf(
+				"%d granted, %d wait, %d refused, %d failed: %w",
+				seen.Granted,
+				waiting,
+				len(seen.Refused),
+				seen.Failed,
+				ctx.Err(),
+			)
 		}
 	}
 }
@@ -289,7 +325,11 @@ func (r *burstBench) awaitArrival(ctx context.Context, b *load.Burst, one bool) 
 func waitingNow(ctx context.Context, r *replica) (int, error) { return waiting(r)(ctx) }
 
 // bystanders has the other tenant work until the requests have arrived.
-func (r *burstBench) bystanders(ctx context.Context, round int, arrived <-chan struct{}) (*load.Result, error) {
+func (r *burstBench) bystanders(
+	ctx context.Context,
+	round int,
+	arrived <-chan struct{},
+) (*load.Result, error) {
 	o := load.Open{
 		Workers: r.beside, Rate: besideRate, Duration: arrival, Until: arrived,
 		Name: func(cycle int) string { return fmt.Sprintf("beside:%d:%d", round, cycle%(manyClients*namesPerWorker)) },
@@ -329,7 +369,12 @@ func (r *burstBench) outcomes() []Outcome {
 	}
 	joined := load.Median(g.joins)
 	out := []Outcome{
-		{What: "joins", Ours: perSecond(joined), Bar: "≥ " + perSecond(joins), Met: verdict(joined >= joins)},
+		{
+			What: "joins",
+			Ours: perSecond(joined),
+			Bar:  "≥ " + perSecond(joins),
+			Met:  verdict(joined >= joins),
+		},
 		{
 			What: fmt.Sprintf("refused, in %d rounds", r.Rounds), Ours: refused,
 			Bar: "0, or ≤ " + millis(late), Met: verdict(inTime),
@@ -351,12 +396,21 @@ func (r *burstBench) outcomes() []Outcome {
 }
 
 func (r *burstBench) notes() []string {
-	notes := []string{fmt.Sprintf("The clients are connected and send at once; the time ends when each was answered or waits in the store's queue. "+
-		"Then the holder releases, and whoever is granted releases at once and goes. Exclusion and the order of fences were checked. "+
-		"The other tenant starts %d cycles a second until all have joined, timed from when each should have started. "+
-		"Leases are so long that no waiting entry is renewed meanwhile. What is left behind is what is listed %v after each burst, and by a server that is started after the last.", besideRate, settling)}
+	notes := []string{
+		fmt.Sprintf(
+			"The clients are connected and send at once; the time ends when each was answered or waits in the store's queue. "+
+				"Then the holder releases, and whoever is granted releases at once and goes. Exclusion and the order of fences were checked. "+
+				"The other tenant starts %d cycles a second until all have joined, timed from when each should have started. "+
+				"Leases are so long that no waiting entry is renewed meanwhile. What is left behind is what is listed %v after each burst, and by a server that is started after the last.",
+			besideRate,
+			settling,
+		),
+	}
 	if r.got.failed > 0 {
-		notes = append(notes, fmt.Sprintf("On %s %d requests failed, one so: %v", r.store, r.got.failed, r.got.failure))
+		notes = append(
+			notes,
+			fmt.Sprintf("On %s %d requests failed, one so: %v", r.store, r.got.failed, r.got.failure),
+		)
 	}
 	return notes
 }

@@ -52,8 +52,17 @@ func (b *bench) round(ctx context.Context, c contender, round int) (*load.Result
 		return nil, usage{}, fmt.Errorf("%s, round %d: no cycle ended", c.name, round+1)
 	}
 	used := spend(c.pids).since(start)
-	b.logf("round %d: %-18s %8.0f/s  acquire p50 %v p99 %v  cores: server %.2f, load %.2f, rest %.2f", round+1, c.name,
-		r.PerSecond(), r.Acquire.Percentile(50), r.Acquire.Percentile(99), used.server, used.load, used.rest)
+	b.logf(
+		"round %d: %-18s %8.0f/s  acquire p50 %v p99 %v  cores: server %.2f, load %.2f, rest %.2f",
+		round+1,
+		c.name,
+		r.PerSecond(),
+		r.Acquire.Percentile(50),
+		r.Acquire.Percentile(99),
+		used.server,
+		used.load,
+		used.rest,
+	)
 	return r, used, nil
 }
 
@@ -69,12 +78,20 @@ type spending struct {
 }
 
 func spend(pids []int) spending {
-	return spending{at: time.Now(), server: cpuTime(pids...), load: cpuTime(os.Getpid()), all: busyTime()}
+	return spending{
+		at:     time.Now(),
+		server: cpuTime(pids...),
+		load:   cpuTime(os.Getpid()),
+		all:    busyTime(),
+	}
 }
 
 func (s spending) since(then spending) usage {
 	wall := s.at.Sub(then.at).Seconds()
-	u := usage{server: (s.server - then.server).Seconds() / wall, load: (s.load - then.load).Seconds() / wall}
+	u := usage{
+		server: (s.server - then.server).Seconds() / wall,
+		load:   (s.load - then.load).Seconds() / wall,
+	}
 	u.rest = max(0, (s.all-then.all).Seconds()/wall-u.server-u.load)
 	return u
 }

@@ -46,7 +46,11 @@ func fencepostQueue(members int) starter {
 			return contender{}, err
 		}
 		s.load.WaitSeconds = queueSeconds
-		return contender{"Fencepost", s.pids, s.watched(b, b.contended(s.load.Workers(queueing), true))}, nil
+		return contender{
+			"Fencepost",
+			s.pids,
+			s.watched(b, b.contended(s.load.Workers(queueing), true)),
+		}, nil
 	}
 }
 
@@ -58,7 +62,12 @@ type served struct {
 }
 
 // serve starts the server, and so many members of a store for it.
-func (b *bench) serve(ctx context.Context, members int, cs *closers, args ...string) (*served, error) {
+func (b *bench) serve(
+	ctx context.Context,
+	members int,
+	cs *closers,
+	args ...string,
+) (*served, error) {
 	s := &served{}
 	store := ""
 	if members > embedded {
@@ -94,7 +103,11 @@ func (s *served) logged(run roundFunc) roundFunc {
 		}
 		after, err := os.Stat(s.Log())
 		if err == nil && after.Size()-before.Size() < 2*leastLine*r.Cycles {
-			err = fmt.Errorf("the log grew by %d bytes during %d cycles: is the access log off?", after.Size()-before.Size(), r.Cycles)
+			err = fmt.Errorf(
+				"the log grew by %d bytes during %d cycles: is the access log off?",
+				after.Size()-before.Size(),
+				r.Cycles,
+			)
 		}
 		return r, err
 	}

@@ -37,8 +37,11 @@ var (
 	speed = figure{func(r *load.Result, _ usage) float64 { return r.PerSecond() }, perSecond}
 	// perCycle is the processor time that the servers took for a cycle. Both figures are
 	// rates, so the warm-up, which only one of them counts, does no harm.
-	perCycle = figure{func(r *load.Result, u usage) float64 { return u.server / r.PerSecond() }, micros}
-	p99      = figure{
+	perCycle = figure{
+		func(r *load.Result, u usage) float64 { return u.server / r.PerSecond() },
+		micros,
+	}
+	p99 = figure{
 		func(r *load.Result, _ usage) float64 { return r.Acquire.Percentile(99).Seconds() },
 		func(s float64) string { return millis(seconds(s)) },
 	}

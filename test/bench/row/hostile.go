@@ -47,7 +47,8 @@ func runS17(ctx context.Context, b *bench) ([]Outcome, error) {
 
 // wants reports whether a way is to be run.
 func (b *bench) wants(name string) bool {
-	return len(b.Ways) == 0 || slices.ContainsFunc(b.Ways, func(part string) bool { return strings.Contains(name, part) })
+	return len(b.Ways) == 0 ||
+		slices.ContainsFunc(b.Ways, func(part string) bool { return strings.Contains(name, part) })
 }
 
 // besides is what a tenant saw beside some load.
@@ -60,7 +61,11 @@ type besides struct {
 
 // fair is the rate that well-behaved tenants have to make instead: what was let in, or what the tenant
 // may ask where each of its requests costs more.
-func (l *besides) fair(limit int) float64 { return min(l.rate, max(float64(limit), l.rate-l.refused)) }
+func (l *besides) fair(
+	limit int,
+) float64 {
+	return min(l.rate, max(float64(limit), l.rate-l.refused))
+}
 
 func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 	var pairs []load.Pair
@@ -76,9 +81,18 @@ func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 			return Outcome{}, err
 		}
 		pair := load.Pair{Ours: p99.of(bad.victim, usage{}), Theirs: p99.of(good.victim, usage{})}
-		b.logf("%s, round %d: %s/s, %s/s of them refused; p99 %s, beside others (%s/s) %s; %s resident, and %s",
-			w.name, round+1, number(bad.rate), number(bad.refused), p99.text(pair.Ours), number(good.rate),
-			p99.text(pair.Theirs), megabytes(bad.memory.all), megabytes(good.memory.all))
+		b.logf(
+			"%s, round %d: %s/s, %s/s of them refused; p99 %s, beside others (%s/s) %s; %s resident, and %s",
+			w.name,
+			round+1,
+			number(bad.rate),
+			number(bad.refused),
+			p99.text(pair.Ours),
+			number(good.rate),
+			p99.text(pair.Theirs),
+			megabytes(bad.memory.all),
+			megabytes(good.memory.all),
+		)
 		pairs = append(pairs, pair)
 		memory, calm = append(memory, bad.memory.all), append(calm, good.memory.all)
 		ended.Merge(bad.victim.Release)
@@ -94,88 +108,117 @@ func (w hostileWay) outcome(pairs []load.Pair, ended time.Duration, memory, calm
 	fast := s.Ratio <= most || seconds(s.Ours) <= acquires
 	o.Bar += fmt.Sprintf(" or %s; renewal and release ≤ %s", millis(acquires), millis(ends))
 	o.Met = verdict(fast && ended <= ends)
-	o.Notes = []string{fmt.Sprintf("%s: against %d tenants that make as many requests as it may, or fewer if it makes fewer: "+
-		"acquires and releases of free locks, as many as the server answers. None of the watched tenant's requests failed; "+
-		"the p99 of its renewals with their releases is %s. The server's resident memory afterwards is %s, and %s beside the "+
-		"others; each side on a fresh server.", w.name, neighbours, millis(ended), megabytes(memory), megabytes(calm))}
+	o.Notes = []string{
+		fmt.Sprintf(
+			"%s: against %d tenants that make as many requests as it may, or fewer if it makes fewer: "+
+				"acquires and releases of free locks, as many as the server answers. None of the watched tenant's requests failed; "+
+				"the p99 of its renewals with their releases is %s. The server's resident memory afterwards is %s, and %s beside the "+
+				"others; each side on a fresh server.",
+			w.name,
+			neighbours,
+			millis(ended),
+			megabytes(memory),
+			megabytes(calm),
+		),
+	}
 	return o
 }
 
 func megabytes(n float64) string { return fmt.Sprintf("%.1f MB", n/1e6) }
 
 // besideHostile runs the victim beside the hostile tenant, which has begun before.
-func (b *bench) besideHostile(ctx context.Context, w hostileWay, round int) (out besides, err error) {
-	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
-		a, err := newAttack(r, cs)
-		if err != nil {
-			return nil, err
-		}
-		ctx, cancel := context.WithCancel(ctx)
-		if w.prepare != nil {
-			if err := w.prepare(ctx, a); err != nil {
-				cancel()
-				return nil, err
-			}
-		}
-		if err := a.limit(ctx, r, b.Limit); err != nil {
-			cancel()
-			return nil, err
-		}
-		var all sync.WaitGroup
-		for i := range w.atOnce {
-			all.Go(func() {
-				for n := 0; ctx.Err() == nil; n++ {
-					w.attack(ctx, a, i, n)
-				}
-			})
-		}
-		cs.add(func() error {
-			cancel()
-			all.Wait()
-			return nil
-		})
-		return func() counted { return counted{a.sent.Load(), a.refused.Load()} }, nil
-	})
-}
-
-// besideNeighbours runs the victim beside tenants that make so many requests a second.
-func (b *bench) besideNeighbours(ctx context.Context, rate float64, round int) (out besides, err error) {
-	return b.besideLoad(ctx, round, func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
-		var workers []load.Worker
-		for i := range neighbours {
-			f, err := clientsOf(r, fmt.Sprintf("neighbour-%d", i), cs)
+func (b *bench) besideHostile(
+	ctx context.Context,
+	w hostileWay,
+	round int,
+) (out besides, err error) {
+	return b.besideLoad(
+		ctx,
+		round,
+		func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
+			a, err := newAttack(r, cs)
 			if err != nil {
 				return nil, err
 			}
-			workers = append(workers, f.Workers(hostileAtOnce/neighbours+1)...)
-		}
-		paced := newPace(rate / 2) // a cycle is two requests
-		var all sync.WaitGroup
-		ctx, cancel := context.WithCancel(ctx)
-		for i, w := range workers {
-			all.Go(func() {
-				for n := 0; paced.next(ctx); n++ {
-					if _, err := w.Acquire(ctx, fmt.Sprintf("neighbour:%d:%d", i, n%namesPerWorker)); err == nil {
-						_ = w.Release(ctx) // whoever is cut off at the end has no answer
-						paced.done.Add(2)
-					}
+			ctx, cancel := context.WithCancel(ctx)
+			if w.prepare != nil {
+				if err := w.prepare(ctx, a); err != nil {
+					cancel()
+					return nil, err
 				}
+			}
+			if err := a.limit(ctx, r, b.Limit); err != nil {
+				cancel()
+				return nil, err
+			}
+			var all sync.WaitGroup
+			for i := range w.atOnce {
+				all.Go(func() {
+					for n := 0; ctx.Err() == nil; n++ {
+						w.attack(ctx, a, i, n)
+					}
+				})
+			}
+			cs.add(func() error {
+				cancel()
+				all.Wait()
+				return nil
 			})
-		}
-		cs.add(func() error {
-			cancel()
-			all.Wait()
-			return nil
-		})
-		return func() counted { return counted{sent: paced.done.Load()} }, nil
-	})
+			return func() counted { return counted{a.sent.Load(), a.refused.Load()} }, nil
+		},
+	)
+}
+
+// besideNeighbours runs the victim beside tenants that make so many requests a second.
+func (b *bench) besideNeighbours(
+	ctx context.Context,
+	rate float64,
+	round int,
+) (out besides, err error) {
+	return b.besideLoad(
+		ctx,
+		round,
+		func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
+			var workers []load.Worker
+			for i := range neighbours {
+				f, err := clientsOf(r, fmt.Sprintf("neighbour-%d", i), cs)
+				if err != nil {
+					return nil, err
+				}
+				workers = append(workers, f.Workers(hostileAtOnce/neighbours+1)...)
+			}
+			paced := newPace(rate / 2) // a cycle is two requests
+			var all sync.WaitGroup
+			ctx, cancel := context.WithCancel(ctx)
+			for i, w := range workers {
+				all.Go(func() {
+					for n := 0; paced.next(ctx); n++ {
+						if _, err := w.Acquire(ctx, fmt.Sprintf("neighbour:%d:%d", i, n%namesPerWorker)); err == nil {
+							_ = w.Release(ctx) // whoever is cut off at the end has no answer
+							paced.done.Add(2)
+						}
+					}
+				})
+			}
+			cs.add(func() error {
+				cancel()
+				all.Wait()
+				return nil
+			})
+			return func() counted { return counted{sent: paced.done.Load()} }, nil
+		},
+	)
 }
 
 // counted is requests of a load so far.
 type counted struct{ sent, refused int64 }
 
 // besideLoad runs the victim on a fresh server beside a load, which counts its requests.
-func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Context, *replica, *closers) (func() counted, error)) (out besides, err error) {
+func (b *bench) besideLoad(
+	ctx context.Context,
+	round int,
+	begin func(context.Context, *replica, *closers) (func() counted, error),
+) (out besides, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
 	s, err := b.serve(ctx, embedded, &cs, toLoopback...)
@@ -193,7 +236,11 @@ func (b *bench) besideLoad(ctx context.Context, round int, begin func(context.Co
 		return out, err
 	}
 	now, lasted := count(), time.Since(began).Seconds()
-	out.rate, out.refused = float64(now.sent-before.sent)/lasted, float64(now.refused-before.refused)/lasted
+	out.rate, out.refused = float64(
+		now.sent-before.sent,
+	)/lasted, float64(
+		now.refused-before.refused,
+	)/lasted
 	out.memory, err = measure(s.replica.PID())
 	return out, err
 }

@@ -48,7 +48,13 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 		return nil
 	})
 	hooks, err := r.Token("hostile", "webhooks:write", "worker")
-	return &attack{client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, hooks: hooks, close: cs}, err
+	return &attack{
+		client: &http.Client{Transport: t},
+		base:   r.URL(),
+		bearer: bearer,
+		hooks:  hooks,
+		close:  cs,
+	}, err
 }
 
 // limit has an operator set how many requests a second the tenant may make.
@@ -70,7 +76,11 @@ func (a *attack) limit(ctx context.Context, r *replica, most int) error {
 }
 
 // do sends a request and reads what is answered, whatever it is.
-func (a *attack) do(ctx context.Context, method, path, body string, headers ...string) (token string, err error) {
+func (a *attack) do(
+	ctx context.Context,
+	method, path, body string,
+	headers ...string,
+) (token string, err error) {
 	req, err := http.NewRequestWithContext(ctx, method, a.base+path, strings.NewReader(body))
 	if err != nil {
 		return "", err
@@ -103,43 +113,79 @@ func (a *attack) do(ctx context.Context, method, path, body string, headers ...s
 func hostileWays(b *bench) []hostileWay {
 	metadata := fmt.Sprintf(`{"ttl_seconds":60,"metadata":{"k":%q}}`, strings.Repeat("v", 2000))
 	return []hostileWay{
-		{name: "many locks", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
-			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":60}`)
-		}},
-		{name: "many waiters", atOnce: min(2000, b.Waiters), prepare: holdOne, attack: func(ctx context.Context, a *attack, _, _ int) {
-			_, _ = a.do(ctx, http.MethodPost, "/locks/held", `{"wait_seconds":40}`)
-		}},
-		{name: "many idempotency keys", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
-			path := fmt.Sprintf("/locks/h:%d", i)
-			if token, _ := a.do(ctx, http.MethodPost, path, `{}`, "Idempotency-Key", fmt.Sprintf("%d-%d", i, n)); token != "" {
-				_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
-			}
-		}},
-		{name: "large metadata", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
-			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), metadata)
-		}},
+		{
+			name:   "many locks",
+			atOnce: hostileAtOnce,
+			attack: func(ctx context.Context, a *attack, i, n int) {
+				_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":60}`)
+			},
+		},
+		{
+			name:    "many waiters",
+			atOnce:  min(2000, b.Waiters),
+			prepare: holdOne,
+			attack: func(ctx context.Context, a *attack, _, _ int) {
+				_, _ = a.do(ctx, http.MethodPost, "/locks/held", `{"wait_seconds":40}`)
+			},
+		},
+		{
+			name:   "many idempotency keys",
+			atOnce: hostileAtOnce,
+			attack: func(ctx context.Context, a *attack, i, n int) {
+				path := fmt.Sprintf("/locks/h:%d", i)
+				if token, _ := a.do(ctx, http.MethodPost, path, `{}`, "Idempotency-Key", fmt.Sprintf("%d-%d", i, n)); token != "" {
+					_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
+				}
+			},
+		},
+		{
+			name:   "large metadata",
+			atOnce: hostileAtOnce,
+			attack: func(ctx context.Context, a *attack, i, n int) {
+				_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), metadata)
+			},
+		},
 		{name: "wide sets", atOnce: hostileAtOnce, attack: wideSet},
-		{name: "lists of 1 000 locks with many holders", atOnce: hostileAtOnce, prepare: func(ctx context.Context, a *attack) error {
-			return a.fillShared(ctx, min(b.Entries, 100_000))
-		}, attack: func(ctx context.Context, a *attack, _, _ int) {
-			_, _ = a.do(ctx, http.MethodGet, "/locks?limit=1000", "")
-		}},
-		{name: "streams nobody reads", atOnce: hostileAtOnce, prepare: openStreams, attack: func(ctx context.Context, a *attack, i, _ int) {
-			path := fmt.Sprintf("/locks/h:%d", i)
-			if token, _ := a.do(ctx, http.MethodPost, path, metadata); token != "" {
-				_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
-			}
-		}},
+		{
+			name:   "lists of 1 000 locks with many holders",
+			atOnce: hostileAtOnce,
+			prepare: func(ctx context.Context, a *attack) error {
+				return a.fillShared(ctx, min(b.Entries, 100_000))
+			},
+			attack: func(ctx context.Context, a *attack, _, _ int) {
+				_, _ = a.do(ctx, http.MethodGet, "/locks?limit=1000", "")
+			},
+		},
+		{
+			name:    "streams nobody reads",
+			atOnce:  hostileAtOnce,
+			prepare: openStreams,
+			attack: func(ctx context.Context, a *attack, i, _ int) {
+				path := fmt.Sprintf("/locks/h:%d", i)
+				if token, _ := a.do(ctx, http.MethodPost, path, metadata); token != "" {
+					_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
+				}
+			},
+		},
 		{name: "slow bodies", atOnce: 1000, attack: slowBody},
-		{name: "webhooks told everything", atOnce: hostileAtOnce, prepare: hookEverything, attack: func(ctx context.Context, a *attack, i, _ int) {
-			path := fmt.Sprintf("/locks/h:%d", i)
-			if token, _ := a.do(ctx, http.MethodPost, path, `{}`); token != "" {
-				_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
-			}
-		}},
-		{name: "leases that end", atOnce: hostileAtOnce, attack: func(ctx context.Context, a *attack, i, n int) {
-			_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":2}`)
-		}},
+		{
+			name:    "webhooks told everything",
+			atOnce:  hostileAtOnce,
+			prepare: hookEverything,
+			attack: func(ctx context.Context, a *attack, i, _ int) {
+				path := fmt.Sprintf("/locks/h:%d", i)
+				if token, _ := a.do(ctx, http.MethodPost, path, `{}`); token != "" {
+					_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
+				}
+			},
+		},
+		{
+			name:   "leases that end",
+			atOnce: hostileAtOnce,
+			attack: func(ctx context.Context, a *attack, i, n int) {
+				_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":2}`)
+			},
+		},
 		{name: "streams begun anew", atOnce: 90, attack: func(ctx context.Context, a *attack, _, _ int) {
 			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 			defer cancel()
@@ -174,7 +220,12 @@ func wideSet(ctx context.Context, a *attack, i, n int) {
 	for k := range 32 {
 		names = append(names, fmt.Sprintf(`{"name":"h:%d:%d:%d"}`, i, n, k))
 	}
-	_, _ = a.do(ctx, http.MethodPost, "/locksets", `{"ttl_seconds":60,"locks":[`+strings.Join(names, ",")+`]}`)
+	_, _ = a.do(
+		ctx,
+		http.MethodPost,
+		"/locksets",
+		`{"ttl_seconds":60,"locks":[`+strings.Join(names, ",")+`]}`,
+	)
 }
 
 // fillShared makes so many entries that hold 1 000 locks together.

@@ -23,12 +23,23 @@ func runS10(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rate, err := b.halfOfMaximum(ctx, contender{"Fencepost at full speed", s.pids, s.watched(b, b.uncontended(s.load.Workers(manyClients)))})
+	rate, err := b.halfOfMaximum(
+		ctx,
+		contender{
+			"Fencepost at full speed",
+			s.pids,
+			s.watched(b, b.uncontended(s.load.Workers(manyClients))),
+		},
+	)
 	if err != nil {
 		return nil, err
 	}
 	ours := contender{"Fencepost", s.pids, s.watched(b, b.steady(s.load.Workers(openWorkers), rate))}
-	theirs := contender{"bare put", etcd.pids(), b.steady(side.NewPutWorkers(etcd.client, openWorkers), rate)}
+	theirs := contender{
+		"bare put",
+		etcd.pids(),
+		b.steady(side.NewPutWorkers(etcd.client, openWorkers), rate),
+	}
 	o, err := b.compare(ctx, duel{
 		what: fmt.Sprintf("p99 of an acquire at %s/s, open loop, against a bare etcd put", number(rate)),
 		bar:  atMost(4), figure: p99, notes: []string{s10Note},

@@ -103,7 +103,11 @@ func (l *lookBench) learn(ctx context.Context) error {
 		for i := range learntOrders {
 			pair := []string{fmt.Sprintf("order:%d:a", i), fmt.Sprintf("order:%d:b", i)}
 			for _, name := range []string{pair[turn], pair[1-turn]} {
-				body := map[string]any{"holder": fmt.Sprintf("taker-%d-%d", i, turn), "ttl_seconds": 2, "wait_seconds": 30}
+				body := map[string]any{
+					"holder":       fmt.Sprintf("taker-%d-%d", i, turn),
+					"ttl_seconds":  2,
+					"wait_seconds": 30,
+				}
 				if err := l.post(ctx, "/locks/"+name, token, body, nil); err != nil {
 					return err
 				}
@@ -115,7 +119,11 @@ func (l *lookBench) learn(ctx context.Context) error {
 
 // close closes locks of which there are none, and opens most of them again.
 func (l *lookBench) close(ctx context.Context) error {
-	body := map[string]any{"tenant": tenant, "until": time.Now().Add(time.Hour).UTC().Format(time.RFC3339), "reason": "the benchmark looks at it"}
+	body := map[string]any{
+		"tenant": tenant,
+		"until":  time.Now().Add(time.Hour).UTC().Format(time.RFC3339),
+		"reason": "the benchmark looks at it",
+	}
 	for i := range closedPatterns + actionsOnFile/2 {
 		body["locks"] = fmt.Sprintf("none:%d:*", i)
 		var made struct{ ID string }
@@ -139,7 +147,11 @@ func (l *lookBench) subscribe(ctx context.Context) error {
 		return err
 	}
 	for i := range ownedWebhooks {
-		body := map[string]any{"url": fmt.Sprintf("http://127.0.0.1:1/%d", i), "events": []string{"lock.acquired"}, "locks": "told:*"}
+		body := map[string]any{
+			"url":    fmt.Sprintf("http://127.0.0.1:1/%d", i),
+			"events": []string{"lock.acquired"},
+			"locks":  "told:*",
+		}
 		if err := l.post(ctx, "/webhooks", token, body, nil); err != nil {
 			return err
 		}
@@ -179,7 +191,11 @@ func (l *lookBench) looks(ctx context.Context) ([]look, error) {
 		{what: "series", path: "/admin/series", has: `"whole"`},
 		{what: "heat map", path: "/admin/heatmap", has: `"rows"`},
 		{what: "lock", path: "/admin/locks/" + tenant + "/" + heldLock(0), has: heldLock(0)},
-		{what: "history of a lock", path: "/admin/locks/" + tenant + "/" + heldLock(0) + "/history", has: `"`},
+		{
+			what: "history of a lock",
+			path: "/admin/locks/" + tenant + "/" + heldLock(0) + "/history",
+			has:  `"`,
+		},
 		{what: "overview", path: "/admin/overview", has: `"held"`},
 		{what: "tenants", path: "/admin/tenants", has: `"` + tenant + `"`},
 	}
@@ -187,7 +203,14 @@ func (l *lookBench) looks(ctx context.Context) ([]look, error) {
 		"", "sort=-name", "sort=waiters", "sort=-waiters", "sort=oldest_wait", "sort=-oldest_wait", "sort=held_for", "sort=-held_for",
 		"sort=utilization", "sort=-utilization", "search=held:9", "state=held", "state=contended", "tenant=" + tenant, "search=held:9&sort=-waiters",
 	} {
-		all = append(all, look{what: strings.TrimSpace("locks " + query), path: "/admin/locks?" + query, has: `"locks":[{`})
+		all = append(
+			all,
+			look{
+				what: strings.TrimSpace("locks " + query),
+				path: "/admin/locks?" + query,
+				has:  `"locks":[{`,
+			},
+		)
 	}
 	return all, nil
 }
@@ -254,7 +277,11 @@ func (l *lookBench) send(ctx context.Context, method, path, token string, body, 
 	return json.Unmarshal(text, into)
 }
 
-func (l *lookBench) request(ctx context.Context, method, path, token string, body any) (*http.Request, error) {
+func (l *lookBench) request(
+	ctx context.Context,
+	method, path, token string,
+	body any,
+) (*http.Request, error) {
 	var content io.Reader
 	if body != nil {
 		text, err := json.Marshal(body)
@@ -277,7 +304,11 @@ func (l *lookBench) request(ctx context.Context, method, path, token string, bod
 }
 
 func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outcome {
-	on := fmt.Sprintf("first look at %s locks and %s waiters: ", number(float64(l.Entries)), number(float64(l.Waiters)))
+	on := fmt.Sprintf(
+		"first look at %s locks and %s waiters: ",
+		number(float64(l.Entries)),
+		number(float64(l.Waiters)),
+	)
 	slowest, each := looks[1], make([]string, 0, len(looks))
 	for _, one := range looks[1:] {
 		if took[one.what] > took[slowest.what] {
@@ -286,11 +317,25 @@ func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outc
 		each = append(each, one.what+" "+millis(took[one.what]))
 	}
 	line := func(of look, what string) Outcome {
-		return Outcome{ID: "S11", What: on + what, Ours: millis(took[of.what]), Bar: "≤ " + millis(longestLook), Met: verdict(took[of.what] <= longestLook)}
+		return Outcome{
+			ID:   "S11",
+			What: on + what,
+			Ours: millis(took[of.what]),
+			Bar:  "≤ " + millis(longestLook),
+			Met:  verdict(took[of.what] <= longestLook),
+		}
 	}
-	tenants, operators := line(looks[0], looks[0].what), line(slowest, fmt.Sprintf("the slowest of %d of the dashboard's, %s", len(looks)-1, slowest.what))
-	operators.Notes = []string{"From before the request to the end of the answer, of a stream to its head. " +
-		"One look each: " + strings.Join(each, ", ") + "."}
+	tenants, operators := line(
+		looks[0],
+		looks[0].what,
+	), line(
+		slowest,
+		fmt.Sprintf("the slowest of %d of the dashboard's, %s", len(looks)-1, slowest.what),
+	)
+	operators.Notes = []string{
+		"From before the request to the end of the answer, of a stream to its head. " +
+			"One look each: " + strings.Join(each, ", ") + ".",
+	}
 	return []Outcome{tenants, operators}
 }
 

@@ -32,9 +32,14 @@ func (b *bench) outcomeS8(kib, anonymous float64) Outcome {
 	return Outcome{
 		ID: "S8", What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
 		Ours: fmt.Sprintf("%.1f KiB", kib), Bar: fmt.Sprintf("≤ %d KiB", most), Met: verdict(kib <= most),
-		Notes: []string{fmt.Sprintf("Growth of the server's resident memory from before the requests to the 15 seconds in which all of them wait, "+
-			"with their connections and their entries in the embedded store, divided by their number; each round on a fresh server. "+
-			"%.1f KiB of it are anonymous (Go's heap and stacks), the rest pages of files.", anonymous)},
+		Notes: []string{
+			fmt.Sprintf(
+				"Growth of the server's resident memory from before the requests to the 15 seconds in which all of them wait, "+
+					"with their connections and their entries in the embedded store, divided by their number; each round on a fresh server. "+
+					"%.1f KiB of it are anonymous (Go's heap and stacks), the rest pages of files.",
+				anonymous,
+			),
+		},
 	}
 }
 

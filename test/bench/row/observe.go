@@ -121,7 +121,10 @@ func get(ctx context.Context, address, token string) (*http.Response, error) {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, errors.Join(fmt.Errorf("GET %s answers %s", req.URL.Path, resp.Status), resp.Body.Close())
+		return nil, errors.Join(
+			fmt.Errorf("GET %s answers %s", req.URL.Path, resp.Status),
+			resp.Body.Close(),
+		)
 	}
 	return resp, nil
 }

@@ -9,7 +9,11 @@ import (
 
 func TestBarIsMissedWhenTheRatioIsBelowOrAbove(t *testing.T) {
 	rounds := func(ours float64) []load.Pair {
-		return []load.Pair{{Ours: ours - 1, Theirs: 10}, {Ours: ours, Theirs: 10}, {Ours: ours + 1, Theirs: 10}}
+		return []load.Pair{
+			{Ours: ours - 1, Theirs: 10},
+			{Ours: ours, Theirs: 10},
+			{Ours: ours + 1, Theirs: 10},
+		}
 	}
 	for _, tt := range []struct {
 		ours float64

@@ -52,7 +52,9 @@ func (b *bench) saveProfile(ctx context.Context, r *replica, which, kind string)
 		return err
 	}
 	defer resp.Body.Close()
-	f, err := os.Create(filepath.Join(b.Profiles, fmt.Sprintf("%s-%d.%s.pprof", b.row, r.number, kind)))
+	f, err := os.Create(
+		filepath.Join(b.Profiles, fmt.Sprintf("%s-%d.%s.pprof", b.row, r.number, kind)),
+	)
 	if err != nil {
 		return err
 	}

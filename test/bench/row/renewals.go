@@ -44,7 +44,12 @@ func runS9(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &renewalBench{bench: b, replica: r, clients: f.Clients(renewers), log: filepath.Join(b.dir, "fencepost-1", "etcd", "member", "wal")}
+	s := &renewalBench{
+		bench:   b,
+		replica: r,
+		clients: f.Clients(renewers),
+		log:     filepath.Join(b.dir, "fencepost-1", "etcd", "member", "wal"),
+	}
 	if err := s.hold(ctx); err != nil {
 		return nil, err
 	}
@@ -91,11 +96,16 @@ func (s *renewalBench) hold(ctx context.Context) error {
 	took := time.Since(start)
 	s.logf("%d locks taken in %v", len(s.tickets), took.Round(time.Millisecond))
 	if took > renewedTTL*time.Second-renewEvery {
-		return fmt.Errorf("it took %v to take the locks: the first leases may end before their turn", took)
+		return fmt.Errorf(
+			"it took %v to take the locks: the first leases may end before their turn",
+			took,
+		)
 	}
 	now, err := logged(s.log)
 	if s.appendedByHolding = now - began; err == nil && s.appendedByHolding == 0 {
-		err = errors.New("the store's log did not grow while the locks were taken: it is not read as it should be")
+		err = errors.New(
+			"the store's log did not grow while the locks were taken: it is not read as it should be",
+		)
 	}
 	return err
 }
@@ -127,8 +137,17 @@ func (s *renewalBench) renew(ctx context.Context) error {
 	listed, err := countLocks(ctx, s.replica, tenant)
 	s.missing = len(s.tickets) - listed
 	h := s.renewals.Acquire
-	s.logf("%d renewals: p50 %v p99 %v max %v; %d failed; %d locks missing; the store's log grew by %d entries, by %d when the locks were taken",
-		h.Count(), h.Percentile(50), h.Percentile(99), h.Percentile(100), s.failures.count(), s.missing, s.appended, s.appendedByHolding)
+	s.logf(
+		"%d renewals: p50 %v p99 %v max %v; %d failed; %d locks missing; the store's log grew by %d entries, by %d when the locks were taken",
+		h.Count(),
+		h.Percentile(50),
+		h.Percentile(99),
+		h.Percentile(100),
+		s.failures.count(),
+		s.missing,
+		s.appended,
+		s.appendedByHolding,
+	)
 	return err
 }
 
@@ -186,7 +205,10 @@ func logged(dir string) (entries int, err error) {
 		return 0, fmt.Errorf("read the store's log: %w", err)
 	}
 	defer func() {
-		if closed := w.Close(); !errors.Is(closed, os.ErrInvalid) { // of the folder, which was not opened to be read from
+		if closed := w.Close(); !errors.Is(
+			closed,
+			os.ErrInvalid,
+		) { // of the folder, which was not opened to be read from
 			err = errors.Join(err, closed)
 		}
 	}()
@@ -197,14 +219,28 @@ func logged(dir string) (entries int, err error) {
 func (s *renewalBench) outcomes() []Outcome {
 	const atMost = 50 * time.Millisecond
 	h := s.renewals.Acquire
-	what := fmt.Sprintf("%s held locks, each renewed every %.0f s: ", number(float64(len(s.tickets))), renewEvery.Seconds())
+	what := fmt.Sprintf(
+		"%s held locks, each renewed every %.0f s: ",
+		number(float64(len(s.tickets))),
+		renewEvery.Seconds(),
+	)
 	perRenewal := float64(s.appended) / float64(h.Count())
 	lost := s.failures.count() + max(s.missing, 0)
 	note := []string{
-		fmt.Sprintf("%s renewals at %s/s, open loop, each timed from when it should have started, over %.0f s, with leases of %d s. "+
-			"The store's log grew by %d entries meanwhile, and by %d when the locks were taken. Cores busy: server %.2f, load %.2f, rest %.2f; load average at the end %s.",
-			number(float64(h.Count())), number(s.rate()), s.renewals.Elapsed.Seconds(), renewedTTL,
-			s.appended, s.appendedByHolding, s.used.server, s.used.load, s.used.rest, s.busiest),
+		fmt.Sprintf(
+			"%s renewals at %s/s, open loop, each timed from when it should have started, over %.0f s, with leases of %d s. "+
+				"The store's log grew by %d entries meanwhile, and by %d when the locks were taken. Cores busy: server %.2f, load %.2f, rest %.2f; load average at the end %s.",
+			number(float64(h.Count())),
+			number(s.rate()),
+			s.renewals.Elapsed.Seconds(),
+			renewedTTL,
+			s.appended,
+			s.appendedByHolding,
+			s.used.server,
+			s.used.load,
+			s.used.rest,
+			s.busiest,
+		),
 	}
 	if s.failures.first != nil {
 		note = append(note, "A renewal that failed: "+strings.TrimSpace(s.failures.first.Error()))
@@ -214,8 +250,20 @@ func (s *renewalBench) outcomes() []Outcome {
 			ID: "S9", What: what + "a renewal, p99", Ours: millis(h.Percentile(99)), Bar: "≤ " + millis(atMost), Met: verdict(h.Percentile(99) <= atMost),
 			OurP50: millis(h.Percentile(50)), OurP99: millis(h.Percentile(99)), Notes: note,
 		},
-		{ID: "S9", What: what + "leases lost or renewals that failed", Ours: strconv.Itoa(lost), Bar: "0", Met: verdict(lost == 0)},
+		{
+			ID:   "S9",
+			What: what + "leases lost or renewals that failed",
+			Ours: strconv.Itoa(lost),
+			Bar:  "0",
+			Met:  verdict(lost == 0),
+		},
 		// What is left is the store's own upkeep, which does not grow with the renewals.
-		{ID: "S9", What: what + "consensus writes for a renewal", Ours: strconv.FormatFloat(perRenewal, 'f', 5, 64), Bar: "0", Met: verdict(perRenewal < 0.001)},
+		{
+			ID:   "S9",
+			What: what + "consensus writes for a renewal",
+			Ours: strconv.FormatFloat(perRenewal, 'f', 5, 64),
+			Bar:  "0",
+			Met:  verdict(perRenewal < 0.001),
+		},
 	}
 }

@@ -27,7 +27,12 @@ func (o Outcome) cells() []string {
 func Table(m Machine, outcomes []Outcome) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "%s.\n\n", m)
-	fmt.Fprintf(&s, "| %s |\n|%s\n", strings.Join(heading[:], " | "), strings.Repeat(" --- |", len(heading)))
+	fmt.Fprintf(
+		&s,
+		"| %s |\n|%s\n",
+		strings.Join(heading[:], " | "),
+		strings.Repeat(" --- |", len(heading)),
+	)
 	for _, o := range outcomes {
 		fmt.Fprintf(&s, "| %s |\n", strings.Join(o.cells(), " | "))
 	}

@@ -30,12 +30,20 @@ type cluster struct {
 	client *clientv3.Client
 }
 
-func (b *bench) startEtcd(ctx context.Context, name string, members int, cs *closers) (*cluster, error) {
+func (b *bench) startEtcd(
+	ctx context.Context,
+	name string,
+	members int,
+	cs *closers,
+) (*cluster, error) {
 	binary, err := b.etcdBinary(ctx)
 	if err != nil {
 		return nil, err
 	}
-	etcd, err := rig.StartEtcd(ctx, rig.EtcdConfig{Members: members, Dir: filepath.Join(b.dir, name), Binary: binary})
+	etcd, err := rig.StartEtcd(
+		ctx,
+		rig.EtcdConfig{Members: members, Dir: filepath.Join(b.dir, name), Binary: binary},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -101,11 +109,22 @@ type replica struct {
 }
 
 // toLoopback lets webhooks go to receivers of the benchmark.
-var toLoopback = []string{"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"}
+var toLoopback = []string{
+	"--webhook-allow",
+	"127.0.0.0/8",
+	"--webhook-allow-http",
+	"--webhook-ports",
+	"*",
+}
 
 // startReplica starts Fencepost as its users run it: it checks tokens, and the access log
 // goes to a file. An empty store is the embedded one.
-func (b *bench) startReplica(ctx context.Context, store string, cs *closers, args ...string) (*replica, error) {
+func (b *bench) startReplica(
+	ctx context.Context,
+	store string,
+	cs *closers,
+	args ...string,
+) (*replica, error) {
 	binary, err := b.apiBinary(ctx)
 	if err != nil {
 		return nil, err

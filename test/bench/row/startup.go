@@ -76,7 +76,11 @@ func (b *bench) restart(ctx context.Context, r *replica, after string) (time.Dur
 	if n != b.Entries {
 		return 0, fmt.Errorf("after %s %d of %d locks are listed", after, n, b.Entries)
 	}
-	b.logf("ready %v after the start that followed %s; all locks are listed", took.Round(time.Millisecond), after)
+	b.logf(
+		"ready %v after the start that followed %s; all locks are listed",
+		took.Round(time.Millisecond),
+		after,
+	)
 	return took, nil
 }
 
@@ -84,8 +88,16 @@ func (b *bench) outcomeS12(killed float64, ended time.Duration) Outcome {
 	const atMost = 5
 	return Outcome{
 		ID: "S12", What: fmt.Sprintf("start to ready, data folder of %s entries, after kill -9", number(float64(b.Entries))),
-		Ours: fmt.Sprintf("%.2f s", killed), Bar: fmt.Sprintf("≤ %d s", atMost), Met: verdict(killed <= atMost),
-		Notes: []string{fmt.Sprintf("From the start of the process to the first 200 of `/readyz`; after each start all locks were listed. "+
-			"After an orderly end it takes %.2f s.", ended.Seconds())},
+		Ours: fmt.Sprintf(
+			"%.2f s",
+			killed,
+		), Bar: fmt.Sprintf("≤ %d s", atMost), Met: verdict(killed <= atMost),
+		Notes: []string{
+			fmt.Sprintf(
+				"From the start of the process to the first 200 of `/readyz`; after each start all locks were listed. "+
+					"After an orderly end it takes %.2f s.",
+				ended.Seconds(),
+			),
+		},
 	}
 }

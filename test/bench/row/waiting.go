@@ -23,7 +23,13 @@ const (
 )
 
 // queueUp puts n requests behind a holder of the lock name.
-func queueUp(ctx context.Context, r *replica, name string, n int, cs *closers) (*load.Queue, error) {
+func queueUp(
+	ctx context.Context,
+	r *replica,
+	name string,
+	n int,
+	cs *closers,
+) (*load.Queue, error) {
 	f, err := clients(r, cs)
 	if err != nil {
 		return nil, err
@@ -64,7 +70,11 @@ func runS7(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	return []Outcome{b.outcomeS7(pairs, many, few)}, nil
 }
 
-func (b *bench) handovers(ctx context.Context, r *replica, round, waiters int) (_ *load.Histogram, err error) {
+func (b *bench) handovers(
+	ctx context.Context,
+	r *replica,
+	round, waiters int,
+) (_ *load.Histogram, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
 	q, err := queueUp(ctx, r, fmt.Sprintf("bench:%d:%d", round, waiters), waiters, &cs)
@@ -75,7 +85,14 @@ func (b *bench) handovers(ctx context.Context, r *replica, round, waiters int) (
 	if err = errors.Join(err, q.Close()); err != nil {
 		return nil, err
 	}
-	b.logf("round %d: %5d waiters: mean %v p50 %v p99 %v", round+1, waiters, h.Mean(), h.Percentile(50), h.Percentile(99))
+	b.logf(
+		"round %d: %5d waiters: mean %v p50 %v p99 %v",
+		round+1,
+		waiters,
+		h.Mean(),
+		h.Percentile(50),
+		h.Percentile(99),
+	)
 	return h, awaitFigure(ctx, r, waitingFigure, 0)
 }
 
@@ -83,9 +100,11 @@ func (b *bench) outcomeS7(pairs []load.Pair, many, few *load.Histogram) Outcome 
 	o := Outcome{
 		ID: "S7", What: fmt.Sprintf("hand-over with %s waiters on the lock, against %d",
 			number(float64(b.Waiters)), fewWaiters),
-		Notes: []string{fmt.Sprintf("Both figures are Fencepost's: the mean time from a release being sent to the "+
-			"next client having its grant, over %d hand-overs a round; each holder releases at once and queues again. "+
-			"Every hand-over went to the next entry in the queue.", handovers)},
+		Notes: []string{
+			fmt.Sprintf("Both figures are Fencepost's: the mean time from a release being sent to the "+
+				"next client having its grant, over %d hand-overs a round; each holder releases at once and queues again. "+
+				"Every hand-over went to the next entry in the queue.", handovers),
+		},
 	}
 	o.compared(pairs, p99.text, atMost(1.5))
 	o.latencies(many, few)

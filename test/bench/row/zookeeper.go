@@ -11,7 +11,11 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-func (b *bench) startZooKeeper(ctx context.Context, name string, cs *closers) (*rig.ZooKeeper, error) {
+func (b *bench) startZooKeeper(
+	ctx context.Context,
+	name string,
+	cs *closers,
+) (*rig.ZooKeeper, error) {
 	cache, err := rig.ZooKeeperCache()
 	if err != nil {
 		return nil, err
@@ -20,7 +24,10 @@ func (b *bench) startZooKeeper(ctx context.Context, name string, cs *closers) (*
 	if err != nil {
 		return nil, err
 	}
-	z, err := rig.StartZooKeeper(ctx, rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java, Optimized: true})
+	z, err := rig.StartZooKeeper(
+		ctx,
+		rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java, Optimized: true},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +89,11 @@ func zkLocks(n int, queue bool) starter {
 		if err != nil {
 			return contender{}, err
 		}
-		return contender{"go-zookeeper's lock", []int{z.Server(0).PID()}, b.heated(locks.Workers(), queue, false)}, nil
+		return contender{
+			"go-zookeeper's lock",
+			[]int{z.Server(0).PID()},
+			b.heated(locks.Workers(), queue, false),
+		}, nil
 	}
 }
 

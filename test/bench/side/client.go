@@ -80,6 +80,13 @@ func pause(ctx context.Context, d time.Duration) error {
 // Renew keeps what was granted.
 func (c *Client) Renew(ctx context.Context, t Ticket) error {
 	c.proof["Lock-Token"][0] = t.Token
-	_, err := c.http.expect(ctx, http.StatusOK, http.MethodPut, "/locks/"+t.Name+"/renew", c.proof, nil)
+	_, err := c.http.expect(
+		ctx,
+		http.StatusOK,
+		http.MethodPut,
+		"/locks/"+t.Name+"/renew",
+		c.proof,
+		nil,
+	)
 	return err
 }

@@ -46,7 +46,14 @@ func Connect(ctx context.Context, workers []load.Worker) error {
 	for k := range errs {
 		all.Go(func() {
 			for i := k; i < len(workers) && errs[k] == nil; i += atOnce {
-				_, errs[k] = workers[i].(*fencepostWorker).http.expect(ctx, http.StatusOK, http.MethodGet, "/healthz", nil, nil)
+				_, errs[k] = workers[i].(*fencepostWorker).http.expect(
+					ctx,
+					http.StatusOK,
+					http.MethodGet,
+					"/healthz",
+					nil,
+					nil,
+				)
 			}
 		})
 	}

@@ -87,7 +87,13 @@ func newCaller(c *Connections, base *url.URL, header http.Header) *caller {
 // expect sends a request and returns the body of the answer, which is valid
 // until the next call. Another status than want is an error. A nil header
 // stands for the caller's own.
-func (c *caller) expect(ctx context.Context, want int, method, path string, header http.Header, body []byte) ([]byte, error) {
+func (c *caller) expect(
+	ctx context.Context,
+	want int,
+	method, path string,
+	header http.Header,
+	body []byte,
+) ([]byte, error) {
 	status, err := c.send(ctx, method, path, header, body)
 	if err != nil {
 		return nil, err
@@ -99,7 +105,12 @@ func (c *caller) expect(ctx context.Context, want int, method, path string, head
 }
 
 // send sends a request, and has the body of the answer in c.answer.
-func (c *caller) send(ctx context.Context, method, path string, header http.Header, body []byte) (status int, err error) {
+func (c *caller) send(
+	ctx context.Context,
+	method, path string,
+	header http.Header,
+	body []byte,
+) (status int, err error) {
 	if err := c.connect(ctx); err != nil {
 		return 0, err
 	}
@@ -130,12 +141,20 @@ func (c *caller) hangUp() {
 }
 
 // exchange writes the request and reads the answer. The end of ctx ends it.
-func (c *caller) exchange(ctx context.Context, method, path string, header http.Header, body []byte) (status int, err error) {
+func (c *caller) exchange(
+	ctx context.Context,
+	method, path string,
+	header http.Header,
+	body []byte,
+) (status int, err error) {
 	conn := c.conn
 	if err := conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
 		return 0, err
 	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) }) // fails only on a closed one
+	stop := context.AfterFunc(
+		ctx,
+		func() { _ = conn.SetDeadline(time.Unix(1, 0)) },
+	) // fails only on a closed one
 	defer func() {
 		if !stop() {
 			err = errors.Join(ctx.Err(), err)

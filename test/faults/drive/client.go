@@ -30,7 +30,13 @@ type Client struct {
 
 // NewClient returns a client that records into h and reports answers that no
 // correct server gives to odd. Close ends its connections.
-func NewClient(number int, urls []string, bearer string, h *history.Recorder, odd *Oddities) *Client {
+func NewClient(
+	number int,
+	urls []string,
+	bearer string,
+	h *history.Recorder,
+	odd *Oddities,
+) *Client {
 	return &Client{
 		Number: number, URLs: urls, bearer: bearer, history: h, odd: odd,
 		http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}},
@@ -51,9 +57,24 @@ func (c *Client) With(urls ...string) *Client {
 
 // send makes one attempt at the replica with this index. It never repeats a
 // request by itself.
-func (c *Client) send(ctx context.Context, replica int, method, path string, header map[string]string, body any, wait time.Duration) Answer {
+func (c *Client) send(
+	ctx context.Context,
+	replica int,
+	method, path string,
+	header map[string]string,
+	body any,
+	wait time.Duration,
+) Answer {
 	a := Answer{Call: c.history.Now()}
-	a.Err = c.exchange(ctx, &a, method, c.URLs[replica%len(c.URLs)]+path, header, body, wait+answerTimeout)
+	a.Err = c.exchange(
+		ctx,
+		&a,
+		method,
+		c.URLs[replica%len(c.URLs)]+path,
+		header,
+		body,
+		wait+answerTimeout,
+	)
 	a.Return = c.history.Now()
 	if !a.Entry.ExpiresAt.IsZero() { // the servers run on this machine and use its clock
 		a.Until = a.Return + time.Until(a.Entry.ExpiresAt)
@@ -66,7 +87,14 @@ func (c *Client) send(ctx context.Context, replica int, method, path string, hea
 	return a
 }
 
-func (c *Client) exchange(ctx context.Context, a *Answer, method, url string, header map[string]string, body any, limit time.Duration) error {
+func (c *Client) exchange(
+	ctx context.Context,
+	a *Answer,
+	method, url string,
+	header map[string]string,
+	body any,
+	limit time.Duration,
+) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	req, err := c.request(ctx, method, url, header, body)
@@ -85,7 +113,12 @@ func (c *Client) exchange(ctx context.Context, a *Answer, method, url string, he
 	return a.parse()
 }
 
-func (c *Client) request(ctx context.Context, method, url string, header map[string]string, body any) (*http.Request, error) {
+func (c *Client) request(
+	ctx context.Context,
+	method, url string,
+	header map[string]string,
+	body any,
+) (*http.Request, error) {
 	var reader io.Reader
 	if body != nil {
 		data, err := json.Marshal(body)

@@ -37,7 +37,11 @@ type Etcd struct{ *rig.Etcd }
 func (e Etcd) Member(i int) Member { return e.Etcd.Member(i) }
 
 // Observe watches.
-func (e Etcd) Observe(ctx context.Context, tenant string, now func() time.Duration) (*Store, error) {
+func (e Etcd) Observe(
+	ctx context.Context,
+	tenant string,
+	now func() time.Duration,
+) (*Store, error) {
 	client, err := e.Client()
 	if err != nil {
 		return nil, err
@@ -65,7 +69,11 @@ type ZooKeeper struct{ *rig.ZooKeeper }
 func (z ZooKeeper) Member(i int) Member { return z.Server(i) }
 
 // Observe reads the log of changes.
-func (z ZooKeeper) Observe(ctx context.Context, tenant string, now func() time.Duration) (*Store, error) {
+func (z ZooKeeper) Observe(
+	ctx context.Context,
+	tenant string,
+	now func() time.Duration,
+) (*Store, error) {
 	return ObserveZooKeeper(ctx, z.Endpoints(), tenant, now)
 }
 

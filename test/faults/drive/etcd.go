@@ -26,7 +26,12 @@ type inEtcd struct {
 }
 
 // ObserveEtcd starts observing the entries of tenant. The client is closed by Close.
-func ObserveEtcd(ctx context.Context, client *clientv3.Client, tenant string, now func() time.Duration) (*Store, error) {
+func ObserveEtcd(
+	ctx context.Context,
+	client *clientv3.Client,
+	tenant string,
+	now func() time.Duration,
+) (*Store, error) {
 	resp, err := client.Get(ctx, syncKey)
 	if err != nil {
 		return nil, fmt.Errorf("observe etcd: %w", err)
@@ -40,7 +45,12 @@ func (e *inEtcd) close() error { return e.client.Close() }
 // opened again where it ended.
 func (e *inEtcd) run(ctx context.Context, s *Store) {
 	for ctx.Err() == nil {
-		watch := e.client.Watch(clientv3.WithRequireLeader(ctx), "", clientv3.WithPrefix(), clientv3.WithRev(s.position()+1))
+		watch := e.client.Watch(
+			clientv3.WithRequireLeader(ctx),
+			"",
+			clientv3.WithPrefix(),
+			clientv3.WithRev(s.position()+1),
+		)
 		for resp := range watch {
 			if resp.CompactRevision != 0 {
 				s.fail(fmt.Errorf("the store was compacted to %d before it was observed", resp.CompactRevision))

@@ -38,10 +38,22 @@ func (c *Client) Post(ctx context.Context, replica int, r Request) Answer {
 	}
 	// No holder is named: a client whose earlier entry is still there, because it
 	// does not know of it, would be refused as waiting for itself.
-	body := map[string]any{"ttl_seconds": r.TTL.Seconds(), "wait_seconds": r.Wait.Seconds(), "async": r.Async}
+	body := map[string]any{
+		"ttl_seconds":  r.TTL.Seconds(),
+		"wait_seconds": r.Wait.Seconds(),
+		"async":        r.Async,
+	}
 	a := c.send(ctx, replica, http.MethodPost, "/locks/"+r.Lock, header, body, r.Wait)
-	if a.Status == http.StatusCreated && (a.Entry.ID == "" || a.Entry.Token == "" || a.Entry.Fence <= 0 || a.Entry.State != "held") {
-		c.odd.add(fmt.Errorf("client %d: POST /locks/%s: 201 without an entry that is held: %v", c.Number, r.Lock, a))
+	if a.Status == http.StatusCreated &&
+		(a.Entry.ID == "" || a.Entry.Token == "" || a.Entry.Fence <= 0 || a.Entry.State != "held") {
+		c.odd.add(
+			fmt.Errorf(
+				"client %d: POST /locks/%s: 201 without an entry that is held: %v",
+				c.Number,
+				r.Lock,
+				a,
+			),
+		)
 	}
 	return a
 }
@@ -49,7 +61,13 @@ func (c *Client) Post(ctx context.Context, replica int, r Request) Answer {
 // Acquire asks for the lock until there is an answer, or the attempts are used
 // up, and records the whole as one operation. The hold is nil unless granted.
 func (c *Client) Acquire(ctx context.Context, r Request) (*Hold, history.Outcome) {
-	op := history.Op{Client: c.Number, Lock: r.Lock, Kind: history.Acquire, TTL: r.TTL, Call: c.history.Now()}
+	op := history.Op{
+		Client: c.Number,
+		Lock:   r.Lock,
+		Kind:   history.Acquire,
+		TTL:    r.TTL,
+		Call:   c.history.Now(),
+	}
 	h, a := c.acquire(ctx, r, &op)
 	op.Return = a.Return
 	op.Outcome, _ = a.outcome()
@@ -91,7 +109,14 @@ func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold,
 }
 
 func hold(r Request, a Answer) *Hold {
-	return &Hold{Lock: r.Lock, ID: a.Entry.ID, token: a.Entry.Token, Fence: a.Entry.Fence, TTL: r.TTL, Until: a.Until}
+	return &Hold{
+		Lock:  r.Lock,
+		ID:    a.Entry.ID,
+		token: a.Entry.Token,
+		Fence: a.Entry.Fence,
+		TTL:   r.TTL,
+		Until: a.Until,
+	}
 }
 
 // HoldOf returns what an answer to r, 201 or 202, gives its client.
@@ -112,7 +137,14 @@ func (c *Client) Record(kind history.Kind, h *Hold, a Answer) {
 }
 
 // Ask makes one attempt at anything and records nothing.
-func (c *Client) Ask(ctx context.Context, replica int, method, path string, header map[string]string, body any, wait time.Duration) Answer {
+func (c *Client) Ask(
+	ctx context.Context,
+	replica int,
+	method, path string,
+	header map[string]string,
+	body any,
+	wait time.Duration,
+) Answer {
 	return c.send(ctx, replica, method, path, header, body, wait)
 }
 

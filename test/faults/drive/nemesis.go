@@ -49,7 +49,13 @@ func (k Killed) String() string {
 func (n *Nemesis) Run(ctx context.Context) error {
 	turns := []func(context.Context) error{n.killLeader, n.killReplica, n.killMember, n.killReplica}
 	if n.Stops {
-		turns = []func(context.Context) error{n.stopLeader, n.killLeader, n.killReplica, n.stopMember, n.killMember}
+		turns = []func(context.Context) error{
+			n.stopLeader,
+			n.killLeader,
+			n.killReplica,
+			n.stopMember,
+			n.killMember,
+		}
 	}
 	for i := 0; ; i++ {
 		if !pause(ctx, n.Every*2/3) {

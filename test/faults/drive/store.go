@@ -50,7 +50,13 @@ type source interface {
 }
 
 // observe starts observing the entries of tenant behind a position.
-func observe(ctx context.Context, from source, at int64, tenant string, now func() time.Duration) *Store {
+func observe(
+	ctx context.Context,
+	from source,
+	at int64,
+	tenant string,
+	now func() time.Duration,
+) *Store {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{
 		source: from, tenant: tenant, now: now, cancel: cancel, changed: make(chan struct{}), at: at,

@@ -58,7 +58,12 @@ type zooEntry struct {
 }
 
 // ObserveZooKeeper starts observing the entries of tenant, once there is a service.
-func ObserveZooKeeper(ctx context.Context, servers []string, tenant string, now func() time.Duration) (*Store, error) {
+func ObserveZooKeeper(
+	ctx context.Context,
+	servers []string,
+	tenant string,
+	now func() time.Duration,
+) (*Store, error) {
 	conn, _, err := zk.Connect(servers, zooSession, zk.WithLogInfo(false), zk.WithLogger(silent{}))
 	if err != nil {
 		return nil, fmt.Errorf("observe ZooKeeper: %w", err)
@@ -201,7 +206,11 @@ func (z *inZooKeeper) read(n int64) (numbered, error) {
 }
 
 // changesOf translates records. An entry of a set joins and leaves each of its locks.
-func (z *inZooKeeper) changesOf(records []numbered, tenant string, at time.Duration) ([]change, error) {
+func (z *inZooKeeper) changesOf(
+	records []numbered,
+	tenant string,
+	at time.Duration,
+) ([]change, error) {
 	z.mu.Lock()
 	defer z.mu.Unlock()
 	var changes []change
@@ -224,7 +233,14 @@ func (z *inZooKeeper) changesOf(records []numbered, tenant string, at time.Durat
 				e = known
 			}
 			for _, name := range e.locks {
-				one := history.Change{Lock: name, Entry: e.id, Revision: r.zxid, Joined: c.Joined != nil, Reason: c.Reason, At: at}
+				one := history.Change{
+					Lock:     name,
+					Entry:    e.id,
+					Revision: r.zxid,
+					Joined:   c.Joined != nil,
+					Reason:   c.Reason,
+					At:       at,
+				}
 				if one.Joined {
 					one.Mode, one.Limit = modeOn(name, c.Joined)
 				}
@@ -308,8 +324,15 @@ func (z *inZooKeeper) remove(e *zooEntry) ([]zk.MultiResponse, error) {
 }
 
 func (z *inZooKeeper) removal(e *zooEntry, leases []string) []any {
-	data := fmt.Appendf(nil, `{"changes":[{"tenant":%q,"lock":%q,"id":%q,"czxid":%d,"reason":"expired","at_ms":%d}]}`,
-		e.tenant, e.lock, e.id, e.number, time.Now().UnixMilli())
+	data := fmt.Appendf(
+		nil,
+		`{"changes":[{"tenant":%q,"lock":%q,"id":%q,"czxid":%d,"reason":"expired","at_ms":%d}]}`,
+		e.tenant,
+		e.lock,
+		e.id,
+		e.number,
+		time.Now().UnixMilli(),
+	)
 	var ops []any
 	for _, name := range leases {
 		ops = append(ops, &zk.DeleteRequest{Path: e.path(e.lock) + "/" + name, Version: -1})
@@ -320,10 +343,17 @@ func (z *inZooKeeper) removal(e *zooEntry, leases []string) []any {
 	epoch := z.log[strings.LastIndex(z.log, "/")+1:]
 	var version int32
 	_, _ = fmt.Sscanf(epoch, "%d", &version) // it was printed by us
-	return append(ops,
+	return append(
+		ops,
 		&zk.CheckVersionRequest{Path: zooRoot + "/epoch", Version: version},
-		&zk.CreateRequest{Path: z.log + "/", Data: data, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagSequence},
-		&zk.SetDataRequest{Path: z.log, Data: data, Version: -1})
+		&zk.CreateRequest{
+			Path:  z.log + "/",
+			Data:  data,
+			Acl:   zk.WorldACL(zk.PermAll),
+			Flags: zk.FlagSequence,
+		},
+		&zk.SetDataRequest{Path: z.log, Data: data, Version: -1},
+	)
 }
 
 // forgetLog deletes all records of all logs.

@@ -96,14 +96,18 @@ func checkLock(ops []Op, options CheckOptions) error {
 func prepare(ops []Op) []porcupine.Operation {
 	var out []porcupine.Operation
 	for _, op := range ops {
-		if op.Outcome == Unknown && op.Kind != Release || op.Kind == Acquire && op.Outcome != OK && op.Entry == "" {
+		if op.Outcome == Unknown && op.Kind != Release ||
+			op.Kind == Acquire && op.Outcome != OK && op.Entry == "" {
 			continue
 		}
 		end := op.Return
 		if op.Outcome == Unknown {
 			end = max(end, nextGrant(ops, fenceOf(ops, op.Entry)))
 		}
-		out = append(out, porcupine.Operation{ClientId: op.Client, Input: op, Call: int64(op.Call), Return: int64(end)})
+		out = append(
+			out,
+			porcupine.Operation{ClientId: op.Client, Input: op, Call: int64(op.Call), Return: int64(end)},
+		)
 	}
 	return out
 }

@@ -17,7 +17,15 @@ const ttl = 2 * time.Second
 func at(n int) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
 
 func op(kind history.Kind, entry string, call, ret int, outcome history.Outcome) history.Op {
-	return history.Op{Lock: "l", Kind: kind, Entry: entry, TTL: ttl, Call: at(call), Return: at(ret), Outcome: outcome}
+	return history.Op{
+		Lock:    "l",
+		Kind:    kind,
+		Entry:   entry,
+		TTL:     ttl,
+		Call:    at(call),
+		Return:  at(ret),
+		Outcome: outcome,
+	}
 }
 
 func acquire(entry string, call, ret int, fence int64) history.Op {
@@ -192,14 +200,20 @@ func TestCheckWantsFewUnknowns(t *testing.T) {
 	for i := range ops {
 		ops[i] = op(history.Acquire, "", i, i+1, history.Unknown)
 	}
-	if err := history.Check(ops, history.CheckOptions{Timeout: time.Minute}); !errors.Is(err, history.ErrTooManyUnknown) {
+	if err := history.Check(ops, history.CheckOptions{Timeout: time.Minute}); !errors.Is(
+		err,
+		history.ErrTooManyUnknown,
+	) {
 		t.Errorf("Check() = %v, want ErrTooManyUnknown", err)
 	}
 }
 
 func TestCheckTimeoutIsAFailure(t *testing.T) {
 	ops := long(2000)
-	if err := history.Check(ops, history.CheckOptions{Timeout: time.Nanosecond}); !errors.Is(err, history.ErrCheckerTimeout) {
+	if err := history.Check(ops, history.CheckOptions{Timeout: time.Nanosecond}); !errors.Is(
+		err,
+		history.ErrCheckerTimeout,
+	) {
 		t.Errorf("Check() = %v, want ErrCheckerTimeout", err)
 	}
 }
@@ -210,7 +224,11 @@ func long(n int) []history.Op {
 	var ops []history.Op
 	for i := range n {
 		entry, start := fmt.Sprint("e", i), 10*i
-		ops = append(ops, acquire(entry, max(0, start-70), start+1, int64(i+1)), renew(entry, start+2, start+3))
+		ops = append(
+			ops,
+			acquire(entry, max(0, start-70), start+1, int64(i+1)),
+			renew(entry, start+2, start+3),
+		)
 		last := release(entry, start+4, start+5)
 		if i%20 == 0 {
 			last.Outcome = history.Unknown

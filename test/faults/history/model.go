@@ -88,7 +88,10 @@ func acquire(s state, op Op) []state {
 	// A waited grant has its full TTL but for freshEnough, and it was not given
 	// before the lock was free.
 	next := s.free(from)
-	next.holder, next.fence, next.ttl, next.basis = op.Entry, op.Fence, op.TTL, max(op.Call, from-freshEnough)
+	next.holder, next.fence, next.ttl, next.basis = op.Entry, op.Fence, op.TTL, max(
+		op.Call,
+		from-freshEnough,
+	)
 	return []state{next}
 }
 

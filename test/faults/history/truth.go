@@ -76,13 +76,25 @@ func (t *Truth) add(c Change) error {
 	present := len(lives) > 0 && lives[len(lives)-1].Left == 0
 	switch {
 	case !c.Joined && !present:
-		return fmt.Errorf("lock %s entry %s left at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrNoEntry)
+		return fmt.Errorf(
+			"lock %s entry %s left at revision %d: %w",
+			c.Lock,
+			c.Entry,
+			c.Revision,
+			ErrNoEntry,
+		)
 	case !c.Joined:
 		l := lives[len(lives)-1]
 		l.Left, l.LeftAt, l.Reason = c.Revision, c.At, c.Reason
 		return nil
 	case present || c.Rewritten:
-		return fmt.Errorf("lock %s entry %s at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrRewritten)
+		return fmt.Errorf(
+			"lock %s entry %s at revision %d: %w",
+			c.Lock,
+			c.Entry,
+			c.Revision,
+			ErrRewritten,
+		)
 	}
 	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision, Mode: c.Mode, Limit: c.Limit}
 	queue := t.queues[c.Lock]
@@ -154,7 +166,8 @@ func (t *Truth) Held(lock, entry string, revision int64) bool {
 func together(lives []*Life) bool {
 	for _, l := range lives[1:] {
 		alike := l.Mode == lives[0].Mode && l.Limit == lives[0].Limit
-		if !alike || l.Mode != "shared" && l.Mode != "semaphore" || l.Mode == "semaphore" && len(lives) > l.Limit {
+		if !alike || l.Mode != "shared" && l.Mode != "semaphore" ||
+			l.Mode == "semaphore" && len(lives) > l.Limit {
 			return false
 		}
 	}
@@ -203,7 +216,8 @@ func (t *Truth) checkEntry(lives []*Life, heads map[*Life]bool, told []Op) error
 			errs = append(errs, fmt.Errorf("%v; %v: %w", l, op, err))
 		}
 	}
-	if end, granted := promise(told); granted && l.Left != 0 && l.LeftAt < end && l.LeftAt < giveUp(told) {
+	if end, granted := promise(told); granted && l.Left != 0 && l.LeftAt < end &&
+		l.LeftAt < giveUp(told) {
 		errs = append(errs, fmt.Errorf("%v, but was promised until %v: %w", l, end, ErrTooSoon))
 	}
 	return errors.Join(errs...)

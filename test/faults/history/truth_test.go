@@ -30,11 +30,31 @@ func truth(t *testing.T, changes ...history.Change) *history.Truth {
 }
 
 func TestTruthAccepts(t *testing.T) {
-	told := truth(t,
-		joined("a", 5, 1), joined("b", 6, 5), joined("c", 7, 6), left("c", 8, 7, "wait_timeout"),
-		left("a", 9, 20, "released"), left("b", 10, 320, "expired"), joined("d", 12, 330), left("d", 13, 340, "released"),
+	told := truth(
+		t,
+		joined("a", 5, 1),
+		joined("b", 6, 5),
+		joined("c", 7, 6),
+		left("c", 8, 7, "wait_timeout"),
+		left(
+			"a",
+			9,
+			20,
+			"released",
+		),
+		left("b", 10, 320, "expired"),
+		joined("d", 12, 330),
+		left("d", 13, 340, "released"),
 		// the write of e was repeated after its first entry had ended unnoticed
-		joined("e", 14, 341), left("e", 15, 350, ""), joined("e", 16, 355), left("e", 17, 364, "released"))
+		joined(
+			"e",
+			14,
+			341,
+		),
+		left("e", 15, 350, ""),
+		joined("e", 16, 355),
+		left("e", 17, 364, "released"),
+	)
 	ops := []history.Op{
 		acquire("a", 0, 2, 5), renew("a", 10, 11), release("a", 19, 21),
 		acquire("b", 4, 20, 6), renew("b", 110, 111), lost(history.Renew, "b", 330, 331, "expired"),
@@ -160,7 +180,14 @@ func TestTruthRejectsStores(t *testing.T) {
 
 func TestHeld(t *testing.T) {
 	join := func(entry string, revision int64, mode string, limit int) history.Change {
-		return history.Change{Lock: "a", Entry: entry, Revision: revision, Joined: true, Mode: mode, Limit: limit}
+		return history.Change{
+			Lock:     "a",
+			Entry:    entry,
+			Revision: revision,
+			Joined:   true,
+			Mode:     mode,
+			Limit:    limit,
+		}
 	}
 	leave := func(entry string, revision int64) history.Change {
 		return history.Change{Lock: "a", Entry: entry, Revision: revision}

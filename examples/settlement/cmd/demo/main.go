@@ -23,11 +23,20 @@ import (
 const limit = 90 * time.Second
 
 func main() {
-	dir := flag.String("dir", "", "a folder of our own for data, tokens and logs; removed when all went well")
+	dir := flag.String(
+		"dir",
+		"",
+		"a folder of our own for data, tokens and logs; removed when all went well",
+	)
 	api := flag.String("api", "", "the Fencepost server")
 	ledger := flag.String("ledger", "", "the ledger")
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(
+		context.Background(),
+		os.Interrupt,
+		syscall.SIGTERM,
+		syscall.SIGHUP,
+	)
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()

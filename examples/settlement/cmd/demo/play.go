@@ -52,7 +52,15 @@ func (p *play) open(ctx context.Context) (err error) {
 	if err := p.writeSecrets(ctx); err != nil {
 		return err
 	}
-	argv := []string{p.api, "--listen", "127.0.0.1:0", "--store", p.store, "--jwt-secret-file", p.path("jwt-secret")}
+	argv := []string{
+		p.api,
+		"--listen",
+		"127.0.0.1:0",
+		"--store",
+		p.store,
+		"--jwt-secret-file",
+		p.path("jwt-secret"),
+	}
 	if p.store == "embedded" { // the only store that keeps its data in a folder of the server
 		argv = append(argv, "--data-dir", p.path("data"))
 	}
@@ -77,8 +85,21 @@ func (p *play) writeSecrets(ctx context.Context) error {
 	if err := os.WriteFile(p.path("jwt-secret"), []byte(rand.Text()+rand.Text()), 0o600); err != nil {
 		return err
 	}
-	mint := exec.CommandContext(ctx, p.api, "token", "--jwt-secret-file", p.path("jwt-secret"),
-		"--tenant", "settlement", "--scope", "locks:read locks:write", "--subject", "settlement", "--ttl", "1h")
+	mint := exec.CommandContext(
+		ctx,
+		p.api,
+		"token",
+		"--jwt-secret-file",
+		p.path("jwt-secret"),
+		"--tenant",
+		"settlement",
+		"--scope",
+		"locks:read locks:write",
+		"--subject",
+		"settlement",
+		"--ttl",
+		"1h",
+	)
 	mint.Stderr = os.Stderr
 	token, err := mint.Output()
 	if err != nil {

@@ -98,7 +98,8 @@ func (p *process) address(ctx context.Context) (string, error) {
 	for {
 		for _, line := range p.lines() {
 			var entry struct{ Msg, Address string }
-			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" && entry.Address != "" {
+			if json.Unmarshal([]byte(line), &entry) == nil && entry.Msg == "listening" &&
+				entry.Address != "" {
 				return entry.Address, nil
 			}
 		}

@@ -34,7 +34,13 @@ type report struct {
 }
 
 func (p *play) report(ctx context.Context) (*report, error) {
-	r := &report{store: p.store, fencing: p.fencing, kill: p.kill, pause: p.pause, stoppedFor: p.stoppedFor}
+	r := &report{
+		store:      p.store,
+		fencing:    p.fencing,
+		kill:       p.kill,
+		pause:      p.pause,
+		stoppedFor: p.stoppedFor,
+	}
 	file, err := os.ReadFile(invoiceFile)
 	if err != nil {
 		return nil, err
@@ -43,7 +49,10 @@ func (p *play) report(ctx context.Context) (*report, error) {
 		return nil, err
 	}
 	var journal []ledger.Entry
-	err = errors.Join(getJSON(ctx, p.ledgerURL+"/journal", &journal), getJSON(ctx, p.ledgerURL+"/refusals", &r.refusals))
+	err = errors.Join(
+		getJSON(ctx, p.ledgerURL+"/journal", &journal),
+		getJSON(ctx, p.ledgerURL+"/refusals", &r.refusals),
+	)
 	r.account = account.Of(r.due, journal)
 	for _, line := range p.worker(stopped).lines() {
 		if strings.Contains(line, fmt.Sprintf("fence %d: stops", p.pause.fence)) {
@@ -54,10 +63,23 @@ func (p *play) report(ctx context.Context) (*report, error) {
 }
 
 func (r *report) print(w io.Writer) {
-	fmt.Fprintf(w, "%d invoices in %d batches of %d, one lock each; TTL %s s; store %s; the ledger %s\n\n",
-		len(r.due), len(r.due)/batchSize, batchSize, ttlSeconds, r.store,
-		map[bool]string{true: "checks the fence", false: "DOES NOT check the fence"}[r.fencing])
-	fmt.Fprintf(w, "%-11s killed with -9 while it held %s with fence %d\n", r.kill.worker, r.kill.lock, r.kill.fence)
+	fmt.Fprintf(
+		w,
+		"%d invoices in %d batches of %d, one lock each; TTL %s s; store %s; the ledger %s\n\n",
+		len(r.due),
+		len(r.due)/batchSize,
+		batchSize,
+		ttlSeconds,
+		r.store,
+		map[bool]string{true: "checks the fence", false: "DOES NOT check the fence"}[r.fencing],
+	)
+	fmt.Fprintf(
+		w,
+		"%-11s killed with -9 while it held %s with fence %d\n",
+		r.kill.worker,
+		r.kill.lock,
+		r.kill.fence,
+	)
 	fmt.Fprintf(w, "%-11s started in its place\n", "bash-2")
 	fmt.Fprintf(w, "%-11s stopped for %.1f s while it held %s with fence %d, just before it paid %s\n",
 		r.pause.worker, r.stoppedFor.Seconds(), r.pause.lock, r.pause.fence, r.pause.invoice)
@@ -70,14 +92,29 @@ func (r *report) print(w io.Writer) {
 
 func (r *report) printHolders(w io.Writer, lock string) {
 	for _, h := range r.account.Holders[lock] {
-		fmt.Fprintf(w, "  %s  fence %-8d %-11s settled %2d of %d\n", lock, h.Fence, h.Worker, h.Invoices, batchSize)
+		fmt.Fprintf(
+			w,
+			"  %s  fence %-8d %-11s settled %2d of %d\n",
+			lock,
+			h.Fence,
+			h.Worker,
+			h.Invoices,
+			batchSize,
+		)
 	}
 }
 
 func (r *report) printLateWrite(w io.Writer) {
 	fmt.Fprintf(w, "\nWhen %s woke up, it sent its write:\n", r.pause.worker)
 	for _, x := range r.refusals {
-		fmt.Fprintf(w, "  %s %s: REFUSED, fence presented %d, fence known %d\n", x.Lock, x.Invoice, x.Fence, x.Known)
+		fmt.Fprintf(
+			w,
+			"  %s %s: REFUSED, fence presented %d, fence known %d\n",
+			x.Lock,
+			x.Invoice,
+			x.Fence,
+			x.Known,
+		)
 	}
 	for _, x := range r.account.Late {
 		fmt.Fprintf(w, "  %s %s: ACCEPTED with fence %d, after a higher fence: %s paid again\n",
@@ -100,7 +137,10 @@ func (r *report) printTotals(w io.Writer) {
 		return // told on standard error
 	}
 	if r.fencing {
-		fmt.Fprintln(w, "Every invoice was settled exactly once: the fence stopped the write that the lock could not.")
+		fmt.Fprintln(
+			w,
+			"Every invoice was settled exactly once: the fence stopped the write that the lock could not.",
+		)
 		return
 	}
 	fmt.Fprintf(w, "DAMAGE: without the fence %s was settled twice and %s too much was paid.\n",
@@ -118,7 +158,10 @@ func (r *report) verdict() error {
 	}
 	for _, lock := range []string{r.kill.lock, r.pause.lock} {
 		turns := r.account.Holders[lock]
-		rising := slices.IsSortedFunc(turns, func(a, b account.Holder) int { return int(a.Fence - b.Fence) })
+		rising := slices.IsSortedFunc(
+			turns,
+			func(a, b account.Holder) int { return int(a.Fence - b.Fence) },
+		)
 		expect(len(turns) > 1 && rising, lock+" was not taken over with a higher fence")
 	}
 	for _, language := range []string{"bash", "python", "javascript"} {
@@ -136,7 +179,10 @@ func (r *report) verdict() error {
 }
 
 func (r *report) expectRefusal(expect func(bool, string)) {
-	expect(r.account.Settled() && r.account.Once == len(r.due), "not every invoice was settled exactly once")
+	expect(
+		r.account.Settled() && r.account.Once == len(r.due),
+		"not every invoice was settled exactly once",
+	)
 	expect(slices.ContainsFunc(r.refusals, func(x ledger.Refusal) bool {
 		return x.Lock == r.pause.lock && x.Invoice == r.pause.invoice && x.Worker == r.pause.worker &&
 			x.Fence == r.pause.fence && x.Fence < x.Known
@@ -146,8 +192,11 @@ func (r *report) expectRefusal(expect func(bool, string)) {
 
 func (r *report) expectDamage(expect func(bool, string)) {
 	expect(slices.Equal(r.account.Twice, []string{r.pause.invoice}), "the late write did no damage")
-	expect(len(r.account.Late) == 1 && r.account.PaidCents-r.account.DueCents == r.account.Late[0].AmountCents,
-		"the money moved does not show it")
+	expect(
+		len(r.account.Late) == 1 &&
+			r.account.PaidCents-r.account.DueCents == r.account.Late[0].AmountCents,
+		"the money moved does not show it",
+	)
 	expect(len(r.refusals) == 0, "a write was refused though the fence is off")
 }
 

@@ -48,11 +48,8 @@ func (a *endpoints) lostSince() *api.Instant {
 //
 // @Summary     See how everything is
 // @Description How many locks are in use, held and waited for, and where most wait, of all tenants that the bearer token may see. Requests within a quarter of a second get the same answer. Like all lists and looks of operators it has an `ETag`, and answers `If-None-Match` with 304.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/overview [get]
 func getOverview(q *query) maker {
@@ -73,8 +70,6 @@ func getOverview(q *query) maker {
 //
 // @Summary     List the locks of all tenants
 // @Description Locks in use, searched and sorted. Requests within a quarter of a second, or within ten times as long as the page took to make, get the same page. Locks that are alike follow each other by tenant and name. Metadata are left out. A page may have fewer locks than `limit`: it is at most 1 MiB long. While pages are read locks may change places, and so be listed twice or not at all. The replicas' own locks are listed only for their tenant, `fencepost-internal`.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       search query string false "Only names that contain this text, in capital letters or not; or, if it has stars, which match anything, names that are like it"
 // @Param       state  query string false "Only locks that are held, or that others wait for" Enums(held, contended)
@@ -100,13 +95,10 @@ func listAllLocks(q *query) maker {
 //
 // @Summary     Look at a lock of any tenant
 // @Description Who holds it and who waits, with the ids by which they can be revoked, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
 // @Param       limit  query int   false "Waiters" minimum(1) maximum(1000) default(1000)
 // @Success     200 {object} api.AdminLockView
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func getAnyLock(q *query) maker {

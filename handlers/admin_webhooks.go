@@ -24,8 +24,6 @@ const (
 //
 // @Summary     List the webhooks of all tenants
 // @Description By tenant and id, with how they do and what is still owed to them. Of the URL the scheme and host are shown: its path may be a secret of the tenant. Those that select no names but the ones that the bearer token may use. At most 50 on a page. Which there are may be late by a second.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
@@ -125,8 +123,6 @@ func operatorOf(r *request) (subscription.Actor, error) {
 //
 // @Summary     Look at a webhook of any tenant
 // @Description How it does and what is owed to it. Of the URL the scheme and host are shown: its path may be a secret of the tenant.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
 // @Param       id     path string true "Webhook id"
 // @Success     200 {object} api.AdminWebhook
@@ -154,8 +150,6 @@ func showAdminWebhook(r *request, s *subscription.Subscription, err error) (repl
 //
 // @Summary     Pause or resume a webhook of any tenant
 // @Description `"paused": false` also sets a webhook going again that was disabled because its receiver failed. It is in the audit before it is done. Nothing else of a webhook is for operators to change.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path string                 true "Tenant"
 // @Param       id     path string                 true "Webhook id"
 // @Param       body   body api.AdminWebhookChange true "Whether it sends, and why"
@@ -185,8 +179,6 @@ func pauseAnyWebhook(r *request, body *api.AdminWebhookChange) (reply, error) {
 //
 // @Summary     List the deliveries of a webhook of any tenant
 // @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant  path  string true  "Tenant"
 // @Param       id      path  string true  "Webhook id, or callbacks"
 // @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
@@ -207,8 +199,6 @@ func listAnyDeliveries(r *request) (reply, error) {
 //
 // @Summary     Make a delivery of any tenant again
 // @Description Tells an event once more, or now if there is an attempt to come, with the same id. It is in the audit before it is done. While the webhook is paused or disabled it waits until that goes on.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant   path string true "Tenant"
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"

@@ -35,8 +35,6 @@ const (
 // @Summary     See what operators did, and what became of webhooks
 // @Description What is on record, the newest first, of all tenants that the bearer token may see. The server keeps each record for `--audit-retention` (30 days). With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
 // @Produce     json,application/x-ndjson
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Records on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"

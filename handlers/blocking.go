@@ -15,8 +15,6 @@ const maxTrees = 100
 //
 // @Summary     See who blocks whom
 // @Description A tree for each holder because of whom others wait: those who wait for his locks, and below each of them, if its holder has locks too, those who wait for these. Those blamed for the longest waits come first. An entry is blamed on the head of its tree since all that holds it up has been so; what it waited before is nobody's. An entry that waits for several locks is listed at the first of them in byte order. It is looked at the 1000 locks with most waiting, the first 1000 of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are as the answering replica saw them; who stands behind whom is the same at every replica.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking
@@ -87,8 +85,6 @@ func heldOr(holds bool, otherwise string) string {
 //
 // @Summary     See what a holder holds and waits for
 // @Description Every entry of a holder over all locks of its tenant, with the id and the fence by which it can be revoked: what is shown here can be named to revoke it all. At most 200 entries: if `truncated` is set there are more, and after these were revoked another request shows the next. A set has those of its locks that the bearer token may see.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Whose holder; the token's own with the scope `tenant-admin`, needed with `admin`"
 // @Param       holder query string true  "Holder, as entries show it"
 // @Param       limit  query int    false "Entries" minimum(1) maximum(200) default(200)

@@ -15,8 +15,6 @@ import (
 //
 // @Summary     Close locks for a time
 // @Description Within a second, at every replica, no new entry joins a matching lock: the request is answered 423 `lock_closed`, whatever its `wait_seconds`. Holders finish, and entries that already wait are granted in order. The closure is in the audit before it begins. After an answer 503 it may stand; the list tells. At most 100 closures of a tenant stand at a time.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       body body     api.CloseBody true "Which locks, until when, and why"
 // @Success     201  {object} api.Closure
 // @Failure     429  {object} api.Problem "rate_limited, quota_exceeded, overloaded"
@@ -48,8 +46,6 @@ func closeLocks(r *request, body *api.CloseBody) (reply, error) {
 //
 // @Summary     End a closure
 // @Description Within a second new entries join again, at every replica. It is in the audit before.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       id     path  string true  "Closure id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204
@@ -78,8 +74,6 @@ func mayRule(r *request, tenant, locks string) bool {
 //
 // @Summary     List the closures that stand
 // @Description Of all tenants that the bearer token may see, in the order in which they began. Of a token that is limited to names, only those that are about no others.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Closures on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"

@@ -40,7 +40,6 @@ func deliveriesTo(r *request, who *auth.Principal) (id string, of *subscription.
 //
 // @Summary     List the deliveries of a webhook
 // @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
-// @Security    bearer[webhooks:write]
 // @Param       id      path  string true  "Webhook id, or callbacks"
 // @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor  query string false "next_cursor of the page before"
@@ -131,7 +130,6 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 //
 // @Summary     Send a test to a webhook
 // @Description Has a message of the type `webhook.test` sent, once. What came of it is among the deliveries, under the id that is answered. While the webhook is paused or disabled the test waits, like all that is owed, and is sent once it goes on.
-// @Security    bearer[webhooks:write]
 // @Param       id      path string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "It will be sent"
@@ -159,7 +157,6 @@ func testWebhook(r *request, _ *empty) (reply, error) {
 //
 // @Summary     Make a delivery again
 // @Description Tells an event once more, or now if there is an attempt to come, with the same id. Only what the webhook is told can be asked for; of `callbacks` the notice of a grant as long as its entry holds. While the webhook is paused or disabled it waits until that goes on.
-// @Security    bearer[webhooks:write]
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"

@@ -39,8 +39,6 @@ func followEvents(r *request) error { return follow(r, r.tenant()) }
 // @Summary     Follow what happens to all tenants
 // @Description As `/events`, for all tenants or one of them. With the scope `tenant-admin` the token's own tenant is the only one.
 // @Produce     text/event-stream
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
 // @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; each may have one star, which matches anything"
 // @Param       tenant        query  string false "Only this tenant; the token's own with the scope `tenant-admin`"

@@ -23,7 +23,6 @@ const maxIdempotencyKey = 200 // characters
 // @Param       body             body   api.AcquireBody false "How to acquire"
 // @Success     201 {object} api.HeldEntry "The lock is held"
 // @Success     202 {object} api.WaitingEntry "The entry waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
@@ -207,11 +206,9 @@ func location(e *lock.Entry) string {
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     200 {object} api.Entry "The entry with its new expires_at"
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name}/renew [put]
 func renewLock(r *request, _ *empty) (reply, error) { return renew(r, ofLock(r)) }
@@ -235,10 +232,8 @@ func renew(r *request, req service.TokenRequest) (reply, error) {
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     204 "Released"
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name} [delete]
 func releaseLock(r *request, _ *empty) (reply, error) { return release(r, ofLock(r)) }
@@ -260,7 +255,6 @@ func release(r *request, req service.TokenRequest) (reply, error) {
 // @Param       Lock-Token   header string true  "The entry's token"
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} api.Entry "The entry, with its state"
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"

@@ -61,7 +61,6 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id}/renew [put]
 func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r)) }
@@ -76,7 +75,6 @@ func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r
 // @Success     204 "Released"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
 // @Failure     410 {object} api.Problem "lock_lost"
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id} [delete]
 func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofSet(r)) }

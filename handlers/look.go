@@ -17,7 +17,6 @@ import (
 // @Param       name       path  string true  "Lock name"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
 // @Success     200 {object} api.Lock
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name} [get]
 func getLock(r *request) (reply, error) {

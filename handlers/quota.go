@@ -25,12 +25,9 @@ type Quotas interface {
 //
 // @Summary     See how much a tenant may use, and uses
 // @Description The limits are those of the store, which each replica heeds within a second, and the defaults of the answering replica for what is not set. What is used is what that replica sees: of entries all, of streams and rates its own.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
 // @Success     200 {object} api.Quota
 // @Failure     404 {object} api.Problem "not_found"
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [get]
 func getQuota(r *request) (reply, error) {
@@ -83,7 +80,6 @@ func setQuota(r *request, body *api.QuotaBody) (reply, error) {
 // @Success     204 "The defaults hold"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     409 {object} api.Problem "changed"
-// @Failure     429 {object} api.Problem "rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants/{tenant}/quota [delete]
 func resetQuota(r *request, _ *empty) (reply, error) {

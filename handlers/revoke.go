@@ -47,8 +47,6 @@ func (r *request) mayUse() func(string) bool {
 //
 // @Summary     Revoke an entry
 // @Description Ends exactly the entry that the operator saw, whether it holds or waits, and puts that on record. Whoever is next holds then; the worker that held may not know it yet, and go on writing: the fence keeps it out. Its next renewal, or its waiting request, is answered 410 with the reason `revoked`. To repeat the request is safe: what was revoked is gone.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path     string         true "Tenant whose the lock is"
 // @Param       name   path     string         true "Lock name"
 // @Param       id     path     string         true "Entry id"
@@ -68,8 +66,6 @@ func revokeEntry(r *request, body *api.RevokeBody) (reply, error) {
 //
 // @Summary     Revoke a lock set
 // @Description As of a single lock: the set ends in all its queues at once.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path     string         true "Tenant whose the locks are"
 // @Param       id     path     string         true "Entry id"
 // @Param       body   body     api.RevokeBody true "Which entry, and why"
@@ -103,11 +99,8 @@ func revoke(r *request, body *api.RevokeBody, req service.RevokeRequest) (reply,
 //
 // @Summary     Revoke what a holder has and waits for
 // @Description Ends those entries of a holder that the operator saw and names, one after the other, each as alone: when the worker's node is gone, say. The answer tells of each what came of it.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       body body     api.RevokeHolderBody true "Which entries, and why"
 // @Success     200  {object} api.RevokedList
-// @Failure     429  {object} api.Problem "rate_limited"
 // @Router      /admin/holders/revoke [post]
 func revokeHolder(r *request, body *api.RevokeHolderBody) (reply, error) {
 	all, err := revocationsOf(r, body)

@@ -18,8 +18,6 @@ const maxHeatRows = 200
 //
 // @Summary     See what happened in the last quarter of an hour
 // @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminSeries
 // @Failure     503 {object} api.Problem "store_unavailable"
@@ -79,12 +77,9 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 //
 // @Summary     See what happened to a lock
 // @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and reports of stale writes; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminHistory
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/history [get]
 func getLockHistory(q *query) maker {
@@ -187,8 +182,6 @@ func wordsOf(h *service.History) (words []string) {
 //
 // @Summary     See where and when most waited
 // @Description For the locks that were waited for most in the last quarter of an hour, how many waited on average in each step of 30 seconds, as the answering replica saw it since it started. Every replica sees all, so answers are not added up. It is kept of the 20 000 locks that were used last.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Locks, at most 200" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminHeatMap

@@ -14,7 +14,6 @@ import (
 // @Param       name path string         true "Lock name"
 // @Param       body body api.StaleWrite true "What was rejected"
 // @Success     204 "Reported"
-// @Failure     400 {object} api.Problem "invalid_request, invalid_name"
 // @Failure     403 {object} api.Problem "forbidden"
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /locks/{name}/stale-writes [post]

@@ -14,8 +14,6 @@ const maxTenants = 200
 //
 // @Summary     See what tenants use
 // @Description Tenants with locks in use, by name, with what counts against their bounds and what happened in the last quarter of an hour. The replicas' own is left out. At most 200 on a page.
-// @Security    bearer[admin]
-// @Security    bearer[tenant-admin]
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Tenants on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"

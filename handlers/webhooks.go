@@ -45,7 +45,6 @@ func actorOf(r *request) (subscription.Actor, error) {
 //
 // @Summary     Subscribe to events by webhook
 // @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have as many as its quota `webhooks` says.
-// @Security    bearer[webhooks:write]
 // @Param       body body api.WebhookBody true "What to tell, and where"
 // @Success     201 {object} api.NewWebhook "The webhook, with its secret"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
@@ -70,11 +69,9 @@ func createWebhook(r *request, body *api.WebhookBody) (reply, error) {
 //
 // @Summary     List webhooks
 // @Description Those that select no names but the ones that the bearer token may use, with how their receivers do.
-// @Security    bearer[webhooks:write]
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
 // @Success     200 {object} api.WebhookList "A page of them, without their secrets"
-// @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks [get]
 func listWebhooks(r *request) (reply, error) {
@@ -121,7 +118,6 @@ func pageOfWebhooks(r *request) (page []*subscription.Subscription, next string,
 // getWebhook shows one.
 //
 // @Summary     Look at a webhook
-// @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
 // @Failure     404 {object} api.Problem "not_found"
@@ -136,7 +132,6 @@ func getWebhook(r *request) (reply, error) {
 //
 // @Summary     Change, pause or resume a webhook
 // @Description Changes the fields that are there. `"paused": false` also sets a webhook going again that was disabled because its receiver failed.
-// @Security    bearer[webhooks:write]
 // @Param       id   path     string            true  "Webhook id"
 // @Param       body body     api.WebhookChange false "What is to be another"
 // @Success     200  {object} api.Webhook "The webhook as it is now"
@@ -158,7 +153,6 @@ func changeWebhook(r *request, body *api.WebhookChange) (reply, error) {
 // deleteWebhook ends one.
 //
 // @Summary     Delete a webhook
-// @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "Deleted"
@@ -178,7 +172,6 @@ func deleteWebhook(r *request, _ *empty) (reply, error) {
 //
 // @Summary     Give a webhook a new secret
 // @Description Shows a new secret, once. Those that it replaces sign too for 24 hours, so that a receiver can take up the new one meanwhile.
-// @Security    bearer[webhooks:write]
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
@@ -202,7 +195,6 @@ func rotateWebhook(r *request, _ *empty) (reply, error) {
 //
 // @Summary     Make or replace the secret of callbacks
 // @Description Shows the secret that signs what is sent to a `callback_url`, once. Those that it replaces sign too for 24 hours. It is for all locks of the tenant: a bearer token that is limited to some names may not have it.
-// @Security    bearer[webhooks:write]
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.CallbackSecret "The new secret"
 // @Failure     409 {object} api.Problem "changed"

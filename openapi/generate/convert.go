@@ -24,9 +24,9 @@ func convert(old *openapi2.T) (*openapi3.T, error) {
 	for name, schema := range doc.Components.Schemas {
 		improveSchema(name, schema.Value)
 	}
-	for _, path := range doc.Paths.Map() {
-		for method, op := range path.Operations() {
-			if err := improveOperation(doc, method, op); err != nil {
+	for path, item := range doc.Paths.Map() {
+		for method, op := range item.Operations() {
+			if err := improveOperation(doc, method, path, op); err != nil {
 				return nil, fmt.Errorf("%s: %w", op.OperationID, err)
 			}
 		}
@@ -42,7 +42,7 @@ func securitySchemes() openapi3.SecuritySchemes {
 	return openapi3.SecuritySchemes{securityScheme: {Value: scheme}}
 }
 
-func improveOperation(doc *openapi3.T, method string, op *openapi3.Operation) error {
+func improveOperation(doc *openapi3.T, method, path string, op *openapi3.Operation) error {
 	tagged := polled(method, op)
 	if tagged {
 		addTags(op)
@@ -57,7 +57,7 @@ func improveOperation(doc *openapi3.T, method string, op *openapi3.Operation) er
 			return err
 		}
 	}
-	addCommon(method, op)
+	addCommon(method, path, op)
 	addCallbacks(op)
 	if err := improveResponses(doc, op); err != nil || !tagged {
 		return err

@@ -18,7 +18,7 @@ const (
 )
 
 // addDefaults adds what annotations leave out: the function's name as the id of the operation, the
-// tag, and JSON as what the operation takes and returns.
+// scopes and the tag of its path, and JSON as what the operation takes and returns.
 func addDefaults(folder string, doc *openapi2.T) error {
 	names, err := functionNames(folder)
 	if err != nil {
@@ -28,6 +28,12 @@ func addDefaults(folder string, doc *openapi2.T) error {
 		for method, op := range item.Operations() {
 			if name := names[path+" ["+strings.ToLower(method)+"]"]; op.OperationID == "" {
 				op.OperationID = name
+			}
+			if scopes := scopesOf(path); op.Security == nil && scopes != nil {
+				op.Security = &openapi2.SecurityRequirements{}
+				for _, scope := range scopes {
+					*op.Security = append(*op.Security, map[string][]string{securityScheme: {scope}})
+				}
 			}
 			if len(op.Tags) == 0 {
 				op.Tags = []string{tagOf(path, op)}
@@ -44,6 +50,17 @@ func addDefaults(folder string, doc *openapi2.T) error {
 }
 
 func isBody(p *openapi2.Parameter) bool { return p.In == "body" }
+
+// scopesOf returns the scopes of which an operation below a path needs one, unless it names its own.
+func scopesOf(path string) []string {
+	switch {
+	case strings.HasPrefix(path, "/admin/"):
+		return []string{"admin", "tenant-admin"}
+	case strings.HasPrefix(path, "/webhooks"):
+		return []string{"webhooks:write"}
+	}
+	return nil
+}
 
 // tagOf returns the tag of an operation: its first segment, "look" if it needs no scope but
 // locks:read, or "operations".

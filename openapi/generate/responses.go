@@ -80,9 +80,12 @@ func commonWithBody() map[int]string {
 // that need no bearer token do not say so: they are asked by probes, one at a time.
 const overloaded = "overloaded"
 
-func addCommon(method string, op *openapi3.Operation) {
+func addCommon(method, path string, op *openapi3.Operation) {
 	if op.Security == nil {
 		return
+	}
+	if strings.Contains(path, "/locks/{") {
+		addMissing(op, map[int]string{http.StatusBadRequest: "invalid_request, invalid_name"})
 	}
 	addMissing(op, common())
 	if method != http.MethodGet {

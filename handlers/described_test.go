@@ -12,16 +12,6 @@ import (
 
 const oneLock = `{"locks":[{"name":"a"}]}`
 
-// setRoutes are the routes of lock sets, with a body that each of them takes.
-func setRoutes(id string) map[route]string {
-	return map[route]string{
-		{"Acquire", "POST", "/locksets"}:               oneLock,
-		{"Renew", "PUT", "/locksets/" + id + "/renew"}: "{}",
-		{"Release", "DELETE", "/locksets/" + id}:       "{}",
-		{"Entry", "GET", "/locksets/" + id}:            "{}",
-	}
-}
-
 // TestWaitOfAnEntryIsAnsweredAsItsEnd: for a lock and for a set.
 func TestWaitOfAnEntryIsAnsweredAsItsEnd(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,9 @@ func TestEveryOperationReportsWhatItsPartsReport(t *testing.T) {
 	t.Parallel()
 	clients := map[string]*client{}
 	for _, err := range []*lock.Error{
-		{Code: lock.StoreUnavailable, RetryAfter: time.Second}, {Code: lock.NotFound}, {Code: lock.Changed},
+		{Code: lock.StoreUnavailable, RetryAfter: time.Second},
+		{Code: lock.NotFound},
+		{Code: lock.Changed},
 		{Code: lock.Lost, Reason: lock.Expired},
 	} {
 		err.Detail = "the detail"

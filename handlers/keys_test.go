@@ -22,12 +22,11 @@ const (
 
 func secret() []byte { return []byte("0123456789abcdef0123456789abcdef") }
 
-// The issuer's keys, and one that it does not have, made once.
+// The issuer's keys, made once.
 var (
-	rsaKey   = sync.OnceValue(func() *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, 2048)) })
-	ecKey    = sync.OnceValue(func() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })
-	otherKey = sync.OnceValue(func() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })
-	edKey    = sync.OnceValue(func() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(secret()) })
+	rsaKey = sync.OnceValue(func() *rsa.PrivateKey { return must(rsa.GenerateKey(rand.Reader, 2048)) })
+	ecKey  = sync.OnceValue(func() *ecdsa.PrivateKey { return must(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)) })
+	edKey  = sync.OnceValue(func() ed25519.PrivateKey { return ed25519.NewKeyFromSeed(secret()) })
 )
 
 func must[T any](v T, err error) T {

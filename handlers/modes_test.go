@@ -6,12 +6,6 @@ import (
 	"testing"
 )
 
-const (
-	readers = `{"mode":"shared","wait_seconds":60}`
-	writer  = `{"wait_seconds":60}`
-	three   = `{"mode":"semaphore","limit":3,"wait_seconds":60}`
-)
-
 func modeMismatch(name, as string) problem {
 	return problem{code: "mode_mismatch", detail: "the lock " + name + " is in use " + as}
 }

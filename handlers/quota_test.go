@@ -3,7 +3,6 @@ package handlers_test
 import (
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"testing"
@@ -60,7 +59,8 @@ func (a *answer) exceeds(code, name string, limit, used int) {
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	book, stop := startQuotas(shared.records, slog.New(slog.DiscardHandler)) // of another replica
+	book := quota.New(quota.Config{Records: shared.records}) // of another replica
+	stop := runs(book.Run)
 	t.Cleanup(stop)
 	other := newReplica(t, func(cfg *service.Config) { cfg.Limits = book.Of })
 	var before api.Quota

@@ -135,7 +135,8 @@ func tokenRoutes(e entry) map[string][2]string {
 	}
 }
 
-// TestBadTokens: in every route, and none of them touches the entry.
+// TestBadTokens: in every route, and none of them touches the entry. What else is wrong with a token,
+// the service tests.
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
 	needed := invalid("Lock-Token", "must be sent, once, as a header")
@@ -143,29 +144,16 @@ func TestBadTokens(t *testing.T) {
 		token func(c *client, e entry) []string
 		want  problem
 	}{
-		"Missing":       {func(*client, entry) []string { return nil }, needed},
-		"Empty":         {func(*client, entry) []string { return []string{""} }, needed},
-		"Twice":         {func(c *client, e entry) []string { return []string{e.Token, e.Token} }, needed},
-		"OtherEntry":    {func(c *client, e entry) []string { return []string{c.acquire("other").Token} }, tokenMismatch()},
-		"OtherTenant":   {func(c *client, e entry) []string { return []string{newTenant(c.t).acquire("orders:42").Token} }, tokenMismatch()},
-		"Garbage":       {func(*client, entry) []string { return []string{"garbage"} }, tokenMismatch()},
-		"OnlyPrefix":    {func(*client, entry) []string { return []string{"fp1_"} }, tokenMismatch()},
-		"Forged":        {func(*client, entry) []string { return []string{"fp1_" + strings.Repeat("A", 64)} }, tokenMismatch()},
-		"Truncated":     {func(_ *client, e entry) []string { return []string{e.Token[:len(e.Token)-1]} }, tokenMismatch()},
-		"Prolonged":     {func(_ *client, e entry) []string { return []string{e.Token + "A"} }, tokenMismatch()},
-		"Padded":        {func(_ *client, e entry) []string { return []string{e.Token + "=="} }, tokenMismatch()},
-		"NoPrefix":      {func(_ *client, e entry) []string { return []string{strings.TrimPrefix(e.Token, "fp1_")} }, tokenMismatch()},
-		"OtherVersion":  {func(_ *client, e entry) []string { return []string{"fp2_" + strings.TrimPrefix(e.Token, "fp1_")} }, tokenMismatch()},
-		"OtherCase":     {func(_ *client, e entry) []string { return []string{strings.ToUpper(e.Token)} }, tokenMismatch()},
-		"OtherID":       {func(_ *client, e entry) []string { return []string{flip(e.Token, 0)} }, tokenMismatch()},
-		"OtherNumber":   {func(_ *client, e entry) []string { return []string{flip(e.Token, 23)} }, tokenMismatch()},
-		"OtherMAC":      {func(_ *client, e entry) []string { return []string{flip(e.Token, 47)} }, tokenMismatch()},
-		"WithScheme":    {func(_ *client, e entry) []string { return []string{"Bearer " + e.Token} }, tokenMismatch()},
-		"TheEntrysID":   {func(_ *client, e entry) []string { return []string{e.ID} }, tokenMismatch()},
-		"TheBearer":     {func(c *client, _ entry) []string { return []string{c.bearer} }, tokenMismatch()},
-		"Long":          {func(*client, entry) []string { return []string{strings.Repeat("A", 10_000)} }, tokenMismatch()},
-		"NotASCII":      {func(_ *client, e entry) []string { return []string{e.Token[:60] + "é"} }, tokenMismatch()},
-		"WrappedInText": {func(_ *client, e entry) []string { return []string{`"` + e.Token + `"`} }, tokenMismatch()},
+		"Missing":     {func(*client, entry) []string { return nil }, needed},
+		"Empty":       {func(*client, entry) []string { return []string{""} }, needed},
+		"Twice":       {func(c *client, e entry) []string { return []string{e.Token, e.Token} }, needed},
+		"OtherEntry":  {func(c *client, e entry) []string { return []string{c.acquire("other").Token} }, tokenMismatch()},
+		"OtherTenant": {func(c *client, e entry) []string { return []string{newTenant(c.t).acquire("orders:42").Token} }, tokenMismatch()},
+		"Garbage":     {func(*client, entry) []string { return []string{"garbage"} }, tokenMismatch()},
+		"Truncated":   {func(_ *client, e entry) []string { return []string{e.Token[:len(e.Token)-1]} }, tokenMismatch()},
+		"OtherMAC":    {func(_ *client, e entry) []string { return []string{flip(e.Token, 47)} }, tokenMismatch()},
+		"TheEntrysID": {func(_ *client, e entry) []string { return []string{e.ID} }, tokenMismatch()},
+		"NotASCII":    {func(_ *client, e entry) []string { return []string{e.Token[:60] + "é"} }, tokenMismatch()},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

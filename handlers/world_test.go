@@ -83,7 +83,8 @@ func (w *world) start(ctx context.Context) (err error) {
 	if err = w.startWebhooks(log); err != nil {
 		return err
 	}
-	w.quotas, w.book = startQuotas(w.records, log)
+	w.quotas = quota.New(quota.Config{Records: w.records, Logger: log})
+	w.book = runs(w.quotas.Run)
 	keys := filepath.Join(w.dir, "keys.json")
 	if err = os.WriteFile(keys, publicKeys(), 0o600); err != nil {
 		return err
@@ -115,42 +116,29 @@ func (w *world) startWebhooks(log *slog.Logger) error {
 	keys := subscription.NewKeys(w.store.TokenKey())
 	d := subscription.NewDirectory(w.records, keys, log)
 	w.webhooks = subscription.New(subscription.Config{Records: w.records, Keys: keys, Policy: policy, Directory: d})
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { d.Run(ctx) })
-	w.directory = func() {
-		stop()
-		running.Wait()
-	}
+	w.directory = runs(d.Run)
 	return nil
 }
 
-// startClosures returns the closures as a replica has them, once they were read, until stop is
-// called.
-func startClosures(records store.RecordStore, log *slog.Logger) (book *closures.Book, stop func()) {
-	book = closures.New(closures.Config{Records: records, Logger: log})
+// runs runs something until stop is called.
+func runs(run func(context.Context)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { book.Run(ctx) })
-	for late := time.Now().Add(10 * time.Second); !book.Read() && time.Now().Before(late); {
-		<-time.After(time.Millisecond)
-	}
-	return book, func() {
+	running.Go(func() { run(ctx) })
+	return func() {
 		cancel()
 		running.Wait()
 	}
 }
 
-// startQuotas returns the limits of tenants as a replica has them, until stop is called.
-func startQuotas(records store.RecordStore, log *slog.Logger) (book *quota.Book, stop func()) {
-	book = quota.New(quota.Config{Records: records, Logger: log})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { book.Run(ctx) })
-	return book, func() {
-		cancel()
-		running.Wait()
+// startClosures returns the closures as a replica has them, once they were read.
+func startClosures(records store.RecordStore, log *slog.Logger) (book *closures.Book, stop func()) {
+	book = closures.New(closures.Config{Records: records, Logger: log})
+	stop = runs(book.Run)
+	for late := time.Now().Add(10 * time.Second); !book.Read() && time.Now().Before(late); {
+		<-time.After(time.Millisecond)
 	}
+	return book, stop
 }
 
 func (w *world) ready(ctx context.Context) error {

@@ -86,7 +86,7 @@ test: lint verify web unit histories system ## Check everything that a change ne
 # tests do under it with the same code. All others run with it.
 UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|RefusedBeforeALeaseIsAsked|$\
 Growth|Memory|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
-FirstLook|Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|MadeAndFull|ManyCallbacks|Missed(AsItWasKept|AskedFor|Before|Meanwhile))$$
+Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|ManyCallbacks|Missed(AskedFor|Meanwhile))$$
 
 # lint runs vet.
 TEST := $(GO) test -count=1 -vet=off

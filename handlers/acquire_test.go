@@ -27,36 +27,89 @@ func TestAcquire(t *testing.T) {
 		with   []option
 		change func(*entry)
 	}{
-		"NoBody":             {nil, func(*entry) {}},
-		"EmptyObject":        {[]option{body(`{}`)}, func(*entry) {}},
-		"OnlySpaces":         {[]option{body(" \r\n\t"), loose}, func(*entry) {}},
-		"SpacesAround":       {[]option{body("\n {\"ttl_seconds\" : 5 }\n")}, func(e *entry) { e.TTLSeconds = ptr(5.0) }},
-		"Chunked":            {[]option{chunked(`{"ttl_seconds":5}`)}, func(e *entry) { e.TTLSeconds = ptr(5.0) }},
-		"ChunkedEmpty":       {[]option{chunked(``)}, func(*entry) {}},
-		"NoContentType":      {[]option{body(`{"ttl_seconds":5}`), header("Content-Type"), loose}, func(e *entry) { e.TTLSeconds = ptr(5.0) }},
-		"Charset":            {[]option{body(`{"ttl_seconds":5}`), header("Content-Type", "application/json; charset=utf-8")}, func(e *entry) { e.TTLSeconds = ptr(5.0) }},
-		"ContentTypeInCaps":  {[]option{body(`{}`), header("Content-Type", "Application/JSON")}, func(*entry) {}},
-		"FormWithoutContent": {[]option{body(``), header("Content-Type", "application/x-www-form-urlencoded")}, func(*entry) {}},
-		"MinTTL":             {[]option{body(`{"ttl_seconds":2}`)}, func(e *entry) { e.TTLSeconds = ptr(2.0) }},
-		"MaxTTL":             {[]option{body(`{"ttl_seconds":3600}`)}, func(e *entry) { e.TTLSeconds = ptr(3600.0) }},
-		"FractionOfTTL":      {[]option{body(`{"ttl_seconds":2.345}`)}, func(e *entry) { e.TTLSeconds = ptr(2.345) }},
-		"Exponent":           {[]option{body(`{"ttl_seconds":2e1}`)}, func(e *entry) { e.TTLSeconds = ptr(20.0) }},
-		"NoWait":             {[]option{body(`{"wait_seconds":0}`)}, func(*entry) {}},
-		"FractionOfWait":     {[]option{body(`{"wait_seconds":0.25}`)}, func(*entry) {}},
-		"MaxWait":            {[]option{body(`{"wait_seconds":86400}`)}, func(*entry) {}},
-		"Mode":               {[]option{body(`{"mode":"exclusive"}`)}, func(*entry) {}},
-		"ModeShared":         {[]option{body(`{"mode":"shared"}`)}, func(e *entry) { e.Mode = "shared" }},
-		"ModeSemaphore":      {[]option{body(`{"mode":"semaphore","limit":3}`)}, func(e *entry) { e.Mode, e.Limit = "semaphore", 3 }},
-		"LargestLimit":       {[]option{body(`{"mode":"semaphore","limit":1000000}`)}, func(e *entry) { e.Mode, e.Limit = "semaphore", 1_000_000 }},
-		"NullMode":           {[]option{body(`{"mode":null,"limit":null}`)}, func(*entry) {}},
-		"Holder":             {[]option{body(`{"holder":"worker <7> 工"}`)}, func(e *entry) { e.Holder = "worker <7> 工" }},
-		"LongHolder":         {[]option{body(`{"holder":"` + long + `"}`)}, func(e *entry) { e.Holder = long }},
-		"Metadata":           {[]option{body(`{"metadata":{"job":"7","":""}}`)}, func(e *entry) { e.Metadata = map[string]string{"job": "7", "": ""} }},
-		"NoMetadata":         {[]option{body(`{"metadata":{}}`)}, func(*entry) {}},
-		"MuchMetadata":       {[]option{body(`{"metadata":` + pairs + `}`)}, func(e *entry) { e.Metadata = sixteen }},
-		"LargestBody":        {[]option{body(padded(16 << 10))}, func(*entry) {}},
+		"NoBody":      {nil, func(*entry) {}},
+		"EmptyObject": {[]option{body(`{}`)}, func(*entry) {}},
+		"OnlySpaces":  {[]option{body(" \r\n\t"), loose}, func(*entry) {}},
+		"SpacesAround": {
+			[]option{body("\n {\"ttl_seconds\" : 5 }\n")},
+			func(e *entry) { e.TTLSeconds = ptr(5.0) },
+		},
+		"Chunked": {
+			[]option{chunked(`{"ttl_seconds":5}`)},
+			func(e *entry) { e.TTLSeconds = ptr(5.0) },
+		},
+		"ChunkedEmpty": {[]option{chunked(``)}, func(*entry) {}},
+		"NoContentType": {
+			[]option{body(`{"ttl_seconds":5}`), header("Content-Type"), loose},
+			func(e *entry) { e.TTLSeconds = ptr(5.0) },
+		},
+		"Charset": {
+			[]option{body(`{"ttl_seconds":5}`), header("Content-Type", "application/json; charset=utf-8")},
+			func(e *entry) { e.TTLSeconds = ptr(5.0) },
+		},
+		"ContentTypeInCaps": {
+			[]option{body(`{}`), header("Content-Type", "Application/JSON")},
+			func(*entry) {},
+		},
+		"FormWithoutContent": {
+			[]option{body(``), header("Content-Type", "application/x-www-form-urlencoded")},
+			func(*entry) {},
+		},
+		"MinTTL": {
+			[]option{body(`{"ttl_seconds":2}`)},
+			func(e *entry) { e.TTLSeconds = ptr(2.0) },
+		},
+		"MaxTTL": {
+			[]option{body(`{"ttl_seconds":3600}`)},
+			func(e *entry) { e.TTLSeconds = ptr(3600.0) },
+		},
+		"FractionOfTTL": {
+			[]option{body(`{"ttl_seconds":2.345}`)},
+			func(e *entry) { e.TTLSeconds = ptr(2.345) },
+		},
+		"Exponent": {
+			[]option{body(`{"ttl_seconds":2e1}`)},
+			func(e *entry) { e.TTLSeconds = ptr(20.0) },
+		},
+		"NoWait":         {[]option{body(`{"wait_seconds":0}`)}, func(*entry) {}},
+		"FractionOfWait": {[]option{body(`{"wait_seconds":0.25}`)}, func(*entry) {}},
+		"MaxWait":        {[]option{body(`{"wait_seconds":86400}`)}, func(*entry) {}},
+		"Mode":           {[]option{body(`{"mode":"exclusive"}`)}, func(*entry) {}},
+		"ModeShared":     {[]option{body(`{"mode":"shared"}`)}, func(e *entry) { e.Mode = "shared" }},
+		"ModeSemaphore": {
+			[]option{body(`{"mode":"semaphore","limit":3}`)},
+			func(e *entry) { e.Mode, e.Limit = "semaphore", 3 },
+		},
+		"LargestLimit": {
+			[]option{body(`{"mode":"semaphore","limit":1000000}`)},
+			func(e *entry) { e.Mode, e.Limit = "semaphore", 1_000_000 },
+		},
+		"NullMode": {[]option{body(`{"mode":null,"limit":null}`)}, func(*entry) {}},
+		"Holder": {
+			[]option{body(`{"holder":"worker <7> 工"}`)},
+			func(e *entry) { e.Holder = "worker <7> 工" },
+		},
+		"LongHolder": {
+			[]option{body(`{"holder":"` + long + `"}`)},
+			func(e *entry) { e.Holder = long },
+		},
+		"Metadata": {
+			[]option{body(`{"metadata":{"job":"7","":""}}`)},
+			func(e *entry) { e.Metadata = map[string]string{"job": "7", "": ""} },
+		},
+		"NoMetadata": {[]option{body(`{"metadata":{}}`)}, func(*entry) {}},
+		"MuchMetadata": {
+			[]option{body(`{"metadata":` + pairs + `}`)},
+			func(e *entry) { e.Metadata = sixteen },
+		},
+		"LargestBody": {[]option{body(padded(16 << 10))}, func(*entry) {}},
 		"Everything": {
-			[]option{body(`{"ttl_seconds":7.5,"wait_seconds":1.5,"mode":"exclusive","holder":"w","metadata":{"a":"b"}}`), key("k")},
+			[]option{
+				body(
+					`{"ttl_seconds":7.5,"wait_seconds":1.5,"mode":"exclusive","holder":"w","metadata":{"a":"b"}}`,
+				),
+				key("k"),
+			},
 			func(e *entry) {
 				e.TTLSeconds, e.Holder, e.Metadata = ptr(7.5), "w", map[string]string{"a": "b"}
 			},
@@ -104,7 +157,13 @@ func TestHeld(t *testing.T) {
 			c := newTenant(t)
 			a := c.post("/locks/orders:42", body(`{"holder":"first","metadata":{"job":"7"}}`))
 			first := a.held(http.StatusCreated)
-			checkInTheWay(t, a, first, c.named("worker-2").post("/locks/orders:42", o...).refused("lock_held"), 0)
+			checkInTheWay(
+				t,
+				a,
+				first,
+				c.named("worker-2").post("/locks/orders:42", o...).refused("lock_held"),
+				0,
+			)
 			if v := c.look("orders:42"); *v.Waiting != 0 {
 				t.Errorf("%d wait after a refusal", *v.Waiting)
 			}
@@ -120,11 +179,17 @@ func checkInTheWay(t *testing.T, granted *answer, first entry, r refusal, waiter
 		t.Fatalf("refusal = %+v, want one holder and %d waiters", r, waiters)
 	}
 	h := r.Holders[0]
-	want := holder{Holder: first.Holder, Fence: *first.Fence, Mode: "exclusive", Metadata: first.Metadata}
+	want := holder{
+		Holder:   first.Holder,
+		Fence:    *first.Fence,
+		Mode:     "exclusive",
+		Metadata: first.Metadata,
+	}
 	if diff := cmp.Diff(want, h, cmpopts.IgnoreFields(holder{}, "Since", "ExpiresAt")); diff != "" {
 		t.Errorf("holder (-want +got)\n%s", diff)
 	}
-	if h.Since.Before(granted.sent.Add(-time.Millisecond)) || h.Since.After(granted.received.Add(time.Second)) {
+	if h.Since.Before(granted.sent.Add(-time.Millisecond)) ||
+		h.Since.After(granted.received.Add(time.Second)) {
 		t.Errorf("since = %v, acquired at %v", h.Since, granted.received)
 	}
 	if left := h.ExpiresAt.Sub(granted.sent); left < 28*time.Second || left > 32*time.Second {

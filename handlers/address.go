@@ -28,8 +28,8 @@ func clientAddress(r *http.Request, trusted int) netip.Addr {
 	return addr
 }
 
-// hopsBack are the addresses that proxies have written, the last one first. Who asks may have sent
-// thousands, of which no more are looked at than there are trusted proxies.
+// hopsBack are the addresses that proxies have written, the last one first. A client may have sent
+// thousands: the server reads no more than it has trusted proxies.
 func hopsBack(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range slices.Backward(lines) {

@@ -35,7 +35,11 @@ func TestClientAddress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c, _ := overRouter(t, &stub{}, func(config *handlers.Config) { config.TrustedProxyHops = tc.hops })
+			c, _ := overRouter(
+				t,
+				&stub{},
+				func(config *handlers.Config) { config.TrustedProxyHops = tc.hops },
+			)
 			a := c.get("/healthz", header("X-Forwarded-For", tc.forwarded...))
 			if got := shared.journal.request(t, a.header.Get("X-Request-Id"))["client"]; got != tc.want {
 				t.Errorf("client = %v, want %s", got, tc.want)

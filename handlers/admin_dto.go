@@ -20,18 +20,29 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 	}
 	if row := o.Oldest; row != nil {
 		out.Oldest = &api.AdminOldest{
-			Tenant: row.Tenant, Name: row.Name, Holder: row.Oldest.Holder, Since: api.InstantOf(row.Oldest.EnqueuedAt),
+			Tenant: row.Tenant, Name: row.Name, Holder: row.Oldest.Holder,
+			Since: api.InstantOf(row.Oldest.EnqueuedAt),
 		}
 	}
 	for _, l := range o.Worst {
-		b := api.AdminBlocker{Tenant: l.Tenant, Name: l.Name, Holding: l.Holding, Waiting: l.Waiting, OldestSince: api.InstantOf(l.Oldest.EnqueuedAt), Closed: closingOf(l.Closure)}
+		b := api.AdminBlocker{
+			Tenant:      l.Tenant,
+			Name:        l.Name,
+			Holding:     l.Holding,
+			Waiting:     l.Waiting,
+			OldestSince: api.InstantOf(l.Oldest.EnqueuedAt),
+			Closed:      closingOf(l.Closure),
+		}
 		if len(l.Holders) > 0 {
 			b.Holder = new(adminHolder(l.Holders[0], l.Name))
 		}
 		out.Blockers = append(out.Blockers, b)
 	}
 	for _, one := range o.Replicas {
-		out.Replicas = append(out.Replicas, api.AdminReplica{Replica: one.ID, Version: one.Version, Started: api.InstantOf(one.Started)})
+		out.Replicas = append(
+			out.Replicas,
+			api.AdminReplica{Replica: one.ID, Version: one.Version, Started: api.InstantOf(one.Started)},
+		)
 	}
 	return out
 }
@@ -75,8 +86,10 @@ func lineBytes(l lists.Line) int {
 
 func adminRow(l lists.Line) api.AdminLock {
 	out := api.AdminLock{
-		Tenant: l.Tenant, Name: l.Name, State: "held", Holders: make([]api.AdminHolder, 0, len(l.Holders)),
-		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest, Closed: closingOf(l.Closure),
+		Tenant: l.Tenant, Name: l.Name, State: "held",
+		Holders: make([]api.AdminHolder, 0, len(l.Holders)),
+		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100),
+		Fence: l.Newest, Closed: closingOf(l.Closure),
 	}
 	for i, h := range l.Holders {
 		if i == 0 {
@@ -94,8 +107,9 @@ func adminRow(l lists.Line) api.AdminLock {
 func adminHolder(h view.Holder, name string) api.AdminHolder {
 	e, claim := h.Entry, claimOn(h.Entry, name)
 	out := api.AdminHolder{
-		ID: string(e.ID), Holder: e.Holder, Since: api.InstantOf(h.Since), TTLSeconds: api.SecondsOf(e.TTL),
-		Fence: e.Number, Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
+		ID: string(e.ID), Holder: e.Holder, Since: api.InstantOf(h.Since),
+		TTLSeconds: api.SecondsOf(e.TTL),
+		Fence:      e.Number, Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
 	}
 	if !h.ExpiresAt.IsZero() {
 		out.ExpiresAt = new(api.InstantOf(h.ExpiresAt))
@@ -115,9 +129,11 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 	out := &api.AdminLockView{
 		Seen: a.seen(v.Revision, v.Now), Tenant: v.Tenant, Name: v.Name,
 		Holders: make([]api.AdminHolder, 0, len(v.Holders)), Holding: v.Holding,
-		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest, Closed: plain.Closed,
+		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest,
+		Closed: plain.Closed,
 		Figures: api.AdminFigures{
-			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds), RecommendedTTLReason: adviceOf(v.Figures, v.Advised),
+			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds),
+			RecommendedTTLReason: adviceOf(v.Figures, v.Advised),
 		},
 		StaleWrites: staleWritesOf(v.StaleWrites), ReleaseRequested: plain.ReleaseRequested,
 	}
@@ -135,8 +151,10 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 func adminWaiter(w view.Waiter, name string) api.AdminWaiter {
 	e, claim := w.Entry, claimOn(w.Entry, name)
 	out := api.AdminWaiter{
-		ID: string(e.ID), Position: w.Position, Holder: e.Holder, Number: e.Number, EnqueuedAt: api.InstantOf(e.EnqueuedAt),
-		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e), Async: e.Async, Metadata: e.Metadata,
+		ID: string(e.ID), Position: w.Position, Holder: e.Holder, Number: e.Number,
+		EnqueuedAt: api.InstantOf(e.EnqueuedAt),
+		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
+		Async: e.Async, Metadata: e.Metadata,
 	}
 	if !e.Tries() {
 		out.WaitUntil = new(api.InstantOf(e.WaitUntil))
@@ -162,6 +180,8 @@ func adviceOf(f figures.Lock, advised time.Duration) string {
 		}
 		return ended + " ended since this replica started, which is too few to go by"
 	}
-	return fmt.Sprintf("99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server takes, leaves room for slow days and frees the lock soon after its holder died",
-		api.SecondsOf(held.P99))
+	return fmt.Sprintf(
+		"99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server takes, leaves room for slow days and frees the lock soon after its holder died",
+		api.SecondsOf(held.P99),
+	)
 }

@@ -32,7 +32,12 @@ type Console interface {
 }
 
 func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
-	return api.Seen{Revision: revision, ServerNow: api.InstantOf(now), Replica: a.Console.Replica(), StoreLostSince: a.lostSince()}
+	return api.Seen{
+		Revision:       revision,
+		ServerNow:      api.InstantOf(now),
+		Replica:        a.Console.Replica(),
+		StoreLostSince: a.lostSince(),
+	}
 }
 
 // lostSince is since when the replica does not see what happens in the store, nil if it does.
@@ -104,7 +109,12 @@ func listAllLocks(q *query) maker {
 func getAnyLock(q *query) maker {
 	of := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}
 	q.reject(q.operate(of.Tenant))
-	waiters, ctx := q.limit(view.MaxShownWaiters, view.MaxShownWaiters), context.WithoutCancel(q.context())
+	waiters, ctx := q.limit(
+		view.MaxShownWaiters,
+		view.MaxShownWaiters,
+	), context.WithoutCancel(
+		q.context(),
+	)
 	return func() (any, error) {
 		v, err := q.endpoints.Console.Inspect(ctx, of)
 		if err != nil {
@@ -129,7 +139,11 @@ func (q *query) lockQuery() (of lists.Query) {
 	order := q.DefaultQuery("sort", string(lists.ByName))
 	name, down := strings.CutPrefix(order, "-")
 	if of.Sort, of.Down = lists.Sort(name), down; !slices.Contains(lists.Sorts(), of.Sort) {
-		q.invalid("sort", "must be name, waiters, oldest_wait, held_for or utilization, with a minus for the largest first")
+		q.invalid(
+			"sort",
+			"must be name, waiters, oldest_wait, held_for or utilization, "+
+				"with a minus for the largest first",
+		)
 	}
 	if place := q.cursor(order, isWhole, lock.ValidTenant, lock.ValidName); place != nil {
 		key, _ := strconv.ParseInt(place[0], 10, 64)
@@ -152,7 +166,13 @@ func (q *query) search() func(name string) bool {
 	p, err := auth.ParseNamePattern(text)
 	switch {
 	case err != nil || len(text) > maxSearch:
-		q.reject(lock.Invalid("search", "must be up to %d characters of lock names, with at most one star", maxSearch))
+		q.reject(
+			lock.Invalid(
+				"search",
+				"must be up to %d characters of lock names, with at most one star",
+				maxSearch,
+			),
+		)
 		return nil
 	case strings.Contains(text, "*"):
 		return p.Match

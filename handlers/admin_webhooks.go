@@ -56,12 +56,20 @@ func listAllWebhooks(r *request) (reply, error) {
 }
 
 // webhookPage returns those after a place, so many at most, and the cursor of the next page.
-func webhookPage(all []*subscription.Subscription, after []string, most int) (page []*subscription.Subscription, next string) {
+func webhookPage(
+	all []*subscription.Subscription,
+	after []string,
+	most int,
+) (page []*subscription.Subscription, next string) {
 	first := 0
 	if after != nil {
-		first, _ = slices.BinarySearchFunc(all, after, func(s *subscription.Subscription, after []string) int {
-			return cmp.Or(cmp.Compare(s.Tenant, after[0]), cmp.Compare(s.ID, after[1]), -1)
-		})
+		first, _ = slices.BinarySearchFunc(
+			all,
+			after,
+			func(s *subscription.Subscription, after []string) int {
+				return cmp.Or(cmp.Compare(s.Tenant, after[0]), cmp.Compare(s.ID, after[1]), -1)
+			},
+		)
 	}
 	if page = all[first:]; len(page) > most {
 		page = page[:most]
@@ -71,7 +79,11 @@ func webhookPage(all []*subscription.Subscription, after []string, most int) (pa
 }
 
 // adminWebhooksOf asks the store how webhooks do.
-func adminWebhooksOf(r *request, ctx context.Context, page []*subscription.Subscription) ([]api.AdminWebhook, error) {
+func adminWebhooksOf(
+	r *request,
+	ctx context.Context,
+	page []*subscription.Subscription,
+) ([]api.AdminWebhook, error) {
 	ctx, cancel := context.WithTimeout(ctx, webhooksTimeout)
 	defer cancel()
 	out := make([]api.AdminWebhook, 0, len(page))
@@ -86,7 +98,11 @@ func adminWebhooksOf(r *request, ctx context.Context, page []*subscription.Subsc
 }
 
 // adminWebhookOf asks how one does.
-func adminWebhookOf(r *request, ctx context.Context, s *subscription.Subscription) (out api.AdminWebhook, err error) {
+func adminWebhookOf(
+	r *request,
+	ctx context.Context,
+	s *subscription.Subscription,
+) (out api.AdminWebhook, err error) {
 	health, err := r.endpoints.Deliveries.Health(ctx, s.Tenant, s.ID)
 	if err != nil {
 		return out, err
@@ -96,7 +112,8 @@ func adminWebhookOf(r *request, ctx context.Context, s *subscription.Subscriptio
 		return out, err
 	}
 	out = api.AdminWebhook{
-		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
+		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks,
+		Paused:    s.Paused,
 		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By, Owed: owed.Deliveries, OwedMore: owed.More,
 	}
 	health = health.Of(s.Enabled)

@@ -12,8 +12,8 @@ import (
 
 const (
 	// defaultAnswerTimeout is how long a client may take to receive an answer, from
-	// its first byte on. Waiting for a lock comes before that. Within half of it he has to
-	// send what is left of a body that nobody has read.
+	// its first byte on. Waiting for a lock comes before that. Within half of it the client has to
+	// send the rest of an unread body.
 	defaultAnswerTimeout = 15 * time.Second
 
 	// smallAnswer is what a connection costs anyway, about. Answers up to it are not
@@ -23,7 +23,7 @@ const (
 	// Larger answers are kept in memory until their clients have received them, so
 	// they are counted, for each tenant and in all.
 	maxAnswers   = 64 << 20 // bytes
-	answerShares = 4        // of which one tenant has one
+	answerShares = 4        // one tenant has one of them
 )
 
 // answer passes on what a handler writes, and gives the client a limited time to
@@ -33,7 +33,7 @@ type answer struct {
 	request *http.Request
 	timeout time.Duration
 	begun   bool
-	gone    bool // nobody is there to be answered
+	gone    bool // the client has closed the connection
 }
 
 // WriteHeader implements http.ResponseWriter. [statusClientGone] is not sent.
@@ -88,9 +88,9 @@ func (w *answer) begin() {
 	}
 }
 
-// bodyDeadline is for what nobody has read of the request's body. Over HTTP/1.1 net/http reads it before
-// it sends an answer, and would wait for it without end, with all that the request keeps. When
-// it has come whole, net/http takes the deadline back.
+// bodyDeadline is for the unread rest of the request's body. Over HTTP/1.1 net/http reads it before
+// it sends an answer, and would wait for it without end, with all that the request keeps. When the
+// body is complete, net/http takes the deadline back.
 func (w *answer) bodyDeadline(t time.Time) {
 	if w.request.ContentLength == 0 || w.request.Body == http.NoBody {
 		return
@@ -159,7 +159,9 @@ func (r *request) write(status int, contentType string, body any) {
 	text := r.endpoints.buffers.Get().(*bytes.Buffer)
 	defer r.endpoints.putBack(text)
 	text.Reset()
-	text.Grow(r.taken / 4) // what is taken is for the longest texts there can be; few answers are half of it
+	text.Grow(
+		r.taken / 4,
+	) // what is taken is for the longest texts there can be; few answers are half of it
 	if err := api.Encode(text, body); err != nil {
 		r.cause = err
 		r.AbortWithStatus(http.StatusInternalServerError)

@@ -9,28 +9,41 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// TestRequestRelease: the holder sees with a renewal and a look that a waiter asks it to finish, and
-// whoever looks at the lock sees it too, until no waiter asks.
+// TestRequestRelease: the holder sees with a renewal and a look that a waiter asks it to finish,
+// and whoever looks at the lock sees it too, until no waiter asks.
 func TestRequestRelease(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.release_requested")
-	held := c.acquire("orders:42", body(`{"ttl_seconds":600,"request_release":{},"wait_seconds":1}`)) // it need not wait
-	first := c.named("b").at(shared.brief).post("/locks/orders:42", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`)).waiting(http.StatusAccepted)
-	second := c.named("d").join("orders:42", body(`{"wait_seconds":600,"request_release":{"within_seconds":0.5}}`))
+	held := c.acquire(
+		"orders:42",
+		body(`{"ttl_seconds":600,"request_release":{},"wait_seconds":1}`),
+	) // it need not wait
+	first := c.named("b").
+		at(shared.brief).
+		post("/locks/orders:42", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`)).
+		waiting(http.StatusAccepted)
+	second := c.named("d").
+		join("orders:42", body(`{"wait_seconds":600,"request_release":{"within_seconds":0.5}}`))
 	told := s.wants("lock.release_requested orders:42", "lock.release_requested orders:42")
-	if a := told[0].Data.Data.Asked; a == nil || a.WithinSeconds != 30 || !a.WishedAt.Equal(a.Since.Add(30*time.Second)) || told[0].Data.Data.Entry.ID != first.ID {
+	if a := told[0].Data.Data.Asked; a == nil || a.WithinSeconds != 30 ||
+		!a.WishedAt.Equal(a.Since.Add(30*time.Second)) ||
+		told[0].Data.Data.Entry.ID != first.ID {
 		t.Errorf("the event is %+v", told[0])
 	}
-	if d := told[1].Data.Data; d.Asked == nil || d.Asked.WithinSeconds != 0.5 || !d.Asked.Since.Equal(d.Entry.EnqueuedAt.Time) || d.Held != nil {
+	if d := told[1].Data.Data; d.Asked == nil || d.Asked.WithinSeconds != 0.5 ||
+		!d.Asked.Since.Equal(d.Entry.EnqueuedAt.Time) ||
+		d.Held != nil {
 		t.Errorf("the other event is %+v", d)
 	}
 	since := told[0].Data.Data.Asked.Since
 	for _, a := range []*answer{
-		c.at(shared.other).put("/locks/orders:42/renew", lockToken(held.Token)), c.get(entryPath(held), lockToken(held.Token)),
+		c.at(shared.other).put("/locks/orders:42/renew", lockToken(held.Token)),
+		c.get(entryPath(held), lockToken(held.Token)),
 	} {
 		got := a.held(http.StatusOK).Asked
-		if got == nil || got.By != "b" || got.Waiting != 2 || !got.Since.Equal(since.Time) || !got.WishedAt.Equal(told[1].Data.Data.Asked.WishedAt.Time) {
+		if got == nil || got.By != "b" || got.Waiting != 2 || !got.Since.Equal(since.Time) ||
+			!got.WishedAt.Equal(told[1].Data.Data.Asked.WishedAt.Time) {
 			t.Errorf("the holder is told %+v", got)
 		}
 	}
@@ -54,24 +67,31 @@ func TestRequestRelease(t *testing.T) {
 	c.release(first)
 	second.cancel()
 	eventually(t, "nobody asks any more", func() bool {
-		return c.put("/locks/orders:42/renew", lockToken(held.Token)).held(http.StatusOK).Asked == nil && shown(c, "/locks/orders:42") == nil
+		return c.put("/locks/orders:42/renew", lockToken(held.Token)).held(http.StatusOK).Asked == nil &&
+			shown(c, "/locks/orders:42") == nil
 	})
 }
 
-// TestRequestReleaseForASet: the holders of the locks for which a set waits are asked, and no others.
+// TestRequestReleaseForASet: the holders of the locks for which a set waits are asked, and no
+// others.
 func TestRequestReleaseForASet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.release_requested")
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).follow("/events?types=lock.release_requested")
+	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).
+		follow("/events?types=lock.release_requested")
 	held := c.acquire("a", body(`{"ttl_seconds":600}`))
-	waits := c.named("b").at(shared.brief).post("/locksets", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},{"name":"a"}]}`)).set(http.StatusAccepted, "waiting")
+	waits := c.named("b").
+		at(shared.brief).
+		post("/locksets", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},{"name":"a"}]}`)).
+		set(http.StatusAccepted, "waiting")
 	e := s.wants("lock.release_requested a")[0].Data.Data.Entry
 	if len(e.Locks) != 1 || e.ID != waits.ID {
 		t.Errorf("the event is about %+v, want the lock for which it waits", e)
 	}
 	limited.wants()
-	if got := c.put("/locks/a/renew", lockToken(held.Token)).held(http.StatusOK).Asked; got == nil || got.Waiting != 1 {
+	if got := c.put("/locks/a/renew", lockToken(held.Token)).held(http.StatusOK).Asked; got == nil ||
+		got.Waiting != 1 {
 		t.Errorf("the holder is told %+v", got)
 	}
 	set := c.acquireSet(`{"ttl_seconds":600,"locks":[{"name":"x"},{"name":"y"}]}`)

@@ -26,8 +26,14 @@ func TestAsync(t *testing.T) {
 			c := newTenant(t)
 			first := c.acquire("orders:42")
 			a := c.named("b").post(ask.path, append([]option{body(ask.text)}, ask.more...)...)
-			if a.status != http.StatusAccepted || a.header.Get("Preference-Applied") != ask.applied || a.received.Sub(a.sent) > 10*time.Second {
-				t.Fatalf("%v after %v, with Preference-Applied %q", a, a.received.Sub(a.sent), a.header.Get("Preference-Applied"))
+			if a.status != http.StatusAccepted || a.header.Get("Preference-Applied") != ask.applied ||
+				a.received.Sub(a.sent) > 10*time.Second {
+				t.Fatalf(
+					"%v after %v, with Preference-Applied %q",
+					a,
+					a.received.Sub(a.sent),
+					a.header.Get("Preference-Applied"),
+				)
 			}
 			token, _ := a.fields()["token"].(string)
 			if a.fields()["position"] != json.Number("1") || token == "" {
@@ -54,7 +60,8 @@ func TestAsyncIsKept(t *testing.T) {
 	first := c.acquire("orders:42", body(`{"ttl_seconds":20}`))
 	entries := make([]entry, 2)
 	for i := range entries {
-		entries[i] = c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`)).waiting(http.StatusAccepted)
+		entries[i] = c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`)).
+			waiting(http.StatusAccepted)
 	}
 	granted := c.eventuallyHeld(entries[0])
 	if left := granted.ExpiresAt.Sub(first.ExpiresAt.Time); left < 12*time.Second {
@@ -71,7 +78,8 @@ func (c *client) eventuallyHeld(e entry) entry {
 	defer tick.Stop()
 	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
 		a := c.get(entryPath(e), lockToken(e.Token))
-		if a.status == http.StatusServiceUnavailable || a.fields()["state"] == "waiting" { // a store that stands still is none of this
+		if a.status == http.StatusServiceUnavailable ||
+			a.fields()["state"] == "waiting" { // a store that stands still is none of this
 			continue
 		}
 		return a.held(http.StatusOK)
@@ -89,7 +97,8 @@ func TestAsyncRefused(t *testing.T) {
 		wantProblem(invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept"))
 	c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":60,"ttl_seconds":14.9}`)).
 		wantProblem(invalid("ttl_seconds", "must be at least 15 with async"))
-	c.post("/locks/orders:42", body(`{"async":"yes"}`)).wantProblem(invalid("async", "must be true or false"))
+	c.post("/locks/orders:42", body(`{"async":"yes"}`)).
+		wantProblem(invalid("async", "must be true or false"))
 	if e := c.post("/locks/orders:42", header("Prefer", "respond-async")).held(http.StatusCreated); e.Token == "" {
 		t.Errorf("%+v", e)
 	}
@@ -117,7 +126,11 @@ func TestPrefer(t *testing.T) {
 		`respond-asynchronously, foo=respond-async`:        false,
 		`,,respond-async,`:                                 true,
 	} {
-		a := c.post("/locks/orders:42", body(`{"wait_seconds":60,"ttl_seconds":15}`), header("Prefer", value))
+		a := c.post(
+			"/locks/orders:42",
+			body(`{"wait_seconds":60,"ttl_seconds":15}`),
+			header("Prefer", value),
+		)
 		if applied := a.header.Get("Preference-Applied") == "respond-async"; applied != wants {
 			t.Errorf("Prefer: %s is taken for respond-async: %t", value, applied)
 		}

@@ -21,7 +21,7 @@ const (
 	jsonLines  = "application/x-ndjson"
 	exportPage = 1000 // records of a part
 
-	// How many export at once, each of whom reads all there is, part by part, at his own pace.
+	// How many exports run at once: each reads all records, part by part, at its client's pace.
 	maxExports         = 4
 	maxExportsOfTenant = 1
 
@@ -93,15 +93,21 @@ func auditPage(r *request, page *audit.Page) *api.AuditPage {
 	return out
 }
 
-// auditRecord describes a record. From where somebody else's operator came is not told to a
-// tenant.
+// auditRecord describes a record. A tenant does not see the addresses of other operators.
 func auditRecord(r *request, one *audit.Record) api.AuditRecord {
 	o := one.Object
 	out := api.AuditRecord{
-		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason, Result: one.Result,
+		ID: one.ID, At: api.InstantOf(one.At), Tenant: one.Tenant, Action: one.Action, Reason: one.Reason,
+		Result:    one.Result,
 		RequestID: one.By.RequestID, ServerRequestID: one.By.ServerRequestID,
-		Actor:  api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
-		Object: api.AuditObject{Locks: o.Locks, Entry: string(o.Entry), Holder: o.Holder, Fence: o.Fence, Held: o.Held},
+		Actor: api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
+		Object: api.AuditObject{
+			Locks:  o.Locks,
+			Entry:  string(o.Entry),
+			Holder: o.Holder,
+			Fence:  o.Fence,
+			Held:   o.Held,
+		},
 	}
 	if out.Object.Locks == nil {
 		out.Object.Locks = []string{}
@@ -141,14 +147,18 @@ func auditRecords(r *request, q audit.Query) (*audit.Page, error) {
 }
 
 // export answers with all records, part by part. If a part cannot be read, the connection is
-// cut, so that nobody takes the beginning for all.
+// cut, so that no client takes the beginning for all.
 func export(r *request, q audit.Query) error {
 	a := r.endpoints
 	if err := r.skipBody(); err != nil {
 		return err
 	}
 	if !a.exports.take(r.tenant(), 1) {
-		return &lock.Error{Code: lock.Overloaded, Detail: "the audit is exported at the moment, by others or by the tenant", RetryAfter: time.Second}
+		return &lock.Error{
+			Code:       lock.Overloaded,
+			Detail:     "the audit is exported at the moment, by others or by the tenant",
+			RetryAfter: time.Second,
+		}
 	}
 	defer a.exports.give(r.tenant(), 1)
 	q.Limit = exportPage
@@ -185,7 +195,9 @@ func writeLines(r *request, out *http.ResponseController, page *audit.Page) erro
 			return err
 		}
 		line.WriteByte('\n')
-		_ = out.SetWriteDeadline(time.Now().Add(r.endpoints.AnswerTimeout)) // fails if the connection is closed, as the write will
+		_ = out.SetWriteDeadline(
+			time.Now().Add(r.endpoints.AnswerTimeout),
+		) // fails if the connection is closed, as the write will
 		if _, err := r.Writer.Write(line.Bytes()); err != nil {
 			return err
 		}

@@ -33,7 +33,10 @@ func (a admission) authenticate() error {
 	}
 	scheme, raw, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
-		return lock.Errorf(lock.Unauthenticated, "the Authorization header must be of the form Bearer <token>")
+		return lock.Errorf(
+			lock.Unauthenticated,
+			"the Authorization header must be of the form Bearer <token>",
+		)
 	}
 	p, err := a.endpoints.Verifier.Verify(a.context(), strings.TrimSpace(raw))
 	a.principal = p

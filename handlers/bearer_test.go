@@ -11,7 +11,11 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-func unauthenticated(detail string) problem { return problem{code: "unauthenticated", detail: detail} }
+func unauthenticated(
+	detail string,
+) problem {
+	return problem{code: "unauthenticated", detail: detail}
+}
 
 // TestSchemeOfABearerTokenIsWrittenInAnyCase: and spaces around the token do not count.
 func TestSchemeOfABearerTokenIsWrittenInAnyCase(t *testing.T) {
@@ -27,7 +31,8 @@ func TestSchemeOfABearerTokenIsWrittenInAnyCase(t *testing.T) {
 	}
 }
 
-// TestBadBearersAreUnauthenticatedOnEveryRoute: what else is wrong with a token, package auth tests.
+// TestBadBearersAreUnauthenticatedOnEveryRoute: what else is wrong with a token, package auth
+// tests.
 func TestBadBearersAreUnauthenticatedOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	const (
@@ -58,7 +63,10 @@ func TestBadBearersAreUnauthenticatedOnEveryRoute(t *testing.T) {
 		"CommaList":     {bearer(hs("acme", nil) + ",Basic x"), shape},
 		"TooLong":       {bearer(strings.Repeat("x", 16385)), "longer than 16384 bytes"},
 
-		"OtherClaims":   {bearer(swapped(hs("acme", nil), hs("other", nil))), "the signature does not fit"},
+		"OtherClaims": {
+			bearer(swapped(hs("acme", nil), hs("other", nil))),
+			"the signature does not fit",
+		},
 		"Expired":       {claim("exp", now-60), "it has expired"},
 		"WrongAudience": {claim("aud", "other"), "aud does not name this service"},
 	}
@@ -101,15 +109,17 @@ func TestBearerElsewhere(t *testing.T) {
 	c.get("/locks?access_token=" + token).wantProblem(want)
 	c.get("/locks", header("Cookie", "token="+token)).wantProblem(want)
 	c.get("/locks", header("Proxy-Authorization", "Bearer "+token)).wantProblem(want)
-	c.get("/locks", header("X-Forwarded-User", "admin"), header("X-Tenant", c.claims.Tenant)).wantProblem(want)
+	c.get("/locks", header("X-Forwarded-User", "admin"), header("X-Tenant", c.claims.Tenant)).
+		wantProblem(want)
 }
 
 // TestScopes: what each scope opens; none implies another.
 func TestScopes(t *testing.T) {
 	t.Parallel()
 	allowed := map[string]string{ // route → scopes that open it
-		"List": "locks:read", "Look": "locks:read", "Acquire": "locks:write", "Renew": "locks:write", "Release": "locks:write",
-		"Entry": "locks:read locks:write",
+		"List": "locks:read", "Look": "locks:read", "Acquire": "locks:write", "Renew": "locks:write",
+		"Release": "locks:write",
+		"Entry":   "locks:read locks:write",
 	}
 	for _, scope := range []string{"", "locks:read", "locks:write", "webhooks:write", "admin"} {
 		t.Run("Only"+scope, func(t *testing.T) {
@@ -149,7 +159,8 @@ func TestPatterns(t *testing.T) {
 					c.do(r.method, r.path, lockToken(e.Token)).wantProblem(otherNames("orders:42"))
 				}
 			}
-			c.delete("/locks/jobs:1", lockToken(e.Token)).wantProblem(map[bool]problem{true: otherNames("jobs:1"), false: tokenMismatch()}[name == "None"])
+			c.delete("/locks/jobs:1", lockToken(e.Token)).
+				wantProblem(map[bool]problem{true: otherNames("jobs:1"), false: tokenMismatch()}[name == "None"])
 			if got := c.list("consistent=true").names(); len(got) != 0 {
 				t.Errorf("it sees %v", got)
 			}
@@ -168,11 +179,16 @@ func TestFirstObjection(t *testing.T) {
 	writer := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} })
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"jobs:*"} })
 	bad := []option{loose, key(""), body(`[]`), header("Content-Type", "text/plain")}
-	c.with("x").post("/locks/-", bad...).wantProblem(unauthenticated("not a JSON Web Token: three parts with a dot between each two"))
+	c.with("x").
+		post("/locks/-", bad...).
+		wantProblem(unauthenticated("not a JSON Web Token: three parts with a dot between each two"))
 	writer.post("/locks/-", bad...).wantProblem(lacks("locks:write"))
 	limited.post("/locks/-", bad...).wantProblem(invalidName())
 	limited.post("/locks/orders:42", bad...).wantProblem(otherNames("orders:42"))
-	c.post("/locks/orders:42", bad[:2]...).wantProblem(invalid("Idempotency-Key", "must be 1 to 200 printable characters"))
-	c.post("/locks/orders:42", bad...).wantProblem(problem{code: "unsupported_media_type", detail: "send the body as application/json"})
-	c.post("/locks/orders:42", body(padded(16<<10+1)), header("Content-Type", "text/plain")).wantProblem(tooLarge())
+	c.post("/locks/orders:42", bad[:2]...).
+		wantProblem(invalid("Idempotency-Key", "must be 1 to 200 printable characters"))
+	c.post("/locks/orders:42", bad...).
+		wantProblem(problem{code: "unsupported_media_type", detail: "send the body as application/json"})
+	c.post("/locks/orders:42", body(padded(16<<10+1)), header("Content-Type", "text/plain")).
+		wantProblem(tooLarge())
 }

@@ -11,7 +11,7 @@ import (
 // maxTrees is how many trees an answer has at most.
 const maxTrees = 100
 
-// getBlocking tells who blocks whom.
+// getBlocking shows the trees of holders and their waiters.
 //
 // @Summary     See who blocks whom
 // @Description A tree for each holder because of whom others wait: those who wait for his locks, and below each of them, if its holder has locks too, those who wait for these. Those blamed for the longest waits come first. An entry is blamed on the head of its tree since all that holds it up has been so; what it waited before is nobody's. An entry that waits for several locks is listed at the first of them in byte order. It is looked at the 1000 locks with most waiting, the first 1000 of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are as the answering replica saw them; who stands behind whom is the same at every replica.
@@ -39,7 +39,11 @@ func (a *endpoints) blockingOf(b *service.Blocking, left int) *api.AdminBlocking
 	}
 	for _, t := range b.Trees {
 		heads := fit(len(t.Heads), &left, func(i int) int { return rowBytes + len(t.Heads[i].Lock) })
-		waits := fit(len(t.Waits), &left, func(i int) int { return rowBytes + len(t.Waits[i].Lock) + entryBytes(t.Waits[i].Entry, false) })
+		waits := fit(
+			len(t.Waits),
+			&left,
+			func(i int) int { return rowBytes + len(t.Waits[i].Lock) + entryBytes(t.Waits[i].Entry, false) },
+		)
 		out.Truncated = out.Truncated || heads < len(t.Heads) || waits < t.Waiting
 		if heads == 0 {
 			break
@@ -52,7 +56,8 @@ func (a *endpoints) blockingOf(b *service.Blocking, left int) *api.AdminBlocking
 
 func treeOf(t *blocking.Tree, heads []blocking.Head, waits []blocking.Wait) api.BlockingTree {
 	out := api.BlockingTree{
-		Tenant: t.Tenant, Holder: t.Holder, Named: t.Named, Cycle: t.Cycle, Heads: []api.BlockingHead{}, Waits: []api.BlockedWait{},
+		Tenant: t.Tenant, Holder: t.Holder, Named: t.Named, Cycle: t.Cycle, Heads: []api.BlockingHead{},
+		Waits:   []api.BlockedWait{},
 		Waiting: t.Waiting, Depth: t.Depth, BlamedSeconds: api.SecondsOf(t.Blamed),
 	}
 	for _, h := range heads {
@@ -63,8 +68,10 @@ func treeOf(t *blocking.Tree, heads []blocking.Head, waits []blocking.Wait) api.
 	}
 	for _, w := range waits {
 		one := api.BlockedWait{
-			ID: string(w.Entry.ID), Holder: w.Entry.Holder, Name: w.Lock, Position: w.Position, Number: w.Entry.Number, Depth: w.Depth,
-			Behind: string(w.Behind.ID), EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt), BlamedSince: api.InstantOf(w.Since),
+			ID: string(w.Entry.ID), Holder: w.Entry.Holder, Name: w.Lock, Position: w.Position,
+			Number: w.Entry.Number, Depth: w.Depth,
+			Behind: string(w.Behind.ID), EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt),
+			BlamedSince: api.InstantOf(w.Since),
 		}
 		if w.Under != nil {
 			one.Under = string(w.Under.ID)
@@ -129,14 +136,21 @@ func entryPlacesBytes(s view.EntryPlaces) int {
 func adminEntryOf(s view.EntryPlaces) api.AdminEntry {
 	e := s.Entry
 	out := api.AdminEntry{
-		ID: string(e.ID), Fence: e.Number, State: heldOr(s.Holds, "waiting"), EnqueuedAt: api.InstantOf(e.EnqueuedAt),
-		TTLSeconds: api.SecondsOf(e.TTL), Set: setSize(e), Async: e.Async, Named: e.Named, Locks: []api.AdminEntryLock{},
+		ID: string(e.ID), Fence: e.Number, State: heldOr(s.Holds, "waiting"),
+		EnqueuedAt: api.InstantOf(e.EnqueuedAt),
+		TTLSeconds: api.SecondsOf(e.TTL), Set: setSize(e), Async: e.Async, Named: e.Named,
+		Locks: []api.AdminEntryLock{},
 	}
 	if s.Holds {
 		out.Since = new(api.InstantOf(s.Since))
 	}
 	for _, at := range s.At {
-		one := api.AdminEntryLock{Name: at.Claim.Name, Mode: string(at.Claim.Mode), State: heldOr(s.Holds, "waiting"), Position: at.Position}
+		one := api.AdminEntryLock{
+			Name:     at.Claim.Name,
+			Mode:     string(at.Claim.Mode),
+			State:    heldOr(s.Holds, "waiting"),
+			Position: at.Position,
+		}
 		if !s.Holds && at.InFront {
 			one.State = "reserved"
 		}

@@ -58,17 +58,25 @@ func TestBlocking(t *testing.T) {
 			t.Fatalf("%s: %+v", got, b)
 		}
 		tree := b.Trees[0]
-		if h := tree.Heads[0]; h.ID != first.ID || h.Name != "a" || h.Fence != *first.Fence || h.State != "held" || h.Waiting != 1 || h.Sharing != 1 {
+		if h := tree.Heads[0]; h.ID != first.ID || h.Name != "a" || h.Fence != *first.Fence ||
+			h.State != "held" ||
+			h.Waiting != 1 ||
+			h.Sharing != 1 {
 			t.Errorf("head %+v", h)
 		}
-		if w := tree.Waits[1]; w.Behind != second.ID || w.Under != tree.Waits[0].ID || w.Position != 1 || tree.Waits[0].Behind != first.ID || tree.Waits[0].Under != "" {
+		if w := tree.Waits[1]; w.Behind != second.ID || w.Under != tree.Waits[0].ID || w.Position != 1 ||
+			tree.Waits[0].Behind != first.ID ||
+			tree.Waits[0].Under != "" {
 			t.Errorf("waits %+v", tree.Waits)
 		}
-		if tree.Tenant != c.claims.Tenant || !tree.Named || tree.Depth != 2 || tree.Waiting != 2 || tree.BlamedSeconds < 0 {
+		if tree.Tenant != c.claims.Tenant || !tree.Named || tree.Depth != 2 || tree.Waiting != 2 ||
+			tree.BlamedSeconds < 0 {
 			t.Errorf("tree %+v", tree)
 		}
 	}
-	onlyB := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} })
+	onlyB := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
+	)
 	if got := treeLines(onlyB.blocked("", 1)); got != "w2 1:w3@b" {
 		t.Errorf("who may see b is shown %s", got)
 	}
@@ -87,7 +95,11 @@ func TestHoldings(t *testing.T) {
 	a := c.acquire("a", worker("w1"))
 	c.acquire("b", worker("w2"))
 	c.acquire("free", worker("w2"))
-	c.start("POST", "/locksets", body(`{"locks":[{"name":"b"},{"name":"c","mode":"shared"}],"holder":"w1","wait_seconds":60}`))
+	c.start(
+		"POST",
+		"/locksets",
+		body(`{"locks":[{"name":"b"},{"name":"c","mode":"shared"}],"holder":"w1","wait_seconds":60}`),
+	)
 	unnamed := c.named("w1").acquire("z")
 	newTenant(t).acquire("a", worker("w1"))
 	var h api.AdminHoldings
@@ -105,10 +117,17 @@ func TestHoldings(t *testing.T) {
 			t.Fatalf("holdings %+v", h)
 		}
 		one, two, three := h.Entries[0], h.Entries[1], h.Entries[2]
-		if one.ID != a.ID || one.Fence != *a.Fence || one.State != "held" || one.Since == nil || !one.Named || one.Locks[0].State != "held" {
+		if one.ID != a.ID || one.Fence != *a.Fence || one.State != "held" || one.Since == nil ||
+			!one.Named ||
+			one.Locks[0].State != "held" {
 			t.Errorf("the first is %+v", one)
 		}
-		if l := two.Locks; two.State != "waiting" || two.Set != 2 || l[0].Name != "b" || l[0].Position != 1 || l[0].State != "waiting" || l[1].State != "reserved" || l[1].Position != 0 || l[1].Mode != "shared" {
+		if l := two.Locks; two.State != "waiting" || two.Set != 2 || l[0].Name != "b" ||
+			l[0].Position != 1 ||
+			l[0].State != "waiting" ||
+			l[1].State != "reserved" ||
+			l[1].Position != 0 ||
+			l[1].Mode != "shared" {
 			t.Errorf("the second is %+v", two)
 		}
 		if three.ID != unnamed.ID || three.Named || three.State != "held" {
@@ -119,7 +138,9 @@ func TestHoldings(t *testing.T) {
 	if !h.Truncated || h.Holding != 2 || h.Waiting != 1 {
 		t.Errorf("two of three are told as %+v", h)
 	}
-	onlyC := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"c"} })
+	onlyC := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"c"} },
+	)
 	read(onlyC, "", 1)
 	if l := h.Entries[0].Locks; len(l) != 1 || l[0].Name != "c" {
 		t.Errorf("who may see c is shown %+v", h.Entries)
@@ -129,20 +150,30 @@ func TestHoldings(t *testing.T) {
 	for _, e := range h.Entries {
 		all = append(all, fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, e.Fence))
 	}
-	c.operator().post("/admin/holders/revoke", body(`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost","entries":[`+strings.Join(all, ",")+`]}`)).wantStatus(http.StatusOK)
+	c.operator().
+		post("/admin/holders/revoke", body(`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost","entries":[`+strings.Join(all, ",")+`]}`)).
+		wantStatus(http.StatusOK)
 	read(c.operator(), "", 0)
 }
 
 func TestBlockingRefusals(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.admin().get("/admin/holders?holder=w1").wantProblem(invalid("tenant", "must be sent: holders are of a tenant"))
+	c.admin().
+		get("/admin/holders?holder=w1").
+		wantProblem(invalid("tenant", "must be sent: holders are of a tenant"))
 	c.operator().get("/admin/holders?holder=%0a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/holders").wantStatus(http.StatusBadRequest)
-	c.operator().get("/admin/holders?holder=w1&limit=201").wantProblem(invalid("limit", "must be a whole number from 1 to 200"))
-	c.operator().get("/admin/blocking?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
+	c.operator().
+		get("/admin/holders?holder=w1&limit=201").
+		wantProblem(invalid("limit", "must be a whole number from 1 to 200"))
+	c.operator().
+		get("/admin/blocking?limit=0").
+		wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 	for _, path := range []string{"/admin/blocking?tenant=acme", "/admin/holders?holder=w1&tenant=acme"} {
-		c.operator().get(path).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+		c.operator().
+			get(path).
+			wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	}
 }
 
@@ -152,9 +183,17 @@ func manyTrees() *service.Blocking {
 	long := strings.Repeat("h", 200)
 	e := &lock.Entry{ID: someID, Tenant: "acme", Holder: long, Number: 7}
 	for range 100 {
-		t := &blocking.Tree{Tenant: "acme", Holder: long, Waiting: 200, Heads: []blocking.Head{{Lock: "a", Entry: e, Holds: true, Front: 1, Waiting: 200}}}
+		t := &blocking.Tree{
+			Tenant:  "acme",
+			Holder:  long,
+			Waiting: 200,
+			Heads:   []blocking.Head{{Lock: "a", Entry: e, Holds: true, Front: 1, Waiting: 200}},
+		}
 		for range 200 {
-			t.Waits = append(t.Waits, blocking.Wait{Lock: "a", Entry: e, Position: 1, Depth: 1, Behind: e, Since: time.Now()})
+			t.Waits = append(
+				t.Waits,
+				blocking.Wait{Lock: "a", Entry: e, Position: 1, Depth: 1, Behind: e, Since: time.Now()},
+			)
 		}
 		f.Trees = append(f.Trees, t)
 	}

@@ -52,7 +52,8 @@ func (r *request) readBody() ([]byte, error) {
 	// set for the body alone. Connections that have no deadlines have no body
 	// that could be slow either.
 	control := http.NewResponseController(r.Writer)
-	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
 	began := time.Now()
@@ -66,7 +67,8 @@ func (r *request) readBody() ([]byte, error) {
 		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole")
 	}
 	r.arrived.Body = http.NoBody // for which no answer has to wait
-	if err := control.SetReadDeadline(time.Time{}); err != nil && !errors.Is(err, http.ErrNotSupported) {
+	if err := control.SetReadDeadline(time.Time{}); err != nil &&
+		!errors.Is(err, http.ErrNotSupported) {
 		return nil, err
 	}
 	if r.principal != nil && !r.principal.Valid() { // a body may take as long as [bodyTimeout]
@@ -75,8 +77,8 @@ func (r *request) readBody() ([]byte, error) {
 	return bytes.Trim(text, " \t\r\n"), checkHeaders(r.arrived.Trailer)
 }
 
-// skipBody reads a body that means nothing, before an answer that has no end: over HTTP/2 what nobody has read
-// takes room that other requests of the connection need for theirs.
+// skipBody reads a body that means nothing, before an answer that has no end: over HTTP/2 an unread
+// body takes the window that other requests of the connection need.
 func (r *request) skipBody() error {
 	_, err := r.readBody()
 	return err

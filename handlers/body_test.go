@@ -23,7 +23,10 @@ func TestBadBodies(t *testing.T) {
 	wait := invalid("wait_seconds", "must be between 0 and 86400")
 	mode := invalid("mode", "must be exclusive, shared or semaphore")
 	limit := invalid("limit", "must be a whole number from 1 to 1000000 for a semaphore")
-	oddHolder := invalid("holder", "must not have control characters, line breaks or marks that turn the direction of writing")
+	oddHolder := invalid(
+		"holder",
+		"must not have control characters, line breaks or marks that turn the direction of writing",
+	)
 	number := func(field string) problem { return invalid(field, "must be a number") }
 	cases := map[string]struct {
 		text string
@@ -62,23 +65,41 @@ func TestBadBodies(t *testing.T) {
 		"TwoObjects":    {`{}{}`, malformed(notJSON)},
 		"TrailingNull":  {`{}null`, malformed(notJSON)},
 		"TrailingZero":  {"{}\x00", malformed(notJSON)},
-		"Deep":          {`{"metadata":` + strings.Repeat(`{"a":`, 2000) + `1` + strings.Repeat(`}`, 2001), invalid("metadata.a", "must be a string")},
-		"DeepArray":     {`{"metadata":{"a":` + strings.Repeat(`[`, 8000) + strings.Repeat(`]`, 8000) + `}}`, invalid("metadata.a", "must be a string")},
-		"DeepOpen":      {strings.Repeat(`{"a":`, 3000), unknown("a")},
+		"Deep": {
+			`{"metadata":` + strings.Repeat(`{"a":`, 2000) + `1` + strings.Repeat(`}`, 2001),
+			invalid("metadata.a", "must be a string"),
+		},
+		"DeepArray": {
+			`{"metadata":{"a":` + strings.Repeat(`[`, 8000) + strings.Repeat(`]`, 8000) + `}}`,
+			invalid("metadata.a", "must be a string"),
+		},
+		"DeepOpen": {strings.Repeat(`{"a":`, 3000), unknown("a")},
 
 		"UnknownField":  {`{"ttl":5}`, meant(unknown("ttl"), "ttl_seconds")},
 		"Typo":          {`{"ttl_secondss":5}`, meant(unknown("ttl_secondss"), "ttl_seconds")},
 		"EmptyField":    {`{"":5}`, unknown("")},
 		"FieldOfAnswer": {`{"fence":5}`, unknown("fence")},
-		"CallbackURL":   {`{"callback_url":"https://example.com"}`, invalid("callback_url", "is for async requests: others are answered")},
-		"Tenant":        {`{"tenant":"other"}`, unknown("tenant")},
-		"OtherCase":     {`{"TTL_SECONDS":5}`, meant(unknown("TTL_SECONDS"), "ttl_seconds")},
-		"OneOtherCase":  {`{"Holder":"w"}`, meant(unknown("Holder"), "holder")},
-		"OtherS":        {`{"ttl_ſeconds":5}`, meant(unknown("ttl_ſeconds"), "ttl_seconds")},
-		"Twice":         {`{"ttl_seconds":5,"ttl_seconds":50}`, invalid("ttl_seconds", "must not be there twice")},
-		"TwiceEscaped":  {`{"mode":"exclusive","m\u006fde":"exclusive"}`, invalid("mode", "must not be there twice")},
-		"KnownFirst":    {`{"ttl_seconds":5,"x":1}`, unknown("x")},
-		"MetaTwice":     {`{"metadata":{"a":"1","b":"{\"b\":","a":"2"}}`, invalid("metadata.a", "must not be there twice")},
+		"CallbackURL": {
+			`{"callback_url":"https://example.com"}`,
+			invalid("callback_url", "is for async requests: others are answered"),
+		},
+		"Tenant":       {`{"tenant":"other"}`, unknown("tenant")},
+		"OtherCase":    {`{"TTL_SECONDS":5}`, meant(unknown("TTL_SECONDS"), "ttl_seconds")},
+		"OneOtherCase": {`{"Holder":"w"}`, meant(unknown("Holder"), "holder")},
+		"OtherS":       {`{"ttl_ſeconds":5}`, meant(unknown("ttl_ſeconds"), "ttl_seconds")},
+		"Twice": {
+			`{"ttl_seconds":5,"ttl_seconds":50}`,
+			invalid("ttl_seconds", "must not be there twice"),
+		},
+		"TwiceEscaped": {
+			`{"mode":"exclusive","m\u006fde":"exclusive"}`,
+			invalid("mode", "must not be there twice"),
+		},
+		"KnownFirst": {`{"ttl_seconds":5,"x":1}`, unknown("x")},
+		"MetaTwice": {
+			`{"metadata":{"a":"1","b":"{\"b\":","a":"2"}}`,
+			invalid("metadata.a", "must not be there twice"),
+		},
 
 		"TTLText":      {`{"ttl_seconds":"5"}`, number("ttl_seconds")},
 		"TTLTrue":      {`{"ttl_seconds":true}`, number("ttl_seconds")},
@@ -128,35 +149,83 @@ func TestBadBodies(t *testing.T) {
 		"LimitNegative":  {`{"mode":"semaphore","limit":-1}`, limit},
 		"LimitAbove":     {`{"mode":"semaphore","limit":1000001}`, limit},
 		"LimitMissing":   {`{"mode":"semaphore"}`, limit},
-		"LimitFraction":  {`{"mode":"semaphore","limit":1.5}`, invalid("limit", "must be a whole number")},
-		"LimitText":      {`{"mode":"semaphore","limit":"3"}`, invalid("limit", "must be a whole number")},
+		"LimitFraction": {
+			`{"mode":"semaphore","limit":1.5}`,
+			invalid("limit", "must be a whole number"),
+		},
+		"LimitText": {
+			`{"mode":"semaphore","limit":"3"}`,
+			invalid("limit", "must be a whole number"),
+		},
 		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only")},
-		"LimitShared":    {`{"mode":"shared","limit":3}`, invalid("limit", "is for the mode semaphore only")},
+		"LimitShared": {
+			`{"mode":"shared","limit":3}`,
+			invalid("limit", "is for the mode semaphore only"),
+		},
 		"LimitExponents": {`{"mode":"semaphore","limit":1e999}`, limit},
-		"LimitAlmost":    {`{"mode":"semaphore","limit":1.0000000000000000000001}`, invalid("limit", "must be a whole number")},
-		"HolderNUL":      {`{"holder":"a\u0000b"}`, oddHolder},
-		"HolderEscape":   {`{"holder":"\u001b[2J"}`, oddHolder},
-		"HolderLines":    {`{"holder":"a\nb"}`, oddHolder},
-		"HolderC1":       {`{"holder":"a\u009bb"}`, oddHolder},
-		"HolderBidi":     {`{"holder":"a\u202eb"}`, oddHolder},
-		"HolderIsolate":  {"{\"holder\":\"a\u2066b\"}", oddHolder},
-		"MetaKeyLines":   {`{"metadata":{"a\nb":"v"}}`, invalid("metadata", "must not have keys with control characters, line breaks or marks that turn the direction of writing")},
-		"MetaNUL":        {`{"metadata":{"a":"v\u0000"}}`, invalid("metadata", "must not have values with control characters other than tabs and line breaks")},
-		"MetaEscape":     {`{"metadata":{"a":"\u001b[2J"}}`, invalid("metadata", "must not have values with control characters other than tabs and line breaks")},
-		"HalfHigh":       {`{"holder":"a\ud800b"}`, malformed(notJSON)},
-		"HalfLow":        {`{"holder":"\udc00"}`, malformed(notJSON)},
-		"HalfEnd":        {`{"holder":"\uD83D"}`, malformed(notJSON)},
-		"HalfTwice":      {`{"holder":"\ud83d\ud83d\ude00"}`, malformed(notJSON)},
-		"HalfNoEscape":   {`{"holder":"\ud83d\\ude00"}`, malformed(notJSON)},
-		"HalfValue":      {`{"metadata":{"a":"\ud800"}}`, malformed(notJSON)},
-		"HalfKey":        {`{"metadata":{"\ud800":"a"}}`, malformed(notJSON)},
-		"HolderEmpty":    {`{"holder":""}`, invalid("holder", "must not be empty")},
-		"HolderLong":     {`{"holder":"` + strings.Repeat("h", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
-		"HolderLongWide": {`{"holder":"` + strings.Repeat("工", 201) + `"}`, invalid("holder", "must not be longer than 200 characters")},
-		"MetaMany":       {`{"metadata":` + pairs(17, 1) + `}`, invalid("metadata", "must not have more than 16 pairs")},
-		"MetaLarge":      {`{"metadata":{"k":"` + strings.Repeat("v", 2048) + `"}}`, invalid("metadata", "must not be longer than 2048 bytes in all")},
-		"MetaLargeKeys":  {`{"metadata":{"` + strings.Repeat("k", 2049) + `":""}}`, invalid("metadata", "must not be longer than 2048 bytes in all")},
-		"MetaLargeInAll": {`{"metadata":` + pairs(16, 126) + `}`, invalid("metadata", "must not be longer than 2048 bytes in all")},
+		"LimitAlmost": {
+			`{"mode":"semaphore","limit":1.0000000000000000000001}`,
+			invalid("limit", "must be a whole number"),
+		},
+		"HolderNUL":     {`{"holder":"a\u0000b"}`, oddHolder},
+		"HolderEscape":  {`{"holder":"\u001b[2J"}`, oddHolder},
+		"HolderLines":   {`{"holder":"a\nb"}`, oddHolder},
+		"HolderC1":      {`{"holder":"a\u009bb"}`, oddHolder},
+		"HolderBidi":    {`{"holder":"a\u202eb"}`, oddHolder},
+		"HolderIsolate": {"{\"holder\":\"a\u2066b\"}", oddHolder},
+		"MetaKeyLines": {
+			`{"metadata":{"a\nb":"v"}}`,
+			invalid(
+				"metadata",
+				"must not have keys with control characters, line breaks or marks that turn the direction of writing",
+			),
+		},
+		"MetaNUL": {
+			`{"metadata":{"a":"v\u0000"}}`,
+			invalid(
+				"metadata",
+				"must not have values with control characters other than tabs and line breaks",
+			),
+		},
+		"MetaEscape": {
+			`{"metadata":{"a":"\u001b[2J"}}`,
+			invalid(
+				"metadata",
+				"must not have values with control characters other than tabs and line breaks",
+			),
+		},
+		"HalfHigh":     {`{"holder":"a\ud800b"}`, malformed(notJSON)},
+		"HalfLow":      {`{"holder":"\udc00"}`, malformed(notJSON)},
+		"HalfEnd":      {`{"holder":"\uD83D"}`, malformed(notJSON)},
+		"HalfTwice":    {`{"holder":"\ud83d\ud83d\ude00"}`, malformed(notJSON)},
+		"HalfNoEscape": {`{"holder":"\ud83d\\ude00"}`, malformed(notJSON)},
+		"HalfValue":    {`{"metadata":{"a":"\ud800"}}`, malformed(notJSON)},
+		"HalfKey":      {`{"metadata":{"\ud800":"a"}}`, malformed(notJSON)},
+		"HolderEmpty":  {`{"holder":""}`, invalid("holder", "must not be empty")},
+		"HolderLong": {
+			`{"holder":"` + strings.Repeat("h", 201) + `"}`,
+			invalid("holder", "must not be longer than 200 characters"),
+		},
+		"HolderLongWide": {
+			`{"holder":"` + strings.Repeat("工", 201) + `"}`,
+			invalid("holder", "must not be longer than 200 characters"),
+		},
+		"MetaMany": {
+			`{"metadata":` + pairs(17, 1) + `}`,
+			invalid("metadata", "must not have more than 16 pairs"),
+		},
+		"MetaLarge": {
+			`{"metadata":{"k":"` + strings.Repeat("v", 2048) + `"}}`,
+			invalid("metadata", "must not be longer than 2048 bytes in all"),
+		},
+		"MetaLargeKeys": {
+			`{"metadata":{"` + strings.Repeat("k", 2049) + `":""}}`,
+			invalid("metadata", "must not be longer than 2048 bytes in all"),
+		},
+		"MetaLargeInAll": {
+			`{"metadata":` + pairs(16, 126) + `}`,
+			invalid("metadata", "must not be longer than 2048 bytes in all"),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -187,15 +256,17 @@ func TestBadBodiesElsewhere(t *testing.T) {
 	e := c.acquire("orders:42")
 	cases := map[string]problem{
 		`null`: malformed(notObject), `[]`: malformed(notObject), `{`: malformed(notJSON),
-		`{"ttl_seconds":5}`: invalid("ttl_seconds", "is not known here"), `{"token":"x"}`: invalid("token", "is not known here"),
-		padded(16<<10 + 1): tooLarge(),
+		`{"ttl_seconds":5}`: invalid("ttl_seconds", "is not known here"),
+		`{"token":"x"}`:     invalid("token", "is not known here"),
+		padded(16<<10 + 1):  tooLarge(),
 	}
 	for _, r := range tokenRoutes(e) {
 		for text, want := range cases {
 			c.do(r[0], r[1], body(text), lockToken(e.Token)).wantProblem(want)
 			c.do(r[0], r[1], chunked(text), lockToken(e.Token)).wantProblem(want)
 		}
-		c.do(r[0], r[1], body(`{}`), header("Content-Type", "text/plain"), lockToken(e.Token)).wantProblem(notJSONType())
+		c.do(r[0], r[1], body(`{}`), header("Content-Type", "text/plain"), lockToken(e.Token)).
+			wantProblem(notJSONType())
 	}
 	c.release(e)
 }
@@ -220,10 +291,14 @@ func TestTooLarge(t *testing.T) {
 func TestNumbers(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]float64{
-		`{"ttl_seconds":2.0}`: 2, `{"ttl_seconds":20e-1}`: 2, `{"ttl_seconds":0.0000000003E10}`: 3, `{"ttl_seconds":2.0001}`: 2.001,
-		`{"ttl_seconds":3599.9991}`: 3600, `{"ttl_seconds":3600.000}`: 3600, `{"ttl_seconds":2.345}`: 2.345, `{"ttl_seconds":2.3450000000000000001}`: 2.346,
-		`{"ttl_seconds":` + "2." + strings.Repeat("0", 5000) + `}`: 2, `{"wait_seconds":0.0001}`: 30, `{"wait_seconds":5e-324}`: 30,
-		`{"wait_seconds":-0.0}`: 30, `{"wait_seconds":86400.0}`: 30, `{"wait_seconds":1e-999999999999}`: 30,
+		`{"ttl_seconds":2.0}`: 2, `{"ttl_seconds":20e-1}`: 2, `{"ttl_seconds":0.0000000003E10}`: 3,
+		`{"ttl_seconds":2.0001}`:    2.001,
+		`{"ttl_seconds":3599.9991}`: 3600, `{"ttl_seconds":3600.000}`: 3600,
+		`{"ttl_seconds":2.345}`: 2.345, `{"ttl_seconds":2.3450000000000000001}`: 2.346,
+		`{"ttl_seconds":` + "2." + strings.Repeat("0", 5000) + `}`: 2, `{"wait_seconds":0.0001}`: 30,
+		`{"wait_seconds":5e-324}`: 30,
+		`{"wait_seconds":-0.0}`:   30, `{"wait_seconds":86400.0}`: 30,
+		`{"wait_seconds":1e-999999999999}`: 30,
 	} {
 		if e := newTenant(t).acquire("orders:42", body(text)); *e.TTLSeconds != want {
 			t.Errorf("%.80s: ttl_seconds = %v, want %v", text, *e.TTLSeconds, want)
@@ -240,7 +315,9 @@ func TestNumbers(t *testing.T) {
 // TestTextOfManyKinds: what people write is taken and given back as it is.
 func TestTextOfManyKinds(t *testing.T) {
 	t.Parallel()
-	e := newTenant(t).acquire("orders:42", body(`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n","\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`))
+	e := newTenant(
+		t,
+	).acquire("orders:42", body(`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n","\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`))
 	want := map[string]string{"trace": "a\n\tb\r\n", "😀": "\\ud800 \u200f\u2028"}
 	if e.Holder != "😀 ע <&>" || !maps.Equal(e.Metadata, want) {
 		t.Errorf("%q %q", e.Holder, e.Metadata)
@@ -250,7 +327,10 @@ func TestTextOfManyKinds(t *testing.T) {
 func TestContentEncoding(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	encoded := problem{code: "unsupported_media_type", detail: "send the body without a Content-Encoding"}
+	encoded := problem{
+		code:   "unsupported_media_type",
+		detail: "send the body without a Content-Encoding",
+	}
 	for _, send := range []func(string) option{body, chunked} {
 		for _, coding := range [][]string{{"gzip"}, {"br"}, {"identity", "gzip"}, {"identity, gzip"}, {""}} {
 			a := c.post("/locks/orders:42", send(`{}`), header("Content-Encoding", coding...))
@@ -268,11 +348,17 @@ func TestCharsets(t *testing.T) {
 	c := newTenant(t)
 	foreign := problem{code: "unsupported_media_type", detail: "send the body in UTF-8"}
 	for _, charset := range []string{"latin1", "utf-16", "iso-8859-1", `""`, "utf-7"} {
-		c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset)).wantProblem(foreign)
+		c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset)).
+			wantProblem(foreign)
 	}
-	c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json", "text/plain")).wantProblem(notJSONType())
+	c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json", "text/plain")).
+		wantProblem(notJSONType())
 	for i, charset := range []string{"utf-8", "UTF-8", `"Utf-8"`, "utf8", "UTF8", "us-ascii"} {
-		c.acquire(fmt.Sprint("orders:", i), body(`{}`), header("Content-Type", "application/json;charset="+charset))
+		c.acquire(
+			fmt.Sprint("orders:", i),
+			body(`{}`),
+			header("Content-Type", "application/json;charset="+charset),
+		)
 	}
 }
 
@@ -288,14 +374,17 @@ func TestBodyWithAByteOrderMark(t *testing.T) {
 func TestContentTypes(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{
-		"text/plain", "application/x-www-form-urlencoded", "application/xml", "application/problem+json", "application/jsonx", "json", "text/json",
-		"multipart/form-data; boundary=x", ";", "application/json; charset", "application/*", "*/*", "application/json, text/plain",
+		"text/plain", "application/x-www-form-urlencoded", "application/xml", "application/problem+json",
+		"application/jsonx", "json", "text/json",
+		"multipart/form-data; boundary=x", ";", "application/json; charset", "application/*", "*/*",
+		"application/json, text/plain",
 	} {
 		t.Run(strings.ReplaceAll(value, "/", "-"), func(t *testing.T) {
 			t.Parallel()
 			c := newTenant(t)
 			c.post("/locks/orders:42", body(`{}`), header("Content-Type", value)).wantProblem(notJSONType())
-			c.post("/locks/orders:42", chunked(`{}`), header("Content-Type", value)).wantProblem(notJSONType())
+			c.post("/locks/orders:42", chunked(`{}`), header("Content-Type", value)).
+				wantProblem(notJSONType())
 			c.acquire("orders:42")
 		})
 	}
@@ -306,10 +395,13 @@ func TestUnfinishedBody(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for _, text := range []string{
-		"Content-Length: 100\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", "Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n",
+		"Content-Length: 100\r\n\r\n{}", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n",
+		"Transfer-Encoding: chunked\r\n\r\nxyz\r\n{}\r\n0\r\n\r\n",
 	} {
 		conn := dial(t, shared.main)
-		conn.write("POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + text)
+		conn.write(
+			"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + text,
+		)
 		if err := conn.CloseWrite(); err != nil {
 			t.Fatal(err)
 		}
@@ -320,7 +412,8 @@ func TestUnfinishedBody(t *testing.T) {
 	c.acquire("orders:42")
 }
 
-// TestBodiesOfLooks: a body that means nothing is read before an answer that has no end, and is refused if it is too long.
+// TestBodiesOfLooks: a body that means nothing is read before an answer that has no end, and is
+// refused if it is too long.
 func TestBodiesOfLooks(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

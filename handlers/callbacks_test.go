@@ -37,7 +37,10 @@ func TestCallback(t *testing.T) {
 			if a.status != http.StatusAccepted || strings.Contains(string(a.body), hidden) {
 				t.Fatalf("%v", a)
 			}
-			queue, _, err := shared.store.Queue(t.Context(), lock.Ref{Tenant: c.claims.Tenant, Name: "orders:42"})
+			queue, _, err := shared.store.Queue(
+				t.Context(),
+				lock.Ref{Tenant: c.claims.Tenant, Name: "orders:42"},
+			)
 			if err != nil || len(queue) != 2 {
 				t.Fatalf("the queue is %+v, %v", queue, err)
 			}
@@ -48,13 +51,18 @@ func TestCallback(t *testing.T) {
 			if again := c.at(shared.other).post(path, body(text), key("k")); again.fields()["id"] != a.fields()["id"] {
 				t.Errorf("a retry is %v", again)
 			}
-			mismatch := problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"}
+			mismatch := problem{
+				code:   "idempotency_mismatch",
+				detail: "the idempotency key was used before with other parameters",
+			}
 			c.post(path, body(strings.Replace(text, hidden, "elsewhere", 1)), key("k")).wantProblem(mismatch)
-			c.post(path, body(strings.Replace(text, `,"callback_url":"`+url+`"`, "", 1)), key("k")).wantProblem(mismatch)
+			c.post(path, body(strings.Replace(text, `,"callback_url":"`+url+`"`, "", 1)), key("k")).
+				wantProblem(mismatch)
 			token, _ := a.fields()["token"].(string)
 			c.release(first)
 			for _, look := range []*answer{
-				c.get("/locks/orders:42?consistent=true"), c.get("/locks?consistent=true"), c.post("/locks/orders:42"),
+				c.get("/locks/orders:42?consistent=true"), c.get("/locks?consistent=true"),
+				c.post("/locks/orders:42"),
 				c.get(a.header.Get("Location")+"?wait_seconds=20", lockToken(token)),
 			} {
 				if strings.Contains(string(look.body), hidden) {
@@ -70,7 +78,10 @@ func TestCallback(t *testing.T) {
 func TestBadCallbackURLs(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
-	none := problem{code: "no_callback_secret", detail: "callbacks are signed, and the tenant has no secret for that: POST /webhooks/callback-secret/rotate makes one"}
+	none := problem{
+		code:   "no_callback_secret",
+		detail: "callbacks are signed, and the tenant has no secret for that: POST /webhooks/callback-secret/rotate makes one",
+	}
 	for path, text := range asking("https://example.org/") {
 		c.post(path, body(text)).wantProblem(none)
 	}
@@ -88,12 +99,15 @@ func TestBadCallbackURLs(t *testing.T) {
 	}
 	for path, text := range asking("https://example.org/") {
 		connected := body(strings.Replace(text, `"async":true,`, "", 1))
-		c.post(path, connected).wantProblem(invalid("callback_url", "is for async requests: others are answered"))
-		c.post(path, body(strings.Replace(text, "true", "false", 1))).wantProblem(invalid("callback_url", "is for async requests: others are answered"))
+		c.post(path, connected).
+			wantProblem(invalid("callback_url", "is for async requests: others are answered"))
+		c.post(path, body(strings.Replace(text, "true", "false", 1))).
+			wantProblem(invalid("callback_url", "is for async requests: others are answered"))
 		a := c.post(path, connected, header("Prefer", "respond-async"))
 		if a.status != http.StatusCreated && a.status != http.StatusAccepted {
 			t.Errorf("%v", a)
 		}
-		c.post(path, body(`{"callback_url":["https://example.org/"]}`)).wantProblem(invalid("callback_url", "must be a string"))
+		c.post(path, body(`{"callback_url":["https://example.org/"]}`)).
+			wantProblem(invalid("callback_url", "must be a string"))
 	}
 }

@@ -123,14 +123,26 @@ func loose(r *request) { r.loose = true }
 
 func key(k string) option { return header("Idempotency-Key", k) }
 
-func (c *client) get(path string, o ...option) *answer { c.t.Helper(); return c.do("GET", path, o...) }
+func (c *client) get(
+	path string,
+	o ...option,
+) *answer {
+	c.t.Helper()
+	return c.do("GET", path, o...)
+}
 
 func (c *client) post(path string, o ...option) *answer {
 	c.t.Helper()
 	return c.do("POST", path, o...)
 }
 
-func (c *client) put(path string, o ...option) *answer { c.t.Helper(); return c.do("PUT", path, o...) }
+func (c *client) put(
+	path string,
+	o ...option,
+) *answer {
+	c.t.Helper()
+	return c.do("PUT", path, o...)
+}
 
 func (c *client) delete(path string, o ...option) *answer {
 	c.t.Helper()
@@ -195,8 +207,10 @@ func (c *client) send(r *request) (*answer, error) {
 		return nil, err
 	}
 	return &answer{
-		t: c.t, asked: r.Method + " " + r.URL.RequestURI(), method: r.Method, sent: sent, received: time.Now(),
-		proto: resp.Proto, status: resp.StatusCode, header: resp.Header, body: text, violations: violations(r, resp, text),
+		t: c.t, asked: r.Method + " " + r.URL.RequestURI(), method: r.Method, sent: sent,
+		received: time.Now(),
+		proto:    resp.Proto, status: resp.StatusCode, header: resp.Header, body: text,
+		violations: violations(r, resp, text),
 	}, nil
 }
 

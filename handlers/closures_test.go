@@ -33,13 +33,22 @@ type closurePage struct {
 const counting = "the stock is <counted>"
 
 func closingBody(tenant, locks string, length time.Duration) option {
-	return body(fmt.Sprintf(`{"tenant":%q,"locks":%q,"until":%q,"reason":%q}`, tenant, locks, time.Now().Add(length).UTC().Format("2006-01-02T15:04:05.000Z"), counting))
+	return body(
+		fmt.Sprintf(
+			`{"tenant":%q,"locks":%q,"until":%q,"reason":%q}`,
+			tenant,
+			locks,
+			time.Now().Add(length).UTC().Format("2006-01-02T15:04:05.000Z"),
+			counting,
+		),
+	)
 }
 
 func (c *client) closes(locks string, length time.Duration) closure {
 	c.t.Helper()
 	var made closure
-	c.post("/admin/closures", closingBody(c.claims.Tenant, locks, length)).want(http.StatusCreated, &made)
+	c.post("/admin/closures", closingBody(c.claims.Tenant, locks, length)).
+		want(http.StatusCreated, &made)
 	return made
 }
 
@@ -60,7 +69,9 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	held := c.acquire("orders:42", body(`{"holder":"w1","ttl_seconds":60}`))
 	waits := elsewhere.join("orders:42", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":40}`))
 	made := operator.closes("orders:*", time.Hour)
-	if made.Tenant != c.claims.Tenant || made.Locks != "orders:*" || made.Reason != counting || made.By != "ops" || time.Until(made.Until.Time) < 50*time.Minute {
+	if made.Tenant != c.claims.Tenant || made.Locks != "orders:*" || made.Reason != counting ||
+		made.By != "ops" ||
+		time.Until(made.Until.Time) < 50*time.Minute {
 		t.Errorf("made %+v", made)
 	}
 	for _, at := range []*client{c, elsewhere} {
@@ -70,7 +81,9 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 		for _, name := range []string{"orders:42", "orders:43"} {
 			a := at.post("/locks/"+name, body(`{"wait_seconds":30}`))
 			f := a.fields()
-			if a.status != http.StatusLocked || f["code"] != "lock_closed" || f["reason"] != counting || f["until"] != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") || a.header.Get("Retry-After") != "30" {
+			if a.status != http.StatusLocked || f["code"] != "lock_closed" || f["reason"] != counting ||
+				f["until"] != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") ||
+				a.header.Get("Retry-After") != "30" {
 				t.Errorf("refused with %v", a)
 			}
 		}
@@ -83,17 +96,21 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 			t.Errorf("a look shows %v", look)
 		}
 	}
-	if closed, ok := operator.get("/admin/locks/" + c.claims.Tenant + "/orders:42").fields()["closed"].(map[string]any); !ok || closed["reason"] != counting {
+	if closed, ok := operator.get("/admin/locks/" + c.claims.Tenant + "/orders:42").fields()["closed"].(map[string]any); !ok ||
+		closed["reason"] != counting {
 		t.Error("an operator's look does not show it")
 	}
 	operator.at(shared.other).showsClosed(made)
 	c.put("/locks/orders:42/renew", lockToken(held.Token)).wantStatus(http.StatusOK)
 	c.release(held)
 	c.release(waits.wait().held(http.StatusCreated))
-	if page := operator.closures(""); len(page.Closures) != 1 || page.Closures[0] != made || page.NextCursor != "" {
+	if page := operator.closures(""); len(page.Closures) != 1 || page.Closures[0] != made ||
+		page.NextCursor != "" {
 		t.Errorf("listed: %+v, want %+v", page, made)
 	}
-	operator.at(shared.other).delete("/admin/closures/" + made.ID + because).wantStatus(http.StatusNoContent)
+	operator.at(shared.other).
+		delete("/admin/closures/" + made.ID + because).
+		wantStatus(http.StatusNoContent)
 	eventually(t, "the lock is open", func() bool {
 		a := c.post("/locks/orders:42", body(`{}`))
 		return a.status == http.StatusCreated
@@ -116,7 +133,10 @@ func (c *client) showsClosed(made closure) {
 	c.t.Helper()
 	open := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksWrite} }).acquire("stock")
 	page := c.adminLocks("", shows("orders:42", "stock"))
-	if one, other := page.Locks[0].Closed, page.Locks[1].Closed; one == nil || one.Reason != counting || string(one.Until) != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") || other != nil {
+	if one, other := page.Locks[0].Closed, page.Locks[1].Closed; one == nil ||
+		one.Reason != counting ||
+		string(one.Until) != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") ||
+		other != nil {
 		c.t.Errorf("listed as closed: %+v and %+v", one, other)
 	}
 	var o api.AdminOverview
@@ -137,7 +157,10 @@ func (oneWrite) List(context.Context, string) (all []*lock.Closure, _ error) {
 			return nil, err
 		}
 		id = lock.ID(strings.Repeat("0", 25)) + id
-		all = append(all, &lock.Closure{ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann", Number: 7})
+		all = append(
+			all,
+			&lock.Closure{ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann", Number: 7},
+		)
 	}
 	return all, nil
 }
@@ -184,7 +207,8 @@ func TestClosurePages(t *testing.T) {
 	if got != "a b:* * " {
 		t.Errorf("the pages have %s", got)
 	}
-	if page := operator.within("b:*").closures(""); len(page.Closures) != 1 || page.Closures[0].Locks != "b:*" {
+	if page := operator.within("b:*").closures(""); len(page.Closures) != 1 ||
+		page.Closures[0].Locks != "b:*" {
 		t.Errorf("of some names: %+v", page)
 	}
 	if page := c.admin().closures("?tenant=" + c.claims.Tenant); len(page.Closures) != 3 {
@@ -204,20 +228,28 @@ func TestHostileCloser(t *testing.T) {
 	victim, c := newTenant(t), newTenant(t)
 	theirs := victim.tenantAdmin().closes("a", time.Hour)
 	hostile := c.tenantAdmin()
-	hostile.post("/admin/closures", closingBody(victim.claims.Tenant, "b", time.Hour)).wantProblem(onlyOwn())
+	hostile.post("/admin/closures", closingBody(victim.claims.Tenant, "b", time.Hour)).
+		wantProblem(onlyOwn())
 	hostile.get("/admin/closures?tenant=" + victim.claims.Tenant).wantProblem(onlyOwn())
 	hostile.delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNotFound)
 	if page := hostile.closures(""); len(page.Closures) != 0 {
 		t.Errorf("others' are listed: %+v", page)
 	}
-	hostile.within("b:*").post("/admin/closures", closingBody(c.claims.Tenant, "*", time.Hour)).wantStatus(http.StatusForbidden)
-	c.post("/admin/closures", closingBody(c.claims.Tenant, "b", time.Hour)).wantProblem(lacks("admin or tenant-admin"))
+	hostile.within("b:*").
+		post("/admin/closures", closingBody(c.claims.Tenant, "*", time.Hour)).
+		wantStatus(http.StatusForbidden)
+	c.post("/admin/closures", closingBody(c.claims.Tenant, "b", time.Hour)).
+		wantProblem(lacks("admin or tenant-admin"))
 	c.get("/admin/closures").wantProblem(lacks("admin or tenant-admin"))
 	c.delete("/admin/closures/" + theirs.ID).wantProblem(lacks("admin or tenant-admin"))
-	victim.admin().post("/admin/closures", closingBody(lock.OwnTenant, "*", time.Hour), loose).wantStatus(http.StatusBadRequest)
+	victim.admin().
+		post("/admin/closures", closingBody(lock.OwnTenant, "*", time.Hour), loose).
+		wantStatus(http.StatusBadRequest)
 	for _, wrong := range []option{
-		body(`{}`), closingBody(c.claims.Tenant, "", time.Hour), closingBody(c.claims.Tenant, strings.Repeat("a", 257), time.Hour),
-		closingBody(c.claims.Tenant, "a", -time.Second), closingBody(c.claims.Tenant, "a", 7*24*time.Hour),
+		body(`{}`), closingBody(c.claims.Tenant, "", time.Hour),
+		closingBody(c.claims.Tenant, strings.Repeat("a", 257), time.Hour),
+		closingBody(c.claims.Tenant, "a", -time.Second),
+		closingBody(c.claims.Tenant, "a", 7*24*time.Hour),
 		body(fmt.Sprintf(`{"tenant":%q,"locks":"a","until":"tomorrow","reason":%q}`, c.claims.Tenant, counting)),
 		body(fmt.Sprintf(`{"tenant":%q,"locks":"a","until":"2999-01-02T15:04:05Z","reason":"short"}`, c.claims.Tenant)),
 	} {

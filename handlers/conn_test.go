@@ -50,7 +50,14 @@ func (c *conn) read(method string) (a *answer, goesOn bool) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	return &answer{t: c.t, asked: method, method: method, status: resp.StatusCode, header: resp.Header, body: text}, !resp.Close
+	return &answer{
+		t:      c.t,
+		asked:  method,
+		method: method,
+		status: resp.StatusCode,
+		header: resp.Header,
+		body:   text,
+	}, !resp.Close
 }
 
 // reset closes the connection the hard way.

@@ -11,24 +11,22 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Connections bounds the connections of a server, so that nobody can take all that the
-// process may have: without one left it could neither accept others nor open its own
-// files. Where there is no room, the connection gives way over which for longest nobody
-// who is known has asked for anything.
+// Connections bounds the connections of a server, so that no client can take all file descriptors
+// of the process: without one left it could neither accept others nor open its own files. Above the
+// bound it closes the connection that has been without an authenticated request for longest.
 //
-// It bounds their requests too, of which one connection of HTTP/2 has many. Requests of
-// those who are known are at most as many as connections may be, and of one tenant at most
-// three times as many as are left after that: of one alone three quarters, and there is
-// always room for another.
+// It bounds their requests too: one connection of HTTP/2 has many. Authenticated requests are at
+// most as many as the bound, and those of one tenant at most three times as many as are left: of
+// one alone three quarters, so that another tenant always finds a slot.
 type Connections struct {
 	most int
 
 	mu        sync.Mutex
 	all       int
-	busy      int            // requests of somebody who is known
+	busy      int            // authenticated requests
 	byTenant  map[string]int // of these
-	anonymous int            // requests over HTTP/2 of nobody who is known yet
-	spare     *list.List     // of *connection without such requests: the one that became so first is first
+	anonymous int            // requests over HTTP/2 before their authentication
+	spare     *list.List     // of *connection without such requests, the longest so first
 }
 
 // NewConnections returns a bound of most connections, at least one.
@@ -64,8 +62,8 @@ type connection struct {
 	net.Conn
 	of        *Connections
 	place     *list.Element // among the spare ones; nil while it is busy
-	busy      int           // requests of somebody who is known
-	anonymous int           // requests over HTTP/2 of nobody who is known yet
+	busy      int           // authenticated requests
+	anonymous int           // requests over HTTP/2 before their authentication
 	closed    bool
 }
 
@@ -86,7 +84,7 @@ func (c *Connections) enter(conn net.Conn) *connection {
 	}
 	c.mu.Unlock()
 	if out != nil {
-		_ = out.Conn.Close() // whoever reads from it sees that
+		_ = out.Conn.Close() // its reader sees that
 	}
 	return in
 }
@@ -146,7 +144,7 @@ func (c *connection) end(tenant string) {
 	}
 }
 
-// arrive notes a request over HTTP/2, of which nobody knows yet whose it is. Each connection
+// arrive counts a request over HTTP/2 before its authentication. Each connection
 // may have one, as with HTTP/1.1, and all together as many more as there may be connections.
 // It returns false if there are too many.
 func (c *connection) arrive() bool {
@@ -183,8 +181,8 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
-// enter counts the request if its connection may have others beside it. It returns false if
-// there are too many of which nobody knows yet whose they are.
+// enter counts the request if its connection may have others next to it. It returns false if too
+// many are not yet authenticated.
 func (r *request) enter() bool {
 	if r.Request.ProtoMajor < 2 {
 		return true
@@ -249,6 +247,7 @@ func errTooMany() error {
 
 func errCrowded() error {
 	return &lock.Error{
-		Code: lock.Overloaded, RetryAfter: time.Second, Detail: "the tenant has too many requests under way at once",
+		Code: lock.Overloaded, RetryAfter: time.Second,
+		Detail: "the tenant has too many requests under way at once",
 	}
 }

@@ -35,7 +35,12 @@ func (c *client) adminLocks(query string, right func(*api.AdminLockPage) bool) *
 		return right(page)
 	})
 	if page.Replica != replicaID || page.Revision == 0 || page.ServerNow == "" {
-		c.t.Errorf("the page has replica %q, revision %d, time %q", page.Replica, page.Revision, page.ServerNow)
+		c.t.Errorf(
+			"the page has replica %q, revision %d, time %q",
+			page.Replica,
+			page.Revision,
+			page.ServerNow,
+		)
 	}
 	return page
 }
@@ -78,17 +83,24 @@ func TestAdminLocks(t *testing.T) {
 	page := c.operator().adminLocks("", shows("orders:1", "orders:2", "stock:1"))
 	one, two := page.Locks[0], page.Locks[1]
 	if h := one.Holders; one.State != "held" || one.Tenant != c.claims.Tenant || len(h) != 1 || one.Holding != 1 || h[0].ID != first.ID ||
-		h[0].Fence != *first.Fence || h[0].Holder != "w1" || h[0].Metadata != nil || h[0].TTLSeconds != 30 || h[0].Mode != "exclusive" || one.Fence != *first.Fence {
+		h[0].Fence != *first.Fence || h[0].Holder != "w1" ||
+		h[0].Metadata != nil ||
+		h[0].TTLSeconds != 30 ||
+		h[0].Mode != "exclusive" ||
+		one.Fence != *first.Fence {
 		t.Errorf("orders:1 is shown as %+v", one)
 	}
-	if two.State != "contended" || two.Waiting != 1 || two.OldestSince == nil || one.OldestSince != nil {
+	if two.State != "contended" || two.Waiting != 1 || two.OldestSince == nil ||
+		one.OldestSince != nil {
 		t.Errorf("orders:2 is shown as %+v", two)
 	}
 	limited := c.as(func(cl *auth.Claims) {
 		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"stock:*"}
 	})
 	limited.adminLocks("", shows("stock:1"))
-	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+	c.operator().
+		get("/admin/locks?tenant=" + other.claims.Tenant).
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 }
 
 // TestAdminPages: cursors lead through all locks, in the order for which they are only.
@@ -115,7 +127,9 @@ func TestAdminPages(t *testing.T) {
 				break
 			}
 			query = "sort=" + sort + "&limit=3&cursor=" + page.NextCursor
-			c.operator().get("/admin/locks?sort=-name&cursor=" + page.NextCursor).wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+			c.operator().
+				get("/admin/locks?sort=-name&cursor=" + page.NextCursor).
+				wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("by %s: %v, want %v", sort, got, want)
@@ -145,9 +159,14 @@ func TestAdminLocksRefusals(t *testing.T) {
 	}
 	c.admin().get("/admin/locks/A/a").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
-	c.operator().get("/admin/locks/acme/a").wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} })
-	limited.get("/admin/locks/acme/b").wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names than b"})
+	c.operator().
+		get("/admin/locks/acme/a").
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} },
+	)
+	limited.get("/admin/locks/acme/b").
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names than b"})
 	for _, path := range consolePaths() {
 		c.get(path).wantProblem(lacks("admin or tenant-admin"))
 		c.with("nonsense").get(path).wantStatus(http.StatusUnauthorized)
@@ -174,15 +193,21 @@ func TestOverview(t *testing.T) {
 		c.operator().get("/admin/overview").want(http.StatusOK, &o)
 		return o.Locks == 4 && o.Held == 4 && o.Contended == 1 && o.Holding == 4 && o.Waiting == 2
 	})
-	if o.Oldest == nil || o.Oldest.Holder != "w2" || o.Oldest.Name != "a" || o.Oldest.Tenant != c.claims.Tenant || !o.Store.Current || o.Replicas != nil {
+	if o.Oldest == nil || o.Oldest.Holder != "w2" || o.Oldest.Name != "a" ||
+		o.Oldest.Tenant != c.claims.Tenant ||
+		!o.Store.Current ||
+		o.Replicas != nil {
 		t.Errorf("overview: %+v", o)
 	}
-	if b := o.Blockers; len(b) != 1 || b[0].Name != "a" || b[0].Waiting != 2 || b[0].Holder == nil || b[0].Holder.ID != e.ID || b[0].OldestSince != o.Oldest.Since {
+	if b := o.Blockers; len(b) != 1 || b[0].Name != "a" || b[0].Waiting != 2 || b[0].Holder == nil ||
+		b[0].Holder.ID != e.ID ||
+		b[0].OldestSince != o.Oldest.Since {
 		t.Errorf("blockers: %+v", o.Blockers)
 	}
 	var everything api.AdminOverview
 	c.admin().get("/admin/overview").want(http.StatusOK, &everything)
-	if everything.Locks < 5 || len(everything.Replicas) != 1 || everything.Replicas[0].Replica != replicaID {
+	if everything.Locks < 5 || len(everything.Replicas) != 1 ||
+		everything.Replicas[0].Replica != replicaID {
 		t.Errorf("overview of all: %+v", everything)
 	}
 }
@@ -193,7 +218,11 @@ func TestAdminLock(t *testing.T) {
 	c := newTenant(t)
 	e := c.acquire("a", body(`{"holder":"w1","metadata":{"job":"7"}}`))
 	next := c.join("a", body(`{"holder":"w2","wait_seconds":60,"metadata":{"job":"8"}}`))
-	c.start("POST", "/locksets", body(`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],"holder":"w3","wait_seconds":60}`))
+	c.start(
+		"POST",
+		"/locksets",
+		body(`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],"holder":"w3","wait_seconds":60}`),
+	)
 	path := "/admin/locks/" + c.claims.Tenant + "/a"
 	var v api.AdminLockView
 	eventually(t, "both wait", func() bool {
@@ -201,11 +230,17 @@ func TestAdminLock(t *testing.T) {
 		c.admin().get(path).want(http.StatusOK, &v)
 		return v.Waiting == 2
 	})
-	if h := v.Holders; len(h) != 1 || v.Holding != 1 || h[0].ID != e.ID || h[0].Fence != *e.Fence || h[0].ExpiresAt == nil || h[0].Metadata["job"] != "7" {
+	if h := v.Holders; len(h) != 1 || v.Holding != 1 || h[0].ID != e.ID || h[0].Fence != *e.Fence ||
+		h[0].ExpiresAt == nil ||
+		h[0].Metadata["job"] != "7" {
 		t.Errorf("holders: %+v", h)
 	}
 	w := v.Waiters
-	if len(w) != 2 || w[0].Position != 1 || w[0].Holder != "w2" || w[0].Number <= *e.Fence || w[0].WaitUntil == nil || w[0].Metadata["job"] != "8" || w[1].Set != 2 || w[1].Mode != "exclusive" {
+	if len(w) != 2 || w[0].Position != 1 || w[0].Holder != "w2" || w[0].Number <= *e.Fence ||
+		w[0].WaitUntil == nil ||
+		w[0].Metadata["job"] != "8" ||
+		w[1].Set != 2 ||
+		w[1].Mode != "exclusive" {
 		t.Errorf("waiters: %+v", w)
 	}
 	if !strings.Contains(v.Figures.RecommendedTTLReason, "too few") {
@@ -219,13 +254,16 @@ func TestAdminLock(t *testing.T) {
 	eventually(t, "the figures are there", func() bool {
 		v = api.AdminLockView{}
 		c.operator().get("/admin/locks/"+c.claims.Tenant+"/z").want(http.StatusOK, &v)
-		return v.Figures.RecommendedTTLSeconds != nil && v.Figures.Acquisitions == 10 && len(v.Holders) == 0
+		return v.Figures.RecommendedTTLSeconds != nil && v.Figures.Acquisitions == 10 &&
+			len(v.Holders) == 0
 	})
 	count := 0
 	for _, s := range v.Figures.Holds {
 		count += s.Count
 	}
-	if count != 10 || !strings.Contains(v.Figures.RecommendedTTLReason, "99 of 100") || len(v.Holders) != 0 || v.Fence == 0 {
+	if count != 10 || !strings.Contains(v.Figures.RecommendedTTLReason, "99 of 100") ||
+		len(v.Holders) != 0 ||
+		v.Fence == 0 {
 		t.Errorf("%d holds are distributed: %+v", count, v)
 	}
 }
@@ -261,7 +299,11 @@ func (s *consoleStub) fail() error {
 }
 
 func (s *consoleStub) Overview(lists.Sight) (*service.Overview, error) {
-	return &service.Overview{Totals: &lists.Totals{}, LostFor: 2 * time.Second, Refusal: s.err}, s.fail()
+	return &service.Overview{
+		Totals:  &lists.Totals{},
+		LostFor: 2 * time.Second,
+		Refusal: s.err,
+	}, s.fail()
 }
 
 func (s *consoleStub) Locks(context.Context, lists.Query) (*lists.Page, error) {
@@ -306,7 +348,16 @@ func overConsole(t *testing.T, s *consoleStub) *client {
 
 // shownPaths are of answers that can be large.
 func shownPaths() []string {
-	return []string{"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1", "/admin/series", "/admin/tenants", "/admin/heatmap", "/admin/locks/acme/a/history"}
+	return []string{
+		"/admin/locks",
+		"/admin/locks/acme/a",
+		"/admin/blocking",
+		"/admin/holders?tenant=acme&holder=w1",
+		"/admin/series",
+		"/admin/tenants",
+		"/admin/heatmap",
+		"/admin/locks/acme/a/history",
+	}
 }
 
 // TestOverviewSaysForHowLongTheStoreIsAway: in seconds.
@@ -325,18 +376,25 @@ func TestStoreOutOfSight(t *testing.T) {
 	t.Parallel()
 	s := &consoleStub{blocking: &service.Blocking{Forest: &blocking.Forest{}}}
 	c, since := overConsole(t, s), time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	paths := slices.DeleteFunc(append(shownPaths(), "/admin/overview", "/admin/closures"), func(path string) bool {
-		return strings.HasPrefix(path, "/admin/locks/") // the stub has none that could be described
-	})
+	paths := slices.DeleteFunc(
+		append(shownPaths(), "/admin/overview", "/admin/closures"),
+		func(path string) bool {
+			return strings.HasPrefix(path, "/admin/locks/") // the stub has none that could be described
+		},
+	)
 	says := func(want string) {
 		for _, path := range paths {
-			eventually(t, path+" says since when the store is out of sight", func() bool { // who asks the same gets the same for a moment
-				a := c.get(path)
-				a.wantStatus(http.StatusOK)
-				_, rest, _ := strings.Cut(string(a.body), `"store_lost_since":"`)
-				since, _, _ := strings.Cut(rest, `"`)
-				return since == want
-			})
+			eventually(
+				t,
+				path+" says since when the store is out of sight",
+				func() bool { // who asks the same gets the same for a moment
+					a := c.get(path)
+					a.wantStatus(http.StatusOK)
+					_, rest, _ := strings.Cut(string(a.body), `"store_lost_since":"`)
+					since, _, _ := strings.Cut(rest, `"`)
+					return since == want
+				},
+			)
 		}
 	}
 	says("")
@@ -351,7 +409,14 @@ func manyRows() (p lists.Page) {
 	for i := range 1000 {
 		row := &view.Row{Ref: lock.Ref{Tenant: "acme", Name: fmt.Sprintf("a:%d", i)}, Holding: 10}
 		for range 10 {
-			e := &lock.Entry{ID: someID, Tenant: "acme", Holder: long, Number: 7, Claims: []lock.Claim{{Name: row.Name, Mode: lock.Shared}}, Metadata: map[string]string{"a": long}}
+			e := &lock.Entry{
+				ID:       someID,
+				Tenant:   "acme",
+				Holder:   long,
+				Number:   7,
+				Claims:   []lock.Claim{{Name: row.Name, Mode: lock.Shared}},
+				Metadata: map[string]string{"a": long},
+			}
 			row.Holders = append(row.Holders, view.Holder{Entry: e, Since: time.Now()})
 		}
 		p.Rows = append(p.Rows, lists.Line{Row: row})

@@ -15,11 +15,17 @@ import (
 
 const whyPaused = `"reason":"its receiver is being repaired"`
 
-// TestAdminWebhook: an operator looks at a tenant's webhook, pauses it and has deliveries made again,
-// and that is on record with his name. What may be secret is not shown.
+// TestAdminWebhook: an operator looks at a tenant's webhook, pauses it and has deliveries made
+// again, and that is on record with his name. What may be secret is not shown.
 func TestAdminWebhook(t *testing.T) {
 	t.Parallel()
-	stub := &stubDeliveries{page: outbox.Page{Deliveries: []outbox.Delivery{{ID: "1042-1", Type: "lock.acquired", Lock: "orders:42", State: "failed", Made: time.Now()}}}}
+	stub := &stubDeliveries{
+		page: outbox.Page{
+			Deliveries: []outbox.Delivery{
+				{ID: "1042-1", Type: "lock.acquired", Lock: "orders:42", State: "failed", Made: time.Now()},
+			},
+		},
+	}
 	c := withDeliveries(t, stub)
 	made := c.subscribe(`{` + receiver + `,"locks":"orders:*"}`)
 	tenant := c.claims.Tenant
@@ -30,7 +36,9 @@ func TestAdminWebhook(t *testing.T) {
 		var w api.AdminWebhook
 		a := who.get(path)
 		a.want(http.StatusOK, &w)
-		if w.ID != made.ID || w.Tenant != tenant || w.Receiver != "https://example.org" || w.Owed != 1 || strings.Contains(string(a.body), "told") || strings.Contains(string(a.body), "whsec") {
+		if w.ID != made.ID || w.Tenant != tenant || w.Receiver != "https://example.org" || w.Owed != 1 ||
+			strings.Contains(string(a.body), "told") ||
+			strings.Contains(string(a.body), "whsec") {
 			t.Errorf("it is shown as %s", a.body)
 		}
 		var p api.DeliveryPage
@@ -53,22 +61,32 @@ func TestAdminWebhook(t *testing.T) {
 		}
 	}
 	for _, scope := range []string{"admin", "tenant-admin"} {
-		all = append(all, "list "+tenant+" "+made.ID+"  5", "redeliver "+tenant+" "+made.ID+" 1042-1 "+scope, "list "+tenant+" callbacks  100")
+		all = append(
+			all,
+			"list "+tenant+" "+made.ID+"  5",
+			"redeliver "+tenant+" "+made.ID+" 1042-1 "+scope,
+			"list "+tenant+" callbacks  100",
+		)
 	}
 	if diff := cmp.Diff(all, asked); diff != "" {
 		t.Errorf("asked (-want +got)\n%s", diff)
 	}
 	var did []string
 	for _, r := range c.at(shared.main).recorded() {
-		did = append(did, r.Action+" by "+r.Actor.Scope+" of "+map[bool]string{true: "its own", false: "another"}[r.Actor.Tenant == tenant]+" tenant: "+r.Reason)
+		did = append(
+			did,
+			r.Action+" by "+r.Actor.Scope+" of "+map[bool]string{true: "its own", false: "another"}[r.Actor.Tenant == tenant]+" tenant: "+r.Reason,
+		)
 		if other := r.Actor.Tenant != tenant; other && r.Actor.Address != "" {
 			t.Errorf("the tenant is told from where %+v came", r.Actor)
 		}
 	}
 	want := []string{
 		"webhook.create by webhooks:write of its own tenant: ",
-		"webhook.pause by admin of another tenant: its receiver is being repaired", "webhook.resume by admin of another tenant: its receiver is being repaired",
-		"webhook.pause by tenant-admin of its own tenant: its receiver is being repaired", "webhook.resume by tenant-admin of its own tenant: its receiver is being repaired",
+		"webhook.pause by admin of another tenant: its receiver is being repaired",
+		"webhook.resume by admin of another tenant: its receiver is being repaired",
+		"webhook.pause by tenant-admin of its own tenant: its receiver is being repaired",
+		"webhook.resume by tenant-admin of its own tenant: its receiver is being repaired",
 	}
 	if diff := cmp.Diff(want, did); diff != "" {
 		t.Errorf("on record (-want +got)\n%s", diff)
@@ -83,10 +101,17 @@ func TestAdminWebhookRefusals(t *testing.T) {
 	made := c.subscribe(`{` + receiver + `,"locks":"orders:*"}`)
 	of := func(tenant, id string) map[string]string {
 		path := "/admin/webhooks/" + tenant + "/" + id
-		return map[string]string{"GET " + path: "", "GET " + path + "/deliveries": "", "PATCH " + path: `{"paused":true,` + whyPaused + `}`, "POST " + path + "/deliveries/1042-1/redeliver": ""}
+		return map[string]string{
+			"GET " + path:                 "",
+			"GET " + path + "/deliveries": "",
+			"PATCH " + path:               `{"paused":true,` + whyPaused + `}`,
+			"POST " + path + "/deliveries/1042-1/redeliver": "",
+		}
 	}
 	other := subscriber(t).at(c.replica)
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"} })
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"} },
+	)
 	for _, tc := range []struct {
 		what   string
 		who    *client
@@ -107,7 +132,8 @@ func TestAdminWebhookRefusals(t *testing.T) {
 			if text != "" {
 				o = body(text)
 			}
-			if a := tc.who.do(method, path, o); a.status != tc.status || strings.Contains(string(a.body), "example.org") {
+			if a := tc.who.do(method, path, o); a.status != tc.status ||
+				strings.Contains(string(a.body), "example.org") {
 				t.Errorf("%s, %s: %v, want %d", tc.what, route, a, tc.status)
 			}
 		}
@@ -118,18 +144,21 @@ func TestAdminWebhookRefusals(t *testing.T) {
 	if all := c.at(shared.main).recorded(); len(all) != 1 {
 		t.Errorf("on record is %+v", all)
 	}
-	limited.get("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries").wantStatus(http.StatusForbidden)
+	limited.get("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries").
+		wantStatus(http.StatusForbidden)
 	path := "/admin/webhooks/" + c.claims.Tenant + "/" + made.ID
 	for text, field := range map[string]string{`{` + whyPaused + `}`: "paused", `{"paused":true}`: "reason", `{"paused":true,"reason":"short"}`: "reason", `{"paused":true,` + whyPaused + `,"url":"https://example.org"}`: "url"} {
-		if a := c.operator().do("PATCH", path, body(text), loose); a.status != http.StatusBadRequest || a.fields()["field"] != field {
+		if a := c.operator().do("PATCH", path, body(text), loose); a.status != http.StatusBadRequest ||
+			a.fields()["field"] != field {
 			t.Errorf("%s: %v, want 400 for %s", text, a, field)
 		}
 	}
 	c.operator().get("/admin/webhooks/No/"+made.ID, loose).wantStatus(http.StatusBadRequest)
 }
 
-// TestOperatedWebhooksCount: what a tenant's operator asks the store about webhooks counts among the
-// tenant's requests, but to pause one does not; nothing of that counts for an operator of all tenants.
+// TestOperatedWebhooksCount: what a tenant's operator asks the store about webhooks counts among
+// the tenant's requests, but to pause one does not; nothing of that counts for an operator of all
+// tenants.
 func TestOperatedWebhooksCount(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
@@ -140,12 +169,16 @@ func TestOperatedWebhooksCount(t *testing.T) {
 		c.operator().get(path, loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 		c.admin().get(path, loose).wantStatus(http.StatusOK)
 	}
-	c.operator().post(tenant+"/"+made.ID+"/deliveries/1-1/redeliver", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
-	c.operator().do("PATCH", tenant+"/"+made.ID, body(`{"paused":true,"reason":"it fails all the time"}`), loose).wantStatus(http.StatusOK)
+	c.operator().
+		post(tenant+"/"+made.ID+"/deliveries/1-1/redeliver", loose).
+		exceeds("rate_limited", "requests_per_second", 0, 0)
+	c.operator().
+		do("PATCH", tenant+"/"+made.ID, body(`{"paused":true,"reason":"it fails all the time"}`), loose).
+		wantStatus(http.StatusOK)
 }
 
-// TestOperatedLooksCount: whatever a tenant's operator looks at counts as a request. What it changes
-// does not, and nothing of an operator of all tenants.
+// TestOperatedLooksCount: whatever a tenant's operator looks at counts as a request. What it
+// changes does not, and nothing of an operator of all tenants.
 func TestOperatedLooksCount(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -153,11 +186,15 @@ func TestOperatedLooksCount(t *testing.T) {
 	name := c.claims.Tenant
 	c.limits(`{"requests_per_second":0}`)
 	for _, path := range []string{
-		"/admin/overview", "/admin/tenants", "/admin/locks", "/admin/locks/" + name + "/a", "/admin/locks/" + name + "/a/history", "/admin/blocking",
-		"/admin/holders?tenant=" + name + "&holder=x", "/admin/series", "/admin/heatmap", "/admin/audit", "/admin/deadlocks", "/admin/lock-order", "/admin/closures",
+		"/admin/overview", "/admin/tenants", "/admin/locks", "/admin/locks/" + name + "/a",
+		"/admin/locks/" + name + "/a/history", "/admin/blocking",
+		"/admin/holders?tenant=" + name + "&holder=x", "/admin/series", "/admin/heatmap", "/admin/audit",
+		"/admin/deadlocks", "/admin/lock-order", "/admin/closures",
 	} {
 		c.operator().get(path).exceeds("rate_limited", "requests_per_second", 0, 0)
 	}
 	c.admin().get("/admin/locks?tenant=" + name).wantStatus(http.StatusOK)
-	c.operator().post("/admin/closures", body(`{"tenant":"`+name+`","locks":"b*","until":"`+string(api.InstantOf(time.Now().Add(time.Minute)))+`","reason":"it is being moved"}`)).wantStatus(http.StatusCreated)
+	c.operator().
+		post("/admin/closures", body(`{"tenant":"`+name+`","locks":"b*","until":"`+string(api.InstantOf(time.Now().Add(time.Minute)))+`","reason":"it is being moved"}`)).
+		wantStatus(http.StatusCreated)
 }

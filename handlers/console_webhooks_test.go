@@ -16,7 +16,13 @@ import (
 func TestAdminWebhooks(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
-	stub := &stubDeliveries{page: outbox.Page{Deliveries: make([]outbox.Delivery, 3), Next: "x", Health: outbox.Health{FailingSince: at, Failures: 4, Disabled: webhook.DisabledGone}}}
+	stub := &stubDeliveries{
+		page: outbox.Page{
+			Deliveries: make([]outbox.Delivery, 3),
+			Next:       "x",
+			Health:     outbox.Health{FailingSince: at, Failures: 4, Disabled: webhook.DisabledGone},
+		},
+	}
 	c := withDeliveries(t, stub)
 	own, orders := c.subscribe(`{`+receiver+`}`), c.subscribe(`{`+receiver+`,"locks":"orders:*"}`)
 	other := subscriber(t)
@@ -44,22 +50,39 @@ func TestAdminWebhooks(t *testing.T) {
 		return ""
 	}
 	eventually(t, "both are there", func() bool { return list(c.operator(), "") == "both" })
-	if w := p.Webhooks[0]; len(p.Webhooks) != 2 || p.Total != 2 || w.Tenant != c.claims.Tenant || w.Receiver != "https://example.org" || w.Owed != 3 || !w.OwedMore || w.Disabled != "gone" || w.Failures != 4 || w.FailingSince == "" {
+	if w := p.Webhooks[0]; len(p.Webhooks) != 2 || p.Total != 2 || w.Tenant != c.claims.Tenant ||
+		w.Receiver != "https://example.org" ||
+		w.Owed != 3 ||
+		!w.OwedMore ||
+		w.Disabled != "gone" ||
+		w.Failures != 4 ||
+		w.FailingSince == "" {
 		t.Errorf("%+v", p)
 	}
-	eventually(t, "an operator of all sees the other tenant's", func() bool { list(c.admin(), "?tenant="+other.claims.Tenant); return len(p.Webhooks) == 1 })
+	eventually(
+		t,
+		"an operator of all sees the other tenant's",
+		func() bool { list(c.admin(), "?tenant="+other.claims.Tenant); return len(p.Webhooks) == 1 },
+	)
 	list(c.operator(), "?limit=1")
 	first := p.Webhooks[0].ID
 	list(c.operator(), "?limit=1&cursor="+p.NextCursor)
-	if len(p.Webhooks) != 1 || p.Webhooks[0].ID == first || p.NextCursor != "" || first > p.Webhooks[0].ID {
+	if len(p.Webhooks) != 1 || p.Webhooks[0].ID == first || p.NextCursor != "" ||
+		first > p.Webhooks[0].ID {
 		t.Errorf("the second page of two is %+v", p)
 	}
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"} })
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"} },
+	)
 	if got := list(limited, ""); got != "orders" {
 		t.Errorf("who may see orders is shown %s", got)
 	}
-	c.operator().get("/admin/webhooks?tenant=" + other.claims.Tenant).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
-	c.operator().get("/admin/webhooks?cursor=x").wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+	c.operator().
+		get("/admin/webhooks?tenant=" + other.claims.Tenant).
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+	c.operator().
+		get("/admin/webhooks?cursor=x").
+		wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 	c.get("/admin/webhooks").wantProblem(lacks("admin or tenant-admin"))
 	c.with("nonsense").get("/admin/webhooks").wantStatus(http.StatusUnauthorized)
 }

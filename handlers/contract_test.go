@@ -26,7 +26,9 @@ func TestAnswerByItsKeySaysSo(t *testing.T) {
 	first := c.post("/locks/a", key("k")).wantReplayed(false).held(http.StatusCreated)
 	c.post("/locks/a", key("k")).wantReplayed(true).held(http.StatusCreated)
 	c.at(shared.brief).post("/locks/a", key("k")).wantReplayed(true).held(http.StatusCreated)
-	c.post("/locks/a", key("k"), body(`{"ttl_seconds":7}`)).wantReplayed(false).wantStatus(http.StatusConflict)
+	c.post("/locks/a", key("k"), body(`{"ttl_seconds":7}`)).
+		wantReplayed(false).
+		wantStatus(http.StatusConflict)
 
 	waits := body(`{"async":true,"wait_seconds":60}`)
 	c.post("/locks/a", key("w"), waits).wantReplayed(false).waiting(http.StatusAccepted)
@@ -52,7 +54,8 @@ func TestPreferenceThatCannotBeHonoured(t *testing.T) {
 			t.Errorf("%v: applied", a)
 		}
 	}
-	c.post("/locks/a", body(`{"ttl_seconds":5,"wait_seconds":60,"async":true}`), prefer).wantStatus(http.StatusBadRequest)
+	c.post("/locks/a", body(`{"ttl_seconds":5,"wait_seconds":60,"async":true}`), prefer).
+		wantStatus(http.StatusBadRequest)
 }
 
 // TestLookingAtAnEntryIsAlways200: 202 is for what a POST leaves waiting.
@@ -67,7 +70,8 @@ func TestLookingAtAnEntryIsAlways200(t *testing.T) {
 	}
 	c.get(entryPath(e), lockToken(e.Token)).waiting(http.StatusOK)
 	c.at(shared.brief).get(entryPath(e)+"?wait_seconds=1", lockToken(e.Token)).waiting(http.StatusOK)
-	s := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":600}`)).set(http.StatusAccepted, "waiting")
+	s := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":600}`)).
+		set(http.StatusAccepted, "waiting")
 	if s.WaitUntil.IsZero() {
 		t.Error("a set has no wait_until")
 	}
@@ -79,10 +83,15 @@ func TestRevokedSaysWhy(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("a", key("k"))
-	c.tenantAdmin().named("ops").at(shared.other).post(c.revokePath(e), seenAs(*e.Fence)).wantStatus(http.StatusOK)
+	c.tenantAdmin().
+		named("ops").
+		at(shared.other).
+		post(c.revokePath(e), seenAs(*e.Fence)).
+		wantStatus(http.StatusOK)
 	for _, r := range []*replica{shared.main, shared.brief, shared.other} {
 		for _, a := range []*answer{
-			c.at(r).put("/locks/a/renew", lockToken(e.Token)), c.at(r).delete("/locks/a", lockToken(e.Token)),
+			c.at(r).put("/locks/a/renew", lockToken(e.Token)),
+			c.at(r).delete("/locks/a", lockToken(e.Token)),
 			c.at(r).get(entryPath(e), lockToken(e.Token)), c.at(r).post("/locks/a", key("k")),
 		} {
 			if a.goneBecause("revoked"); a.fields()["revoke_reason"] != explanation {
@@ -133,20 +142,27 @@ func TestSuggestions(t *testing.T) {
 	} {
 		c.post("/locksets", body(text), loose).wantProblem(want)
 	}
-	c.get("/locks?prefx=a", loose).wantProblem(meant(invalid("prefx", "is not known here as a query parameter"), "prefix"))
+	c.get("/locks?prefx=a", loose).
+		wantProblem(meant(invalid("prefx", "is not known here as a query parameter"), "prefix"))
 	c.get("/locks?zzz=a", loose).wantProblem(invalid("zzz", "is not known here as a query parameter"))
 	for _, prefix := range []string{"orders:*", "*"} {
-		c.get("/locks?prefix="+prefix, loose).wantProblem(invalid("prefix", "is the beginning of names: leave out the star"))
+		c.get("/locks?prefix="+prefix, loose).
+			wantProblem(invalid("prefix", "is the beginning of names: leave out the star"))
 	}
-	c.get("/locks?prefix=o*s", loose).wantProblem(invalid("prefix", "is not how a lock name can begin"))
+	c.get("/locks?prefix=o*s", loose).
+		wantProblem(invalid("prefix", "is not how a lock name can begin"))
 }
 
 // TestTokenOfASetAtALock says where it belongs; a forged one says nothing.
 func TestTokenOfASetAtALock(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	s := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}]}`)).set(http.StatusCreated, "held")
-	want := problem{code: "token_mismatch", detail: "the lock token is that of a set: it belongs to /locksets/" + s.ID}
+	s := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}]}`)).
+		set(http.StatusCreated, "held")
+	want := problem{
+		code:   "token_mismatch",
+		detail: "the lock token is that of a set: it belongs to /locksets/" + s.ID,
+	}
 	c.put("/locks/a/renew", lockToken(s.Token)).wantProblem(want)
 	c.delete("/locks/a", lockToken(s.Token)).wantProblem(want)
 	newTenant(t).put("/locks/a/renew", lockToken(s.Token)).wantProblem(tokenMismatch())
@@ -157,7 +173,8 @@ func TestTokenOfASetAtALock(t *testing.T) {
 func TestForbiddenSetNamesTheLock(t *testing.T) {
 	t.Parallel()
 	limited := newTenant(t).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
-	limited.post("/locksets", body(`{"locks":[{"name":"orders:1"},{"name":"stock:1"}]}`)).wantProblem(otherNames("stock:1"))
+	limited.post("/locksets", body(`{"locks":[{"name":"orders:1"},{"name":"stock:1"}]}`)).
+		wantProblem(otherNames("stock:1"))
 }
 
 // TestRetryAfterAHeldLock is about when the first lease ends, from 1 to 30 s.
@@ -191,7 +208,8 @@ func TestTypeOfAProblemIsAPage(t *testing.T) {
 	for code := range kinds() {
 		a := c.get("/problems/" + code)
 		a.wantStatus(http.StatusOK)
-		if text := string(a.body); !strings.Contains(text, kinds()[code].title) || !strings.Contains(text, code) {
+		if text := string(a.body); !strings.Contains(text, kinds()[code].title) ||
+			!strings.Contains(text, code) {
 			t.Errorf("%s: %s", code, text)
 		}
 	}

@@ -23,8 +23,8 @@ func (m *meter) Take(tenant string, l quota.Limit, n int) error {
 }
 
 // TestCostOfRequests: a set costs what it has locks, at most as many as one may have; a page 1 for
-// each 100 rows; renewals and releases count by themselves, and so does what a tenant's own operator
-// changes. Operators of all tenants count against nothing.
+// each 100 rows; renewals and releases count by themselves, and so does what a tenant's own
+// operator changes. Operators of all tenants count against nothing.
 func TestCostOfRequests(t *testing.T) {
 	t.Parallel()
 	m := &meter{Quotas: shared.quotas}

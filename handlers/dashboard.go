@@ -20,7 +20,7 @@ func findDashboard(r *request) error {
 	return nil
 }
 
-// getDashboard is the page on which operators see who holds and who waits.
+// getDashboard is the page that shows operators holders and waiters.
 //
 // @Summary  Open the dashboard
 // @Produce  html

@@ -33,9 +33,13 @@ func getLockOrder(r *request) (reply, error) {
 	}
 	found := ownOrders(r, tenant, limit)
 	left := maxPageBytes / 2
-	found.Contradictions = found.Contradictions[:fit(len(found.Contradictions), &left, func(i int) int { return contradictionBytes(found.Contradictions[i]) })]
+	rings := found.Contradictions
+	found.Contradictions = rings[:fit(len(rings), &left, func(i int) int {
+		return contradictionBytes(rings[i])
+	})]
 	left += maxPageBytes / 2
-	found.Orders = found.Orders[:fit(len(found.Orders), &left, func(i int) int { return orderBytes(found.Orders[i]) })]
+	orders := found.Orders
+	found.Orders = orders[:fit(len(orders), &left, func(i int) int { return orderBytes(orders[i]) })]
 	return large(maxPageBytes-left, func() any { return orderReport(r, found) }), nil
 }
 
@@ -61,16 +65,22 @@ func listDeadlocks(r *request) (reply, error) {
 	return large(maxPageBytes-left, func() any { return deadlockPage(r, found) }), nil
 }
 
-// ownDeadlocks are those with a lock that the bearer token may use. Who may use some names
-// is not told the others of such a deadlock.
+// ownDeadlocks are those with a lock that the bearer token may use. The other names of such a
+// deadlock are left out.
 func ownDeadlocks(r *request, tenant string, limit int) []view.Deadlock {
 	if r.principal.Locks == nil {
 		return r.endpoints.Locks.Deadlocks(tenant, limit)
 	}
-	found := slices.DeleteFunc(r.endpoints.Locks.Deadlocks(tenant, math.MaxInt), func(d view.Deadlock) bool {
-		return !slices.ContainsFunc(d.Refused.Claims, func(c lock.Claim) bool { return r.principal.MayUse(c.Name) }) &&
-			!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return r.principal.MayUse(w.Lock) })
-	})
+	found := slices.DeleteFunc(
+		r.endpoints.Locks.Deadlocks(tenant, math.MaxInt),
+		func(d view.Deadlock) bool {
+			return !slices.ContainsFunc(
+				d.Refused.Claims,
+				func(c lock.Claim) bool { return r.principal.MayUse(c.Name) },
+			) &&
+				!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return r.principal.MayUse(w.Lock) })
+		},
+	)
 	return found[:min(len(found), limit)]
 }
 
@@ -83,7 +93,10 @@ func ownOrders(r *request, tenant string, limit int) view.OrderReport {
 	all.Contradictions = slices.DeleteFunc(all.Contradictions, func(c order.Contradiction) bool {
 		return slices.ContainsFunc(c.Steps, func(s order.Step) bool { return !mayKnow(r, s.From, s.To) })
 	})
-	all.Orders = slices.DeleteFunc(all.Orders, func(e order.Edge) bool { return !mayKnow(r, e.From, e.To) })
+	all.Orders = slices.DeleteFunc(
+		all.Orders,
+		func(e order.Edge) bool { return !mayKnow(r, e.From, e.To) },
+	)
 	all.Total = len(all.Orders)
 	all.Contradictions = all.Contradictions[:min(len(all.Contradictions), limit)]
 	all.Orders = all.Orders[:min(len(all.Orders), limit)]
@@ -103,7 +116,8 @@ func mayKnow(r *request, classes ...string) bool {
 // learntBy names the replica that learnt what an answer tells.
 func learntBy(a *endpoints) api.Learnt {
 	return api.Learnt{
-		Replica: a.Console.Replica(), Since: api.InstantOf(a.Locks.Started()), StoreLostSince: a.lostSince(),
+		Replica: a.Console.Replica(), Since: api.InstantOf(a.Locks.Started()),
+		StoreLostSince: a.lostSince(),
 	}
 }
 
@@ -111,7 +125,14 @@ func deadlockPage(r *request, found []view.Deadlock) *api.DeadlockPage {
 	may := r.principal.MayUse
 	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}, Learnt: learntBy(r.endpoints)}
 	for _, d := range found {
-		out := api.RefusedDeadlock{Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Locks: []string{}, Cycle: cycleOf(d.Cycle, may), Waits: d.Waits}
+		out := api.RefusedDeadlock{
+			Tenant:  d.Tenant,
+			At:      api.InstantOf(d.At),
+			Refused: d.Refused.Holder,
+			Locks:   []string{},
+			Cycle:   cycleOf(d.Cycle, may),
+			Waits:   d.Waits,
+		}
 		for _, claim := range d.Refused.Claims {
 			if may(claim.Name) {
 				out.Locks = append(out.Locks, claim.Name)
@@ -131,10 +152,10 @@ func cycleIn(err error, may func(string) bool) []api.CycleStep {
 	return cycleOf(e.Cycle, may)
 }
 
-// maxShownWaits is how many waits of a cycle are told of.
+// maxShownWaits is how many waits of a cycle an answer has.
 const maxShownWaits = 32
 
-// cycleOf describes a cycle to somebody who may know the locks that may selects.
+// cycleOf describes a cycle, with the names of the locks that may selects.
 func cycleOf(cycle []lock.Wait, may func(string) bool) []api.CycleStep {
 	var out []api.CycleStep
 	for _, w := range cycle[:min(len(cycle), maxShownWaits)] {
@@ -149,7 +170,8 @@ func cycleOf(cycle []lock.Wait, may func(string) bool) []api.CycleStep {
 
 func orderReport(by *request, r view.OrderReport) *api.LockOrderReport {
 	out := &api.LockOrderReport{
-		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total, Forgotten: r.Dropped, Learnt: learntBy(by.endpoints),
+		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total,
+		Forgotten: r.Dropped, Learnt: learntBy(by.endpoints),
 	}
 	for _, c := range r.Contradictions {
 		v := api.OrderContradiction{Tenant: c.Tenant, FoundAt: api.InstantOf(c.Found)}
@@ -169,5 +191,10 @@ func orderReport(by *request, r view.OrderReport) *api.LockOrderReport {
 }
 
 func exampleOf(x order.Example) api.OrderExample {
-	return api.OrderExample{Holder: x.Holder, Held: x.Held, Taken: x.Taken, At: api.InstantOf(time.Time(x.At))}
+	return api.OrderExample{
+		Holder: x.Holder,
+		Held:   x.Held,
+		Taken:  x.Taken,
+		At:     api.InstantOf(time.Time(x.At)),
+	}
 }

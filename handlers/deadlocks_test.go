@@ -69,16 +69,21 @@ func TestDeadlock(t *testing.T) {
 	waits := c.join("b", waitsAs("w1"))
 	cycle := []step{{"w2", "a", "w1", true}, {"w1", "b", "w2", true}}
 	c.post("/locks/a", waitsAs("w2"), key("k")).wantCycle(cycle...)
-	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":60}`)).wantCycle(cycle...)
+	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":60}`)).
+		wantCycle(cycle...)
 	c.post("/locks/a", worker("w2")).refused("lock_held") // who does not wait closes nothing
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a"} })
-	limited.post("/locks/a", waitsAs("w2")).wantCycle(step{"w2", "a", "w1", true}, step{"w1", "", "w2", true})
+	limited.post("/locks/a", waitsAs("w2")).
+		wantCycle(step{"w2", "a", "w1", true}, step{"w1", "", "w2", true})
 	if v := c.look("a"); *v.Waiting != 0 || waits.answered() {
 		t.Errorf("somebody else is touched: %+v", v)
 	}
 	var page deadlockPage
 	c.admin().get("/admin/deadlocks?limit=1&tenant="+c.claims.Tenant).want(http.StatusOK, &page)
-	if d := page.Deadlocks; len(d) != 1 || d[0].Waits != 2 || d[0].Refused != "w2" || d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) || !cmp.Equal(d[0].Locks, []string{"a"}) {
+	if d := page.Deadlocks; len(d) != 1 || d[0].Waits != 2 || d[0].Refused != "w2" ||
+		d[0].Tenant != c.claims.Tenant ||
+		!cmp.Equal(d[0].Cycle, cycle) ||
+		!cmp.Equal(d[0].Locks, []string{"a"}) {
 		t.Errorf("deadlocks: %+v", page)
 	}
 	c.release(b)
@@ -103,13 +108,25 @@ func TestDeadlockOfOne(t *testing.T) {
 func TestRenewalTellsADeadlock(t *testing.T) {
 	t.Parallel()
 	claims := func(name string) []lock.Claim { return []lock.Claim{{Name: name, Mode: lock.Exclusive}} }
-	one, two := &lock.Entry{ID: "1", Holder: "w1", Claims: claims("a")}, &lock.Entry{ID: "2", Holder: "w2", Claims: claims("b")}
+	one, two := &lock.Entry{
+		ID:     "1",
+		Holder: "w1",
+		Claims: claims("a"),
+	}, &lock.Entry{
+		ID:     "2",
+		Holder: "w2",
+		Claims: claims("b"),
+	}
 	c := over(t, &stub{err: &lock.Error{
 		Code: lock.Deadlock, Detail: "to wait would close a cycle: everybody in it would wait for ever",
-		Cycle: []lock.Wait{{Waiter: one, Lock: "b", Blocker: two, Holds: true}, {Waiter: two, Lock: "a", Blocker: one}},
+		Cycle: []lock.Wait{
+			{Waiter: one, Lock: "b", Blocker: two, Holds: true},
+			{Waiter: two, Lock: "a", Blocker: one},
+		},
 	}})
 	for _, path := range []string{"/locks/b/renew", "/locksets/" + someID + "/renew"} {
-		c.put(path, lockToken(someToken)).wantCycle(step{"w1", "b", "w2", true}, step{"w2", "a", "w1", false})
+		c.put(path, lockToken(someToken)).
+			wantCycle(step{"w1", "b", "w2", true}, step{"w2", "a", "w1", false})
 	}
 }
 
@@ -162,19 +179,32 @@ func TestLockOrder(t *testing.T) {
 	var refused api.DeadlockPage
 	c.admin().get("/admin/deadlocks?tenant="+c.claims.Tenant).want(http.StatusOK, &refused)
 	for _, learnt := range []api.Learnt{got.Learnt, refused.Learnt} {
-		if since, err := time.Parse(time.RFC3339, string(learnt.Since)); err != nil || time.Since(since) > time.Hour || time.Since(since) < 0 || learnt.Replica != replicaID {
+		if since, err := time.Parse(time.RFC3339, string(learnt.Since)); err != nil ||
+			time.Since(since) > time.Hour ||
+			time.Since(since) < 0 ||
+			learnt.Replica != replicaID {
 			t.Errorf("it is learnt by %+v, %v", learnt, err)
 		}
 	}
-	if len(got.Contradictions) != 1 || len(got.Orders) != 2 || *got.Known != 2 || got.Orders[0].Seen != 2 {
+	if len(got.Contradictions) != 1 || len(got.Orders) != 2 || *got.Known != 2 ||
+		got.Orders[0].Seen != 2 {
 		t.Fatalf("%+v, want one contradiction of two orders", got)
 	}
 	want := map[string]side{
-		"w1": {From: "orders:*", To: "stock:*", Example: example{Holder: "w1", Held: "orders:1", Taken: "stock:7"}},
-		"w2": {From: "stock:*", To: "orders:*", Example: example{Holder: "w2", Held: "stock:8", Taken: "orders:2"}},
+		"w1": {
+			From:    "orders:*",
+			To:      "stock:*",
+			Example: example{Holder: "w1", Held: "orders:1", Taken: "stock:7"},
+		},
+		"w2": {
+			From:    "stock:*",
+			To:      "orders:*",
+			Example: example{Holder: "w2", Held: "stock:8", Taken: "orders:2"},
+		},
 	}
 	for _, s := range got.Contradictions[0].Sides {
-		if diff := cmp.Diff(want[s.Example.Holder], s, cmpopts.IgnoreFields(example{}, "At")); diff != "" || s.Example.At.IsZero() {
+		if diff := cmp.Diff(want[s.Example.Holder], s, cmpopts.IgnoreFields(example{}, "At")); diff != "" ||
+			s.Example.At.IsZero() {
 			t.Errorf("side (-want +got)\n%s", diff)
 		}
 	}
@@ -185,7 +215,9 @@ func TestAdminIsForAdmins(t *testing.T) {
 	c := newTenant(t)
 	for _, path := range []string{"/admin/lock-order", "/admin/deadlocks"} {
 		c.get(path).wantProblem(lacks("admin or tenant-admin"))
-		c.admin().get(path + "?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
+		c.admin().
+			get(path + "?limit=0").
+			wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 		c.admin().get(path + "?tenant=A").wantProblem(invalid("tenant", "is not a tenant's name"))
 	}
 }

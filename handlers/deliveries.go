@@ -12,7 +12,7 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// Deliveries are the use cases of what subscriptions were told; [outbox.Deliveries] has
+// Deliveries are the use cases of deliveries to subscriptions; [outbox.Deliveries] has
 // them.
 type Deliveries interface {
 	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
@@ -22,16 +22,22 @@ type Deliveries interface {
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
 }
 
-// deliveriesTo returns the id in the path if who asks may have to do with what is sent
+// deliveriesTo returns the id in the path if the caller may see and change the deliveries
 // there: with a subscription of the tenant, which is returned, or with its callbacks.
-func deliveriesTo(r *request, who *auth.Principal) (id string, of *subscription.Subscription, err error) {
+func deliveriesTo(
+	r *request,
+	who *auth.Principal,
+) (id string, of *subscription.Subscription, err error) {
 	id = r.Param("id")
 	if id != outbox.Callbacks {
 		of, err = r.endpoints.Webhooks.Get(r.context(), who, id)
 		return id, of, err
 	}
 	if who.Locks != nil {
-		err = lock.Errorf(lock.Forbidden, "callbacks are for all locks, and the caller is limited to some")
+		err = lock.Errorf(
+			lock.Forbidden,
+			"callbacks are for all locks, and the caller is limited to some",
+		)
 	}
 	return id, nil, err
 }
@@ -71,11 +77,14 @@ func deliveries(r *request, who *auth.Principal) (reply, error) {
 		}
 	}
 	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
-	return large(each*len(page.Deliveries), func() any { return deliveriesOf(page, sending, r.principal.MayUse) }), nil
+	return large(
+		each*len(page.Deliveries),
+		func() any { return deliveriesOf(page, sending, r.principal.MayUse) },
+	), nil
 }
 
-// sends reports whether a subscription is neither paused nor disabled. A page may not tell: only the
-// first has the health.
+// sends reports whether a subscription is neither paused nor disabled. A page may not tell: only
+// the first has the health.
 func sends(r *request, of *subscription.Subscription) (bool, error) {
 	if of.Paused {
 		return false, nil
@@ -92,7 +101,10 @@ func isRecordPlace(text string) bool {
 }
 
 func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.DeliveryPage {
-	out := &api.DeliveryPage{Deliveries: make([]api.Delivery, 0, len(p.Deliveries)), Disabled: string(p.Health.Disabled)}
+	out := &api.DeliveryPage{
+		Deliveries: make([]api.Delivery, 0, len(p.Deliveries)),
+		Disabled:   string(p.Health.Disabled),
+	}
 	if p.Next != "" {
 		out.NextCursor = cursorOf("deliveries", p.Next)
 	}
@@ -107,7 +119,8 @@ func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.D
 
 func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.Delivery {
 	out := api.Delivery{
-		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made.UTC()), Tried: d.Tried,
+		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made.UTC()),
+		Tried:    d.Tried,
 		Attempts: make([]api.Attempt, 0, len(d.Attempts)),
 	}
 	if may(d.Lock) { // of a set the first may be one that the token may not know
@@ -118,7 +131,8 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 	}
 	for _, one := range d.Attempts {
 		out.Attempts = append(out.Attempts, api.Attempt{
-			At: api.InstantOf(one.At.UTC()), Outcome: string(one.Outcome), Status: one.Status, Error: one.Err,
+			At: api.InstantOf(one.At.UTC()), Outcome: string(one.Outcome), Status: one.Status,
+			Error:            one.Err,
 			TookSeconds:      api.SecondsOf(time.Duration(one.TookMS) * time.Millisecond),
 			ClockSkewSeconds: api.SecondsOf(time.Duration(one.SkewS) * time.Second),
 		})

@@ -35,7 +35,11 @@ func (s *stubDeliveries) note(words ...any) error {
 	return s.err()
 }
 
-func (s *stubDeliveries) List(_ context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error) {
+func (s *stubDeliveries) List(
+	_ context.Context,
+	tenant, id, cursor string,
+	limit int,
+) (*outbox.Page, error) {
 	err := s.note("list", tenant, id, cursor, limit)
 	page := s.page
 	return &page, err
@@ -47,7 +51,14 @@ func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health,
 }
 
 func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (outbox.Owed, error) {
-	return outbox.Owed{Deliveries: len(s.page.Deliveries), More: s.page.Next != ""}, s.note("owed", tenant, id)
+	return outbox.Owed{
+		Deliveries: len(s.page.Deliveries),
+		More:       s.page.Next != "",
+	}, s.note(
+		"owed",
+		tenant,
+		id,
+	)
 }
 
 func idOf(o outbox.Order) string {
@@ -96,20 +107,28 @@ func withText(text string) option {
 func TestDisabled(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
-	c := withDeliveries(t, &stubDeliveries{page: outbox.Page{Health: outbox.Health{FailingSince: at, Disabled: webhook.DisabledGone}}})
+	c := withDeliveries(
+		t,
+		&stubDeliveries{
+			page: outbox.Page{Health: outbox.Health{FailingSince: at, Disabled: webhook.DisabledGone}},
+		},
+	)
 	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
 	for _, path := range []string{path, path + "/deliveries"} {
-		if got := c.get(path).fields(); got["disabled"] != "gone" || got["failing_since"] != "2026-01-02T15:04:05.250Z" {
+		if got := c.get(path).fields(); got["disabled"] != "gone" ||
+			got["failing_since"] != "2026-01-02T15:04:05.250Z" {
 			t.Errorf("GET %s = %v", path, got)
 		}
 	}
 	listed := func() map[string]any {
 		return c.get("/webhooks").fields()["webhooks"].([]any)[0].(map[string]any)
 	}
-	if got := listed(); got["disabled"] != "gone" || got["failing_since"] != "2026-01-02T15:04:05.250Z" {
+	if got := listed(); got["disabled"] != "gone" ||
+		got["failing_since"] != "2026-01-02T15:04:05.250Z" {
 		t.Errorf("listed as %v", got)
 	}
-	if got := c.do("PATCH", path, body(`{"paused":false}`)).fields(); got["disabled"] != nil || got["failing_since"] != nil {
+	if got := c.do("PATCH", path, body(`{"paused":false}`)).fields(); got["disabled"] != nil ||
+		got["failing_since"] != nil {
 		t.Errorf("set going again it is %v", got)
 	}
 	if got := listed(); got["disabled"] != nil || got["failing_since"] != nil {
@@ -124,7 +143,11 @@ func TestDisabled(t *testing.T) {
 func TestNothingIsDueWhilePaused(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
-	s := &stubDeliveries{page: outbox.Page{Deliveries: []outbox.Delivery{{ID: "1042-1", State: webhook.StatePending, Made: at, Due: at}}}}
+	s := &stubDeliveries{
+		page: outbox.Page{
+			Deliveries: []outbox.Delivery{{ID: "1042-1", State: webhook.StatePending, Made: at, Due: at}},
+		},
+	}
 	c := withDeliveries(t, s)
 	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
 	check := func(when string, next any) {
@@ -153,16 +176,32 @@ func TestDeliveries(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
 	s := &stubDeliveries{page: outbox.Page{
-		Next: "acme/x:1", Health: outbox.Health{FailingSince: at, Failures: 12, Disabled: webhook.DisabledFailing},
+		Next:   "acme/x:1",
+		Health: outbox.Health{FailingSince: at, Failures: 12, Disabled: webhook.DisabledFailing},
 		Deliveries: []outbox.Delivery{
 			{
-				ID: "1042-1", Type: "lock.acquired", Lock: "orders:42", State: webhook.StatePending, Made: at, Due: at.Add(time.Minute), Tried: 2,
+				ID: "1042-1", Type: "lock.acquired", Lock: "orders:42", State: webhook.StatePending, Made: at,
+				Due: at.Add(time.Minute), Tried: 2,
 				Attempts: []outbox.Attempt{
-					{At: at, Outcome: webhook.Failed, Status: 500, Err: "the receiver answered 500", TookMS: 250, SkewS: -3600},
+					{
+						At:      at,
+						Outcome: webhook.Failed,
+						Status:  500,
+						Err:     "the receiver answered 500",
+						TookMS:  250,
+						SkewS:   -3600,
+					},
 					{At: at, Outcome: webhook.Failed, Err: "no answer", TookMS: 15_000},
 				},
 			},
-			{ID: "1041-1", Type: "lock.released", Lock: "stock:7", State: webhook.StateDelivered, Made: at, Tried: 1},
+			{
+				ID:    "1041-1",
+				Type:  "lock.released",
+				Lock:  "stock:7",
+				State: webhook.StateDelivered,
+				Made:  at,
+				Tried: 1,
+			},
 		},
 	}}
 	c := withDeliveries(t, s).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
@@ -172,13 +211,20 @@ func TestDeliveries(t *testing.T) {
 		"next_cursor": segment("deliveries|acme/x:1"), "failing_since": instant, "disabled": "failing",
 		"deliveries": []any{
 			map[string]any{
-				"id": "1042-1", "type": "lock.acquired", "lock": "orders:42", "state": "pending", "created_at": instant,
-				"tried": json.Number("2"), "attempts": []any{
+				"id": "1042-1", "type": "lock.acquired", "lock": "orders:42", "state": "pending",
+				"created_at": instant,
+				"tried":      json.Number("2"), "attempts": []any{
 					map[string]any{
-						"at": instant, "outcome": "failed", "status": json.Number("500"), "error": "the receiver answered 500",
+						"at": instant, "outcome": "failed", "status": json.Number("500"),
+						"error":        "the receiver answered 500",
 						"took_seconds": json.Number("0.25"), "clock_skew_seconds": json.Number("-3600"),
 					},
-					map[string]any{"at": instant, "outcome": "failed", "error": "no answer", "took_seconds": json.Number("15")},
+					map[string]any{
+						"at":           instant,
+						"outcome":      "failed",
+						"error":        "no answer",
+						"took_seconds": json.Number("15"),
+					},
 				},
 			},
 			map[string]any{
@@ -195,7 +241,10 @@ func TestDeliveries(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"deliveries": []any{}}, c.get(path+"?limit=7&cursor="+segment("deliveries|acme/x:1")).fields()); diff != "" {
 		t.Errorf("without any (-want +got):\n%s", diff)
 	}
-	asked := []string{fmt.Sprint("list ", c.claims.Tenant, " ", id, "  100"), fmt.Sprint("list ", c.claims.Tenant, " ", id, " acme/x:1 7")}
+	asked := []string{
+		fmt.Sprint("list ", c.claims.Tenant, " ", id, "  100"),
+		fmt.Sprint("list ", c.claims.Tenant, " ", id, " acme/x:1 7"),
+	}
 	if diff := cmp.Diff(asked, s.asked); diff != "" {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
@@ -218,13 +267,19 @@ func TestDeliverAgain(t *testing.T) {
 	id := c.subscribe(`{` + receiver + `}`).ID
 	path := "/webhooks/" + id
 	a := c.post(path + "/test")
-	if a.status != http.StatusAccepted || a.fields()["delivery"] != "test-1" || a.header.Get("Location") != path+"/deliveries" {
+	if a.status != http.StatusAccepted || a.fields()["delivery"] != "test-1" ||
+		a.header.Get("Location") != path+"/deliveries" {
 		t.Errorf("%v at %q", a, a.header.Get("Location"))
 	}
 	c.post(path + "/deliveries/1042-1/redeliver").wantNoContent()
 	c.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantNoContent()
 	c.get("/webhooks/callbacks/deliveries").fields()
-	want := []string{"test % " + id, "redeliver % " + id + " 1042-1 webhooks:write", "redeliver % callbacks 1042-1 webhooks:write", "list % callbacks  100"}
+	want := []string{
+		"test % " + id,
+		"redeliver % " + id + " 1042-1 webhooks:write",
+		"redeliver % callbacks 1042-1 webhooks:write",
+		"list % callbacks  100",
+	}
 	for i := range want {
 		want[i] = strings.Replace(want[i], "%", c.claims.Tenant, 1)
 	}
@@ -233,14 +288,20 @@ func TestDeliverAgain(t *testing.T) {
 	}
 }
 
-// TestGapsAreDescribed: what tells of a gap is listed and asked for again by the id of the gap, in the
-// form that is published.
+// TestGapsAreDescribed: what tells of a gap is listed and asked for again by the id of the gap, in
+// the form that is published.
 func TestGapsAreDescribed(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
 	last := lock.EventID{Number: lock.MaxNumber, Index: math.MaxUint32}.String()
 	for _, gap := range []string{"1039-2_1042-1", last + "_" + last} {
-		s := &stubDeliveries{page: outbox.Page{Deliveries: []outbox.Delivery{{ID: gap, Type: "events.missed", State: webhook.StateDelivered, Made: at}}}}
+		s := &stubDeliveries{
+			page: outbox.Page{
+				Deliveries: []outbox.Delivery{
+					{ID: gap, Type: "events.missed", State: webhook.StateDelivered, Made: at},
+				},
+			},
+		}
 		c := withDeliveries(t, s)
 		path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
 		if got := c.get(path + "/deliveries").fields()["deliveries"].([]any)[0].(map[string]any)["id"]; got != gap {
@@ -258,13 +319,19 @@ func TestDeliveriesOfOthers(t *testing.T) {
 	id := owner.subscribe(`{` + receiver + `}`).ID
 	other := subscriber(t).at(owner.replica)
 	limited := owner.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
-	unscoped := owner.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.Admin} })
+	unscoped := owner.as(
+		func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.Admin} },
+	)
 	for r, text := range deliveryRoutes(id) {
-		other.do(r.method, r.path, withText(text)).wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
+		other.do(r.method, r.path, withText(text)).
+			wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
 		limited.do(r.method, r.path, withText(text)).wantStatus(http.StatusForbidden)
 		unscoped.do(r.method, r.path, withText(text)).wantProblem(lacks("webhooks:write"))
 	}
-	callbacks := problem{code: "forbidden", detail: "callbacks are for all locks, and the caller is limited to some"}
+	callbacks := problem{
+		code:   "forbidden",
+		detail: "callbacks are for all locks, and the caller is limited to some",
+	}
 	limited.get("/webhooks/callbacks/deliveries").wantProblem(callbacks)
 	limited.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantProblem(callbacks)
 	if len(s.asked) > 0 {
@@ -276,8 +343,13 @@ func TestDeliveriesOfOthers(t *testing.T) {
 func TestDeliverTooLate(t *testing.T) {
 	t.Parallel()
 	const detail = "the lease of that grant is over"
-	c := withDeliveries(t, &stubDeliveries{err: func() error { return lock.Errorf(lock.Lost, detail) }})
+	c := withDeliveries(
+		t,
+		&stubDeliveries{err: func() error { return lock.Errorf(lock.Lost, detail) }},
+	)
 	over := problem{code: "lock_lost", detail: detail}
 	c.post("/webhooks/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
-	c.operator().post("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
+	c.operator().
+		post("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries/1042-0/redeliver").
+		wantProblem(over)
 }

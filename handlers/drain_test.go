@@ -21,7 +21,10 @@ func TestDrain(t *testing.T) {
 	first := c.at(leaving).acquire("orders:42")
 	inKey := c.named("a").at(leaving).join("orders:42", key("k"))
 	plain := c.named("b").at(leaving).join("orders:42")
-	e := c.named("c").at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
+	e := c.named("c").
+		at(shared.brief).
+		post("/locks/orders:42", body(`{"wait_seconds":60}`)).
+		waiting(http.StatusAccepted)
 	look := c.named("c").at(leaving).start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
 	eventually(t, "the GET waits", func() bool { return waitsOn(c, e) })
 
@@ -54,7 +57,11 @@ func TestDrain(t *testing.T) {
 
 // waitsOn reports whether a request keeps the entry's lease alive.
 func waitsOn(c *client, e entry) bool {
-	return c.get(entryPath(e), lockToken(e.Token)).waiting(http.StatusOK).ExpiresAt.After(e.ExpiresAt.Time)
+	return c.get(entryPath(e), lockToken(e.Token)).
+		waiting(http.StatusOK).
+		ExpiresAt.After(
+		e.ExpiresAt.Time,
+	)
 }
 
 // resumable checks a 503 of a waiting request and returns the entry to go on with.
@@ -67,8 +74,22 @@ func (a *answer) resumable(holder string) entry {
 	if err := json.Unmarshal(a.body, &body); err != nil {
 		a.t.Fatalf("%v: %v", a, err)
 	}
-	want := entry{Name: "orders:42", State: "waiting", Mode: "exclusive", Holder: holder, TTLSeconds: ptr(30.0)}
-	random := cmpopts.IgnoreFields(entry{}, "ID", "Token", "ExpiresAt", "EnqueuedAt", "Position", "WaitUntil")
+	want := entry{
+		Name:       "orders:42",
+		State:      "waiting",
+		Mode:       "exclusive",
+		Holder:     holder,
+		TTLSeconds: ptr(30.0),
+	}
+	random := cmpopts.IgnoreFields(
+		entry{},
+		"ID",
+		"Token",
+		"ExpiresAt",
+		"EnqueuedAt",
+		"Position",
+		"WaitUntil",
+	)
 	if diff := cmp.Diff(want, body.Entry, random); diff != "" {
 		a.t.Errorf("%v (-want +got)\n%s", a, diff)
 	}
@@ -87,7 +108,9 @@ func TestDraining(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	held, free := c.acquire("held"), c.acquire("free")
-	waiting := c.at(shared.brief).post("/locks/held", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
+	waiting := c.at(shared.brief).
+		post("/locks/held", body(`{"wait_seconds":60}`)).
+		waiting(http.StatusAccepted)
 	leaving := newReplica(t, func(*service.Config) {})
 	leaving.service.Drain()
 	d := c.at(leaving)

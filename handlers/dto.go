@@ -12,14 +12,23 @@ import (
 func entryOf(g *service.Grant) *api.Entry {
 	e := g.Entry
 	fields := api.EntryFields{
-		ID: string(e.ID), Name: e.Name(), Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit, GrantFields: fieldsOf(g),
+		ID: string(e.ID), Name: e.Name(), Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit,
+		GrantFields: fieldsOf(g),
 	}
 	if g.Held {
 		return &api.Entry{Held: &api.HeldEntry{
-			EntryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
+			EntryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: api.SecondsOf(g.Waited),
+			ReleaseRequested: askedOf(g.Asked),
 		}}
 	}
-	return &api.Entry{Waiting: &api.WaitingEntry{EntryFields: fields, State: "waiting", Position: max(1, g.Position), WaitUntil: waitUntil(e)}}
+	return &api.Entry{
+		Waiting: &api.WaitingEntry{
+			EntryFields: fields,
+			State:       "waiting",
+			Position:    max(1, g.Position),
+			WaitUntil:   waitUntil(e),
+		},
+	}
 }
 
 // waitUntil is nil for an entry that does not queue.
@@ -31,7 +40,7 @@ func waitUntil(e *lock.Entry) *api.Instant {
 	return &at
 }
 
-// askedOf is nil if nobody asks the holder to finish.
+// askedOf is nil if no waiter asks the holder to finish.
 func askedOf(a *view.Asked) *api.ReleaseRequested {
 	if a == nil {
 		return nil
@@ -45,7 +54,8 @@ func fieldsOf(g *service.Grant) api.GrantFields {
 	e := g.Entry
 	return api.GrantFields{
 		Holder: e.Holder, Token: g.Token, TTLSeconds: api.SecondsOf(e.TTL),
-		ExpiresAt: api.InstantOf(g.ExpiresAt), EnqueuedAt: api.InstantOf(e.EnqueuedAt), Metadata: e.Metadata,
+		ExpiresAt: api.InstantOf(g.ExpiresAt), EnqueuedAt: api.InstantOf(e.EnqueuedAt),
+		Metadata: e.Metadata,
 	}
 }
 
@@ -87,7 +97,8 @@ func claimOn(e *lock.Entry, name string) lock.Claim {
 
 func lockOf(v *service.LockView) *api.Lock {
 	out := &api.Lock{
-		Name: v.Name, Holders: holdersOf(v.Holders, v.Name), Waiters: make([]api.Waiter, 0, len(v.Waiters)),
+		Name: v.Name, Holders: holdersOf(v.Holders, v.Name),
+		Waiters: make([]api.Waiter, 0, len(v.Waiters)),
 		Waiting: v.Waiting, Fence: v.Newest, Revision: v.Revision, Closed: closingOf(v.Closure),
 		ReleaseRequested: askedOf(v.Asked),
 		Figures: api.Figures{
@@ -99,7 +110,8 @@ func lockOf(v *service.LockView) *api.Lock {
 		claim := claimOn(w.Entry, v.Name)
 		out.Waiters = append(out.Waiters, api.Waiter{
 			Position: w.Position, Holder: w.Entry.Holder, Mode: string(claim.Mode), Limit: claim.Limit,
-			EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt), WaitedSeconds: api.SecondsOf(w.Waited), Metadata: w.Entry.Metadata,
+			EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt), WaitedSeconds: api.SecondsOf(w.Waited),
+			Metadata: w.Entry.Metadata,
 		})
 	}
 	if v.Advised > 0 {
@@ -114,5 +126,9 @@ func percentilesOf(p figures.Percentiles) *api.Percentiles {
 	if p.Samples == 0 {
 		return nil
 	}
-	return &api.Percentiles{P50: api.SecondsOf(p.P50), P90: api.SecondsOf(p.P90), P99: api.SecondsOf(p.P99)}
+	return &api.Percentiles{
+		P50: api.SecondsOf(p.P50),
+		P90: api.SecondsOf(p.P90),
+		P99: api.SecondsOf(p.P99),
+	}
 }

@@ -144,7 +144,8 @@ func (a *answer) waiting(status int) entry {
 	var e entry
 	a.want(status, &e)
 	a.checkEntry(e)
-	if e.State != "waiting" || e.Fence != nil || e.WaitedSeconds != nil || e.Position == nil || *e.Position < 1 {
+	if e.State != "waiting" || e.Fence != nil || e.WaitedSeconds != nil || e.Position == nil ||
+		*e.Position < 1 {
 		a.t.Fatalf("%v: want waiting, with a position and neither fence nor waited_seconds", a)
 	}
 	return e
@@ -221,7 +222,11 @@ func (c *client) look(name string) lockView {
 
 func (c *client) awaitWaiting(name string, n int) {
 	c.t.Helper()
-	eventually(c.t, fmt.Sprintf("%d wait for %s", n, name), func() bool { return *c.look(name).Waiting == n })
+	eventually(
+		c.t,
+		fmt.Sprintf("%d wait for %s", n, name),
+		func() bool { return *c.look(name).Waiting == n },
+	)
 }
 
 func entryPath(e entry) string { return "/locks/" + e.Name + "/entries/" + e.ID }

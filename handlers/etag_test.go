@@ -17,8 +17,10 @@ func polled(tenant, webhook string) []string {
 	of := "/admin/webhooks/" + tenant + "/" + webhook
 	return []string{
 		"/admin/overview", "/admin/locks", "/admin/blocking", "/admin/holders?holder=w",
-		"/admin/locks/" + tenant + "/a", "/admin/locks/" + tenant + "/a/history", "/admin/series", "/admin/tenants",
-		"/admin/heatmap", "/admin/audit", "/admin/deadlocks", "/admin/lock-order", "/admin/closures", "/admin/webhooks",
+		"/admin/locks/" + tenant + "/a", "/admin/locks/" + tenant + "/a/history", "/admin/series",
+		"/admin/tenants",
+		"/admin/heatmap", "/admin/audit", "/admin/deadlocks", "/admin/lock-order", "/admin/closures",
+		"/admin/webhooks",
 		of, of + "/deliveries", "/admin/tenants/" + tenant + "/quota",
 		"/webhooks", "/webhooks/" + webhook, "/webhooks/" + webhook + "/deliveries",
 	}
@@ -32,7 +34,8 @@ func TestUnchangedAnswerIs304(t *testing.T) {
 		cl.Scopes = []auth.Scope{auth.TenantAdmin, auth.LocksWrite, auth.WebhooksWrite}
 	})
 	var hook api.NewWebhook
-	c.post("/webhooks", body(`{"url":"https://receiver.example/x","events":["lock.acquired"]}`)).want(http.StatusCreated, &hook)
+	c.post("/webhooks", body(`{"url":"https://receiver.example/x","events":["lock.acquired"]}`)).
+		want(http.StatusCreated, &hook)
 	for _, path := range polled(c.claims.Tenant, hook.ID) {
 		eventually(t, path+" is answered 304", func() bool { // other tests change what is in the series
 			first := c.get(path)
@@ -45,7 +48,8 @@ func TestUnchangedAnswerIs304(t *testing.T) {
 			if again.status == http.StatusOK {
 				return false
 			}
-			if again.wantStatus(http.StatusNotModified); len(again.body) > 0 || again.header.Get("ETag") != tag {
+			if again.wantStatus(http.StatusNotModified); len(again.body) > 0 ||
+				again.header.Get("ETag") != tag {
 				t.Errorf("%s: 304 with %q and the ETag %q", path, again.body, again.header.Get("ETag"))
 			}
 			return true
@@ -75,8 +79,8 @@ func TestETagChangesWithTheAnswer(t *testing.T) {
 	}
 }
 
-// TestOnlyUnchangedAnswersHaveNoLogLine: a page polls once a second, so 304 is not logged; an answer
-// that has changed is.
+// TestOnlyUnchangedAnswersHaveNoLogLine: a page polls once a second, so 304 is not logged; an
+// answer that has changed is.
 func TestOnlyUnchangedAnswersHaveNoLogLine(t *testing.T) {
 	t.Parallel()
 	a := newTenant(t).admin().get("/admin/closures?tenant=none", header("If-None-Match", `"other"`))

@@ -34,7 +34,8 @@ type eventWriter struct {
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
 	return &eventWriter{
 		request: r, stream: stream, filter: f,
-		out: http.NewResponseController(ungin(r.Writer)), timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
+		out:     http.NewResponseController(ungin(r.Writer)),
+		timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
 	}
 }
 
@@ -123,7 +124,7 @@ func (w *eventWriter) read(room []*events.Record) (texts [][]byte, more <-chan s
 	return w.take(room)
 }
 
-// take returns what there is to be sent, or what is closed when there may be more.
+// take returns what there is to send, or a channel that is closed when there may be more.
 func (w *eventWriter) take(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
 	given, missed, more := w.stream.Next(room)
 	if missed != nil {
@@ -196,22 +197,24 @@ const (
 	clientStalls = "the client takes nothing"
 )
 
-// live shows that the stream is, and from where it can be resumed: a reader to whom nothing
-// is told for long would else come back with an id of which nothing is known any more.
+// live shows that the stream is, and from where it can be resumed: a reader that gets no event for
+// long would else come back with an id that is no longer kept.
 func (w *eventWriter) live() {
 	w.write([]byte(":\nid: " + w.stream.At().String() + "\n\n"))
 	w.flush()
 	w.beat.Reset(w.request.endpoints.Heartbeat)
 }
 
-// write sends a message, for each few of which the client has its time.
+// write sends a message. The client has a timeout for every few kilobytes.
 func (w *eventWriter) write(text []byte) {
 	if w.err != nil {
 		return
 	}
 	if w.sent == 0 || w.sent > atOnce {
 		w.sent = 0
-		_ = w.out.SetWriteDeadline(time.Now().Add(w.timeout)) // fails if the connection is closed, as the write will
+		_ = w.out.SetWriteDeadline(
+			time.Now().Add(w.timeout),
+		) // fails if the connection is closed, as the write will
 	}
 	_, w.err = w.request.Writer.Write(text)
 	w.sent += len(text)

@@ -83,7 +83,7 @@ func (q *query) lastEventID() *lock.EventID {
 	const name = "Last-Event-ID"
 	values := q.Request.Header.Values(name)
 	switch {
-	case len(values) == 0 || len(values) == 1 && values[0] == "": // as of a stream that had no message yet
+	case len(values) == 0 || len(values) == 1 && values[0] == "": // of a stream without messages
 		return nil
 	case len(values) > 1:
 		q.invalid(name, "must not be there twice")
@@ -132,7 +132,10 @@ func (q *query) patterns(text string) (patterns []auth.Pattern) {
 	for _, one := range texts {
 		p, err := auth.ParseNamePattern(one)
 		if err != nil {
-			q.invalid("locks", "must be patterns of lock names with at most one star each, separated by commas")
+			q.invalid(
+				"locks",
+				"must be patterns of lock names with at most one star each, separated by commas",
+			)
 		}
 		patterns = append(patterns, p)
 	}
@@ -173,8 +176,8 @@ func eventStreamHeaders(h http.Header) {
 	h.Set("X-Accel-Buffering", "no")
 }
 
-// eventMessage returns an event as the reader is told it, nil if it is not told. Most see all
-// locks of it, for whom the text is made once.
+// eventMessage returns an event as the reader gets it, nil if it gets none. Most readers see all
+// locks of it: their text is made once.
 func eventMessage(f *event.Filter, r *events.Record) []byte {
 	claims := f.Claims(&r.Event)
 	switch len(claims) {
@@ -186,7 +189,7 @@ func eventMessage(f *event.Filter, r *events.Record) []byte {
 	return message(r.ID, event.Of(&r.Event, claims))
 }
 
-// missedMessage says what a reader was not told.
+// missedMessage names the gap in a reader's events.
 func missedMessage(m *events.Missed, now time.Time) []byte {
 	return message(m.Before, event.Missed(m.After, m.Before, now))
 }

@@ -111,7 +111,8 @@ func (c *client) follow(path string, o ...option) *stream {
 			c.t.Errorf("GET %s shows the secret %q", path, found)
 		}
 	})
-	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" || resp.Header.Get("Cache-Control") != "no-store" {
+	if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "text/event-stream" ||
+		resp.Header.Get("Cache-Control") != "no-store" {
 		if resp.StatusCode != http.StatusOK {
 			<-s.done // it is a problem, and has an end
 		}
@@ -203,7 +204,12 @@ func (s *stream) wants(want ...string) []told {
 	got := s.wait(len(want))
 	var texts []string
 	for _, m := range got {
-		texts = append(texts, strings.TrimSpace(m.Event+" "+m.Data.Data.Lock+strings.Join(m.Data.Data.Locks, ",")+" "+m.Data.Data.Reason))
+		texts = append(
+			texts,
+			strings.TrimSpace(
+				m.Event+" "+m.Data.Data.Lock+strings.Join(m.Data.Data.Locks, ",")+" "+m.Data.Data.Reason,
+			),
+		)
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		s.t.Fatalf("told (-want +got):\n%s", diff)
@@ -222,7 +228,8 @@ func TestEvents(t *testing.T) {
 	c.release(first)
 	second := waits.wait().held(http.StatusCreated)
 	want := []string{
-		"lock.acquired orders:42", "lock.enqueued orders:42", "lock.released orders:42 released", "lock.acquired orders:42",
+		"lock.acquired orders:42", "lock.enqueued orders:42", "lock.released orders:42 released",
+		"lock.acquired orders:42",
 	}
 	got := here.wants(want...)
 	other := there.wants(want...)
@@ -235,9 +242,17 @@ func TestEvents(t *testing.T) {
 		t.Errorf("the first grant is %v, want the number %d", got, *first.Fence)
 	}
 	random := cmpopts.IgnoreFields(eventEntry{}, "EnqueuedAt")
-	entry := &eventEntry{ID: first.ID, Mode: "exclusive", Holder: "first", Fence: *first.Fence, TTLSeconds: 30, Metadata: map[string]string{"job": "7"}}
+	entry := &eventEntry{
+		ID:         first.ID,
+		Mode:       "exclusive",
+		Holder:     "first",
+		Fence:      *first.Fence,
+		TTLSeconds: 30,
+		Metadata:   map[string]string{"job": "7"},
+	}
 	for _, i := range []int{0, 2} {
-		if diff := cmp.Diff(entry, got[i].Data.Data.Entry, random); diff != "" || got[i].Data.Data.Tenant != c.claims.Tenant {
+		if diff := cmp.Diff(entry, got[i].Data.Data.Entry, random); diff != "" ||
+			got[i].Data.Data.Tenant != c.claims.Tenant {
 			t.Errorf("%+v (-want +got):\n%s", got[i], diff)
 		}
 	}
@@ -249,7 +264,8 @@ func TestEvents(t *testing.T) {
 	}
 	then := must(lock.ParseEventID(got[2].ID)) // others' entries may share the write
 	then.Index++
-	if d := got[3].Data.Data; d.Entry.Fence != *second.Fence || d.WaitedSeconds == nil || got[3].ID != then.String() {
+	if d := got[3].Data.Data; d.Entry.Fence != *second.Fence || d.WaitedSeconds == nil ||
+		got[3].ID != then.String() {
 		t.Errorf("of the next grant is told %+v as %s", d, got[3].ID)
 	}
 	c.at(shared.other).follow("/events", header("Last-Event-ID", got[1].ID)).wants(want[2:]...)
@@ -260,12 +276,24 @@ func TestEventsOfSets(t *testing.T) {
 	c := newTenant(t)
 	all := c.follow("/events")
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a*", "c"} })
-	some, fewer, none := limited.follow("/events"), limited.follow("/events?locks=c,b"), limited.follow("/events?locks=b,a2")
-	s := c.acquireSet(`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}]}`)
+	some, fewer, none := limited.follow(
+		"/events",
+	), limited.follow(
+		"/events?locks=c,b",
+	), limited.follow(
+		"/events?locks=b,a2",
+	)
+	s := c.acquireSet(
+		`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}]}`,
+	)
 	c.acquire("c2")
 	c.acquire("a2")
 	e := all.wants("lock.acquired a,b,c", "lock.acquired c2", "lock.acquired a2")[0].Data.Data.Entry
-	want := []setLock{{Name: "a", Mode: "exclusive"}, {Name: "b", Mode: "shared"}, {Name: "c", Mode: "semaphore", Limit: 2}}
+	want := []setLock{
+		{Name: "a", Mode: "exclusive"},
+		{Name: "b", Mode: "shared"},
+		{Name: "c", Mode: "semaphore", Limit: 2},
+	}
 	if diff := cmp.Diff(want, e.Locks); diff != "" || e.ID != s.ID || e.Mode != "" {
 		t.Errorf("of the set is told %+v (-want +got):\n%s", e, diff)
 	}
@@ -285,7 +313,12 @@ func TestEventsOfTypes(t *testing.T) {
 	for _, name := range []string{"orders:1", "x", "y", "orders"} {
 		c.release(c.acquire(name))
 	}
-	s.wants("lock.acquired orders:1", "lock.released orders:1 released", "lock.acquired x", "lock.released x released")
+	s.wants(
+		"lock.acquired orders:1",
+		"lock.released orders:1 released",
+		"lock.acquired x",
+		"lock.released x released",
+	)
 	missed.wants("events.missed")
 }
 
@@ -304,7 +337,12 @@ func TestEventsMissed(t *testing.T) {
 		e = c.acquire("a")
 		all = live.wait(len(all) + 2)
 	}
-	kept := []string{"lock.released a released", "lock.acquired a", "lock.released a released", "lock.acquired a"}
+	kept := []string{
+		"lock.released a released",
+		"lock.acquired a",
+		"lock.released a released",
+		"lock.acquired a",
+	}
 	for _, id := range []string{"1-1", all[2].ID} {
 		missed := c.at(r).follow("/events", header("Last-Event-ID", id)).wants(append([]string{"events.missed"}, kept...)...)[0]
 		if d := missed.Data.Data; d.After != id || d.Before != missed.ID || missed.ID != all[4].ID {
@@ -319,7 +357,13 @@ func TestEventsOfOthers(t *testing.T) {
 	c, other := newTenant(t), newTenant(t)
 	victim, spy := c.follow("/events"), other.follow("/events")
 	admin := other.admin()
-	all, one, none := admin.follow("/admin/events"), admin.follow("/admin/events?tenant="+c.claims.Tenant), admin.follow("/admin/events?tenant=nobody")
+	all, one, none := admin.follow(
+		"/admin/events",
+	), admin.follow(
+		"/admin/events?tenant="+c.claims.Tenant,
+	), admin.follow(
+		"/admin/events?tenant=nobody",
+	)
 	c.acquire("orders:42")
 	other.acquire("orders:42")
 	if got := victim.wants("lock.acquired orders:42")[0].Data.Data.Tenant; got != c.claims.Tenant {
@@ -337,26 +381,35 @@ func TestEventsOfOthers(t *testing.T) {
 		}
 		return seen[c.claims.Tenant] && seen[other.claims.Tenant]
 	})
-	c.get("/admin/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
-	admin.get("/events").wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:read"})
+	c.get("/admin/events").
+		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
+	admin.get("/events").
+		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:read"})
 }
 
 func TestBadEventRequests(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for _, id := range []string{"1", "-1", "1-1-1", "01-1", "9007199254740992-1", "1-4294967296", "x", strings.Repeat("9", 4000) + "-1"} {
-		c.get("/events", header("Last-Event-ID", id)).wantProblem(invalid("Last-Event-ID", "is not the id of an event"))
+		c.get("/events", header("Last-Event-ID", id)).
+			wantProblem(invalid("Last-Event-ID", "is not the id of an event"))
 	}
-	c.get("/events", header("Last-Event-ID", "1-1", "1-1")).wantProblem(invalid("Last-Event-ID", "must not be there twice"))
+	c.get("/events", header("Last-Event-ID", "1-1", "1-1")).
+		wantProblem(invalid("Last-Event-ID", "must not be there twice"))
 	for types, place := range map[string]int{"": 1, "lock.acquired,": 2, "lock.held": 1, "lock.acquired,events.missed,lock.unknown": 3, "LOCK.ACQUIRED": 1} {
-		c.get("/events?types=" + types).wantProblem(invalid("types", fmt.Sprintf("must be types of events, separated by commas; number %d is none of %s", place, everyType)))
+		c.get("/events?types=" + types).
+			wantProblem(invalid("types", fmt.Sprintf("must be types of events, separated by commas; number %d is none of %s", place, everyType)))
 	}
 	for _, locks := range []string{"", "a,", "a%20b", "%2F", strings.Repeat("a", 257)} {
-		c.get("/events?locks=" + locks).wantProblem(invalid("locks", "must be patterns of lock names with at most one star each, separated by commas"))
+		c.get("/events?locks=" + locks).
+			wantProblem(invalid("locks", "must be patterns of lock names with at most one star each, separated by commas"))
 	}
-	c.get("/events?locks=a" + strings.Repeat(",a", 8)).wantProblem(invalid("locks", "must be at most 8 patterns"))
-	c.get("/events?locks=*a*").wantProblem(invalid("locks", "must be patterns of lock names with at most one star each, separated by commas"))
-	c.get("/events?tenant=acme").wantProblem(invalid("tenant", "is not known here as a query parameter"))
+	c.get("/events?locks=a" + strings.Repeat(",a", 8)).
+		wantProblem(invalid("locks", "must be at most 8 patterns"))
+	c.get("/events?locks=*a*").
+		wantProblem(invalid("locks", "must be patterns of lock names with at most one star each, separated by commas"))
+	c.get("/events?tenant=acme").
+		wantProblem(invalid("tenant", "is not known here as a query parameter"))
 	c.admin().get("/admin/events?tenant=-").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/events?types=x").wantStatus(http.StatusBadRequest)
 }
@@ -372,13 +425,18 @@ func TestEventPlaces(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := newReplica(t, func(cfg *service.Config) {
-		cfg.Events, cfg.Limits = events.Config{Subscriptions: 3}, limited(quota.Overrides{"event_streams": 2})
+		cfg.Events, cfg.Limits = events.Config{
+			Subscriptions: 3,
+		}, limited(
+			quota.Overrides{"event_streams": 2},
+		)
 	})
 	first := c.at(r).follow("/events")
 	c.at(r).follow("/events")
 	c.at(r).get("/events").wantStatus(http.StatusTooManyRequests)
 	newTenant(t).at(r).follow("/events")
-	if a := newTenant(t).at(r).get("/events"); a.status != http.StatusTooManyRequests || !strings.Contains(string(a.body), "overloaded") {
+	if a := newTenant(t).at(r).get("/events"); a.status != http.StatusTooManyRequests ||
+		!strings.Contains(string(a.body), "overloaded") {
 		t.Errorf("%v, want 429 overloaded", a)
 	}
 	first.end()
@@ -399,7 +457,9 @@ func TestEventsEnd(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := newReplica(t, func(*service.Config) {})
-	short := c.at(r).with(must(auth.Sign(secret(), c.claims, time.Now(), 2*time.Second))).follow("/events")
+	short := c.at(r).
+		with(must(auth.Sign(secret(), c.claims, time.Now(), 2*time.Second))).
+		follow("/events")
 	long := c.at(r).follow("/events")
 	short.wantEnd()
 	if got := short.lastComment(); got != "the token or certificate of the caller has expired" {
@@ -435,7 +495,11 @@ func streaming(t *testing.T, config func(*service.Config), change func(*handlers
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	r := streaming(t, func(*service.Config) {}, func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 100*time.Millisecond, 20*time.Millisecond })
+	r := streaming(
+		t,
+		func(*service.Config) {},
+		func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 100*time.Millisecond, 20*time.Millisecond },
+	)
 	s := c.at(r).follow("/events?locks=mine")
 	beats := func() int {
 		s.mu.Lock()
@@ -458,7 +522,11 @@ func TestHeartbeat(t *testing.T) {
 func TestEventReaderThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	r := streaming(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 2}) }, func(h *handlers.Config) { h.AnswerTimeout = 300 * time.Millisecond })
+	r := streaming(
+		t,
+		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 2}) },
+		func(h *handlers.Config) { h.AnswerTimeout = 300 * time.Millisecond },
+	)
 	stalls := dial(t, r)
 	if err := stalls.SetReadBuffer(4 << 10); err != nil {
 		t.Fatal(err)
@@ -493,7 +561,8 @@ func TestHeadOfEvents(t *testing.T) {
 	wire := dial(t, shared.main)
 	for range 3 {
 		wire.write("HEAD /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n")
-		if a, goesOn := wire.read("HEAD"); a.status != http.StatusOK || !goesOn || a.header.Get("Content-Type") != "text/event-stream" {
+		if a, goesOn := wire.read("HEAD"); a.status != http.StatusOK || !goesOn ||
+			a.header.Get("Content-Type") != "text/event-stream" {
 			t.Fatalf("%v %v, and it goes on: %v", a, a.header, goesOn)
 		}
 	}
@@ -511,7 +580,8 @@ func TestEventsInTheLog(t *testing.T) {
 		shared.journal.mu.Lock()
 		defer shared.journal.mu.Unlock()
 		for _, l := range shared.journal.lines {
-			if text := string(l); strings.Contains(text, c.claims.Tenant) && strings.Contains(text, `"/events"`) {
+			if text := string(l); strings.Contains(text, c.claims.Tenant) &&
+				strings.Contains(text, `"/events"`) {
 				all = append(all, text)
 			}
 		}
@@ -527,10 +597,14 @@ func TestEventsInTheLog(t *testing.T) {
 func TestEventsInTheMetrics(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.follow("/admin/events?tenant=nobody-else", header("Authorization", "Bearer "+c.admin().bearer)).end()
+	c.follow("/admin/events?tenant=nobody-else", header("Authorization", "Bearer "+c.admin().bearer)).
+		end()
 	counts := func(wait string) bool {
 		text := string(c.get("/metrics").body)
-		return strings.Contains(text, `duration_seconds_count{method="GET",route="/admin/events",status="2xx",wait="`+wait+`"}`)
+		return strings.Contains(
+			text,
+			`duration_seconds_count{method="GET",route="/admin/events",status="2xx",wait="`+wait+`"}`,
+		)
 	}
 	eventually(t, "the stream is counted", func() bool { return counts("true") || counts("false") })
 	if counts("false") {

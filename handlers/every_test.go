@@ -27,7 +27,8 @@ type described struct {
 
 // sample replaces the parameters in a path.
 func sample(path string) string {
-	return strings.NewReplacer("{name}", "a", "{id}", someID, "{tenant}", "acme", "{delivery}", "1042-1").Replace(path)
+	return strings.NewReplacer("{name}", "a", "{id}", someID, "{tenant}", "acme", "{delivery}", "1042-1").
+		Replace(path)
 }
 
 func describedOperations(t *testing.T) (all []described) {
@@ -92,7 +93,15 @@ func failing(t *testing.T, err error) *client {
 		return err
 	}
 	h := shared.handlers(s)
-	h.Closures, h.Console, h.Audit = closuresStub{s}, &consoleStub{err: err, panic: s.panic}, trail{err: err, panic: s.panic}
+	h.Closures, h.Console, h.Audit = closuresStub{
+		s,
+	}, &consoleStub{
+		err:   err,
+		panic: s.panic,
+	}, trail{
+		err:   err,
+		panic: s.panic,
+	}
 	h.Webhooks, h.Deliveries = &stubWebhooks{fail}, &stubDeliveries{err: fail}
 	h.Quotas = &brokenQuotas{shared.quotas, fail, errors.Is(err, lock.RateLimited)}
 	r := serve(nil, handlers.New(h))
@@ -102,8 +111,8 @@ func failing(t *testing.T, err error) *client {
 	})
 }
 
-// TestEveryOperationReportsWhatItsPartsReport: the problems that the OpenAPI document lists are those
-// that the service, the store and the webhooks return.
+// TestEveryOperationReportsWhatItsPartsReport: the problems that the OpenAPI document lists are
+// those that the service, the store and the webhooks return.
 func TestEveryOperationReportsWhatItsPartsReport(t *testing.T) {
 	t.Parallel()
 	clients := map[string]*client{}
@@ -130,24 +139,29 @@ func TestEveryOperationReportsWhatItsPartsReport(t *testing.T) {
 	}
 }
 
-// TestEveryOperationRefuses: nobody without a bearer token, without the scope, or over the rate, and
-// no body or query that it does not know.
+// TestEveryOperationRefuses: nobody without a bearer token, without the scope, or over the rate,
+// and no body or query that it does not know.
 func TestEveryOperationRefuses(t *testing.T) {
 	t.Parallel()
 	c := failing(t, &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second})
 	none := c.as(func(cl *auth.Claims) { cl.Scopes = nil })
-	fast := none.at(failing(t, &lock.Error{Code: lock.RateLimited, Detail: "x", RetryAfter: time.Second}).replica)
+	fast := none.at(
+		failing(t, &lock.Error{Code: lock.RateLimited, Detail: "x", RetryAfter: time.Second}).replica,
+	)
 	for _, op := range describedOperations(t) {
 		query, o := op.valid()
 		c.with("nonsense").do(op.method, op.path+query, o...).wantStatus(http.StatusUnauthorized)
 		none.do(op.method, op.path+query, o...).wantStatus(http.StatusForbidden)
 		fast.do(op.method, op.path+query, o...).wantStatus(http.StatusTooManyRequests)
-		c.do(op.method, op.path+"?x=1", append(o, loose)...).wantProblem(invalid("x", "is not known here as a query parameter"))
+		c.do(op.method, op.path+"?x=1", append(o, loose)...).
+			wantProblem(invalid("x", "is not known here as a query parameter"))
 		if len(op.codes[http.StatusUnsupportedMediaType]) == 0 {
 			continue
 		}
-		c.do(op.method, op.path+query, append(o, body(padded(16<<10+1)), loose)...).wantProblem(tooLarge())
-		c.do(op.method, op.path+query, append(o, body("{}"), header("Content-Type", "text/plain"), loose)...).wantStatus(http.StatusUnsupportedMediaType)
+		c.do(op.method, op.path+query, append(o, body(padded(16<<10+1)), loose)...).
+			wantProblem(tooLarge())
+		c.do(op.method, op.path+query, append(o, body("{}"), header("Content-Type", "text/plain"), loose)...).
+			wantStatus(http.StatusUnsupportedMediaType)
 		c.do(op.method, op.path+query, append(o, body(`{"x":1}`), loose)...).wantProblem(unknown("x"))
 	}
 }

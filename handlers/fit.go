@@ -54,16 +54,18 @@ func fit(n int, left *int, size func(i int) int) int {
 }
 
 func fitHolders(holders []view.Holder, left *int, metadata bool) []view.Holder {
-	return holders[:fit(len(holders), left, func(i int) int { return entryBytes(holders[i].Entry, metadata) })]
+	n := fit(len(holders), left, func(i int) int { return entryBytes(holders[i].Entry, metadata) })
+	return holders[:n]
 }
 
-// fitLock shortens what is told of a lock and returns how large the answer gets. Of
+// fitLock shortens the answer about a lock and returns how large it gets. Of
 // holders there are few, as a rule, so they come first; half is for those who wait.
 func fitLock(v *service.LockView) int {
 	left := maxPageBytes / 2
 	v.Holders = fitHolders(v.Holders, &left, true)
 	left += maxPageBytes / 2
-	v.Waiters = v.Waiters[:fit(len(v.Waiters), &left, func(i int) int { return entryBytes(v.Waiters[i].Entry, true) })]
+	n := fit(len(v.Waiters), &left, func(i int) int { return entryBytes(v.Waiters[i].Entry, true) })
+	v.Waiters = v.Waiters[:n]
 	return maxPageBytes - left + 2*rowBytes
 }
 
@@ -84,8 +86,8 @@ func fitPage(p *view.Page) int {
 	return maxPageBytes - left + rowBytes
 }
 
-// fitRefusal shortens what a refusal tells of those in the way, and returns how
-// large it gets. Of a set each holder is told twice: with the lock, and among all.
+// fitRefusal shortens the holders in a refusal, and returns how large it gets. A set names each
+// holder twice: with the lock, and among all.
 func fitRefusal(g *service.Grant) int {
 	if !g.Entry.Set {
 		left := maxRefusalBytes
@@ -100,7 +102,7 @@ func fitRefusal(g *service.Grant) int {
 	return 2*(maxRefusalBytes/2-left) + rowBytes
 }
 
-// hideHolders leaves the locks that are in use, and the numbers of those who wait.
+// hideHolders leaves the locks that are in use, and the numbers of waiters.
 func hideHolders(g *service.Grant) {
 	g.Holders = nil
 	for i := range g.Busy {

@@ -38,7 +38,8 @@ func newFuzzed(f *testing.F) fuzzed {
 // unharmed holds an answer against the rule that nobody learns of the victim.
 func (p fuzzed) unharmed(a *answer) {
 	a.t.Helper()
-	if bytes.Contains(a.body, []byte(victimsHolder)) || bytes.Contains(a.body, []byte(p.victim.claims.Tenant+`"`)) {
+	if bytes.Contains(a.body, []byte(victimsHolder)) ||
+		bytes.Contains(a.body, []byte(p.victim.claims.Tenant+`"`)) {
 		a.t.Errorf("%v shows another tenant", a)
 	}
 }
@@ -46,15 +47,23 @@ func (p fuzzed) unharmed(a *answer) {
 // sendable returns the value as it arrives in a header, and whether HTTP can carry
 // it at all.
 func sendable(value string) (string, bool) {
-	return strings.Trim(value, " \t"), strings.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
+	return strings.Trim(
+			value,
+			" \t",
+		), strings.IndexFunc(
+			value,
+			func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f },
+		) < 0
 }
 
 var goodName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`)
 
 func FuzzName(f *testing.F) {
 	for _, name := range []string{
-		"a", "orders:42", "", ".", "..", "-a", "a/b", "a/renew", "a%2Fb", "a+b", "a b", "ä", "\x00", "a\n", "\xff", "a\\b", "a{", "a/{", "%",
-		strings.Repeat("a", 200), strings.Repeat("a", 201), "a?b", "a#b", "/", "//", "../a", "a;b=c", "entries", "renew",
+		"a", "orders:42", "", ".", "..", "-a", "a/b", "a/renew", "a%2Fb", "a+b", "a b", "ä", "\x00",
+		"a\n", "\xff", "a\\b", "a{", "a/{", "%",
+		strings.Repeat("a", 200), strings.Repeat("a", 201), "a?b", "a#b", "/", "//", "../a", "a;b=c",
+		"entries", "renew",
 	} {
 		f.Add(name)
 	}
@@ -86,21 +95,27 @@ func FuzzName(f *testing.F) {
 // FuzzTarget sends the request target as it is, byte by byte.
 func FuzzTarget(f *testing.F) {
 	for i, target := range []string{
-		"/locks", "/locks/a", "/locks/orders:42", "/locks/a%2Fb", "/locks/a%2Fentries/x{", "/locks/a/entries/x", "/locks/a/renew", "*", "/", "//",
-		"http://x/locks/orders:42", "//x/locks", "/locks/../locks", "/locks/%", "/locks/%zz", "/locks/a;b", "/locks?limit=1&cursor=x", "/locks?%zz=%",
-		"/docs/../locks", "/docs/%2e%2e/x", "/metrics", "x:1", "/locks/a?wait_seconds=1", "/healthz#x", "/\xff", "/locks/{",
+		"/locks", "/locks/a", "/locks/orders:42", "/locks/a%2Fb", "/locks/a%2Fentries/x{",
+		"/locks/a/entries/x", "/locks/a/renew", "*", "/", "//",
+		"http://x/locks/orders:42", "//x/locks", "/locks/../locks", "/locks/%", "/locks/%zz",
+		"/locks/a;b", "/locks?limit=1&cursor=x", "/locks?%zz=%",
+		"/docs/../locks", "/docs/%2e%2e/x", "/metrics", "x:1", "/locks/a?wait_seconds=1", "/healthz#x",
+		"/\xff", "/locks/{",
 	} {
 		f.Add(uint8(i), target)
 	}
 	p := newFuzzed(f)
 	methods := []string{"GET", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "POST"}
 	f.Fuzz(func(t *testing.T, method uint8, target string) {
-		if strings.IndexFunc(target, func(r rune) bool { return r <= ' ' || r == 0x7f }) >= 0 || target == "" {
+		if strings.IndexFunc(target, func(r rune) bool { return r <= ' ' || r == 0x7f }) >= 0 ||
+			target == "" {
 			return // another number of words in the line
 		}
 		m := methods[int(method)%len(methods)]
 		conn := dial(t, shared.main)
-		conn.write(m + " " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + p.own.bearer + "\r\n\r\n")
+		conn.write(
+			m + " " + target + " HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer " + p.own.bearer + "\r\n\r\n",
+		)
 		a, _ := conn.read(m)
 		p.unharmed(a)
 		if a.header.Get("X-Request-Id") == "" { // refused by net/http, before any handler
@@ -135,7 +150,8 @@ func FuzzLockToken(f *testing.F) {
 		}
 		c := p.own.in(t)
 		for _, a := range []*answer{
-			c.get(entryPath(e), header("Lock-Token", token)), c.put("/locks/orders:42/renew", header("Lock-Token", token)),
+			c.get(entryPath(e), header("Lock-Token", token)),
+			c.put("/locks/orders:42/renew", header("Lock-Token", token)),
 		} {
 			p.unharmed(a)
 			switch token {
@@ -250,10 +266,14 @@ func FuzzKey(f *testing.F) {
 
 func FuzzBody(f *testing.F) {
 	for _, text := range []string{
-		"", "{}", " ", someBody, `{"ttl_seconds":2}`, `{"ttl_seconds":1e308}`, `{"wait_seconds":-0.0}`, `{"mode":"shared"}`,
-		`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":1e0}`, `{"limit":2}`, `{"limit":null}`, `{"mode":"semaphore"}`, `{"holder":"\u0000"}`,
-		`{"metadata":{"a":"b"}}`, `{"metadata":{"":""}}`, `{"metadata":{"a":null}}`, `{"metadata":null}`, `null`, `[]`, `{}{}`, `{"x":1}`, `{"ttl_seconds":5,"ttl_seconds":6}`, `{"Holder":"w"}`, "\xff",
-		`{"holder":"\ud800"}`, `{"ttl_seconds":1.9995}`, `{"wait_seconds":86400.0004}`, `{"metadata":{"a":{}}}`, strings.Repeat("[", 100), "{\"a\":",
+		"", "{}", " ", someBody, `{"ttl_seconds":2}`, `{"ttl_seconds":1e308}`, `{"wait_seconds":-0.0}`,
+		`{"mode":"shared"}`,
+		`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":1e0}`, `{"limit":2}`,
+		`{"limit":null}`, `{"mode":"semaphore"}`, `{"holder":"\u0000"}`,
+		`{"metadata":{"a":"b"}}`, `{"metadata":{"":""}}`, `{"metadata":{"a":null}}`, `{"metadata":null}`,
+		`null`, `[]`, `{}{}`, `{"x":1}`, `{"ttl_seconds":5,"ttl_seconds":6}`, `{"Holder":"w"}`, "\xff",
+		`{"holder":"\ud800"}`, `{"ttl_seconds":1.9995}`, `{"wait_seconds":86400.0004}`,
+		`{"metadata":{"a":{}}}`, strings.Repeat("[", 100), "{\"a\":",
 		padded(16 << 10), padded(16<<10 + 1), `{"holder":"` + strings.Repeat("工", 200) + `"}`,
 	} {
 		f.Add([]byte(text), "application/json", false)
@@ -312,11 +332,14 @@ func isUTF8(charset string) bool {
 
 func acceptable(text []byte) bool {
 	var members map[string]any
-	if !utf8.Valid(text) || unmarshalNumbers(text, &members) != nil || members == nil || repeats(text) || lonely(text) {
+	if !utf8.Valid(text) || unmarshalNumbers(text, &members) != nil || members == nil ||
+		repeats(text) ||
+		lonely(text) {
 		return false
 	}
 	for name, value := range members {
-		if value != nil && !acceptableMember(name, value) || !strings.Contains("ttl_seconds wait_seconds mode limit holder metadata", name) {
+		if value != nil && !acceptableMember(name, value) ||
+			!strings.Contains("ttl_seconds wait_seconds mode limit holder metadata", name) {
 			return false
 		}
 	}
@@ -351,7 +374,9 @@ func acceptableMember(name string, value any) bool {
 }
 
 var (
-	oddName = regexp.MustCompile(`[\p{Cc}\p{Zl}\p{Zp}\x{61c}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
+	oddName = regexp.MustCompile(
+		`[\p{Cc}\p{Zl}\p{Zp}\x{61c}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2066}-\x{2069}]`,
+	)
 	oddText = regexp.MustCompile(`[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x{9f}]`)
 )
 

@@ -17,8 +17,12 @@ func TestGone(t *testing.T) {
 	const text = `{"wait_seconds":60}`
 	large := `{"wait_seconds":60` + padded(8 << 10)[1:]
 	cases := map[string][]option{
-		"Body": {body(text)}, "Chunked": {chunked(text)}, "LargeBody": {body(large)}, "LargeChunked": {chunked(large)},
-		"Traced": {body(text), header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")},
+		"Body": {body(text)}, "Chunked": {chunked(text)}, "LargeBody": {body(large)},
+		"LargeChunked": {chunked(large)},
+		"Traced": {
+			body(text),
+			header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+		},
 	}
 	for name, o := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -28,7 +32,12 @@ func TestGone(t *testing.T) {
 			gone := c.named("gone").join("orders:42", o...)
 			c.named("stays").join("orders:42")
 			gone.cut()
-			within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
+			within(
+				t,
+				promptly,
+				"the entry is gone",
+				func() bool { return *c.look("orders:42").Waiting == 1 },
+			)
 			c.checkQueue("orders:42", first, []string{"stays"})
 		})
 	}
@@ -48,9 +57,13 @@ func TestGoneOnTheWire(t *testing.T) {
 	}
 	const text = `{"wait_seconds":60}`
 	bodies := map[string]string{
-		"Body":    fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text),
-		"Chunked": fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(text), text),
-		"Expect":  fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(text), text),
+		"Body": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text),
+		"Chunked": fmt.Sprintf(
+			"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n",
+			len(text),
+			text,
+		),
+		"Expect": fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(text), text),
 	}
 	for how, end := range ends {
 		for name, rest := range bodies {
@@ -59,10 +72,17 @@ func TestGoneOnTheWire(t *testing.T) {
 				c := newTenant(t)
 				first := c.acquire("orders:42")
 				conn := dial(t, shared.main)
-				conn.write("POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + rest)
+				conn.write(
+					"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + rest,
+				)
 				c.awaitWaiting("orders:42", 1)
 				end(conn)
-				within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 0 })
+				within(
+					t,
+					promptly,
+					"the entry is gone",
+					func() bool { return *c.look("orders:42").Waiting == 0 },
+				)
 				c.checkQueue("orders:42", first, nil)
 			})
 		}

@@ -39,7 +39,9 @@ func TestHeadersAreFew(t *testing.T) {
 		a, _ := conn.read(http.MethodPost)
 		a.wantProblem(malformed("a request may have 100 header fields"))
 	}
-	conn.write("GET /healthz HTTP/1.1\r\nHost: x\r\n" + different(101) + "\r\n") // nor for who is unknown
+	conn.write(
+		"GET /healthz HTTP/1.1\r\nHost: x\r\n" + different(101) + "\r\n",
+	) // nor for who is unknown
 	if a, _ := conn.read(http.MethodGet); a.status != http.StatusBadRequest {
 		t.Errorf("101 header fields to /healthz: %v", a)
 	}

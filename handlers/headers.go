@@ -15,9 +15,11 @@ import (
 func acceptRequestID(given string) string {
 	const maxLength = 128
 	harmless := func(c rune) bool {
-		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' || strings.ContainsRune("._-", c)
+		return c >= '0' && c <= '9' || c >= 'A' && c <= 'Z' || c >= 'a' && c <= 'z' ||
+			strings.ContainsRune("._-", c)
 	}
-	if given != "" && len(given) <= maxLength && strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0 {
+	if given != "" && len(given) <= maxLength &&
+		strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0 {
 		return given
 	}
 	return fmt.Sprintf("%016x", rand.Uint64())
@@ -44,8 +46,13 @@ func idempotencyKey(h http.Header) (string, error) {
 	if !sent {
 		return "", nil
 	}
-	if len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey || !printable(values[0]) {
-		return "", lock.Invalid("Idempotency-Key", "must be 1 to %d printable characters", maxIdempotencyKey)
+	if len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey ||
+		!printable(values[0]) {
+		return "", lock.Invalid(
+			"Idempotency-Key",
+			"must be 1 to %d printable characters",
+			maxIdempotencyKey,
+		)
 	}
 	return values[0], nil
 }

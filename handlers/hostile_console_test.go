@@ -67,7 +67,11 @@ func TestRenderingsAtOnce(t *testing.T) {
 		}
 		return n
 	}
-	eventually(t, "pages are made, and others rejected", func() bool { return s.making() == atOnce && rejected() == 20 })
+	eventually(
+		t,
+		"pages are made, and others rejected",
+		func() bool { return s.making() == atOnce && rejected() == 20 },
+	)
 	other := newTenant(t).at(c.replica).admin().start("GET", "/admin/locks")
 	open()
 	other.wait().wantStatus(http.StatusOK)
@@ -121,7 +125,8 @@ func TestSharedWithinTenant(t *testing.T) {
 	for range 20 { // what is made is kept for a moment only
 		for i, op := range asks {
 			var page api.AdminLockPage
-			if op.get("/admin/locks").want(http.StatusOK, &page); len(page.Locks) != 1 || page.Locks[0].Tenant != of[i] {
+			if op.get("/admin/locks").want(http.StatusOK, &page); len(page.Locks) != 1 ||
+				page.Locks[0].Tenant != of[i] {
 				t.Fatalf("who operates %q is shown %+v", of[i], page.Locks)
 			}
 		}
@@ -152,10 +157,16 @@ func TestExportsOfTenant(t *testing.T) {
 	for range cap(records) {
 		records = append(records, &audit.Record{ID: someID, Reason: strings.Repeat("r", 500)})
 	}
-	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Audit = trail{page: &audit.Page{Records: records}} })
+	c, _ := overRouter(
+		t,
+		&stub{},
+		func(h *handlers.Config) { h.Audit = trail{page: &audit.Page{Records: records}} },
+	)
 	lines := header("Accept", "application/x-ndjson")
 	hostile := c.operator()
-	slow, err := c.replica.transport.RoundTrip(hostile.request(t.Context(), "GET", "/admin/audit", lines).Request)
+	slow, err := c.replica.transport.RoundTrip(
+		hostile.request(t.Context(), "GET", "/admin/audit", lines).Request,
+	)
 	if err != nil || slow.StatusCode != http.StatusOK {
 		t.Fatal(slow, err)
 	}
@@ -205,7 +216,9 @@ func TestOperatorsNotCached(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for _, path := range []string{"/admin/overview", "/admin/locks", "/admin/audit", "/admin/deadlocks", "/admin/lock-order"} {
-		if a := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} }).get(path); a.header.Get("Cache-Control") != "no-store" {
+		if a := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} }).get(path); a.header.Get(
+			"Cache-Control",
+		) != "no-store" {
 			t.Errorf("%v has Cache-Control %q", a.asked, a.header.Get("Cache-Control"))
 		}
 	}

@@ -7,7 +7,7 @@ const (
 	// HTTP/2. For more it opens another one.
 	maxStreams = 250
 
-	// What a connection of HTTP/2 may have sent that nobody has read yet, in bytes. A
+	// How many unread bytes a connection of HTTP/2 may have. A
 	// body has at most maxBody.
 	connectionWindow = 64 << 10
 	streamWindow     = 2 * maxBody

@@ -27,7 +27,11 @@ func secured(t *testing.T, most int, h http.Handler) *replica {
 	a := certtest.NewAuthority(t, "a")
 	pair := must(tls.X509KeyPair(a.Issue(t, nil)))
 	server := httptest.NewUnstartedServer(h)
-	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}, Certificates: []tls.Certificate{pair}}
+	config := &tls.Config{
+		MinVersion:   tls.VersionTLS12,
+		NextProtos:   []string{"h2", "http/1.1"},
+		Certificates: []tls.Certificate{pair},
+	}
 	server.Listener = tls.NewListener(handlers.NewConnections(most).Listener(server.Listener), config)
 	server.Config.ConnContext = handlers.ConnContext
 	server.Config.HTTP2 = handlers.HTTP2()
@@ -35,7 +39,10 @@ func secured(t *testing.T, most int, h http.Handler) *replica {
 	server.Config.ReadHeaderTimeout = 5 * time.Second
 	server.Start()
 	r := &replica{server: server, url: "https://" + server.Listener.Addr().String()}
-	r.transport = &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}}
+	r.transport = &http.Transport{
+		ForceAttemptHTTP2: true,
+		TLSClientConfig:   &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12},
+	}
 	t.Cleanup(r.close)
 	return r
 }
@@ -96,7 +103,10 @@ func TestRequestsOfOneConnection(t *testing.T) {
 		wait(c)
 	}
 	a := c.post("/locks/a")
-	a.wantProblem(problem{code: "overloaded", detail: "the tenant has too many requests under way at once"}, "may_have_taken_effect")
+	a.wantProblem(
+		problem{code: "overloaded", detail: "the tenant has too many requests under way at once"},
+		"may_have_taken_effect",
+	)
 	c.delete("/locks/a", lockToken(someToken)).wantStatus(http.StatusNoContent)
 	wait(newTenant(t).at(r))
 	for range 3 * 12 { // one after the other, which takes nothing for good
@@ -142,11 +152,16 @@ func TestStrangersOfOneConnection(t *testing.T) {
 	}
 	eventually(t, "there are too many", func() bool {
 		a := stranger.start("GET", "/locks").raw()
-		return a.status == http.StatusTooManyRequests && strings.Contains(string(a.body), "too many requests are under way")
+		return a.status == http.StatusTooManyRequests &&
+			strings.Contains(string(a.body), "too many requests are under way")
 	})
 	stranger.at(r.another(t)).get("/healthz").wantStatus(http.StatusOK)
 	cancel()
-	eventually(t, "there is room again", func() bool { return stranger.start("GET", "/locks").raw().status == http.StatusUnauthorized })
+	eventually(
+		t,
+		"there is room again",
+		func() bool { return stranger.start("GET", "/locks").raw().status == http.StatusUnauthorized },
+	)
 }
 
 // signInSlowly announces a body and sends none, until ctx ends or there is an answer.
@@ -206,11 +221,16 @@ func TestSlowBodyOverHTTP2(t *testing.T) {
 	}
 	text := must(io.ReadAll(resp.Body))
 	resp.Body.Close()
-	if resp.StatusCode != http.StatusBadRequest || !bytes.Contains(text, []byte("the body did not arrive whole")) || time.Since(began) < 5*time.Second {
+	if resp.StatusCode != http.StatusBadRequest ||
+		!bytes.Contains(text, []byte("the body did not arrive whole")) ||
+		time.Since(began) < 5*time.Second {
 		t.Errorf("%d %s after %v", resp.StatusCode, text, time.Since(began))
 	}
-	c.post("/locks/a", chunked("{}"+strings.Repeat(" ", 20<<10))).wantStatus(http.StatusRequestEntityTooLarge)
-	large := must(http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/healthz", http.NoBody))
+	c.post("/locks/a", chunked("{}"+strings.Repeat(" ", 20<<10))).
+		wantStatus(http.StatusRequestEntityTooLarge)
+	large := must(
+		http.NewRequestWithContext(t.Context(), http.MethodGet, r.url+"/healthz", http.NoBody),
+	)
 	large.Header.Set("X", strings.Repeat("x", 40<<10))
 	if resp, err := r.transport.RoundTrip(large); err == nil {
 		if resp.Body.Close(); resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
@@ -224,7 +244,10 @@ func TestSlowBodyOverHTTP2(t *testing.T) {
 func TestStallOverHTTP2(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) })
+	inner := newReplica(
+		t,
+		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) },
+	)
 	h := shared.handlers(inner.service)
 	h.AnswerTimeout = 300 * time.Millisecond
 	r := secured(t, 100, handlers.New(h))
@@ -244,7 +267,8 @@ func TestStallOverHTTP2(t *testing.T) {
 		}
 		return r.room(c)
 	})
-	if _, err := io.Copy(io.Discard, resp.Body); err == nil || errors.Is(err, context.DeadlineExceeded) {
+	if _, err := io.Copy(io.Discard, resp.Body); err == nil ||
+		errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("the stream ends with %v", err)
 	}
 }
@@ -270,7 +294,10 @@ func (c *standing) Read(p []byte) (int, error) {
 func TestConnectionThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	inner := newReplica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) })
+	inner := newReplica(
+		t,
+		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) },
+	)
 	r := secured(t, 100, handlers.New(shared.handlers(inner.service)))
 	r.service = inner.service
 	still, ended := make(chan struct{}), make(chan struct{})
@@ -306,7 +333,9 @@ func TestSessionOverTLS(t *testing.T) {
 	r := secured(t, 100, handlers.New(config))
 	c := newOperator(t).at(r)
 	cookie := c.post("/dashboard/session", c.signsIn()).cookie()
-	if cookie.Name != "__Host-fencepost-session" || !cookie.Secure || !cookie.HttpOnly || cookie.Path != "/" || cookie.Domain != "" {
+	if cookie.Name != "__Host-fencepost-session" || !cookie.Secure || !cookie.HttpOnly ||
+		cookie.Path != "/" ||
+		cookie.Domain != "" {
 		t.Errorf("%v", cookie)
 	}
 	c.with("").get("/dashboard/session", bearing(cookie)).wantStatus(http.StatusOK)

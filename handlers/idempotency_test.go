@@ -15,11 +15,21 @@ const someBody = `{"ttl_seconds":10,"wait_seconds":5,"holder":"w","metadata":{"a
 func TestRetry(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ first, again []option }{
-		"Same":         {[]option{body(someBody)}, []option{body(someBody)}},
-		"NoBody":       {nil, nil},
-		"EmptyObject":  {nil, []option{body(`{}`)}},
-		"Defaults":     {nil, []option{body(`{"ttl_seconds":30,"wait_seconds":0,"mode":"exclusive","holder":"worker-1","metadata":{}}`)}},
-		"OtherSpaces":  {[]option{body(someBody)}, []option{body(strings.ReplaceAll(someBody, ",", " , "))}},
+		"Same":        {[]option{body(someBody)}, []option{body(someBody)}},
+		"NoBody":      {nil, nil},
+		"EmptyObject": {nil, []option{body(`{}`)}},
+		"Defaults": {
+			nil,
+			[]option{
+				body(
+					`{"ttl_seconds":30,"wait_seconds":0,"mode":"exclusive","holder":"worker-1","metadata":{}}`,
+				),
+			},
+		},
+		"OtherSpaces": {
+			[]option{body(someBody)},
+			[]option{body(strings.ReplaceAll(someBody, ",", " , "))},
+		},
 		"OtherNumbers": {[]option{body(`{"ttl_seconds":10}`)}, []option{body(`{"ttl_seconds":1.0e1}`)}},
 	}
 	for name, tc := range cases {
@@ -67,7 +77,10 @@ func TestKeys(t *testing.T) {
 // holds or waits.
 func TestOtherParameters(t *testing.T) {
 	t.Parallel()
-	want := problem{code: "idempotency_mismatch", detail: "the idempotency key was used before with other parameters"}
+	want := problem{
+		code:   "idempotency_mismatch",
+		detail: "the idempotency key was used before with other parameters",
+	}
 	c := newTenant(t)
 	c.acquire("held", body(someBody), key("k"))
 	c.at(shared.brief).post("/locks/held", body(`{}`), key("k")).wantProblem(want)
@@ -93,7 +106,8 @@ func TestBadKeys(t *testing.T) {
 	t.Parallel()
 	want := invalid("Idempotency-Key", "must be 1 to 200 printable characters")
 	for name, values := range map[string][]string{
-		"Empty": {""}, "TooLong": {strings.Repeat("k", 201)}, "NotASCII": {"schlüssel"}, "Tab": {"a\tb"}, "Twice": {"a", "b"},
+		"Empty": {""}, "TooLong": {strings.Repeat("k", 201)}, "NotASCII": {"schlüssel"}, "Tab": {"a\tb"},
+		"Twice":        {"a", "b"},
 		"TwiceTheSame": {"a", "a"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,8 @@ func TestNobodyHolds(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.acquire("b")
-	c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":60}`)).wantStatus(http.StatusAccepted)
+	c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":60}`)).
+		wantStatus(http.StatusAccepted)
 	for what, a := range map[string]struct {
 		path, text, code string
 		waiting          int
@@ -45,28 +46,35 @@ func TestNobodyHolds(t *testing.T) {
 			if err := json.Unmarshal(got.body, &text); err != nil || got.status != http.StatusLocked {
 				t.Errorf("%v", got)
 			}
-			if string(text["holders"]) != "[]" || string(text["code"]) != `"`+a.code+`"` || string(text["waiting"]) != strconv.Itoa(a.waiting) {
+			if string(text["holders"]) != "[]" || string(text["code"]) != `"`+a.code+`"` ||
+				string(text["waiting"]) != strconv.Itoa(a.waiting) {
 				t.Errorf("%s", got.body)
 			}
 		})
 	}
 }
 
-// TestSetIsRefusedAsOneLock: the refusal of a set says who is in the way as that of a lock does, beside lock by lock. Who holds
-// several of its locks is there once.
+// TestSetIsRefusedAsOneLock: the refusal of a set says who is in the way as that of a lock does,
+// beside lock by lock. Who holds several of its locks is there once.
 func TestSetIsRefusedAsOneLock(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"holder":"both"}`)).wantStatus(http.StatusCreated)
+	c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"holder":"both"}`)).
+		wantStatus(http.StatusCreated)
 	c.post("/locks/c", body(`{"holder":"one","metadata":{"k":"v"}}`)).wantStatus(http.StatusCreated)
 	c.post("/locks/c", body(`{"async":true,"wait_seconds":60}`)).wantStatus(http.StatusAccepted)
-	c.post("/locksets", body(`{"locks":[{"name":"b"},{"name":"c"}],"async":true,"wait_seconds":60}`)).wantStatus(http.StatusAccepted)
+	c.post("/locksets", body(`{"locks":[{"name":"b"},{"name":"c"}],"async":true,"wait_seconds":60}`)).
+		wantStatus(http.StatusAccepted)
 	var got busy
-	a := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"free"}]}`))
+	a := c.post(
+		"/locksets",
+		body(`{"locks":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"free"}]}`),
+	)
 	if err := json.Unmarshal(a.body, &got); err != nil || a.status != http.StatusLocked {
 		t.Errorf("%v", a)
 	}
-	if diff := cmp.Diff([]string{"both", "one"}, got.holders()); diff != "" || got.Code != "lock_held" {
+	if diff := cmp.Diff([]string{"both", "one"}, got.holders()); diff != "" ||
+		got.Code != "lock_held" {
 		t.Errorf("%s: holders (-want +got):\n%s", got.Code, diff)
 	}
 	if got.Waiting == nil || *got.Waiting != 3 || got.Locks == nil || len(*got.Locks) != 3 {

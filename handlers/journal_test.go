@@ -14,8 +14,10 @@ import (
 // Every secret of ours can be told by its beginning: a lock token, the secret of a
 // webhook, and a JSON Web Token, whose header is the base64 of {"…
 var (
-	secretShape = regexp.MustCompile(`fp1_[A-Za-z0-9_-]{8,}|whsec_[A-Za-z0-9+/]{8,}|\beyJ[A-Za-z0-9_-]{8,}`)
-	ownNames    = regexp.MustCompile(`tenant-[0-9]|orders:`)
+	secretShape = regexp.MustCompile(
+		`fp1_[A-Za-z0-9_-]{8,}|whsec_[A-Za-z0-9+/]{8,}|\beyJ[A-Za-z0-9_-]{8,}`,
+	)
+	ownNames = regexp.MustCompile(`tenant-[0-9]|orders:`)
 )
 
 // secrets are the pieces of all tokens that the tests sent or were sent.
@@ -39,7 +41,8 @@ func (s *secrets) add(token string) {
 // find returns a secret that text shows, or "". All answers and lines go through it: where
 // a pattern could match is looked for first, which is much cheaper.
 func (s *secrets) find(text []byte) string {
-	if bytes.Contains(text, []byte("fp1_")) || bytes.Contains(text, []byte("eyJ")) || bytes.Contains(text, []byte("whsec_")) {
+	if bytes.Contains(text, []byte("fp1_")) || bytes.Contains(text, []byte("eyJ")) ||
+		bytes.Contains(text, []byte("whsec_")) {
 		if found := secretShape.Find(text); found != nil {
 			return string(found)
 		}
@@ -169,7 +172,8 @@ func TestJournal(t *testing.T) {
 	if j.check() == nil {
 		t.Error("an empty log passes")
 	}
-	if _, err := j.Write([]byte(`{"msg":"request","tenant":"a","lock":"body"}` + "\n")); err != nil || j.check() != nil {
+	if _, err := j.Write([]byte(`{"msg":"request","tenant":"a","lock":"body"}` + "\n")); err != nil ||
+		j.check() != nil {
 		t.Errorf("a harmless line: %v, %v", err, j.check())
 	}
 }

@@ -28,8 +28,10 @@ const mebibyte = 1 << 20
 // grow in JSON.
 func largest(name string) *lock.Entry {
 	return &lock.Entry{
-		ID: someID, Tenant: "acme", Holder: strings.Repeat(`"`, 100) + strings.Repeat("工", 100), TTL: time.Minute, EnqueuedAt: time.Now(), Number: 7,
-		Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Metadata: map[string]string{"k": strings.Repeat("<\n", 1020)},
+		ID: someID, Tenant: "acme", Holder: strings.Repeat(`"`, 100) + strings.Repeat("工", 100),
+		TTL: time.Minute, EnqueuedAt: time.Now(), Number: 7,
+		Claims:   []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+		Metadata: map[string]string{"k": strings.Repeat("<\n", 1020)},
 	}
 }
 
@@ -42,7 +44,10 @@ func holdersAt(name string, n int) []view.Holder {
 }
 
 func largeView() service.LockView {
-	v := service.LockView{Name: "orders:42", Queue: view.Queue{Holders: holdersAt("orders:42", 100), Waiting: 5000, Revision: 9}}
+	v := service.LockView{
+		Name:  "orders:42",
+		Queue: view.Queue{Holders: holdersAt("orders:42", 100), Waiting: 5000, Revision: 9},
+	}
 	for i := range 1000 {
 		v.Waiters = append(v.Waiters, view.Waiter{Entry: largest("orders:42"), Position: i + 1})
 	}
@@ -62,7 +67,13 @@ func largePage() view.Page {
 func largeReport() view.OrderReport {
 	report := view.OrderReport{Orders: make([]order.Edge, 1000)}
 	for i := range report.Orders {
-		report.Orders[i] = order.Edge{Tenant: "acme", From: "a:*", To: "b:*", Seen: 1, Examples: []order.Example{{Holder: "w", At: time.Now()}}}
+		report.Orders[i] = order.Edge{
+			Tenant:   "acme",
+			From:     "a:*",
+			To:       "b:*",
+			Seen:     1,
+			Examples: []order.Example{{Holder: "w", At: time.Now()}},
+		}
 	}
 	return report
 }
@@ -89,9 +100,16 @@ func TestPageIsBounded(t *testing.T) {
 	a.want(http.StatusOK, &p)
 	last := len(p.Locks) - 1
 	if len(a.body) > mebibyte || len(a.body) < mebibyte/2 || last < 100 || last >= len(all.Locks)-1 {
-		t.Fatalf("%d locks in %d bytes, want about 1 MiB of the %d", len(p.Locks), len(a.body), len(all.Locks))
+		t.Fatalf(
+			"%d locks in %d bytes, want about 1 MiB of the %d",
+			len(p.Locks),
+			len(a.body),
+			len(all.Locks),
+		)
 	}
-	if want := "locks|" + all.Locks[last].Name; p.NextCursor != base64.RawURLEncoding.EncodeToString([]byte(want)) {
+	if want := "locks|" + all.Locks[last].Name; p.NextCursor != base64.RawURLEncoding.EncodeToString(
+		[]byte(want),
+	) {
 		t.Errorf("next_cursor %q is not the last name", p.NextCursor)
 	}
 	few := all
@@ -105,8 +123,16 @@ func TestLockIsBounded(t *testing.T) {
 	a := over(t, &stub{view: largeView()}).get("/locks/orders:42")
 	var v lockView
 	a.want(http.StatusOK, &v)
-	if len(a.body) > mebibyte || len(v.Holders) < 50 || len(v.Waiters) < 50 || len(v.Waiters) == 1000 || *v.Waiting != 5000 {
-		t.Errorf("%d holders and %d of %d waiters in %d bytes", len(v.Holders), len(v.Waiters), *v.Waiting, len(a.body))
+	if len(a.body) > mebibyte || len(v.Holders) < 50 || len(v.Waiters) < 50 ||
+		len(v.Waiters) == 1000 ||
+		*v.Waiting != 5000 {
+		t.Errorf(
+			"%d holders and %d of %d waiters in %d bytes",
+			len(v.Holders),
+			len(v.Waiters),
+			*v.Waiting,
+			len(a.body),
+		)
 	}
 	for i, w := range v.Waiters {
 		if w.Position != i+1 {
@@ -118,10 +144,18 @@ func TestLockIsBounded(t *testing.T) {
 // TestRefusalIsBounded: so is what a try is told of those in the way.
 func TestRefusalIsBounded(t *testing.T) {
 	t.Parallel()
-	one := &service.Grant{Entry: largest("orders:42"), Holders: holdersAt("orders:42", 100), Waiters: 3}
+	one := &service.Grant{
+		Entry:   largest("orders:42"),
+		Holders: holdersAt("orders:42", 100),
+		Waiters: 3,
+	}
 	many := &service.Grant{Entry: &lock.Entry{Set: true, Claims: []lock.Claim{{Name: "a"}}}}
 	for place := range 32 { // nobody waits for most of them
-		b := service.Busy{Name: strings.Repeat("n", 200), Holders: holdersAt("n", 100), Waiters: 3 * (place / 31)}
+		b := service.Busy{
+			Name:    strings.Repeat("n", 200),
+			Holders: holdersAt("n", 100),
+			Waiters: 3 * (place / 31),
+		}
 		for i, h := range b.Holders {
 			h.Entry.ID = lock.ID(fmt.Sprintf("%026d", 100*place+i))
 		}
@@ -136,11 +170,18 @@ func TestRefusalIsBounded(t *testing.T) {
 			t.Errorf("%s: %d with %d bytes", path, a.status, len(a.body))
 		}
 		router.Fill(c.claims.Tenant)
-		if a = c.post(path, body(text)); a.status != http.StatusLocked || len(a.body) > 16<<10 || !strings.Contains(string(a.body), `"waiting":3`) {
+		if a = c.post(path, body(text)); a.status != http.StatusLocked || len(a.body) > 16<<10 ||
+			!strings.Contains(string(a.body), `"waiting":3`) {
 			t.Errorf("%s, when there is no room: %d with %d bytes", path, a.status, len(a.body))
 		}
-		if locks, set := a.fields()["locks"].([]any); set != grant.Entry.Set || len(locks) != len(grant.Busy) {
-			t.Errorf("%s, when there is no room: %d locks are named that others hold, want %d", path, len(locks), len(grant.Busy))
+		if locks, set := a.fields()["locks"].([]any); set != grant.Entry.Set ||
+			len(locks) != len(grant.Busy) {
+			t.Errorf(
+				"%s, when there is no room: %d locks are named that others hold, want %d",
+				path,
+				len(locks),
+				len(grant.Busy),
+			)
 		}
 	}
 }
@@ -155,7 +196,10 @@ func TestLongCycleIsBounded(t *testing.T) {
 	var p struct {
 		Cycle []step `json:"cycle"`
 	}
-	a := over(t, &stub{err: &lock.Error{Code: lock.Deadlock, Detail: "x", Cycle: cycle}}).post("/locks/a")
+	a := over(
+		t,
+		&stub{err: &lock.Error{Code: lock.Deadlock, Detail: "x", Cycle: cycle}},
+	).post("/locks/a")
 	if err := json.Unmarshal(a.body, &p); err != nil || len(p.Cycle) != 32 {
 		t.Errorf("%d waits of the cycle, %v", len(p.Cycle), err)
 	}
@@ -167,12 +211,25 @@ func TestNoRoom(t *testing.T) {
 	deadlocks := make([]view.Deadlock, 100)
 	for i := range deadlocks {
 		wait := lock.Wait{Waiter: largest("a"), Blocker: largest("a"), Lock: "a"}
-		deadlocks[i] = view.Deadlock{Tenant: "acme", Refused: largest("a"), Cycle: []lock.Wait{wait, wait}, Waits: 2, At: time.Now()}
+		deadlocks[i] = view.Deadlock{
+			Tenant:  "acme",
+			Refused: largest("a"),
+			Cycle:   []lock.Wait{wait, wait},
+			Waits:   2,
+			At:      time.Now(),
+		}
 	}
-	c, router := overRouter(t, &stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: largeReport()}, asIs)
+	c, router := overRouter(
+		t,
+		&stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: largeReport()},
+		asIs,
+	)
 	operator := c.as(func(c *auth.Claims) { c.Scopes = []auth.Scope{auth.Admin} })
 	router.Fill(c.claims.Tenant)
-	crowded := problem{code: "overloaded", detail: "too many large answers are on their way; read those, or ask for shorter pages"}
+	crowded := problem{
+		code:   "overloaded",
+		detail: "too many large answers are on their way; read those, or ask for shorter pages",
+	}
 	for path, as := range map[string]*client{"/locks": c, "/locks/orders:42": c, "/admin/deadlocks": operator, "/admin/lock-order?limit=1000": operator} {
 		a := as.get(path)
 		a.wantProblem(crowded, "may_have_taken_effect")
@@ -184,8 +241,15 @@ func TestNoRoom(t *testing.T) {
 			t.Errorf("another tenant's %s: %d with %d bytes", path, other.status, len(other.body))
 		}
 	}
-	eventually(t, "the others' answers are counted no more", func() bool { return router.InFlight() == handlers.MaxAnswersOfTenant })
-	away := over(t, &stub{err: &lock.Error{Code: lock.Overloaded, Detail: "x", RetryAfter: time.Second}})
+	eventually(
+		t,
+		"the others' answers are counted no more",
+		func() bool { return router.InFlight() == handlers.MaxAnswersOfTenant },
+	)
+	away := over(
+		t,
+		&stub{err: &lock.Error{Code: lock.Overloaded, Detail: "x", RetryAfter: time.Second}},
+	)
 	away.post("/locks/a").wantStatus(http.StatusTooManyRequests)
 	away.post("/locksets", body(oneLock)).wantStatus(http.StatusTooManyRequests)
 }
@@ -200,12 +264,20 @@ func TestListsAreWithoutMetadata(t *testing.T) {
 		for j := range names {
 			names[j] = fmt.Sprintf("set%d:%02d", i, j)
 		}
-		text := strings.TrimSuffix(locksOf(names...), "}") + `,"ttl_seconds":600,"metadata":{"k":"` + strings.Repeat("<", 2047) + `"}}`
+		text := strings.TrimSuffix(
+			locksOf(names...),
+			"}",
+		) + `,"ttl_seconds":600,"metadata":{"k":"` + strings.Repeat(
+			"<",
+			2047,
+		) + `"}}`
 		a := c.post("/locksets", body(text))
-		if a.set(http.StatusCreated, "held"); len(a.body) > 16<<10 || !strings.Contains(string(a.body), "<<<") {
+		if a.set(http.StatusCreated, "held"); len(a.body) > 16<<10 ||
+			!strings.Contains(string(a.body), "<<<") {
 			t.Errorf("the set is answered with %d bytes", len(a.body))
 		}
-		if a = c.post("/locksets", body(text)); a.status != http.StatusLocked || len(a.body) > 16<<10 || strings.Contains(string(a.body), "metadata") {
+		if a = c.post("/locksets", body(text)); a.status != http.StatusLocked || len(a.body) > 16<<10 ||
+			strings.Contains(string(a.body), "metadata") {
 			t.Errorf("the refusal of the set is %v", a)
 		}
 	}
@@ -213,7 +285,8 @@ func TestListsAreWithoutMetadata(t *testing.T) {
 	if len(a.body) > 96*400 || strings.Contains(string(a.body), "metadata") {
 		t.Errorf("96 locks are listed in %d bytes: %.500s", len(a.body), a.body)
 	}
-	if v := c.look("set0:00"); len(v.Holders) != 1 || v.Holders[0].Metadata["k"] != strings.Repeat("<", 2047) {
+	if v := c.look("set0:00"); len(v.Holders) != 1 ||
+		v.Holders[0].Metadata["k"] != strings.Repeat("<", 2047) {
 		t.Errorf("one lock is without its metadata: %+v", v)
 	}
 }
@@ -248,7 +321,9 @@ func TestNeverRead(t *testing.T) { // alone: it measures memory
 		if err := conn.SetReadBuffer(4 << 10); err != nil {
 			t.Fatal(err)
 		}
-		conn.write("GET /locks?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n")
+		conn.write(
+			"GET /locks?limit=1000 HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n",
+		)
 		return conn
 	}
 	for range clients {
@@ -265,16 +340,30 @@ func TestNeverRead(t *testing.T) { // alone: it measures memory
 		return resp.StatusCode == http.StatusTooManyRequests
 	})
 	if n := router.InFlight(); n > handlers.MaxAnswersOfTenant || n < handlers.MaxAnswersOfTenant/2 {
-		t.Errorf("%d bytes are on their way, want them near the bound of %d", n, handlers.MaxAnswersOfTenant)
+		t.Errorf(
+			"%d bytes are on their way, want them near the bound of %d",
+			n,
+			handlers.MaxAnswersOfTenant,
+		)
 	}
 	if grown := heap() - before; grown > 2*handlers.MaxAnswersOfTenant {
 		t.Errorf("%d unread answers take %d MiB", clients, grown/mebibyte)
 	}
-	within(t, 60*time.Second, "the unread answers are given up", func() bool { return router.InFlight() == 0 })
+	within(
+		t,
+		60*time.Second,
+		"the unread answers are given up",
+		func() bool { return router.InFlight() == 0 },
+	)
 	if a := c.get("/locks?limit=1000"); a.status != http.StatusOK {
 		t.Errorf("after them: %v", a.status)
 	}
-	within(t, 20*time.Second, "the memory is given back", func() bool { return heap()-before < 8*mebibyte })
+	within(
+		t,
+		20*time.Second,
+		"the memory is given back",
+		func() bool { return heap()-before < 8*mebibyte },
+	)
 }
 
 // heap is what is live.
@@ -299,12 +388,17 @@ func TestWaitingIsNoAnswer(t *testing.T) {
 	head := " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n"
 	for range 3 {
 		text := `{"wait_seconds":0.3}`
-		conn.write(fmt.Sprintf("POST /locks/orders:42%sContent-Length: %d\r\n\r\n%s", head, len(text), text))
+		conn.write(
+			fmt.Sprintf("POST /locks/orders:42%sContent-Length: %d\r\n\r\n%s", head, len(text), text),
+		)
 		if a, goesOn := conn.read(http.MethodPost); a.status != http.StatusLocked || !goesOn {
 			t.Fatalf("after a wait: %v", a)
 		}
 	}
-	c.post("/locks/orders:42", body(`{"wait_seconds":0.3}`)) // for as long the connection has been idle
+	c.post(
+		"/locks/orders:42",
+		body(`{"wait_seconds":0.3}`),
+	) // for as long the connection has been idle
 	conn.write("POST /locks/a" + head + "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
 	if line, err := conn.in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
 		t.Fatalf("Expect: 100-continue is answered %q, %v", line, err)
@@ -326,7 +420,9 @@ func TestHalfClosed(t *testing.T) {
 	c.acquire("orders:42")
 	conn := dial(t, shared.main)
 	id := c.claims.Tenant + "-half"
-	conn.write("POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\nX-Request-Id: " + id + "\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n{\"wait_seconds\":60}")
+	conn.write(
+		"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\nX-Request-Id: " + id + "\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n{\"wait_seconds\":60}",
+	)
 	c.awaitWaiting("orders:42", 1)
 	if err := conn.CloseWrite(); err != nil {
 		t.Fatal(err)
@@ -361,12 +457,17 @@ func TestScrapesAreBounded(t *testing.T) {
 	t.Cleanup(release) // before the replica is closed
 	crowd := c.start("GET", "/metrics")
 	eventually(t, "the fifth is answered", crowd.answered)
-	crowd.wait().wantProblem(problem{code: "overloaded", detail: "too many ask for the metrics at once"}, "may_have_taken_effect")
+	crowd.wait().
+		wantProblem(problem{code: "overloaded", detail: "too many ask for the metrics at once"}, "may_have_taken_effect")
 	release()
 	for _, p := range all {
 		if a := p.wait(); a.status != http.StatusOK {
 			t.Errorf("%v", a.status)
 		}
 	}
-	eventually(t, "the metrics can be asked for again", func() bool { return c.get("/metrics").status == http.StatusOK })
+	eventually(
+		t,
+		"the metrics can be asked for again",
+		func() bool { return c.get("/metrics").status == http.StatusOK },
+	)
 }

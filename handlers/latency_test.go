@@ -20,8 +20,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// requests reads the histogram of requests: how many of those that wait and of those that do not took longer
-// than a second, and how many there are of each.
+// requests reads the histogram of requests: how many of those that wait and of those that do not
+// took longer than a second, and how many there are of each.
 func requests(t *testing.T, exposition http.Handler) (slow, all map[bool]int) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -44,8 +44,8 @@ func requests(t *testing.T, exposition http.Handler) (slow, all map[bool]int) {
 	return slow, all
 }
 
-// TestWaitsAreNotSlow: requests that wait for a lock, for a grant, or for what happens, put nothing into the figures
-// that say how fast the server is.
+// TestWaitsAreNotSlow: requests that wait for a lock, for a grant, or for what happens, put nothing
+// into the figures that say how fast the server is.
 func TestWaitsAreNotSlow(t *testing.T) {
 	t.Parallel()
 	tel, err := telemetry.Setup(t.Context(), telemetry.Config{LogWriter: io.Discard})
@@ -61,7 +61,8 @@ func TestWaitsAreNotSlow(t *testing.T) {
 	c := newTenant(t)
 	c.acquire("a")
 	waits := c.post("/locks/a", body(`{"wait_seconds":60,"async":true}`)).waiting(http.StatusAccepted)
-	set := c.post("/locksets", body(`{"locks":[{"name":"a"}],"wait_seconds":60,"async":true}`)).known(http.StatusAccepted)
+	set := c.post("/locksets", body(`{"locks":[{"name":"a"}],"wait_seconds":60,"async":true}`)).
+		known(http.StatusAccepted)
 	const long = 1500 * time.Millisecond
 	var asking sync.WaitGroup
 	for _, ask := range []func(){
@@ -80,7 +81,8 @@ func TestWaitsAreNotSlow(t *testing.T) {
 		slow, all = requests(t, tel.MetricsHandler())
 		return all[true]+all[false] == 6
 	})
-	if slow[false] != 0 || all[true] != 6 || slow[true] == 0 { // a store that does not answer ends a wait early
+	if slow[false] != 0 || all[true] != 6 ||
+		slow[true] == 0 { // a store that does not answer ends a wait early
 		t.Errorf("slow are %v of %v", slow, all)
 	}
 }
@@ -132,7 +134,8 @@ func (m *took) RequestDone(_ context.Context, _, _ string, _ int, _ bool, d time
 	m.all = append(m.all, d)
 }
 
-// TestSlowBodyIsNotSlow: how long a client takes to send its body says nothing of how fast the server is.
+// TestSlowBodyIsNotSlow: how long a client takes to send its body says nothing of how fast the
+// server is.
 func TestSlowBodyIsNotSlow(t *testing.T) {
 	t.Parallel()
 	bubble.Test(t, func(t *testing.T) {
@@ -145,7 +148,8 @@ func TestSlowBodyIsNotSlow(t *testing.T) {
 		r.Header.Set("Content-Type", "application/json")
 		began := time.Now()
 		handlers.New(h).ServeHTTP(httptest.NewRecorder(), r)
-		if whole := time.Since(began); whole < 8*time.Second || len(m.all) != 1 || slices.Max(m.all) > time.Second {
+		if whole := time.Since(began); whole < 8*time.Second || len(m.all) != 1 ||
+			slices.Max(m.all) > time.Second {
 			t.Errorf("after %v it is said to have taken %v", whole, m.all)
 		}
 	})

@@ -152,7 +152,7 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 	return nil
 }
 
-// explainWait adds to an error who is in the way, or the entry that still stands.
+// explainWait adds to an error the holders, or the entry that still stands.
 func explainWait(r *request, g *service.Grant, err error) error {
 	if g == nil {
 		return &detailed{err, func(p *api.Problem) { p.Cycle = cycleIn(err, r.principal.MayUse) }}
@@ -198,10 +198,10 @@ func location(e *lock.Entry) string {
 	return "/locks/" + e.Name() + "/entries/" + string(e.ID)
 }
 
-// renewLock starts the lease anew.
+// renewLock restarts the lease.
 //
 // @Summary     Renew a lease
-// @Description Starts the lease anew for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
+// @Description Restarts the lease for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
 // @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
@@ -292,5 +292,10 @@ func ofLock(r *request) service.TokenRequest {
 
 // ofSet asks for the set in the path, if the bearer token may use its locks.
 func ofSet(r *request) service.TokenRequest {
-	return service.TokenRequest{Tenant: r.tenant(), Set: true, ID: lock.ID(r.Param("id")), May: r.principal.MayUse}
+	return service.TokenRequest{
+		Tenant: r.tenant(),
+		Set:    true,
+		ID:     lock.ID(r.Param("id")),
+		May:    r.principal.MayUse,
+	}
 }

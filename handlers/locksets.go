@@ -50,10 +50,10 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 	return enqueue(r, req)
 }
 
-// renewLockSet starts the lease of a set anew.
+// renewLockSet restarts the lease of a set.
 //
 // @Summary     Renew the lease of a set
-// @Description Starts the one lease of all its locks anew for its full TTL and proves that the set is still there. Works on a waiting set too, and keeps its places.
+// @Description Restarts the one lease of all its locks for its full TTL and proves that the set is still there. Works on a waiting set too, and keeps its places.
 // @Security    bearer[locks:write]
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
@@ -107,18 +107,29 @@ func setOf(g *service.Grant) *api.Set {
 		locks = append(locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
 	}
 	if !g.Held {
-		return &api.Set{Waiting: &api.WaitingSet{ID: id, Locks: locks, GrantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position), WaitUntil: waitUntil(g.Entry)}}
+		return &api.Set{
+			Waiting: &api.WaitingSet{
+				ID:          id,
+				Locks:       locks,
+				GrantFields: fieldsOf(g),
+				State:       "waiting",
+				Position:    max(1, g.Position),
+				WaitUntil:   waitUntil(g.Entry),
+			},
+		}
 	}
 	held := make([]api.HeldSetLock, 0, len(locks))
 	for _, l := range locks {
 		held = append(held, api.HeldSetLock{SetLock: l, Fence: g.Entry.Number})
 	}
 	return &api.Set{Held: &api.HeldSet{
-		ID: id, Locks: held, GrantFields: fieldsOf(g), State: "held", WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
+		ID: id, Locks: held, GrantFields: fieldsOf(g), State: "held",
+		WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
 	}}
 }
 
-// describeBusy says who is in the way of an entry. Of a set it does so lock by lock, and of all together as of one lock.
+// describeBusy adds the holders that an entry would wait for: of a set lock by lock, and of all
+// together as of one lock.
 func describeBusy(p *api.Problem, g *service.Grant) {
 	if !g.Entry.Set {
 		p.Holders, p.Waiting = holdersOf(g.Holders, g.Entry.Name()), &g.Waiters
@@ -137,11 +148,14 @@ func describeBusy(p *api.Problem, g *service.Grant) {
 	}
 }
 
-// busyOf describes the locks that somebody uses.
+// busyOf describes the locks that are in use.
 func busyOf(busy []service.Busy) []api.BusyLock {
 	out := []api.BusyLock{}
 	for _, b := range busy {
-		out = append(out, api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters})
+		out = append(
+			out,
+			api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters},
+		)
 	}
 	return out
 }

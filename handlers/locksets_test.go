@@ -42,7 +42,8 @@ func (a *answer) set(status int, state string) set {
 	var s set
 	a.want(status, &s)
 	held := state == "held"
-	if s.ID == "" || s.Token == "" || s.State != state || (s.WaitedSeconds != nil) != held || (s.Position == nil) != held {
+	if s.ID == "" || s.Token == "" || s.State != state || (s.WaitedSeconds != nil) != held ||
+		(s.Position == nil) != held {
 		a.t.Fatalf("%v: want a set that is %s", a, state)
 	}
 	for i, l := range s.Locks {
@@ -74,11 +75,21 @@ func locksOf(names ...string) string {
 func TestLockSet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	a := c.post("/locksets", body(`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`))
+	a := c.post(
+		"/locksets",
+		body(
+			`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`,
+		),
+	)
 	got := a.set(http.StatusCreated, "held")
 	want := set{
-		State: "held", Holder: "w", WaitedSeconds: ptr(0.0), TTLSeconds: ptr(60.0), Metadata: map[string]string{"k": "v"},
-		Locks: []setLock{{Name: "a", Mode: "exclusive"}, {Name: "b", Mode: "shared"}, {Name: "c", Mode: "semaphore", Limit: 2}},
+		State: "held", Holder: "w", WaitedSeconds: ptr(0.0), TTLSeconds: ptr(60.0),
+		Metadata: map[string]string{"k": "v"},
+		Locks: []setLock{
+			{Name: "a", Mode: "exclusive"},
+			{Name: "b", Mode: "shared"},
+			{Name: "c", Mode: "semaphore", Limit: 2},
+		},
 	}
 	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(set{}, "ID", "Token", "ExpiresAt", "EnqueuedAt"), cmpopts.IgnoreFields(setLock{}, "Fence")); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -103,7 +114,8 @@ func TestLockSet(t *testing.T) {
 		}
 	}
 	for _, again := range []*answer{
-		c.delete("/locksets/"+got.ID, lockToken(got.Token)), c.put("/locksets/"+got.ID+"/renew", lockToken(got.Token)),
+		c.delete("/locksets/"+got.ID, lockToken(got.Token)),
+		c.put("/locksets/"+got.ID+"/renew", lockToken(got.Token)),
 		c.get("/locksets/"+got.ID, lockToken(got.Token)),
 	} {
 		again.wantProblem(lost("released"))
@@ -128,10 +140,13 @@ func TestLockSetRefused(t *testing.T) {
 	if err := json.Unmarshal(a.body, &r); err != nil || len(r.Locks) != 2 {
 		t.Fatalf("%v: want two busy locks", a)
 	}
-	if b := r.Locks[0]; b.Name != "b" || b.Holders[0].Holder != "first" || b.Holders[0].Fence != *first.Fence || *b.Waiting != 0 {
+	if b := r.Locks[0]; b.Name != "b" || b.Holders[0].Holder != "first" ||
+		b.Holders[0].Fence != *first.Fence ||
+		*b.Waiting != 0 {
 		t.Errorf("%v: want b first, held by first", a)
 	}
-	if d := r.Locks[1]; d.Name != "d" || d.Holders[0].Holder != "other" || d.Holders[0].Mode != "shared" {
+	if d := r.Locks[1]; d.Name != "d" || d.Holders[0].Holder != "other" ||
+		d.Holders[0].Mode != "shared" {
 		t.Errorf("%v: want d second, held by other", a)
 	}
 	if v := c.look("a"); len(v.Holders)+len(v.Waiters) != 0 {
@@ -145,14 +160,20 @@ func TestLockSetStillWaits(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("b")
-	a := c.at(shared.brief).post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`), key("k"))
+	a := c.at(shared.brief).
+		post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`), key("k"))
 	s := a.set(http.StatusAccepted, "waiting")
 	if a.header.Get("Location") != "/locksets/"+s.ID || *s.Position != 1 {
 		t.Errorf("%v: want its location and position 1", a)
 	}
 	c.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).set(http.StatusOK, "waiting")
 	resumed := c.start("GET", "/locksets/"+s.ID+"?wait_seconds=20", lockToken(s.Token))
-	repeated := c.start("POST", "/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`), key("k"))
+	repeated := c.start(
+		"POST",
+		"/locksets",
+		body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`),
+		key("k"),
+	)
 	c.release(e)
 	if got := resumed.wait().set(http.StatusOK, "held"); got.ID != s.ID {
 		t.Errorf("resumed %s, got %s", s.ID, got.ID)
@@ -249,10 +270,14 @@ func TestPatternsOfSets(t *testing.T) {
 func TestNamePatternsConfineKeysAndHolders(t *testing.T) {
 	t.Parallel()
 	worker := newTenant(t).named("worker")
-	mallory := worker.as(func(cl *auth.Claims) { cl.Subject, cl.Locks = "mallory", []string{"scratch:*"} })
+	mallory := worker.as(
+		func(cl *auth.Claims) { cl.Subject, cl.Locks = "mallory", []string{"scratch:*"} },
+	)
 	key := header("Idempotency-Key", "nightly")
-	mallory.post("/locksets", body(`{"locks":[{"name":"scratch:1"}],"holder":"w1","ttl_seconds":60}`), key).set(http.StatusCreated, "held")
-	worker.post("/locksets", body(`{"locks":[{"name":"pay:1"}],"holder":"w1","ttl_seconds":60}`), key).set(http.StatusCreated, "held")
+	mallory.post("/locksets", body(`{"locks":[{"name":"scratch:1"}],"holder":"w1","ttl_seconds":60}`), key).
+		set(http.StatusCreated, "held")
+	worker.post("/locksets", body(`{"locks":[{"name":"pay:1"}],"holder":"w1","ttl_seconds":60}`), key).
+		set(http.StatusCreated, "held")
 	worker.acquire("scratch:2", body(`{"holder":"w2","ttl_seconds":60}`))
 	mallory.join("scratch:2", body(`{"holder":"w1","ttl_seconds":60,"wait_seconds":40}`))
 	a := worker.post("/locks/pay:1", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":0.2}`))

@@ -91,7 +91,8 @@ func pageOf(p *view.Page) *api.LockPage {
 	for i := range p.Locks {
 		l := &p.Locks[i]
 		s := api.LockSummary{
-			Name: l.Name, State: "held", Holders: briefly(l.Holders, l.Name), Waiting: l.Waiting, Fence: l.Newest,
+			Name: l.Name, State: "held", Holders: briefly(l.Holders, l.Name), Waiting: l.Waiting,
+			Fence: l.Newest,
 		}
 		if l.Waiting > 0 {
 			s.State = "contended"

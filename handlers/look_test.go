@@ -51,7 +51,8 @@ func TestLockInUse(t *testing.T) {
 	if diff := cmp.Diff(want, v.Waiters, cmpopts.IgnoreFields(waiter{}, "EnqueuedAt", "WaitedSeconds")); diff != "" {
 		t.Errorf("waiters (-want +got)\n%s", diff)
 	}
-	if v.Name != "orders:42" || v.Fence != *first.Fence || v.Revision < *first.Fence || *v.Figures.Acquisitions != 1 {
+	if v.Name != "orders:42" || v.Fence != *first.Fence || v.Revision < *first.Fence ||
+		*v.Figures.Acquisitions != 1 {
 		t.Errorf("GET orders:42 = %+v, want fence %d and a revision from there on", v, *first.Fence)
 	}
 	if strings.Contains(string(c.get("/locks/orders:42").body), first.Token) {
@@ -66,7 +67,10 @@ func TestAdviceOfOneHold(t *testing.T) {
 	for _, want := range []string{"1 hold has ended since", "2 holds have ended since"} {
 		c.release(c.acquire("orders:42"))
 		eventually(t, want, func() bool {
-			return strings.Contains(string(c.operator().get("/admin/locks/"+c.claims.Tenant+"/orders:42").body), want)
+			return strings.Contains(
+				string(c.operator().get("/admin/locks/"+c.claims.Tenant+"/orders:42").body),
+				want,
+			)
 		})
 	}
 }
@@ -87,11 +91,15 @@ func TestFigures(t *testing.T) {
 		c.release(last)
 	}
 	v := c.look("orders:42")
-	if f := v.Figures; *f.Acquisitions != 10 || *f.Expirations != 0 || f.RecommendedTTLSeconds == nil || *f.RecommendedTTLSeconds < 2 {
+	if f := v.Figures; *f.Acquisitions != 10 || *f.Expirations != 0 ||
+		f.RecommendedTTLSeconds == nil ||
+		*f.RecommendedTTLSeconds < 2 {
 		t.Errorf("figures = %+v, want 10 acquisitions and a recommended TTL of 2 s or more", f)
 	}
 	for name, p := range map[string]*percentiles{"wait": v.Figures.WaitSeconds, "hold": v.Figures.HoldSeconds} {
-		if p == nil || p.P50 == nil || p.P90 == nil || p.P99 == nil || *p.P50 > *p.P90 || *p.P90 > *p.P99 || *p.P99 == 0 {
+		if p == nil || p.P50 == nil || p.P90 == nil || p.P99 == nil || *p.P50 > *p.P90 ||
+			*p.P90 > *p.P99 ||
+			*p.P99 == 0 {
 			t.Errorf("%s_seconds = %+v, want them to grow", name, p)
 		}
 	}
@@ -107,7 +115,8 @@ func TestConsistent(t *testing.T) {
 	for i := range 30 {
 		name := fmt.Sprintf("orders:%d", i)
 		e := c.at(shared.brief).acquire(name)
-		if v := c.look(name); len(v.Holders) != 1 || v.Holders[0].Fence != *e.Fence || v.Revision < *e.Fence {
+		if v := c.look(name); len(v.Holders) != 1 || v.Holders[0].Fence != *e.Fence ||
+			v.Revision < *e.Fence {
 			t.Fatalf("%+v does not have the holder with fence %d", v, *e.Fence)
 		}
 		if p := c.list("consistent=true&prefix=" + name); len(p.Locks) == 0 || p.Revision < *e.Fence {
@@ -152,18 +161,54 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	c := listing(t)
 	cases := map[string][]string{
-		"":                                 {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
-		"prefix=":                          {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
-		"prefix=orders:":                   {"orders:1", "orders:10", "orders:2"},
-		"prefix=orders:1":                  {"orders:1", "orders:10"},
-		"prefix=orders%3A10":               {"orders:10"},
-		"prefix=nothing":                   {},
-		"state=held":                       {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
-		"state=contended":                  {"c", "d"},
-		"state=contended&prefix=d":         {"d"},
-		"state=contended&prefix=a":         {},
-		"limit=2":                          {"Z", "a"},
-		"limit=1000":                       {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
+		"": {
+			"Z",
+			"a",
+			"b",
+			"c",
+			"d",
+			"orders:1",
+			"orders:10",
+			"orders:2",
+		},
+		"prefix=": {
+			"Z",
+			"a",
+			"b",
+			"c",
+			"d",
+			"orders:1",
+			"orders:10",
+			"orders:2",
+		},
+		"prefix=orders:":     {"orders:1", "orders:10", "orders:2"},
+		"prefix=orders:1":    {"orders:1", "orders:10"},
+		"prefix=orders%3A10": {"orders:10"},
+		"prefix=nothing":     {},
+		"state=held": {
+			"Z",
+			"a",
+			"b",
+			"c",
+			"d",
+			"orders:1",
+			"orders:10",
+			"orders:2",
+		},
+		"state=contended":          {"c", "d"},
+		"state=contended&prefix=d": {"d"},
+		"state=contended&prefix=a": {},
+		"limit=2":                  {"Z", "a"},
+		"limit=1000": {
+			"Z",
+			"a",
+			"b",
+			"c",
+			"d",
+			"orders:1",
+			"orders:10",
+			"orders:2",
+		},
 		"limit=1&state=contended":          {"c"},
 		"limit=3&prefix=o&consistent=true": {"orders:1", "orders:10", "orders:2"},
 	}
@@ -173,7 +218,9 @@ func TestList(t *testing.T) {
 		}
 	}
 	got := c.list("prefix=d").Locks[0]
-	if got.State != "contended" || *got.Waiting != 2 || len(got.Holders) != 1 || got.Holders[0].Fence != got.Fence || got.Holders[0].Holder != "worker-1" {
+	if got.State != "contended" || *got.Waiting != 2 || len(got.Holders) != 1 ||
+		got.Holders[0].Fence != got.Fence ||
+		got.Holders[0].Holder != "worker-1" {
 		t.Errorf("d = %+v, want a holder and two waiters", got)
 	}
 	if got := c.list("prefix=a").Locks[0]; got.State != "held" || *got.Waiting != 0 {
@@ -202,7 +249,10 @@ func TestPages(t *testing.T) {
 	}
 	cursor := c.list("limit=3").NextCursor // a lock that is gone is no obstacle
 	c.release(c.acquire("bb"))
-	if got := c.list("limit=1&consistent=true&cursor=" + cursor).names(); !slices.Equal(got, []string{"c"}) {
+	if got := c.list("limit=1&consistent=true&cursor=" + cursor).names(); !slices.Equal(
+		got,
+		[]string{"c"},
+	) {
 		t.Errorf("the page after b is %v", got)
 	}
 }
@@ -230,8 +280,11 @@ func TestListIsFiltered(t *testing.T) {
 		"Suffix":  {[]string{"*1"}, []string{"orders:1"}},
 		"Exact":   {[]string{"a", "Z"}, []string{"Z", "a"}},
 		"Several": {[]string{"orders:1*", "c"}, []string{"c", "orders:1", "orders:10"}},
-		"All":     {[]string{"*"}, []string{"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"}},
-		"None":    {[]string{}, nil},
+		"All": {
+			[]string{"*"},
+			[]string{"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
+		},
+		"None": {[]string{}, nil},
 	}
 	for name, tc := range cases {
 		limited := c.as(func(cl *auth.Claims) { cl.Locks = tc.patterns })
@@ -266,7 +319,11 @@ func TestListIsLong(t *testing.T) {
 		t.Errorf("the first page has %d locks and the cursor %q", len(p.Locks), p.NextCursor)
 	}
 	if p := c.list(""); len(p.Locks) != 100 || p.NextCursor == "" {
-		t.Errorf("a page has %d locks by default, and the cursor %q; want 100", len(p.Locks), p.NextCursor)
+		t.Errorf(
+			"a page has %d locks by default, and the cursor %q; want 100",
+			len(p.Locks),
+			p.NextCursor,
+		)
 	}
 	last := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:1099"} })
 	if p := last.list(""); !slices.Equal(p.names(), want[1099:]) || p.NextCursor != "" {
@@ -283,18 +340,34 @@ func TestBadLists(t *testing.T) {
 	prefix := invalid("prefix", "is not how a lock name can begin")
 	consistent := invalid("consistent", "must be true or false")
 	cases := map[string]problem{
-		"limit=0": limit, "limit=-1": limit, "limit=1001": limit, "limit=1.5": limit, "limit=x": limit, "limit=+": limit,
-		"limit=1e2": limit, "limit=99999999999999999999": limit, "limit=0x10": limit, "limit=%F0%9F%94%92": limit, "limit=NaN": limit,
-		"cursor=x": noCursor, "cursor=%00": noCursor, "cursor=orders:1": noCursor, "cursor=" + strings.Repeat("A", 5000): noCursor,
-		"cursor=" + cursor("orders:1"): noCursor, "cursor=" + cursor("locks|"): noCursor, "cursor=" + cursor("locks|a/b"): noCursor,
-		"cursor=" + cursor("locks|a\x00b"): noCursor, "cursor=" + cursor("locks|-a"): noCursor, "cursor=" + cursor("locks|a") + "=": noCursor,
-		"cursor=" + cursor("locks|"+strings.Repeat("a", 201)): noCursor, "cursor=" + cursor("LOCKS|a"): noCursor,
-		"cursor=" + cursor("locks|ä"): noCursor, "cursor=%20" + cursor("locks|a"): noCursor, "cursor=null": noCursor,
-		"prefix=-": prefix, "prefix=%2F": prefix, "prefix=a%2Fb": prefix, "prefix=a+b": prefix, "prefix=%C3%A4": prefix, "prefix=*": invalid("prefix", "is the beginning of names: leave out the star"),
+		"limit=0": limit, "limit=-1": limit, "limit=1001": limit, "limit=1.5": limit, "limit=x": limit,
+		"limit=+":   limit,
+		"limit=1e2": limit, "limit=99999999999999999999": limit, "limit=0x10": limit,
+		"limit=%F0%9F%94%92": limit, "limit=NaN": limit,
+		"cursor=x": noCursor, "cursor=%00": noCursor, "cursor=orders:1": noCursor,
+		"cursor=" + strings.Repeat("A", 5000): noCursor,
+		"cursor=" + cursor("orders:1"):        noCursor, "cursor=" + cursor("locks|"): noCursor,
+		"cursor=" + cursor("locks|a/b"):    noCursor,
+		"cursor=" + cursor("locks|a\x00b"): noCursor, "cursor=" + cursor("locks|-a"): noCursor,
+		"cursor=" + cursor("locks|a") + "=":                   noCursor,
+		"cursor=" + cursor("locks|"+strings.Repeat("a", 201)): noCursor,
+		"cursor=" + cursor("LOCKS|a"):                         noCursor,
+		"cursor=" + cursor("locks|ä"):                         noCursor, "cursor=%20" + cursor("locks|a"): noCursor,
+		"cursor=null": noCursor,
+		"prefix=-":    prefix, "prefix=%2F": prefix, "prefix=a%2Fb": prefix, "prefix=a+b": prefix,
+		"prefix=%C3%A4": prefix,
+		"prefix=*": invalid(
+			"prefix",
+			"is the beginning of names: leave out the star",
+		),
 		"prefix=" + strings.Repeat("a", 201): prefix, "prefix=%00": prefix, "prefix=..": prefix,
-		"state=": invalid("state", "must be held or contended"), "state=x": invalid("state", "must be held or contended"), "state=HELD": invalid("state", "must be held or contended"),
-		"state=free": invalid("state", "must be held or contended"), "state=held,contended": invalid("state", "must be held or contended"),
-		"consistent=1": consistent, "consistent=yes": consistent, "consistent=TRUE": consistent, "consistent=": consistent,
+		"state=":               invalid("state", "must be held or contended"),
+		"state=x":              invalid("state", "must be held or contended"),
+		"state=HELD":           invalid("state", "must be held or contended"),
+		"state=free":           invalid("state", "must be held or contended"),
+		"state=held,contended": invalid("state", "must be held or contended"),
+		"consistent=1":         consistent, "consistent=yes": consistent, "consistent=TRUE": consistent,
+		"consistent=": consistent,
 	}
 	for query, want := range cases {
 		c.get("/locks?" + query).wantProblem(want)

@@ -43,7 +43,9 @@ func run(m *testing.M) int {
 func describedIsTested() error {
 	partial := false
 	flag.Visit(func(f *flag.Flag) {
-		partial = partial || strings.HasPrefix(f.Name, "test.fuzz") || f.Name == "test.run" || f.Name == "test.skip" || f.Name == "test.list"
+		partial = partial || strings.HasPrefix(f.Name, "test.fuzz") || f.Name == "test.run" ||
+			f.Name == "test.skip" ||
+			f.Name == "test.list"
 	})
 	if unseen := checker().Unseen(); !partial && len(unseen) > 0 {
 		return fmt.Errorf("no test was answered with %q", unseen)

@@ -27,7 +27,8 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	names := []string{
-		"a", "A", "0", "a.", "a..", "a.b", "a_b", "a:b", "a@b", "a=b", "a+b", "a-b", "a++b", "renew", "entries", "locks", "a:renew",
+		"a", "A", "0", "a.", "a..", "a.b", "a_b", "a:b", "a@b", "a=b", "a+b", "a-b", "a++b", "renew",
+		"entries", "locks", "a:renew",
 		strings.Repeat("a", 200), strings.Repeat("a", 199), "aZ09._:@=+-", "null", "0x1", "a--",
 	}
 	for _, name := range names {
@@ -36,7 +37,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("acquired %q, want %q", e.Name, name)
 		}
 		for _, written := range []string{name, url.QueryEscape(name), percentAll(name)} {
-			if v := c.look(written); v.Name != name || len(v.Holders) != 1 || v.Holders[0].Fence != *e.Fence {
+			if v := c.look(written); v.Name != name || len(v.Holders) != 1 ||
+				v.Holders[0].Fence != *e.Fence {
 				t.Errorf("GET /locks/%s = %+v, want %q with its holder", written, v, name)
 			}
 		}
@@ -63,14 +65,22 @@ func percentAll(s string) string {
 func TestBadNames(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
-		"TooLong": strings.Repeat("a", 201), "VeryLong": strings.Repeat("a", 5000), "Unicode": "%C3%A4", "UnicodeRaw": "ä", "Emoji": "a%F0%9F%94%92",
-		"Space": "a%20b", "LeadingSpace": "%20a", "TrailingSpace": "a%20", "Tab": "a%09b", "Newline": "a%0A", "Null": "a%00", "Delete": "a%7F",
-		"Dot": ".", "DotDot": "..", "DotEncoded": "%2e", "DotDotEncoded": "%2e%2e", "LeadingDot": ".a", "LeadingDash": "-a", "LeadingColon": ":a",
-		"LeadingPlus": "+a", "LeadingUnderscore": "_a", "EncodedSlash": "a%2Fb", "EncodedSlashLower": "a%2fb", "OnlyEncodedSlash": "%2F",
-		"EncodedSlashLast": "a%2F", "EncodedSlashRenew": "a%2Frenew", "EncodedDotDotSlash": "%2e%2e%2Fa", "Backslash": "a%5Cb", "BackslashRaw": `a\b`,
-		"DoubleEncoded": "a%252Fb", "DoubleEncodedLetter": "%2561", "Percent": "%25", "Query": "a%3Fb", "Fragment": "a%23b", "Semicolon": "a;b",
-		"Comma": "a,b", "Star": "a*", "Tilde": "~a", "Quote": "a%22", "Angle": "%3Ca%3E", "Dollar": "a$b", "Ampersand": "a&b", "Exclamation": "a!",
-		"Parenthesis": "(a)", "InvalidUTF8": "a%FFb", "Overlong": "a%C0%AFb", "FullWidthSlash": "a%EF%BC%8Fb", "ZeroWidth": "a%E2%80%8Bb",
+		"TooLong": strings.Repeat("a", 201), "VeryLong": strings.Repeat("a", 5000), "Unicode": "%C3%A4",
+		"UnicodeRaw": "ä", "Emoji": "a%F0%9F%94%92",
+		"Space": "a%20b", "LeadingSpace": "%20a", "TrailingSpace": "a%20", "Tab": "a%09b",
+		"Newline": "a%0A", "Null": "a%00", "Delete": "a%7F",
+		"Dot": ".", "DotDot": "..", "DotEncoded": "%2e", "DotDotEncoded": "%2e%2e", "LeadingDot": ".a",
+		"LeadingDash": "-a", "LeadingColon": ":a",
+		"LeadingPlus": "+a", "LeadingUnderscore": "_a", "EncodedSlash": "a%2Fb",
+		"EncodedSlashLower": "a%2fb", "OnlyEncodedSlash": "%2F",
+		"EncodedSlashLast": "a%2F", "EncodedSlashRenew": "a%2Frenew", "EncodedDotDotSlash": "%2e%2e%2Fa",
+		"Backslash": "a%5Cb", "BackslashRaw": `a\b`,
+		"DoubleEncoded": "a%252Fb", "DoubleEncodedLetter": "%2561", "Percent": "%25", "Query": "a%3Fb",
+		"Fragment": "a%23b", "Semicolon": "a;b",
+		"Comma": "a,b", "Star": "a*", "Tilde": "~a", "Quote": "a%22", "Angle": "%3Ca%3E", "Dollar": "a$b",
+		"Ampersand": "a&b", "Exclamation": "a!",
+		"Parenthesis": "(a)", "InvalidUTF8": "a%FFb", "Overlong": "a%C0%AFb",
+		"FullWidthSlash": "a%EF%BC%8Fb", "ZeroWidth": "a%E2%80%8Bb",
 		"Bracket": "[a]", "Pipe": "a|b", "EncodedEmpty": "%20",
 	}
 	for name, wire := range cases {
@@ -95,7 +105,9 @@ func TestEncodedSlashBesideABrace(t *testing.T) {
 	c := newTenant(t)
 	for _, line := range []string{"POST /locks/a%2Fb{", "GET /locks/a%2fentries/x{", "PUT /locks/a%2Fx|/renew", "DELETE /locks/{%2F", "GET /locks/a%2Fb^?limit=1"} {
 		conn := dial(t, shared.main)
-		conn.write(line + " HTTP/1.1\r\nHost: x\r\nLock-Token: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n")
+		conn.write(
+			line + " HTTP/1.1\r\nHost: x\r\nLock-Token: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n",
+		)
 		method, _, _ := strings.Cut(line, " ")
 		a, _ := conn.read(method)
 		a.check()
@@ -110,9 +122,12 @@ func TestNowhere(t *testing.T) {
 	c.put("/locks//renew").wantProblem(invalidName())
 	c.get("/locks//entries/x").wantProblem(invalidName())
 	paths := []string{
-		"//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/", "/locks/a/entries", "/locks/a/entries/",
-		"/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks", "/Locks", "/LOCKS/a", "/locks/a/Renew", "/locks/a%2F/entries",
-		"/locks%2Fa", "/%6Cocks/a/b", "/./locks", "/../locks", "/locks/../locks", "/healthz/", "/metrics/", "/favicon.ico", "/v1/locks",
+		"//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/",
+		"/locks/a/entries", "/locks/a/entries/",
+		"/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks", "/Locks", "/LOCKS/a", "/locks/a/Renew",
+		"/locks/a%2F/entries",
+		"/locks%2Fa", "/%6Cocks/a/b", "/./locks", "/../locks", "/locks/../locks", "/healthz/",
+		"/metrics/", "/favicon.ico", "/v1/locks",
 		"/lockset", "/events/", "/webhooks/", "/hooks", "/admin", "/debug/pprof/", "/.env",
 	}
 	want := problem{code: "not_found", detail: "there is nothing at this path"}
@@ -122,7 +137,10 @@ func TestNowhere(t *testing.T) {
 			c.with("").do(method, path).wantProblem(want)
 		}
 	}
-	root := problem{code: "not_found", detail: "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/"}
+	root := problem{
+		code:   "not_found",
+		detail: "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/",
+	}
 	c.get("/").wantProblem(root)
 	c.with("").get("/").wantProblem(root)
 	if got := c.list("consistent=true").names(); len(got) != 0 {
@@ -135,9 +153,11 @@ func TestMethods(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	allow := map[string][]string{
-		"/locks": {"GET", "HEAD"}, "/locks/a": {"DELETE", "GET", "HEAD", "POST"}, "/locks/a/renew": {"PUT"},
+		"/locks": {"GET", "HEAD"}, "/locks/a": {"DELETE", "GET", "HEAD", "POST"},
+		"/locks/a/renew":     {"PUT"},
 		"/locks/a/entries/x": {"GET", "HEAD"}, "/healthz": {"GET", "HEAD"}, "/readyz": {"GET", "HEAD"},
-		"/metrics": {"GET", "HEAD"}, "/openapi.json": {"GET", "HEAD"}, "/docs": {"GET", "HEAD"}, "/docs/": {"GET", "HEAD"},
+		"/metrics": {"GET", "HEAD"}, "/openapi.json": {"GET", "HEAD"}, "/docs": {"GET", "HEAD"},
+		"/docs/":  {"GET", "HEAD"},
 		"/events": {"GET", "HEAD"}, "/admin/events": {"GET", "HEAD"},
 	}
 	for path, methods := range allow {

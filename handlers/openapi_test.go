@@ -12,7 +12,9 @@ import (
 	"github.com/fencepost/fencepost/openapi/contract"
 )
 
-var checker = sync.OnceValue(func() *contract.Checker { return must(contract.New(openapi.Document())) })
+var checker = sync.OnceValue(
+	func() *contract.Checker { return must(contract.New(openapi.Document())) },
+)
 
 // violations holds an exchange against the description. A request that the server
 // found invalid need not be as described; one that it took has to be.

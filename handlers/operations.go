@@ -40,7 +40,11 @@ func getReadiness(r *request) (reply, error) {
 	}
 	if a.KeysReady != nil {
 		if err := a.KeysReady(); err != nil {
-			return reply{}, &lock.Error{Code: lock.StoreUnavailable, Detail: err.Error(), RetryAfter: time.Second}
+			return reply{}, &lock.Error{
+				Code:       lock.StoreUnavailable,
+				Detail:     err.Error(),
+				RetryAfter: time.Second,
+			}
 		}
 	}
 	return ok(api.Health{Status: "ready"}), nil
@@ -65,12 +69,16 @@ func getDescription(r *request) error {
 // @Failure  413 {object} api.Problem "body_too_large"
 // @Router   /metrics [get]
 func getMetrics(r *request) error {
-	if _, err := r.readBody(); err != nil { // before it takes a place, which would be kept until the body has come
+	if _, err := r.readBody(); err != nil { // before it takes a slot, which it would keep meanwhile
 		return err
 	}
 	a := r.endpoints
 	if !a.scrapes.TryAcquire(1) {
-		return &lock.Error{Code: lock.Overloaded, Detail: "too many ask for the metrics at once", RetryAfter: time.Second}
+		return &lock.Error{
+			Code:       lock.Overloaded,
+			Detail:     "too many ask for the metrics at once",
+			RetryAfter: time.Second,
+		}
 	}
 	defer a.scrapes.Release(1)
 	a.Exposition.ServeHTTP(r.Writer, r.Request)
@@ -115,14 +123,21 @@ func getPageFile(r *request) error {
 	return getPage(r)
 }
 
-func nothingHere(*request) error { return lock.Errorf(lock.NotFound, "there is nothing at this path") }
+func nothingHere(
+	*request,
+) error {
+	return lock.Errorf(lock.NotFound, "there is nothing at this path")
+}
 
 // nowhere answers what has no route. Who opens the server's own address looks for a page.
 func nowhere(r *request) error {
 	if r.Request.URL.Path != "/" {
 		return nothingHere(r)
 	}
-	return lock.Errorf(lock.NotFound, "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/")
+	return lock.Errorf(
+		lock.NotFound,
+		"there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/",
+	)
 }
 
 // noSuchMethod answers a path that has other methods, which Allow names: gin does not know that

@@ -49,7 +49,12 @@ func TestHealth(t *testing.T) {
 // entry behind has had its effect.
 func (a *answer) wantDraining(besides ...string) {
 	a.t.Helper()
-	a.wantProblem(problem{code: "draining", detail: "this replica is shutting down; go on at another, or here when it is back"}, append(besides, "may_have_taken_effect")...)
+	a.wantProblem(
+		problem{
+			code:   "draining",
+			detail: "this replica is shutting down; go on at another, or here when it is back",
+		},
+		append(besides, "may_have_taken_effect")...)
 	stands := a.method == http.MethodPost && slices.Contains(besides, "entry")
 	if may := a.fields()["may_have_taken_effect"]; may != stands {
 		a.t.Errorf("%v: may_have_taken_effect = %v, want %v", a, may, stands)
@@ -60,7 +65,8 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	newTenant(t).acquire("orders:42")
 	a := anonymous(t).get("/metrics")
-	if got := a.header.Get("Content-Type"); a.status != http.StatusOK || !strings.HasPrefix(got, "text/plain; version=0.0.4") {
+	if got := a.header.Get("Content-Type"); a.status != http.StatusOK ||
+		!strings.HasPrefix(got, "text/plain; version=0.0.4") {
 		t.Errorf("GET /metrics = %d %s", a.status, got)
 	}
 	for _, line := range []string{
@@ -91,14 +97,19 @@ func TestDocs(t *testing.T) {
 	if got := a.header.Get("Location"); a.status != http.StatusFound || got != "/docs/" {
 		t.Errorf("GET /docs = %d, Location %q", a.status, got)
 	}
-	if a := anonymous(t).get("/docs/"); a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+	if a := anonymous(t).get("/docs/"); a.status != http.StatusOK ||
+		!strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
 		t.Errorf("GET /docs/ = %d %s", a.status, a.header.Get("Content-Type"))
 	}
-	if a := anonymous(t).get("/docs/swagger-ui.css"); a.status != http.StatusOK || !strings.HasPrefix(a.header.Get("Content-Type"), "text/css") {
+	if a := anonymous(t).get("/docs/swagger-ui.css"); a.status != http.StatusOK ||
+		!strings.HasPrefix(a.header.Get("Content-Type"), "text/css") {
 		t.Errorf("GET /docs/swagger-ui.css = %d %s", a.status, a.header.Get("Content-Type"))
 	}
 	for _, path := range []string{"/docs/nothing", "/docs/../openapi.json", "/docs/%2e%2e/doc.go", "/docs/a/b", "/docs/index.html"} {
-		anonymous(t).get(path).wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+		anonymous(
+			t,
+		).get(path).
+			wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
 	}
 }
 
@@ -109,7 +120,8 @@ func TestRequestID(t *testing.T) {
 	made := regexp.MustCompile(`^[0-9a-f]{16}$`)
 	for given, taken := range map[string]bool{
 		"a": true, "Req-1_2.3": true, strings.Repeat("x", 128): true,
-		"": false, strings.Repeat("x", 129): false, "a b": false, "a/b": false, "ä": false, "<script>": false, `"`: false, "a:b": false,
+		"": false, strings.Repeat("x", 129): false, "a b": false, "a/b": false, "ä": false,
+		"<script>": false, `"`: false, "a:b": false,
 	} {
 		for _, path := range []string{"/locks", "/healthz", "/nowhere", "/locks/-"} {
 			got := c.get(path, header("X-Request-Id", given)).header.Get("X-Request-Id")
@@ -118,7 +130,11 @@ func TestRequestID(t *testing.T) {
 			}
 		}
 	}
-	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get("X-Request-Id") == b.header.Get("X-Request-Id") {
+	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get(
+		"X-Request-Id",
+	) == b.header.Get(
+		"X-Request-Id",
+	) {
 		t.Error("two requests have one id")
 	}
 }
@@ -126,7 +142,10 @@ func TestRequestID(t *testing.T) {
 // TestLog: one line for each request, that leads from its id to all else.
 func TestLog(t *testing.T) {
 	t.Parallel()
-	r := serve(nil, handlers.New(shared.handlers(shared.main.service))) // at another replica what is refused may have no line any more
+	r := serve(
+		nil,
+		handlers.New(shared.handlers(shared.main.service)),
+	) // at another replica what is refused may have no line any more
 	t.Cleanup(r.close)
 	c := newTenant(t).at(r)
 	const traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -136,14 +155,38 @@ func TestLog(t *testing.T) {
 	unknown := c.get("/nowhere?token=secret", header("traceparent", "nonsense"))
 	refused := c.with("").get("/locks")
 	cases := map[*answer]map[string]any{
-		first:   {"route": "/locks/:name", "method": "POST", "status": 201.0, "tenant": c.claims.Tenant, "lock": "orders:42", "trace_id": traceID, "level": "INFO"},
-		again:   {"route": "/locks/:name", "method": "POST", "status": 423.0, "tenant": c.claims.Tenant, "lock": "orders:42", "code": "lock_held", "level": "INFO"},
+		first: {
+			"route":    "/locks/:name",
+			"method":   "POST",
+			"status":   201.0,
+			"tenant":   c.claims.Tenant,
+			"lock":     "orders:42",
+			"trace_id": traceID,
+			"level":    "INFO",
+		},
+		again: {
+			"route":  "/locks/:name",
+			"method": "POST",
+			"status": 423.0,
+			"tenant": c.claims.Tenant,
+			"lock":   "orders:42",
+			"code":   "lock_held",
+			"level":  "INFO",
+		},
 		unknown: {"route": "", "method": "GET", "status": 404.0, "code": "not_found", "level": "INFO"},
-		refused: {"route": "/locks", "method": "GET", "status": 401.0, "code": "unauthenticated", "level": "INFO"},
+		refused: {
+			"route":  "/locks",
+			"method": "GET",
+			"status": 401.0,
+			"code":   "unauthenticated",
+			"level":  "INFO",
+		},
 	}
 	for a, want := range cases {
 		got := shared.journal.request(t, a.header.Get("X-Request-Id"))
-		want["msg"], want["request_id"], want["client"] = "request", a.header.Get("X-Request-Id"), "127.0.0.1"
+		want["msg"], want["request_id"], want["client"] = "request", a.header.Get(
+			"X-Request-Id",
+		), "127.0.0.1"
 		if want["tenant"] != nil {
 			want["subject"] = "worker-1"
 		}
@@ -166,7 +209,8 @@ func TestConnectionGoesOn(t *testing.T) {
 	conn := dial(t, shared.main)
 	for _, text := range []string{
 		"POST /locks/orders:42 HTTP/1.1\r\nContent-Length: 3\r\n", "GET /locks?limit=x HTTP/1.1\r\n",
-		"PUT /locks/orders:42/renew HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", "PATCH /locks/a HTTP/1.1\r\n", "GET /locks HTTP/1.1\r\n",
+		"PUT /locks/orders:42/renew HTTP/1.1\r\nTransfer-Encoding: chunked\r\n",
+		"PATCH /locks/a HTTP/1.1\r\n", "GET /locks HTTP/1.1\r\n",
 	} {
 		content := map[bool]string{true: "{}}"}[strings.Contains(text, "Content-Length")]
 		if strings.Contains(text, "chunked") {
@@ -186,7 +230,13 @@ func TestTraceOfARequest(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for _, path := range []string{"/locks/orders:42", "/locksets"} {
 		told := make(chan service.AcquireRequest, 1)
-		c := over(t, &stub{err: &lock.Error{Code: lock.Draining, Detail: "no more", RetryAfter: time.Second}, acquired: func(req service.AcquireRequest) { told <- req }})
+		c := over(
+			t,
+			&stub{
+				err:      &lock.Error{Code: lock.Draining, Detail: "no more", RetryAfter: time.Second},
+				acquired: func(req service.AcquireRequest) { told <- req },
+			},
+		)
 		o := []option{header("traceparent", parent)}
 		if path == "/locksets" {
 			o = append(o, body(`{"locks":[{"name":"a"}]}`))

@@ -90,12 +90,19 @@ func TestOperatorsPatterns(t *testing.T) {
 		seen.by.get("/admin/deadlocks").want(http.StatusOK, &page)
 		var report orderReport
 		seen.by.get("/admin/lock-order").want(http.StatusOK, &report)
-		if len(page.Deadlocks) != seen.deadlocks || len(report.Orders) != seen.orders || *report.Known != seen.orders {
+		if len(page.Deadlocks) != seen.deadlocks || len(report.Orders) != seen.orders ||
+			*report.Known != seen.orders {
 			t.Errorf("within %q: %+v, %+v", seen.by.claims.Locks, page, report)
 		}
 		for _, d := range page.Deadlocks {
 			if len(d.Locks) != seen.locks {
-				t.Errorf("within %q: %d locks are named, want %d: %+v", seen.by.claims.Locks, len(d.Locks), seen.locks, d)
+				t.Errorf(
+					"within %q: %d locks are named, want %d: %+v",
+					seen.by.claims.Locks,
+					len(d.Locks),
+					seen.locks,
+					d,
+				)
 			}
 		}
 	}

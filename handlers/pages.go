@@ -46,9 +46,9 @@ type rendering struct {
 
 func newPages(g *gate) *pages { return &pages{gate: g, byKey: map[string]*rendering{}} }
 
-// get returns what was made for the key a moment ago, or has it made for the tenant. Who asks
-// for what is being made waits for that, and takes no place in the line. Errors besides those of
-// body: overloaded, and that of ctx.
+// get returns what was made for the key a moment ago, or has it made for the tenant. Requests for
+// what is being made wait for it, and take no slot of the gate. Errors besides those of body:
+// overloaded, and that of ctx.
 func (p *pages) get(
 	ctx context.Context,
 	tenant, key string,
@@ -72,8 +72,8 @@ func (p *pages) get(
 	}
 }
 
-// ofAnother reports whether an answer was not made for a reason of him for whom it was to be:
-// his client is gone, or his tenant asks for too much.
+// ofAnother reports whether an answer was not made for a reason of the request that made it: its
+// client is gone, or its tenant asks for too much.
 func ofAnother(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
 		errors.Is(err, lock.Overloaded)

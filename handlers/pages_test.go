@@ -72,7 +72,10 @@ func TestPageOfWhoIsGone(t *testing.T) {
 			t.Errorf("who stays is told %v", err)
 		}
 		failing := func() (any, error) { return nil, &lock.Error{Code: lock.StoreUnavailable} }
-		if err := pages.Get(t.Context(), "acme", "locks", failing); !errors.Is(err, lock.StoreUnavailable) {
+		if err := pages.Get(t.Context(), "acme", "locks", failing); !errors.Is(
+			err,
+			lock.StoreUnavailable,
+		) {
 			t.Errorf("a page that cannot be made: %v", err)
 		}
 	})

@@ -13,7 +13,7 @@ import (
 
 // policy is what an operation asks of a request before it runs. Without scopes it is open to all.
 type policy struct {
-	scopes []auth.Scope // of which the caller needs one
+	scopes []auth.Scope // the caller needs one of them
 	load   load
 	query  []string // the parameters that the operation knows
 	named  bool     // the path has the name of a lock
@@ -41,7 +41,7 @@ func (p *policy) forOperators() bool {
 	return p.load >= looking || slices.Contains(p.scopes, auth.WebhooksWrite)
 }
 
-// scopeNames names the scopes of which the caller needs one.
+// scopeNames names the scopes; the caller needs one of them.
 func (p *policy) scopeNames() string {
 	names := make([]string, len(p.scopes))
 	for i, s := range p.scopes {

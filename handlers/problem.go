@@ -85,9 +85,17 @@ func typed(err error) *lock.Error {
 	case errors.As(err, &e) && api.Code(e.Code).Status() != http.StatusInternalServerError:
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
-		return &lock.Error{Code: lock.StoreUnavailable, Detail: "the request took too long", RetryAfter: time.Second, OutcomeUnknown: true}
+		return &lock.Error{
+			Code:           lock.StoreUnavailable,
+			Detail:         "the request took too long",
+			RetryAfter:     time.Second,
+			OutcomeUnknown: true,
+		}
 	}
-	return &lock.Error{Code: lock.Internal, Detail: "something went wrong in the server; the request id finds it in the log"}
+	return &lock.Error{
+		Code:   lock.Internal,
+		Detail: "something went wrong in the server; the request id finds it in the log",
+	}
 }
 
 func errWithdrawn() error { return lock.Errorf(lock.Unauthenticated, isWithdrawn) }

@@ -174,8 +174,8 @@ func (q *query) after(list string, valid func(string) bool) string {
 	return strings.Join(q.cursor(list, valid), "")
 }
 
-// cursorOf returns the cursor of a place in a list. It is encoded so that clients do not take it for
-// a name.
+// cursorOf returns the cursor of a place in a list. It is encoded so that clients do not take it
+// for a name.
 func cursorOf(list string, place ...string) string {
 	text := strings.Join(slices.Insert(place, 0, list), "|")
 	return base64.RawURLEncoding.EncodeToString([]byte(text))
@@ -217,15 +217,16 @@ func checkQuery(query string, known []string) error {
 // unknownParameter names the parameter if its name can be nothing but a name.
 func unknownParameter(name string, known []string) error {
 	const longest = 30
-	if len(name) > longest || strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
+	if len(name) > longest ||
+		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
 		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here")
 	}
 	return suggest(lock.Invalid(name, "is not known here as a query parameter"), name, known)
 }
 
-// operators are the scopes of which an operation for operators needs one. What a token with
-// [auth.TenantAdmin] may see and change is decided by [request.operate]. Where one of them will do, a session of
-// the dashboard does too.
+// operators are the scopes for operators; an operation needs one of them. What a token with
+// [auth.TenantAdmin] may see and change is decided by [request.operate]. Where one of them will do,
+// a session of the dashboard does too.
 func operators() []auth.Scope { return []auth.Scope{auth.Admin, auth.TenantAdmin} }
 
 // operate returns why an operator may have nothing to do with a tenant: one that he names in

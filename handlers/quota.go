@@ -98,7 +98,10 @@ func resetQuota(r *request, _ *empty) (reply, error) {
 // quotaTenant returns the tenant in the path, whose quota is about all its names.
 func quotaTenant(r *request) (string, error) {
 	if r.principal.Locks != nil {
-		return "", lock.Errorf(lock.Forbidden, "a quota is for all locks of a tenant, and the caller is limited to some")
+		return "", lock.Errorf(
+			lock.Forbidden,
+			"a quota is for all locks of a tenant, and the caller is limited to some",
+		)
 	}
 	tenant := r.Param("tenant")
 	return tenant, r.operate(tenant)
@@ -130,8 +133,8 @@ func noteRefusal(r *request, of *lock.Exceeded) {
 	r.refused.quota = of.Name
 }
 
-// inFields returns numbers by the names of limits as a type of package api, whose members have these
-// names.
+// inFields returns numbers by the names of limits as a type of package api, whose members have
+// these names.
 func inFields[T any](named map[string]int) (out T) {
 	if text, err := json.Marshal(named); err == nil { // of numbers it cannot fail
 		_ = json.Unmarshal(text, &out) // names that the type does not have are left out

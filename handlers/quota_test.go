@@ -54,8 +54,8 @@ func (a *answer) exceeds(code, name string, limit, used int) {
 	}
 }
 
-// TestQuota: what an operator sets holds at all replicas within a second, is told with what is used,
-// and is in the audit; then the defaults hold again.
+// TestQuota: what an operator sets holds at all replicas within a second, is told with what is
+// used, and is in the audit; then the defaults hold again.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -172,8 +172,8 @@ func TestRatesOfRequests(t *testing.T) {
 	)
 }
 
-// TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant may
-// ask, and keeps nobody from renewing and releasing.
+// TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant
+// may ask, and keeps nobody from renewing and releasing.
 func TestMadeUpTokens(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -200,8 +200,8 @@ func TestMadeUpTokens(t *testing.T) {
 	c.release(e)
 }
 
-// TestOwnOperatorsCount: a tenant's own operator who looks at its quota counts among its requests, one
-// of all tenants does not: he could not mend it otherwise.
+// TestOwnOperatorsCount: a tenant's own operator who looks at its quota counts among its requests,
+// one of all tenants does not: he could not mend it otherwise.
 func TestOwnOperatorsCount(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -218,8 +218,8 @@ func TestOwnOperatorsCount(t *testing.T) {
 		exceeds("rate_limited", "requests_per_second", 0, 0)
 }
 
-// TestAskedInVain: what is refused to who asks counts too, as a request and not as a renewal, and is
-// refused for the rate while there is no more room.
+// TestAskedInVain: what is refused to who asks counts too, as a request and not as a renewal, and
+// is refused for the rate while there is no more room.
 func TestAskedInVain(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -245,7 +245,8 @@ func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 	c.limits(`{"webhooks":1,"event_streams":1}`)
 	book := shared.quotas.Of
 	w := subscription.New(subscription.Config{
-		Records: shared.records, Keys: shared.webhooks.Keys, Policy: shared.webhooks.Policy, Directory: shared.webhooks.Directory, Limits: book,
+		Records: shared.records, Keys: shared.webhooks.Keys, Policy: shared.webhooks.Policy,
+		Directory: shared.webhooks.Directory, Limits: book,
 	})
 	h := shared.handlers(shared.main.service)
 	h.Webhooks = w
@@ -283,8 +284,11 @@ func TestQuotaRefusals(t *testing.T) {
 	limited.get(path).wantStatus(http.StatusForbidden)
 	limited.put(path, body(`{}`)).wantStatus(http.StatusForbidden)
 	for text, field := range map[string]string{
-		`{"sets":-1}`: "sets", `{"sets":10000001}`: "sets", `{"metadata_bytes":99999999999}`: "metadata_bytes", `{"sets":"1"}`: "sets", `{"sets":1.5}`: "sets",
-		`{"set":1}`: "set", `{"reason":""}`: "reason", `{"reason":"short"}`: "reason", `{"version":1.5}`: "version",
+		`{"sets":-1}`: "sets", `{"sets":10000001}`: "sets",
+		`{"metadata_bytes":99999999999}`: "metadata_bytes", `{"sets":"1"}`: "sets",
+		`{"sets":1.5}`: "sets",
+		`{"set":1}`:    "set", `{"reason":""}`: "reason", `{"reason":"short"}`: "reason",
+		`{"version":1.5}`: "version",
 	} {
 		if a := c.admin().put(path, body(text), loose); a.status != http.StatusBadRequest ||
 			a.fields()["field"] != field {
@@ -359,7 +363,8 @@ func TestQuotaFields(t *testing.T) {
 	}
 }
 
-// TestQuotaVersions: what cannot be a version is refused, and not taken for that of a tenant of which nothing is set.
+// TestQuotaVersions: what cannot be a version is refused, and not taken for that of a tenant of
+// which nothing is set.
 func TestQuotaVersions(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -370,7 +375,8 @@ func TestQuotaVersions(t *testing.T) {
 	c.admin().put(c.quotaPath(), body(`{"held_locks":5,"version":0}`)).wantStatus(http.StatusOK)
 }
 
-// TestQuotaOfNobody: the replicas' own tenant has no quota, and what is no name of a tenant neither.
+// TestQuotaOfNobody: the replicas' own tenant has no quota, and what is no name of a tenant
+// neither.
 func TestQuotaOfNobody(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t).admin()

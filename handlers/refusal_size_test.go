@@ -12,8 +12,8 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// TestRefusalOfASetFits: a refusal of a set takes no more memory than is counted for it, and that is bounded, however many
-// hold its locks: each of them is told twice.
+// TestRefusalOfASetFits: a refusal of a set takes no more memory than is counted for it, and that
+// is bounded, however many hold its locks: each of them is told twice.
 func TestRefusalOfASetFits(t *testing.T) {
 	for _, holders := range []int{1, 50, 1000} {
 		g := &service.Grant{Entry: &lock.Entry{Set: true}}

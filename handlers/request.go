@@ -27,7 +27,7 @@ type request struct {
 	endpoints *endpoints
 	id        string
 	serverID  string          // by [request.ownID]
-	principal *auth.Principal // nil until it is known who asks
+	principal *auth.Principal // nil until the caller is authenticated
 	name      string          // of the lock in the path
 	client    netip.Addr      // by [request.address]
 	located   bool            // client is known
@@ -40,7 +40,7 @@ type request struct {
 	taken      int         // of what [answers] count
 	tagged     bool        // its answer has an ETag
 	connection *connection // that it occupies, or nil
-	anonymous  *connection // over which it came, while nobody knows whose it is, or nil
+	anonymous  *connection // over which it came, until the caller is authenticated, or nil
 	crowded    bool        // it occupies none, because there are too many
 
 	// For the log line.
@@ -54,8 +54,8 @@ type request struct {
 // handler answers a request, or returns why not. The error is answered for it.
 type handler func(*request) error
 
-// handle returns what answers the requests of a route: each has an id, a span, a line in the log, and
-// runs if the policy admits it.
+// handle returns what answers the requests of a route: each has an id, a span, a line in the log,
+// and runs if the policy admits it.
 func (a *endpoints) handle(p policy, h handler) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		r := &request{
@@ -69,9 +69,19 @@ func (a *endpoints) handle(p policy, h handler) gin.HandlerFunc {
 		defer r.leave()
 		r.run(&p, h)
 		status, took := c.Writer.Status(), time.Since(r.began)
-		a.Metrics.RequestDone(r.context(), c.Request.Method, c.FullPath(), status, r.waits, took-r.arriving)
+		a.Metrics.RequestDone(
+			r.context(),
+			c.Request.Method,
+			c.FullPath(),
+			status,
+			r.waits,
+			took-r.arriving,
+		)
 		if span.IsRecording() {
-			span.SetAttributes(attribute.String("http.route", c.FullPath()), attribute.Int("http.response.status_code", status))
+			span.SetAttributes(
+				attribute.String("http.route", c.FullPath()),
+				attribute.Int("http.response.status_code", status),
+			)
 		}
 		r.log(status, took)
 	}
@@ -155,8 +165,12 @@ func (r *request) trace() trace.Span {
 		return noop.Span{}
 	}
 	ctx := r.endpoints.Propagator.Extract(was, propagation.HeaderCarrier(r.Request.Header))
-	ctx, span := tracer.Start(ctx, r.Request.Method+" "+r.FullPath(), trace.WithSpanKind(trace.SpanKindServer))
-	if span.SpanContext().IsValid() { // otherwise nobody traces: save the request a copy
+	ctx, span := tracer.Start(
+		ctx,
+		r.Request.Method+" "+r.FullPath(),
+		trace.WithSpanKind(trace.SpanKindServer),
+	)
+	if span.SpanContext().IsValid() { // otherwise tracing is off: save the request a copy
 		r.Request = r.Request.WithContext(ctx)
 	}
 	return span
@@ -181,7 +195,11 @@ func (r *request) log(status int, took time.Duration) {
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	)
 	if r.principal != nil {
-		attrs = append(attrs, slog.String("tenant", r.principal.Tenant), slog.String("subject", r.principal.Subject))
+		attrs = append(
+			attrs,
+			slog.String("tenant", r.principal.Tenant),
+			slog.String("subject", r.principal.Subject),
+		)
 	}
 	if r.name != "" {
 		attrs = append(attrs, slog.String("lock", r.name))

@@ -13,7 +13,7 @@ import (
 // maxRevoked is how many entries one request may revoke.
 const maxRevoked = 100
 
-// who is who asks, for the audit.
+// who describes the caller for the audit.
 func (r *request) who() audit.Who {
 	scope := auth.TenantAdmin
 	if r.principal.Allows(auth.Admin) {
@@ -158,6 +158,7 @@ func describeOutcome(one *api.RevokeOutcome, out service.RevokeOutcome) {
 func revokedOf(done *service.Revoked) *api.Revoked {
 	o := done.Record.Object
 	return &api.Revoked{
-		ID: string(o.Entry), Tenant: done.Record.Tenant, Locks: o.Locks, Holder: o.Holder, Fence: o.Fence, Held: o.Held, AuditID: done.Record.ID,
+		ID: string(o.Entry), Tenant: done.Record.Tenant, Locks: o.Locks, Holder: o.Holder, Fence: o.Fence,
+		Held: o.Held, AuditID: done.Record.ID,
 	}
 }

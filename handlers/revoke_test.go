@@ -87,8 +87,17 @@ func TestRevokes(t *testing.T) {
 	held := c.acquire("orders:42", body(`{"holder":"w1","ttl_seconds":60}`))
 	waits := c.join("orders:42", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":40}`))
 	var done revoked
-	operator.post(c.revokePath(held), seenAs(*held.Fence), header("X-Request-Id", "the-request")).want(http.StatusOK, &done)
-	want := revoked{ID: held.ID, Tenant: c.claims.Tenant, Locks: []string{"orders:42"}, Holder: "w1", Fence: *held.Fence, Held: true, AuditID: done.AuditID}
+	operator.post(c.revokePath(held), seenAs(*held.Fence), header("X-Request-Id", "the-request")).
+		want(http.StatusOK, &done)
+	want := revoked{
+		ID:      held.ID,
+		Tenant:  c.claims.Tenant,
+		Locks:   []string{"orders:42"},
+		Holder:  "w1",
+		Fence:   *held.Fence,
+		Held:    true,
+		AuditID: done.AuditID,
+	}
 	if diff := cmp.Diff(want, done); diff != "" || len(done.AuditID) != 26 {
 		t.Errorf("revoked (-want +got)\n%s", diff)
 	}
@@ -96,7 +105,9 @@ func TestRevokes(t *testing.T) {
 	c.put("/locks/orders:42/renew", lockToken(held.Token)).goneBecause("revoked")
 	operator.post(c.revokePath(held), seenAs(*held.Fence)).goneBecause("revoked")
 	operator.post(c.revokePath(next), seenAs(*held.Fence)).wantStatus(http.StatusConflict)
-	if told := stream.wants("lock.revoked orders:42 revoked")[0].Data.Data.Revoked; told == nil || told.By != "ops" || told.Reason != explanation {
+	if told := stream.wants("lock.revoked orders:42 revoked")[0].Data.Data.Revoked; told == nil ||
+		told.By != "ops" ||
+		told.Reason != explanation {
 		t.Errorf("the event says %+v", told)
 	}
 	page := operator.audit("")
@@ -105,10 +116,15 @@ func TestRevokes(t *testing.T) {
 	}
 	r := page.Records[0]
 	if r.ID != done.AuditID || r.Actor.Subject != "ops" || r.Actor.Scope != "tenant-admin" || r.Actor.Address == "" || r.Actor.Peer == "" || r.RequestID != "the-request" ||
-		r.Action != "entry.revoke" || r.Object.Entry != held.ID || r.Object.Fence != *held.Fence || r.Reason != explanation || r.Result != "revoked" || time.Since(r.At.Time) > time.Minute {
+		r.Action != "entry.revoke" || r.Object.Entry != held.ID ||
+		r.Object.Fence != *held.Fence ||
+		r.Reason != explanation ||
+		r.Result != "revoked" ||
+		time.Since(r.At.Time) > time.Minute {
 		t.Errorf("on record: %+v", r)
 	}
-	if line := shared.journal.request(t, "the-request"); len(r.ServerID) != 16 || line["server_request_id"] != r.ServerID {
+	if line := shared.journal.request(t, "the-request"); len(r.ServerID) != 16 ||
+		line["server_request_id"] != r.ServerID {
 		t.Errorf("the server's own id is %q, and in the log %v", r.ServerID, line["server_request_id"])
 	}
 }
@@ -118,7 +134,10 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	operator := c.admin()
-	set := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"holder":"w1","ttl_seconds":60}`))
+	set := c.post(
+		"/locksets",
+		body(`{"locks":[{"name":"a"},{"name":"b"}],"holder":"w1","ttl_seconds":60}`),
+	)
 	var s struct {
 		ID    string `json:"id"`
 		Locks []struct {
@@ -129,7 +148,8 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 		t.Fatal(set)
 	}
 	path := "/admin/locksets/" + c.claims.Tenant + "/" + s.ID + "/revoke"
-	operator.post("/admin/locks/"+c.claims.Tenant+"/a/entries/"+s.ID+"/revoke", seenAs(s.Locks[0].Fence)).wantStatus(http.StatusNotFound)
+	operator.post("/admin/locks/"+c.claims.Tenant+"/a/entries/"+s.ID+"/revoke", seenAs(s.Locks[0].Fence)).
+		wantStatus(http.StatusNotFound)
 	var done revoked
 	operator.post(path, seenAs(s.Locks[0].Fence)).want(http.StatusOK, &done)
 	if !cmp.Equal(done.Locks, []string{"a", "b"}) {
@@ -137,10 +157,24 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	}
 	operator.post(path, seenAs(s.Locks[0].Fence)).goneBecause("revoked")
 
-	one, two := c.acquire("a", body(`{"holder":"w1","ttl_seconds":60}`)), c.acquire("b", body(`{"holder":"w2","ttl_seconds":60}`))
-	operator.post("/admin/locksets/"+c.claims.Tenant+"/"+one.ID+"/revoke", seenAs(*one.Fence)).wantStatus(http.StatusNotFound)
+	one, two := c.acquire(
+		"a",
+		body(`{"holder":"w1","ttl_seconds":60}`),
+	), c.acquire(
+		"b",
+		body(`{"holder":"w2","ttl_seconds":60}`),
+	)
+	operator.post("/admin/locksets/"+c.claims.Tenant+"/"+one.ID+"/revoke", seenAs(*one.Fence)).
+		wantStatus(http.StatusNotFound)
 	named := func(entries string) option {
-		return body(fmt.Sprintf(`{"tenant":%q,"holder":"w1","entries":[%s],"reason":%q}`, c.claims.Tenant, entries, explanation))
+		return body(
+			fmt.Sprintf(
+				`{"tenant":%q,"holder":"w1","entries":[%s],"reason":%q}`,
+				c.claims.Tenant,
+				entries,
+				explanation,
+			),
+		)
 	}
 	seen := func(e entry, fence uint64) string { return fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, fence) }
 	var list struct {
@@ -150,7 +184,12 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 			AuditID            string `json:"audit_id"`
 		} `json:"entries"`
 	}
-	all := []string{seen(one, *one.Fence+1), seen(one, *one.Fence), seen(two, *two.Fence), seen(one, *one.Fence)}
+	all := []string{
+		seen(one, *one.Fence+1),
+		seen(one, *one.Fence),
+		seen(two, *two.Fence),
+		seen(one, *one.Fence),
+	}
 	operator.post("/admin/holders/revoke", named(strings.Join(all, ","))).want(http.StatusOK, &list)
 	var results []string
 	for _, e := range list.Entries {
@@ -176,12 +215,16 @@ func TestHostileTenantAdmin(t *testing.T) {
 	theirs, ours := victim.acquire("a"), c.acquire("a")
 	hostile := c.tenantAdmin()
 	hostile.post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantProblem(onlyOwn())
-	hostile.post("/admin/locksets/"+victim.claims.Tenant+"/"+theirs.ID+"/revoke", seenAs(*theirs.Fence)).wantProblem(onlyOwn())
+	hostile.post("/admin/locksets/"+victim.claims.Tenant+"/"+theirs.ID+"/revoke", seenAs(*theirs.Fence)).
+		wantProblem(onlyOwn())
 	hostile.post("/admin/holders/revoke", body(fmt.Sprintf(
-		`{"tenant":%q,"holder":"w","entries":[{"id":%q,"fence":1}],"reason":%q}`, victim.claims.Tenant, someID, explanation,
+		`{"tenant":%q,"holder":"w","entries":[{"id":%q,"fence":1}],"reason":%q}`, victim.claims.Tenant,
+		someID, explanation,
 	))).wantProblem(onlyOwn())
 	theirs.Name = "a"
-	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).goneBecause("unknown") // by their id, as one's own
+	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).
+		goneBecause("unknown")
+		// by their id, as one's own
 	victim.admin().post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantStatus(http.StatusOK)
 	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).goneBecause("unknown")
 	hostile.get("/admin/audit?tenant=" + victim.claims.Tenant).wantProblem(onlyOwn())
@@ -253,7 +296,8 @@ func TestAuditPages(t *testing.T) {
 	if n != 5 {
 		t.Errorf("%d lines, want 5", n)
 	}
-	operator.get("/admin/audit?since=yesterday", loose).wantProblem(invalid("since", "must be an instant as 2026-01-02T15:04:05Z"))
+	operator.get("/admin/audit?since=yesterday", loose).
+		wantProblem(invalid("since", "must be an instant as 2026-01-02T15:04:05Z"))
 	operator.get("/admin/audit?cursor=x", loose).wantStatus(http.StatusBadRequest)
 	operator.get("/admin/audit?limit=0", loose).wantStatus(http.StatusBadRequest)
 }
@@ -276,12 +320,28 @@ func sameSet(a, b []string) bool {
 // not tried is named.
 func TestRevokedInPartSaysWhatMayHaveTakenEffect(t *testing.T) {
 	t.Parallel()
-	some := body(`{"tenant":"acme","holder":"w","entries":[{"id":"` + someID + `","fence":7},{"id":"` + someID + `","fence":8}],"reason":"` + explanation + `"}`)
+	some := body(
+		`{"tenant":"acme","holder":"w","entries":[{"id":"` + someID + `","fence":7},{"id":"` + someID + `","fence":8}],"reason":"` + explanation + `"}`,
+	)
 	sets := newTenant(t).tenantAdmin()
-	sets.post("/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke", body(`{"fence":7,"reason":"too short"}`), loose).wantStatus(http.StatusBadRequest)
-	away := &stub{outcomes: []service.RevokeOutcome{{Err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second, OutcomeUnknown: true}}}}
+	sets.post("/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke", body(`{"fence":7,"reason":"too short"}`), loose).
+		wantStatus(http.StatusBadRequest)
+	away := &stub{
+		outcomes: []service.RevokeOutcome{
+			{
+				Err: &lock.Error{
+					Code:           lock.StoreUnavailable,
+					Detail:         "x",
+					RetryAfter:     time.Second,
+					OutcomeUnknown: true,
+				},
+			},
+		},
+	}
 	a := over(t, away).admin().post("/admin/holders/revoke", some)
-	if a.status != http.StatusOK || !strings.Contains(string(a.body), `"may_have_taken_effect":true`) || !strings.Contains(string(a.body), `"not_tried"`) {
+	if a.status != http.StatusOK ||
+		!strings.Contains(string(a.body), `"may_have_taken_effect":true`) ||
+		!strings.Contains(string(a.body), `"not_tried"`) {
 		t.Error(a)
 	}
 }

@@ -56,8 +56,8 @@ type Verifier interface {
 	Verify(ctx context.Context, raw string) (*auth.Principal, error)
 }
 
-// Certificates say for whom a client certificate stands. No principal and no error is that
-// none was shown.
+// Certificates identify the principal of a client certificate; no principal and no error is no
+// certificate.
 type Certificates interface {
 	Identify(*tls.ConnectionState) (*auth.Principal, error)
 }
@@ -90,7 +90,7 @@ type Config struct {
 	OpenAPI    []byte       // the document of /openapi.json
 	Docs       http.Handler // of /docs/, which it sees in the path
 	Version    string       // of this program
-	Commit     string       // that it was built from; empty if nobody knows
+	Commit     string       // that it was built from; empty if unknown
 	Dashboard  Pages
 	Sessions   Sessions
 	Codes      Codes  // nil issues none
@@ -155,7 +155,15 @@ func New(cfg Config) *Router {
 	a := newEndpoints(cfg)
 	r.NoRoute(a.handle(policy{}, nowhere))
 	r.NoMethod(a.handle(policy{}, noSuchMethod))
-	a.add(r, vitalRoutes(), documentRoutes(), lockRoutes(), webhookRoutes(), adminRoutes(), dashboardRoutes())
+	a.add(
+		r,
+		vitalRoutes(),
+		documentRoutes(),
+		lockRoutes(),
+		webhookRoutes(),
+		adminRoutes(),
+		dashboardRoutes(),
+	)
 	if a.Exposition != nil {
 		a.add(r, metricsRoutes())
 	}

@@ -54,7 +54,8 @@ func lockRoutes() []route {
 	}
 	write := func(l load) policy { return policy{scopes: []auth.Scope{auth.LocksWrite}, load: l} }
 	wait := policy{
-		scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite}, load: waiting, query: params("wait_seconds"),
+		scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite}, load: waiting,
+		query: params("wait_seconds"),
 	}
 	return []route{
 		{"GET", "/locks", read(list...), get(listLocks)},

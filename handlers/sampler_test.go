@@ -30,8 +30,8 @@ func (verdicts) Verify(_ context.Context, raw string) (*auth.Principal, error) {
 	return &auth.Principal{Tenant: raw, Subject: "x", Scopes: []auth.Scope{auth.LocksWrite}}, nil
 }
 
-// TestLogLinesOf4xxAreSampled: each cause has some lines at once and then one a second, which says how
-// many were left out. Causes and tenants do not hide each other; errors have a line each.
+// TestLogLinesOf4xxAreSampled: each cause has some lines at once and then one a second, which says
+// how many were left out. Causes and tenants do not hide each other; errors have a line each.
 func TestLogLinesOf4xxAreSampled(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var log bytes.Buffer

@@ -40,7 +40,8 @@ func TestTracesShowNoSecret(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"POST /locks/:name", "PUT /locks/:name/renew", "DELETE /locks/:name", "GET /locks/:name/entries/:id",
+		"POST /locks/:name", "PUT /locks/:name/renew", "DELETE /locks/:name",
+		"GET /locks/:name/entries/:id",
 		"service.Acquire", "service.Renew", "service.Release", "service.Entry",
 	} {
 		if !names[name] {
@@ -63,13 +64,17 @@ func exercise(c *client) {
 	e := c.acquire("orders:42", key("k"))
 	c.post("/locks/orders:42").refused("lock_held")
 	c.put("/locks/orders:42/renew", lockToken(e.Token)).held(200)
-	c.get(entryPath(e)+"?token="+e.Token, lockToken(e.Token), loose).wantProblem(invalid("token", "is not known here as a query parameter"))
+	c.get(entryPath(e)+"?token="+e.Token, lockToken(e.Token), loose).
+		wantProblem(invalid("token", "is not known here as a query parameter"))
 	c.get(entryPath(e), lockToken(e.Token)).held(200)
 	c.put("/locks/orders:43/renew", lockToken(e.Token)).wantProblem(tokenMismatch())
 	c.delete("/locks/orders:42", lockToken(flip(e.Token, 40))).wantProblem(tokenMismatch())
 	c.get("/locks?cursor=" + e.Token).wantProblem(invalid("cursor", "is not a next_cursor of ours"))
-	c.get("/nowhere/" + e.Token).wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
-	c.with(swapped(c.bearer, newTenant(c.t).bearer)).get("/locks").wantProblem(unauthenticated("the signature does not fit"))
+	c.get("/nowhere/" + e.Token).
+		wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+	c.with(swapped(c.bearer, newTenant(c.t).bearer)).
+		get("/locks").
+		wantProblem(unauthenticated("the signature does not fit"))
 	c.release(e)
 	c.delete("/locks/orders:42", lockToken(e.Token)).wantProblem(lost("released"))
 	c.post("/locks/orders:42", key("k")).wantProblem(lost("released"))
@@ -85,7 +90,8 @@ func TestRefusalsShowNoSecret(t *testing.T) {
 	e := c.acquire("orders:42")
 	shared.secrets.add(e.Token)
 	for _, text := range []string{
-		`{"holder":{"x":"` + e.Token + `"}}`, `{"mode":"` + e.Token + `"}`, `{"` + e.Token + `"`, e.Token, `{}` + e.Token,
+		`{"holder":{"x":"` + e.Token + `"}}`, `{"mode":"` + e.Token + `"}`, `{"` + e.Token + `"`, e.Token,
+		`{}` + e.Token,
 	} {
 		if a := c.post("/locks/orders:43", body(text)); a.status != 400 {
 			t.Errorf("%v, want 400", a)

@@ -14,7 +14,7 @@ import (
 // maxHeatRows is how many locks a heat map has at most.
 const maxHeatRows = 200
 
-// getSeries tells what happened lately.
+// getSeries shows the last quarter of an hour.
 //
 // @Summary     See what happened in the last quarter of an hour
 // @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
@@ -25,7 +25,9 @@ const maxHeatRows = 200
 func getSeries(q *query) maker {
 	s := q.sight()
 	if s.May != nil {
-		q.reject(lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all"))
+		q.reject(
+			lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all"),
+		)
 	}
 	return func() (any, error) {
 		found, err := q.endpoints.Console.Series(s.Tenant)
@@ -47,7 +49,7 @@ func getSeries(q *query) maker {
 	}
 }
 
-// wholeOf is nil before anything was told.
+// wholeOf is nil before the first event.
 func wholeOf(s *figures.Summary) *api.SeriesPoint {
 	if s == nil || s.Since.IsZero() {
 		return nil
@@ -58,8 +60,9 @@ func wholeOf(s *figures.Summary) *api.SeriesPoint {
 func pointOf(p figures.Point) api.SeriesPoint {
 	return api.SeriesPoint{
 		At: api.InstantOf(p.At), Waiting: rounded(p.Waiting), Holding: rounded(p.Holding),
-		Grants: p.Grants, GrantsPerSecond: perSecond(p.Grants, p), Releases: p.Releases, ReleasesPerSecond: perSecond(p.Releases, p),
-		Expiries: p.Expiries, ExpiriesPerSecond: perSecond(p.Expiries, p),
+		Grants: p.Grants, GrantsPerSecond: perSecond(p.Grants, p), Releases: p.Releases,
+		ReleasesPerSecond: perSecond(p.Releases, p),
+		Expiries:          p.Expiries, ExpiriesPerSecond: perSecond(p.Expiries, p),
 		WaitSeconds: percentilesOf(p.Waits), HoldSeconds: percentilesOf(p.Holds),
 	}
 }
@@ -97,7 +100,8 @@ func getLockHistory(q *query) maker {
 func (a *endpoints) historyOf(h *service.History) *api.AdminHistory {
 	out := &api.AdminHistory{
 		Seen: a.seen(h.Revision, h.Now), Tenant: h.Tenant, Name: h.Name, Since: api.InstantOf(h.Since),
-		Events: []api.PastEvent{}, Holders: []api.PastHolder{}, RecommendedTTLReason: adviceOf(h.Figures, h.Advised),
+		Events: []api.PastEvent{}, Holders: []api.PastHolder{},
+		RecommendedTTLReason: adviceOf(h.Figures, h.Advised),
 	}
 	if h.Advised > 0 {
 		out.RecommendedTTLSeconds = new(api.SecondsOf(h.Advised))
@@ -106,7 +110,8 @@ func (a *endpoints) historyOf(h *service.History) *api.AdminHistory {
 		out.Events = append(out.Events, pastEvent(p))
 		if p.Held && p.Reason != "" {
 			out.Holders = append(out.Holders, api.PastHolder{
-				ID: string(p.Entry), Holder: p.Holder, Fence: p.Number, Until: api.InstantOf(p.At), HeldSeconds: api.SecondsOf(p.Lasted), Ended: string(p.Reason),
+				ID: string(p.Entry), Holder: p.Holder, Fence: p.Number, Until: api.InstantOf(p.At),
+				HeldSeconds: api.SecondsOf(p.Lasted), Ended: string(p.Reason),
 			})
 		}
 	}
@@ -119,7 +124,11 @@ func heatOf(h *service.History) *api.LockHeat {
 	if h.Heat == nil {
 		return nil
 	}
-	return &api.LockHeat{From: api.InstantOf(h.HeatFrom), StepSeconds: api.SecondsOf(figures.HeatStep), Average: averages(h.Heat)}
+	return &api.LockHeat{
+		From:        api.InstantOf(h.HeatFrom),
+		StepSeconds: api.SecondsOf(figures.HeatStep),
+		Average:     averages(h.Heat),
+	}
 }
 
 func averages(cells []float64) (out []api.Seconds) {
@@ -131,7 +140,8 @@ func averages(cells []float64) (out []api.Seconds) {
 
 func pastEvent(p figures.Past) api.PastEvent {
 	out := api.PastEvent{
-		Event: p.ID.String(), Type: string(p.Kind), At: api.InstantOf(p.At), Entry: string(p.Entry), Holder: p.Holder, Number: p.Number,
+		Event: p.ID.String(), Type: string(p.Kind), At: api.InstantOf(p.At), Entry: string(p.Entry),
+		Holder: p.Holder, Number: p.Number,
 		Held: p.Held && p.Reason != "",
 	}
 	if p.Held {
@@ -144,9 +154,21 @@ func pastEvent(p figures.Past) api.PastEvent {
 }
 
 func evidenceOf(h *service.History) api.LeaseEvidence {
-	out := api.LeaseEvidence{WorkedAfterExpiry: h.TooLate, LateRenewals: h.Late, StaleWrites: uint64(h.StaleWrites), Signs: []api.LeaseSign{}, Words: wordsOf(h)}
+	out := api.LeaseEvidence{
+		WorkedAfterExpiry: h.TooLate,
+		LateRenewals:      h.Late,
+		StaleWrites:       uint64(h.StaleWrites),
+		Signs:             []api.LeaseSign{},
+		Words:             wordsOf(h),
+	}
 	for _, s := range h.Signs {
-		one := api.LeaseSign{Kind: string(s.Kind), Entry: string(s.Entry), Holder: s.Holder, Fence: s.Number, At: api.InstantOf(s.At)}
+		one := api.LeaseSign{
+			Kind:   string(s.Kind),
+			Entry:  string(s.Entry),
+			Holder: s.Holder,
+			Fence:  s.Number,
+			At:     api.InstantOf(s.At),
+		}
 		if s.After > 0 {
 			one.AfterSeconds = new(api.SecondsOf(s.After))
 		}
@@ -165,9 +187,16 @@ func wordsOf(h *service.History) (words []string) {
 			words = append(words, fmt.Sprintf(format, n))
 		}
 	}
-	add(h.TooLate, "%d entries were renewed or released after their lease had run out: their holders still worked, and somebody else may have held the lock meanwhile. A longer ttl_seconds, or renewing earlier, keeps it until the work is done")
-	add(uint64(h.StaleWrites), "resources rejected %d writes that came with an old fence: the writer had lost the lock")
-	late := "%d renewals came when more than two thirds of the lease had passed: a little later, and it would have run out"
+	add(
+		h.TooLate,
+		"%d entries were renewed or released after their lease had run out: their holders still worked, and somebody else may have held the lock meanwhile. A longer ttl_seconds, or renewing earlier, keeps it until the work is done",
+	)
+	add(
+		uint64(h.StaleWrites),
+		"resources rejected %d writes that came with an old fence: the writer had lost the lock",
+	)
+	late := "%d renewals came when more than two thirds of the lease had passed: " +
+		"a little later, and it would have run out"
 	if h.Replicas != 1 {
 		late += ". Another replica may have renewed in between, which this one does not see"
 	}
@@ -199,7 +228,10 @@ func getHeatMap(q *query) maker {
 			StepSeconds: api.SecondsOf(figures.HeatStep), Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
 		}
 		for _, one := range m.Rows {
-			out.Rows = append(out.Rows, api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)})
+			out.Rows = append(
+				out.Rows,
+				api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)},
+			)
 		}
 		return out, nil
 	}

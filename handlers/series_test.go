@@ -42,7 +42,13 @@ func TestSeries(t *testing.T) {
 		for _, p := range s.Points {
 			grants += p.Grants
 		}
-		if w := s.Whole; w.Grants != 6 || grants != 6 || w.Expiries != 0 || w.WaitSeconds == nil || w.HoldSeconds == nil || w.GrantsPerSecond <= 0 || w.Waiting > 1 || w.Holding > 2 || s.Since == nil || s.StepSeconds != 10 {
+		if w := s.Whole; w.Grants != 6 || grants != 6 || w.Expiries != 0 || w.WaitSeconds == nil ||
+			w.HoldSeconds == nil ||
+			w.GrantsPerSecond <= 0 ||
+			w.Waiting > 1 ||
+			w.Holding > 2 ||
+			s.Since == nil ||
+			s.StepSeconds != 10 {
 			t.Errorf("%+v\n%+v", s, s.Whole)
 		}
 		if s.Tenant != c.claims.Tenant || s.Replica != replicaID {
@@ -55,14 +61,19 @@ func TestSeries(t *testing.T) {
 		t.Errorf("the overview tells of %+v", o.Lately)
 	}
 	c.admin().get("/admin/series").want(http.StatusOK, &api.AdminSeries{})
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} })
-	limited.get("/admin/series").wantProblem(problem{code: "forbidden", detail: "the caller is limited to some lock names, and this is about all"})
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
+	)
+	limited.get("/admin/series").
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to some lock names, and this is about all"})
 	o = api.AdminOverview{}
 	limited.get("/admin/overview").want(http.StatusOK, &o)
 	if o.Lately != nil {
 		t.Errorf("who may see b is told of all: %+v", o.Lately)
 	}
-	c.operator().get("/admin/series?tenant=acme").wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+	c.operator().
+		get("/admin/series?tenant=acme").
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 }
 
 // TestHistory: what happened to a lock, who held it, and why.
@@ -71,12 +82,17 @@ func TestHistory(t *testing.T) {
 	c := newTenant(t)
 	first := c.acquire("a", worker("w1"))
 	second := c.join("a", waitsAs("w2"))
-	c.operator().post(fmt.Sprintf("/admin/locks/%s/a/entries/%s/revoke", c.claims.Tenant, first.ID), body(fmt.Sprintf(`{"fence":%d,"reason":"its node was lost"}`, *first.Fence))).wantStatus(http.StatusOK)
+	c.operator().
+		post(fmt.Sprintf("/admin/locks/%s/a/entries/%s/revoke", c.claims.Tenant, first.ID), body(fmt.Sprintf(`{"fence":%d,"reason":"its node was lost"}`, *first.Fence))).
+		wantStatus(http.StatusOK)
 	held := second.wait().held(http.StatusCreated)
-	c.post("/locks/a/stale-writes", body(fmt.Sprintf(`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *held.Fence))).wantNoContent()
+	c.post("/locks/a/stale-writes", body(fmt.Sprintf(`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *held.Fence))).
+		wantNoContent()
 	c.release(held)
 	for _, r := range []*replica{shared.main, shared.other} {
-		h := c.operator().at(r).history("a", func(h *api.AdminHistory) bool { return len(h.Events) == 5 && h.Evidence.StaleWrites > 0 })
+		h := c.operator().
+			at(r).
+			history("a", func(h *api.AdminHistory) bool { return len(h.Events) == 5 && h.Evidence.StaleWrites > 0 })
 		var types []string
 		for _, e := range h.Events {
 			types = append(types, strings.TrimPrefix(e.Type, "lock."))
@@ -84,18 +100,27 @@ func TestHistory(t *testing.T) {
 		if got := strings.Join(types, " "); got != "released acquired revoked enqueued acquired" {
 			t.Fatalf("events: %s", got)
 		}
-		if e := h.Events[2]; e.RevokedBy != c.claims.Subject || e.Reason != "its node was lost" || !e.Held || e.LastedSeconds == nil || e.Number != *first.Fence || e.Holder != "w1" {
+		if e := h.Events[2]; e.RevokedBy != c.claims.Subject || e.Reason != "its node was lost" ||
+			!e.Held ||
+			e.LastedSeconds == nil ||
+			e.Number != *first.Fence ||
+			e.Holder != "w1" {
 			t.Errorf("revoked: %+v", e)
 		}
-		if p := h.Holders; len(p) != 2 || p[0].Holder != "w2" || p[0].Fence != *held.Fence || p[0].Ended != "released" || p[1].Ended != "revoked" {
+		if p := h.Holders; len(p) != 2 || p[0].Holder != "w2" || p[0].Fence != *held.Fence ||
+			p[0].Ended != "released" ||
+			p[1].Ended != "revoked" {
 			t.Errorf("holders: %+v", p)
 		}
-		if e := h.Evidence; e.StaleWrites != 1 || e.WorkedAfterExpiry != 0 || len(e.Words) != 1 || !strings.Contains(e.Words[0], "1 writes") {
+		if e := h.Evidence; e.StaleWrites != 1 || e.WorkedAfterExpiry != 0 || len(e.Words) != 1 ||
+			!strings.Contains(e.Words[0], "1 writes") {
 			t.Errorf("evidence: %+v", e)
 		}
 	}
 	free := c.operator().history("free", func(*api.AdminHistory) bool { return true })
-	if len(free.Events) != 0 || free.Evidence.Words[0] != "nothing that this replica has seen shows that a lease was too short" || free.RecommendedTTLSeconds != nil {
+	if len(free.Events) != 0 ||
+		free.Evidence.Words[0] != "nothing that this replica has seen shows that a lease was too short" ||
+		free.RecommendedTTLSeconds != nil {
 		t.Errorf("of a lock that nobody used: %+v", free)
 	}
 }
@@ -105,16 +130,22 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("a", body(fmt.Sprintf(`{"holder":"w1","ttl_seconds":%v}`, minTTL.Seconds())))
-	c.operator().history("a", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
+	c.operator().
+		history("a", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
 	for range 3 {
 		c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusGone)
 	}
 	c.delete("/locks/a", lockToken(e.Token)).wantStatus(http.StatusGone)
-	h := c.operator().history("a", func(h *api.AdminHistory) bool { return h.Evidence.WorkedAfterExpiry > 0 })
-	if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 || !strings.Contains(ev.Words[0], "after their lease had run out") {
+	h := c.operator().
+		history("a", func(h *api.AdminHistory) bool { return h.Evidence.WorkedAfterExpiry > 0 })
+	if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 ||
+		!strings.Contains(ev.Words[0], "after their lease had run out") {
 		t.Fatalf("evidence: %+v", ev)
 	}
-	if s := h.Evidence.Signs[0]; s.Kind != "renewed_after_expiry" || s.Entry != e.ID || s.Fence != *e.Fence || s.Holder != "w1" || s.AfterSeconds == nil {
+	if s := h.Evidence.Signs[0]; s.Kind != "renewed_after_expiry" || s.Entry != e.ID ||
+		s.Fence != *e.Fence ||
+		s.Holder != "w1" ||
+		s.AfterSeconds == nil {
 		t.Errorf("sign: %+v", s)
 	}
 	released := c.acquire("b")
@@ -129,14 +160,18 @@ func TestEvidence(t *testing.T) {
 func TestEvidenceOfSets(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	set := c.post("/locksets", body(fmt.Sprintf(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":%v}`, minTTL.Seconds()))).known(http.StatusCreated)
-	c.operator().history("b", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
+	set := c.post("/locksets", body(fmt.Sprintf(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":%v}`, minTTL.Seconds()))).
+		known(http.StatusCreated)
+	c.operator().
+		history("b", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
 	for _, name := range []string{"a", "b"} {
 		h := c.operator().history(name, func(h *api.AdminHistory) bool {
 			c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).wantStatus(http.StatusGone)
 			return h.Evidence.WorkedAfterExpiry > 0
 		})
-		if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 || ev.Signs[0].Kind != "renewed_after_expiry" || ev.Signs[0].Entry != set.ID {
+		if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 ||
+			ev.Signs[0].Kind != "renewed_after_expiry" ||
+			ev.Signs[0].Entry != set.ID {
 			t.Errorf("evidence of %s: %+v", name, ev)
 		}
 	}
@@ -163,11 +198,18 @@ func TestHeatMap(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	own := c.claims.Tenant + "/"
-	eventually(t, "both locks are shown", func() bool { return names(c.operator()) == own+"b "+own+"a" })
-	if cells := m.Rows[0].Waiting; len(cells) != 30 || m.StepSeconds != 30 || m.Truncated || cells[29] > 3 {
+	eventually(
+		t,
+		"both locks are shown",
+		func() bool { return names(c.operator()) == own+"b "+own+"a" },
+	)
+	if cells := m.Rows[0].Waiting; len(cells) != 30 || m.StepSeconds != 30 || m.Truncated ||
+		cells[29] > 3 {
 		t.Errorf("%+v", m)
 	}
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"a"} })
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"a"} },
+	)
 	if got := names(limited); got != own+"a" {
 		t.Errorf("who may see a is shown %s", got)
 	}
@@ -182,9 +224,12 @@ func TestHeatMap(t *testing.T) {
 			c.operator().get("/admin/locks/"+own+name+"/history").want(http.StatusOK, &h)
 			return (h.Waiting != nil) == waited
 		})
-		if w := h.Waiting; waited && (len(w.Average) != 30 || w.StepSeconds != 30 || w.From != m.From && w.Average[28] == 0) {
+		if w := h.Waiting; waited &&
+			(len(w.Average) != 30 || w.StepSeconds != 30 || w.From != m.From && w.Average[28] == 0) {
 			t.Errorf("%+v of %s, the map begins at %s", w, name, m.From)
 		}
 	}
-	c.operator().get("/admin/heatmap?limit=x").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
+	c.operator().
+		get("/admin/heatmap?limit=x").
+		wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 }

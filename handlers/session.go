@@ -14,7 +14,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Sessions seal who has signed in at the dashboard into a cookie; [auth.Sessions] does.
+// Sessions seal a principal of the dashboard into a cookie; [auth.Sessions] does.
 type Sessions interface {
 	Seal(*auth.Principal) (string, *auth.Principal, error)
 	Open(context.Context, string) (*auth.Principal, error)
@@ -47,7 +47,12 @@ func signIn(r *request, body *api.SessionBody) (reply, error) {
 		return reply{}, refusedSession(r, err)
 	}
 	if !slices.ContainsFunc(operators(), who.Allows) {
-		return reply{}, lock.Errorf(lock.Forbidden, "the dashboard is for callers with the scope %s or %s", auth.Admin, auth.TenantAdmin)
+		return reply{}, lock.Errorf(
+			lock.Forbidden,
+			"the dashboard is for callers with the scope %s or %s",
+			auth.Admin,
+			auth.TenantAdmin,
+		)
 	}
 	text, who, err := r.endpoints.Sessions.Seal(who)
 	if err != nil {
@@ -67,7 +72,10 @@ func newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
 	case body.Code != nil && codes != nil:
 		return codes.Redeem(*body.Code)
 	case body.Code != nil:
-		return nil, lock.Errorf(lock.Unauthenticated, "this server issues no codes: sign in with a bearer token")
+		return nil, lock.Errorf(
+			lock.Unauthenticated,
+			"this server issues no codes: sign in with a bearer token",
+		)
 	}
 	return r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))
 }
@@ -128,8 +136,8 @@ func showSession(r *request) (reply, error) {
 	return ok(out), nil
 }
 
-// authenticateSession learns from the cookie who asks. A page of another origin may have
-// the browser send it along, so what the browser says of the request's origin counts too.
+// authenticateSession finds the caller by the cookie. A page of another origin may have the browser
+// send it along, so the request's origin counts too.
 func authenticateSession(r *request) error {
 	found := r.Request.CookiesNamed(r.cookies().name(sessionName))
 	if len(found) != 1 {
@@ -188,8 +196,8 @@ func (c cookies) session(text string, until time.Time) *http.Cookie {
 	return made
 }
 
-// flow returns the cookie that a browser keeps while its user signs in elsewhere; an empty text ends
-// it. The browser sends it when the other site leads back.
+// flow returns the cookie that a browser keeps while its user signs in elsewhere; an empty text
+// ends it. The browser sends it when the other site leads back.
 func (c cookies) flow(text string, until time.Time) *http.Cookie {
 	made := c.session(text, until)
 	made.Name, made.SameSite = c.name(flowName), http.SameSiteLaxMode

@@ -87,10 +87,18 @@ func TestSignIn(t *testing.T) {
 	if err := json.Unmarshal(a.body, &got); err != nil {
 		t.Fatal(err)
 	}
-	if got.ServerNow.Before(a.sent.Add(-time.Second)) || got.ServerNow.After(a.received.Add(time.Second)) {
+	if got.ServerNow.Before(a.sent.Add(-time.Second)) ||
+		got.ServerNow.After(a.received.Add(time.Second)) {
 		t.Errorf("the server's time is %v", got.ServerNow)
 	}
-	want := session{Tenant: c.claims.Tenant, Subject: "ann", Scopes: []string{"admin", "webhooks:write"}, Locks: []string{"orders:*"}, ExpiresAt: got.ExpiresAt, ServerNow: got.ServerNow}
+	want := session{
+		Tenant:    c.claims.Tenant,
+		Subject:   "ann",
+		Scopes:    []string{"admin", "webhooks:write"},
+		Locks:     []string{"orders:*"},
+		ExpiresAt: got.ExpiresAt,
+		ServerNow: got.ServerNow,
+	}
 	slices.Sort(got.Scopes)
 	if diff := cmp.Diff(want, got); a.status != 200 || diff != "" {
 		t.Errorf("%v (-want +got)\n%s", a, diff)
@@ -98,7 +106,10 @@ func TestSignIn(t *testing.T) {
 	if left := time.Until(got.ExpiresAt); left > time.Hour || left < 59*time.Minute {
 		t.Errorf("a session of an hour's token lasts %v", left)
 	}
-	if strings.Contains(cookie.Value, c.bearer) || !cookie.HttpOnly || cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.Domain != "" {
+	if strings.Contains(cookie.Value, c.bearer) || !cookie.HttpOnly ||
+		cookie.SameSite != http.SameSiteStrictMode ||
+		cookie.Path != "/" ||
+		cookie.Domain != "" {
 		t.Errorf("the cookie is %v", cookie)
 	}
 	c.with("").get("/dashboard/session", bearing(cookie)).want(200, &got)
@@ -110,7 +121,9 @@ func TestSignIn(t *testing.T) {
 // TestSessionOfOperators: the cookie counts for what operators do, and for nothing else.
 func TestSessionOfOperators(t *testing.T) {
 	t.Parallel()
-	c := newOperator(t).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.LocksRead, auth.LocksWrite) })
+	c := newOperator(
+		t,
+	).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.LocksRead, auth.LocksWrite) })
 	page, cookie := c.signedIn()
 	for _, path := range []string{"/admin/lock-order", "/admin/deadlocks", "/webhooks"} {
 		if a := page.get(path, bearing(cookie)); a.status != 200 {
@@ -128,21 +141,31 @@ func TestSessionScopes(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
 	page, cookie := c.signedIn()
-	page.get("/webhooks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope webhooks:write"})
+	page.get("/webhooks", bearing(cookie)).
+		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope webhooks:write"})
 	own := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.TenantAdmin} })
 	page, cookie = own.signedIn()
-	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).
+		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	page.get("/admin/deadlocks?tenant="+own.claims.Tenant, bearing(cookie))
 	worker := newTenant(t)
-	worker.post("/dashboard/session", worker.signsIn()).wantProblem(problem{code: "forbidden", detail: "the dashboard is for callers with the scope admin or tenant-admin"})
+	worker.post("/dashboard/session", worker.signsIn()).
+		wantProblem(problem{code: "forbidden", detail: "the dashboard is for callers with the scope admin or tenant-admin"})
 }
 
 // TestBearerGoesFirst: who sends a token is taken for whom that speaks.
 func TestBearerGoesFirst(t *testing.T) {
 	t.Parallel()
 	_, cookie := newOperator(t).signedIn()
-	newTenant(t).get("/admin/deadlocks", bearing(cookie)).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
-	newTenant(t).with("nonsense").get("/admin/deadlocks", bearing(cookie)).wantStatus(http.StatusUnauthorized)
+	newTenant(
+		t,
+	).get("/admin/deadlocks", bearing(cookie)).
+		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
+	newTenant(
+		t,
+	).with("nonsense").
+		get("/admin/deadlocks", bearing(cookie)).
+		wantStatus(http.StatusUnauthorized)
 }
 
 func TestSignInRefuses(t *testing.T) {
@@ -164,14 +187,17 @@ func TestSignInRefuses(t *testing.T) {
 			t.Errorf("%s: %v sets a cookie", name, a)
 		}
 	}
-	c.post("/dashboard/session", body(strings.Repeat(" ", 17<<10)+"{}"), loose).wantStatus(http.StatusRequestEntityTooLarge)
-	c.post("/dashboard/session", body("{}"), header("Content-Type", "text/plain"), loose).wantStatus(http.StatusUnsupportedMediaType)
+	c.post("/dashboard/session", body(strings.Repeat(" ", 17<<10)+"{}"), loose).
+		wantStatus(http.StatusRequestEntityTooLarge)
+	c.post("/dashboard/session", body("{}"), header("Content-Type", "text/plain"), loose).
+		wantStatus(http.StatusUnsupportedMediaType)
 	many := make([]string, 100)
 	for i := range many {
 		many[i] = strings.Repeat("x", 40) + "*"
 	}
 	wide := c.as(func(cl *auth.Claims) { cl.Locks = many })
-	wide.post("/dashboard/session", wide.signsIn()).wantProblem(problem{code: "invalid_request", detail: "the token cannot be signed in with: its subject and name patterns are too long for a session"})
+	wide.post("/dashboard/session", wide.signsIn()).
+		wantProblem(problem{code: "invalid_request", detail: "the token cannot be signed in with: its subject and name patterns are too long for a session"})
 }
 
 func TestForgedSessions(t *testing.T) {
@@ -181,7 +207,14 @@ func TestForgedSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, _, err := other.Seal(&auth.Principal{Tenant: "acme", Subject: "eve", Scopes: []auth.Scope{auth.Admin}, Expires: time.Now().Add(time.Hour)})
+	foreign, _, err := other.Seal(
+		&auth.Principal{
+			Tenant:  "acme",
+			Subject: "eve",
+			Scopes:  []auth.Scope{auth.Admin},
+			Expires: time.Now().Add(time.Hour),
+		},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +228,8 @@ func TestForgedSessions(t *testing.T) {
 	}
 	page.get("/admin/deadlocks", bearing(cookie), bearing(cookie)).wantProblem(notSignedIn(nobody))
 	page.get("/dashboard/session").wantProblem(notSignedIn(nobody))
-	page.get("/admin/deadlocks", bearing(&http.Cookie{Name: "other", Value: "x"})).wantProblem(notSignedIn(nobody))
+	page.get("/admin/deadlocks", bearing(&http.Cookie{Name: "other", Value: "x"})).
+		wantProblem(notSignedIn(nobody))
 }
 
 // TestSessionsOfReplicas: who signed in at one replica is at all.
@@ -219,13 +253,18 @@ func TestOtherSites(t *testing.T) {
 		header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "same-site"),
 	}
 	for _, from := range foreign {
-		page.get("/admin/deadlocks", bearing(cookie), from).wantProblem(problem{code: "forbidden", detail: otherSite})
-		page.get("/dashboard/session", bearing(cookie), from).wantProblem(problem{code: "forbidden", detail: otherSite})
+		page.get("/admin/deadlocks", bearing(cookie), from).
+			wantProblem(problem{code: "forbidden", detail: otherSite})
+		page.get("/dashboard/session", bearing(cookie), from).
+			wantProblem(problem{code: "forbidden", detail: otherSite})
 	}
 	for _, from := range append(foreign, header("Origin", "https://evil.example"), header("Origin", "null")) {
-		page.post("/webhooks", bearing(cookie), body(`{"url":"https://example.org/x"}`), from).wantProblem(problem{code: "forbidden", detail: otherSite})
-		page.post("/dashboard/session", c.signsIn(), from).wantProblem(problem{code: "forbidden", detail: otherSite})
-		page.delete("/dashboard/session", bearing(cookie), from).wantProblem(problem{code: "forbidden", detail: otherSite})
+		page.post("/webhooks", bearing(cookie), body(`{"url":"https://example.org/x"}`), from).
+			wantProblem(problem{code: "forbidden", detail: otherSite})
+		page.post("/dashboard/session", c.signsIn(), from).
+			wantProblem(problem{code: "forbidden", detail: otherSite})
+		page.delete("/dashboard/session", bearing(cookie), from).
+			wantProblem(problem{code: "forbidden", detail: otherSite})
 	}
 	for _, from := range []option{header("Sec-Fetch-Site", "same-origin"), header("Origin", shared.main.url), header("Sec-Fetch-Site", "none")} {
 		if a := page.get("/admin/deadlocks", bearing(cookie), from); a.status != 200 {
@@ -253,7 +292,14 @@ func TestCodeSignsInOnce(t *testing.T) {
 	h.Codes = codes
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
-	code := codes.Issue(&auth.Principal{Tenant: "demo", Subject: "developer", Scopes: []auth.Scope{auth.Admin}, Expires: time.Now().Add(time.Hour)})
+	code := codes.Issue(
+		&auth.Principal{
+			Tenant:  "demo",
+			Subject: "developer",
+			Scopes:  []auth.Scope{auth.Admin},
+			Expires: time.Now().Add(time.Hour),
+		},
+	)
 	shared.secrets.add(code)
 	c := anonymous(t).at(r)
 	a := c.post("/dashboard/session", body(`{"code":"`+code+`"}`))
@@ -262,11 +308,13 @@ func TestCodeSignsInOnce(t *testing.T) {
 	h.Codes = nil
 	without := serve(nil, handlers.New(h))
 	t.Cleanup(without.close)
-	c.at(without).post("/dashboard/session", body(`{"code":"`+code+`"}`)).wantProblem(notSignedIn("this server issues no codes: sign in with a bearer token"))
+	c.at(without).
+		post("/dashboard/session", body(`{"code":"`+code+`"}`)).
+		wantProblem(notSignedIn("this server issues no codes: sign in with a bearer token"))
 }
 
-// TestSessionCookieIsASetting: neither the address nor what a proxy says decides whether the cookie of
-// a session is for TLS alone. A page that was opened over https gets no plain one.
+// TestSessionCookieIsASetting: neither the address nor what a proxy says decides whether the cookie
+// of a session is for TLS alone. A page that was opened over https gets no plain one.
 func TestSessionCookieIsASetting(t *testing.T) {
 	t.Parallel()
 	c := newOperator(t)
@@ -287,7 +335,12 @@ func TestSessionCookieIsASetting(t *testing.T) {
 	} {
 		config := shared.handlers(&stub{})
 		config.PlainCookies = tc.plain
-		r := httptest.NewRequestWithContext(t.Context(), "POST", "/dashboard/session", strings.NewReader(`{"bearer_token":"`+c.bearer+`"}`))
+		r := httptest.NewRequestWithContext(
+			t.Context(),
+			"POST",
+			"/dashboard/session",
+			strings.NewReader(`{"bearer_token":"`+c.bearer+`"}`),
+		)
 		r.Host, r.RemoteAddr = tc.host, tc.remote
 		if tc.by != "" {
 			r.Header.Set(tc.by, "https")
@@ -299,11 +352,13 @@ func TestSessionCookieIsASetting(t *testing.T) {
 		w := httptest.NewRecorder()
 		handlers.New(config).ServeHTTP(w, r)
 		all := w.Result().Cookies()
-		if tc.cookie == "" && (w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(w.Body.String(), "--trusted-proxy-hops")) {
+		if tc.cookie == "" &&
+			(w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(w.Body.String(), "--trusted-proxy-hops")) {
 			t.Errorf("%s: %d %s, cookies %v", name, w.Code, w.Body, all)
 		}
 		secure := strings.HasPrefix(tc.cookie, "__Host-")
-		if tc.cookie != "" && (w.Code != 200 || len(all) != 1 || all[0].Name != tc.cookie || all[0].Secure != secure) {
+		if tc.cookie != "" &&
+			(w.Code != 200 || len(all) != 1 || all[0].Name != tc.cookie || all[0].Secure != secure) {
 			t.Errorf("%s: %d, cookies %v", name, w.Code, all)
 		}
 	}
@@ -313,13 +368,16 @@ func TestSessionCookieIsASetting(t *testing.T) {
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	c := anonymous(t)
-	if a := c.get("/dashboard"); a.status != http.StatusFound || a.header.Get("Location") != "/dashboard/" {
+	if a := c.get("/dashboard"); a.status != http.StatusFound ||
+		a.header.Get("Location") != "/dashboard/" {
 		t.Errorf("%v to %q", a, a.header.Get("Location"))
 	}
-	if a := c.get("/dashboard/"); a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
+	if a := c.get("/dashboard/"); a.status != 200 ||
+		!strings.HasPrefix(a.header.Get("Content-Type"), "text/html") {
 		t.Errorf("%v", a)
 	}
-	if a := c.get("/dashboard/assets/app-12345678.js"); a.status != 200 || !strings.HasPrefix(a.header.Get("Content-Type"), "text/javascript") {
+	if a := c.get("/dashboard/assets/app-12345678.js"); a.status != 200 ||
+		!strings.HasPrefix(a.header.Get("Content-Type"), "text/javascript") {
 		t.Errorf("%v", a)
 	}
 	for _, path := range []string{"/dashboard/assets/none.js", "/dashboard/assets/%2e%2e", "/dashboard/index.html", "/dashboard/assets/"} {

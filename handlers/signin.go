@@ -20,7 +20,7 @@ type SignIn interface {
 	Host() string
 	// Begin says where to go, and what the browser keeps until it comes back, or until then.
 	Begin(ctx context.Context) (location, kept string, until time.Time, err error)
-	// Finish returns who has come back.
+	// Finish returns the principal that has come back.
 	Finish(ctx context.Context, kept, state, code string) (*auth.Principal, error)
 }
 
@@ -90,17 +90,28 @@ func finishSignIn(r *request) error {
 	return goOn(r, r.under("/dashboard/"))
 }
 
-// cameBack returns the session of who has signed in at the identity provider.
+// cameBack returns the session of the principal that has signed in at the identity provider.
 func cameBack(r *request) (string, *auth.Principal, error) {
 	said, err := url.ParseQuery(r.Request.URL.RawQuery)
 	kept := r.Request.CookiesNamed(r.cookies().name(flowName))
 	if err != nil || len(kept) != 1 {
-		return "", nil, &auth.Error{Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here"}
+		return "", nil, &auth.Error{
+			Reason: auth.BadSignIn,
+			Detail: "this browser has not begun to sign in here",
+		}
 	}
 	if why := said.Get("error"); why != "" || said.Get("code") == "" {
-		return "", nil, &auth.Error{Reason: auth.Denied, Detail: "the identity provider has signed nobody in"}
+		return "", nil, &auth.Error{
+			Reason: auth.Denied,
+			Detail: "the identity provider has signed nobody in",
+		}
 	}
-	who, err := r.endpoints.SignIn.Finish(r.context(), kept[0].Value, said.Get("state"), said.Get("code"))
+	who, err := r.endpoints.SignIn.Finish(
+		r.context(),
+		kept[0].Value,
+		said.Get("state"),
+		said.Get("code"),
+	)
 	if err != nil {
 		return "", nil, err
 	}
@@ -119,7 +130,10 @@ func turnedAway(r *request, err error) error {
 	const longest = 300 // of what another server may have written
 	cause := err.Error()
 	r.refused.auth = refused.Reason
-	r.note(slog.String("auth", string(refused.Reason)), slog.String("cause", cause[:min(len(cause), longest)]))
+	r.note(
+		slog.String("auth", string(refused.Reason)),
+		slog.String("cause", cause[:min(len(cause), longest)]),
+	)
 	return goOn(r, r.under("/dashboard/#sign-in="+string(refused.Reason)))
 }
 

@@ -29,7 +29,10 @@ func (s stubSignIn) Finish(ctx context.Context, kept, state, code string) (*auth
 	case kept != "kept" || state != "s":
 		return nil, &auth.Error{Reason: auth.BadSignIn}
 	case code == "operator":
-		return shared.verifier.Verify(ctx, hs("acme", map[string]any{"sub": "ann", "scope": "tenant-admin"}))
+		return shared.verifier.Verify(
+			ctx,
+			hs("acme", map[string]any{"sub": "ann", "scope": "tenant-admin"}),
+		)
 	}
 	return who, nil
 }
@@ -60,7 +63,8 @@ func (a *answer) cookies() map[string]*http.Cookie {
 // leads fails unless the answer leads there, and nowhere is it remembered.
 func (a *answer) leads(to string) *answer {
 	a.t.Helper()
-	if a.status != http.StatusSeeOther || a.header.Get("Location") != to || a.header.Get("Cache-Control") != "no-store" {
+	if a.status != http.StatusSeeOther || a.header.Get("Location") != to ||
+		a.header.Get("Cache-Control") != "no-store" {
 		a.t.Errorf("%v leads to %q, want %q", a, a.header.Get("Location"), to)
 	}
 	return a
@@ -79,16 +83,23 @@ func TestSignInByProvider(t *testing.T) {
 	}
 	begun := c.get("/dashboard/sign-in/oidc").leads("https://login.example/auth?state=s").cookies()
 	kept := begun["fencepost-sign-in"]
-	if kept == nil || !kept.HttpOnly || kept.SameSite != http.SameSiteLaxMode || kept.Value != "kept" || time.Until(kept.Expires) > 11*time.Minute {
+	if kept == nil || !kept.HttpOnly || kept.SameSite != http.SameSiteLaxMode ||
+		kept.Value != "kept" ||
+		time.Until(kept.Expires) > 11*time.Minute {
 		t.Fatalf("the browser keeps %v", kept)
 	}
-	back := c.get(callback("operator"), bearing(kept), header("Sec-Fetch-Site", "cross-site")).leads("/dashboard/").cookies()
+	back := c.get(callback("operator"), bearing(kept), header("Sec-Fetch-Site", "cross-site")).
+		leads("/dashboard/").
+		cookies()
 	in := back["fencepost-session"]
-	if in == nil || in.SameSite != http.SameSiteStrictMode || back["fencepost-sign-in"] == nil || back["fencepost-sign-in"].MaxAge >= 0 {
+	if in == nil || in.SameSite != http.SameSiteStrictMode || back["fencepost-sign-in"] == nil ||
+		back["fencepost-sign-in"].MaxAge >= 0 {
 		t.Fatalf("signed in by %v", back)
 	}
 	var who session
-	if c.get("/dashboard/session", bearing(in)).want(200, &who); who.Subject != "ann" || who.Tenant != "acme" || time.Until(who.ExpiresAt) > time.Hour {
+	if c.get("/dashboard/session", bearing(in)).want(200, &who); who.Subject != "ann" ||
+		who.Tenant != "acme" ||
+		time.Until(who.ExpiresAt) > time.Hour {
 		t.Errorf("%+v", who)
 	}
 }
@@ -109,13 +120,18 @@ func TestTurnedAway(t *testing.T) {
 	}
 	for _, path := range []string{callback(""), "/dashboard/sign-in/oidc/callback", "/dashboard/sign-in/oidc/callback?%zz", "/dashboard/sign-in/oidc/callback?code=" + strings.Repeat("c", 5000)} {
 		a := c.get(path, bearing(kept), loose)
-		if to := a.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/#sign-in=") || a.cookies()["fencepost-session"] != nil {
+		if to := a.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/#sign-in=") ||
+			a.cookies()["fencepost-session"] != nil {
 			t.Errorf("%s: %d leads to %q", path[:min(len(path), 60)], a.status, to)
 		}
 	}
 	c.get(callback("operator")).leads("/dashboard/#sign-in=bad_sign_in") // another browser
 	gone := &auth.Error{Reason: auth.NoProvider, Detail: "away"}
-	withSignIn(t, stubSignIn{begin: gone}).get("/dashboard/sign-in/oidc").leads("/dashboard/#sign-in=no_provider")
+	withSignIn(
+		t,
+		stubSignIn{begin: gone},
+	).get("/dashboard/sign-in/oidc").
+		leads("/dashboard/#sign-in=no_provider")
 	away := withSignIn(t, stubSignIn{finish: gone})
 	kept = away.get("/dashboard/sign-in/oidc").cookies()["fencepost-sign-in"]
 	away.get(callback("operator"), bearing(kept)).leads("/dashboard/#sign-in=no_provider")
@@ -125,7 +141,8 @@ func TestTurnedAway(t *testing.T) {
 func TestNobodyElseBegins(t *testing.T) {
 	t.Parallel()
 	c := withSignIn(t, stubSignIn{})
-	c.get("/dashboard/sign-in/oidc", header("Sec-Fetch-Site", "cross-site")).wantProblem(problem{code: "forbidden", detail: otherSite})
+	c.get("/dashboard/sign-in/oidc", header("Sec-Fetch-Site", "cross-site")).
+		wantProblem(problem{code: "forbidden", detail: otherSite})
 	none := newTenant(t).with("")
 	nothing := problem{code: "not_found", detail: "there is nothing at this path"}
 	none.get("/dashboard/sign-in/oidc").wantProblem(nothing)

@@ -16,7 +16,11 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 	first := c.acquire("orders:42")
 	c.release(first)
 	second := c.acquire("orders:42")
-	report := fmt.Sprintf(`{"fence_presented":%d,"fence_known":%d,"resource":"db-7/<orders>"}`, *first.Fence, *second.Fence)
+	report := fmt.Sprintf(
+		`{"fence_presented":%d,"fence_known":%d,"resource":"db-7/<orders>"}`,
+		*first.Fence,
+		*second.Fence,
+	)
 	for _, r := range []*replica{shared.main, shared.other} {
 		c.at(r).post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
 	}
@@ -26,7 +30,8 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 	}
 	eventually(t, "both are kept", func() bool { return len(page("orders:42").StaleWrites) == 2 })
 	for _, w := range page("orders:42").StaleWrites {
-		if w.FencePresented != *first.Fence || w.FenceKnown != *second.Fence || w.Resource != "db-7/<orders>" {
+		if w.FencePresented != *first.Fence || w.FenceKnown != *second.Fence ||
+			w.Resource != "db-7/<orders>" {
 			t.Errorf("shown is %+v", w)
 		}
 	}
@@ -54,7 +59,11 @@ func TestBadStaleWriteReports(t *testing.T) {
 		c.post(path, body(text), loose).wantProblem(want)
 	}
 	whole := body(fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"resource":"db"}`, fence))
-	c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).post(path, whole).wantProblem(otherNames("a"))
-	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).post(path, whole).wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:write"})
+	c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).
+		post(path, whole).
+		wantProblem(otherNames("a"))
+	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).
+		post(path, whole).
+		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:write"})
 	c.post("/locks/-/stale-writes", whole).wantProblem(invalidName())
 }

@@ -181,10 +181,28 @@ func TestCodes(t *testing.T) {
 		t.Errorf("package lock has %d codes, the contract %d", len(all), len(kinds()))
 	}
 	for _, code := range all {
-		if slices.Contains([]string{"internal", "lock_held", "lock_closed", "wait_timeout", "overloaded", "store_unavailable", "draining", "fence_floor_required"}, code) {
+		if slices.Contains(
+			[]string{
+				"internal",
+				"lock_held",
+				"lock_closed",
+				"wait_timeout",
+				"overloaded",
+				"store_unavailable",
+				"draining",
+				"fence_floor_required",
+			},
+			code,
+		) {
 			continue // they have tests of their own
 		}
-		err := &lock.Error{Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason", Cause: errors.New("inside")}
+		err := &lock.Error{
+			Code:   lock.Code(code),
+			Detail: "the detail",
+			Field:  "field",
+			Reason: "reason",
+			Cause:  errors.New("inside"),
+		}
 		var besides []string
 		if kinds()[code].status == http.StatusTooManyRequests {
 			err.RetryAfter = time.Second
@@ -193,7 +211,8 @@ func TestCodes(t *testing.T) {
 			besides = append(besides, "may_have_taken_effect")
 		}
 		c := over(t, &stub{err: fmt.Errorf("wrapped: %w", err)})
-		c.post("/locks/orders:42", undescribed).wantProblem(problem{code, "the detail", "field", "reason"}, besides...)
+		c.post("/locks/orders:42", undescribed).
+			wantProblem(problem{code, "the detail", "field", "reason"}, besides...)
 	}
 }
 
@@ -218,8 +237,9 @@ func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	away := func(ambiguous bool) error {
 		return &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, OutcomeUnknown: ambiguous,
-			Cause: errors.New("etcdserver: inside"),
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second,
+			OutcomeUnknown: ambiguous,
+			Cause:          errors.New("etcdserver: inside"),
 		}
 	}
 	late := "the request took too long"
@@ -243,7 +263,8 @@ func TestStoreUnavailable(t *testing.T) {
 					t.Errorf("%v: may_have_taken_effect = %v, want %v", a, got, tc.ambiguous)
 				}
 				line := shared.journal.request(t, a.header.Get("X-Request-Id"))
-				if line["level"] != "ERROR" || line["code"] != "store_unavailable" || line["error"] != tc.err.Error() {
+				if line["level"] != "ERROR" || line["code"] != "store_unavailable" ||
+					line["error"] != tc.err.Error() {
 					t.Errorf("%v is logged as %v", a, line)
 				}
 			}
@@ -266,7 +287,8 @@ func TestOverloaded(t *testing.T) {
 		if a.fields()["may_have_taken_effect"] != false || a.header.Get("Retry-After") != "2" {
 			t.Errorf("%v, want false and 2", a)
 		}
-		if line := shared.journal.request(t, a.header.Get("X-Request-Id")); line["level"] == "ERROR" || line["code"] != "overloaded" {
+		if line := shared.journal.request(t, a.header.Get("X-Request-Id")); line["level"] == "ERROR" ||
+			line["code"] != "overloaded" {
 			t.Errorf("%v is logged as %v", a, line)
 		}
 	}
@@ -281,9 +303,16 @@ func TestStoreUnavailableWithEntry(t *testing.T) {
 		Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}},
 	}
 	grant := &service.Grant{Entry: e, Token: someToken, ExpiresAt: now}
-	c := over(t, &stub{err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second}, grant: grant})
+	c := over(
+		t,
+		&stub{
+			err:   &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second},
+			grant: grant,
+		},
+	)
 	for _, a := range []*answer{
-		c.post("/locks/orders:42"), c.get("/locks/orders:42/entries/"+someID+"?wait_seconds=1", lockToken(someToken)),
+		c.post("/locks/orders:42"),
+		c.get("/locks/orders:42/entries/"+someID+"?wait_seconds=1", lockToken(someToken)),
 	} {
 		a.wantProblem(problem{code: "store_unavailable", detail: "x"}, "may_have_taken_effect", "entry")
 		got := a.fields()["entry"].(map[string]any)
@@ -305,9 +334,15 @@ func TestInternal(t *testing.T) {
 		logged string
 	}{
 		"AnyError": {&stub{err: inside}, inside.Error()},
-		"Internal": {&stub{err: &lock.Error{Code: lock.Internal, Detail: "inside", Cause: inside}}, "internal: inside: inside: 10.0.0.7:2379"},
-		"NewCode":  {&stub{err: &lock.Error{Code: "new_code", Detail: "inside"}}, "new_code: inside"},
-		"Canceled": {&stub{err: context.Canceled}, "context canceled"}, // of something else than the request
+		"Internal": {
+			&stub{err: &lock.Error{Code: lock.Internal, Detail: "inside", Cause: inside}},
+			"internal: inside: inside: 10.0.0.7:2379",
+		},
+		"NewCode": {&stub{err: &lock.Error{Code: "new_code", Detail: "inside"}}, "new_code: inside"},
+		"Canceled": {
+			&stub{err: context.Canceled},
+			"context canceled",
+		}, // of something else than the request
 		"Panic":    {&stub{panic: "inside"}, "panic: inside"},
 		"PanicErr": {&stub{panic: inside}, "panic: " + inside.Error()},
 	}
@@ -319,7 +354,8 @@ func TestInternal(t *testing.T) {
 				a := c.start(r.method, r.path, lockToken(someToken)).raw()
 				a.wantInternal()
 				line := shared.journal.request(t, a.header.Get("X-Request-Id"))
-				if line["level"] != "ERROR" || line["error"] != tc.logged || tc.stub.panic != nil && line["stack"] == nil {
+				if line["level"] != "ERROR" || line["error"] != tc.logged ||
+					tc.stub.panic != nil && line["stack"] == nil {
 					t.Errorf("%v is logged as %v, want the error %q", a, line, tc.logged)
 				}
 			}
@@ -330,7 +366,8 @@ func TestInternal(t *testing.T) {
 func (a *answer) wantInternal() {
 	a.t.Helper()
 	want := map[string]any{
-		"type": "/problems/internal", "title": "Internal error", "status": json.Number("500"), "code": "internal",
+		"type": "/problems/internal", "title": "Internal error", "status": json.Number("500"),
+		"code":       "internal",
 		"detail":     "something went wrong in the server; the request id finds it in the log",
 		"request_id": a.header.Get("X-Request-Id"),
 	}

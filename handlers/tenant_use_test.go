@@ -49,19 +49,27 @@ func TestTenants(t *testing.T) {
 	if len(p.Tenants) != 1 || p.Total != 1 || p.NextCursor != "" {
 		t.Errorf("an operator of one tenant is shown %+v", p)
 	}
-	if own.Locks != 2 || own.Held != 2 || own.Contended != 1 || own.OldestSince == nil || own.Lately == nil || own.Lately.Grants != 2 {
+	if own.Locks != 2 || own.Held != 2 || own.Contended != 1 || own.OldestSince == nil ||
+		own.Lately == nil ||
+		own.Lately.Grants != 2 {
 		t.Errorf("it uses %+v", own)
 	}
-	if b := own.Bounds; b == nil || b.Places != 3 || b.MaxPlaces != 200_000 || b.RenewalsPerSecond != 0 {
+	if b := own.Bounds; b == nil || b.Places != 3 || b.MaxPlaces != 200_000 ||
+		b.RenewalsPerSecond != 0 {
 		t.Errorf("of its bounds it uses %+v", b)
 	}
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} })
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
+	)
 	p = api.AdminTenantPage{}
 	limited.get("/admin/tenants").want(http.StatusOK, &p)
-	if one := p.Tenants[0]; one.Locks != 1 || one.Waiting != 0 || one.Bounds != nil || one.Lately != nil {
+	if one := p.Tenants[0]; one.Locks != 1 || one.Waiting != 0 || one.Bounds != nil ||
+		one.Lately != nil {
 		t.Errorf("who may see b is shown %+v", one)
 	}
 	for _, cursor := range []string{"x", "dGVuYW50OkE", "YWZ0ZXI6YQ"} {
-		c.admin().get("/admin/tenants?cursor=" + cursor).wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+		c.admin().
+			get("/admin/tenants?cursor=" + cursor).
+			wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 	}
 }

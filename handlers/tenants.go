@@ -28,7 +28,11 @@ func listTenants(q *query) maker {
 		if err != nil {
 			return nil, err
 		}
-		out := &api.AdminTenantPage{Seen: a.seen(page.Revision, page.Now), Tenants: []api.AdminTenant{}, Total: page.All}
+		out := &api.AdminTenantPage{
+			Seen:    a.seen(page.Revision, page.Now),
+			Tenants: []api.AdminTenant{},
+			Total:   page.All,
+		}
 		if page.Next != "" {
 			out.NextCursor = cursorOf("tenants", page.Next)
 		}
@@ -41,7 +45,8 @@ func listTenants(q *query) maker {
 
 func (a *endpoints) tenantOf(t *service.TenantUse) api.AdminTenant {
 	out := api.AdminTenant{
-		Tenant: t.Name, Locks: t.Locks, Held: t.Held, Contended: t.Contended, Holding: t.Holding, Waiting: t.Waiting, Lately: wholeOf(t.Lately),
+		Tenant: t.Name, Locks: t.Locks, Held: t.Held, Contended: t.Contended, Holding: t.Holding,
+		Waiting: t.Waiting, Lately: wholeOf(t.Lately),
 	}
 	if t.Oldest != nil {
 		out.OldestSince = new(api.InstantOf(t.Oldest.Oldest.EnqueuedAt))
@@ -49,7 +54,8 @@ func (a *endpoints) tenantOf(t *service.TenantUse) api.AdminTenant {
 	if b := t.Account; b != nil {
 		out.Bounds = &api.TenantBounds{
 			Places: b.Used[quota.Places], MaxPlaces: b.Limits[quota.Places],
-			RenewalsPerSecond: b.Used[quota.AsyncRenewals], MaxRenewalsPerSecond: b.Limits[quota.AsyncRenewals],
+			RenewalsPerSecond:    b.Used[quota.AsyncRenewals],
+			MaxRenewalsPerSecond: b.Limits[quota.AsyncRenewals],
 		}
 		out.Quota = &api.TenantQuota{Limits: quotaNumbers(&b.Limits), Used: a.useOf(t.Name)}
 	}

@@ -19,7 +19,10 @@ func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42", body(`{"holder":"secretive","metadata":{"job":"7"}}`), key("k"))
-	second := c.at(shared.brief).named("b").post("/locks/orders:42", body(`{"wait_seconds":60}`), key("w")).waiting(http.StatusAccepted)
+	second := c.at(shared.brief).
+		named("b").
+		post("/locks/orders:42", body(`{"wait_seconds":60}`), key("w")).
+		waiting(http.StatusAccepted)
 	waits := c.named("b").start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("w"))
 	c.list("consistent=true")
 

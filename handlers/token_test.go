@@ -17,7 +17,11 @@ func TestRenew(t *testing.T) {
 	c := newTenant(t)
 	e := c.acquire("orders:42", body(`{"ttl_seconds":2,"holder":"w","metadata":{"a":"b"}}`))
 	for began := time.Now(); time.Since(began) < 4*time.Second; { // twice the TTL
-		eventually(t, "some of the TTL has passed", func() bool { return time.Until(e.ExpiresAt.Time) < 1500*time.Millisecond })
+		eventually(
+			t,
+			"some of the TTL has passed",
+			func() bool { return time.Until(e.ExpiresAt.Time) < 1500*time.Millisecond },
+		)
 		a := c.put("/locks/orders:42/renew", lockToken(e.Token))
 		again := a.held(http.StatusOK)
 		a.wantFullTTL(again, 0)
@@ -30,7 +34,9 @@ func TestRenew(t *testing.T) {
 		}
 		e.ExpiresAt = again.ExpiresAt
 	}
-	c.at(shared.brief).put("/locks/orders:42/renew", lockToken(e.Token), body(`{}`), loose).held(http.StatusOK)
+	c.at(shared.brief).
+		put("/locks/orders:42/renew", lockToken(e.Token), body(`{}`), loose).
+		held(http.StatusOK)
 	c.release(e)
 	c.put("/locks/orders:42/renew", lockToken(e.Token)).wantProblem(lost("released"))
 }
@@ -42,10 +48,15 @@ func TestRenewWaiting(t *testing.T) {
 	c := newTenant(t)
 	first := c.acquire("orders:42")
 	second := c.named("b").at(shared.brief)
-	e := second.post("/locks/orders:42", body(`{"ttl_seconds":6,"wait_seconds":60}`)).waiting(http.StatusAccepted)
+	e := second.post("/locks/orders:42", body(`{"ttl_seconds":6,"wait_seconds":60}`)).
+		waiting(http.StatusAccepted)
 	c.named("c").join("orders:42")
 	for began := time.Now(); time.Since(began) < 8*time.Second; {
-		eventually(t, "some of the TTL has passed", func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second })
+		eventually(
+			t,
+			"some of the TTL has passed",
+			func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second },
+		)
 		a := second.put("/locks/orders:42/renew", lockToken(e.Token))
 		again := a.waiting(http.StatusOK)
 		a.wantFullTTL(again, 0)
@@ -135,8 +146,8 @@ func tokenRoutes(e entry) map[string][2]string {
 	}
 }
 
-// TestBadTokens: in every route, and none of them touches the entry. What else is wrong with a token,
-// the service tests.
+// TestBadTokens: in every route, and none of them touches the entry. What else is wrong with a
+// token, the service tests.
 func TestBadTokens(t *testing.T) {
 	t.Parallel()
 	needed := invalid("Lock-Token", "must be sent, once, as a header")
@@ -144,16 +155,31 @@ func TestBadTokens(t *testing.T) {
 		token func(c *client, e entry) []string
 		want  problem
 	}{
-		"Missing":     {func(*client, entry) []string { return nil }, needed},
-		"Empty":       {func(*client, entry) []string { return []string{""} }, needed},
-		"Twice":       {func(c *client, e entry) []string { return []string{e.Token, e.Token} }, needed},
-		"OtherEntry":  {func(c *client, e entry) []string { return []string{c.acquire("other").Token} }, tokenMismatch()},
-		"OtherTenant": {func(c *client, e entry) []string { return []string{newTenant(c.t).acquire("orders:42").Token} }, tokenMismatch()},
-		"Garbage":     {func(*client, entry) []string { return []string{"garbage"} }, tokenMismatch()},
-		"Truncated":   {func(_ *client, e entry) []string { return []string{e.Token[:len(e.Token)-1]} }, tokenMismatch()},
-		"OtherMAC":    {func(_ *client, e entry) []string { return []string{flip(e.Token, 47)} }, tokenMismatch()},
+		"Missing": {func(*client, entry) []string { return nil }, needed},
+		"Empty":   {func(*client, entry) []string { return []string{""} }, needed},
+		"Twice":   {func(c *client, e entry) []string { return []string{e.Token, e.Token} }, needed},
+		"OtherEntry": {
+			func(c *client, e entry) []string { return []string{c.acquire("other").Token} },
+			tokenMismatch(),
+		},
+		"OtherTenant": {
+			func(c *client, e entry) []string { return []string{newTenant(c.t).acquire("orders:42").Token} },
+			tokenMismatch(),
+		},
+		"Garbage": {func(*client, entry) []string { return []string{"garbage"} }, tokenMismatch()},
+		"Truncated": {
+			func(_ *client, e entry) []string { return []string{e.Token[:len(e.Token)-1]} },
+			tokenMismatch(),
+		},
+		"OtherMAC": {
+			func(_ *client, e entry) []string { return []string{flip(e.Token, 47)} },
+			tokenMismatch(),
+		},
 		"TheEntrysID": {func(_ *client, e entry) []string { return []string{e.ID} }, tokenMismatch()},
-		"NotASCII":    {func(_ *client, e entry) []string { return []string{e.Token[:60] + "é"} }, tokenMismatch()},
+		"NotASCII": {
+			func(_ *client, e entry) []string { return []string{e.Token[:60] + "é"} },
+			tokenMismatch(),
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,11 +214,15 @@ func TestTokenElsewhere(t *testing.T) {
 	c.delete("/locks/free", lockToken(e.Token)).wantProblem(tokenMismatch())
 	for _, id := range []string{other.ID, "x", strings.Repeat("0", 26), strings.ToUpper(e.ID), e.ID + "0", "%00", "%2e%2e"} {
 		c.get("/locks/orders:42/entries/"+id, lockToken(e.Token)).wantProblem(tokenMismatch())
-		c.get("/locks/orders:42/entries/"+id+"?wait_seconds=5", lockToken(e.Token)).wantProblem(tokenMismatch())
+		c.get("/locks/orders:42/entries/"+id+"?wait_seconds=5", lockToken(e.Token)).
+			wantProblem(tokenMismatch())
 	}
-	c.delete("/locks/orders:42?Lock-Token=" + e.Token).wantProblem(invalid("Lock-Token", "is not known here as a query parameter"))
-	c.delete("/locks/orders:42?" + e.Token).wantProblem(problem{code: "invalid_request", detail: "a query parameter is not known here"})
-	c.delete("/locks/orders:42", body(`{"token":"`+e.Token+`"}`)).wantProblem(invalid("token", "is not known here"))
+	c.delete("/locks/orders:42?Lock-Token=" + e.Token).
+		wantProblem(invalid("Lock-Token", "is not known here as a query parameter"))
+	c.delete("/locks/orders:42?" + e.Token).
+		wantProblem(problem{code: "invalid_request", detail: "a query parameter is not known here"})
+	c.delete("/locks/orders:42", body(`{"token":"`+e.Token+`"}`)).
+		wantProblem(invalid("token", "is not known here"))
 	for _, held := range []entry{e, other} {
 		c.get(entryPath(held), lockToken(held.Token)).held(http.StatusOK)
 	}

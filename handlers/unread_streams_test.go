@@ -10,8 +10,8 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 )
 
-// TestStreamsKeepNoRoomOfOthers: bodies that streams do not need keep nothing over their connection from coming
-// through.
+// TestStreamsKeepNoRoomOfOthers: bodies that streams do not need keep nothing over their connection
+// from coming through.
 func TestStreamsKeepNoRoomOfOthers(t *testing.T) {
 	t.Parallel()
 	h := shared.handlers(shared.main.service)
@@ -22,7 +22,9 @@ func TestStreamsKeepNoRoomOfOthers(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			c := c.in(t).as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.TenantAdmin) })
 			for range 5 {
-				resp, err := c.replica.transport.RoundTrip(c.request(t.Context(), "GET", path, body(padded(16<<10))).Request)
+				resp, err := c.replica.transport.RoundTrip(
+					c.request(t.Context(), "GET", path, body(padded(16<<10))).Request,
+				)
 				if err != nil || resp.StatusCode != http.StatusOK {
 					t.Fatal(resp, err)
 				}
@@ -45,8 +47,16 @@ func TestExportsKeepNoRoomOfOthers(t *testing.T) {
 	c.get("/healthz").wantStatus(http.StatusOK) // one connection for all
 	var exports sync.WaitGroup
 	for i := range 4 { // as many as there may be, each a tenant's
-		operator := c.as(func(cl *auth.Claims) { cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin} })
-		asked := operator.request(t.Context(), "GET", "/admin/audit", header("Accept", "application/x-ndjson"), body(padded(16<<10)))
+		operator := c.as(
+			func(cl *auth.Claims) { cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin} },
+		)
+		asked := operator.request(
+			t.Context(),
+			"GET",
+			"/admin/audit",
+			header("Accept", "application/x-ndjson"),
+			body(padded(16<<10)),
+		)
 		exports.Go(func() {
 			if resp, err := c.replica.transport.RoundTrip(asked.Request); err == nil {
 				_ = resp.Body.Close()

@@ -43,7 +43,8 @@ func TestBodyThatNeverComes(t *testing.T) {
 	}
 }
 
-// TestScrapesWithoutTheirBodies: who announces bodies and does not send them keeps nobody from the metrics.
+// TestScrapesWithoutTheirBodies: who announces bodies and does not send them keeps nobody from the
+// metrics.
 func TestScrapesWithoutTheirBodies(t *testing.T) {
 	t.Parallel()
 	r := serve(nil, handlers.New(shared.handlers(shared.main.service)))
@@ -61,11 +62,20 @@ func TestScrapesWithoutTheirBodies(t *testing.T) {
 // TestStreamWithABody: a body means nothing to a stream, and does not end it.
 func TestStreamWithABody(t *testing.T) {
 	t.Parallel()
-	r := streaming(t, func(*service.Config) {}, func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 200*time.Millisecond, 20*time.Millisecond })
+	r := streaming(
+		t,
+		func(*service.Config) {},
+		func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 200*time.Millisecond, 20*time.Millisecond },
+	)
 	c := newTenant(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, r.url+"/events", strings.NewReader("{}"))
+	req, err := http.NewRequestWithContext(
+		ctx,
+		http.MethodGet,
+		r.url+"/events",
+		strings.NewReader("{}"),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,8 +13,16 @@ import (
 func (c *client) checkQueue(name string, first entry, subjects []string) {
 	c.t.Helper()
 	v := c.look(name)
-	if len(v.Holders) != 1 || v.Holders[0].Fence != *first.Fence || v.Holders[0].Holder != first.Holder || v.Fence != *first.Fence {
-		c.t.Errorf("holders = %+v, newest fence %d, want %s with %d", v.Holders, v.Fence, first.Holder, *first.Fence)
+	if len(v.Holders) != 1 || v.Holders[0].Fence != *first.Fence ||
+		v.Holders[0].Holder != first.Holder ||
+		v.Fence != *first.Fence {
+		c.t.Errorf(
+			"holders = %+v, newest fence %d, want %s with %d",
+			v.Holders,
+			v.Fence,
+			first.Holder,
+			*first.Fence,
+		)
 	}
 	want := make([]waiter, 0, len(subjects))
 	for i, s := range subjects {
@@ -65,7 +73,9 @@ func TestHeldOpen(t *testing.T) {
 			t.Parallel()
 			c := newTenant(t)
 			first := c.acquire("orders:42")
-			a := c.at(shared.brief).named("b").post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
+			a := c.at(shared.brief).
+				named("b").
+				post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
 			e := a.waiting(http.StatusAccepted)
 			if took := a.received.Sub(a.sent); took < briefHold || *e.Position != 1 {
 				t.Errorf("%v after %v, want position 1 after %v", a, took, briefHold)
@@ -87,7 +97,8 @@ func checkResumed(t *testing.T, a *answer, e entry) {
 		status = http.StatusCreated
 	}
 	got := a.held(status)
-	if got.ID != e.ID || got.Token != e.Token || !got.EnqueuedAt.Equal(e.EnqueuedAt.Time) || *got.WaitedSeconds < briefHold.Seconds() {
+	if got.ID != e.ID || got.Token != e.Token || !got.EnqueuedAt.Equal(e.EnqueuedAt.Time) ||
+		*got.WaitedSeconds < briefHold.Seconds() {
 		t.Errorf("resumed as %+v, want the entry %+v", got, e)
 	}
 }
@@ -99,7 +110,9 @@ func TestEntryStillWaits(t *testing.T) {
 	c := newTenant(t)
 	c.acquire("orders:42")
 	c.named("b").join("orders:42")
-	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
+	e := c.at(shared.brief).
+		post("/locks/orders:42", body(`{"wait_seconds":60}`)).
+		waiting(http.StatusAccepted)
 	if *e.Position != 2 {
 		t.Errorf("position = %d, want 2", *e.Position)
 	}
@@ -127,6 +140,11 @@ func TestWaitedSecondsOfAResume(t *testing.T) {
 	seen := c.get(entryPath(e)+"?wait_seconds=5", lockToken(e.Token)).held(http.StatusOK)
 	again := c.post("/locks/orders:42", body(text), key("k")).held(http.StatusCreated)
 	if *again.WaitedSeconds < briefHold.Seconds() || *seen.WaitedSeconds < briefHold.Seconds() {
-		t.Errorf("waited_seconds = %v of a POST and %v of a GET, want more than %v", *again.WaitedSeconds, *seen.WaitedSeconds, briefHold)
+		t.Errorf(
+			"waited_seconds = %v of a POST and %v of a GET, want more than %v",
+			*again.WaitedSeconds,
+			*seen.WaitedSeconds,
+			briefHold,
+		)
 	}
 }

@@ -31,10 +31,12 @@ func TestBadReasons(t *testing.T) {
 	path := "/webhooks/" + c.subscribe(`{"url":"https://example.org"}`).ID
 	admin := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
 	for _, a := range []*answer{
-		c.delete(path+"?reason=short", loose), c.post(path+"/test?reason=", loose), c.post(path+"/rotate?reason=short", loose), c.post(callbackSecret+"?reason=short", loose),
+		c.delete(path+"?reason=short", loose), c.post(path+"/test?reason=", loose),
+		c.post(path+"/rotate?reason=short", loose), c.post(callbackSecret+"?reason=short", loose),
 		c.post(path+"/deliveries/1-1/redeliver?reason=short", loose),
 		admin.post("/admin"+strings.Replace(path, "webhooks/", "webhooks/"+c.claims.Tenant+"/", 1)+"/deliveries/1-1/redeliver?reason=short", loose),
-		admin.delete("/admin/closures/none?reason=short", loose), admin.delete("/admin/tenants/"+c.claims.Tenant+"/quota?reason=short", loose),
+		admin.delete("/admin/closures/none?reason=short", loose),
+		admin.delete("/admin/tenants/"+c.claims.Tenant+"/quota?reason=short", loose),
 	} {
 		a.wantStatus(http.StatusBadRequest)
 		if !strings.Contains(string(a.body), `"field":"reason"`) {
@@ -46,15 +48,16 @@ func TestBadReasons(t *testing.T) {
 	}
 }
 
-// TestWebhooksOnRecord: what is done to webhooks is in the audit, as pages and as lines, with who did it
-// and from where, and without what is secret.
+// TestWebhooksOnRecord: what is done to webhooks is in the audit, as pages and as lines, with who
+// did it and from where, and without what is secret.
 func TestWebhooksOnRecord(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
 	made := c.subscribe(`{"url":"https://example.org/s3cr3t?token=s3cr3t","locks":"orders:*"}`)
 	path := "/webhooks/" + made.ID
 	c.do("PATCH", path, body(`{"paused":true}`)).wantStatus(http.StatusOK)
-	c.do("PATCH", path, body(`{"events":["lock.acquired"],"locks":"orders:1*"}`)).wantStatus(http.StatusOK)
+	c.do("PATCH", path, body(`{"events":["lock.acquired"],"locks":"orders:1*"}`)).
+		wantStatus(http.StatusOK)
 	c.post(path + "/rotate" + because).wantStatus(http.StatusOK)
 	c.post(path + "/test" + because).wantStatus(http.StatusAccepted)
 	c.post(path + "/deliveries/1-1/redeliver").wantStatus(http.StatusNotFound)
@@ -63,13 +66,28 @@ func TestWebhooksOnRecord(t *testing.T) {
 	all := c.recorded()
 	var did []string
 	for _, r := range all {
-		did = append(did, strings.Join([]string{r.Action, r.Object.Webhook.Receiver, r.Object.Locks[0], strings.Join(r.Object.Webhook.Changed, "+")}, " "))
-		if r.Actor != (api.AuditActor{Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write", Address: "127.0.0.1", Peer: "127.0.0.1"}) || r.Result != "asked" || r.Tenant != c.claims.Tenant || r.RequestID == "" {
+		did = append(
+			did,
+			strings.Join(
+				[]string{
+					r.Action,
+					r.Object.Webhook.Receiver,
+					r.Object.Locks[0],
+					strings.Join(r.Object.Webhook.Changed, "+"),
+				},
+				" ",
+			),
+		)
+		if r.Actor != (api.AuditActor{Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write", Address: "127.0.0.1", Peer: "127.0.0.1"}) ||
+			r.Result != "asked" ||
+			r.Tenant != c.claims.Tenant ||
+			r.RequestID == "" {
 			t.Errorf("on record is %+v", r)
 		}
 	}
 	want := []string{
-		"webhook.create https://example.org orders:* ", "webhook.pause https://example.org orders:* ", "webhook.change https://example.org orders:1* events+locks",
+		"webhook.create https://example.org orders:* ", "webhook.pause https://example.org orders:* ",
+		"webhook.change https://example.org orders:1* events+locks",
 		"webhook.rotate https://example.org orders:1* ", "webhook.test https://example.org orders:1* ",
 		"webhook.rotate  * ", "webhook.delete https://example.org orders:1* ",
 	}
@@ -85,10 +103,14 @@ func TestWebhooksOnRecord(t *testing.T) {
 		t.Errorf("what was to be sent is %+v", all[4].Object.Webhook)
 	}
 	lines := c.operator().get("/admin/audit", header("Accept", "application/x-ndjson"))
-	if text := string(lines.body); strings.Count(text, "\n") != len(want) || strings.Contains(text, "s3cr3t") || strings.Contains(text, "whsec") {
+	if text := string(lines.body); strings.Count(text, "\n") != len(want) ||
+		strings.Contains(text, "s3cr3t") ||
+		strings.Contains(text, "whsec") {
 		t.Errorf("the lines are %s", text)
 	}
-	limited := c.as(func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"} })
+	limited := c.as(
+		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"} },
+	)
 	var page api.AuditPage
 	limited.get("/admin/audit").want(http.StatusOK, &page)
 	if len(page.Records) != 4 {

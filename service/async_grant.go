@@ -41,9 +41,6 @@ func (a *asyncKeeper) takeOver(e *asyncEntry) {
 	}
 }
 
-// mayBeTold reports whether the client of an entry that holds may be told so.
-func (s *Service) mayBeTold(st view.Status) bool { return !st.Doubt || s.Store.Refusal() == nil }
-
 // begin starts a full lease for an entry that has come to hold, from which its client
 // goes on. If the store cannot be asked for long, the client has what is left.
 func (e *asyncEntry) begin(ctx context.Context, waited time.Duration) (over bool, err error) {

@@ -4,7 +4,6 @@ import (
 	crand "crypto/rand"
 	"io"
 	"math/rand/v2"
-	"time"
 )
 
 // Rand is where a replica's randomness comes from. It is safe for concurrent use.
@@ -17,12 +16,3 @@ type systemRand struct{}
 
 func (systemRand) Read(p []byte) (int, error) { return crand.Read(p) }
 func (systemRand) Int64N(n int64) int64       { return rand.Int64N(n) }
-
-// spread returns between one and two times d.
-func (s *Service) spread(d time.Duration) time.Duration {
-	return d + time.Duration(s.Rand.Int64N(int64(d)))
-}
-
-// wall returns what the wall clock shows at an instant of this process's own,
-// monotonic clock.
-func (s *Service) wall(at time.Time) time.Time { return s.Now().Add(time.Until(at)) }

@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/lists"
 )
 
@@ -15,28 +14,6 @@ type Closures interface {
 
 	// Read reports whether the closures were read.
 	Read() bool
-}
-
-// admit returns why an entry may not join: an operator has closed one of its locks, or this
-// replica does not know yet.
-func (s *Service) admit(e *lock.Entry) error {
-	if e.Tenant == lock.OwnTenant || s.Config.Closures == nil {
-		return nil
-	}
-	if !s.Config.Closures.Read() {
-		return closures.ErrUnread()
-	}
-	if c := s.closed(e.Tenant, e.Claims); c != nil {
-		return lock.ErrClosed(c, s.Now())
-	}
-	return nil
-}
-
-func (s *Service) closed(tenant string, claims []lock.Claim) *lock.Closure {
-	if s.Config.Closures == nil {
-		return nil
-	}
-	return s.Config.Closures.Closed(tenant, claims)
 }
 
 // refuseOrRejoinWhenSettled is [Service.refuseOrRejoin] for a refusal that says nothing of the

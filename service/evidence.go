@@ -9,29 +9,29 @@ import (
 )
 
 // lostTo notes a genuine token whose entry had expired: its holder still worked.
-func (s *Service) lostTo(req TokenRequest, kind figures.SignKind, err error) {
+func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
 	var lost *lock.Error
 	if !errors.As(err, &lost) || lost.Code != lock.Lost || lost.Reason != lock.Expired {
 		return
 	}
-	id, number, err := s.tokens.find(req)
+	id, number, err := x.tokens.find(req)
 	if err != nil {
 		return
 	}
 	names := []string{req.Name}
 	if req.Set {
-		names = s.figures.SetOf(id, number)
+		names = x.figures.SetOf(id, number)
 	}
 	for _, name := range names {
-		s.figures.Sign(lock.Ref{Tenant: req.Tenant, Name: name}, figures.Sign{Kind: kind, Entry: id, Number: number, At: s.Now()})
+		x.figures.Sign(lock.Ref{Tenant: req.Tenant, Name: name}, figures.Sign{Kind: kind, Entry: id, Number: number, At: x.Now()})
 	}
 }
 
 // renewedAt notes the renewal of an entry that holds, and whether it came late. Another replica
 // may have renewed it in between, of which this one does not know.
-func (s *Service) renewedAt(e *lock.Entry, at time.Time) {
-	since, holds := s.view.HeldSince(e.ID)
-	last := s.figures.Renewed(e.ID, at)
+func (x *entries) renewedAt(e *lock.Entry, at time.Time) {
+	since, holds := x.view.HeldSince(e.ID)
+	last := x.figures.Renewed(e.ID, at)
 	if !holds {
 		return
 	}
@@ -43,8 +43,8 @@ func (s *Service) renewedAt(e *lock.Entry, at time.Time) {
 		return
 	}
 	for _, c := range e.Claims {
-		s.figures.Sign(lock.Ref{Tenant: e.Tenant, Name: c.Name}, figures.Sign{
-			Kind: figures.RenewedLate, Entry: e.ID, Number: e.Number, Holder: e.Holder, At: s.Now(), After: gap, TTL: e.TTL,
+		x.figures.Sign(lock.Ref{Tenant: e.Tenant, Name: c.Name}, figures.Sign{
+			Kind: figures.RenewedLate, Entry: e.ID, Number: e.Number, Holder: e.Holder, At: x.Now(), After: gap, TTL: e.TTL,
 		})
 	}
 }

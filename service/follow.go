@@ -76,13 +76,13 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 
 // Gone reports whether an entry is known to have ended: it is written, and not there any more. What this
 // replica does not see is not known.
-func (s *Service) Gone(id lock.ID, number uint64) bool { return s.view.Gone(id, number) }
+func (x *looks) Gone(id lock.ID, number uint64) bool { return x.view.Gone(id, number) }
 
 // HeldCallbacks returns the entries that hold now and name a callback. It looks at all entries.
-func (s *Service) HeldCallbacks() []*lock.Entry { return s.view.HeldCallbacks() }
+func (x *looks) HeldCallbacks() []*lock.Entry { return x.view.HeldCallbacks() }
 
 // HeldCallback returns the tenant's entry with the id if it holds now and names a callback, and nil
 // otherwise.
-func (s *Service) HeldCallback(tenant string, id lock.ID) *lock.Entry {
-	return s.view.HeldCallback(tenant, id)
+func (x *looks) HeldCallback(tenant string, id lock.ID) *lock.Entry {
+	return x.view.HeldCallback(tenant, id)
 }

@@ -47,20 +47,20 @@ type Revoked struct {
 // Errors: changed if the entry with the id is another one than was seen, lock_lost with the
 // reason if it is gone, forbidden if the operator may not use its names, rate_limited. It is
 // safe to repeat after an unknown outcome: what was revoked is gone.
-func (s *Service) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
+func (x *entries) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
 	var known bool
-	return s.revoke(ctx, req, &known)
+	return x.revoke(ctx, req, &known)
 }
 
 // revoke is Revoke where the view may be known to have what an operator can have seen. If it has to wait
 // for that, it is known then.
-func (s *Service) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
-	ctx, span := s.Tracer.Start(ctx, "service.Revoke")
+func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
+	ctx, span := x.Tracer.Start(ctx, "service.Revoke")
 	defer span.End()
 	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
 		return nil, lock.Invalid("reason", "%s", wrong)
 	}
-	found, err := s.seen(ctx, req, known)
+	found, err := x.seen(ctx, req, known)
 	if err != nil {
 		return nil, err
 	}
@@ -69,36 +69,36 @@ func (s *Service) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 	}
 	done := &Revoked{Entry: found.Entry, Held: found.State == view.Held}
 	done.Record = req.record(done)
-	put, err := s.Journal.Admit(done.Record)
+	put, err := x.Journal.Admit(done.Record)
 	if err != nil {
 		return nil, err
 	}
 	note := &lock.Note{By: req.By.Subject, Reason: req.Reason}
-	s.ending.note(trace.SpanFromContext(ctx), found.Entry.ID)
+	x.ending.note(trace.SpanFromContext(ctx), found.Entry.ID)
 	// As with Release: an operator who goes away must not leave it half done.
-	err = s.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, put)
-	s.Journal.Tell(ctx, done.Record, err)
+	err = x.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, put)
+	x.Journal.Tell(ctx, done.Record, err)
 	if err != nil {
-		return nil, s.whyLost(ctx, found.Entry, err)
+		return nil, x.whyLost(ctx, found.Entry, err)
 	}
-	s.Metrics.Revoked(ctx, string(req.By.Scope))
+	x.Metrics.Revoked(ctx, string(req.By.Scope))
 	return done, nil
 }
 
 // seen finds the entry that a request names, in the view, or in the store if that is late.
 // Of another tenant's entry not even its end is told.
-func (s *Service) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
-	found := s.view.Status(req.ID, 0)
+func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
+	found := x.view.Status(req.ID, 0)
 	if !*known && (found.Entry == nil || found.Entry.Tenant != req.Tenant || found.Entry.Number < req.Fence) {
-		if err := s.settle(ctx, true); err != nil {
+		if err := x.settle(ctx, true); err != nil {
 			return view.Status{}, err
 		}
 		*known = true
-		found = s.view.Status(req.ID, 0)
+		found = x.view.Status(req.ID, 0)
 	}
 	switch {
 	case found.Entry == nil:
-		return found, s.ended(req.ID, s.view.EndOf(req.Tenant, req.ID))
+		return found, x.ended(req.ID, x.view.EndOf(req.Tenant, req.ID))
 	case found.Entry.Tenant != req.Tenant:
 		return found, lock.LostBecause(lock.Unknown)
 	}
@@ -147,13 +147,13 @@ func (r *RevokeRequest) record(of *Revoked) *audit.Record {
 // Revoked, or why not. When the store cannot be asked, the rest is not tried: they have no
 // outcome. For all that the view does not have, the store is asked once: an operator has seen them
 // before he asked.
-func (s *Service) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
+func (x *entries) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
 	out, known := make([]RevokeOutcome, 0, len(all)), false
 	for _, req := range all {
 		if ctx.Err() != nil {
 			break
 		}
-		done, err := s.revoke(ctx, req, &known)
+		done, err := x.revoke(ctx, req, &known)
 		if out = append(out, RevokeOutcome{done, err}); errors.Is(err, lock.StoreUnavailable) {
 			break
 		}

@@ -2,15 +2,12 @@ package service
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
-	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
@@ -78,30 +75,20 @@ type Config struct {
 }
 
 // Service is one replica's use cases. It holds no state that another replica
-// could not build from the store.
+// could not build from the store. Its own methods join queues and wait; its parts
+// answer about entries, answer about locks, and keep reports.
 type Service struct {
-	Config
-	tokens  tokens
-	view    *view.View
-	keys    *usedKeys
-	events  told
-	direct  singleflight.Group // reads of a queue, shared by its waiters
-	moments atomic.Uint64      // counts reads and questions in their order
-
-	expiries    *expiries
-	figures     *figures.Figures
-	started     time.Time
-	staleWrites *staleWrites
-	slack       slackSamples
-	async       *asyncKeeper
+	*base
+	*entries
+	*looks
+	*staleWrites
+	keys  *usedKeys
+	async *asyncKeeper
 
 	feed     context.CancelFunc
-	tasks    sync.WaitGroup
+	close    context.CancelFunc
 	draining chan struct{}
 	drain    sync.Once
-	closing  context.Context
-	close    context.CancelFunc
-	ending   endings
 }
 
 // New starts to follow the store. The service is of use at once; it is current,
@@ -111,23 +98,23 @@ func New(cfg Config) *Service {
 	if _, off := cfg.Tracer.(noop.Tracer); !off {
 		cfg.Store = Traced(cfg.Store, cfg.Tracer)
 	}
+	seen := figures.New(0)
+	told := told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)}
+	b := &base{Config: cfg, tokens: newTokens(cfg.TokenKey), figures: seen, view: view.New(view.Config{
+		Events: told, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes,
+		Limits: cfg.Limits, Fresh: freshEnough, Figures: seen,
+	})}
 	s := &Service{
-		Config:      cfg,
-		tokens:      newTokens(cfg.TokenKey),
+		base:        b,
+		entries:     &entries{withdrawals: &withdrawals{&queueReads{base: b}}},
+		looks:       &looks{base: b, expiries: newExpiries(), events: told, started: cfg.Now()},
+		staleWrites: newStaleWrites(b),
 		keys:        newUsedKeys(cfg.MaxKeys),
-		events:      told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)},
 		draining:    make(chan struct{}),
-		figures:     figures.New(0),
-		expiries:    newExpiries(),
-		staleWrites: newStaleWriteBook(cfg.Records, cfg.Logger),
-		started:     cfg.Now(),
 	}
-	s.view = view.New(view.Config{
-		Events: s.events, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes, Limits: cfg.Limits, Fresh: freshEnough, Figures: s.figures,
-	})
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel
-	s.closing, s.close = context.WithCancel(context.Background())
+	b.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
 	s.tasks.Go(func() { s.staleWrites.run(s.closing) })
 	s.async = newAsyncKeeper(s)
@@ -215,13 +202,7 @@ func (s *Service) Ready(ctx context.Context) error {
 	if c := s.Config.Closures; c != nil && !c.Read() {
 		return closures.ErrUnread()
 	}
-	number, err := s.Store.Newest(ctx)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	return s.view.Await(ctx, number)
+	return s.awaitNewest(ctx, time.Second)
 }
 
 // Current reports whether the view comes to have, before ctx ends, all that had happened in
@@ -243,69 +224,11 @@ func (s *Service) Current(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// outdated returns an error if the store holds what only a newer version of this service
-// understands. This one then decides nothing about entries that wait: what it takes for
-// one that is in front may be something else. Who knows his entry can renew and release it.
-func (s *Service) outdated() error {
-	if err := s.Store.Refusal(); errors.Is(err, store.ErrNewerForm) {
-		return err
-	}
-	return nil
-}
-
-// Count returns how many entries hold and wait, in all tenants, by the mode of
-// their first claim, and for how long the oldest of those that wait has waited.
-// The map is nil until this replica has a first view of the store.
-func (s *Service) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
-	return s.view.Count()
-}
-
-// Deepest returns how many entries wait for the lock for which most do, of all tenants but the
-// replicas' own.
-func (s *Service) Deepest() int { return s.view.Deepest() }
-
-// Totals count what this replica saw happen since it started.
-type Totals struct {
-	view.Totals
-	EventsDropped uint64 // that came faster than the log took them
-}
-
-// Totals returns what this replica has counted so far.
-func (s *Service) Totals() Totals { return Totals{s.view.Totals(), s.events.dropped.Load()} }
-
-// Revision returns the store's number up to which this replica has seen everything,
-// 0 until it has a first view.
-func (s *Service) Revision() uint64 { return s.view.Number() }
-
-// Started is since when this replica follows what happens.
-func (s *Service) Started() time.Time { return s.started }
-
-// LockOrder tells in which orders named holders take locks, and where these
-// contradict each other, as this replica has learnt it. tenant "" is all.
-func (s *Service) LockOrder(tenant string, limit int) view.OrderReport {
-	return s.view.LockOrder(tenant, limit)
-}
-
-// Deadlocks returns the cycles that were refused last, the newest first. tenant
-// "" is all.
-func (s *Service) Deadlocks(tenant string, limit int) []view.Deadlock {
-	return s.view.Deadlocks(tenant, limit)
-}
-
 func errDraining() error {
 	return &lock.Error{
 		Code: lock.Draining, Detail: "this replica is shutting down; go on at another, or here when it is back",
 		RetryAfter: time.Second,
 	}
-}
-
-// inBackground runs a clean-up that must not die with its request. Close waits.
-func (s *Service) inBackground(task func(context.Context)) {
-	s.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(s.closing), 10*time.Second)
-		defer cancel()
-		task(ctx)
-	})
 }
 
 type silent struct{}

@@ -32,18 +32,18 @@ func (x *slackSamples) take(now time.Time) bool {
 func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).UnixNano()) }
 
 // measureSlack measures what is left of a lease that a client is about to renew.
-func (s *Service) measureSlack(ctx context.Context, e *lock.Entry) {
-	if _, off := s.Metrics.(silent); off || e.Tenant == lock.OwnTenant || s.view.LostFor() > 0 || !s.slack.take(time.Now()) {
+func (x *entries) measureSlack(ctx context.Context, e *lock.Entry) {
+	if _, off := x.Metrics.(silent); off || e.Tenant == lock.OwnTenant || x.view.LostFor() > 0 || !x.slack.take(time.Now()) {
 		return
 	}
 	soon, cancel := context.WithTimeout(ctx, slackTimeout)
 	defer cancel()
-	left, err := s.Store.Remaining(soon, e)
+	left, err := x.Store.Remaining(soon, e)
 	switch {
 	case err == nil:
-		s.Metrics.RenewedWith(ctx, min(1, max(0, left.Seconds()/e.TTL.Seconds())))
+		x.Metrics.RenewedWith(ctx, min(1, max(0, left.Seconds()/e.TTL.Seconds())))
 	case ctx.Err() == nil && !errors.Is(err, lock.Lost): // who has gone away has not waited for the store
-		s.slack.rest(time.Now())
+		x.slack.rest(time.Now())
 	}
 }
 

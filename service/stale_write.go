@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"log/slog"
 	"slices"
 	"sync"
 	"time"
@@ -43,29 +42,29 @@ type StaleWrite struct {
 // ReportStaleWrite counts, logs and keeps a report that a resource rejected a write. The record
 // of the tenant has it within about a second. Errors: invalid_request, also if no such fence was
 // handed out yet.
-func (s *Service) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
-	ctx, span := s.Tracer.Start(ctx, "service.ReportStaleWrite")
+func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
+	ctx, span := x.Tracer.Start(ctx, "service.ReportStaleWrite")
 	defer span.End()
-	if err := s.checkStaleWrite(ctx, w); err != nil {
+	if err := x.checkStaleWrite(ctx, w); err != nil {
 		return err
 	}
-	s.Metrics.StaleWrite(ctx)
-	s.staleWrites.gather(r.Tenant, 1, StaleWrite{
-		At: s.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
+	x.Metrics.StaleWrite(ctx)
+	x.gather(r.Tenant, 1, StaleWrite{
+		At: x.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
 	})
 	return nil
 }
 
 // checkStaleWrite returns what is wrong with a report. A resource cannot know a fence that was
 // not handed out yet.
-func (s *Service) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error {
+func (x *staleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error {
 	if err := w.Check(); err != nil {
 		return err
 	}
-	if w.Known <= s.view.Number() {
+	if w.Known <= x.view.Number() {
 		return nil
 	}
-	newest, err := s.Store.Newest(ctx)
+	newest, err := x.Store.Newest(ctx)
 	if err == nil && w.Known > newest {
 		return lock.Invalid("fence_known", "is greater than every fence that was handed out")
 	}
@@ -73,33 +72,29 @@ func (s *Service) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error 
 }
 
 // StaleWrites returns the kept reports about a lock, the newest first.
-func (s *Service) StaleWrites(ctx context.Context, r lock.Ref) ([]StaleWrite, error) {
-	all, _, err := s.staleWrites.read(ctx, r.Tenant)
+func (x *staleWrites) StaleWrites(ctx context.Context, r lock.Ref) ([]StaleWrite, error) {
+	all, _, err := x.read(ctx, r.Tenant)
 	return slices.DeleteFunc(all, func(w StaleWrite) bool { return w.Lock != r.Name }), err
 }
 
 // staleWrites keeps the newest reports of each tenant in one small record. Reports gather for a
 // second, so that a tenant costs one write a second, however many it sends.
 type staleWrites struct {
-	records Records
-	log     *slog.Logger
-	ready   chan struct{} // holds a value while reports wait
+	*base
+	ready chan struct{} // holds a value while reports wait
 
 	mu      sync.Mutex
-	waiting map[string]*newStaleWrites // by tenant
+	waiting map[string]*unwrittenReports // by tenant
 }
 
-// newStaleWrites are the reports of a tenant that wait to be written.
-type newStaleWrites struct {
+// unwrittenReports are the reports of a tenant that wait to be written.
+type unwrittenReports struct {
 	count int          // since the last write
 	kept  []StaleWrite // the newest of them first
 }
 
-func newStaleWriteBook(records Records, log *slog.Logger) *staleWrites {
-	return &staleWrites{
-		records: records, log: log, ready: make(chan struct{}, 1),
-		waiting: map[string]*newStaleWrites{},
-	}
+func newStaleWrites(b *base) *staleWrites {
+	return &staleWrites{base: b, ready: make(chan struct{}, 1), waiting: map[string]*unwrittenReports{}}
 }
 
 // gather takes reports, the newest first, to be written with the next write.
@@ -111,7 +106,7 @@ func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 		if len(x.waiting) >= maxStaleTenants {
 			return
 		}
-		fresh = &newStaleWrites{}
+		fresh = &unwrittenReports{}
 		x.waiting[tenant] = fresh
 	}
 	fresh.count += count
@@ -147,24 +142,24 @@ func (x *staleWrites) run(ctx context.Context) {
 func (x *staleWrites) write(ctx context.Context) {
 	x.mu.Lock()
 	waiting := x.waiting
-	x.waiting = map[string]*newStaleWrites{}
+	x.waiting = map[string]*unwrittenReports{}
 	x.mu.Unlock()
 	for tenant, fresh := range waiting {
 		x.report(tenant, fresh)
 		if err := x.keep(ctx, tenant, fresh.kept); err != nil {
-			x.log.Warn("reports of stale writes are not kept yet", "tenant", tenant, "error", err)
+			x.Logger.Warn("reports of stale writes are not kept yet", "tenant", tenant, "error", err)
 			x.gather(tenant, 0, fresh.kept...)
 		}
 	}
 }
 
 // report logs the newest of some reports.
-func (x *staleWrites) report(tenant string, fresh *newStaleWrites) {
+func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
 	if fresh.count == 0 {
 		return // an earlier attempt to keep them did
 	}
 	w := fresh.kept[0]
-	x.log.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
+	x.Logger.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
 		"fence_presented", w.Presented, "fence_known", w.Known, "resource", w.Resource,
 		"reports", fresh.count)
 }
@@ -180,7 +175,7 @@ func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrit
 		}
 		put := store.RecordPut{RecordKey: staleWriteKey(tenant), Version: version}
 		put.Value = encodeStaleWrites(newestStaleWrites(fresh, known))
-		_, err = x.records.Put(ctx, put)
+		_, err = x.Records.Put(ctx, put)
 		if !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
 			return err
 		}
@@ -200,7 +195,7 @@ func encodeStaleWrites(all []StaleWrite) []byte {
 
 // read returns the kept reports of a tenant, the newest first, and the version of its record.
 func (x *staleWrites) read(ctx context.Context, tenant string) ([]StaleWrite, uint64, error) {
-	r, err := x.records.Get(ctx, staleWriteKey(tenant))
+	r, err := x.Records.Get(ctx, staleWriteKey(tenant))
 	if errors.Is(err, lock.NotFound) {
 		return nil, 0, nil
 	}
@@ -209,7 +204,7 @@ func (x *staleWrites) read(ctx context.Context, tenant string) ([]StaleWrite, ui
 	}
 	var all []StaleWrite
 	if err := json.Unmarshal(r.Value, &all); err != nil {
-		x.log.Error("the reports of stale writes cannot be read; they start again", "tenant", tenant,
+		x.Logger.Error("the reports of stale writes cannot be read; they start again", "tenant", tenant,
 			"error", err)
 		return nil, r.Version, nil
 	}

@@ -27,14 +27,14 @@ type Tenants struct {
 
 // Used is what of a tenant's limits is in use, of what the service counts: its entries on all replicas,
 // and the event streams at this one.
-func (s *Service) Used(tenant string) quota.Limits {
-	used := s.view.AccountOf(tenant).Used
-	used[quota.EventStreams] = s.events.history.Subscriptions(tenant)
+func (x *looks) Used(tenant string) quota.Limits {
+	used := x.view.AccountOf(tenant).Used
+	used[quota.EventStreams] = x.events.history.Subscriptions(tenant)
 	return used
 }
 
 // TenantNames returns the tenants that have entries, but for the replicas' own, by name.
-func (s *Service) TenantNames() []string { return s.view.TenantNames() }
+func (x *looks) TenantNames() []string { return x.view.TenantNames() }
 
 // Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,
 // so many at most. Errors as for [Console.Overview].

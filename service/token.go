@@ -68,7 +68,7 @@ func (t tokens) issue(e *lock.Entry) string {
 // Token is what proves that an entry is its client's. It is for whoever tells that client of
 // its grant. Of the entry the id, the tenant, the number and what it is bound to count: its
 // first lock, or that it is a set.
-func (s *Service) Token(e *lock.Entry) string { return s.tokens.issue(e) }
+func (x *entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
 
 // check returns the entry that a token is for. A forged token, another lock's
 // and another tenant's are told apart by nobody.
@@ -103,8 +103,8 @@ func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 
 // Genuine reports whether a lock token was issued by the replicas of this store for the lock, or for
 // a set, of the tenant. It asks nobody: whether the entry is there is another question.
-func (s *Service) Genuine(req TokenRequest) bool {
-	_, _, err := s.tokens.check(req.Token, req.Tenant, req.subject())
+func (x *entries) Genuine(req TokenRequest) bool {
+	_, _, err := x.tokens.check(req.Token, req.Tenant, req.subject())
 	return err == nil
 }
 

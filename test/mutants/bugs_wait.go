@@ -56,8 +56,8 @@ func waitBugs() []Bug {
 			Name:    "service-times-out-what-holds",
 			Breaks:  "a timeout removes no entry that another replica has granted",
 			File:    "service/withdraw.go",
-			Anchor:  "s.Store.Remove(ctx, e, why, blockers...)",
-			Becomes: "s.Store.Remove(ctx, e, why, blockers[:0]...)",
+			Anchor:  "w.Store.Remove(ctx, e, why, blockers...)",
+			Becomes: "w.Store.Remove(ctx, e, why, blockers[:0]...)",
 			In:      "./service", Run: "^TestTimesOutLate$",
 		},
 		{
@@ -84,25 +84,25 @@ func waitBugs() []Bug {
 			Name:    "service-late-view-says-waiting",
 			Breaks:  "a renewal does not report a holder as waiting",
 			File:    "service/entry.go",
-			Anchor:  "if s.view.Reached(e.Number) && s.settled(ctx) {",
+			Anchor:  "if x.view.Reached(e.Number) && x.settled(ctx) {",
 			Becomes: "if true {",
 			In:      "./service", Run: "^TestRenewedAtALateReplica$",
 		},
 		{
 			Name: "service-renewed-after-the-end", Breaks: "410 is final",
 			File: "service/entry.go",
-			Anchor: "if err := s.Store.Renew(ctx, e); err != nil {\n" +
-				"\t\treturn nil, s.whyLost(ctx, e, err)\n",
-			Becomes: "if err := s.Store.Renew(ctx, e); err != nil && !errors.Is(err, lock.Lost) {\n" +
-				"\t\treturn nil, s.whyLost(ctx, e, err)\n",
+			Anchor: "if err := x.Store.Renew(ctx, e); err != nil {\n" +
+				"\t\treturn nil, x.whyLost(ctx, e, err)\n",
+			Becomes: "if err := x.Store.Renew(ctx, e); err != nil && !errors.Is(err, lock.Lost) {\n" +
+				"\t\treturn nil, x.whyLost(ctx, e, err)\n",
 			In: "./service", Run: "^TestRenewNeverSucceedsAfterTheEnd$",
 		},
 		{
 			Name:    "service-release-half-done",
 			Breaks:  "a release completes after its client has disconnected",
 			File:    "service/entry.go",
-			Anchor:  "s.Store.Remove(context.WithoutCancel(ctx), e, lock.Released)",
-			Becomes: "s.Store.Remove(ctx, e, lock.Released)",
+			Anchor:  "x.Store.Remove(context.WithoutCancel(ctx), e, lock.Released)",
+			Becomes: "x.Store.Remove(ctx, e, lock.Released)",
 			In:      "./service", Run: "^TestReleaseOutlivesItsClient$",
 		},
 		{

@@ -1,0 +1,154 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/closures"
+	"github.com/fencepost/fencepost/service/figures"
+	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/store"
+)
+
+// base is what every part of a [Service] uses: its configuration, and its view of the store.
+type base struct {
+	Config
+	tokens  tokens
+	view    *view.View
+	figures *figures.Figures
+	tasks   sync.WaitGroup  // Close waits for them
+	closing context.Context // ends when the service closes
+}
+
+// outdated returns an error if the store holds what only a newer version of this service
+// understands. This one then decides nothing about entries that wait: what it takes for
+// one that is in front may be something else. Who knows his entry can renew and release it.
+func (b *base) outdated() error {
+	if err := b.Store.Refusal(); errors.Is(err, store.ErrNewerForm) {
+		return err
+	}
+	return nil
+}
+
+// settle waits for the view if the caller wants it current. An old view says of
+// which number it is; one that never was would say that everything is free.
+func (b *base) settle(ctx context.Context, consistent bool) error {
+	if !consistent {
+		return b.view.Missing()
+	}
+	return b.awaitNewest(ctx, 2*time.Second)
+}
+
+// settled waits for FeedTimeout and reports whether the view has every write before the call.
+func (b *base) settled(ctx context.Context) bool {
+	return b.awaitNewest(ctx, b.FeedTimeout) == nil
+}
+
+// awaitNewest waits until the view has every write before the call. The timeout bounds the
+// wait for the view.
+func (b *base) awaitNewest(ctx context.Context, timeout time.Duration) error {
+	number, err := b.Store.Newest(ctx)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	return b.view.Await(ctx, number)
+}
+
+// catchUp gives the view a moment to reach the number of a token.
+func (b *base) catchUp(ctx context.Context, id lock.ID, number uint64) view.Status {
+	ctx, cancel := context.WithTimeout(ctx, b.FeedTimeout)
+	defer cancel()
+	if err := b.view.Await(ctx, number); err != nil {
+		return view.Status{}
+	}
+	return b.view.Status(id, number)
+}
+
+// whyLost adds the reason to an error that says that the store no longer has the
+// entry.
+func (b *base) whyLost(ctx context.Context, e *lock.Entry, err error) error {
+	if !errors.Is(err, lock.Lost) {
+		return err
+	}
+	b.awaitRemoval(ctx, e)
+	return b.lostBecause(ctx, e.ID, e.Number)
+}
+
+// lostBecause says why the entry is gone, as far as that is known. Right after a list
+// the reasons from before are still being read; they are waited for, but not for long.
+func (b *base) lostBecause(ctx context.Context, id lock.ID, number uint64) error {
+	st := b.view.Status(id, number)
+	if st.State == view.Gone && st.Reason == lock.Unknown {
+		ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
+		defer cancel()
+		b.view.AwaitReasons(ctx)
+		st = b.view.Status(id, number)
+	}
+	if st.State == view.Gone {
+		return b.ended(id, st.Reason)
+	}
+	return lock.LostBecause(lock.Unknown)
+}
+
+// awaitRemoval gives the view a moment to see that the entry is gone, and why.
+func (b *base) awaitRemoval(ctx context.Context, e *lock.Entry) {
+	changed, unwatch := b.view.Watch(e.ID)
+	defer unwatch()
+	ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
+	defer cancel()
+	for b.view.Status(e.ID, e.Number).State != view.Gone {
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ended is the error of an entry that is gone.
+func (b *base) ended(id lock.ID, why lock.Reason) error {
+	err := lock.LostBecause(why)
+	if why == lock.Revoked {
+		err.RevokeReason = b.view.RevokeReason(id)
+	}
+	return err
+}
+
+// mayBeTold reports whether the client of an entry that holds may be told so.
+func (b *base) mayBeTold(st view.Status) bool { return !st.Doubt || b.Store.Refusal() == nil }
+
+// admit returns why an entry may not join: an operator has closed one of its locks, or this
+// replica does not know yet.
+func (b *base) admit(e *lock.Entry) error {
+	if e.Tenant == lock.OwnTenant || b.Config.Closures == nil {
+		return nil
+	}
+	if !b.Config.Closures.Read() {
+		return closures.ErrUnread()
+	}
+	if c := b.closed(e.Tenant, e.Claims); c != nil {
+		return lock.ErrClosed(c, b.Now())
+	}
+	return nil
+}
+
+func (b *base) closed(tenant string, claims []lock.Claim) *lock.Closure {
+	if b.Config.Closures == nil {
+		return nil
+	}
+	return b.Config.Closures.Closed(tenant, claims)
+}
+
+// spread returns between one and two times d.
+func (b *base) spread(d time.Duration) time.Duration {
+	return d + time.Duration(b.Rand.Int64N(int64(d)))
+}
+
+// wall returns what the wall clock shows at an instant of this process's own,
+// monotonic clock.
+func (b *base) wall(at time.Time) time.Time { return b.Now().Add(time.Until(at)) }

@@ -1,0 +1,107 @@
+package service
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"golang.org/x/sync/singleflight"
+)
+
+// queueReads read queues in the store itself, where the view cannot tell.
+type queueReads struct {
+	*base
+	direct  singleflight.Group // reads of a queue, shared by its waiters
+	moments atomic.Uint64      // counts reads and questions in their order
+}
+
+// queuePlace is where an entry stands, as read from the store's queues.
+type queuePlace struct {
+	entry    *lock.Entry // nil if it is not in all of them
+	holds    bool
+	blockers []*lock.Entry // because of whom it waits, if it does: see [lock.BlockersIn]
+}
+
+// placeInStore reads where an entry stands, from reads that began at the moment since or
+// later; 0 stands for any. That it holds is true from then on, that it waits is not.
+func (q *queueReads) placeInStore(ctx context.Context, e *lock.Entry, since uint64) (queuePlace, error) {
+	st := queuePlace{holds: true}
+	for _, c := range e.Claims {
+		read, err := q.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
+		if err != nil {
+			return queuePlace{}, err
+		}
+		if st.entry = read.find(e); st.entry == nil {
+			return queuePlace{}, nil
+		}
+		if blockers, waits := lock.BlockersIn(read.entries, e, c.Name, true); waits {
+			st.holds = false
+			if st.blockers == nil || blockers != nil && len(blockers) < len(st.blockers) {
+				st.blockers = blockers
+			}
+		}
+	}
+	return st, nil
+}
+
+// find returns the entry as it was read, nil if it is not there, or another of its id is.
+func (r queueRead) find(e *lock.Entry) *lock.Entry {
+	if place := lock.Place(r.entries, e.ID); place >= 0 && r.entries[place].Number == e.Number {
+		return r.entries[place]
+	}
+	return nil
+}
+
+// readQueue reads a queue at number or later, by a read that began at the moment since
+// or later. Requests for one lock share their reads; if one that is under way began too
+// early, the next one is late enough.
+func (q *queueReads) readQueue(ctx context.Context, r lock.Ref, number, since uint64) (queueRead, error) {
+	read, err := q.shareRead(ctx, r)
+	if err == nil && (read.number < number || read.began < since) {
+		read, err = q.shareRead(ctx, r)
+	}
+	return read, err
+}
+
+type queueRead struct {
+	entries []*lock.Entry
+	number  uint64
+	began   uint64 // a moment
+}
+
+// moment is later than every moment before it. It tells whether a read began before a
+// question was asked, which no clock could: two may be read at the same time.
+func (q *queueReads) moment() uint64 { return q.moments.Add(1) }
+
+func (q *queueReads) shareRead(ctx context.Context, r lock.Ref) (queueRead, error) {
+	read := q.direct.DoChan(r.Tenant+"/"+r.Name, func() (any, error) {
+		ctx, cancel := context.WithTimeout(q.closing, readTimeout)
+		defer cancel()
+		began := q.moment()
+		entries, number, err := q.Store.Queue(ctx, r)
+		return queueRead{entries, number, began}, err
+	})
+	select {
+	case r := <-read:
+		return r.Val.(queueRead), r.Err
+	case <-ctx.Done():
+		return queueRead{}, &lock.Error{
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, Cause: ctx.Err(),
+		}
+	}
+}
+
+// distrust has the store look into a number that it has not reached. It returns nil if
+// there is trust after that: this replica did not know of a fence floor that another one
+// was given, and whoever has the token may hold.
+func (q *queueReads) distrust(ctx context.Context, number, newest uint64) error {
+	q.Logger.Error("a genuine lock token is ahead of the store, as far as this replica knows", "token_number", number, "store_number", newest)
+	if err := q.Store.Distrust(ctx, number); err != nil {
+		return err
+	}
+	if q.Store.Refusal() == nil {
+		return nil
+	}
+	return lock.LostBecause(lock.Unknown)
+}

@@ -9,11 +9,11 @@ import (
 	"sync"
 
 	"github.com/fencepost/fencepost/openapi"
-	"github.com/fencepost/fencepost/openapi/contract"
+	"github.com/fencepost/fencepost/openapi/contracttest"
 )
 
 var checker = sync.OnceValue(
-	func() *contract.Checker { return must(contract.New(openapi.Document())) },
+	func() *contracttest.Checker { return must(contracttest.New(openapi.Document())) },
 )
 
 // violations holds an exchange against the description. A request that the server
@@ -30,13 +30,13 @@ func violations(r *request, resp *http.Response, text []byte) []error {
 	}
 	ctx := r.Context()
 	if r.loose || slices.Contains([]int{400, 401, 403, 404, 405, 413, 415}, resp.StatusCode) {
-		ctx = contract.Malformed(ctx)
+		ctx = contracttest.Malformed(ctx)
 	}
 	sent := r.Clone(ctx)
 	if r.text != "" {
 		sent.Body = io.NopCloser(strings.NewReader(r.text))
 	}
-	t := checker().Transport(transportFunc(replay), func(v *contract.Violation) { found = append(found, v) })
+	t := checker().Transport(transportFunc(replay), func(v *contracttest.Violation) { found = append(found, v) })
 	again, err := t.RoundTrip(sent)
 	if err != nil {
 		return append(found, err)

@@ -5,8 +5,7 @@ import (
 	"go/doc"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi2"
@@ -30,20 +29,9 @@ func describeTypes(folder string, schemas map[string]*openapi2.SchemaRef) error 
 // typeComments returns the doc comments of a package's types by their names.
 func typeComments(folder string) (map[string]string, error) {
 	files := token.NewFileSet()
-	entries, err := fs.Glob(os.DirFS(folder), "*.go")
+	parsed, err := parseFolder(files, folder)
 	if err != nil {
 		return nil, err
-	}
-	var parsed []*ast.File
-	for _, name := range entries {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(files, folder+"/"+name, nil, parser.ParseComments)
-		if err != nil {
-			return nil, err
-		}
-		parsed = append(parsed, file)
 	}
 	pkg, err := doc.NewFromFiles(files, parsed, folder)
 	if err != nil {
@@ -54,4 +42,46 @@ func typeComments(folder string) (map[string]string, error) {
 		comments[t.Name] = t.Doc
 	}
 	return comments, nil
+}
+
+// parseFolder parses the Go files in a folder, but for tests.
+func parseFolder(files *token.FileSet, folder string) (parsed []*ast.File, err error) {
+	names, err := filepath.Glob(folder + "/*.go")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, name, nil, parser.ParseComments)
+		if err != nil {
+			return nil, err
+		}
+		parsed = append(parsed, file)
+	}
+	return parsed, nil
+}
+
+// routes returns the names of the functions in a folder by the routes in their doc comments.
+func routes(folder string) (map[string]string, error) {
+	parsed, err := parseFolder(token.NewFileSet(), folder)
+	if err != nil {
+		return nil, err
+	}
+	names := map[string]string{}
+	for _, file := range parsed {
+		for _, d := range file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Doc == nil {
+				continue
+			}
+			for _, line := range f.Doc.List {
+				if route, ok := strings.CutPrefix(line.Text, "// @Router"); ok {
+					names[strings.TrimSpace(route)] = f.Name.Name
+				}
+			}
+		}
+	}
+	return names, nil
 }

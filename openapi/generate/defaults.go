@@ -1,26 +1,18 @@
 package main
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
 	"slices"
 	"strings"
 
 	"github.com/getkin/kin-openapi/openapi2"
 )
 
-const (
-	jsonType  = "application/json"
-	routerKey = "// @Router"
-)
+const jsonType = "application/json"
 
 // addDefaults adds what annotations leave out: the function's name as the id of the operation, the
 // scopes and the tag of its path, and JSON as what the operation takes and returns.
 func addDefaults(folder string, doc *openapi2.T) error {
-	names, err := functionNames(folder)
+	names, err := routes(folder)
 	if err != nil {
 		return err
 	}
@@ -79,31 +71,4 @@ func tagOf(path string, op *openapi2.Operation) string {
 		return first
 	}
 	return "operations"
-}
-
-// functionNames returns the names of the functions in a folder by the routes in their doc comments.
-func functionNames(folder string) (map[string]string, error) {
-	entries, err := fs.Glob(os.DirFS(folder), "*.go")
-	if err != nil {
-		return nil, err
-	}
-	names := map[string]string{}
-	for _, name := range entries {
-		file, err := parser.ParseFile(token.NewFileSet(), folder+"/"+name, nil, parser.ParseComments)
-		if err != nil {
-			return nil, err
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Doc == nil {
-				continue
-			}
-			for _, line := range f.Doc.List {
-				if route, ok := strings.CutPrefix(line.Text, routerKey); ok {
-					names[strings.TrimSpace(route)] = f.Name.Name
-				}
-			}
-		}
-	}
-	return names, nil
 }

@@ -72,24 +72,6 @@ func TestGenerateRefuses(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "openapi.json")
-	for _, want := range []string{"one", "2"} {
-		if err := replace(file, []byte(want)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(file); err != nil || string(got) != want {
-			t.Errorf("the file has %q, %v, want %q", got, err, want)
-		}
-	}
-	if left, err := os.ReadDir(filepath.Dir(file)); err != nil || len(left) != 1 {
-		t.Errorf("beside the file there is something left: %v, %v", left, err)
-	}
-	if err := replace(filepath.Join(t.TempDir(), "none", "x"), nil); err == nil {
-		t.Error("replace wrote into a folder that is not there")
-	}
-}
-
 func TestPhrase(t *testing.T) {
 	for _, c := range []struct{ comment, name, want string }{
 		{"TTLSeconds is the\nlease.\n", "ttl_seconds", "`ttl_seconds` is the lease."},

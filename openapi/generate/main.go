@@ -13,7 +13,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -37,7 +36,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return replace(target, text)
+	return os.WriteFile(target, text, 0o644) //nolint:gosec // it is no secret
 }
 
 // generate returns the document that the annotations of folders make.
@@ -74,24 +73,4 @@ func format(doc *openapi3.T) ([]byte, error) {
 	e.SetIndent("", "  ")
 	err = e.Encode(plain)
 	return out.Bytes(), err
-}
-
-// replace puts the file in its place at once, because a compiler may be reading
-// it.
-func replace(file string, text []byte) error {
-	next, err := os.CreateTemp(filepath.Dir(file), ".openapi-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(next.Name()) //nolint:errcheck // it is gone if all went well
-	if _, err := next.Write(text); err != nil {
-		return err
-	}
-	if err := next.Chmod(0o644); err != nil {
-		return err
-	}
-	if err := next.Close(); err != nil {
-		return err
-	}
-	return os.Rename(next.Name(), file)
 }

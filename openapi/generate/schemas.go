@@ -8,29 +8,20 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// union returns the schemas of which a value has one, told apart by its state. In Go
-// they are the fields of a struct.
-func union(name string) []string {
-	switch name {
-	case "Entry":
-		return []string{"HeldEntry", "WaitingEntry"}
-	case "Set":
-		return []string{"HeldSet", "WaitingSet"}
-	}
-	return nil
+// unions names the schemas of which a value has one. Its state tells which. In Go they are the
+// fields of a struct.
+var unions = map[string][]string{
+	"Entry": {"HeldEntry", "WaitingEntry"},
+	"Set":   {"HeldSet", "WaitingSet"},
 }
 
 // unite makes a schema one of others.
 func unite(s *openapi3.Schema, members []string) {
 	s.Type, s.Properties, s.Required = nil, nil, nil
 	s.Discriminator = &openapi3.Discriminator{PropertyName: "state", Mapping: map[string]openapi3.MappingRef{}}
-	for _, name := range members {
-		ref := "#/components/schemas/" + name
+	for i, state := range []string{"held", "waiting"} {
+		ref := "#/components/schemas/" + members[i]
 		s.OneOf = append(s.OneOf, openapi3.NewSchemaRef(ref, nil))
-		state := "waiting"
-		if strings.HasPrefix(name, "Held") {
-			state = "held"
-		}
 		s.Discriminator.Mapping[state] = openapi3.MappingRef{Ref: ref}
 	}
 }
@@ -38,7 +29,7 @@ func unite(s *openapi3.Schema, members []string) {
 // improveSchema makes a Go type a schema for everybody.
 func improveSchema(name string, s *openapi3.Schema) {
 	s.Description = phrase(s.Description, name)
-	if members := union(name); members != nil {
+	if members := unions[name]; members != nil {
 		unite(s, members)
 	}
 	for property, ref := range s.Properties {
@@ -159,49 +150,17 @@ func limitWithoutSemaphore() *openapi3.SchemaRef {
 	return openapi3.NewAnyOfSchema(without, semaphore).NewRef()
 }
 
-// examples of whole bodies: put together from those of its fields one would be a
-// limit without a semaphore.
+// examples are of bodies that the examples of their fields cannot make: they would be a limit
+// without a semaphore, or a token next to a code.
 func examples(name string) openapi3.Examples {
 	all := map[string]map[string]any{
 		"AcquireBody": {
 			"exclusive": map[string]any{"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7", "metadata": map[string]any{"job": "nightly"}},
 			"semaphore": map[string]any{"mode": "semaphore", "limit": 3, "ttl_seconds": 30},
 		},
-		"WebhookBody": {
-			"ends": map[string]any{"url": "https://example.org/fencepost", "events": []any{"lock.released", "lock.expired"}, "locks": "orders:*"},
-		},
 		"SessionBody": {
 			"token": map[string]any{"bearer_token": "eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmVk"},
 			"code":  map[string]any{"code": "JBSWY3DPEHPK3PXPJBSWY3DPEH"},
-		},
-		"ReleaseWish": {
-			"within half a minute": map[string]any{"within_seconds": 30},
-		},
-		"StaleWrite": {
-			"of a paused holder": map[string]any{"fence_presented": 1042, "fence_known": 1043, "resource": "db-7/orders"},
-		},
-		"WebhookChange": {
-			"resume": map[string]any{"paused": false},
-		},
-		"RevokeBody": {
-			"as it was seen": map[string]any{"fence": 1042, "reason": "its node was lost in the fire"},
-		},
-		"AdminWebhookChange": {
-			"send nothing for now": map[string]any{"paused": true, "reason": "its receiver is being repaired"},
-		},
-		"CloseBody": {
-			"for a day": map[string]any{
-				"tenant": "acme", "locks": "orders:*", "until": "2026-01-02T15:04:05.000Z", "reason": "the stock is counted",
-			},
-		},
-		"QuotaBody": {
-			"fewer locks, and slower": map[string]any{"held_locks": 1000, "requests_per_second": 500, "reason": "a trial until Friday"},
-		},
-		"RevokeHolderBody": {
-			"one entry": map[string]any{
-				"tenant": "acme", "holder": "worker-7", "reason": "its node was lost in the fire",
-				"entries": []any{map[string]any{"id": "5mdrk1w5pvy0wg1dcjt2b2gthr", "fence": 1042}},
-			},
 		},
 		"LockSetBody": {
 			"two locks": map[string]any{

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/openapi"
-	"github.com/fencepost/fencepost/openapi/contract"
+	"github.com/fencepost/fencepost/openapi/contracttest"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -111,7 +111,7 @@ func server(t *testing.T) *caller {
 type described struct {
 	t       *testing.T
 	all     <-chan delivered
-	checker *contract.Checker
+	checker *contracttest.Checker
 	came    map[string]bool
 }
 
@@ -153,7 +153,7 @@ func TestBodiesAreDescribed(t *testing.T) {
 	t.Parallel()
 	url, all := collect(t)
 	c := server(t)
-	checker, err := contract.New(openapi.Document())
+	checker, err := contracttest.New(openapi.Document())
 	if err != nil {
 		t.Fatal(err)
 	}

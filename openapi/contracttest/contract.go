@@ -1,4 +1,4 @@
-// Package contract holds requests and responses against the description of the
+// Package contracttest holds requests and responses against the description of the
 // HTTP interface. It is for tests: put [Checker.Transport] into the client that
 // they use, and every exchange is checked.
 //
@@ -8,7 +8,7 @@
 // code, and a header that clients act on.
 //
 // Violations name the place and the rule, never the value, which may be a secret.
-package contract
+package contracttest
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package contract_test
+package contracttest_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fencepost/fencepost/openapi/contract"
+	"github.com/fencepost/fencepost/openapi/contracttest"
 )
 
 //go:embed testdata/small.json
@@ -98,12 +98,12 @@ func request(t *testing.T, ctx context.Context, method, path, body string, drop 
 // what the client and the server saw.
 func exchange(t *testing.T, req *http.Request, r reply) (violations []string, answer string, arrived []string) {
 	t.Helper()
-	checker, err := contract.New(small)
+	checker, err := contracttest.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &next{reply: r}
-	transport := checker.Transport(n, func(v *contract.Violation) { violations = append(violations, v.Error()) })
+	transport := checker.Transport(n, func(v *contracttest.Violation) { violations = append(violations, v.Error()) })
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
@@ -212,7 +212,7 @@ func TestRequestsThatAreWrong(t *testing.T) {
 			if want := []string{c.method + " " + c.path + " " + c.body}; !cmp.Equal(arrived, want) {
 				t.Errorf("the server saw %q, want %q", arrived, want)
 			}
-			req = request(t, contract.Malformed(t.Context()), c.method, c.path, c.body, c.drop)
+			req = request(t, contracttest.Malformed(t.Context()), c.method, c.path, c.body, c.drop)
 			if violations, _, _ := exchange(t, req, answer); len(violations) > 0 {
 				t.Errorf("marked as malformed: %q", violations)
 			}
@@ -235,7 +235,7 @@ func TestMalformedIsAboutTheRequestAlone(t *testing.T) {
 		"field of a nothing":   {"/thing", problem(404, `{"code":"x","status":404,"more":1}`), `property "more" is unsupported`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, _, _ := exchange(t, request(t, contract.Malformed(t.Context()), "PUT", c.path, ""), c.reply)
+			violations, _, _ := exchange(t, request(t, contracttest.Malformed(t.Context()), "PUT", c.path, ""), c.reply)
 			expect(t, violations, c.want)
 		})
 	}
@@ -244,7 +244,7 @@ func TestMalformedIsAboutTheRequestAlone(t *testing.T) {
 // A transport must not change the request that it is given, and this one must not
 // change how a body is sent either.
 func TestRequestsAreLeftAlone(t *testing.T) {
-	checker, err := contract.New(small)
+	checker, err := contracttest.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,7 +255,7 @@ func TestRequestsAreLeftAlone(t *testing.T) {
 	resp, err := checker.Transport(transport(func(req *http.Request) (*http.Response, error) {
 		sent = req.ContentLength
 		return (&next{reply: good()}).RoundTrip(req)
-	}), func(v *contract.Violation) { t.Error(v) }).RoundTrip(req)
+	}), func(v *contracttest.Violation) { t.Error(v) }).RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -267,7 +267,7 @@ func TestRequestsAreLeftAlone(t *testing.T) {
 
 // HEAD is an error here, and an error without a body.
 func TestHeadHasNoBody(t *testing.T) {
-	req := request(t, contract.Malformed(t.Context()), "HEAD", "/page", "")
+	req := request(t, contracttest.Malformed(t.Context()), "HEAD", "/page", "")
 	if violations, _, _ := exchange(t, req, problem(405, "")); len(violations) > 0 {
 		t.Errorf("violations: %q", violations)
 	}
@@ -285,7 +285,7 @@ func expect(t *testing.T, violations []string, want string) {
 }
 
 func TestUnseen(t *testing.T) {
-	checker, err := contract.New(small)
+	checker, err := contracttest.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +293,7 @@ func TestUnseen(t *testing.T) {
 	if got := checker.Unseen(); !cmp.Equal(got, all) {
 		t.Errorf("Unseen() = %q before anything, want %q", got, all)
 	}
-	transport := checker.Transport(&next{reply: problem(423, held)}, func(v *contract.Violation) { t.Error(v) })
+	transport := checker.Transport(&next{reply: problem(423, held)}, func(v *contracttest.Violation) { t.Error(v) })
 	resp, err := transport.RoundTrip(request(t, t.Context(), "PUT", "/things/a", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -310,11 +310,11 @@ func (f transport) RoundTrip(req *http.Request) (*http.Response, error) { return
 
 // A connection that breaks is a matter of the client, as it is without a checker.
 func TestBrokenAnswersStayBroken(t *testing.T) {
-	checker, err := contract.New(small)
+	checker, err := contracttest.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
-	report := func(v *contract.Violation) { t.Error(v) }
+	report := func(v *contracttest.Violation) { t.Error(v) }
 	refused := errors.New("refused")
 	_, err = checker.Transport(transport(func(*http.Request) (*http.Response, error) { return nil, refused }), report).
 		RoundTrip(request(t, t.Context(), "PUT", "/things/a", "")) //nolint:bodyclose // there is none
@@ -341,7 +341,7 @@ func TestNewRefuses(t *testing.T) {
 		"not valid":       `{"openapi":"3.0.3"}`,
 		"without Problem": `{"openapi":"3.0.3","info":{"title":"a","version":"1"},"paths":{},"components":{}}`,
 	} {
-		if _, err := contract.New([]byte(document)); err == nil {
+		if _, err := contracttest.New([]byte(document)); err == nil {
 			t.Errorf("%s: New took it", name)
 		}
 	}
@@ -349,7 +349,7 @@ func TestNewRefuses(t *testing.T) {
 
 // A stream has no end to wait for. The rest of the response is checked.
 func TestStreamsAreNotRead(t *testing.T) {
-	checker, err := contract.New(small)
+	checker, err := contracttest.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -358,7 +358,7 @@ func TestStreamsAreNotRead(t *testing.T) {
 		var violations []string
 		resp, err := checker.Transport(transport(func(*http.Request) (*http.Response, error) {
 			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: stream}, nil
-		}), func(v *contract.Violation) { violations = append(violations, v.Error()) }).
+		}), func(v *contracttest.Violation) { violations = append(violations, v.Error()) }).
 			RoundTrip(request(t, t.Context(), "GET", "/page", ""))
 		if err != nil {
 			t.Fatal(err)

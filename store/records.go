@@ -74,7 +74,8 @@ type RecordQuery struct {
 	Limit  int    // of records; 0, or more than there may be, is [MaxRecordPage]
 }
 
-// RecordPage is a part of a list. It can be empty although others follow.
+// RecordPage is a part of a list. It can have less than its limit, or nothing, although
+// others follow.
 type RecordPage struct {
 	Records []Record
 	Next    string // After of the next page; "" says that there is none

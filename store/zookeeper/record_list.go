@@ -18,11 +18,16 @@ const (
 	// recordsAtOnce are read in parallel: so many of the largest are 1 MiB.
 	recordsAtOnce = 16
 
+	// shardsAtOnce are listed in parallel. A page lists the names of some shards that it does
+	// not reach, so it does not list all.
+	shardsAtOnce = 4
+
 	// watchCheck is how often a watch that does not fire is compared with the node.
 	watchCheck = time.Second
 )
 
-// List implements store.RecordStore. A page goes on at a shard, behind a name.
+// List implements store.RecordStore. A page begins in a shard, behind a name. On a slow store it
+// ends with what was read within the deadline.
 func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error) {
 	if err := q.Check(); err != nil {
 		return store.RecordPage{}, err
@@ -35,7 +40,7 @@ func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (store.Reco
 	defer cancel()
 	for {
 		page, err := r.list(ctx, &q, shard, after)
-		if err == nil {
+		if err == nil || page.Next != "" {
 			return page, nil
 		}
 		if errors.Is(err, zk.ErrNoAuth) || store.Pause(ctx, firstPause) != nil {
@@ -56,11 +61,11 @@ func parseCursor(cursor string) (shard int, after string, err *lock.Error) {
 	return int(n), after, nil
 }
 
-func cursorAt(shard int, after string) string {
-	return strconv.FormatInt(int64(shard), 16) + "/" + after
+func cursorAt(k store.RecordKey) string {
+	return strconv.FormatInt(int64(recordShard(k)), 16) + "/" + recordName(k)
 }
 
-// list reads a page from a shard on.
+// list reads a page from a shard on. If that fails, the next page begins behind what was read.
 func (r *RecordStore) list(
 	ctx context.Context, q *store.RecordQuery, shard int, after string,
 ) (page store.RecordPage, err error) {
@@ -68,8 +73,8 @@ func (r *RecordStore) list(
 	if err != nil {
 		return page, err
 	}
-	for ; shard < recordShards; shard, after = shard+1, "" {
-		keys, err := r.namesAfter(ctx, l, q, shard, after)
+	for ; shard < recordShards; shard, after = shard+shardsAtOnce, "" {
+		keys, err := r.keysAfter(ctx, l, q, shard, after)
 		if err != nil {
 			return page, err
 		}
@@ -80,31 +85,36 @@ func (r *RecordStore) list(
 			}
 			for i, found := range read {
 				if found.Version != 0 && !page.Add(q, found) {
-					page.Next = cursorAt(shard, after)
 					return page, nil
 				}
-				after = recordName(some[i])
+				page.Next = cursorAt(some[i])
 			}
 		}
 	}
+	page.Next = ""
 	return page, nil
 }
 
-// namesAfter returns the keys in a shard that the query wants, in their order.
-func (r *RecordStore) namesAfter(
+// keysAfter returns the keys in shardsAtOnce shards that the query wants, in their order.
+func (r *RecordStore) keysAfter(
 	ctx context.Context, l *link, q *store.RecordQuery, shard int, after string,
-) (keys []store.RecordKey, err error) {
-	names, err := children(ctx, l, r.store.root.recordShard(q.Kind, shard))
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil
-	}
-	slices.Sort(names)
-	for _, name := range names {
-		if k, ok := nameOf(q.Kind, name); ok && name > after && q.Wants(k) {
-			keys = append(keys, k)
+) ([]store.RecordKey, error) {
+	var keys [shardsAtOnce][]store.RecordKey
+	err := inParallel(min(shardsAtOnce, recordShards-shard), func(i int) error {
+		names, err := children(ctx, l, r.store.root.recordShard(q.Kind, shard+i))
+		if errors.Is(err, zk.ErrNoNode) {
+			return nil
 		}
-	}
-	return keys, err
+		slices.Sort(names)
+		for _, name := range names {
+			k, ok := nameOf(q.Kind, name)
+			if ok && q.Wants(k) && (i > 0 || name > after) {
+				keys[i] = append(keys[i], k)
+			}
+		}
+		return err
+	})
+	return slices.Concat(keys[:]...), err
 }
 
 // readSome reads records; one that is gone has no version.

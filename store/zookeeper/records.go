@@ -26,8 +26,10 @@ func (r layout) recordShard(kind string, i int) string {
 }
 
 func (r layout) shardOfRecord(k store.RecordKey) string {
-	return r.recordShard(k.Kind, int(hash(recordName(k))%recordShards))
+	return r.recordShard(k.Kind, recordShard(k))
 }
+
+func recordShard(k store.RecordKey) int { return int(hash(recordName(k)) % recordShards) }
 
 func (r layout) recordNode(k store.RecordKey) string {
 	return r.shardOfRecord(k) + "/" + recordName(k)

@@ -93,3 +93,35 @@ func TestRecordRules(t *testing.T) {
 		}
 	})
 }
+
+// TestRecordsAreListedSlowly: a list that does not fit into the deadline of one call ends after
+// several pages. Each page has what was read by then.
+func TestRecordsAreListedSlowly(t *testing.T) {
+	t.Parallel()
+	const records = 200
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	near := open(t, zookeeper.Config{Servers: z.Endpoints()}).Records()
+	for i := range records {
+		key := store.RecordKey{Kind: "note", Tenant: "acme", ID: fmt.Sprint(i)}
+		if _, err := near.Put(t.Context(), store.RecordPut{RecordKey: key}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	proxy := startProxy(t, z.Server(0))
+	far := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}).Records()
+	proxy.Delay(rig.Both, 150*time.Millisecond)
+	q, listed := store.RecordQuery{Kind: "note"}, map[string]bool{}
+	for more := true; more; more = q.After != "" {
+		page, err := far.List(t.Context(), q)
+		if err != nil {
+			t.Fatalf("after %d records: %v", len(listed), err)
+		}
+		for _, r := range page.Records {
+			listed[r.ID] = true
+		}
+		q.After = page.Next
+	}
+	if len(listed) != records {
+		t.Errorf("%d of %d records are listed", len(listed), records)
+	}
+}

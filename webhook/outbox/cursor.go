@@ -150,26 +150,25 @@ func (c *cursor) write(l *ledger, now time.Time) {
 // Since asks again until ctx ends, and returns the error.
 func Since(ctx context.Context, records store.RecordStore) (number uint64, err error) {
 	for {
-		soon, cancel := context.WithTimeout(ctx, callTimeout)
-		q := store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}
-		page, err := records.List(soon, q)
-		cancel()
-		if err == nil {
-			return earliest(page.Records), nil
-		}
-		if !pause(ctx, retryPause) {
-			return 0, err
+		if number, err = earliest(ctx, records); err == nil || !pause(ctx, retryPause) {
+			return number, err
 		}
 	}
 }
 
 // earliest returns the number before that of the earliest cursor: of its events some may be unsent.
-func earliest(cursors []store.Record) (number uint64) {
-	for _, r := range cursors {
+func earliest(ctx context.Context, records store.RecordStore) (number uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	q := store.RecordQuery{Kind: cursorKind, Tenant: store.NoTenant}
+	for r, err := range store.EachRecord(ctx, records, q) {
+		if err != nil {
+			return 0, err
+		}
 		at, bad := parseCursor(r)
 		if bad == nil && at.Number > 0 && (number == 0 || at.Number-1 < number) {
 			number = at.Number - 1
 		}
 	}
-	return number
+	return number, nil
 }

@@ -2,8 +2,6 @@ package telemetry_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -35,32 +33,4 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, everything); n != 0 {
 		t.Errorf("measuring allocates %v times", n)
 	}
-}
-
-func BenchmarkAcquire(b *testing.B) {
-	tel, err := telemetry.Setup(b.Context(), telemetry.Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer func() { _ = tel.Shutdown(context.Background()) }()
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			measureAcquire(b.Context(), tel.Metrics())
-		}
-	})
-}
-
-func BenchmarkLogLine(b *testing.B) {
-	w := telemetry.NewLineWriter(io.Discard, nil)
-	defer w.Close()
-	logger := telemetry.NewLogger(w, telemetry.FormatJSON, slog.LevelInfo)
-	b.ReportAllocs()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			logger.LogAttrs(b.Context(), slog.LevelInfo, "request",
-				slog.String("request_id", "01JD3K5Y7Z"), slog.String("tenant", "acme"), slog.String("lock", "orders:42"),
-				slog.String("method", "POST"), slog.Int("status", 201), slog.Duration("took", time.Millisecond))
-		}
-	})
 }

@@ -114,21 +114,6 @@ func TestNothingIsLostOnClose(t *testing.T) {
 	}
 }
 
-// Close can come before the goroutine has seen the first line.
-func TestCloseRightAfterWrite(t *testing.T) {
-	for range 200 {
-		var out sink
-		w := telemetry.NewLineWriter(&out, nil)
-		write(t, w, "a\n")
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if text, _ := out.got(); text != "a\n" {
-			t.Fatalf("written = %q, want the line", text)
-		}
-	}
-}
-
 // Lines that are written while Close runs are not lost either, nor overtaken.
 func TestCloseAmongWriters(t *testing.T) {
 	for range 100 {

@@ -34,8 +34,8 @@ func TestNamesAreThoseOfTheReadme(t *testing.T) {
 		got[name] = describe(f)
 	}
 	want := documented(t)
-	delete(want, "process_*") // differs by system
-	delete(want, "go_*")      // differs by Go version
+	delete(want, "process_*")                  // differs by system
+	delete(want, "go_*")                       // differs by Go version
 	got["target_info"] = family{Type: "gauge"} // labels are the resource's
 	for name := range got {
 		if strings.HasPrefix(name, "process_") || strings.HasPrefix(name, "go_") {

@@ -32,7 +32,7 @@ func unsetStandard(t *testing.T) {
 		"OTEL_SDK_DISABLED", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER",
 		"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL",
 		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
-		histogramAggregation,
+		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
 	} {
 		t.Setenv(name, "")
 	}
@@ -377,36 +377,4 @@ func lines(t *testing.T, log []byte) []map[string]any {
 		all = append(all, fields)
 	}
 	return all
-}
-
-const histogramAggregation = "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION"
-
-// TestExponentialHistograms: who asks for them by the standard variable is sent exponential histograms by
-// OTLP, and has the stated buckets at /metrics all the same.
-func TestExponentialHistograms(t *testing.T) {
-	// In a Metric of OTLP its unit (field 3, here "s") is followed by its data: field 9 is a histogram, 10
-	// an exponential one.
-	const explicit, exponential = "\x1a\x01s\x4a", "\x1a\x01s\x52"
-	for aggregation, want := range map[string]string{"": explicit, "base2_exponential_bucket_histogram": exponential} {
-		t.Run(aggregation, func(t *testing.T) {
-			unsetStandard(t)
-			c := startCollector(t)
-			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
-			t.Setenv(histogramAggregation, aggregation)
-			tel, err := telemetry.Setup(t.Context(), telemetry.Config{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			tel.Metrics().Waited(t.Context(), telemetry.WaitGranted, false, time.Second)
-			if text := scrape(t, tel, ""); !strings.Contains(text, `fencepost_lock_wait_duration_seconds_bucket{`) {
-				t.Errorf("no buckets in\n%s", text)
-			}
-			shutdown(t, tel)
-			for _, kind := range []string{explicit, exponential} {
-				if got := c.received("/v1/metrics", kind); got != (kind == want) {
-					t.Errorf("%q was sent: %t", kind, got)
-				}
-			}
-		})
-	}
 }

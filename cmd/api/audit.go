@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
@@ -19,13 +18,9 @@ import (
 // is called, which waits for that.
 func newAudit(c *config, t *telemetry.Telemetry, records store.RecordStore, replicas *service.Replicas) (l *audit.Log, stop func()) {
 	l = audit.NewLog(records, time.Duration(c.auditRetention), nil)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx, func() bool { return replicas.Sharing().Does("audit") }, t.Logger()) })
-	return l, func() {
-		cancel()
-		running.Wait()
-	}
+	return l, background(func(ctx context.Context) {
+		l.Run(ctx, func() bool { return replicas.Sharing().Does("audit") }, t.Logger())
+	})
 }
 
 // days is a time that is given in whole days, such as 30d.

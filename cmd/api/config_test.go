@@ -136,16 +136,6 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 	})
 }
 
-func TestDefaults(t *testing.T) {
-	c := parsed(t, environment{"FENCEPOST_JWT_SECRET": secret})
-	if c.listen != "127.0.0.1:8080" || c.store != "embedded" || c.dataDir != "./data" || c.endpoints != nil || c.tls != nil || c.dev {
-		t.Errorf("%+v", c)
-	}
-	if time.Duration(c.maxTTL) != time.Hour || time.Duration(c.maxHold) != 50*time.Second || string(c.secret) != secret || c.tokenKey != nil {
-		t.Errorf("%+v", c)
-	}
-}
-
 // TestDevelopmentIsLocal: unless somebody says otherwise.
 func TestDevelopmentIsLocal(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1:0", "127.1.2.3:1", "localhost:1", "[::1]:1"} {

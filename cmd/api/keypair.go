@@ -4,10 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"crypto/tls"
-	"errors"
 	"fmt"
-	"io"
-	"os"
 	"sync"
 	"time"
 )
@@ -96,22 +93,4 @@ func (p *keyPair) get() *tls.Certificate {
 	return p.current
 }
 
-// readPEM reads a regular file: to open a pipe would block.
-func readPEM(path string) ([]byte, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is not a regular file", path)
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	text, err := io.ReadAll(io.LimitReader(file, maxPEM+1))
-	if err == nil && len(text) > maxPEM {
-		err = fmt.Errorf("%s is longer than %d bytes", path, maxPEM)
-	}
-	return text, errors.Join(err, file.Close())
-}
+func readPEM(path string) ([]byte, error) { return readAtMost(path, maxPEM) }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"strings"
-	"sync"
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/quota"
@@ -48,13 +46,7 @@ func (d defaultQuotas) Set(text string) error {
 // that.
 func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore, journal *audit.Journal) (book *quota.Book, stop func()) {
 	book = quota.New(quota.Config{Records: records, Defaults: c.limits, Logger: t.Logger(), Journal: journal})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { book.Run(ctx) })
-	return book, func() {
-		cancel()
-		running.Wait()
-	}
+	return book, background(book.Run)
 }
 
 // observeUsage shows in the metrics how much of their quotas tenants use that have entries or webhooks.

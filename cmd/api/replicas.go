@@ -1,9 +1,7 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/service"
@@ -20,16 +18,4 @@ func newReplicas(records service.ReplicaRecords, t *telemetry.Telemetry) *servic
 		return len(live), known
 	})
 	return replicas
-}
-
-// list has this process on the list while it sees what happens in the store, until stop is
-// called, which waits for that.
-func list(replicas *service.Replicas, s *service.Service) (stop func()) {
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { replicas.Run(ctx, s.Current) })
-	return func() {
-		cancel()
-		running.Wait()
-	}
 }

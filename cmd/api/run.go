@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
@@ -19,7 +20,6 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/openapi"
-	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/telemetry"
@@ -84,11 +84,19 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	journal := audit.NewJournal(opened.smallRecords(), nil, t.Logger())
 	limits, stopQuotas := newQuotas(c, t, opened.smallRecords(), journal)
 	defer stopQuotas()
-	closed, stopClosures := newClosures(t, opened.smallRecords(), journal)
-	defer stopClosures()
-	s := newService(c, t, opened, key, replicas, limits, journal, closed)
+	closed := closures.New(closures.Config{
+		Records: opened.smallRecords(), Journal: journal, Logger: t.Logger(),
+	})
+	defer background(closed.Run)()
+	s := service.New(service.Config{
+		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
+		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold),
+		Sharing: replicas.Sharing, Limits: limits.Of, Journal: journal, Closures: closed,
+		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
+	})
 	defer s.Close()
-	defer list(replicas, s)()
+	observe(t, s)
+	defer background(func(ctx context.Context) { replicas.Run(ctx, s.Current) })()
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits, journal)
 	defer stopWebhooks()
 	observeUsage(t, s, limits, webhooks)
@@ -120,20 +128,14 @@ func shutdownTelemetry(t *telemetry.Telemetry) error {
 	return t.Shutdown(ctx)
 }
 
-func newService(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quota.Book, journal *audit.Journal, closed *closures.Book) *service.Service {
-	config := serviceConfig(c, t, opened, key, replicas, limits)
-	config.Journal, config.Closures = journal, closed
-	s := service.New(config)
-	observe(t, s)
-	return s
-}
-
-func serviceConfig(c *config, t *telemetry.Telemetry, opened openedStore, key []byte, replicas *service.Replicas, limits *quota.Book) service.Config {
-	return service.Config{
-		Store: opened, Records: opened.smallRecords(), TokenKey: key, MinTTL: c.minTTL(),
-		MaxTTL: time.Duration(c.maxTTL), MaxHold: time.Duration(c.maxHold), Sharing: replicas.Sharing,
-		Limits:  limits.Of,
-		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
+// background calls run in a goroutine of its own, until stop is called, which waits for its end.
+func background(run func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	running.Go(func() { run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
 	}
 }
 

@@ -466,50 +466,6 @@ func TestOneKeyFileInTwoDeployments(t *testing.T) {
 	}
 }
 
-// TestNothingSecretIsLogged: not even when everything is logged and everything
-// goes wrong.
-func TestNothingSecretIsLogged(t *testing.T) {
-	t.Parallel()
-	secretFile, tokenKey := file(t, secret), file(t, "a key behind lock tokens of more than 32 bytes")
-	token := bearer(t, secretFile)
-	s := start(t, "--jwt-secret-file", secretFile, "--token-key-file", tokenKey, "--data-dir", t.TempDir(), "--log-level", "debug")
-	held := s.acquired(token, "orders:1", "")
-	lockToken := held.text("token")
-	tampered := lockToken[:len(lockToken)-1] + "x"
-	for _, r := range []reply{
-		s.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", lockToken),
-		s.call(token, "PUT", "/locks/orders:2/renew", "", "Lock-Token", lockToken),
-		s.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", tampered),
-		s.call(token+"x", "GET", "/locks", ""),
-		s.call("", "GET", "/locks?token="+token, ""),
-		s.call(token, "POST", "/locks/"+lockToken, "", "Idempotency-Key", "of-mine"),
-		s.call(token, "POST", "/locks/orders:1", `{"wait_seconds":0.05}`),
-		s.call(token, "POST", "/locks/orders:1", `{"token":"`+lockToken+`"}`),
-		s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", lockToken),
-		s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", lockToken),
-	} {
-		if r.status == http.StatusInternalServerError {
-			t.Errorf("%v", r.body)
-		}
-	}
-	s.end()
-	log := s.log.String()
-	if n := strings.Count(log, `"msg":"request"`); n < 10 {
-		t.Fatalf("%d requests are in the log: what was checked?", n)
-	}
-	secrets := map[string]string{"the secret": secret, "the token key": "a key behind lock tokens", "a lock token's body": lockToken[10:40]}
-	for i, part := range strings.Split(token, ".") {
-		secrets["part "+string(rune('1'+i))+" of the bearer token"] = part
-	}
-	for what, text := range secrets {
-		for line := range strings.SplitSeq(log, "\n") {
-			if strings.Contains(line, text) && !strings.Contains(line, `"lock":"`+lockToken+`"`) { // it was used as a name
-				t.Errorf("%s is in the log: %s", what, line)
-			}
-		}
-	}
-}
-
 // TestCannotStart: what the machine does not allow is said in one line, with the
 // flag or the path that it is about.
 func TestCannotStart(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -138,9 +137,7 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 		return func() {}
 	}
 	observeFiles(c, t, files)
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() {
+	return background(func(ctx context.Context) {
 		tick := time.NewTicker(reloadEvery)
 		defer tick.Stop()
 		for {
@@ -152,10 +149,6 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 			}
 		}
 	})
-	return func() {
-		cancel()
-		running.Wait()
-	}
 }
 
 // observeFiles shows in the metrics which files cannot be used. What is wrong with who may what is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"runtime"
@@ -16,7 +17,7 @@ type build struct {
 	commit  string // empty if nobody knows
 }
 
-// thisBuild says what the linker was told, and for the rest what the go command noted.
+// thisBuild returns what the linker set, and for the rest what the go command noted.
 func thisBuild() build {
 	info, _ := debug.ReadBuildInfo() // nil in a program that was linked otherwise
 	return build{version: version, commit: commit}.or(info)
@@ -27,34 +28,16 @@ func (b build) or(info *debug.BuildInfo) build {
 	if info == nil {
 		info = &debug.BuildInfo{}
 	}
-	if b.version == "" && info.Main.Version != "(devel)" {
-		b.version = info.Main.Version
+	if info.Main.Version != "(devel)" {
+		b.version = cmp.Or(b.version, info.Main.Version)
 	}
-	if b.version == "" {
-		b.version = "dev"
-	}
-	if b.commit == "" {
-		b.commit = commitOf(info)
-	}
-	return b
-}
-
-// commitOf returns the commit that the go command built in, and whether files were changed
-// since.
-func commitOf(info *debug.BuildInfo) string {
-	found, changed := "", ""
+	b.version = cmp.Or(b.version, "dev")
 	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			found = s.Value
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = "-dirty"
+		if s.Key == "vcs.revision" {
+			b.commit = cmp.Or(b.commit, s.Value)
 		}
 	}
-	if found == "" {
-		return ""
-	}
-	return found + changed
+	return b
 }
 
 func printVersion(args []string, env environment, stdout io.Writer) error {
@@ -62,9 +45,7 @@ func printVersion(args []string, env environment, stdout io.Writer) error {
 		return err
 	}
 	b := thisBuild()
-	if b.commit == "" {
-		b.commit = "unknown"
-	}
-	_, err := fmt.Fprintf(stdout, "%s (commit %s, %s %s/%s)\n", b.version, b.commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintf(stdout, "%s (commit %s, %s %s/%s)\n",
+		b.version, cmp.Or(b.commit, "unknown"), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 	return err
 }

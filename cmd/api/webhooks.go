@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
@@ -37,14 +36,8 @@ func (c *config) resolveWebhooks() (err error) {
 func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quota.Book, journal *audit.Journal) (s *subscription.Subscriptions, stop func()) {
 	keys := subscription.NewKeys(tokenKey)
 	directory := subscription.NewDirectory(records, keys, t.Logger())
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { directory.Run(ctx) })
 	s = subscription.New(subscription.Config{Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of, Journal: journal})
-	return s, func() {
-		cancel()
-		running.Wait()
-	}
+	return s, background(directory.Run)
 }
 
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
@@ -65,13 +58,7 @@ func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replica
 		now := box.Backlog()
 		return telemetry.Webhooks{Backlog: now.Deliveries, Oldest: age(now.Oldest), Lag: age(now.Behind)}
 	})
-	ctx, cancel := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { box.Run(ctx) })
-	return func() {
-		cancel()
-		running.Wait()
-	}
+	return background(box.Run)
 }
 
 // age is how long ago an instant was; 0 of the zero one, which is none.

@@ -4,7 +4,7 @@ package api
 type Seen struct {
 	// Revision up to which the answer is complete.
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
-	// ServerNow is the server's clock when the answer was made: what is told as an instant is by this clock.
+	// ServerNow is the server's clock when the answer was made: each instant in the answer is by this clock.
 	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Replica that answers. What it has counted and measured is its own, since it started.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
@@ -70,7 +70,7 @@ type AdminLock struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// State is contended if somebody waits for the lock.
+	// State is contended if an entry waits for the lock.
 	State string `json:"state" enums:"held,contended"`
 	// Holders, the longest holding first, at most 10 of them.
 	Holders []AdminHolder `json:"holders"`
@@ -78,7 +78,7 @@ type AdminLock struct {
 	Holding int `json:"holding" minimum:"0" example:"1"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
-	// OldestSince is since when the one waits who has waited longest; left out if nobody waits.
+	// OldestSince is since when the oldest waiter waits; left out without waiters.
 	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Utilization is for which part of the last five minutes the lock was held, about, as this replica saw it.
 	Utilization Seconds `json:"utilization" swaggertype:"number" minimum:"0" maximum:"1" example:"0.93"`
@@ -118,7 +118,7 @@ type AdminFigures struct {
 	RecommendedTTLReason string `json:"recommended_ttl_reason" example:"99 of 100 holds ended within 4.5 s; twice that leaves room for slow days"`
 }
 
-// AdminLockView is one lock with everybody at it.
+// AdminLockView is one lock with its holders and waiters.
 type AdminLockView struct {
 	Seen
 	// Tenant whose lock it is.
@@ -157,25 +157,25 @@ type ReportedStaleWrite struct {
 	Resource string `json:"resource" example:"orders-db"`
 }
 
-// AdminBlocker is a lock at which others wait, with the one who has held it longest.
+// AdminBlocker is a lock with waiters, and its oldest holder.
 type AdminBlocker struct {
 	// Tenant whose lock it is.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// Holder who has held it longest; left out if nobody holds it.
+	// Holder that has held it longest; left out without holders.
 	Holder *AdminHolder `json:"holder,omitempty"`
 	// Holding is how many hold it.
 	Holding int `json:"holding" minimum:"0" example:"1"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"1" example:"3"`
-	// OldestSince is since when the one waits who has waited longest.
+	// OldestSince is since when the oldest waiter waits.
 	OldestSince Instant `json:"oldest_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Closed says that no new entry joins the lock; left out if it is open.
 	Closed *LockClosing `json:"closed,omitempty"`
 }
 
-// AdminOldest is who has waited longest.
+// AdminOldest is the oldest waiter.
 type AdminOldest struct {
 	// Tenant whose lock it is.
 	Tenant string `json:"tenant" example:"acme"`
@@ -220,7 +220,7 @@ type AdminOverview struct {
 	Holding int `json:"holding" minimum:"0" example:"119"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
-	// Oldest is who has waited longest; left out if nobody waits.
+	// Oldest waiter; left out without waiters.
 	Oldest *AdminOldest `json:"oldest,omitempty"`
 	// Lately is what happened in the last quarter of an hour, or since this replica started; left out before anything did, and of what is shown to a bearer token that is limited to lock names.
 	Lately *SeriesPoint `json:"lately,omitempty"`

@@ -20,9 +20,9 @@ type AdminWebhook struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Receiver is the scheme and host of its URL. The rest may be a secret.
 	Receiver string `json:"receiver" example:"https://example.org"`
-	// Events are the types that it is told; `*` is all.
+	// Events are the types that it receives; `*` is all.
 	Events []string `json:"events" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it is told of locks with such a name.
+	// Locks is a pattern: it receives events of locks with such a name.
 	Locks string `json:"locks" example:"orders:*"`
 	// Paused says that nothing is sent for now.
 	Paused bool `json:"paused" example:"false"`
@@ -32,9 +32,9 @@ type AdminWebhook struct {
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Failures is how many attempts have failed since.
 	Failures int `json:"failures,omitempty" minimum:"0" example:"4"`
-	// Owed is how many deliveries are kept to be tried again.
+	// Owed counts the pending deliveries that the server retries.
 	Owed int `json:"owed" minimum:"0" example:"12"`
-	// OwedMore says that there may be more.
+	// OwedMore says that more may be pending.
 	OwedMore bool `json:"owed_more,omitempty"`
 	// CreatedAt is when it was made.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

@@ -1,6 +1,6 @@
 package api
 
-// AdminBlocking is who blocks whom: a tree for each holder because of whom others wait.
+// AdminBlocking has a tree for each holder that blocks waiters.
 type AdminBlocking struct {
 	Seen
 	// Trees, those first that are blamed for most.
@@ -11,21 +11,21 @@ type AdminBlocking struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// BlamedSeconds is how long those who were looked at have waited because of the heads, added up.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"94.5"`
-	// Truncated says that more is there than was looked at, or than is listed in some tree. What is not listed counts. Who was not looked at counts as waiting, and not in blamed_seconds.
+	// Truncated says that more is there than was looked at, or than is listed in some tree. What is not listed counts. An entry that was not looked at counts as waiting, and not in blamed_seconds.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
-// BlockingTree is somebody because of whom others wait, and who waits for nothing himself.
+// BlockingTree is a worker that blocks waiters and waits for nothing itself.
 type BlockingTree struct {
 	// Tenant whose locks these are.
 	Tenant string `json:"tenant" example:"acme"`
-	// Holder is the worker in everybody's way.
+	// Holder is the worker that blocks the others.
 	Holder string `json:"holder" example:"worker-7"`
 	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one entry.
 	Named bool `json:"named"`
-	// Cycle says that he waits for somebody who waits for him. One of them is about to be refused.
+	// Cycle says that it waits for a worker that waits for it. The server is about to refuse one of them.
 	Cycle bool `json:"cycle,omitempty"`
-	// Heads are his entries at whose locks others wait.
+	// Heads are its entries at whose locks others wait.
 	Heads []BlockingHead `json:"heads"`
 	// Waits are those who wait, each after the one for which it waits: a tree written line by line. At most 200, and not deeper than 16.
 	Waits []BlockedWait `json:"waits"`
@@ -33,7 +33,7 @@ type BlockingTree struct {
 	Waiting int `json:"waiting" minimum:"0" example:"5"`
 	// Depth of the whole tree.
 	Depth int `json:"depth" minimum:"0" example:"2"`
-	// BlamedSeconds is how long they have waited because of him, added up: of each, since all that holds it up has been so.
+	// BlamedSeconds is how long the waiters have waited because of it, added up: of each, since all that holds it up has been so.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"61.2"`
 }
 
@@ -72,7 +72,7 @@ type BlockedWait struct {
 	Depth int `json:"depth" minimum:"1" example:"1"`
 	// Behind is the id of the entry that is in its way.
 	Behind string `json:"behind" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Under is the id of the waiting entry that holds up whoever is in its way; left out at depth 1.
+	// Under is the id of the waiting entry that blocks the one in its way; left out at depth 1.
 	Under string `json:"under,omitempty" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -87,7 +87,7 @@ type AdminHoldings struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
-	// Entries, those first that joined first: of those whose requests name the holder, then of those for whose requests it is the token's subject.
+	// Entries in the order in which they joined: first of requests that name the holder, then of requests for which it is the token's subject.
 	Entries []AdminEntry `json:"entries"`
 	// Holding is how many entries hold, of the first 2000 and whether they are listed or not.
 	Holding int `json:"holding" minimum:"0" example:"2"`
@@ -117,7 +117,7 @@ type AdminEntry struct {
 	Async bool `json:"async,omitempty"`
 	// Named says that the request named the holder.
 	Named bool `json:"named"`
-	// Locks of the entry, of those that the bearer token may see.
+	// Locks of the entry that the bearer token may see.
 	Locks []AdminEntryLock `json:"locks"`
 }
 
@@ -128,7 +128,7 @@ type AdminEntryLock struct {
 	// Mode that is asked for.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// State is reserved if the set keeps this lock while it waits for another, or if the lock is
-	// closed and nobody else is before it.
+	// closed and no entry is before it.
 	State string `json:"state" enums:"held,reserved,waiting"`
 	// Position in the queue, 1 is next; left out if it does not wait there.
 	Position int `json:"position,omitempty" minimum:"1" example:"1"`

@@ -3,7 +3,7 @@ package api
 // CycleStep is one wait of a cycle. Who is in the way of the last step is the
 // holder of the first.
 type CycleStep struct {
-	// Holder is who waits.
+	// Holder is the worker that waits.
 	Holder string `json:"holder" example:"worker-7"`
 	// WaitsFor is the lock that it waits for; left out if the bearer token may not use
 	// that lock.
@@ -96,7 +96,7 @@ type OrderExample struct {
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 
-// SeenOrder is a pair of classes of locks of which one was taken while a lock of
+// SeenOrder is a pair of classes of locks: one was taken while a lock of
 // the other was held.
 type SeenOrder struct {
 	// Tenant in which it happened.

@@ -1,6 +1,6 @@
 package api
 
-// Delivery is one event that a webhook, or a callback, is told.
+// Delivery is one event for a webhook or a callback.
 type Delivery struct {
 	// ID of the event, which receivers get as `webhook-id`; of `events.missed` the ids of both ends;
 	// of a callback a number and the id of its entry.

@@ -56,9 +56,9 @@ type HeldEntry struct {
 	State string `json:"state" enums:"held" example:"held"`
 	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// WaitedSeconds is how long after the request it was granted; 0 if nobody was in front.
+	// WaitedSeconds is how long after the request it was granted; 0 without an entry in front.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
-	// ReleaseRequested says that somebody who waits asks for the lock; left out if nobody does.
+	// ReleaseRequested says that a waiter asks for the lock; left out if none does.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 }
 

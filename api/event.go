@@ -4,7 +4,7 @@ package api
 type Event struct {
 	// ID of the event: that of the message in an event stream, and the `webhook-id`.
 	ID string `json:"id" example:"1042-0"`
-	// Type of the event; `webhook.test` is sent to receivers alone, when somebody asks for it.
+	// Type of the event; `webhook.test` goes to receivers alone, on request.
 	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
 	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -12,7 +12,7 @@ type Event struct {
 	Data EventData `json:"data"`
 }
 
-// WebhookTest is the type of what is sent to a receiver because somebody asked for a test: its
+// WebhookTest is the type of what a receiver gets when a client asks for a test: its
 // data has `number` and `tenant` only.
 const WebhookTest = "webhook.test"
 
@@ -50,15 +50,15 @@ type EventData struct {
 	WaitedSeconds *Seconds `json:"waited_seconds,omitempty" swaggertype:"number" minimum:"0" example:"0.25"`
 	// HeldSeconds is how long it held, as the server that tells it saw it.
 	HeldSeconds *Seconds `json:"held_seconds,omitempty" swaggertype:"number" minimum:"0" example:"12.5"`
-	// ReleaseRequested says of `lock.release_requested` what the entry asks of those who hold.
+	// ReleaseRequested says of `lock.release_requested` what the entry asks of the holders.
 	ReleaseRequested *EventAsk `json:"release_requested,omitempty"`
 	// After is the id of the last event before those that are missing.
 	After string `json:"after,omitempty" example:"1042-1"`
-	// Before is the id after which everything is told again.
+	// Before is the id after which the server sends everything again.
 	Before string `json:"before,omitempty" example:"1050-0"`
 }
 
-// EventAsk is what an entry that waits asks of those who hold. It is a wish.
+// EventAsk is what a waiter asks of the holders. It is a wish.
 type EventAsk struct {
 	// Since is when it asked.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -76,7 +76,7 @@ type EventRevoked struct {
 	Reason string `json:"reason" example:"its node was lost in the fire"`
 }
 
-// EventEntry is what everybody may know of an entry who may use its locks.
+// EventEntry is what each client that may use the locks of an entry may know of it.
 type EventEntry struct {
 	// ID of the entry.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
@@ -94,7 +94,7 @@ type EventEntry struct {
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
 	// ExpiresAt is, in an entry's own callback, when its lease ends unless it is renewed.
 	ExpiresAt Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
-	// Token proves that the entry is yours. It is told to an entry's own callback only, with its grant.
+	// Token proves that the entry is yours. Only the entry's own callback gets it, with the grant.
 	Token string `json:"token,omitempty"`
 	// EnqueuedAt is when it joined the queue, or all its queues.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

@@ -30,9 +30,9 @@ type HeldSet struct {
 	GrantFields
 	// State of the set.
 	State string `json:"state" enums:"held" example:"held"`
-	// WaitedSeconds is how long after the request it was granted; 0 if nobody was in front.
+	// WaitedSeconds is how long after the request it was granted; 0 without an entry in front.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
-	// ReleaseRequested says that somebody who waits asks for one of the locks; left out if nobody does.
+	// ReleaseRequested says that a waiter asks for one of the locks; left out if none does.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 }
 

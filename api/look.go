@@ -1,6 +1,6 @@
 package api
 
-// Holder is somebody who holds a lock.
+// Holder is an entry that holds a lock.
 type Holder struct {
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
@@ -19,7 +19,7 @@ type Holder struct {
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
-// Waiter is somebody who waits for a lock.
+// Waiter is an entry that waits for a lock.
 type Waiter struct {
 	// Position in the queue, 1 is next.
 	Position int `json:"position" minimum:"1" example:"1"`
@@ -54,7 +54,7 @@ type Figures struct {
 	Acquisitions uint64 `json:"acquisitions" format:"int64" minimum:"0" example:"1042"`
 	// Expirations counts the leases that ended without a release.
 	Expirations uint64 `json:"expirations" format:"int64" minimum:"0" example:"2"`
-	// WaitSeconds is how long the grants took, the store included, also where nobody was in front; left out before the first.
+	// WaitSeconds is how long the grants took, the store included, also where no entry was in front; left out before the first.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long the lock was held; left out before the first end.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
@@ -63,7 +63,7 @@ type Figures struct {
 	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
 }
 
-// Lock is one lock with everybody at it.
+// Lock is one lock with its holders and waiters.
 type Lock struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
@@ -89,7 +89,7 @@ type Lock struct {
 type LockSummary struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// State is contended if somebody waits for the lock.
+	// State is contended if an entry waits for the lock.
 	State string `json:"state" enums:"held,contended"`
 	// Holders, the longest holding first, at most 100 of them, without their metadata.
 	Holders []Holder `json:"holders"`

@@ -5,7 +5,7 @@ type RevokeBody struct {
 	// Fence of the entry that the operator saw; of one that waits its number, which is the
 	// fence that it would hold with.
 	Fence Fence `json:"fence" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Reason in the operator's words. The tenant is told it.
+	// Reason in the operator's words. The tenant sees it.
 	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"its node was lost in the fire"`
 }
 
@@ -35,7 +35,7 @@ type RevokeHolderBody struct {
 	Holder string `json:"holder" minLength:"1" maxLength:"200" example:"worker-7"`
 	// Entries that the operator saw, 1 to 100.
 	Entries []SeenEntry `json:"entries"`
-	// Reason in the operator's words. The tenant is told it.
+	// Reason in the operator's words. The tenant sees it.
 	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"its node was lost in the fire"`
 }
 
@@ -59,8 +59,8 @@ type RevokeOutcome struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Fence that was named.
 	Fence uint64 `json:"fence" format:"int64" minimum:"0" example:"1042"`
-	// Result is revoked, or the code of the problem that it would be alone. not_tried is
-	// told of those after one with which the store could not be asked.
+	// Result is revoked, or the code of the problem that it would be alone. not_tried marks
+	// the entries after one for which the store did not answer.
 	Result string `json:"result" example:"revoked"`
 	// Reason for which the entry is gone. With lock_lost.
 	Reason string `json:"reason,omitempty" example:"released"`

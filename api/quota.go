@@ -93,7 +93,7 @@ type QuotaBody struct {
 	QuotaOverrides
 	// Reason is why, in the operator's words, for the audit.
 	Reason *string `json:"reason,omitempty" minLength:"10" maxLength:"500" example:"a migration until Friday"`
-	// Version that was seen, which is to be replaced; 0 is that nothing was set. Without it whatever is
+	// Version that the operator saw and replaces; 0 is that nothing was set. Without it whatever is
 	// there is replaced.
 	Version *Version `json:"version,omitempty" swaggertype:"integer" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
 }
@@ -113,7 +113,7 @@ type Quota struct {
 	Overrides *QuotaOverrides `json:"overrides,omitempty"`
 	// Version of what is set; 0 if nothing is.
 	Version uint64 `json:"version" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
-	// Damaged tells that what was set cannot be read. The defaults hold until it is set anew.
+	// Damaged says that the server cannot read what was set. The defaults hold until it is set again.
 	Damaged bool `json:"damaged"`
 	// ChangedAt is when it was set, by the clock of the replica that did it.
 	ChangedAt *Instant `json:"changed_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

@@ -56,7 +56,7 @@ type Terms struct {
 	Metadata map[string]*string `json:"metadata,omitempty" swaggertype:"object,string" example:"job:nightly"`
 }
 
-// ReleaseWish is what a waiter asks of those who hold.
+// ReleaseWish is what a waiter asks of the holders.
 type ReleaseWish struct {
 	// WithinSeconds is within what time it hopes that they finish. It is a wish: nothing
 	// happens when it has passed.

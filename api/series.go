@@ -3,7 +3,7 @@ package api
 // AdminSeries is what happened in the last quarter of an hour, in steps.
 type AdminSeries struct {
 	Seen
-	// Tenant of whom it is told; left out of what is about all.
+	// Tenant that it is about; left out of what is about all.
 	Tenant string `json:"tenant,omitempty" example:"acme"`
 	// Since when the answering replica has counted, if that is less than a quarter of an hour; left out if it has counted nothing yet.
 	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -35,7 +35,7 @@ type SeriesPoint struct {
 	Waiting Seconds `json:"waiting" swaggertype:"number" minimum:"0" example:"3.2"`
 	// Holding is how many held, on average; a set counts at each of its locks.
 	Holding Seconds `json:"holding" swaggertype:"number" minimum:"0" example:"12.5"`
-	// WaitSeconds is how long the grants took, the store included, also where nobody was in front, each within a factor of 1.5; left out without grants.
+	// WaitSeconds is how long the grants took, the store included, also where no entry was in front, each within a factor of 1.5; left out without grants.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long entries had held that ended, likewise.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
@@ -54,7 +54,7 @@ type AdminHistory struct {
 	Events []PastEvent `json:"events"`
 	// Holders are the last who held the lock and do not any more, as far as the events tell, the newest first.
 	Holders []PastHolder `json:"holders"`
-	// Waiting is how many waited for it lately; left out if nobody did, or this replica has no room for it.
+	// Waiting is how many waited for it recently; left out if none did, or this replica has no space for it.
 	Waiting *LockHeat `json:"waiting,omitempty"`
 	// Evidence of leases that were too short.
 	Evidence LeaseEvidence `json:"evidence"`
@@ -98,7 +98,7 @@ type PastEvent struct {
 	Reason string `json:"reason,omitempty" example:"its node was lost in the fire"`
 }
 
-// PastHolder is somebody who held a lock.
+// PastHolder is a worker that held a lock.
 type PastHolder struct {
 	// ID of the entry.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`

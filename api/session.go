@@ -8,13 +8,13 @@ type SessionBody struct {
 	Code *string `json:"code,omitempty" maxLength:"64" example:"JBSWY3DPEHPK3PXPJBSWY3DPEH"`
 }
 
-// Session is who is signed in at the dashboard.
+// Session is the user at the dashboard.
 type Session struct {
 	// Tenant of the bearer token with which it began.
 	Tenant string `json:"tenant" example:"acme"`
 	// Subject of that token.
 	Subject string `json:"subject" example:"ann"`
-	// Scopes of that token, of those that are known here.
+	// Scopes of that token that the server knows.
 	Scopes []string `json:"scopes" example:"admin"`
 	// Locks are the patterns that the token is limited to; left out without a limit.
 	Locks []string `json:"locks,omitempty" example:"orders:*"`

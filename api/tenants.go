@@ -25,7 +25,7 @@ type AdminTenant struct {
 	Holding int `json:"holding" minimum:"0" example:"119"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
-	// OldestSince is since when the one waits who has waited longest; left out if nobody waits.
+	// OldestSince is since when the oldest waiter waits; left out without waiters.
 	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Bounds are what counts against the tenant's bounds; left out of what is shown to a bearer token that is limited to lock names.
 	Bounds *TenantBounds `json:"bounds,omitempty"`

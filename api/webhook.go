@@ -1,14 +1,14 @@
 package api
 
-// WebhookBody says what is to be told by webhook, and where.
+// WebhookBody says which events the server sends, and where.
 type WebhookBody struct {
 	// URL of the receiver. The server's operator decides where that may be; by default at
 	// public addresses, with https, at port 443.
 	URL string `json:"url" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
-	// Events are the types that it is told; `*` is all of them, also later ones, and the
+	// Events are the types that it receives; `*` is all of them, also later ones, and the
 	// default. An `events.missed` always comes.
 	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it is told of locks with such a name. It has at most
+	// Locks is a pattern: it receives events of locks with such a name. It has at most
 	// one star, which matches anything. A bearer token that is limited to patterns has to name one
 	// within them.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" default:"*" example:"orders:*"`
@@ -16,14 +16,14 @@ type WebhookBody struct {
 	Description *string `json:"description,omitempty" maxLength:"200" example:"tells the shop"`
 }
 
-// WebhookChange says what is to be another; what is left out stays as it is.
+// WebhookChange says what changes; what is left out stays as it is.
 type WebhookChange struct {
 	// URL of the receiver.
 	URL *string `json:"url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
-	// Events are the types that it is told; `*` is all of them, also later ones. An
+	// Events are the types that it receives; `*` is all of them, also later ones. An
 	// `events.missed` always comes.
 	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it is told of locks with such a name.
+	// Locks is a pattern: it receives events of locks with such a name.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" example:"orders:*"`
 	// Paused says that nothing is sent for now; false also sets one going again that was
 	// disabled because its receiver failed.
@@ -38,15 +38,15 @@ type WebhookFields struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// URL of the receiver.
 	URL string `json:"url" example:"https://example.org/fencepost"`
-	// Events are the types that it is told; `*` is all.
+	// Events are the types that it receives; `*` is all.
 	Events []string `json:"events" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it is told of locks with such a name.
+	// Locks is a pattern: it receives events of locks with such a name.
 	Locks string `json:"locks" example:"orders:*"`
 	// Description for people, if there is one.
 	Description string `json:"description,omitempty" example:"tells the shop"`
 	// Paused says that nothing is sent for now.
 	Paused bool `json:"paused" example:"false"`
-	// CreatedAt is when it was made. It is told what happened after that.
+	// CreatedAt is when it was made. It receives what happened after that.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// CreatedBy is the `sub` of the bearer token that made it.
 	CreatedBy string `json:"created_by" example:"worker-7"`

@@ -23,7 +23,7 @@ package openapi
 // @tag.description Several locks at once, all or nothing, with one token and a fence for each. If one ends, all do.
 
 // @tag.name        look
-// @tag.description See who holds what and who waits for it. Lock tokens are never shown here.
+// @tag.description See the holders and waiters of locks. Lock tokens are never shown here.
 
 // @tag.name        webhooks
 // @tag.description Have what happens to locks told to a URL. Deliveries are signed after Standard Webhooks 1.0. A secret is shown once.

@@ -13,7 +13,7 @@ const maxBatchLinks = 128
 
 // BatchSpans returns a func that begins a span for one write to the store which several
 // requests share, with a link to each of them, and returns what ends it. It belongs to the
-// trace of none of them: the others would miss it. It is nil if nobody traces.
+// trace of none of them: the others would miss it. It is nil without tracing.
 func BatchSpans(t trace.Tracer) func(requests []trace.SpanContext) (sent func()) {
 	if _, off := t.(noop.Tracer); off {
 		return nil

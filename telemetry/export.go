@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 )
 
-// describe says what this process is, for whoever receives its telemetry.
+// describe says what this process is, for the receiver of its telemetry.
 // OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES overrule it.
 func describe(ctx context.Context, version string) (*resource.Resource, error) {
 	return resource.New(ctx,
@@ -69,7 +69,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, res *resource.Resource) (*
 
 // sendingAsked reports whether the environment asks to send a signal ("TRACES",
 // "METRICS") to somewhere. Without these variables autoexport would send
-// to localhost, which is right for nobody who did not ask.
+// to localhost, which is wrong for operators that did not ask for it.
 func sendingAsked(signal string) bool {
 	if strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") {
 		return false

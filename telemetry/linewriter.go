@@ -23,7 +23,7 @@ const (
 // A line is passed on after at most 50 ms, or as soon as 64 KiB are pending.
 // All methods may be called from any goroutine.
 //
-// Write never waits for the underlying writer: a log that nobody reads must not
+// Write never waits for the underlying writer: a log without a reader must not
 // stop the service. While 1 MiB is pending, further lines are dropped; those that
 // are kept keep their order. An error of the underlying writer loses the batch
 // that met it. What was lost is counted, and said by a line of its own as soon as
@@ -61,7 +61,7 @@ type Lost struct {
 	Err   error // the last that the underlying writer gave, nil if it was only too slow
 }
 
-// NewLineWriter returns a writer to out, which nobody else should write to. Its
+// NewLineWriter returns a writer to out, which has no other writer. Its
 // goroutine runs until Close. lost makes the line that says what was lost; nil says
 // nothing.
 func NewLineWriter(out io.Writer, lost func(Lost) []byte) *LineWriter {

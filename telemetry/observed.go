@@ -22,7 +22,7 @@ type report func(figure int, value float64, attributes ...attribute.KeyValue)
 
 // observe adds figures that read reports at each collection, from any goroutine, until
 // [Telemetry.Shutdown]. read must not block. A figure that it does not report is left out: a zero
-// would say that nobody waits.
+// would say that no entry waits.
 func (m *Metrics) observe(read func(report), figures ...figure) {
 	var errs []error
 	var all []metric.Observable
@@ -138,7 +138,7 @@ func (m *Metrics) ObserveQueues(read func() (q Queues, known bool)) {
 
 // Counts are counted exactly where they happen, since the process started.
 type Counts struct {
-	// Entries that the store removed because nobody renewed them: those that held, and that waited.
+	// Entries that the store removed because no client renewed them: holders and waiters.
 	HoldersExpired, WaitersExpired uint64
 
 	Contradictions uint64 // rings of orders in which locks are taken
@@ -228,7 +228,7 @@ func (m *Metrics) ObserveTLS(read func() Secured) {
 
 // The files of principals, in fencepost_principals_refused.
 const (
-	FilePrincipals     = "principals"      // for whom client certificates stand
+	FilePrincipals     = "principals"      // principals of client certificates
 	FileOIDCPrincipals = "oidc_principals" // what the identity provider's claims allow
 )
 

@@ -127,7 +127,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 func (t *Telemetry) Logger() *slog.Logger { return t.logger }
 
 // Tracer returns the source of all spans. It does nothing but pass on the span
-// context that it is given if nobody asked for traces.
+// context that it is given without a setting for traces.
 func (t *Telemetry) Tracer() trace.Tracer { return t.tracer }
 
 // Metrics returns the figures of the service.

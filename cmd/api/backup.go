@@ -61,7 +61,7 @@ func writeWhole(path string, force bool, write func(io.Writer) (int64, error)) (
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // its mode is 0600
 	var why *fs.PathError
 	if errors.As(err, &why) {
-		return 0, fmt.Errorf("make %s: %w", path, why.Err) // nobody knows the name that it was to have first
+		return 0, fmt.Errorf("make %s: %w", path, why.Err) // without its temporary name
 	}
 	if err != nil {
 		return 0, err

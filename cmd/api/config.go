@@ -48,7 +48,7 @@ type config struct {
 	tlsKey  string
 
 	clientCA   string // authorities of clients' certificates
-	principals string // for whom these stand
+	principals string // principals of these certificates
 	oidc       oidcSettings
 	opsListen  string
 	store      string
@@ -86,7 +86,7 @@ type config struct {
 	tls       *tls.Config
 	pair      *keyPair // that clients see; nil is no TLS
 	plain     bool     // the session's cookie also works without TLS
-	clients   *clients // whose certificates are taken; nil is nobody's
+	clients   *clients // whose certificates count; nil is none
 	level     slog.Level
 	policy    *webhook.Policy // where webhooks may go
 	warnings  []string        // for the log, once there is one
@@ -140,7 +140,7 @@ func parseConfig(args []string, env environment, stdout io.Writer) (*config, err
 	if unknown := unknownVariables(f, env); len(unknown) > 0 {
 		c.warn("these environment variables set nothing: %s", strings.Join(unknown, ", "))
 	}
-	if _, unread := errors.AsType[*unreadError](err); !unread { // else nobody knows what was set
+	if _, unread := errors.AsType[*unreadError](err); !unread { // else it is unknown what was set
 		err = errors.Join(err, c.resolveStore(set), c.resolveKeys(env), c.resolveRest())
 	}
 	if c.printOnly {

@@ -86,7 +86,7 @@ func claimFlags(f *flag.FlagSet, names *auth.ClaimNames) {
 	f.StringVar(&names.Locks, "jwt-locks-claim", "locks", "`claim` of bearer tokens with the name patterns")
 }
 
-// byteOrderMark is what some editors put at the start of a file. In a secret nobody sees it.
+// byteOrderMark is what some editors put at the start of a file. In a secret it is invisible.
 const byteOrderMark = "\ufeff"
 
 // readSecret reads a secret from a file, without the line break that editors add.

@@ -72,7 +72,7 @@ func isEndpoint(text string) bool {
 }
 
 // checkChroot refuses paths that ZooKeeper cannot have, and those that it could but
-// that say that somebody meant something else: they are taken as they stand.
+// that show a mistake: the server takes them as they stand.
 func (c *config) checkChroot() error {
 	if c.chroot == "" {
 		return nil
@@ -132,7 +132,7 @@ func (c *config) resolveStoreTLS() error {
 	return errors.Join(wrong...)
 }
 
-// readAuthorities reads the certificates of those who may sign others.
+// readAuthorities reads the certificates of authorities.
 func readAuthorities(flagName, path string) (*x509.CertPool, error) {
 	pem, err := os.ReadFile(path)
 	if err != nil {

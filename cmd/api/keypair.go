@@ -38,7 +38,7 @@ func loadKeyPair(certFile, keyFile string, now func() time.Time) (*keyPair, erro
 	return p, nil
 }
 
-// refresh reads the files anew, and reports whether another certificate is in use since.
+// refresh reads the files again, and reports whether another certificate is in use since.
 // With an error the one before is.
 func (p *keyPair) refresh() (changed bool, err error) {
 	cert, certErr := readPEM(p.certFile)

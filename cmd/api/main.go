@@ -69,12 +69,12 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 // lastWordTime is for how long a reader of stderr is waited for that stands still.
 const lastWordTime = time.Second
 
-// lastWord says why the program ends. Nobody may read it, and the program ends all the same.
+// lastWord says why the program ends. The program ends even if no reader takes it.
 func lastWord(stderr io.Writer, line string) {
 	said := make(chan struct{})
 	go func() { // ends when it is read, or with the program
 		defer close(said)
-		_, _ = io.WriteString(stderr, line) // there is nobody else to tell
+		_, _ = io.WriteString(stderr, line) // there is no other place to report it
 	}()
 	select {
 	case <-said:

@@ -52,7 +52,7 @@ func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore, jou
 // observeUsage shows in the metrics how much of their quotas tenants use that have entries or webhooks.
 func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quota.Book, webhooks *subscription.Subscriptions) {
 	t.Metrics().ObserveUsage(func(each func(telemetry.Usage)) {
-		each(telemetry.Usage{Limits: *limits.Of("")}) // a 0 while there is nobody: an alert wants to see it end
+		each(telemetry.Usage{Limits: *limits.Of("")}) // a 0 without tenants: an alert needs to see it end
 		all := map[string]bool{}
 		for _, tenant := range s.TenantNames() {
 			all[tenant] = true

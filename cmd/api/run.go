@@ -143,7 +143,7 @@ func background(run func(context.Context)) (stop func()) {
 func observe(t *telemetry.Telemetry, s *service.Service) {
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		byMode, oldest := s.Count()
-		// Exclusive is there even if nobody is: an alert wants a 0.
+		// Exclusive is there without entries too: an alert needs a 0.
 		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest, Deepest: s.Deepest(), Revision: s.Revision()}
 		for mode, n := range byMode {
 			q.ByMode[string(mode)] = telemetry.QueueCounts(n)
@@ -238,7 +238,7 @@ func (l serverLog) Write(line []byte) (int, error) {
 }
 
 // serveHTTP serves until ctx ends or the server fails. Then requests that wait
-// are told to go on elsewhere, and the others may end. Load balancers may be given
+// get an answer that sends them elsewhere, and the others may end. Load balancers may be given
 // a while to see it before the server stops listening.
 func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, greet func(net.Addr) error) error {
 	failed := make(chan error, 1)

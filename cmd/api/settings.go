@@ -167,7 +167,7 @@ func setTo(fl *flag.Flag, text string) error {
 	return fmt.Errorf("must be a whole number (%w)", err)
 }
 
-// unreadError is that of a file of which nothing was read.
+// unreadError is that of a file that could not be read.
 type unreadError struct{ why error }
 
 func (e *unreadError) Error() string { return e.why.Error() }

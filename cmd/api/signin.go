@@ -123,7 +123,7 @@ func (o *oidcSettings) files() []*reloaded {
 	return []*reloaded{{flags: "--oidc", refresh: o.rights.Refresh, of: telemetry.FileOIDCPrincipals}}
 }
 
-// provider is by whom operators sign in, nil if by nobody. key is what the replicas share.
+// provider is the OIDC provider, or nil. key is what the replicas share.
 func (o *oidcSettings) provider(key []byte) (*signin.Provider, error) {
 	if o.config == nil {
 		return nil, nil //nolint:nilnil // as it says

@@ -171,7 +171,7 @@ func refused(files []*reloaded) map[string]bool {
 	return all
 }
 
-// reload reads all files anew. Each reason for which some cannot be used is logged once.
+// reload reads all files again. Each reason for which some cannot be used is logged once.
 func reload(files []*reloaded, log *slog.Logger) {
 	for _, f := range files {
 		changed, err := f.refresh()

@@ -143,8 +143,8 @@ func notOwn(path string) error {
 	return fmt.Errorf("--dev, in --data-dir: %s is not a file of this user's own: remove it, or name another file or folder by --data-dir", path)
 }
 
-// closeToOthers takes a file or folder of ours away from everybody else. What cannot
-// be mended is warned about.
+// closeToOthers takes access to a file of ours from other users. It warns about what it
+// cannot change.
 func (c *config) closeToOthers(path string) {
 	info, err := os.Lstat(path)
 	if err != nil || !info.Mode().IsRegular() || !isOurs(info) || info.Mode().Perm()&forNotOurs == 0 {
@@ -160,7 +160,7 @@ func (c *config) closeToOthers(path string) {
 
 // greetDeveloper leaves a ready bearer token in the data folder and prints how
 // to use it, with a link that signs in at the dashboard once. The code of the link is in its
-// fragment, which browsers send to nobody.
+// fragment, which browsers never send.
 func (c *config) greetDeveloper(ctx context.Context, stdout io.Writer, address net.Addr, codes *auth.Codes, verifier *auth.Verifier) error {
 	claims := auth.Claims{
 		Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Names: c.claims,

@@ -14,7 +14,7 @@ var version, commit string //nolint:gochecknoglobals // the linker sets nothing 
 // build is what this program was made from.
 type build struct {
 	version string
-	commit  string // empty if nobody knows
+	commit  string // empty if unknown
 }
 
 // thisBuild returns what the linker set, and for the rest what the go command noted.

@@ -69,10 +69,10 @@ func age(since time.Time) time.Duration {
 	return max(0, time.Since(since))
 }
 
-// resumeTime is for how long a start waits to learn where webhooks were told last.
+// resumeTime is for how long a start waits to learn where webhooks stopped.
 const resumeTime = 10 * time.Second
 
-// resume has the store's feed begin where webhooks were told last, so that nothing of what
+// resume has the store's feed begin where webhooks stopped, so that nothing of what
 // happened while no server ran is missed. If the store's history does not reach back to there it is
 // told that something is missing.
 func resume(ctx context.Context, t *telemetry.Telemetry, opened openedStore) {

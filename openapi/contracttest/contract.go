@@ -3,8 +3,8 @@
 // they use, and every exchange is checked.
 //
 // It is stricter than a client may be. A client must pass over fields that it does
-// not know; here a field that is not described is a violation, because somebody
-// forgot the description. The same holds for a status, a media type, a problem
+// not know; here a field that is not described is a violation, because the
+// description is missing. The same holds for a status, a media type, a problem
 // code, and a header that clients act on.
 //
 // Violations name the place and the rule, never the value, which may be a secret.

@@ -10,7 +10,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// check reads the document as a stranger would: it must be valid, its examples
+// check reads the document as a client would: it must be valid, its examples
 // and defaults too, and nothing in it may go without an explanation.
 func check(text []byte) error {
 	doc, err := openapi3.NewLoader().LoadFromData(text)

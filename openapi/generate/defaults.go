@@ -43,7 +43,7 @@ func addDefaults(folder string, doc *openapi2.T) error {
 
 func isBody(p *openapi2.Parameter) bool { return p.In == "body" }
 
-// scopesOf returns the scopes of which an operation below a path needs one, unless it names its own.
+// scopesOf returns the alternative scopes of an operation below a path, unless it names its own.
 func scopesOf(path string) []string {
 	switch {
 	case strings.HasPrefix(path, "/admin/"):

@@ -1,4 +1,4 @@
-// Generate writes openapi.json anew from the annotations of package handlers, and
+// Generate writes openapi.json from the annotations of package handlers, and
 // from the types of package api that they name. It
 // is run by go generate in the folder of package openapi.
 //

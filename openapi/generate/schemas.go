@@ -26,7 +26,7 @@ func unite(s *openapi3.Schema, members []string) {
 	}
 }
 
-// improveSchema makes a Go type a schema for everybody.
+// improveSchema makes a Go type a schema for clients.
 func improveSchema(name string, s *openapi3.Schema) {
 	s.Description = phrase(s.Description, name)
 	if members := unions[name]; members != nil {

@@ -15,6 +15,8 @@ import (
 	"testing/fstest"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/fencepost/fencepost/audit"
@@ -245,7 +247,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 
 // consoleOf is what operators see of a replica.
 func consoleOf(s *service.Service) *service.Console {
-	live := func() ([]service.Replica, bool) { return []service.Replica{{ID: replicaID, Version: "test"}}, true }
+	live := func() ([]replicas.Replica, bool) { return []replicas.Replica{{ID: replicaID, Version: "test"}}, true }
 	return service.NewConsole(service.ConsoleConfig{Service: s, Self: replicaID, Replicas: live})
 }
 

@@ -22,7 +22,8 @@ type Grant struct {
 	Holders   []view.Holder // of a refusal: who holds
 	Waiters   int           // of a refusal: how many wait
 	Replayed  bool          // an earlier request with the idempotency key wrote the entry
-	Busy      []Busy        // of a set's refusal: the same for each lock that somebody uses, in canonical order
+	// of a set's refusal: the same for each lock that somebody uses, in canonical order
+	Busy []Busy
 }
 
 // Busy is a lock of a set that was refused.
@@ -80,7 +81,9 @@ const (
 
 // acquireInTime makes the request again, as another entry, if the store says that nothing is left
 // of the one before nor ever will be.
-func (s *Service) acquireInTime(ctx context.Context, req AcquireRequest, began time.Time) (*Grant, error) {
+func (s *Service) acquireInTime(
+	ctx context.Context, req AcquireRequest, began time.Time,
+) (*Grant, error) {
 	now := s.Now()
 	g, err := s.acquire(ctx, req, now, began)
 	for errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < anewWithin {
@@ -90,7 +93,9 @@ func (s *Service) acquireInTime(ctx context.Context, req AcquireRequest, began t
 	return g, err
 }
 
-func (s *Service) acquire(ctx context.Context, req AcquireRequest, now, began time.Time) (*Grant, error) {
+func (s *Service) acquire(
+	ctx context.Context, req AcquireRequest, now, began time.Time,
+) (*Grant, error) {
 	e, err := s.newEntry(req, now)
 	if err != nil {
 		return nil, err
@@ -131,7 +136,9 @@ const maxTries = 5
 // may be taken back by another request with the key. That says nothing of the lock, and
 // a view that is late does not know whether the entry ended otherwise: the store is
 // asked again.
-func (s *Service) enqueue(ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time) (g *Grant, err error) {
+func (s *Service) enqueue(
+	ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time,
+) (g *Grant, err error) {
 	for range maxTries {
 		g, err = s.join(ctx, e, req, began)
 		if req.Wait > 0 || !e.Resumable() || !vanished(err) || ctx.Err() != nil {
@@ -149,7 +156,9 @@ func vanished(err error) bool {
 }
 
 // join writes the entry, or finds that of an earlier request, and waits on it.
-func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time) (*Grant, error) {
+func (s *Service) join(
+	ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time,
+) (*Grant, error) {
 	changed, unwatch, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
@@ -168,7 +177,9 @@ func (s *Service) join(ctx context.Context, e *lock.Entry, req AcquireRequest, b
 	if placed.Async {
 		g, err = s.answerAsync(ctx, placed, written, began)
 	} else {
-		w := &wait{keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, changed: changed}
+		w := &wait{
+			keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, changed: changed,
+		}
 		if written {
 			w.origin, w.refreshed = wrote, asked
 		}
@@ -207,7 +218,9 @@ func (s *Service) explained(e *lock.Entry, err error) error {
 // write has the store write the entry. That is not given up with the client: its outcome would
 // only be harder to learn. The store takes back what it gives up itself, as what is not written
 // when it is due; zero leaves that to the store.
-func (s *Service) write(ctx context.Context, e *lock.Entry, due time.Time) (placed *lock.Entry, written bool, err error) {
+func (s *Service) write(
+	ctx context.Context, e *lock.Entry, due time.Time,
+) (placed *lock.Entry, written bool, err error) {
 	ctx = context.WithoutCancel(ctx)
 	if !due.IsZero() {
 		var cancel context.CancelFunc
@@ -243,7 +256,9 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 }
 
 // takeUp answers about the entry of an earlier request.
-func (s *Service) takeUp(ctx context.Context, e *lock.Entry, changed <-chan struct{}) (*Grant, error) {
+func (s *Service) takeUp(
+	ctx context.Context, e *lock.Entry, changed <-chan struct{},
+) (*Grant, error) {
 	if e.Async {
 		return s.answerAsync(ctx, e, false, time.Now())
 	}
@@ -272,7 +287,9 @@ func waitOutcome(g *Grant, err error) string {
 		return "granted"
 	case err == nil:
 		return ""
-	case errors.Is(err, lock.Held), errors.Is(err, lock.Closed), errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch):
+	case errors.Is(err, lock.Held), errors.Is(err, lock.Closed), errors.Is(
+		err, lock.Deadlock,
+	), errors.Is(err, lock.ModeMismatch):
 		return "refused"
 	case errors.Is(err, lock.TimedOut):
 		return "timeout"

@@ -64,7 +64,9 @@ func TestTakenBackIsAskedForAgain(t *testing.T) {
 		if len(took) != 3 || took[0] == took[1] || took[1] == took[2] || took[2] != g.Entry.ID {
 			t.Errorf("the request was written as %v, and is %s", took, g.Entry.ID)
 		}
-		if !g.Entry.EnqueuedAt.Equal(began) || !g.Entry.WaitUntil.Equal(began.Add(time.Minute)) || !g.ExpiresAt.After(began.Add(ttl)) {
+		if !g.Entry.EnqueuedAt.Equal(began) || !g.Entry.WaitUntil.Equal(
+			began.Add(time.Minute),
+		) || !g.ExpiresAt.After(began.Add(ttl)) {
 			t.Errorf("it is %+v, for a request of %v, till %v", g.Entry, began, g.ExpiresAt)
 		}
 	})
@@ -146,7 +148,10 @@ func TestHandOverWakesTheNextInLine(t *testing.T) {
 			r.release(holder)
 			next := p.holds()
 			if !p.at.Equal(released) || next.Entry.Number <= holder.Entry.Number {
-				t.Fatalf("waiter %d was granted %v late, fence %d after %d", i, p.at.Sub(released), next.Entry.Number, holder.Entry.Number)
+				t.Fatalf(
+					"waiter %d was granted %v late, fence %d after %d", i, p.at.Sub(released), next.Entry.Number,
+					holder.Entry.Number,
+				)
 			}
 			if woken := time.Duration(i+1) * 10 * time.Millisecond; next.Waited != woken {
 				t.Fatalf("waiter %d waited %v, want %v", i, next.Waited, woken)
@@ -233,7 +238,9 @@ func TestTry(t *testing.T) {
 		p := b.start(want("orders:1", 0))
 		p.fails(lock.Held)
 		took(t, began, 0)
-		if len(p.grant.Holders) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
+		if len(
+			p.grant.Holders,
+		) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
 			t.Errorf("told of holders %+v and %d waiters", p.grant.Holders, p.grant.Waiters)
 		}
 		if p.grant.Token != "" || b.store.count(enqueue) != 0 {
@@ -284,11 +291,15 @@ func TestHoldLimit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
-		holder, ahead := a.hold(lasting(want("orders:1", 0))), a.line(lasting(want("orders:1", 24*time.Hour)))
+		holder, ahead := a.hold(lasting(want("orders:1", 0))), a.line(
+			lasting(want("orders:1", 24*time.Hour)),
+		)
 		began, req := time.Now(), keyed("orders:1", 3*time.Minute, "k")
 		g := a.line(req).stillWaits()
 		took(t, began, hold)
-		if g.Position != 2 || g.Token == "" || g.ExpiresAt.Before(began.Add(hold+ttl*2/3)) || g.ExpiresAt.After(began.Add(hold+ttl)) {
+		if g.Position != 2 || g.Token == "" || g.ExpiresAt.Before(
+			began.Add(hold+ttl*2/3),
+		) || g.ExpiresAt.After(began.Add(hold+ttl)) {
 			t.Errorf("still waiting at %d until %v", g.Position, g.ExpiresAt)
 		}
 		for _, again := range []*pending{b.resume(g, time.Hour), a.start(req)} {
@@ -317,9 +328,11 @@ func TestBounds(t *testing.T) {
 		pairs[fmt.Sprint(i)] = ""
 	}
 	cases := map[string]func(*service.AcquireRequest){
-		"ttl_seconds":   func(r *service.AcquireRequest) { r.TTL = minTTL - 1 },
-		"wait_seconds":  func(r *service.AcquireRequest) { r.Wait = -1 },
-		"holder":        func(r *service.AcquireRequest) { r.Holder = strings.Repeat("ä", lock.MaxHolderLength+1) },
+		"ttl_seconds":  func(r *service.AcquireRequest) { r.TTL = minTTL - 1 },
+		"wait_seconds": func(r *service.AcquireRequest) { r.Wait = -1 },
+		"holder": func(r *service.AcquireRequest) {
+			r.Holder = strings.Repeat("ä", lock.MaxHolderLength+1)
+		},
 		"metadata":      func(r *service.AcquireRequest) { r.Metadata = pairs },
 		"ttl_seconds ":  func(r *service.AcquireRequest) { r.TTL = time.Hour + 1 },
 		"wait_seconds ": func(r *service.AcquireRequest) { r.Wait = 24*time.Hour + 1 },
@@ -382,10 +395,14 @@ func TestWaitTimesOut(t *testing.T) {
 			t.Errorf("no Retry-After: %+v", e)
 		}
 		took(t, began, 3*time.Second)
-		if len(p.grant.Holders) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
+		if len(
+			p.grant.Holders,
+		) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
 			t.Errorf("told of holders %+v and %d waiters", p.grant.Holders, p.grant.Waiters)
 		}
-		if h := p.grant.Holders[0]; !h.Since.Equal(holder.Entry.EnqueuedAt) || !h.ExpiresAt.Equal(holder.ExpiresAt) {
+		if h := p.grant.Holders[0]; !h.Since.Equal(holder.Entry.EnqueuedAt) || !h.ExpiresAt.Equal(
+			holder.ExpiresAt,
+		) {
 			t.Errorf("holder since %v until %v", h.Since, h.ExpiresAt)
 		}
 		if slices.Contains(s.ids(), id) || s.reasonOf(id) != lock.WaitTimeout {

@@ -95,8 +95,14 @@ func TestBadAsks(t *testing.T) {
 			says string
 		}{
 			{asking(0, want("a", 0)), "request_release needs wait_seconds"},
-			{asking(-time.Millisecond, want("a", time.Hour)), "request_release.within_seconds must be between 0 and 86400"},
-			{asking(25*time.Hour, want("a", time.Hour)), "request_release.within_seconds must be between 0 and 86400"},
+			{
+				asking(-time.Millisecond, want("a", time.Hour)),
+				"request_release.within_seconds must be between 0 and 86400",
+			},
+			{
+				asking(25*time.Hour, want("a", time.Hour)),
+				"request_release.within_seconds must be between 0 and 86400",
+			},
 		} {
 			_, err := r.Acquire(t.Context(), c.req)
 			if e := coded(t, err, lock.InvalidRequest); !strings.HasPrefix(e.Detail, c.says) {

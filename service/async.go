@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -38,9 +39,10 @@ const renewTimeout = 2 * time.Second
 // moment both keep an entry, or none does for as long as it takes them to agree; what
 // they do to it is safe to be done twice.
 type asyncKeeper struct {
-	s        *Service
-	sharing  Sharing
-	kept     map[lock.ID]*asyncEntry // all that wait, and of those that hold the ones that were seen to wait
+	s       *Service
+	sharing replicas.Sharing
+	// all that wait, and of those that hold the ones that were seen to wait
+	kept     map[lock.ID]*asyncEntry
 	due      heap.Heap[*asyncEntry]  // those of this replica that are neither late nor attended
 	tenants  map[string]*asyncTenant // of those that are either
 	turns    []*asyncTenant          // who may have another attended, in the order of their turns
@@ -286,7 +288,8 @@ func (e *asyncEntry) attend(ctx context.Context) (over bool, at time.Time) {
 	case over, errors.Is(err, lock.Lost):
 		return true, at
 	case err != nil:
-		return false, time.Now().Add(e.s.spread(max(recheck, e.entry.TTL/16))) // thousands may fail together
+		// thousands may fail together
+		return false, time.Now().Add(e.s.spread(max(recheck, e.entry.TTL/16)))
 	}
 	return false, e.next()
 }
@@ -350,7 +353,9 @@ func (e *asyncEntry) next() time.Time {
 	third := e.entry.TTL / 3
 	at := e.refreshed.Add(third*3/4 + e.s.spread(third/8))
 	over := time.Now().Add(e.entry.WaitUntil.Sub(e.s.Now()))
-	if over.After(at) || e.s.outdated() != nil || e.s.view.Status(e.entry.ID, e.entry.Number).State == view.Held {
+	if over.After(at) || e.s.outdated() != nil || e.s.view.Status(
+		e.entry.ID, e.entry.Number,
+	).State == view.Held {
 		return at
 	}
 	return later(over, time.Now().Add(recheck))

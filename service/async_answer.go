@@ -11,7 +11,9 @@ import (
 
 // answerAsync tells at once how an async entry stands. One whose client went away before
 // it could be told, and cannot come back, is taken back.
-func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
+func (s *Service) answerAsync(
+	ctx context.Context, e *lock.Entry, written bool, began time.Time,
+) (*Grant, error) {
 	g, err := s.standsAsync(ctx, e, written, began)
 	switch {
 	case ctx.Err() != nil && !e.Resumable():
@@ -27,7 +29,9 @@ func (s *Service) answerAsync(ctx context.Context, e *lock.Entry, written bool, 
 	return g, err
 }
 
-func (s *Service) standsAsync(ctx context.Context, e *lock.Entry, written bool, began time.Time) (*Grant, error) {
+func (s *Service) standsAsync(
+	ctx context.Context, e *lock.Entry, written bool, began time.Time,
+) (*Grant, error) {
 	if !written {
 		return s.look(ctx, e)
 	}

@@ -14,7 +14,8 @@ import (
 func (r *replica) begins(g *service.Grant) {
 	r.t.Helper()
 	now := r.isHeld(g)
-	if left := time.Until(now.ExpiresAt); left < g.Entry.TTL-250*time.Millisecond { // by how much it may have been renewed before
+	// by how much it may have been renewed before
+	if left := time.Until(now.ExpiresAt); left < g.Entry.TTL-250*time.Millisecond {
 		r.t.Errorf("held for %v, want a full lease of %v", left, g.Entry.TTL)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -40,7 +41,9 @@ func (g *given) take() []*lock.Entry {
 func (a *asyncKeeper) takeGiven() {
 	for _, entry := range a.given.take() {
 		e := a.kept[entry.ID]
-		if e != nil && e.entry.Number >= entry.Number || a.s.view.Status(entry.ID, entry.Number).State != view.Unseen {
+		if e != nil && e.entry.Number >= entry.Number || a.s.view.Status(
+			entry.ID, entry.Number,
+		).State != view.Unseen {
 			continue
 		}
 		if e != nil { // an earlier one of the same id, whose end the view has not shown
@@ -67,11 +70,12 @@ func (a *asyncKeeper) forgetUnseen() {
 // has not seen for long what happens in the store. That is when it leaves the list of those
 // that keep entries.
 func (s *Service) keepable(e *lock.Entry) error {
-	if !e.Async || s.view.LateFor() <= currentTimeout {
+	if !e.Async || s.view.LateFor() <= replicas.CurrentTimeout {
 		return nil
 	}
 	return &lock.Error{
-		Code: lock.StoreUnavailable, Detail: "this replica does not see what happens in the store, and could not keep the entry",
+		Code:       lock.StoreUnavailable,
+		Detail:     "this replica does not see what happens in the store, and could not keep the entry",
 		RetryAfter: time.Second, OutcomeUnknown: e.Resumable(), // an earlier request may have written it
 	}
 }

@@ -27,7 +27,10 @@ func TestAsyncWithoutAFeed(t *testing.T) {
 				short, given, long := post(2*time.Minute), post(time.Hour), post(time.Hour)
 				after(5 * time.Minute)
 				if s.has(short.Entry.ID) || !s.has(given.Entry.ID) || !s.has(long.Entry.ID) {
-					t.Errorf("left are %v, of %v, whose wait was over, %v and %v", s.ids(), short.Entry.ID, given.Entry.ID, long.Entry.ID)
+					t.Errorf(
+						"left are %v, of %v, whose wait was over, %v and %v", s.ids(), short.Entry.ID, given.Entry.ID,
+						long.Entry.ID,
+					)
 				}
 				if k := r.store.count(refresh); k > 150 {
 					t.Errorf("renewed %d times", k)
@@ -84,10 +87,14 @@ func refusedWithoutAView(t *testing.T, f feed) {
 		r.store.setFeed(f)
 		after(3*time.Second + time.Millisecond)
 		before := r.store.count(enqueue)
-		if e := r.start(async(want("orders:1", time.Hour))).fails(lock.StoreUnavailable); e.OutcomeUnknown {
+		if e := r.start(async(want("orders:1", time.Hour))).fails(
+			lock.StoreUnavailable,
+		); e.OutcomeUnknown {
 			t.Errorf("it may have taken effect: %v", &e)
 		}
-		if e := r.start(async(keyed("orders:1", time.Hour, "k"))).fails(lock.StoreUnavailable); !e.OutcomeUnknown {
+		if e := r.start(async(keyed("orders:1", time.Hour, "k"))).fails(
+			lock.StoreUnavailable,
+		); !e.OutcomeUnknown {
 			t.Errorf("an earlier request cannot have taken effect: %v", &e)
 		}
 		same(t, known, r.start(async(keyed("orders:1", time.Hour, "known"))).stillWaits())

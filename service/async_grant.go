@@ -4,14 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/service/view"
-	"github.com/fencepost/fencepost/store"
 )
-
-// takeOverTime is how long after a replica has stopped, or sees no more what happens, the
-// others have taken over its share of the async entries at the latest: by what the list of
-// replicas takes, and reading it.
-const takeOverTime = store.RecordLife + store.RecordLifeLate + currentTimeout + replicaRefresh
 
 // Each async entry that waited and comes to hold is given a full lease once. Its replica
 // does that when it sees the grant. If that has stopped, whoever takes its share over does,
@@ -25,7 +20,7 @@ func (a *asyncKeeper) hold(e *asyncEntry, st view.Status) {
 	if e.granted.IsZero() && a.s.mayBeTold(st) {
 		e.granted = time.Now()
 	}
-	if e.mine || !e.left.IsZero() && time.Since(e.left) < takeOverTime {
+	if e.mine || !e.left.IsZero() && time.Since(e.left) < replicas.TakeOverTime {
 		a.dueAt(e, time.Now())
 	}
 }
@@ -34,7 +29,7 @@ func (a *asyncKeeper) hold(e *asyncEntry, st view.Status) {
 func (a *asyncKeeper) takeOver(e *asyncEntry) {
 	switch {
 	case e.begun:
-	case !e.granted.IsZero() && time.Since(e.granted) >= takeOverTime:
+	case !e.granted.IsZero() && time.Since(e.granted) >= replicas.TakeOverTime:
 		e.begun = true // by whoever kept it then
 	default:
 		a.dueAt(e, time.Now())

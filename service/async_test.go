@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -101,7 +103,9 @@ func isGranted(t *testing.T, wait time.Duration) {
 	granted := time.Now()
 	// A lease that the keeper has just renewed does not begin anew (ADR 4).
 	fresh := 250 * time.Millisecond
-	if g := r.isHeld(first); g.ExpiresAt.After(granted.Add(ttl)) || g.ExpiresAt.Before(granted.Add(ttl-fresh)) || g.Entry.Number != first.Entry.Number {
+	if g := r.isHeld(first); g.ExpiresAt.After(granted.Add(ttl)) || g.ExpiresAt.Before(
+		granted.Add(ttl-fresh),
+	) || g.Entry.Number != first.Entry.Number {
 		t.Errorf("held until %v, want a full lease until %v", g.ExpiresAt, granted.Add(ttl))
 	}
 	after(ttl - time.Second)
@@ -203,7 +207,9 @@ func TestAsyncKey(t *testing.T) {
 		same(t, g, b.post(keyed("orders:1", time.Hour, "k")))
 		b.start(keyed("orders:1", time.Hour, "k")).fails(lock.IdempotencyMismatch)
 		a.release(holder)
-		if again := b.post(keyed("orders:1", time.Hour, "k")); !again.Held || again.Entry.Number != g.Entry.Number {
+		if again := b.post(
+			keyed("orders:1", time.Hour, "k"),
+		); !again.Held || again.Entry.Number != g.Entry.Number {
 			t.Errorf("held, it is answered with %+v", again)
 		}
 		a.release(g)
@@ -242,7 +248,9 @@ func TestAsyncBounds(t *testing.T) {
 		if e := r.start(async(short)).fails(lock.InvalidRequest); e.Field != "ttl_seconds" {
 			t.Errorf("a short lease: %v", &e)
 		}
-		if e := r.start(async(want("orders:1", 0))).fails(lock.InvalidRequest); e.Field != "wait_seconds" {
+		if e := r.start(async(want("orders:1", 0))).fails(
+			lock.InvalidRequest,
+		); e.Field != "wait_seconds" {
 			t.Errorf("no wait: %v", &e)
 		}
 	})
@@ -327,7 +335,9 @@ func TestAsyncRestart(t *testing.T) {
 
 // keepsNothing makes a replica one that leaves all async entries to others.
 func keepsNothing(c *service.Config) {
-	c.Sharing = func() service.Sharing { return service.Sharing{Self: "nobody", Live: []string{"somebody"}} }
+	c.Sharing = func() replicas.Sharing {
+		return replicas.Sharing{Self: "nobody", Live: []string{"somebody"}}
+	}
 }
 
 // crew is a list of replicas that tests decide on.
@@ -338,7 +348,9 @@ type crew struct {
 
 func (c *crew) join(self string) func(*service.Config) {
 	return func(cfg *service.Config) {
-		cfg.Sharing = func() service.Sharing { return service.Sharing{Self: self, Live: c.live, Changed: c.changed} }
+		cfg.Sharing = func() replicas.Sharing {
+			return replicas.Sharing{Self: self, Live: c.live, Changed: c.changed}
+		}
 	}
 }
 
@@ -405,7 +417,9 @@ func TestAsyncInDoubt(t *testing.T) {
 		waiting := r.post(keyed("orders:1", time.Hour, "k"))
 		r.store.on(broken, remaining)
 		again := r.start(async(keyed("orders:1", time.Hour, "k")))
-		if e := again.fails(lock.StoreUnavailable); !e.OutcomeUnknown || again.grant == nil || again.grant.Token != waiting.Token {
+		if e := again.fails(
+			lock.StoreUnavailable,
+		); !e.OutcomeUnknown || again.grant == nil || again.grant.Token != waiting.Token {
 			t.Errorf("a retry is told %+v with %+v", e, again.grant)
 		}
 		r.store.setLag(running, time.Millisecond) // it is in doubt before the view sees it hold
@@ -417,7 +431,9 @@ func TestAsyncInDoubt(t *testing.T) {
 			return err
 		}, enqueue)
 		p := r.start(async(want("orders:2", time.Hour)))
-		if e := p.fails(lock.FenceFloorRequired); !e.OutcomeUnknown || p.grant == nil || p.grant.Token == "" {
+		if e := p.fails(
+			lock.FenceFloorRequired,
+		); !e.OutcomeUnknown || p.grant == nil || p.grant.Token == "" {
 			t.Errorf("told %+v with %+v", e, p.grant)
 		}
 	})
@@ -516,7 +532,9 @@ func TestAsyncFailing(t *testing.T) {
 		r.store.on(broken, refresh)
 		after(20 * time.Second)
 		if k := r.store.count(refresh); k < 3*n || k > 7*n {
-			t.Errorf("%d entries were tried to be renewed %d times in the 11 s after the first time was due", n, k)
+			t.Errorf(
+				"%d entries were tried to be renewed %d times in the 11 s after the first time was due", n, k,
+			)
 		}
 		r.store.on(nil, refresh)
 		after(time.Minute)

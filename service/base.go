@@ -152,3 +152,12 @@ func (b *base) spread(d time.Duration) time.Duration {
 // wall returns what the wall clock shows at an instant of this process's own,
 // monotonic clock.
 func (b *base) wall(at time.Time) time.Time { return b.Now().Add(time.Until(at)) }
+
+// Closures are the closures that this replica knows.
+type Closures interface {
+	// Closed returns the closure that keeps an entry with these claims from joining, or nil.
+	Closed(tenant string, claims []lock.Claim) *lock.Closure
+
+	// Read reports whether the closures were read.
+	Read() bool
+}

@@ -37,15 +37,23 @@ func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	page := c.lists.Page(lists.Query{Sight: s, State: "contended", Sort: lists.ByWaiters, Down: true, Limit: maxBlockingLocks})
+	page := c.lists.Page(
+		lists.Query{
+			Sight: s, State: "contended", Sort: lists.ByWaiters, Down: true, Limit: maxBlockingLocks,
+		},
+	)
 	refs := make([]lock.Ref, 0, len(page.Rows))
 	for _, l := range page.Rows {
 		refs = append(refs, l.Ref)
 	}
 	queues, more := c.Service.view.Blocking(refs, maxBlockingPlaces)
 	now := c.Service.Now()
-	forest := blocking.Of(queues, now, blocking.Limits{Trees: trees, Waits: maxTreeWaits, Depth: maxTreeDepth})
-	return &Blocking{Forest: forest, Cut: more || page.Next != nil, Revision: page.Revision, Now: now}, nil
+	forest := blocking.Of(
+		queues, now, blocking.Limits{Trees: trees, Waits: maxTreeWaits, Depth: maxTreeDepth},
+	)
+	return &Blocking{
+		Forest: forest, Cut: more || page.Next != nil, Revision: page.Revision, Now: now,
+	}, nil
 }
 
 // Holdings are what a holder holds and waits for.
@@ -61,5 +69,7 @@ func (c *Console) Holdings(s lists.Sight, holder string, most int) (*Holdings, e
 		return nil, err
 	}
 	who := lock.Ref{Tenant: s.Tenant, Name: holder}
-	return &Holdings{c.Service.view.OfHolder(who, s.May, min(most, MaxHolderEntries)), c.Service.Now()}, nil
+	return &Holdings{
+		c.Service.view.OfHolder(who, s.May, min(most, MaxHolderEntries)), c.Service.Now(),
+	}, nil
 }

@@ -47,7 +47,8 @@ func TestBadCallbacks(t *testing.T) {
 		waits := calledAt("https://example.org/a")
 		waits.Async = false
 		for name, req := range map[string]service.AcquireRequest{
-			"not async": waits, "no URL": calledAt(""), "long": calledAt(strings.Repeat("a", lock.MaxCallbackURL+1)),
+			"not async": waits, "no URL": calledAt(""),
+			"long": calledAt(strings.Repeat("a", lock.MaxCallbackURL+1)),
 		} {
 			if e := r.start(req).fails(lock.InvalidRequest); e.Field != "callback_url" {
 				t.Errorf("%s: %v", name, e)

@@ -58,10 +58,11 @@ type call struct {
 type feed int
 
 const (
-	running   feed = iota
-	frozen         // it looks alive and tells nothing
-	lost           // it said that it is interrupted
-	retelling      // it goes on where it was, and is yet to tell what happened since; then it runs by beginning anew
+	running feed = iota
+	frozen       // it looks alive and tells nothing
+	lost         // it said that it is interrupted
+	// it goes on where it was, and is yet to tell what happened since; then it runs by beginning anew
+	retelling
 )
 
 func newClient(s *sharedStore) *client { return newOlderClient(s, store.Form) }
@@ -199,7 +200,8 @@ func first(n int64, f fault) fault {
 // unavailable is the answer of a store that cannot be asked.
 func unavailable(ambiguous bool) error {
 	return &lock.Error{
-		Code: lock.StoreUnavailable, OutcomeUnknown: ambiguous, RetryAfter: time.Second, Cause: errors.New("cut off"),
+		Code: lock.StoreUnavailable, OutcomeUnknown: ambiguous, RetryAfter: time.Second,
+		Cause: errors.New("cut off"),
 	}
 }
 
@@ -210,7 +212,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+func (c *client) Enqueue(
+	ctx context.Context, e *lock.Entry,
+) (placed *lock.Entry, written bool, err error) {
 	err = c.call(ctx, enqueue, e.ID, func() (err error) {
 		placed, written, err = c.inner.Enqueue(ctx, e)
 		return err
@@ -221,12 +225,18 @@ func (c *client) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 	return placed, written, nil
 }
 
-func (c *client) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
+func (c *client) Remove(
+	ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry,
+) error {
 	return c.call(ctx, remove, e.ID, func() error { return c.inner.Remove(ctx, e, why, while...) })
 }
 
-func (c *client) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
-	return c.call(ctx, remove, e.ID, func() error { return c.inner.RemoveAndPut(ctx, e, why, note, p) })
+func (c *client) RemoveAndPut(
+	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
+) error {
+	return c.call(
+		ctx, remove, e.ID, func() error { return c.inner.RemoveAndPut(ctx, e, why, note, p) },
+	)
 }
 
 func (c *client) Renew(ctx context.Context, e *lock.Entry) error {
@@ -241,7 +251,9 @@ func (c *client) Remaining(ctx context.Context, e *lock.Entry) (left time.Durati
 	return left, err
 }
 
-func (c *client) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, err error) {
+func (c *client) Queue(
+	ctx context.Context, r lock.Ref,
+) (entries []*lock.Entry, number uint64, err error) {
 	err = c.call(ctx, queue, "", func() (err error) {
 		entries, number, err = c.inner.Queue(ctx, r)
 		return err
@@ -290,7 +302,9 @@ func (r *resuming) Apply(upTo uint64, changes []store.Change) {
 		case c.Joined != nil:
 			r.was.Entries = append(slices.Clone(r.was.Entries), c.Joined)
 		case c.Left != "":
-			r.was.Entries = slices.DeleteFunc(slices.Clone(r.was.Entries), func(e *lock.Entry) bool { return e.ID == c.Left })
+			r.was.Entries = slices.DeleteFunc(
+				slices.Clone(r.was.Entries), func(e *lock.Entry) bool { return e.ID == c.Left },
+			)
 		}
 	}
 	r.Watcher.Apply(upTo, changes)

@@ -18,12 +18,14 @@ func ahead(d time.Duration) func(*service.Config) {
 	return func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(d) } }
 }
 
-// TestListsTellUntilWhenByTheReplicasClock: like all instants in an answer, the ends of leases in lists are
-// by the clock by which the answer says what time it is, also after that was set.
+// TestListsTellUntilWhenByTheReplicasClock: like all instants in an answer, the ends of leases in
+// lists are by the clock by which the answer says what time it is, also after that was set.
 func TestListsTellUntilWhenByTheReplicasClock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		wrong := time.Hour
-		a := newSharedStore(t).replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(wrong) } })
+		a := newSharedStore(t).replica(
+			t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(wrong) } },
+		)
 		c := a.console()
 		a.hold(want("orders:1", 0))
 		ends := time.Now().Add(ttl)
@@ -44,7 +46,8 @@ func TestListsTellUntilWhenByTheReplicasClock(t *testing.T) {
 	})
 }
 
-// TestSlackAfterTheClockWasSetBack: renewals are measured again soon, and not when the clock is where it was.
+// TestSlackAfterTheClockWasSetBack: renewals are measured again soon, and not when the clock is
+// where it was.
 func TestSlackAfterTheClockWasSetBack(t *testing.T) {
 	now := time.Now()
 	x := service.SlackSamples{}
@@ -63,8 +66,8 @@ func TestSlackAfterTheClockWasSetBack(t *testing.T) {
 	}
 }
 
-// TestHandedOverByAnotherClock: how long a grant took, and how long it was held, is never less than nothing,
-// whatever the clock of the replica showed that wrote the entry.
+// TestHandedOverByAnotherClock: how long a grant took, and how long it was held, is never less than
+// nothing, whatever the clock of the replica showed that wrote the entry.
 func TestHandedOverByAnotherClock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
@@ -88,7 +91,9 @@ func TestHandedOverByAnotherClock(t *testing.T) {
 		b.Close()
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		if !slices.ContainsFunc(d.notes, func(note string) bool { return strings.HasPrefix(note, "held ") }) {
+		if !slices.ContainsFunc(
+			d.notes, func(note string) bool { return strings.HasPrefix(note, "held ") },
+		) {
 			t.Errorf("no hold in %q", d.notes)
 		}
 		for _, note := range d.notes {

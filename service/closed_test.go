@@ -31,11 +31,14 @@ func TestClosedLockTakesNoNewEntry(t *testing.T) {
 		held := r.hold(want("a", 0))
 		waits := r.start(keyed("a", time.Minute, "k"))
 		synctest.Wait()
-		c.closed.Store(&lock.Closure{Tenant: "acme", Until: time.Now().Add(time.Hour), Reason: "the stock is counted"})
+		c.closed.Store(
+			&lock.Closure{Tenant: "acme", Until: time.Now().Add(time.Hour), Reason: "the stock is counted"},
+		)
 		for _, wait := range []time.Duration{0, time.Minute} {
 			for _, name := range []string{"a", "free"} {
 				e := r.start(want(name, wait)).fails(lock.Closed)
-				if e.Closure == nil || e.Closure.Reason != "the stock is counted" || e.RetryAfter != 30*time.Second {
+				if e.Closure == nil || e.Closure.Reason != "the stock is counted" ||
+					e.RetryAfter != 30*time.Second {
 					t.Errorf("refused with %+v", e)
 				}
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
+	"github.com/fencepost/fencepost/service/replicas"
 )
 
 // ConsoleConfig of a [Console].
@@ -14,8 +15,8 @@ type ConsoleConfig struct {
 	Service *Service
 	Self    string // the id of this replica
 
-	// Replicas tells which replicas run, as [Replicas.Live]; nil is not known.
-	Replicas func() (live []Replica, ok bool)
+	// Replicas tells which replicas run, as [replicas.List.Live]; nil is not known.
+	Replicas func() (live []replicas.Replica, ok bool)
 }
 
 // Console answers operators about the locks of all tenants, as this replica sees them. It keeps
@@ -48,7 +49,7 @@ const worstBlockers = 5
 // Overview is what an operator sees first.
 type Overview struct {
 	*lists.Totals
-	Replicas []Replica // nil if they are not known
+	Replicas []replicas.Replica // nil if they are not known
 	LostFor  time.Duration
 	Refusal  error // why nothing may be granted, or nil
 
@@ -62,7 +63,10 @@ func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
-	o := &Overview{Totals: c.lists.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(), Refusal: c.Service.Store.Refusal()}
+	o := &Overview{
+		Totals: c.lists.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(),
+		Refusal: c.Service.Store.Refusal(),
+	}
 	c.markClosed(o.Worst)
 	if s.May == nil {
 		o.Lately = new(c.Service.figures.Series(s.Tenant, time.Now()))
@@ -122,4 +126,12 @@ func (c *Console) staleWrites(ctx context.Context, r lock.Ref) []StaleWrite {
 	defer cancel()
 	all, _ := c.Service.StaleWrites(ctx, r) // the page is of use without them
 	return all
+}
+
+// markClosed marks which of the locks on a page are closed.
+func (c *Console) markClosed(lines []lists.Line) {
+	for i := range lines {
+		l := &lines[i]
+		l.Closure = c.Service.closed(l.Tenant, []lock.Claim{{Name: l.Name}})
+	}
 }

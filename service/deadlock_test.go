@@ -163,7 +163,9 @@ func TestRenewalTellsARefusal(t *testing.T) {
 			t.Errorf("a cycle of %d waits, want 2", len(e.Cycle))
 		}
 		after(200 * time.Millisecond)
-		if v, err := a.Lock(t.Context(), lock.Ref{Tenant: "acme", Name: "x"}, true); err != nil || v.Waiting != 0 {
+		if v, err := a.Lock(
+			t.Context(), lock.Ref{Tenant: "acme", Name: "x"}, true,
+		); err != nil || v.Waiting != 0 {
 			t.Errorf("it is still in the queue: %+v, %v", v, err)
 		}
 		stays.waits()
@@ -199,7 +201,9 @@ func TestManyDeadlocks(t *testing.T) {
 		}
 		d := r.Deadlocks("", 1000)
 		if len(d) != 100 || d[0].Waits != ring || len(d[0].Cycle) != 32 {
-			t.Errorf("%d deadlocks are kept, the last with %d of %d waits", len(d), len(d[0].Cycle), d[0].Waits)
+			t.Errorf(
+				"%d deadlocks are kept, the last with %d of %d waits", len(d), len(d[0].Cycle), d[0].Waits,
+			)
 		}
 	})
 }
@@ -239,7 +243,9 @@ func TestModesThatMeet(t *testing.T) {
 		a, b := s.replica(t), s.replica(t)
 		a.store.setLag(running, 100*time.Millisecond)
 		b.store.setLag(running, 100*time.Millisecond)
-		first, second := a.start(want("x", time.Minute)), b.start(semaphore(2, keyed("x", time.Minute, "k")))
+		first, second := a.start(want("x", time.Minute)), b.start(
+			semaphore(2, keyed("x", time.Minute, "k")),
+		)
 		third := a.start(want("x", time.Minute))
 		after(200 * time.Millisecond)
 		g := first.holds()
@@ -296,7 +302,9 @@ func TestOrdersAreLearnt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
-		for _, habit := range [][]string{{"w1", "orders:1", "stock:1"}, {"w2", "stock:2", "orders:2"}, {"w3", "orders:3", "stock:3"}} {
+		for _, habit := range [][]string{
+			{"w1", "orders:1", "stock:1"}, {"w2", "stock:2", "orders:2"}, {"w3", "orders:3", "stock:3"},
+		} {
 			first := a.hold(as(habit[0], want(habit[1], 0)))
 			second := a.hold(as(habit[0], want(habit[2], 0)))
 			a.release(second)
@@ -339,7 +347,9 @@ func TestContradictionsOfOneTenant(t *testing.T) {
 		after(10 * time.Second)
 		contradict("loud", 100)
 		after(time.Second)
-		if lines := j.with("tenant=loud"); len(lines) != 2 || !strings.HasSuffix(lines[1], " silenced=99") {
+		if lines := j.with("tenant=loud"); len(lines) != 2 || !strings.HasSuffix(
+			lines[1], " silenced=99",
+		) {
 			t.Errorf("told %q, want two lines, the second with 99 others", lines)
 		}
 		if lines := j.with("tenant=quiet"); len(lines) != 1 {
@@ -373,7 +383,8 @@ func TestHolderOfAnotherSubjectIsAnotherHolder(t *testing.T) {
 		after(time.Second)
 		first.waits()
 		second.waits()
-		_, err := b.Acquire(t.Context(), by("pay", as("w1", want("pay:2", time.Minute)))) // w1 and w2 of one subject
+		// w1 and w2 of one subject
+		_, err := b.Acquire(t.Context(), by("pay", as("w1", want("pay:2", time.Minute))))
 		if !errors.Is(err, lock.Deadlock) {
 			t.Errorf("the cycle of one subject's workers is %v", err)
 		}

@@ -72,7 +72,10 @@ func TestDrainTellsThePlaces(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		s.occupy(t, "orders:1")
-		line := []*pending{r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour))}
+		line := []*pending{
+			r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)),
+			r.line(want("orders:1", time.Hour)),
+		}
 		r.Drain()
 		for i, p := range line {
 			if p.fails(lock.Draining); p.grant.Position != i+1 {

@@ -153,7 +153,9 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 		return nil, err
 	}
 	defer unwatch()
-	w := &wait{keeper: keeper{s: s, entry: e}, origin: byToken, changed: changed, limit: min(hold, s.MaxHold)}
+	w := &wait{
+		keeper: keeper{s: s, entry: e}, origin: byToken, changed: changed, limit: min(hold, s.MaxHold),
+	}
 	return w.run(ctx)
 }
 
@@ -187,7 +189,8 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	if x.view.Reached(e.Number) && x.settled(ctx) {
 		return x.view.Status(e.ID, e.Number), nil
 	}
-	direct, err := x.placeInStore(ctx, e, x.moment()) // another replica may have told of a grant until now
+	// another replica may have told of a grant until now
+	direct, err := x.placeInStore(ctx, e, x.moment())
 	switch {
 	case err != nil:
 		return st, err
@@ -202,7 +205,9 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 
 // describeAs answers about an entry that stands so. One that has come to hold while
 // nothing may be granted is not told before that is over.
-func (x *entries) describeAs(ctx context.Context, e *lock.Entry, st view.Status, expires time.Time) (*Grant, error) {
+func (x *entries) describeAs(
+	ctx context.Context, e *lock.Entry, st view.Status, expires time.Time,
+) (*Grant, error) {
 	g := &Grant{Entry: e, Token: x.tokens.issue(e), ExpiresAt: expires}
 	switch st.State {
 	case view.Held:
@@ -278,7 +283,9 @@ func (x *entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 
 // locateInStore finds an entry that the view has not seen. A genuine token whose
 // number the store has not reached proves that the store lost its past.
-func (x *entries) locateInStore(ctx context.Context, r lock.Ref, id lock.ID, number uint64) (*lock.Entry, error) {
+func (x *entries) locateInStore(
+	ctx context.Context, r lock.Ref, id lock.ID, number uint64,
+) (*lock.Entry, error) {
 	entries, newest, err := x.Store.Queue(ctx, r)
 	if err == nil && newest < number {
 		if err = x.distrust(ctx, number, newest); err == nil {

@@ -162,7 +162,10 @@ func oneKeyAtTwo(t *testing.T, a, b *real) {
 		}
 		same(t, first.grant, second.grant)
 	}
-	if page, err := a.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 100}, Consistent: true}); err != nil || len(page.Locks) != 20 {
+	if page, err := a.List(
+		t.Context(),
+		service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 100}, Consistent: true},
+	); err != nil || len(page.Locks) != 20 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -176,7 +179,10 @@ func keyThatJustEnded(t *testing.T, a, b *real) {
 		_, err := b.Acquire(t.Context(), req)
 		lostFor(t, err, lock.Released)
 	}
-	if page, err := a.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 100}, Consistent: true}); err != nil || len(page.Locks) != 0 {
+	if page, err := a.List(
+		t.Context(),
+		service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 100}, Consistent: true},
+	); err != nil || len(page.Locks) != 0 {
 		t.Errorf("%+v, %v", page, err)
 	}
 }
@@ -184,7 +190,9 @@ func keyThatJustEnded(t *testing.T, a, b *real) {
 func goneClient(t *testing.T, a, b *real) {
 	holder := a.hold(want("orders:1", 0))
 	ctx, cancel := context.WithCancel(t.Context())
-	gone, next := b.ask(ctx, want("orders:1", time.Minute)), b.ask(t.Context(), want("orders:1", time.Minute))
+	gone, next := b.ask(ctx, want("orders:1", time.Minute)), b.ask(
+		t.Context(), want("orders:1", time.Minute),
+	)
 	a.queued("orders:1", 2)
 	cancel()
 	<-gone

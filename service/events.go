@@ -65,12 +65,6 @@ func (e *dispatcher) Find(what view.Finding) {
 	}
 }
 
-// Begin implements [view.Events].
-func (e *dispatcher) Begin(uint64) {}
-
-// Reached implements [view.Events].
-func (e *dispatcher) Reached(uint64) {}
-
 // note takes what is to be told; it never waits.
 func (e *dispatcher) note(what noted) {
 	e.mu.Lock()
@@ -112,7 +106,10 @@ func (e *dispatcher) run() {
 		clear(batch) // of entries that are gone
 		spare = batch
 		if n := e.dropped.Load(); n > told {
-			e.log.Warn("events could not be told in time; they are missing from the log and from the hold times", "dropped", n-told)
+			e.log.Warn(
+				"events could not be told in time; they are missing from the log and from the hold times",
+				"dropped", n-told,
+			)
 			told = n
 		}
 	}
@@ -146,11 +143,17 @@ func (e *dispatcher) tell(what noted) {
 
 func (e *dispatcher) tellEvent(what lock.Event) {
 	if what.Held && what.Reason != lock.Withdrawn {
-		e.metrics.Held(context.Background(), string(what.Entry.Claims[0].Mode), string(what.Reason), what.Lasted)
+		e.metrics.Held(
+			context.Background(), string(what.Entry.Claims[0].Mode), string(what.Reason), what.Lasted,
+		)
 	}
 	if entry := what.Entry; what.Kind == lock.EventExpired {
-		e.line(about{what.At, entry, what.ID.Number}, slog.LevelInfo, "an entry expired", slog.String("lock", entry.Name()),
-			slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool("held", what.Held))
+		e.line(about{what.At, entry, what.ID.Number}, slog.LevelInfo, "an entry expired", slog.String(
+			"lock", entry.Name(),
+		),
+			slog.String("entry", string(entry.ID)), slog.String("holder", entry.Holder), slog.Bool(
+				"held", what.Held,
+			))
 	}
 }
 
@@ -158,14 +161,19 @@ func (e *dispatcher) tellFinding(what view.Finding) {
 	entry, of := what.Entry, about{what.At, what.Entry, what.Number}
 	switch what.Kind {
 	case view.DeadlockFound:
-		e.line(of, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String("lock", entry.Name()),
+		e.line(of, slog.LevelInfo, "a deadlock was found; the last who came is refused", slog.String(
+			"lock", entry.Name(),
+		),
 			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.Waits))
 	case view.OrdersContradict:
 		attrs := []slog.Attr{slog.String("ring", what.Contradiction.String())}
 		if what.Silenced > 0 {
 			attrs = append(attrs, slog.Uint64("silenced", what.Silenced))
 		}
-		e.line(of, slog.LevelWarn, "locks are taken in orders that contradict each other; a deadlock is possible", attrs...)
+		e.line(
+			of, slog.LevelWarn,
+			"locks are taken in orders that contradict each other; a deadlock is possible", attrs...,
+		)
 	case view.FeedOutOfOrder:
 		e.line(of, slog.LevelError, "the feed is out of order; the entry is passed over",
 			slog.String("entry", string(entry.ID)), slog.Any("error", what.Err))

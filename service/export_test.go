@@ -44,7 +44,9 @@ type RowExpiries struct{ *expiries }
 func NewRowExpiries() RowExpiries { return RowExpiries{newExpiries()} }
 
 // Mark adds to lines what is known, after it asked.
-func (x RowExpiries) Mark(lines []lists.Line, remaining func(context.Context, *lock.Entry) (time.Duration, error)) {
+func (x RowExpiries) Mark(
+	lines []lists.Line, remaining func(context.Context, *lock.Entry) (time.Duration, error),
+) {
 	x.ofRows(context.Background(), lines, remaining)
 }
 

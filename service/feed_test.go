@@ -169,7 +169,9 @@ func TestFeedComesBack(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		holder := a.hold(lasting(want("orders:1", 0)))
-		revoked, next, last := b.line(want("orders:1", time.Minute)), b.line(want("orders:1", time.Minute)), b.line(want("orders:1", time.Minute))
+		revoked, next, last := b.line(want("orders:1", time.Minute)), b.line(
+			want("orders:1", time.Minute),
+		), b.line(want("orders:1", time.Minute))
 		b.store.setFeed(frozen)
 		if err := s.end(revoked.entry(s, 1), lock.Revoked); err != nil {
 			t.Fatal(err)
@@ -270,8 +272,8 @@ func TestStoppedReplica(t *testing.T) {
 	})
 }
 
-// TestStoppedReplicaAsksASlowStore: when the process goes on after the lease has ended, it gives the
-// store time to answer that the entry expired.
+// TestStoppedReplicaAsksASlowStore: when the process goes on after the lease has ended, it gives
+// the store time to answer that the entry expired.
 func TestStoppedReplicaAsksASlowStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -299,7 +301,8 @@ func TestStoppedReplicaAsksASlowStore(t *testing.T) {
 	})
 }
 
-// TestRefusalAwaitsTheView: who is refused by what the store says is told who holds, though the feed is late.
+// TestRefusalAwaitsTheView: who is refused by what the store says is told who holds, though the
+// feed is late.
 func TestRefusalAwaitsTheView(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

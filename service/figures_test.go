@@ -44,7 +44,9 @@ func TestFigures(t *testing.T) {
 			Wait: figures.Percentiles{P99: ttl, Samples: 12},
 			Hold: figures.Percentiles{P50: 6 * time.Second, P90: 10 * time.Second, P99: ttl, Samples: 11},
 		}
-		if diff := cmp.Diff(expected, v.Figures); diff != "" || v.Newest != last.Entry.Number || last.Entry.Number <= g.Entry.Number {
+		if diff := cmp.Diff(
+			expected, v.Figures,
+		); diff != "" || v.Newest != last.Entry.Number || last.Entry.Number <= g.Entry.Number {
 			t.Errorf("newest %d (-want +got):\n%s", v.Newest, diff)
 		}
 		r.release(last)
@@ -67,7 +69,9 @@ func TestHalfOfTwo(t *testing.T) {
 			after(length)
 			r.release(g)
 		}
-		if p := r.see("orders:1").Figures.Hold; p.P50 != time.Second || p.P90 != 2*time.Second || p.Samples != 2 {
+		if p := r.see(
+			"orders:1",
+		).Figures.Hold; p.P50 != time.Second || p.P90 != 2*time.Second || p.Samples != 2 {
 			t.Errorf("%+v", p)
 		}
 	})
@@ -107,7 +111,9 @@ func TestFiguresOfManyLocks(t *testing.T) {
 		once("first") // now it is not the one to be forgotten
 		once("one too many")
 		synctest.Wait()
-		for name, n := range map[string]uint64{"first": 2, "second": 0, "orders:0": 1, "one too many": 1} {
+		for name, n := range map[string]uint64{
+			"first": 2, "second": 0, "orders:0": 1, "one too many": 1,
+		} {
 			if f := r.see(name).Figures; f.Acquisitions != n {
 				t.Errorf("%s: %+v", name, f)
 			}
@@ -158,7 +164,9 @@ func TestFiguresOfOtherTenants(t *testing.T) {
 		if n := known("late", 0, 5_000); n != 5_000 {
 			t.Errorf("figures of %d locks of the late tenant are known, want 5000", n)
 		}
-		if n := known("loud", 25_000-14_500, 25_000); n != 14_500 || known("loud", 0, 25_000-14_500) != 0 {
+		if n := known("loud", 25_000-14_500, 25_000); n != 14_500 || known(
+			"loud", 0, 25_000-14_500,
+		) != 0 {
 			t.Errorf("of the newest 14500 locks of the loud tenant %d are known, want just these", n)
 		}
 	})
@@ -269,8 +277,10 @@ func TestMetrics(t *testing.T) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		expected := []string{
-			"waited granted false 0s", "waited refused true 0s", "waited timeout true 1s", "waited cancelled true 0s", "waited cancelled true 0s",
-			"renewed ok", "slack 0.97", "handed over 0s", "held exclusive released 2s", "waited granted true 1s", "renewed lost",
+			"waited granted false 0s", "waited refused true 0s", "waited timeout true 1s",
+			"waited cancelled true 0s", "waited cancelled true 0s",
+			"renewed ok", "slack 0.97", "handed over 0s", "held exclusive released 2s",
+			"waited granted true 1s", "renewed lost",
 			"held exclusive expired 30s", "waited error true 0s",
 		}
 		slices.Sort(expected)
@@ -281,14 +291,16 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// TestLeaseMetrics: a renewal after the end of the lease is late, and how much was left of others is
-// measured, but not of each; sets, modes and operators have their figures.
+// TestLeaseMetrics: a renewal after the end of the lease is late, and how much was left of others
+// is measured, but not of each; sets, modes and operators have their figures.
 func TestLeaseMetrics(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
 		r := s.replica(t, func(c *service.Config) { c.Metrics = d })
 		both := want("orders:2", 0)
-		both.Set, both.Claims = true, append(both.Claims, lock.Claim{Name: "orders:3", Mode: lock.Exclusive})
+		both.Set, both.Claims = true, append(
+			both.Claims, lock.Claim{Name: "orders:3", Mode: lock.Exclusive},
+		)
 		r.hold(both)
 		g := r.hold(want("orders:1", 0))
 		after(ttl / 4)
@@ -311,8 +323,11 @@ func TestLeaseMetrics(t *testing.T) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		expected := []string{
-			"acquired granted 2", "waited granted false 0s", "held exclusive expired 30s", "waited granted false 0s", "slack 0.75", "renewed ok", "renewed ok", "held exclusive expired 37.5s", "renewed late",
-			"waited granted false 0s", "renewed ok", "renewed ok", "slack 0.50", "renewed ok", "revoked by admin", "held exclusive revoked 16s",
+			"acquired granted 2", "waited granted false 0s", "held exclusive expired 30s",
+			"waited granted false 0s", "slack 0.75", "renewed ok", "renewed ok",
+			"held exclusive expired 37.5s", "renewed late",
+			"waited granted false 0s", "renewed ok", "renewed ok", "slack 0.50", "renewed ok",
+			"revoked by admin", "held exclusive revoked 16s",
 		}
 		slices.Sort(expected)
 		slices.Sort(d.notes)
@@ -322,8 +337,8 @@ func TestLeaseMetrics(t *testing.T) {
 	})
 }
 
-// TestSlackThoughAClientGoesAway: that a client goes away while a lease is measured says nothing of the store, and
-// others are measured.
+// TestSlackThoughAClientGoesAway: that a client goes away while a lease is measured says nothing of
+// the store, and others are measured.
 func TestSlackThoughAClientGoesAway(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, d := newSharedStore(t), &diary{}
@@ -353,8 +368,8 @@ func TestSlackThoughAClientGoesAway(t *testing.T) {
 	})
 }
 
-// TestDeepest: the longest queue is known at once, whatever leaves it and after a gap of the feed, and a
-// waiter that expires is no holder.
+// TestDeepest: the longest queue is known at once, whatever leaves it and after a gap of the feed,
+// and a waiter that expires is no holder.
 func TestDeepest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -368,7 +383,10 @@ func TestDeepest(t *testing.T) {
 		}
 		deepest(0)
 		a, b := r.hold(want("orders:1", 0)), r.hold(want("orders:2", 0))
-		one := []*pending{r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour))}
+		one := []*pending{
+			r.line(want("orders:1", time.Hour)), r.line(want("orders:1", time.Hour)),
+			r.line(want("orders:1", time.Hour)),
+		}
 		two := r.line(want("orders:2", time.Hour))
 		deepest(3)
 		one[1].cancel()

@@ -48,7 +48,9 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 	}
 	if s.view.LostFor() > 0 {
 		return nil, &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "this replica does not see what happens in the store at the moment", RetryAfter: time.Second,
+			Code:       lock.StoreUnavailable,
+			Detail:     "this replica does not see what happens in the store at the moment",
+			RetryAfter: time.Second,
 		}
 	}
 	strange, err := s.strange(ctx, req.After)
@@ -56,7 +58,9 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 		return nil, err
 	}
 	s.events.history.Await(ctx)
-	sub, err := s.events.history.Subscribe(events.Request{Of: req.Of, Tenant: req.Tenant, After: req.After, Strange: strange})
+	sub, err := s.events.history.Subscribe(
+		events.Request{Of: req.Of, Tenant: req.Tenant, After: req.After, Strange: strange},
+	)
 	if err != nil {
 		return nil, err
 	}
@@ -74,8 +78,8 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 	return id.Number > newest+1, err
 }
 
-// Gone reports whether an entry is known to have ended: it is written, and not there any more. What this
-// replica does not see is not known.
+// Gone reports whether an entry is known to have ended: it is written, and not there any more. What
+// this replica does not see is not known.
 func (x *looks) Gone(id lock.ID, number uint64) bool { return x.view.Gone(id, number) }
 
 // HeldCallbacks returns the entries that hold now and name a callback. It looks at all entries.

@@ -42,7 +42,14 @@ func (s *stream) told() []string {
 			return all
 		}
 		for _, e := range given {
-			all = append(all, strings.TrimSpace(fmt.Sprintf("%v %s %s %s %v %s", e.ID, e.Kind, e.Entry.Tenant, e.Entry.Name(), e.Held, e.Reason)))
+			all = append(
+				all,
+				strings.TrimSpace(
+					fmt.Sprintf(
+						"%v %s %s %s %v %s", e.ID, e.Kind, e.Entry.Tenant, e.Entry.Name(), e.Held, e.Reason,
+					),
+				),
+			)
 		}
 		if missed != nil {
 			all = append(all, fmt.Sprintf("missed %v to %v", missed.After, missed.Before))
@@ -63,7 +70,9 @@ func TestFollow(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
-		atA, atB, others := a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{}), b.follow(service.EventsRequest{Tenant: "other"})
+		atA, atB, others := a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(
+			service.EventsRequest{},
+		), b.follow(service.EventsRequest{Tenant: "other"})
 		first := a.hold(lasting(want("orders:1", 0)))
 		second := b.line(want("orders:1", time.Minute))
 		third := a.line(want("orders:1", time.Second))
@@ -101,7 +110,9 @@ func TestFollowOverAGap(t *testing.T) {
 		b.store.setFeed(lost)
 		a.hold(lasting(want("meanwhile", 0)))
 		st.wants()
-		if _, err := b.Events(t.Context(), service.EventsRequest{Of: "acme"}); !errors.Is(err, lock.StoreUnavailable) {
+		if _, err := b.Events(t.Context(), service.EventsRequest{Of: "acme"}); !errors.Is(
+			err, lock.StoreUnavailable,
+		) {
 			t.Errorf("to follow without a feed gives %v", err)
 		}
 		b.store.setFeed(running)
@@ -119,7 +130,9 @@ func TestFollowFromAnotherHistory(t *testing.T) {
 		a, b := s.replica(t), s.replica(t)
 		a.hold(lasting(want("a", 0)))
 		strange := lock.EventID{Number: 103, Index: 1} // the next write is 102
-		a.follow(service.EventsRequest{Tenant: "acme", After: &strange}).wants("missed 103-1 to 101-0", "101-1 lock.acquired acme a true")
+		a.follow(service.EventsRequest{Tenant: "acme", After: &strange}).wants(
+			"missed 103-1 to 101-0", "101-1 lock.acquired acme a true",
+		)
 		b.store.setFeed(frozen)
 		a.hold(lasting(want("b", 0)))
 		ahead := lock.Before(103)
@@ -130,7 +143,9 @@ func TestFollowFromAnotherHistory(t *testing.T) {
 		st.wants("103-1 lock.acquired acme c true")
 		strange.Number = 5000
 		a.store.on(broken, newest)
-		if _, err := a.Events(t.Context(), service.EventsRequest{Of: "acme", After: &strange}); !errors.Is(err, lock.StoreUnavailable) {
+		if _, err := a.Events(
+			t.Context(), service.EventsRequest{Of: "acme", After: &strange},
+		); !errors.Is(err, lock.StoreUnavailable) {
 			t.Errorf("a store that cannot be asked about an id gives %v", err)
 		}
 	})
@@ -146,7 +161,9 @@ func TestFollowUntilTheDrain(t *testing.T) {
 		default:
 			t.Error("a follower is not told that the replica drains")
 		}
-		if _, err := r.Events(t.Context(), service.EventsRequest{Of: "acme"}); !errors.Is(err, lock.Draining) {
+		if _, err := r.Events(t.Context(), service.EventsRequest{Of: "acme"}); !errors.Is(
+			err, lock.Draining,
+		) {
 			t.Errorf("to follow a replica that drains gives %v", err)
 		}
 	})

@@ -24,8 +24,9 @@ func TestOlderReplica(t *testing.T) {
 			t.Fatalf("not ready: %v", err)
 		}
 		kept, _, err := s.insert(&lock.Entry{
-			ID: "kept", Tenant: "acme", Holder: "somebody", TTL: time.Hour, Async: true, EnqueuedAt: time.Now(),
-			Claims: []lock.Claim{{Name: "orders:2", Mode: lock.Semaphore, Limit: 1}},
+			ID: "kept", Tenant: "acme", Holder: "somebody", TTL: time.Hour, Async: true,
+			EnqueuedAt: time.Now(),
+			Claims:     []lock.Claim{{Name: "orders:2", Mode: lock.Semaphore, Limit: 1}},
 		})
 		if synctest.Wait(); err != nil {
 			t.Fatal(err)
@@ -33,7 +34,9 @@ func TestOlderReplica(t *testing.T) {
 		if err := older.Ready(t.Context()); !errors.Is(err, store.ErrNewerForm) {
 			t.Errorf("ready: %v", err)
 		}
-		if told := waiter.fails(lock.StoreUnavailable); !errors.Is(&told, store.ErrNewerForm) || !told.OutcomeUnknown {
+		if told := waiter.fails(lock.StoreUnavailable); !errors.Is(
+			&told, store.ErrNewerForm,
+		) || !told.OutcomeUnknown {
 			t.Errorf("the waiter is told %+v", told)
 		}
 		older.start(want("orders:3", 0)).fails(lock.StoreUnavailable)

@@ -77,8 +77,8 @@ type HeatRow struct {
 	Total float64
 }
 
-// HeatMap tells of the locks that somebody may see for which ones most waited in the last quarter of
-// an hour, as this replica saw it. Errors as for [Console.Overview].
+// HeatMap tells of the locks that somebody may see for which ones most waited in the last quarter
+// of an hour, as this replica saw it. Errors as for [Console.Overview].
 func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -109,7 +109,9 @@ func (m *HeatMap) add(h figures.LockHeat, now time.Time) {
 
 func (m *HeatMap) hottest(most int) *HeatMap {
 	slices.SortFunc(m.Rows, func(a, b HeatRow) int {
-		return cmp.Or(cmp.Compare(b.Total, a.Total), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(b.Total, a.Total), cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Name, b.Name),
+		)
 	})
 	if len(m.Rows) > most {
 		m.Rows, m.Truncated = m.Rows[:most], true

@@ -25,8 +25,8 @@ func historyOf(t *testing.T, c *service.Console, name string) *service.History {
 	return h
 }
 
-// TestLateRenewals: what comes after two thirds of the lease is late, as far as the replica knows of
-// the renewal before.
+// TestLateRenewals: what comes after two thirds of the lease is late, as far as the replica knows
+// of the renewal before.
 func TestLateRenewals(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -41,7 +41,8 @@ func TestLateRenewals(t *testing.T) {
 		if h.Late != 1 || h.TooLate != 0 || len(h.Signs) != 1 {
 			t.Fatalf("%d late and %d too late, %+v, want one late", h.Late, h.TooLate, h.Signs)
 		}
-		if s := h.Signs[0]; s.Kind != figures.RenewedLate || s.Entry != g.Entry.ID || s.After != ttl/3*2+time.Second || s.TTL != ttl || s.Holder != g.Entry.Holder {
+		if s := h.Signs[0]; s.Kind != figures.RenewedLate || s.Entry != g.Entry.ID ||
+			s.After != ttl/3*2+time.Second || s.TTL != ttl || s.Holder != g.Entry.Holder {
 			t.Errorf("%+v", s)
 		}
 		late := a.line(want("orders:1", time.Hour))
@@ -67,7 +68,9 @@ func TestWorkedAfterExpiry(t *testing.T) {
 		lostFor(t, err, lock.Expired)
 		lostFor(t, a.Release(t.Context(), by(g)), lock.Expired)
 		h := historyOf(t, c, "orders:1")
-		if h.TooLate != 1 || len(h.Signs) != 1 || h.Signs[0].After != 7*time.Second || h.Signs[0].Holder != g.Entry.Holder {
+		if h.TooLate != 1 || len(
+			h.Signs,
+		) != 1 || h.Signs[0].After != 7*time.Second || h.Signs[0].Holder != g.Entry.Holder {
 			t.Errorf("%d too late: %+v", h.TooLate, h.Signs)
 		}
 		if sum := historyOf(t, c, "orders:2"); sum.TooLate != 0 {
@@ -76,7 +79,8 @@ func TestWorkedAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestHeatOfIdleLocks: how many waited lately is told, until nobody has for as long as that is kept.
+// TestHeatOfIdleLocks: how many waited lately is told, until nobody has for as long as that is
+// kept.
 func TestHeatOfIdleLocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).replica(t)

@@ -141,12 +141,15 @@ func TestKeyOfASet(t *testing.T) {
 	req := keyed("", time.Minute, "k")
 	locks("b", "c")(&req)
 	refusesOthers(t, req, map[string]func(*service.AcquireRequest){
-		"other": locks("d", "e"), "first": locks("a", "c"), "last": locks("b", "d"), "more": locks("a", "b", "c"), "fewer": locks("c"),
+		"other": locks("d", "e"), "first": locks("a", "c"), "last": locks("b", "d"),
+		"more": locks("a", "b", "c"), "fewer": locks("c"),
 	})
 }
 
 // refusesOthers repeats a request, changed in each of the ways.
-func refusesOthers(t *testing.T, req service.AcquireRequest, change map[string]func(*service.AcquireRequest)) {
+func refusesOthers(
+	t *testing.T, req service.AcquireRequest, change map[string]func(*service.AcquireRequest),
+) {
 	t.Helper()
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -178,7 +181,10 @@ func TestKeysAreOfOneLock(t *testing.T) {
 		r := s.replica(t)
 		foreign := keyed("orders:1", time.Minute, "k")
 		foreign.Tenant = "globex"
-		grants := []*service.Grant{r.hold(keyed("orders:1", time.Minute, "k")), r.hold(keyed("orders:2", time.Minute, "k")), r.hold(foreign)}
+		grants := []*service.Grant{
+			r.hold(keyed("orders:1", time.Minute, "k")), r.hold(keyed("orders:2", time.Minute, "k")),
+			r.hold(foreign),
+		}
 		ids := map[lock.ID]bool{}
 		for _, g := range grants {
 			ids[g.Entry.ID] = true

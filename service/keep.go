@@ -14,11 +14,11 @@ import (
 // hand-over of a busy lock.
 const freshEnough = 250 * time.Millisecond
 
-// While the feed is interrupted, or is yet to tell what happened meanwhile, waiting requests ask the
-// store themselves: after recheck, spread over as much again, each time for at most askTimeout. When
-// that fails too and the feed has been gone for giveUp, they are told. A store that is lost is so made
-// known within 5 s, of which the feed takes 2.5 to notice; the rest is giveUp, the longest pause and
-// one more question.
+// While the feed is interrupted, or is yet to tell what happened meanwhile, waiting requests ask
+// the store themselves: after recheck, spread over as much again, each time for at most askTimeout.
+// When that fails too and the feed has been gone for giveUp, they are told. A store that is lost is
+// so made known within 5 s, of which the feed takes 2.5 to notice; the rest is giveUp, the longest
+// pause and one more question.
 const (
 	recheck    = 300 * time.Millisecond
 	askTimeout = 700 * time.Millisecond
@@ -56,7 +56,10 @@ func (k *keeper) doubt(ctx context.Context) error {
 // resumable is what a client needs to come back to the entry, as far as this replica
 // knows.
 func (k *keeper) resumable() *Grant {
-	return &Grant{Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.expires(), Position: k.s.view.Position(k.entry.ID)}
+	return &Grant{
+		Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.expires(),
+		Position: k.s.view.Position(k.entry.ID),
+	}
 }
 
 // expires is until when the lease lasts at least: now, if nothing is known of it.
@@ -91,9 +94,9 @@ func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err err
 	return at, chore
 }
 
-// nextRenewal is after a third of the TTL, or up to a quarter of that sooner. How much sooner differs
-// from one entry to the next: a crowd that came here at once, as when another replica has ended, would
-// else be renewed at once again and again.
+// nextRenewal is after a third of the TTL, or up to a quarter of that sooner. How much sooner
+// differs from one entry to the next: a crowd that came here at once, as when another replica has
+// ended, would else be renewed at once again and again.
 func (k *keeper) nextRenewal() time.Time {
 	if k.refreshed.IsZero() {
 		return k.refreshed
@@ -117,8 +120,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// recheckAfter is soon after joining, and spread while the feed is down or tells of the past, so that
-// waiters do not ask in step.
+// recheckAfter is soon after joining, and spread while the feed is down or tells of the past, so
+// that waiters do not ask in step.
 func (k *keeper) recheckAfter(late bool) time.Duration {
 	if !late {
 		return k.s.FeedTimeout
@@ -147,7 +150,8 @@ func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
 	return err, k.tooLate()
 }
 
-// until is when who waits is told that renewals fail: with a third of the lease left to come back in.
+// until is when who waits is told that renewals fail: with a third of the lease left to come back
+// in.
 func (k *keeper) until() time.Time {
 	return later(k.refreshed, k.began).Add(k.entry.TTL * 2 / 3)
 }
@@ -155,8 +159,8 @@ func (k *keeper) until() time.Time {
 // tooLate reports whether who waits is told, after a store could not be asked.
 func (k *keeper) tooLate() bool { return time.Until(k.until()) <= 0 || k.s.view.LostFor() > giveUp }
 
-// attempt is for how long a renewal is waited for that is repeated if it fails. While the feed shows
-// that the store is there, a store that is slow is not asked anew in vain.
+// attempt is for how long a renewal is waited for that is repeated if it fails. While the feed
+// shows that the store is there, a store that is slow is not asked anew in vain.
 func (k *keeper) attempt() time.Duration {
 	if k.s.view.LostFor() > 0 {
 		return k.inTime(askTimeout)
@@ -176,7 +180,8 @@ func (k *keeper) inTime(most time.Duration) time.Duration {
 	return min(most, max(least, time.Until(k.until())))
 }
 
-// refreshInTime renews the lease once more, for an answer that is due and so does not end with the request.
+// refreshInTime renews the lease once more, for an answer that is due and so does not end with the
+// request.
 func (k *keeper) refreshInTime(ctx context.Context, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.inTime(most))
 	defer cancel()

@@ -27,7 +27,8 @@ func (p *pending) toldInTime(lease time.Duration) {
 	}
 }
 
-// TestToldBeforeTheLeaseIsOver: however renewals fail, and whatever else is asked of the store meanwhile.
+// TestToldBeforeTheLeaseIsOver: however renewals fail, and whatever else is asked of the store
+// meanwhile.
 func TestToldBeforeTheLeaseIsOver(t *testing.T) {
 	for name, fails := range map[string]func(*sharedStore, *replica){
 		"as the feed does": func(_ *sharedStore, r *replica) { r.store.setFeed(lost) },
@@ -67,8 +68,8 @@ func (r *replica) short(lease time.Duration) *pending {
 	return r.line(req)
 }
 
-// TestToldInTimeOfAGrant: a renewal that is not answered when the entry comes to hold is not waited for until the
-// lease is over.
+// TestToldInTimeOfAGrant: a renewal that is not answered when the entry comes to hold is not waited
+// for until the lease is over.
 func TestToldInTimeOfAGrant(t *testing.T) {
 	for _, lease := range shortLeases() {
 		bubble.Test(t, func(t *testing.T) {
@@ -99,8 +100,8 @@ func TestToldInTimeOfADrain(t *testing.T) {
 	}
 }
 
-// TestDrainDuringARenewal: who waits is told soon also if a renewal is not answered just then, and nobody keeps the
-// entry from then on.
+// TestDrainDuringARenewal: who waits is told soon also if a renewal is not answered just then, and
+// nobody keeps the entry from then on.
 func TestDrainDuringARenewal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -125,7 +126,8 @@ func TestDrainDuringARenewal(t *testing.T) {
 	})
 }
 
-// TestClientGoesDuringARenewal: its entry is taken back though the renewal is not answered, and may yet happen.
+// TestClientGoesDuringARenewal: its entry is taken back though the renewal is not answered, and may
+// yet happen.
 func TestClientGoesDuringARenewal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -146,8 +148,8 @@ func TestClientGoesDuringARenewal(t *testing.T) {
 	})
 }
 
-// TestStoodStillDuringARenewal: a process that stood still until it was time to tell who waits renews the lease again,
-// and tells nobody that the store is lost.
+// TestStoodStillDuringARenewal: a process that stood still until it was time to tell who waits
+// renews the lease again, and tells nobody that the store is lost.
 func TestStoodStillDuringARenewal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
@@ -161,7 +163,8 @@ func TestStoodStillDuringARenewal(t *testing.T) {
 	})
 }
 
-// TestWaitedByAWrongClock: how long it waited is never less than nothing, whatever the clock showed of who wrote it.
+// TestWaitedByAWrongClock: how long it waited is never less than nothing, whatever the clock showed
+// of who wrote it.
 func TestWaitedByAWrongClock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -193,8 +196,8 @@ func TestAsyncWithoutTrustOrTime(t *testing.T) {
 	})
 }
 
-// TestFailingStoreIsAskedNowAndThen: one that fails at once is not asked again and again, by each of those who wait,
-// nor when it is almost time to tell them.
+// TestFailingStoreIsAskedNowAndThen: one that fails at once is not asked again and again, by each
+// of those who wait, nor when it is almost time to tell them.
 func TestFailingStoreIsAskedNowAndThen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
@@ -208,8 +211,8 @@ func TestFailingStoreIsAskedNowAndThen(t *testing.T) {
 	})
 }
 
-// TestFullLeaseAtTheEndOfTheHold: whose request was held open for as long as may be, and who holds by then as the
-// store says, has a full lease.
+// TestFullLeaseAtTheEndOfTheHold: whose request was held open for as long as may be, and who holds
+// by then as the store says, has a full lease.
 func TestFullLeaseAtTheEndOfTheHold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -225,8 +228,8 @@ func TestFullLeaseAtTheEndOfTheHold(t *testing.T) {
 	})
 }
 
-// TestRefusedGivesWayAtLast: who is refused is not in the way of others until its lease ends, though the store could not be
-// asked just then.
+// TestRefusedGivesWayAtLast: who is refused is not in the way of others until its lease ends,
+// though the store could not be asked just then.
 func TestRefusedGivesWayAtLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -256,8 +259,8 @@ func TestAskedForLess(t *testing.T) {
 	})
 }
 
-// TestWaitEndsForBoth: of two requests with one key, each of which has renewed the lease, one takes the entry back when the
-// wait is over, and both are told that it was in vain.
+// TestWaitEndsForBoth: of two requests with one key, each of which has renewed the lease, one takes
+// the entry back when the wait is over, and both are told that it was in vain.
 func TestWaitEndsForBoth(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -265,7 +268,8 @@ func TestWaitEndsForBoth(t *testing.T) {
 		a.hold(lasting(want("orders:1", 0)))
 		first := a.line(keyed("orders:1", 10*time.Second, "k"))
 		second := b.line(keyed("orders:1", 10*time.Second, "k"))
-		b.store.setLag(running, 100*time.Millisecond) // else it may see what the other does before its own wait is over
+		// else it may see what the other does before its own wait is over
+		b.store.setLag(running, 100*time.Millisecond)
 		b.store.on(slow(50*time.Millisecond), remove)
 		first.fails(lock.TimedOut)
 		second.fails(lock.TimedOut)

@@ -48,7 +48,8 @@ func (k *usedKeys) room(e *lock.Entry) error {
 	}
 	return &lock.Error{
 		Code: lock.RateLimited, RetryAfter: keysCounted,
-		Detail: fmt.Sprintf("the tenant has used %d idempotency keys within %d minutes, for which each is remembered; the same request without one is not refused for that",
+		Detail: fmt.Sprintf("the tenant has used %d idempotency keys within %d minutes, for which each is "+
+			"remembered; the same request without one is not refused for that",
 			k.most, keysKept),
 	}
 }
@@ -56,7 +57,9 @@ func (k *usedKeys) room(e *lock.Entry) error {
 // use counts the key of an entry, if that was written or may have been.
 func (k *usedKeys) use(e *lock.Entry, written bool, err error) {
 	var failed *lock.Error
-	if written = written || errors.As(err, &failed) && failed.OutcomeUnknown; !written || !e.Resumable() {
+	if written = written || errors.As(
+		err, &failed,
+	) && failed.OutcomeUnknown; !written || !e.Resumable() {
 		return
 	}
 	k.mu.Lock()

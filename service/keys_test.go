@@ -13,8 +13,8 @@ import (
 )
 
 // TestKeysAreBounded: a tenant that has used as many idempotency keys as it may is refused, before
-// anything is written, until the first of them are forgotten. A retry is not, nor is who has no key,
-// nor another tenant.
+// anything is written, until the first of them are forgotten. A retry is not, nor is who has no
+// key, nor another tenant.
 func TestKeysAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -31,8 +31,12 @@ func TestKeysAreBounded(t *testing.T) {
 		}
 		r.release(holder)
 		r.release(r.hold(keyed("a", 0, "the last")))
-		r.store.on(first(1, func(context.Context, func() error) error { return unavailable(true) }), enqueue)
-		if _, err := r.Acquire(t.Context(), keyed("a", 0, "may have been written")); !errors.Is(err, lock.StoreUnavailable) {
+		r.store.on(
+			first(1, func(context.Context, func() error) error { return unavailable(true) }), enqueue,
+		)
+		if _, err := r.Acquire(t.Context(), keyed("a", 0, "may have been written")); !errors.Is(
+			err, lock.StoreUnavailable,
+		) {
 			t.Errorf("without an answer: %v", err)
 		}
 		before := s.Number()

@@ -105,8 +105,8 @@ func TestWaitThatWasOver(t *testing.T) {
 	})
 }
 
-// TestGrantThatIsYetToBeTold: the feed goes on where it was interrupted, and has much to tell before it comes to a release.
-// Who waits is not held up by that.
+// TestGrantThatIsYetToBeTold: the feed goes on where it was interrupted, and has much to tell
+// before it comes to a release. Who waits is not held up by that.
 func TestGrantThatIsYetToBeTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

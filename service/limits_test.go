@@ -18,7 +18,9 @@ import (
 func (p *pending) exceeds(t *testing.T, l quota.Limit, limit, used int) {
 	t.Helper()
 	e := p.fails(lock.QuotaExceeded)
-	if q := e.Quota; q == nil || *q != (lock.Exceeded{Name: l.String(), Limit: limit, Used: used}) || e.RetryAfter == 0 || e.OutcomeUnknown {
+	if q := e.Quota; q == nil || *q != (lock.Exceeded{
+		Name: l.String(), Limit: limit, Used: used,
+	}) || e.RetryAfter == 0 || e.OutcomeUnknown {
 		t.Errorf("refused with %+v, %+v; want %s with %d of %d", e, q, l, used, limit)
 	}
 }
@@ -39,7 +41,9 @@ func noted(req service.AcquireRequest, bytes int) service.AcquireRequest {
 func TestLimitOfHeldLocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 4}) })
+		r := s.replica(
+			t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 4}) },
+		)
 		set := r.hold(lasting(pair("a", "b")))
 		place := lasting(want("s", 0))
 		place.Claims[0].Mode, place.Claims[0].Limit = lock.Semaphore, 9
@@ -84,8 +88,8 @@ func TestLimitOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTriesBesideWaiters: who only tries is told that the lock is held, also where the replica does not
-// know that yet and as many wait as may.
+// TestTriesBesideWaiters: who only tries is told that the lock is held, also where the replica does
+// not know that yet and as many wait as may.
 func TestTriesBesideWaiters(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -132,9 +136,9 @@ func TestLimitOfSetsAndMetadata(t *testing.T) {
 	})
 }
 
-// TestLimitInABurst: what comes while the first of it is being written is counted too: a limit holds
-// at one replica however much comes at once. Who fails has taken nothing, and of many who want one
-// free lock only one is expected to hold.
+// TestLimitInABurst: what comes while the first of it is being written is counted too: a limit
+// holds at one replica however much comes at once. Who fails has taken nothing, and of many who
+// want one free lock only one is expected to hold.
 func TestLimitInABurst(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -171,8 +175,8 @@ func TestLimitInABurst(t *testing.T) {
 	})
 }
 
-// TestLimitOnOneLock: of many who want one free lock at once one is going to hold, and those who wait
-// for it are no more than may.
+// TestLimitOnOneLock: of many who want one free lock at once one is going to hold, and those who
+// wait for it are no more than may.
 func TestLimitOnOneLock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -210,7 +214,9 @@ func TestLoweredLimit(t *testing.T) {
 		s := newSharedStore(t)
 		var limits atomic.Pointer[quota.Limits]
 		limits.Store(quota.Standard())
-		follows := func(c *service.Config) { c.Limits = func(string) *quota.Limits { return limits.Load() } }
+		follows := func(c *service.Config) {
+			c.Limits = func(string) *quota.Limits { return limits.Load() }
+		}
 		r, other := s.replica(t, follows), s.replica(t, follows)
 		var held []*service.Grant
 		for _, name := range []string{"a", "b", "c"} {
@@ -240,7 +246,9 @@ func TestLoweredLimit(t *testing.T) {
 func TestOwnLocksHaveNoLimit(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 0, "places": 0}) })
+		r := s.replica(
+			t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 0, "places": 0}) },
+		)
 		r.start(want("a", 0)).exceeds(t, quota.Places, 0, 0)
 		own := want("a", 0)
 		own.Tenant = lock.OwnTenant
@@ -252,7 +260,9 @@ func TestOwnLocksHaveNoLimit(t *testing.T) {
 func TestLimitOfAKey(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 1}) })
+		r := s.replica(
+			t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 1}) },
+		)
 		r.store.on(slow(time.Second), enqueue)
 		first, second := r.start(keyed("a", 0, "k")), r.start(keyed("a", 0, "k"))
 		after(2 * time.Second)
@@ -261,7 +271,8 @@ func TestLimitOfAKey(t *testing.T) {
 		}
 		r.start(keyed("b", 0, "k")).fails(lock.QuotaExceeded)
 		r.start(keyed("a", 0, "k")).holds()
-		if used := r.Used("acme"); used[quota.HeldLocks] != 1 || used[quota.Places] != 1 || used[quota.Waiting] != 0 {
+		if used := r.Used("acme"); used[quota.HeldLocks] != 1 || used[quota.Places] != 1 ||
+			used[quota.Waiting] != 0 {
 			t.Errorf("%v is used", used)
 		}
 	})
@@ -272,7 +283,9 @@ func TestLimitOfAKey(t *testing.T) {
 func TestLimitOfHoldersAndCallbacks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"metadata_bytes": 100}) })
+		r := s.replica(
+			t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"metadata_bytes": 100}) },
+		)
 		r.hold(lasting(want("a", 0)))
 		named := lasting(want("b", 0))
 		named.Holder, named.Named = strings.Repeat("h", 60), true

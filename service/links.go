@@ -72,7 +72,9 @@ func traceOf(e *lock.Entry) trace.SpanContext {
 	if e.Trace == "" {
 		return trace.SpanContext{}
 	}
-	ctx := propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{traceparent: e.Trace})
+	ctx := propagation.TraceContext{}.Extract(
+		context.Background(), propagation.MapCarrier{traceparent: e.Trace},
+	)
 	return trace.SpanContextFromContext(ctx)
 }
 

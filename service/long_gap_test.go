@@ -17,7 +17,9 @@ func TestReasonAfterALongGap(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				r, other := s.replica(t), s.replica(t)
-				for gap, why := range map[time.Duration]lock.Reason{5 * time.Minute: lock.Released, 20 * time.Minute: lock.Unknown} {
+				for gap, why := range map[time.Duration]lock.Reason{
+					5 * time.Minute: lock.Released, 20 * time.Minute: lock.Unknown,
+				} {
 					g := other.hold(lasting(want("orders:1", 0)))
 					r.store.setFeed(f)
 					other.release(g)

@@ -23,7 +23,10 @@ func TestPageOfManyHolders(t *testing.T) {
 			}
 		}
 		list := func(after string) *view.Page {
-			page, err := r.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 1000, After: after}})
+			page, err := r.List(
+				t.Context(),
+				service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 1000, After: after}},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}

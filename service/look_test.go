@@ -35,7 +35,9 @@ func TestLock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
-		if v := r.see("orders:1"); len(v.Holders) != 0 || len(v.Waiters) != 0 || v.Waiting != 0 || v.Newest != 0 || v.Revision != 100 {
+		if v := r.see("orders:1"); len(v.Holders) != 0 || len(
+			v.Waiters,
+		) != 0 || v.Waiting != 0 || v.Newest != 0 || v.Revision != 100 {
 			t.Errorf("a free lock: %+v", v)
 		}
 		began := time.Now()
@@ -47,14 +49,16 @@ func TestLock(t *testing.T) {
 		}
 		after(time.Second)
 		v := r.see("orders:1")
-		if h := v.Holders; len(h) != 1 || h[0].Entry.ID != g.Entry.ID || !h[0].Since.Equal(began) || !h[0].ExpiresAt.Equal(g.ExpiresAt) {
+		if h := v.Holders; len(h) != 1 || h[0].Entry.ID != g.Entry.ID || !h[0].Since.Equal(began) ||
+			!h[0].ExpiresAt.Equal(g.ExpiresAt) {
 			t.Errorf("holders %+v", h)
 		}
 		if v.Waiting != 3 || v.Newest != g.Entry.Number || v.Revision != s.Number() {
 			t.Errorf("%+v", v)
 		}
 		for i, w := range v.Waiters {
-			if w.Position != i+1 || w.Waited != time.Duration(3-i)*time.Second || w.Entry.Number != g.Entry.Number+uint64(i)+1 {
+			if w.Position != i+1 || w.Waited != time.Duration(3-i)*time.Second ||
+				w.Entry.Number != g.Entry.Number+uint64(i)+1 {
 				t.Errorf("waiter %d: %+v", i, w)
 			}
 		}
@@ -63,7 +67,9 @@ func TestLock(t *testing.T) {
 		if v := r.see("orders:1"); v.Waiting != 2 || v.Waiters[1].Position != 2 {
 			t.Errorf("after one left: %+v", v)
 		}
-		if v, err := r.Lock(t.Context(), lock.Ref{Tenant: "globex", Name: "orders:1"}, false); err != nil || v.Waiting+len(v.Holders) != 0 {
+		if v, err := r.Lock(
+			t.Context(), lock.Ref{Tenant: "globex", Name: "orders:1"}, false,
+		); err != nil || v.Waiting+len(v.Holders) != 0 {
 			t.Errorf("another tenant sees %+v, %v", v, err)
 		}
 	})
@@ -107,16 +113,22 @@ func TestConsistentLook(t *testing.T) {
 		s.occupy(t, "orders:1")
 		began := time.Now()
 		list := view.ListRequest{Tenant: "acme", Limit: 10}
-		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(p.Locks) != 0 || p.Revision != 100 {
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(
+			p.Locks,
+		) != 0 || p.Revision != 100 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		took(t, began, 0)
-		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list, Consistent: true}); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
+		if p, err := r.List(
+			t.Context(), service.ListRequest{ListRequest: list, Consistent: true},
+		); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		took(t, began, time.Second)
 		s.occupy(t, "orders:2")
-		if v, err := r.Lock(t.Context(), ref("orders:2"), true); err != nil || len(v.Holders) != 1 || v.Revision != 102 {
+		if v, err := r.Lock(t.Context(), ref("orders:2"), true); err != nil || len(
+			v.Holders,
+		) != 1 || v.Revision != 102 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		r.store.setFeed(lost)
@@ -144,8 +156,8 @@ func TestConsistentLook(t *testing.T) {
 	})
 }
 
-// TestListEntersLast: a list enters the gate when it has nothing else to wait for, and before it reads
-// anything.
+// TestListEntersLast: a list enters the gate when it has nothing else to wait for, and before it
+// reads anything.
 func TestListEntersLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -198,7 +210,9 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 			if v := r.see("orders:1"); len(v.Holders) != 1 || v.Revision != 101 {
 				t.Errorf("%+v", v)
 			}
-			if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(p.Locks) != 1 || p.Revision != 101 {
+			if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(
+				p.Locks,
+			) != 1 || p.Revision != 101 {
 				t.Errorf("%+v, %v", p, err)
 			}
 			if byMode, _ := r.Count(); byMode[lock.Exclusive].Held != 1 {
@@ -232,19 +246,24 @@ func TestList(t *testing.T) {
 			req  view.ListRequest
 			want string
 		}{
-			"all":          {view.ListRequest{}, "B:1+0 a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0 b:1+0 c:1+1"},
-			"prefix":       {view.ListRequest{Prefix: "a:"}, "a:10:1+0 a:2:1+1"},
-			"no such":      {view.ListRequest{Prefix: "x"}, ""},
-			"held":         {view.ListRequest{State: "held", Prefix: "a"}, "a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0"},
+			"all":     {view.ListRequest{}, "B:1+0 a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0 b:1+0 c:1+1"},
+			"prefix":  {view.ListRequest{Prefix: "a:"}, "a:10:1+0 a:2:1+1"},
+			"no such": {view.ListRequest{Prefix: "x"}, ""},
+			"held": {
+				view.ListRequest{State: "held", Prefix: "a"}, "a:1+0 a-:1+0 a:10:1+0 a:2:1+1 ab:1+0",
+			},
 			"contended":    {view.ListRequest{State: "contended"}, "a:2:1+1 c:1+1"},
 			"after":        {view.ListRequest{After: "a:2"}, "ab:1+0 b:1+0 c:1+1"},
 			"after prefix": {view.ListRequest{Prefix: "a:", After: "a:10"}, "a:2:1+1"},
 			"after other":  {view.ListRequest{Prefix: "a:", After: "b"}, ""},
 			"before":       {view.ListRequest{Prefix: "b", After: "a"}, "b:1+0"},
 			"between":      {view.ListRequest{After: "aa"}, "ab:1+0 b:1+0 c:1+1"},
-			"may":          {view.ListRequest{May: func(n string) bool { return strings.HasPrefix(n, "a:") }}, "a:10:1+0 a:2:1+1"},
-			"tenant":       {view.ListRequest{Tenant: "globex"}, "a:1:1+0"},
-			"no tenant":    {view.ListRequest{Tenant: "initech"}, ""},
+			"may": {
+				view.ListRequest{May: func(n string) bool { return strings.HasPrefix(n, "a:") }},
+				"a:10:1+0 a:2:1+1",
+			},
+			"tenant":    {view.ListRequest{Tenant: "globex"}, "a:1:1+0"},
+			"no tenant": {view.ListRequest{Tenant: "initech"}, ""},
 		}
 		for name, c := range cases {
 			if c.req.Limit = 100; c.req.Tenant == "" {
@@ -323,9 +342,13 @@ func TestLongList(t *testing.T) {
 		}
 		synctest.Wait()
 		may := []string{"orders:0100", "orders:0101", "orders:3400"}
-		req := view.ListRequest{Tenant: "acme", Limit: 2, May: func(n string) bool { return slices.Contains(may, n) }}
+		req := view.ListRequest{
+			Tenant: "acme", Limit: 2, May: func(n string) bool { return slices.Contains(may, n) },
+		}
 		p, err := r.List(t.Context(), service.ListRequest{ListRequest: req})
-		if got := strings.Join(pageOf(p), " "); err != nil || got != "orders:0100:1+0 orders:0101:1+0" || p.Next != "orders:0101" {
+		if got := strings.Join(
+			pageOf(p), " ",
+		); err != nil || got != "orders:0100:1+0 orders:0101:1+0" || p.Next != "orders:0101" {
 			t.Errorf("%s, next %q, %v", got, p.Next, err)
 		}
 		req.After = p.Next
@@ -350,9 +373,14 @@ func TestListLetsTheViewGo(t *testing.T) {
 			more   bool
 		}{false: {atOnce, true}, true: {11, false}} { // one more than the page has shows that it goes on
 			looked := 0
-			more := r.ListPart(view.ListRequest{Tenant: "acme", Limit: 10, May: func(string) bool { looked++; return may }})
+			more := r.ListPart(
+				view.ListRequest{Tenant: "acme", Limit: 10, May: func(string) bool { looked++; return may }},
+			)
 			if looked != expected.looked || more != expected.more {
-				t.Errorf("may use them: %t: looked at %d of %d at once, and there is more to do: %t", may, looked, locks, more)
+				t.Errorf(
+					"may use them: %t: looked at %d of %d at once, and there is more to do: %t", may, looked,
+					locks, more,
+				)
 			}
 		}
 	})
@@ -367,14 +395,20 @@ func TestContendedList(t *testing.T) {
 			s.occupy(t, fmt.Sprintf("orders:%04d", i))
 		}
 		synctest.Wait()
-		first, second := r.line(want("orders:1990", time.Minute)), r.line(want("orders:0010", time.Minute))
+		first, second := r.line(want("orders:1990", time.Minute)), r.line(
+			want("orders:0010", time.Minute),
+		)
 		expect := func(state, want string, most int) {
 			t.Helper()
 			looked := 0
-			req := view.ListRequest{Tenant: "acme", State: state, Limit: 10, May: func(string) bool { looked++; return true }}
+			req := view.ListRequest{
+				Tenant: "acme", State: state, Limit: 10, May: func(string) bool { looked++; return true },
+			}
 			p, err := r.List(t.Context(), service.ListRequest{ListRequest: req})
 			if err != nil || strings.Join(pageOf(p), " ") != want || looked > most {
-				t.Errorf("%s: %v, %v, want %s; looked at %d locks, want %d", state, pageOf(p), err, want, looked, most)
+				t.Errorf(
+					"%s: %v, %v, want %s; looked at %d locks, want %d", state, pageOf(p), err, want, looked, most,
+				)
 			}
 		}
 		expect("contended", "orders:0010:1+1 orders:1990:1+1", 2)
@@ -391,8 +425,13 @@ func TestContendedList(t *testing.T) {
 		set := r.line(wantSet(time.Minute, "orders:0000", "zz:1", "zz:2"))
 		expect("contended", "orders:0000:1+1 zz:1:0+1 zz:2:0+1", 3)
 		looked := 0
-		req := view.ListRequest{Tenant: "acme", State: "held", Prefix: "zz", Limit: 10, May: func(string) bool { looked++; return true }}
-		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: req}); err != nil || len(p.Locks) != 0 || looked != 0 {
+		req := view.ListRequest{
+			Tenant: "acme", State: "held", Prefix: "zz", Limit: 10,
+			May: func(string) bool { looked++; return true },
+		}
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: req}); err != nil || len(
+			p.Locks,
+		) != 0 || looked != 0 {
 			t.Errorf("held: %v, %v after %d locks", pageOf(p), err, looked)
 		}
 		set.cancel()
@@ -432,7 +471,10 @@ func TestLooksAskTheStoreLittle(t *testing.T) {
 				}
 			}
 			if len(v.Holders) != 100 || dated != 10 || v.Newest != s.Number() {
-				t.Errorf("%d holders, %d dated, newest %d, want 100, the first 10 and %d", len(v.Holders), dated, v.Newest, s.Number())
+				t.Errorf(
+					"%d holders, %d dated, newest %d, want 100, the first 10 and %d", len(v.Holders), dated,
+					v.Newest, s.Number(),
+				)
 			}
 		}
 		asked(10, see)
@@ -486,7 +528,9 @@ func TestRefusedSetAsksLittle(t *testing.T) {
 		before := r.store.count(remaining)
 		p := r.start(wantSet(0, names...))
 		p.fails(lock.Held)
-		if n := r.store.count(remaining) - before; n != 3 || len(p.grant.Busy) != 20 || p.grant.Busy[2].Holders[0].ExpiresAt.IsZero() {
+		if n := r.store.count(remaining) - before; n != 3 || len(
+			p.grant.Busy,
+		) != 20 || p.grant.Busy[2].Holders[0].ExpiresAt.IsZero() {
 			t.Errorf("the store was asked %d times for %d locks, want 3 times for 20", n, len(p.grant.Busy))
 		}
 	})
@@ -501,7 +545,9 @@ func TestLongQueueIsShownInPart(t *testing.T) {
 		for range 1005 {
 			r.line(lasting(want("orders:1", time.Hour)))
 		}
-		if v := r.see("orders:1"); v.Waiting != 1005 || len(v.Waiters) != 1000 || v.Waiters[999].Position != 1000 {
+		if v := r.see("orders:1"); v.Waiting != 1005 || len(
+			v.Waiters,
+		) != 1000 || v.Waiters[999].Position != 1000 {
 			t.Errorf("%d wait and %d are shown", v.Waiting, len(v.Waiters))
 		}
 		p := r.start(want("orders:1", time.Second))
@@ -525,7 +571,9 @@ func TestCount(t *testing.T) {
 		expect := func(waiting int, longest time.Duration) {
 			t.Helper()
 			byMode, oldest := r.Count()
-			if diff := cmp.Diff(map[lock.Mode]lock.Counts{lock.Exclusive: {Held: 2, Waiting: waiting}}, byMode); diff != "" || oldest != longest {
+			if diff := cmp.Diff(
+				map[lock.Mode]lock.Counts{lock.Exclusive: {Held: 2, Waiting: waiting}}, byMode,
+			); diff != "" || oldest != longest {
 				t.Errorf("oldest %v, want %v (-want +got):\n%s", oldest, longest, diff)
 			}
 		}

@@ -36,7 +36,9 @@ func TestTenantWithoutPlaces(t *testing.T) {
 		r.start(pair("c", "d")).fails(lock.QuotaExceeded)
 		held := r.hold(want("c", 0))
 		for _, wait := range []time.Duration{0, time.Minute} {
-			if e := r.start(want("d", wait)).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.OutcomeUnknown {
+			if e := r.start(want("d", wait)).fails(
+				lock.QuotaExceeded,
+			); e.RetryAfter == 0 || e.OutcomeUnknown {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -69,13 +71,18 @@ func TestTenantWithoutPlaces(t *testing.T) {
 func TestTenantWithoutRenewals(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"async_renewals_per_second": 1}) })
+		r := s.replica(
+			t,
+			func(c *service.Config) { c.Limits = limited(quota.Overrides{"async_renewals_per_second": 1}) },
+		)
 		holder := r.hold(lasting(want("a", 0)))
 		var waits []*service.Grant
 		for range 9 { // each of them 0.107 a second
 			waits = append(waits, r.post(want("a", time.Hour)))
 		}
-		if e := r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded); e.RetryAfter == 0 || e.OutcomeUnknown {
+		if e := r.start(async(want("a", time.Hour))).fails(
+			lock.QuotaExceeded,
+		); e.RetryAfter == 0 || e.OutcomeUnknown {
 			t.Errorf("%+v", e)
 		}
 		r.post(lasting(want("a", time.Hour)))

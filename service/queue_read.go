@@ -25,7 +25,9 @@ type queuePlace struct {
 
 // placeInStore reads where an entry stands, from reads that began at the moment since or
 // later; 0 stands for any. That it holds is true from then on, that it waits is not.
-func (q *queueReads) placeInStore(ctx context.Context, e *lock.Entry, since uint64) (queuePlace, error) {
+func (q *queueReads) placeInStore(
+	ctx context.Context, e *lock.Entry, since uint64,
+) (queuePlace, error) {
 	st := queuePlace{holds: true}
 	for _, c := range e.Claims {
 		read, err := q.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
@@ -56,7 +58,9 @@ func (r queueRead) find(e *lock.Entry) *lock.Entry {
 // readQueue reads a queue at number or later, by a read that began at the moment since
 // or later. Requests for one lock share their reads; if one that is under way began too
 // early, the next one is late enough.
-func (q *queueReads) readQueue(ctx context.Context, r lock.Ref, number, since uint64) (queueRead, error) {
+func (q *queueReads) readQueue(
+	ctx context.Context, r lock.Ref, number, since uint64,
+) (queueRead, error) {
 	read, err := q.shareRead(ctx, r)
 	if err == nil && (read.number < number || read.began < since) {
 		read, err = q.shareRead(ctx, r)
@@ -87,7 +91,8 @@ func (q *queueReads) shareRead(ctx context.Context, r lock.Ref) (queueRead, erro
 		return r.Val.(queueRead), r.Err
 	case <-ctx.Done():
 		return queueRead{}, &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second, Cause: ctx.Err(),
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second,
+			Cause: ctx.Err(),
 		}
 	}
 }
@@ -96,7 +101,10 @@ func (q *queueReads) shareRead(ctx context.Context, r lock.Ref) (queueRead, erro
 // there is trust after that: this replica did not know of a fence floor that another one
 // was given, and whoever has the token may hold.
 func (q *queueReads) distrust(ctx context.Context, number, newest uint64) error {
-	q.Logger.Error("a genuine lock token is ahead of the store, as far as this replica knows", "token_number", number, "store_number", newest)
+	q.Logger.Error(
+		"a genuine lock token is ahead of the store, as far as this replica knows", "token_number",
+		number, "store_number", newest,
+	)
 	if err := q.Store.Distrust(ctx, number); err != nil {
 		return err
 	}

@@ -42,7 +42,9 @@ func TestReasonsAreWaitedFor(t *testing.T) {
 func TestWaiterLearnsTheReason(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		a, b := s.replica(t), s.replica(t, func(cfg *service.Config) { cfg.Store = lateReasons{cfg.Store, 300 * time.Millisecond} })
+		a, b := s.replica(t), s.replica(
+			t, func(cfg *service.Config) { cfg.Store = lateReasons{cfg.Store, 300 * time.Millisecond} },
+		)
 		after(time.Second) // the reasons of the first list have come
 		a.hold(want("a", 0))
 		p := b.line(want("a", time.Minute))

@@ -51,12 +51,15 @@ func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error)
 // errTimedOut is the answer to a request whose wait is over.
 func errTimedOut() error {
 	return &lock.Error{
-		Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds", RetryAfter: time.Second,
+		Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds",
+		RetryAfter: time.Second,
 	}
 }
 
 func errIdempotencyMismatch() error {
-	return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key was used before with other parameters")
+	return lock.Errorf(
+		lock.IdempotencyMismatch, "the idempotency key was used before with other parameters",
+	)
 }
 
 // refusal adds to an error who is in the way.
@@ -67,14 +70,17 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	}
 	g, asks := &Grant{Entry: e}, askedPerRefusal
 	for _, c := range e.Claims {
-		q := s.view.Queue(lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, view.MaxShownHolders/len(e.Claims)), 0)
+		q := s.view.Queue(
+			lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, view.MaxShownHolders/len(e.Claims)), 0,
+		)
 		s.addExpiries(ctx, q.Holders, asks)
 		asks = max(0, asks-len(q.Holders))
 		b := Busy{Name: c.Name, Holders: q.Holders, Waiters: q.Waiting}
 		switch {
 		case !e.Set:
 			g.Holders, g.Waiters = b.Holders, b.Waiters
-		case len(b.Holders) > 0 || b.Waiters > 0: // an answer may do without the holders, and names the lock all the same
+		// an answer may do without the holders, and names the lock all the same
+		case len(b.Holders) > 0 || b.Waiters > 0:
 			g.Busy = append(g.Busy, b)
 		}
 	}
@@ -106,4 +112,17 @@ func (s *Service) comeAgain(g *Grant, why lock.Error) error {
 	least := min(max(earliest, shortestRetry), longestRetry*4/5)
 	why.RetryAfter = least + rand.N(least/4)
 	return &why
+}
+
+// refuseOrRejoinWhenSettled is [Service.refuseOrRejoin] for a refusal that says nothing of the
+// queue: the entry of an earlier request with the key may be there, and not be seen yet.
+func (s *Service) refuseOrRejoinWhenSettled(
+	ctx context.Context, e *lock.Entry, refused error,
+) (*Grant, error) {
+	if e.Resumable() {
+		if err := s.settle(ctx, true); err != nil {
+			return nil, err
+		}
+	}
+	return s.refuseOrRejoin(ctx, e, refused)
 }

@@ -62,7 +62,8 @@ func TestRefusedBeforeTheFirstAnswer(t *testing.T) {
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
 		holder := b.hold(lasting(want("orders:1", 0)))
 		a.store.on(slow(time.Second), remove)
-		counted := a.start(semaphore(2, lasting(want("orders:1", time.Minute)))) // refused, and holds before it is taken back
+		// refused, and holds before it is taken back
+		counted := a.start(semaphore(2, lasting(want("orders:1", time.Minute))))
 		req := lasting(keyed("orders:1", time.Minute, "k"))
 		p := c.line(req)
 		b.store.setFeed(frozen)

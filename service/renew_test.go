@@ -149,7 +149,9 @@ func TestReasonsAreForgotten(t *testing.T) {
 		for _, step := range []struct {
 			wait time.Duration
 			why  lock.Reason
-		}{{0, lock.Released}, {10 * time.Minute, lock.Released}, {time.Minute + time.Second, lock.Unknown}} {
+		}{
+			{0, lock.Released}, {10 * time.Minute, lock.Released}, {time.Minute + time.Second, lock.Unknown},
+		} {
 			after(step.wait)
 			for began, r := time.Now(), []*replica{a, b}; len(r) > 0; r = r[1:] {
 				lostFor(t, r[0].Release(t.Context(), by(g)), step.why)
@@ -237,7 +239,10 @@ func TestReleaseOutlivesItsClient(t *testing.T) {
 		r := s.replica(t)
 		g := r.hold(want("orders:1", 0))
 		r.store.on(slow(time.Second), remove)
-		p := r.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) { return nil, r.Release(ctx, by(g)) })
+		p := r.begin(
+			t.Context(),
+			func(ctx context.Context) (*service.Grant, error) { return nil, r.Release(ctx, by(g)) },
+		)
 		after(500 * time.Millisecond)
 		p.cancel()
 		<-p.done

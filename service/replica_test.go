@@ -32,7 +32,9 @@ func (s *sharedStore) replica(t *testing.T, change ...func(*service.Config)) *re
 	return s.replicaWith(t, newClient(s), change...)
 }
 
-func (s *sharedStore) replicaWith(t *testing.T, c *client, change ...func(*service.Config)) *replica {
+func (s *sharedStore) replicaWith(
+	t *testing.T, c *client, change ...func(*service.Config),
+) *replica {
 	t.Helper()
 	cfg := service.Config{Store: c, Records: c.inner.Records(), TokenKey: tokenKey(), MinTTL: minTTL}
 	for _, f := range change {
@@ -85,7 +87,9 @@ type pending struct {
 	at    time.Time
 }
 
-func (r *replica) begin(ctx context.Context, ask func(context.Context) (*service.Grant, error)) *pending {
+func (r *replica) begin(
+	ctx context.Context, ask func(context.Context) (*service.Grant, error),
+) *pending {
 	ctx, cancel := context.WithCancel(ctx)
 	p := &pending{t: r.t, cancel: cancel, done: make(chan struct{})}
 	r.t.Cleanup(func() { cancel(); <-p.done })
@@ -100,7 +104,9 @@ func (r *replica) begin(ctx context.Context, ask func(context.Context) (*service
 // start sends the request and lets everything happen that takes no time.
 func (r *replica) start(req service.AcquireRequest) *pending {
 	r.t.Helper()
-	p := r.begin(r.t.Context(), func(ctx context.Context) (*service.Grant, error) { return r.Acquire(ctx, req) })
+	p := r.begin(
+		r.t.Context(), func(ctx context.Context) (*service.Grant, error) { return r.Acquire(ctx, req) },
+	)
 	synctest.Wait()
 	return p
 }
@@ -108,7 +114,10 @@ func (r *replica) start(req service.AcquireRequest) *pending {
 // resume goes on waiting with a grant's token.
 func (r *replica) resume(g *service.Grant, wait time.Duration) *pending {
 	r.t.Helper()
-	p := r.begin(r.t.Context(), func(ctx context.Context) (*service.Grant, error) { return r.Entry(ctx, by(g), wait) })
+	p := r.begin(
+		r.t.Context(),
+		func(ctx context.Context) (*service.Grant, error) { return r.Entry(ctx, by(g), wait) },
+	)
 	synctest.Wait()
 	return p
 }

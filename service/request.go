@@ -31,7 +31,8 @@ type AcquireRequest struct {
 	// wait; nil asks for nothing.
 	AskWithin *time.Duration
 
-	Trace string // W3C traceparent of the request; what is none is passed over. A retry may have another
+	// W3C traceparent of the request; what is none is passed over. A retry may have another
+	Trace string
 
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
 	// one.
@@ -93,7 +94,9 @@ func keyScope(of, subject string) string {
 func (s *Service) check(req AcquireRequest) error {
 	switch {
 	case req.TTL < s.MinTTL || req.TTL > s.MaxTTL:
-		return lock.Invalid("ttl_seconds", "must be between %g and %g", s.MinTTL.Seconds(), s.MaxTTL.Seconds())
+		return lock.Invalid(
+			"ttl_seconds", "must be between %g and %g", s.MinTTL.Seconds(), s.MaxTTL.Seconds(),
+		)
 	case req.Wait < 0 || req.Wait > s.MaxWait:
 		return lock.Invalid("wait_seconds", "must be between 0 and %g", s.MaxWait.Seconds())
 	case req.Async && req.TTL < MinAsyncTTL:
@@ -101,7 +104,9 @@ func (s *Service) check(req AcquireRequest) error {
 	case req.Callback != nil && (!req.Async || req.Callback.Check() != nil):
 		return lock.Invalid("callback_url", "must be one that can be kept, of an async request")
 	case req.Async && req.Wait == 0:
-		return lock.Invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept")
+		return lock.Invalid(
+			"wait_seconds", "must be more than 0 with async: it is for how long the place is kept",
+		)
 	}
 	if wrong := lock.CheckHolder(req.Holder); wrong != "" {
 		return lock.Invalid("holder", "%s", wrong)

@@ -52,8 +52,8 @@ func (x *entries) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, erro
 	return x.revoke(ctx, req, &known)
 }
 
-// revoke is Revoke where the view may be known to have what an operator can have seen. If it has to wait
-// for that, it is known then.
+// revoke is Revoke where the view may be known to have what an operator can have seen. If it has to
+// wait for that, it is known then.
 func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
 	ctx, span := x.Tracer.Start(ctx, "service.Revoke")
 	defer span.End()
@@ -89,7 +89,8 @@ func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 // Of another tenant's entry not even its end is told.
 func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
 	found := x.view.Status(req.ID, 0)
-	if !*known && (found.Entry == nil || found.Entry.Tenant != req.Tenant || found.Entry.Number < req.Fence) {
+	if !*known && (found.Entry == nil || found.Entry.Tenant != req.Tenant ||
+		found.Entry.Number < req.Fence) {
 		if err := x.settle(ctx, true); err != nil {
 			return view.Status{}, err
 		}
@@ -119,7 +120,9 @@ func (r *RevokeRequest) check(e *lock.Entry) error {
 	case r.Name != "" && !slices.ContainsFunc(e.Claims, named):
 		return lock.Errorf(lock.NotFound, "the entry is of another lock")
 	case r.Name != "" && e.Set:
-		return lock.Errorf(lock.NotFound, "the entry is a set, which is revoked as a whole, at /admin/locksets")
+		return lock.Errorf(
+			lock.NotFound, "the entry is a set, which is revoked as a whole, at /admin/locksets",
+		)
 	case e.Number != r.Fence:
 		return lock.Errorf(lock.Changed, "the entry with this id has another fence than was seen")
 	case r.Holder != "" && e.Holder != r.Holder:

@@ -25,8 +25,11 @@ const explanation = "its node was lost in the fire"
 // revoking asks for the end of a grant's entry as an operator does who saw it.
 func revoking(g *service.Grant) service.RevokeRequest {
 	req := service.RevokeRequest{
-		Tenant: g.Entry.Tenant, Name: g.Entry.Name(), Set: g.Entry.Set, ID: g.Entry.ID, Fence: g.Entry.Number, Reason: explanation,
-		By: audit.Who{Subject: "ops", Tenant: "home", Scope: "admin", Address: "192.0.2.7", RequestID: "r1"},
+		Tenant: g.Entry.Tenant, Name: g.Entry.Name(), Set: g.Entry.Set, ID: g.Entry.ID,
+		Fence: g.Entry.Number, Reason: explanation,
+		By: audit.Who{
+			Subject: "ops", Tenant: "home", Scope: "admin", Address: "192.0.2.7", RequestID: "r1",
+		},
 	}
 	if req.Set {
 		req.Name = ""
@@ -58,7 +61,9 @@ func (s *sharedStore) onRecord(t *testing.T) []*audit.Record {
 	t.Helper()
 	c := s.Connect(nil)
 	defer c.Close()
-	page, err := audit.NewLog(c.Records(), audit.DefaultRetention, nil).Page(t.Context(), audit.Query{Limit: 1000})
+	page, err := audit.NewLog(c.Records(), audit.DefaultRetention, nil).Page(
+		t.Context(), audit.Query{Limit: 1000},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +91,9 @@ func TestRevoke(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
-		streams := []*stream{a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{})}
+		streams := []*stream{
+			a.follow(service.EventsRequest{Tenant: "acme"}), b.follow(service.EventsRequest{}),
+		}
 		holder := a.hold(lasting(want("orders:1", 0)))
 		next := a.line(lasting(want("orders:1", time.Minute)))
 		done := b.revoke(revoking(holder))
@@ -109,8 +116,12 @@ func TestRevoke(t *testing.T) {
 			}
 		}
 		want := []*audit.Record{{
-			ID: done.Record.ID, At: done.Record.At, Tenant: "acme", By: revoking(holder).By, Action: audit.RevokeEntry,
-			Object: audit.Object{Locks: []string{"orders:1"}, Entry: holder.Entry.ID, Holder: "worker-1", Fence: holder.Entry.Number, Held: true},
+			ID: done.Record.ID, At: done.Record.At, Tenant: "acme", By: revoking(holder).By,
+			Action: audit.RevokeEntry,
+			Object: audit.Object{
+				Locks: []string{"orders:1"}, Entry: holder.Entry.ID, Holder: "worker-1",
+				Fence: holder.Entry.Number, Held: true,
+			},
 			Reason: explanation, Result: audit.Revoked,
 		}}
 		if diff := cmp.Diff(want, s.onRecord(t)); diff != "" {
@@ -151,7 +162,9 @@ func TestRevokeSet(t *testing.T) {
 		r.revoke(revoking(g))
 		r.hold(want("a", 0))
 		r.hold(want("b", 0))
-		if all := s.onRecord(t); len(all) != 1 || all[0].Action != audit.RevokeSet || len(all[0].Object.Locks) != 2 {
+		if all := s.onRecord(t); len(all) != 1 || all[0].Action != audit.RevokeSet || len(
+			all[0].Object.Locks,
+		) != 2 {
 			t.Errorf("on record: %+v", all)
 		}
 	})
@@ -168,20 +181,41 @@ func TestRevokeExactly(t *testing.T) {
 			change func(*service.RevokeRequest)
 			code   lock.Code
 		}{
-			"another fence":       {func(q *service.RevokeRequest) { q.Fence = other.Entry.Number }, lock.Changed},
-			"an earlier fence":    {func(q *service.RevokeRequest) { q.Fence-- }, lock.Changed},
-			"another lock":        {func(q *service.RevokeRequest) { q.Name = "b" }, lock.NotFound},
-			"no set":              {func(q *service.RevokeRequest) { q.Name, q.Set = "", true }, lock.NotFound},
-			"another holder":      {func(q *service.RevokeRequest) { q.Name, q.Holder = "", "worker-2" }, lock.Changed},
-			"another tenant":      {func(q *service.RevokeRequest) { q.Tenant = "other" }, lock.Lost},
-			"an unknown id":       {func(q *service.RevokeRequest) { q.ID = "nobody" }, lock.Lost},
-			"names of others":     {func(q *service.RevokeRequest) { q.May = func(name string) bool { return name == "b" } }, lock.Forbidden},
-			"a short reason":      {func(q *service.RevokeRequest) { q.Reason = "too short" }, lock.InvalidRequest},
-			"a reason of blanks":  {func(q *service.RevokeRequest) { q.Reason = strings.Repeat(" ", 12) }, lock.InvalidRequest},
-			"a reason in lines":   {func(q *service.RevokeRequest) { q.Reason = "its node\nwas lost" }, lock.InvalidRequest},
-			"a giant reason":      {func(q *service.RevokeRequest) { q.Reason = strings.Repeat("x", 501) }, lock.InvalidRequest},
-			"a reason not UTF-8":  {func(q *service.RevokeRequest) { q.Reason = "its node was \xff" }, lock.InvalidRequest},
-			"a turning reason":    {func(q *service.RevokeRequest) { q.Reason = "its node was \u202e" }, lock.InvalidRequest},
+			"another fence": {
+				func(q *service.RevokeRequest) { q.Fence = other.Entry.Number }, lock.Changed,
+			},
+			"an earlier fence": {func(q *service.RevokeRequest) { q.Fence-- }, lock.Changed},
+			"another lock":     {func(q *service.RevokeRequest) { q.Name = "b" }, lock.NotFound},
+			"no set": {
+				func(q *service.RevokeRequest) { q.Name, q.Set = "", true }, lock.NotFound,
+			},
+			"another holder": {
+				func(q *service.RevokeRequest) { q.Name, q.Holder = "", "worker-2" }, lock.Changed,
+			},
+			"another tenant": {func(q *service.RevokeRequest) { q.Tenant = "other" }, lock.Lost},
+			"an unknown id":  {func(q *service.RevokeRequest) { q.ID = "nobody" }, lock.Lost},
+			"names of others": {
+				func(q *service.RevokeRequest) { q.May = func(name string) bool { return name == "b" } },
+				lock.Forbidden,
+			},
+			"a short reason": {
+				func(q *service.RevokeRequest) { q.Reason = "too short" }, lock.InvalidRequest,
+			},
+			"a reason of blanks": {
+				func(q *service.RevokeRequest) { q.Reason = strings.Repeat(" ", 12) }, lock.InvalidRequest,
+			},
+			"a reason in lines": {
+				func(q *service.RevokeRequest) { q.Reason = "its node\nwas lost" }, lock.InvalidRequest,
+			},
+			"a giant reason": {
+				func(q *service.RevokeRequest) { q.Reason = strings.Repeat("x", 501) }, lock.InvalidRequest,
+			},
+			"a reason not UTF-8": {
+				func(q *service.RevokeRequest) { q.Reason = "its node was \xff" }, lock.InvalidRequest,
+			},
+			"a turning reason": {
+				func(q *service.RevokeRequest) { q.Reason = "its node was \u202e" }, lock.InvalidRequest,
+			},
 			"half of it, rightly": {func(q *service.RevokeRequest) { q.ID = other.Entry.ID }, lock.NotFound},
 		} {
 			req := revoking(g)
@@ -268,8 +302,12 @@ func TestRevokeAgainstOthers(t *testing.T) {
 			}
 			why, onRecord := s.reasonOf(g.Entry.ID), len(s.onRecord(t))
 			byOperator := revoked[0] == nil || revoked[1] == nil
-			if ends > 1 || s.has(g.Entry.ID) || byOperator != (why == lock.Revoked) || byOperator != (onRecord == 1) || onRecord > 1 {
-				t.Errorf("seed %d: %d ended it, %q, %d on record: %v, %v", seed, ends, why, onRecord, revoked, released)
+			if ends > 1 || s.has(
+				g.Entry.ID,
+			) || byOperator != (why == lock.Revoked) || byOperator != (onRecord == 1) || onRecord > 1 {
+				t.Errorf(
+					"seed %d: %d ended it, %q, %d on record: %v, %v", seed, ends, why, onRecord, revoked, released,
+				)
 			}
 		})
 	}
@@ -297,13 +335,19 @@ func TestRevokeAll(t *testing.T) {
 				got = append(got, "")
 			}
 		}
-		if diff := cmp.Diff([]lock.Code{"", lock.Changed, lock.Changed, "", ""}, got); diff != "" || len(s.ids()) != 2 || len(s.onRecord(t)) != 3 {
-			t.Errorf("%d are left, %d on record; outcomes (-want +got)\n%s", len(s.ids()), len(s.onRecord(t)), diff)
+		if diff := cmp.Diff([]lock.Code{"", lock.Changed, lock.Changed, "", ""}, got); diff != "" || len(
+			s.ids(),
+		) != 2 || len(s.onRecord(t)) != 3 {
+			t.Errorf(
+				"%d are left, %d on record; outcomes (-want +got)\n%s", len(s.ids()), len(s.onRecord(t)), diff,
+			)
 		}
 		r.store.on(broken, remove)
 		all[1].Fence--
 		all[2].Holder = "worker-1"
-		if out := r.RevokeAll(t.Context(), all[1:3]); len(out) != 1 || !errors.Is(out[0].Err, lock.StoreUnavailable) {
+		if out := r.RevokeAll(t.Context(), all[1:3]); len(out) != 1 || !errors.Is(
+			out[0].Err, lock.StoreUnavailable,
+		) {
 			t.Errorf("without a store: %+v", out)
 		}
 	})
@@ -383,8 +427,8 @@ func TestRevokeSeenElsewhere(t *testing.T) {
 	})
 }
 
-// TestRevokeAllAsksOnce: whoever names very many entries that are not there has the store asked once, and not
-// for each.
+// TestRevokeAllAsksOnce: whoever names very many entries that are not there has the store asked
+// once, and not for each.
 func TestRevokeAllAsksOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -400,7 +444,9 @@ func TestRevokeAllAsksOnce(t *testing.T) {
 		}, newest)
 		before := r.store.count(newest)
 		var got []lock.Code
-		for _, out := range r.RevokeAll(t.Context(), []service.RevokeRequest{known, unknown, seen, unknown, unknown}) {
+		for _, out := range r.RevokeAll(
+			t.Context(), []service.RevokeRequest{known, unknown, seen, unknown, unknown},
+		) {
 			var e *lock.Error
 			if errors.As(out.Err, &e) {
 				got = append(got, e.Code)

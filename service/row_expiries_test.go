@@ -90,7 +90,9 @@ func TestPagesAskTheStoreSeldom(t *testing.T) {
 func TestSlowStoreHoldsUpNoPage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		x, lines := service.NewRowExpiries(), linesOf(20)
-		x.Mark(lines, func(context.Context, *lock.Entry) (time.Duration, error) { return time.Minute, nil })
+		x.Mark(
+			lines, func(context.Context, *lock.Entry) (time.Duration, error) { return time.Minute, nil },
+		)
 		marked(lines)
 		after(5 * time.Second)
 		began := time.Now()
@@ -111,12 +113,17 @@ func TestSlowStoreHoldsUpNoPage(t *testing.T) {
 func TestEndInThePastIsNotShown(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		x, lines := service.NewRowExpiries(), linesOf(1)
-		x.Mark(lines, func(context.Context, *lock.Entry) (time.Duration, error) { return time.Second, nil })
+		x.Mark(
+			lines, func(context.Context, *lock.Entry) (time.Duration, error) { return time.Second, nil },
+		)
 		if marked(lines) != 1 {
 			t.Error("an end that is to come is not shown")
 		}
 		after(1500 * time.Millisecond)
-		x.Mark(lines, func(context.Context, *lock.Entry) (time.Duration, error) { return 0, errors.New("away") })
+		x.Mark(
+			lines,
+			func(context.Context, *lock.Entry) (time.Duration, error) { return 0, errors.New("away") },
+		)
 		if marked(lines) != 0 {
 			t.Error("an end in the past is shown")
 		}

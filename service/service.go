@@ -16,6 +16,7 @@ import (
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/service/figures"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
 )
@@ -25,7 +26,8 @@ import (
 type Metrics interface {
 	Waited(ctx context.Context, outcome string, contended bool, d time.Duration)
 	Acquired(ctx context.Context, outcome string, keys int) // so many locks were asked for
-	HandedOver(ctx context.Context, d time.Duration)        // a grant that was waited for was answered, so long after it was seen
+	// a grant that was waited for was answered, so long after it was seen
+	HandedOver(ctx context.Context, d time.Duration)
 	Held(ctx context.Context, mode, end string, d time.Duration)
 	Renewed(ctx context.Context, outcome string)
 	RenewedWith(ctx context.Context, slack float64) // share of the TTL that was left
@@ -64,7 +66,7 @@ type Config struct {
 
 	// Sharing tells who shares the keeping of async entries; nil is nobody: this replica
 	// keeps all.
-	Sharing func() Sharing
+	Sharing func() replicas.Sharing
 
 	Now  func() time.Time // the wall clock, by which instants are told to others; nil is time.Now
 	Rand Rand             // nil is the system's randomness
@@ -137,7 +139,7 @@ func (c Config) withDefaults() Config {
 	}
 	c.Events.Limits = c.Limits
 	if c.Sharing == nil {
-		c.Sharing = func() Sharing { return Sharing{} }
+		c.Sharing = func() replicas.Sharing { return replicas.Sharing{} }
 	}
 	if c.Rand == nil {
 		c.Rand = systemRand{}
@@ -226,7 +228,8 @@ func (s *Service) Current(ctx context.Context) (bool, error) {
 
 func errDraining() error {
 	return &lock.Error{
-		Code: lock.Draining, Detail: "this replica is shutting down; go on at another, or here when it is back",
+		Code:       lock.Draining,
+		Detail:     "this replica is shutting down; go on at another, or here when it is back",
 		RetryAfter: time.Second,
 	}
 }

@@ -31,7 +31,10 @@ func TestRenewalSharesNoOlderRead(t *testing.T) {
 		}
 		again, err := a.Renew(t.Context(), by(g))
 		if err != nil || !again.Held {
-			t.Errorf("after %d was told that it holds, a renewal elsewhere is answered: held %v, position %d, %v", told.Entry.Number, again.Held, again.Position, err)
+			t.Errorf(
+				"after %d was told that it holds, a renewal elsewhere is answered: held %v, position %d, %v",
+				told.Entry.Number, again.Held, again.Position, err,
+			)
 		}
 	})
 }

@@ -308,7 +308,9 @@ func TestWaitedByItsClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
 		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
-			a := s.replica(t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(off) } })
+			a := s.replica(
+				t, func(c *service.Config) { c.Now = func() time.Time { return time.Now().Add(off) } },
+			)
 			holder := s.occupy(t, "orders:1")
 			p := a.line(want("orders:1", 10*time.Second))
 			a.store.setFeed(frozen)

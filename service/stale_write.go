@@ -94,7 +94,9 @@ type unwrittenReports struct {
 }
 
 func newStaleWrites(b *base) *staleWrites {
-	return &staleWrites{base: b, ready: make(chan struct{}, 1), waiting: map[string]*unwrittenReports{}}
+	return &staleWrites{
+		base: b, ready: make(chan struct{}, 1), waiting: map[string]*unwrittenReports{},
+	}
 }
 
 // gather takes reports, the newest first, to be written with the next write.

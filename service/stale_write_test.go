@@ -148,13 +148,17 @@ func TestBadStaleWrites(t *testing.T) {
 			{now, 1 << 53, "fence_known"},
 			{1 << 53, now, "fence_presented"},
 		} {
-			if e := coded(t, r.report("orders:1", c.presented, c.known, "db"), lock.InvalidRequest); e.Field != c.field {
+			if e := coded(
+				t, r.report("orders:1", c.presented, c.known, "db"), lock.InvalidRequest,
+			); e.Field != c.field {
 				t.Errorf("%+v is refused for %s: %s", c, e.Field, e.Detail)
 			}
 		}
 		next := r.hold(want("orders:2", 0)).Entry.Number
 		for _, resource := range []string{"", strings.Repeat("x", 201), "two\nlines"} {
-			if e := coded(t, r.report("orders:1", now, next, resource), lock.InvalidRequest); e.Field != "resource" {
+			if e := coded(
+				t, r.report("orders:1", now, next, resource), lock.InvalidRequest,
+			); e.Field != "resource" {
 				t.Errorf("%q is refused for %s", resource, e.Field)
 			}
 		}

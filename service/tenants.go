@@ -25,8 +25,8 @@ type Tenants struct {
 	Uses []TenantUse // of the tenants of the page
 }
 
-// Used is what of a tenant's limits is in use, of what the service counts: its entries on all replicas,
-// and the event streams at this one.
+// Used is what of a tenant's limits is in use, of what the service counts: its entries on all
+// replicas, and the event streams at this one.
 func (x *looks) Used(tenant string) quota.Limits {
 	used := x.view.AccountOf(tenant).Used
 	used[quota.EventStreams] = x.events.history.Subscriptions(tenant)

@@ -74,7 +74,8 @@ func (x *entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
 // and another tenant's are told apart by nobody.
 func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
-	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(rawTokenSize) { // decoding would pass over line breaks
+	// decoding would pass over line breaks
+	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(rawTokenSize) {
 		return "", 0, errTokenMismatch()
 	}
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
@@ -96,13 +97,15 @@ func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 		return id, number, err
 	}
 	if id, _, of := t.check(req.Token, req.Tenant, setSubject); of == nil {
-		err = lock.Errorf(lock.TokenMismatch, "the lock token is that of a set: it belongs to /locksets/%s", id)
+		err = lock.Errorf(
+			lock.TokenMismatch, "the lock token is that of a set: it belongs to /locksets/%s", id,
+		)
 	}
 	return "", 0, err
 }
 
-// Genuine reports whether a lock token was issued by the replicas of this store for the lock, or for
-// a set, of the tenant. It asks nobody: whether the entry is there is another question.
+// Genuine reports whether a lock token was issued by the replicas of this store for the lock, or
+// for a set, of the tenant. It asks nobody: whether the entry is there is another question.
 func (x *entries) Genuine(req TokenRequest) bool {
 	_, _, err := x.tokens.check(req.Token, req.Tenant, req.subject())
 	return err == nil
@@ -132,7 +135,8 @@ func newID(r Rand) lock.ID {
 const idLabel = "fencepost entry id 1"
 
 // idFor returns the id that every replica gives to the entry of an idempotency key. Ids are public,
-// and keys may be guessed: without the key behind the lock tokens, an id does not tell which it is of.
+// and keys may be guessed: without the key behind the lock tokens, an id does not tell which it is
+// of.
 func (t tokens) idFor(tenant, subject, key string) lock.ID {
 	s := t.signers.Get().(*signer)
 	defer t.signers.Put(s)

@@ -17,7 +17,9 @@ func (r *replica) uses(req service.TokenRequest) map[string]error {
 	_, renewed := r.Renew(r.t.Context(), req)
 	_, looked := r.Entry(r.t.Context(), req, 0)
 	_, waited := r.Entry(r.t.Context(), req, time.Minute)
-	return map[string]error{"Renew": renewed, "Entry": looked, "Wait": waited, "Release": r.Release(r.t.Context(), req)}
+	return map[string]error{
+		"Renew": renewed, "Entry": looked, "Wait": waited, "Release": r.Release(r.t.Context(), req),
+	}
 }
 
 // refused fails unless every use of the token is, without the store being asked.
@@ -25,7 +27,9 @@ func (r *replica) refused(req service.TokenRequest) {
 	r.t.Helper()
 	before := len(r.store.counts())
 	for use, err := range r.uses(req) {
-		if e := coded(r.t, err, lock.TokenMismatch); strings.Contains(e.Error(), req.Token) && req.Token != "" {
+		if e := coded(r.t, err, lock.TokenMismatch); strings.Contains(
+			e.Error(), req.Token,
+		) && req.Token != "" {
 			r.t.Errorf("%s shows the token", use)
 		}
 	}
@@ -50,7 +54,9 @@ func TestTokenIsForOneEntry(t *testing.T) {
 			"set":           func(req *service.TokenRequest) { req.Name = "/set" },
 			"entry":         func(req *service.TokenRequest) { req.ID = other.Entry.ID },
 			"other's token": func(req *service.TokenRequest) { req.Token = other.Token },
-			"set's token":   func(req *service.TokenRequest) { req.Token, req.Name = ofSet.Token, "orders:3" },
+			"set's token": func(req *service.TokenRequest) {
+				req.Token, req.Name = ofSet.Token, "orders:3"
+			},
 		}
 		for _, spoil := range wrong {
 			req := by(g)
@@ -62,7 +68,9 @@ func TestTokenIsForOneEntry(t *testing.T) {
 		if _, err := r.Renew(t.Context(), req); err != nil {
 			t.Errorf("the right token: %v", err)
 		}
-		if _, err := r.Renew(t.Context(), service.TokenRequest{Tenant: "acme", Name: "/set", Token: ofSet.Token}); err != nil {
+		if _, err := r.Renew(
+			t.Context(), service.TokenRequest{Tenant: "acme", Name: "/set", Token: ofSet.Token},
+		); err != nil {
 			t.Errorf("the set's token: %v", err)
 		}
 	})
@@ -138,7 +146,10 @@ func TestTokensSurviveARestart(t *testing.T) {
 		first.Close()
 		second := s.replica(t)
 		same(t, g, second.renew(g))
-		foreign := s.replica(t, func(c *service.Config) { c.TokenKey = []byte("another key behind the lock tokens, as long") })
+		foreign := s.replica(
+			t,
+			func(c *service.Config) { c.TokenKey = []byte("another key behind the lock tokens, as long") },
+		)
 		foreign.refused(by(g))
 		second.release(g)
 	})

@@ -21,7 +21,9 @@ type traced struct {
 }
 
 // Enqueue implements [store.Store].
-func (t *traced) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error) {
+func (t *traced) Enqueue(
+	ctx context.Context, e *lock.Entry,
+) (placed *lock.Entry, written bool, err error) {
 	err = t.span(ctx, "store.Enqueue", e, func(ctx context.Context) error {
 		placed, written, err = t.Store.Enqueue(ctx, e)
 		return err
@@ -30,18 +32,30 @@ func (t *traced) Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry
 }
 
 // Remove implements [store.Store].
-func (t *traced) Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error {
-	return t.span(ctx, "store.Remove", e, func(ctx context.Context) error { return t.Store.Remove(ctx, e, why, while...) })
+func (t *traced) Remove(
+	ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry,
+) error {
+	return t.span(
+		ctx, "store.Remove", e,
+		func(ctx context.Context) error { return t.Store.Remove(ctx, e, why, while...) },
+	)
 }
 
 // RemoveAndPut implements [store.Store].
-func (t *traced) RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut) error {
-	return t.span(ctx, "store.RemoveAndPut", e, func(ctx context.Context) error { return t.Store.RemoveAndPut(ctx, e, why, note, p) })
+func (t *traced) RemoveAndPut(
+	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
+) error {
+	return t.span(
+		ctx, "store.RemoveAndPut", e,
+		func(ctx context.Context) error { return t.Store.RemoveAndPut(ctx, e, why, note, p) },
+	)
 }
 
 // Renew implements [store.Store].
 func (t *traced) Renew(ctx context.Context, e *lock.Entry) error {
-	return t.span(ctx, "store.Renew", e, func(ctx context.Context) error { return t.Store.Renew(ctx, e) })
+	return t.span(
+		ctx, "store.Renew", e, func(ctx context.Context) error { return t.Store.Renew(ctx, e) },
+	)
 }
 
 // Remaining implements [store.Store].
@@ -63,7 +77,9 @@ func (t *traced) Newest(ctx context.Context) (number uint64, err error) {
 }
 
 // Queue implements [store.Store].
-func (t *traced) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, number uint64, err error) {
+func (t *traced) Queue(
+	ctx context.Context, r lock.Ref,
+) (entries []*lock.Entry, number uint64, err error) {
 	err = t.span(ctx, "store.Queue", nil, func(ctx context.Context) error {
 		entries, number, err = t.Store.Queue(ctx, r)
 		return err
@@ -73,7 +89,9 @@ func (t *traced) Queue(ctx context.Context, r lock.Ref) (entries []*lock.Entry, 
 
 // span runs call in a span. Traces may name locks, unlike metrics; no secret is
 // part of an entry.
-func (t *traced) span(ctx context.Context, name string, e *lock.Entry, call func(context.Context) error) error {
+func (t *traced) span(
+	ctx context.Context, name string, e *lock.Entry, call func(context.Context) error,
+) error {
 	ctx, span := t.tracer.Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient))
 	defer span.End()
 	if e != nil {

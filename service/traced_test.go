@@ -28,7 +28,9 @@ func TestSpans(t *testing.T) {
 	defer store.Close()
 	spans := tracetest.NewSpanRecorder()
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)).Tracer("test")
-	s := service.New(service.Config{Store: store, TokenKey: store.TokenKey(), MinTTL: etcd.MinTTL, Tracer: tracer})
+	s := service.New(
+		service.Config{Store: store, TokenKey: store.TokenKey(), MinTTL: etcd.MinTTL, Tracer: tracer},
+	)
 	defer s.Close()
 
 	g, err := s.Acquire(t.Context(), service.AcquireRequest{
@@ -38,7 +40,9 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Release(t.Context(), service.TokenRequest{Tenant: "acme", Name: "orders:42", Token: g.Token}); err != nil {
+	if err := s.Release(
+		t.Context(), service.TokenRequest{Tenant: "acme", Name: "orders:42", Token: g.Token},
+	); err != nil {
 		t.Fatal(err)
 	}
 	parents := map[string]string{}

@@ -28,7 +28,10 @@ func TestTraces(t *testing.T) {
 		r.start(want("orders:1", 0)).fails(lock.Held)
 		r.renew(g)
 		_, looked := r.Entry(t.Context(), by(g), 0)
-		_, listed := r.List(t.Context(), service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 1}, Consistent: true})
+		_, listed := r.List(
+			t.Context(),
+			service.ListRequest{ListRequest: view.ListRequest{Tenant: "acme", Limit: 1}, Consistent: true},
+		)
 		r.release(g)
 		_, lost := r.Renew(t.Context(), by(g))
 		_, seen := r.Lock(t.Context(), ref("orders:1"), false)
@@ -97,12 +100,15 @@ func TestLinks(t *testing.T) {
 				for _, span := range recorder.Ended() {
 					spans[span.Name()] = append(spans[span.Name()], span)
 				}
-				first, second, release := spans["service.Acquire"][0], spans["service.Acquire"][1], spans["service.Release"][0]
+				acquires, release := spans["service.Acquire"], spans["service.Release"][0]
+				first, second := acquires[0], acquires[1]
 				freed := first.SpanContext()
 				if here {
 					freed = release.SpanContext()
 				}
-				want := map[string][16]byte{"blocked_by": first.SpanContext().TraceID(), "freed_by": freed.TraceID()}
+				want := map[string][16]byte{
+					"blocked_by": first.SpanContext().TraceID(), "freed_by": freed.TraceID(),
+				}
 				got := map[string][16]byte{}
 				for _, l := range second.Links() {
 					got[l.Attributes[0].Value.AsString()] = l.SpanContext.TraceID()
@@ -123,7 +129,9 @@ func TestTraceOfTheRequest(t *testing.T) {
 		r := s.replica(t)
 		const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 		traced, retry, odd := keyed("orders:1", 0, "k"), keyed("orders:1", 0, "k"), want("orders:2", 0)
-		traced.Trace, retry.Trace, odd.Trace = parent, strings.Replace(parent, "4bf9", "ffff", 1), parent+"-more"
+		traced.Trace, retry.Trace, odd.Trace = parent, strings.Replace(
+			parent, "4bf9", "ffff", 1,
+		), parent+"-more"
 		first := r.hold(traced)
 		same(t, first, r.hold(retry))
 		r.hold(odd)

@@ -41,7 +41,9 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
 				holder, other := a.hold(lasting(want("orders:1", 0))), a.hold(lasting(want("orders:2", 0)))
-				p, q := b.line(lasting(want("orders:1", time.Minute))), b.line(lasting(keyed("orders:2", time.Minute, "k")))
+				p, q := b.line(lasting(want("orders:1", time.Minute))), b.line(
+					lasting(keyed("orders:2", time.Minute, "k")),
+				)
 				b.store.setFeed(f)
 				a.lostFuture()
 				a.release(holder)
@@ -65,7 +67,9 @@ func TestNoGrantWithoutTrust(t *testing.T) {
 // wantsTrust asks in each way about an entry that holds but was not granted.
 func (r *replica) wantsTrust(g *service.Grant) {
 	r.t.Helper()
-	if _, err := r.Renew(r.t.Context(), by(g)); !coded(r.t, err, lock.FenceFloorRequired).OutcomeUnknown {
+	if _, err := r.Renew(r.t.Context(), by(g)); !coded(
+		r.t, err, lock.FenceFloorRequired,
+	).OutcomeUnknown {
 		r.t.Error("the lease was renewed, which may not be told")
 	}
 	for _, wait := range []time.Duration{0, time.Second} {
@@ -120,7 +124,8 @@ func TestHoldersWithoutTrust(t *testing.T) {
 			r.wantsTrust(p.grant)
 		}
 		now := s.Checkpoint()
-		s.Restore(memory.Checkpoint{Number: now.Number, Entries: now.Entries}) // without what was recorded of the loss
+		// without what was recorded of the loss
+		s.Restore(memory.Checkpoint{Number: now.Number, Entries: now.Entries})
 		synctest.Wait()
 		for _, r := range []*replica{a, b} {
 			if again, err := r.Renew(t.Context(), by(p.grant)); err != nil || !again.Held {

@@ -40,7 +40,8 @@ func TestSinceSurvivesAnInterruption(t *testing.T) {
 		if h := r.see("stays").Holders; len(h) != 1 || !h[0].Since.Equal(stays.Entry.EnqueuedAt) {
 			t.Errorf("holders %+v", h)
 		}
-		if h := r.see("goes").Holders; len(h) != 1 || h[0].Entry.ID != next.holds().Entry.ID || !h[0].Since.Equal(began.Add(10*time.Second)) {
+		if h := r.see("goes").Holders; len(h) != 1 || h[0].Entry.ID != next.holds().Entry.ID ||
+			!h[0].Since.Equal(began.Add(10*time.Second)) {
 			t.Errorf("holders %+v", h)
 		}
 	})
@@ -69,7 +70,8 @@ func TestEndsDuringAnInterruption(t *testing.T) {
 		unseen := want("orders:3", 0)
 		r.interrupt(ttl, func() {
 			g, _, err := s.insert(&lock.Entry{
-				ID: "of-another", Tenant: "acme", Claims: unseen.Claims, TTL: time.Second, EnqueuedAt: time.Now(),
+				ID: "of-another", Tenant: "acme", Claims: unseen.Claims, TTL: time.Second,
+				EnqueuedAt: time.Now(),
 			})
 			if err != nil || s.end(g, lock.Revoked) != nil || s.end(released.Entry, lock.Released) != nil {
 				t.Fatal("the test does not do what it should")

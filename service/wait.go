@@ -27,7 +27,8 @@ type wait struct {
 	changed <-chan struct{} // the view saw something happen to the entry
 	limit   time.Duration   // for how long to hold the request open; 0 is MaxHold
 
-	undecided stage // what follows a look that decides nothing: pause, or takeBack when the wait is over
+	// what follows a look that decides nothing: pause, or takeBack when the wait is over
+	undecided stage
 
 	blocker lock.ID // to whose request the span points
 	links   int
@@ -80,7 +81,8 @@ func (w *wait) look(ctx context.Context) stage {
 	}
 	switch {
 	case st.State == view.Gone && st.Refused != nil && w.shown:
-		return w.tell(nil, st.Refused) // another request with the same key has taken it back, and not before this one
+		// another request with the same key has taken it back, and not before this one
+		return w.tell(nil, st.Refused)
 	case st.State == view.Gone:
 		return w.gone
 	case st.Refused != nil && !w.seen.proven() && w.s.view.Reached(w.doubted):
@@ -115,9 +117,11 @@ func (w *wait) reject(why error) stage {
 				return w.leave(err)
 			}
 			return w.undecided
-		case errors.Is(err, lock.Lost) && !w.shown: // perhaps since before the request, and for no reason that still is
+		// perhaps since before the request, and for no reason that still is
+		case errors.Is(err, lock.Lost) && !w.shown:
 			return w.lost(lock.Unknown)
-		case err != nil && !errors.Is(err, lock.Lost) && w.origin != wrote: // the view may be older than the request
+		// the view may be older than the request
+		case err != nil && !errors.Is(err, lock.Lost) && w.origin != wrote:
 			return w.leave(err)
 		}
 		w.s.unlessGone(w.entry, err)
@@ -148,18 +152,20 @@ func (w *wait) giveWay(ctx context.Context) stage {
 		}
 		w.s.unlessGone(w.entry, err)
 		if err != nil && w.origin != wrote {
-			return w.tell(nil, tookEffect(err)) // others were in front in a view that may be older than the request
+			// others were in front in a view that may be older than the request
+			return w.tell(nil, tookEffect(err))
 		}
 		w.awaitOthers(ctx)
 	}
 	return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 }
 
-// othersTimeout is how long a try that is refused is held up at most, so that it can be told who holds.
+// othersTimeout is how long a try that is refused is held up at most, so that it can be told who
+// holds.
 const othersTimeout = 250 * time.Millisecond
 
-// awaitOthers has the view show who was in front of the entry by what the store said, unless that takes
-// too long, or the feed is known to be away: the refusal then does not say who holds.
+// awaitOthers has the view show who was in front of the entry by what the store said, unless that
+// takes too long, or the feed is known to be away: the refusal then does not say who holds.
 func (w *wait) awaitOthers(ctx context.Context) {
 	if w.s.view.LostFor() > 0 {
 		return
@@ -323,7 +329,8 @@ func (w *wait) leave(why error) stage {
 func (w *wait) stillWaits(ctx context.Context) stage {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	w.s.catchUp(ask, w.entry.ID, w.entry.Number) // a view without the entry cannot say that it cannot stay
+	// a view without the entry cannot say that it cannot stay
+	w.s.catchUp(ask, w.entry.ID, w.entry.Number)
 	st, err := w.s.stateOf(ask, w.entry)
 	if err != nil {
 		return w.leave(err)
@@ -357,7 +364,9 @@ func (w *wait) takeBack(ctx context.Context) stage {
 		return w.grantShown()
 	case errors.Is(err, lock.Lost): // it may have expired, and the lock be free
 		var gone *lock.Error
-		if errors.As(w.s.whyLost(ctx, w.entry, err), &gone) && (gone.Reason != lock.WaitTimeout || !w.shown) {
+		if errors.As(
+			w.s.whyLost(ctx, w.entry, err), &gone,
+		) && (gone.Reason != lock.WaitTimeout || !w.shown) {
 			return w.lost(gone.Reason)
 		}
 	case err != nil:

@@ -5,10 +5,11 @@ package service
 type origin int
 
 const (
-	wrote   origin = iota // the request wrote it, so what a view shows of it is no older than the request
-	joined                // an earlier request with the same key wrote it, as the store said
-	resumed               // an earlier request with the same key wrote it, as the view shows
-	byToken               // the client has its token, and only waits on
+	// the request wrote it, so what a view shows of it is no older than the request
+	wrote   origin = iota
+	joined         // an earlier request with the same key wrote it, as the store said
+	resumed        // an earlier request with the same key wrote it, as the view shows
+	byToken        // the client has its token, and only waits on
 )
 
 // tries reports whether the entry is to leave its queue at once if it does not hold.
@@ -17,9 +18,9 @@ func (w *wait) tries() bool { return w.origin != byToken && w.entry.Tries() }
 // comesBack reports whether the client can come back to the entry, by its token or a key.
 func (w *wait) comesBack() bool { return w.origin == byToken || w.entry.Resumable() }
 
-// seen is what has been seen of whether an entry holds, in the order in which it can be. An entry that
-// the view shows to hold is granted at once, and so is one of which the store has shown it: there is no
-// way back.
+// seen is what has been seen of whether an entry holds, in the order in which it can be. An entry
+// that the view shows to hold is granted at once, and so is one of which the store has shown it:
+// there is no way back.
 type seen int
 
 const (

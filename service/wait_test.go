@@ -94,8 +94,8 @@ func TestCrowdIsNotRenewedInStep(t *testing.T) {
 	})
 }
 
-// TestSlowStoreIsWaitedFor: a store that takes a second for each renewal, as one does under a crowd,
-// has the renewals that are asked of it to do once. The waiting requests go on.
+// TestSlowStoreIsWaitedFor: a store that takes a second for each renewal, as one does under a
+// crowd, has the renewals that are asked of it to do once. The waiting requests go on.
 func TestSlowStoreIsWaitedFor(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -250,7 +250,9 @@ func TestLeaseCountsFromTheQuestion(t *testing.T) {
 		}
 		began = time.Now()
 		r.release(holder)
-		if g := p.holdsLater(); !g.ExpiresAt.Equal(began.Add(ttl)) || !p.at.Equal(began.Add(500*time.Millisecond)) {
+		if g := p.holdsLater(); !g.ExpiresAt.Equal(began.Add(ttl)) || !p.at.Equal(
+			began.Add(500*time.Millisecond),
+		) {
 			t.Errorf("granted until %v", g.ExpiresAt)
 		}
 	})

@@ -50,7 +50,9 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 // taken out if it holds: this replica may be the last to learn that, and another one
 // may have granted it. So the removal is decided by those in the way: it happens only
 // if they are there still.
-func (w *withdrawals) giveWay(ctx context.Context, e *lock.Entry, why lock.Reason) (holds bool, err error) {
+func (w *withdrawals) giveWay(
+	ctx context.Context, e *lock.Entry, why lock.Reason,
+) (holds bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	blockers, known := w.view.Blockers(e)

@@ -8,15 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"github.com/fencepost/fencepost/audit"
-	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 )
 
 // newAudit returns what is on record of operators, which one of the replicas trims until stop
 // is called, which waits for that.
-func newAudit(c *config, t *telemetry.Telemetry, records store.RecordStore, replicas *service.Replicas) (l *audit.Log, stop func()) {
+func newAudit(c *config, t *telemetry.Telemetry, records store.RecordStore, replicas *replicas.List) (l *audit.Log, stop func()) {
 	l = audit.NewLog(records, time.Duration(c.auditRetention), nil)
 	return l, background(func(ctx context.Context) {
 		l.Run(ctx, func() bool { return replicas.Sharing().Does("audit") }, t.Logger())

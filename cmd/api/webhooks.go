@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
@@ -42,12 +44,12 @@ func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, t
 
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
-func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, replicas *service.Replicas, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quota.Book) (stop func()) {
+func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, listed *replicas.List, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quota.Book) (stop func()) {
 	box := outbox.New(outbox.Config{
-		Self: replicas.Sharing().Self, Locks: s, Records: records,
+		Self: listed.Sharing().Self, Locks: s, Records: records,
 		Subscriptions: subscribed.Directory,
 		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
-		Sharing:       func() service.Sharing { return replicas.Settled(outbox.SettledAfter, time.Now()) },
+		Sharing:       func() replicas.Sharing { return listed.Settled(outbox.SettledAfter, time.Now()) },
 		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
 		Pool: webhook.PoolConfig{Next: func(tenant string) time.Duration {

@@ -79,7 +79,9 @@ func TestClosureBindsEveryReplicaWithinASecond(t *testing.T) {
 			if found == nil || found.ID != made.ID || found.Description != "OPS-311" || found.By != "ops" {
 				t.Fatalf("found %+v, want %+v", found, made)
 			}
-			if book.Closed("acme", claims("stock")) != nil || book.Closed("other", claims("orders:1")) != nil {
+			if book.Closed("acme", claims("stock")) != nil || book.Closed(
+				"other", claims("orders:1"),
+			) != nil {
 				t.Error("other locks are closed too")
 			}
 		}
@@ -144,12 +146,16 @@ func TestClosuresAreBounded(t *testing.T) {
 func TestInvalidClosures(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *closures.Book) {
 		for name, change := range map[string]func(*closures.CloseRequest){
-			"a long description": func(r *closures.CloseRequest) { r.Description = strings.Repeat("é", 201) },
-			"no reason":          func(r *closures.CloseRequest) { r.Reason = "short" },
-			"no locks":           func(r *closures.CloseRequest) { r.Locks = "" },
-			"the past":           func(r *closures.CloseRequest) { r.Until = time.Now() },
-			"a week":             func(r *closures.CloseRequest) { r.Until = time.Now().Add(7 * 24 * time.Hour) },
-			"our own locks":      func(r *closures.CloseRequest) { r.Tenant = lock.OwnTenant },
+			"a long description": func(r *closures.CloseRequest) {
+				r.Description = strings.Repeat("é", 201)
+			},
+			"no reason": func(r *closures.CloseRequest) { r.Reason = "short" },
+			"no locks":  func(r *closures.CloseRequest) { r.Locks = "" },
+			"the past":  func(r *closures.CloseRequest) { r.Until = time.Now() },
+			"a week": func(r *closures.CloseRequest) {
+				r.Until = time.Now().Add(7 * 24 * time.Hour)
+			},
+			"our own locks": func(r *closures.CloseRequest) { r.Tenant = lock.OwnTenant },
 		} {
 			req := request("a")
 			change(&req)

@@ -67,7 +67,8 @@ func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
 	id := make([]byte, lock.IDSize)
 	_, _ = rand.Read(id) // never fails
 	return &lock.Closure{
-		ID: lock.IDOf(id), Tenant: req.Tenant, Locks: locks, Since: now, Until: req.Until.UTC().Truncate(time.Millisecond),
+		ID: lock.IDOf(id), Tenant: req.Tenant, Locks: locks, Since: now,
+		Until:  req.Until.UTC().Truncate(time.Millisecond),
 		Reason: req.Reason, Description: req.Description, By: req.By.Subject,
 	}, nil
 }
@@ -76,7 +77,9 @@ func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
 // them now. tenant "" is all.
 func (b *Book) List(ctx context.Context, tenant string) (all []*lock.Closure, err error) {
 	now := b.Now()
-	for r, err := range store.EachRecord(ctx, b.Records, store.RecordQuery{Kind: Kind, Tenant: tenant}) {
+	for r, err := range store.EachRecord(
+		ctx, b.Records, store.RecordQuery{Kind: Kind, Tenant: tenant},
+	) {
 		if err != nil {
 			return nil, err
 		}
@@ -105,14 +108,17 @@ func (b *Book) full(ctx context.Context, tenant string) error {
 	}
 	return &lock.Error{
 		Code: lock.QuotaExceeded, RetryAfter: time.Minute,
-		Detail: fmt.Sprintf("at most %d closures of a tenant stand at a time, and %d in all", lock.MaxClosures, maxInAll),
+		Detail: fmt.Sprintf(
+			"at most %d closures of a tenant stand at a time, and %d in all", lock.MaxClosures, maxInAll,
+		),
 	}
 }
 
 // ErrUnread is the answer while the closures were not read yet.
 func ErrUnread() error {
 	return &lock.Error{
-		Code: lock.StoreUnavailable, Detail: "this replica has not read yet which locks are closed", RetryAfter: time.Second,
+		Code: lock.StoreUnavailable, Detail: "this replica has not read yet which locks are closed",
+		RetryAfter: time.Second,
 	}
 }
 
@@ -156,7 +162,9 @@ func (b *Book) find(ctx context.Context, req OpenRequest) (*lock.Closure, error)
 func errNoClosure() error { return lock.Errorf(lock.NotFound, "there is no such closure") }
 
 // record puts what an operator does into the audit.
-func (b *Book) record(ctx context.Context, c *lock.Closure, by audit.Who, action, result, reason string) error {
+func (b *Book) record(
+	ctx context.Context, c *lock.Closure, by audit.Who, action, result, reason string,
+) error {
 	return b.Journal.Put(context.WithoutCancel(ctx), &audit.Record{
 		Tenant: c.Tenant, By: by, Action: action, Reason: reason, Result: result,
 		Object: audit.Object{Locks: []string{c.Locks.String()}, Entry: c.ID, Until: &c.Until},

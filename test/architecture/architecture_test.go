@@ -39,12 +39,14 @@ func may() map[string][]string {
 			"service/events",
 			"service/figures",
 			"service/lists",
+			"service/replicas",
 			"service/view",
 			"store",
 		},
-		"service/lists":   {"lock", "service/figures", "service/view"},
-		"service/events":  {"lock", "lock/heap", "quota"},
-		"service/figures": {"lock", "lock/heap"},
+		"service/lists":    {"lock", "service/figures", "service/view"},
+		"service/replicas": {"lock", "store"},
+		"service/events":   {"lock", "lock/heap", "quota"},
+		"service/figures":  {"lock", "lock/heap"},
 		"service/view": {
 			"lock",
 			"lock/blocking",
@@ -91,7 +93,8 @@ func may() map[string][]string {
 		"client":        {"api"},
 		"cmd/fencepost": {"api", "client"},
 		"webhook/outbox": {
-			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events", "store", "webhook", "webhook/subscription",
+			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events", "service/replicas",
+			"store", "webhook", "webhook/subscription",
 		},
 		"webhook/subscription": {
 			"audit", "auth", "lock", "quota", "store", "webhook",
@@ -100,7 +103,7 @@ func may() map[string][]string {
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "lock", "lock/order", "quota", "service", "service/events", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "lock", "lock/order", "quota", "service", "service/events", "service/replicas", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"auth/signin", "dashboard", "handlers",
 		},
 	}

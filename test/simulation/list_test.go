@@ -4,7 +4,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/replicas"
 )
 
 // replicaList is the list of replicas, as the store would keep it: a replica is on it a
@@ -17,14 +17,14 @@ type replicaList struct {
 }
 
 // member returns the list as the replica with the name sees it.
-func (l *replicaList) member(name string) func() service.Sharing {
-	return func() service.Sharing {
+func (l *replicaList) member(name string) func() replicas.Sharing {
+	return func() replicas.Sharing {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		if l.changed == nil {
 			l.changed = make(chan struct{})
 		}
-		return service.Sharing{Self: name, Live: slices.Clone(l.live), Changed: l.changed}
+		return replicas.Sharing{Self: name, Live: slices.Clone(l.live), Changed: l.changed}
 	}
 }
 

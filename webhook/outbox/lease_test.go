@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -53,7 +55,7 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 	for _, late := range []time.Duration{0, shardTTL / 2, shardTTL - leaseMargin/2} {
 		bubble.Test(t, func(t *testing.T) {
 			subs := &watched{}
-			box := New(Config{Logger: slog.New(slog.DiscardHandler), Locks: answersLate{late: late}, Subscriptions: subs, Sharing: func() service.Sharing { return service.Sharing{} }})
+			box := New(Config{Logger: slog.New(slog.DiscardHandler), Locks: answersLate{late: late}, Subscriptions: subs, Sharing: func() replicas.Sharing { return replicas.Sharing{} }})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*shardTTL)
 			defer cancel()
 			sent := time.Now()

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
@@ -78,7 +80,7 @@ type Config struct {
 
 	// Sharing returns the replicas that share the work now, as far as possible those that have
 	// run for [SettledAfter].
-	Sharing func() service.Sharing
+	Sharing func() replicas.Sharing
 
 	Pool webhook.PoolConfig // how many attempts run at once
 	Now  func() time.Time   // the wall clock; nil is time.Now

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/service/replicas"
+
 	"go.uber.org/goleak"
 
 	"github.com/fencepost/fencepost/api"
@@ -108,13 +110,13 @@ func (w *world) replica(name string) *replica {
 	r := &replica{w: w, name: name, cable: memory.NewCable()}
 	client := w.Connect(r.cable)
 	r.Service = service.New(service.Config{
-		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second, Sharing: func() service.Sharing { return w.sharing(name) },
+		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second, Sharing: func() replicas.Sharing { return w.sharing(name) },
 	})
 	r.own = &slowRecords{RecordStore: client.Records()}
 	dir := directory{subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
 	box := outbox.New(outbox.Config{
 		Metrics: w, Self: name, Logger: slog.New(slog.DiscardHandler), Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
-		Sharing: func() service.Sharing { return w.sharing(name) },
+		Sharing: func() replicas.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
 		Now:     w.wall,
 		Pool:    webhook.PoolConfig{Next: w.next},
@@ -173,11 +175,11 @@ func (w *world) share(change func([]member) []member) {
 	w.changed = make(chan struct{})
 }
 
-// sharing is as [service.Replicas.Settled].
-func (w *world) sharing(name string) service.Sharing {
+// sharing is as [replicas.List.Settled].
+func (w *world) sharing(name string) replicas.Sharing {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	s := service.Sharing{Self: name, Changed: w.changed}
+	s := replicas.Sharing{Self: name, Changed: w.changed}
 	if name == w.stuck {
 		s.Live = []string{name}
 		return s

@@ -1,4 +1,5 @@
-package service
+// Package replicas keeps the list of the replicas that run, and shares work among them.
+package replicas
 
 import (
 	"cmp"
@@ -16,23 +17,27 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// replicaKind is the kind of the records that say which replicas run.
-const replicaKind = "replica"
+// kind is the kind of the records that say which replicas run.
+const kind = "replica"
 
-// replicaPause is how long after a failure the list is read again, and replicaRefresh how
-// often it is at least. currentTimeout is for how long a replica may not see what happens
-// before it leaves the list: those that go on then find leases of [MinAsyncTTL] alive.
 const (
-	replicaPause   = time.Second
-	replicaRefresh = 2 * time.Second
-	currentTimeout = 3 * time.Second
+	pause        = time.Second     // after a failure, before the next attempt
+	refreshEvery = 2 * time.Second // at least
+
+	// CurrentTimeout bounds how long a listed replica may lag: then it leaves the list, and the
+	// replicas that take its work over find the leases of async entries alive.
+	CurrentTimeout = 3 * time.Second
+
+	// TakeOverTime bounds the time from the end of a replica until the others have its share
+	// of the work.
+	TakeOverTime = store.RecordLife + store.RecordLifeLate + CurrentTimeout + refreshEvery
 )
 
-// maxReplicas bounds the list that is kept: many more than can be of use.
-const maxReplicas = 1000
+// maxListed bounds the list that is kept: many more than can be of use.
+const maxListed = 1000
 
-// ReplicaRecords is what the list of replicas needs of the store's small records.
-type ReplicaRecords interface {
+// Records is what the list of replicas needs of the store's small records.
+type Records interface {
 	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
 	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
 	Delete(ctx context.Context, k store.RecordKey, version uint64) error
@@ -46,12 +51,12 @@ type Replica struct {
 	Started time.Time `json:"started"`
 }
 
-// Replicas is the list of those that run now and see what happens in the store, this one
+// List is the list of those that run now and see what happens in the store, this one
 // among them. A replica that has stopped is on it for [store.RecordLife] and
 // [store.RecordLifeLate] longer at most. It is for people to look at, and for sharing work
 // that several may do.
-type Replicas struct {
-	records ReplicaRecords
+type List struct {
+	records Records
 	self    Replica
 	log     *slog.Logger
 
@@ -62,24 +67,26 @@ type Replicas struct {
 	changed chan struct{} // closed when another answer may be due
 }
 
-// NewReplicas returns the list for the replica self, which does not run yet.
-func NewReplicas(records ReplicaRecords, self Replica, log *slog.Logger) *Replicas {
-	return &Replicas{records: records, self: self, log: log, changed: make(chan struct{})}
+// New returns the list for the replica self, which does not run yet.
+func New(records Records, self Replica, log *slog.Logger) *List {
+	return &List{records: records, self: self, log: log, changed: make(chan struct{})}
 }
 
 // Run puts this replica on the list, also when its record has ended because it was cut
 // off for a while, and keeps the list up to date, until ctx ends. current reports
-// whether the replica sees what happens in the store, as [Service.Current]. While it does
+// whether the replica sees what happens in the store, as the service reports. While it does
 // not, it is not on the list: it would be left to do work of which it does not know.
-func (r *Replicas) Run(ctx context.Context, current func(context.Context) (bool, error)) {
-	changed, stop := store.RecordChanges(ctx, r.records, replicaKind)
+func (r *List) Run(ctx context.Context, current func(context.Context) (bool, error)) {
+	changed, stop := store.RecordChanges(ctx, r.records, kind)
 	defer stop()
 	for ctx.Err() == nil {
-		again := replicaRefresh
+		again := refreshEvery
 		if err := r.refresh(ctx, current); err != nil && ctx.Err() == nil {
-			r.log.Debug("the list of replicas could not be read or written, and is tried again", "error", err)
+			r.log.Debug(
+				"the list of replicas could not be read or written, and is tried again", "error", err,
+			)
 			r.note(nil, false)
-			again = replicaPause
+			again = pause
 		}
 		timer := time.NewTimer(again)
 		select {
@@ -93,21 +100,21 @@ func (r *Replicas) Run(ctx context.Context, current func(context.Context) (bool,
 
 // Live returns the replicas that run, by their ids, as they were listed last. ok is false
 // if they never were.
-func (r *Replicas) Live() (live []Replica, ok bool) {
+func (r *List) Live() (live []Replica, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.live), r.read
 }
 
 // refresh reads the list, and has this replica on it if it is current.
-func (r *Replicas) refresh(ctx context.Context, current func(context.Context) (bool, error)) error {
-	soon, cancel := context.WithTimeout(ctx, currentTimeout)
+func (r *List) refresh(ctx context.Context, current func(context.Context) (bool, error)) error {
+	soon, cancel := context.WithTimeout(ctx, CurrentTimeout)
 	sees, err := current(soon)
 	cancel()
 	if err = cmp.Or(err, ctx.Err()); err != nil {
 		return err
 	}
-	live, version, err := r.list(ctx)
+	live, version, err := r.readAll(ctx)
 	switch {
 	case err != nil:
 		return err
@@ -129,7 +136,7 @@ func (r *Replicas) refresh(ctx context.Context, current func(context.Context) (b
 
 // note keeps the list, nil if it could not be read, and tells those who share work if
 // that makes a difference.
-func (r *Replicas) note(live []Replica, sure bool) {
+func (r *List) note(live []Replica, sure bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	same := r.sure == sure && (!sure || slices.Equal(r.live, live))
@@ -152,7 +159,7 @@ type Sharing struct {
 
 // Sharing returns who shares work now. It is not known while the list cannot be read:
 // then a replica that has stopped could be taken for one that runs.
-func (r *Replicas) Sharing() Sharing {
+func (r *List) Sharing() Sharing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Sharing{Self: r.self.ID, Changed: r.changed}
@@ -164,10 +171,10 @@ func (r *Replicas) Sharing() Sharing {
 	return s
 }
 
-// Settled is [Replicas.Sharing] among those that have run for a while by this replica's clock,
+// Settled is [List.Sharing] among those that have run for a while by this replica's clock,
 // if there are any: for work for which it matters to have seen what happened before.
 // Changed says nothing of a replica that has run for long enough only now.
-func (r *Replicas) Settled(a time.Duration, now time.Time) Sharing {
+func (r *List) Settled(a time.Duration, now time.Time) Sharing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Sharing{Self: r.self.ID, Changed: r.changed}
@@ -195,7 +202,9 @@ func (s Sharing) Does(name string) bool {
 	if len(s.Live) == 0 {
 		return true
 	}
-	return slices.MaxFunc(s.Live, func(a, b string) int { return cmp.Compare(weight(a, name), weight(b, name)) }) == s.Self
+	return slices.MaxFunc(
+		s.Live, func(a, b string) int { return cmp.Compare(weight(a, name), weight(b, name)) },
+	) == s.Self
 }
 
 func weight(replica, name string) uint64 {
@@ -203,7 +212,7 @@ func weight(replica, name string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-func (r *Replicas) register(ctx context.Context) error {
+func (r *List) register(ctx context.Context) error {
 	_, err := r.records.Put(ctx, store.RecordPut{
 		RecordKey: r.key(), Value: store.Encode(r.self), Bound: true,
 	})
@@ -214,14 +223,14 @@ func (r *Replicas) register(ctx context.Context) error {
 }
 
 // key is that of this replica's record.
-func (r *Replicas) key() store.RecordKey {
-	return store.RecordKey{Kind: replicaKind, Tenant: store.NoTenant, ID: r.self.ID}
+func (r *List) key() store.RecordKey {
+	return store.RecordKey{Kind: kind, Tenant: store.NoTenant, ID: r.self.ID}
 }
 
-// list reads all pages. What cannot be read is a replica all the same, of which only
+// readAll reads all pages. What cannot be read is a replica all the same, of which only
 // the id is known. version is that of this replica's own record, 0 if there is none.
-func (r *Replicas) list(ctx context.Context) (live []Replica, version uint64, err error) {
-	q := store.RecordQuery{Kind: replicaKind, Tenant: store.NoTenant}
+func (r *List) readAll(ctx context.Context) (live []Replica, version uint64, err error) {
+	q := store.RecordQuery{Kind: kind, Tenant: store.NoTenant}
 	for record, err := range store.EachRecord(ctx, r.records, q) {
 		if err != nil {
 			return nil, 0, err
@@ -234,7 +243,7 @@ func (r *Replicas) list(ctx context.Context) (live []Replica, version uint64, er
 		if one.ID == r.self.ID {
 			version = record.Version
 		}
-		if live = append(live, one); len(live) >= maxReplicas {
+		if live = append(live, one); len(live) >= maxListed {
 			break
 		}
 	}

@@ -1,8 +1,7 @@
-package service_test
+package replicas_test
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -11,8 +10,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
 
-	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
@@ -25,10 +25,10 @@ func TestReplicas(t *testing.T) {
 		defer server.Close()
 		var all sync.WaitGroup
 		defer all.Wait()
-		start := func(id string, cable *memory.Cable) (service.Replica, *service.Replicas, func()) {
-			self := service.Replica{ID: id, Version: "v1", Started: time.Now().UTC()}
+		start := func(id string, cable *memory.Cable) (replicas.Replica, *replicas.List, func()) {
+			self := replicas.Replica{ID: id, Version: "v1", Started: time.Now().UTC()}
 			c := server.Connect(cable)
-			r := service.NewReplicas(c.Records(), self, slog.New(slog.DiscardHandler))
+			r := replicas.New(c.Records(), self, slog.New(slog.DiscardHandler))
 			if live, ok := r.Live(); ok {
 				t.Errorf("before it runs the list is %v", live)
 			}
@@ -43,7 +43,7 @@ func TestReplicas(t *testing.T) {
 		a, listA, stopA := start("a", memory.NewCable())
 		b, listB, stopB := start("b", cable)
 		defer stopA()
-		want := func(r *service.Replicas, want ...service.Replica) {
+		want := func(r *replicas.List, want ...replicas.Replica) {
 			t.Helper()
 			synctest.Wait()
 			live, ok := r.Live()
@@ -76,10 +76,12 @@ func TestReplicaRecordOfAnother(t *testing.T) {
 		c := server.Connect(nil)
 		defer c.Close()
 		foreign := store.RecordKey{Kind: "replica", Tenant: store.NoTenant, ID: "z"}
-		if _, err := c.Records().Put(t.Context(), store.RecordPut{RecordKey: foreign, Value: []byte(`{"started":1}`)}); err != nil {
+		if _, err := c.Records().Put(
+			t.Context(), store.RecordPut{RecordKey: foreign, Value: []byte(`{"started":1}`)},
+		); err != nil {
 			t.Fatal(err)
 		}
-		r := service.NewReplicas(c.Records(), service.Replica{ID: "a"}, slog.New(slog.DiscardHandler))
+		r := replicas.New(c.Records(), replicas.Replica{ID: "a"}, slog.New(slog.DiscardHandler))
 		var all sync.WaitGroup
 		defer all.Wait()
 		ctx, stop := context.WithCancel(t.Context())
@@ -87,7 +89,7 @@ func TestReplicaRecordOfAnother(t *testing.T) {
 		all.Go(func() { r.Run(ctx, follows) })
 		synctest.Wait()
 		live, _ := r.Live()
-		if len(live) != 2 || live[0].ID != "a" || live[1] != (service.Replica{ID: "z"}) {
+		if len(live) != 2 || live[0].ID != "a" || live[1] != (replicas.Replica{ID: "z"}) {
 			t.Errorf("the list is %+v", live)
 		}
 	})
@@ -103,10 +105,10 @@ func TestSharing(t *testing.T) {
 		defer all.Wait()
 		ctx, stop := context.WithCancel(t.Context())
 		defer stop()
-		start := func(id string, cable *memory.Cable) *service.Replicas {
+		start := func(id string, cable *memory.Cable) *replicas.List {
 			c := server.Connect(cable)
 			t.Cleanup(c.Close)
-			r := service.NewReplicas(c.Records(), service.Replica{ID: id}, slog.New(slog.DiscardHandler))
+			r := replicas.New(c.Records(), replicas.Replica{ID: id}, slog.New(slog.DiscardHandler))
 			all.Go(func() { r.Run(ctx, follows) })
 			return r
 		}
@@ -139,56 +141,8 @@ func TestSharing(t *testing.T) {
 
 // TestAsyncBesideALateReplica: a replica that runs, but does not see what happens, keeps
 // nothing that others would keep: it does not know of it.
-func TestAsyncBesideALateReplica(t *testing.T) {
-	for name, how := range map[string]feed{"cut off": lost, "late": frozen} {
-		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				s := newSharedStore(t)
-				a, listA := s.listed(t, "a")
-				b, listB := s.listed(t, "b")
-				after(time.Second)
-				b.store.setFeed(how)
-				const n = 20
-				for i := range n {
-					a.hold(lasting(want(fmt.Sprint("orders:", i), 0)))
-					a.post(want(fmt.Sprint("orders:", i), time.Hour))
-				}
-				after(10 * time.Minute)
-				if left := len(s.Entries()) - n; left != n {
-					t.Errorf("%d of %d entries are left", left, n)
-				}
-				if live, _ := listA.Live(); len(live) != 1 {
-					t.Errorf("those that run and can serve are %v", live)
-				}
-				b.store.setFeed(running)
-				after(10 * time.Second)
-				for _, list := range []*service.Replicas{listA, listB} {
-					if live, _ := list.Live(); len(live) != 2 {
-						t.Errorf("when it sees again what happens, %v run", live)
-					}
-				}
-				after(10 * time.Minute)
-				if left := len(s.Entries()) - n; left != n {
-					t.Errorf("later %d of %d entries are left", left, n)
-				}
-			})
-		})
-	}
-}
-
 // listed returns a replica that shares its work by a list of its own.
-func (s *sharedStore) listed(t *testing.T, id string) (*replica, *service.Replicas) {
-	records := s.Connect(nil)
-	t.Cleanup(records.Close)
-	list := service.NewReplicas(records.Records(), service.Replica{ID: id}, slog.New(slog.DiscardHandler))
-	r := s.replica(t, func(c *service.Config) { c.Sharing = list.Sharing })
-	ctx, stop := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { list.Run(ctx, r.Current) })
-	t.Cleanup(func() { stop(); running.Wait() })
-	synctest.Wait()
-	return r, list
-}
-
 // follows is a replica that sees all that happens.
 func follows(context.Context) (bool, error) { return true, nil }
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

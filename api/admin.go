@@ -4,11 +4,13 @@ package api
 type Seen struct {
 	// Revision up to which the answer is complete.
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
-	// ServerNow is the server's clock when the answer was made: each instant in the answer is by this clock.
+	// ServerNow is the server's clock when the answer was made: each instant in the answer is by this
+	// clock.
 	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Replica that answers. What it has counted and measured is its own, since it started.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
-	// StoreLostSince is since when this replica does not see what happens in the store: what it tells is as of then. Left out if it does.
+	// StoreLostSince is since when this replica does not see what happens in the store: what it tells
+	// is as of then. Left out if it does.
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 
@@ -20,7 +22,9 @@ type AdminHolder struct {
 	Holder string `json:"holder" example:"worker-7"`
 	// Since when it holds, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// ExpiresAt is when the lease ends unless it is renewed; told of one lock, for its first ten holders, and in lists, as it was some seconds ago, for the first holder of a lock that has been looked at for a moment.
+	// ExpiresAt is when the lease ends unless it is renewed; told of one lock, for its first ten
+	// holders, and in lists, as it was some seconds ago, for the first holder of a lock that has been
+	// looked at for a moment.
 	ExpiresAt *Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
@@ -80,7 +84,8 @@ type AdminLock struct {
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 	// OldestSince is since when the oldest waiter waits; left out without waiters.
 	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Utilization is for which part of the last five minutes the lock was held, about, as this replica saw it.
+	// Utilization is for which part of the last five minutes the lock was held, about, as this replica
+	// saw it.
 	Utilization Seconds `json:"utilization" swaggertype:"number" minimum:"0" maximum:"1" example:"0.93"`
 	// Fence is the newest that was handed out, as far as this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
@@ -99,7 +104,8 @@ type AdminLockPage struct {
 	Matching int `json:"matching" minimum:"0" example:"12"`
 }
 
-// DistributionStep is how many of the latest samples were longer than the step before and at most as long as this one.
+// DistributionStep is how many of the latest samples were longer than the step before and at most
+// as long as this one.
 type DistributionStep struct {
 	// UpToSeconds is the longest that is counted here.
 	UpToSeconds Seconds `json:"up_to_seconds" swaggertype:"number" example:"0.25"`
@@ -141,7 +147,8 @@ type AdminLockView struct {
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 	// Figures of this replica.
 	Figures AdminFigures `json:"figures"`
-	// StaleWrites that resources reported about the lock, the newest first, among the newest 100 of the tenant; left out if there are none, or if the store did not answer.
+	// StaleWrites that resources reported about the lock, the newest first, among the newest 100 of
+	// the tenant; left out if there are none, or if the store did not answer.
 	StaleWrites []ReportedStaleWrite `json:"stale_writes,omitempty"`
 }
 
@@ -222,11 +229,13 @@ type AdminOverview struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// Oldest waiter; left out without waiters.
 	Oldest *AdminOldest `json:"oldest,omitempty"`
-	// Lately is what happened in the last quarter of an hour, or since this replica started; left out before anything did, and of what is shown to a bearer token that is limited to lock names.
+	// Lately is what happened in the last quarter of an hour, or since this replica started; left out
+	// before anything did, and of what is shown to a bearer token that is limited to lock names.
 	Lately *SeriesPoint `json:"lately,omitempty"`
 	// Blockers are the locks at which most wait, at most five.
 	Blockers []AdminBlocker `json:"blockers"`
-	// Replicas that serve the store; left out if they are not known. Operators of one tenant are not told.
+	// Replicas that serve the store; left out if they are not known. Operators of one tenant are not
+	// told.
 	Replicas []AdminReplica `json:"replicas,omitempty"`
 	// Store as this replica sees it.
 	Store AdminStore `json:"store"`

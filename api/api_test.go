@@ -25,13 +25,20 @@ func common() api.GrantFields {
 // TestStates: what a client reads is what the server wrote, by its state.
 func TestStates(t *testing.T) {
 	t.Parallel()
-	fields := api.EntryFields{ID: "5mdr", Name: "orders:42", Mode: "semaphore", Limit: 3, GrantFields: common()}
+	fields := api.EntryFields{
+		ID: "5mdr", Name: "orders:42", Mode: "semaphore", Limit: 3, GrantFields: common(),
+	}
 	one := api.SetLock{Name: "a", Mode: "shared"}
 	for name, written := range map[string]any{
-		"held entry":    &api.Entry{Held: &api.HeldEntry{EntryFields: fields, State: "held", Fence: fence, WaitedSeconds: 0.25}},
-		"waiting entry": &api.Entry{Waiting: &api.WaitingEntry{EntryFields: fields, State: "waiting", Position: 3}},
+		"held entry": &api.Entry{
+			Held: &api.HeldEntry{EntryFields: fields, State: "held", Fence: fence, WaitedSeconds: 0.25},
+		},
+		"waiting entry": &api.Entry{
+			Waiting: &api.WaitingEntry{EntryFields: fields, State: "waiting", Position: 3},
+		},
 		"held set": &api.Set{Held: &api.HeldSet{
-			ID: "5mdr", Locks: []api.HeldSetLock{{SetLock: one, Fence: fence}}, GrantFields: common(), State: "held",
+			ID: "5mdr", Locks: []api.HeldSetLock{{SetLock: one, Fence: fence}}, GrantFields: common(),
+			State: "held",
 		}},
 		"waiting set": &api.Set{Waiting: &api.WaitingSet{
 			ID: "5mdr", Locks: []api.SetLock{one}, GrantFields: common(), State: "waiting", Position: 1,
@@ -84,15 +91,23 @@ func TestUnknownCode(t *testing.T) {
 func TestPlainJSON(t *testing.T) {
 	t.Parallel()
 	var text bytes.Buffer
-	written := &api.Problem{Entry: &api.Entry{Waiting: &api.WaitingEntry{EntryFields: api.EntryFields{GrantFields: common()}}}}
-	if err := api.Encode(&text, written); err != nil || !strings.Contains(text.String(), `"worker <7> & co"`) {
+	written := &api.Problem{
+		Entry: &api.Entry{
+			Waiting: &api.WaitingEntry{EntryFields: api.EntryFields{GrantFields: common()}},
+		},
+	}
+	if err := api.Encode(&text, written); err != nil || !strings.Contains(
+		text.String(), `"worker <7> & co"`,
+	) {
 		t.Errorf("Encode = %s, %v", text.String(), err)
 	}
 }
 
 func TestProblemIsAnError(t *testing.T) {
 	t.Parallel()
-	p := &api.Problem{Code: api.Held, Title: api.Held.Title(), Detail: "others are in front", RequestID: "4f1a"}
+	p := &api.Problem{
+		Code: api.Held, Title: api.Held.Title(), Detail: "others are in front", RequestID: "4f1a",
+	}
 	if got := p.Error(); got != "The lock is held: others are in front (lock_held, request 4f1a)" {
 		t.Errorf("Error() = %q", got)
 	}
@@ -128,8 +143,9 @@ func TestTimes(t *testing.T) {
 func TestDecimals(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]time.Duration{
-		"30": 30 * time.Second, "1.9995": 1999500 * time.Microsecond, "2e0": 2 * time.Second, "-0": 0, "0.0000000001": 1,
-		"1e999": math.MaxInt64, "-1e999": -math.MaxInt64, "1e-999": 1,
+		"30": 30 * time.Second, "1.9995": 1999500 * time.Microsecond, "2e0": 2 * time.Second, "-0": 0,
+		"0.0000000001": 1,
+		"1e999":        math.MaxInt64, "-1e999": -math.MaxInt64, "1e-999": 1,
 	} {
 		var d api.Decimal
 		if err := json.Unmarshal([]byte(text), &d); err != nil || d.Duration() != want {

@@ -7,11 +7,13 @@ type AdminBlocking struct {
 	Trees []BlockingTree `json:"trees"`
 	// Heads is how many trees there are in all.
 	Heads int `json:"heads" minimum:"0" example:"2"`
-	// Waiting is how many entries wait in all of them. One that waits for several locks, and is not among the first 1000 at any, counts at each.
+	// Waiting is how many entries wait in all of them. One that waits for several locks, and is not
+	// among the first 1000 at any, counts at each.
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// BlamedSeconds is how long those who were looked at have waited because of the heads, added up.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"94.5"`
-	// Truncated says that more is there than was looked at, or than is listed in some tree. What is not listed counts. An entry that was not looked at counts as waiting, and not in blamed_seconds.
+	// Truncated says that more is there than was looked at, or than is listed in some tree. What is
+	// not listed counts. An entry that was not looked at counts as waiting, and not in blamed_seconds.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -21,19 +23,23 @@ type BlockingTree struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Holder is the worker that blocks the others.
 	Holder string `json:"holder" example:"worker-7"`
-	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one entry.
+	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one
+	// entry.
 	Named bool `json:"named"`
-	// Cycle says that it waits for a worker that waits for it. The server is about to refuse one of them.
+	// Cycle says that it waits for a worker that waits for it. The server is about to refuse one of
+	// them.
 	Cycle bool `json:"cycle,omitempty"`
 	// Heads are its entries at whose locks others wait.
 	Heads []BlockingHead `json:"heads"`
-	// Waits are those who wait, each after the one for which it waits: a tree written line by line. At most 200, and not deeper than 16.
+	// Waits are those who wait, each after the one for which it waits: a tree written line by line. At
+	// most 200, and not deeper than 16.
 	Waits []BlockedWait `json:"waits"`
 	// Waiting is how many entries wait in the whole tree.
 	Waiting int `json:"waiting" minimum:"0" example:"5"`
 	// Depth of the whole tree.
 	Depth int `json:"depth" minimum:"0" example:"2"`
-	// BlamedSeconds is how long the waiters have waited because of it, added up: of each, since all that holds it up has been so.
+	// BlamedSeconds is how long the waiters have waited because of it, added up: of each, since all
+	// that holds it up has been so.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"61.2"`
 }
 
@@ -45,8 +51,8 @@ type BlockingHead struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Fence of the entry, or the number with which the closure began.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// State is reserved if the entry is a set that keeps this lock while it waits for another, and closed
-	// if it is no holder's, but stands for the closure of the lock.
+	// State is reserved if the entry is a set that keeps this lock while it waits for another, and
+	// closed if it is no holder's, but stands for the closure of the lock.
 	State string `json:"state" enums:"held,reserved"`
 	// Since when, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -87,7 +93,8 @@ type AdminHoldings struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Holder is the worker that asked.
 	Holder string `json:"holder" example:"worker-7"`
-	// Entries in the order in which they joined: first of requests that name the holder, then of requests for which it is the token's subject.
+	// Entries in the order in which they joined: first of requests that name the holder, then of
+	// requests for which it is the token's subject.
 	Entries []AdminEntry `json:"entries"`
 	// Holding is how many entries hold, of the first 2000 and whether they are listed or not.
 	Holding int `json:"holding" minimum:"0" example:"2"`

@@ -40,7 +40,8 @@ type ClosurePage struct {
 	Closures []Closure `json:"closures"`
 	// NextCursor asks for the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6MTA0Mg"`
-	// StoreLostSince is since when this replica does not see what happens in the store: what it tells is as of then. Left out if it does.
+	// StoreLostSince is since when this replica does not see what happens in the store: what it tells
+	// is as of then. Left out if it does.
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 

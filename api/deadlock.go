@@ -21,7 +21,8 @@ type Learnt struct {
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
 	// Since when it has: since it started.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// StoreLostSince is since when this replica does not see what happens in the store: what it tells is as of then. Left out if it does.
+	// StoreLostSince is since when this replica does not see what happens in the store: what it tells
+	// is as of then. Left out if it does.
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 

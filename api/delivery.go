@@ -15,8 +15,8 @@ type Delivery struct {
 	State string `json:"state" enums:"pending,delivered,failed,gone,expired" example:"delivered"`
 	// CreatedAt is when it was first to be sent.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// NextAttemptAt is when it is tried next, if it is pending; left out while the webhook is paused or
-	// disabled, since nothing is sent until that goes on.
+	// NextAttemptAt is when it is tried next, if it is pending; left out while the webhook is paused
+	// or disabled, since nothing is sent until that goes on.
 	NextAttemptAt Instant `json:"next_attempt_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:10.000Z"`
 	// Tried is how many attempts were made.
 	Tried int `json:"tried" minimum:"0" example:"1"`

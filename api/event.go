@@ -6,7 +6,8 @@ type Event struct {
 	ID string `json:"id" example:"1042-0"`
 	// Type of the event; `webhook.test` goes to receivers alone, on request.
 	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
-	// Timestamp is when the server that tells the event saw it; another may have seen it a moment earlier or later.
+	// Timestamp is when the server that tells the event saw it; another may have seen it a moment
+	// earlier or later.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Data says what happened.
 	Data EventData `json:"data"`
@@ -21,14 +22,16 @@ const EventsMissed = "events.missed"
 
 // Why a subscription is not told something: the `reason` of an `events.missed` that it is sent.
 const (
-	MissedUnknown     = "unknown"     // no server knows any more what happened
-	MissedForRoom     = "too_many"    // more than is kept for it waited already
-	MissedUndelivered = "undelivered" // it was tried for as long as the schedule says, or waited for too long
-	MissedUnreadable  = "unreadable"  // what the store has kept of it cannot be read
-	MissedForSeveral  = "several"     // more than one of these
+	MissedUnknown = "unknown"  // no server knows any more what happened
+	MissedForRoom = "too_many" // more than is kept for it waited already
+	// it was tried for as long as the schedule says, or waited for too long
+	MissedUndelivered = "undelivered"
+	MissedUnreadable  = "unreadable" // what the store has kept of it cannot be read
+	MissedForSeveral  = "several"    // more than one of these
 )
 
-// EventData is what an event is about. An `events.missed` has `number`, `after` and `before` only, and to a webhook `reason`.
+// EventData is what an event is about. An `events.missed` has `number`, `after` and `before` only,
+// and to a webhook `reason`.
 type EventData struct {
 	// Number of the write that caused the event; of `events.missed`, that of `before`.
 	Number uint64 `json:"number" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
@@ -40,7 +43,8 @@ type EventData struct {
 	Locks []string `json:"locks,omitempty" example:"orders:42"`
 	// Entry to which it happened.
 	Entry *EventEntry `json:"entry,omitempty"`
-	// Reason for which the entry ended. Of an `events.missed` that a webhook is sent, why something is missing: `unknown`, `too_many`, `undelivered`, `unreadable`, or `several` of them.
+	// Reason for which the entry ended. Of an `events.missed` that a webhook is sent, why something is
+	// missing: `unknown`, `too_many`, `undelivered`, `unreadable`, or `several` of them.
 	Reason string `json:"reason,omitempty" example:"released"`
 	// Revoked is what the operator said who ended the entry. With lock.revoked.
 	Revoked *EventRevoked `json:"revoked,omitempty"`

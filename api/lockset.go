@@ -72,8 +72,8 @@ type HeldSetLock struct {
 type BusyLock struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// Holders, the longest holding first, without their metadata. Empty if others only wait, or the server has no room
-	// to tell.
+	// Holders, the longest holding first, without their metadata. Empty if others only wait, or the
+	// server has no room to tell.
 	Holders []Holder `json:"holders"`
 	// Waiting tells how many wait for the lock.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`

@@ -54,7 +54,8 @@ type Figures struct {
 	Acquisitions uint64 `json:"acquisitions" format:"int64" minimum:"0" example:"1042"`
 	// Expirations counts the leases that ended without a release.
 	Expirations uint64 `json:"expirations" format:"int64" minimum:"0" example:"2"`
-	// WaitSeconds is how long the grants took, the store included, also where no entry was in front; left out before the first.
+	// WaitSeconds is how long the grants took, the store included, also where no entry was in front;
+	// left out before the first.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long the lock was held; left out before the first end.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`

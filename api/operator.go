@@ -110,7 +110,8 @@ type AuditActor struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Scope that allowed it.
 	Scope string `json:"scope" example:"tenant-admin"`
-	// Address of the client, by the proxies that the server trusts. Left out of what is shown to other tenants' operators.
+	// Address of the client, by the proxies that the server trusts. Left out of what is shown to other
+	// tenants' operators.
 	Address string `json:"address,omitempty" example:"192.0.2.7"`
 	// Peer is the address of the connection, as the server saw it. Left out as the address.
 	Peer string `json:"peer,omitempty" example:"10.0.0.4"`

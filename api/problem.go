@@ -31,24 +31,25 @@ type Problem struct {
 	// the same. With store_unavailable, draining, and with overloaded, where it is false.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
-	// Quota of the tenant that is used up. With quota_exceeded and rate_limited, if it is one that can be
-	// set; a client treats one that it does not know like any other.
+	// Quota of the tenant that is used up. With quota_exceeded and rate_limited, if it is one that can
+	// be set; a client treats one that it does not know like any other.
 	Quota string `json:"quota,omitempty" example:"held_locks"`
 	// Limit that the quota has. With quota.
 	Limit *int `json:"limit,omitempty" minimum:"0" example:"1000"`
 	// Used is how much of it was in use. With quota.
 	Used *int `json:"used,omitempty" minimum:"0" example:"1000"`
 
-	// Holders of the lock, or of all locks of the set, each once; of many the first. With lock_held, lock_closed and
-	// wait_timeout, and empty if others only wait, or the server has no room to tell.
+	// Holders of the lock, or of all locks of the set, each once; of many the first. With lock_held,
+	// lock_closed and wait_timeout, and empty if others only wait, or the server has no room to tell.
 	Holders []Holder `json:"holders,omitzero" validate:"optional"`
-	// Waiting tells how many wait for the lock, or for each lock of the set, added up. With lock_held, lock_closed and
-	// wait_timeout.
+	// Waiting tells how many wait for the lock, or for each lock of the set, added up. With lock_held,
+	// lock_closed and wait_timeout.
 	Waiting *int `json:"waiting,omitempty" minimum:"0" example:"3"`
 	// InUse says as what the lock is in use. With mode_mismatch.
 	InUse *SetLock `json:"in_use,omitempty"`
 
-	// Locks of the set that others hold or wait for. With lock_held, lock_closed and wait_timeout, of a set.
+	// Locks of the set that others hold or wait for. With lock_held, lock_closed and wait_timeout, of
+	// a set.
 	Locks []BusyLock `json:"locks,omitzero" validate:"optional"`
 	// Cycle of waits that the request would close; of a long one the first 32. With
 	// deadlock.

@@ -10,9 +10,11 @@ type QuotaNumbers struct {
 	WaitingPerLock int `json:"waiting_per_lock" minimum:"0" maximum:"10000000" example:"100000"`
 	// Sets is how many sets may be held or wait.
 	Sets int `json:"sets" minimum:"0" maximum:"10000000" example:"100000"`
-	// Places is how many places in queues entries may take, held or waiting: each takes one for each of its locks.
+	// Places is how many places in queues entries may take, held or waiting: each takes one for each
+	// of its locks.
 	Places int `json:"places" minimum:"0" maximum:"10000000" example:"200000"`
-	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each `holder` that a request names, each `callback_url`.
+	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each
+	// `holder` that a request names, each `callback_url`.
 	MetadataBytes int `json:"metadata_bytes" minimum:"0" maximum:"1073741824" example:"67108864"`
 	// AsyncRenewals is how many renewals a second async entries may need while they wait.
 	AsyncRenewals int `json:"async_renewals_per_second" minimum:"0" maximum:"1000000" example:"1250"`
@@ -20,13 +22,16 @@ type QuotaNumbers struct {
 	Webhooks int `json:"webhooks" minimum:"0" maximum:"1000" example:"100"`
 	// EventStreams is how many event streams may be open at each replica.
 	EventStreams int `json:"event_streams" minimum:"0" maximum:"2000" example:"100"`
-	// Requests is how many requests a second each replica takes, besides renewals and releases. A set counts as many as it has locks, and what is long one more for each 4 KiB.
+	// Requests is how many requests a second each replica takes, besides renewals and releases. A set
+	// counts as many as it has locks, and what is long one more for each 4 KiB.
 	Requests int `json:"requests_per_second" minimum:"0" maximum:"1000000" example:"50000"`
-	// Renewals is how many renewals a second each replica takes, with requests for an entry by its token.
+	// Renewals is how many renewals a second each replica takes, with requests for an entry by its
+	// token.
 	Renewals int `json:"renewals_per_second" minimum:"0" maximum:"1000000" example:"50000"`
 	// Releases is how many releases a second each replica takes.
 	Releases int `json:"releases_per_second" minimum:"0" maximum:"1000000" example:"50000"`
-	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks; what is more waits.
+	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks;
+	// what is more waits.
 	WebhookAttempts int `json:"webhook_attempts_per_second" minimum:"0" maximum:"1000000" example:"1000"`
 }
 
@@ -40,7 +45,8 @@ type QuotaUse struct {
 	Sets int `json:"sets" minimum:"0" example:"2"`
 	// Places is how many places in queues entries take.
 	Places int `json:"places" minimum:"0" example:"130"`
-	// MetadataBytes is how many bytes of metadata entries have together, with named holders and callback URLs.
+	// MetadataBytes is how many bytes of metadata entries have together, with named holders and
+	// callback URLs.
 	MetadataBytes int `json:"metadata_bytes" minimum:"0" example:"4096"`
 	// AsyncRenewals is how many renewals a second async entries need while they wait.
 	AsyncRenewals int `json:"async_renewals_per_second" minimum:"0" example:"30"`
@@ -48,7 +54,8 @@ type QuotaUse struct {
 	Webhooks int `json:"webhooks" minimum:"0" example:"3"`
 	// EventStreams is how many event streams are open at this replica.
 	EventStreams int `json:"event_streams" minimum:"0" example:"2"`
-	// Requests is how many requests of its second's worth are used up at this replica; more than all if something costly is still to be paid for.
+	// Requests is how many requests of its second's worth are used up at this replica; more than all
+	// if something costly is still to be paid for.
 	Requests int `json:"requests_per_second" minimum:"0" example:"40"`
 	// Renewals is how many renewals of its second's worth are used up at this replica.
 	Renewals int `json:"renewals_per_second" minimum:"0" example:"12"`
@@ -58,7 +65,8 @@ type QuotaUse struct {
 	WebhookAttempts int `json:"webhook_attempts_per_second" minimum:"0" example:"19"`
 }
 
-// QuotaOverrides are the limits of a tenant that differ from the defaults; one that is left out does not.
+// QuotaOverrides are the limits of a tenant that differ from the defaults; one that is left out
+// does not.
 type QuotaOverrides struct {
 	// HeldLocks is how many locks may be held: of a set each counts, of a semaphore each holder.
 	HeldLocks *Whole `json:"held_locks,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"2000"`
@@ -68,9 +76,11 @@ type QuotaOverrides struct {
 	WaitingPerLock *Whole `json:"waiting_per_lock,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"1000"`
 	// Sets is how many sets may be held or wait.
 	Sets *Whole `json:"sets,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"1000"`
-	// Places is how many places in queues entries may take, held or waiting: each takes one for each of its locks.
+	// Places is how many places in queues entries may take, held or waiting: each takes one for each
+	// of its locks.
 	Places *Whole `json:"places,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"2000"`
-	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each `holder` that a request names, each `callback_url`.
+	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each
+	// `holder` that a request names, each `callback_url`.
 	MetadataBytes *Whole `json:"metadata_bytes,omitempty" swaggertype:"integer" minimum:"0" maximum:"1073741824" example:"671088"`
 	// AsyncRenewals is how many renewals a second async entries may need while they wait.
 	AsyncRenewals *Whole `json:"async_renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"12"`
@@ -78,13 +88,16 @@ type QuotaOverrides struct {
 	Webhooks *Whole `json:"webhooks,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000" example:"1"`
 	// EventStreams is how many event streams may be open at each replica.
 	EventStreams *Whole `json:"event_streams,omitempty" swaggertype:"integer" minimum:"0" maximum:"2000" example:"1"`
-	// Requests is how many requests a second each replica takes, besides renewals and releases. A set counts as many as it has locks, and what is long one more for each 4 KiB.
+	// Requests is how many requests a second each replica takes, besides renewals and releases. A set
+	// counts as many as it has locks, and what is long one more for each 4 KiB.
 	Requests *Whole `json:"requests_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
-	// Renewals is how many renewals a second each replica takes, with requests for an entry by its token.
+	// Renewals is how many renewals a second each replica takes, with requests for an entry by its
+	// token.
 	Renewals *Whole `json:"renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
 	// Releases is how many releases a second each replica takes.
 	Releases *Whole `json:"releases_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
-	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks; what is more waits.
+	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks;
+	// what is more waits.
 	WebhookAttempts *Whole `json:"webhook_attempts_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"100"`
 }
 

@@ -34,8 +34,9 @@ type Terms struct {
 	// TTLSeconds is the lease, up to the configured maximum, 3600 by default. Like all
 	// durations it is rounded up to the millisecond.
 	TTLSeconds *Decimal `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30" default:"30" minimum:"2" maximum:"604800"`
-	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue. Where the request is cut off and its
-	// idempotency key can go on with it, the entry stays for up to its TTL, beyond this too.
+	// WaitSeconds is how long to stay in the queue at most; 0 is not to queue. Where the request is
+	// cut off and its idempotency key can go on with it, the entry stays for up to its TTL, beyond
+	// this too.
 	WaitSeconds *Decimal `json:"wait_seconds,omitempty" swaggertype:"number" example:"20" default:"0" minimum:"0" maximum:"86400"`
 	// Async answers at once, with 202 if others are in front; the place is kept until
 	// wait_seconds are over, and from the grant on the lease has to be renewed. It takes

@@ -5,7 +5,8 @@ type AdminSeries struct {
 	Seen
 	// Tenant that it is about; left out of what is about all.
 	Tenant string `json:"tenant,omitempty" example:"acme"`
-	// Since when the answering replica has counted, if that is less than a quarter of an hour; left out if it has counted nothing yet.
+	// Since when the answering replica has counted, if that is less than a quarter of an hour; left
+	// out if it has counted nothing yet.
 	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// StepSeconds is how long a step is.
 	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"10"`
@@ -35,7 +36,8 @@ type SeriesPoint struct {
 	Waiting Seconds `json:"waiting" swaggertype:"number" minimum:"0" example:"3.2"`
 	// Holding is how many held, on average; a set counts at each of its locks.
 	Holding Seconds `json:"holding" swaggertype:"number" minimum:"0" example:"12.5"`
-	// WaitSeconds is how long the grants took, the store included, also where no entry was in front, each within a factor of 1.5; left out without grants.
+	// WaitSeconds is how long the grants took, the store included, also where no entry was in front,
+	// each within a factor of 1.5; left out without grants.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long entries had held that ended, likewise.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
@@ -52,9 +54,11 @@ type AdminHistory struct {
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Events of the lock, the newest first, at most 50.
 	Events []PastEvent `json:"events"`
-	// Holders are the last who held the lock and do not any more, as far as the events tell, the newest first.
+	// Holders are the last who held the lock and do not any more, as far as the events tell, the
+	// newest first.
 	Holders []PastHolder `json:"holders"`
-	// Waiting is how many waited for it recently; left out if none did, or this replica has no space for it.
+	// Waiting is how many waited for it recently; left out if none did, or this replica has no space
+	// for it.
 	Waiting *LockHeat `json:"waiting,omitempty"`
 	// Evidence of leases that were too short.
 	Evidence LeaseEvidence `json:"evidence"`
@@ -116,11 +120,14 @@ type PastHolder struct {
 
 // LeaseEvidence shows whether leases were too short for those who held the lock.
 type LeaseEvidence struct {
-	// WorkedAfterExpiry counts the entries that were renewed or released at this replica after they had expired: their holders still worked.
+	// WorkedAfterExpiry counts the entries that were renewed or released at this replica after they
+	// had expired: their holders still worked.
 	WorkedAfterExpiry uint64 `json:"worked_after_expiry" format:"int64" minimum:"0" example:"2"`
-	// LateRenewals counts the renewals that this replica took when more than two thirds of the lease had passed since the last that it knows of.
+	// LateRenewals counts the renewals that this replica took when more than two thirds of the lease
+	// had passed since the last that it knows of.
 	LateRenewals uint64 `json:"late_renewals" format:"int64" minimum:"0" example:"5"`
-	// StaleWrites counts the reports of writes that came with an old fence, among the newest 100 of the tenant.
+	// StaleWrites counts the reports of writes that came with an old fence, among the newest 100 of
+	// the tenant.
 	StaleWrites uint64 `json:"stale_writes" format:"int64" minimum:"0" example:"1"`
 	// Signs are the last of the first two, the newest first, at most 10.
 	Signs []LeaseSign `json:"signs"`
@@ -140,7 +147,8 @@ type LeaseSign struct {
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// At is when it showed.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// AfterSeconds is how long after the lease had run out; of a late renewal, since the last one. Left out if that is not known.
+	// AfterSeconds is how long after the lease had run out; of a late renewal, since the last one.
+	// Left out if that is not known.
 	AfterSeconds *Seconds `json:"after_seconds,omitempty" swaggertype:"number" minimum:"0" example:"3.4"`
 	// TTLSeconds is the lease of a late renewal.
 	TTLSeconds *Seconds `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30"`

@@ -27,7 +27,8 @@ type AdminTenant struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// OldestSince is since when the oldest waiter waits; left out without waiters.
 	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Bounds are what counts against the tenant's bounds; left out of what is shown to a bearer token that is limited to lock names.
+	// Bounds are what counts against the tenant's bounds; left out of what is shown to a bearer token
+	// that is limited to lock names.
 	Bounds *TenantBounds `json:"bounds,omitempty"`
 	// Quota is how much the tenant may use, and what it uses; likewise.
 	Quota *TenantQuota `json:"quota,omitempty"`

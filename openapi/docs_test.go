@@ -20,7 +20,9 @@ func get(t *testing.T, path string) *httptest.ResponseRecorder {
 func parts(t *testing.T) []string {
 	t.Helper()
 	var names []string
-	for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(get(t, "/docs/").Body.String(), -1) {
+	for _, m := range regexp.MustCompile(`(?:src|href)="([^"]*)"`).FindAllStringSubmatch(
+		get(t, "/docs/").Body.String(), -1,
+	) {
 		names = append(names, m[1])
 	}
 	if len(names) < 4 {
@@ -30,18 +32,24 @@ func parts(t *testing.T) []string {
 }
 
 func TestDocsServesWhatThePageLoads(t *testing.T) {
-	types := map[string]string{"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "png": "image/png"}
+	types := map[string]string{
+		"css": "text/css; charset=utf-8", "js": "text/javascript; charset=utf-8", "png": "image/png",
+	}
 	for _, name := range parts(t) {
 		w := get(t, "/docs/"+name)
 		_, suffix, _ := strings.Cut(name[strings.LastIndex(name, "."):], ".")
-		if got := w.Header().Get("Content-Type"); w.Code != 200 || w.Body.Len() == 0 || got != types[suffix] {
+		if got := w.Header().Get(
+			"Content-Type",
+		); w.Code != 200 || w.Body.Len() == 0 || got != types[suffix] {
 			t.Errorf("%s: %d, %d bytes of %q", name, w.Code, w.Body.Len(), got)
 		}
 	}
 }
 
 func TestDocsWorksBehindAPrefix(t *testing.T) {
-	for _, path := range []string{"/docs/", "/locks-api/docs/", "/docs/start.js", "/locks-api/docs/start.js"} {
+	for _, path := range []string{
+		"/docs/", "/locks-api/docs/", "/docs/start.js", "/locks-api/docs/start.js",
+	} {
 		if w := get(t, path); w.Code != 200 {
 			t.Errorf("%s: %d", path, w.Code)
 		}
@@ -53,7 +61,9 @@ func TestDocsStaysAtHome(t *testing.T) {
 	for _, path := range append(parts(t), "") {
 		h := get(t, "/docs/"+path).Header()
 		policy := h.Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(
+			policy, "unsafe",
+		) || strings.Contains(policy, "http") {
 			t.Errorf("%q: the policy is %q", path, policy)
 		}
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
@@ -61,18 +71,23 @@ func TestDocsStaysAtHome(t *testing.T) {
 		}
 	}
 	page := get(t, "/docs/").Body.String()
-	if found := regexp.MustCompile(`(?i)//|<style|\son\w+=|style=|<script>`).FindString(page); found != "" {
+	if found := regexp.MustCompile(
+		`(?i)//|<style|\son\w+=|style=|<script>`,
+	).FindString(page); found != "" {
 		t.Errorf("the page has %q: another host, or something inline that the policy forbids", found)
 	}
 	start := get(t, "/docs/start.js").Body.String()
-	if strings.Contains(start, "http") || !strings.Contains(start, "validatorUrl: null") || !strings.Contains(start, `"../openapi.json"`) {
+	if strings.Contains(start, "http") || !strings.Contains(
+		start, "validatorUrl: null",
+	) || !strings.Contains(start, `"../openapi.json"`) {
 		t.Errorf("the page starts with %s", start)
 	}
 }
 
 func TestDocsHasNothingElse(t *testing.T) {
 	for _, path := range []string{
-		"/docs/index.html.map", "/docs/swagger-initializer.js", "/docs/swagger-ui.css.map", "/docs/index.css",
+		"/docs/index.html.map", "/docs/swagger-initializer.js", "/docs/swagger-ui.css.map",
+		"/docs/index.css",
 		"/docs/x/start.js", "/docs/../docs.go", "/start.js", "/", "/docs",
 	} {
 		if w := get(t, path); w.Code != 404 {

@@ -74,7 +74,10 @@ func TestDocumentIsACopy(t *testing.T) {
 
 // What all responses of a status have in common is not in the annotations.
 func TestHeadersOfResponses(t *testing.T) {
-	needs := map[int]string{201: "Location", 202: "Location", 401: "WWW-Authenticate", 423: "Retry-After", 429: "Retry-After", 503: "Retry-After"}
+	needs := map[int]string{
+		201: "Location", 202: "Location", 401: "WWW-Authenticate", 423: "Retry-After", 429: "Retry-After",
+		503: "Retry-After",
+	}
 	eachResponse(t, func(name string, status int, r *openapi3.Response) {
 		for _, header := range []string{"X-Request-Id", needs[status]} {
 			if h := r.Headers[header]; header != "" && (h == nil || !h.Value.Required) {
@@ -88,7 +91,8 @@ func TestErrorsAreProblems(t *testing.T) {
 	eachResponse(t, func(name string, status int, r *openapi3.Response) {
 		_, problem := r.Content["application/problem+json"]
 		_, codes := r.Extensions["x-problem-codes"]
-		if failed := status >= http.StatusBadRequest; problem != failed || codes != problem || problem && len(r.Content) != 1 {
+		if failed := status >= http.StatusBadRequest; problem != failed || codes != problem ||
+			problem && len(r.Content) != 1 {
 			t.Errorf("%s: media types %v, codes %v", name, r.Content, r.Extensions)
 		}
 	})
@@ -120,7 +124,8 @@ func TestWhoNeedsABearerToken(t *testing.T) {
 			t.Errorf("%s: tags %v, security %v", name, op.Tags, op.Security)
 		}
 	})
-	if s := load(t).Components.SecuritySchemes["bearer"].Value; s.Type != "http" || s.Scheme != "bearer" {
+	if s := load(t).Components.SecuritySchemes["bearer"].Value; s.Type != "http" ||
+		s.Scheme != "bearer" {
 		t.Errorf("the security scheme is %s %s", s.Type, s.Scheme)
 	}
 }
@@ -150,8 +155,10 @@ func TestExamplesOfBodies(t *testing.T) {
 func TestLimitIsForSemaphores(t *testing.T) {
 	s := load(t).Components.Schemas["AcquireBody"].Value
 	for text, valid := range map[string]bool{
-		`{}`: true, `{"limit":null}`: true, `{"mode":"shared","limit":null}`: true, `{"mode":"semaphore","limit":3}`: true, `{"mode":null}`: true,
-		`{"limit":3}`: false, `{"mode":"exclusive","limit":3}`: false, `{"mode":null,"limit":3}`: false, `{"mode":"semaphore"}`: false,
+		`{}`: true, `{"limit":null}`: true, `{"mode":"shared","limit":null}`: true,
+		`{"mode":"semaphore","limit":3}`: true, `{"mode":null}`: true,
+		`{"limit":3}`: false, `{"mode":"exclusive","limit":3}`: false, `{"mode":null,"limit":3}`: false,
+		`{"mode":"semaphore"}`:              false,
 		`{"mode":"semaphore","limit":null}`: false,
 	} {
 		var value any
@@ -167,9 +174,13 @@ func TestLimitIsForSemaphores(t *testing.T) {
 // The state of an entry says which fields it has.
 func TestStateTypesTheFence(t *testing.T) {
 	schemas := load(t).Components.Schemas
-	for union, members := range map[string][]string{"Entry": {"HeldEntry", "WaitingEntry"}, "Set": {"HeldSet", "WaitingSet"}} {
+	for union, members := range map[string][]string{
+		"Entry": {"HeldEntry", "WaitingEntry"}, "Set": {"HeldSet", "WaitingSet"},
+	} {
 		s := schemas[union].Value
-		if s.Discriminator == nil || s.Discriminator.PropertyName != "state" || len(s.OneOf) != len(members) {
+		if s.Discriminator == nil || s.Discriminator.PropertyName != "state" || len(s.OneOf) != len(
+			members,
+		) {
 			t.Fatalf("%s is not one of %v by its state", union, members)
 		}
 		for i, name := range members {
@@ -178,12 +189,16 @@ func TestStateTypesTheFence(t *testing.T) {
 			}
 		}
 	}
-	for name, field := range map[string]string{"HeldEntry": "fence", "HeldSetLock": "fence", "WaitingEntry": "position", "WaitingSet": "position", "HeldSet": "waited_seconds"} {
+	for name, field := range map[string]string{
+		"HeldEntry": "fence", "HeldSetLock": "fence", "WaitingEntry": "position",
+		"WaitingSet": "position", "HeldSet": "waited_seconds",
+	} {
 		if !slices.Contains(schemas[name].Value.Required, field) {
 			t.Errorf("%s.%s may be missing", name, field)
 		}
 	}
-	if schemas["WaitingEntry"].Value.Properties["fence"] != nil || schemas["HeldEntry"].Value.Properties["position"] != nil {
+	if schemas["WaitingEntry"].Value.Properties["fence"] != nil ||
+		schemas["HeldEntry"].Value.Properties["position"] != nil {
 		t.Error("an entry has a field of the other state")
 	}
 }
@@ -205,7 +220,9 @@ func TestParametersAreBounded(t *testing.T) {
 	each(t, func(name string, op *openapi3.Operation) {
 		for _, p := range op.Parameters {
 			s := p.Value.Schema.Value
-			if s.Type.Is(openapi3.TypeString) && s.Pattern == "" && len(s.Enum) == 0 && p.Value.Name != "file" {
+			if s.Type.Is(
+				openapi3.TypeString,
+			) && s.Pattern == "" && len(s.Enum) == 0 && p.Value.Name != "file" {
 				t.Errorf("%s: anything may be in %s", name, p.Value.Name)
 			}
 		}

@@ -23,7 +23,9 @@ func BatchSpans(t trace.Tracer) func(requests []trace.SpanContext) (sent func())
 		for _, r := range requests[:cap(links)] {
 			links = append(links, trace.Link{SpanContext: r})
 		}
-		_, span := t.Start(context.Background(), "store.Batch", trace.WithSpanKind(trace.SpanKindClient), trace.WithLinks(links...),
+		_, span := t.Start(context.Background(), "store.Batch", trace.WithSpanKind(
+			trace.SpanKindClient,
+		), trace.WithLinks(links...),
 			trace.WithAttributes(attribute.Int("fencepost.batch.requests", len(requests))))
 		return func() { span.End() }
 	}

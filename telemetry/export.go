@@ -31,7 +31,9 @@ func describe(ctx context.Context, version string) (*resource.Resource, error) {
 
 // startTracing returns a tracer that exports, or one that does nothing.
 // The sampler and the batching follow OTEL_TRACES_SAMPLER and OTEL_BSP_*.
-func (t *Telemetry) startTracing(ctx context.Context, res *resource.Resource) (trace.Tracer, error) {
+func (t *Telemetry) startTracing(
+	ctx context.Context, res *resource.Resource,
+) (trace.Tracer, error) {
 	if !sendingAsked("TRACES") {
 		return noop.NewTracerProvider().Tracer(scope), nil
 	}
@@ -46,7 +48,9 @@ func (t *Telemetry) startTracing(ctx context.Context, res *resource.Resource) (t
 
 // startMetrics returns a provider that is read by Prometheus and, if asked for,
 // also pushes.
-func (t *Telemetry) startMetrics(ctx context.Context, res *resource.Resource) (*metric.MeterProvider, error) {
+func (t *Telemetry) startMetrics(
+	ctx context.Context, res *resource.Resource,
+) (*metric.MeterProvider, error) {
 	reader, err := prometheus.New(
 		prometheus.WithRegisterer(t.registry),
 		prometheus.WithoutScopeInfo(),

@@ -287,7 +287,9 @@ func (w *LineWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !ended {
-		return errors.Join(w.err, fmt.Errorf("the log's writer stands still; %d bytes are not written", w.taken-w.passed))
+		return errors.Join(
+			w.err, fmt.Errorf("the log's writer stands still; %d bytes are not written", w.taken-w.passed),
+		)
 	}
 	return w.err
 }

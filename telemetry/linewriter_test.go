@@ -165,7 +165,9 @@ func checkOrder(t *testing.T, out *sink, writers, each int) {
 func TestReaderThatStandsStill(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		out := sink{gate: make(chan struct{})}
-		w := telemetry.NewLineWriter(&out, func(l telemetry.Lost) []byte { return fmt.Appendf(nil, "lost %d %v\n", l.Lines, l.Err) })
+		w := telemetry.NewLineWriter(
+			&out, func(l telemetry.Lost) []byte { return fmt.Appendf(nil, "lost %d %v\n", l.Lines, l.Err) },
+		)
 		line := strings.Repeat("x", 64<<10-1) + "\n"
 		const written = 40
 		began := time.Now()
@@ -268,7 +270,9 @@ func TestWarningIsThereWhenLogReturns(t *testing.T) {
 		}
 		logger.Warn("second")
 		text, _ := out.got()
-		if first, second := strings.Index(text, "first"), strings.Index(text, "second"); first < 0 || second < first {
+		if first, second := strings.Index(text, "first"), strings.Index(
+			text, "second",
+		); first < 0 || second < first {
 			t.Errorf("written = %q, want first and second", text)
 		}
 	})
@@ -316,7 +320,8 @@ func TestErrorsAreToldWhenTheyAreOver(t *testing.T) {
 		}
 		text, _ := out.got()
 		got := lines(t, []byte(text))
-		if len(got) != 3 || got[1]["dropped"] != 3.0 || got[1]["error"] != "disk full" || got[1]["level"] != "WARN" {
+		if len(got) != 3 || got[1]["dropped"] != 3.0 || got[1]["error"] != "disk full" ||
+			got[1]["level"] != "WARN" {
 			t.Errorf("told %v, want in between that 3 lines were dropped", got)
 		}
 		if !strings.Contains(metrics, "fencepost_log_dropped_total 3\n") {

@@ -13,7 +13,9 @@ import (
 
 func TestLoggerJSON(t *testing.T) {
 	var log bytes.Buffer
-	logger := telemetry.NewLogger(&log, telemetry.FormatJSON, slog.LevelInfo).With(slog.String("request_id", "r-1"))
+	logger := telemetry.NewLogger(&log, telemetry.FormatJSON, slog.LevelInfo).With(
+		slog.String("request_id", "r-1"),
+	)
 	logger.Debug("too low")
 	logger.WithGroup("g").Info("granted", slog.Int("n", 1))
 	logger.LogAttrs(t.Context(), slog.LevelInfo, "granted",
@@ -40,7 +42,9 @@ func TestLoggerTimesAreUTC(t *testing.T) {
 	var log bytes.Buffer
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.FixedZone("", 7200))
 	handler := telemetry.NewLogger(&log, telemetry.FormatText, slog.LevelInfo).Handler()
-	if err := handler.Handle(context.Background(), slog.NewRecord(at, slog.LevelInfo, "m", 0)); err != nil {
+	if err := handler.Handle(
+		context.Background(), slog.NewRecord(at, slog.LevelInfo, "m", 0),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasPrefix(log.String(), "time=2026-01-02T01:04:05.000Z ") {

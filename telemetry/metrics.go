@@ -104,7 +104,9 @@ func NewMetrics(meter metric.Meter, version string) (*Metrics, error) {
 // series that begins with its first event misses that event.
 func (m *Metrics) startAtZero() {
 	ctx := context.Background()
-	for _, c := range []metric.Int64Counter{m.feedRestarts, m.deadlocks, m.staleWrites, m.streamsDropped} {
+	for _, c := range []metric.Int64Counter{
+		m.feedRestarts, m.deadlocks, m.staleWrites, m.streamsDropped,
+	} {
 		c.Add(ctx, 0)
 	}
 	m.streams.Add(ctx, 0)

@@ -69,7 +69,9 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.QuotaRefused(ctx, "waiting")
 	m.ObserveStoreSize(func() (int64, int64) { return 5 << 20, 1 << 30 })
 	m.ObservePrincipals(func() map[string]bool {
-		return map[string]bool{telemetry.FilePrincipals: true, telemetry.FileOIDCPrincipals: false, "odd": true}
+		return map[string]bool{
+			telemetry.FilePrincipals: true, telemetry.FileOIDCPrincipals: false, "odd": true,
+		}
 	})
 	m.ObserveCounts(func() telemetry.Counts {
 		return telemetry.Counts{HoldersExpired: 2, WaitersExpired: 5, Contradictions: 3, EventsDropped: 4}
@@ -231,7 +233,10 @@ func TestGaugesWithoutSourceAreLeftOut(t *testing.T) {
 			}
 		}
 	}
-	queues := []string{"fencepost_lock_held", "fencepost_lock_waiting", "fencepost_lock_oldest_wait", "fencepost_store_revision", "fencepost_replicas"}
+	queues := []string{
+		"fencepost_lock_held", "fencepost_lock_waiting", "fencepost_lock_oldest_wait",
+		"fencepost_store_revision", "fencepost_replicas",
+	}
 	leftOut(append(queues, "fencepost_feed_lag")...)
 	tel.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		return telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{"exclusive": {}}}, false

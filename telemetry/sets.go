@@ -28,7 +28,9 @@ type sets[K comparable] struct {
 }
 
 // newSets returns sets that hold known from the start and grow up to limit keys.
-func newSets[K comparable](limit int, attributes func(K) []attribute.KeyValue, other K, known ...K) *sets[K] {
+func newSets[K comparable](
+	limit int, attributes func(K) []attribute.KeyValue, other K, known ...K,
+) *sets[K] {
 	s := &sets[K]{attributes: attributes, limit: limit}
 	s.other = s.build(other)
 	all := make(map[K]options, len(known))
@@ -40,7 +42,9 @@ func newSets[K comparable](limit int, attributes func(K) []attribute.KeyValue, o
 }
 
 // newClosedSets returns sets that hold known and never grow.
-func newClosedSets[K comparable](attributes func(K) []attribute.KeyValue, other K, known ...K) *sets[K] {
+func newClosedSets[K comparable](
+	attributes func(K) []attribute.KeyValue, other K, known ...K,
+) *sets[K] {
 	return newSets(len(known), attributes, other, known...)
 }
 

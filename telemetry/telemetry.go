@@ -50,7 +50,9 @@ func Setup(ctx context.Context, c Config) (*Telemetry, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &Telemetry{lines: NewLineWriter(c.LogWriter, lostLines(c.LogFormat)), registry: prometheus.NewRegistry()}
+	t := &Telemetry{
+		lines: NewLineWriter(c.LogWriter, lostLines(c.LogFormat)), registry: prometheus.NewRegistry(),
+	}
 	t.logger = NewLogger(t.lines, c.LogFormat, c.LogLevel)
 	t.receiveSDKErrors()
 	if err := t.start(ctx, c.ServiceVersion); err != nil {

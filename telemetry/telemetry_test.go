@@ -31,7 +31,8 @@ func unsetStandard(t *testing.T) {
 	for _, name := range []string{
 		"OTEL_SDK_DISABLED", "OTEL_SERVICE_NAME", "OTEL_RESOURCE_ATTRIBUTES", "OTEL_TRACES_SAMPLER",
 		"OTEL_TRACES_EXPORTER", "OTEL_METRICS_EXPORTER", "OTEL_EXPORTER_OTLP_PROTOCOL",
-		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+		"OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 		"OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION",
 	} {
 		t.Setenv(name, "")
@@ -106,7 +107,10 @@ func TestSignalsAreSentWhereTheEnvironmentAsks(t *testing.T) {
 		want map[string]bool
 	}{
 		{"Nothing", nil, nil},
-		{"Endpoint", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "$C"}, map[string]bool{traces: true, metrics: true}},
+		{
+			"Endpoint", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "$C"},
+			map[string]bool{traces: true, metrics: true},
+		},
 		{
 			"TracesEndpoint",
 			map[string]string{"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "$C" + traces},
@@ -265,7 +269,10 @@ func TestHangingCollectorTakesNoMemory(t *testing.T) {
 	large := attribute.String("large", strings.Repeat("x", 2<<10))
 	spans := func(n int) {
 		for range n {
-			_, span := tel.Tracer().Start(t.Context(), "a-span", trace.WithAttributes(large, attribute.String("own", strings.Repeat("y", 1<<10))))
+			_, span := tel.Tracer().Start(
+				t.Context(), "a-span",
+				trace.WithAttributes(large, attribute.String("own", strings.Repeat("y", 1<<10))),
+			)
 			span.End()
 			tel.Metrics().StoreOperation(t.Context(), "txn", telemetry.OutcomeOK, time.Millisecond)
 		}
@@ -349,7 +356,9 @@ func TestLinesAfterShutdownAreWritten(t *testing.T) {
 	shutdown(t, tel)
 	shutdown(t, tel) // twice is safe
 	tel.Logger().Info("after")
-	if got := lines(t, log.Bytes()); len(got) != 2 || got[0]["msg"] != "before" || got[1]["msg"] != "after" {
+	if got := lines(
+		t, log.Bytes(),
+	); len(got) != 2 || got[0]["msg"] != "before" || got[1]["msg"] != "after" {
 		t.Errorf("log = %v, want before and after", got)
 	}
 }

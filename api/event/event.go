@@ -12,7 +12,9 @@ import (
 // Of describes an event with the claims that its reader may see, of which there is one at
 // least. What is secret of an entry, or nobody's concern, is left out by naming what is not.
 func Of(e *lock.Event, claims []lock.Claim) *api.Event {
-	return &api.Event{ID: e.ID.String(), Type: string(e.Kind), Timestamp: api.InstantOf(e.At), Data: data(e, claims)}
+	return &api.Event{
+		ID: e.ID.String(), Type: string(e.Kind), Timestamp: api.InstantOf(e.At), Data: data(e, claims),
+	}
 }
 
 // Missed says that what happened after the one and before the other id is not told.
@@ -47,7 +49,8 @@ func lasting(d *api.EventData, e *lock.Event) {
 		d.WaitedSeconds = &lasted
 	case e.Ask != nil:
 		d.ReleaseRequested = &api.EventAsk{
-			Since: api.InstantOf(e.Ask.Since), WithinSeconds: api.SecondsOf(e.Ask.Within), WishedAt: api.InstantOf(e.Ask.Wished()),
+			Since: api.InstantOf(e.Ask.Since), WithinSeconds: api.SecondsOf(e.Ask.Within),
+			WishedAt: api.InstantOf(e.Ask.Wished()),
 		}
 	case e.Reason != "":
 		if d.Held = &e.Held; e.Held {

@@ -17,7 +17,9 @@ import (
 
 // newAudit returns what is on record of operators, which one of the replicas trims until stop
 // is called, which waits for that.
-func newAudit(c *config, t *telemetry.Telemetry, records store.RecordStore, replicas *replicas.List) (l *audit.Log, stop func()) {
+func newAudit(
+	c *config, t *telemetry.Telemetry, records store.RecordStore, replicas *replicas.List,
+) (l *audit.Log, stop func()) {
 	l = audit.NewLog(records, time.Duration(c.auditRetention), nil)
 	return l, background(func(ctx context.Context) {
 		l.Run(ctx, func() bool { return replicas.Sharing().Does("audit") }, t.Logger())

@@ -29,11 +29,17 @@ func backup(ctx context.Context, args []string, env environment, stdout, stderr 
 	if err := checkOwner(dir); err != nil {
 		return err
 	}
-	size, err := writeWhole(to, force, func(w io.Writer) (int64, error) { return etcd.Backup(ctx, dir, w) })
+	size, err := writeWhole(
+		to, force, func(w io.Writer) (int64, error) { return etcd.Backup(ctx, dir, w) },
+	)
 	if err != nil {
 		return fmt.Errorf("no backup was made: %w", err)
 	}
-	fmt.Fprintf(stderr, "%s has secrets in it: the key behind lock tokens, and those that sign webhooks. Only you can read it; keep it so.\n", to)
+	fmt.Fprintf(
+		stderr,
+		"%s has secrets in it: the key behind lock tokens, and those that sign webhooks. Only you can read it; keep it so.\n",
+		to,
+	)
 	_, err = fmt.Fprintf(stdout, "%s: %d bytes\n", to, size)
 	return err
 }
@@ -46,7 +52,9 @@ func checkOwner(dir string) error {
 		return fmt.Errorf("--data-dir: %w", err)
 	}
 	if !isOurs(info) {
-		return usagef("--data-dir: %s belongs to another user; run this as the user that the server runs as", dir)
+		return usagef(
+			"--data-dir: %s belongs to another user; run this as the user that the server runs as", dir,
+		)
 	}
 	return nil
 }
@@ -54,7 +62,9 @@ func checkOwner(dir string) error {
 // writeWhole makes a file that only its owner can read, of what write returns the size. The
 // file is there when all of it is on the disk, and not before. One that is there already is
 // replaced only if force says so.
-func writeWhole(path string, force bool, write func(io.Writer) (int64, error)) (size int64, err error) {
+func writeWhole(
+	path string, force bool, write func(io.Writer) (int64, error),
+) (size int64, err error) {
 	if _, err := os.Lstat(path); err == nil && !force {
 		return 0, errThere(path)
 	}

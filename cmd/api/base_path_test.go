@@ -14,9 +14,18 @@ func TestBasePath(t *testing.T) {
 	t.Parallel()
 	secretFile := file(t, secret)
 	token := bearer(t, secretFile)
-	operator := strings.TrimSpace(command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope", "admin").out)
-	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--base-path", "/locks/fencepost", "--trusted-proxy-hops", "1")
-	for name, base := range map[string]string{"passed on": s.url, "left out": strippingProxy(t, s.url)} {
+	operator := strings.TrimSpace(
+		command(
+			t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope", "admin",
+		).out,
+	)
+	s := start(
+		t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--base-path", "/locks/fencepost",
+		"--trusted-proxy-hops", "1",
+	)
+	for name, base := range map[string]string{
+		"passed on": s.url, "left out": strippingProxy(t, s.url),
+	} {
 		t.Run(name, func(t *testing.T) {
 			client := &server{t: t, url: base + "/locks/fencepost", client: s.client}
 			held := client.acquired(token, "orders:1", "")
@@ -32,16 +41,22 @@ func TestBasePath(t *testing.T) {
 					t.Errorf("%s leads to %s", path, at)
 				}
 			}
-			document := client.call("", "GET", "/openapi.json", "").body["servers"].([]any)[0].(map[string]any)
+			document := client.call(
+				"", "GET", "/openapi.json", "",
+			).body["servers"].([]any)[0].(map[string]any)
 			if document["url"] != "/locks/fencepost/" {
 				t.Errorf("the document is of %v", document)
 			}
 			signedIn := client.call("", "POST", "/dashboard/session", `{"bearer_token":"`+operator+`"}`)
-			if c := signedIn.header.Get("Set-Cookie"); !strings.HasPrefix(c, "__Secure-fencepost-session=") || !strings.Contains(c, "; Path=/locks/fencepost/;") {
+			if c := signedIn.header.Get("Set-Cookie"); !strings.HasPrefix(
+				c, "__Secure-fencepost-session=",
+			) || !strings.Contains(c, "; Path=/locks/fencepost/;") {
 				t.Errorf("%d, the cookie is %s", signedIn.status, c)
 			}
 			problem := client.call("", "GET", "/locks", "").text("type")
-			if page := client.call("", "GET", strings.TrimPrefix(problem, "/locks/fencepost"), ""); page.status != http.StatusOK ||
+			if page := client.call(
+				"", "GET", strings.TrimPrefix(problem, "/locks/fencepost"), "",
+			); page.status != http.StatusOK ||
 				!strings.HasPrefix(problem, "/locks/fencepost/problems/") {
 				t.Errorf("the page of %s: %d", problem, page.status)
 			}
@@ -51,9 +66,12 @@ func TestBasePath(t *testing.T) {
 		})
 	}
 	for path, want := range map[string]int{
-		"/readyz": http.StatusOK, "/locks/fencepost/readyz": http.StatusOK, "/locks/fencepost": http.StatusNotFound,
-		"/locks/fencepostreadyz": http.StatusUnauthorized, "/locks/%66encepost/readyz": http.StatusNotFound,
-		"/locks/fencepost//readyz": http.StatusNotFound, "/locks/fencepost/locks%2F..%2Freadyz": http.StatusNotFound,
+		"/readyz": http.StatusOK, "/locks/fencepost/readyz": http.StatusOK,
+		"/locks/fencepost":                     http.StatusNotFound,
+		"/locks/fencepostreadyz":               http.StatusUnauthorized,
+		"/locks/%66encepost/readyz":            http.StatusNotFound,
+		"/locks/fencepost//readyz":             http.StatusNotFound,
+		"/locks/fencepost/locks%2F..%2Freadyz": http.StatusNotFound,
 	} {
 		if r := s.call("", "GET", path, ""); r.status != want {
 			t.Errorf("GET %s = %d, want %d", path, r.status, want)
@@ -63,7 +81,10 @@ func TestBasePath(t *testing.T) {
 
 // redirected returns where a path leads.
 func (s *server) redirected(path string) string {
-	once := http.Client{Transport: s.client.Transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	once := http.Client{
+		Transport:     s.client.Transport,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	answer, err := once.Get(s.url + path)
 	if err != nil {
 		s.t.Fatal(err)

@@ -21,7 +21,9 @@ func (c *config) resolveKeys(env environment) error {
 		err = errors.Join(err, usagef("%v", wrong))
 	}
 	if c.jwks != "" && (c.issuer == "" || c.audience == "") {
-		c.warn("--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too")
+		c.warn(
+			"--jwks without --jwt-issuer and --jwt-audience: a token that was made for another service with one of these keys is taken too",
+		)
 	}
 	if c.jwks != "" {
 		if failed := auth.CheckKeySet(c.jwks); failed != nil {
@@ -37,8 +39,8 @@ func (c *config) resolveKeys(env environment) error {
 }
 
 // deploymentKey returns the key behind lock tokens, entry ids, sessions and webhook secrets. The
-// store's own key is in it, also with --token-key-file: in two deployments with one file, nothing that
-// one of them issues counts in the other.
+// store's own key is in it, also with --token-key-file: in two deployments with one file, nothing
+// that one of them issues counts in the other.
 func deploymentKey(file, stored []byte) ([]byte, error) {
 	if file == nil {
 		return stored, nil
@@ -51,11 +53,19 @@ func (c *config) resolveSecret(env environment) error {
 	given, wrong := env[envSecret] != "", []error{err}
 	switch {
 	case c.dev && (given || c.secretFile != "" || c.jwks != ""):
-		wrong = append(wrong, usagef("--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret))
+		wrong = append(
+			wrong,
+			usagef(
+				"--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret,
+			),
+		)
 	case given && c.secretFile != "":
 		wrong = append(wrong, usagef("%s and --jwt-secret-file contradict each other", envSecret))
 	case !c.dev && !given && c.secretFile == "" && c.jwks == "":
-		wrong = append(wrong, usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out"))
+		wrong = append(
+			wrong,
+			usagef("no key for bearer tokens: set --jwt-secret-file or --jwks, or --dev to try things out"),
+		)
 	}
 	if c.secret = inline; c.secretFile != "" {
 		c.secret, err = readSecret("--jwt-secret-file", c.secretFile, minSecret)
@@ -71,19 +81,26 @@ func inlineSecret(env environment) ([]byte, error) {
 		return nil, nil
 	}
 	if len(text) < minSecret {
-		return nil, fmt.Errorf("%s holds %d bytes, at least %d are needed", envSecret, len(text), minSecret)
+		return nil, fmt.Errorf(
+			"%s holds %d bytes, at least %d are needed", envSecret, len(text), minSecret,
+		)
 	}
 	return []byte(text), nil
 }
 
 // claimFlags are those that say where an identity provider puts what a token allows.
 func claimFlags(f *flag.FlagSet, names *auth.ClaimNames) {
-	f.StringVar(&names.Tenant, "jwt-tenant-claim", "tenant", "`claim` of bearer tokens with the tenant; may be a URL")
+	f.StringVar(
+		&names.Tenant, "jwt-tenant-claim", "tenant",
+		"`claim` of bearer tokens with the tenant; may be a URL",
+	)
 	f.StringVar(&names.Scope, "jwt-scope-claim", "scope",
 		"`claim` of bearer tokens with the scopes, as a string or a list: scope, scp, permissions, roles")
 	f.StringVar(&names.ScopePrefix, "jwt-scope-prefix", "",
 		"`text` before each scope in bearer tokens; scopes without it are ignored")
-	f.StringVar(&names.Locks, "jwt-locks-claim", "locks", "`claim` of bearer tokens with the name patterns")
+	f.StringVar(
+		&names.Locks, "jwt-locks-claim", "locks", "`claim` of bearer tokens with the name patterns",
+	)
 }
 
 // byteOrderMark is what some editors put at the start of a file. In a secret it is invisible.
@@ -100,11 +117,15 @@ func readSecret(flagName, path string, atLeast int) ([]byte, error) {
 
 func checkSecret(flagName, path string, text []byte, atLeast int) ([]byte, error) {
 	if bytes.HasPrefix(text, []byte(byteOrderMark)) {
-		return nil, fmt.Errorf("%s: %s begins with a byte order mark: save it as UTF-8 without one", flagName, path)
+		return nil, fmt.Errorf(
+			"%s: %s begins with a byte order mark: save it as UTF-8 without one", flagName, path,
+		)
 	}
 	text = bytes.TrimRight(text, "\r\n")
 	if len(text) < atLeast {
-		return nil, fmt.Errorf("%s: %s holds %d bytes, at least %d are needed", flagName, path, len(text), atLeast)
+		return nil, fmt.Errorf(
+			"%s: %s holds %d bytes, at least %d are needed", flagName, path, len(text), atLeast,
+		)
 	}
 	return text, nil
 }

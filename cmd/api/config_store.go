@@ -16,11 +16,16 @@ import (
 func (c *config) resolveStore(set origins) error {
 	var wrong []error
 	if c.dataDir == "" && (c.dev || c.store == storeEmbedded) {
-		wrong = append(wrong, usagef("--data-dir is empty: name the folder for the embedded store and the development secret"))
+		wrong = append(
+			wrong,
+			usagef("--data-dir is empty: name the folder for the embedded store and the development secret"),
+		)
 	}
 	if c.store == storeEmbedded {
 		c.backend = storeEmbedded
-		for _, name := range []string{"store-ca", "store-cert", "store-key", "store-username", "store-password-file"} {
+		for _, name := range []string{
+			"store-ca", "store-cert", "store-key", "store-username", "store-password-file",
+		} {
 			if set.of(name) != byDefault {
 				wrong = append(wrong, usagef("--%s contradicts --store embedded, which listens nowhere", name))
 			}
@@ -43,14 +48,19 @@ func (c *config) resolveEndpoints() error {
 	hosts, path, _ := strings.Cut(rest, "/")
 	switch {
 	case strings.Contains(hosts, "@"), !hasHosts && strings.Contains(scheme, "@"):
-		return usagef("--store: credentials do not belong into an address: there are --store-username and --store-password-file")
+		return usagef(
+			"--store: credentials do not belong into an address: there are --store-username and --store-password-file",
+		)
 	case hasHosts && scheme == storeEtcd && path == "":
 	case hasHosts && scheme == storeZooKeeper:
 		if path != "" {
 			c.chroot = "/" + path
 		}
 	default:
-		return usagef("--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot", withoutCredentials(c.store))
+		return usagef(
+			"--store: %q is neither embedded nor etcd://host:port,host:port nor zookeeper://host:port,host:port/chroot",
+			withoutCredentials(c.store),
+		)
 	}
 	c.backend = scheme
 	for h := range strings.SplitSeq(hosts, ",") {
@@ -79,12 +89,18 @@ func (c *config) checkChroot() error {
 	}
 	for part := range strings.SplitSeq(c.chroot[1:], "/") {
 		if part == "" || part == "." || part == ".." {
-			return usagef("--store: %q is not a path in ZooKeeper: it has an empty part, as before a slash at its end, or . or ..", c.chroot)
+			return usagef(
+				"--store: %q is not a path in ZooKeeper: it has an empty part, as before a slash at its end, or . or ..",
+				c.chroot,
+			)
 		}
 	}
 	for _, r := range c.chroot {
 		if strings.ContainsRune(`?#%,\`, r) || r == ' ' || !unicode.IsPrint(r) {
-			return usagef("--store: %q is not a path in ZooKeeper that we take: it has %q in it, and nothing in it is read as a query, an escape or another host", c.chroot, string(r))
+			return usagef(
+				"--store: %q is not a path in ZooKeeper that we take: it has %q in it, and nothing in it is read as a query, an escape or another host",
+				c.chroot, string(r),
+			)
 		}
 	}
 	return nil
@@ -97,7 +113,12 @@ func (c *config) resolveStoreAccess() error {
 		wrong = append(wrong, usagef("--store-username and --store-password-file need each other"))
 	}
 	if c.backend == storeZooKeeper && strings.Contains(c.storeUsername, ":") {
-		wrong = append(wrong, usagef("--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername))
+		wrong = append(
+			wrong,
+			usagef(
+				"--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername,
+			),
+		)
 	}
 	if c.storePasswordSrc != "" {
 		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)

@@ -41,7 +41,10 @@ func TestDevFilesOfAnotherUser(t *testing.T) {
 				dir := t.TempDir()
 				path := filepath.Join(dir, name)
 				plant(path)
-				fails(t, 1, nil, []string{"--dev", "--listen", "127.0.0.1:0", "--data-dir", dir}, path, "not a file of this user's own")
+				fails(
+					t, 1, nil, []string{"--dev", "--listen", "127.0.0.1:0", "--data-dir", dir}, path,
+					"not a file of this user's own",
+				)
 				if name == devSecretFile {
 					fails(t, 1, nil, []string{"token", "--dev", "--data-dir", dir, "--tenant", "acme"}, path)
 				}
@@ -53,7 +56,8 @@ func TestDevFilesOfAnotherUser(t *testing.T) {
 	}
 }
 
-// TestDevTokenIsReplaced: each start writes its token into a new file, which others cannot have open.
+// TestDevTokenIsReplaced: each start writes its token into a new file, which others cannot have
+// open.
 func TestDevTokenIsReplaced(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

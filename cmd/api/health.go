@@ -18,9 +18,16 @@ import (
 func health(ctx context.Context, args []string, env environment, stdout io.Writer) error {
 	var listen, address, cert string
 	f := newCommandFlags("api health", stdout)
-	f.StringVar(&listen, "listen", "127.0.0.1:8080", "`address` that the server on this machine serves on")
-	f.StringVar(&address, "url", "", "`URL` to ask instead of /healthz there: http://127.0.0.1:8080/readyz")
-	f.StringVar(&cert, "tls-cert", "", "`file` with the certificate of the server on this machine: that it speaks TLS. Whose certificate it shows is not checked")
+	f.StringVar(
+		&listen, "listen", "127.0.0.1:8080", "`address` that the server on this machine serves on",
+	)
+	f.StringVar(
+		&address, "url", "", "`URL` to ask instead of /healthz there: http://127.0.0.1:8080/readyz",
+	)
+	f.StringVar(
+		&cert, "tls-cert", "",
+		"`file` with the certificate of the server on this machine: that it speaks TLS. Whose certificate it shows is not checked",
+	)
 	if _, err := parse(f, args, env); err != nil {
 		return err
 	}

@@ -40,7 +40,9 @@ func TestBadPairStaysOut(t *testing.T) {
 	was := shownBy(t, p)
 	other, otherKey := a.Issue(t, nil)
 	over, overKey := a.Issue(t, ends(time.Now().Add(-time.Second)))
-	early, earlyKey := a.Issue(t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) })
+	early, earlyKey := a.Issue(
+		t, func(c *x509.Certificate) { c.NotBefore = time.Now().Add(time.Minute) },
+	)
 	for name, bad := range map[string]struct{ cert, key, says string }{
 		"Nonsense":   {"nonsense", string(key), "PEM"},
 		"Empty":      {"", "", "PEM"},
@@ -52,7 +54,9 @@ func TestBadPairStaysOut(t *testing.T) {
 		"TooLong":    {string(other) + strings.Repeat("\n", 1<<20), string(otherKey), "longer than"},
 	} {
 		certtest.Write(t, dir, []byte(bad.cert), []byte(bad.key))
-		if changed, err := p.refresh(); err == nil || changed || !strings.Contains(err.Error(), bad.says) {
+		if changed, err := p.refresh(); err == nil || changed || !strings.Contains(
+			err.Error(), bad.says,
+		) {
 			t.Errorf("%s: %t, %v, want %q", name, changed, err, bad.says)
 		}
 		if now := shownBy(t, p); now != was {
@@ -72,7 +76,9 @@ func TestBadPairStaysOut(t *testing.T) {
 	if changed, err := p.refresh(); err != nil || changed {
 		t.Errorf("the same again: %t, %v", changed, err)
 	}
-	if _, err := loadKeyPair(dir, keyFile, nil); err == nil || !strings.Contains(err.Error(), "regular file") {
+	if _, err := loadKeyPair(dir, keyFile, nil); err == nil || !strings.Contains(
+		err.Error(), "regular file",
+	) {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -84,7 +84,8 @@ func lastWord(stderr io.Writer, line string) {
 
 func dispatch(ctx context.Context, args []string, env environment, stdout, stderr io.Writer) error {
 	command := ""
-	if len(args) > 0 && (args[0] == "--version" || args[0] == "-version") { // as other programs have it
+	// as other programs have it
+	if len(args) > 0 && (args[0] == "--version" || args[0] == "-version") {
 		return printVersion(nil, env, stdout)
 	}
 	if len(args) > 0 && args[0] != "" && args[0][0] != '-' {
@@ -111,7 +112,9 @@ func dispatch(ctx context.Context, args []string, env environment, stdout, stder
 	case "version":
 		return printVersion(args, env, stdout)
 	}
-	return usagef("there is no command %q; try backup, restore, token, health, version or --help", command)
+	return usagef(
+		"there is no command %q; try backup, restore, token, health, version or --help", command,
+	)
 }
 
 // usageError is a command line that makes no sense.

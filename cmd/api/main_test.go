@@ -95,7 +95,9 @@ const secret = "a secret for bearer tokens, of more than 32 bytes"
 func TestVersion(t *testing.T) {
 	for _, asked := range []string{"version", "--version", "-version"} {
 		r := command(t, nil, asked)
-		if built := thisBuild(); r.code != 0 || !strings.HasPrefix(r.out, built.version+" (commit ") || r.errOut != "" {
+		if built := thisBuild(); r.code != 0 || !strings.HasPrefix(
+			r.out, built.version+" (commit ",
+		) || r.errOut != "" {
 			t.Errorf("%s: %+v", asked, r)
 		}
 	}
@@ -103,14 +105,19 @@ func TestVersion(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	flags := map[string]string{"": "--data-dir is FENCEPOST_DATA_DIR", "serve": "-jwt-secret-file", "token": "-tenant", "health": "-listen"}
+	flags := map[string]string{
+		"": "--data-dir is FENCEPOST_DATA_DIR", "serve": "-jwt-secret-file", "token": "-tenant",
+		"health": "-listen",
+	}
 	for name, says := range flags {
 		for _, help := range []string{"--help", "-h"} {
 			args := []string{help}
 			if name != "" {
 				args = []string{name, help}
 			}
-			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(r.out, says) || r.errOut != "" {
+			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(
+				r.out, says,
+			) || r.errOut != "" {
 				t.Errorf("%q: %+v", args, r)
 			}
 		}
@@ -126,7 +133,9 @@ func TestHelpWithoutADash(t *testing.T) {
 func TestUnknownCommand(t *testing.T) {
 	fails(t, exitConfig, nil, []string{"sreve"}, `"sreve"`, "token", "health", "version", "--help")
 	fails(t, exitConfig, nil, []string{"serve", "now"}, `unexpected argument "now"`)
-	fails(t, exitConfig, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`)
+	fails(
+		t, exitConfig, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`,
+	)
 	fails(t, exitConfig, nil, []string{"--bogus"}, "-bogus", "--help lists the flags")
 }
 
@@ -154,7 +163,9 @@ func TestHealth(t *testing.T) {
 		t.Errorf("by the environment: %+v", r)
 	}
 	file := filepath.Join(t.TempDir(), "fencepost.yaml")
-	if err := os.WriteFile(file, []byte("listen: "+address+"\nmax-ttl-seconds: 60\n"), 0o600); err != nil {
+	if err := os.WriteFile(
+		file, []byte("listen: "+address+"\nmax-ttl-seconds: 60\n"), 0o600,
+	); err != nil {
 		t.Fatal(err)
 	}
 	if r := command(t, nil, "health", "--config", file); r.code != 0 {
@@ -165,15 +176,22 @@ func TestHealth(t *testing.T) {
 	}
 	fails(t, exitConfig, nil, []string{"health", "--config", file}, "line 1", `"lisen"`)
 	ready := "http://" + address + "/readyz"
-	if r := command(t, nil, "health", "--url", ready); r.code != 0 || path != "/readyz" || r.out != ready+" answers 200 OK\n" {
+	if r := command(
+		t, nil, "health", "--url", ready,
+	); r.code != 0 || path != "/readyz" || r.out != ready+" answers 200 OK\n" {
 		t.Errorf("by --url: %+v, asked for %s", r, path)
 	}
 	status = http.StatusServiceUnavailable
-	fails(t, 1, nil, []string{"health", "--listen", address}, "503 Service Unavailable: no store is there xx")
+	fails(
+		t, 1, nil, []string{"health", "--listen", address},
+		"503 Service Unavailable: no store is there xx",
+	)
 	fails(t, 1, nil, []string{"health", "--listen", closedPort(t)}, "refused")
 	fails(t, exitConfig, nil, []string{"health", "--listen", "nowhere"}, `--listen: "nowhere"`)
 	fails(t, 1, nil, []string{"health", "--url", ready}, ready, "503")
-	for _, bad := range []string{"nowhere", "127.0.0.1:8080", "ftp://x/", "http://", "http://user@x/", "http://\x7f/"} {
+	for _, bad := range []string{
+		"nowhere", "127.0.0.1:8080", "ftp://x/", "http://", "http://user@x/", "http://\x7f/",
+	} {
 		fails(t, exitConfig, nil, []string{"health", "--url", bad}, "--url")
 	}
 	fails(t, exitConfig, nil, []string{"health", "--bogus"}, "-bogus")
@@ -193,7 +211,9 @@ func TestHealthInTime(t *testing.T) {
 func TestBuilt(t *testing.T) {
 	t.Parallel()
 	binary := built(t)
-	if out, err := exec.Command(binary, "version").Output(); err != nil || !strings.HasPrefix(string(out), "v1.2.3 (commit 69f4879, go1.") {
+	if out, err := exec.Command(binary, "version").Output(); err != nil || !strings.HasPrefix(
+		string(out), "v1.2.3 (commit 69f4879, go1.",
+	) {
 		t.Errorf("version: %q, %v", out, err)
 	}
 	var log output
@@ -206,7 +226,9 @@ func TestBuilt(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
 	t.Cleanup(func() { _ = server.Process.Kill() }) // it has ended, unless the test failed
-	eventually(t, "it listens", func() bool { return strings.Contains(log.String(), `"msg":"listening"`) })
+	eventually(
+		t, "it listens", func() bool { return strings.Contains(log.String(), `"msg":"listening"`) },
+	)
 	if err := server.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}

@@ -8,12 +8,14 @@ import (
 )
 
 // TestManifestsDoNotTrustClientsAsProxies: behind the proxy of each manifest, which has a private
-// address and sees clients with private addresses too, the server logs the address that this proxy saw.
+// address and sees clients with private addresses too, the server logs the address that this proxy
+// saw.
 func TestManifestsDoNotTrustClientsAsProxies(t *testing.T) {
 	t.Parallel()
 	flags := regexp.MustCompile(`--trusted-prox\S+|FENCEPOST_TRUSTED_PROX\S+`)
 	for name, path := range map[string]string{
-		"compose": "compose.yaml", "kubernetes": "kubernetes/production.yaml", "systemd": "systemd/fencepost.service",
+		"compose": "compose.yaml", "kubernetes": "kubernetes/production.yaml",
+		"systemd": "systemd/fencepost.service",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -23,7 +25,9 @@ func TestManifestsDoNotTrustClientsAsProxies(t *testing.T) {
 				t.Fatalf("the flags for proxies are %q, %v", hops, err)
 			}
 			if variable, n, is := strings.Cut(hops[0], "="); is && strings.HasPrefix(variable, envPrefix) {
-				hops[0] = "--" + strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(variable, envPrefix)), "_", "-") + "=" + n
+				hops[0] = "--" + strings.ReplaceAll(
+					strings.ToLower(strings.TrimPrefix(variable, envPrefix)), "_", "-",
+				) + "=" + n
 			}
 			s := start(t, append(hops, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir())...)
 			s.call("", "GET", "/locks", "", "X-Forwarded-For", "203.0.113.9, 172.18.0.1")

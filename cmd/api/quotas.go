@@ -44,13 +44,21 @@ func (d defaultQuotas) Set(text string) error {
 
 // newQuotas returns the limits of tenants, kept up to date until stop is called, which waits for
 // that.
-func newQuotas(c *config, t *telemetry.Telemetry, records store.RecordStore, journal *audit.Journal) (book *quota.Book, stop func()) {
-	book = quota.New(quota.Config{Records: records, Defaults: c.limits, Logger: t.Logger(), Journal: journal})
+func newQuotas(
+	c *config, t *telemetry.Telemetry, records store.RecordStore, journal *audit.Journal,
+) (book *quota.Book, stop func()) {
+	book = quota.New(
+		quota.Config{Records: records, Defaults: c.limits, Logger: t.Logger(), Journal: journal},
+	)
 	return book, background(book.Run)
 }
 
-// observeUsage shows in the metrics how much of their quotas tenants use that have entries or webhooks.
-func observeUsage(t *telemetry.Telemetry, s *service.Service, limits *quota.Book, webhooks *subscription.Subscriptions) {
+// observeUsage shows in the metrics how much of their quotas tenants use that have entries or
+// webhooks.
+func observeUsage(
+	t *telemetry.Telemetry, s *service.Service, limits *quota.Book,
+	webhooks *subscription.Subscriptions,
+) {
 	t.Metrics().ObserveUsage(func(each func(telemetry.Usage)) {
 		each(telemetry.Usage{Limits: *limits.Of("")}) // a 0 without tenants: an alert needs to see it end
 		all := map[string]bool{}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestRestoreRefuses: no file, no such file, and none that is a backup; the folder is not made a store.
+// TestRestoreRefuses: no file, no such file, and none that is a backup; the folder is not made a
+// store.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -27,7 +28,10 @@ func TestRestoreRefuses(t *testing.T) {
 	} {
 		var stdout, stderr bytes.Buffer
 		data := filepath.Join(dir, "data")
-		code := run(t.Context(), append([]string{"restore", "--data-dir", data}, c.args...), environment{}, &stdout, &stderr)
+		code := run(
+			t.Context(), append([]string{"restore", "--data-dir", data}, c.args...), environment{}, &stdout,
+			&stderr,
+		)
 		if code != c.code || !strings.Contains(stderr.String(), c.says) || stdout.Len() > 0 {
 			t.Errorf("%s: %d, %s%s", name, code, &stdout, &stderr)
 		}

@@ -60,7 +60,9 @@ func serve(ctx context.Context, c *config, stdout, stderr io.Writer) (err error)
 }
 
 // serveStore serves what is in the store.
-func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener net.Listener, stdout io.Writer) (err error) {
+func serveStore(
+	ctx context.Context, c *config, t *telemetry.Telemetry, listener net.Listener, stdout io.Writer,
+) (err error) {
 	verifier, err := auth.New(ctx, auth.Config{
 		Secret: c.secret, JWKS: c.jwks, Issuer: c.issuer, Audience: c.audience,
 		Names: c.claims, Logger: t.Logger(),
@@ -107,7 +109,9 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Audit: trail, Locks: s, Closures: closed, Webhooks: webhooks, Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console, Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
+		Audit: trail, Locks: s, Closures: closed, Webhooks: webhooks,
+		Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console,
+		Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
 	}
 	codes, err := addDashboard(&routes, c, key, verifier)
 	if err != nil {
@@ -119,7 +123,10 @@ func serveStore(ctx context.Context, c *config, t *telemetry.Telemetry, listener
 		return err
 	}
 	defer func() { err = errors.Join(err, stopOps()) }()
-	return serveHTTP(ctx, c, t, listener, newServer(c, t, routes), s, func(at net.Addr) error { return c.greetDeveloper(ctx, stdout, at, codes, verifier) })
+	return serveHTTP(
+		ctx, c, t, listener, newServer(c, t, routes), s,
+		func(at net.Addr) error { return c.greetDeveloper(ctx, stdout, at, codes, verifier) },
+	)
 }
 
 func shutdownTelemetry(t *telemetry.Telemetry) error {
@@ -144,7 +151,10 @@ func observe(t *telemetry.Telemetry, s *service.Service) {
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		byMode, oldest := s.Count()
 		// Exclusive is there without entries too: an alert needs a 0.
-		q := telemetry.Queues{ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest, Deepest: s.Deepest(), Revision: s.Revision()}
+		q := telemetry.Queues{
+			ByMode: map[string]telemetry.QueueCounts{string(lock.Exclusive): {}}, OldestWait: oldest,
+			Deepest: s.Deepest(), Revision: s.Revision(),
+		}
 		for mode, n := range byMode {
 			q.ByMode[string(mode)] = telemetry.QueueCounts(n)
 		}
@@ -153,14 +163,17 @@ func observe(t *telemetry.Telemetry, s *service.Service) {
 	t.Metrics().ObserveCounts(func() telemetry.Counts {
 		n := s.Totals()
 		return telemetry.Counts{
-			HoldersExpired: n.Expired - n.WaitersExpired, WaitersExpired: n.WaitersExpired, Contradictions: n.Contradicted, EventsDropped: n.EventsDropped,
+			HoldersExpired: n.Expired - n.WaitersExpired, WaitersExpired: n.WaitersExpired,
+			Contradictions: n.Contradicted, EventsDropped: n.EventsDropped,
 		}
 	})
 }
 
 // addDashboard adds the dashboard to the routes, and how one signs in there. key is the
 // secret that the replicas share. The codes are nil but in development.
-func addDashboard(routes *handlers.Config, c *config, key []byte, verifier *auth.Verifier) (*auth.Codes, error) {
+func addDashboard(
+	routes *handlers.Config, c *config, key []byte, verifier *auth.Verifier,
+) (*auth.Codes, error) {
 	pages, err := dashboard.Built()
 	if err != nil {
 		return nil, err
@@ -240,13 +253,19 @@ func (l serverLog) Write(line []byte) (int, error) {
 // serveHTTP serves until ctx ends or the server fails. Then requests that wait
 // get an answer that sends them elsewhere, and the others may end. Load balancers may be given
 // a while to see it before the server stops listening.
-func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server, s *service.Service, greet func(net.Addr) error) error {
+func serveHTTP(
+	ctx context.Context, c *config, t *telemetry.Telemetry, l net.Listener, server *http.Server,
+	s *service.Service, greet func(net.Addr) error,
+) error {
 	failed := make(chan error, 1)
 	go func() {
 		failed <- server.Serve(c.bounded(l))
 	}() // ends with Shutdown or Close below
 	built := thisBuild()
-	t.Logger().Info("listening", "address", l.Addr().String(), "store", c.store, "version", built.version, "commit", built.commit)
+	t.Logger().Info(
+		"listening", "address", l.Addr().String(), "store", c.store, "version", built.version, "commit",
+		built.commit,
+	)
 	if c.dev {
 		if err := greet(l.Addr()); err != nil {
 			return errors.Join(err, server.Close())
@@ -257,7 +276,9 @@ func serveHTTP(ctx context.Context, c *config, t *telemetry.Telemetry, l net.Lis
 		return err
 	case <-ctx.Done():
 	}
-	t.Logger().Info("draining", "delay_seconds", c.drainDelay, "seconds", time.Duration(c.drain).Seconds())
+	t.Logger().Info(
+		"draining", "delay_seconds", c.drainDelay, "seconds", time.Duration(c.drain).Seconds(),
+	)
 	s.Drain()
 	select {
 	case err := <-failed:

@@ -59,9 +59,13 @@ func newSecretRun(t *testing.T) *secretRun {
 			http.Error(w, "no", http.StatusInternalServerError)
 		}
 	})
-	r.identity = signintest.Start(t, map[string]any{"sub": "1", "email": "ann@example.com", "groups": []string{"operators"}})
+	r.identity = signintest.Start(
+		t, map[string]any{"sub": "1", "email": "ann@example.com", "groups": []string{"operators"}},
+	)
 	const tokenKey = "k8Jd72kfLq0s9dkWmNvb31xZ-token-key"
-	args := append(oidcArgs(t, closedPort(t), r.identity.URL, operatorsGroup), "--token-key-file", file(t, tokenKey), "--log-level", "debug",
+	args := append(oidcArgs(
+		t, closedPort(t), r.identity.URL, operatorsGroup,
+	), "--token-key-file", file(t, tokenKey), "--log-level", "debug",
 		"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
 	config := command(t, nil, append([]string{"--print-config"}, args...)...)
 	key := strings.Repeat("k", 32)
@@ -81,7 +85,10 @@ func newSecretRun(t *testing.T) *secretRun {
 // bearer makes a token, which is a secret from then on.
 func (r *secretRun) bearer(t *testing.T, key, scopes string) string {
 	t.Helper()
-	made := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--subject", "boss", "--scope", scopes)
+	made := command(
+		t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--subject", "boss", "--scope",
+		scopes,
+	)
 	token := strings.TrimSpace(made.out)
 	r.secrets.add("a bearer token", token)
 	return token
@@ -120,22 +127,36 @@ func (a *answer) forgive(text string) {
 }
 
 // taken is an entry with its token, which its answer may show.
-func (r *secretRun) taken(method, path, body string, headers ...string) (id, token string, fence float64) {
+func (r *secretRun) taken(
+	method, path, body string, headers ...string,
+) (id, token string, fence float64) {
 	r.t.Helper()
 	got := r.do(method, path, body, headers...)
 	return got.text("id"), r.shown(got, "token"), got.number("fence")
 }
 
 func (r *secretRun) locks() {
-	id, token, fence := r.taken("POST", "/locks/orders:1", `{"ttl_seconds":600,"metadata":{"job":"7"}}`, "Idempotency-Key", "of-mine")
-	r.taken("POST", "/locks/orders:1", `{"ttl_seconds":600,"metadata":{"job":"7"}}`, "Idempotency-Key", "of-mine")
+	id, token, fence := r.taken(
+		"POST", "/locks/orders:1", `{"ttl_seconds":600,"metadata":{"job":"7"}}`, "Idempotency-Key",
+		"of-mine",
+	)
+	r.taken(
+		"POST", "/locks/orders:1", `{"ttl_seconds":600,"metadata":{"job":"7"}}`, "Idempotency-Key",
+		"of-mine",
+	)
 	r.call(r.token, "POST", "/locks/orders:1", "")
 	r.call(r.token, "POST", "/locks/orders:1", `{"wait_seconds":0.05}`)
-	waits, waiting, _ := r.taken("POST", "/locks/orders:1", `{"wait_seconds":60,"async":true,"request_release":{"within_seconds":30}}`)
+	waits, waiting, _ := r.taken(
+		"POST", "/locks/orders:1",
+		`{"wait_seconds":60,"async":true,"request_release":{"within_seconds":30}}`,
+	)
 	r.taken("GET", "/locks/orders:1/entries/"+waits, "", "Lock-Token", waiting)
 	r.taken("PUT", "/locks/orders:1/renew", "", "Lock-Token", token)
 	r.taken("GET", "/locks/orders:1/entries/"+id, "", "Lock-Token", token)
-	r.do("POST", "/locks/orders:1/stale-writes", fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"resource":"db"}`, int64(fence)))
+	r.do(
+		"POST", "/locks/orders:1/stale-writes",
+		fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"resource":"db"}`, int64(fence)),
+	)
 	r.do("DELETE", "/locks/orders:1", "", "Lock-Token", token)
 	for _, lost := range []string{token, token[:len(token)-1] + "x", "fp1_" + token} {
 		r.call(r.token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", lost)
@@ -146,8 +167,13 @@ func (r *secretRun) locks() {
 }
 
 func (r *secretRun) sets() {
-	id, token, _ := r.taken("POST", "/locksets", `{"ttl_seconds":600,"locks":[{"name":"a"},{"name":"b"}]}`)
-	r.taken("POST", "/locksets", `{"locks":[{"name":"a"},{"name":"c"}],"wait_seconds":60,"async":true,"request_release":{}}`)
+	id, token, _ := r.taken(
+		"POST", "/locksets", `{"ttl_seconds":600,"locks":[{"name":"a"},{"name":"b"}]}`,
+	)
+	r.taken(
+		"POST", "/locksets",
+		`{"locks":[{"name":"a"},{"name":"c"}],"wait_seconds":60,"async":true,"request_release":{}}`,
+	)
 	r.taken("PUT", "/locksets/"+id+"/renew", "", "Lock-Token", token)
 	r.taken("GET", "/locksets/"+id, "", "Lock-Token", token)
 	r.do("DELETE", "/locksets/"+id, "", "Lock-Token", token)
@@ -163,7 +189,12 @@ func (r *secretRun) webhooks() {
 	}
 	where := "/webhooks/" + made.text("id")
 	r.shown(r.do("POST", where+"/rotate", ""), "secret")
-	_, token, _ := r.taken("POST", "/locks/called", fmt.Sprintf(`{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":%q}`, r.hook+"/mine"))
+	_, token, _ := r.taken(
+		"POST", "/locks/called",
+		fmt.Sprintf(
+			`{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":%q}`, r.hook+"/mine",
+		),
+	)
 	r.called = token
 	eventually(r.t, "the entry's own receiver is told", func() bool {
 		got, ok := r.inbox.first("/mine", "lock.acquired")
@@ -183,14 +214,17 @@ func (r *secretRun) webhooks() {
 	for _, path := range []string{"/webhooks", where} {
 		r.do("GET", path, "")
 	}
-	eventually(r.t, "one fails", func() bool { _, ok := r.inbox.first("/fails", "lock.acquired"); return ok })
+	eventually(
+		r.t, "one fails", func() bool { _, ok := r.inbox.first("/fails", "lock.acquired"); return ok },
+	)
 	of := "/admin/webhooks/acme/" + made.text("id")
 	r.do("PATCH", of, `{"paused":true,"reason":"its node is lost"}`)
 	r.do("PATCH", of, `{"paused":false,"reason":"its node is there"}`)
 	r.do("GET", of, "")
 	r.do("GET", of+"/deliveries", "")
 	r.do("POST", of+"/deliveries/"+delivery+"/redeliver", "")
-	r.do("PATCH", where, `{"locks":"orders:*"}`) // it would not be told of that delivery's event any more
+	// it would not be told of that delivery's event any more
+	r.do("PATCH", where, `{"locks":"orders:*"}`)
 	r.do("DELETE", where, "")
 }
 
@@ -227,23 +261,41 @@ func (r *secretRun) operators() {
 	claims, _ := set.body["locks"].([]any)
 	claim, _ := claims[0].(map[string]any)
 	why := `"reason":"its node is lost"`
-	r.do("POST", "/admin/locks/acme/bad/entries/"+id+"/revoke", fmt.Sprintf(`{%s,"fence":%d}`, why, int64(fence)))
-	r.do("POST", "/admin/holders/revoke", fmt.Sprintf(`{%s,"tenant":"acme","holder":"w2","entries":[{"id":%q,"fence":%d}]}`, why, other, int64(number)))
-	r.do("POST", "/admin/locksets/acme/"+set.text("id")+"/revoke", fmt.Sprintf(`{%s,"fence":%.0f}`, why, claim["fence"]))
+	r.do(
+		"POST", "/admin/locks/acme/bad/entries/"+id+"/revoke",
+		fmt.Sprintf(`{%s,"fence":%d}`, why, int64(fence)),
+	)
+	r.do(
+		"POST", "/admin/holders/revoke",
+		fmt.Sprintf(
+			`{%s,"tenant":"acme","holder":"w2","entries":[{"id":%q,"fence":%d}]}`, why, other, int64(number),
+		),
+	)
+	r.do(
+		"POST", "/admin/locksets/acme/"+set.text("id")+"/revoke",
+		fmt.Sprintf(`{%s,"fence":%.0f}`, why, claim["fence"]),
+	)
 	until := time.Now().Add(time.Minute).UTC().Format("2006-01-02T15:04:05.000Z")
-	closed := r.do("POST", "/admin/closures", fmt.Sprintf(`{%s,"tenant":"acme","locks":"none:*","until":%q}`, why, until))
+	closed := r.do(
+		"POST", "/admin/closures",
+		fmt.Sprintf(`{%s,"tenant":"acme","locks":"none:*","until":%q}`, why, until),
+	)
 	r.do("DELETE", "/admin/closures/"+closed.text("id"), "")
 	quota := "/admin/tenants/acme/quota"
 	r.do("PUT", quota, fmt.Sprintf(`{%s,"held_locks":1000}`, why))
 	r.do("GET", quota, "")
 	r.do("DELETE", quota, "")
 	for _, path := range []string{
-		"audit", "blocking", "closures", "deadlocks", "heatmap", "holders?tenant=acme&holder=boss", "lock-order", "locks", "locks/acme/orders:1",
+		"audit", "blocking", "closures", "deadlocks", "heatmap", "holders?tenant=acme&holder=boss",
+		"lock-order", "locks", "locks/acme/orders:1",
 		"locks/acme/orders:1/history", "overview", "series", "tenants", "webhooks",
 	} {
 		r.do("GET", "/admin/"+path, "")
 	}
-	if lines, _ := r.try(r.token, "GET", "/admin/audit", "", "Accept", "application/x-ndjson"); lines.status != http.StatusOK { // it is no JSON as a whole
+	// it is no JSON as a whole
+	if lines, _ := r.try(
+		r.token, "GET", "/admin/audit", "", "Accept", "application/x-ndjson",
+	); lines.status != http.StatusOK {
 		r.t.Errorf("the audit as lines: %d", lines.status)
 	}
 }
@@ -265,7 +317,9 @@ func (r *secretRun) dashboard() {
 		r.t.Errorf("it leads to %+v", got)
 	}
 	r.cookies()
-	for _, path := range []string{"/dashboard/session", "/dashboard/sign-in", "/dashboard", "/dashboard/", "/admin/overview"} {
+	for _, path := range []string{
+		"/dashboard/session", "/dashboard/sign-in", "/dashboard", "/dashboard/", "/admin/overview",
+	} {
 		r.call("", "GET", path, "")
 	}
 	r.call("", "DELETE", "/dashboard/session", "")
@@ -314,7 +368,10 @@ func (r *secretRun) misplaced() {
 
 // look asks for what needs no token.
 func (r *secretRun) look() {
-	for _, path := range []string{"/healthz", "/problems/lock_lost", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/", "/docs/swagger-ui.css"} {
+	for _, path := range []string{
+		"/healthz", "/problems/lock_lost", "/readyz", "/metrics", "/openapi.json", "/docs", "/docs/",
+		"/docs/swagger-ui.css",
+	} {
 		if got := r.do("GET", path, ""); path == "/openapi.json" {
 			r.document = got.body
 		}
@@ -379,8 +436,12 @@ func (r *secretRun) search() {
 		r.clean("a webhook to "+sent.path, text)
 	}
 	r.t.Logf("searched %d answers, %d bytes of log, %d exports and %d deliveries for %d pieces of secrets",
-		len(r.answers.list()), len(r.log.String()), len(r.spans.list()), len(r.inbox.list()), len(r.secrets.grams))
-	if len(r.spans.list()) < 2 || len(r.inbox.list()) < 10 || strings.Count(r.log.String(), `"msg":"request"`) < 100 {
+		len(r.answers.list()), len(r.log.String()), len(r.spans.list()), len(r.inbox.list()), len(
+			r.secrets.grams,
+		))
+	if len(r.spans.list()) < 2 || len(r.inbox.list()) < 10 || strings.Count(
+		r.log.String(), `"msg":"request"`,
+	) < 100 {
 		r.t.Error("there is too little of it: what was searched?")
 	}
 }

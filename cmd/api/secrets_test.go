@@ -161,8 +161,10 @@ func TestSecretsCanBeFound(t *testing.T) {
 	s.add("a JWT", "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4eHh4eHh4eHh4eCJ9.c2lnbmF0dXJlc2lnbmF0dXJl")
 	s.addWords("words", "the client's secret")
 	for text, want := range map[string]int{
-		"": 0, "abcdefghijklmno": 0, "of it: cdefghijklmnopqr!": 1, "c2lnbmF0dXJlc2lnbmF0": 1, "eyJhbGciOiJIUzI1NiJ9": 0,
-		"that client's secret": 0, "the client's secret": 1, "fp1_abcdefghijklmnopqrstuvwxyz eyJzdWIiOiJ4eHh4eHh4": 2,
+		"": 0, "abcdefghijklmno": 0, "of it: cdefghijklmnopqr!": 1, "c2lnbmF0dXJlc2lnbmF0": 1,
+		"eyJhbGciOiJIUzI1NiJ9": 0,
+		"that client's secret": 0, "the client's secret": 1,
+		"fp1_abcdefghijklmnopqrstuvwxyz eyJzdWIiOiJ4eHh4eHh4": 2,
 	} {
 		if found := s.find(text); len(found) != want {
 			t.Errorf("in %q there is %v, want %d", text, found, want)

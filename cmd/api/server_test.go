@@ -47,11 +47,17 @@ func startWith(t *testing.T, config *tls.Config, args ...string) *server {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	// A transport puts HTTP/2 into its configuration; Clone of nil is nil.
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true}}
-	s := &server{t: t, out: &output{}, log: &output{}, stop: cancel, ended: make(chan struct{}), client: client}
+	client := &http.Client{
+		Transport: &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: true},
+	}
+	s := &server{
+		t: t, out: &output{}, log: &output{}, stop: cancel, ended: make(chan struct{}), client: client,
+	}
 	go func() {
 		defer close(s.ended)
-		s.code = run(ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), environment{}, s.out, s.log)
+		s.code = run(
+			ctx, append([]string{"--listen", "127.0.0.1:0"}, args...), environment{}, s.out, s.log,
+		)
 	}()
 	t.Cleanup(func() { s.end() })
 	var address []string
@@ -68,7 +74,9 @@ func startWith(t *testing.T, config *tls.Config, args ...string) *server {
 	if config != nil {
 		s.url = "https://" + address[1]
 	}
-	eventually(t, "it is ready", func() bool { return s.call("", "GET", "/readyz", "").status == http.StatusOK })
+	eventually(
+		t, "it is ready", func() bool { return s.call("", "GET", "/readyz", "").status == http.StatusOK },
+	)
 	return s
 }
 
@@ -147,7 +155,9 @@ func (s *server) acquired(token, name, body string) reply {
 // bearer returns a token for the tenant acme, made by the token command.
 func bearer(t *testing.T, secretFile string) string {
 	t.Helper()
-	r := command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--subject", "worker-1")
+	r := command(
+		t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--subject", "worker-1",
+	)
 	if r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
@@ -164,7 +174,9 @@ func TestDevelopment(t *testing.T) {
 	}
 	s := start(t, "--dev", "--data-dir", dir, "--max-hold-seconds", "0.2")
 	token := printed(t, s, `(?m)^ *TOKEN=(\S+)$`)
-	curl := regexp.MustCompile(`curl -X POST (http://\S+)(/locks/\S+) -H "Authorization: Bearer \$TOKEN"`).FindStringSubmatch(s.out.String())
+	curl := regexp.MustCompile(
+		`curl -X POST (http://\S+)(/locks/\S+) -H "Authorization: Bearer \$TOKEN"`,
+	).FindStringSubmatch(s.out.String())
 	if curl == nil || curl[1] != s.url {
 		t.Fatalf("it prints %s", s.out)
 	}
@@ -182,18 +194,26 @@ func TestDevelopment(t *testing.T) {
 	if printed(t, again, `(?m)^ *TOKEN=(\S+)$`) == "" || again.url == s.url {
 		t.Error("it did not start anew")
 	}
-	if r := again.call(token, "PUT", curl[2]+"/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusOK || r.number("fence") != held.number("fence") {
+	if r := again.call(
+		token, "PUT", curl[2]+"/renew", "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusOK || r.number("fence") != held.number("fence") {
 		t.Errorf("renew what was held before: %d %v", r.status, r.body)
 	}
 	place := "/locks/orders:42/entries/" + waiting.text("id")
-	if r := again.call(token, "GET", place, "", "Lock-Token", waiting.text("token")); r.status != http.StatusOK || r.text("state") != "waiting" || r.number("position") != 1 {
+	if r := again.call(
+		token, "GET", place, "", "Lock-Token", waiting.text("token"),
+	); r.status != http.StatusOK || r.text("state") != "waiting" || r.number("position") != 1 {
 		t.Errorf("look at what waited before: %d %v", r.status, r.body)
 	}
-	if r := again.call(token, "DELETE", curl[2], "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+	if r := again.call(
+		token, "DELETE", curl[2], "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusNoContent {
 		t.Errorf("release what was held before: %d %v", r.status, r.body)
 	}
 	r := again.call(token, "GET", place+"?wait_seconds=10", "", "Lock-Token", waiting.text("token"))
-	if r.status != http.StatusOK || r.text("state") != "held" || r.number("fence") <= held.number("fence") {
+	if r.status != http.StatusOK || r.text("state") != "held" || r.number("fence") <= held.number(
+		"fence",
+	) {
 		t.Errorf("the next in line: %d %v", r.status, r.body)
 	}
 }
@@ -201,8 +221,13 @@ func TestDevelopment(t *testing.T) {
 // TestDevelopmentWithAnIssuer: the token that is printed is one that the server takes.
 func TestDevelopmentWithAnIssuer(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--dev", "--data-dir", filepath.Join(t.TempDir(), "data"), "--jwt-issuer", "us", "--jwt-audience", "them")
-	if r := s.call(printed(t, s, `(?m)^ *TOKEN=(\S+)$`), "GET", "/locks", ""); r.status != http.StatusOK {
+	s := start(
+		t, "--dev", "--data-dir", filepath.Join(t.TempDir(), "data"), "--jwt-issuer", "us",
+		"--jwt-audience", "them",
+	)
+	if r := s.call(
+		printed(t, s, `(?m)^ *TOKEN=(\S+)$`), "GET", "/locks", "",
+	); r.status != http.StatusOK {
 		t.Errorf("%d %v", r.status, r.body)
 	}
 }
@@ -215,7 +240,9 @@ func TestTokenOfSixteenKiB(t *testing.T) {
 	names := auth.ClaimNames{Tenant: "https://a.example/org", Scope: "scp"}
 	s := start(t, "--jwt-secret-file", key, "--data-dir", filepath.Join(t.TempDir(), "data"),
 		"--jwt-tenant-claim", names.Tenant, "--jwt-scope-claim", names.Scope)
-	claims := auth.Claims{Tenant: "acme", Subject: "w", Scopes: []auth.Scope{auth.LocksRead}, Names: names}
+	claims := auth.Claims{
+		Tenant: "acme", Subject: "w", Scopes: []auth.Scope{auth.LocksRead}, Names: names,
+	}
 	for len(claims.Locks) < 59 {
 		claims.Locks = append(claims.Locks, strings.Repeat("x", 200))
 	}
@@ -291,7 +318,9 @@ func TestDrain(t *testing.T) {
 	}
 	r := <-told
 	entry, _ := r.body["entry"].(map[string]any)
-	if r.status != http.StatusServiceUnavailable || r.text("code") != "draining" || r.header.Get("Retry-After") == "" || entry == nil || r.header.Get("Location") == "" {
+	if r.status != http.StatusServiceUnavailable || r.text("code") != "draining" || r.header.Get(
+		"Retry-After",
+	) == "" || entry == nil || r.header.Get("Location") == "" {
 		t.Fatalf("the waiting request: %d %v %v", r.status, r.header, r.body)
 	}
 	for _, msg := range []string{`"msg":"draining"`, `"msg":"stopped"`} {
@@ -301,11 +330,15 @@ func TestDrain(t *testing.T) {
 	}
 
 	again := start(t, "--jwt-secret-file", secretFile, "--data-dir", dir)
-	if r := again.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+	if r := again.call(
+		token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusNoContent {
 		t.Errorf("release: %d %v", r.status, r.body)
 	}
 	lockToken, _ := entry["token"].(string)
-	got := again.call(token, "GET", r.header.Get("Location")+"?wait_seconds=10", "", "Lock-Token", lockToken)
+	got := again.call(
+		token, "GET", r.header.Get("Location")+"?wait_seconds=10", "", "Lock-Token", lockToken,
+	)
 	if got.status != http.StatusOK || got.text("state") != "held" || got.text("id") != entry["id"] {
 		t.Errorf("resumed: %d %v", got.status, got.body)
 	}
@@ -317,17 +350,23 @@ func TestDrainDelay(t *testing.T) {
 	t.Parallel()
 	secretFile := file(t, secret)
 	token := bearer(t, secretFile)
-	s := start(t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-delay-seconds", "2")
+	s := start(
+		t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-delay-seconds", "2",
+	)
 	held := s.call(token, "POST", "/locks/orders:1", "{}")
 	began := time.Now()
 	s.stop()
 	eventually(t, "it is not ready", func() bool {
 		return s.call("", "GET", "/readyz", "").status == http.StatusServiceUnavailable
 	})
-	if r := s.call(token, "POST", "/locks/orders:2", "{}"); r.status != http.StatusServiceUnavailable || r.text("code") != "draining" {
+	if r := s.call(
+		token, "POST", "/locks/orders:2", "{}",
+	); r.status != http.StatusServiceUnavailable || r.text("code") != "draining" {
 		t.Errorf("acquire: %d %v", r.status, r.body)
 	}
-	if r := s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+	if r := s.call(
+		token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusNoContent {
 		t.Errorf("release: %d %v", r.status, r.body)
 	}
 	if code := s.end(); code != 0 {
@@ -355,7 +394,8 @@ func TestDrainEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	begun := make([]byte, 8)
-	if _, err := io.ReadFull(conn, begun); err != nil || string(begun) != "HTTP/1.1" { // now the body is awaited
+	// now the body is awaited
+	if _, err := io.ReadFull(conn, begun); err != nil || string(begun) != "HTTP/1.1" {
 		t.Fatalf("%q, %v", begun, err)
 	}
 	began := time.Now()
@@ -375,14 +415,18 @@ func TestSettingsReachTheServer(t *testing.T) {
 	common := []string{"--jwt-secret-file", secretFile, "--data-dir", dir}
 	s := start(t, append(common, "--max-ttl-seconds", "60", "--max-hold-seconds", "0.2", "--fence-floor", "5000",
 		"--token-key-file", tokenKey, "--log-format", "text", "--log-level", "debug", "--debug-listen", "127.0.0.1:0")...)
-	if r := s.call(token, "POST", "/locks/orders:1", `{"ttl_seconds":60.5}`); r.status != http.StatusBadRequest || !strings.Contains(r.text("detail"), "60") {
+	if r := s.call(
+		token, "POST", "/locks/orders:1", `{"ttl_seconds":60.5}`,
+	); r.status != http.StatusBadRequest || !strings.Contains(r.text("detail"), "60") {
 		t.Errorf("a longer lease than allowed: %d %v", r.status, r.body)
 	}
 	held := s.acquired(token, "orders:1", `{"ttl_seconds":60}`)
 	if held.number("fence") <= 5000 {
 		t.Errorf("fence %v is not above the floor", held.body["fence"])
 	}
-	if r := s.call(token, "POST", "/locks/orders:1", `{"wait_seconds":20}`); r.status != http.StatusAccepted {
+	if r := s.call(
+		token, "POST", "/locks/orders:1", `{"wait_seconds":20}`,
+	); r.status != http.StatusAccepted {
 		t.Errorf("held open for longer than allowed: %d %v", r.status, r.body)
 	}
 	if strings.HasPrefix(s.log.String(), "{") {
@@ -392,7 +436,9 @@ func TestSettingsReachTheServer(t *testing.T) {
 	if profiler == nil {
 		t.Fatalf("the profiler's address is not in the log: %s", s.log)
 	}
-	for address, status := range map[string]int{"http://" + profiler[1]: http.StatusOK, s.url: http.StatusNotFound} {
+	for address, status := range map[string]int{
+		"http://" + profiler[1]: http.StatusOK, s.url: http.StatusNotFound,
+	} {
 		resp, err := s.client.Get(address + "/debug/pprof/")
 		if err != nil {
 			t.Fatal(err)
@@ -405,17 +451,24 @@ func TestSettingsReachTheServer(t *testing.T) {
 
 	// Without the key, its tokens are nobody's; the floor is kept.
 	other := start(t, common...)
-	if r := other.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusForbidden || r.text("code") != "token_mismatch" {
+	if r := other.call(
+		token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusForbidden || r.text("code") != "token_mismatch" {
 		t.Errorf("a token of another key: %d %v", r.status, r.body)
 	}
 	if fence := other.acquired(token, "orders:2", "").number("fence"); fence <= held.number("fence") {
 		t.Errorf("fence %v after %v", fence, held.body["fence"])
 	}
 	other.end()
-	fails(t, 1, nil, append(common, "--listen", "127.0.0.1:0", "--fence-floor", "4000"), "fence floor 4000", "5000")
+	fails(
+		t, 1, nil, append(common, "--listen", "127.0.0.1:0", "--fence-floor", "4000"), "fence floor 4000",
+		"5000",
+	)
 
 	same := start(t, append(common, "--token-key-file", tokenKey)...)
-	if r := same.call(token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token")); r.status != http.StatusOK {
+	if r := same.call(
+		token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusOK {
 		t.Errorf("a token of the same key: %d %v", r.status, r.body)
 	}
 }
@@ -425,30 +478,42 @@ func TestSettingsReachTheServer(t *testing.T) {
 func TestOneKeyFileInTwoDeployments(t *testing.T) {
 	t.Parallel()
 	secretFile, tokenKey := file(t, secret), file(t, strings.Repeat("k", 32))
-	token := strings.TrimSpace(command(t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope", "locks:write admin").out)
+	token := strings.TrimSpace(
+		command(
+			t, nil, "token", "--jwt-secret-file", secretFile, "--tenant", "acme", "--scope",
+			"locks:write admin",
+		).out,
+	)
 	var here, there *server
 	for _, s := range []**server{&here, &there} {
 		jar, err := cookiejar.New(nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		*s = start(t, "--jwt-secret-file", secretFile, "--token-key-file", tokenKey, "--data-dir", t.TempDir())
+		*s = start(
+			t, "--jwt-secret-file", secretFile, "--token-key-file", tokenKey, "--data-dir", t.TempDir(),
+		)
 		(*s).client.Jar = jar
 	}
 	var last, first reply
 	for i := range 20 {
 		last = here.acquired(token, fmt.Sprintf("orders:%d", i), "")
 	}
-	if r := there.call(token, "PUT", "/locks/orders:19/renew", "", "Lock-Token", last.text("token")); r.text("code") != "token_mismatch" {
+	if r := there.call(
+		token, "PUT", "/locks/orders:19/renew", "", "Lock-Token", last.text("token"),
+	); r.text("code") != "token_mismatch" {
 		t.Errorf("a lock token of the other: %d %v", r.status, r.body)
 	}
 	there.acquired(token, "orders:19", "")
 	last = here.call(token, "POST", "/locks/keyed", "", "Idempotency-Key", "deploy-48213")
 	first = there.call(token, "POST", "/locks/keyed", "", "Idempotency-Key", "deploy-48213")
-	if last.text("id") == first.text("id") || last.status != http.StatusCreated || first.status != http.StatusCreated {
+	if last.text("id") == first.text("id") || last.status != http.StatusCreated ||
+		first.status != http.StatusCreated {
 		t.Errorf("one key: %d %q, %d %q", last.status, last.text("id"), first.status, first.text("id"))
 	}
-	if r := here.call("", "POST", "/dashboard/session", `{"bearer_token":"`+token+`"}`); r.status != http.StatusOK {
+	if r := here.call(
+		"", "POST", "/dashboard/session", `{"bearer_token":"`+token+`"}`,
+	); r.status != http.StatusOK {
 		t.Fatalf("sign in: %d %v", r.status, r.body)
 	}
 	at, err := url.Parse(there.url)
@@ -460,7 +525,8 @@ func TestOneKeyFileInTwoDeployments(t *testing.T) {
 		there.client.Jar.SetCookies(at, []*http.Cookie{c})
 	}
 	for s, want := range map[*server]int{here: http.StatusOK, there: http.StatusUnauthorized} {
-		if r := s.call("", "GET", "/dashboard/session", ""); r.status != want || want != http.StatusOK && !strings.Contains(r.text("detail"), "not one of this server's") {
+		if r := s.call("", "GET", "/dashboard/session", ""); r.status != want ||
+			want != http.StatusOK && !strings.Contains(r.text("detail"), "not one of this server's") {
 			t.Errorf("the session: %d %v, want %d", r.status, r.body, want)
 		}
 	}
@@ -482,17 +548,48 @@ func TestCannotStart(t *testing.T) {
 		args []string
 		says []string
 	}{
-		"PortInUse":         {[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", address}, []string{"--listen", address, "in use"}},
-		"DebugPortInUse":    {[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--debug-listen", address}, []string{"--debug-listen", address, "in use"}},
-		"NotAFolder":        {[]string{"--jwt-secret-file", secretFile, "--data-dir", notAFolder}, []string{"data folder", notAFolder, "not a directory"}},
-		"BelowAFile":        {[]string{"--jwt-secret-file", secretFile, "--data-dir", notAFolder + "/x"}, []string{"data folder", notAFolder, "not a directory"}},
-		"DevNotAFolder":     {[]string{"--dev", "--data-dir", notAFolder}, []string{"--data-dir", notAFolder, "not a directory"}},
-		"DevBelowAFile":     {[]string{"--dev", "--data-dir", notAFolder + "/x"}, []string{"--data-dir", notAFolder, "not a directory"}},
-		"DevSecretDamaged":  {[]string{"--dev", "--data-dir", damaged}, []string{devSecretFile, "0 bytes", "at least 32"}},
-		"KeysUnreadable":    {[]string{"--jwks", "/none", "--data-dir", t.TempDir()}, []string{"--jwks", "no such file"}},
-		"NobodyAtTheStore":  {[]string{"--jwt-secret-file", secretFile, "--store", "etcd://" + closedPort(t)}, []string{"etcd://127.0.0.1", "cannot be used"}},
-		"SilenceAtTheStore": {[]string{"--jwt-secret-file", secretFile, "--store", "etcd://" + silentPort(t)}, []string{"etcd://127.0.0.1", "cannot be used"}},
-		"NobodyAtZooKeeper": {[]string{"--jwt-secret-file", secretFile, "--store", "zookeeper://" + closedPort(t)}, []string{"zookeeper://127.0.0.1", "cannot be used"}},
+		"PortInUse": {
+			[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", address},
+			[]string{"--listen", address, "in use"},
+		},
+		"DebugPortInUse": {
+			[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--debug-listen", address},
+			[]string{"--debug-listen", address, "in use"},
+		},
+		"NotAFolder": {
+			[]string{"--jwt-secret-file", secretFile, "--data-dir", notAFolder},
+			[]string{"data folder", notAFolder, "not a directory"},
+		},
+		"BelowAFile": {
+			[]string{"--jwt-secret-file", secretFile, "--data-dir", notAFolder + "/x"},
+			[]string{"data folder", notAFolder, "not a directory"},
+		},
+		"DevNotAFolder": {
+			[]string{"--dev", "--data-dir", notAFolder},
+			[]string{"--data-dir", notAFolder, "not a directory"},
+		},
+		"DevBelowAFile": {
+			[]string{"--dev", "--data-dir", notAFolder + "/x"},
+			[]string{"--data-dir", notAFolder, "not a directory"},
+		},
+		"DevSecretDamaged": {
+			[]string{"--dev", "--data-dir", damaged}, []string{devSecretFile, "0 bytes", "at least 32"},
+		},
+		"KeysUnreadable": {
+			[]string{"--jwks", "/none", "--data-dir", t.TempDir()}, []string{"--jwks", "no such file"},
+		},
+		"NobodyAtTheStore": {
+			[]string{"--jwt-secret-file", secretFile, "--store", "etcd://" + closedPort(t)},
+			[]string{"etcd://127.0.0.1", "cannot be used"},
+		},
+		"SilenceAtTheStore": {
+			[]string{"--jwt-secret-file", secretFile, "--store", "etcd://" + silentPort(t)},
+			[]string{"etcd://127.0.0.1", "cannot be used"},
+		},
+		"NobodyAtZooKeeper": {
+			[]string{"--jwt-secret-file", secretFile, "--store", "zookeeper://" + closedPort(t)},
+			[]string{"zookeeper://127.0.0.1", "cannot be used"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -511,7 +608,10 @@ func TestDataFolderInUse(t *testing.T) {
 	dir := t.TempDir()
 	s := start(t, "--dev", "--data-dir", dir)
 	token := printed(t, s, `(?m)^ *TOKEN=(\S+)$`)
-	fails(t, 1, nil, []string{"--dev", "--data-dir", dir, "--listen", "127.0.0.1:0"}, dir, "in use by another process")
+	fails(
+		t, 1, nil, []string{"--dev", "--data-dir", dir, "--listen", "127.0.0.1:0"}, dir,
+		"in use by another process",
+	)
 	s.acquired(token, "orders:1", "") // the first one did not notice
 	s.end()
 	start(t, "--dev", "--data-dir", dir)
@@ -524,7 +624,10 @@ func TestStopBeforeTheStart(t *testing.T) {
 	cancel()
 	var log bytes.Buffer
 	began := time.Now()
-	run(ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{}, io.Discard, &log)
+	run(
+		ctx, []string{"--dev", "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, environment{},
+		io.Discard, &log,
+	)
 	if d := time.Since(began); d > 30*time.Second { // 8 s, and what a busy machine adds
 		t.Errorf("it took %v: %s", d, log.String())
 	}
@@ -539,10 +642,15 @@ func TestServerStartsBeforeItsIssuer(t *testing.T) {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		_, _ = io.WriteString(w, `{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","alg":"EdDSA","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`)
+		_, _ = io.WriteString(
+			w,
+			`{"keys":[{"kty":"OKP","crv":"Ed25519","kid":"k","alg":"EdDSA","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}]}`,
+		)
 	})
 	s := start(t, "--jwks", "http://"+issuer+"/keys", "--data-dir", t.TempDir())
-	if log := s.log.String(); reads.Load() < 2 || !strings.Contains(log, "key set cannot be read") || !strings.Contains(log, `"status":503`) {
+	if log := s.log.String(); reads.Load() < 2 || !strings.Contains(
+		log, "key set cannot be read",
+	) || !strings.Contains(log, `"status":503`) {
 		t.Errorf("after %d reads it is ready: %s", reads.Load(), log)
 	}
 }
@@ -550,7 +658,10 @@ func TestServerStartsBeforeItsIssuer(t *testing.T) {
 // TestIdleConnections: the server closes them after the time that is set, and not before.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir(), "--idle-timeout-seconds", "0.3")
+	s := start(
+		t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir(), "--idle-timeout-seconds",
+		"0.3",
+	)
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))
 	if err != nil {
 		t.Fatal(err)
@@ -560,10 +671,14 @@ func TestIdleConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	if _, err := io.Copy(io.Discard, conn); err != nil || time.Since(began) < 300*time.Millisecond || time.Since(began) > 10*time.Second {
+	if _, err := io.Copy(
+		io.Discard, conn,
+	); err != nil || time.Since(began) < 300*time.Millisecond || time.Since(began) > 10*time.Second {
 		t.Errorf("closed after %v, %v", time.Since(began), err)
 	}
-	if c := parsed(t, environment{envSecret: secret}); time.Duration(c.idleTimeout) != 620*time.Second {
+	if c := parsed(t, environment{envSecret: secret}); time.Duration(
+		c.idleTimeout,
+	) != 620*time.Second {
 		t.Errorf("by default %v", time.Duration(c.idleTimeout))
 	}
 }

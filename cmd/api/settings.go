@@ -57,9 +57,15 @@ func newFlags(name string, stdout io.Writer) *flag.FlagSet {
 	f.SetOutput(io.Discard)
 	f.Usage = func() {
 		if name == serverFlags {
-			fmt.Fprintln(stdout, "api serves. api backup, api restore, api token, api health and api version do something else; see their --help.")
+			fmt.Fprintln(
+				stdout,
+				"api serves. api backup, api restore, api token, api health and api version do something else; see their --help.",
+			)
 		}
-		fmt.Fprintf(stdout, "Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name)
+		fmt.Fprintf(
+			stdout,
+			"Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name,
+		)
 		f.SetOutput(stdout)
 		f.PrintDefaults()
 		f.SetOutput(io.Discard)
@@ -115,7 +121,8 @@ func parseLine(f *flag.FlagSet, args []string) error {
 	return nil
 }
 
-// behindValue leaves out what may be the value of a flag that there is not: what follows is looked at, too.
+// behindValue leaves out what may be the value of a flag that there is not: what follows is looked
+// at, too.
 func behindValue(args []string) []string {
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
 		return args[1:]
@@ -243,7 +250,9 @@ func printSettings(w io.Writer, f *flag.FlagSet, set origins, env environment) {
 		if from == byDefault {
 			mark = "# " // so that the file says no more than was said
 		}
-		fmt.Fprintf(w, "%s%s: %s # %s\n", mark, fl.Name, strconv.Quote(withoutCredentials(fl.Value.String())), from)
+		fmt.Fprintf(
+			w, "%s%s: %s # %s\n", mark, fl.Name, strconv.Quote(withoutCredentials(fl.Value.String())), from,
+		)
 	})
 }
 

@@ -79,7 +79,8 @@ func settingOf(pair *ast.MappingValueNode) setting {
 	return s
 }
 
-// pairs reads a map of plain values as name=value,…, which only the quotas and the identity provider are.
+// pairs reads a map of plain values as name=value,…, which only the quotas and the identity
+// provider are.
 func (s *setting) pairs(of []*ast.MappingValueNode) {
 	var texts []string
 	for _, pair := range of {

@@ -19,7 +19,9 @@ func TestSettingsFile(t *testing.T) {
 		"\ufefflisten: 127.0.0.1:9999\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-ca: system\nstore: etcd://a:1\n",
 	} {
 		c := parsed(t, environment{envSecret: secret}, "--config", file(t, text))
-		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" || time.Duration(c.maxTTL) != time.Minute || c.tls == nil {
+		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" || time.Duration(
+			c.maxTTL,
+		) != time.Minute || c.tls == nil {
 			t.Errorf("%s: %+v", text, c)
 		}
 	}
@@ -59,8 +61,13 @@ func TestBadSettingsFile(t *testing.T) {
 	}
 	fails(t, 1, env, []string{"--config", "/none"}, "--config", "/none", "no such file")
 	fails(t, 1, env, []string{"--config", t.TempDir()}, "--config", "not a regular file")
-	fails(t, 1, env, []string{"--config", file(t, strings.Repeat("#", maxSettings+1))}, "--config", "longer than")
-	if r := command(t, env, "--config", file(t, "jwt-secret: marker-marker\n")); strings.Contains(r.errOut+r.out, "marker") {
+	fails(
+		t, 1, env, []string{"--config", file(t, strings.Repeat("#", maxSettings+1))}, "--config",
+		"longer than",
+	)
+	if r := command(t, env, "--config", file(t, "jwt-secret: marker-marker\n")); strings.Contains(
+		r.errOut+r.out, "marker",
+	) {
 		t.Errorf("a secret in the wrong place is shown: %q", r.errOut)
 	}
 }
@@ -68,18 +75,37 @@ func TestBadSettingsFile(t *testing.T) {
 // TestEveryProblem: of all places and all kinds, in one message.
 func TestEveryProblem(t *testing.T) {
 	path := file(t, "lissten: :1\nlog-format: xml\ndrain-seconds: never\n")
-	fails(t, exitConfig, environment{"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud"}, []string{
-		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert", "/none", "--store-username", "root", "--store-ca", "/none",
-		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxy-hops", "17", "--webhook-ports", "https", "--fence-floor", "9007199254740991",
+	fails(t, exitConfig, environment{
+		"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud",
+	}, []string{
+		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert",
+		"/none", "--store-username", "root", "--store-ca", "/none",
+		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxy-hops", "17", "--webhook-ports",
+		"https", "--fence-floor", "9007199254740991",
 		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1",
-	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb", `"a" is not host:port`, "--store-cert and --store-key need",
-		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen", "--trusted-proxy-hops", "--webhook-ports", "--fence-floor",
+	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb",
+		`"a" is not host:port`, "--store-cert and --store-key need",
+		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen",
+		"--trusted-proxy-hops", "--webhook-ports", "--fence-floor",
 		"--drain-delay-seconds", "--max-ttl-seconds", "--log-format", "--log-level")
-	fails(t, exitConfig, nil, []string{"--bogus", "1", "--ops-listen", "x", "--tls-cert", "x"}, "-bogus", "--ops-listen", "--tls-cert", "no key for bearer tokens")
-	fails(t, 1, nil, []string{"--jwks", "/none", "--jwt-secret-file", "/neither"}, "--jwks: stat /none", "--jwt-secret-file: open /neither")
-	fails(t, exitConfig, environment{envSecret: secret}, []string{"--jwt-secret-file", "/none", "--dev", "--jwks", "/neither"}, "contradicts", "open /none", "stat /neither")
+	fails(
+		t, exitConfig, nil, []string{"--bogus", "1", "--ops-listen", "x", "--tls-cert", "x"}, "-bogus",
+		"--ops-listen", "--tls-cert", "no key for bearer tokens",
+	)
+	fails(
+		t, 1, nil, []string{"--jwks", "/none", "--jwt-secret-file", "/neither"}, "--jwks: stat /none",
+		"--jwt-secret-file: open /neither",
+	)
+	fails(
+		t, exitConfig, environment{envSecret: secret},
+		[]string{"--jwt-secret-file", "/none", "--dev", "--jwks", "/neither"}, "contradicts",
+		"open /none", "stat /neither",
+	)
 	fails(t, 1, nil, []string{"--jwks", file(t, `{"keys":[]}`)}, "--jwks: no usable key")
-	fails(t, exitConfig, environment{envSecret: secret}, []string{"--store-ca", "/none", "--data-dir", ""}, "--store-ca contradicts", "--data-dir is empty")
+	fails(
+		t, exitConfig, environment{envSecret: secret}, []string{"--store-ca", "/none", "--data-dir", ""},
+		"--store-ca contradicts", "--data-dir is empty",
+	)
 }
 
 // TestNothingBesideAProblem: what is wrong is told once, and nothing that follows from what could
@@ -94,11 +120,26 @@ func TestNothingBesideAProblem(t *testing.T) {
 	}{
 		{exitConfig, nil, []string{"--config", file(t, key+"listen: :1\nlisten: :2\n")}, "mapping key"},
 		{1, nil, []string{"--config", "/none"}, "no such file"},
-		{exitConfig, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")}, "line 2: data-quota-mb: must be a whole number (parse error)"},
-		{exitConfig, nil, []string{"--config", file(t, key+"webhook-allow-http: maybe\n")}, "webhook-allow-http: must be true or false"},
-		{exitConfig, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil, "FENCEPOST_DATA_QUOTA_MB: must be a whole number"},
-		{exitConfig, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil, "FENCEPOST_DRAIN_DELAY_SECONDS: must be a number"},
-		{exitConfig, environment{envSecret: secret}, []string{"--data-quota-mb=abc"}, "-data-quota-mb: parse error; --help lists the flags"},
+		{
+			exitConfig, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")},
+			"line 2: data-quota-mb: must be a whole number (parse error)",
+		},
+		{
+			exitConfig, nil, []string{"--config", file(t, key+"webhook-allow-http: maybe\n")},
+			"webhook-allow-http: must be true or false",
+		},
+		{
+			exitConfig, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil,
+			"FENCEPOST_DATA_QUOTA_MB: must be a whole number",
+		},
+		{
+			exitConfig, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil,
+			"FENCEPOST_DRAIN_DELAY_SECONDS: must be a number",
+		},
+		{
+			exitConfig, environment{envSecret: secret}, []string{"--data-quota-mb=abc"},
+			"-data-quota-mb: parse error; --help lists the flags",
+		},
 	} {
 		r := command(t, c.env, c.args...)
 		problems := strings.Count(r.errOut, "; ") - strings.Count(r.errOut, "; --help")
@@ -120,7 +161,8 @@ func TestPrintConfig(t *testing.T) {
 		t.Fatalf("%+v", r)
 	}
 	for _, line := range []string{
-		`listen: "127.0.0.1:9999" # file`, `log-level: "debug" # environment`, `jwt-secret-file: "` + secretFile + `" # flag`, `# store: "embedded" # default`,
+		`listen: "127.0.0.1:9999" # file`, `log-level: "debug" # environment`,
+		`jwt-secret-file: "` + secretFile + `" # flag`, `# store: "embedded" # default`,
 	} {
 		if !strings.Contains("\n"+r.out, "\n"+line+"\n") {
 			t.Errorf("%s is not in %s", line, r.out)
@@ -139,20 +181,34 @@ func TestPrintedWithoutSecrets(t *testing.T) {
 	password := file(t, marker)
 	for _, r := range []result{
 		command(t, environment{envSecret: marker}, "--print-config"),
-		command(t, nil, "--print-config", "--jwt-secret-file", password, "--token-key-file", password, "--store", "etcd://a:1", "--store-username", "root", "--store-password-file", password),
+		command(
+			t, nil, "--print-config", "--jwt-secret-file", password, "--token-key-file", password, "--store",
+			"etcd://a:1", "--store-username", "root", "--store-password-file", password,
+		),
 		command(t, nil, "--print-config", "--jwks", "https://a:"+marker+"@b.example/keys"),
 		command(t, nil, "--print-config", "--jwks", "https://b.example/keys?key="+marker),
-		command(t, environment{envSecret: secret}, "--print-config", "--store", "etcd://root:"+marker+"@a:1"),
-		command(t, environment{"FENCEPOST_TOKEN": marker, envSecret: secret}, "--print-config", "--log-level", "warn"),
+		command(
+			t, environment{envSecret: secret}, "--print-config", "--store", "etcd://root:"+marker+"@a:1",
+		),
+		command(
+			t, environment{"FENCEPOST_TOKEN": marker, envSecret: secret}, "--print-config", "--log-level",
+			"warn",
+		),
 	} {
-		if strings.Contains(r.out+r.errOut, marker) || strings.Contains(r.out, secret) || !strings.Contains(r.out, "listen: ") {
+		if strings.Contains(r.out+r.errOut, marker) || strings.Contains(
+			r.out, secret,
+		) || !strings.Contains(r.out, "listen: ") {
 			t.Errorf("it prints %s and says %s", r.out, r.errOut)
 		}
 	}
-	if r := command(t, environment{envSecret: marker}, "--print-config"); !strings.Contains(r.out, envSecret+" is (set)") {
+	if r := command(t, environment{envSecret: marker}, "--print-config"); !strings.Contains(
+		r.out, envSecret+" is (set)",
+	) {
 		t.Errorf("that there is a secret is not said: %s", r.out)
 	}
-	if r := command(t, nil, "--print-config"); r.code != exitConfig || !strings.Contains(r.errOut, "no key for bearer tokens") {
+	if r := command(t, nil, "--print-config"); r.code != exitConfig || !strings.Contains(
+		r.errOut, "no key for bearer tokens",
+	) {
 		t.Errorf("what is printed was not checked: %+v", r)
 	}
 }
@@ -160,13 +216,18 @@ func TestPrintedWithoutSecrets(t *testing.T) {
 // TestUnknownVariables: they are warned of, by name.
 func TestUnknownVariables(t *testing.T) {
 	c := parsed(t, environment{
-		envSecret: secret, "FENCEPOST_LISTENN": "marker", "FENCEPOST_ADDRESS": "", "FENCEPOST_LISTEN": ":1", "HOME": "/",
+		envSecret: secret, "FENCEPOST_LISTENN": "marker", "FENCEPOST_ADDRESS": "",
+		"FENCEPOST_LISTEN": ":1", "HOME": "/",
 		"FENCEPOST_SERVICE_HOST": "10.0.0.1", "FENCEPOST_PORT_8080_TCP": "tcp://10.0.0.1:8080",
 	})
-	if len(c.warnings) != 1 || !strings.HasSuffix(c.warnings[0], ": FENCEPOST_ADDRESS, FENCEPOST_LISTENN") {
+	if len(c.warnings) != 1 || !strings.HasSuffix(
+		c.warnings[0], ": FENCEPOST_ADDRESS, FENCEPOST_LISTENN",
+	) {
 		t.Errorf("%q", c.warnings)
 	}
-	if env := environmentOf([]string{"A=b=c", "D="}); !reflect.DeepEqual(env, environment{"A": "b=c", "D": ""}) {
+	if env := environmentOf([]string{"A=b=c", "D="}); !reflect.DeepEqual(
+		env, environment{"A": "b=c", "D": ""},
+	) {
 		t.Errorf("%v", env)
 	}
 }
@@ -180,7 +241,9 @@ func TestConfigurationTable(t *testing.T) {
 		if f.DefValue != "" {
 			shown = "`" + f.DefValue + "`"
 		}
-		fmt.Fprintf(&want, "| `%s` | %s | %s | %s |\n", f.Name, value, shown, strings.ReplaceAll(usage, "*", `\*`))
+		fmt.Fprintf(
+			&want, "| `%s` | %s | %s | %s |\n", f.Name, value, shown, strings.ReplaceAll(usage, "*", `\*`),
+		)
 	})
 	text, err := os.ReadFile("../../docs/configuration.md")
 	if err != nil {

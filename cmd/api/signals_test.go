@@ -23,7 +23,9 @@ var builtOnce = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	binary := filepath.Join(dir, "api")
-	out, err := exec.Command("go", "build", "-ldflags", "-X main.version=v1.2.3 -X main.commit=69f4879", "-o", binary, ".").CombinedOutput()
+	out, err := exec.Command(
+		"go", "build", "-ldflags", "-X main.version=v1.2.3 -X main.commit=69f4879", "-o", binary, ".",
+	).CombinedOutput()
 	if err != nil {
 		err = errors.Join(err, errors.New(string(out)))
 	}
@@ -51,7 +53,10 @@ type process struct {
 func launch(t *testing.T, stdout, stderr *os.File, args ...string) *process {
 	t.Helper()
 	address := closedPort(t)
-	p := &process{T: t, Cmd: exec.Command(built(t), append([]string{"--listen", address}, args...)...), url: "http://" + address, ended: make(chan struct{})}
+	p := &process{
+		T: t, Cmd: exec.Command(built(t), append([]string{"--listen", address}, args...)...),
+		url: "http://" + address, ended: make(chan struct{}),
+	}
 	p.Stdout, p.Stderr = stdout, stderr
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
@@ -121,7 +126,9 @@ func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 					t.Fatalf("status %d after the reader has gone", status)
 				}
 			}
-			eventually(t, "it counts the lines", func() bool { return p.counted("fencepost_log_dropped_total") })
+			eventually(
+				t, "it counts the lines", func() bool { return p.counted("fencepost_log_dropped_total") },
+			)
 			p.signal(syscall.SIGPIPE)
 			p.signal(syscall.SIGTERM)
 			p.exits(0)
@@ -141,7 +148,10 @@ func TestDevelopmentServerStartsWithoutAReaderOfItsOutput(t *testing.T) {
 func TestServerIgnoresSignalsThatMeanNothingToIt(t *testing.T) {
 	t.Parallel()
 	p := launch(t, nil, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret))
-	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGSTOP, syscall.SIGCONT} {
+	for _, s := range []os.Signal{
+		syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGSTOP,
+		syscall.SIGCONT,
+	} {
 		p.signal(s)
 	}
 	if status := p.status("/readyz"); status != http.StatusOK {
@@ -153,10 +163,15 @@ func TestServerIgnoresSignalsThatMeanNothingToIt(t *testing.T) {
 
 func TestSecondInterruptEndsTheDrainAtOnce(t *testing.T) {
 	t.Parallel()
-	p := launch(t, nil, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret), "--drain-delay-seconds", "60")
+	p := launch(
+		t, nil, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret),
+		"--drain-delay-seconds", "60",
+	)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} { // a supervisor may repeat SIGTERM
 		p.signal(s)
-		eventually(t, "it drains", func() bool { return p.status("/readyz") == http.StatusServiceUnavailable })
+		eventually(
+			t, "it drains", func() bool { return p.status("/readyz") == http.StatusServiceUnavailable },
+		)
 	}
 	p.signal(os.Interrupt)
 	if s := p.exit(); s.Signal() != syscall.SIGINT {
@@ -183,7 +198,9 @@ func TestQuitPrintsStacks(t *testing.T) {
 func TestWrongSettingsExitWith78(t *testing.T) {
 	t.Parallel()
 	var exit *exec.ExitError
-	if err := exec.Command(built(t), "--bogus").Run(); !errors.As(err, &exit) || exit.ExitCode() != 78 {
+	if err := exec.Command(built(t), "--bogus").Run(); !errors.As(
+		err, &exit,
+	) || exit.ExitCode() != 78 {
 		t.Errorf("--bogus: %v", err)
 	}
 	unit, err := os.ReadFile("../../deploy/systemd/fencepost.service")

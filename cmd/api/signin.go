@@ -97,7 +97,8 @@ func (o *oidcSettings) resolve() error {
 	}
 	o.rights = rights
 	o.config = &signin.Config{
-		Issuer: o.issuer, ClientID: o.clientID, ClientSecret: secret, RedirectURL: o.redirect, Scopes: strings.Fields(o.scopes),
+		Issuer: o.issuer, ClientID: o.clientID, ClientSecret: secret, RedirectURL: o.redirect,
+		Scopes:    strings.Fields(o.scopes),
 		NameClaim: cmp.Or(o.name, "sub"), Rights: rights,
 	}
 	checkErr := o.config.Check()

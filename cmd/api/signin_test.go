@@ -17,13 +17,17 @@ import (
 func oidcArgs(t *testing.T, address, issuer, principals string) []string {
 	t.Helper()
 	dir := t.TempDir()
-	for name, text := range map[string]string{"secret": signintest.ClientSecret + "\n", "principals.json": principals, "jwt": strings.Repeat("k", 32)} {
+	for name, text := range map[string]string{
+		"secret": signintest.ClientSecret + "\n", "principals.json": principals,
+		"jwt": strings.Repeat("k", 32),
+	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return []string{
-		"--listen", address, "--data-dir", filepath.Join(dir, "data"), "--jwt-secret-file", filepath.Join(dir, "jwt"),
+		"--listen", address, "--data-dir", filepath.Join(dir, "data"), "--jwt-secret-file",
+		filepath.Join(dir, "jwt"),
 		"--oidc", "issuer=" + issuer + ",client_id=" + signintest.ClientID +
 			",client_secret_file=" + filepath.Join(dir, "secret") +
 			",redirect_url=http://" + address + "/dashboard/sign-in/oidc/callback" +
@@ -35,21 +39,29 @@ const operatorsGroup = `{"principals":[{"claim":"groups","value":"operators","te
 
 // TestSignInByProvider goes the way that a browser goes, to a provider and back.
 func TestSignInByProvider(t *testing.T) {
-	identity := signintest.Start(t, map[string]any{"sub": "1", "email": "ann@example.com", "groups": []string{"operators"}})
+	identity := signintest.Start(
+		t, map[string]any{"sub": "1", "email": "ann@example.com", "groups": []string{"operators"}},
+	)
 	s := start(t, oidcArgs(t, closedPort(t), identity.URL, operatorsGroup)...)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.client.Jar = jar
-	if r := s.call("", "GET", "/dashboard/sign-in", ""); !strings.HasSuffix(identity.URL, r.text("provider")) {
+	if r := s.call("", "GET", "/dashboard/sign-in", ""); !strings.HasSuffix(
+		identity.URL, r.text("provider"),
+	) {
 		t.Errorf("%+v", r)
 	}
-	if r := s.call("", "GET", "/dashboard/sign-in/oidc", ""); r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Type"), "html") {
+	if r := s.call(
+		"", "GET", "/dashboard/sign-in/oidc", "",
+	); r.status != http.StatusOK || !strings.Contains(r.header.Get("Content-Type"), "html") {
 		t.Fatalf("it leads to %+v", r)
 	}
 	who := s.call("", "GET", "/dashboard/session", "")
-	if who.text("subject") != "ann@example.com" || who.text("tenant") != "acme" || fmt.Sprint(who.body["scopes"]) != "[tenant-admin]" {
+	if who.text("subject") != "ann@example.com" || who.text("tenant") != "acme" || fmt.Sprint(
+		who.body["scopes"],
+	) != "[tenant-admin]" {
 		t.Errorf("%+v", who)
 	}
 	if r := s.call("", "GET", "/admin/overview", ""); r.status != http.StatusOK {
@@ -72,7 +84,9 @@ func TestOIDCPrincipalsRefused(t *testing.T) {
 	_, rights, _ := strings.Cut(args[len(args)-1], ",principals=")
 	s := start(t, args...)
 	const figure = `fencepost_principals_refused{file="oidc_principals"}`
-	for _, c := range []struct{ text, want string }{{operatorsGroup, "0"}, {"nonsense", "1"}, {operatorsGroup, "0"}} {
+	for _, c := range []struct{ text, want string }{
+		{operatorsGroup, "0"}, {"nonsense", "1"}, {operatorsGroup, "0"},
+	} {
 		if err := os.WriteFile(rights, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +100,9 @@ func TestOIDCPrincipalsRefused(t *testing.T) {
 // TestOIDCIsChecked: what is wrong is said before anything starts.
 func TestOIDCIsChecked(t *testing.T) {
 	whole := oidcArgs(t, "127.0.0.1:0", "https://login.example", operatorsGroup)
-	if r := command(t, nil, append([]string{"--print-config"}, whole...)...); r.code != 0 || strings.Contains(r.out, signintest.ClientSecret) {
+	if r := command(
+		t, nil, append([]string{"--print-config"}, whole...)...,
+	); r.code != 0 || strings.Contains(r.out, signintest.ClientSecret) {
 		t.Errorf("%+v", r)
 	}
 	with := func(name, value string) []string {

@@ -71,8 +71,9 @@ func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (open
 
 func zookeeperConfig(c *config, t *telemetry.Telemetry) zookeeper.Config {
 	return zookeeper.Config{
-		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
+		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername,
+		Password: c.storePass,
+		Logger:   t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
 	}
 }
 
@@ -116,7 +117,9 @@ func (s etcdStore) Close() error { return errors.Join(s.Store.Close(), s.conn.Cl
 
 func connectEtcd(ctx context.Context, c *config, log *slog.Logger) (*etcd.Conn, error) {
 	if c.backend == storeEmbedded {
-		return etcd.StartEmbedded(ctx, etcd.EmbeddedConfig{Dir: c.dataDir, Quota: c.quotaMB << 20, Logger: log})
+		return etcd.StartEmbedded(
+			ctx, etcd.EmbeddedConfig{Dir: c.dataDir, Quota: c.quotaMB << 20, Logger: log},
+		)
 	}
 	return etcd.Dial(etcd.RemoteConfig{
 		Endpoints: c.endpoints, TLS: c.tls, Username: c.storeUsername, Password: c.storePass,

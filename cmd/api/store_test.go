@@ -44,39 +44,43 @@ func TestStoreAddress(t *testing.T) {
 		Endpoints       []string
 	}
 	for address, want := range map[string]parsed{
-		"embedded":                               {Backend: "embedded"},
-		"etcd://a:1,b:2":                         {Backend: "etcd", Endpoints: []string{"a:1", "b:2"}},
-		"etcd://a:1/":                            {Backend: "etcd", Endpoints: []string{"a:1"}},
-		"etcd://a:1/path":                        {},
-		"zookeeper://a:1":                        {Backend: "zookeeper", Endpoints: []string{"a:1"}},
-		"zookeeper://a:1,b:2,[::1]:3/locks/prod": {Backend: "zookeeper", Chroot: "/locks/prod", Endpoints: []string{"a:1", "b:2", "[::1]:3"}},
-		"zookeeper://a:65535/":                   {Backend: "zookeeper", Endpoints: []string{"a:65535"}},
-		"zookeeper://a:1/locks_1.a=b@c":          {Backend: "zookeeper", Chroot: "/locks_1.a=b@c", Endpoints: []string{"a:1"}},
-		"zookeeper://a:1/locks/":                 {},
-		"zookeeper://a:1/locks//prod":            {},
-		"zookeeper://a:1/../locks":               {},
-		"zookeeper://a/locks":                    {},
-		"zookeeper://a:1//":                      {},
-		"zookeeper://a:1/locks?x=1":              {},
-		"zookeeper://a:1?x=1":                    {},
-		"zookeeper://a:1/locks#x":                {},
-		"zookeeper://a:1/a%2Fb":                  {},
-		"zookeeper://a:1/a b":                    {},
-		"zookeeper://a:1/a\nb":                   {},
-		"zookeeper://a:1/a,b:2/a":                {},
-		"zookeeper://:1/locks":                   {},
-		"zookeeper://a:1,:2/locks":               {},
-		"zookeeper://a:99999/x":                  {},
-		"zookeeper://a:65536":                    {},
-		"zookeeper://a:0":                        {},
-		"zookeeper://a:-1":                       {},
-		"zookeeper://a:+1":                       {},
-		"zookeeper://a:":                         {},
-		"etcd://a:99999":                         {},
-		"etcd://a:1,:2":                          {},
-		"etcd://a:client":                        {},
-		"zookeeper://":                           {},
-		"redis://a:1":                            {},
+		"embedded":        {Backend: "embedded"},
+		"etcd://a:1,b:2":  {Backend: "etcd", Endpoints: []string{"a:1", "b:2"}},
+		"etcd://a:1/":     {Backend: "etcd", Endpoints: []string{"a:1"}},
+		"etcd://a:1/path": {},
+		"zookeeper://a:1": {Backend: "zookeeper", Endpoints: []string{"a:1"}},
+		"zookeeper://a:1,b:2,[::1]:3/locks/prod": {
+			Backend: "zookeeper", Chroot: "/locks/prod", Endpoints: []string{"a:1", "b:2", "[::1]:3"},
+		},
+		"zookeeper://a:65535/": {Backend: "zookeeper", Endpoints: []string{"a:65535"}},
+		"zookeeper://a:1/locks_1.a=b@c": {
+			Backend: "zookeeper", Chroot: "/locks_1.a=b@c", Endpoints: []string{"a:1"},
+		},
+		"zookeeper://a:1/locks/":      {},
+		"zookeeper://a:1/locks//prod": {},
+		"zookeeper://a:1/../locks":    {},
+		"zookeeper://a/locks":         {},
+		"zookeeper://a:1//":           {},
+		"zookeeper://a:1/locks?x=1":   {},
+		"zookeeper://a:1?x=1":         {},
+		"zookeeper://a:1/locks#x":     {},
+		"zookeeper://a:1/a%2Fb":       {},
+		"zookeeper://a:1/a b":         {},
+		"zookeeper://a:1/a\nb":        {},
+		"zookeeper://a:1/a,b:2/a":     {},
+		"zookeeper://:1/locks":        {},
+		"zookeeper://a:1,:2/locks":    {},
+		"zookeeper://a:99999/x":       {},
+		"zookeeper://a:65536":         {},
+		"zookeeper://a:0":             {},
+		"zookeeper://a:-1":            {},
+		"zookeeper://a:+1":            {},
+		"zookeeper://a:":              {},
+		"etcd://a:99999":              {},
+		"etcd://a:1,:2":               {},
+		"etcd://a:client":             {},
+		"zookeeper://":                {},
+		"redis://a:1":                 {},
 	} {
 		env := environment{envSecret: "0123456789abcdef0123456789abcdef"}
 		c, err := parseConfig([]string{"--store", address}, env, io.Discard)
@@ -109,7 +113,9 @@ func TestReasonOf(t *testing.T) {
 // TestEmbeddedSize: how full the embedded store is is in the metrics, with what it may have.
 func TestEmbeddedSize(t *testing.T) {
 	t.Parallel()
-	s := start(t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir(), "--data-quota-mb", "64")
+	s := start(
+		t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir(), "--data-quota-mb", "64",
+	)
 	if got := s.figure("fencepost_store_quota_bytes"); got != "6.7108864e+07" {
 		t.Errorf("the quota is %q", got)
 	}

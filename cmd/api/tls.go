@@ -120,8 +120,9 @@ type reloaded struct {
 	refresh func() (changed bool, err error)
 	noted   func() []any // of what is in use now, for the log; nil is nothing
 	failing string       // why the files cannot be used, as it was logged
-	of      string       // in the metrics, of files of principals; those of certificates have one figure
-	refused atomic.Bool  // they cannot be used
+	// in the metrics, of files of principals; those of certificates have one figure
+	of      string
+	refused atomic.Bool // they cannot be used
 }
 
 // keepFiles keeps up with the files of TLS and of who may what, and shows the certificate in
@@ -130,7 +131,9 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 	files := append(c.clients.files(), c.oidc.files()...)
 	if c.pair != nil {
 		ends := func() []any { return []any{"expires", c.pair.expires().UTC().Format(time.RFC3339)} }
-		files = append(files, &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.refresh, noted: ends})
+		files = append(
+			files, &reloaded{flags: "--tls-cert and --tls-key", refresh: c.pair.refresh, noted: ends},
+		)
 		t.Logger().Info("serving with TLS", ends()...)
 	}
 	if len(files) == 0 {
@@ -181,7 +184,10 @@ func reload(files []*reloaded, log *slog.Logger) {
 		}
 		switch {
 		case err != nil && err.Error() != f.failing:
-			log.Error("what these files have now cannot be used; what they had before stays in use", append(noted, "error", err)...)
+			log.Error(
+				"what these files have now cannot be used; what they had before stays in use",
+				append(noted, "error", err)...,
+			)
 			f.failing = err.Error()
 		case changed:
 			log.Info("files were read anew", noted...)

@@ -22,7 +22,9 @@ import (
 )
 
 // pemFiles puts a certificate of the authority into files.
-func pemFiles(t *testing.T, a *certtest.Authority, dir string, change func(*x509.Certificate)) (args []string) {
+func pemFiles(
+	t *testing.T, a *certtest.Authority, dir string, change func(*x509.Certificate),
+) (args []string) {
 	t.Helper()
 	cert, key := a.Issue(t, change)
 	certFile, keyFile := certtest.Write(t, dir, cert, key)
@@ -32,7 +34,9 @@ func pemFiles(t *testing.T, a *certtest.Authority, dir string, change func(*x509
 // seen is when the certificate ends that a new connection is shown.
 func (s *server) seen(config *tls.Config) string {
 	s.t.Helper()
-	conn, err := (&tls.Dialer{Config: config}).DialContext(s.t.Context(), "tcp", strings.TrimPrefix(s.url, "https://"))
+	conn, err := (&tls.Dialer{Config: config}).DialContext(
+		s.t.Context(), "tcp", strings.TrimPrefix(s.url, "https://"),
+	)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -47,7 +51,12 @@ func TestTLS(t *testing.T) {
 	token := bearer(t, secretFile)
 	args := pemFiles(t, a, t.TempDir(), nil)
 	config := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}
-	s := startWith(t, config, append(args, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-seconds", "20")...)
+	s := startWith(
+		t, config,
+		append(
+			args, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-seconds", "20",
+		)...,
+	)
 	address := strings.TrimPrefix(s.url, "https://")
 	held := s.acquired(token, "orders:1", "")
 	told := make(chan reply, 1)
@@ -64,7 +73,9 @@ func TestTLS(t *testing.T) {
 		waiters, _ := s.call(token, "GET", "/locks/orders:1", "").body["waiters"].([]any)
 		return len(waiters) == 1
 	})
-	if r := s.call(token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token")); r.status != http.StatusNoContent {
+	if r := s.call(
+		token, "DELETE", "/locks/orders:1", "", "Lock-Token", held.text("token"),
+	); r.status != http.StatusNoContent {
 		t.Errorf("release: %d %v", r.status, r.body)
 	}
 	if r := <-told; r.status != http.StatusCreated || r.proto != "HTTP/2.0" {
@@ -75,7 +86,9 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(resp.Body)
-	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest || !bytes.Contains(text, []byte("HTTPS server")) {
+	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest || !bytes.Contains(
+		text, []byte("HTTPS server"),
+	) {
 		t.Errorf("plain text is answered %d %s", resp.StatusCode, text)
 	}
 	old := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // what must be refused
@@ -83,7 +96,9 @@ func TestTLS(t *testing.T) {
 		t.Error("it speaks TLS 1.1")
 		_ = conn.Close()
 	}
-	if r := command(t, environment{"FENCEPOST_TLS_CERT": args[1]}, "health", "--listen", address); r.code != 0 || !strings.Contains(r.out, "https://"+address+"/healthz answers 200") {
+	if r := command(
+		t, environment{"FENCEPOST_TLS_CERT": args[1]}, "health", "--listen", address,
+	); r.code != 0 || !strings.Contains(r.out, "https://"+address+"/healthz answers 200") {
 		t.Errorf("%+v", r)
 	}
 	fails(t, 1, nil, []string{"health", "--listen", address}, "400")
@@ -98,7 +113,12 @@ func TestTLSInDevelopment(t *testing.T) {
 	t.Parallel()
 	a := certtest.NewAuthority(t, "a")
 	config := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}
-	s := startWith(t, config, append(pemFiles(t, a, t.TempDir(), nil), "--dev", "--data-dir", filepath.Join(t.TempDir(), "data"))...)
+	s := startWith(
+		t, config,
+		append(
+			pemFiles(t, a, t.TempDir(), nil), "--dev", "--data-dir", filepath.Join(t.TempDir(), "data"),
+		)...,
+	)
 	if at := printed(t, s, `The dashboard: (\S+)/dashboard/#code=`); at != s.url {
 		t.Errorf("it prints %s", at)
 	}
@@ -112,7 +132,10 @@ func TestReloadUnderLoad(t *testing.T) {
 	a, dir, secretFile := certtest.NewAuthority(t, "a"), t.TempDir(), file(t, secret)
 	token := bearer(t, secretFile)
 	config := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS12}
-	s := startWith(t, config, append(pemFiles(t, a, dir, nil), "--jwt-secret-file", secretFile, "--data-dir", t.TempDir())...)
+	s := startWith(
+		t, config,
+		append(pemFiles(t, a, dir, nil), "--jwt-secret-file", secretFile, "--data-dir", t.TempDir())...,
+	)
 	var dialed, answered atomic.Int64
 	ctx, stop := context.WithCancel(t.Context())
 	var load sync.WaitGroup
@@ -133,7 +156,9 @@ func TestReloadUnderLoad(t *testing.T) {
 					t.Errorf("acquire: %d %v %v", r.status, r.body, err)
 					return
 				}
-				if r, err = mine.try(token, "DELETE", fmt.Sprintf("/locks/load:%d", i), "", "Lock-Token", r.text("token")); err != nil || r.status != http.StatusNoContent {
+				if r, err = mine.try(
+					token, "DELETE", fmt.Sprintf("/locks/load:%d", i), "", "Lock-Token", r.text("token"),
+				); err != nil || r.status != http.StatusNoContent {
 					t.Errorf("release: %d %v %v", r.status, r.body, err)
 					return
 				}
@@ -146,17 +171,33 @@ func TestReloadUnderLoad(t *testing.T) {
 	want := end.Format(time.RFC3339)
 	eventually(t, "new connections see the new one", func() bool { return s.seen(config) == want })
 	pemFiles(t, a, dir, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
-	eventually(t, "that it has ended is logged", func() bool { return strings.Contains(s.log.String(), "ended at") })
+	eventually(
+		t, "that it has ended is logged",
+		func() bool { return strings.Contains(s.log.String(), "ended at") },
+	)
 	if err := os.WriteFile(filepath.Join(dir, "tls.crt"), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "that it is nonsense is logged", func() bool { return strings.Contains(s.log.String(), "failed to find any PEM data") })
-	if s.seen(config) != want || s.figure("fencepost_tls_files_refused") != "1" || s.figure("fencepost_tls_certificate_expiry_seconds") != strconv.FormatFloat(float64(end.Unix()), 'e', -1, 64) {
-		t.Errorf("it shows one that ends at %s, and says %s, %s", s.seen(config), s.figure("fencepost_tls_files_refused"), s.figure("fencepost_tls_certificate_expiry_seconds"))
+	eventually(
+		t, "that it is nonsense is logged",
+		func() bool { return strings.Contains(s.log.String(), "failed to find any PEM data") },
+	)
+	if s.seen(config) != want || s.figure("fencepost_tls_files_refused") != "1" || s.figure(
+		"fencepost_tls_certificate_expiry_seconds",
+	) != strconv.FormatFloat(float64(end.Unix()), 'e', -1, 64) {
+		t.Errorf(
+			"it shows one that ends at %s, and says %s, %s", s.seen(config),
+			s.figure("fencepost_tls_files_refused"), s.figure("fencepost_tls_certificate_expiry_seconds"),
+		)
 	}
 	pemFiles(t, a, dir, func(c *x509.Certificate) { c.NotAfter = end.Add(time.Minute) })
-	eventually(t, "a good one is in use", func() bool { return s.seen(config) == end.Add(time.Minute).Format(time.RFC3339) })
-	eventually(t, "nothing is refused", func() bool { return s.figure("fencepost_tls_files_refused") == "0" })
+	eventually(
+		t, "a good one is in use",
+		func() bool { return s.seen(config) == end.Add(time.Minute).Format(time.RFC3339) },
+	)
+	eventually(
+		t, "nothing is refused", func() bool { return s.figure("fencepost_tls_files_refused") == "0" },
+	)
 	was := answered.Load()
 	eventually(t, "the load goes on", func() bool { return answered.Load() > was+8 })
 	if n := dialed.Load(); n != 4 {
@@ -189,7 +230,9 @@ func TestBadTLS(t *testing.T) {
 	t.Parallel()
 	a, secretFile := certtest.NewAuthority(t, "a"), file(t, secret)
 	good := pemFiles(t, a, t.TempDir(), nil)
-	over := pemFiles(t, a, t.TempDir(), func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
+	over := pemFiles(
+		t, a, t.TempDir(), func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) },
+	)
 	for _, c := range []struct {
 		code int
 		args []string
@@ -201,6 +244,13 @@ func TestBadTLS(t *testing.T) {
 		{1, over, "ended at"},
 		{1, []string{"--tls-cert", "/none", "--tls-key", good[3]}, "no such file"},
 	} {
-		fails(t, c.code, nil, append([]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"}, c.args...), "--tls-cert", c.says)
+		fails(
+			t, c.code, nil,
+			append(
+				[]string{"--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--listen", "127.0.0.1:0"},
+				c.args...,
+			),
+			"--tls-cert", c.says,
+		)
 	}
 }

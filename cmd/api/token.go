@@ -33,7 +33,9 @@ func printToken(args []string, env environment, stdout io.Writer) error {
 	f.StringVar(&tenant, "tenant", "", "tenant of the token (required)")
 	f.StringVar(&scope, "scope", "locks:read locks:write", "scopes, separated by spaces")
 	f.StringVar(&subject, "subject", "cli", "who the token is for")
-	f.StringVar(&locks, "locks", "", "name patterns that the token is limited to, separated by commas: orders:*")
+	f.StringVar(
+		&locks, "locks", "", "name patterns that the token is limited to, separated by commas: orders:*",
+	)
 	f.DurationVar(&ttl, "ttl", time.Hour, "for how long the token is good")
 	f.StringVar(&secretFile, "jwt-secret-file", "", "`file` with the HS256 secret")
 	f.StringVar(&issuer, "jwt-issuer", "", "issuer to put in")
@@ -48,7 +50,9 @@ func printToken(args []string, env environment, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	claims := auth.Claims{Tenant: tenant, Subject: subject, Issuer: issuer, Audience: audience, Names: names}
+	claims := auth.Claims{
+		Tenant: tenant, Subject: subject, Issuer: issuer, Audience: audience, Names: names,
+	}
 	for _, s := range strings.Fields(scope) {
 		claims.Scopes = append(claims.Scopes, auth.Scope(s))
 	}
@@ -73,17 +77,25 @@ func signingSecret(env environment, secretFile string, dev bool, dataDir string)
 	if dev {
 		return readOwn(filepath.Join(dataDir, devSecretFile))
 	}
-	return nil, usagef("no secret to sign with: set --jwt-secret-file or %s, or --dev for a development server's", envSecret)
+	return nil, usagef(
+		"no secret to sign with: set --jwt-secret-file or %s, or --dev for a development server's",
+		envSecret,
+	)
 }
 
-// devSecret returns the secret of a development server, made on first use. The files that we made are
-// closed to others if they were not.
+// devSecret returns the secret of a development server, made on first use. The files that we made
+// are closed to others if they were not.
 func (c *config) devSecret() ([]byte, error) {
 	path := filepath.Join(c.dataDir, devSecretFile)
 	c.closeToOthers(path)
 	c.closeToOthers(filepath.Join(c.dataDir, devTokenFile))
-	if info, err := os.Stat(c.dataDir); err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
-		c.warn("other users of this machine may remove the files in --data-dir %s (mode %04o)", c.dataDir, info.Mode().Perm())
+	if info, err := os.Stat(
+		c.dataDir,
+	); err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
+		c.warn(
+			"other users of this machine may remove the files in --data-dir %s (mode %04o)", c.dataDir,
+			info.Mode().Perm(),
+		)
 	}
 	secret, err := readOwn(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +133,8 @@ func readOwn(path string) ([]byte, error) {
 	return checkSecret("--dev", path, text, minSecret)
 }
 
-// writeOwn writes a new file that only this user can read, in place of the one that its server made.
+// writeOwn writes a new file that only this user can read, in place of the one that its server
+// made.
 func writeOwn(path, text string) error {
 	if info, err := os.Lstat(path); err == nil {
 		if !info.Mode().IsRegular() || !isOurs(info) {
@@ -140,7 +153,10 @@ func writeOwn(path, text string) error {
 }
 
 func notOwn(path string) error {
-	return fmt.Errorf("--dev, in --data-dir: %s is not a file of this user's own: remove it, or name another file or folder by --data-dir", path)
+	return fmt.Errorf(
+		"--dev, in --data-dir: %s is not a file of this user's own: remove it, or name another file or folder by --data-dir",
+		path,
+	)
 }
 
 // closeToOthers takes access to a file of ours from other users. It warns about what it
@@ -152,16 +168,24 @@ func (c *config) closeToOthers(path string) {
 	}
 	was := info.Mode().Perm()
 	if err := os.Chmod(path, was&^forNotOurs); err != nil {
-		c.warn("other users of this machine may read %s (mode %04o), and that cannot be changed: %v", path, was, err)
+		c.warn(
+			"other users of this machine may read %s (mode %04o), and that cannot be changed: %v", path, was,
+			err,
+		)
 		return
 	}
-	c.warn("other users of this machine could read %s (mode %04o); now they cannot, but may have", path, was)
+	c.warn(
+		"other users of this machine could read %s (mode %04o); now they cannot, but may have", path, was,
+	)
 }
 
 // greetDeveloper leaves a ready bearer token in the data folder and prints how
 // to use it, with a link that signs in at the dashboard once. The code of the link is in its
 // fragment, which browsers never send.
-func (c *config) greetDeveloper(ctx context.Context, stdout io.Writer, address net.Addr, codes *auth.Codes, verifier *auth.Verifier) error {
+func (c *config) greetDeveloper(
+	ctx context.Context, stdout io.Writer, address net.Addr, codes *auth.Codes,
+	verifier *auth.Verifier,
+) error {
 	claims := auth.Claims{
 		Tenant: "demo", Subject: "developer", Issuer: c.issuer, Audience: c.audience, Names: c.claims,
 		Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.WebhooksWrite, auth.Admin},

@@ -14,7 +14,9 @@ import (
 )
 
 // minted runs the token command and returns what a server makes of its token.
-func minted(t *testing.T, env environment, verify auth.Config, args ...string) (*auth.Principal, map[string]any) {
+func minted(
+	t *testing.T, env environment, verify auth.Config, args ...string,
+) (*auth.Principal, map[string]any) {
 	t.Helper()
 	r := command(t, env, append([]string{"token"}, args...)...)
 	token, newline := strings.CutSuffix(r.out, "\n")
@@ -46,8 +48,13 @@ func lasts(claims map[string]any) time.Duration {
 }
 
 func TestTokenDefaults(t *testing.T) {
-	p, claims := minted(t, nil, auth.Config{Secret: []byte(secret)}, "--jwt-secret-file", file(t, secret+"\n"), "--tenant", "acme")
-	if p.Tenant != "acme" || p.Subject != "cli" || !p.MayUse("anything") || lasts(claims) != time.Hour {
+	p, claims := minted(
+		t, nil, auth.Config{Secret: []byte(secret)}, "--jwt-secret-file", file(t, secret+"\n"),
+		"--tenant", "acme",
+	)
+	if p.Tenant != "acme" || p.Subject != "cli" || !p.MayUse(
+		"anything",
+	) || lasts(claims) != time.Hour {
 		t.Errorf("%+v, %v", p, claims)
 	}
 	if diff := cmp.Diff([]auth.Scope{auth.LocksRead, auth.LocksWrite}, p.Scopes); diff != "" {
@@ -63,9 +70,11 @@ func TestTokenDefaults(t *testing.T) {
 // TestTokenOptions: each one, by flag and by environment.
 func TestTokenOptions(t *testing.T) {
 	options := map[string]string{
-		"tenant": "acme", "scope": "  locks:read admin ", "subject": "worker-1", "locks": "orders:*,one", "ttl": "90m",
+		"tenant": "acme", "scope": "  locks:read admin ", "subject": "worker-1", "locks": "orders:*,one",
+		"ttl":        "90m",
 		"jwt-issuer": "us", "jwt-audience": "them", "jwt-secret-file": file(t, secret),
-		"jwt-tenant-claim": "org", "jwt-scope-claim": "scp", "jwt-scope-prefix": "a/", "jwt-locks-claim": "may",
+		"jwt-tenant-claim": "org", "jwt-scope-claim": "scp", "jwt-scope-prefix": "a/",
+		"jwt-locks-claim": "may",
 	}
 	env, args := environment{}, []string{}
 	for name, value := range options {
@@ -77,7 +86,9 @@ func TestTokenOptions(t *testing.T) {
 	byFlags, claims := minted(t, nil, verify, args...)
 	byEnv, _ := minted(t, env, verify)
 	for _, p := range []*auth.Principal{byFlags, byEnv} {
-		if p.Tenant != "acme" || p.Subject != "worker-1" || !p.MayUse("orders:1") || !p.MayUse("one") || p.MayUse("two") {
+		if p.Tenant != "acme" || p.Subject != "worker-1" || !p.MayUse(
+			"orders:1",
+		) || !p.MayUse("one") || p.MayUse("two") {
 			t.Errorf("%+v", p)
 		}
 		if !p.Allows(auth.Admin) || !p.Allows(auth.LocksRead) || p.Allows(auth.LocksWrite) {
@@ -100,14 +111,32 @@ func TestTokenSecrets(t *testing.T) {
 	inline := environment{"FENCEPOST_JWT_SECRET": secret}
 	minted(t, inline, auth.Config{Secret: []byte(secret)}, "--tenant", "acme")
 	other := secret + " and another"
-	minted(t, inline, auth.Config{Secret: []byte(other)}, "--tenant", "acme", "--jwt-secret-file", file(t, other))
+	minted(
+		t, inline, auth.Config{Secret: []byte(other)}, "--tenant", "acme", "--jwt-secret-file",
+		file(t, other),
+	)
 
 	none := filepath.Join(dir, "none")
-	fails(t, exitConfig, nil, []string{"token", "--tenant", "acme"}, "no secret", "--jwt-secret-file", "FENCEPOST_JWT_SECRET", "--dev")
-	fails(t, 1, nil, []string{"token", "--tenant", "acme", "--dev", "--data-dir", none}, "--dev", none, "no such file")
-	fails(t, 1, nil, []string{"token", "--tenant", "acme", "--jwt-secret-file", none}, "--jwt-secret-file", none, "no such file")
-	fails(t, 1, nil, []string{"token", "--tenant", "acme", "--jwt-secret-file", file(t, secret[:31])}, "31 bytes", "at least 32")
-	fails(t, 1, environment{"FENCEPOST_JWT_SECRET": secret[:31]}, []string{"token", "--tenant", "acme"}, "FENCEPOST_JWT_SECRET", "31 bytes", "at least 32")
+	fails(
+		t, exitConfig, nil, []string{"token", "--tenant", "acme"}, "no secret", "--jwt-secret-file",
+		"FENCEPOST_JWT_SECRET", "--dev",
+	)
+	fails(
+		t, 1, nil, []string{"token", "--tenant", "acme", "--dev", "--data-dir", none}, "--dev", none,
+		"no such file",
+	)
+	fails(
+		t, 1, nil, []string{"token", "--tenant", "acme", "--jwt-secret-file", none}, "--jwt-secret-file",
+		none, "no such file",
+	)
+	fails(
+		t, 1, nil, []string{"token", "--tenant", "acme", "--jwt-secret-file", file(t, secret[:31])},
+		"31 bytes", "at least 32",
+	)
+	fails(
+		t, 1, environment{"FENCEPOST_JWT_SECRET": secret[:31]}, []string{"token", "--tenant", "acme"},
+		"FENCEPOST_JWT_SECRET", "31 bytes", "at least 32",
+	)
 }
 
 // TestTokenRefuses: a token that a server would refuse is not made.

@@ -8,8 +8,10 @@ import (
 func TestBuild(t *testing.T) {
 	t.Parallel()
 	tree := &debug.BuildInfo{
-		Main:     debug.Module{Version: "v1.2.3"},
-		Settings: []debug.BuildSetting{{Key: "GOOS", Value: "linux"}, {Key: "vcs.revision", Value: "abc"}},
+		Main: debug.Module{Version: "v1.2.3"},
+		Settings: []debug.BuildSetting{
+			{Key: "GOOS", Value: "linux"}, {Key: "vcs.revision", Value: "abc"},
+		},
 	}
 	for name, tc := range map[string]struct {
 		linker build

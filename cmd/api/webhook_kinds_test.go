@@ -23,8 +23,14 @@ func TestEveryKindIsSent(t *testing.T) {
 	to := &inbox{}
 	address := serveTest(t, to.ServeHTTP)
 	key := file(t, secret)
-	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
-	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--subject", "boss", "--scope", "locks:read locks:write webhooks:write admin")
+	s := start(
+		t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8",
+		"--webhook-allow-http", "--webhook-ports", "*",
+	)
+	printed := command(
+		t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--subject", "boss", "--scope",
+		"locks:read locks:write webhooks:write admin",
+	)
 	k := &kinds{server: s, token: strings.TrimSpace(printed.out), want: map[lock.EventKind]told{}}
 	made := k.do("POST", "/webhooks", `{"url":"http://`+address+`/all"}`)
 	for _, cause := range []func(){k.expire, k.end, k.wait, k.revoke, k.deadlock} {
@@ -104,33 +110,55 @@ func (k *kinds) do(method, path, body string, headers ...string) reply {
 
 func (k *kinds) expire() {
 	e := k.do("POST", "/locks/expires", `{"ttl_seconds":2,"metadata":{"job":"7"}}`)
-	k.want[lock.EventExpired] = told{"lock": "expires", "entry.id": e.text("id"), "entry.metadata.job": "7", "held": true, "reason": "expired", "held_seconds": nil}
+	k.want[lock.EventExpired] = told{
+		"lock": "expires", "entry.id": e.text("id"), "entry.metadata.job": "7", "held": true,
+		"reason": "expired", "held_seconds": nil,
+	}
 }
 
 func (k *kinds) end() {
 	e := k.do("POST", "/locks/ends", `{"holder":"worker-7"}`)
-	k.want[lock.EventAcquired] = told{"lock": "ends", "entry.fence": e.number("fence"), "entry.holder": "worker-7", "entry.mode": "exclusive", "waited_seconds": nil}
+	k.want[lock.EventAcquired] = told{
+		"lock": "ends", "entry.fence": e.number("fence"), "entry.holder": "worker-7",
+		"entry.mode": "exclusive", "waited_seconds": nil,
+	}
 	k.do("DELETE", "/locks/ends", "", "Lock-Token", e.text("token"))
-	k.want[lock.EventReleased] = told{"lock": "ends", "entry.fence": e.number("fence"), "held": true, "reason": "released", "held_seconds": nil}
+	k.want[lock.EventReleased] = told{
+		"lock": "ends", "entry.fence": e.number("fence"), "held": true, "reason": "released",
+		"held_seconds": nil,
+	}
 }
 
 // wait has one wait who asks the holder to finish, and gives up.
 func (k *kinds) wait() {
 	k.do("POST", "/locks/waits", `{"ttl_seconds":600}`)
-	e := k.do("POST", "/locks/waits", `{"async":true,"wait_seconds":1,"request_release":{"within_seconds":30}}`)
+	e := k.do(
+		"POST", "/locks/waits", `{"async":true,"wait_seconds":1,"request_release":{"within_seconds":30}}`,
+	)
 	about := func(more told) told {
 		more["lock"], more["entry.id"] = "waits", e.text("id")
 		return more
 	}
 	k.want[lock.EventEnqueued] = about(told{"entry.ttl_seconds": nil})
-	k.want[lock.EventReleaseRequested] = about(told{"release_requested.within_seconds": 30, "release_requested.since": nil, "release_requested.wished_at": nil})
+	k.want[lock.EventReleaseRequested] = about(
+		told{
+			"release_requested.within_seconds": 30, "release_requested.since": nil,
+			"release_requested.wished_at": nil,
+		},
+	)
 	k.want[lock.EventWaitTimeout] = about(told{"held": false, "reason": "wait_timeout"})
 }
 
 func (k *kinds) revoke() {
 	e := k.do("POST", "/locks/revoked", `{"ttl_seconds":600}`)
-	k.do("POST", "/admin/locks/acme/revoked/entries/"+e.text("id")+"/revoke", fmt.Sprintf(`{"reason":"its node is lost","fence":%d}`, int64(e.number("fence"))))
-	k.want[lock.EventRevoked] = told{"lock": "revoked", "entry.id": e.text("id"), "held": true, "reason": "revoked", "revoked.by": "boss", "revoked.reason": "its node is lost"}
+	k.do(
+		"POST", "/admin/locks/acme/revoked/entries/"+e.text("id")+"/revoke",
+		fmt.Sprintf(`{"reason":"its node is lost","fence":%d}`, int64(e.number("fence"))),
+	)
+	k.want[lock.EventRevoked] = told{
+		"lock": "revoked", "entry.id": e.text("id"), "held": true, "reason": "revoked",
+		"revoked.by": "boss", "revoked.reason": "its node is lost",
+	}
 }
 
 // deadlock has two who each hold a lock wait for the other's, at once: if neither is refused before
@@ -144,7 +172,10 @@ func (k *kinds) deadlock() {
 	var both sync.WaitGroup
 	for i := range names {
 		both.Go(func() {
-			_, _ = k.try(k.token, "POST", "/locks/"+names[1-i], fmt.Sprintf(`{"ttl_seconds":600,"wait_seconds":1,"async":true,"holder":"x%d-%d"}`, k.rounds, i))
+			_, _ = k.try(
+				k.token, "POST", "/locks/"+names[1-i],
+				fmt.Sprintf(`{"ttl_seconds":600,"wait_seconds":1,"async":true,"holder":"x%d-%d"}`, k.rounds, i),
+			)
 		})
 	}
 	both.Wait()

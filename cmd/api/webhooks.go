@@ -35,16 +35,27 @@ func (c *config) resolveWebhooks() (err error) {
 
 // newWebhooks returns the use cases of subscriptions, with a copy of all of them that is
 // kept up to date until stop is called, which waits for that.
-func newWebhooks(c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quota.Book, journal *audit.Journal) (s *subscription.Subscriptions, stop func()) {
+func newWebhooks(
+	c *config, t *telemetry.Telemetry, records store.RecordStore, tokenKey []byte, limits *quota.Book,
+	journal *audit.Journal,
+) (s *subscription.Subscriptions, stop func()) {
 	keys := subscription.NewKeys(tokenKey)
 	directory := subscription.NewDirectory(records, keys, t.Logger())
-	s = subscription.New(subscription.Config{Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of, Journal: journal})
+	s = subscription.New(
+		subscription.Config{
+			Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of,
+			Journal: journal,
+		},
+	)
 	return s, background(directory.Run)
 }
 
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
-func sendWebhooks(c *config, t *telemetry.Telemetry, s *service.Service, listed *replicas.List, subscribed *subscription.Subscriptions, records store.RecordStore, limits *quota.Book) (stop func()) {
+func sendWebhooks(
+	c *config, t *telemetry.Telemetry, s *service.Service, listed *replicas.List,
+	subscribed *subscription.Subscriptions, records store.RecordStore, limits *quota.Book,
+) (stop func()) {
 	box := outbox.New(outbox.Config{
 		Self: listed.Sharing().Self, Locks: s, Records: records,
 		Subscriptions: subscribed.Directory,

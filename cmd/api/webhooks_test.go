@@ -76,8 +76,14 @@ func TestWebhooksAreSent(t *testing.T) {
 	to := &inbox{}
 	address := serveTest(t, to.ServeHTTP)
 	key := file(t, secret)
-	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*")
-	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope", "locks:read locks:write webhooks:write")
+	s := start(
+		t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8",
+		"--webhook-allow-http", "--webhook-ports", "*",
+	)
+	printed := command(
+		t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope",
+		"locks:read locks:write webhooks:write",
+	)
 	token := strings.TrimSpace(printed.out)
 	made := s.call(token, "POST", "/webhooks", `{"url":"http://`+address+`/all","locks":"orders:*"}`)
 	callback := s.call(token, "POST", "/webhooks/callback-secret/rotate", "")
@@ -85,14 +91,21 @@ func TestWebhooksAreSent(t *testing.T) {
 		t.Fatalf("answered %v and %v", made, callback)
 	}
 	s.acquired(token, "other", "")
-	granted := s.call(token, "POST", "/locks/orders:42", `{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":"http://`+address+`/mine"}`)
-	for path, secret := range map[string]string{"/all": made.text("secret"), "/mine": callback.text("secret")} {
+	granted := s.call(
+		token, "POST", "/locks/orders:42",
+		`{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":"http://`+address+`/mine"}`,
+	)
+	for path, secret := range map[string]string{
+		"/all": made.text("secret"), "/mine": callback.text("secret"),
+	} {
 		var got received
 		eventually(t, "a grant is told at "+path, func() (ok bool) {
 			got, ok = to.first(path, "lock.acquired")
 			return ok
 		})
-		if !got.signedBy(t, secret) || strings.Contains(string(got.body), granted.text("token")) != (path == "/mine") {
+		if !got.signedBy(t, secret) || strings.Contains(
+			string(got.body), granted.text("token"),
+		) != (path == "/mine") {
 			t.Errorf("at %s there is %s with %v", path, got.body, got.header)
 		}
 		var event struct{ Data struct{ Lock string } }
@@ -104,7 +117,9 @@ func TestWebhooksAreSent(t *testing.T) {
 	if again := s.call(token, "POST", where+"/test", ""); again.status != http.StatusAccepted {
 		t.Errorf("a test is answered %v", again)
 	}
-	eventually(t, "a test is sent", func() bool { _, ok := to.first("/all", "webhook.test"); return ok })
+	eventually(
+		t, "a test is sent", func() bool { _, ok := to.first("/all", "webhook.test"); return ok },
+	)
 	eventually(t, "deliveries are listed", func() bool {
 		list, _ := s.call(token, "GET", where+"/deliveries", "").body["deliveries"].([]any)
 		return len(list) >= 2
@@ -119,8 +134,8 @@ func TestWebhooksAreSent(t *testing.T) {
 	}
 }
 
-// TestWebhooksArePaced: of a tenant no more are sent in a second than its quota says; all are sent in the end, and the quota
-// shows what is used.
+// TestWebhooksArePaced: of a tenant no more are sent in a second than its quota says; all are sent
+// in the end, and the quota shows what is used.
 func TestWebhooksArePaced(t *testing.T) {
 	const perSecond, grants = 4, 14
 	to := &inbox{}
@@ -128,10 +143,15 @@ func TestWebhooksArePaced(t *testing.T) {
 	key := file(t, secret)
 	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
 		"--default-quotas", "webhook_attempts_per_second="+strconv.Itoa(perSecond))
-	printed := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope", "locks:read locks:write webhooks:write")
+	printed := command(
+		t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope",
+		"locks:read locks:write webhooks:write",
+	)
 	admin := command(t, nil, "token", "--jwt-secret-file", key, "--tenant", "ops", "--scope", "admin")
 	token := strings.TrimSpace(printed.out)
-	if made := s.call(token, "POST", "/webhooks", `{"url":"http://`+address+`/all","events":["lock.acquired"]}`); made.status != http.StatusCreated {
+	if made := s.call(
+		token, "POST", "/webhooks", `{"url":"http://`+address+`/all","events":["lock.acquired"]}`,
+	); made.status != http.StatusCreated {
 		t.Fatalf("answered %v", made)
 	}
 	began := time.Now()
@@ -140,7 +160,9 @@ func TestWebhooksArePaced(t *testing.T) {
 	}
 	shown, measured := false, false
 	eventually(t, "some are used up", func() bool {
-		used, _ := s.call(strings.TrimSpace(admin.out), "GET", "/admin/tenants/acme/quota", "").body["used"].(map[string]any)
+		used, _ := s.call(
+			strings.TrimSpace(admin.out), "GET", "/admin/tenants/acme/quota", "",
+		).body["used"].(map[string]any)
 		n, _ := used["webhook_attempts_per_second"].(float64)
 		figure := s.figure(`fencepost_quota_usage{quota="webhook_attempts_per_second"}`)
 		shown, measured = shown || n > 0, measured || figure != "" && figure != "0"

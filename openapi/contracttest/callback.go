@@ -10,8 +10,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3filter"
 )
 
-// CheckCallback holds a request that the server has made, whose body can be read, against the callback with a
-// name of an operation.
+// CheckCallback holds a request that the server has made, whose body can be read, against the
+// callback with a name of an operation.
 func (c *Checker) CheckCallback(method, path, name string, made *http.Request) error {
 	callback, err := c.callback(method, path, name)
 	if err != nil {
@@ -19,18 +19,25 @@ func (c *Checker) CheckCallback(method, path, name string, made *http.Request) e
 	}
 	var errs []error
 	for _, p := range callback.Parameters {
-		if p.Value.In == openapi3.ParameterInHeader && p.Value.Required && made.Header.Get(p.Value.Name) == "" {
+		if p.Value.In == openapi3.ParameterInHeader && p.Value.Required && made.Header.Get(
+			p.Value.Name,
+		) == "" {
 			errs = append(errs, fmt.Errorf("there is no header %s", p.Value.Name))
 		}
 	}
 	in := &openapi3filter.RequestValidationInput{Request: made, Options: options()}
-	return errors.Join(append(errs, openapi3filter.ValidateRequestBody(context.Background(), in, callback.RequestBody.Value))...)
+	return errors.Join(
+		append(
+			errs, openapi3filter.ValidateRequestBody(context.Background(), in, callback.RequestBody.Value),
+		)...,
+	)
 }
 
 // callback returns the one request of a callback.
 func (c *Checker) callback(method, path, name string) (*openapi3.Operation, error) {
 	item := c.doc.Paths.Value(path)
-	if item == nil || item.GetOperation(method) == nil || item.GetOperation(method).Callbacks[name] == nil {
+	if item == nil || item.GetOperation(method) == nil ||
+		item.GetOperation(method).Callbacks[name] == nil {
 		return nil, fmt.Errorf("the document has no callback %s of %s %s", name, method, path)
 	}
 	for _, to := range item.GetOperation(method).Callbacks[name].Value.Map() {

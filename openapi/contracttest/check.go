@@ -28,7 +28,9 @@ func (x *exchange) checkRequest(body []byte) error {
 	input.Request.Body = io.NopCloser(bytes.NewReader(body))
 	input.Request.ContentLength = int64(len(body))
 	input.Request.GetBody = nil
-	return errors.Join(openapi3filter.ValidateRequest(context.Background(), &input), x.unknownParameters())
+	return errors.Join(
+		openapi3filter.ValidateRequest(context.Background(), &input), x.unknownParameters(),
+	)
 }
 
 func (x *exchange) unknownParameters() error {
@@ -71,7 +73,9 @@ func checkMedia(resp *http.Response, body []byte, described *openapi3.Response) 
 // checkBody checks the headers, and the body if it is JSON of the right type.
 func (x *exchange) checkBody(resp *http.Response, body []byte, rightType bool) error {
 	o := options()
-	o.ExcludeResponseBody = !rightType || !(strings.HasSuffix(mediaType(resp), "/json") || strings.HasSuffix(mediaType(resp), "+json"))
+	o.ExcludeResponseBody = !rightType || !(strings.HasSuffix(
+		mediaType(resp), "/json",
+	) || strings.HasSuffix(mediaType(resp), "+json"))
 	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: x.input,
 		Status:                 resp.StatusCode,
@@ -84,7 +88,9 @@ func (x *exchange) checkBody(resp *http.Response, body []byte, rightType bool) e
 // checkHeaders looks for headers that clients act on and the document does not
 // have. Whether those are there that it has, kin-openapi checks.
 func checkHeaders(resp *http.Response, described *openapi3.Response) error {
-	for _, name := range []string{"Location", "Retry-After", "WWW-Authenticate", "Link", "Preference-Applied", "Set-Cookie"} {
+	for _, name := range []string{
+		"Location", "Retry-After", "WWW-Authenticate", "Link", "Preference-Applied", "Set-Cookie",
+	} {
 		if _, known := described.Headers[name]; !known && len(resp.Header.Values(name)) > 0 {
 			return fmt.Errorf("the document has no header %s here", name)
 		}
@@ -141,5 +147,7 @@ func (x *exchange) checkStranger(resp *http.Response, body []byte) error {
 	if err := json.Unmarshal(body, &value); err != nil {
 		return errors.New("the body is not JSON")
 	}
-	return x.problem.VisitJSON(value, openapi3.MultiErrors(), openapi3.SetSchemaErrorMessageCustomizer(describe))
+	return x.problem.VisitJSON(
+		value, openapi3.MultiErrors(), openapi3.SetSchemaErrorMessageCustomizer(describe),
+	)
 }

@@ -150,7 +150,9 @@ func describe(e *openapi3.SchemaError) string {
 func hasBearer(_ context.Context, in *openapi3filter.AuthenticationInput) error {
 	values := in.RequestValidationInput.Request.Header["Authorization"]
 	if len(values) == 1 {
-		if scheme, token, _ := strings.Cut(values[0], " "); strings.EqualFold(scheme, "Bearer") && token != "" {
+		if scheme, token, _ := strings.Cut(values[0], " "); strings.EqualFold(
+			scheme, "Bearer",
+		) && token != "" {
 			return nil
 		}
 	}

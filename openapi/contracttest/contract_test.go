@@ -38,7 +38,9 @@ func good() reply {
 }
 
 func problem(status int, body string) reply {
-	return reply{status, map[string]string{"Content-Type": wrong, "X-Request-Id": "1", "Retry-After": "1"}, body}
+	return reply{
+		status, map[string]string{"Content-Type": wrong, "X-Request-Id": "1", "Retry-After": "1"}, body,
+	}
 }
 
 // with returns the reply with other headers; an empty one is left out.
@@ -79,9 +81,13 @@ func (n *next) RoundTrip(req *http.Request) (*http.Response, error) {
 	return w.Result(), nil
 }
 
-func request(t *testing.T, ctx context.Context, method, path, body string, drop ...string) *http.Request {
+func request(
+	t *testing.T, ctx context.Context, method, path, body string, drop ...string,
+) *http.Request {
 	t.Helper()
-	req, err := http.NewRequestWithContext(ctx, method, "http://server:1"+path, strings.NewReader(body))
+	req, err := http.NewRequestWithContext(
+		ctx, method, "http://server:1"+path, strings.NewReader(body),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,14 +102,18 @@ func request(t *testing.T, ctx context.Context, method, path, body string, drop 
 
 // exchange sends one request through a checker and returns its violations, and
 // what the client and the server saw.
-func exchange(t *testing.T, req *http.Request, r reply) (violations []string, answer string, arrived []string) {
+func exchange(
+	t *testing.T, req *http.Request, r reply,
+) (violations []string, answer string, arrived []string) {
 	t.Helper()
 	checker, err := contracttest.New(small)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n := &next{reply: r}
-	transport := checker.Transport(n, func(v *contracttest.Violation) { violations = append(violations, v.Error()) })
+	transport := checker.Transport(
+		n, func(v *contracttest.Violation) { violations = append(violations, v.Error()) },
+	)
 	resp, err := transport.RoundTrip(req)
 	if err != nil {
 		t.Fatal(err)
@@ -121,18 +131,30 @@ func TestExchangesThatAreRight(t *testing.T) {
 		method, path, body string
 		reply              reply
 	}{
-		"json":            {"PUT", "/things/a?wait=3", `{"ttl":5}`, good()},
-		"charset":         {"PUT", "/things/a", `{}`, good().with("Content-Type", json+"; charset=utf-8")},
-		"no body":         {"PUT", "/things/a", ``, good()},
-		"null":            {"PUT", "/things/a", `{"ttl":null}`, good()},
-		"escaped path":    {"PUT", "/things/a%3Ab", ``, good()},
-		"free-form map":   {"PUT", "/things/a", ``, good().saying(`{"name":"a","fence":7,"labels":{"x":"y"},"mixed":{"a":"b","c":1},"figures":{"count":1}}`)},
-		"empty response":  {"PUT", "/things/a", ``, reply{status: 204}},
-		"problem":         {"PUT", "/things/a", ``, problem(423, held)},
-		"not json at all": {"GET", "/page", ``, reply{200, map[string]string{"Content-Type": "text/html; charset=utf-8"}, "<p>"}},
+		"json": {"PUT", "/things/a?wait=3", `{"ttl":5}`, good()},
+		"charset": {
+			"PUT", "/things/a", `{}`, good().with("Content-Type", json+"; charset=utf-8"),
+		},
+		"no body":      {"PUT", "/things/a", ``, good()},
+		"null":         {"PUT", "/things/a", `{"ttl":null}`, good()},
+		"escaped path": {"PUT", "/things/a%3Ab", ``, good()},
+		"free-form map": {
+			"PUT", "/things/a", ``,
+			good().saying(
+				`{"name":"a","fence":7,"labels":{"x":"y"},"mixed":{"a":"b","c":1},"figures":{"count":1}}`,
+			),
+		},
+		"empty response": {"PUT", "/things/a", ``, reply{status: 204}},
+		"problem":        {"PUT", "/things/a", ``, problem(423, held)},
+		"not json at all": {
+			"GET", "/page", ``,
+			reply{200, map[string]string{"Content-Type": "text/html; charset=utf-8"}, "<p>"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, answer, arrived := exchange(t, request(t, t.Context(), c.method, c.path, c.body), c.reply)
+			violations, answer, arrived := exchange(
+				t, request(t, t.Context(), c.method, c.path, c.body), c.reply,
+			)
 			if len(violations) > 0 {
 				t.Errorf("violations: %q", violations)
 			}
@@ -151,26 +173,56 @@ func TestResponsesThatAreWrong(t *testing.T) {
 		reply reply
 		want  string // a part of the violation
 	}{
-		"status":               {reply{418, good().header, thing}, "response 418: the document has no such status here"},
-		"field missing":        {good().saying(`{"name":"a"}`), `/fence: property "fence" is missing`},
-		"field of wrong type":  {good().saying(`{"name":"a","fence":"token-secret"}`), `/fence: value must be an integer`},
-		"field out of bounds":  {good().saying(`{"name":"a","fence":0}`), `/fence: number must be at least 1`},
-		"null":                 {good().saying(`{"name":null,"fence":7}`), `/name: Value is not nullable`},
-		"instant":              {good().saying(`{"name":"a","fence":7,"at":"token-secret"}`), `/at: `},
-		"undeclared field":     {good().saying(`{"name":"a","fence":7,"more":"token-secret"}`), `property "more" is unsupported`},
-		"undeclared in allOf":  {good().saying(`{"name":"a","fence":7,"figures":{"more":1}}`), `property "more" is unsupported`},
-		"map of wrong type":    {good().saying(`{"name":"a","fence":7,"labels":{"x":1}}`), `/labels/x: value must be a string`},
-		"not json":             {good().saying(`token-secret`), "failed to decode response body"},
-		"media type":           {good().with("Content-Type", "text/html"), `the document has no media type "text/html" here`},
-		"json for a problem":   {problem(423, held).with("Content-Type", json), `the document has no media type "application/json" here`},
-		"problem for json":     {good().with("Content-Type", wrong), `the document has no media type "application/problem+json" here`},
-		"no media type":        {good().with("Content-Type", ""), `the document has no media type "`},
-		"body where none is":   {reply{204, nil, thing}, "the document has no body here"},
-		"header missing":       {good().with("X-Request-Id", ""), `response header "X-Request-Id" missing`},
+		"status": {
+			reply{418, good().header, thing}, "response 418: the document has no such status here",
+		},
+		"field missing": {good().saying(`{"name":"a"}`), `/fence: property "fence" is missing`},
+		"field of wrong type": {
+			good().saying(`{"name":"a","fence":"token-secret"}`), `/fence: value must be an integer`,
+		},
+		"field out of bounds": {
+			good().saying(`{"name":"a","fence":0}`), `/fence: number must be at least 1`,
+		},
+		"null": {
+			good().saying(`{"name":null,"fence":7}`), `/name: Value is not nullable`,
+		},
+		"instant": {good().saying(`{"name":"a","fence":7,"at":"token-secret"}`), `/at: `},
+		"undeclared field": {
+			good().saying(`{"name":"a","fence":7,"more":"token-secret"}`), `property "more" is unsupported`,
+		},
+		"undeclared in allOf": {
+			good().saying(`{"name":"a","fence":7,"figures":{"more":1}}`), `property "more" is unsupported`,
+		},
+		"map of wrong type": {
+			good().saying(`{"name":"a","fence":7,"labels":{"x":1}}`), `/labels/x: value must be a string`,
+		},
+		"not json": {good().saying(`token-secret`), "failed to decode response body"},
+		"media type": {
+			good().with("Content-Type", "text/html"), `the document has no media type "text/html" here`,
+		},
+		"json for a problem": {
+			problem(423, held).with("Content-Type", json),
+			`the document has no media type "application/json" here`,
+		},
+		"problem for json": {
+			good().with("Content-Type", wrong),
+			`the document has no media type "application/problem+json" here`,
+		},
+		"no media type":      {good().with("Content-Type", ""), `the document has no media type "`},
+		"body where none is": {reply{204, nil, thing}, "the document has no body here"},
+		"header missing": {
+			good().with("X-Request-Id", ""), `response header "X-Request-Id" missing`,
+		},
 		"header of wrong type": {problem(423, held).with("Retry-After", "soon"), `header "Retry-After"`},
-		"undeclared header":    {good().with("Location", "/x"), "the document has no header Location here"},
-		"problem code":         {problem(423, `{"code":"lost","status":423}`), `the document has no code "lost" here`},
-		"status of a problem":  {problem(423, `{"code":"held","status":409}`), "the body says status 409"},
+		"undeclared header": {
+			good().with("Location", "/x"), "the document has no header Location here",
+		},
+		"problem code": {
+			problem(423, `{"code":"lost","status":423}`), `the document has no code "lost" here`,
+		},
+		"status of a problem": {
+			problem(423, `{"code":"held","status":409}`), "the body says status 409",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			violations, answer, _ := exchange(t, request(t, t.Context(), "PUT", "/things/a", ""), c.reply)
@@ -188,18 +240,25 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		drop               string // header
 		want               string
 	}{
-		"field of wrong type": {"PUT", "/things/a", `{"ttl":"token-secret"}`, "", `PUT /things/a: request: request body has an error: doesn't match schema #/components/schemas/Body: /ttl: value must be a number`},
-		"unknown field":       {"PUT", "/things/a", `{"tll":1}`, "", `property "tll" is unsupported`},
-		"not json":            {"PUT", "/things/a", `token-secret`, "", "failed to decode request body"},
-		"media type":          {"PUT", "/things/a", `{}`, "Content-Type", "Content-Type has unexpected value"},
-		"path":                {"PUT", "/things/A", "", "", `parameter "name" in path`},
-		"query":               {"PUT", "/things/a?wait=soon", "", "", `parameter "wait" in query`},
-		"unknown query":       {"PUT", "/things/a?weit=1", "", "", `the document has no query parameter "weit"`},
-		"no lock token":       {"PUT", "/things/a", "", "Lock-Token", `parameter "Lock-Token" in header`},
-		"no bearer token":     {"PUT", "/things/a", "", "Authorization", "a bearer token is needed"},
-		"body where none is":  {"GET", "/page", "{}", "", "request body not allowed"},
-		"unknown path":        {"PUT", "/thing/a", "", "", "the document has no such operation"},
-		"unknown method":      {"PATCH", "/things/a", "", "", "the document has no such operation"},
+		"field of wrong type": {
+			"PUT", "/things/a", `{"ttl":"token-secret"}`, "",
+			`PUT /things/a: request: request body has an error: doesn't match schema #/components/schemas/Body: /ttl: value must be a number`,
+		},
+		"unknown field": {"PUT", "/things/a", `{"tll":1}`, "", `property "tll" is unsupported`},
+		"not json":      {"PUT", "/things/a", `token-secret`, "", "failed to decode request body"},
+		"media type": {
+			"PUT", "/things/a", `{}`, "Content-Type", "Content-Type has unexpected value",
+		},
+		"path":  {"PUT", "/things/A", "", "", `parameter "name" in path`},
+		"query": {"PUT", "/things/a?wait=soon", "", "", `parameter "wait" in query`},
+		"unknown query": {
+			"PUT", "/things/a?weit=1", "", "", `the document has no query parameter "weit"`,
+		},
+		"no lock token":      {"PUT", "/things/a", "", "Lock-Token", `parameter "Lock-Token" in header`},
+		"no bearer token":    {"PUT", "/things/a", "", "Authorization", "a bearer token is needed"},
+		"body where none is": {"GET", "/page", "{}", "", "request body not allowed"},
+		"unknown path":       {"PUT", "/thing/a", "", "", "the document has no such operation"},
+		"unknown method":     {"PATCH", "/things/a", "", "", "the document has no such operation"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			answer := problem(423, held)
@@ -227,15 +286,29 @@ func TestMalformedIsAboutTheRequestAlone(t *testing.T) {
 		reply reply
 		want  string
 	}{
-		"operation":            {"/things/A", good().saying(`{}`), `property "name" is missing`},
-		"success of a nothing": {"/thing", good(), "the document has no such operation, and it succeeded"},
-		"error of a nothing":   {"/thing", reply{404, map[string]string{"Content-Type": "text/plain"}, "no"}, "an error must be application/problem+json"},
-		"without request id":   {"/thing", problem(404, `{"code":"x","status":404}`).with("X-Request-Id", ""), "there is no X-Request-Id"},
-		"status of a nothing":  {"/thing", problem(404, `{"code":"x","status":405}`), "the body says status 405"},
-		"field of a nothing":   {"/thing", problem(404, `{"code":"x","status":404,"more":1}`), `property "more" is unsupported`},
+		"operation": {"/things/A", good().saying(`{}`), `property "name" is missing`},
+		"success of a nothing": {
+			"/thing", good(), "the document has no such operation, and it succeeded",
+		},
+		"error of a nothing": {
+			"/thing", reply{404, map[string]string{"Content-Type": "text/plain"}, "no"},
+			"an error must be application/problem+json",
+		},
+		"without request id": {
+			"/thing", problem(404, `{"code":"x","status":404}`).with("X-Request-Id", ""),
+			"there is no X-Request-Id",
+		},
+		"status of a nothing": {
+			"/thing", problem(404, `{"code":"x","status":405}`), "the body says status 405",
+		},
+		"field of a nothing": {
+			"/thing", problem(404, `{"code":"x","status":404,"more":1}`), `property "more" is unsupported`,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			violations, _, _ := exchange(t, request(t, contracttest.Malformed(t.Context()), "PUT", c.path, ""), c.reply)
+			violations, _, _ := exchange(
+				t, request(t, contracttest.Malformed(t.Context()), "PUT", c.path, ""), c.reply,
+			)
 			expect(t, violations, c.want)
 		})
 	}
@@ -279,7 +352,9 @@ func expect(t *testing.T, violations []string, want string) {
 	if len(violations) != 1 || !strings.Contains(violations[0], want) {
 		t.Errorf("violations: %q, want one that says %q", violations, want)
 	}
-	if text := strings.Join(violations, "\n"); strings.Contains(text, "secret") || strings.Count(text, "\n") > 1 {
+	if text := strings.Join(violations, "\n"); strings.Contains(text, "secret") || strings.Count(
+		text, "\n",
+	) > 1 {
 		t.Errorf("%q shows a value, or says it at length", text)
 	}
 }
@@ -289,11 +364,15 @@ func TestUnseen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []string{"GET /page 200", "PUT /things/{name} 200", "PUT /things/{name} 204", "PUT /things/{name} 423"}
+	all := []string{
+		"GET /page 200", "PUT /things/{name} 200", "PUT /things/{name} 204", "PUT /things/{name} 423",
+	}
 	if got := checker.Unseen(); !cmp.Equal(got, all) {
 		t.Errorf("Unseen() = %q before anything, want %q", got, all)
 	}
-	transport := checker.Transport(&next{reply: problem(423, held)}, func(v *contracttest.Violation) { t.Error(v) })
+	transport := checker.Transport(
+		&next{reply: problem(423, held)}, func(v *contracttest.Violation) { t.Error(v) },
+	)
 	resp, err := transport.RoundTrip(request(t, t.Context(), "PUT", "/things/a", ""))
 	if err != nil {
 		t.Fatal(err)
@@ -316,7 +395,9 @@ func TestBrokenAnswersStayBroken(t *testing.T) {
 	}
 	report := func(v *contracttest.Violation) { t.Error(v) }
 	refused := errors.New("refused")
-	_, err = checker.Transport(transport(func(*http.Request) (*http.Response, error) { return nil, refused }), report).
+	_, err = checker.Transport(
+		transport(func(*http.Request) (*http.Response, error) { return nil, refused }), report,
+	).
 		RoundTrip(request(t, t.Context(), "PUT", "/things/a", "")) //nolint:bodyclose // there is none
 	if !errors.Is(err, refused) {
 		t.Errorf("RoundTrip: %v, want %v", err, refused)
@@ -357,7 +438,9 @@ func TestStreamsAreNotRead(t *testing.T) {
 	for _, media := range []string{"text/event-stream", "application/x-ndjson"} {
 		var violations []string
 		resp, err := checker.Transport(transport(func(*http.Request) (*http.Response, error) {
-			return &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: stream}, nil
+			return &http.Response{
+				StatusCode: 200, Header: http.Header{"Content-Type": {media}}, Body: stream,
+			}, nil
 		}), func(v *contracttest.Violation) { violations = append(violations, v.Error()) }).
 			RoundTrip(request(t, t.Context(), "GET", "/page", ""))
 		if err != nil {

@@ -67,7 +67,9 @@ func (c *Checker) exchange(req *http.Request) *exchange {
 			params[name] = plain
 		}
 	}
-	x.input = &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: x.route, Options: options()}
+	x.input = &openapi3filter.RequestValidationInput{
+		Request: req, PathParams: params, Route: x.route, Options: options(),
+	}
 	return x
 }
 

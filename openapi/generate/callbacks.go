@@ -9,7 +9,11 @@ const eventRef = "#/components/schemas/Event"
 func addCallbacks(op *openapi3.Operation) {
 	switch op.OperationID {
 	case "createWebhook":
-		op.Callbacks = openapi3.Callbacks{"event": callback("{$request.body#/url}", "What happened, signed with the secret of the webhook.")}
+		op.Callbacks = openapi3.Callbacks{
+			"event": callback(
+				"{$request.body#/url}", "What happened, signed with the secret of the webhook.",
+			),
+		}
 	case "acquireLock", "acquireLockSet":
 		op.Callbacks = openapi3.Callbacks{"grant": callback("{$request.body#/callback_url}",
 			"The grant, as `lock.acquired` with the token of the entry, or its end without one; signed with the tenant's callback secret.")}
@@ -22,16 +26,28 @@ func callback(to, description string) *openapi3.CallbackRef {
 	for _, header := range []struct{ name, about string }{
 		{"webhook-id", "Names the event, the same with every attempt."},
 		{"webhook-timestamp", "When this attempt was made, in seconds since 1970."},
-		{"webhook-signature", "The signatures of id, timestamp and body, as Standard Webhooks 1.0 has them, with a space between two."},
+		{
+			"webhook-signature",
+			"The signatures of id, timestamp and body, as Standard Webhooks 1.0 has them, with a space between two.",
+		},
 	} {
-		p := openapi3.NewHeaderParameter(header.name).WithRequired(true).WithSchema(openapi3.NewStringSchema())
+		p := openapi3.NewHeaderParameter(header.name).WithRequired(true).WithSchema(
+			openapi3.NewStringSchema(),
+		)
 		post.AddParameter(p.WithDescription(header.about))
 	}
-	body := openapi3.NewRequestBody().WithRequired(true).WithJSONSchemaRef(openapi3.NewSchemaRef(eventRef, nil))
+	body := openapi3.NewRequestBody().WithRequired(true).WithJSONSchemaRef(
+		openapi3.NewSchemaRef(eventRef, nil),
+	)
 	post.RequestBody = &openapi3.RequestBodyRef{Value: body}
 	post.Responses = openapi3.NewResponses(
 		openapi3.WithName("2XX", openapi3.NewResponse().WithDescription("Delivered")),
-		openapi3.WithStatus(410, &openapi3.ResponseRef{Value: openapi3.NewResponse().WithDescription("The receiver wants nothing any more")}),
+		openapi3.WithStatus(
+			410,
+			&openapi3.ResponseRef{
+				Value: openapi3.NewResponse().WithDescription("The receiver wants nothing any more"),
+			},
+		),
 	)
 	paths := openapi3.NewCallback(openapi3.WithCallback(to, &openapi3.PathItem{Post: post}))
 	return &openapi3.CallbackRef{Value: paths}

@@ -18,7 +18,9 @@ func check(text []byte) error {
 		return fmt.Errorf("read the document: %w", err)
 	}
 	ctx := context.Background()
-	if err := doc.Validate(ctx, openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation()); err != nil {
+	if err := doc.Validate(
+		ctx, openapi3.EnableExamplesValidation(), openapi3.EnableSchemaFormatValidation(),
+	); err != nil {
 		return fmt.Errorf("the document is not valid: %w", err)
 	}
 	return errors.Join(append(silentOperations(doc), silentSchemas(doc)...)...)
@@ -27,7 +29,9 @@ func check(text []byte) error {
 func silentOperations(doc *openapi3.T) (errs []error) {
 	for _, path := range doc.Paths.InMatchingOrder() {
 		for method, op := range doc.Paths.Value(path).Operations() {
-			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(op.Tags[0]) == nil {
+			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(
+				op.Tags[0],
+			) == nil {
 				errs = append(errs, fmt.Errorf("%s %s needs @Summary and one of the known @Tags", method, path))
 			}
 		}

@@ -78,10 +78,14 @@ func describeScopes(op *openapi3.Operation) {
 	for _, requirement := range *op.Security {
 		scopes = append(scopes, requirement[securityScheme]...)
 	}
-	op.Security = openapi3.NewSecurityRequirements().With(openapi3.NewSecurityRequirement().Authenticate(securityScheme))
+	op.Security = openapi3.NewSecurityRequirements().With(
+		openapi3.NewSecurityRequirement().Authenticate(securityScheme),
+	)
 	if len(scopes) > 0 {
 		slices.Sort(scopes)
-		op.Description = strings.TrimSpace(op.Description + "\n\nNeeds the scope " + alternatives(scopes) + ".")
+		op.Description = strings.TrimSpace(
+			op.Description + "\n\nNeeds the scope " + alternatives(scopes) + ".",
+		)
 	}
 }
 
@@ -97,10 +101,11 @@ func alternatives(words []string) string {
 // What texts may be, for which swag has no attribute. Package lock and the service
 // check it.
 const (
-	lockName    = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
-	lockToken   = `^fp1_[A-Za-z0-9_-]{64}$`
-	entryID     = `^[0-9a-hjkmnp-tv-z]{26}$`
-	deliveryID  = `^([A-Za-z0-9-]{1,48}|[0-9]{1,16}-[0-9]{1,10}_[0-9]{1,16}-[0-9]{1,10})$` // or a gap between two events
+	lockName  = `^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$`
+	lockToken = `^fp1_[A-Za-z0-9_-]{64}$`
+	entryID   = `^[0-9a-hjkmnp-tv-z]{26}$`
+	// or a gap between two events
+	deliveryID  = `^([A-Za-z0-9-]{1,48}|[0-9]{1,16}-[0-9]{1,10}_[0-9]{1,16}-[0-9]{1,10})$`
 	receiverURL = `^https?://[!-~]+$`
 	namePattern = `^[A-Za-z0-9._:@=+-]*(\*[A-Za-z0-9._:@=+-]*)?$`
 	tenantName  = `^[a-z0-9][a-z0-9-]{0,62}$`
@@ -116,7 +121,9 @@ func improveOf(operation string, p *openapi3.Parameter) {
 		p.Schema.Value.Pattern = `^[ -~]*$`
 	case p.Name == "delivery":
 		p.Schema.Value.Pattern, p.Example = deliveryID, "1042-1"
-	case p.Name == "id" && slices.Contains([]string{"listDeliveries", "redeliver", "listAnyDeliveries", "redeliverAny"}, operation):
+	case p.Name == "id" && slices.Contains(
+		[]string{"listDeliveries", "redeliver", "listAnyDeliveries", "redeliverAny"}, operation,
+	):
 		p.Schema.Value.Pattern = `^([0-9a-hjkmnp-tv-z]{26}|callbacks)$`
 	}
 }
@@ -145,7 +152,9 @@ func improveParameter(p *openapi3.Parameter) {
 	case "query holder":
 		s.Pattern, s.MaxLength, p.Example = oneLine, openapi3.Ptr(uint64(200)), "worker-7"
 	case "query reason":
-		s.Pattern, s.MinLength, s.MaxLength, p.Example = oneLine, 10, openapi3.Ptr(uint64(500)), "its node was lost in the fire"
+		s.Pattern, s.MinLength, s.MaxLength, p.Example = oneLine, 10, openapi3.Ptr(
+			uint64(500),
+		), "its node was lost in the fire"
 	case "path tenant":
 		s.Pattern, p.Example = tenantName, "acme"
 	case "query tenant":

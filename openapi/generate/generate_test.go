@@ -33,7 +33,9 @@ func TestGenerateIsRepeatable(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 5 {
-		if again, err := generate(sample+"/sample.go", sample); err != nil || string(again) != string(first) {
+		if again, err := generate(
+			sample+"/sample.go", sample,
+		); err != nil || string(again) != string(first) {
 			t.Fatalf("another result, %v:\n%s", err, cmp.Diff(string(first), string(again)))
 		}
 	}
@@ -45,16 +47,28 @@ func TestGenerateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
-		"no summary":            {"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @Summary"},
-		"unknown tag":           {"@Tags        things", "@Tags        thing", "one of the known @Tags"},
-		"type unexplained":      {"// Part is a part.\n", "", "Part needs a doc comment"},
-		"field unexplained":     {"	// Fence of it.\n", "", "Thing.fence needs a doc comment"},
-		"codes in prose":        {`"lock_held, wait_timeout"`, `"When it is held"`, `putThing: response 423: "When it is held" is not a list of codes`},
-		"error without a body":  {`404 {string} string  "No such page"`, `404 "No such page"`, "response 404: an error needs a body"},
-		"body without a type":   {"body  Body   false", "body  string   false", "the body has no schema of its own"},
-		"path unexplained":      {"path  string true", "query  string true", "not valid"},
-		"unknown type":          {"{object} Thing", "{object} Think", "read the annotations"},
-		"example out of bounds": {`json:"count,omitempty"`, `json:"count,omitempty" minimum:"2" example:"1"`, "not valid"},
+		"no summary": {
+			"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @Summary",
+		},
+		"unknown tag":       {"@Tags        things", "@Tags        thing", "one of the known @Tags"},
+		"type unexplained":  {"// Part is a part.\n", "", "Part needs a doc comment"},
+		"field unexplained": {"	// Fence of it.\n", "", "Thing.fence needs a doc comment"},
+		"codes in prose": {
+			`"lock_held, wait_timeout"`, `"When it is held"`,
+			`putThing: response 423: "When it is held" is not a list of codes`,
+		},
+		"error without a body": {
+			`404 {string} string  "No such page"`, `404 "No such page"`,
+			"response 404: an error needs a body",
+		},
+		"body without a type": {
+			"body  Body   false", "body  string   false", "the body has no schema of its own",
+		},
+		"path unexplained": {"path  string true", "query  string true", "not valid"},
+		"unknown type":     {"{object} Thing", "{object} Think", "read the annotations"},
+		"example out of bounds": {
+			`json:"count,omitempty"`, `json:"count,omitempty" minimum:"2" example:"1"`, "not valid",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			changed := strings.Replace(string(source), c.old, c.new, 1)
@@ -65,7 +79,9 @@ func TestGenerateRefuses(t *testing.T) {
 			if err := os.WriteFile(folder+"/sample.go", []byte(changed), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := generate(folder+"/sample.go", folder); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := generate(folder+"/sample.go", folder); err == nil || !strings.Contains(
+				err.Error(), c.want,
+			) {
 				t.Errorf("generate: %v, want an error with %q", err, c.want)
 			}
 		})

@@ -15,7 +15,9 @@ func polled(method string, op *openapi3.Operation) bool {
 	if method != http.MethodGet || op.Security == nil {
 		return false
 	}
-	if ok := op.Responses.Status(http.StatusOK); ok == nil || ok.Value.Content["application/json"] == nil {
+	if ok := op.Responses.Status(
+		http.StatusOK,
+	); ok == nil || ok.Value.Content["application/json"] == nil {
 		return false
 	}
 	for _, requirement := range *op.Security {
@@ -35,7 +37,9 @@ func addTags(op *openapi3.Operation) {
 	known.Schema.Value.Pattern, known.Example = `^[ -~]*$`, `W/"2f0c5a4e9b1d"`
 	op.AddParameter(known)
 	op.AddResponse(http.StatusNotModified, openapi3.NewResponse().
-		WithDescription("The answer is the one that the client has, but for `revision`, `server_now` and `replica`."))
+		WithDescription(
+			"The answer is the one that the client has, but for `revision`, `server_now` and `replica`.",
+		))
 }
 
 // addTagHeader describes the ETag of a response.

@@ -34,7 +34,8 @@ func headers() openapi3.Headers {
 		"Authenticate": header("How to authenticate.",
 			openapi3.NewStringSchema(), `Bearer realm="fencepost"`),
 		"Location": header("Where what was made can be asked for, or an entry gone on waiting with.",
-			openapi3.NewStringSchema().WithFormat("uri-reference"), "/locks/orders:42/entries/5mdrk1w5pvy0wg1dcjt2b2gthr"),
+			openapi3.NewStringSchema().WithFormat("uri-reference"),
+			"/locks/orders:42/entries/5mdrk1w5pvy0wg1dcjt2b2gthr"),
 		tagHeader: optional(header("Changes with the answer, for `If-None-Match`.",
 			openapi3.NewStringSchema(), `W/"2f0c5a4e9b1d"`)),
 	}
@@ -63,21 +64,25 @@ func headersOf(status int) map[string]string {
 // annotations need not repeat them. An annotation of its own for a status goes first.
 func common() map[int]string {
 	return map[int]string{
-		http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "unauthenticated", http.StatusForbidden: "forbidden",
-		http.StatusTooManyRequests: overloaded + ", rate_limited", http.StatusInternalServerError: "internal",
+		http.StatusBadRequest: "invalid_request", http.StatusUnauthorized: "unauthenticated",
+		http.StatusForbidden:           "forbidden",
+		http.StatusTooManyRequests:     overloaded + ", rate_limited",
+		http.StatusInternalServerError: "internal",
 	}
 }
 
-// commonWithBody are those which an operation can give beside to which a body can be sent, whether it
-// says anything or not.
+// commonWithBody are those which an operation can give beside to which a body can be sent, whether
+// it says anything or not.
 func commonWithBody() map[int]string {
 	return map[int]string{
-		http.StatusRequestEntityTooLarge: "body_too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
+		http.StatusRequestEntityTooLarge: "body_too_large",
+		http.StatusUnsupportedMediaType:  "unsupported_media_type",
 	}
 }
 
-// overloaded is answered by any operation, whoever asks, over a connection that has too many requests under way. Those
-// that need no bearer token do not say so: they are asked by probes, one at a time.
+// overloaded is answered by any operation, whoever asks, over a connection that has too many
+// requests under way. Those that need no bearer token do not say so: they are asked by probes, one
+// at a time.
 const overloaded = "overloaded"
 
 func addCommon(method, path string, op *openapi3.Operation) {
@@ -91,7 +96,9 @@ func addCommon(method, path string, op *openapi3.Operation) {
 	if method != http.MethodGet {
 		addMissing(op, commonWithBody())
 	}
-	if limited := op.Responses.Status(http.StatusTooManyRequests).Value; !strings.Contains(*limited.Description, overloaded) {
+	if limited := op.Responses.Status(http.StatusTooManyRequests).Value; !strings.Contains(
+		*limited.Description, overloaded,
+	) {
 		limited.WithDescription(overloaded + ", " + *limited.Description)
 	}
 }
@@ -99,7 +106,12 @@ func addCommon(method, path string, op *openapi3.Operation) {
 func addMissing(op *openapi3.Operation, answers map[int]string) {
 	for status, codes := range answers {
 		if op.Responses.Status(status) == nil {
-			op.AddResponse(status, openapi3.NewResponse().WithDescription(codes).WithJSONSchemaRef(openapi3.NewSchemaRef(problemRef, nil)))
+			op.AddResponse(
+				status,
+				openapi3.NewResponse().WithDescription(codes).WithJSONSchemaRef(
+					openapi3.NewSchemaRef(problemRef, nil),
+				),
+			)
 		}
 	}
 }
@@ -151,7 +163,9 @@ func addHeaders(doc *openapi3.T, r *openapi3.Response, status int) {
 		r.Headers = openapi3.Headers{}
 	}
 	for name, component := range headersOf(status) {
-		r.Headers[name] = &openapi3.HeaderRef{Ref: "#/components/headers/" + component, Value: doc.Components.Headers[component].Value}
+		r.Headers[name] = &openapi3.HeaderRef{
+			Ref: "#/components/headers/" + component, Value: doc.Components.Headers[component].Value,
+		}
 	}
 }
 
@@ -183,7 +197,9 @@ func improveError(r *openapi3.Response) error {
 }
 
 // share puts a response among the components, where all operations find it.
-func share(doc *openapi3.T, op *openapi3.Operation, status string, r *openapi3.Response, codes []string) {
+func share(
+	doc *openapi3.T, op *openapi3.Operation, status string, r *openapi3.Response, codes []string,
+) {
 	if doc.Components.Responses == nil {
 		doc.Components.Responses = openapi3.ResponseBodies{}
 	}

@@ -18,7 +18,9 @@ var unions = map[string][]string{
 // unite makes a schema one of others.
 func unite(s *openapi3.Schema, members []string) {
 	s.Type, s.Properties, s.Required = nil, nil, nil
-	s.Discriminator = &openapi3.Discriminator{PropertyName: "state", Mapping: map[string]openapi3.MappingRef{}}
+	s.Discriminator = &openapi3.Discriminator{
+		PropertyName: "state", Mapping: map[string]openapi3.MappingRef{},
+	}
 	for i, state := range []string{"held", "waiting"} {
 		ref := "#/components/schemas/" + members[i]
 		s.OneOf = append(s.OneOf, openapi3.NewSchemaRef(ref, nil))
@@ -127,7 +129,10 @@ func closeForRequests(doc *openapi3.T, s *openapi3.Schema) {
 	s.AdditionalProperties = openapi3.AdditionalProperties{Has: openapi3.Ptr(false)}
 	for property, p := range s.Properties {
 		if p.Value != nil && p.Value.Items != nil && p.Value.Items.Ref != "" {
-			closeForRequests(doc, doc.Components.Schemas[strings.TrimPrefix(p.Value.Items.Ref, "#/components/schemas/")].Value)
+			closeForRequests(
+				doc,
+				doc.Components.Schemas[strings.TrimPrefix(p.Value.Items.Ref, "#/components/schemas/")].Value,
+			)
 		}
 		if !slices.Contains(s.Required, property) && p.Ref == "" {
 			allowNull(p.Value)
@@ -143,7 +148,9 @@ func closeForRequests(doc *openapi3.T, s *openapi3.Schema) {
 func limitWithoutSemaphore() *openapi3.SchemaRef {
 	without := openapi3.NewObjectSchema().WithRequired([]string{"limit"}).
 		WithProperty("limit", openapi3.NewIntegerSchema()).
-		WithProperty("mode", openapi3.NewStringSchema().WithEnum("exclusive", "shared", nil).WithNullable())
+		WithProperty(
+			"mode", openapi3.NewStringSchema().WithEnum("exclusive", "shared", nil).WithNullable(),
+		)
 	semaphore := openapi3.NewObjectSchema().WithRequired([]string{"mode"}).
 		WithProperty("limit", openapi3.NewIntegerSchema().WithEnum(nil).WithNullable()).
 		WithProperty("mode", openapi3.NewStringSchema().WithEnum("semaphore"))
@@ -155,7 +162,10 @@ func limitWithoutSemaphore() *openapi3.SchemaRef {
 func examples(name string) openapi3.Examples {
 	all := map[string]map[string]any{
 		"AcquireBody": {
-			"exclusive": map[string]any{"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7", "metadata": map[string]any{"job": "nightly"}},
+			"exclusive": map[string]any{
+				"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7",
+				"metadata": map[string]any{"job": "nightly"},
+			},
 			"semaphore": map[string]any{"mode": "semaphore", "limit": 3, "ttl_seconds": 30},
 		},
 		"SessionBody": {
@@ -164,7 +174,9 @@ func examples(name string) openapi3.Examples {
 		},
 		"LockSetBody": {
 			"two locks": map[string]any{
-				"locks":       []any{map[string]any{"name": "orders:42"}, map[string]any{"name": "stock:7", "mode": "shared"}},
+				"locks": []any{
+					map[string]any{"name": "orders:42"}, map[string]any{"name": "stock:7", "mode": "shared"},
+				},
 				"ttl_seconds": 30, "wait_seconds": 20, "holder": "worker-7",
 			},
 		},

@@ -12,7 +12,8 @@ import (
 )
 
 // parse reads the annotations of the packages in folders, and those about the
-// whole from one file. A field is required unless its tag has omitempty, or says that it is optional.
+// whole from one file. A field is required unless its tag has omitempty, or says that it is
+// optional.
 func parse(folders []string, general string) (*openapi2.T, error) {
 	p := swag.New(swag.SetDebugger(log.New(io.Discard, "", 0)), swag.SetUseStructName(true))
 	p.RequiredByDefault = true

@@ -15,8 +15,6 @@ import (
 	"testing/fstest"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/fencepost/fencepost/audit"
@@ -27,6 +25,7 @@ import (
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"

@@ -61,7 +61,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 }
 
 // tookEffect returns the error of a request that has had its effect: an entry is left in
-// its queue, or its lease was started anew.
+// its queue, or its lease was started again.
 func tookEffect(err error) error {
 	var e *lock.Error
 	if !errors.As(err, &e) || !errors.Is(e, lock.StoreUnavailable) && e.Code != lock.Draining {
@@ -128,7 +128,7 @@ func (s *Service) acquire(
 	return s.enqueue(ctx, e, req, began)
 }
 
-// maxTries is how often a try with an idempotency key is begun anew, because another
+// maxTries is how often a try with an idempotency key is begun again, because another
 // request with the key has taken its entry back.
 const maxTries = 5
 

@@ -220,7 +220,7 @@ func (a *asyncKeeper) drop(e *asyncEntry) {
 	a.unqueue(e)
 }
 
-// share finds out anew which entries are this replica's.
+// share finds out again which entries are this replica's.
 func (a *asyncKeeper) share() {
 	a.sharing = a.s.Sharing()
 	for id, e := range a.kept {

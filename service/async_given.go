@@ -57,7 +57,7 @@ func (a *asyncKeeper) takeGiven() {
 	}
 }
 
-// forgetUnseen lets go of what had ended before the view listed anew.
+// forgetUnseen lets go of what had ended before the view listed again.
 func (a *asyncKeeper) forgetUnseen() {
 	for id := range a.unseen {
 		if e := a.kept[id]; e != nil && a.s.view.Status(id, e.entry.Number).State == view.Gone {

@@ -7,10 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -101,7 +100,7 @@ func isGranted(t *testing.T, wait time.Duration) {
 	stop()
 	r.release(holder)
 	granted := time.Now()
-	// A lease that the keeper has just renewed does not begin anew (ADR 4).
+	// A lease that the keeper has just renewed does not begin again (ADR 4).
 	fresh := 250 * time.Millisecond
 	if g := r.isHeld(first); g.ExpiresAt.After(granted.Add(ttl)) || g.ExpiresAt.Before(
 		granted.Add(ttl-fresh),

@@ -31,8 +31,8 @@ type Blocking struct {
 	Now      time.Time
 }
 
-// Blocking tells who blocks whom at the locks that somebody may see, in so many trees at most.
-// Errors as for [Console.Overview].
+// Blocking tells who blocks whom at the locks that the operator may see, in so many trees at most.
+// It returns the errors of [Console.Overview].
 func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -63,7 +63,7 @@ type Holdings struct {
 }
 
 // Holdings tells what a holder of a tenant holds and waits for, of the locks that somebody may
-// see: up to most entries, or 200. Errors as for [Console.Overview].
+// see: up to most entries, or 200. It returns the errors of [Console.Overview].
 func (c *Console) Holdings(s lists.Sight, holder string, most int) (*Holdings, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err

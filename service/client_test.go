@@ -61,7 +61,7 @@ const (
 	running feed = iota
 	frozen       // it looks alive and tells nothing
 	lost         // it said that it is interrupted
-	// it goes on where it was, and is yet to tell what happened since; then it runs by beginning anew
+	// it goes on where it was, and is yet to tell what happened since; then it runs by beginning again
 	retelling
 )
 

@@ -57,7 +57,7 @@ type Overview struct {
 	Lately *figures.Summary
 }
 
-// Overview counts the locks that somebody may see. The error is [lock.StoreUnavailable] before
+// Overview counts the locks that the operator may see. The error is [lock.StoreUnavailable] before
 // the replica has seen any.
 func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	if err := c.Service.view.Missing(); err != nil {
@@ -77,7 +77,7 @@ func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	return o, nil
 }
 
-// Locks returns a page of locks. Errors as for [Console.Overview].
+// Locks returns a page of locks. It returns the errors of [Console.Overview].
 func (c *Console) Locks(ctx context.Context, q lists.Query) (*lists.Page, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ type Inspection struct {
 	Now          time.Time
 }
 
-// Inspect tells about one lock. Errors as for [Console.Overview].
+// Inspect tells about one lock. It returns the errors of [Console.Overview].
 func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) {
 	v, err := c.Service.Lock(ctx, r, false)
 	if err != nil {

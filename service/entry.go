@@ -54,7 +54,7 @@ type entries struct {
 	ending endings
 }
 
-// Renew starts the entry's lease anew for its full TTL, whether it holds or
+// Renew starts the entry's lease again for its full TTL, whether it holds or
 // waits, and proves that it is still there. Errors: token_mismatch, lock_lost; and
 // deadlock or mode_mismatch for one that waits and that no request has told yet.
 func (x *entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {

@@ -19,7 +19,7 @@ type Series struct {
 }
 
 // Series tells what happened in the last quarter of an hour to a tenant, or with "" to all except
-// the replicas' own. Errors as for [Console.Overview].
+// the replicas' own. It returns the errors of [Console.Overview].
 func (c *Console) Series(tenant string) (*Series, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ type History struct {
 	Advised     time.Duration
 }
 
-// History tells what happened to a lock. Errors as for [Console.Overview].
+// History tells what happened to a lock. It returns the errors of [Console.Overview].
 func (c *Console) History(ctx context.Context, r lock.Ref) (*History, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -77,8 +77,8 @@ type HeatRow struct {
 	Total float64
 }
 
-// HeatMap tells of the locks that somebody may see for which ones most waited in the last quarter
-// of an hour, as this replica saw it. Errors as for [Console.Overview].
+// HeatMap returns the most contended locks of the last quarter of an hour, of those that the
+// operator may see, as this replica saw them. It returns the errors of [Console.Overview].
 func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err

@@ -101,7 +101,7 @@ func TestHeatOfIdleLocks(t *testing.T) {
 	})
 }
 
-// TestSeriesOverAGap: who waits is counted anew after a list, and tenants apart.
+// TestSeriesOverAGap: who waits is counted again after a list, and tenants apart.
 func TestSeriesOverAGap(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

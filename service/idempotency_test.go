@@ -53,7 +53,7 @@ func TestRepeatedWhileItWaits(t *testing.T) {
 }
 
 // TestRepeatedWhileItHolds: the repeated request is answered with the grant and a
-// lease that starts anew.
+// lease that starts again.
 func TestRepeatedWhileItHolds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

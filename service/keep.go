@@ -160,7 +160,7 @@ func (k *keeper) until() time.Time {
 func (k *keeper) tooLate() bool { return time.Until(k.until()) <= 0 || k.s.view.LostFor() > giveUp }
 
 // attempt is for how long a renewal is waited for that is repeated if it fails. While the feed
-// shows that the store is there, a store that is slow is not asked anew in vain.
+// shows that the store is there, a store that is slow is not asked again in vain.
 func (k *keeper) attempt() time.Duration {
 	if k.s.view.LostFor() > 0 {
 		return k.inTime(askTimeout)

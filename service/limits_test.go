@@ -107,7 +107,7 @@ func TestTriesBesideWaiters(t *testing.T) {
 }
 
 // TestLimitOfSetsAndMetadata: sets count, held or waiting, and so do the bytes of metadata, which a
-// list counts anew.
+// list counts again.
 func TestLimitOfSetsAndMetadata(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -52,7 +52,7 @@ func TestTenantWithoutPlaces(t *testing.T) {
 		r.hold(foreign)
 		r.store.setFeed(lost)
 		synctest.Wait()
-		r.store.setFeed(running) // the places are counted anew
+		r.store.setFeed(running) // the places are counted again
 		synctest.Wait()
 		r.start(want("d", 0)).fails(lock.QuotaExceeded)
 		r.release(held)
@@ -92,7 +92,7 @@ func TestTenantWithoutRenewals(t *testing.T) {
 		r.post(foreign)
 		r.store.setFeed(lost)
 		synctest.Wait()
-		r.store.setFeed(running) // the renewals are counted anew
+		r.store.setFeed(running) // the renewals are counted again
 		synctest.Wait()
 		r.start(async(want("a", time.Hour))).fails(lock.QuotaExceeded)
 		r.release(waits[8])

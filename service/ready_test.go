@@ -10,7 +10,7 @@ import (
 )
 
 // TestReadyBeforeItsTurn: where a lock changes hands fast, a request that waits for long
-// starts its lease anew before its turn comes, once, and is granted at the instant of the
+// starts its lease again before its turn comes, once, and is granted at the instant of the
 // release, although that takes the store as long as several hand-overs. Where it changes
 // hands slowly, the lease starts at the grant.
 func TestReadyBeforeItsTurn(t *testing.T) {

@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// renew starts the lease anew, which must be possible.
+// renew starts the lease again, which must be possible.
 func (r *replica) renew(g *service.Grant) *service.Grant {
 	r.t.Helper()
 	renewed, err := r.Renew(r.t.Context(), by(g))
@@ -20,7 +20,7 @@ func (r *replica) renew(g *service.Grant) *service.Grant {
 	return renewed
 }
 
-// TestRenew: at any replica, held or waiting, the lease starts anew and nothing
+// TestRenew: at any replica, held or waiting, the lease starts again and nothing
 // else changes.
 func TestRenew(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

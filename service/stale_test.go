@@ -153,7 +153,7 @@ func TestSemaphoreGivesWay(t *testing.T) {
 	}
 }
 
-// TestCycleAfterAList: one of two replicas lists anew, and does not know by whom an
+// TestCycleAfterAList: one of two replicas lists again, and does not know by whom an
 // entry was rejected that has left meanwhile. Both come to one decision all the same.
 func TestCycleAfterAList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -372,7 +372,7 @@ func TestKeyInUseAgain(t *testing.T) {
 }
 
 // TestLeaseOfAJoinedEntry: a repeated request finds its entry in the store, at a replica
-// whose view is late. The lease has run since the first request, and starts anew.
+// whose view is late. The lease has run since the first request, and starts again.
 func TestLeaseOfAJoinedEntry(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -37,7 +37,7 @@ func (x *looks) Used(tenant string) quota.Limits {
 func (x *looks) TenantNames() []string { return x.view.TenantNames() }
 
 // Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,
-// so many at most. Errors as for [Console.Overview].
+// so many at most. It returns the errors of [Console.Overview].
 func (c *Console) Tenants(s lists.Sight, after string, most int) (*Tenants, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func TestHoldersWithoutTrust(t *testing.T) {
 		for _, r := range []*replica{a, b} {
 			r.store.setFeed(lost)
 			synctest.Wait()
-			r.store.setFeed(running) // they list anew
+			r.store.setFeed(running) // they list again
 			synctest.Wait()
 			if again, err := r.Renew(t.Context(), by(g)); err != nil || !again.Held {
 				t.Errorf("renewed: %+v, %v", again, err)

@@ -100,7 +100,7 @@ func (w *wait) look(ctx context.Context) stage {
 }
 
 // reject takes back an entry that cannot stay in its queues. If what this was decided
-// by has changed, it is decided anew when the view has that.
+// by has changed, it is decided again when the view has that.
 func (w *wait) reject(why error) stage {
 	return func(ctx context.Context) stage {
 		while, ok := w.s.view.Grounds(w.entry.ID)
@@ -375,7 +375,7 @@ func (w *wait) takeBack(ctx context.Context) stage {
 	return w.tell(w.s.refusal(ctx, w.entry, errTimedOut()))
 }
 
-// handOver starts the lease anew, so that the client has one TTL to go on waiting
+// handOver starts the lease again, so that the client has one TTL to go on waiting
 // at another replica.
 func (w *wait) handOver(why error) stage {
 	return func(ctx context.Context) stage {

@@ -52,8 +52,8 @@ type turn int
 
 const (
 	far   turn = iota
-	soon       // the view announces it: the lease is to start anew before
-	ready      // the lease was started anew for it, once and for all
+	soon       // the view announces it: the lease is to start again before
+	ready      // the lease was started again for it, once and for all
 )
 
 // announced is what is known after the view was asked whether the turn comes soon.

@@ -12,7 +12,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestKeepsWaitersAlive: while a request waits its lease is started anew every
+// TestKeepsWaitersAlive: while a request waits its lease is started again every
 // third of the TTL, or up to a quarter of that sooner, and once more at the grant. From
 // then on the client renews.
 func TestKeepsWaitersAlive(t *testing.T) {
@@ -70,7 +70,7 @@ func renewedInTime(t *testing.T, times []time.Time, lease time.Duration) {
 }
 
 // TestCrowdIsNotRenewedInStep: leases that began together, as those of a crowd that comes here when
-// another replica has ended, are not started anew together again and again.
+// another replica has ended, do not start together.
 func TestCrowdIsNotRenewedInStep(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

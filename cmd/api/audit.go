@@ -8,9 +8,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 )

@@ -5,11 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/webhook"

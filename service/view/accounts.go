@@ -59,7 +59,7 @@ func (all accounts) close(a *account) {
 	}
 }
 
-// empty takes all entries out of the accounts, before they are counted anew.
+// empty takes all entries out of the accounts, before they are counted again.
 func (all accounts) empty() {
 	for _, a := range all {
 		a.tally, a.uses, a.names = tally{}, map[string]use{}, [allUses]*btree.BTreeG[string]{}

@@ -62,7 +62,7 @@ type Config struct {
 }
 
 // aheadBy is the position at which a request on a busy lock is told that its turn is soon,
-// so that it starts its lease anew before: on ZooKeeper that is a write, which takes as
+// so that it starts its lease again before: on ZooKeeper that is a write, which takes as
 // long as a hand-over.
 const aheadBy = 8
 

@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )

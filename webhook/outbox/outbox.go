@@ -17,10 +17,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"

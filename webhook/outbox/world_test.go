@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/service/replicas"
-
 	"go.uber.org/goleak"
 
 	"github.com/fencepost/fencepost/api"
@@ -20,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"

@@ -206,7 +206,8 @@ func (v *View) happened(what lock.Event, now time.Time) {
 // before a list, which are not told again.
 func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 	for _, e := range v.table.Detect() {
-		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil && (known == nil || !known(e.ID)) {
+		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil &&
+			(known == nil || !known(e.ID)) {
 			v.report(e, rejection.Cycle, now)
 		}
 		v.notify(e.ID)
@@ -216,7 +217,9 @@ func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 // carryOut notes that an entry leaves, if that is for its rejection and somebody waits
 // on it.
 func (v *View) carryOut(id lock.ID, why lock.Reason) {
-	if len(v.watchers[id]) == 0 || why != lock.Withdrawn && why != lock.Deadlocked && why != lock.Mismatched {
+	if len(
+		v.watchers[id],
+	) == 0 || why != lock.Withdrawn && why != lock.Deadlocked && why != lock.Mismatched {
 		return
 	}
 	if refused := v.refused(id); refused != nil {

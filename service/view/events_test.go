@@ -87,7 +87,9 @@ func (h *history) write() []store.Change {
 }
 
 func (h *history) leave() store.Change {
-	reasons := []lock.Reason{lock.Released, lock.Expired, lock.Revoked, lock.WaitTimeout, lock.Withdrawn, lock.Withdrawn}
+	reasons := []lock.Reason{
+		lock.Released, lock.Expired, lock.Revoked, lock.WaitTimeout, lock.Withdrawn, lock.Withdrawn,
+	}
 	i := h.IntN(len(h.entries))
 	e := h.entries[i]
 	h.entries = slices.Delete(h.entries, i, i+1)
@@ -95,7 +97,10 @@ func (h *history) leave() store.Change {
 }
 
 func (h *history) join(taken map[string]bool) *lock.Entry {
-	e := &lock.Entry{ID: view.NumberedID(h.all), Tenant: "acme", Holder: fmt.Sprint("w", h.IntN(4)), Named: h.IntN(4) > 0, Number: h.number}
+	e := &lock.Entry{
+		ID: view.NumberedID(h.all), Tenant: "acme", Holder: fmt.Sprint("w", h.IntN(4)),
+		Named: h.IntN(4) > 0, Number: h.number,
+	}
 	if h.all++; h.IntN(4) > 0 {
 		e.WaitUntil = time.Now().Add(time.Hour)
 	}
@@ -128,7 +133,9 @@ func (h *history) join(taken map[string]bool) *lock.Entry {
 // list returns all entries. Of those with one number the store's order is not known.
 func (h *history) list() store.Snapshot {
 	s := store.Snapshot{Number: h.number, Entries: slices.Clone(h.entries)}
-	h.Shuffle(len(s.Entries), func(i, j int) { s.Entries[i], s.Entries[j] = s.Entries[j], s.Entries[i] })
+	h.Shuffle(
+		len(s.Entries), func(i, j int) { s.Entries[i], s.Entries[j] = s.Entries[j], s.Entries[i] },
+	)
 	slices.SortStableFunc(s.Entries, func(a, b *lock.Entry) int {
 		switch {
 		case a.Number < b.Number:
@@ -143,7 +150,9 @@ func (h *history) list() store.Snapshot {
 
 func listener(t *testing.T) (*view.View, *teller) {
 	l := &teller{t: t}
-	return view.New(view.Config{Events: l, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour}), l
+	return view.New(
+		view.Config{Events: l, Wall: time.Now, Refusal: func() error { return nil }, Fresh: time.Hour},
+	), l
 }
 
 // TestReplicasTellTheSameEvents: however the feed cuts its changes, and from whatever list
@@ -179,13 +188,18 @@ func TestReplicasTellTheSameEvents(t *testing.T) {
 			t.Fatalf("seed %d: the cut of the feed changes events (-each write +several):\n%s", seed, diff)
 		}
 		if diff := cmp.Diff(toldEach.after(toldListed.began), toldListed.told); diff != "" {
-			t.Fatalf("seed %d: a list at %d changes later events (-followed +listed):\n%s", seed, toldListed.began, diff)
+			t.Fatalf(
+				"seed %d: a list at %d changes later events (-followed +listed):\n%s", seed, toldListed.began,
+				diff,
+			)
 		}
 		for _, e := range toldEach.told {
 			kinds[e.Kind]++
 		}
 	}
-	if want := slices.Sorted(slices.Values(lock.EventKinds())); !slices.Equal(slices.Sorted(maps.Keys(kinds)), want) {
+	if want := slices.Sorted(slices.Values(lock.EventKinds())); !slices.Equal(
+		slices.Sorted(maps.Keys(kinds)), want,
+	) {
 		t.Errorf("the histories had %v, want all of %v", kinds, want)
 	}
 	t.Log(kinds)
@@ -198,20 +212,27 @@ func TestEventsOfOneWrite(t *testing.T) {
 	v, l := listener(t)
 	v.Reset(store.Snapshot{Number: 10})
 	entry := func(number uint64, mode lock.Mode, names ...string) *lock.Entry {
-		e := &lock.Entry{ID: view.NumberedID(number), Tenant: "acme", Number: number, WaitUntil: time.Now().Add(time.Hour), Set: len(names) > 1}
+		e := &lock.Entry{
+			ID: view.NumberedID(number), Tenant: "acme", Number: number,
+			WaitUntil: time.Now().Add(time.Hour), Set: len(names) > 1,
+		}
 		for _, name := range names {
 			e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: mode})
 		}
 		return e
 	}
 	first, try := entry(11, lock.Exclusive, "a", "b"), entry(12, lock.Exclusive, "a")
-	readers := []*lock.Entry{entry(13, lock.Shared, "a", "b"), entry(14, lock.Shared, "a"), entry(15, lock.Shared, "b")}
+	readers := []*lock.Entry{
+		entry(13, lock.Shared, "a", "b"), entry(14, lock.Shared, "a"), entry(15, lock.Shared, "b"),
+	}
 	try.WaitUntil = time.Time{}
 	var changes []store.Change
 	for _, e := range append([]*lock.Entry{first, try}, readers...) {
 		changes = append(changes, store.Change{Number: e.Number, Joined: e})
 	}
-	changes = append(changes, store.Change{Number: 16, Left: try.ID, Reason: lock.Withdrawn}, store.Change{Number: 20, Left: first.ID, Reason: lock.Released},
+	changes = append(changes, store.Change{
+		Number: 16, Left: try.ID, Reason: lock.Withdrawn,
+	}, store.Change{Number: 20, Left: first.ID, Reason: lock.Released},
 		store.Change{Number: 20, Left: readers[1].ID, Reason: lock.Withdrawn})
 	v.Apply(20, changes)
 	want := []heard{

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestLateUntilAllIsTold: a view whose feed goes on where it was interrupted is late until it has told what happened
-// meanwhile, though the feed is there.
+// TestLateUntilAllIsTold: a view whose feed goes on where it was interrupted is late until it has
+// told what happened meanwhile, though the feed is there.
 func TestLateUntilAllIsTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		v := empty()
@@ -31,8 +31,8 @@ func TestLateUntilAllIsTold(t *testing.T) {
 	})
 }
 
-// TestLateThroughInterruptions: a view whose feed is interrupted again before it has told what happened meanwhile is late
-// since it was interrupted first.
+// TestLateThroughInterruptions: a view whose feed is interrupted again before it has told what
+// happened meanwhile is late since it was interrupted first.
 func TestLateThroughInterruptions(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		v := empty()
@@ -60,9 +60,9 @@ func TestLateThroughInterruptions(t *testing.T) {
 	})
 }
 
-// TestEndedInALongGap: of an entry that went in a gap it is not known why, if the last time that the view had everything is
-// so long ago that the reason may be forgotten: what a feed told meanwhile that went on where it was is no such time, until
-// it has told all.
+// TestEndedInALongGap: of an entry that went in a gap it is not known why, if the last time that
+// the view had everything is so long ago that the reason may be forgotten: what a feed told
+// meanwhile that went on where it was is no such time, until it has told all.
 func TestEndedInALongGap(t *testing.T) {
 	for upTo, want := range map[uint64]lock.Reason{15: lock.Unknown, 20: lock.Expired} {
 		bubble.Test(t, func(t *testing.T) {

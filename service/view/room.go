@@ -20,7 +20,8 @@ type tally struct {
 // tallyOf is what an entry counts that holds or waits.
 func tallyOf(e *lock.Entry, holds bool) tally {
 	t := tally{places: len(e.Claims)}
-	if e.Named { // who is not named is the bearer token's subject, which the tenant does not choose here
+	// who is not named is the bearer token's subject, which the tenant does not choose here
+	if e.Named {
 		t.metadata += len(e.Holder)
 	}
 	if e.Callback != nil {
@@ -106,7 +107,9 @@ func (v *pending) Room(e *lock.Entry) error {
 	defer v.mu.Unlock()
 	if x, known := v.entries[e.ID]; known { // another request with its idempotency key
 		if x.entry.Request != e.Request {
-			return lock.Errorf(lock.IdempotencyMismatch, "the idempotency key is used at this moment with other parameters")
+			return lock.Errorf(
+				lock.IdempotencyMismatch, "the idempotency key is used at this moment with other parameters",
+			)
 		}
 		return nil
 	}
@@ -142,7 +145,10 @@ func (v *pending) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error
 	used, asked := has.used(), more.used()
 	has.add(more)
 	after := has.used()
-	for _, l := range [...]quota.Limit{quota.Places, quota.HeldLocks, quota.Waiting, quota.Sets, quota.MetadataBytes, quota.AsyncRenewals} {
+	for _, l := range [...]quota.Limit{
+		quota.Places, quota.HeldLocks, quota.Waiting, quota.Sets, quota.MetadataBytes,
+		quota.AsyncRenewals,
+	} {
 		if after[l] > limits[l] && asked[l] > 0 {
 			return limits.Exceeded(l, used[l])
 		}

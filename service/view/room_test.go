@@ -12,7 +12,8 @@ import (
 // roomFor is an entry with metadata that is about to be written.
 func roomFor(name string) *lock.Entry {
 	return &lock.Entry{
-		ID: "5mdrk1w5pvy0wg1dcjt2b2gthr", Tenant: "acme", Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+		ID: "5mdrk1w5pvy0wg1dcjt2b2gthr", Tenant: "acme",
+		Claims:   []lock.Claim{{Name: name, Mode: lock.Exclusive}},
 		Metadata: map[string]string{"job": "nightly"},
 	}
 }

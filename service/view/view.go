@@ -134,7 +134,8 @@ func (v *View) Reset(s store.Snapshot) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = s.Number
-	v.writing = writing{} // if numbers went back, a write that comes may have the number of an earlier one
+	// if numbers went back, a write that comes may have the number of an earlier one
+	v.writing = writing{}
 	v.Events.Begin(s.Number)
 	v.ended.listed()
 	if v.recalled == nil {
@@ -215,7 +216,8 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 				v.waited[e.ID] = w
 			}
 		} else if !v.begun {
-			v.since[e.ID] = e.EnqueuedAt // a replica that just started: the best guess, unless that clock was ahead
+			// a replica that just started: the best guess, unless that clock was ahead
+			v.since[e.ID] = e.EnqueuedAt
 			if e.EnqueuedAt.After(now) {
 				v.since[e.ID] = now
 			}

@@ -169,8 +169,9 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 	v.Reset(store.Snapshot{})
 	in := func(id lock.ID, number uint64, limit int) store.Change {
 		return store.Change{Number: number, Joined: &lock.Entry{
-			ID: id, Tenant: "acme", Number: number, EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
-			Claims: []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: limit}},
+			ID: id, Tenant: "acme", Number: number, EnqueuedAt: time.Now(),
+			WaitUntil: time.Now().Add(time.Hour),
+			Claims:    []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: limit}},
 		}}
 	}
 	out := func(id lock.ID, number uint64, why lock.Reason) store.Change {
@@ -193,7 +194,8 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 	}
 }
 
-// TestOwnTenantIsNobody: the replicas' own entries are no tenant's, and no queue of theirs is the longest.
+// TestOwnTenantIsNobody: the replicas' own entries are no tenant's, and no queue of theirs is the
+// longest.
 func TestOwnTenantIsNobody(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{})

@@ -35,8 +35,7 @@ func TestAcquire(t *testing.T) {
 			func(e *entry) { e.TTLSeconds = ptr(5.0) },
 		},
 		"Chunked": {
-			[]option{chunked(`{"ttl_seconds":5}`)},
-			func(e *entry) { e.TTLSeconds = ptr(5.0) },
+			[]option{chunked(`{"ttl_seconds":5}`)}, func(e *entry) { e.TTLSeconds = ptr(5.0) },
 		},
 		"ChunkedEmpty": {[]option{chunked(``)}, func(*entry) {}},
 		"NoContentType": {
@@ -55,21 +54,14 @@ func TestAcquire(t *testing.T) {
 			[]option{body(``), header("Content-Type", "application/x-www-form-urlencoded")},
 			func(*entry) {},
 		},
-		"MinTTL": {
-			[]option{body(`{"ttl_seconds":2}`)},
-			func(e *entry) { e.TTLSeconds = ptr(2.0) },
-		},
-		"MaxTTL": {
-			[]option{body(`{"ttl_seconds":3600}`)},
-			func(e *entry) { e.TTLSeconds = ptr(3600.0) },
-		},
+		"MinTTL": {[]option{body(`{"ttl_seconds":2}`)}, func(e *entry) { e.TTLSeconds = ptr(2.0) }},
+		"MaxTTL": {[]option{body(`{"ttl_seconds":3600}`)}, func(e *entry) { e.TTLSeconds = ptr(3600.0) }},
 		"FractionOfTTL": {
 			[]option{body(`{"ttl_seconds":2.345}`)},
 			func(e *entry) { e.TTLSeconds = ptr(2.345) },
 		},
 		"Exponent": {
-			[]option{body(`{"ttl_seconds":2e1}`)},
-			func(e *entry) { e.TTLSeconds = ptr(20.0) },
+			[]option{body(`{"ttl_seconds":2e1}`)}, func(e *entry) { e.TTLSeconds = ptr(20.0) },
 		},
 		"NoWait":         {[]option{body(`{"wait_seconds":0}`)}, func(*entry) {}},
 		"FractionOfWait": {[]option{body(`{"wait_seconds":0.25}`)}, func(*entry) {}},
@@ -89,10 +81,7 @@ func TestAcquire(t *testing.T) {
 			[]option{body(`{"holder":"worker <7> 工"}`)},
 			func(e *entry) { e.Holder = "worker <7> 工" },
 		},
-		"LongHolder": {
-			[]option{body(`{"holder":"` + long + `"}`)},
-			func(e *entry) { e.Holder = long },
-		},
+		"LongHolder": {[]option{body(`{"holder":"` + long + `"}`)}, func(e *entry) { e.Holder = long }},
 		"Metadata": {
 			[]option{body(`{"metadata":{"job":"7","":""}}`)},
 			func(e *entry) { e.Metadata = map[string]string{"job": "7", "": ""} },

@@ -19,9 +19,11 @@ func TestRequestRelease(t *testing.T) {
 		"orders:42",
 		body(`{"ttl_seconds":600,"request_release":{},"wait_seconds":1}`),
 	) // it need not wait
-	first := c.named("b").
-		at(shared.brief).
-		post("/locks/orders:42", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`)).
+	first := c.named("b").at(shared.brief).
+		post(
+			"/locks/orders:42",
+			body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`),
+		).
 		waiting(http.StatusAccepted)
 	second := c.named("d").
 		join("orders:42", body(`{"wait_seconds":600,"request_release":{"within_seconds":0.5}}`))
@@ -47,7 +49,9 @@ func TestRequestRelease(t *testing.T) {
 			t.Errorf("the holder is told %+v", got)
 		}
 	}
-	if got := c.get(entryPath(first), lockToken(first.Token)).waiting(http.StatusOK).Asked; got != nil {
+	if got := c.get(entryPath(first), lockToken(first.Token)).waiting(
+		http.StatusOK,
+	).Asked; got != nil {
 		t.Errorf("a waiter is told %+v", got)
 	}
 	shown := func(who *client, path string) *asked {
@@ -59,7 +63,9 @@ func TestRequestRelease(t *testing.T) {
 		}
 		return v.Asked
 	}
-	for who, path := range map[*client]string{c: "/locks/orders:42", c.operator(): "/admin/locks/" + c.claims.Tenant + "/orders:42"} {
+	for who, path := range map[*client]string{
+		c: "/locks/orders:42", c.operator(): "/admin/locks/" + c.claims.Tenant + "/orders:42",
+	} {
 		if got := shown(who, path); got == nil || got.By != "b" || got.Waiting != 2 {
 			t.Errorf("%s tells %+v", path, got)
 		}
@@ -81,9 +87,13 @@ func TestRequestReleaseForASet(t *testing.T) {
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).
 		follow("/events?types=lock.release_requested")
 	held := c.acquire("a", body(`{"ttl_seconds":600}`))
-	waits := c.named("b").
-		at(shared.brief).
-		post("/locksets", body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},{"name":"a"}]}`)).
+	waits := c.named("b").at(shared.brief).
+		post(
+			"/locksets",
+			body(
+				`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},{"name":"a"}]}`,
+			),
+		).
 		set(http.StatusAccepted, "waiting")
 	e := s.wants("lock.release_requested a")[0].Data.Data.Entry
 	if len(e.Locks) != 1 || e.ID != waits.ID {
@@ -108,15 +118,27 @@ func TestBadReleaseRequests(t *testing.T) {
 	c := newTenant(t)
 	within := invalid("request_release.within_seconds", "must be between 0 and 86400")
 	for text, want := range map[string]problem{
-		`{"request_release":{}}`: invalid("request_release", "needs wait_seconds: who does not wait asks nobody"),
+		`{"request_release":{}}`: invalid(
+			"request_release", "needs wait_seconds: who does not wait asks nobody",
+		),
 
-		`{"wait_seconds":1,"request_release":{"within_seconds":-1}}`:    within,
-		`{"wait_seconds":1,"request_release":{"within_seconds":1e9}}`:   within,
-		`{"wait_seconds":1,"request_release":{"within_seconds":"1"}}`:   invalid("request_release.within_seconds", "must be a number"),
-		`{"wait_seconds":1,"request_release":{"within":1}}`:             meant(unknown("request_release.within"), "within_seconds"),
-		`{"wait_seconds":1,"request_release":{"Within_Seconds":1}}`:     meant(unknown("request_release.Within_Seconds"), "within_seconds"),
-		`{"wait_seconds":1,"request_release":true}`:                     invalid("request_release", "must be an object"),
-		`{"wait_seconds":1,"async":true,"request_release":[{"a":"b"}]}`: invalid("request_release", "must be an object"),
+		`{"wait_seconds":1,"request_release":{"within_seconds":-1}}`:  within,
+		`{"wait_seconds":1,"request_release":{"within_seconds":1e9}}`: within,
+		`{"wait_seconds":1,"request_release":{"within_seconds":"1"}}`: invalid(
+			"request_release.within_seconds", "must be a number",
+		),
+		`{"wait_seconds":1,"request_release":{"within":1}}`: meant(
+			unknown("request_release.within"), "within_seconds",
+		),
+		`{"wait_seconds":1,"request_release":{"Within_Seconds":1}}`: meant(
+			unknown("request_release.Within_Seconds"), "within_seconds",
+		),
+		`{"wait_seconds":1,"request_release":true}`: invalid(
+			"request_release", "must be an object",
+		),
+		`{"wait_seconds":1,"async":true,"request_release":[{"a":"b"}]}`: invalid(
+			"request_release", "must be an object",
+		),
 	} {
 		c.post("/locks/a", body(text), loose).wantProblem(want)
 	}

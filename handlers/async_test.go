@@ -16,10 +16,21 @@ func TestAsync(t *testing.T) {
 		more       []option
 		applied    string
 	}{
-		"Body":      {"/locks/orders:42", `{"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
-		"Prefer":    {"/locks/orders:42", `{"wait_seconds":600,"ttl_seconds":15}`, []option{header("Prefer", "handling=strict, Respond-Async; q=1")}, "respond-async"},
-		"LockSet":   {"/locksets", `{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
-		"SetPrefer": {"/locksets", `{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"wait_seconds":600,"ttl_seconds":15}`, []option{header("Prefer", "respond-async")}, "respond-async"},
+		"Body": {"/locks/orders:42", `{"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
+		"Prefer": {
+			"/locks/orders:42", `{"wait_seconds":600,"ttl_seconds":15}`,
+			[]option{header("Prefer", "handling=strict, Respond-Async; q=1")}, "respond-async",
+		},
+		"LockSet": {
+			"/locksets",
+			`{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"async":true,"wait_seconds":600,"ttl_seconds":15}`,
+			nil, "",
+		},
+		"SetPrefer": {
+			"/locksets",
+			`{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"wait_seconds":600,"ttl_seconds":15}`,
+			[]option{header("Prefer", "respond-async")}, "respond-async",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,7 +71,9 @@ func TestAsyncIsKept(t *testing.T) {
 	first := c.acquire("orders:42", body(`{"ttl_seconds":20}`))
 	entries := make([]entry, 2)
 	for i := range entries {
-		entries[i] = c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`)).
+		entries[i] = c.post(
+			"/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`),
+		).
 			waiting(http.StatusAccepted)
 	}
 	granted := c.eventuallyHeld(entries[0])
@@ -94,12 +107,16 @@ func TestAsyncRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.post("/locks/orders:42", body(`{"async":true}`)).
-		wantProblem(invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept"))
+		wantProblem(
+			invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept"),
+		)
 	c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":60,"ttl_seconds":14.9}`)).
 		wantProblem(invalid("ttl_seconds", "must be at least 15 with async"))
 	c.post("/locks/orders:42", body(`{"async":"yes"}`)).
 		wantProblem(invalid("async", "must be true or false"))
-	if e := c.post("/locks/orders:42", header("Prefer", "respond-async")).held(http.StatusCreated); e.Token == "" {
+	if e := c.post("/locks/orders:42", header("Prefer", "respond-async")).held(
+		http.StatusCreated,
+	); e.Token == "" {
 		t.Errorf("%+v", e)
 	}
 }

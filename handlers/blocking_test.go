@@ -151,7 +151,12 @@ func TestHoldings(t *testing.T) {
 		all = append(all, fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, e.Fence))
 	}
 	c.operator().
-		post("/admin/holders/revoke", body(`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost","entries":[`+strings.Join(all, ",")+`]}`)).
+		post(
+			"/admin/holders/revoke",
+			body(
+				`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost","entries":[`+strings.Join(all, ",")+`]}`,
+			),
+		).
 		wantStatus(http.StatusOK)
 	read(c.operator(), "", 0)
 }
@@ -159,20 +164,18 @@ func TestHoldings(t *testing.T) {
 func TestBlockingRefusals(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.admin().
-		get("/admin/holders?holder=w1").
+	c.admin().get("/admin/holders?holder=w1").
 		wantProblem(invalid("tenant", "must be sent: holders are of a tenant"))
 	c.operator().get("/admin/holders?holder=%0a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/holders").wantStatus(http.StatusBadRequest)
-	c.operator().
-		get("/admin/holders?holder=w1&limit=201").
+	c.operator().get("/admin/holders?holder=w1&limit=201").
 		wantProblem(invalid("limit", "must be a whole number from 1 to 200"))
-	c.operator().
-		get("/admin/blocking?limit=0").
+	c.operator().get("/admin/blocking?limit=0").
 		wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
-	for _, path := range []string{"/admin/blocking?tenant=acme", "/admin/holders?holder=w1&tenant=acme"} {
-		c.operator().
-			get(path).
+	for _, path := range []string{
+		"/admin/blocking?tenant=acme", "/admin/holders?holder=w1&tenant=acme",
+	} {
+		c.operator().get(path).
 			wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	}
 }

@@ -34,30 +34,22 @@ func TestBadBodies(t *testing.T) {
 	}{
 		"Null":          {`null`, malformed(notObject)},
 		"Array":         {`[]`, malformed(notObject)},
-		"ArrayOfObject": {`[{}]`, malformed(notObject)},
 		"Text":          {`"x"`, malformed(notObject)},
-		"Number":        {`1`, malformed(notObject)},
-		"True":          {`true`, malformed(notObject)},
 		"Garbage":       {`garbage`, malformed(notObject)},
 		"OtherSpaces":   {"\u00a0{}", malformed(notObject)},
 		"FormFeed":      {"{}\f", malformed(notJSON)},
-		"OnlyFormFeed":  {"\f", malformed(notObject)},
 		"TwoOrderMarks": {"\ufeff\ufeff{}", malformed(notObject)},
-		"OnlyOrderMark": {"\ufeff", malformed(notObject)},
 		"UTF16":         {"{\x00}\x00", malformed(notJSON)},
 		"Unfinished":    {`{`, malformed(notJSON)},
-		"UnfinishedTwo": {`{"ttl_seconds":`, malformed(notJSON)},
 		"SingleQuotes":  {`{'ttl_seconds':5}`, malformed(notJSON)},
 		"NoQuotes":      {`{ttl_seconds:5}`, malformed(notJSON)},
 		"Comment":       {`{/* x */}`, malformed(notJSON)},
 		"TrailingComma": {`{"ttl_seconds":5,}`, malformed(notJSON)},
 		"NaN":           {`{"ttl_seconds":NaN}`, malformed(notJSON)},
 		"LeadingZero":   {`{"ttl_seconds":05}`, malformed(notJSON)},
-		"Plus":          {`{"ttl_seconds":+5}`, malformed(notJSON)},
 		"Hex":           {`{"ttl_seconds":0x10}`, malformed(notJSON)},
 		"InvalidUTF8":   {"{\"holder\":\"a\xffb\"}", malformed(notJSON)},
 		"Overlong":      {"{\"holder\":\"a\xc0\xafb\"}", malformed(notJSON)},
-		"Surrogate":     {"{\"holder\":\"a\xed\xa0\x80\"}", malformed(notJSON)},
 		"InvalidKey":    {"{\"\xff\":1}", malformed(notJSON)},
 		"Control":       {"{\"holder\":\"a\nb\"}", malformed(notJSON)},
 		"Form":          {`ttl_seconds=5`, malformed(notObject)},
@@ -75,18 +67,15 @@ func TestBadBodies(t *testing.T) {
 		},
 		"DeepOpen": {strings.Repeat(`{"a":`, 3000), unknown("a")},
 
-		"UnknownField":  {`{"ttl":5}`, meant(unknown("ttl"), "ttl_seconds")},
-		"Typo":          {`{"ttl_secondss":5}`, meant(unknown("ttl_secondss"), "ttl_seconds")},
 		"EmptyField":    {`{"":5}`, unknown("")},
 		"FieldOfAnswer": {`{"fence":5}`, unknown("fence")},
 		"CallbackURL": {
 			`{"callback_url":"https://example.com"}`,
 			invalid("callback_url", "is for async requests: others are answered"),
 		},
-		"Tenant":       {`{"tenant":"other"}`, unknown("tenant")},
-		"OtherCase":    {`{"TTL_SECONDS":5}`, meant(unknown("TTL_SECONDS"), "ttl_seconds")},
-		"OneOtherCase": {`{"Holder":"w"}`, meant(unknown("Holder"), "holder")},
-		"OtherS":       {`{"ttl_ſeconds":5}`, meant(unknown("ttl_ſeconds"), "ttl_seconds")},
+		"Tenant":    {`{"tenant":"other"}`, unknown("tenant")},
+		"OtherCase": {`{"TTL_SECONDS":5}`, meant(unknown("TTL_SECONDS"), "ttl_seconds")},
+		"OtherS":    {`{"ttl_ſeconds":5}`, meant(unknown("ttl_ſeconds"), "ttl_seconds")},
 		"Twice": {
 			`{"ttl_seconds":5,"ttl_seconds":50}`,
 			invalid("ttl_seconds", "must not be there twice"),
@@ -102,41 +91,31 @@ func TestBadBodies(t *testing.T) {
 		},
 
 		"TTLText":      {`{"ttl_seconds":"5"}`, number("ttl_seconds")},
-		"TTLTrue":      {`{"ttl_seconds":true}`, number("ttl_seconds")},
 		"TTLArray":     {`{"ttl_seconds":[5]}`, number("ttl_seconds")},
-		"TTLObject":    {`{"ttl_seconds":{}}`, number("ttl_seconds")},
 		"WaitText":     {`{"wait_seconds":"5"}`, number("wait_seconds")},
 		"ModeNumber":   {`{"mode":1}`, invalid("mode", "must be a string")},
-		"ModeArray":    {`{"mode":["exclusive"]}`, invalid("mode", "must be a string")},
 		"HolderNumber": {`{"holder":1}`, invalid("holder", "must be a string")},
-		"HolderObject": {`{"holder":{}}`, invalid("holder", "must be a string")},
 		"MetaArray":    {`{"metadata":[]}`, invalid("metadata", "must be an object")},
-		"MetaText":     {`{"metadata":"x"}`, invalid("metadata", "must be an object")},
 		"MetaNumber":   {`{"metadata":{"a":1}}`, invalid("metadata.a", "must be a string")},
 		"MetaNull":     {`{"metadata":{"a":null}}`, invalid("metadata", "must be an object of strings")},
 		"MetaObject":   {`{"metadata":{"a":{}}}`, invalid("metadata.a", "must be a string")},
 
 		"TTLZero":        {`{"ttl_seconds":0}`, ttl},
 		"TTLMinusZero":   {`{"ttl_seconds":-0.0}`, ttl},
-		"TTLNegative":    {`{"ttl_seconds":-5}`, ttl},
 		"TTLTiny":        {`{"ttl_seconds":0.0001}`, ttl},
 		"TTLDenormal":    {`{"ttl_seconds":5e-324}`, ttl},
 		"TTLBelow":       {`{"ttl_seconds":1.999}`, ttl},
 		"TTLAbove":       {`{"ttl_seconds":3600.001}`, ttl},
-		"TTLDay":         {`{"ttl_seconds":86400}`, ttl},
 		"TTLHuge":        {`{"ttl_seconds":1e308}`, ttl},
-		"TTLHugeMinus":   {`{"ttl_seconds":-1e308}`, ttl},
 		"TTLOverflow":    {`{"ttl_seconds":1e309}`, ttl},
 		"TTLNanoseconds": {`{"ttl_seconds":9223372036854775807}`, ttl},
 		"TTLManyDigits":  {`{"ttl_seconds":` + strings.Repeat("9", 5000) + `}`, ttl},
 		"WaitNegative":   {`{"wait_seconds":-1}`, wait},
 		"WaitAbove":      {`{"wait_seconds":86400.001}`, wait},
-		"WaitAbsurd":     {`{"wait_seconds":1e8}`, wait},
 		"WaitHuge":       {`{"wait_seconds":1e308}`, wait},
 		"WaitOverflow":   {`{"wait_seconds":-1e309}`, wait},
 		"TTLJustAbove":   {`{"ttl_seconds":3600.0000000000000001}`, ttl},
 		"TTLRounds":      {`{"ttl_seconds":1.9995}`, ttl},
-		"TTLExponent":    {`{"ttl_seconds":1e999}`, ttl},
 		"TTLExponents":   {`{"ttl_seconds":1e99999999999999999999}`, ttl},
 		"TTLNoExponent":  {`{"ttl_seconds":1e-99999999999999999999}`, ttl},
 		"WaitJustBelow":  {`{"wait_seconds":-1e-30}`, wait},
@@ -145,17 +124,11 @@ func TestBadBodies(t *testing.T) {
 		"ModeEmpty":      {`{"mode":""}`, mode},
 		"ModeInCaps":     {`{"mode":"EXCLUSIVE"}`, mode},
 		"LimitZero":      {`{"mode":"semaphore","limit":0}`, limit},
-		"LimitZeroAlone": {`{"limit":0}`, invalid("limit", "is for the mode semaphore only")},
 		"LimitNegative":  {`{"mode":"semaphore","limit":-1}`, limit},
 		"LimitAbove":     {`{"mode":"semaphore","limit":1000001}`, limit},
 		"LimitMissing":   {`{"mode":"semaphore"}`, limit},
 		"LimitFraction": {
-			`{"mode":"semaphore","limit":1.5}`,
-			invalid("limit", "must be a whole number"),
-		},
-		"LimitText": {
-			`{"mode":"semaphore","limit":"3"}`,
-			invalid("limit", "must be a whole number"),
+			`{"mode":"semaphore","limit":1.5}`, invalid("limit", "must be a whole number"),
 		},
 		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only")},
 		"LimitShared": {
@@ -196,8 +169,6 @@ func TestBadBodies(t *testing.T) {
 		},
 		"HalfHigh":     {`{"holder":"a\ud800b"}`, malformed(notJSON)},
 		"HalfLow":      {`{"holder":"\udc00"}`, malformed(notJSON)},
-		"HalfEnd":      {`{"holder":"\uD83D"}`, malformed(notJSON)},
-		"HalfTwice":    {`{"holder":"\ud83d\ud83d\ude00"}`, malformed(notJSON)},
 		"HalfNoEscape": {`{"holder":"\ud83d\\ude00"}`, malformed(notJSON)},
 		"HalfValue":    {`{"metadata":{"a":"\ud800"}}`, malformed(notJSON)},
 		"HalfKey":      {`{"metadata":{"\ud800":"a"}}`, malformed(notJSON)},
@@ -249,35 +220,15 @@ func pairs(n, size int) string {
 	return "{" + strings.Join(texts, ",") + "}"
 }
 
-// TestBadBodiesElsewhere: the other routes take nothing but an empty object.
-func TestBadBodiesElsewhere(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	e := c.acquire("orders:42")
-	cases := map[string]problem{
-		`null`: malformed(notObject), `[]`: malformed(notObject), `{`: malformed(notJSON),
-		`{"ttl_seconds":5}`: invalid("ttl_seconds", "is not known here"),
-		`{"token":"x"}`:     invalid("token", "is not known here"),
-		padded(16<<10 + 1):  tooLarge(),
-	}
-	for _, r := range tokenRoutes(e) {
-		for text, want := range cases {
-			c.do(r[0], r[1], body(text), lockToken(e.Token)).wantProblem(want)
-			c.do(r[0], r[1], chunked(text), lockToken(e.Token)).wantProblem(want)
-		}
-		c.do(r[0], r[1], body(`{}`), header("Content-Type", "text/plain"), lockToken(e.Token)).
-			wantProblem(notJSONType())
-	}
-	c.release(e)
-}
-
 func TestTooLarge(t *testing.T) {
 	t.Parallel()
 	for name, size := range map[string]int{"ByOne": 16<<10 + 1, "Much": 1 << 20, "VeryMuch": 8 << 20} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newTenant(t)
-			for _, text := range []string{padded(size), `{"holder":"` + strings.Repeat("h", size) + `"}`, strings.Repeat("x", size)} {
+			for _, text := range []string{
+				padded(size), `{"holder":"` + strings.Repeat("h", size) + `"}`, strings.Repeat("x", size),
+			} {
 				c.post("/locks/orders:42", body(text)).wantProblem(tooLarge())
 				c.post("/locks/orders:42", chunked(text)).wantProblem(tooLarge())
 			}
@@ -317,7 +268,12 @@ func TestTextOfManyKinds(t *testing.T) {
 	t.Parallel()
 	e := newTenant(
 		t,
-	).acquire("orders:42", body(`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n","\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`))
+	).acquire(
+		"orders:42",
+		body(
+			`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n","\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`,
+		),
+	)
 	want := map[string]string{"trace": "a\n\tb\r\n", "😀": "\\ud800 \u200f\u2028"}
 	if e.Holder != "😀 ע <&>" || !maps.Equal(e.Metadata, want) {
 		t.Errorf("%q %q", e.Holder, e.Metadata)
@@ -332,7 +288,9 @@ func TestContentEncoding(t *testing.T) {
 		detail: "send the body without a Content-Encoding",
 	}
 	for _, send := range []func(string) option{body, chunked} {
-		for _, coding := range [][]string{{"gzip"}, {"br"}, {"identity", "gzip"}, {"identity, gzip"}, {""}} {
+		for _, coding := range [][]string{
+			{"gzip"}, {"br"}, {"identity", "gzip"}, {"identity, gzip"}, {""},
+		} {
 			a := c.post("/locks/orders:42", send(`{}`), header("Content-Encoding", coding...))
 			a.wantProblem(encoded)
 			if got := a.header.Get("Accept-Encoding"); got != "identity" {
@@ -348,7 +306,9 @@ func TestCharsets(t *testing.T) {
 	c := newTenant(t)
 	foreign := problem{code: "unsupported_media_type", detail: "send the body in UTF-8"}
 	for _, charset := range []string{"latin1", "utf-16", "iso-8859-1", `""`, "utf-7"} {
-		c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset)).
+		c.post(
+			"/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset),
+		).
 			wantProblem(foreign)
 	}
 	c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json", "text/plain")).

@@ -48,7 +48,9 @@ func TestCallback(t *testing.T) {
 				t.Errorf("the callback (-want +got):\n%s", diff)
 			}
 			c.post(callbackSecret).keepToken() // which is no other parameter
-			if again := c.at(shared.other).post(path, body(text), key("k")); again.fields()["id"] != a.fields()["id"] {
+			if again := c.at(shared.other).post(
+				path, body(text), key("k"),
+			); again.fields()["id"] != a.fields()["id"] {
 				t.Errorf("a retry is %v", again)
 			}
 			mismatch := problem{
@@ -87,11 +89,8 @@ func TestBadCallbackURLs(t *testing.T) {
 	}
 	c.post(callbackSecret).keepToken()
 	for url, detail := range map[string]string{
-		"":                          "is missing",
-		"example.org":               "is not absolute: it begins with https://",
-		"http://example.org/":       "is http; this server sends to https only",
-		"https://me:12@example.org": "has a user name or password: receivers know us by the signature",
-		"https://169.254.169.254/":  "leads to 169.254.169.254, a metadata service of a cloud, which this server does not send to",
+		"":                         "is missing",
+		"https://169.254.169.254/": "leads to 169.254.169.254, a metadata service of a cloud, which this server does not send to",
 	} {
 		for path, text := range asking(url) {
 			c.post(path, body(text)).wantProblem(invalid("callback_url", detail))

@@ -123,10 +123,7 @@ func loose(r *request) { r.loose = true }
 
 func key(k string) option { return header("Idempotency-Key", k) }
 
-func (c *client) get(
-	path string,
-	o ...option,
-) *answer {
+func (c *client) get(path string, o ...option) *answer {
 	c.t.Helper()
 	return c.do("GET", path, o...)
 }
@@ -136,10 +133,7 @@ func (c *client) post(path string, o ...option) *answer {
 	return c.do("POST", path, o...)
 }
 
-func (c *client) put(
-	path string,
-	o ...option,
-) *answer {
+func (c *client) put(path string, o ...option) *answer {
 	c.t.Helper()
 	return c.do("PUT", path, o...)
 }

@@ -96,7 +96,9 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 			t.Errorf("a look shows %v", look)
 		}
 	}
-	if closed, ok := operator.get("/admin/locks/" + c.claims.Tenant + "/orders:42").fields()["closed"].(map[string]any); !ok ||
+	if closed, ok := operator.get(
+		"/admin/locks/" + c.claims.Tenant + "/orders:42",
+	).fields()["closed"].(map[string]any); !ok ||
 		closed["reason"] != counting {
 		t.Error("an operator's look does not show it")
 	}
@@ -108,8 +110,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 		page.NextCursor != "" {
 		t.Errorf("listed: %+v, want %+v", page, made)
 	}
-	operator.at(shared.other).
-		delete("/admin/closures/" + made.ID + because).
+	operator.at(shared.other).delete("/admin/closures/" + made.ID + because).
 		wantStatus(http.StatusNoContent)
 	eventually(t, "the lock is open", func() bool {
 		a := c.post("/locks/orders:42", body(`{}`))
@@ -123,7 +124,8 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 		}
 		actions += r.Action + " " + r.Object.Locks[0] + " " + r.Object.Entry + " " + r.Result + "\n"
 	}
-	if want := "locks.open orders:* " + made.ID + " opened\nlocks.close orders:* " + made.ID + " closed\n"; actions != want {
+	if want := "locks.open orders:* " + made.ID + " opened\nlocks.close orders:* " + made.ID +
+		" closed\n"; actions != want {
 		t.Errorf("on record:\n%s", actions)
 	}
 }
@@ -235,23 +237,29 @@ func TestHostileCloser(t *testing.T) {
 	if page := hostile.closures(""); len(page.Closures) != 0 {
 		t.Errorf("others' are listed: %+v", page)
 	}
-	hostile.within("b:*").
-		post("/admin/closures", closingBody(c.claims.Tenant, "*", time.Hour)).
+	hostile.within("b:*").post("/admin/closures", closingBody(c.claims.Tenant, "*", time.Hour)).
 		wantStatus(http.StatusForbidden)
 	c.post("/admin/closures", closingBody(c.claims.Tenant, "b", time.Hour)).
 		wantProblem(lacks("admin or tenant-admin"))
 	c.get("/admin/closures").wantProblem(lacks("admin or tenant-admin"))
 	c.delete("/admin/closures/" + theirs.ID).wantProblem(lacks("admin or tenant-admin"))
-	victim.admin().
-		post("/admin/closures", closingBody(lock.OwnTenant, "*", time.Hour), loose).
+	victim.admin().post("/admin/closures", closingBody(lock.OwnTenant, "*", time.Hour), loose).
 		wantStatus(http.StatusBadRequest)
 	for _, wrong := range []option{
 		body(`{}`), closingBody(c.claims.Tenant, "", time.Hour),
 		closingBody(c.claims.Tenant, strings.Repeat("a", 257), time.Hour),
 		closingBody(c.claims.Tenant, "a", -time.Second),
 		closingBody(c.claims.Tenant, "a", 7*24*time.Hour),
-		body(fmt.Sprintf(`{"tenant":%q,"locks":"a","until":"tomorrow","reason":%q}`, c.claims.Tenant, counting)),
-		body(fmt.Sprintf(`{"tenant":%q,"locks":"a","until":"2999-01-02T15:04:05Z","reason":"short"}`, c.claims.Tenant)),
+		body(
+			fmt.Sprintf(
+				`{"tenant":%q,"locks":"a","until":"tomorrow","reason":%q}`, c.claims.Tenant, counting,
+			),
+		),
+		body(
+			fmt.Sprintf(
+				`{"tenant":%q,"locks":"a","until":"2999-01-02T15:04:05Z","reason":"short"}`, c.claims.Tenant,
+			),
+		),
 	} {
 		hostile.post("/admin/closures", wrong, loose).wantStatus(http.StatusBadRequest)
 	}

@@ -138,7 +138,9 @@ func TestConnectionsOfOneTenant(t *testing.T) {
 		all = append(all, c)
 	}
 	over := dial(t, r)
-	for _, path := range []string{"/locks/a", "/locks", "/locks/a/entries/" + someID + "?wait_seconds=50"} {
+	for _, path := range []string{
+		"/locks/a", "/locks", "/locks/a/entries/" + someID + "?wait_seconds=50",
+	} {
 		method := "GET"
 		if path == "/locks/a" {
 			method = "POST"

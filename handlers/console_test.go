@@ -82,7 +82,8 @@ func TestAdminLocks(t *testing.T) {
 	}
 	page := c.operator().adminLocks("", shows("orders:1", "orders:2", "stock:1"))
 	one, two := page.Locks[0], page.Locks[1]
-	if h := one.Holders; one.State != "held" || one.Tenant != c.claims.Tenant || len(h) != 1 || one.Holding != 1 || h[0].ID != first.ID ||
+	if h := one.Holders; one.State != "held" || one.Tenant != c.claims.Tenant || len(h) != 1 ||
+		one.Holding != 1 || h[0].ID != first.ID ||
 		h[0].Fence != *first.Fence || h[0].Holder != "w1" ||
 		h[0].Metadata != nil ||
 		h[0].TTLSeconds != 30 ||
@@ -98,8 +99,7 @@ func TestAdminLocks(t *testing.T) {
 		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"stock:*"}
 	})
 	limited.adminLocks("", shows("stock:1"))
-	c.operator().
-		get("/admin/locks?tenant=" + other.claims.Tenant).
+	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).
 		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 }
 
@@ -127,8 +127,7 @@ func TestAdminPages(t *testing.T) {
 				break
 			}
 			query = "sort=" + sort + "&limit=3&cursor=" + page.NextCursor
-			c.operator().
-				get("/admin/locks?sort=-name&cursor=" + page.NextCursor).
+			c.operator().get("/admin/locks?sort=-name&cursor=" + page.NextCursor).
 				wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {
@@ -141,32 +140,52 @@ func TestAdminLocksRefusals(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for query, want := range map[string]problem{
-		"sort=age":                              invalid("sort", "must be name, waiters, oldest_wait, held_for or utilization, with a minus for the largest first"),
-		"state=free":                            invalid("state", "must be held or contended"),
-		"search=a/b":                            invalid("search", "must be up to 200 characters of lock names, with at most one star"),
-		"search=" + strings.Repeat("a", 201):    invalid("search", "must be up to 200 characters of lock names, with at most one star"),
-		"search=*a*":                            invalid("search", "must be up to 200 characters of lock names, with at most one star"),
-		"holder=" + "%0a":                       invalid("holder", "must not have control characters, line breaks or marks that turn the direction of writing"),
-		"limit=0":                               invalid("limit", "must be a whole number from 1 to 1000"),
-		"cursor=YWZ0ZXI6b3JkZXJzOjQy":           invalid("cursor", "is not a next_cursor of ours"),
-		"tenant=A":                              invalid("tenant", "is not a tenant's name"),
-		"tenant=" + c.claims.Tenant + "&name=x": invalid("name", "is not known here as a query parameter"),
+		"sort=age": invalid(
+			"sort",
+			"must be name, waiters, oldest_wait, held_for or utilization, with a minus for the largest first",
+		),
+		"state=free": invalid("state", "must be held or contended"),
+		"search=a/b": invalid(
+			"search", "must be up to 200 characters of lock names, with at most one star",
+		),
+		"search=" + strings.Repeat("a", 201): invalid(
+			"search", "must be up to 200 characters of lock names, with at most one star",
+		),
+		"search=*a*": invalid(
+			"search", "must be up to 200 characters of lock names, with at most one star",
+		),
+		"holder=" + "%0a": invalid(
+			"holder",
+			"must not have control characters, line breaks or marks that turn the direction of writing",
+		),
+		"limit=0": invalid(
+			"limit", "must be a whole number from 1 to 1000",
+		),
+		"cursor=YWZ0ZXI6b3JkZXJzOjQy": invalid("cursor", "is not a next_cursor of ours"),
+		"tenant=A":                    invalid("tenant", "is not a tenant's name"),
+		"tenant=" + c.claims.Tenant + "&name=x": invalid(
+			"name", "is not known here as a query parameter",
+		),
 	} {
 		c.admin().get("/admin/locks?" + query).wantProblem(want)
 	}
-	for _, path := range []string{"/admin/overview?tenant=A", "/admin/series?tenant=A", "/admin/tenants?tenant=A", "/admin/locks/A/a/history"} {
+	for _, path := range []string{
+		"/admin/overview?tenant=A", "/admin/series?tenant=A", "/admin/tenants?tenant=A",
+		"/admin/locks/A/a/history",
+	} {
 		c.admin().get(path).wantProblem(invalid("tenant", "is not a tenant's name"))
 	}
 	c.admin().get("/admin/locks/A/a").wantProblem(invalid("tenant", "is not a tenant's name"))
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
-	c.operator().
-		get("/admin/locks/acme/a").
+	c.operator().get("/admin/locks/acme/a").
 		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	limited := c.as(
 		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} },
 	)
 	limited.get("/admin/locks/acme/b").
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to other lock names than b"})
+		wantProblem(
+			problem{code: "forbidden", detail: "the caller is limited to other lock names than b"},
+		)
 	for _, path := range consolePaths() {
 		c.get(path).wantProblem(lacks("admin or tenant-admin"))
 		c.with("nonsense").get(path).wantStatus(http.StatusUnauthorized)

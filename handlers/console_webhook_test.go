@@ -75,7 +75,9 @@ func TestAdminWebhook(t *testing.T) {
 	for _, r := range c.at(shared.main).recorded() {
 		did = append(
 			did,
-			r.Action+" by "+r.Actor.Scope+" of "+map[bool]string{true: "its own", false: "another"}[r.Actor.Tenant == tenant]+" tenant: "+r.Reason,
+			r.Action+" by "+r.Actor.Scope+" of "+map[bool]string{
+				true: "its own", false: "another",
+			}[r.Actor.Tenant == tenant]+" tenant: "+r.Reason,
 		)
 		if other := r.Actor.Tenant != tenant; other && r.Actor.Address != "" {
 			t.Errorf("the tenant is told from where %+v came", r.Actor)
@@ -110,7 +112,9 @@ func TestAdminWebhookRefusals(t *testing.T) {
 	}
 	other := subscriber(t).at(c.replica)
 	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"} },
+		func(cl *auth.Claims) {
+			cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
+		},
 	)
 	for _, tc := range []struct {
 		what   string
@@ -118,9 +122,17 @@ func TestAdminWebhookRefusals(t *testing.T) {
 		routes map[string]string
 		status int
 	}{
-		{"another tenant's operator", other.operator(), of(c.claims.Tenant, made.ID), http.StatusForbidden},
-		{"by the own tenant's path", other.operator(), of(other.claims.Tenant, made.ID), http.StatusNotFound},
-		{"by another tenant's path", other.admin(), of(other.claims.Tenant, made.ID), http.StatusNotFound},
+		{
+			"another tenant's operator", other.operator(), of(c.claims.Tenant, made.ID),
+			http.StatusForbidden,
+		},
+		{
+			"by the own tenant's path", other.operator(), of(other.claims.Tenant, made.ID),
+			http.StatusNotFound,
+		},
+		{
+			"by another tenant's path", other.admin(), of(other.claims.Tenant, made.ID), http.StatusNotFound,
+		},
 		{"limited to other names", limited, of(c.claims.Tenant, made.ID), http.StatusForbidden},
 		{"no operator", c, of(c.claims.Tenant, made.ID), http.StatusForbidden},
 		{"nobody", c.with("nonsense"), of(c.claims.Tenant, made.ID), http.StatusUnauthorized},
@@ -147,54 +159,15 @@ func TestAdminWebhookRefusals(t *testing.T) {
 	limited.get("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries").
 		wantStatus(http.StatusForbidden)
 	path := "/admin/webhooks/" + c.claims.Tenant + "/" + made.ID
-	for text, field := range map[string]string{`{` + whyPaused + `}`: "paused", `{"paused":true}`: "reason", `{"paused":true,"reason":"short"}`: "reason", `{"paused":true,` + whyPaused + `,"url":"https://example.org"}`: "url"} {
+	for text, field := range map[string]string{
+		`{` + whyPaused + `}`: "paused", `{"paused":true}`: "reason",
+		`{"paused":true,"reason":"short"}`:                              "reason",
+		`{"paused":true,` + whyPaused + `,"url":"https://example.org"}`: "url",
+	} {
 		if a := c.operator().do("PATCH", path, body(text), loose); a.status != http.StatusBadRequest ||
 			a.fields()["field"] != field {
 			t.Errorf("%s: %v, want 400 for %s", text, a, field)
 		}
 	}
 	c.operator().get("/admin/webhooks/No/"+made.ID, loose).wantStatus(http.StatusBadRequest)
-}
-
-// TestOperatedWebhooksCount: what a tenant's operator asks the store about webhooks counts among
-// the tenant's requests, but to pause one does not; nothing of that counts for an operator of all
-// tenants.
-func TestOperatedWebhooksCount(t *testing.T) {
-	t.Parallel()
-	c := subscriber(t)
-	made := c.subscribe(`{` + receiver + `}`)
-	c.limits(`{"requests_per_second":0}`)
-	tenant := "/admin/webhooks/" + c.claims.Tenant
-	for _, path := range []string{"/admin/webhooks", tenant + "/" + made.ID, tenant + "/" + made.ID + "/deliveries?limit=1000", tenant + "/callbacks/deliveries"} {
-		c.operator().get(path, loose).exceeds("rate_limited", "requests_per_second", 0, 0)
-		c.admin().get(path, loose).wantStatus(http.StatusOK)
-	}
-	c.operator().
-		post(tenant+"/"+made.ID+"/deliveries/1-1/redeliver", loose).
-		exceeds("rate_limited", "requests_per_second", 0, 0)
-	c.operator().
-		do("PATCH", tenant+"/"+made.ID, body(`{"paused":true,"reason":"it fails all the time"}`), loose).
-		wantStatus(http.StatusOK)
-}
-
-// TestOperatedLooksCount: whatever a tenant's operator looks at counts as a request. What it
-// changes does not, and nothing of an operator of all tenants.
-func TestOperatedLooksCount(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.acquire("a")
-	name := c.claims.Tenant
-	c.limits(`{"requests_per_second":0}`)
-	for _, path := range []string{
-		"/admin/overview", "/admin/tenants", "/admin/locks", "/admin/locks/" + name + "/a",
-		"/admin/locks/" + name + "/a/history", "/admin/blocking",
-		"/admin/holders?tenant=" + name + "&holder=x", "/admin/series", "/admin/heatmap", "/admin/audit",
-		"/admin/deadlocks", "/admin/lock-order", "/admin/closures",
-	} {
-		c.operator().get(path).exceeds("rate_limited", "requests_per_second", 0, 0)
-	}
-	c.admin().get("/admin/locks?tenant=" + name).wantStatus(http.StatusOK)
-	c.operator().
-		post("/admin/closures", body(`{"tenant":"`+name+`","locks":"b*","until":"`+string(api.InstantOf(time.Now().Add(time.Minute)))+`","reason":"it is being moved"}`)).
-		wantStatus(http.StatusCreated)
 }

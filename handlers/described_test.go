@@ -25,8 +25,7 @@ func TestWaitOfAnEntryIsAnsweredAsItsEnd(t *testing.T) {
 	over(
 		t,
 		&stub{grant: &service.Grant{Entry: e, Token: someToken, Position: 1}},
-	).get(path, lockToken(someToken)).
-		wantStatus(http.StatusOK)
+	).get(path, lockToken(someToken)).wantStatus(http.StatusOK)
 	timedOut := &stub{
 		err:   &lock.Error{Code: lock.TimedOut, Detail: "x", RetryAfter: time.Second},
 		grant: &service.Grant{Entry: e},

@@ -21,9 +21,7 @@ func TestDrain(t *testing.T) {
 	first := c.at(leaving).acquire("orders:42")
 	inKey := c.named("a").at(leaving).join("orders:42", key("k"))
 	plain := c.named("b").at(leaving).join("orders:42")
-	e := c.named("c").
-		at(shared.brief).
-		post("/locks/orders:42", body(`{"wait_seconds":60}`)).
+	e := c.named("c").at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).
 		waiting(http.StatusAccepted)
 	look := c.named("c").at(leaving).start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
 	eventually(t, "the GET waits", func() bool { return waitsOn(c, e) })
@@ -57,11 +55,8 @@ func TestDrain(t *testing.T) {
 
 // waitsOn reports whether a request keeps the entry's lease alive.
 func waitsOn(c *client, e entry) bool {
-	return c.get(entryPath(e), lockToken(e.Token)).
-		waiting(http.StatusOK).
-		ExpiresAt.After(
-		e.ExpiresAt.Time,
-	)
+	return c.get(entryPath(e), lockToken(e.Token)).waiting(http.StatusOK).
+		ExpiresAt.After(e.ExpiresAt.Time)
 }
 
 // resumable checks a 503 of a waiting request and returns the entry to go on with.
@@ -108,8 +103,7 @@ func TestDraining(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	held, free := c.acquire("held"), c.acquire("free")
-	waiting := c.at(shared.brief).
-		post("/locks/held", body(`{"wait_seconds":60}`)).
+	waiting := c.at(shared.brief).post("/locks/held", body(`{"wait_seconds":60}`)).
 		waiting(http.StatusAccepted)
 	leaving := newReplica(t, func(*service.Config) {})
 	leaving.service.Drain()

@@ -61,7 +61,9 @@ func TestUnchangedAnswerIs304(t *testing.T) {
 // revision of the store is not.
 func TestETagChangesWithTheAnswer(t *testing.T) {
 	t.Parallel()
-	tagOf := func(s *consoleStub) string { return overConsole(t, s).get("/admin/locks").header.Get("ETag") }
+	tagOf := func(s *consoleStub) string {
+		return overConsole(t, s).get("/admin/locks").header.Get("ETag")
+	}
 	page := func(revision uint64, matching int) lists.Page {
 		return lists.Page{Revision: revision, Matching: matching}
 	}

@@ -276,13 +276,9 @@ func TestEventsOfSets(t *testing.T) {
 	c := newTenant(t)
 	all := c.follow("/events")
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a*", "c"} })
-	some, fewer, none := limited.follow(
-		"/events",
-	), limited.follow(
+	some, fewer, none := limited.follow("/events"), limited.follow(
 		"/events?locks=c,b",
-	), limited.follow(
-		"/events?locks=b,a2",
-	)
+	), limited.follow("/events?locks=b,a2")
 	s := c.acquireSet(
 		`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}]}`,
 	)
@@ -344,7 +340,9 @@ func TestEventsMissed(t *testing.T) {
 		"lock.acquired a",
 	}
 	for _, id := range []string{"1-1", all[2].ID} {
-		missed := c.at(r).follow("/events", header("Last-Event-ID", id)).wants(append([]string{"events.missed"}, kept...)...)[0]
+		missed := c.at(r).follow("/events", header("Last-Event-ID", id)).wants(
+			append([]string{"events.missed"}, kept...)...,
+		)[0]
 		if d := missed.Data.Data; d.After != id || d.Before != missed.ID || missed.ID != all[4].ID {
 			t.Errorf("after %s is told %+v, want that %s is the last that is missing", id, missed, all[4].ID)
 		}
@@ -357,13 +355,9 @@ func TestEventsOfOthers(t *testing.T) {
 	c, other := newTenant(t), newTenant(t)
 	victim, spy := c.follow("/events"), other.follow("/events")
 	admin := other.admin()
-	all, one, none := admin.follow(
-		"/admin/events",
-	), admin.follow(
+	all, one, none := admin.follow("/admin/events"), admin.follow(
 		"/admin/events?tenant="+c.claims.Tenant,
-	), admin.follow(
-		"/admin/events?tenant=nobody",
-	)
+	), admin.follow("/admin/events?tenant=nobody")
 	c.acquire("orders:42")
 	other.acquire("orders:42")
 	if got := victim.wants("lock.acquired orders:42")[0].Data.Data.Tenant; got != c.claims.Tenant {
@@ -382,7 +376,9 @@ func TestEventsOfOthers(t *testing.T) {
 		return seen[c.claims.Tenant] && seen[other.claims.Tenant]
 	})
 	c.get("/admin/events").
-		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
+		wantProblem(
+			problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"},
+		)
 	admin.get("/events").
 		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:read"})
 }
@@ -390,24 +386,45 @@ func TestEventsOfOthers(t *testing.T) {
 func TestBadEventRequests(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	for _, id := range []string{"1", "-1", "1-1-1", "01-1", "9007199254740992-1", "1-4294967296", "x", strings.Repeat("9", 4000) + "-1"} {
+	for _, id := range []string{
+		"1", "-1", "1-1-1", "01-1", "9007199254740992-1", "1-4294967296", "x",
+		strings.Repeat("9", 4000) + "-1",
+	} {
 		c.get("/events", header("Last-Event-ID", id)).
 			wantProblem(invalid("Last-Event-ID", "is not the id of an event"))
 	}
 	c.get("/events", header("Last-Event-ID", "1-1", "1-1")).
 		wantProblem(invalid("Last-Event-ID", "must not be there twice"))
-	for types, place := range map[string]int{"": 1, "lock.acquired,": 2, "lock.held": 1, "lock.acquired,events.missed,lock.unknown": 3, "LOCK.ACQUIRED": 1} {
+	for types, place := range map[string]int{
+		"": 1, "lock.acquired,": 2, "lock.held": 1, "lock.acquired,events.missed,lock.unknown": 3,
+		"LOCK.ACQUIRED": 1,
+	} {
 		c.get("/events?types=" + types).
-			wantProblem(invalid("types", fmt.Sprintf("must be types of events, separated by commas; number %d is none of %s", place, everyType)))
+			wantProblem(
+				invalid(
+					"types",
+					fmt.Sprintf(
+						"must be types of events, separated by commas; number %d is none of %s", place, everyType,
+					),
+				),
+			)
 	}
 	for _, locks := range []string{"", "a,", "a%20b", "%2F", strings.Repeat("a", 257)} {
 		c.get("/events?locks=" + locks).
-			wantProblem(invalid("locks", "must be patterns of lock names with at most one star each, separated by commas"))
+			wantProblem(
+				invalid(
+					"locks", "must be patterns of lock names with at most one star each, separated by commas",
+				),
+			)
 	}
 	c.get("/events?locks=a" + strings.Repeat(",a", 8)).
 		wantProblem(invalid("locks", "must be at most 8 patterns"))
 	c.get("/events?locks=*a*").
-		wantProblem(invalid("locks", "must be patterns of lock names with at most one star each, separated by commas"))
+		wantProblem(
+			invalid(
+				"locks", "must be patterns of lock names with at most one star each, separated by commas",
+			),
+		)
 	c.get("/events?tenant=acme").
 		wantProblem(invalid("tenant", "is not known here as a query parameter"))
 	c.admin().get("/admin/events?tenant=-").wantProblem(invalid("tenant", "is not a tenant's name"))
@@ -427,9 +444,7 @@ func TestEventPlaces(t *testing.T) {
 	r := newReplica(t, func(cfg *service.Config) {
 		cfg.Events, cfg.Limits = events.Config{
 			Subscriptions: 3,
-		}, limited(
-			quota.Overrides{"event_streams": 2},
-		)
+		}, limited(quota.Overrides{"event_streams": 2})
 	})
 	first := c.at(r).follow("/events")
 	c.at(r).follow("/events")
@@ -457,8 +472,7 @@ func TestEventsEnd(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := newReplica(t, func(*service.Config) {})
-	short := c.at(r).
-		with(must(auth.Sign(secret(), c.claims, time.Now(), 2*time.Second))).
+	short := c.at(r).with(must(auth.Sign(secret(), c.claims, time.Now(), 2*time.Second))).
 		follow("/events")
 	long := c.at(r).follow("/events")
 	short.wantEnd()
@@ -498,7 +512,9 @@ func TestHeartbeat(t *testing.T) {
 	r := streaming(
 		t,
 		func(*service.Config) {},
-		func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 100*time.Millisecond, 20*time.Millisecond },
+		func(h *handlers.Config) {
+			h.AnswerTimeout, h.Heartbeat = 100*time.Millisecond, 20*time.Millisecond
+		},
 	)
 	s := c.at(r).follow("/events?locks=mine")
 	beats := func() int {
@@ -611,7 +627,9 @@ func TestEventsInTheMetrics(t *testing.T) {
 		t.Error("it counts as latency")
 	}
 	text := string(c.get("/metrics").body)
-	for _, want := range []string{"fencepost_stream_establish_duration_seconds_count ", "fencepost_stream_clients "} {
+	for _, want := range []string{
+		"fencepost_stream_establish_duration_seconds_count ", "fencepost_stream_clients ",
+	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no line %q", want)
 		}

@@ -27,7 +27,9 @@ type described struct {
 
 // sample replaces the parameters in a path.
 func sample(path string) string {
-	return strings.NewReplacer("{name}", "a", "{id}", someID, "{tenant}", "acme", "{delivery}", "1042-1").
+	return strings.NewReplacer(
+		"{name}", "a", "{id}", someID, "{tenant}", "acme", "{delivery}", "1042-1",
+	).
 		Replace(path)
 }
 
@@ -54,6 +56,21 @@ func describedOperations(t *testing.T) (all []described) {
 	return all
 }
 
+// opens reports whether the scope is one of those that the operation needs.
+func (d described) opens(s auth.Scope) bool {
+	switch reads := d.method == http.MethodGet; {
+	case strings.HasPrefix(d.path, "/webhooks"):
+		return s == auth.WebhooksWrite
+	case strings.HasPrefix(d.path, "/admin"):
+		return s == auth.Admin || s == auth.TenantAdmin
+	case reads && strings.Contains(d.path, someID):
+		return s == auth.LocksRead || s == auth.LocksWrite
+	case reads:
+		return s == auth.LocksRead
+	}
+	return s == auth.LocksWrite
+}
+
 // valid returns what makes a request valid: its query and its options.
 func (d described) valid() (query string, o []option) {
 	o = []option{lockToken(someToken)}
@@ -65,12 +82,15 @@ func (d described) valid() (query string, o []option) {
 	}
 	text := map[string]string{
 		"POST /locksets": oneLock, "POST /webhooks": `{` + receiver + `}`,
-		"POST /admin/holders/revoke": `{"tenant":"acme","holder":"w","entries":[{"id":"` + someID + `","fence":7}],"reason":"` + explanation + `"}`,
-		"POST /admin/closures":       `{"tenant":"acme","locks":"a","until":"2999-01-01T00:00:00.000Z","reason":"` + explanation + `"}`,
+		"POST /admin/holders/revoke": `{"tenant":"acme","holder":"w","entries":[{"id":"` + someID +
+			`","fence":7}],"reason":"` + explanation + `"}`,
+		"POST /admin/closures": `{"tenant":"acme","locks":"a","until":"2999-01-01T00:00:00.000Z","reason":"` + explanation + `"}`,
 		"POST " + sample("/admin/locks/{tenant}/{name}/entries/{id}/revoke"): revoking,
 		"POST " + sample("/admin/locksets/{tenant}/{id}/revoke"):             revoking,
 		"POST /locks/a/stale-writes":                                         `{"fence_presented":1,"fence_known":2,"resource":"db"}`,
-		"PATCH " + sample("/admin/webhooks/{tenant}/{id}"):                   `{"paused":true,` + whyPaused + `}`,
+		"PATCH " + sample(
+			"/admin/webhooks/{tenant}/{id}",
+		): `{"paused":true,` + whyPaused + `}`,
 	}[d.method+" "+d.path]
 	if text != "" {
 		o = append(o, body(text))
@@ -93,9 +113,7 @@ func failing(t *testing.T, err error) *client {
 		return err
 	}
 	h := shared.handlers(s)
-	h.Closures, h.Console, h.Audit = closuresStub{
-		s,
-	}, &consoleStub{
+	h.Closures, h.Console, h.Audit = closuresStub{s}, &consoleStub{
 		err:   err,
 		panic: s.panic,
 	}, trail{
@@ -139,12 +157,17 @@ func TestEveryOperationReportsWhatItsPartsReport(t *testing.T) {
 	}
 }
 
-// TestEveryOperationRefuses: nobody without a bearer token, without the scope, or over the rate,
-// and no body or query that it does not know.
+// TestEveryOperationRefuses: a request without a bearer token, without one of the operation's
+// scopes, over the rate, or with a body or query that the operation does not know.
 func TestEveryOperationRefuses(t *testing.T) {
 	t.Parallel()
 	c := failing(t, &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second})
 	none := c.as(func(cl *auth.Claims) { cl.Scopes = nil })
+	unscoped := func(op described) *client {
+		return c.as(func(cl *auth.Claims) {
+			cl.Scopes = slices.DeleteFunc(slices.Clone(cl.Scopes), op.opens)
+		})
+	}
 	fast := none.at(
 		failing(t, &lock.Error{Code: lock.RateLimited, Detail: "x", RetryAfter: time.Second}).replica,
 	)
@@ -152,6 +175,7 @@ func TestEveryOperationRefuses(t *testing.T) {
 		query, o := op.valid()
 		c.with("nonsense").do(op.method, op.path+query, o...).wantStatus(http.StatusUnauthorized)
 		none.do(op.method, op.path+query, o...).wantStatus(http.StatusForbidden)
+		unscoped(op).do(op.method, op.path+query, o...).wantStatus(http.StatusForbidden)
 		fast.do(op.method, op.path+query, o...).wantStatus(http.StatusTooManyRequests)
 		c.do(op.method, op.path+"?x=1", append(o, loose)...).
 			wantProblem(invalid("x", "is not known here as a query parameter"))
@@ -160,7 +184,9 @@ func TestEveryOperationRefuses(t *testing.T) {
 		}
 		c.do(op.method, op.path+query, append(o, body(padded(16<<10+1)), loose)...).
 			wantProblem(tooLarge())
-		c.do(op.method, op.path+query, append(o, body("{}"), header("Content-Type", "text/plain"), loose)...).
+		c.do(
+			op.method, op.path+query, append(o, body("{}"), header("Content-Type", "text/plain"), loose)...,
+		).
 			wantStatus(http.StatusUnsupportedMediaType)
 		c.do(op.method, op.path+query, append(o, body(`{"x":1}`), loose)...).wantProblem(unknown("x"))
 	}

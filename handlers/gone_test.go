@@ -96,7 +96,9 @@ func TestGoneButResumable(t *testing.T) {
 	for name, start := range map[string]func(c *client) *pending{
 		"WithKey": func(c *client) *pending { return c.join("orders:42", key("k")) },
 		"WithToken": func(c *client) *pending {
-			e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(http.StatusAccepted)
+			e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).waiting(
+				http.StatusAccepted,
+			)
 			p := c.start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
 			eventually(c.t, "the GET waits", func() bool { return waitsOn(c, e) })
 			return p

@@ -27,12 +27,16 @@ func TestHeadersAreFew(t *testing.T) {
 			t.Errorf("100 header fields: %v", a)
 		}
 	}
-	for _, more := range []string{different(100), strings.Repeat("X:\r\n", 100), different(50) + strings.Repeat("X:\r\n", 50)} {
+	for _, more := range []string{
+		different(100), strings.Repeat("X:\r\n", 100), different(50) + strings.Repeat("X:\r\n", 50),
+	} {
 		conn.write(head + more + "\r\n")
 		a, _ := conn.read(http.MethodGet)
 		a.wantProblem(malformed("a request may have 100 header fields"))
 	}
-	for _, traced := range []string{"", "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n"} {
+	for _, traced := range []string{
+		"", "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n",
+	} {
 		head := "POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n" + traced +
 			"Authorization: Bearer " + c.bearer + "\r\n\r\n2\r\n{}\r\n0\r\n"
 		conn.write(head + different(101) + "\r\n") // behind the body they are as many

@@ -80,7 +80,13 @@ func TestRenderingsAtOnce(t *testing.T) {
 		if a := p.wait(); a.status == http.StatusOK {
 			made++
 		} else {
-			a.wantProblem(problem{code: "overloaded", detail: "too many lists and looks are under way at once, of the tenant or in all"}, "may_have_taken_effect")
+			a.wantProblem(
+				problem{
+					code:   "overloaded",
+					detail: "too many lists and looks are under way at once, of the tenant or in all",
+				},
+				"may_have_taken_effect",
+			)
 		}
 	}
 	if s.most > atOnce || made != most {
@@ -215,8 +221,12 @@ func TestAuditPagesOfTenant(t *testing.T) {
 func TestOperatorsNotCached(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	for _, path := range []string{"/admin/overview", "/admin/locks", "/admin/audit", "/admin/deadlocks", "/admin/lock-order"} {
-		if a := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} }).get(path); a.header.Get(
+	for _, path := range []string{
+		"/admin/overview", "/admin/locks", "/admin/audit", "/admin/deadlocks", "/admin/lock-order",
+	} {
+		if a := c.as(
+			func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} },
+		).get(path); a.header.Get(
 			"Cache-Control",
 		) != "no-store" {
 			t.Errorf("%v has Cache-Control %q", a.asked, a.header.Get("Cache-Control"))

@@ -49,7 +49,9 @@ func BenchmarkCycle(b *testing.B) {
 	for i := 0; b.Loop(); i++ {
 		path := fmt.Sprintf("/locks/orders:%d", i)
 		var held struct{ Token string }
-		if err := json.NewDecoder(strings.NewReader(string(send("POST", path, "")))).Decode(&held); err != nil {
+		if err := json.NewDecoder(
+			strings.NewReader(string(send("POST", path, ""))),
+		).Decode(&held); err != nil {
 			b.Fatal(err)
 		}
 		send("PUT", path+"/renew", held.Token)

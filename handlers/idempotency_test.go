@@ -59,7 +59,9 @@ func TestKeys(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	ids := map[string]bool{}
-	for _, k := range []string{"k", "K", "k k", "~!@#$%^&*()\"'\\", strings.Repeat("k", 200), strings.Repeat("k", 199)} {
+	for _, k := range []string{
+		"k", "K", "k k", "~!@#$%^&*()\"'\\", strings.Repeat("k", 200), strings.Repeat("k", 199),
+	} {
 		e := c.acquire("orders:42", key(k))
 		if again := c.acquire("orders:42", key(k)); again.ID != e.ID || ids[e.ID] {
 			t.Errorf("key %q: entries %s and %s, seen %v", k, e.ID, again.ID, ids)

@@ -230,7 +230,10 @@ func TestNoRoom(t *testing.T) {
 		code:   "overloaded",
 		detail: "too many large answers are on their way; read those, or ask for shorter pages",
 	}
-	for path, as := range map[string]*client{"/locks": c, "/locks/orders:42": c, "/admin/deadlocks": operator, "/admin/lock-order?limit=1000": operator} {
+	for path, as := range map[string]*client{
+		"/locks": c, "/locks/orders:42": c, "/admin/deadlocks": operator,
+		"/admin/lock-order?limit=1000": operator,
+	} {
 		a := as.get(path)
 		a.wantProblem(crowded, "may_have_taken_effect")
 		if a.fields()["may_have_taken_effect"] != false {
@@ -267,10 +270,7 @@ func TestListsAreWithoutMetadata(t *testing.T) {
 		text := strings.TrimSuffix(
 			locksOf(names...),
 			"}",
-		) + `,"ttl_seconds":600,"metadata":{"k":"` + strings.Repeat(
-			"<",
-			2047,
-		) + `"}}`
+		) + `,"ttl_seconds":600,"metadata":{"k":"` + strings.Repeat("<", 2047) + `"}}`
 		a := c.post("/locksets", body(text))
 		if a.set(http.StatusCreated, "held"); len(a.body) > 16<<10 ||
 			!strings.Contains(string(a.body), "<<<") {
@@ -330,12 +330,14 @@ func TestNeverRead(t *testing.T) { // alone: it measures memory
 		ask()
 	}
 	within(t, 60*time.Second, "one is told that there is no room", func() bool {
-		conn := ask() // not c.get: to hold a page against the document takes so long that the others are given up
+		// not c.get: to hold a page against the document takes so long that the others are given up
+		conn := ask()
 		resp, err := http.ReadResponse(conn.in, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn.reset() // Close would read all there is, through a window of 4 KiB: for longer than the others last
+		// Close would read all there is, through a window of 4 KiB: for longer than the others last
+		conn.reset()
 		_ = resp.Body.Close()
 		return resp.StatusCode == http.StatusTooManyRequests
 	})
@@ -385,7 +387,8 @@ func TestWaitingIsNoAnswer(t *testing.T) {
 	c := newTenant(t).at(r)
 	c.acquire("orders:42")
 	conn := dial(t, r)
-	head := " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n"
+	head := " HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " +
+		c.bearer + "\r\n"
 	for range 3 {
 		text := `{"wait_seconds":0.3}`
 		conn.write(
@@ -421,7 +424,8 @@ func TestHalfClosed(t *testing.T) {
 	conn := dial(t, shared.main)
 	id := c.claims.Tenant + "-half"
 	conn.write(
-		"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\nX-Request-Id: " + id + "\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n{\"wait_seconds\":60}",
+		"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\nX-Request-Id: " + id +
+			"\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n{\"wait_seconds\":60}",
 	)
 	c.awaitWaiting("orders:42", 1)
 	if err := conn.CloseWrite(); err != nil {
@@ -458,7 +462,10 @@ func TestScrapesAreBounded(t *testing.T) {
 	crowd := c.start("GET", "/metrics")
 	eventually(t, "the fifth is answered", crowd.answered)
 	crowd.wait().
-		wantProblem(problem{code: "overloaded", detail: "too many ask for the metrics at once"}, "may_have_taken_effect")
+		wantProblem(
+			problem{code: "overloaded", detail: "too many ask for the metrics at once"},
+			"may_have_taken_effect",
+		)
 	release()
 	for _, p := range all {
 		if a := p.wait(); a.status != http.StatusOK {

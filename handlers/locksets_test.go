@@ -91,7 +91,10 @@ func TestLockSet(t *testing.T) {
 			{Name: "c", Mode: "semaphore", Limit: 2},
 		},
 	}
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(set{}, "ID", "Token", "ExpiresAt", "EnqueuedAt"), cmpopts.IgnoreFields(setLock{}, "Fence")); diff != "" {
+	if diff := cmp.Diff(
+		want, got, cmpopts.IgnoreFields(set{}, "ID", "Token", "ExpiresAt", "EnqueuedAt"),
+		cmpopts.IgnoreFields(setLock{}, "Fence"),
+	); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
 	renewed := c.put("/locksets/"+got.ID+"/renew", lockToken(got.Token)).set(http.StatusOK, "held")
@@ -197,27 +200,47 @@ func TestBadLockSets(t *testing.T) {
 		text string
 		want problem
 	}{
-		"NoBody":         {``, invalid("locks", "must name at least one lock")},
-		"NoLocks":        {`{}`, invalid("locks", "must name at least one lock")},
-		"Null":           {`{"locks":null}`, invalid("locks", "must name at least one lock")},
-		"Empty":          {`{"locks":[]}`, invalid("locks", "must name at least one lock")},
-		"TooMany":        {many(33), invalid("locks", "must not be more than 32")},
-		"Repeated":       {locksOf("a", "b", "a"), invalid("locks[2].name", "repeats a")},
-		"NoName":         {`{"locks":[{"name":"a"},{}]}`, invalid("locks[1].name", "is not a lock name")},
-		"BadName":        {locksOf("a", "b/c"), invalid("locks[1].name", "is not a lock name")},
-		"Mode":           {`{"locks":[{"name":"a","mode":"both"}]}`, invalid("locks[0].mode", "must be exclusive, shared or semaphore")},
-		"LimitZero":      {`{"locks":[{"name":"a"},{"name":"b","mode":"semaphore","limit":0}]}`, invalid("locks[1].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
-		"LimitMissing":   {`{"locks":[{"name":"b","mode":"semaphore"}]}`, invalid("locks[0].limit", "must be a whole number from 1 to 1000000 for a semaphore")},
-		"LimitExclusive": {`{"locks":[{"name":"b","limit":2}]}`, invalid("locks[0].limit", "is for the mode semaphore only")},
-		"Names":          {`{"locks":["a"]}`, invalid("locks[0]", "must be an object")},
-		"NullLock":       {`{"locks":[null]}`, invalid("locks[0].name", "is not a lock name")},
-		"NoList":         {`{"locks":{"name":"a"}}`, invalid("locks", "must be a list")},
-		"NameNumber":     {`{"locks":[{"name":1}]}`, invalid("locks[0].name", "must be a string")},
-		"UnknownInside":  {`{"locks":[{"name":"a","fence":1}]}`, invalid("locks[0].fence", "is not known here")},
-		"TwiceInside":    {`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks[0].name", "must not be there twice")},
-		"CapsInside":     {`{"locks":[{"Name":"a"}]}`, meant(unknown("locks[0].Name"), "name")},
-		"ModeOutside":    {`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here")},
-		"TTL":            {`{"locks":[{"name":"a"}],"ttl_seconds":1}`, invalid("ttl_seconds", "must be between 2 and 3600")},
+		"NoBody":   {``, invalid("locks", "must name at least one lock")},
+		"NoLocks":  {`{}`, invalid("locks", "must name at least one lock")},
+		"Null":     {`{"locks":null}`, invalid("locks", "must name at least one lock")},
+		"Empty":    {`{"locks":[]}`, invalid("locks", "must name at least one lock")},
+		"TooMany":  {many(33), invalid("locks", "must not be more than 32")},
+		"Repeated": {locksOf("a", "b", "a"), invalid("locks[2].name", "repeats a")},
+		"NoName":   {`{"locks":[{"name":"a"},{}]}`, invalid("locks[1].name", "is not a lock name")},
+		"BadName":  {locksOf("a", "b/c"), invalid("locks[1].name", "is not a lock name")},
+		"Mode": {
+			`{"locks":[{"name":"a","mode":"both"}]}`,
+			invalid("locks[0].mode", "must be exclusive, shared or semaphore"),
+		},
+		"LimitZero": {
+			`{"locks":[{"name":"a"},{"name":"b","mode":"semaphore","limit":0}]}`,
+			invalid("locks[1].limit", "must be a whole number from 1 to 1000000 for a semaphore"),
+		},
+		"LimitMissing": {
+			`{"locks":[{"name":"b","mode":"semaphore"}]}`,
+			invalid("locks[0].limit", "must be a whole number from 1 to 1000000 for a semaphore"),
+		},
+		"LimitExclusive": {
+			`{"locks":[{"name":"b","limit":2}]}`,
+			invalid("locks[0].limit", "is for the mode semaphore only"),
+		},
+		"Names":      {`{"locks":["a"]}`, invalid("locks[0]", "must be an object")},
+		"NullLock":   {`{"locks":[null]}`, invalid("locks[0].name", "is not a lock name")},
+		"NoList":     {`{"locks":{"name":"a"}}`, invalid("locks", "must be a list")},
+		"NameNumber": {`{"locks":[{"name":1}]}`, invalid("locks[0].name", "must be a string")},
+		"UnknownInside": {
+			`{"locks":[{"name":"a","fence":1}]}`, invalid("locks[0].fence", "is not known here"),
+		},
+		"TwiceInside": {
+			`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks[0].name", "must not be there twice"),
+		},
+		"CapsInside": {`{"locks":[{"Name":"a"}]}`, meant(unknown("locks[0].Name"), "name")},
+		"ModeOutside": {
+			`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here"),
+		},
+		"TTL": {
+			`{"locks":[{"name":"a"}],"ttl_seconds":1}`, invalid("ttl_seconds", "must be between 2 and 3600"),
+		},
 	} {
 		t.Run(name, func(t *testing.T) { c.in(t).post("/locksets", body(tc.text)).wantProblem(tc.want) })
 	}
@@ -274,7 +297,9 @@ func TestNamePatternsConfineKeysAndHolders(t *testing.T) {
 		func(cl *auth.Claims) { cl.Subject, cl.Locks = "mallory", []string{"scratch:*"} },
 	)
 	key := header("Idempotency-Key", "nightly")
-	mallory.post("/locksets", body(`{"locks":[{"name":"scratch:1"}],"holder":"w1","ttl_seconds":60}`), key).
+	mallory.post(
+		"/locksets", body(`{"locks":[{"name":"scratch:1"}],"holder":"w1","ttl_seconds":60}`), key,
+	).
 		set(http.StatusCreated, "held")
 	worker.post("/locksets", body(`{"locks":[{"name":"pay:1"}],"holder":"w1","ttl_seconds":60}`), key).
 		set(http.StatusCreated, "held")

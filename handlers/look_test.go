@@ -48,7 +48,9 @@ func TestLockInUse(t *testing.T) {
 		{Position: 1, Holder: "second", Mode: "exclusive", Metadata: map[string]string{"job": "8"}},
 		{Position: 2, Holder: "third", Mode: "exclusive"},
 	}
-	if diff := cmp.Diff(want, v.Waiters, cmpopts.IgnoreFields(waiter{}, "EnqueuedAt", "WaitedSeconds")); diff != "" {
+	if diff := cmp.Diff(
+		want, v.Waiters, cmpopts.IgnoreFields(waiter{}, "EnqueuedAt", "WaitedSeconds"),
+	); diff != "" {
 		t.Errorf("waiters (-want +got)\n%s", diff)
 	}
 	if v.Name != "orders:42" || v.Fence != *first.Fence || v.Revision < *first.Fence ||
@@ -96,7 +98,9 @@ func TestFigures(t *testing.T) {
 		*f.RecommendedTTLSeconds < 2 {
 		t.Errorf("figures = %+v, want 10 acquisitions and a recommended TTL of 2 s or more", f)
 	}
-	for name, p := range map[string]*percentiles{"wait": v.Figures.WaitSeconds, "hold": v.Figures.HoldSeconds} {
+	for name, p := range map[string]*percentiles{
+		"wait": v.Figures.WaitSeconds, "hold": v.Figures.HoldSeconds,
+	} {
 		if p == nil || p.P50 == nil || p.P90 == nil || p.P99 == nil || *p.P50 > *p.P90 ||
 			*p.P90 > *p.P99 ||
 			*p.P99 == 0 {
@@ -162,52 +166,24 @@ func TestList(t *testing.T) {
 	c := listing(t)
 	cases := map[string][]string{
 		"": {
-			"Z",
-			"a",
-			"b",
-			"c",
-			"d",
-			"orders:1",
-			"orders:10",
-			"orders:2",
+			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
 		},
 		"prefix=": {
-			"Z",
-			"a",
-			"b",
-			"c",
-			"d",
-			"orders:1",
-			"orders:10",
-			"orders:2",
+			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
 		},
 		"prefix=orders:":     {"orders:1", "orders:10", "orders:2"},
 		"prefix=orders:1":    {"orders:1", "orders:10"},
 		"prefix=orders%3A10": {"orders:10"},
 		"prefix=nothing":     {},
 		"state=held": {
-			"Z",
-			"a",
-			"b",
-			"c",
-			"d",
-			"orders:1",
-			"orders:10",
-			"orders:2",
+			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
 		},
 		"state=contended":          {"c", "d"},
 		"state=contended&prefix=d": {"d"},
 		"state=contended&prefix=a": {},
 		"limit=2":                  {"Z", "a"},
 		"limit=1000": {
-			"Z",
-			"a",
-			"b",
-			"c",
-			"d",
-			"orders:1",
-			"orders:10",
-			"orders:2",
+			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
 		},
 		"limit=1&state=contended":          {"c"},
 		"limit=3&prefix=o&consistent=true": {"orders:1", "orders:10", "orders:2"},
@@ -281,8 +257,7 @@ func TestListIsFiltered(t *testing.T) {
 		"Exact":   {[]string{"a", "Z"}, []string{"Z", "a"}},
 		"Several": {[]string{"orders:1*", "c"}, []string{"c", "orders:1", "orders:10"}},
 		"All": {
-			[]string{"*"},
-			[]string{"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
+			[]string{"*"}, []string{"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
 		},
 		"None": {[]string{}, nil},
 	}
@@ -352,13 +327,14 @@ func TestBadLists(t *testing.T) {
 		"cursor=" + cursor("locks|a") + "=":                   noCursor,
 		"cursor=" + cursor("locks|"+strings.Repeat("a", 201)): noCursor,
 		"cursor=" + cursor("LOCKS|a"):                         noCursor,
-		"cursor=" + cursor("locks|ä"):                         noCursor, "cursor=%20" + cursor("locks|a"): noCursor,
-		"cursor=null": noCursor,
-		"prefix=-":    prefix, "prefix=%2F": prefix, "prefix=a%2Fb": prefix, "prefix=a+b": prefix,
+		"cursor=" + cursor("locks|ä"):                         noCursor,
+		"cursor=%20" + cursor("locks|a"):                      noCursor,
+		"cursor=null":                                         noCursor,
+		"prefix=-":                                            prefix, "prefix=%2F": prefix,
+		"prefix=a%2Fb": prefix, "prefix=a+b": prefix,
 		"prefix=%C3%A4": prefix,
 		"prefix=*": invalid(
-			"prefix",
-			"is the beginning of names: leave out the star",
+			"prefix", "is the beginning of names: leave out the star",
 		),
 		"prefix=" + strings.Repeat("a", 201): prefix, "prefix=%00": prefix, "prefix=..": prefix,
 		"state=":               invalid("state", "must be held or contended"),

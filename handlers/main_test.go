@@ -31,7 +31,9 @@ func run(m *testing.M) int {
 		return 1
 	}
 	code := m.Run()
-	if err := errors.Join(describedIsTested(), shared.checkMetrics(), shared.close(), shared.journal.check(), goleak.Find()); err != nil {
+	if err := errors.Join(
+		describedIsTested(), shared.checkMetrics(), shared.close(), shared.journal.check(), goleak.Find(),
+	); err != nil {
 		fmt.Fprintln(os.Stderr, "FAIL after the tests:", err)
 		return 1
 	}

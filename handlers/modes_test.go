@@ -32,11 +32,23 @@ func TestModeMismatch(t *testing.T) {
 		as          string
 	}{
 		"ExclusiveSemaphore": {`{}`, `{"mode":"semaphore","limit":2}`, false, "in the mode exclusive"},
-		"SharedSemaphore":    {`{"mode":"shared"}`, `{"mode":"semaphore","limit":2,"wait_seconds":5}`, false, "in the mode shared"},
-		"SemaphoreExclusive": {`{"mode":"semaphore","limit":2}`, `{"wait_seconds":5}`, false, "as a semaphore with the limit 2"},
-		"SemaphoreShared":    {`{"mode":"semaphore","limit":2}`, `{"mode":"shared"}`, false, "as a semaphore with the limit 2"},
-		"OtherLimit":         {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":3}`, false, "as a semaphore with the limit 2"},
-		"SameLimit":          {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":2}`, true, ""},
+		"SharedSemaphore": {
+			`{"mode":"shared"}`, `{"mode":"semaphore","limit":2,"wait_seconds":5}`, false,
+			"in the mode shared",
+		},
+		"SemaphoreExclusive": {
+			`{"mode":"semaphore","limit":2}`, `{"wait_seconds":5}`, false, "as a semaphore with the limit 2",
+		},
+		"SemaphoreShared": {
+			`{"mode":"semaphore","limit":2}`, `{"mode":"shared"}`, false, "as a semaphore with the limit 2",
+		},
+		"OtherLimit": {
+			`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":3}`, false,
+			"as a semaphore with the limit 2",
+		},
+		"SameLimit": {
+			`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":2}`, true, "",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

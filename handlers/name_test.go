@@ -103,7 +103,10 @@ func TestBadNames(t *testing.T) {
 func TestEncodedSlashBesideABrace(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	for _, line := range []string{"POST /locks/a%2Fb{", "GET /locks/a%2fentries/x{", "PUT /locks/a%2Fx|/renew", "DELETE /locks/{%2F", "GET /locks/a%2Fb^?limit=1"} {
+	for _, line := range []string{
+		"POST /locks/a%2Fb{", "GET /locks/a%2fentries/x{", "PUT /locks/a%2Fx|/renew",
+		"DELETE /locks/{%2F", "GET /locks/a%2Fb^?limit=1",
+	} {
 		conn := dial(t, shared.main)
 		conn.write(
 			line + " HTTP/1.1\r\nHost: x\r\nLock-Token: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n",
@@ -161,7 +164,9 @@ func TestMethods(t *testing.T) {
 		"/events": {"GET", "HEAD"}, "/admin/events": {"GET", "HEAD"},
 	}
 	for path, methods := range allow {
-		for _, m := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get", "X"} {
+		for _, m := range []string{
+			"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "PROPFIND", "get", "X",
+		} {
 			if slices.Contains(methods, m) {
 				continue // of HEAD see TestHead
 			}

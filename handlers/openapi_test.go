@@ -36,7 +36,9 @@ func violations(r *request, resp *http.Response, text []byte) []error {
 	if r.text != "" {
 		sent.Body = io.NopCloser(strings.NewReader(r.text))
 	}
-	t := checker().Transport(transportFunc(replay), func(v *contracttest.Violation) { found = append(found, v) })
+	t := checker().Transport(
+		transportFunc(replay), func(v *contracttest.Violation) { found = append(found, v) },
+	)
 	again, err := t.RoundTrip(sent)
 	if err != nil {
 		return append(found, err)

@@ -33,7 +33,9 @@ func TestHealth(t *testing.T) {
 	for _, r := range []*replica{shared.main, draining} {
 		var got map[string]string
 		c.at(r).get("/healthz").want(http.StatusOK, &got)
-		if diff := cmp.Diff(map[string]string{"status": "ok", "version": "v1.2.3", "commit": "69f4879"}, got); diff != "" {
+		if diff := cmp.Diff(
+			map[string]string{"status": "ok", "version": "v1.2.3", "commit": "69f4879"}, got,
+		); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	}
@@ -105,10 +107,10 @@ func TestDocs(t *testing.T) {
 		!strings.HasPrefix(a.header.Get("Content-Type"), "text/css") {
 		t.Errorf("GET /docs/swagger-ui.css = %d %s", a.status, a.header.Get("Content-Type"))
 	}
-	for _, path := range []string{"/docs/nothing", "/docs/../openapi.json", "/docs/%2e%2e/doc.go", "/docs/a/b", "/docs/index.html"} {
-		anonymous(
-			t,
-		).get(path).
+	for _, path := range []string{
+		"/docs/nothing", "/docs/../openapi.json", "/docs/%2e%2e/doc.go", "/docs/a/b", "/docs/index.html",
+	} {
+		anonymous(t).get(path).
 			wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
 	}
 }
@@ -130,9 +132,7 @@ func TestRequestID(t *testing.T) {
 			}
 		}
 	}
-	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get(
-		"X-Request-Id",
-	) == b.header.Get(
+	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get("X-Request-Id") == b.header.Get(
 		"X-Request-Id",
 	) {
 		t.Error("two requests have one id")

@@ -41,7 +41,9 @@ func TestTenantAdminSeesOwnTenant(t *testing.T) {
 		refuseOne(c, "a", "b")
 		c.look("a") // waits for the view
 	}
-	for _, path := range []string{"/admin/deadlocks?limit=1000", "/admin/deadlocks?tenant=" + own.claims.Tenant} {
+	for _, path := range []string{
+		"/admin/deadlocks?limit=1000", "/admin/deadlocks?tenant=" + own.claims.Tenant,
+	} {
 		var page deadlockPage
 		own.tenantAdmin().get(path).want(http.StatusOK, &page)
 		if d := page.Deadlocks; len(d) != 1 || d[0].Tenant != own.claims.Tenant {
@@ -64,7 +66,9 @@ func TestOperatorsPatterns(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	refuseOne(c, "jobs:1", "orders:1")
-	for w, names := range map[string][]string{"w3": {"orders:5", "stock:5"}, "w4": {"orders:6", "jobs:6"}} {
+	for w, names := range map[string][]string{
+		"w3": {"orders:5", "stock:5"}, "w4": {"orders:6", "jobs:6"},
+	} {
 		for range 2 {
 			first := c.acquire(names[0], waitsAs(w))
 			c.release(c.acquire(names[1], waitsAs(w)))

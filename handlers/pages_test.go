@@ -56,7 +56,8 @@ func TestPageOfWhoIsGone(t *testing.T) {
 			synctest.Wait()
 		}
 		others := make(chan error, 4)
-		for _, key := range []string{"1", "2", "3", "4"}[:handlers.RenderingsAtOnce] { // all that are made at once
+		// all that are made at once
+		for _, key := range []string{"1", "2", "3", "4"}[:handlers.RenderingsAtOnce] {
 			ask(t.Context(), key, others)
 		}
 		ctx, leave := context.WithCancel(t.Context())

@@ -200,24 +200,6 @@ func TestMadeUpTokens(t *testing.T) {
 	c.release(e)
 }
 
-// TestOwnOperatorsCount: a tenant's own operator who looks at its quota counts among its requests,
-// one of all tenants does not: he could not mend it otherwise.
-func TestOwnOperatorsCount(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.limits(`{"requests_per_second":0}`)
-	c.operator().get(c.quotaPath()).exceeds("rate_limited", "requests_per_second", 0, 0)
-	c.admin().get(c.quotaPath()).wantStatus(http.StatusOK)
-	writer := c.as(func(cl *auth.Claims) { cl.Scopes = append(cl.Scopes, auth.WebhooksWrite) })
-	writer.get("/webhooks").exceeds("rate_limited", "requests_per_second", 0, 0)
-	for _, path := range []string{"/webhooks", "/webhooks/x/rotate", "/webhooks/callback-secret/rotate", "/webhooks/x/test", "/webhooks/x/deliveries/y/redeliver"} {
-		writer.post(path, body(`{}`), loose).exceeds("rate_limited", "requests_per_second", 0, 0)
-	}
-	writer.delete("/webhooks/x", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
-	writer.do("PATCH", "/webhooks/x", body(`{}`), loose).
-		exceeds("rate_limited", "requests_per_second", 0, 0)
-}
-
 // TestAskedInVain: what is refused to who asks counts too, as a request and not as a renewal, and
 // is refused for the rate while there is no more room.
 func TestAskedInVain(t *testing.T) {
@@ -252,11 +234,9 @@ func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 	h.Webhooks = w
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
-	c.at(r).
-		post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).
+	c.at(r).post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).
 		wantStatus(http.StatusCreated)
-	c.at(r).
-		post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).
+	c.at(r).post("/webhooks", body(`{"url":"https://example.org/told","events":["*"]}`)).
 		exceeds("quota_exceeded", "webhooks", 1, 1)
 	s := c.follow("/events")
 	c.get("/events").exceeds("quota_exceeded", "event_streams", 1, 1)
@@ -288,21 +268,21 @@ func TestQuotaRefusals(t *testing.T) {
 		`{"metadata_bytes":99999999999}`: "metadata_bytes", `{"sets":"1"}`: "sets",
 		`{"sets":1.5}`: "sets",
 		`{"set":1}`:    "set", `{"reason":""}`: "reason", `{"reason":"short"}`: "reason",
-		`{"version":1.5}`: "version",
+		`{"version":1.5}`: "version", `{"version":-1}`: "version", `{"version":"0"}`: "version",
 	} {
 		if a := c.admin().put(path, body(text), loose); a.status != http.StatusBadRequest ||
 			a.fields()["field"] != field {
 			t.Errorf("%s: %v, want 400 for %s", text, a, field)
 		}
 	}
-	c.admin().get("/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
-	c.admin().
-		put("/admin/tenants/"+lock.OwnTenant+"/quota", body(`{}`), loose).
-		wantStatus(http.StatusNotFound)
+	for _, method := range []string{"GET", "PUT", "DELETE"} {
+		own := "/admin/tenants/" + lock.OwnTenant + "/quota"
+		c.admin().do(method, own).wantStatus(http.StatusNotFound)
+		c.admin().do(method, "/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
+	}
 	made := c.limits(`{"sets":1,"version":0}`)
 	c.admin().put(path, body(`{"sets":2,"version":0}`)).wantStatus(http.StatusConflict)
-	c.admin().
-		put(path, body(fmt.Sprintf(`{"sets":2,"version":%d}`, made.Version))).
+	c.admin().put(path, body(fmt.Sprintf(`{"sets":2,"version":%d}`, made.Version))).
 		wantStatus(http.StatusOK)
 }
 
@@ -313,7 +293,9 @@ func TestDamagedQuota(t *testing.T) {
 	c := newTenant(t)
 	made := c.limits(`{"held_locks":0}`)
 	key := store.RecordKey{Kind: quota.Kind, Tenant: c.claims.Tenant, ID: "limits"}
-	if _, err := shared.records.Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{"), Version: made.Version}); err != nil {
+	if _, err := shared.records.Put(
+		t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{"), Version: made.Version},
+	); err != nil {
 		t.Fatal(err)
 	}
 	within(
@@ -353,35 +335,16 @@ func TestQuotaFields(t *testing.T) {
 		if diff := cmp.Diff(any(want), f["limits"]); diff != "" {
 			t.Errorf("limits (-want +got):\n%s", diff)
 		}
-		if diff := cmp.Diff(any(map[string]any{l.String(): want[l.String()]}), f["overrides"]); diff != "" {
+		if diff := cmp.Diff(
+			any(map[string]any{l.String(): want[l.String()]}), f["overrides"],
+		); diff != "" {
 			t.Errorf("overrides (-want +got):\n%s", diff)
 		}
-		if a := c.admin().put(c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, l.Most()+1)), loose); a.status != http.StatusBadRequest ||
+		if a := c.admin().put(
+			c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, l.Most()+1)), loose,
+		); a.status != http.StatusBadRequest ||
 			a.fields()["field"] != l.String() {
 			t.Errorf("%v", a)
 		}
-	}
-}
-
-// TestQuotaVersions: what cannot be a version is refused, and not taken for that of a tenant of
-// which nothing is set.
-func TestQuotaVersions(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	for _, version := range []string{"-1", "0.5", `"0"`} {
-		a := c.admin().put(c.quotaPath(), body(`{"held_locks":5,"version":`+version+`}`), loose)
-		a.wantProblem(invalid("version", "must be a whole number from 0 up"))
-	}
-	c.admin().put(c.quotaPath(), body(`{"held_locks":5,"version":0}`)).wantStatus(http.StatusOK)
-}
-
-// TestQuotaOfNobody: the replicas' own tenant has no quota, and what is no name of a tenant
-// neither.
-func TestQuotaOfNobody(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t).admin()
-	for _, method := range []string{"GET", "PUT", "DELETE"} {
-		c.do(method, "/admin/tenants/"+lock.OwnTenant+"/quota").wantStatus(http.StatusNotFound)
-		c.do(method, "/admin/tenants/No/quota", loose).wantStatus(http.StatusBadRequest)
 	}
 }

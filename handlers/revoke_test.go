@@ -115,7 +115,8 @@ func TestRevokes(t *testing.T) {
 		t.Fatalf("on record: %+v", page)
 	}
 	r := page.Records[0]
-	if r.ID != done.AuditID || r.Actor.Subject != "ops" || r.Actor.Scope != "tenant-admin" || r.Actor.Address == "" || r.Actor.Peer == "" || r.RequestID != "the-request" ||
+	if r.ID != done.AuditID || r.Actor.Subject != "ops" || r.Actor.Scope != "tenant-admin" ||
+		r.Actor.Address == "" || r.Actor.Peer == "" || r.RequestID != "the-request" ||
 		r.Action != "entry.revoke" || r.Object.Entry != held.ID ||
 		r.Object.Fence != *held.Fence ||
 		r.Reason != explanation ||
@@ -148,7 +149,9 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 		t.Fatal(set)
 	}
 	path := "/admin/locksets/" + c.claims.Tenant + "/" + s.ID + "/revoke"
-	operator.post("/admin/locks/"+c.claims.Tenant+"/a/entries/"+s.ID+"/revoke", seenAs(s.Locks[0].Fence)).
+	operator.post(
+		"/admin/locks/"+c.claims.Tenant+"/a/entries/"+s.ID+"/revoke", seenAs(s.Locks[0].Fence),
+	).
 		wantStatus(http.StatusNotFound)
 	var done revoked
 	operator.post(path, seenAs(s.Locks[0].Fence)).want(http.StatusOK, &done)
@@ -157,10 +160,7 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	}
 	operator.post(path, seenAs(s.Locks[0].Fence)).goneBecause("revoked")
 
-	one, two := c.acquire(
-		"a",
-		body(`{"holder":"w1","ttl_seconds":60}`),
-	), c.acquire(
+	one, two := c.acquire("a", body(`{"holder":"w1","ttl_seconds":60}`)), c.acquire(
 		"b",
 		body(`{"holder":"w2","ttl_seconds":60}`),
 	)
@@ -176,7 +176,9 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 			),
 		)
 	}
-	seen := func(e entry, fence uint64) string { return fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, fence) }
+	seen := func(e entry, fence uint64) string {
+		return fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, fence)
+	}
 	var list struct {
 		Entries []struct {
 			ID, Result, Reason string
@@ -195,7 +197,9 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	for _, e := range list.Entries {
 		results = append(results, e.Result+e.Reason)
 	}
-	if diff := cmp.Diff([]string{"changed", "revoked", "changed", "lock_lostrevoked"}, results); diff != "" {
+	if diff := cmp.Diff(
+		[]string{"changed", "revoked", "changed", "lock_lostrevoked"}, results,
+	); diff != "" {
 		t.Errorf("results (-want +got)\n%s", diff)
 	}
 	for text, wrong := range map[string]problem{
@@ -215,16 +219,17 @@ func TestHostileTenantAdmin(t *testing.T) {
 	theirs, ours := victim.acquire("a"), c.acquire("a")
 	hostile := c.tenantAdmin()
 	hostile.post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantProblem(onlyOwn())
-	hostile.post("/admin/locksets/"+victim.claims.Tenant+"/"+theirs.ID+"/revoke", seenAs(*theirs.Fence)).
+	hostile.post(
+		"/admin/locksets/"+victim.claims.Tenant+"/"+theirs.ID+"/revoke", seenAs(*theirs.Fence),
+	).
 		wantProblem(onlyOwn())
 	hostile.post("/admin/holders/revoke", body(fmt.Sprintf(
 		`{"tenant":%q,"holder":"w","entries":[{"id":%q,"fence":1}],"reason":%q}`, victim.claims.Tenant,
 		someID, explanation,
 	))).wantProblem(onlyOwn())
 	theirs.Name = "a"
-	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).
-		goneBecause("unknown")
-		// by their id, as one's own
+	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).goneBecause("unknown")
+	// by their id, as one's own
 	victim.admin().post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantStatus(http.StatusOK)
 	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).goneBecause("unknown")
 	hostile.get("/admin/audit?tenant=" + victim.claims.Tenant).wantProblem(onlyOwn())
@@ -232,14 +237,19 @@ func TestHostileTenantAdmin(t *testing.T) {
 		t.Errorf("what others have on record is shown: %+v", page)
 	}
 	hostile.within("b").post(c.revokePath(ours), seenAs(*ours.Fence)).wantStatus(http.StatusForbidden)
-	for _, wrong := range []string{"too short", strings.Repeat("ä", 501), "its node\u2028was lost", "its node was \u202elost"} {
+	for _, wrong := range []string{
+		"too short", strings.Repeat("ä", 501), "its node\u2028was lost", "its node was \u202elost",
+	} {
 		text, err := json.Marshal(map[string]any{"fence": *ours.Fence, "reason": wrong})
 		if err != nil {
 			t.Fatal(err)
 		}
 		hostile.post(c.revokePath(ours), body(string(text)), loose).wantStatus(http.StatusBadRequest)
 	}
-	for _, text := range []string{`{}`, `{"reason":"` + explanation + `"}`, `{"fence":0,"reason":"` + explanation + `"}`, `{"fence":1.5,"reason":"` + explanation + `"}`, `{"fence":"7","reason":"` + explanation + `"}`} {
+	for _, text := range []string{
+		`{}`, `{"reason":"` + explanation + `"}`, `{"fence":0,"reason":"` + explanation + `"}`,
+		`{"fence":1.5,"reason":"` + explanation + `"}`, `{"fence":"7","reason":"` + explanation + `"}`,
+	} {
 		hostile.post(c.revokePath(ours), body(text), loose).wantStatus(http.StatusBadRequest)
 	}
 	c.post(c.revokePath(ours), seenAs(*ours.Fence)).wantProblem(lacks("admin or tenant-admin"))
@@ -255,7 +265,12 @@ func TestAuditPages(t *testing.T) {
 	var ids []string
 	for i := range 5 {
 		e := c.acquire(fmt.Sprint([]string{"orders:", "jobs:"}[i%2], i))
-		by := []*client{operator, c.as(func(cl *auth.Claims) { cl.Tenant, cl.Scopes = "home-of-"+cl.Tenant, []auth.Scope{auth.Admin} })}[i/4]
+		by := []*client{
+			operator,
+			c.as(
+				func(cl *auth.Claims) { cl.Tenant, cl.Scopes = "home-of-"+cl.Tenant, []auth.Scope{auth.Admin} },
+			),
+		}[i/4]
 		var done revoked
 		by.post(c.revokePath(e), seenAs(*e.Fence)).want(http.StatusOK, &done)
 		ids = append([]string{done.AuditID}, ids...)
@@ -321,10 +336,14 @@ func sameSet(a, b []string) bool {
 func TestRevokedInPartSaysWhatMayHaveTakenEffect(t *testing.T) {
 	t.Parallel()
 	some := body(
-		`{"tenant":"acme","holder":"w","entries":[{"id":"` + someID + `","fence":7},{"id":"` + someID + `","fence":8}],"reason":"` + explanation + `"}`,
+		`{"tenant":"acme","holder":"w","entries":[{"id":"` + someID + `","fence":7},{"id":"` + someID +
+			`","fence":8}],"reason":"` + explanation + `"}`,
 	)
 	sets := newTenant(t).tenantAdmin()
-	sets.post("/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke", body(`{"fence":7,"reason":"too short"}`), loose).
+	sets.post(
+		"/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke",
+		body(`{"fence":7,"reason":"too short"}`), loose,
+	).
 		wantStatus(http.StatusBadRequest)
 	away := &stub{
 		outcomes: []service.RevokeOutcome{

@@ -72,8 +72,7 @@ func exercise(c *client) {
 	c.get("/locks?cursor=" + e.Token).wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 	c.get("/nowhere/" + e.Token).
 		wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
-	c.with(swapped(c.bearer, newTenant(c.t).bearer)).
-		get("/locks").
+	c.with(swapped(c.bearer, newTenant(c.t).bearer)).get("/locks").
 		wantProblem(unauthenticated("the signature does not fit"))
 	c.release(e)
 	c.delete("/locks/orders:42", lockToken(e.Token)).wantProblem(lost("released"))

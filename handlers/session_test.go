@@ -131,7 +131,10 @@ func TestSessionOfOperators(t *testing.T) {
 		}
 		page.get(path).wantProblem(notSignedIn(needsABearer))
 	}
-	for _, r := range []route{{"", "GET", "/locks"}, {"", "POST", "/locks/orders:42"}, {"", "GET", "/events"}, {"", "POST", "/locksets"}} {
+	for _, r := range []route{
+		{"", "GET", "/locks"}, {"", "POST", "/locks/orders:42"}, {"", "GET", "/events"},
+		{"", "POST", "/locksets"},
+	} {
 		page.do(r.method, r.path, bearing(cookie), loose).wantProblem(notSignedIn(needsABearer))
 	}
 }
@@ -150,21 +153,22 @@ func TestSessionScopes(t *testing.T) {
 	page.get("/admin/deadlocks?tenant="+own.claims.Tenant, bearing(cookie))
 	worker := newTenant(t)
 	worker.post("/dashboard/session", worker.signsIn()).
-		wantProblem(problem{code: "forbidden", detail: "the dashboard is for callers with the scope admin or tenant-admin"})
+		wantProblem(
+			problem{
+				code: "forbidden", detail: "the dashboard is for callers with the scope admin or tenant-admin",
+			},
+		)
 }
 
 // TestBearerGoesFirst: who sends a token is taken for whom that speaks.
 func TestBearerGoesFirst(t *testing.T) {
 	t.Parallel()
 	_, cookie := newOperator(t).signedIn()
-	newTenant(
-		t,
-	).get("/admin/deadlocks", bearing(cookie)).
-		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"})
-	newTenant(
-		t,
-	).with("nonsense").
-		get("/admin/deadlocks", bearing(cookie)).
+	newTenant(t).get("/admin/deadlocks", bearing(cookie)).
+		wantProblem(
+			problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"},
+		)
+	newTenant(t).with("nonsense").get("/admin/deadlocks", bearing(cookie)).
 		wantStatus(http.StatusUnauthorized)
 }
 
@@ -175,12 +179,21 @@ func TestSignInRefuses(t *testing.T) {
 		text string
 		want problem
 	}{
-		"Nothing":  {`{}`, problem{code: "invalid_request", detail: "send either a token or a code"}},
-		"Both":     {`{"bearer_token":"x","code":"y"}`, problem{code: "invalid_request", detail: "send either a token or a code"}},
-		"BadToken": {`{"bearer_token":"x"}`, notSignedIn("not a JSON Web Token: three parts with a dot between each two")},
-		"NoToken":  {`{"bearer_token":""}`, notSignedIn("no token")},
-		"BadCode":  {`{"code":"nonsense"}`, notSignedIn(noSuchCode)},
-		"Unknown":  {`{"password":"x"}`, problem{code: "invalid_request", detail: "password is not known here", field: "password"}},
+		"Nothing": {`{}`, problem{code: "invalid_request", detail: "send either a token or a code"}},
+		"Both": {
+			`{"bearer_token":"x","code":"y"}`,
+			problem{code: "invalid_request", detail: "send either a token or a code"},
+		},
+		"BadToken": {
+			`{"bearer_token":"x"}`,
+			notSignedIn("not a JSON Web Token: three parts with a dot between each two"),
+		},
+		"NoToken": {`{"bearer_token":""}`, notSignedIn("no token")},
+		"BadCode": {`{"code":"nonsense"}`, notSignedIn(noSuchCode)},
+		"Unknown": {
+			`{"password":"x"}`,
+			problem{code: "invalid_request", detail: "password is not known here", field: "password"},
+		},
 	} {
 		a := c.with("").post("/dashboard/session", body(tc.text), loose)
 		if a.wantProblem(tc.want); a.header.Get("Set-Cookie") != "" {
@@ -197,7 +210,12 @@ func TestSignInRefuses(t *testing.T) {
 	}
 	wide := c.as(func(cl *auth.Claims) { cl.Locks = many })
 	wide.post("/dashboard/session", wide.signsIn()).
-		wantProblem(problem{code: "invalid_request", detail: "the token cannot be signed in with: its subject and name patterns are too long for a session"})
+		wantProblem(
+			problem{
+				code:   "invalid_request",
+				detail: "the token cannot be signed in with: its subject and name patterns are too long for a session",
+			},
+		)
 }
 
 func TestForgedSessions(t *testing.T) {
@@ -218,7 +236,9 @@ func TestForgedSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range map[string]string{"Altered": flip(cookie.Value, 20), "Cut": cookie.Value[:40], "OtherKey": foreign, "Nonsense": "x"} {
+	for name, value := range map[string]string{
+		"Altered": flip(cookie.Value, 20), "Cut": cookie.Value[:40], "OtherKey": foreign, "Nonsense": "x",
+	} {
 		for _, path := range []string{"/admin/deadlocks", "/dashboard/session"} {
 			a := page.get(path, bearing(&http.Cookie{Name: cookie.Name, Value: value}))
 			if a.wantProblem(notSignedIn(notOurs)); a.header.Get("WWW-Authenticate") == "" {
@@ -249,16 +269,16 @@ func TestOtherSites(t *testing.T) {
 	t.Parallel()
 	c := newOperator(t)
 	page, cookie := c.signedIn()
-	foreign := []option{
-		header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "same-site"),
-	}
+	foreign := []option{header("Sec-Fetch-Site", "cross-site"), header("Sec-Fetch-Site", "same-site")}
 	for _, from := range foreign {
 		page.get("/admin/deadlocks", bearing(cookie), from).
 			wantProblem(problem{code: "forbidden", detail: otherSite})
 		page.get("/dashboard/session", bearing(cookie), from).
 			wantProblem(problem{code: "forbidden", detail: otherSite})
 	}
-	for _, from := range append(foreign, header("Origin", "https://evil.example"), header("Origin", "null")) {
+	for _, from := range append(
+		foreign, header("Origin", "https://evil.example"), header("Origin", "null"),
+	) {
 		page.post("/webhooks", bearing(cookie), body(`{"url":"https://example.org/x"}`), from).
 			wantProblem(problem{code: "forbidden", detail: otherSite})
 		page.post("/dashboard/session", c.signsIn(), from).
@@ -266,7 +286,10 @@ func TestOtherSites(t *testing.T) {
 		page.delete("/dashboard/session", bearing(cookie), from).
 			wantProblem(problem{code: "forbidden", detail: otherSite})
 	}
-	for _, from := range []option{header("Sec-Fetch-Site", "same-origin"), header("Origin", shared.main.url), header("Sec-Fetch-Site", "none")} {
+	for _, from := range []option{
+		header("Sec-Fetch-Site", "same-origin"), header("Origin", shared.main.url),
+		header("Sec-Fetch-Site", "none"),
+	} {
 		if a := page.get("/admin/deadlocks", bearing(cookie), from); a.status != 200 {
 			t.Errorf("%v", a)
 		}
@@ -308,8 +331,7 @@ func TestCodeSignsInOnce(t *testing.T) {
 	h.Codes = nil
 	without := serve(nil, handlers.New(h))
 	t.Cleanup(without.close)
-	c.at(without).
-		post("/dashboard/session", body(`{"code":"`+code+`"}`)).
+	c.at(without).post("/dashboard/session", body(`{"code":"`+code+`"}`)).
 		wantProblem(notSignedIn("this server issues no codes: sign in with a bearer token"))
 }
 
@@ -323,15 +345,30 @@ func TestSessionCookieIsASetting(t *testing.T) {
 		host, remote, by, origin string
 		cookie                   string // "" is 403
 	}{
-		"Secure":          {false, "locks.example.org", "192.0.2.1:40000", "", "https://locks.example.org", "__Host-fencepost-session"},
-		"SecureLoopback":  {false, "127.0.0.1:8080", "127.0.0.1:40000", "", "http://127.0.0.1:8080", "__Host-fencepost-session"},
-		"SecureNoHost":    {false, "", "127.0.0.1:40000", "", "", "__Host-fencepost-session"},
-		"Plain":           {true, "127.0.0.1:8080", "127.0.0.1:40000", "", "http://127.0.0.1:8080", "fencepost-session8080"},
-		"PlainName":       {true, "localhost", "[::1]:40000", "", "", "fencepost-session"},
-		"PlainBadPort":    {true, "127.0.0.1:80;x", "127.0.0.1:40000", "", "", "fencepost-session"},
-		"PlainForwarded":  {true, "127.0.0.1:8080", "127.0.0.1:40000", "X-Forwarded-Proto", "", "fencepost-session8080"},
-		"PlainOverHTTPS":  {true, "locks.example.org", "127.0.0.1:40000", "", "https://locks.example.org", ""},
-		"PlainOverHTTPS2": {true, "locks.example.org", "127.0.0.1:40000", "X-Forwarded-Proto", "HTTPS://locks.example.org", ""},
+		"Secure": {
+			false, "locks.example.org", "192.0.2.1:40000", "", "https://locks.example.org",
+			"__Host-fencepost-session",
+		},
+		"SecureLoopback": {
+			false, "127.0.0.1:8080", "127.0.0.1:40000", "", "http://127.0.0.1:8080",
+			"__Host-fencepost-session",
+		},
+		"SecureNoHost": {false, "", "127.0.0.1:40000", "", "", "__Host-fencepost-session"},
+		"Plain": {
+			true, "127.0.0.1:8080", "127.0.0.1:40000", "", "http://127.0.0.1:8080", "fencepost-session8080",
+		},
+		"PlainName":    {true, "localhost", "[::1]:40000", "", "", "fencepost-session"},
+		"PlainBadPort": {true, "127.0.0.1:80;x", "127.0.0.1:40000", "", "", "fencepost-session"},
+		"PlainForwarded": {
+			true, "127.0.0.1:8080", "127.0.0.1:40000", "X-Forwarded-Proto", "", "fencepost-session8080",
+		},
+		"PlainOverHTTPS": {
+			true, "locks.example.org", "127.0.0.1:40000", "", "https://locks.example.org", "",
+		},
+		"PlainOverHTTPS2": {
+			true, "locks.example.org", "127.0.0.1:40000", "X-Forwarded-Proto", "HTTPS://locks.example.org",
+			"",
+		},
 	} {
 		config := shared.handlers(&stub{})
 		config.PlainCookies = tc.plain
@@ -353,7 +390,9 @@ func TestSessionCookieIsASetting(t *testing.T) {
 		handlers.New(config).ServeHTTP(w, r)
 		all := w.Result().Cookies()
 		if tc.cookie == "" &&
-			(w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(w.Body.String(), "--trusted-proxy-hops")) {
+			(w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(
+				w.Body.String(), "--trusted-proxy-hops",
+			)) {
 			t.Errorf("%s: %d %s, cookies %v", name, w.Code, w.Body, all)
 		}
 		secure := strings.HasPrefix(tc.cookie, "__Host-")
@@ -380,7 +419,10 @@ func TestDashboard(t *testing.T) {
 		!strings.HasPrefix(a.header.Get("Content-Type"), "text/javascript") {
 		t.Errorf("%v", a)
 	}
-	for _, path := range []string{"/dashboard/assets/none.js", "/dashboard/assets/%2e%2e", "/dashboard/index.html", "/dashboard/assets/"} {
+	for _, path := range []string{
+		"/dashboard/assets/none.js", "/dashboard/assets/%2e%2e", "/dashboard/index.html",
+		"/dashboard/assets/",
+	} {
 		c.get(path).wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
 	}
 }

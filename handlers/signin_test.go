@@ -89,8 +89,7 @@ func TestSignInByProvider(t *testing.T) {
 		t.Fatalf("the browser keeps %v", kept)
 	}
 	back := c.get(callback("operator"), bearing(kept), header("Sec-Fetch-Site", "cross-site")).
-		leads("/dashboard/").
-		cookies()
+		leads("/dashboard/").cookies()
 	in := back["fencepost-session"]
 	if in == nil || in.SameSite != http.SameSiteStrictMode || back["fencepost-sign-in"] == nil ||
 		back["fencepost-sign-in"].MaxAge >= 0 {
@@ -114,11 +113,16 @@ func TestTurnedAway(t *testing.T) {
 		"bad_sign_in":    "/dashboard/sign-in/oidc/callback?state=other&code=operator",
 		"denied":         "/dashboard/sign-in/oidc/callback?state=s&error=access_denied&error_description=%3Cscript%3E",
 	} {
-		if got := c.get(path, bearing(kept)).leads("/dashboard/#sign-in=" + why).cookies(); got["fencepost-session"] != nil {
+		if got := c.get(path, bearing(kept)).leads(
+			"/dashboard/#sign-in=" + why,
+		).cookies(); got["fencepost-session"] != nil {
 			t.Errorf("%s: a session", why)
 		}
 	}
-	for _, path := range []string{callback(""), "/dashboard/sign-in/oidc/callback", "/dashboard/sign-in/oidc/callback?%zz", "/dashboard/sign-in/oidc/callback?code=" + strings.Repeat("c", 5000)} {
+	for _, path := range []string{
+		callback(""), "/dashboard/sign-in/oidc/callback", "/dashboard/sign-in/oidc/callback?%zz",
+		"/dashboard/sign-in/oidc/callback?code=" + strings.Repeat("c", 5000),
+	} {
 		a := c.get(path, bearing(kept), loose)
 		if to := a.header.Get("Location"); !strings.HasPrefix(to, "/dashboard/#sign-in=") ||
 			a.cookies()["fencepost-session"] != nil {
@@ -127,10 +131,7 @@ func TestTurnedAway(t *testing.T) {
 	}
 	c.get(callback("operator")).leads("/dashboard/#sign-in=bad_sign_in") // another browser
 	gone := &auth.Error{Reason: auth.NoProvider, Detail: "away"}
-	withSignIn(
-		t,
-		stubSignIn{begin: gone},
-	).get("/dashboard/sign-in/oidc").
+	withSignIn(t, stubSignIn{begin: gone}).get("/dashboard/sign-in/oidc").
 		leads("/dashboard/#sign-in=no_provider")
 	away := withSignIn(t, stubSignIn{finish: gone})
 	kept = away.get("/dashboard/sign-in/oidc").cookies()["fencepost-sign-in"]

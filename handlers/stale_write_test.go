@@ -47,23 +47,35 @@ func TestBadStaleWriteReports(t *testing.T) {
 	path := "/locks/a/stale-writes"
 	for text, want := range map[string]problem{
 		``: invalid("fence_presented", "must be between 1 and 9007199254740991"),
-		`{"fence_presented":1,"fence_known":1,"resource":"db"}`:                 invalid("fence_presented", "must be less than fence_known: otherwise the write was not stale"),
-		`{"fence_presented":-1,"fence_known":1,"resource":"db"}`:                invalid("fence_presented", "must be between 1 and 9007199254740991"),
-		`{"fence_presented":1,"fence_known":9007199254740992,"resource":"db"}`:  invalid("fence_known", "must be between 1 and 9007199254740991"),
-		`{"fence_presented":1,"fence_known":9007199254740991,"resource":"db"}`:  invalid("fence_known", "is greater than every fence that was handed out"),
-		`{"fence_presented":1.5,"fence_known":3,"resource":"db"}`:               invalid("fence_presented", "must be a whole number"),
-		`{"fence_presented":"1","fence_known":3,"resource":"db"}`:               invalid("fence_presented", "must be a whole number"),
-		fmt.Sprintf(`{"fence_presented":1,"fence_known":%d}`, fence):            invalid("resource", "must not be empty"),
+		`{"fence_presented":1,"fence_known":1,"resource":"db"}`: invalid(
+			"fence_presented", "must be less than fence_known: otherwise the write was not stale",
+		),
+		`{"fence_presented":-1,"fence_known":1,"resource":"db"}`: invalid(
+			"fence_presented", "must be between 1 and 9007199254740991",
+		),
+		`{"fence_presented":1,"fence_known":9007199254740992,"resource":"db"}`: invalid(
+			"fence_known", "must be between 1 and 9007199254740991",
+		),
+		`{"fence_presented":1,"fence_known":9007199254740991,"resource":"db"}`: invalid(
+			"fence_known", "is greater than every fence that was handed out",
+		),
+		`{"fence_presented":1.5,"fence_known":3,"resource":"db"}`: invalid(
+			"fence_presented", "must be a whole number",
+		),
+		`{"fence_presented":"1","fence_known":3,"resource":"db"}`: invalid(
+			"fence_presented", "must be a whole number",
+		),
+		fmt.Sprintf(`{"fence_presented":1,"fence_known":%d}`, fence): invalid(
+			"resource", "must not be empty",
+		),
 		fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"lock":"a"}`, fence): unknown("lock"),
 	} {
 		c.post(path, body(text), loose).wantProblem(want)
 	}
 	whole := body(fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"resource":"db"}`, fence))
-	c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).
-		post(path, whole).
+	c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).post(path, whole).
 		wantProblem(otherNames("a"))
-	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).
-		post(path, whole).
+	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} }).post(path, whole).
 		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:write"})
 	c.post("/locks/-/stale-writes", whole).wantProblem(invalidName())
 }

@@ -68,8 +68,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("who may see b is shown %+v", one)
 	}
 	for _, cursor := range []string{"x", "dGVuYW50OkE", "YWZ0ZXI6YQ"} {
-		c.admin().
-			get("/admin/tenants?cursor=" + cursor).
+		c.admin().get("/admin/tenants?cursor=" + cursor).
 			wantProblem(invalid("cursor", "is not a next_cursor of ours"))
 	}
 }

@@ -19,10 +19,8 @@ func TestOtherTenant(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42", body(`{"holder":"secretive","metadata":{"job":"7"}}`), key("k"))
-	second := c.at(shared.brief).
-		named("b").
-		post("/locks/orders:42", body(`{"wait_seconds":60}`), key("w")).
-		waiting(http.StatusAccepted)
+	second := c.at(shared.brief).named("b").
+		post("/locks/orders:42", body(`{"wait_seconds":60}`), key("w")).waiting(http.StatusAccepted)
 	waits := c.named("b").start("POST", "/locks/orders:42", body(`{"wait_seconds":60}`), key("w"))
 	c.list("consistent=true")
 
@@ -42,7 +40,10 @@ func TestOtherTenant(t *testing.T) {
 	for _, query := range []string{"", "?consistent=true"} {
 		sameAnswer(t, other.get("/locks/orders:42"+query), other.get("/locks/unknown"+query))
 	}
-	for _, query := range []string{"consistent=true", "prefix=orders:", "state=held", "state=contended", "limit=1", "cursor=" + afterOf("orders:41")} {
+	for _, query := range []string{
+		"consistent=true", "prefix=orders:", "state=held", "state=contended", "limit=1",
+		"cursor=" + afterOf("orders:41"),
+	} {
 		sameAnswer(t, other.get("/locks?"+query), newTenant(t).get("/locks?"+query))
 	}
 	if waits.answered() {

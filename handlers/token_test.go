@@ -34,8 +34,7 @@ func TestRenew(t *testing.T) {
 		}
 		e.ExpiresAt = again.ExpiresAt
 	}
-	c.at(shared.brief).
-		put("/locks/orders:42/renew", lockToken(e.Token), body(`{}`), loose).
+	c.at(shared.brief).put("/locks/orders:42/renew", lockToken(e.Token), body(`{}`), loose).
 		held(http.StatusOK)
 	c.release(e)
 	c.put("/locks/orders:42/renew", lockToken(e.Token)).wantProblem(lost("released"))
@@ -67,7 +66,9 @@ func TestRenewWaiting(t *testing.T) {
 	}
 	c.checkQueue("orders:42", first, []string{"b", "c"})
 	c.release(first)
-	if got := second.get(entryPath(e)+"?wait_seconds=5", lockToken(e.Token)).held(http.StatusOK); *got.Fence <= *first.Fence {
+	if got := second.get(entryPath(e)+"?wait_seconds=5", lockToken(e.Token)).held(
+		http.StatusOK,
+	); *got.Fence <= *first.Fence {
 		t.Errorf("fence %d after %d", *got.Fence, *first.Fence)
 	}
 }
@@ -123,7 +124,9 @@ func TestEntry(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42", body(`{"holder":"w","metadata":{"a":"b"}}`))
-	for _, query := range []string{"", "?wait_seconds=0", "?wait_seconds=5", "?wait_seconds=0.001", "?wait_seconds=86400"} {
+	for _, query := range []string{
+		"", "?wait_seconds=0", "?wait_seconds=5", "?wait_seconds=0.001", "?wait_seconds=86400",
+	} {
 		a := c.get(entryPath(e)+query, lockToken(e.Token), body(`{}`), loose)
 		got := a.held(http.StatusOK)
 		rough := cmpopts.IgnoreFields(entry{}, "ExpiresAt", "WaitedSeconds")
@@ -212,7 +215,9 @@ func TestTokenElsewhere(t *testing.T) {
 	c.delete("/locks/orders:43", lockToken(e.Token)).wantProblem(tokenMismatch())
 	c.delete("/locks/orders:4", lockToken(e.Token)).wantProblem(tokenMismatch())
 	c.delete("/locks/free", lockToken(e.Token)).wantProblem(tokenMismatch())
-	for _, id := range []string{other.ID, "x", strings.Repeat("0", 26), strings.ToUpper(e.ID), e.ID + "0", "%00", "%2e%2e"} {
+	for _, id := range []string{
+		other.ID, "x", strings.Repeat("0", 26), strings.ToUpper(e.ID), e.ID + "0", "%00", "%2e%2e",
+	} {
 		c.get("/locks/orders:42/entries/"+id, lockToken(e.Token)).wantProblem(tokenMismatch())
 		c.get("/locks/orders:42/entries/"+id+"?wait_seconds=5", lockToken(e.Token)).
 			wantProblem(tokenMismatch())
@@ -232,7 +237,11 @@ func TestBadWaits(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42")
-	for _, text := range []string{"", "x", "-1", "-0.0001", "0x1p-2", "1_0", "%2B1", "01", ".5", "86400.0000000001", "1e99999999999", "-0.001", "86400.1", "1e308", "1e309", "-1e309", "NaN", "Inf", "-Inf", "1,5", "1s", "%F0%9F%94%92", "0x", "true", "null"} {
+	for _, text := range []string{
+		"", "x", "-1", "-0.0001", "0x1p-2", "1_0", "%2B1", "01", ".5", "86400.0000000001",
+		"1e99999999999", "-0.001", "86400.1", "1e308", "1e309", "-1e309", "NaN", "Inf", "-Inf", "1,5",
+		"1s", "%F0%9F%94%92", "0x", "true", "null",
+	} {
 		want := invalid("wait_seconds", "must be a number from 0 to 86400")
 		c.get(entryPath(e)+"?wait_seconds="+text, lockToken(e.Token)).wantProblem(want)
 	}

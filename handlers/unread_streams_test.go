@@ -48,7 +48,9 @@ func TestExportsKeepNoRoomOfOthers(t *testing.T) {
 	var exports sync.WaitGroup
 	for i := range 4 { // as many as there may be, each a tenant's
 		operator := c.as(
-			func(cl *auth.Claims) { cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin} },
+			func(cl *auth.Claims) {
+				cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin}
+			},
 		)
 		asked := operator.request(
 			t.Context(),

@@ -29,7 +29,10 @@ func TestBodyThatNeverComes(t *testing.T) {
 		"Chunked":      {"POST", "/locks/a", "Transfer-Encoding: chunked\r\n", http.StatusUnauthorized},
 		"NotFound":     {"GET", "/nowhere", "Content-Length: 10\r\n", http.StatusNotFound},
 		"ForEverybody": {"GET", "/openapi.json", "Content-Length: 10\r\n", http.StatusOK},
-		"Large":        {"GET", "/locks", "Content-Length: 10\r\nAuthorization: Bearer " + c.bearer + "\r\n", http.StatusOK},
+		"Large": {
+			"GET", "/locks", "Content-Length: 10\r\nAuthorization: Bearer " + c.bearer + "\r\n",
+			http.StatusOK,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -65,7 +68,9 @@ func TestStreamWithABody(t *testing.T) {
 	r := streaming(
 		t,
 		func(*service.Config) {},
-		func(h *handlers.Config) { h.AnswerTimeout, h.Heartbeat = 200*time.Millisecond, 20*time.Millisecond },
+		func(h *handlers.Config) {
+			h.AnswerTimeout, h.Heartbeat = 200*time.Millisecond, 20*time.Millisecond
+		},
 	)
 	c := newTenant(t)
 	ctx, cancel := context.WithCancel(t.Context())

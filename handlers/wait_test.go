@@ -28,7 +28,9 @@ func (c *client) checkQueue(name string, first entry, subjects []string) {
 	for i, s := range subjects {
 		want = append(want, waiter{Position: i + 1, Holder: s, Mode: "exclusive"})
 	}
-	if diff := cmp.Diff(want, v.Waiters, cmpopts.IgnoreFields(waiter{}, "EnqueuedAt", "WaitedSeconds")); diff != "" {
+	if diff := cmp.Diff(
+		want, v.Waiters, cmpopts.IgnoreFields(waiter{}, "EnqueuedAt", "WaitedSeconds"),
+	); diff != "" {
 		c.t.Errorf("waiters (-want +got)\n%s", diff)
 	}
 	for _, w := range v.Waiters {
@@ -73,8 +75,7 @@ func TestHeldOpen(t *testing.T) {
 			t.Parallel()
 			c := newTenant(t)
 			first := c.acquire("orders:42")
-			a := c.at(shared.brief).
-				named("b").
+			a := c.at(shared.brief).named("b").
 				post("/locks/orders:42", body(`{"wait_seconds":60}`), key("k"))
 			e := a.waiting(http.StatusAccepted)
 			if took := a.received.Sub(a.sent); took < briefHold || *e.Position != 1 {
@@ -110,8 +111,7 @@ func TestEntryStillWaits(t *testing.T) {
 	c := newTenant(t)
 	c.acquire("orders:42")
 	c.named("b").join("orders:42")
-	e := c.at(shared.brief).
-		post("/locks/orders:42", body(`{"wait_seconds":60}`)).
+	e := c.at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).
 		waiting(http.StatusAccepted)
 	if *e.Position != 2 {
 		t.Errorf("position = %d, want 2", *e.Position)

@@ -34,7 +34,12 @@ func TestBadReasons(t *testing.T) {
 		c.delete(path+"?reason=short", loose), c.post(path+"/test?reason=", loose),
 		c.post(path+"/rotate?reason=short", loose), c.post(callbackSecret+"?reason=short", loose),
 		c.post(path+"/deliveries/1-1/redeliver?reason=short", loose),
-		admin.post("/admin"+strings.Replace(path, "webhooks/", "webhooks/"+c.claims.Tenant+"/", 1)+"/deliveries/1-1/redeliver?reason=short", loose),
+		admin.post(
+			"/admin"+strings.Replace(
+				path, "webhooks/", "webhooks/"+c.claims.Tenant+"/", 1,
+			)+"/deliveries/1-1/redeliver?reason=short",
+			loose,
+		),
 		admin.delete("/admin/closures/none?reason=short", loose),
 		admin.delete("/admin/tenants/"+c.claims.Tenant+"/quota?reason=short", loose),
 	} {
@@ -78,7 +83,10 @@ func TestWebhooksOnRecord(t *testing.T) {
 				" ",
 			),
 		)
-		if r.Actor != (api.AuditActor{Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write", Address: "127.0.0.1", Peer: "127.0.0.1"}) ||
+		if r.Actor != (api.AuditActor{
+			Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write",
+			Address: "127.0.0.1", Peer: "127.0.0.1",
+		}) ||
 			r.Result != "asked" ||
 			r.Tenant != c.claims.Tenant ||
 			r.RequestID == "" {
@@ -92,7 +100,9 @@ func TestWebhooksOnRecord(t *testing.T) {
 		"webhook.rotate  * ", "webhook.delete https://example.org orders:1* ",
 	}
 	for _, r := range all {
-		if said := !slices.Contains([]string{"webhook.create", "webhook.pause", "webhook.change"}, r.Action); said != (r.Reason == "it is <needed>") {
+		if said := !slices.Contains(
+			[]string{"webhook.create", "webhook.pause", "webhook.change"}, r.Action,
+		); said != (r.Reason == "it is <needed>") {
 			t.Errorf("%s is on record because of %q", r.Action, r.Reason)
 		}
 	}
@@ -109,7 +119,9 @@ func TestWebhooksOnRecord(t *testing.T) {
 		t.Errorf("the lines are %s", text)
 	}
 	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"} },
+		func(cl *auth.Claims) {
+			cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
+		},
 	)
 	var page api.AuditPage
 	limited.get("/admin/audit").want(http.StatusOK, &page)

@@ -23,7 +23,9 @@ func withdrawing(t *testing.T) (r *replica, withdraw func()) {
 	path := filepath.Join(t.TempDir(), "keys.json")
 	write := func(keys []any) {
 		t.Helper()
-		if err := os.WriteFile(path, must(json.Marshal(map[string]any{"keys": keys})), 0o600); err != nil {
+		if err := os.WriteFile(
+			path, must(json.Marshal(map[string]any{"keys": keys})), 0o600,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -163,7 +165,9 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 		}
 	}
 	page.get("/dashboard/session", bearing(cookie)).
-		wantProblem(notSignedIn("the credential that the session began with was withdrawn: sign in again"))
+		wantProblem(
+			notSignedIn("the credential that the session began with was withdrawn: sign in again"),
+		)
 	newTenantOf(t, c).acquire("orders:1")
 	for _, s := range goOn {
 		s.wants("lock.acquired orders:1")

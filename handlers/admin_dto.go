@@ -181,7 +181,8 @@ func adviceOf(f figures.Lock, advised time.Duration) string {
 		return ended + " ended since this replica started, which is too few to go by"
 	}
 	return fmt.Sprintf(
-		"99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server takes, leaves room for slow days and frees the lock soon after its holder died",
+		"99 of 100 holds ended within %v s; twice that, in whole seconds and within what the server "+
+			"takes, leaves room for slow days and frees the lock soon after its holder died",
 		api.SecondsOf(held.P99),
 	)
 }

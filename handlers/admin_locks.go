@@ -78,7 +78,7 @@ func getOverview(q *query) maker {
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       search query string false "Only names that contain this text, in capital letters or not; or, if it has stars, which match anything, names that are like it"
 // @Param       state  query string false "Only locks that are held, or that others wait for" Enums(held, contended)
-// @Param       holder query string false "Only locks of which this is one of the first ten holders"
+// @Param       holder query string false "Only locks that have this holder among their first ten"
 // @Param       sort   query string false "By what; with a minus the largest first" Enums(name, -name, waiters, -waiters, oldest_wait, -oldest_wait, held_for, -held_for, utilization, -utilization) default(name)
 // @Param       limit  query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
@@ -99,7 +99,7 @@ func listAllLocks(q *query) maker {
 // getAnyLock tells about one lock.
 //
 // @Summary     Look at a lock of any tenant
-// @Description Who holds it and who waits, with the ids by which they can be revoked, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first.
+// @Description The holders and the waiters, with the ids by which they can be revoked, and how the lock was used. An unused lock has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first.
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
 // @Param       limit  query int   false "Waiters" minimum(1) maximum(1000) default(1000)
@@ -112,9 +112,7 @@ func getAnyLock(q *query) maker {
 	waiters, ctx := q.limit(
 		view.MaxShownWaiters,
 		view.MaxShownWaiters,
-	), context.WithoutCancel(
-		q.context(),
-	)
+	), context.WithoutCancel(q.context())
 	return func() (any, error) {
 		v, err := q.endpoints.Console.Inspect(ctx, of)
 		if err != nil {

@@ -23,7 +23,7 @@ const (
 // listAllWebhooks lists the webhooks of all tenants.
 //
 // @Summary     List the webhooks of all tenants
-// @Description By tenant and id, with how they do and what is still owed to them. Of the URL the scheme and host are shown: its path may be a secret of the tenant. Those that select no names but the ones that the bearer token may use. At most 50 on a page. Which there are may be late by a second.
+// @Description Sorted by tenant and id, with the health and the pending deliveries of each. The answer shows the scheme and host of the URL: its path may be a secret of the tenant. A webhook is listed if the bearer token may use all names that it selects. A page has at most 50. The list may be behind by a second.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "next_cursor of the page before"
@@ -139,7 +139,7 @@ func operatorOf(r *request) (subscription.Actor, error) {
 // getAnyWebhook shows a webhook of any tenant.
 //
 // @Summary     Look at a webhook of any tenant
-// @Description How it does and what is owed to it. Of the URL the scheme and host are shown: its path may be a secret of the tenant.
+// @Description Its health and its pending deliveries. The answer shows the scheme and host of the URL: its path may be a secret of the tenant.
 // @Param       tenant path string true "Tenant"
 // @Param       id     path string true "Webhook id"
 // @Success     200 {object} api.AdminWebhook

@@ -13,8 +13,8 @@ const maxTrees = 100
 
 // getBlocking shows the trees of holders and their waiters.
 //
-// @Summary     See who blocks whom
-// @Description A tree for each holder because of whom others wait: those who wait for his locks, and below each of them, if its holder has locks too, those who wait for these. Those blamed for the longest waits come first. An entry is blamed on the head of its tree since all that holds it up has been so; what it waited before is nobody's. An entry that waits for several locks is listed at the first of them in byte order. It is looked at the 1000 locks with most waiting, the first 1000 of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are as the answering replica saw them; who stands behind whom is the same at every replica.
+// @Summary     See which holders block which waiters
+// @Description One tree for each holder that others wait for: the waiters for its locks, and below each waiter that holds locks too, the waiters for these. The holders blamed for the longest waits come first. A wait is blamed on the head of its tree from the moment at which everything in front of it belonged to that tree; no holder is blamed for the time before. An entry that waits for several locks is listed at the first of them in byte order. The server looks at the 1000 locks with most waiters, the first 1000 waiters of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are those of the answering replica; the order of the queues is the same at every replica.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking

@@ -143,7 +143,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // testWebhook has a test sent.
 //
 // @Summary     Send a test to a webhook
-// @Description Has a message of the type `webhook.test` sent, once. What came of it is among the deliveries, under the id that is answered. While the webhook is paused or disabled the test waits, like all that is owed, and is sent once it goes on.
+// @Description Sends one message of the type `webhook.test`. The list of deliveries shows its result under the id in the answer. While the webhook is paused or disabled the test stays pending, like every delivery, and is sent when the webhook resumes.
 // @Param       id      path string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "It will be sent"
@@ -170,7 +170,7 @@ func testWebhook(r *request, _ *empty) (reply, error) {
 // redeliver has one delivery made again.
 //
 // @Summary     Make a delivery again
-// @Description Tells an event once more, or now if there is an attempt to come, with the same id. Only what the webhook is told can be asked for; of `callbacks` the notice of a grant as long as its entry holds. While the webhook is paused or disabled it waits until that goes on.
+// @Description Sends an event again with the same id, or at once if an attempt is pending. The event must be one that the webhook selects; of `callbacks` it is the notice of a grant whose entry still holds. While the webhook is paused or disabled the delivery stays pending until it resumes.
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"

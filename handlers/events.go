@@ -21,7 +21,7 @@ const maxEventPatterns = 8
 // followEvents tells a tenant what happens, as it happens.
 //
 // @Summary     Follow what happens
-// @Description A stream of server-sent events, which goes on until the client ends it, the credential expires or is withdrawn, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. What happened is told once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server cannot tell something, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
+// @Description A stream of server-sent events, which goes on until the client ends it, the credential expires or is withdrawn, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. Every event is sent once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server no longer has some events, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
 // @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"

@@ -20,8 +20,8 @@ const (
 	pairBytes = 6   // of metadata
 )
 
-// textBytes is what a text needs in JSON at most: texts have no control characters
-// but tabs and line breaks, each of which becomes two, and U+2028 becomes six.
+// textBytes is what a text needs in JSON at most: a tab and a line
+// break become two bytes, U+2028 becomes six, and texts have no other control characters.
 func textBytes(s string) int { return 2*len(s) + 2 }
 
 func metadataBytes(pairs map[string]string) int {

@@ -12,7 +12,7 @@ import (
 // getLock tells about one lock.
 //
 // @Summary     Look at a lock
-// @Description Who holds it, who waits in which order, and how it was used. A lock that nobody uses has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
+// @Description The holders, the waiters in order, and how the lock was used. An unused lock has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
 // @Security    bearer[locks:read]
 // @Param       name       path  string true  "Lock name"
 // @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"

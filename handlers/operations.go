@@ -123,9 +123,7 @@ func getPageFile(r *request) error {
 	return getPage(r)
 }
 
-func nothingHere(
-	*request,
-) error {
+func nothingHere(*request) error {
 	return lock.Errorf(lock.NotFound, "there is nothing at this path")
 }
 

@@ -46,7 +46,7 @@ func (r *request) mayUse() func(string) bool {
 // revokeEntry ends an entry of one lock.
 //
 // @Summary     Revoke an entry
-// @Description Ends exactly the entry that the operator saw, whether it holds or waits, and puts that on record. Whoever is next holds then; the worker that held may not know it yet, and go on writing: the fence keeps it out. Its next renewal, or its waiting request, is answered 410 with the reason `revoked`. To repeat the request is safe: what was revoked is gone.
+// @Description Ends exactly the entry that the operator saw, whether it holds or waits, and puts that on record. The next waiter holds then. The worker that held may not know it yet and may still write: the fence keeps it out. Its next renewal, or its waiting request, is answered 410 with the reason `revoked`. To repeat the request is safe: what was revoked is gone.
 // @Param       tenant path     string         true "Tenant whose the lock is"
 // @Param       name   path     string         true "Lock name"
 // @Param       id     path     string         true "Entry id"

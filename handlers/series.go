@@ -17,7 +17,7 @@ const maxHeatRows = 200
 // getSeries shows the last quarter of an hour.
 //
 // @Summary     See what happened in the last quarter of an hour
-// @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; of a tenant it begins anew if nothing happened there while much did in 200 others. A bearer token that is limited to lock names may not see it.
+// @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; the series of a tenant restarts if it had no events while 200 other tenants had many. A bearer token that is limited to lock names may not see it.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminSeries
 // @Failure     503 {object} api.Problem "store_unavailable"
@@ -79,7 +79,7 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // getLockHistory tells what happened to one lock.
 //
 // @Summary     See what happened to a lock
-// @Description The last events of a lock, who held it last with which fences, and evidence of leases that were too short: renewals and releases that came when the lease had run out, late renewals, and reports of stale writes; and how many waited lately, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
+// @Description The last events of a lock, its last holders with their fences, and evidence of leases that were too short: renewals and releases that came after the lease expired, late renewals, and reports of stale writes; and how many waited recently, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminHistory
@@ -189,7 +189,9 @@ func wordsOf(h *service.History) (words []string) {
 	}
 	add(
 		h.TooLate,
-		"%d entries were renewed or released after their lease had run out: their holders still worked, and somebody else may have held the lock meanwhile. A longer ttl_seconds, or renewing earlier, keeps it until the work is done",
+		"%d entries were renewed or released after their lease expired: their holders still worked, "+
+			"and another holder may have had the lock. A longer ttl_seconds, or renewing earlier, "+
+			"keeps it until the work is done",
 	)
 	add(
 		uint64(h.StaleWrites),

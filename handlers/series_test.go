@@ -65,14 +65,17 @@ func TestSeries(t *testing.T) {
 		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
 	)
 	limited.get("/admin/series").
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to some lock names, and this is about all"})
+		wantProblem(
+			problem{
+				code: "forbidden", detail: "the caller is limited to some lock names, and this is about all",
+			},
+		)
 	o = api.AdminOverview{}
 	limited.get("/admin/overview").want(http.StatusOK, &o)
 	if o.Lately != nil {
 		t.Errorf("who may see b is told of all: %+v", o.Lately)
 	}
-	c.operator().
-		get("/admin/series?tenant=acme").
+	c.operator().get("/admin/series?tenant=acme").
 		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 }
 
@@ -83,16 +86,27 @@ func TestHistory(t *testing.T) {
 	first := c.acquire("a", worker("w1"))
 	second := c.join("a", waitsAs("w2"))
 	c.operator().
-		post(fmt.Sprintf("/admin/locks/%s/a/entries/%s/revoke", c.claims.Tenant, first.ID), body(fmt.Sprintf(`{"fence":%d,"reason":"its node was lost"}`, *first.Fence))).
+		post(
+			fmt.Sprintf("/admin/locks/%s/a/entries/%s/revoke", c.claims.Tenant, first.ID),
+			body(fmt.Sprintf(`{"fence":%d,"reason":"its node was lost"}`, *first.Fence)),
+		).
 		wantStatus(http.StatusOK)
 	held := second.wait().held(http.StatusCreated)
-	c.post("/locks/a/stale-writes", body(fmt.Sprintf(`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *held.Fence))).
+	c.post(
+		"/locks/a/stale-writes",
+		body(
+			fmt.Sprintf(
+				`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *held.Fence,
+			),
+		),
+	).
 		wantNoContent()
 	c.release(held)
 	for _, r := range []*replica{shared.main, shared.other} {
-		h := c.operator().
-			at(r).
-			history("a", func(h *api.AdminHistory) bool { return len(h.Events) == 5 && h.Evidence.StaleWrites > 0 })
+		h := c.operator().at(r).
+			history(
+				"a", func(h *api.AdminHistory) bool { return len(h.Events) == 5 && h.Evidence.StaleWrites > 0 },
+			)
 		var types []string
 		for _, e := range h.Events {
 			types = append(types, strings.TrimPrefix(e.Type, "lock."))
@@ -131,7 +145,12 @@ func TestEvidence(t *testing.T) {
 	c := newTenant(t)
 	e := c.acquire("a", body(fmt.Sprintf(`{"holder":"w1","ttl_seconds":%v}`, minTTL.Seconds())))
 	c.operator().
-		history("a", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
+		history(
+			"a",
+			func(h *api.AdminHistory) bool {
+				return len(h.Events) == 2 && h.Events[0].Type == "lock.expired"
+			},
+		)
 	for range 3 {
 		c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusGone)
 	}
@@ -139,7 +158,7 @@ func TestEvidence(t *testing.T) {
 	h := c.operator().
 		history("a", func(h *api.AdminHistory) bool { return h.Evidence.WorkedAfterExpiry > 0 })
 	if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 ||
-		!strings.Contains(ev.Words[0], "after their lease had run out") {
+		!strings.Contains(ev.Words[0], "after their lease expired") {
 		t.Fatalf("evidence: %+v", ev)
 	}
 	if s := h.Evidence.Signs[0]; s.Kind != "renewed_after_expiry" || s.Entry != e.ID ||
@@ -151,7 +170,9 @@ func TestEvidence(t *testing.T) {
 	released := c.acquire("b")
 	c.release(released)
 	c.put("/locks/b/renew", lockToken(released.Token)).wantStatus(http.StatusGone)
-	if b := c.operator().history("b", func(h *api.AdminHistory) bool { return len(h.Events) == 2 }); b.Evidence.WorkedAfterExpiry != 0 {
+	if b := c.operator().history(
+		"b", func(h *api.AdminHistory) bool { return len(h.Events) == 2 },
+	); b.Evidence.WorkedAfterExpiry != 0 {
 		t.Errorf("a late renewal of what was released is taken for %+v", b.Evidence)
 	}
 }
@@ -160,10 +181,18 @@ func TestEvidence(t *testing.T) {
 func TestEvidenceOfSets(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	set := c.post("/locksets", body(fmt.Sprintf(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":%v}`, minTTL.Seconds()))).
+	set := c.post(
+		"/locksets",
+		body(fmt.Sprintf(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":%v}`, minTTL.Seconds())),
+	).
 		known(http.StatusCreated)
 	c.operator().
-		history("b", func(h *api.AdminHistory) bool { return len(h.Events) == 2 && h.Events[0].Type == "lock.expired" })
+		history(
+			"b",
+			func(h *api.AdminHistory) bool {
+				return len(h.Events) == 2 && h.Events[0].Type == "lock.expired"
+			},
+		)
 	for _, name := range []string{"a", "b"} {
 		h := c.operator().history(name, func(h *api.AdminHistory) bool {
 			c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).wantStatus(http.StatusGone)
@@ -229,7 +258,6 @@ func TestHeatMap(t *testing.T) {
 			t.Errorf("%+v of %s, the map begins at %s", w, name, m.From)
 		}
 	}
-	c.operator().
-		get("/admin/heatmap?limit=x").
+	c.operator().get("/admin/heatmap?limit=x").
 		wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
 }

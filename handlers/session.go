@@ -30,7 +30,7 @@ type Codes interface {
 // @Summary     Sign in at the dashboard
 // @Description Takes a bearer token with the scope `admin` or `tenant-admin`, or a one-time code, and answers with a cookie that counts for what operators do, and that no script can read. The token is not in it. The session ends with the token, or after 12 hours.
 // @Param       body body api.SessionBody true "A token or a code"
-// @Success     200 {object} api.Session "Who is signed in"
+// @Success     200 {object} api.Session "The caller that is signed in"
 // @Header      200 {string} Set-Cookie "The session"
 // @Failure     400 {object} api.Problem "invalid_request"
 // @Failure     401 {object} api.Problem "unauthenticated"
@@ -92,8 +92,8 @@ func refusedSession(r *request, err error) error {
 
 // getSession tells the page whether it has to ask for a token.
 //
-// @Summary  Tell who is signed in at the dashboard
-// @Success  200 {object} api.Session "Who is signed in"
+// @Summary  Show the caller that is signed in at the dashboard
+// @Success  200 {object} api.Session "The caller that is signed in"
 // @Failure  401 {object} api.Problem "unauthenticated"
 // @Failure  403 {object} api.Problem "forbidden"
 // @Router   /dashboard/session [get]
@@ -108,7 +108,7 @@ func getSession(r *request) (reply, error) {
 //
 // @Summary     Sign out of the dashboard
 // @Description Takes the cookie back. There is no list of sessions: a copy of the cookie would be good until its end.
-// @Success     204 "Signed out, or nobody was signed in"
+// @Success     204 "Signed out, or there was no session"
 // @Header      204 {string} Set-Cookie "No session"
 // @Failure     403 {object} api.Problem "forbidden"
 // @Router      /dashboard/session [delete]

@@ -64,10 +64,10 @@ func beginSignIn(r *request) error {
 }
 
 // finishSignIn is where the identity provider leads back to. The request comes from its site:
-// that it belongs to this browser says the cookie, of which the state is.
+// the cookie proves that the state in the query belongs to this browser.
 //
 // @Summary     Come back from an identity provider
-// @Description For a browser that comes back from the identity provider. Who is known there and has rights here is signed in; all others are told why not by the dashboard.
+// @Description For a browser that comes back from the identity provider. A user that the provider knows and that has rights here is signed in; for all others the dashboard shows the reason.
 // @Param       state query string false "What the request to the identity provider had" maxlength(256)
 // @Param       code query string false "What the identity provider gave" maxlength(4096)
 // @Param       error query string false "Why it gave none" maxlength(256)

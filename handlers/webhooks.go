@@ -146,7 +146,7 @@ func getWebhook(r *request) (reply, error) {
 // @Summary     Change, pause or resume a webhook
 // @Description Changes the fields that are there. `"paused": false` also sets a webhook going again that was disabled because its receiver failed.
 // @Param       id   path     string            true  "Webhook id"
-// @Param       body body     api.WebhookChange false "What is to be another"
+// @Param       body body     api.WebhookChange false "The fields to change"
 // @Success     200  {object} api.Webhook "The webhook as it is now"
 // @Failure     404  {object} api.Problem "not_found"
 // @Failure     409  {object} api.Problem "changed"

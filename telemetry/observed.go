@@ -70,12 +70,18 @@ func (m *Metrics) observeProcess(version string) {
 			to(2, (said.lag + time.Since(said.at)).Seconds())
 		}
 	},
-		figure{name: "fencepost.build.info",
-			description: "Always 1; the attributes say what is running."},
-		figure{name: "fencepost.http.requests.in_flight", unit: "{request}",
-			description: "Requests that are not answered yet."},
-		figure{name: "fencepost.feed.lag", unit: "s",
-			description: "How far this replica's view may be behind the store."},
+		figure{
+			name:        "fencepost.build.info",
+			description: "Always 1; the attributes say what is running.",
+		},
+		figure{
+			name: "fencepost.http.requests.in_flight", unit: "{request}",
+			description: "Requests that are not answered yet.",
+		},
+		figure{
+			name: "fencepost.feed.lag", unit: "s",
+			description: "How far this replica's view may be behind the store.",
+		},
 	)
 }
 
@@ -93,8 +99,10 @@ func (m *Metrics) FeedLag(lag time.Duration) { m.feed.Store(&feedLag{lag, time.N
 // observeLog adds the lines that were lost.
 func (m *Metrics) observeLog(lines *LineWriter) {
 	m.observe(func(to report) { to(0, float64(lines.Dropped())) },
-		figure{name: "fencepost.log.dropped", unit: "{line}", counts: true,
-			description: "Lines of the log that its reader did not take in time."})
+		figure{
+			name: "fencepost.log.dropped", unit: "{line}", counts: true,
+			description: "Lines of the log that its reader did not take in time.",
+		})
 }
 
 // Queues are the queues of all tenants at one moment, as this replica sees them.
@@ -127,12 +135,18 @@ func (m *Metrics) ObserveQueues(read func() (q Queues, known bool)) {
 	},
 		figure{name: "fencepost.lock.held", unit: "{entry}", description: "Entries that hold."},
 		figure{name: "fencepost.lock.waiting", unit: "{entry}", description: "Entries that wait."},
-		figure{name: "fencepost.lock.oldest_wait", unit: "s",
-			description: "How long the longest waiting entry has waited."},
-		figure{name: "fencepost.queue.depth.max", unit: "{entry}",
-			description: "Most waiters for one lock."},
-		figure{name: "fencepost.store.revision",
-			description: "Revision of the store that this replica has seen; no fence is above it."},
+		figure{
+			name: "fencepost.lock.oldest_wait", unit: "s",
+			description: "How long the longest waiting entry has waited.",
+		},
+		figure{
+			name: "fencepost.queue.depth.max", unit: "{entry}",
+			description: "Most waiters for one lock.",
+		},
+		figure{
+			name:        "fencepost.store.revision",
+			description: "Revision of the store that this replica has seen; no fence is above it.",
+		},
 	)
 }
 
@@ -154,12 +168,18 @@ func (m *Metrics) ObserveCounts(read func() Counts) {
 		to(1, float64(now.Contradictions))
 		to(2, float64(now.EventsDropped))
 	},
-		figure{name: "fencepost.lock.expirations", unit: "{entry}", counts: true,
-			description: "Entries that the store removed because nobody renewed them."},
-		figure{name: "fencepost.lock.order_contradictions", unit: "{ring}", counts: true,
-			description: "Orders in which locks are taken that were found to contradict each other."},
-		figure{name: "fencepost.events.dropped", unit: "{event}", counts: true,
-			description: "Events that came faster than the log and the figures took them."},
+		figure{
+			name: "fencepost.lock.expirations", unit: "{entry}", counts: true,
+			description: "Entries that the store removed because nobody renewed them.",
+		},
+		figure{
+			name: "fencepost.lock.order_contradictions", unit: "{ring}", counts: true,
+			description: "Orders in which locks are taken that were found to contradict each other.",
+		},
+		figure{
+			name: "fencepost.events.dropped", unit: "{event}", counts: true,
+			description: "Events that came faster than the log and the figures took them.",
+		},
 	)
 }
 
@@ -169,8 +189,10 @@ func (m *Metrics) ObserveReplicas(read func() (live int, known bool)) {
 		if live, known := read(); known {
 			to(0, float64(live))
 		}
-	}, figure{name: "fencepost.replicas", unit: "{replica}",
-		description: "Replicas that serve the store, this one included, as it has listed them last."})
+	}, figure{
+		name: "fencepost.replicas", unit: "{replica}",
+		description: "Replicas that serve the store, this one included, as it has listed them last.",
+	})
 }
 
 // Why nothing is granted, in fencepost_grants_refused.
@@ -187,8 +209,10 @@ func (m *Metrics) ObserveRefusal(read func() (reason string)) {
 		for _, reason := range []string{RefusedLostPast, RefusedNewerVersion} {
 			to(0, bit(reason == now), attribute.String("reason", reason))
 		}
-	}, figure{name: "fencepost.grants.refused",
-		description: "1 while nothing is granted for this reason."})
+	}, figure{
+		name:        "fencepost.grants.refused",
+		description: "1 while nothing is granted for this reason.",
+	})
 }
 
 // ObserveStoreSize names the source of how full the store inside the process is, in bytes. A
@@ -199,10 +223,14 @@ func (m *Metrics) ObserveStoreSize(read func() (used, quota int64)) {
 		to(0, float64(used))
 		to(1, float64(quota))
 	},
-		figure{name: "fencepost.store.used", unit: "By",
-			description: "What is in use of the embedded store's file."},
-		figure{name: "fencepost.store.quota", unit: "By",
-			description: "What the embedded store's file may have."},
+		figure{
+			name: "fencepost.store.used", unit: "By",
+			description: "What is in use of the embedded store's file.",
+		},
+		figure{
+			name: "fencepost.store.quota", unit: "By",
+			description: "What the embedded store's file may have.",
+		},
 	)
 }
 
@@ -219,10 +247,14 @@ func (m *Metrics) ObserveTLS(read func() Secured) {
 		to(0, float64(now.Expires.Unix()))
 		to(1, bit(now.Refused))
 	},
-		figure{name: "fencepost.tls.certificate.expiry", unit: "s",
-			description: "When the certificate that clients see ends, in seconds since 1970."},
-		figure{name: "fencepost.tls.files.refused",
-			description: "1 while the server cannot use what a file of certificates has."},
+		figure{
+			name: "fencepost.tls.certificate.expiry", unit: "s",
+			description: "When the certificate that clients see ends, in seconds since 1970.",
+		},
+		figure{
+			name:        "fencepost.tls.files.refused",
+			description: "1 while the server cannot use what a file of certificates has.",
+		},
 	)
 }
 
@@ -242,8 +274,10 @@ func (m *Metrics) ObservePrincipals(read func() (refused map[string]bool)) {
 				to(0, bit(refused), attribute.String("file", file))
 			}
 		}
-	}, figure{name: "fencepost.principals.refused",
-		description: "1 while the server cannot use what a file of principals has."})
+	}, figure{
+		name:        "fencepost.principals.refused",
+		description: "1 while the server cannot use what a file of principals has.",
+	})
 }
 
 // Webhooks is what this replica has to deliver.
@@ -261,11 +295,17 @@ func (m *Metrics) ObserveWebhooks(read func() Webhooks) {
 		to(1, now.Oldest.Seconds())
 		to(2, now.Lag.Seconds())
 	},
-		figure{name: "fencepost.webhook.backlog", unit: "{delivery}",
-			description: "Pending deliveries of this replica's share, without paused or disabled receivers."},
-		figure{name: "fencepost.webhook.oldest.age", unit: "s",
-			description: "For how long the oldest of them is due that does not wait for its receiver."},
-		figure{name: "fencepost.webhook.lag", unit: "s",
-			description: "Age of the first event that is neither delivered nor kept for a retry."},
+		figure{
+			name: "fencepost.webhook.backlog", unit: "{delivery}",
+			description: "Pending deliveries of this replica's share, without paused or disabled receivers.",
+		},
+		figure{
+			name: "fencepost.webhook.oldest.age", unit: "s",
+			description: "For how long the oldest of them is due that does not wait for its receiver.",
+		},
+		figure{
+			name: "fencepost.webhook.lag", unit: "s",
+			description: "Age of the first event that is neither delivered nor kept for a retry.",
+		},
 	)
 }

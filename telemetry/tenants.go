@@ -29,8 +29,10 @@ func (m *Metrics) ObserveUsage(read func(each func(Usage))) {
 			}
 		}
 	},
-		figure{name: "fencepost.quota.usage",
-			description: "How much of a quota the tenant uses that uses the largest part of it."},
+		figure{
+			name:        "fencepost.quota.usage",
+			description: "How much of a quota the tenant uses that uses the largest part of it.",
+		},
 		figure{name: "fencepost.quota.limit", description: "How much of it that tenant may use."},
 	)
 }

@@ -21,7 +21,6 @@ import (
 // slowKV takes a second for each transaction. The answer to the first one with the text
 // in it is lost.
 type slowKV struct {
-	kvClient
 	loses string
 
 	mu   sync.Mutex

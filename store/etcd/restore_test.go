@@ -273,6 +273,7 @@ func overwritten(data []byte) []byte {
 // emptyDatabase is a data file as etcd makes it first, and otherDatabase one of something else
 // that has all that etcd's has, but for the contents.
 func emptyDatabase(t *testing.T) []byte { return database(t) }
+
 func otherDatabase(t *testing.T) []byte {
 	return database(t, "key", "lease", "meta", "members", "members_removed")
 }

@@ -9,8 +9,8 @@ import (
 // Watcher is told what happens in a store. Its methods are called from one
 // goroutine at a time and do not block.
 type Watcher interface {
-	// Reset replaces the entries that are known. Its number is below what was told before only where the
-	// store has lost its past.
+	// Reset replaces the entries that are known. Its number is below what was told before only where
+	// the store has lost its past.
 	Reset(Snapshot)
 	// Recall tells ends that are remembered from before the last Reset, a part at a
 	// time, some of them more than once; what [Watcher.Apply] told since counts more,
@@ -29,8 +29,8 @@ type Snapshot struct {
 	Number  uint64
 	Entries []*lock.Entry // in the order of their numbers
 
-	// Newest is the store's newest number when this was read, where the feed begins in the past: it is late
-	// until it has told everything up to there. Otherwise it is Number, or less.
+	// Newest is the store's newest number when this was read, where the feed begins in the past: it is
+	// late until it has told everything up to there. Otherwise it is Number, or less.
 	Newest uint64
 }
 

@@ -59,7 +59,8 @@ func (e *NewerFormError) Is(target error) bool { return target == ErrNewerForm }
 func Newer(key Key, number uint64, handle int64) *lock.Entry {
 	return &lock.Entry{
 		ID: key.ID, Tenant: key.Tenant, Claims: []lock.Claim{{Name: key.Lock, Mode: lock.Exclusive}},
-		Opaque: true, Holder: "unknown", TTL: lock.MaxTTL, EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Number: number, Handle: handle,
+		Opaque: true, Holder: "unknown", TTL: lock.MaxTTL,
+		EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Number:     number, Handle: handle,
 	}
 }

@@ -47,7 +47,8 @@ func pastOf(e *lock.Entry, position int64) json.RawMessage {
 		return nil
 	}
 	p := past{
-		Holder: e.Holder, Named: e.Named, Subject: e.Subject, TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(), Position: position,
+		Holder: e.Holder, Named: e.Named, Subject: e.Subject, TTL: e.TTL.Milliseconds(),
+		Enqueued: e.EnqueuedAt.UnixMilli(), Position: position,
 	}
 	if !e.WaitUntil.IsZero() {
 		p.Until = e.WaitUntil.UnixMilli()
@@ -88,7 +89,8 @@ func (p Past) Entry(tenant string, id lock.ID) *lock.Entry {
 	}
 	e := &lock.Entry{
 		ID: id, Tenant: tenant, Claims: was.claims(), Set: len(was.Claims) > 0,
-		Holder: was.Holder, Named: was.Named, Subject: was.Subject, TTL: time.Duration(was.TTL) * time.Millisecond,
+		Holder: was.Holder, Named: was.Named, Subject: was.Subject,
+		TTL:        time.Duration(was.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(was.Enqueued).UTC(), Number: uint64(was.Position) + p.Floor,
 	}
 	if was.Until != 0 {
@@ -141,7 +143,8 @@ func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 // SaysAll reports whether what is remembered of e, if nothing of that was cut, is all that a
 // store keeps of it.
 func SaysAll(e *lock.Entry) bool {
-	return len(e.Metadata) == 0 && !e.Async && e.Callback == nil && e.AskWithin == nil && e.Trace == "" &&
+	return len(e.Metadata) == 0 && !e.Async && e.Callback == nil && e.AskWithin == nil &&
+		e.Trace == "" &&
 		e.Request == "" && e.Handle == 0 && !e.Opaque
 }
 

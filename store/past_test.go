@@ -16,7 +16,8 @@ import (
 
 func TestPast(t *testing.T) {
 	e := &lock.Entry{
-		ID: "01H", Tenant: "acme", Holder: "worker-1", TTL: time.Minute, EnqueuedAt: time.UnixMilli(1_700_000_000_123).UTC(), Number: 1007,
+		ID: "01H", Tenant: "acme", Holder: "worker-1", TTL: time.Minute,
+		EnqueuedAt: time.UnixMilli(1_700_000_000_123).UTC(), Number: 1007,
 		Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}},
 	}
 	text := new(store.Pasts).Of(e, 7)
@@ -29,14 +30,20 @@ func TestPast(t *testing.T) {
 	}
 	longest := *e
 	longest.Holder = strings.Repeat("\u5de5", 200)
-	longest.Claims = []lock.Claim{{Name: strings.Repeat("x", 200), Mode: lock.Semaphore, Limit: lock.MaxLimit}}
+	longest.Claims = []lock.Claim{
+		{Name: strings.Repeat("x", 200), Mode: lock.Semaphore, Limit: lock.MaxLimit},
+	}
 	if text := new(store.Pasts).Of(&longest, 1<<50); len(text) == 0 || len(text) > store.MaxPast {
 		t.Errorf("the largest entry of one lock is remembered with %d bytes", len(text))
 	}
-	if past := (store.Past{Text: store.PlaceOf(7), Floor: 1000}); past.Position() != 7 || past.Entry("acme", "01H") != nil {
+	if past := (store.Past{Text: store.PlaceOf(7), Floor: 1000}); past.Position() != 7 ||
+		past.Entry("acme", "01H") != nil {
 		t.Errorf("of a place alone %s is told", past.Text)
 	}
-	for _, text := range []string{"", "{", "null", "{}", `{"lock":"a/b"}`, `{"claims":[{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}]}`} {
+	for _, text := range []string{
+		"", "{", "null", "{}", `{"lock":"a/b"}`,
+		`{"claims":[{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}]}`,
+	} {
 		if e := (store.Past{Text: []byte(text)}).Entry("acme", "01H"); e != nil {
 			t.Errorf("%q is told as %+v", text, e)
 		}
@@ -56,7 +63,10 @@ func TestPastsOfOneTenant(t *testing.T) {
 		const most, aMinute = 8 << 20, time.Minute
 		var pasts store.Pasts
 		end := func(tenant string) (bytes int) {
-			e := &lock.Entry{Tenant: tenant, Holder: strings.Repeat("\u5de5", 200), Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}}}
+			e := &lock.Entry{
+				Tenant: tenant, Holder: strings.Repeat("\u5de5", 200),
+				Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}},
+			}
 			past := store.Past{Text: pasts.Of(e, 7)}
 			if past.Position() != 7 {
 				t.Fatalf("its place is not remembered: %s", past.Text)
@@ -88,12 +98,18 @@ func TestPastsOfOneTenant(t *testing.T) {
 
 // TestSaysAll: an entry with anything that is not remembered of ends is not said to be.
 func TestSaysAll(t *testing.T) {
-	plain := lock.Entry{ID: "a", Tenant: "acme", Holder: "w", TTL: time.Second, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+	plain := lock.Entry{
+		ID: "a", Tenant: "acme", Holder: "w", TTL: time.Second,
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+	}
 	kept := new(store.Pasts).Of(&plain, 7)
 	if !store.SaysAll(&plain) || store.IsPlace(kept) || !store.IsPlace(store.PlaceOf(7)) {
 		t.Errorf("of a plain entry %s is remembered", kept)
 	}
-	remembered := []string{"ID", "Tenant", "Claims", "Set", "Holder", "Named", "Subject", "TTL", "EnqueuedAt", "WaitUntil", "Number", "Lingers"}
+	remembered := []string{
+		"ID", "Tenant", "Claims", "Set", "Holder", "Named", "Subject", "TTL", "EnqueuedAt", "WaitUntil",
+		"Number", "Lingers",
+	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[lock.Entry]()) {
 		e := plain
 		value := reflect.ValueOf(&e).Elem().FieldByIndex(field.Index)

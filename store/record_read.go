@@ -37,7 +37,9 @@ type RecordWatcher interface {
 
 // RecordChanges watches the records of a kind until ctx ends or stop is called, which waits
 // for that. changed holds a value when there is something that was not yet read.
-func RecordChanges(ctx context.Context, s RecordWatcher, kind string) (changed <-chan struct{}, stop func()) {
+func RecordChanges(
+	ctx context.Context, s RecordWatcher, kind string,
+) (changed <-chan struct{}, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	told := make(chan struct{}, 1)
 	var watch sync.WaitGroup

@@ -81,7 +81,9 @@ func GetRecord(ctx context.Context, t RecordTable, k RecordKey) (Record, error) 
 }
 
 // lookUntil repeats a look until it is answered or ctx ends.
-func lookUntil(ctx context.Context, t RecordTable, k RecordKey, fresh bool) (s RecordState, err error) {
+func lookUntil(
+	ctx context.Context, t RecordTable, k RecordKey, fresh bool,
+) (s RecordState, err error) {
 	for {
 		if ctx.Err() != nil {
 			return s, errors.Join(ctx.Err(), err)
@@ -104,7 +106,10 @@ func PutRecord(ctx context.Context, t RecordTable, p RecordPut) (version uint64,
 		return 0, lock.Invalid("value", "has %d bytes, more than %d", len(p.Value), MaxRecordValue)
 	}
 	form := RecordForm{Mark: rand.Text(), Value: p.Value}
-	return swap(ctx, t, &RecordWrite{RecordKey: p.RecordKey, Version: p.Version, Bound: p.Bound, RecordForm: form})
+	return swap(
+		ctx, t,
+		&RecordWrite{RecordKey: p.RecordKey, Version: p.Version, Bound: p.Bound, RecordForm: form},
+	)
 }
 
 // DeleteRecord removes a record.
@@ -187,7 +192,9 @@ func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 
 // confirm tells a write that found gone what it depends on, although an attempt before it
 // may have happened: that one would have left its mark, and cannot happen any more.
-func (a *recordAttempts) confirm(ctx context.Context, t RecordTable, gone *lock.Error) (uint64, error) {
+func (a *recordAttempts) confirm(
+	ctx context.Context, t RecordTable, gone *lock.Error,
+) (uint64, error) {
 	a.fresh = true
 	s, err := lookUntil(ctx, t, a.write.RecordKey, true)
 	if err != nil {

@@ -127,7 +127,10 @@ func TestRecordOfASilentStore(t *testing.T) {
 		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.StoreUnavailable, true)
 		table.looks = nil
-		table.after = func(int) error { table.looks = silent; return &lock.Error{Code: lock.StoreUnavailable} }
+		table.after = func(int) error {
+			table.looks = silent
+			return &lock.Error{Code: lock.StoreUnavailable}
+		}
 		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Version: 1})
 		wantOutcome(t, err, lock.StoreUnavailable, false)
 	})
@@ -142,7 +145,9 @@ func TestRecordForm(t *testing.T) {
 			}
 		}
 	}
-	for _, foreign := range []string{"", "{}", "2 M -\nvalue", "1 M\nvalue", "1  -\nvalue", "1 M -", "\n"} {
+	for _, foreign := range []string{
+		"", "{}", "2 M -\nvalue", "1 M\nvalue", "1  -\nvalue", "1 M -", "\n",
+	} {
 		if f := ParseRecordForm([]byte(foreign)); f.Mark != "" || !bytes.Equal(f.Value, []byte(foreign)) {
 			t.Errorf("%q is read as %+v", foreign, f)
 		}

@@ -8,8 +8,9 @@ import (
 // RecordForm is a record's value as stores keep it: a line of our own, then the value
 // as it is, so that a person can read it. The line is "1 <mark> <life>".
 type RecordForm struct {
-	Mark  string // random, of the call that wrote it
-	Life  string // of the replica that it is bound to, where the store does not keep that beside the value; or ""
+	Mark string // random, of the call that wrote it
+	// of the replica that it is bound to, where the store does not keep that beside the value; or ""
+	Life  string
 	Value []byte
 }
 

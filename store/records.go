@@ -59,8 +59,8 @@ type RecordPut struct {
 	// one.
 	Bound bool
 
-	// Frees says that what follows takes more out of the store than this puts there. So it may use the room
-	// that a store keeps free, as removals do.
+	// Frees says that what follows takes more out of the store than this puts there. So it may use the
+	// room that a store keeps free, as removals do.
 	Frees bool
 }
 

@@ -41,8 +41,9 @@ type Store interface {
 	// A call writes its entry once. If it was removed before the call has learned that
 	// it was written, and its id is fresh, the error is [lock.Lost] with the reason, or has
 	// OutcomeUnknown set if that cannot be told. If it was the call itself that took it back, the
-	// error is [ErrTakenBack]: who still wants the lock passes an entry with another id. Whatever became of the call, no attempt of it is
-	// left that could write the entry after it was seen to be there or was taken back.
+	// error is [ErrTakenBack]: who still wants the lock passes an entry with another id. Whatever
+	// became of the call, no attempt of it is left that could write the entry after it was seen to be
+	// there or was taken back.
 	//
 	// An entry that lingers may be written a moment later than others.
 	Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error)
@@ -66,9 +67,11 @@ type Store interface {
 	// Errors are those of Remove and of [RecordStore].Put: [lock.Lost] says that e is not
 	// there; [lock.Changed] or [lock.NotFound] that the record is not as p says. If neither
 	// is, it is one of them. A call whose answer is lost finds out by the record whether
-	// it happened; if it cannot, the error has OutcomeUnknown set, and the removal may yet happen, with
-	// the record. It is safe to repeat, as e is removed once.
-	RemoveAndPut(ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p RecordPut) error
+	// it happened; if it cannot, the error has OutcomeUnknown set, and the removal may yet happen,
+	// with the record. It is safe to repeat, as e is removed once.
+	RemoveAndPut(
+		ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p RecordPut,
+	) error
 
 	// Renew starts e's lease anew for its full TTL and then proves, by a read
 	// that no committed removal can be missing from, that e is there. Gone gives

@@ -35,7 +35,8 @@ type Trust struct {
 	needed     atomic.Int64 // the form that the store's records say or are to say
 	met        atomic.Int64 // the highest form of an entry that is not understood; 0 if none was read
 	doubts     chan struct{}
-	reading    chan struct{} // held while records are read anew, so that an old answer cannot undo a newer one
+	// held while records are read anew, so that an old answer cannot undo a newer one
+	reading chan struct{}
 }
 
 // refusal is why nothing may be granted. Each is another one, so that none is taken
@@ -74,7 +75,10 @@ type Correction struct {
 // NewTrust returns a trust that knows nothing yet, of who understands what is stored up
 // to a form; 0 is [Form].
 func NewTrust(understood int) *Trust {
-	return &Trust{doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1), understood: cmp.Or(understood, Form)}
+	return &Trust{
+		doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1),
+		understood: cmp.Or(understood, Form),
+	}
 }
 
 // Understood is the highest form of what is stored that is understood.
@@ -147,7 +151,12 @@ func (t *Trust) Received(mark uint64, position int64, cluster uint64) {
 	case expected != 0 && cluster != expected:
 		t.doubt("the store answers as another cluster than before, which is being looked into")
 	case number < mark:
-		t.doubt(fmt.Sprintf("the store is at %d although %d was received from it before, which is being looked into", number, mark))
+		t.doubt(
+			fmt.Sprintf(
+				"the store is at %d although %d was received from it before, which is being looked into",
+				number, mark,
+			),
+		)
 	default:
 		t.Saw(position)
 	}
@@ -183,7 +192,9 @@ func (t *Trust) Refusal() *lock.Error {
 	if r == nil {
 		return nil
 	}
-	e := &lock.Error{Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute, Cause: r.newer}
+	e := &lock.Error{
+		Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute, Cause: r.newer,
+	}
 	switch {
 	case r.newer != nil:
 		e.RetryAfter = retryAfter // another replica may be newer
@@ -207,7 +218,9 @@ func (t *Trust) TellRefusal(log *slog.Logger) {
 // HandOut returns an entry that s enqueued, unless an answer since the call began,
 // perhaps that to its own write, proves that the store lost its past. Then it is taken
 // back: by leave, some time later, if that cannot be done now and nobody can come back for it.
-func (t *Trust) HandOut(ctx context.Context, s Store, e *lock.Entry, written bool, leave func()) (*lock.Entry, bool, error) {
+func (t *Trust) HandOut(
+	ctx context.Context, s Store, e *lock.Entry, written bool, leave func(),
+) (*lock.Entry, bool, error) {
 	refusal := t.Refusal()
 	if refusal == nil {
 		return e, written, nil
@@ -252,7 +265,9 @@ const lookAgain = 100 * time.Millisecond
 // Anew reads a store's records and takes them over. read makes a linearizable call
 // and returns what the answer says, all of it at one position. told is a number that
 // is known to be handed out, as by a token, or 0.
-func (t *Trust) Anew(ctx context.Context, told uint64, read func(context.Context) (Records, error)) (Correction, error) {
+func (t *Trust) Anew(
+	ctx context.Context, told uint64, read func(context.Context) (Records, error),
+) (Correction, error) {
 	select {
 	case t.reading <- struct{}{}:
 		defer func() { <-t.reading }()
@@ -300,9 +315,23 @@ func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
 		t.refusal.Store(&refusal{why: fmt.Sprintf(
 			"%v: the fence floor was lowered from %d to %d%s", ErrRecords, floor, r.Floor, remedy)})
 	case r.Kept != r.Cluster:
-		t.refusal.Store(&refusal{lost: true, why: "the store was restored from a backup: its cluster id is not the one in its data" + remedy})
+		t.refusal.Store(
+			&refusal{
+				lost: true,
+				why: "the store was restored from a backup: its cluster id is not the one in its data" +
+					remedy,
+			},
+		)
 	case lost != 0:
-		t.refusal.Store(&refusal{lost: true, why: fmt.Sprintf("the store lost its past: fence %d was handed out, but the store has not reached it%s", lost, remedy)})
+		t.refusal.Store(
+			&refusal{
+				lost: true,
+				why: fmt.Sprintf(
+					"the store lost its past: fence %d was handed out, but the store has not reached it%s", lost,
+					remedy,
+				),
+			},
+		)
 	default:
 		t.reach(number)
 		t.refusal.CompareAndSwap(before, nil)
@@ -318,7 +347,8 @@ const maxFloor = 1<<53 - 1<<51
 // is given would come near 2^53.
 func CheckFloor(floor, position uint64) error {
 	if floor != 0 && (floor > maxFloor || position > maxFloor-floor) {
-		return fmt.Errorf("the fence floor %d is too high: fences have to stay well below 2^53, where JSON numbers are no longer exact; it can be at most %d",
+		return fmt.Errorf("the fence floor %d is too high: fences have to stay well "+
+			"below 2^53, where JSON numbers are no longer exact; it can be at most %d",
 			floor, maxFloor-min(position, maxFloor))
 	}
 	return nil
@@ -335,23 +365,31 @@ func (r Records) Raises(floor uint64) (bool, error) {
 	case floor == 0, floor == r.Floor:
 		return false, nil
 	case floor < r.Floor:
-		return false, fmt.Errorf("the fence floor %d is below %d, which the store was given before", floor, r.Floor)
+		return false, fmt.Errorf(
+			"the fence floor %d is below %d, which the store was given before", floor, r.Floor,
+		)
 	case r.Position+floor <= r.Distrust:
-		return false, fmt.Errorf("the fence floor %d is too low: fences would go on at %d, and %d was handed out before", floor, r.Position+floor, r.Distrust)
+		return false, fmt.Errorf(
+			"the fence floor %d is too low: fences would go on at %d, and %d was handed out before", floor,
+			r.Position+floor, r.Distrust,
+		)
 	}
 	return true, nil
 }
 
-// TellLow says in the log that a floor with which the recorded one was raised is below what the store has handed
-// out itself, as one that was mistyped may be. It harms nothing: fences go on above both. jump is by how much a
-// restore alone can have brought positions forward: none of these is known to have been a fence.
+// TellLow says in the log that a floor with which the recorded one was raised is below what the
+// store has handed out itself, as one that was mistyped may be. It harms nothing: fences go on
+// above both. jump is by how much a restore alone can have brought positions forward: none of these
+// is known to have been a fence.
 func (r Records) TellLow(log *slog.Logger, floor, jump uint64) {
 	position := r.Position
 	if position > jump {
 		position -= jump
 	}
 	if newest := max(position+r.Floor, r.Distrust); floor < newest {
-		log.Warn("the fence floor is below what the store has handed out before; fences go on above the store's own: if it was mistyped, start the server with the right one",
+		log.Warn("the fence floor is below what the store has handed out before; "+
+			"fences go on above the store's own: if it was mistyped, "+
+			"start the server with the right one",
 			"floor", floor, "newest", newest, "next", r.Position+floor+1)
 	}
 }

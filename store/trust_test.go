@@ -28,7 +28,9 @@ func records(position uint64) store.Records {
 
 func judge(t *testing.T, trust *store.Trust, r store.Records) store.Correction {
 	t.Helper()
-	v, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) { return r, nil })
+	v, err := trust.Anew(
+		t.Context(), 0, func(context.Context) (store.Records, error) { return r, nil },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,10 +90,16 @@ func TestTrustReadsAnew(t *testing.T) {
 	}{
 		"it was a mistake":                  {records(60), store.Correction{}, "", 1000},
 		"another replica was given a floor": {higher, store.Correction{}, "", 2000},
-		"the past is lost":                  {records(59), store.Correction{Lost: 1060}, "lost its past: fence 1060", 1000},
-		"that is recorded already":          {known, store.Correction{}, "lost its past: fence 1060", 1000},
-		"the cluster is another one":        {restored, store.Correction{}, "cluster id", 1000},
-		"the floor went down":               {lowered, store.Correction{}, "lowered from 1000 to 999", 1000},
+		"the past is lost": {
+			records(59), store.Correction{Lost: 1060}, "lost its past: fence 1060", 1000,
+		},
+		"that is recorded already": {
+			known, store.Correction{}, "lost its past: fence 1060", 1000,
+		},
+		"the cluster is another one": {restored, store.Correction{}, "cluster id", 1000},
+		"the floor went down": {
+			lowered, store.Correction{}, "lowered from 1000 to 999", 1000,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust := trustAt(t)
@@ -101,7 +109,9 @@ func TestTrustReadsAnew(t *testing.T) {
 				t.Errorf("verdict %+v, want %+v", got, c.want)
 			}
 			switch why := trust.Refusal(); {
-			case why == nil && c.refuses != "", why != nil && (c.refuses == "" || !strings.Contains(why.Detail, c.refuses)):
+			case why == nil && c.refuses != "", why != nil && (c.refuses == "" || !strings.Contains(
+				why.Detail, c.refuses,
+			)):
 				t.Errorf("the refusal is %v, want %q", why, c.refuses)
 			}
 			if got := trust.Floor(); got != c.floor {
@@ -203,8 +213,8 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestLowFloorIsTold: a floor below what the store has handed out is told of in the log, with both. What a restore alone adds
-// to its positions was not handed out.
+// TestLowFloorIsTold: a floor below what the store has handed out is told of in the log, with both.
+// What a restore alone adds to its positions was not handed out.
 func TestLowFloorIsTold(t *testing.T) {
 	const jump = 1000
 	for name, c := range map[string]struct {
@@ -212,12 +222,23 @@ func TestLowFloorIsTold(t *testing.T) {
 		floor uint64
 		want  []string // in the log; none is nothing
 	}{
-		"above all":              {r: store.Records{Position: 100}, floor: 100},
-		"below":                  {r: store.Records{Position: 100}, floor: 99, want: []string{"level=WARN", "floor=99", "newest=100", "next=200"}},
-		"below, with a floor":    {r: store.Records{Position: 100, Floor: 5000}, floor: 5099, want: []string{"floor=5099", "newest=5100", "next=5200"}},
+		"above all": {r: store.Records{Position: 100}, floor: 100},
+		"below": {
+			r: store.Records{Position: 100}, floor: 99,
+			want: []string{"level=WARN", "floor=99", "newest=100", "next=200"},
+		},
+		"below, with a floor": {
+			r: store.Records{Position: 100, Floor: 5000}, floor: 5099,
+			want: []string{"floor=5099", "newest=5100", "next=5200"},
+		},
 		"above all of a restore": {r: store.Records{Position: jump + 100, Floor: 5000}, floor: 5100},
-		"below, of a restore":    {r: store.Records{Position: jump + 100, Floor: 5000}, floor: 5099, want: []string{"newest=5100", "next=6200"}},
-		"below what was lost":    {r: store.Records{Position: 100, Distrust: 5000}, floor: 4999, want: []string{"newest=5000"}},
+		"below, of a restore": {
+			r: store.Records{Position: jump + 100, Floor: 5000}, floor: 5099,
+			want: []string{"newest=5100", "next=6200"},
+		},
+		"below what was lost": {
+			r: store.Records{Position: 100, Distrust: 5000}, floor: 4999, want: []string{"newest=5000"},
+		},
 	} {
 		var log bytes.Buffer
 		c.r.TellLow(slog.New(slog.NewTextHandler(&log, nil)), c.floor, jump)
@@ -241,13 +262,21 @@ func TestTrustIsTold(t *testing.T) {
 	}
 	higher := records(51)
 	higher.Floor = 2000
-	if v, err := trust.Anew(t.Context(), 2051, read(higher)); err != nil || v != (store.Correction{}) || trust.Refusal() != nil {
-		t.Errorf("a floor that this replica did not know yet: %+v, %v, refuses %v", v, err, trust.Refusal())
+	if v, err := trust.Anew(
+		t.Context(), 2051, read(higher),
+	); err != nil || v != (store.Correction{}) || trust.Refusal() != nil {
+		t.Errorf(
+			"a floor that this replica did not know yet: %+v, %v, refuses %v", v, err, trust.Refusal(),
+		)
 	}
-	if v, err := trust.Anew(t.Context(), 2053, read(higher)); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
+	if v, err := trust.Anew(
+		t.Context(), 2053, read(higher),
+	); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
 		t.Errorf("a number that the store has not reached: %+v, %v, refuses %v", v, err, trust.Refusal())
 	}
-	if v, err := trust.Anew(t.Context(), 0, read(higher)); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
+	if v, err := trust.Anew(
+		t.Context(), 0, read(higher),
+	); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
 		t.Errorf("the same as long as it is not recorded: %+v, %v, refuses %v", v, err, trust.Refusal())
 	}
 }
@@ -257,7 +286,12 @@ func TestTrustIsTold(t *testing.T) {
 func TestTrustInAForm(t *testing.T) {
 	anew := func(trust *store.Trust, form int) store.Correction {
 		t.Helper()
-		v, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) { return store.Records{Position: 7, Form: form}, nil })
+		v, err := trust.Anew(
+			t.Context(), 0,
+			func(context.Context) (store.Records, error) {
+				return store.Records{Position: 7, Form: form}, nil
+			},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,9 +16,10 @@ import (
 // can read a queue, and one form, so that what is said of one store is true of the
 // other.
 type Value struct {
-	Form     int               `json:"form,omitempty"`   // see [Form]; 0 is 1
-	Handle   int64             `json:"handle,omitempty"` // where the store does not keep it beside the value
-	Mode     lock.Mode         `json:"mode,omitempty"`   // of an entry with one claim
+	Form int `json:"form,omitempty"` // see [Form]; 0 is 1
+	// where the store does not keep it beside the value
+	Handle   int64             `json:"handle,omitempty"`
+	Mode     lock.Mode         `json:"mode,omitempty"` // of an entry with one claim
 	Limit    int               `json:"limit,omitempty"`
 	Claims   []ValueClaim      `json:"claims,omitempty"` // of a set
 	Holder   string            `json:"holder"`
@@ -184,8 +185,9 @@ const damagedTTL = time.Minute
 func Damaged(key Key, number uint64, handle int64) *lock.Entry {
 	return &lock.Entry{
 		ID: key.ID, Tenant: key.Tenant, Claims: []lock.Claim{{Name: key.Lock, Mode: lock.Exclusive}},
-		Opaque: true, Holder: "unreadable", TTL: damagedTTL, EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Number: number, Handle: handle,
+		Opaque: true, Holder: "unreadable", TTL: damagedTTL,
+		EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
+		Number:     number, Handle: handle,
 	}
 }
 
@@ -208,7 +210,10 @@ type ValueNote struct {
 
 // Ended returns what the feed tells of it, with the fence floor.
 func (e End) Ended(floor uint64) Ended {
-	return Ended{ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At), Was: Past{e.Was, floor}, Note: (*lock.Note)(e.Note)}
+	return Ended{
+		ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At), Was: Past{e.Was, floor},
+		Note: (*lock.Note)(e.Note),
+	}
 }
 
 // Encode returns the JSON of a value that can be encoded. It is as long as what is

@@ -22,7 +22,8 @@ func keyOf(e *lock.Entry) store.Key {
 func TestRoundTrip(t *testing.T) {
 	enqueued := time.UnixMilli(1_700_000_000_123).UTC()
 	plain := lock.Entry{
-		ID: "01H", Tenant: "acme", Holder: "worker-1", Named: true, Subject: "s <1>", TTL: lock.MaxTTL, EnqueuedAt: enqueued, Number: 7, Handle: 9,
+		ID: "01H", Tenant: "acme", Holder: "worker-1", Named: true, Subject: "s <1>", TTL: lock.MaxTTL,
+		EnqueuedAt: enqueued, Number: 7, Handle: 9,
 		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	full := plain
@@ -30,15 +31,21 @@ func TestRoundTrip(t *testing.T) {
 	full.TTL, full.WaitUntil = time.Millisecond, enqueued.Add(time.Minute)
 	semaphore, set, largest := full, full, plain
 	semaphore.Claims = []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: lock.MaxLimit}}
-	set.Set, set.Claims = true, []lock.Claim{{Name: "a", Mode: lock.Shared}, {Name: "b", Mode: lock.Semaphore, Limit: 1}}
+	set.Set, set.Claims = true, []lock.Claim{
+		{Name: "a", Mode: lock.Shared}, {Name: "b", Mode: lock.Semaphore, Limit: 1},
+	}
 	largest.Set, largest.Claims = true, nil
 	for i := range lock.MaxSetSize {
-		largest.Claims = append(largest.Claims, lock.Claim{Name: fmt.Sprintf("lock-%02d", i), Mode: lock.Exclusive})
+		largest.Claims = append(
+			largest.Claims, lock.Claim{Name: fmt.Sprintf("lock-%02d", i), Mode: lock.Exclusive},
+		)
 	}
 	traced, kept, called := full, set, full
 	traced.Trace, kept.Async, called.Async = aTrace, true, true
 	called.Callback = &lock.Callback{URL: "https://example.org/<told>", Secret: "callback-1"}
-	for _, e := range []*lock.Entry{&plain, &full, &semaphore, &set, &largest, &traced, &kept, &called} {
+	for _, e := range []*lock.Entry{
+		&plain, &full, &semaphore, &set, &largest, &traced, &kept, &called,
+	} {
 		value := store.ValueOf(e)
 		value.Handle = e.Handle
 		for _, c := range e.Claims {
@@ -65,38 +72,68 @@ func TestDamage(t *testing.T) {
 		many += fmt.Sprintf(`,{"name":"b%02d","mode":"shared"}`, i)
 	}
 	for name, c := range map[string]struct{ fields, says string }{
-		"no TTL":               {`"mode":"exclusive"`, "a TTL of 0 ms"},
-		"a negative TTL":       {`"mode":"exclusive","ttl_ms":-1`, "a TTL of -1 ms"},
-		"a TTL just too long":  {fmt.Sprintf(`"mode":"exclusive","ttl_ms":%d`, lock.MaxTTL.Milliseconds()+1), "a TTL of 604800001 ms"},
-		"a TTL of 285 years":   {`"mode":"exclusive","ttl_ms":9000000000000`, "a TTL of"},
-		"a TTL that overflows": {fmt.Sprintf(`"mode":"exclusive","ttl_ms":%d`, int64(math.MaxInt64)), "a TTL of"},
+		"no TTL":         {`"mode":"exclusive"`, "a TTL of 0 ms"},
+		"a negative TTL": {`"mode":"exclusive","ttl_ms":-1`, "a TTL of -1 ms"},
+		"a TTL just too long": {
+			fmt.Sprintf(`"mode":"exclusive","ttl_ms":%d`, lock.MaxTTL.Milliseconds()+1),
+			"a TTL of 604800001 ms",
+		},
+		"a TTL of 285 years": {`"mode":"exclusive","ttl_ms":9000000000000`, "a TTL of"},
+		"a TTL that overflows": {
+			fmt.Sprintf(`"mode":"exclusive","ttl_ms":%d`, int64(math.MaxInt64)), "a TTL of",
+		},
 
-		"no mode":                   {`"ttl_ms":30000`, "mode"},
-		"another mode":              {`"ttl_ms":30000,"mode":"greedy"`, "mode"},
-		"no limit":                  {`"ttl_ms":30000,"mode":"semaphore"`, "limit"},
-		"a negative limit":          {`"ttl_ms":30000,"mode":"semaphore","limit":-1`, "limit"},
-		"a limit too great":         {`"ttl_ms":30000,"mode":"semaphore","limit":1000001`, "limit"},
-		"a limit of no semaphore":   {`"ttl_ms":30000,"mode":"shared","limit":1`, "limit"},
-		"a set of other locks":      {set(`{"name":"b","mode":"exclusive"}`), "not of a"},
-		"a set with another mode":   {set(`{"name":"a","mode":"exclusive"},{"name":"b","mode":""}`), "locks[1].mode"},
-		"a set with a bad limit":    {set(`{"name":"a","mode":"semaphore","limit":-3}`), "locks[0].limit"},
-		"a set with a bad name":     {set(`{"name":"a","mode":"exclusive"},{"name":"b/../c","mode":"exclusive"}`), "locks[1].name"},
-		"a set with no name":        {set(`{"name":"","mode":"exclusive"},{"name":"a","mode":"exclusive"}`), "locks[0].name"},
-		"a set that repeats a lock": {set(`{"name":"a","mode":"shared"},{"name":"a","mode":"shared"}`), "repeats a"},
-		"a set out of order":        {set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order"},
-		"a set too large":           {set(many), "32"},
+		"no mode":                 {`"ttl_ms":30000`, "mode"},
+		"another mode":            {`"ttl_ms":30000,"mode":"greedy"`, "mode"},
+		"no limit":                {`"ttl_ms":30000,"mode":"semaphore"`, "limit"},
+		"a negative limit":        {`"ttl_ms":30000,"mode":"semaphore","limit":-1`, "limit"},
+		"a limit too great":       {`"ttl_ms":30000,"mode":"semaphore","limit":1000001`, "limit"},
+		"a limit of no semaphore": {`"ttl_ms":30000,"mode":"shared","limit":1`, "limit"},
+		"a set of other locks":    {set(`{"name":"b","mode":"exclusive"}`), "not of a"},
+		"a set with another mode": {
+			set(`{"name":"a","mode":"exclusive"},{"name":"b","mode":""}`), "locks[1].mode",
+		},
+		"a set with a bad limit": {
+			set(`{"name":"a","mode":"semaphore","limit":-3}`), "locks[0].limit",
+		},
+		"a set with a bad name": {
+			set(`{"name":"a","mode":"exclusive"},{"name":"b/../c","mode":"exclusive"}`), "locks[1].name",
+		},
+		"a set with no name": {
+			set(`{"name":"","mode":"exclusive"},{"name":"a","mode":"exclusive"}`), "locks[0].name",
+		},
+		"a set that repeats a lock": {
+			set(`{"name":"a","mode":"shared"},{"name":"a","mode":"shared"}`), "repeats a",
+		},
+		"a set out of order": {
+			set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order",
+		},
+		"a set too large": {set(many), "32"},
 
 		"kept, in a form without": {kept(`"form":1,"async":true`), "a form of 1"},
 		"kept, in no form":        {kept(`"async":true`), "a form of 0"},
 		"a form below all":        {kept(`"form":-1`), "a form of -1"},
-		"a callback if not kept":  {kept(`"form":2,"callback":{"url":"https://a","secret":"s"}`), "not kept"},
-		"a callback to nowhere":   {kept(`"form":2,"async":true,"callback":{"secret":"s"}`), "URL"},
-		"a callback of no secret": {kept(`"form":2,"async":true,"callback":{"url":"https://a"}`), "secret"},
-		"a callback too long":     {kept(`"form":2,"async":true,"callback":{"url":"` + strings.Repeat("u", lock.MaxCallbackURL+1) + `","secret":"s"}`), "URL"},
+		"a callback if not kept": {
+			kept(`"form":2,"callback":{"url":"https://a","secret":"s"}`), "not kept",
+		},
+		"a callback to nowhere": {kept(`"form":2,"async":true,"callback":{"secret":"s"}`), "URL"},
+		"a callback of no secret": {
+			kept(`"form":2,"async":true,"callback":{"url":"https://a"}`), "secret",
+		},
+		"a callback too long": {
+			kept(
+				`"form":2,"async":true,"callback":{"url":"` + strings.Repeat(
+					"u", lock.MaxCallbackURL+1,
+				) + `","secret":"s"}`,
+			),
+			"URL",
+		},
 	} {
 		checkDamaged(t, name, `{"holder":"worker-1","enqueued_ms":1700000000000,`+c.fields+`}`, c.says)
 	}
-	for _, text := range []string{"", "{", "null", "[]", "7", `{"ttl_ms":1e30}`, `{"ttl_ms":"30000"}`, "\x00"} {
+	for _, text := range []string{
+		"", "{", "null", "[]", "7", `{"ttl_ms":1e30}`, `{"ttl_ms":"30000"}`, "\x00",
+	} {
 		checkDamaged(t, fmt.Sprintf("%q", text), text, "")
 	}
 }
@@ -106,7 +143,10 @@ func TestDamage(t *testing.T) {
 func TestForeignTrace(t *testing.T) {
 	for _, trace := range []string{"00-whsec", aTrace + "0", "01" + aTrace[2:] + "-more"} {
 		key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
-		v, err := store.ParseValue(key, []byte(`{"holder":"worker-1","ttl_ms":30000,"mode":"exclusive","trace":"`+trace+`"}`), store.Form)
+		v, err := store.ParseValue(
+			key, []byte(`{"holder":"worker-1","ttl_ms":30000,"mode":"exclusive","trace":"`+trace+`"}`),
+			store.Form,
+		)
 		if err != nil {
 			t.Errorf("%s: %v", trace, err)
 		} else if e := v.Entry(key, 7); e.Trace != "" || e.Holder != "worker-1" {
@@ -117,7 +157,9 @@ func TestForeignTrace(t *testing.T) {
 
 func checkDamaged(t *testing.T, name, text, says string) {
 	t.Helper()
-	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text), store.Form)
+	k, err := store.ParseValue(
+		store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text), store.Form,
+	)
 	if err == nil {
 		t.Errorf("%s is taken for %+v", name, k)
 	} else if !strings.Contains(err.Error(), says) {
@@ -131,8 +173,13 @@ const aTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 // would misread is refused by it whatever else is in it.
 func TestForm(t *testing.T) {
 	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
-	plain := &lock.Entry{ID: key.ID, Tenant: key.Tenant, Holder: "w", TTL: time.Minute, EnqueuedAt: time.UnixMilli(7), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
-	if got, want := string(store.Encode(store.ValueOf(plain))), `{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`; got != want {
+	plain := &lock.Entry{
+		ID: key.ID, Tenant: key.Tenant, Holder: "w", TTL: time.Minute, EnqueuedAt: time.UnixMilli(7),
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+	}
+	if got, want := string(
+		store.Encode(store.ValueOf(plain)),
+	), `{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`; got != want {
 		t.Errorf("a plain entry is %s, want %s", got, want)
 	}
 	traced, kept := *plain, *plain
@@ -150,7 +197,8 @@ func TestForm(t *testing.T) {
 			t.Errorf("form %d reads %s: %+v, %v", form, text, v, err)
 		}
 	}
-	if e := store.Newer(key, 7, 9); e.TTL != lock.MaxTTL || e.Number != 7 || e.Handle != 9 || e.ID != key.ID || e.Claims[0] != plain.Claims[0] {
+	if e := store.Newer(key, 7, 9); e.TTL != lock.MaxTTL || e.Number != 7 || e.Handle != 9 ||
+		e.ID != key.ID || e.Claims[0] != plain.Claims[0] {
 		t.Errorf("what stands for one that is not understood is %+v", e)
 	}
 }

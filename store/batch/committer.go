@@ -72,7 +72,9 @@ func NewCommitter[P, O any](
 	limits Limits, send func([]*Write[P, O]) [][]*Write[P, O], await func() bool,
 ) *Committer[P, O] {
 	limits.Pending = limits.Pending.orDefault()
-	return &Committer[P, O]{limits: limits, send: send, ready: await, pending: newPending[P, O](limits)}
+	return &Committer[P, O]{
+		limits: limits, send: send, ready: await, pending: newPending[P, O](limits),
+	}
 }
 
 // Do has w sent and returns the outcome that the send function settled. If w was not sent the

@@ -47,7 +47,8 @@ type sending struct {
 func (r *random) run(t *testing.T) {
 	r.t, r.sent, r.inFlight, r.executed = t, map[string]sending{}, map[*write]bool{}, map[*write]int{}
 	r.limits = batch.Limits{
-		Ops: 1 + r.rand.IntN(12), Bytes: 20 + r.rand.IntN(200), InFlight: 1 + r.rand.IntN(3), Linger: 3 * time.Millisecond, Inline: r.rand.IntN(2) == 0,
+		Ops: 1 + r.rand.IntN(12), Bytes: 20 + r.rand.IntN(200), InFlight: 1 + r.rand.IntN(3),
+		Linger: 3 * time.Millisecond, Inline: r.rand.IntN(2) == 0,
 	}
 	r.limits.Most = r.limits.InFlight + r.rand.IntN(6)
 	c := batch.NewCommitter(r.limits, r.send, nil)
@@ -56,7 +57,8 @@ func (r *random) run(t *testing.T) {
 	for i := range writes {
 		r.mu.Lock()
 		w := &write{
-			Tenant: fmt.Sprint("t", r.rand.IntN(3)), Ops: 1 + r.rand.IntN(4), Bytes: r.rand.IntN(60), Payload: i,
+			Tenant: fmt.Sprint("t", r.rand.IntN(3)), Ops: 1 + r.rand.IntN(4), Bytes: r.rand.IntN(60),
+			Payload: i,
 			Lingers: r.rand.IntN(3) == 0, Must: r.rand.IntN(4) == 0,
 		}
 		for range r.rand.IntN(4) {
@@ -65,7 +67,9 @@ func (r *random) run(t *testing.T) {
 		writes[i] = w
 		ctx, cancel := context.WithCancel(t.Context())
 		if r.rand.IntN(4) == 0 {
-			ctx, cancel = context.WithTimeout(t.Context(), time.Duration(r.rand.IntN(30_000))*time.Microsecond)
+			ctx, cancel = context.WithTimeout(
+				t.Context(), time.Duration(r.rand.IntN(30_000))*time.Microsecond,
+			)
 		}
 		r.mu.Unlock()
 		all.Go(func() {
@@ -169,6 +173,8 @@ func (r *random) check(writes []*write) {
 		}
 	}
 	if len(writes) > 1 && (ops > r.limits.Ops || bytes > r.limits.Bytes) {
-		r.t.Errorf("a batch of %d operations and %d bytes, of %d and %d", ops, bytes, r.limits.Ops, r.limits.Bytes)
+		r.t.Errorf(
+			"a batch of %d operations and %d bytes, of %d and %d", ops, bytes, r.limits.Ops, r.limits.Bytes,
+		)
 	}
 }

@@ -15,7 +15,9 @@ import (
 // TestSending: before a batch is sent it is told which requests share it, of those that are
 // traced, and nothing is told of a batch of which none is.
 func TestSending(t *testing.T) {
-	withCommitter(t, batch.Limits{Ops: 10, Bytes: 1000, InFlight: 1, Most: 1}, func(t *testing.T, c *committer, f *fakeStore) {
+	withCommitter(t, batch.Limits{
+		Ops: 10, Bytes: 1000, InFlight: 1, Most: 1,
+	}, func(t *testing.T, c *committer, f *fakeStore) {
 		var mu sync.Mutex
 		var told [][]byte
 		c.Sending = func(requests []trace.SpanContext) func() {
@@ -39,7 +41,9 @@ func TestSending(t *testing.T) {
 			}))
 		}
 		var all sync.WaitGroup
-		for i, ctx := range []context.Context{request(1, 0), request(2, trace.FlagsSampled), request(3, 0), request(4, trace.FlagsSampled)} {
+		for i, ctx := range []context.Context{
+			request(1, 0), request(2, trace.FlagsSampled), request(3, 0), request(4, trace.FlagsSampled),
+		} {
 			all.Go(func() {
 				if _, err := c.Do(ctx, join(i)); err != nil {
 					t.Error(err)

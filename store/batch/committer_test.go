@@ -82,7 +82,9 @@ func join(payload int, keys ...string) *write {
 }
 
 // withCommitter runs a test in virtual time with a committer whose batches take a moment.
-func withCommitter(t *testing.T, l batch.Limits, test func(t *testing.T, c *committer, f *fakeStore)) {
+func withCommitter(
+	t *testing.T, l batch.Limits, test func(t *testing.T, c *committer, f *fakeStore),
+) {
 	bubble.Test(t, func(t *testing.T) {
 		f := &fakeStore{t: t, took: 10 * time.Millisecond}
 		c := batch.NewCommitter(l, f.send, nil)
@@ -121,7 +123,9 @@ func TestLongChainHoldsUpNothingElse(t *testing.T) {
 		all.Wait()
 		all2.Wait()
 		sent := f.payloads()
-		if !slices.ContainsFunc(sent, func(writes []int) bool { return slices.Equal(writes, []int{8, 100, 101}) }) {
+		if !slices.ContainsFunc(
+			sent, func(writes []int) bool { return slices.Equal(writes, []int{8, 100, 101}) },
+		) {
 			t.Errorf("batches are %v, want the other writes in the one after those in flight", sent)
 		}
 		for i, writes := range sent { // those that begin at one instant do so in any order
@@ -144,7 +148,10 @@ func TestWhatCanShareGathers(t *testing.T) {
 		}
 		handIn(t, c, writes...).Wait()
 		if f.most != limits.InFlight || len(f.batches) != 5 {
-			t.Errorf("%d in flight, batches %v; want %d and the last three full", f.most, f.payloads(), limits.InFlight)
+			t.Errorf(
+				"%d in flight, batches %v; want %d and the last three full", f.most, f.payloads(),
+				limits.InFlight,
+			)
 		}
 	})
 }
@@ -248,7 +255,9 @@ func TestGivenUp(t *testing.T) {
 		}
 		for _, w := range []*write{executed, handedBack} {
 			ctx, cancel := context.WithTimeout(t.Context(), f.took/2)
-			if _, err := c.Do(ctx, w); !errors.Is(err, batch.ErrUnknown) || !errors.Is(err, context.DeadlineExceeded) {
+			if _, err := c.Do(ctx, w); !errors.Is(err, batch.ErrUnknown) || !errors.Is(
+				err, context.DeadlineExceeded,
+			) {
 				t.Errorf("write %d given up: %v", w.Payload, err)
 			}
 			if _, err := w.Late(ctx); !errors.Is(err, batch.ErrUnknown) {

@@ -13,7 +13,8 @@ type Cut string
 
 // The ways to cut a cable.
 const (
-	Silent Cut = "silent" // nothing gets through, and nobody says so; requests arrive when it is mended
+	// nothing gets through, and nobody says so; requests arrive when it is mended
+	Silent Cut = "silent"
 	Deaf   Cut = "deaf"   // requests get through, answers do not
 	Broken Cut = "broken" // both ends know that nothing gets through
 )

@@ -140,7 +140,8 @@ func (s *Server) RestoreElsewhere(c Checkpoint) {
 
 func (s *Server) restore(c Checkpoint) {
 	s.stopTimers()
-	s.number, s.floor, s.distrusted, s.foreign, s.form = c.Number, c.floor, c.distrusted, c.foreign, c.form
+	s.number, s.floor, s.form = c.Number, c.floor, c.form
+	s.distrusted, s.foreign = c.distrusted, c.foreign
 	s.entries, s.records = map[key]*kept{}, map[key]*record{}
 	for _, e := range c.Entries {
 		k := &kept{entry: e, end: time.Now().Add(e.TTL)}

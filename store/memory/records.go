@@ -104,7 +104,8 @@ func (s *Server) checkSwap(was store.RecordState, w *store.RecordWrite) error {
 	switch {
 	case s.distrusted != 0 || s.foreign:
 		return refusal()
-	case found != was.Found || r.version != was.Version || int64(s.small.deleted[w.RecordKey]) != was.Guard:
+	case found != was.Found || r.version != was.Version ||
+		int64(s.small.deleted[w.RecordKey]) != was.Guard:
 		return store.ErrRecordRaced
 	}
 	return nil

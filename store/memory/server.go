@@ -118,7 +118,8 @@ func NewServer(cfg Config) *Server {
 	}
 	return &Server{
 		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{},
-		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}), small: newRecordTable(),
+		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}),
+		small: newRecordTable(),
 	}
 }
 

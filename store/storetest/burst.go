@@ -80,7 +80,8 @@ func burst(t *trial) {
 		late.Load(),
 		cycles,
 	)
-	if late.Load() > burstSize/50 { // a machine that is busy with something else may stand still for a moment
+	// a machine that is busy with something else may stand still for a moment
+	if late.Load() > burstSize/50 {
 		t.Errorf("%d were told after seconds that the store did not answer", late.Load())
 	}
 	if len(joined) == 0 || cycles == 0 {

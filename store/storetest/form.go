@@ -74,7 +74,8 @@ func formGoesOn(t *trial) {
 		got := f.state()
 		if !got.whole() || got.losses > 0 || got.joined[kept.ID] != 1 || got.joined[set.ID] != 1 {
 			t.Errorf(
-				"feed %d listed %d times and was lost %d times; it told %d and %d times of the entries that joined",
+				"feed %d listed %d times and was lost %d times; "+
+					"it told %d and %d times of the entries that joined",
 				i,
 				got.resets,
 				got.losses,

@@ -71,7 +71,8 @@ func cutWrittenOnce(t *trial) {
 	})
 	var gone *lock.Error
 	switch {
-	case errors.As(err, &gone) && gone.Code == lock.StoreUnavailable && gone.OutcomeUnknown: // it had no time to find out
+	// it had no time to find out
+	case errors.As(err, &gone) && gone.Code == lock.StoreUnavailable && gone.OutcomeUnknown:
 	case gone == nil || gone.Code != lock.Lost || gone.Reason != lock.Revoked:
 		t.Errorf("Enqueue of what was revoked meanwhile = %v, want %s, %s", err, lock.Lost, lock.Revoked)
 	}

@@ -20,9 +20,13 @@ func recordCutCalls(t *recordTrial, how Fault) {
 	removed := t.put(b, recordPut("removed", "one", 0))
 	restore := t.CutB(t.T, how)
 	calls := map[string]func(context.Context) error{
-		"Get":    func(ctx context.Context) error { return errorOf(b.Get(ctx, recordKey("r"))) },
-		"List":   func(ctx context.Context) error { return errorOf(b.List(ctx, store.RecordQuery{Kind: "note"})) },
-		"Put":    func(ctx context.Context) error { return errorOf(b.Put(ctx, recordPut("r", "two", version))) },
+		"Get": func(ctx context.Context) error { return errorOf(b.Get(ctx, recordKey("r"))) },
+		"List": func(ctx context.Context) error {
+			return errorOf(b.List(ctx, store.RecordQuery{Kind: "note"}))
+		},
+		"Put": func(ctx context.Context) error {
+			return errorOf(b.Put(ctx, recordPut("r", "two", version)))
+		},
 		"Delete": func(ctx context.Context) error { return b.Delete(ctx, recordKey("removed"), removed) },
 	}
 	var all sync.WaitGroup
@@ -213,7 +217,9 @@ func recordRebound(t *recordTrial) {
 	kept := t.put(t.records(0), recordPut("kept", "two", t.put(t.records(1), bound("kept", "one", 0))))
 	taken := t.put(t.records(0), bound("taken", "two", t.put(t.records(1), bound("taken", "one", 0))))
 	t.put(t.records(1), bound("goes", "two", t.put(t.records(0), recordPut("goes", "one", 0))))
-	if err := t.records(0).Delete(t.ctx, recordKey("made"), t.put(t.records(1), bound("made", "one", 0))); err != nil {
+	if err := t.records(0).Delete(
+		t.ctx, recordKey("made"), t.put(t.records(1), bound("made", "one", 0)),
+	); err != nil {
 		t.Fatal(err)
 	}
 	made := t.put(t.records(0), recordPut("made", "two", 0))

@@ -144,7 +144,10 @@ func recordBounds(t *recordTrial) {
 	_, err := s.Put(t.ctx, recordPut("r", strings.Repeat("x", store.MaxRecordValue+1), 0))
 	t.wantCode("Put of too much", err, lock.InvalidRequest)
 	t.wantCode("Delete of version 0", s.Delete(t.ctx, recordKey("r"), 0), lock.InvalidRequest)
-	for _, q := range []store.RecordQuery{{}, {Kind: "a/b"}, {Kind: "note", Tenant: "A"}, {Kind: "note", After: strings.Repeat("x", 400)}, {Kind: "note", From: strings.Repeat("x", 400)}, {Kind: "note", Until: strings.Repeat("x", 400)}} {
+	for _, q := range []store.RecordQuery{
+		{}, {Kind: "a/b"}, {Kind: "note", Tenant: "A"}, {Kind: "note", After: strings.Repeat("x", 400)},
+		{Kind: "note", From: strings.Repeat("x", 400)}, {Kind: "note", Until: strings.Repeat("x", 400)},
+	} {
 		_, err := s.List(t.ctx, q)
 		t.wantCode(fmt.Sprintf("List(%+v)", q), err, lock.InvalidRequest)
 	}
@@ -378,7 +381,8 @@ func recordContextEnded(t *recordTrial) {
 
 func errorOf[T any](_ T, err error) error { return err }
 
-// recordBetween lists the records of tenants that resemble each other from an id on, and before one.
+// recordBetween lists the records of tenants that resemble each other from an id on, and before
+// one.
 func recordBetween(t *recordTrial) {
 	all := map[store.RecordKey]uint64{}
 	for i := range 100 {

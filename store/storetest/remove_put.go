@@ -22,7 +22,8 @@ func removePutCases() []testCase {
 		all = append(all, testCase{
 			name: "cut/" + string(
 				f,
-			) + "/a removal and its record are not parted", run: func(t *trial) { cutRemovePut(t, f) }, needs: cut,
+			) + "/a removal and its record are not parted", run: func(t *trial) { cutRemovePut(t, f) },
+			needs: cut,
 		})
 	}
 	return all
@@ -51,7 +52,8 @@ func removePutBoth(t *trial) {
 		t.enqueue(
 			t.A,
 			t.draft("a"),
-		), t.enqueue(t.B, t.repeatable("a")), t.enqueue(t.A, t.draft("b", "c", "d")), t.enqueue(t.A, t.draft("renewed")),
+		), t.enqueue(t.B, t.repeatable("a")), t.enqueue(t.A, t.draft("b", "c", "d")),
+		t.enqueue(t.A, t.draft("renewed")),
 	}
 	if err := t.B.Renew(t.ctx, entries[3]); err != nil {
 		t.Fatal(err)
@@ -116,7 +118,10 @@ func removePutNeither(t *trial) {
 			{"with an unknown version", recordPut("there", "x", version+1), lock.Changed},
 			{"over a record that is not there", recordPut("none", "x", version), lock.NotFound},
 			{"with a key out of bounds", recordPut("a/b", "x", 0), lock.InvalidRequest},
-			{"with a bound record", store.RecordPut{RecordKey: recordKey("none"), Bound: true}, lock.InvalidRequest},
+			{
+				"with a bound record", store.RecordPut{RecordKey: recordKey("none"), Bound: true},
+				lock.InvalidRequest,
+			},
 		} {
 			err := s.RemoveAndPut(t.ctx, kept, lock.Revoked, noteOf(i), c.put)
 			if typed := t.typed("RemoveAndPut", err); typed == nil || typed.Code != c.code ||
@@ -142,7 +147,9 @@ func removePutRace(t *trial) {
 		together(8, func(i int) {
 			var err error
 			if i < 6 {
-				if err = t.client(i).RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut(fmt.Sprint("r", round, "-", i), "x", 0)); err == nil {
+				if err = t.client(i).RemoveAndPut(
+					t.ctx, e, lock.Revoked, nil, recordPut(fmt.Sprint("r", round, "-", i), "x", 0),
+				); err == nil {
 					put.Add(1)
 				}
 			} else {
@@ -178,7 +185,9 @@ func removePutRemembered(t *trial) {
 		if want[e.ID] = noteOf(i); i == 3 {
 			want[e.ID] = nil
 		}
-		if err := t.client(i/2).RemoveAndPut(t.ctx, e, lock.Revoked, want[e.ID], recordPut(fmt.Sprint("r", i), "x", 0)); err != nil {
+		if err := t.client(i/2).RemoveAndPut(
+			t.ctx, e, lock.Revoked, want[e.ID], recordPut(fmt.Sprint("r", i), "x", 0),
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -48,8 +48,8 @@ func resumeCases() []testCase {
 	}
 }
 
-// interruptedFeed has entries come and go while a feed is cut off, twice: it tells each change once, and in
-// order.
+// interruptedFeed has entries come and go while a feed is cut off, twice: it tells each change
+// once, and in order.
 func interruptedFeed(t *trial, how Fault) {
 	t.remove(t.A, t.enqueue(t.A, t.draft("a")), lock.Released)
 	a, b := t.follow(t.A), t.follow(t.B)

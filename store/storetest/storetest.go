@@ -94,7 +94,8 @@ type testCase struct {
 	name  string
 	run   func(*trial)
 	needs need
-	alone bool // it keeps the store so busy that the deadlines of others would pass, or needs it undisturbed
+	// it keeps the store so busy that the deadlines of others would pass, or needs it undisturbed
+	alone bool
 
 	// inTime: it is about how soon calls end, which have the deadlines of production.
 	inTime bool
@@ -158,8 +159,10 @@ func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
 		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(),
-		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(), readCases(), feedCases(),
-		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(), resumeCases(),
+		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(),
+		readCases(), feedCases(),
+		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(),
+		resumeCases(),
 	} {
 		all = append(all, topic...)
 	}

@@ -63,7 +63,10 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"wrong chroot", zookeeper.Config{Chroot: "/locsk"}, "no node /locsk"},
 		{"no permission", zookeeper.Config{Chroot: "/private"}, "does not let this server in"},
-		{"wrong password", zookeeper.Config{Prefix: "/ours", Username: "fencepost", Password: "wrong"}, "does not let this server in"},
+		{
+			"wrong password", zookeeper.Config{Prefix: "/ours", Username: "fencepost", Password: "wrong"},
+			"does not let this server in",
+		},
 		{"no password", zookeeper.Config{Prefix: "/ours"}, "does not let this server in"},
 		{"damaged records of its own", zookeeper.Config{Chroot: "/broken"}, "--fence-floor"},
 		{"nobody there", zookeeper.Config{Servers: []string{"127.0.0.1:1"}}, "did not answer in time"},

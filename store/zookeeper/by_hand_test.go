@@ -84,7 +84,9 @@ func (b *byHand) reported(part string) {
 func TestDamagedEntryFreesItsLock(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(b *byHand){
-		"the lease is deleted":     func(b *byHand) { b.must(b.Delete(b.nodes(ours+"/entries", ",")[0], -1)) },
+		"the lease is deleted": func(b *byHand) {
+			b.must(b.Delete(b.nodes(ours+"/entries", ",")[0], -1))
+		},
 		"the entry is deleted":     func(b *byHand) { b.remove(ours+"/entries", ",") },
 		"the entry is damaged":     func(b *byHand) { b.set(b.nodes(ours+"/entries", ",")[1], "{") },
 		"its record is damaged":    func(b *byHand) { b.set(firstLog+"/0000000000", `{"changes":1}`) },
@@ -123,9 +125,11 @@ func TestWhatIsMissingIsReported(t *testing.T) {
 		damage func(b *byHand)
 		says   string
 	}{
-		"the log is deleted":     {func(b *byHand) { b.remove(firstLog, "") }, firstLog},
-		"the epoch is raised":    {func(b *byHand) { b.set(ours+"/epoch", "") }, "logs/0000000001"},
-		"the shards are gone":    {func(b *byHand) { b.remove(ours+"/entries", "") }, "restart all servers"},
+		"the log is deleted":  {func(b *byHand) { b.remove(firstLog, "") }, firstLog},
+		"the epoch is raised": {func(b *byHand) { b.set(ours+"/epoch", "") }, "logs/0000000001"},
+		"the shards are gone": {
+			func(b *byHand) { b.remove(ours+"/entries", "") }, "restart all servers",
+		},
 		"the keys' node is gone": {func(b *byHand) { b.remove(ours+"/keys", "") }, "restart all servers"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +159,9 @@ func TestStuckEntryIsReported(t *testing.T) {
 		},
 		"a node is below it": {
 			func(b *byHand, main, other string) { b.create(main + "/strange") },
-			func(b *byHand, main, other string) { b.must(b.Delete(main+"/strange", -1)) }, "delete what is below it",
+			func(b *byHand, main, other string) {
+				b.must(b.Delete(main+"/strange", -1))
+			}, "delete what is below it",
 		},
 		"it is closed": {
 			func(b *byHand, main, other string) { b.allow(main, zk.PermRead|zk.PermAdmin) },
@@ -236,7 +242,9 @@ func TestMetaByHand(t *testing.T) {
 			if err := damage(prefix + "/meta"); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Enqueue(t.Context(), draft("a")); err == nil || !strings.Contains(err.Error(), "--fence-floor") {
+			if _, _, err := s.Enqueue(t.Context(), draft("a")); err == nil || !strings.Contains(
+				err.Error(), "--fence-floor",
+			) {
 				t.Errorf("Enqueue = %v, want an error that asks for a floor", err)
 			}
 			if err := s.Refusal(); err == nil {
@@ -245,7 +253,9 @@ func TestMetaByHand(t *testing.T) {
 			if err := s.Renew(t.Context(), held); err != nil {
 				t.Errorf("Renew: %v", err)
 			}
-			fixed := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: held.Number})
+			fixed := open(
+				t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, FenceFloor: held.Number},
+			)
 			if next := enqueue(t, fixed, draft("a")); next.Number <= held.Number {
 				t.Errorf("fence %d after %d", next.Number, held.Number)
 			}

@@ -260,7 +260,9 @@ func TestQueueOfALateFollower(t *testing.T) {
 		a := <-read
 		if a.err != nil {
 			t.Logf("round %d: %v", round, a.err) // it was stopped for too long
-		} else if n := len(a.entries); n != round+1 || a.entries[n-1].ID != last.ID || a.number < last.Number {
+		} else if n := len(
+			a.entries,
+		); n != round+1 || a.entries[n-1].ID != last.ID || a.number < last.Number {
 			t.Errorf(
 				"round %d: %d entries as of %d, although the last was written at %d before",
 				round,

@@ -212,8 +212,9 @@ func TestInterruptedAndFolded(t *testing.T) {
 	i.wantGaps(1)
 }
 
-// TestInterruptedInAnotherPast: a feed begins with what there is where the log has something else in
-// the place of what was told last, as when the store was restored meanwhile, and by another floor.
+// TestInterruptedInAnotherPast: a feed begins with what there is where the log has something else
+// in the place of what was told last, as when the store was restored meanwhile, and by another
+// floor.
 func TestInterruptedInAnotherPast(t *testing.T) {
 	t.Parallel()
 	i := interrupt(t)
@@ -233,8 +234,9 @@ func TestInterruptedInAnotherPast(t *testing.T) {
 	i.wantGaps(2)
 }
 
-// TestInterruptedBeforeItWasToldAny: a feed that has begun behind all records, and was told none, knows what was written last by
-// then: it does not go on where the log has something else there, and does where it has not, be it folded by then.
+// TestInterruptedBeforeItWasToldAny: a feed that has begun behind all records, and was told none,
+// knows what was written last by then: it does not go on where the log has something else there,
+// and does where it has not, be it folded by then.
 func TestInterruptedBeforeItWasToldAny(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -260,8 +262,9 @@ func TestInterruptedBeforeItWasToldAny(t *testing.T) {
 	}
 }
 
-// TestInterruptedBehindWhatCannotBeRead: a feed that has begun behind a record which cannot be read does not take what was folded
-// before that for the last one: it goes on when the record is folded, too.
+// TestInterruptedBehindWhatCannotBeRead: a feed that has begun behind a record which cannot be read
+// does not take what was folded before that for the last one: it goes on when the record is folded,
+// too.
 func TestInterruptedBehindWhatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	i := interrupt(t)

@@ -25,7 +25,8 @@ func TestOpenSaysWhatItFound(t *testing.T) {
 		return err
 	}
 	err := refusal(zookeeper.Config{Chroot: "/locks"})
-	if want := "ZooKeeper has no node /locks: create it, or correct the path in the store's address"; err.Error() != want {
+	if want := "ZooKeeper has no node /locks: create it, or " +
+		"correct the path in the store's address"; err.Error() != want {
 		t.Errorf("Open: %v, want %s", err, want)
 	}
 	open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1000})
@@ -57,7 +58,8 @@ func TestOpenOverBrokenConnections(t *testing.T) {
 	}
 }
 
-// TestLowFloorIsTold: a floor that was mistyped, below what the store has handed out, is taken and told of, once.
+// TestLowFloorIsTold: a floor that was mistyped, below what the store has handed out, is taken and
+// told of, once.
 func TestLowFloorIsTold(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

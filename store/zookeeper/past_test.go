@@ -60,8 +60,8 @@ func (n *numbers) told() int {
 func (*numbers) Recall([]store.Ended, bool) {}
 func (*numbers) Lost(error)                 {}
 
-// TestFeedOfALostPast puts an older copy of its data under a server whose log is followed. What happens there
-// until a floor is given has smaller numbers, and the feed begins anew below them.
+// TestFeedOfALostPast puts an older copy of its data under a server whose log is followed. What
+// happens there until a floor is given has smaller numbers, and the feed begins anew below them.
 func TestFeedOfALostPast(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

@@ -30,7 +30,9 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	f := s.feed
 	f.listing, f.zxid = &listing{from: 100, gone: map[key]*lock.Entry{}}, 100
 	waits := entry("waits", 20)
-	rise := func(context.Context) (store.Records, error) { return store.Records{Position: 100, Floor: 1 << 40}, nil }
+	rise := func(context.Context) (store.Records, error) {
+		return store.Records{Position: 100, Floor: 1 << 40}, nil
+	}
 	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +63,9 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	}
 	f.entries.add(e)
 	f.current, f.zxid = true, 20
-	rise := func(context.Context) (store.Records, error) { return store.Records{Position: 20, Floor: 1 << 40}, nil }
+	rise := func(context.Context) (store.Records, error) {
+		return store.Records{Position: 20, Floor: 1 << 40}, nil
+	}
 	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}

@@ -32,7 +32,9 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 		t,
 		zookeeper.Config{Servers: z.Endpoints()},
 	)
-	for name, e := range map[string]*lock.Entry{"first renewal": draft("a"), "one of many": draft("b"), "repeatable": draft("c")} {
+	for name, e := range map[string]*lock.Entry{
+		"first renewal": draft("a"), "one of many": draft("b"), "repeatable": draft("c"),
+	} {
 		if name == "repeatable" {
 			e.Request = "the same"
 		}

@@ -80,9 +80,11 @@ func TestTLS(t *testing.T) {
 		config *tls.Config
 		want   string
 	}{
-		"plain text":               {nil, "it wants TLS or a certificate"},
-		"no certificate":           {&tls.Config{RootCAs: pool}, "it wants TLS or a certificate"},
-		"an authority not trusted": {&tls.Config{Certificates: []tls.Certificate{own}}, "unknown authority"},
+		"plain text":     {nil, "it wants TLS or a certificate"},
+		"no certificate": {&tls.Config{RootCAs: pool}, "it wants TLS or a certificate"},
+		"an authority not trusted": {
+			&tls.Config{Certificates: []tls.Certificate{own}}, "unknown authority",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

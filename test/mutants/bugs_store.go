@@ -82,7 +82,7 @@ func storeBugs() []Bug {
 			Name:    "records-late-write-brings-back",
 			Breaks:  "a late write does not restore a deleted record",
 			File:    "store/memory/records.go",
-			Anchor:  " || int64(s.small.deleted[w.RecordKey]) != was.Guard",
+			Anchor:  " ||\n\t\tint64(s.small.deleted[w.RecordKey]) != was.Guard",
 			Becomes: "",
 			In:      "./store/memory", Run: "^TestLateRecord$",
 		},

@@ -41,7 +41,9 @@ func TestPositionsInALongQueue(t *testing.T) {
 					want = line[position]
 				}
 				if got := idAt(table, position); got != want {
-					t.Fatalf("seed %d: at position %d of %d waits %q, not %q", seed, position, len(line)-1, got, want)
+					t.Fatalf(
+						"seed %d: at position %d of %d waits %q, not %q", seed, position, len(line)-1, got, want,
+					)
 				}
 			}
 		}
@@ -70,8 +72,8 @@ func TestPositionsInALongQueue(t *testing.T) {
 	}
 }
 
-// TestWhoHoldsInALongQueue: those who hold, and those who wait, are found among others as by walking
-// over all of them; sets that wait elsewhere stand between holders.
+// TestWhoHoldsInALongQueue: those who hold, and those who wait, are found among others as by
+// walking over all of them; sets that wait elsewhere stand between holders.
 func TestWhoHoldsInALongQueue(t *testing.T) {
 	a, b := lock.Claim{Name: "a", Mode: lock.Shared}, lock.Claim{Name: "b", Mode: lock.Exclusive}
 	for seed := range uint64(20) {

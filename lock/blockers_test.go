@@ -20,7 +20,10 @@ func TestBlockers(t *testing.T) {
 		_, holds := table.Entry(e.ID)
 		blockers, ok := table.Blockers(e.ID, nearest)
 		if ok == holds || ok != (len(blockers) > 0) {
-			t.Fatalf("%s holds %t, and its blockers are %v, %t\n%s", e.ID, holds, locktest.IDs(blockers), ok, locktest.Describe(table))
+			t.Fatalf(
+				"%s holds %t, and its blockers are %v, %t\n%s", e.ID, holds, locktest.IDs(blockers), ok,
+				locktest.Describe(table),
+			)
 		}
 		if !ok {
 			return
@@ -47,8 +50,12 @@ func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool)
 		}
 		blockers, ok := lock.BlockersIn(queue, e, r.Name, nearest)
 		waits = waits || ok
-		if ok != (len(blockers) > 0) || slices.ContainsFunc(blockers, func(other *lock.Entry) bool { return other.Number >= e.Number }) {
-			t.Fatalf("%s: in the way are %v, %t\n%s", e.ID, locktest.IDs(blockers), ok, locktest.Describe(table))
+		if ok != (len(blockers) > 0) || slices.ContainsFunc(
+			blockers, func(other *lock.Entry) bool { return other.Number >= e.Number },
+		) {
+			t.Fatalf(
+				"%s: in the way are %v, %t\n%s", e.ID, locktest.IDs(blockers), ok, locktest.Describe(table),
+			)
 		}
 	}
 	if !waits {
@@ -58,7 +65,9 @@ func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool)
 
 // A removal is decided by so many at most.
 func TestBlockersAreBounded(t *testing.T) {
-	for limit, want := range map[int]int{1: 1, 7: 7, lock.MaxBlockers: lock.MaxBlockers, lock.MaxBlockers + 1: 0} {
+	for limit, want := range map[int]int{
+		1: 1, 7: 7, lock.MaxBlockers: lock.MaxBlockers, lock.MaxBlockers + 1: 0,
+	} {
 		table, last := lock.NewTable(), lock.ID("")
 		for i := range limit + 1 {
 			last = lock.ID(rune('0' + i))

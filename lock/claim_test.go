@@ -8,7 +8,9 @@ import (
 )
 
 func TestCheckClaims(t *testing.T) {
-	a, limited := lock.Claim{Name: "a", Mode: lock.Exclusive}, lock.Claim{Name: "b", Mode: lock.Semaphore, Limit: lock.MaxLimit}
+	a, limited := lock.Claim{Name: "a", Mode: lock.Exclusive}, lock.Claim{
+		Name: "b", Mode: lock.Semaphore, Limit: lock.MaxLimit,
+	}
 	of := func(c lock.Claim, change func(*lock.Claim)) lock.Claim { change(&c); return c }
 	many := make([]lock.Claim, lock.MaxSetSize+1)
 	for _, c := range []struct {

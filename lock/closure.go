@@ -47,7 +47,8 @@ const maxReopens = 30 * time.Second
 // ErrClosed returns a [Closed] error that says until when and why.
 func ErrClosed(c *Closure, now time.Time) *Error {
 	return &Error{
-		Code: Closed, Detail: "an operator has closed the lock: no new entry joins its queue before the time in until",
+		Code:    Closed,
+		Detail:  "an operator has closed the lock: no new entry joins its queue before the time in until",
 		Closure: c, RetryAfter: min(max(c.Until.Sub(now), time.Second), maxReopens),
 	}
 }

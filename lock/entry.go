@@ -127,13 +127,14 @@ type Reason string
 
 // The reasons for which entries end.
 const (
-	Released    Reason = "released"      // by its client
-	Expired     Reason = "expired"       // by the store: nobody kept the lease alive
-	Revoked     Reason = "revoked"       // by an operator
-	WaitTimeout Reason = "wait_timeout"  // it waited for as long as it wanted to
-	Deadlocked  Reason = "deadlock"      // it closed a cycle of waits, and nobody was connected to be told
-	Mismatched  Reason = "mode_mismatch" // likewise: the lock was in use in another mode
-	Unknown     Reason = "unknown"       // it ended too long ago to tell
+	Released    Reason = "released"     // by its client
+	Expired     Reason = "expired"      // by the store: nobody kept the lease alive
+	Revoked     Reason = "revoked"      // by an operator
+	WaitTimeout Reason = "wait_timeout" // it waited for as long as it wanted to
+	// it closed a cycle of waits, and nobody was connected to be told
+	Deadlocked Reason = "deadlock"
+	Mismatched Reason = "mode_mismatch" // likewise: the lock was in use in another mode
+	Unknown    Reason = "unknown"       // it ended too long ago to tell
 
 	// Withdrawn entries were taken back by the replica that wrote them before
 	// anyone was told of them. They are not remembered.

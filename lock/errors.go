@@ -115,7 +115,9 @@ func Errorf(code Code, format string, args ...any) *Error {
 
 // Invalid returns an [InvalidRequest] error that names the field at fault.
 func Invalid(field, format string, args ...any) *Error {
-	return &Error{Code: InvalidRequest, Field: field, Detail: field + " " + fmt.Sprintf(format, args...)}
+	return &Error{
+		Code: InvalidRequest, Field: field, Detail: field + " " + fmt.Sprintf(format, args...),
+	}
 }
 
 // LostBecause returns a [Lost] error with the reason for which the entry ended.
@@ -125,7 +127,10 @@ func LostBecause(r Reason) *Error {
 
 // ErrHeld returns a [Held] error: others are in front of a request that does not wait.
 func ErrHeld() *Error {
-	return &Error{Code: Held, Detail: "others are in front; with wait_seconds the request would queue", RetryAfter: time.Second}
+	return &Error{
+		Code: Held, Detail: "others are in front; with wait_seconds the request would queue",
+		RetryAfter: time.Second,
+	}
 }
 
 // ErrModeMismatch returns a [ModeMismatch] error that says as what the lock is in use.
@@ -134,12 +139,17 @@ func ErrModeMismatch(inUse Claim) *Error {
 	if inUse.Mode == Semaphore {
 		as = fmt.Sprintf("as a semaphore with the limit %d", inUse.Limit)
 	}
-	return &Error{Code: ModeMismatch, Detail: "the lock " + inUse.Name + " is in use " + as, InUse: &inUse}
+	return &Error{
+		Code: ModeMismatch, Detail: "the lock " + inUse.Name + " is in use " + as, InUse: &inUse,
+	}
 }
 
 // ErrDeadlock returns a [Deadlock] error with the cycle that a wait would close.
 func ErrDeadlock(cycle []Wait) *Error {
-	e := &Error{Code: Deadlock, Cycle: cycle, Detail: "to wait would close a cycle: everybody in it would wait for ever"}
+	e := &Error{
+		Code: Deadlock, Cycle: cycle,
+		Detail: "to wait would close a cycle: everybody in it would wait for ever",
+	}
 	if len(cycle) == 1 && cycle[0].Holds {
 		e.Detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. Release it first, or use the entry that holds",
 			cycle[0].Waiter.Holder, cycle[0].Lock)

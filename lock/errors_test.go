@@ -10,7 +10,9 @@ import (
 )
 
 func TestErrorIsItsCode(t *testing.T) {
-	err := fmt.Errorf("renew: %w", &lock.Error{Code: lock.StoreUnavailable, Cause: io.ErrUnexpectedEOF})
+	err := fmt.Errorf(
+		"renew: %w", &lock.Error{Code: lock.StoreUnavailable, Cause: io.ErrUnexpectedEOF},
+	)
 	for _, c := range []struct {
 		target error
 		want   bool

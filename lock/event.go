@@ -15,21 +15,26 @@ type EventKind string
 // EventReleaseRequested, which comes after it, one of EventAcquired, and then one of those
 // that end it.
 const (
-	EventEnqueued        EventKind = "lock.enqueued"         // it has to wait
-	EventAcquired        EventKind = "lock.acquired"         // it holds
-	EventReleased        EventKind = "lock.released"         // by its client, or taken back by a replica; see Reason
-	EventExpired         EventKind = "lock.expired"          // nobody kept its lease alive
-	EventRevoked         EventKind = "lock.revoked"          // by an operator
-	EventWaitTimeout     EventKind = "lock.wait_timeout"     // it has waited for as long as it wanted to
-	EventDeadlockRefused EventKind = "lock.deadlock_refused" // taken back, as it closed a cycle of waits
+	EventEnqueued EventKind = "lock.enqueued" // it has to wait
+	EventAcquired EventKind = "lock.acquired" // it holds
+	// by its client, or taken back by a replica; see Reason
+	EventReleased EventKind = "lock.released"
+	EventExpired  EventKind = "lock.expired" // nobody kept its lease alive
+	EventRevoked  EventKind = "lock.revoked" // by an operator
+	// it has waited for as long as it wanted to
+	EventWaitTimeout EventKind = "lock.wait_timeout"
+	// taken back, as it closed a cycle of waits
+	EventDeadlockRefused EventKind = "lock.deadlock_refused"
 
-	EventReleaseRequested EventKind = "lock.release_requested" // it waits, and asks those who hold to finish
+	// it waits, and asks those who hold to finish
+	EventReleaseRequested EventKind = "lock.release_requested"
 )
 
 // EventKinds returns all kinds of events.
 func EventKinds() []EventKind {
 	return []EventKind{
-		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout, EventDeadlockRefused,
+		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout,
+		EventDeadlockRefused,
 		EventReleaseRequested,
 	}
 }

@@ -38,16 +38,31 @@ func TestEventsOfEntries(t *testing.T) {
 		{"expired", end(waits, false, lock.Expired, ""), "lock.expired expired"},
 		{"a try expires", end(try, false, lock.Expired, ""), "lock.expired expired"},
 		{"revoked", end(waits, true, lock.Revoked, ""), "lock.revoked revoked"},
-		{"waited for long enough", end(waits, false, lock.WaitTimeout, ""), "lock.wait_timeout wait_timeout"},
+		{
+			"waited for long enough", end(waits, false, lock.WaitTimeout, ""),
+			"lock.wait_timeout wait_timeout",
+		},
 		{"its client is gone", end(waits, false, lock.Withdrawn, ""), "lock.released withdrawn"},
 		{"its client is gone, it held", end(waits, true, lock.Withdrawn, ""), "lock.released withdrawn"},
 		{"a try gives way", end(try, false, lock.Withdrawn, ""), ""},
 		{"a rejected try gives way", end(try, false, lock.Withdrawn, lock.Mismatched), ""},
-		{"a try held, and its client is gone", end(try, true, lock.Withdrawn, ""), "lock.released withdrawn"},
+		{
+			"a try held, and its client is gone", end(try, true, lock.Withdrawn, ""),
+			"lock.released withdrawn",
+		},
 		{"a cycle", end(waits, false, lock.Withdrawn, lock.Deadlocked), "lock.deadlock_refused deadlock"},
-		{"a cycle, as the store says", end(waits, false, lock.Deadlocked, ""), "lock.deadlock_refused deadlock"},
-		{"another mode", end(waits, false, lock.Withdrawn, lock.Mismatched), "lock.released mode_mismatch"},
-		{"a client leaves a cycle", end(waits, false, lock.Released, lock.Deadlocked), "lock.released released"},
+		{
+			"a cycle, as the store says", end(waits, false, lock.Deadlocked, ""),
+			"lock.deadlock_refused deadlock",
+		},
+		{
+			"another mode", end(waits, false, lock.Withdrawn, lock.Mismatched),
+			"lock.released mode_mismatch",
+		},
+		{
+			"a client leaves a cycle", end(waits, false, lock.Released, lock.Deadlocked),
+			"lock.released released",
+		},
 		{"a reason of a later version", end(waits, true, "closed", ""), "lock.released closed"},
 	} {
 		if c.got != c.want {
@@ -63,14 +78,18 @@ func TestEventIDs(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"", "1", "-", "1-", "-1", "1-2-3", "+1-1", "01-1", "1-01", "1-+1", "1 -1", "1-1 ", "a-1", "9007199254740992-1", "1-4294967296",
+		"", "1", "-", "1-", "-1", "1-2-3", "+1-1", "01-1", "1-01", "1-+1", "1 -1", "1-1 ", "a-1",
+		"9007199254740992-1", "1-4294967296",
 		"-1-1", "1_0-1", "0x1-1", strings.Repeat("1", 1<<20) + "-1",
 	} {
 		if id, err := lock.ParseEventID(text); err == nil {
 			t.Errorf("ParseEventID(%.30q) is %v", text, id)
 		}
 	}
-	order := []lock.EventID{lock.Before(1), {Number: 1, Index: 1}, {Number: 1, Index: 2}, lock.Before(2), {Number: 10, Index: 1}}
+	order := []lock.EventID{
+		lock.Before(1), {Number: 1, Index: 1}, {Number: 1, Index: 2}, lock.Before(2),
+		{Number: 10, Index: 1},
+	}
 	for i := range order {
 		for j := range order {
 			want := 0

@@ -40,7 +40,9 @@ func claims() *rapid.Generator[lock.Claim] {
 		case 0, 1:
 			return lock.Claim{Mode: lock.Shared}
 		case 2, 3:
-			return lock.Claim{Mode: lock.Semaphore, Limit: rapid.SampledFrom([]int{2, 2, 2, 1, 3}).Draw(t, "limit")}
+			return lock.Claim{
+				Mode: lock.Semaphore, Limit: rapid.SampledFrom([]int{2, 2, 2, 1, 3}).Draw(t, "limit"),
+			}
 		default:
 			return lock.Claim{Mode: lock.Exclusive}
 		}
@@ -52,7 +54,10 @@ func claims() *rapid.Generator[lock.Claim] {
 func entries(serial *int) *rapid.Generator[*lock.Entry] {
 	return rapid.Custom(func(t *rapid.T) *lock.Entry {
 		*serial++
-		e := &lock.Entry{ID: lock.ID("e" + strconv.Itoa(*serial)), Tenant: rapid.SampledFrom([]string{"t", "t", "t", "u"}).Draw(t, "tenant")}
+		e := &lock.Entry{
+			ID:     lock.ID("e" + strconv.Itoa(*serial)),
+			Tenant: rapid.SampledFrom([]string{"t", "t", "t", "u"}).Draw(t, "tenant"),
+		}
 		size := rapid.SampledFrom([]int{1, 1, 1, 2, 3, 6}).Draw(t, "size")
 		for _, name := range rapid.Permutation(names()).Draw(t, "names")[:size] {
 			c := claims().Draw(t, "claim")

@@ -10,8 +10,8 @@ import (
 const MaxPatternLength = 256
 
 // Pattern selects locks by name. It has at most one star, which matches any run of characters, an
-// empty one included; every other character stands for itself. Whether a pattern can match any valid
-// name at all is not checked.
+// empty one included; every other character stands for itself. Whether a pattern can match any
+// valid name at all is not checked.
 //
 // The zero Pattern matches only the empty name, so no lock.
 type Pattern struct {

@@ -87,9 +87,14 @@ func (m *machine) RemoveUnknown(t *rapid.T) {
 }
 
 func (m *machine) checkGranted(t *rapid.T, before []lock.ID, granted []*lock.Entry) {
-	want := slices.DeleteFunc(m.model.Holders(), func(id lock.ID) bool { return slices.Contains(before, id) })
+	want := slices.DeleteFunc(
+		m.model.Holders(), func(id lock.ID) bool { return slices.Contains(before, id) },
+	)
 	if diff := diff.Diff(want, locktest.IDs(granted), cmpopts.EquateEmpty()); diff != "" {
-		t.Fatalf("granted differs from the holders after less those before (-want +got):\n%s%s", diff, locktest.Describe(m.table))
+		t.Fatalf(
+			"granted differs from the holders after less those before (-want +got):\n%s%s", diff,
+			locktest.Describe(m.table),
+		)
 	}
 }
 
@@ -108,7 +113,9 @@ func (m *machine) Relist(t *rapid.T) {
 			t.Fatal(err)
 		}
 	}
-	if diff := diff.Diff(m.model.Holders(), locktest.IDs(holding(listed)), cmpopts.EquateEmpty()); diff != "" {
+	if diff := diff.Diff(
+		m.model.Holders(), locktest.IDs(holding(listed)), cmpopts.EquateEmpty(),
+	); diff != "" {
 		t.Fatalf("holders (-model +listed):\n%s%s", diff, locktest.Describe(listed))
 	}
 }
@@ -145,7 +152,8 @@ func (m *machine) checkQueues(t *rapid.T) {
 
 func (m *machine) checkQueue(t *rapid.T, r lock.Ref, q *lock.Queue) {
 	want := m.model.Queue(r)
-	if q.Len() != len(want) || q.Waiting() != len(want)-len(m.model.Front(r)) || q.Newest() != m.model.Newest[r] {
+	if q.Len() != len(want) || q.Waiting() != len(want)-len(m.model.Front(r)) ||
+		q.Newest() != m.model.Newest[r] {
 		t.Fatalf("%v: Len %d, Waiting %d, Newest %d, want %d, %d, %d", r, q.Len(), q.Waiting(), q.Newest(),
 			len(want), len(want)-len(m.model.Front(r)), m.model.Newest[r])
 	}
@@ -175,10 +183,15 @@ func (m *machine) checkEntries(t *rapid.T) {
 		yielded, ok := got[e]
 		same, holds := m.table.Entry(e.ID)
 		if !ok || yielded != want || same != e || holds != want {
-			t.Fatalf("%s: yielded %t, holds %t and %t, want %t\n%s", e.ID, ok, yielded, holds, want, locktest.Describe(m.table))
+			t.Fatalf(
+				"%s: yielded %t, holds %t and %t, want %t\n%s", e.ID, ok, yielded, holds, want,
+				locktest.Describe(m.table),
+			)
 		}
 		if p := m.table.Position(e.ID); p != m.wantPosition(e) {
-			t.Fatalf("Position(%s) = %d, want %d\n%s", e.ID, p, m.wantPosition(e), locktest.Describe(m.table))
+			t.Fatalf(
+				"Position(%s) = %d, want %d\n%s", e.ID, p, m.wantPosition(e), locktest.Describe(m.table),
+			)
 		}
 	}
 	if len(got) != len(m.model.Entries) {
@@ -285,7 +298,10 @@ func TestEntryHoldsOnceAllBeforeItAreGone(t *testing.T) {
 			}
 		}
 		if _, holds := table.Entry(all[i].ID); !holds || !told {
-			t.Fatalf("%s has nobody before it: holds %t, its grant was told %t\n%s", all[i].ID, holds, told, locktest.Describe(table))
+			t.Fatalf(
+				"%s has nobody before it: holds %t, its grant was told %t\n%s", all[i].ID, holds, told,
+				locktest.Describe(table),
+			)
 		}
 	})
 }
@@ -334,8 +350,12 @@ func TestFencesGrowFromGrantToConflictingGrant(t *testing.T) {
 		grant := func(e *lock.Entry) {
 			for _, r := range locktest.Refs(e) {
 				for _, before := range granted[r] {
-					if conflict(locktest.ClaimOn(before, r.Name), locktest.ClaimOn(e, r.Name)) && before.Number >= e.Number {
-						t.Fatalf("%v: %s is granted at %d after %s at %d\n%s", r, e.ID, e.Number, before.ID, before.Number, locktest.Describe(table))
+					if conflict(locktest.ClaimOn(before, r.Name), locktest.ClaimOn(e, r.Name)) &&
+						before.Number >= e.Number {
+						t.Fatalf(
+							"%v: %s is granted at %d after %s at %d\n%s", r, e.ID, e.Number, before.ID, before.Number,
+							locktest.Describe(table),
+						)
 					}
 				}
 				granted[r] = append(granted[r], e)
@@ -386,7 +406,9 @@ func TestTableIsAFunctionOfItsEntries(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if diff := diff.Diff(locktest.IDs(holding(listed)), locktest.IDs(holding(table)), cmpopts.EquateEmpty()); diff != "" {
+		if diff := diff.Diff(
+			locktest.IDs(holding(listed)), locktest.IDs(holding(table)), cmpopts.EquateEmpty(),
+		); diff != "" {
 			t.Fatalf("holders (-listed +followed):\n%s%s", diff, locktest.Describe(table))
 		}
 	})

@@ -47,7 +47,10 @@ func tableOf(t *testing.T, entries ...*lock.Entry) *lock.Table {
 }
 
 func TestSetHoldsOnlyWhenItHoldsEverywhere(t *testing.T) {
-	table := tableOf(t, locktest.Entry("b", 1, "b"), locktest.Entry("set", 2, "a", "b", "c"), locktest.Entry("a", 3, "a"))
+	table := tableOf(
+		t, locktest.Entry("b", 1, "b"), locktest.Entry("set", 2, "a", "b", "c"),
+		locktest.Entry("a", 3, "a"),
+	)
 	if _, holds := table.Entry("set"); holds {
 		t.Fatal("the set holds while another holds b")
 	}
@@ -64,7 +67,8 @@ func TestSetHoldsOnlyWhenItHoldsEverywhere(t *testing.T) {
 
 func TestPosition(t *testing.T) {
 	table := tableOf(t,
-		locktest.Entry("holder", 1, "a"), locktest.Entry("next", 2, "a"), locktest.Entry("set", 3, "a", "b"), locktest.Entry("last", 4, "b"))
+		locktest.Entry("holder", 1, "a"), locktest.Entry("next", 2, "a"),
+		locktest.Entry("set", 3, "a", "b"), locktest.Entry("last", 4, "b"))
 	got := map[lock.ID]int{}
 	for _, id := range []lock.ID{"holder", "next", "set", "last", "unknown"} {
 		got[id] = table.Position(id)

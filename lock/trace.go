@@ -13,7 +13,8 @@ const (
 // ValidTrace reports whether s is a W3C traceparent of version 00, which is 55 bytes
 // long and names a trace and a span.
 func ValidTrace(s string) bool {
-	if len(s) != traceSize || !strings.HasPrefix(s, traceStart) || s[spanStart-1] != '-' || s[flagsStart-1] != '-' {
+	if len(s) != traceSize || !strings.HasPrefix(s, traceStart) || s[spanStart-1] != '-' ||
+		s[flagsStart-1] != '-' {
 		return false
 	}
 	trace, span, flags := s[len(traceStart):spanStart-1], s[spanStart:flagsStart-1], s[flagsStart:]

@@ -94,35 +94,65 @@ func TestForest(t *testing.T) {
 		"nobody waits": {nil, nil},
 		"one behind another": {
 			[]blocking.Queue{queue("a", 1, held["w1"], entry(20, "w5"), entry(30, "w6"))},
-			[]string{"w1: 2 wait 2m30s, 1 deep", "1 e20 1. at a behind e1 for 1m20s", "1 e30 2. at a behind e1 for 1m10s"},
+			[]string{
+				"w1: 2 wait 2m30s, 1 deep", "1 e20 1. at a behind e1 for 1m20s",
+				"1 e30 2. at a behind e1 for 1m10s",
+			},
 		},
 		"a holder came late to hold": { // what was waited before is not his doing
 			[]blocking.Queue{queue("a", 60, held["w1"], entry(20, "w5"))},
 			[]string{"w1: 1 wait 40s, 1 deep", "1 e20 1. at a behind e1 for 40s"},
 		},
 		"a chain": { // w5 waits for w2 since 20, who waits for w1 only since 70
-			[]blocking.Queue{queue("b", 2, held["w2"], entry(20, "w5")), queue("a", 1, held["w1"], entry(70, "w2"))},
-			[]string{"w1: 2 wait 1m0s, 2 deep", "1 e70 1. at a behind e1 for 30s", "2 e20 1. at b behind e2 for 30s"},
+			[]blocking.Queue{
+				queue("b", 2, held["w2"], entry(20, "w5")), queue("a", 1, held["w1"], entry(70, "w2")),
+			},
+			[]string{
+				"w1: 2 wait 1m0s, 2 deep", "1 e70 1. at a behind e1 for 30s", "2 e20 1. at b behind e2 for 30s",
+			},
 		},
 		"no chain without a name": { // each entry is somebody else's
-			[]blocking.Queue{queue("b", 4, held[""], entry(20, "w5")), queue("a", 1, held["w1"], entry(70, ""))},
-			[]string{": 1 wait 1m20s, 1 deep", "1 e20 1. at b behind e4 for 1m20s", "w1: 1 wait 30s, 1 deep", "1 e70 1. at a behind e1 for 30s"},
+			[]blocking.Queue{
+				queue("b", 4, held[""], entry(20, "w5")), queue("a", 1, held["w1"], entry(70, "")),
+			},
+			[]string{
+				": 1 wait 1m20s, 1 deep", "1 e20 1. at b behind e4 for 1m20s", "w1: 1 wait 30s, 1 deep",
+				"1 e70 1. at a behind e1 for 30s",
+			},
 		},
 		"the worst first": {
-			[]blocking.Queue{queue("a", 1, held["w1"], entry(80, "w5")), queue("b", 2, held["w2"], entry(20, "w6"))},
-			[]string{"w2: 1 wait 1m20s, 1 deep", "1 e20 1. at b behind e2 for 1m20s", "w1: 1 wait 20s, 1 deep", "1 e80 1. at a behind e1 for 20s"},
+			[]blocking.Queue{
+				queue("a", 1, held["w1"], entry(80, "w5")), queue("b", 2, held["w2"], entry(20, "w6")),
+			},
+			[]string{
+				"w2: 1 wait 1m20s, 1 deep", "1 e20 1. at b behind e2 for 1m20s", "w1: 1 wait 20s, 1 deep",
+				"1 e80 1. at a behind e1 for 20s",
+			},
 		},
 		"a set that keeps one lock and waits for another": {
 			[]blocking.Queue{queue("a", 1, held["w1"], set), queue("b", 9, set, entry(50, "w5"))},
-			[]string{"w1: 2 wait 2m21s, 2 deep", "1 e9 1. at a behind e1 for 1m31s", "2 e50 1. at b behind e9 for 50s"},
+			[]string{
+				"w1: 2 wait 2m21s, 2 deep", "1 e9 1. at a behind e1 for 1m31s",
+				"2 e50 1. at b behind e9 for 50s",
+			},
 		},
 		"a set behind two": { // once, and its place counts
-			[]blocking.Queue{queue("b", 2, held["w2"], set, entry(50, "w5")), queue("a", 1, held["w1"], set)},
-			[]string{"w1: 1 wait 1m31s, 1 deep", "1 e9 1. at a behind e1 for 1m31s", "w2: 1 wait 50s, 1 deep", "1 e50 2. at b behind e2 for 50s"},
+			[]blocking.Queue{
+				queue("b", 2, held["w2"], set, entry(50, "w5")), queue("a", 1, held["w1"], set),
+			},
+			[]string{
+				"w1: 1 wait 1m31s, 1 deep", "1 e9 1. at a behind e1 for 1m31s", "w2: 1 wait 50s, 1 deep",
+				"1 e50 2. at b behind e2 for 50s",
+			},
 		},
 		"a cycle that is not refused yet": {
-			[]blocking.Queue{queue("a", 1, held["w1"], entry(20, "w2")), queue("b", 2, held["w2"], entry(30, "w1"))},
-			[]string{"w1 in a cycle: 2 wait 2m30s, 2 deep", "1 e20 1. at a behind e1 for 1m20s", "2 e30 1. at b behind e2 for 1m10s"},
+			[]blocking.Queue{
+				queue("a", 1, held["w1"], entry(20, "w2")), queue("b", 2, held["w2"], entry(30, "w1")),
+			},
+			[]string{
+				"w1 in a cycle: 2 wait 2m30s, 2 deep", "1 e20 1. at a behind e1 for 1m20s",
+				"2 e30 1. at b behind e2 for 1m10s",
+			},
 		},
 		"a place of a semaphore that may come free": { // w1 waits for a second one
 			[]blocking.Queue{orOf(queue("a", 1, held["w1"], entry(20, "w1")), held["w2"])},
@@ -130,10 +160,15 @@ func TestForest(t *testing.T) {
 		},
 		"a semaphore of which all wait": {
 			[]blocking.Queue{orOf(queue("a", 1, held["w1"], entry(20, "w1"), entry(30, "w2")), held["w2"])},
-			[]string{"w1 in a cycle: 2 wait 2m30s, 1 deep", "1 e20 1. at a behind e1 for 1m20s", "1 e30 2. at a behind e1 for 1m10s"},
+			[]string{
+				"w1 in a cycle: 2 wait 2m30s, 1 deep", "1 e20 1. at a behind e1 for 1m20s",
+				"1 e30 2. at a behind e1 for 1m10s",
+			},
 		},
 	} {
-		if diff := cmp.Diff(tc.want, lines(blocking.Of(tc.queues, after(100), everything()))); diff != "" {
+		if diff := cmp.Diff(
+			tc.want, lines(blocking.Of(tc.queues, after(100), everything())),
+		); diff != "" {
 			t.Errorf("%s (-want +got)\n%s", what, diff)
 		}
 	}

@@ -17,7 +17,9 @@ func crowd(b *testing.B, chained bool) *deadlock.Table {
 	table, number := deadlock.NewTable(), uint64(0)
 	join := func(holder string, locks ...string) {
 		number++
-		if _, err := table.Insert(named(lock.ID(fmt.Sprint(number)), number, holder, locks...)); err != nil {
+		if _, err := table.Insert(
+			named(lock.ID(fmt.Sprint(number)), number, holder, locks...),
+		); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -60,13 +62,16 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkList is to list 100 000 held locks, of which the store wrote 40 at a time, by few holders
-// and by many; and 5 000 who wait for one.
+// BenchmarkList is to list 100 000 held locks, of which the store wrote 40 at a time, by few
+// holders and by many; and 5 000 who wait for one.
 func BenchmarkList(b *testing.B) {
 	for _, c := range []struct {
 		name           string
 		holders, waits int
-	}{{"100000 holders", 100_000, 0}, {"50 holders", 50, 0}, {"1 holder", 1, 0}, {"50 holders, and 5000 wait", 50, 5000}} {
+	}{
+		{"100000 holders", 100_000, 0}, {"50 holders", 50, 0}, {"1 holder", 1, 0},
+		{"50 holders, and 5000 wait", 50, 5000},
+	} {
 		b.Run(c.name, func(b *testing.B) {
 			random := rand.New(rand.NewPCG(1, 1))
 			id := func() lock.ID { return lock.ID(fmt.Sprintf("%016x", random.Uint64())) }

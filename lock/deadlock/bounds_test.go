@@ -102,8 +102,8 @@ func TestWhoIsNotAwaited(t *testing.T) {
 	}
 }
 
-// TestManyWrittenTogether: to learn of many locks of few workers, which the store wrote some at a time and
-// in any order of their ids, nothing is looked at. So it is at each start of a replica.
+// TestManyWrittenTogether: to learn of many locks of few workers, which the store wrote some at a
+// time and in any order of their ids, nothing is looked at. So it is at each start of a replica.
 func TestManyWrittenTogether(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -127,8 +127,8 @@ func TestManyWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestWrittenTogether: of two entries of one write that would wait for each other the later one in order is rejected,
-// in whatever order they are told.
+// TestWrittenTogether: of two entries of one write that would wait for each other the later one in
+// order is rejected, in whatever order they are told.
 func TestWrittenTogether(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][2]int{"in order": {0, 1}, "backwards": {1, 0}} {

@@ -80,7 +80,9 @@ func workerEntries(serial *int) *rapid.Generator[*lock.Entry] {
 			e.WaitUntil = time.Unix(1, 0)
 		}
 		size := rapid.SampledFrom([]int{1, 1, 1, 2, 3}).Draw(t, "size")
-		for _, name := range rapid.Permutation([]string{"a", "b", "c", "m", "s2", "s3"}).Draw(t, "names")[:size] {
+		for _, name := range rapid.Permutation([]string{"a", "b", "c", "m", "s2", "s3"}).Draw(
+			t, "names",
+		)[:size] {
 			e.Claims = append(e.Claims, claimFor(t, name))
 		}
 		e.Set = size > 1
@@ -233,7 +235,8 @@ func (d *tracker) look(t *rapid.T) {
 	}
 	listed.Detect()
 	for name, got := range map[string]map[lock.ID]bool{
-		"told": d.rejected, "followed": rejections(d.table, d.entries), "listed": rejections(listed, d.entries),
+		"told": d.rejected, "followed": rejections(d.table, d.entries),
+		"listed": rejections(listed, d.entries),
 	} {
 		if diff := cmpdiff.Diff(want, got); diff != "" {
 			t.Fatalf("rejected, as %s (-want +got):\n%s%s", name, diff, locktest.Describe(d.table))
@@ -245,7 +248,10 @@ func (d *tracker) look(t *rapid.T) {
 	for _, e := range d.entries {
 		if v := d.table.Rejection(e.ID); v != nil && v.Clash == nil {
 			d.checkCycle(t, v.Cycle, slices.Contains(changed, e))
-		} else if v != nil && (*v.Clash != locktest.ClaimOn(v.Against, v.Clash.Name) || v.Clash.Agrees(locktest.ClaimOn(e, v.Clash.Name)) || d.rejected[v.Against.ID] || v.Against.Number >= e.Number) {
+		} else if v != nil &&
+			(*v.Clash != locktest.ClaimOn(v.Against, v.Clash.Name) ||
+				v.Clash.Agrees(locktest.ClaimOn(e, v.Clash.Name)) || d.rejected[v.Against.ID] ||
+				v.Against.Number >= e.Number) {
 			t.Fatalf("%s: there is no clash with %s", e.ID, v.Against.ID)
 		}
 	}
@@ -378,7 +384,9 @@ func TestCycle(t *testing.T) {
 			ofTenant("u", named("4", 4, "w", "a")), nil,
 		},
 		"a holder without a name": {
-			[]*lock.Entry{unnamed(named("1", 1, "v", "a")), named("2", 2, "w", "b"), unnamed(named("3", 3, "v", "b"))},
+			[]*lock.Entry{
+				unnamed(named("1", 1, "v", "a")), named("2", 2, "w", "b"), unnamed(named("3", 3, "v", "b")),
+			},
 			named("4", 4, "w", "a"), nil,
 		},
 		"behind somebody who does not queue": {
@@ -386,7 +394,9 @@ func TestCycle(t *testing.T) {
 			shared(named("3", 3, "w", "a")), nil,
 		},
 		"sets in the way of each other": {
-			[]*lock.Entry{named("1", 1, "v", "a", "b"), named("2", 2, "w", "c", "d"), named("3", 3, "v", "d", "e")},
+			[]*lock.Entry{
+				named("1", 1, "v", "a", "b"), named("2", 2, "w", "c", "d"), named("3", 3, "v", "d", "e"),
+			},
 			named("4", 4, "w", "b", "f"),
 			[]string{"4 waits for b of 1", "3 waits for d of 2"},
 		},

@@ -81,7 +81,9 @@ func (m *Model) Front(r lock.Ref) []*lock.Entry {
 
 // Holds says whether an entry is in the front of all its queues.
 func (m *Model) Holds(e *lock.Entry) bool {
-	return !slices.ContainsFunc(Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) })
+	return !slices.ContainsFunc(
+		Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) },
+	)
 }
 
 // Holders returns the ids of those that hold, in byte order.

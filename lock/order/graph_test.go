@@ -121,9 +121,12 @@ func TestOrdersThatContradict(t *testing.T) {
 			nil,
 			[]string{"b->a by w; a->b by v"},
 		},
-		"one holder alone cannot wait for itself": {[][]string{{"v", "a", "b"}, {"v", "b", "a"}}, nil, nil},
+		"one holder alone cannot wait for itself": {
+			[][]string{{"v", "a", "b"}, {"v", "b", "a"}}, nil, nil,
+		},
 		"until another does it too": {
-			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}}, nil, []string{"b->a by w; a->b by v"},
+			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}}, nil,
+			[]string{"b->a by w; a->b by v"},
 		},
 		"a cycle of three": {
 			[][]string{{"v", "a", "b"}, {"w", "b", "c"}, {"x", "c", "a"}},
@@ -140,11 +143,15 @@ func TestOrdersThatContradict(t *testing.T) {
 			[]string{"*:orders", "*:stock"},
 			[]string{"*:stock->*:orders by w; *:orders->*:stock by v"},
 		},
-		"within a class, always ascending": {[][]string{{"v", "o:1", "o:2"}, {"w", "o:2", "o:3"}}, nil, nil},
+		"within a class, always ascending": {
+			[][]string{{"v", "o:1", "o:2"}, {"w", "o:2", "o:3"}}, nil, nil,
+		},
 		"within a class, both ways": {
 			[][]string{{"v", "o:1", "o:2"}, {"w", "o:5", "o:4"}},
 			nil,
-			[]string{"o:* (greater name)->o:* (smaller name) by w; o:* (smaller name)->o:* (greater name) by v"},
+			[]string{
+				"o:* (greater name)->o:* (smaller name) by w; o:* (smaller name)->o:* (greater name) by v",
+			},
 		},
 		"one name, two subjects": {
 			[][]string{{"one/w", "a", "b"}, {"two/w", "b", "a"}}, nil, []string{"b->a by w; a->b by w"},
@@ -154,7 +161,10 @@ func TestOrdersThatContradict(t *testing.T) {
 			[][]string{{"v", "a", "b+c"}, {"w", "c", "a"}}, nil, []string{"c->a by w; a->c by v"},
 		},
 		"a longer cycle, where the shorter one is of one holder": {
-			[][]string{{"v", "b", "c"}, {"w", "c", "b"}, {"v", "b", "a"}, {"w", "b", "d"}, {"w", "d", "e"}, {"w", "e", "f"}, {"w", "f", "a"}, {"v", "a", "b"}},
+			[][]string{
+				{"v", "b", "c"}, {"w", "c", "b"}, {"v", "b", "a"}, {"w", "b", "d"}, {"w", "d", "e"},
+				{"w", "e", "f"}, {"w", "f", "a"}, {"v", "a", "b"},
+			},
 			nil,
 			[]string{"c->b by w; b->c by v", "a->b by v; b->d by w; d->e by w; e->f by w; f->a by w"},
 		},

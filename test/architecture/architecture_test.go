@@ -93,7 +93,8 @@ func may() map[string][]string {
 		"client":        {"api"},
 		"cmd/fencepost": {"api", "client"},
 		"webhook/outbox": {
-			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events", "service/replicas",
+			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events",
+			"service/replicas",
 			"store", "webhook", "webhook/subscription",
 		},
 		"webhook/subscription": {
@@ -103,7 +104,9 @@ func may() map[string][]string {
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "lock", "lock/order", "quota", "service", "service/events", "service/replicas", "service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook", "webhook/outbox", "webhook/subscription", "openapi",
+			"audit", "lock", "lock/order", "quota", "service", "service/events", "service/replicas",
+			"service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry",
+			"webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"auth/signin", "dashboard", "handlers",
 		},
 	}

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestNothingIsLeftOfMerges: no document has both sides of a conflict, which nothing that builds notices.
+// TestNothingIsLeftOfMerges: no document has both sides of a conflict, which nothing that builds
+// notices.
 func TestNothingIsLeftOfMerges(t *testing.T) {
 	read := 0
 	err := filepath.WalkDir(

@@ -20,7 +20,8 @@ func instead() map[string]string {
 		"objection": "refusal", "inquiry": "question",
 		"patience": "timeout or linger", "standing": "confirmed, closure, place", "stranger": "anonymous",
 		"shelf": "store", "truth": "what the store has", "crew": "holders", "play": "simulate",
-		"cashier": "price", "crowd": "what there is too much of", "ring": "cycle, contradiction; of a buffer, ring buffer",
+		"cashier": "price", "crowd": "what there is too much of",
+		"ring": "cycle, contradiction; of a buffer, ring buffer",
 	}
 }
 
@@ -34,7 +35,9 @@ func allowed() []string {
 
 // TestWords: a declared name is made of words that the vocabulary has.
 func TestWords(t *testing.T) {
-	for _, dir := range []string{"api", "audit", "auth", "cmd", "handlers", "lock", "service", "store", "telemetry", "webhook"} {
+	for _, dir := range []string{
+		"api", "audit", "auth", "cmd", "handlers", "lock", "service", "store", "telemetry", "webhook",
+	} {
 		err := filepath.WalkDir(
 			filepath.Join("..", "..", dir),
 			func(path string, d fs.DirEntry, err error) error {

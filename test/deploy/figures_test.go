@@ -27,12 +27,15 @@ type figures map[string]map[string]bool
 // others are labels that Prometheus adds, or that only some series of a histogram have.
 var others = []string{"instance", "namespace", "job", "le"}
 
-// elsewhere are figures of programs that are not at hand here, that of deploy/systemd/fencepost-backup,
-// and those of files of TLS and of principals, which tests of cmd/api ask for by these names.
+// elsewhere are figures of programs that are not at hand here, that of
+// deploy/systemd/fencepost-backup, and those of files of TLS and of principals, which tests of
+// cmd/api ask for by these names.
 var elsewhere = []string{
 	"kube_cronjob_status_last_successful_time", "fencepost_backup_last_success_timestamp_seconds",
-	"fencepost_tls_certificate_expiry_seconds", "fencepost_tls_files_refused", "fencepost_principals_refused",
-	"fencepost_lock_handover_duration_seconds_bucket", "fencepost_webhook_duration_seconds_bucket", // of what traffic does not do; telemetry asks for them
+	"fencepost_tls_certificate_expiry_seconds", "fencepost_tls_files_refused",
+	"fencepost_principals_refused",
+	// of what traffic does not do; telemetry asks for them
+	"fencepost_lock_handover_duration_seconds_bucket", "fencepost_webhook_duration_seconds_bucket",
 }
 
 // selected finds names with what is in braces behind them; grouped what a sum is kept by.

@@ -104,12 +104,20 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		text  string
 		takes map[string]bool
 	}{
-		"deploy/terraform/modules/fencepost/args.tf": {text(t, "deploy/terraform/modules/fencepost/args.tf"), api},
-		"deploy/terraform/modules/etcd/main.tf":      {text(t, "deploy/terraform/modules/etcd/main.tf"), etcd},
-		"x-fencepost of deploy/compose.yaml":         {between(t, compose, "x-fencepost:", "\nservices:"), api},
-		"deploy/systemd/etcd.service":                {text(t, "deploy/systemd/etcd.service"), etcd},
-		"deploy/systemd/fencepost.service":           {text(t, "deploy/systemd/fencepost.service"), api},
-		"etcd of deploy/compose.yaml":                {between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd},
+		"deploy/terraform/modules/fencepost/args.tf": {
+			text(t, "deploy/terraform/modules/fencepost/args.tf"), api,
+		},
+		"deploy/terraform/modules/etcd/main.tf": {
+			text(t, "deploy/terraform/modules/etcd/main.tf"), etcd,
+		},
+		"x-fencepost of deploy/compose.yaml": {
+			between(t, compose, "x-fencepost:", "\nservices:"), api,
+		},
+		"deploy/systemd/etcd.service":      {text(t, "deploy/systemd/etcd.service"), etcd},
+		"deploy/systemd/fencepost.service": {text(t, "deploy/systemd/fencepost.service"), api},
+		"etcd of deploy/compose.yaml": {
+			between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd,
+		},
 	} {
 		used := flagsIn(part.text)
 		if len(used) < 3 {

@@ -37,8 +37,8 @@ func fullPipe(t *testing.T) *os.File {
 	return full
 }
 
-// stderr: a server whose stderr nobody reads, from its first line on, serves as ever, and ends when it
-// is told to.
+// stderr: a server whose stderr nobody reads, from its first line on, serves as ever, and ends when
+// it is told to.
 func stderr(t *testing.T, api string) {
 	t.Helper()
 	dir := t.TempDir()

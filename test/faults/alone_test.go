@@ -12,9 +12,9 @@ import (
 	"github.com/fencepost/fencepost/test/faults/drive"
 )
 
-// alone does to etcd itself what TestF9ExpireTogether does to the servers before it, and returns how many times
-// as long others' writes take meanwhile, by their p99: no server of ours can make that better. On ZooKeeper, where
-// nothing ends without the servers, it is 1.
+// alone does to etcd itself what TestF9ExpireTogether does to the servers before it, and returns
+// how many times as long others' writes take meanwhile, by their p99: no server of ours can make
+// that better. On ZooKeeper, where nothing ends without the servers, it is 1.
 func (s *stand) alone(size int) (slower float64) {
 	s.t.Helper()
 	cluster, ok := s.cluster.(drive.Etcd)

@@ -55,7 +55,9 @@ func TestRestoredBackup(t *testing.T) {
 		t.Fatalf("restore names no floor: %s", out)
 	}
 	r.start("after")
-	if a := r.clients[0].Post(r.ctx, 0, drive.Request{Lock: "early", TTL: time.Minute}); a.Status != http.StatusServiceUnavailable ||
+	if a := r.clients[0].Post(
+		r.ctx, 0, drive.Request{Lock: "early", TTL: time.Minute},
+	); a.Status != http.StatusServiceUnavailable ||
 		!strings.Contains(a.Problem.Detail, "--fence-floor") {
 		t.Errorf("without a floor: %v", a)
 	}
@@ -64,7 +66,9 @@ func TestRestoredBackup(t *testing.T) {
 
 	before, told := r.highest.Load(), r.grants.Load()
 	r.start("after", "--fence-floor", floor[1])
-	for name, h := range map[string]*drive.Hold{"from before the backup": long, "from the lost time": lost} {
+	for name, h := range map[string]*drive.Hold{
+		"from before the backup": long, "from the lost time": lost,
+	} {
 		if a := r.clients[0].Put(r.ctx, 0, h); a.Status != http.StatusGone {
 			t.Errorf("a token %s: %v", name, a)
 		}
@@ -152,7 +156,9 @@ func (r *restored) startOn(store, folder string, args ...string) {
 func (r *restored) refuses(want int) {
 	r.t.Helper()
 	a := r.clients[0].Ask(r.ctx, 0, http.MethodGet, "/metrics", nil, nil, 0)
-	if line := fmt.Sprintf("fencepost_grants_refused{reason=\"lost_past\"} %d\n", want); !strings.Contains(
+	if line := fmt.Sprintf(
+		"fencepost_grants_refused{reason=\"lost_past\"} %d\n", want,
+	); !strings.Contains(
 		string(a.Body),
 		line,
 	) {
@@ -182,7 +188,9 @@ func (r *restored) acquire(name string, ttl time.Duration) *drive.Hold {
 
 func (r *restored) note(h *drive.Hold) {
 	r.grants.Add(1)
-	for is := r.highest.Load(); h.Fence > is && !r.highest.CompareAndSwap(is, h.Fence); is = r.highest.Load() {
+	for is := r.highest.Load(); h.Fence > is && !r.highest.CompareAndSwap(
+		is, h.Fence,
+	); is = r.highest.Load() {
 	}
 }
 

@@ -171,7 +171,9 @@ func (c *called) acquire() {
 func (c *called) release(tokens map[string]string) {
 	c.t.Helper()
 	c.eachLock(func(name string) {
-		if a := c.ask(http.MethodDelete, "/locks/"+name, tokens[name], nil); a.Status != http.StatusNoContent {
+		if a := c.ask(
+			http.MethodDelete, "/locks/"+name, tokens[name], nil,
+		); a.Status != http.StatusNoContent {
 			c.t.Errorf("%s is not released: %v", name, a)
 		}
 	})
@@ -211,7 +213,9 @@ func (c *called) ask(method, path, token string, body map[string]any) drive.Answ
 		content = body
 	}
 	a := c.clients[0].Ask(c.ctx, 0, method, path, header, content, 0)
-	for ; a.Status == http.StatusServiceUnavailable; a = c.clients[0].Ask(c.ctx, 0, method, path, header, content, 0) {
+	for ; a.Status == http.StatusServiceUnavailable; a = c.clients[0].Ask(
+		c.ctx, 0, method, path, header, content, 0,
+	) {
 		pause(c.ctx, 100*time.Millisecond)
 	}
 	return a

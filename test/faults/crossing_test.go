@@ -20,7 +20,9 @@ func TestDeadlockCrossing(t *testing.T) {
 	s := newStand(t, 10*time.Minute)
 	const batch = 40 // replicas list the last hundred
 	batches, crossed, rings := count(1, 25), 0, 0
-	for end := time.Now().Add(seenWithin); rings < batches*batch || crossed < batches && time.Now().Before(end); {
+	for end := time.Now().Add(
+		seenWithin,
+	); rings < batches*batch || crossed < batches && time.Now().Before(end); {
 		r := s.rings(fmt.Sprint("crossing-", rings))
 		for range batch {
 			if rings++; !r.cross(rings) {

@@ -44,7 +44,8 @@ type cutOff struct {
 
 	slowest longest // of the acquires at the whole replica
 
-	refused, passed, granted atomic.Int64 // requests answered 503; locks that the heirs got, and others at the whole replica
+	// requests answered 503; locks that the heirs got, and others at the whole replica
+	refused, passed, granted atomic.Int64
 }
 
 // TestF11CutOff cuts three replicas off from all members, each in another way. Their
@@ -92,9 +93,10 @@ func TestF11CutOff(t *testing.T) {
 // victim is what one client has at a replica that is cut off.
 type victim struct {
 	*drive.Client
-	whole             *drive.Client // the same one, but knows only the replica that is not cut off
-	replica           int
-	held, freed, wait *drive.Hold // renewed; released during the cut; held at the whole replica, with a waiter
+	whole   *drive.Client // the same one, but knows only the replica that is not cut off
+	replica int
+	// renewed; released during the cut; held at the whole replica, with a waiter
+	held, freed, wait *drive.Hold
 	heir              chan *drive.Hold
 	waiter            chan drive.Answer
 }
@@ -155,11 +157,15 @@ func (s *cutOff) prepare(c *drive.Client, busy *sync.WaitGroup) *victim {
 		return v
 	}
 	go func() {
-		v.waiter <- c.Post(s.ctx, v.replica, drive.Request{Lock: v.wait.Lock, TTL: longTTL, Wait: time.Minute})
+		v.waiter <- c.Post(
+			s.ctx, v.replica, drive.Request{Lock: v.wait.Lock, TTL: longTTL, Wait: time.Minute},
+		)
 	}()
 	_, err := s.store.AwaitBehind(s.ctx, v.wait.Lock, v.wait.ID)
 	s.must(err)
-	if v.held, _ = c.Acquire(s.ctx, drive.Request{Lock: s.lock("held", c), TTL: s.ttl(), Replica: v.replica}); v.held == nil {
+	if v.held, _ = c.Acquire(
+		s.ctx, drive.Request{Lock: s.lock("held", c), TTL: s.ttl(), Replica: v.replica},
+	); v.held == nil {
 		s.t.Errorf("client %d was granted nothing", c.Number)
 		return v
 	}
@@ -276,7 +282,8 @@ func (s *cutOff) cannotServe(v *victim, what string, a drive.Answer) {
 	s.told[v.replica].add(took)
 	switch {
 	case a.Status == http.StatusGone && a.Problem.Reason == "expired":
-	case a.Status != http.StatusServiceUnavailable || a.Problem.Code != "store_unavailable" || a.Header.Get("Retry-After") == "":
+	case a.Status != http.StatusServiceUnavailable || a.Problem.Code != "store_unavailable" ||
+		a.Header.Get("Retry-After") == "":
 		s.t.Errorf(
 			"%s at the replica where %s: %v, want 503 store_unavailable with Retry-After",
 			what,

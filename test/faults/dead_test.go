@@ -36,7 +36,9 @@ func (s *stand) outlive(round int, slowest *longest) {
 	died := make([]time.Duration, clients)
 	s.each(func(c *drive.Client) {
 		lock := fmt.Sprint("dead:", c.Number)
-		if h, outcome := c.Acquire(s.ctx, drive.Request{Lock: lock, TTL: deadTTL, Replica: c.Number}); h == nil {
+		if h, outcome := c.Acquire(
+			s.ctx, drive.Request{Lock: lock, TTL: deadTTL, Replica: c.Number},
+		); h == nil {
 			s.t.Errorf("%s: acquire is %s, want a grant", lock, outcome)
 		}
 		died[c.Number] = c.Now()

@@ -14,8 +14,8 @@ import (
 	"unsafe"
 )
 
-// writableBytes is how long files may be while the disk is full: more than the server's log has, and
-// less than what the store's log of writes has reached by then.
+// writableBytes is how long files may be while the disk is full: more than the server's log has,
+// and less than what the store's log of writes has reached by then.
 const writableBytes = 128 << 10
 
 // limitFiles has the kernel refuse what the process writes beyond so many bytes of any file, which
@@ -37,9 +37,9 @@ func limitFiles(pid int, bytes uint64) error {
 	return nil
 }
 
-// TestDiskFull has the embedded store find no room for what it writes: the server ends and says why,
-// acknowledges nothing that it could not write, and goes on when there is room. As root the disk is
-// a small file system that is full; anybody can have the kernel refuse the writes.
+// TestDiskFull has the embedded store find no room for what it writes: the server ends and says
+// why, acknowledges nothing that it could not write, and goes on when there is room. As root the
+// disk is a small file system that is full; anybody can have the kernel refuse the writes.
 func TestDiskFull(t *testing.T) {
 	t.Run("refused writes", func(t *testing.T) {
 		r := newRestored(t)

@@ -22,8 +22,8 @@ import (
 
 const (
 	// grantSeen is how late a grant is seen at most by a replica whose feed is silent. A feed is
-	// held against the store every second, and given up by the look that finds it two seconds behind; then
-	// who waits asks the store, within 0.6 s and for 0.7 s.
+	// held against the store every second, and given up by the look that finds it two seconds behind;
+	// then who waits asks the store, within 0.6 s and for 0.7 s.
 	grantSeen = 5 * time.Second
 
 	lightFor = 2 * time.Second
@@ -53,9 +53,9 @@ type silence struct {
 	slowest            longest
 }
 
-// TestF10SilentFeed has clients wait at a replica that hears nothing of the store's changes for a while, over
-// a connection that stays open, and release at another one, while etcd is compacted all the time.
-// Every waiter is granted its lock, and in time.
+// TestF10SilentFeed has clients wait at a replica that hears nothing of the store's changes for a
+// while, over a connection that stays open, and release at another one, while etcd is compacted all
+// the time. Every waiter is granted its lock, and in time.
 func TestF10SilentFeed(t *testing.T) {
 	length := time.Duration(count(12, 60)) * time.Second
 	s := &silence{stand: newCluster(t, length+seenWithin+3*time.Minute)}
@@ -101,8 +101,8 @@ func TestF10SilentFeed(t *testing.T) {
 	s.judge()
 }
 
-// follows tells the first request of a feed from others: the path of etcd's Watch, as gRPC compresses it,
-// or a read of the log with a watch on ZooKeeper.
+// follows tells the first request of a feed from others: the path of etcd's Watch, as gRPC
+// compresses it, or a read of the log with a watch on ZooKeeper.
 func follows(sent []byte) bool {
 	if onZooKeeper() {
 		return watchedLog.Match(sent)
@@ -164,7 +164,8 @@ func (s *silence) passOn(ctx context.Context, c, waiter *drive.Client) {
 	_, err := s.store.AwaitBehind(s.ctx, r.Lock, held.ID)
 	s.must(err)
 	known := !s.isDark.Load()
-	for c.Number%2 == 0 && !s.isDark.Load() && ctx.Err() == nil { // half of the waiters are there when it begins
+	// half of the waiters are there when it begins
+	for c.Number%2 == 0 && !s.isDark.Load() && ctx.Err() == nil {
 		pause(ctx, 20*time.Millisecond)
 	}
 	if c.Number%2 == 0 {

@@ -20,9 +20,10 @@ const (
 
 // TestF1FencedResource changes registers outside of the store under locks: each client reads, takes
 // its time and writes what it read plus one. Some stand still in between for longer than their
-// lease and write all the same, as a process does that was stopped, while the store and the replicas are stopped
-// and killed. A register that checks fences loses no update; one beside it, which
-// is used by the same clients at the same moments and checks nothing, must lose some, or nothing was tried.
+// lease and write all the same, as a process does that was stopped, while the store and the
+// replicas are stopped and killed. A register that checks fences loses no update; one beside it,
+// which is used by the same clients at the same moments and checks nothing, must lose some, or
+// nothing was tried.
 func TestF1FencedResource(t *testing.T) {
 	rounds, length := count(1, 5), time.Duration(count(12, 120))*time.Second
 	if rounds == 1 {
@@ -79,7 +80,8 @@ func fencedRound(t *testing.T, length time.Duration) {
 	s.readLogs()
 }
 
-// fencing is the test's load, and two registers for each lock: that checks fences, and that does not.
+// fencing is the test's load, and two registers for each lock: that checks fences, and that does
+// not.
 type fencing struct {
 	*stand
 	pairs [fencedLocks][2]*updated

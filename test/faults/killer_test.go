@@ -35,8 +35,8 @@ func newKiller(s *stand, r *receivers, newest *atomic.Uint64) *killer {
 	}
 }
 
-// round kills a replica that sends, or all of them, and starts them again. It waits for that until something
-// was sent since the last time.
+// round kills a replica that sends, or all of them, and starts them again. It waits for that until
+// something was sent since the last time.
 func (k *killer) round(all bool) {
 	k.t.Helper()
 	victims := []*rig.Replica{k.sender()}
@@ -64,7 +64,8 @@ func (k *killer) round(all bool) {
 	pause(k.ctx, time.Duration(1000+rand.N(3000))*time.Millisecond)
 }
 
-// sender returns a replica that has a shard, once something was sent since now: one of those that have more than others.
+// sender returns a replica that has a shard, once something was sent since now: one of those that
+// have more than others.
 func (k *killer) sender() (v *rig.Replica) {
 	k.t.Helper()
 	before := k.receivers.messages()

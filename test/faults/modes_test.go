@@ -167,7 +167,9 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 		s.use(g)
 	}
 	for attempt := range 3 {
-		if got := c.Ask(s.ctx, replica+attempt, http.MethodDelete, remove, token, nil, 0); got.Status == http.StatusNoContent ||
+		if got := c.Ask(
+			s.ctx, replica+attempt, http.MethodDelete, remove, token, nil, 0,
+		); got.Status == http.StatusNoContent ||
 			got.Status == http.StatusGone {
 			return
 		}

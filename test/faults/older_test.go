@@ -16,9 +16,9 @@ import (
 // older is a store outside of the servers, under which an older copy of all its data is put.
 type older struct{ *restored }
 
-// TestF15OlderCopy makes a copy of what every member of the store has, goes on under load, and puts the copy back while the
-// replicas run. Neither grants anything from then on, nor does one that is started anew, before a floor is given; every
-// fence after that is above every one before.
+// TestF15OlderCopy makes a copy of what every member of the store has, goes on under load, and puts
+// the copy back while the replicas run. Neither grants anything from then on, nor does one that is
+// started anew, before a floor is given; every fence after that is above every one before.
 func TestF15OlderCopy(t *testing.T) {
 	o := &older{&restored{stand: newCluster(t, 6*time.Minute)}}
 	o.serveAnew()
@@ -97,7 +97,8 @@ func (o *older) still(do func(i int, m drive.Member) error) {
 	all.Wait()
 }
 
-// refusesToGrant asks a replica for locks until it says why it grants none. It may be without the store at first.
+// refusesToGrant asks a replica for locks until it says why it grants none. It may be without the
+// store at first.
 func (o *older) refusesToGrant(replica int) {
 	o.t.Helper()
 	c := o.clients[0]
@@ -108,7 +109,9 @@ func (o *older) refusesToGrant(replica int) {
 			drive.Request{Lock: fmt.Sprint("early:", replica, ":", n), TTL: time.Minute},
 		)
 		switch {
-		case a.Status == http.StatusServiceUnavailable && strings.Contains(a.Problem.Detail, "--fence-floor"):
+		case a.Status == http.StatusServiceUnavailable && strings.Contains(
+			a.Problem.Detail, "--fence-floor",
+		):
 			return
 		case a.Status != http.StatusServiceUnavailable && a.Status != 0:
 			o.t.Fatalf("replica %d answers %v from a store that went back", replica, a)

@@ -41,7 +41,8 @@ func TestOutageIsTold(t *testing.T) {
 		}
 		dues := duesOfClients(granted, released)
 		lack := func() int { return r.all(names, dues).lacking }
-		for end := time.Now().Add(within(30 * time.Second)); (lack() > 0 || forgets && r.missedBy(names) == 0) && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
+		for end := time.Now().Add(within(30 * time.Second)); (lack() > 0 || forgets &&
+			r.missedBy(names) == 0) && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
 		}
 		t.Logf(
 			"%d grants and %d releases; %d never told; missed: %d times",
@@ -95,7 +96,9 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 			}
 		})
 	}
-	for end := time.Now().Add(within(30 * time.Second)); !seen() && time.Now().Before(end); pause(s.ctx, 10*time.Millisecond) {
+	for end := time.Now().Add(within(30 * time.Second)); !seen() && time.Now().Before(end); pause(
+		s.ctx, 10*time.Millisecond,
+	) {
 	}
 	for _, replica := range s.replicas {
 		s.must(replica.Kill())
@@ -117,7 +120,9 @@ func (s *stand) settleWebhooks(ids []string) {
 		s.t.Fatal("the first lock is not granted")
 	}
 	s.clients[0].Release(s.ctx, 0, 3, h)
-	for end := time.Now().Add(within(30 * time.Second)); !s.recorded(ids); pause(s.ctx, 100*time.Millisecond) {
+	for end := time.Now().Add(within(30 * time.Second)); !s.recorded(ids); pause(
+		s.ctx, 100*time.Millisecond,
+	) {
 		if time.Now().After(end) {
 			s.t.Fatal("subscriptions are not told of the first lock")
 		}

@@ -24,10 +24,11 @@ type renewed struct {
 	stopped       atomic.Bool  // the leader is
 	woke          atomic.Int64 // when it last went on, on the clock of the history
 	during, after atomic.Int64 // renewals answered 200 while it was stopped, and otherwise
-	late, lost    atomic.Int64 // renewals with shortTTL answered 200 after the holder's own deadline, and 410
-	ended         atomic.Int64 // of the lost ones those that etcd's old leader ended
-	endedAfter    longest      // its waking
-	slowest       longest      // time from one answered renewal with longTTL to the next
+	// renewals with shortTTL answered 200 after the holder's own deadline, and 410
+	late, lost atomic.Int64
+	ended      atomic.Int64 // of the lost ones those that etcd's old leader ended
+	endedAfter longest      // its waking
+	slowest    longest      // time from one answered renewal with longTTL to the next
 }
 
 // TestF7StoppedLeader freezes the store's leader for longer than an election and most
@@ -205,12 +206,12 @@ func (s *renewed) gone(c *drive.Client, h *drive.Hold, a drive.Answer, basis tim
 // oldLeaderFor is for how long a leader that was woken may go on as one.
 const oldLeaderFor = 2 * time.Second
 
-// endedByOldLeader reports whether etcd ended a lease before its time as its old leader woke, whenever its holder
-// was told. That one takes
-// leases for over that were renewed while it was stopped; it looks whether it still leads
-// only if its own clock has not ticked for a while, which it has as soon as it runs, and what it asks
-// for is passed on to the new leader (etcd #15247, #16822). No client of etcd can keep
-// it from that. It is taken out of the history as a removal from outside, and published.
+// endedByOldLeader reports whether etcd ended a lease before its time as its old leader woke,
+// whenever its holder was told. That one takes leases for over that were renewed while it was
+// stopped; it looks whether it still leads only if its own clock has not ticked for a while, which
+// it has as soon as it runs, and what it asks for is passed on to the new leader (etcd #15247,
+// #16822). No client of etcd can keep it from that. It is taken out of the history as a removal
+// from outside, and published.
 func (s *renewed) endedByOldLeader(c *drive.Client, h *drive.Hold, until time.Duration) bool {
 	s.t.Helper()
 	if onZooKeeper() {

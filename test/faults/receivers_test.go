@@ -73,8 +73,9 @@ func newReceivers(names ...string) *receivers {
 	r := &receivers{told: map[string]*told{}}
 	for _, name := range names {
 		r.told[name] = &told{
-			happened: map[lock.EventID]event{}, acquired: map[uint64]lock.EventID{}, ended: map[uint64]lock.EventID{},
-			ids: map[string]int{}, failed: map[string]bool{},
+			happened: map[lock.EventID]event{}, acquired: map[uint64]lock.EventID{},
+			ended: map[uint64]lock.EventID{},
+			ids:   map[string]int{}, failed: map[string]bool{},
 		}
 	}
 	return r

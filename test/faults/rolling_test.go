@@ -28,8 +28,8 @@ const (
 )
 
 // graceBeyond is for how long an entry whose client did not come back may outlast its TTL. On
-// ZooKeeper its lease may have been for two replicas to look at that were killed; the others take it
-// over when their sessions have ended, 10 s later, within a third of the TTL.
+// ZooKeeper its lease may have been for two replicas to look at that were killed; the others take
+// it over when their sessions have ended, 10 s later, within a third of the TTL.
 func graceBeyond(ttl time.Duration) time.Duration {
 	if onZooKeeper() {
 		return 3*time.Second + 10*time.Second + ttl/3
@@ -116,7 +116,9 @@ func (s *crowd) gather(size, locks int) {
 			waiters: size / locks,
 			granted: make(chan *drive.Hold, size/locks),
 		}
-		if q.holder, _ = q.c.Acquire(s.ctx, drive.Request{Lock: q.lock, TTL: 15 * time.Minute}); q.holder == nil {
+		if q.holder, _ = q.c.Acquire(
+			s.ctx, drive.Request{Lock: q.lock, TTL: 15 * time.Minute},
+		); q.holder == nil {
 			s.t.Fatalf("%s: want a grant", q.lock)
 		}
 		s.queues = append(s.queues, q)
@@ -124,7 +126,8 @@ func (s *crowd) gather(size, locks int) {
 	for i := range size {
 		q := s.queues[i%locks]
 		w := crowdWaiter{c: s.clients[i%clients], patience: 1 << 30, r: drive.Request{
-			Lock: q.lock, TTL: s.ttl, Wait: 14 * time.Minute, Key: fmt.Sprint("crowd-", i), Replica: i / locks % 2,
+			Lock: q.lock, TTL: s.ttl, Wait: 14 * time.Minute, Key: fmt.Sprint("crowd-", i),
+			Replica: i / locks % 2,
 		}}
 		if turn := i / locks; turn%quitsOneOf == 0 {
 			w.patience = 1 + turn/quitsOneOf%3

@@ -147,7 +147,8 @@ func newCluster(t *testing.T, limit time.Duration) *stand {
 	return newClusterOf(t, limit, startCluster)
 }
 
-// newClusterOf is newCluster with a store that is started so, in a folder and with the server of the run's store.
+// newClusterOf is newCluster with a store that is started so, in a folder and with the server of
+// the run's store.
 func newClusterOf(
 	t *testing.T,
 	limit time.Duration,

@@ -22,9 +22,10 @@ import (
 // smallQuota is the size at which the members of a cluster take nothing more.
 const smallQuota = 16 << 20
 
-// TestF13OutOfSpace has somebody else fill a cluster of etcd until it raises its alarm. Acquires are refused,
-// for certain; who holds renews, who releases has released, and who waits is granted the lock. When an operator has made room
-// and cleared the alarm, locks are granted again. The embedded store never gets there: TestFullAtItsQuota.
+// TestF13OutOfSpace has somebody else fill a cluster of etcd until it raises its alarm. Acquires
+// are refused, for certain; who holds renews, who releases has released, and who waits is granted
+// the lock. When an operator has made room and cleared the alarm, locks are granted again. The
+// embedded store never gets there: TestFullAtItsQuota.
 func TestF13OutOfSpace(t *testing.T) {
 	s := newSmallStand(t)
 	kept, left := s.holdEach("kept", 5*time.Minute), s.holdEach("left", 5*time.Minute)
@@ -40,7 +41,9 @@ func TestF13OutOfSpace(t *testing.T) {
 	full := s.history.Now()
 	var slowest longest
 	s.each(func(c *drive.Client) {
-		for end := s.history.Now() + time.Duration(count(3, 60))*time.Second; s.history.Now() < end; pause(s.ctx, 200*time.Millisecond) {
+		for end := s.history.Now() + time.Duration(
+			count(3, 60),
+		)*time.Second; s.history.Now() < end; pause(s.ctx, 200*time.Millisecond) {
 			s.noRoom(c, &slowest)
 			if outcome := c.Renew(s.ctx, c.Number, kept[c.Number]); outcome != history.OK {
 				t.Errorf("kept:%d without room: renew is %s", c.Number, outcome)
@@ -99,11 +102,8 @@ func (s *stand) waitEach(name string) (outcomes func() []*drive.Hold) {
 	for _, c := range s.clients {
 		waiting.Go(func() {
 			holds[c.Number], _ = c.Acquire(s.ctx, drive.Request{
-				Lock: fmt.Sprint(
-					name,
-					":",
-					c.Number,
-				), TTL: 5 * time.Minute, Wait: 4 * time.Minute, Replica: c.Number + 1, Key: fmt.Sprint("waits-", c.Number), Attempts: 100,
+				Lock: fmt.Sprint(name, ":", c.Number), TTL: 5 * time.Minute, Wait: 4 * time.Minute,
+				Replica: c.Number + 1, Key: fmt.Sprint("waits-", c.Number), Attempts: 100,
 			})
 		})
 	}
@@ -118,7 +118,8 @@ func (s *stand) waitEach(name string) (outcomes func() []*drive.Hold) {
 	}
 }
 
-// noRoom checks that an acquire is refused, that nothing was written, and that this is said in time.
+// noRoom checks that an acquire is refused, that nothing was written, and that this is said in
+// time.
 func (s *stand) noRoom(c *drive.Client, slowest *longest) {
 	s.t.Helper()
 	r := drive.Request{
@@ -166,7 +167,9 @@ func makeRoom(ctx context.Context, client *clientv3.Client) error {
 	if err != nil {
 		return fmt.Errorf("delete what fills etcd: %w", err)
 	}
-	if _, err := client.Compact(ctx, deleted.Header.Revision, clientv3.WithCompactPhysical()); err != nil {
+	if _, err := client.Compact(
+		ctx, deleted.Header.Revision, clientv3.WithCompactPhysical(),
+	); err != nil {
 		return fmt.Errorf("compact etcd: %w", err)
 	}
 	for _, member := range client.Endpoints() {

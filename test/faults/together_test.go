@@ -16,8 +16,8 @@ import (
 const (
 	// goneBeyond is how long beyond its TTL an entry may last, where 10 000 expire together.
 	goneBeyond = 25 * time.Second
-	// slowerBy is how much slower acquires of other locks may become meanwhile, by their p99: on etcd, how many
-	// times as much slower as writes to etcd itself, which misses that by far.
+	// slowerBy is how much slower acquires of other locks may become meanwhile, by their p99: on etcd,
+	// how many times as much slower as writes to etcd itself, which misses that by far.
 	slowerBy = 3
 	// togetherIn is within which time leases end that end together.
 	togetherIn = 2 * time.Second
@@ -33,8 +33,8 @@ type expiring struct {
 	end time.Duration // of its lease, if it counts from the answer
 }
 
-// TestF9ExpireTogether lets the leases of thousands of entries end in one moment. All are gone soon,
-// and others go on acquiring meanwhile.
+// TestF9ExpireTogether lets the leases of thousands of entries end in one moment. All are gone
+// soon, and others go on acquiring meanwhile.
 func TestF9ExpireTogether(t *testing.T) {
 	size := count(300, 10_000)
 	enough := size * 98 / 100
@@ -85,8 +85,8 @@ func TestF9ExpireTogether(t *testing.T) {
 }
 
 // fill has all clients acquire locks whose leases end a while from now: the later one is acquired,
-// the shorter its TTL. It returns when the last lease ends, too. An acquire that a slow store does not
-// answer in time is left out: what is looked at is how leases end.
+// the shorter its TTL. It returns when the last lease ends, too. An acquire that a slow store does
+// not answer in time is left out: what is looked at is how leases end.
 func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last time.Duration) {
 	s.t.Helper()
 	start, end := s.history.Now(), s.history.Now()+plan
@@ -210,7 +210,8 @@ func (p *probe) p99(phase int32) (took time.Duration, of int) {
 	return all[len(all)*99/100], len(all)
 }
 
-// slower compares the acquires while leases ended with those before, and with what the store alone makes of that.
+// slower compares the acquires while leases ended with those before, and with what the store alone
+// makes of that.
 func (s *stand) slower(p *probe, alone float64) {
 	s.t.Helper()
 	before, n := p.p99(phaseBefore)

@@ -60,7 +60,8 @@ func duesOf(truth *history.Truth, locks []string) (all []due) {
 	return all
 }
 
-// duesOfClients is what is to be told as far as clients know. When a release was written they do not know.
+// duesOfClients is what is to be told as far as clients know. When a release was written they do
+// not know.
 func duesOfClients(granted, released []int64) (all []due) {
 	for _, fence := range granted {
 		n := uint64(fence)
@@ -80,8 +81,8 @@ func duesOfClients(granted, released []int64) (all []due) {
 // outcomes are what became of what one receiver was to be told.
 type outcomes struct{ told, missed, lacking int }
 
-// count finds out what became of what a receiver was to be told: that it was, that it was told that it
-// misses this very event, or neither.
+// count finds out what became of what a receiver was to be told: that it was, that it was told that
+// it misses this very event, or neither.
 func (r *receivers) count(name string, dues []due) (n outcomes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,7 +126,8 @@ func (r *receivers) narrow(w where, fence uint64, of func(*told) map[uint64]lock
 	return w
 }
 
-// untrue returns what receivers were told that did not happen, or what one was told otherwise than another.
+// untrue returns what receivers were told that did not happen, or what one was told otherwise than
+// another.
 func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error) {
 	lives := map[string][]life{}
 	for _, name := range locks {
@@ -186,9 +188,9 @@ func (l life) had(e event) bool {
 	return false
 }
 
-// disorder returns first attempts about one lock that were not made in the order of its events, and of how
-// many it knows that they were, of what happened and came while nobody was killed. A message that comes late
-// though it was sent first is no disorder.
+// disorder returns first attempts about one lock that were not made in the order of its events, and
+// of how many it knows that they were, of what happened and came while nobody was killed. A message
+// that comes late though it was sent first is no disorder.
 func (r *receivers) disorder() (wrong []error, judged int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -230,14 +232,15 @@ func TestWhatReceiversLack(t *testing.T) {
 		others bool // another receiver was told
 		want   int
 	}{
-		"nothing said":             {nil, false, 2},
-		"both":                     {[]gap{{after: id(9), before: id(20)}}, false, 0},
-		"what comes later":         {[]gap{{after: id(20), before: id(30)}}, true, 2},
-		"what came before":         {[]gap{{after: id(1), before: id(9)}}, true, 2},
-		"the grant":                {[]gap{{after: id(9), before: id(10)}}, true, 1},
-		"the end":                  {[]gap{{after: id(19), before: id(20)}}, true, 1},
-		"between them":             {[]gap{{after: id(11), before: id(19)}}, true, 2},
-		"between them, none knows": {[]gap{{after: id(11), before: id(19)}}, false, 1}, // the grant may be there
+		"nothing said":     {nil, false, 2},
+		"both":             {[]gap{{after: id(9), before: id(20)}}, false, 0},
+		"what comes later": {[]gap{{after: id(20), before: id(30)}}, true, 2},
+		"what came before": {[]gap{{after: id(1), before: id(9)}}, true, 2},
+		"the grant":        {[]gap{{after: id(9), before: id(10)}}, true, 1},
+		"the end":          {[]gap{{after: id(19), before: id(20)}}, true, 1},
+		"between them":     {[]gap{{after: id(11), before: id(19)}}, true, 2},
+		// the grant may be there
+		"between them, none knows": {[]gap{{after: id(11), before: id(19)}}, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newReceivers("it", "other")
@@ -252,7 +255,8 @@ func TestWhatReceiversLack(t *testing.T) {
 	}
 }
 
-// TestWhatReceiversMayBeTold: of each event there is an entry to which that happened, and all are told the same.
+// TestWhatReceiversMayBeTold: of each event there is an entry to which that happened, and all are
+// told the same.
 func TestWhatReceiversMayBeTold(t *testing.T) {
 	truth, err := history.NewTruth([]history.Change{
 		{Lock: "l", Entry: "a", Revision: 10, Joined: true, Mode: "exclusive"},
@@ -300,7 +304,8 @@ func TestWhatReceiversMayBeTold(t *testing.T) {
 	}
 }
 
-// TestOrderOfFirstAttempts: what was sent earlier and comes later is in order, what was sent later is not.
+// TestOrderOfFirstAttempts: what was sent earlier and comes later is in order, what was sent later
+// is not.
 func TestOrderOfFirstAttempts(t *testing.T) {
 	one, two := lock.EventID{Number: 1, Index: 1}, lock.EventID{Number: 2, Index: 1}
 	for name, c := range map[string]struct {

@@ -116,7 +116,8 @@ func (s *upgraded) sees(what string, replica int, binary string) {
 	before := history.Summarize(s.history.Ops()).Grants
 	least := count(100, 2000)
 	s.keep(s.clients[0], holder, time.Duration(count(5, 30))*time.Second, 0, 1)
-	for end := time.Now().Add(seenWithin); history.Summarize(s.history.Ops()).Grants < before+least; pause(s.ctx, 20*time.Millisecond) {
+	grants := func() int { return history.Summarize(s.history.Ops()).Grants }
+	for end := time.Now().Add(seenWithin); grants() < before+least; pause(s.ctx, 20*time.Millisecond) {
 		if time.Now().After(end) {
 			s.t.Fatalf("%s: there are no %d grants", what, least)
 		}
@@ -162,7 +163,9 @@ func (s *upgraded) line(lock string) (holder *drive.Hold, queue []asyncWait) {
 func (s *upgraded) allTold(r *receivers, names []string) {
 	s.t.Helper()
 	dues := duesOfClients(s.granted, s.released)
-	for end := time.Now().Add(within(30 * time.Second)); r.all(names, dues).lacking > 0 && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
+	end := time.Now().Add(within(30 * time.Second))
+	for r.all(names, dues).lacking > 0 && time.Now().Before(end) {
+		pause(s.ctx, 50*time.Millisecond)
 	}
 	n := r.all(names, dues)
 	s.t.Logf(

@@ -18,8 +18,8 @@ import (
 
 // TestWebhooksOutliveTheirSenders kills the replicas that send webhooks, one after the other and
 // all at once, under load, beside receivers that fail: every grant and every end that the store has
-// is told to every subscription, or that this very event is missed; nothing else is; and first attempts
-// about a lock are made in the order of its events where nobody was killed.
+// is told to every subscription, or that this very event is missed; nothing else is; and first
+// attempts about a lock are made in the order of its events where nobody was killed.
 func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	s := newStand(t, 2*time.Hour, toLoopback...)
 	names := []string{"a", "b", "c", "d", "e", "f"}
@@ -45,7 +45,9 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	}
 	dues := duesOf(truth, locks)
 	// Thousands may be owed at the end, and what failed twice comes minutes later.
-	for end := time.Now().Add(10 * time.Minute); r.all(names, dues).lacking > 0 && time.Now().Before(end); pause(s.ctx, time.Second) {
+	end := time.Now().Add(10 * time.Minute)
+	for r.all(names, dues).lacking > 0 && time.Now().Before(end) {
+		pause(s.ctx, time.Second)
 	}
 	t.Logf(
 		"kills of a replica that sent: %d, of all of them: %d; all was told %v after the last grant",
@@ -58,9 +60,10 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	s.judge()
 }
 
-// takeInTurn has clients take locks and release them, until stop, and keeps the newest fence. What happens
-// while a shard has no owner has to find room when it is taken over: in a full run, with the server under the
-// race detector and a kill every ten seconds, four clients without a pause make more than that, and most is missed.
+// takeInTurn has clients take locks and release them, until stop, and keeps the newest fence. What
+// happens while a shard has no owner has to find room when it is taken over: in a full run, with
+// the server under the race detector and a kill every ten seconds, four clients without a pause
+// make more than that, and most is missed.
 func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) {
 	longest := count(40, 1200) // pauses, in milliseconds
 	acting, cut := context.WithCancel(s.ctx)
@@ -84,7 +87,9 @@ func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) 
 				if h == nil {
 					continue
 				}
-				for known := newest.Load(); uint64(h.Fence) > known && !newest.CompareAndSwap(known, uint64(h.Fence)); known = newest.Load() {
+				for known := newest.Load(); uint64(h.Fence) > known && !newest.CompareAndSwap(
+					known, uint64(h.Fence),
+				); known = newest.Load() {
 				}
 				c.Release(acting, n%2, 2, h)
 			}

@@ -129,7 +129,8 @@ func (b Bug) test(
 	if b.Env != "" {
 		cmd.Env = append(cmd.Env, b.Env)
 	}
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // go test ends its tests then
+	// go test ends its tests then
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	var both bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &both, &both

@@ -89,8 +89,11 @@ func server(t *testing.T) *caller {
 		t.Fatal(err)
 	}
 	r, err := rig.StartReplica(ctx, rig.ReplicaConfig{
-		Binary: binary, DataDir: filepath.Join(dir, "data"), Secret: "receivers: thirty-two bytes or more, and never used elsewhere",
-		Args: []string{"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*"},
+		Binary: binary, DataDir: filepath.Join(dir, "data"),
+		Secret: "receivers: thirty-two bytes or more, and never used elsewhere",
+		Args: []string{
+			"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -138,7 +141,9 @@ func (d *described) want(wanted ...string) {
 func (d *described) check(one delivered) {
 	d.t.Helper()
 	path, _, _ := strings.Cut(one.what, " ")
-	operation, name := map[string]string{"/event": "/webhooks", "/locks/a": "/locks/{name}", "/locksets": "/locksets"}[path], "grant"
+	operation, name := map[string]string{
+		"/event": "/webhooks", "/locks/a": "/locks/{name}", "/locksets": "/locksets",
+	}[path], "grant"
 	if path == "/event" {
 		name = "event"
 	}
@@ -148,7 +153,8 @@ func (d *described) check(one delivered) {
 	d.came[one.what] = true
 }
 
-// TestBodiesAreDescribed: what a server sends to receivers is as the description of the interface says.
+// TestBodiesAreDescribed: what a server sends to receivers is as the description of the interface
+// says.
 func TestBodiesAreDescribed(t *testing.T) {
 	t.Parallel()
 	url, all := collect(t)
@@ -162,7 +168,9 @@ func TestBodiesAreDescribed(t *testing.T) {
 	c.do(http.StatusAccepted, "POST", "/webhooks/"+hook.ID+"/test", "", "")
 	d.want("/event webhook.test")
 	c.do(http.StatusOK, "POST", "/webhooks/callback-secret/rotate", "", "")
-	for _, of := range []struct{ at, body string }{{"/locks/a", `{`}, {"/locksets", `{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],`}} {
+	for _, of := range []struct{ at, body string }{
+		{"/locks/a", `{`}, {"/locksets", `{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],`},
+	} {
 		held := c.do(
 			http.StatusCreated,
 			"POST",

@@ -192,7 +192,9 @@ func capture(t *testing.T, secret webhook.Secret) delivery {
 		kept <- delivery{r.Header, string(body)}
 	}))
 	defer server.Close()
-	if got := sender(t, 0).Send(t.Context(), webhook.Target{URL: server.URL, Secrets: []webhook.Secret{secret}}, message); got.Outcome != webhook.Delivered {
+	if got := sender(t, 0).Send(
+		t.Context(), webhook.Target{URL: server.URL, Secrets: []webhook.Secret{secret}}, message,
+	); got.Outcome != webhook.Delivered {
 		t.Fatalf("%+v", got)
 	}
 	return <-kept
@@ -204,18 +206,28 @@ func forgeries(t *testing.T, r *receiver, own webhook.Secret) {
 	real := capture(t, own)
 	signature := real.header.Get("webhook-signature")
 	for name, change := range map[string]func(d *delivery){
-		"body":              func(d *delivery) { d.body = strings.Replace(d.body, "acquired", "released", 1) },
-		"longer body":       func(d *delivery) { d.body += " " },
-		"no body":           func(d *delivery) { d.body = "" },
-		"body of no text":   func(d *delivery) { d.body = "\xff\xfe" },
-		"id":                func(d *delivery) { d.header.Set("webhook-id", "1042-1") },
-		"time":              func(d *delivery) { d.header.Set("webhook-timestamp", d.header.Get("webhook-timestamp")[:9]+"x") },
-		"another time":      func(d *delivery) { d.header.Set("webhook-timestamp", "1614265330") },
-		"no signature":      func(d *delivery) { d.header.Del("webhook-signature") },
-		"empty signature":   func(d *delivery) { d.header.Set("webhook-signature", "v1,") },
-		"another version":   func(d *delivery) { d.header.Set("webhook-signature", "v1a"+strings.TrimPrefix(signature, "v1")) },
-		"without a version": func(d *delivery) { d.header.Set("webhook-signature", strings.TrimPrefix(signature, "v1,")) },
-		"half a signature":  func(d *delivery) { d.header.Set("webhook-signature", signature[:len(signature)-5]) },
+		"body": func(d *delivery) {
+			d.body = strings.Replace(d.body, "acquired", "released", 1)
+		},
+		"longer body":     func(d *delivery) { d.body += " " },
+		"no body":         func(d *delivery) { d.body = "" },
+		"body of no text": func(d *delivery) { d.body = "\xff\xfe" },
+		"id":              func(d *delivery) { d.header.Set("webhook-id", "1042-1") },
+		"time": func(d *delivery) {
+			d.header.Set("webhook-timestamp", d.header.Get("webhook-timestamp")[:9]+"x")
+		},
+		"another time":    func(d *delivery) { d.header.Set("webhook-timestamp", "1614265330") },
+		"no signature":    func(d *delivery) { d.header.Del("webhook-signature") },
+		"empty signature": func(d *delivery) { d.header.Set("webhook-signature", "v1,") },
+		"another version": func(d *delivery) {
+			d.header.Set("webhook-signature", "v1a"+strings.TrimPrefix(signature, "v1"))
+		},
+		"without a version": func(d *delivery) {
+			d.header.Set("webhook-signature", strings.TrimPrefix(signature, "v1,"))
+		},
+		"half a signature": func(d *delivery) {
+			d.header.Set("webhook-signature", signature[:len(signature)-5])
+		},
 	} {
 		forged := delivery{maps.Clone(real.header), real.body}
 		change(&forged)

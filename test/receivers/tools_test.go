@@ -106,7 +106,9 @@ func program(ctx context.Context, t *testing.T, language string) *exec.Cmd {
 			write("receiver.py"),
 		)
 	case "js":
-		if err := os.Symlink(filepath.Join(libraries(t), "node_modules"), filepath.Join(dir, "node_modules")); err != nil {
+		if err := os.Symlink(
+			filepath.Join(libraries(t), "node_modules"), filepath.Join(dir, "node_modules"),
+		); err != nil {
 			t.Fatal(err)
 		}
 		return exec.CommandContext(ctx, "node", write("receiver.mjs"))

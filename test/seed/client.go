@@ -67,8 +67,8 @@ func (c *client) ready(ctx context.Context) error {
 	return err
 }
 
-// acquire asks for a lock or, at /locksets, for several. It returns nil if it was not granted, and away
-// if the server was not reached or can do nothing at the moment.
+// acquire asks for a lock or, at /locksets, for several. It returns nil if it was not granted, and
+// away if the server was not reached or can do nothing at the moment.
 func (c *client) acquire(
 	ctx context.Context,
 	path string,

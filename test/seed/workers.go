@@ -23,8 +23,8 @@ func between(from, to time.Duration) func() time.Duration {
 	return func() time.Duration { return from + rand.N(to-from) }
 }
 
-// workers are those of an afternoon. Each run has holders of its own: those of a run that was cut off
-// may still have entries, and a name stands for one worker at a time.
+// workers are those of an afternoon. Each run has holders of its own: those of a run that was cut
+// off may still have entries, and a name stands for one worker at a time.
 func workers(crowd, quiet int, run uint16) []worker {
 	var all []worker
 	add := func(n int, name string, w worker) {
@@ -144,15 +144,15 @@ func (w *worker) work(ctx context.Context, c *client) {
 	}
 }
 
-// patience is how long to wait after so many failures in a row: longer each time, with some chance in
-// it, so that a server that comes back is not met by all at once.
+// patience is how long to wait after so many failures in a row: longer each time, with some chance
+// in it, so that a server that comes back is not met by all at once.
 func patience(failures int) time.Duration {
 	d := min(30*time.Second, time.Second<<min(failures, 5))
 	return d/2 + rand.N(d)
 }
 
-// turn takes the locks one within the other, and gives them back from within. It reports whether the
-// server was away.
+// turn takes the locks one within the other, and gives them back from within. It reports whether
+// the server was away.
 func (w *worker) turn(ctx context.Context, c *client, names []string) (away bool) {
 	body := map[string]any{"holder": w.name}
 	for k, v := range w.body {

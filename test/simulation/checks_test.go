@@ -274,7 +274,8 @@ func (t *truth) checkLost(c *call, why lock.Reason) {
 			t.w.problem("%v: a token for an entry that never was", c)
 		case l.ended == never:
 			t.w.problem("%v: was told that the entry is lost (%s), which is there", c, why)
-		case l.reason != why && why != lock.Unknown && !(why == lock.Expired && l.reason == lock.Withdrawn) && !t.mistaken(l, why) && !t.undone(c.id):
+		case l.reason != why && why != lock.Unknown && !(why == lock.Expired &&
+			l.reason == lock.Withdrawn) && !t.mistaken(l, why) && !t.undone(c.id):
 			t.w.problem("%v: was told that the entry ended as %s, and it was %s", c, why, l.reason)
 		}
 		return

@@ -140,7 +140,9 @@ func (t *truth) checkDeadlock(c *call, e *lock.Error) {
 		t.w.problem("%v: a deadlock without a cycle", c)
 	}
 	for _, at := range t.changes(t.joinedOr(c), t.w.now()) {
-		for _, stuck := range []func(queues) []*lock.Entry{queues.stuck, queues.stuckBesideTries, queues.stuckBesideRefused} {
+		for _, stuck := range []func(queues) []*lock.Entry{
+			queues.stuck, queues.stuckBesideTries, queues.stuckBesideRefused,
+		} {
 			q := t.queuesAt(at)
 			id := c.id
 			if l := t.last(id); l == nil || !l.there(at) {

@@ -121,29 +121,41 @@ func doctors() map[string]func(*doctored) {
 			d.joined("b")
 			d.refused("b", acquire, lock.TimedOut)
 		},
-		"lost nothing":        func(d *doctored) { d.lost("a", renew, lock.Expired) },
-		"lost, and there":     func(d *doctored) { d.joined("a"); d.lost("a", renew, lock.Expired) },
-		"another reason":      func(d *doctored) { d.left(d.joined("a"), lock.Released); d.lost("a", renew, lock.Revoked) },
-		"used up, and there":  func(d *doctored) { d.joined("a"); d.lost("a", acquire, lock.Released) },
-		"used up by nobody":   func(d *doctored) { d.lost("a", acquire, lock.Released) },
-		"written twice":       func(d *doctored) { d.joined("a"); d.joined("a") },
-		"a number again":      func(d *doctored) { d.left(d.joined("a"), lock.Released); d.number--; d.joined("b") },
+		"lost nothing":    func(d *doctored) { d.lost("a", renew, lock.Expired) },
+		"lost, and there": func(d *doctored) { d.joined("a"); d.lost("a", renew, lock.Expired) },
+		"another reason": func(d *doctored) {
+			d.left(d.joined("a"), lock.Released)
+			d.lost("a", renew, lock.Revoked)
+		},
+		"used up, and there": func(d *doctored) { d.joined("a"); d.lost("a", acquire, lock.Released) },
+		"used up by nobody":  func(d *doctored) { d.lost("a", acquire, lock.Released) },
+		"written twice":      func(d *doctored) { d.joined("a"); d.joined("a") },
+		"a number again": func(d *doctored) {
+			d.left(d.joined("a"), lock.Released)
+			d.number--
+			d.joined("b")
+		},
 		"written, too late":   func(d *doctored) { d.writtenTooLate() },
 		"written, untrusted":  func(d *doctored) { d.truth.writing = writings{"a": {}}; d.joined("a") },
 		"known to be missing": func(d *doctored) { d.knownToBeMissing() },
 		"two hold":            func(d *doctored) { d.held("a"); d.held("b") },
 		"three of two hold":   func(d *doctored) { d.threeOfTwo() },
 		"not released":        func(d *doctored) { d.notReleased() },
-		"never":               func(d *doctored) { d.finish("nothing", time.Second, func() bool { return false }) },
-		"a cycle stands":      func(d *doctored) { d.cycle() },
-		"left behind":         func(d *doctored) { d.stored("a"); d.truth.catchUp(); d.checkOrphans() },
-		"not granted":         func(d *doctored) { d.server.RestoreElsewhere(d.server.Checkpoint()); d.probe() },
-		"seen and gone":       func(d *doctored) { d.seenAndGone() },
-		"floor too low":       func(d *doctored) { d.floorTooLow() },
-		"expired, attended":   func(d *doctored) { d.expiredAttended() },
-		"expired, kept":       func(d *doctored) { d.expiredKept() },
-		"for too short":       func(d *doctored) { d.forTooShort() },
-		"restore unnoticed":   func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
+		"never": func(d *doctored) {
+			d.finish("nothing", time.Second, func() bool { return false })
+		},
+		"a cycle stands": func(d *doctored) { d.cycle() },
+		"left behind":    func(d *doctored) { d.stored("a"); d.truth.catchUp(); d.checkOrphans() },
+		"not granted": func(d *doctored) {
+			d.server.RestoreElsewhere(d.server.Checkpoint())
+			d.probe()
+		},
+		"seen and gone":     func(d *doctored) { d.seenAndGone() },
+		"floor too low":     func(d *doctored) { d.floorTooLow() },
+		"expired, attended": func(d *doctored) { d.expiredAttended() },
+		"expired, kept":     func(d *doctored) { d.expiredKept() },
+		"for too short":     func(d *doctored) { d.forTooShort() },
+		"restore unnoticed": func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
 	}
 }
 
@@ -204,7 +216,8 @@ func (d *doctored) held(id lock.ID, claims ...lock.Claim) *lock.Entry {
 
 func (d *doctored) call(k kind, e *lock.Entry) *call {
 	return &call{
-		kind: k, client: &client{w: d.world}, replica: d.replicas[0], life: d.replicas[0].life, began: d.now(),
+		kind: k, client: &client{w: d.world}, replica: d.replicas[0], life: d.replicas[0].life,
+		began:  d.now(),
 		claims: e.Claims, id: e.ID, number: e.Number, asked: &asked{},
 	}
 }

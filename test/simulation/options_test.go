@@ -38,8 +38,9 @@ func expand(seed uint64) options {
 	r := rand.New(rand.NewPCG(seed, 1))
 	between := func(least, most int) int { return least + r.IntN(most-least+1) }
 	o := options{
-		Seed: seed, Replicas: between(2, 3), Clients: between(6, 8), Operations: between(60, 80), Faults: between(10, 14),
-		Locks: between(2, 4), Length: time.Duration(between(20, 60)) * time.Second,
+		Seed: seed, Replicas: between(2, 3), Clients: between(6, 8), Operations: between(60, 80),
+		Faults: between(10, 14),
+		Locks:  between(2, 4), Length: time.Duration(between(20, 60)) * time.Second,
 		Latency: time.Duration(between(1, 20)) * time.Millisecond,
 		Named: between(
 			0,

@@ -86,7 +86,9 @@ func (r *replica) end() {
 }
 
 // wall is the replica's wall clock.
-func (r *replica) wall() time.Time { return time.Now().Round(0).Add(time.Duration(r.offset.Load())) }
+func (r *replica) wall() time.Time {
+	return time.Now().Round(0).Add(time.Duration(r.offset.Load()))
+}
 
 // chance is a replica's randomness: a function of the instant, so that it does not
 // matter which goroutine asks first.

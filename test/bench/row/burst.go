@@ -37,7 +37,13 @@ func runS14(ctx context.Context, b *bench) ([]Outcome, error) {
 	}
 	var outcomes []Outcome
 	for _, r := range []*burstBench{
-		{store: "embedded etcd", serve: func(ctx context.Context, cs *closers) (*served, error) { return b.serve(ctx, embedded, cs) }, rehearsals: 1},
+		{
+			store: "embedded etcd",
+			serve: func(ctx context.Context, cs *closers) (*served, error) {
+				return b.serve(ctx, embedded, cs)
+			},
+			rehearsals: 1,
+		},
 		{store: "ZooKeeper", serve: b.serveOnZooKeeper, warmup: javaWarmup, rehearsals: 5},
 	} {
 		r.bench, r.got.one, r.got.many = b, load.NewHistogram(), load.NewHistogram()
@@ -332,7 +338,9 @@ func (r *burstBench) bystanders(
 ) (*load.Result, error) {
 	o := load.Open{
 		Workers: r.beside, Rate: besideRate, Duration: arrival, Until: arrived,
-		Name: func(cycle int) string { return fmt.Sprintf("beside:%d:%d", round, cycle%(manyClients*namesPerWorker)) },
+		Name: func(cycle int) string {
+			return fmt.Sprintf("beside:%d:%d", round, cycle%(manyClients*namesPerWorker))
+		},
 	}
 	result, err := o.Run(ctx)
 	if err != nil {

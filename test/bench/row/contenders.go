@@ -176,7 +176,9 @@ func (b *bench) uncontended(workers []load.Worker) roundFunc {
 		}
 		return load.Closed{
 			Workers: workers, Warmup: b.Warmup, Duration: b.Duration,
-			Name: func(worker, cycle int) string { return names[worker*namesPerWorker+cycle%namesPerWorker] },
+			Name: func(worker, cycle int) string {
+				return names[worker*namesPerWorker+cycle%namesPerWorker]
+			},
 		}.Run(ctx)
 	}
 }

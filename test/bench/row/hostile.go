@@ -59,8 +59,8 @@ type besides struct {
 	memory  footprint
 }
 
-// fair is the rate that well-behaved tenants have to make instead: what was let in, or what the tenant
-// may ask where each of its requests costs more.
+// fair is the rate that well-behaved tenants have to make instead: what was let in, or what the
+// tenant may ask where each of its requests costs more.
 func (l *besides) fair(
 	limit int,
 ) float64 {

@@ -64,7 +64,10 @@ func (a *attack) limit(ctx context.Context, r *replica, most int) error {
 		return err
 	}
 	operator := attack{client: a.client, base: a.base, bearer: admin}
-	if _, err := operator.do(ctx, http.MethodPut, "/admin/tenants/hostile/quota", fmt.Sprintf(`{"requests_per_second":%d}`, most)); err != nil {
+	if _, err := operator.do(
+		ctx, http.MethodPut, "/admin/tenants/hostile/quota",
+		fmt.Sprintf(`{"requests_per_second":%d}`, most),
+	); err != nil {
 		return err
 	}
 	select {
@@ -133,7 +136,9 @@ func hostileWays(b *bench) []hostileWay {
 			atOnce: hostileAtOnce,
 			attack: func(ctx context.Context, a *attack, i, n int) {
 				path := fmt.Sprintf("/locks/h:%d", i)
-				if token, _ := a.do(ctx, http.MethodPost, path, `{}`, "Idempotency-Key", fmt.Sprintf("%d-%d", i, n)); token != "" {
+				if token, _ := a.do(
+					ctx, http.MethodPost, path, `{}`, "Idempotency-Key", fmt.Sprintf("%d-%d", i, n),
+				); token != "" {
 					_, _ = a.do(ctx, http.MethodDelete, path, "", "Lock-Token", token)
 				}
 			},
@@ -194,13 +199,16 @@ func hostileWays(b *bench) []hostileWay {
 	}
 }
 
-// hookEverything has as many webhooks as a tenant may have told of whatever happens to its locks. Their receiver answers at once.
+// hookEverything has as many webhooks as a tenant may have told of whatever happens to its locks.
+// Their receiver answers at once.
 func hookEverything(ctx context.Context, a *attack) error {
 	to := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	a.close.add(func() error { to.Close(); return nil })
 	subscriber := attack{client: a.client, base: a.base, bearer: a.hooks}
 	for i := range 100 {
-		if _, err := subscriber.do(ctx, http.MethodPost, "/webhooks", fmt.Sprintf(`{"url":"%s/%d"}`, to.URL, i)); err != nil {
+		if _, err := subscriber.do(
+			ctx, http.MethodPost, "/webhooks", fmt.Sprintf(`{"url":"%s/%d"}`, to.URL, i),
+		); err != nil {
 			return err
 		}
 	}
@@ -235,7 +243,10 @@ func (a *attack) fillShared(ctx context.Context, entries int) error {
 	for i := range hostileAtOnce {
 		all.Go(func() {
 			for n := i; n < entries && ctx.Err() == nil; n += hostileAtOnce {
-				if token, _ := a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d", n%1000), `{"mode":"shared","ttl_seconds":3600}`); token == "" {
+				if token, _ := a.do(
+					ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d", n%1000),
+					`{"mode":"shared","ttl_seconds":3600}`,
+				); token == "" {
 					failed.Add(1)
 				}
 			}

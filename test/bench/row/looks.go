@@ -133,7 +133,9 @@ func (l *lookBench) close(ctx context.Context) error {
 		if i < closedPatterns {
 			continue
 		}
-		if err := l.send(ctx, http.MethodDelete, "/admin/closures/"+made.ID, l.operator, map[string]any{}, nil); err != nil {
+		if err := l.send(
+			ctx, http.MethodDelete, "/admin/closures/"+made.ID, l.operator, map[string]any{}, nil,
+		); err != nil {
 			return err
 		}
 	}
@@ -157,7 +159,9 @@ func (l *lookBench) subscribe(ctx context.Context) error {
 		}
 	}
 	for i := range toldGrants {
-		if err := l.post(ctx, fmt.Sprintf("/locks/told:%d", i), token, map[string]any{"ttl_seconds": longTTL}, nil); err != nil {
+		if err := l.post(
+			ctx, fmt.Sprintf("/locks/told:%d", i), token, map[string]any{"ttl_seconds": longTTL}, nil,
+		); err != nil {
 			return err
 		}
 	}
@@ -200,8 +204,10 @@ func (l *lookBench) looks(ctx context.Context) ([]look, error) {
 		{what: "tenants", path: "/admin/tenants", has: `"` + tenant + `"`},
 	}
 	for _, query := range []string{
-		"", "sort=-name", "sort=waiters", "sort=-waiters", "sort=oldest_wait", "sort=-oldest_wait", "sort=held_for", "sort=-held_for",
-		"sort=utilization", "sort=-utilization", "search=held:9", "state=held", "state=contended", "tenant=" + tenant, "search=held:9&sort=-waiters",
+		"", "sort=-name", "sort=waiters", "sort=-waiters", "sort=oldest_wait", "sort=-oldest_wait",
+		"sort=held_for", "sort=-held_for",
+		"sort=utilization", "sort=-utilization", "search=held:9", "state=held", "state=contended",
+		"tenant=" + tenant, "search=held:9&sort=-waiters",
 	} {
 		all = append(
 			all,
@@ -226,7 +232,8 @@ func (l *lookBench) first(ctx context.Context, of look) (time.Duration, error) {
 	if err := l.send(ctx, http.MethodGet, "/healthz", "", nil, nil); err != nil {
 		return 0, err
 	}
-	if err := pause(ctx, time.Second); err != nil { // what was said a moment ago is over, and a server that was started is calm
+	// what was said a moment ago is over, and a server that was started is calm
+	if err := pause(ctx, time.Second); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

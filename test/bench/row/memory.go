@@ -30,7 +30,8 @@ func runS8(ctx context.Context, b *bench) (_ []Outcome, err error) {
 func (b *bench) outcomeS8(kib, anonymous float64) Outcome {
 	const most = 32
 	return Outcome{
-		ID: "S8", What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
+		ID:   "S8",
+		What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
 		Ours: fmt.Sprintf("%.1f KiB", kib), Bar: fmt.Sprintf("≤ %d KiB", most), Met: verdict(kib <= most),
 		Notes: []string{
 			fmt.Sprintf(

@@ -37,7 +37,9 @@ func (s *served) profiled(b *bench, run roundFunc) roundFunc {
 		saved := make(chan error, 1)
 		go func() {
 			whole := max(time.Second, (b.Warmup + b.Duration).Truncate(time.Second))
-			saved <- b.saveProfile(ctx, s.replica, fmt.Sprintf("profile?seconds=%.0f", whole.Seconds()), "cpu")
+			saved <- b.saveProfile(
+				ctx, s.replica, fmt.Sprintf("profile?seconds=%.0f", whole.Seconds()), "cpu",
+			)
 		}()
 		r, err := run(ctx, round)
 		return r, errors.Join(err, <-saved)

@@ -247,7 +247,8 @@ func (s *renewalBench) outcomes() []Outcome {
 	}
 	return []Outcome{
 		{
-			ID: "S9", What: what + "a renewal, p99", Ours: millis(h.Percentile(99)), Bar: "≤ " + millis(atMost), Met: verdict(h.Percentile(99) <= atMost),
+			ID: "S9", What: what + "a renewal, p99", Ours: millis(h.Percentile(99)),
+			Bar: "≤ " + millis(atMost), Met: verdict(h.Percentile(99) <= atMost),
 			OurP50: millis(h.Percentile(50)), OurP99: millis(h.Percentile(99)), Notes: note,
 		},
 		{

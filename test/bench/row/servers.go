@@ -132,9 +132,10 @@ func (b *bench) startReplica(
 	b.replicas++
 	r := &replica{number: b.replicas}
 	config := rig.ReplicaConfig{
-		Binary: binary, Store: store, DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", r.number)),
-		Secret: "the secret of the benchmark, which is no secret",
-		Args:   args,
+		Binary: binary, Store: store,
+		DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", r.number)),
+		Secret:  "the secret of the benchmark, which is no secret",
+		Args:    args,
 	}
 	if b.Profiles != "" {
 		if r.debug, err = debugAddress(); err != nil {

@@ -53,7 +53,9 @@ func (b *bench) fill(ctx context.Context, r *replica, cs *closers) error {
 	}
 	start := time.Now()
 	body := fmt.Appendf(nil, `{"ttl_seconds":%d}`, longTTL)
-	if err := askAll(ctx, f.Clients(manyClients), b.Entries, heldLock, body, func(side.Ticket) {}); err != nil {
+	if err := askAll(
+		ctx, f.Clients(manyClients), b.Entries, heldLock, body, func(side.Ticket) {},
+	); err != nil {
 		return err
 	}
 	b.logf("%d locks taken in %v", b.Entries, time.Since(start).Round(time.Millisecond))
@@ -87,7 +89,10 @@ func (b *bench) restart(ctx context.Context, r *replica, after string) (time.Dur
 func (b *bench) outcomeS12(killed float64, ended time.Duration) Outcome {
 	const atMost = 5
 	return Outcome{
-		ID: "S12", What: fmt.Sprintf("start to ready, data folder of %s entries, after kill -9", number(float64(b.Entries))),
+		ID: "S12",
+		What: fmt.Sprintf(
+			"start to ready, data folder of %s entries, after kill -9", number(float64(b.Entries)),
+		),
 		Ours: fmt.Sprintf(
 			"%.2f s",
 			killed,

@@ -32,7 +32,9 @@ func NewV3LockWorkers(c *Connections, members []*url.URL, n int) []load.Worker {
 
 func (w *v3lockWorker) Acquire(ctx context.Context, name string) (int64, error) {
 	var granted struct{ ID string }
-	if err := w.call(ctx, "/v3/lease/grant", fmt.Sprintf(`{"TTL":%d}`, ttlSeconds), &granted); err != nil {
+	if err := w.call(
+		ctx, "/v3/lease/grant", fmt.Sprintf(`{"TTL":%d}`, ttlSeconds), &granted,
+	); err != nil {
 		return 0, err
 	}
 	w.lease = granted.ID

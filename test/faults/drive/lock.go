@@ -26,8 +26,9 @@ type Hold struct {
 	token    string
 	Fence    int64
 	TTL      time.Duration
-	Until    time.Duration // when the lease ends unless it is renewed, says the answer; on the clock of the history
-	Waiting  bool
+	// when the lease ends unless it is renewed, says the answer; on the clock of the history
+	Until   time.Duration
+	Waiting bool
 }
 
 // Post makes one attempt at POST /locks/{name} and records nothing.
@@ -132,7 +133,8 @@ func (c *Client) Record(kind history.Kind, h *Hold, a Answer) {
 	outcome, _ := a.outcome()
 	c.history.Add(history.Op{
 		Client: c.Number, Lock: h.Lock, Kind: kind, Entry: h.ID, TTL: h.TTL, Fence: a.Entry.Fence,
-		Call: a.Call, Return: a.Return, Until: a.Until, Outcome: outcome, Reason: a.Problem.Reason, Waiting: h.Waiting,
+		Call: a.Call, Return: a.Return, Until: a.Until, Outcome: outcome, Reason: a.Problem.Reason,
+		Waiting: h.Waiting,
 	})
 }
 

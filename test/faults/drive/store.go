@@ -104,7 +104,9 @@ func (s *Store) take(upTo int64, changes []change) {
 			s.queues[c.Lock] = append(s.queues[c.Lock], c.Entry)
 		} else {
 			delete(s.places, c.Entry)
-			s.queues[c.Lock] = slices.DeleteFunc(s.queues[c.Lock], func(id string) bool { return id == c.Entry })
+			s.queues[c.Lock] = slices.DeleteFunc(
+				s.queues[c.Lock], func(id string) bool { return id == c.Entry },
+			)
 			s.left[c.Entry] = c.At
 		}
 		s.changes = append(s.changes, c.Change)

@@ -91,7 +91,8 @@ func TestCheckAccepts(t *testing.T) {
 			renew("a", 10, 11), acquire("b", 200, 211, 6),
 		},
 		"a renewal of unknown outcome": {
-			acquire("a", 0, 1, 5), op(history.Renew, "a", 150, 151, history.Unknown), acquire("b", 152, 200, 6),
+			acquire("a", 0, 1, 5), op(history.Renew, "a", 150, 151, history.Unknown),
+			acquire("b", 152, 200, 6),
 		},
 		"told of the same grant twice": {
 			acquire("a", 0, 1, 5), acquire("a", 2, 3, 5), release("a", 4, 5),
@@ -101,10 +102,12 @@ func TestCheckAccepts(t *testing.T) {
 			release("a", 6, 7), acquire("c", 8, 9, 7),
 		},
 		"an entry removed while it waited is told so": {
-			acquire("a", 0, 1, 5), remove("b", 2, 3), lost(history.Acquire, "b", 1, 4, "expired"), release("a", 5, 6),
+			acquire("a", 0, 1, 5), remove("b", 2, 3), lost(history.Acquire, "b", 1, 4, "expired"),
+			release("a", 5, 6),
 		},
 		"a holder removed from outside": {
-			acquire("a", 0, 1, 5), remove("a", 2, 3), acquire("b", 4, 5, 6), lost(history.Release, "a", 6, 7, "expired"),
+			acquire("a", 0, 1, 5), remove("a", 2, 3), acquire("b", 4, 5, 6),
+			lost(history.Release, "a", 6, 7, "expired"),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +165,8 @@ func TestCheckRejects(t *testing.T) {
 		},
 		"a waited grant lost before its TTL": {
 			acquire("a", 0, 1, 5), acquire("b", 2, 100, 6), release("a", 90, 91),
-			lost(history.Renew, "b", 260, 264, "expired"), // it may have been renewed a quarter of a second before the release
+			// it may have been renewed a quarter of a second before the release
+			lost(history.Renew, "b", 260, 264, "expired"),
 		},
 		"called released, though nobody released it": {
 			acquire("a", 0, 1, 5), lost(history.Renew, "a", 300, 301, "released"),

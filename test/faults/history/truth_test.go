@@ -79,7 +79,9 @@ func TestTruthRejectsAnswers(t *testing.T) {
 	}{
 		{
 			"a grant of an entry that left before its turn",
-			[]history.Change{joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 8, 4, "released")},
+			[]history.Change{
+				joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 8, 4, "released"),
+			},
 			[]history.Op{acquire("b", 1, 5, 6)},
 			history.ErrNeverHead,
 		},
@@ -91,7 +93,9 @@ func TestTruthRejectsAnswers(t *testing.T) {
 		},
 		{
 			"a grant of an entry that left together with the one before",
-			[]history.Change{joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 7, 3, "released")},
+			[]history.Change{
+				joined("a", 5, 1), joined("b", 6, 2), left("b", 7, 3, ""), left("a", 7, 3, "released"),
+			},
 			[]history.Op{acquire("b", 1, 5, 6)},
 			history.ErrNeverHead,
 		},
@@ -109,7 +113,9 @@ func TestTruthRejectsAnswers(t *testing.T) {
 		},
 		{
 			"a renewal of an entry whose second life has ended",
-			[]history.Change{joined("a", 5, 1), left("a", 6, 2, ""), joined("a", 7, 3), left("a", 8, 30, "released")},
+			[]history.Change{
+				joined("a", 5, 1), left("a", 6, 2, ""), joined("a", 7, 3), left("a", 8, 30, "released"),
+			},
 			[]history.Op{acquire("a", 0, 10, 7), release("a", 28, 30), renew("a", 31, 32)},
 			history.ErrAfterEnd,
 		},
@@ -163,8 +169,15 @@ func TestTruthRejectsStores(t *testing.T) {
 	}{
 		{"an entry written twice", []history.Change{joined("a", 5, 1), again}, history.ErrRewritten},
 		{"an entry whose first write was not seen", []history.Change{again}, history.ErrRewritten},
-		{"an entry removed twice", []history.Change{joined("a", 5, 1), left("a", 6, 2, ""), left("a", 7, 3, "")}, history.ErrNoEntry},
-		{"two entries at one revision", []history.Change{joined("a", 5, 1), joined("b", 5, 1)}, history.ErrSharedTurn},
+		{
+			"an entry removed twice",
+			[]history.Change{joined("a", 5, 1), left("a", 6, 2, ""), left("a", 7, 3, "")},
+			history.ErrNoEntry,
+		},
+		{
+			"two entries at one revision", []history.Change{joined("a", 5, 1), joined("b", 5, 1)},
+			history.ErrSharedTurn,
+		},
 		{"a removal of an unknown entry", []history.Change{left("a", 5, 1, "")}, history.ErrNoEntry},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -196,16 +209,42 @@ func TestHeld(t *testing.T) {
 		changes []history.Change
 		want    bool // of the entry e, which joined at 5
 	}{
-		"alone":                       {[]history.Change{join("e", 5, "exclusive", 0)}, true},
-		"behind a writer":             {[]history.Change{join("b", 4, "exclusive", 0), join("e", 5, "shared", 0), leave("e", 6), leave("b", 7)}, false},
-		"after a writer":              {[]history.Change{join("b", 4, "exclusive", 0), join("e", 5, "shared", 0), leave("b", 6), leave("e", 7)}, true},
-		"reader beside a reader":      {[]history.Change{join("b", 4, "shared", 0), join("e", 5, "shared", 0)}, true},
-		"writer beside a reader":      {[]history.Change{join("b", 4, "shared", 0), join("e", 5, "exclusive", 0)}, false},
-		"the second of two":           {[]history.Change{join("b", 4, "semaphore", 2), join("e", 5, "semaphore", 2)}, true},
-		"the third of two":            {[]history.Change{join("b", 3, "semaphore", 2), join("c", 4, "semaphore", 2), join("e", 5, "semaphore", 2)}, false},
-		"never there":                 {[]history.Change{join("b", 5, "exclusive", 0)}, false},
-		"there at another revision":   {[]history.Change{join("e", 6, "exclusive", 0)}, false},
-		"reader behind a waiting one": {[]history.Change{join("b", 3, "shared", 0), join("c", 4, "exclusive", 0), join("e", 5, "shared", 0)}, false},
+		"alone": {[]history.Change{join("e", 5, "exclusive", 0)}, true},
+		"behind a writer": {
+			[]history.Change{
+				join("b", 4, "exclusive", 0), join("e", 5, "shared", 0), leave("e", 6), leave("b", 7),
+			},
+			false,
+		},
+		"after a writer": {
+			[]history.Change{
+				join("b", 4, "exclusive", 0), join("e", 5, "shared", 0), leave("b", 6), leave("e", 7),
+			},
+			true,
+		},
+		"reader beside a reader": {
+			[]history.Change{join("b", 4, "shared", 0), join("e", 5, "shared", 0)}, true,
+		},
+		"writer beside a reader": {
+			[]history.Change{join("b", 4, "shared", 0), join("e", 5, "exclusive", 0)}, false,
+		},
+		"the second of two": {
+			[]history.Change{join("b", 4, "semaphore", 2), join("e", 5, "semaphore", 2)}, true,
+		},
+		"the third of two": {
+			[]history.Change{
+				join("b", 3, "semaphore", 2), join("c", 4, "semaphore", 2), join("e", 5, "semaphore", 2),
+			},
+			false,
+		},
+		"never there":               {[]history.Change{join("b", 5, "exclusive", 0)}, false},
+		"there at another revision": {[]history.Change{join("e", 6, "exclusive", 0)}, false},
+		"reader behind a waiting one": {
+			[]history.Change{
+				join("b", 3, "shared", 0), join("c", 4, "exclusive", 0), join("e", 5, "shared", 0),
+			},
+			false,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			truth, err := history.NewTruth(c.changes)

@@ -17,8 +17,8 @@ import (
 	"github.com/fencepost/fencepost/store/memory"
 )
 
-// TestSet: what is set at one replica holds at the other within a second, for that tenant alone, and
-// each change is on record. No operator sets the replicas' own limits.
+// TestSet: what is set at one replica holds at the other within a second, for that tenant alone,
+// and each change is on record. No operator sets the replicas' own limits.
 func TestSet(t *testing.T) {
 	run(t, func(t *testing.T, a, b *replica) {
 		if diff := cmp.Diff(quota.Standard(), b.Of("acme")); diff != "" {
@@ -117,12 +117,16 @@ func TestVersions(t *testing.T) {
 			}
 		}
 		onRecord(t, a, "quota.set set map[sets:1]")
-		if s, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Version: &made, By: operator()}); err != nil ||
+		if s, err := a.Set(
+			t.Context(), quota.Change{Tenant: "acme", Version: &made, By: operator()},
+		); err != nil ||
 			s.Version <= made ||
 			s.Overrides == nil {
 			t.Errorf("%+v, %v", s, err)
 		}
-		if _, err := a.Set(t.Context(), quota.Change{Tenant: "acme", Reason: "short", By: operator()}); !errors.Is(
+		if _, err := a.Set(
+			t.Context(), quota.Change{Tenant: "acme", Reason: "short", By: operator()},
+		); !errors.Is(
 			err,
 			lock.InvalidRequest,
 		) {
@@ -131,18 +135,23 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// TestDamaged: where what is set cannot be read, the defaults hold, which is logged once, and told. It
-// can be replaced, or taken back.
+// TestDamaged: where what is set cannot be read, the defaults hold, which is logged once, and told.
+// It can be replaced, or taken back.
 func TestDamaged(t *testing.T) {
 	run(t, func(t *testing.T, a, b *replica) {
 		k := store.RecordKey{Kind: quota.Kind, Tenant: "acme", ID: "limits"}
 		b.sets(t, "other", quota.Overrides{"sets": 5})
-		for _, text := range []string{"", "{", `{"limits":null}`, `{"by":"ops"}`, `{"limits":{"sets":-1}}`, `{"limits":{"sets":"hunter2"}}`} {
+		for _, text := range []string{
+			"", "{", `{"limits":null}`, `{"by":"ops"}`, `{"limits":{"sets":-1}}`,
+			`{"limits":{"sets":"hunter2"}}`,
+		} {
 			version := a.sets(t, "acme", quota.Overrides{"sets": 1}).Version
 			settle()
 			synctest.Wait()
 			b.log.Reset()
-			if _, err := a.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte(text), Version: version}); err != nil {
+			if _, err := a.records.Put(
+				t.Context(), store.RecordPut{RecordKey: k, Value: []byte(text), Version: version},
+			); err != nil {
 				t.Fatal(err)
 			}
 			<-time.After(time.Hour)

@@ -9,7 +9,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestLimitsOfVeryMany: limits are set for so many tenants and no more. Those that are set can be changed.
+// TestLimitsOfVeryMany: limits are set for so many tenants and no more. Those that are set can be
+// changed.
 func TestLimitsOfVeryMany(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *replica) {
 		a.sets(t, "acme", quota.Overrides{"sets": 1})
@@ -29,7 +30,9 @@ func TestLimitsOfVeryMany(t *testing.T) {
 func TestRecordOfAnotherName(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *replica) {
 		k := store.RecordKey{Kind: quota.Kind, Tenant: "acme", ID: "limit"}
-		if _, err := a.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte(`{"limits":{"sets":0}}`)}); err != nil {
+		if _, err := a.records.Put(
+			t.Context(), store.RecordPut{RecordKey: k, Value: []byte(`{"limits":{"sets":0}}`)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		settle()

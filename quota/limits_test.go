@@ -49,7 +49,10 @@ func TestOverrides(t *testing.T) {
 	if got := read.Over(quota.Standard()); *got != want {
 		t.Errorf("%v", got)
 	}
-	for _, bad := range []string{``, `null`, `7`, `[]`, `{"waiting":"7"}`, `{"waiting":null}`, `{"waiting":-1}`, `{"webhooks":1001}`, `{"waiting":1.5}`} {
+	for _, bad := range []string{
+		``, `null`, `7`, `[]`, `{"waiting":"7"}`, `{"waiting":null}`, `{"waiting":-1}`,
+		`{"webhooks":1001}`, `{"waiting":1.5}`,
+	} {
 		read = quota.Overrides{"sets": 1}
 		if err := json.Unmarshal([]byte(bad), &read); err == nil || len(read) != 1 {
 			t.Errorf("%s is read as %v", bad, read)
@@ -84,7 +87,9 @@ func TestParse(t *testing.T) {
 	if err := got.Parse(" held_locks=7, sets = 0,"); err != nil || *got != want {
 		t.Errorf("%v, %v", got, err)
 	}
-	for _, bad := range []string{"held-locks=7", "held_locks", "held_locks=x", "held_locks=-1", "webhooks=1001", "=7"} {
+	for _, bad := range []string{
+		"held-locks=7", "held_locks", "held_locks=x", "held_locks=-1", "webhooks=1001", "=7",
+	} {
 		if err := quota.Standard().Parse(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}

@@ -117,7 +117,8 @@ func translatesToMetadata(addr netip.Addr) bool {
 	}
 	b := addr.As16()
 	for _, v4 := range [][4]byte{
-		{b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]}, {b[12], b[13], b[14], b[15]},
+		{b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]},
+		{b[12], b[13], b[14], b[15]},
 	} {
 		if guarded(netip.AddrFrom4(v4)) != "" {
 			return true
@@ -143,7 +144,8 @@ func embedded(addr netip.Addr) []netip.Addr {
 		return []netip.Addr{last}
 	case b[0] == 0x20 && b[1] == 0x02: // 6to4
 		return []netip.Addr{netip.AddrFrom4([4]byte(b[2:6]))}
-	case [4]byte(b[:4]) == [4]byte{0x20, 0x01, 0, 0}: // Teredo: its server, and the client in complement
+	// Teredo: its server, and the client in complement
+	case [4]byte(b[:4]) == [4]byte{0x20, 0x01, 0, 0}:
 		return []netip.Addr{
 			netip.AddrFrom4([4]byte(b[4:8])),
 			netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}),

@@ -76,7 +76,9 @@ func TestOtherFormsOfIPv4(t *testing.T) {
 		}
 	}
 	public := forms(netip.MustParseAddr("8.8.8.8"))
-	for _, name := range []string{"compatible", "local NAT64", "6to4", "Teredo's server", "Teredo's client"} {
+	for _, name := range []string{
+		"compatible", "local NAT64", "6to4", "Teredo's server", "Teredo's client",
+	} {
 		if p.Closed(public[name]) == "" {
 			t.Errorf("8.8.8.8 as %s is open", name)
 		}
@@ -127,7 +129,9 @@ func edges(p netip.Prefix) []netip.Addr {
 // TestZones: an address with a zone is in no range for package netip.
 func TestZones(t *testing.T) {
 	p := policy(t, webhook.Settings{})
-	for _, text := range []string{"fe80::1%eth0", "fc00::1%1", "::1%lo", "fd00:ec2::254%x", "2001:db8::1%eth0", "2002:808:808::%1"} {
+	for _, text := range []string{
+		"fe80::1%eth0", "fc00::1%1", "::1%lo", "fd00:ec2::254%x", "2001:db8::1%eth0", "2002:808:808::%1",
+	} {
 		if p.Closed(netip.MustParseAddr(text)) == "" {
 			t.Errorf("%s is open", text)
 		}
@@ -135,7 +139,12 @@ func TestZones(t *testing.T) {
 }
 
 func TestAllow(t *testing.T) {
-	p := policy(t, webhook.Settings{Allow: "127.0.0.0/8, 10.1.0.0/16,192.168.7.7,fd12:3456::/32,::1,2002::/16,64:ff9b:1::/48,168.0.0.0/8,fd00::/16"})
+	p := policy(
+		t,
+		webhook.Settings{
+			Allow: "127.0.0.0/8, 10.1.0.0/16,192.168.7.7,fd12:3456::/32,::1,2002::/16,64:ff9b:1::/48,168.0.0.0/8,fd00::/16",
+		},
+	)
 	for _, text := range strings.Fields(`127.0.0.1 127.255.255.255 10.1.0.0 10.1.255.255 192.168.7.7 fd12:3456::1 ::1 ::ffff:10.1.2.3
 		2002:808:808::1 2002:a01:203::1 64:ff9b:1::10.0.0.1 8.8.8.8 2606:4700::1 fd00:ec2::253`) {
 		if what := p.Closed(netip.MustParseAddr(text)); what != "" {
@@ -156,7 +165,9 @@ var metadata = strings.Fields(`169.254.169.254 169.254.170.2 169.254.170.23 168.
 
 // TestMetadataStaysClosed: not even a range of everything opens it, only its own address.
 func TestMetadataStaysClosed(t *testing.T) {
-	all := policy(t, webhook.Settings{Allow: "0.0.0.0/0,::/0,169.254.0.0/16,169.254.169.254/31,fd00:ec2::254/127"})
+	all := policy(
+		t, webhook.Settings{Allow: "0.0.0.0/0,::/0,169.254.0.0/16,169.254.169.254/31,fd00:ec2::254/127"},
+	)
 	for _, text := range metadata {
 		addr := netip.MustParseAddr(text)
 		if all.Closed(addr) == "" {
@@ -175,7 +186,9 @@ func TestMetadataStaysClosed(t *testing.T) {
 			}
 		}
 	}
-	for _, text := range []string{"64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0"} {
+	for _, text := range []string{
+		"64:ff9b:1:a9fe:a9:fe00::", "64:ff9b:1:a9:fe:a9fe::", "64:ff9b:1:0:a9:fea9:fe00:0",
+	} {
 		if all.Closed(netip.MustParseAddr(text)) == "" {
 			t.Errorf("%s is open in a range", text)
 		}
@@ -184,8 +197,12 @@ func TestMetadataStaysClosed(t *testing.T) {
 
 // TestLinkLocalStaysClosed: clouds put new services there, so no range opens it.
 func TestLinkLocalStaysClosed(t *testing.T) {
-	ranges := policy(t, webhook.Settings{Allow: "0.0.0.0/0,::/0,169.254.0.0/16,169.254.7.8/31,fe80::/10"})
-	for _, text := range []string{"169.254.0.0", "169.254.7.8", "169.254.255.255", "fe80::", "fe80::1", "febf:ffff::1"} {
+	ranges := policy(
+		t, webhook.Settings{Allow: "0.0.0.0/0,::/0,169.254.0.0/16,169.254.7.8/31,fe80::/10"},
+	)
+	for _, text := range []string{
+		"169.254.0.0", "169.254.7.8", "169.254.255.255", "fe80::", "fe80::1", "febf:ffff::1",
+	} {
 		addr := netip.MustParseAddr(text)
 		if ranges.Closed(addr) == "" {
 			t.Errorf("%s is open in a range", text)
@@ -194,7 +211,9 @@ func TestLinkLocalStaysClosed(t *testing.T) {
 			t.Errorf("%s is closed although it is named: %s", text, what)
 		}
 	}
-	for _, text := range []string{"64:ff9b::169.254.7.8", "64:ff9b:1::169.254.7.8", "2002:a9fe:708::1", "fe80::1%eth0"} {
+	for _, text := range []string{
+		"64:ff9b::169.254.7.8", "64:ff9b:1::169.254.7.8", "2002:a9fe:708::1", "fe80::1%eth0",
+	} {
 		if ranges.Closed(netip.MustParseAddr(text)) == "" {
 			t.Errorf("%s is open in a range", text)
 		}

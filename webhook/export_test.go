@@ -20,7 +20,9 @@ func (p *Policy) DialAddress(raw string) (address string, secure, ok bool) {
 }
 
 // DialWith has the sender make its connections by another function.
-func (s *Sender) DialWith(dial func(ctx context.Context, network, address string) (net.Conn, error)) {
+func (s *Sender) DialWith(
+	dial func(ctx context.Context, network, address string) (net.Conn, error),
+) {
 	s.dial = dial
 }
 

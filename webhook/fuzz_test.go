@@ -20,9 +20,12 @@ import (
 // is not public, and both are what a delivery dials.
 func FuzzCheckURL(f *testing.F) {
 	for _, seed := range []string{
-		"https://a.example/hook?x=1", "https://8.8.8.8/", "https://[2606:4700::1]:443/", "https://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "https://0x7f.1/",
-		"https://2130706433/", "https://０ｘ7f.1/", "https://a.example./", "https://u@a.example/", "https://a.example#@b/", "https://xn--a.example/",
-		"https://[fe80::1%25lo]/", "https://%31.example/", "https:a.example", "https://a.example:0443/", "http://a.example/", "https://[64:ff9b::a00:1]/",
+		"https://a.example/hook?x=1", "https://8.8.8.8/", "https://[2606:4700::1]:443/",
+		"https://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "https://0x7f.1/",
+		"https://2130706433/", "https://０ｘ7f.1/", "https://a.example./", "https://u@a.example/",
+		"https://a.example#@b/", "https://xn--a.example/",
+		"https://[fe80::1%25lo]/", "https://%31.example/", "https:a.example", "https://a.example:0443/",
+		"http://a.example/", "https://[64:ff9b::a00:1]/",
 	} {
 		f.Add(seed)
 	}
@@ -100,7 +103,8 @@ func resolverReads(host string) (netip.Addr, bool) {
 	var value uint64
 	for i, part := range parts {
 		n, err := strconv.ParseUint(part, 0, 32)
-		if err != nil || strings.ContainsAny(part, "_oO") || !strings.HasPrefix(strings.ToLower(part), "0x") && strings.ContainsAny(part, "bB") {
+		if err != nil || strings.ContainsAny(part, "_oO") ||
+			!strings.HasPrefix(strings.ToLower(part), "0x") && strings.ContainsAny(part, "bB") {
 			return netip.Addr{}, false
 		}
 		if i < len(parts)-1 {
@@ -108,21 +112,27 @@ func resolverReads(host string) (netip.Addr, bool) {
 		}
 		value |= n
 	}
-	return netip.AddrFrom4([4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)}), true
+	return netip.AddrFrom4(
+		[4]byte{byte(value >> 24), byte(value >> 16), byte(value >> 8), byte(value)},
+	), true
 }
 
 // ordinary is what package netip thinks of an address.
 func ordinary(addr netip.Addr) bool {
 	addr = addr.Unmap()
-	return addr.IsGlobalUnicast() && !addr.IsPrivate() && addr.Zone() == "" && addr.String() != "169.254.169.254" &&
+	return addr.IsGlobalUnicast() && !addr.IsPrivate() && addr.Zone() == "" &&
+		addr.String() != "169.254.169.254" &&
 		!netip.MustParsePrefix("100.64.0.0/10").Contains(addr)
 }
 
 // FuzzAnswer: whatever a receiver writes is one of the outcomes, with words of ours only.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
-		"", "HTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 503 No\r\nRetry-After: 9\r\nDate: Sun, 01 Mar 2026 12:00:00 GMT\r\n\r\n", "HTTP/1.1 410 Gone\r\n\r\n",
-		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nabcde\r\n0\r\nA: b\r\n\r\n", "HTTP/1.1 100 \r\n\r\nHTTP/1.0 302 x\r\nLocation: /\r\n\r\n", "\x15\x03\x01",
+		"", "HTTP/1.1 204 No Content\r\n\r\n",
+		"HTTP/1.1 503 No\r\nRetry-After: 9\r\nDate: Sun, 01 Mar 2026 12:00:00 GMT\r\n\r\n",
+		"HTTP/1.1 410 Gone\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5;x=y\r\nabcde\r\n0\r\nA: b\r\n\r\n",
+		"HTTP/1.1 100 \r\n\r\nHTTP/1.0 302 x\r\nLocation: /\r\n\r\n", "\x15\x03\x01",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -139,10 +149,12 @@ func FuzzAnswer(f *testing.F) {
 		}()
 		r := send(t, s, "http://127.0.0.1:80/")
 		<-done
-		if strings.Trim(r.Err, "abcdefghijklmnopqrstuvwxyzHKTLSPB0123456789/.: ") != "" || len(r.Err) > 80 || (r.Err == "") != (r.Outcome == webhook.Delivered) {
+		if strings.Trim(r.Err, "abcdefghijklmnopqrstuvwxyzHKTLSPB0123456789/.: ") != "" ||
+			len(r.Err) > 80 || (r.Err == "") != (r.Outcome == webhook.Delivered) {
 			t.Errorf("%q: %+v", answer, r)
 		}
-		if r.RetryAfter < 0 || r.RetryAfter > 24*time.Hour || r.Status < 0 || r.Status > 999 || (r.Status == 0) != (r.Cause != nil) {
+		if r.RetryAfter < 0 || r.RetryAfter > 24*time.Hour || r.Status < 0 || r.Status > 999 ||
+			(r.Status == 0) != (r.Cause != nil) {
 			t.Errorf("%q: %+v", answer, r)
 		}
 	})

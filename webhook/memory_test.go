@@ -63,7 +63,9 @@ func TestMemoryOfDrippingReceivers(t *testing.T) {
 					s.Send(ctx, target(url), webhook.Message{ID: "1-0", Payload: payload})
 				})
 			}
-			for deadline := time.Now().Add(50 * time.Second); dripping.Load() < receivers; <-time.After(10 * time.Millisecond) {
+			for deadline := time.Now().Add(50 * time.Second); dripping.Load() < receivers; <-time.After(
+				10 * time.Millisecond,
+			) {
 				if time.Now().After(deadline) {
 					t.Fatalf("%d are dripping", dripping.Load())
 				}

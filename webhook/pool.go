@@ -57,8 +57,9 @@ func NewPool(c PoolConfig) *Pool {
 	return p
 }
 
-// Submit has a tenant's job run as soon as it may, and does not wait for that. The job has to return
-// soon after its context ends, which it does when the pool is closed. A closed pool drops the job.
+// Submit has a tenant's job run as soon as it may, and does not wait for that. The job has to
+// return soon after its context ends, which it does when the pool is closed. A closed pool drops
+// the job.
 func (p *Pool) Submit(tenant string, run func(context.Context)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -96,8 +97,8 @@ func (p *Pool) line(t *tenantJobs) {
 	}
 }
 
-// share times what a tenant has must be free for it to get more. With 8 and 1,024 workers it takes 48
-// tenants at whose receivers everything hangs to take all workers. With 1 it took 22.
+// share times what a tenant has must be free for it to get more. With 8 and 1,024 workers it takes
+// 48 tenants at whose receivers everything hangs to take all workers. With 1 it took 22.
 const share = 8
 
 // dispatch starts jobs until there is no free worker, or no tenant that may get one.
@@ -120,8 +121,8 @@ func (p *Pool) dispatch() {
 	}
 }
 
-// The bounds of one pause of a tenant that has begun as many jobs as it may: others' requests wait for
-// jobs that begin together, and Next may allow more meanwhile.
+// The bounds of one pause of a tenant that has begun as many jobs as it may: others' requests wait
+// for jobs that begin together, and Next may allow more meanwhile.
 const shortPause, longPause = time.Millisecond, time.Second
 
 // pause leaves a tenant out of the line for a while.

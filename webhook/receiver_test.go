@@ -100,7 +100,9 @@ func flood(conn net.Conn, text string) int64 {
 	}
 }
 
-func newTLS(t testing.TB, change func(*httptest.Server)) (url string, roots *x509.CertPool, certificate tls.Certificate) {
+func newTLS(
+	t testing.TB, change func(*httptest.Server),
+) (url string, roots *x509.CertPool, certificate tls.Certificate) {
 	t.Helper()
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	s.Config.ErrorLog = quiet()
@@ -116,7 +118,10 @@ func newTLS(t testing.TB, change func(*httptest.Server)) (url string, roots *x50
 
 func send(t testing.TB, s *webhook.Sender, url string) webhook.Result {
 	t.Helper()
-	return s.Send(t.Context(), target(url), webhook.Message{ID: "1042-0", Payload: []byte(`{"type":"lock.acquired"}`)})
+	return s.Send(
+		t.Context(), target(url),
+		webhook.Message{ID: "1042-0", Payload: []byte(`{"type":"lock.acquired"}`)},
+	)
 }
 
 func target(url string) webhook.Target {
@@ -192,7 +197,10 @@ func (n *nameServer) reply(query []byte) []byte {
 	} else { // IPv6: no address, for the same reason
 		_, code = n.answer(1)
 	}
-	reply := append([]byte{query[0], query[1], 0x81, 0x80 | code, 0, 1, 0, byte(len(addresses)), 0, 0, 0, 0}, query[12:end]...)
+	reply := append(
+		[]byte{query[0], query[1], 0x81, 0x80 | code, 0, 1, 0, byte(len(addresses)), 0, 0, 0, 0},
+		query[12:end]...,
+	)
 	for _, a := range addresses {
 		reply = append(reply, 0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 0, 0, 4)
 		reply = append(reply, a.To4()...)

@@ -26,9 +26,12 @@ func TestNames(t *testing.T) {
 		want   []webhook.Result
 	}{
 		"changes": {
-			func(question int) ([]net.IP, byte) { return []net.IP{[]net.IP{here, there, here}[question-1]}, 0 },
+			func(question int) ([]net.IP, byte) {
+				return []net.IP{[]net.IP{here, there, here}[question-1]}, 0
+			},
 			[]webhook.Result{
-				{Outcome: webhook.Delivered, Status: 204}, {Outcome: webhook.Rejected, Err: rejected}, {Outcome: webhook.Delivered, Status: 204},
+				{Outcome: webhook.Delivered, Status: 204}, {Outcome: webhook.Rejected, Err: rejected},
+				{Outcome: webhook.Delivered, Status: 204},
 			},
 		},
 		"two addresses": {
@@ -46,24 +49,32 @@ func TestNames(t *testing.T) {
 			[]webhook.Result{{Outcome: webhook.Failed, Err: "its host name does not resolve"}},
 		},
 	} {
-		s := newSender(t, func(c *webhook.SenderConfig) { c.DialNameServer = newNameServer(t, test.answer) })
+		s := newSender(
+			t, func(c *webhook.SenderConfig) { c.DialNameServer = newNameServer(t, test.answer) },
+		)
 		for i, want := range test.want {
 			got := send(t, s, url)
 			if got.Outcome != want.Outcome || got.Status != want.Status || got.Err != want.Err {
 				t.Errorf("%s, attempt %d: %+v", name, i, got)
 			}
-			if got.Outcome == webhook.Rejected && !strings.Contains(got.Cause.Error(), "127.0.0.2:"+port+" is not allowed: a loopback address") {
+			if got.Outcome == webhook.Rejected && !strings.Contains(
+				got.Cause.Error(), "127.0.0.2:"+port+" is not allowed: a loopback address",
+			) {
 				t.Errorf("%s: the log is told %v", name, got.Cause)
 			}
 		}
 	}
 	silent := newSender(t, func(c *webhook.SenderConfig) {
-		c.DialNameServer, c.Timeout = newNameServer(t, func(int) ([]net.IP, byte) { return nil, 0 }), time.Second
+		c.DialNameServer, c.Timeout = newNameServer(
+			t, func(int) ([]net.IP, byte) { return nil, 0 },
+		), time.Second
 	})
 	var together sync.WaitGroup
 	for range 3 { // TestMain sees if a question is still open at the end
 		together.Go(func() {
-			if got := send(t, silent, url); got.Outcome != webhook.Failed || got.Err != "no connection to it could be made within 1s" {
+			if got := send(
+				t, silent, url,
+			); got.Outcome != webhook.Failed || got.Err != "no connection to it could be made within 1s" {
 				t.Errorf("a silent name server: %+v", got)
 			}
 		})
@@ -72,7 +83,8 @@ func TestNames(t *testing.T) {
 	broken := newSender(t, func(c *webhook.SenderConfig) {
 		c.DialNameServer = newNameServer(t, func(int) ([]net.IP, byte) { return nil, nameServerFailed })
 	})
-	if got := send(t, broken, url); got.Outcome != webhook.Failed || got.Err != "its host name could not be resolved: the name server did not answer as it should" {
+	if got := send(t, broken, url); got.Outcome != webhook.Failed ||
+		got.Err != "its host name could not be resolved: the name server did not answer as it should" {
 		t.Errorf("a broken name server: %+v", got)
 	}
 	if n := inside.connections.Load(); n != 0 {

@@ -25,7 +25,9 @@ func TestSchedule(t *testing.T) {
 		now := noon
 		p := webhook.Begin(now, time.Time{})
 		for attempt, delay := range webhook.Delays() {
-			if at := now.Add(delay + time.Duration(test.random*float64(delay)/5)); p.State != webhook.StatePending || !p.Due.Equal(at) {
+			if at := now.Add(
+				delay + time.Duration(test.random*float64(delay)/5),
+			); p.State != webhook.StatePending || !p.Due.Equal(at) {
 				t.Fatalf("%s: attempt %d is %+v, want %s", name, attempt, p, at)
 			}
 			now = p.Due
@@ -59,19 +61,43 @@ func TestAfter(t *testing.T) {
 		r    webhook.Result
 		want webhook.Progress
 	}{
-		"delivered":            {second, webhook.Result{Outcome: webhook.Delivered}, webhook.Progress{State: webhook.StateDelivered, Attempts: 2}},
-		"gone":                 {second, webhook.Result{Outcome: webhook.Gone}, webhook.Progress{State: webhook.StateGone, Attempts: 2}},
-		"expired":              {second, webhook.Result{Outcome: webhook.Expired}, webhook.Progress{State: webhook.StateExpired, Attempts: 1}},
-		"failed":               {second, failed, due(second, 5*time.Minute)},
-		"rejected goes on":     {second, webhook.Result{Outcome: webhook.Rejected}, due(second, 5*time.Minute)},
-		"interrupted":          {second, webhook.Result{Outcome: webhook.Interrupted}, webhook.Progress{State: webhook.StatePending, Attempts: 1, Due: noon}},
-		"asks for more":        {second, throttled(time.Hour), due(second, time.Hour)},
-		"asks for less":        {second, throttled(time.Second), due(second, 5*time.Minute)},
-		"asks for a year":      {second, throttled(365 * 24 * time.Hour), due(second, 24*time.Hour)},
-		"asks with a 500":      {second, webhook.Result{Outcome: webhook.Failed, RetryAfter: time.Hour}, due(second, time.Hour)},
-		"would be just late":   {until(second, 5*time.Minute), failed, as(due(until(second, 5*time.Minute), 5*time.Minute), webhook.StateExpired)},
-		"is just in time":      {until(second, 5*time.Minute+1), failed, due(until(second, 5*time.Minute+1), 5*time.Minute)},
-		"made late by its ask": {until(second, time.Hour), throttled(time.Hour), as(due(until(second, time.Hour), time.Hour), webhook.StateExpired)},
+		"delivered": {
+			second, webhook.Result{Outcome: webhook.Delivered},
+			webhook.Progress{State: webhook.StateDelivered, Attempts: 2},
+		},
+		"gone": {
+			second, webhook.Result{Outcome: webhook.Gone},
+			webhook.Progress{State: webhook.StateGone, Attempts: 2},
+		},
+		"expired": {
+			second, webhook.Result{Outcome: webhook.Expired},
+			webhook.Progress{State: webhook.StateExpired, Attempts: 1},
+		},
+		"failed": {second, failed, due(second, 5*time.Minute)},
+		"rejected goes on": {
+			second, webhook.Result{Outcome: webhook.Rejected}, due(second, 5*time.Minute),
+		},
+		"interrupted": {
+			second, webhook.Result{Outcome: webhook.Interrupted},
+			webhook.Progress{State: webhook.StatePending, Attempts: 1, Due: noon},
+		},
+		"asks for more":   {second, throttled(time.Hour), due(second, time.Hour)},
+		"asks for less":   {second, throttled(time.Second), due(second, 5*time.Minute)},
+		"asks for a year": {second, throttled(365 * 24 * time.Hour), due(second, 24*time.Hour)},
+		"asks with a 500": {
+			second, webhook.Result{Outcome: webhook.Failed, RetryAfter: time.Hour}, due(second, time.Hour),
+		},
+		"would be just late": {
+			until(second, 5*time.Minute), failed,
+			as(due(until(second, 5*time.Minute), 5*time.Minute), webhook.StateExpired),
+		},
+		"is just in time": {
+			until(second, 5*time.Minute+1), failed, due(until(second, 5*time.Minute+1), 5*time.Minute),
+		},
+		"made late by its ask": {
+			until(second, time.Hour), throttled(time.Hour),
+			as(due(until(second, time.Hour), time.Hour), webhook.StateExpired),
+		},
 	} {
 		if diff := cmp.Diff(test.want, test.p.After(test.r, noon, 0)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -81,7 +107,9 @@ func TestAfter(t *testing.T) {
 		t.Errorf("begun too late: %+v", p)
 	}
 	// Jitter makes nobody come before he may.
-	if p := second.After(throttled(5*time.Minute+30*time.Second), noon, 0); p.Due.Before(noon.Add(5*time.Minute + 30*time.Second)) {
+	if p := second.After(throttled(5*time.Minute+30*time.Second), noon, 0); p.Due.Before(
+		noon.Add(5*time.Minute + 30*time.Second),
+	) {
 		t.Errorf("too early: %+v", p)
 	}
 }
@@ -108,8 +136,14 @@ func TestAfterAsked(t *testing.T) {
 		"asks for less":     {last, asks(time.Minute), last},
 		"asks for a year":   {last, asks(365 * 24 * time.Hour), later},
 		"asks for too much": {dated, asks(2 * time.Hour), late},
-		"delivered":         {last, webhook.Result{Outcome: webhook.Delivered}, webhook.Progress{State: webhook.StateDelivered, Attempts: 10, Due: last.Due}},
-		"gone":              {last, webhook.Result{Outcome: webhook.Gone}, webhook.Progress{State: webhook.StateGone, Attempts: 10, Due: last.Due}},
+		"delivered": {
+			last, webhook.Result{Outcome: webhook.Delivered},
+			webhook.Progress{State: webhook.StateDelivered, Attempts: 10, Due: last.Due},
+		},
+		"gone": {
+			last, webhook.Result{Outcome: webhook.Gone},
+			webhook.Progress{State: webhook.StateGone, Attempts: 10, Due: last.Due},
+		},
 	} {
 		if diff := cmp.Diff(test.want, test.p.AfterAsked(test.r, noon)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -133,17 +167,37 @@ func TestHealth(t *testing.T) {
 		attempts []at
 		want     webhook.DisabledBecause
 	}{
-		"five days":               {failures(11, 0, 12*time.Hour), webhook.DisabledFailing},
-		"just less":               {failures(11, 0, 12*time.Hour-1), webhook.NotDisabled},
-		"many in an hour":         {failures(3600, 0, time.Second), webhook.NotDisabled},
-		"few in a month":          {failures(9, 0, 4*day), webhook.NotDisabled},
-		"the clock jumps":         {append(failures(3, 0, time.Hour), failures(1, 30*day, 0)...), webhook.NotDisabled},
-		"the clock is set back":   {append(failures(1, 0, 0), failures(20, -4*day, 5*time.Hour)...), webhook.NotDisabled},
-		"one success":             {append(append(failures(10, 0, 12*time.Hour), at{110 * time.Hour, webhook.Delivered}), failures(10, 5*day, time.Hour)...), webhook.NotDisabled},
-		"interrupted is no fault": {append(failures(9, 0, 12*time.Hour), at{6 * day, webhook.Interrupted}, at{6 * day, webhook.Expired}), webhook.NotDisabled},
-		"throttled and rejected":  {append(failures(8, 0, time.Hour), at{day, webhook.Throttled}, at{5 * day, webhook.Rejected}), webhook.DisabledFailing},
-		"gone":                    {[]at{{0, webhook.Gone}}, webhook.DisabledGone},
-		"gone stays":              {[]at{{0, webhook.Gone}, {1, webhook.Delivered}, {2, webhook.Failed}}, webhook.DisabledGone},
+		"five days":       {failures(11, 0, 12*time.Hour), webhook.DisabledFailing},
+		"just less":       {failures(11, 0, 12*time.Hour-1), webhook.NotDisabled},
+		"many in an hour": {failures(3600, 0, time.Second), webhook.NotDisabled},
+		"few in a month":  {failures(9, 0, 4*day), webhook.NotDisabled},
+		"the clock jumps": {
+			append(failures(3, 0, time.Hour), failures(1, 30*day, 0)...), webhook.NotDisabled,
+		},
+		"the clock is set back": {
+			append(failures(1, 0, 0), failures(20, -4*day, 5*time.Hour)...), webhook.NotDisabled,
+		},
+		"one success": {
+			append(
+				append(failures(10, 0, 12*time.Hour), at{110 * time.Hour, webhook.Delivered}),
+				failures(10, 5*day, time.Hour)...,
+			),
+			webhook.NotDisabled,
+		},
+		"interrupted is no fault": {
+			append(
+				failures(9, 0, 12*time.Hour), at{6 * day, webhook.Interrupted}, at{6 * day, webhook.Expired},
+			),
+			webhook.NotDisabled,
+		},
+		"throttled and rejected": {
+			append(failures(8, 0, time.Hour), at{day, webhook.Throttled}, at{5 * day, webhook.Rejected}),
+			webhook.DisabledFailing,
+		},
+		"gone": {[]at{{0, webhook.Gone}}, webhook.DisabledGone},
+		"gone stays": {
+			[]at{{0, webhook.Gone}, {1, webhook.Delivered}, {2, webhook.Failed}}, webhook.DisabledGone,
+		},
 	} {
 		var h webhook.Health
 		for _, a := range test.attempts {

@@ -46,24 +46,31 @@ func TestParseSecret(t *testing.T) {
 		return "whsec_" + base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{0xa7}, length))
 	}
 	for _, length := range []int{24, 25, 32, 63, 64} {
-		if s, err := webhook.ParseSecret(encode(length)); err != nil || s.Reveal() != encode(length) || s.IsZero() {
+		if s, err := webhook.ParseSecret(
+			encode(length),
+		); err != nil || s.Reveal() != encode(length) || s.IsZero() {
 			t.Errorf("%d bytes: %v", length, err)
 		}
 	}
 	good := encode(32)
 	for name, text := range map[string]string{
 		"empty": "", "prefix alone": "whsec_", "no prefix": strings.TrimPrefix(good, "whsec_"),
-		"other prefix": "whsk_" + strings.TrimPrefix(good, "whsec_"), "23 bytes": encode(23), "65 bytes": encode(65),
-		"long": encode(1 << 20), "no padding": strings.TrimRight(good, "="), "more padding": good + "=",
-		"line break": good[:20] + "\n" + good[20:], "space": good + " ", "url alphabet": strings.ReplaceAll(encode(32), "p", "-"),
-		"stray bits": good[:len(good)-2] + "9=", "redacted": webhook.NewSecret().String(),
+		"other prefix": "whsk_" + strings.TrimPrefix(good, "whsec_"), "23 bytes": encode(23),
+		"65 bytes": encode(65),
+		"long":     encode(1 << 20), "no padding": strings.TrimRight(good, "="),
+		"more padding": good + "=",
+		"line break":   good[:20] + "\n" + good[20:], "space": good + " ",
+		"url alphabet": strings.ReplaceAll(encode(32), "p", "-"),
+		"stray bits":   good[:len(good)-2] + "9=", "redacted": webhook.NewSecret().String(),
 	} {
 		s, err := webhook.ParseSecret(text)
 		if err == nil || !s.IsZero() {
 			t.Errorf("%s is accepted", name)
 			continue
 		}
-		if encoded := strings.TrimPrefix(text, "whsec_"); len(encoded) > 10 && strings.Contains(err.Error(), encoded[:10]) {
+		if encoded := strings.TrimPrefix(text, "whsec_"); len(encoded) > 10 && strings.Contains(
+			err.Error(), encoded[:10],
+		) {
 			t.Errorf("%s: the error has part of the secret: %v", name, err)
 		}
 	}
@@ -76,7 +83,9 @@ func TestSecretIsNeverShown(t *testing.T) {
 	type list struct{ inner []webhook.Secret }
 	type shown struct{ S webhook.Secret }
 	var texts []string
-	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%o", "%c", "%U", "%8.3f"} {
+	for _, verb := range []string{
+		"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%p", "%o", "%c", "%U", "%8.3f",
+	} {
 		for _, value := range []any{
 			s, &s,
 			hidden{s},
@@ -91,7 +100,9 @@ func TestSecretIsNeverShown(t *testing.T) {
 			texts = append(texts, fmt.Sprintf(verb, value))
 		}
 	}
-	for _, value := range []any{s, &s, hidden{s}, shown{s}, []webhook.Secret{s}, map[string]webhook.Secret{"a": s}} {
+	for _, value := range []any{
+		s, &s, hidden{s}, shown{s}, []webhook.Secret{s}, map[string]webhook.Secret{"a": s},
+	} {
 		texts = append(texts, string(must(json.Marshal(value))))
 		var log bytes.Buffer
 		slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "value", value)
@@ -101,7 +112,8 @@ func TestSecretIsNeverShown(t *testing.T) {
 	key := strings.Repeat("\xa7", 4)
 	for _, text := range texts {
 		for _, part := range []string{
-			key, "§§", "a7a7", "A7A7", "167 167", "167,167", "0xa7, 0xa7", "0xa7 0xa7", "0XA7 0XA7", "247 247", `\xa7`, s.Reveal()[6:12],
+			key, "§§", "a7a7", "A7A7", "167 167", "167,167", "0xa7, 0xa7", "0xa7 0xa7", "0XA7 0XA7",
+			"247 247", `\xa7`, s.Reveal()[6:12],
 		} {
 			if strings.Contains(text, part) {
 				t.Errorf("shown as %q", text)

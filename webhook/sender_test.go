@@ -44,13 +44,16 @@ func TestRequest(t *testing.T) {
 		r := s.Send(t.Context(), target(server.URL+"/hook/a%2Fb?x=1&y"), webhook.Message{
 			ID: "msg_p5jXN8AQM9LWM0D4loKWxJek", Payload: []byte(`{"test": 2432232314}`),
 		})
-		if r.Outcome != webhook.Delivered || r.Status != http.StatusNoContent || r.Err != "" || r.Cause != nil {
+		if r.Outcome != webhook.Delivered || r.Status != http.StatusNoContent || r.Err != "" ||
+			r.Cause != nil {
 			t.Fatalf("%+v", r)
 		}
 		want := seen{
-			"POST", strings.TrimPrefix(server.URL, "http://"), "/hook/a%2Fb?x=1&y", "HTTP/1.1", `{"test": 2432232314}`,
+			"POST", strings.TrimPrefix(server.URL, "http://"), "/hook/a%2Fb?x=1&y", "HTTP/1.1",
+			`{"test": 2432232314}`,
 			http.Header{
-				"Connection": {"close"}, "Content-Length": {"20"}, "Content-Type": {"application/json"}, "User-Agent": {"Fencepost"},
+				"Connection": {"close"}, "Content-Length": {"20"}, "Content-Type": {"application/json"},
+				"User-Agent": {"Fencepost"},
 				"Webhook-Id": {"msg_p5jXN8AQM9LWM0D4loKWxJek"}, "Webhook-Timestamp": {"1614265330"},
 				"Webhook-Signature": {"v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="},
 			},
@@ -119,36 +122,99 @@ func TestBadReceivers(t *testing.T) {
 		err    string
 		floods bool
 	}{
-		"closes at once":           {serve: func(net.Conn) {}, err: "it closed the connection before it answered"},
-		"closes after the request": {serve: readRequest, err: "it closed the connection before it answered"},
-		"closes in the head":       {serve: answering("HTTP/1.1 200 OK\r\nDate:"), err: "it closed the connection before it answered"},
-		"closes in the body":       {serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"), status: 200},
+		"closes at once": {
+			serve: func(net.Conn) {}, err: "it closed the connection before it answered",
+		},
+		"closes after the request": {
+			serve: readRequest, err: "it closed the connection before it answered",
+		},
+		"closes in the head": {
+			serve: answering("HTTP/1.1 200 OK\r\nDate:"), err: "it closed the connection before it answered",
+		},
+		"closes in the body": {
+			serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nab"), status: 200,
+		},
 		"answers without reading": {serve: func(conn net.Conn) {
 			_, _ = io.WriteString(conn, "HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n")
 			hang(conn)
 		}, status: 500, err: "it answered 500"},
-		"is no HTTP":              {serve: answering("SSH-2.0-OpenSSH_9.2\r\n"), err: "what it answered is not HTTP/1.1"},
-		"speaks TLS to http":      {serve: answering("\x15\x03\x01\x00\x02\x02\x16"), err: "what it answered is not HTTP/1.1"},
-		"a status of four digits": {serve: answering("HTTP/1.1 2000 OK\r\n\r\n"), err: "what it answered is not HTTP/1.1"},
-		"a status of no meaning":  {serve: answering("HTTP/1.1 999 OK\r\n\r\n"), status: 999, err: "it answered 999"},
-		"other protocol":          {serve: answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), status: 101, err: "it answered 101"},
-		"HTTP/2":                  {serve: answering("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n"), err: "what it answered is not HTTP/1.1"},
-		"1xx first":               {serve: answering("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok), status: 200},
-		"two lengths":             {serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), err: "what it answered is not HTTP/1.1"},
-		"1xx floods":              {serve: flooding("", "HTTP/1.1 102 Processing\r\n\r\n"), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
-		"endless headers":         {serve: flooding("HTTP/1.1 200 OK\r\n", "X-A: b\r\n"), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
-		"too many headers": {
-			serve: answering("HTTP/1.1 200 OK\r\n" + strings.Repeat("A:\r\n", 2000) + "\r\n"), err: "the head of its answer has more than 16 KiB or 128 lines",
+		"is no HTTP": {
+			serve: answering("SSH-2.0-OpenSSH_9.2\r\n"), err: "what it answered is not HTTP/1.1",
 		},
-		"many headers, many lines":   {serve: answering("HTTP/1.1 200 OK\r\n" + strings.Repeat("A:\r\n", 100) + "\r\n" + strings.Repeat("\n", 3000)), status: 200},
-		"an endless header":          {serve: flooding("HTTP/1.1 200 OK\r\nX-A: ", kilobyte), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
-		"an endless status line":     {serve: flooding("HTTP/1.1 200 ", kilobyte), err: "the head of its answer has more than 16 KiB or 128 lines", floods: true},
-		"an endless body":            {serve: flooding(ok, kilobyte), status: 200, floods: true},
-		"10 MB":                      {serve: flooding("HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n", kilobyte), status: 200, floods: true},
-		"endless chunks":             {serve: flooding("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"), status: 200, floods: true},
-		"endless trailers":           {serve: flooding("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X-A: b\r\n"), status: 200, floods: true},
-		"a gzip bomb":                {serve: flooding("HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff", "\x00"), status: 200, floods: true},
-		"an endless answer of a 500": {serve: flooding("HTTP/1.1 500 No\r\n\r\n", kilobyte), status: 500, err: "it answered 500", floods: true},
+		"speaks TLS to http": {
+			serve: answering("\x15\x03\x01\x00\x02\x02\x16"), err: "what it answered is not HTTP/1.1",
+		},
+		"a status of four digits": {
+			serve: answering("HTTP/1.1 2000 OK\r\n\r\n"), err: "what it answered is not HTTP/1.1",
+		},
+		"a status of no meaning": {
+			serve: answering("HTTP/1.1 999 OK\r\n\r\n"), status: 999, err: "it answered 999",
+		},
+		"other protocol": {
+			serve: answering("HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n"), status: 101,
+			err: "it answered 101",
+		},
+		"HTTP/2": {
+			serve: answering("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n"),
+			err:   "what it answered is not HTTP/1.1",
+		},
+		"1xx first": {
+			serve: answering("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok), status: 200,
+		},
+		"two lengths": {
+			serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
+			err:   "what it answered is not HTTP/1.1",
+		},
+		"1xx floods": {
+			serve: flooding("", "HTTP/1.1 102 Processing\r\n\r\n"),
+			err:   "the head of its answer has more than 16 KiB or 128 lines", floods: true,
+		},
+		"endless headers": {
+			serve: flooding("HTTP/1.1 200 OK\r\n", "X-A: b\r\n"),
+			err:   "the head of its answer has more than 16 KiB or 128 lines", floods: true,
+		},
+		"too many headers": {
+			serve: answering("HTTP/1.1 200 OK\r\n" + strings.Repeat("A:\r\n", 2000) + "\r\n"),
+			err:   "the head of its answer has more than 16 KiB or 128 lines",
+		},
+		"many headers, many lines": {
+			serve: answering(
+				"HTTP/1.1 200 OK\r\n" + strings.Repeat("A:\r\n", 100) + "\r\n" + strings.Repeat("\n", 3000),
+			),
+			status: 200,
+		},
+		"an endless header": {
+			serve: flooding("HTTP/1.1 200 OK\r\nX-A: ", kilobyte),
+			err:   "the head of its answer has more than 16 KiB or 128 lines", floods: true,
+		},
+		"an endless status line": {
+			serve: flooding("HTTP/1.1 200 ", kilobyte),
+			err:   "the head of its answer has more than 16 KiB or 128 lines", floods: true,
+		},
+		"an endless body": {serve: flooding(ok, kilobyte), status: 200, floods: true},
+		"10 MB": {
+			serve: flooding("HTTP/1.1 200 OK\r\nContent-Length: 10000000\r\n\r\n", kilobyte), status: 200,
+			floods: true,
+		},
+		"endless chunks": {
+			serve:  flooding("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
+			status: 200, floods: true,
+		},
+		"endless trailers": {
+			serve:  flooding("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n", "X-A: b\r\n"),
+			status: 200, floods: true,
+		},
+		"a gzip bomb": {
+			serve: flooding(
+				"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff",
+				"\x00",
+			),
+			status: 200, floods: true,
+		},
+		"an endless answer of a 500": {
+			serve: flooding("HTTP/1.1 500 No\r\n\r\n", kilobyte), status: 500, err: "it answered 500",
+			floods: true,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRaw(t, "127.0.0.1:0", test.serve)
@@ -176,7 +242,8 @@ func TestBadReceivers(t *testing.T) {
 // TestReadsNoMore counts what is read of an answer that never ends.
 func TestReadsNoMore(t *testing.T) {
 	for name, head := range map[string]string{
-		"head": "HTTP/1.1 200 ", "body": "HTTP/1.1 200 OK\r\n\r\n", "chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n",
+		"head": "HTTP/1.1 200 ", "body": "HTTP/1.1 200 OK\r\n\r\n",
+		"chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffff\r\n",
 	} {
 		ours, theirs := net.Pipe() // what is written was read
 		s := newSender(t, nil)
@@ -214,15 +281,30 @@ func TestSlowReceivers(t *testing.T) {
 		status int
 		err    string
 	}{
-		"does not read":      {doNotRead, "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
-		"does not answer":    {func(c net.Conn) { readRequest(c); hang(c) }, "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
-		"drips its status":   {drip("", "H"), "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
-		"drips 1xx":          {drip("", "HTTP/1.1 102 Processing\r\n\r\n"), "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
-		"drips headers":      {drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
-		"drips its body":     {drip("HTTP/1.1 200 OK\r\n\r\n", "a"), "http://127.0.0.1:80/", 200, ""},
-		"drips another body": {drip("HTTP/1.1 500 No\r\n\r\n", "a"), "http://127.0.0.1:80/", 500, "it answered 500"},
-		"hangs in TLS":       {hang, "https://127.0.0.1/", 0, "it did not finish the TLS handshake within 15s"},
-		"hangs before":       {nil, "http://127.0.0.1:80/", 0, "no connection to it could be made within 15s"},
+		"does not read": {doNotRead, "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
+		"does not answer": {
+			func(c net.Conn) { readRequest(c); hang(c) }, "http://127.0.0.1:80/", 0,
+			"it did not answer within 15s",
+		},
+		"drips its status": {drip("", "H"), "http://127.0.0.1:80/", 0, "it did not answer within 15s"},
+		"drips 1xx": {
+			drip("", "HTTP/1.1 102 Processing\r\n\r\n"), "http://127.0.0.1:80/", 0,
+			"it did not answer within 15s",
+		},
+		"drips headers": {
+			drip("HTTP/1.1 200 OK\r\n", "A: b\r\n"), "http://127.0.0.1:80/", 0,
+			"it did not answer within 15s",
+		},
+		"drips its body": {drip("HTTP/1.1 200 OK\r\n\r\n", "a"), "http://127.0.0.1:80/", 200, ""},
+		"drips another body": {
+			drip("HTTP/1.1 500 No\r\n\r\n", "a"), "http://127.0.0.1:80/", 500, "it answered 500",
+		},
+		"hangs in TLS": {
+			hang, "https://127.0.0.1/", 0, "it did not finish the TLS handshake within 15s",
+		},
+		"hangs before": {
+			nil, "http://127.0.0.1:80/", 0, "no connection to it could be made within 15s",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -261,7 +343,9 @@ func TestGoodbyeIsBounded(t *testing.T) {
 		served.Go(func() {
 			readRequest(tls.Server(theirs, &tls.Config{Certificates: []tls.Certificate{certificate}}))
 		})
-		if r := send(t, s, "https://127.0.0.1/"); r.Took != 15*time.Second || r.Err != "it did not answer within 15s" {
+		if r := send(
+			t, s, "https://127.0.0.1/",
+		); r.Took != 15*time.Second || r.Err != "it did not answer within 15s" {
 			t.Errorf("%+v", r)
 		}
 		theirs.Close()
@@ -276,7 +360,9 @@ func TestNobodyThere(t *testing.T) {
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
 	address := listener.Addr().String()
 	listener.Close()
-	if got := send(t, newSender(t, nil), "http://"+address); got.Outcome != webhook.Failed || got.Err != "it refused the connection" {
+	if got := send(
+		t, newSender(t, nil), "http://"+address,
+	); got.Outcome != webhook.Failed || got.Err != "it refused the connection" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -305,14 +391,21 @@ func TestNotSent(t *testing.T) {
 		message webhook.Message
 		want    webhook.Outcome
 	}{
-		"no URL":       {target(""), good, webhook.Rejected},
-		"bad URL":      {target("http://169.254.169.254/"), good, webhook.Rejected},
-		"no secret":    {webhook.Target{URL: r.url}, good, webhook.Rejected},
-		"zero secret":  {webhook.Target{URL: r.url, Secrets: make([]webhook.Secret, 1)}, good, webhook.Rejected},
-		"no id":        {target(r.url), webhook.Message{Payload: []byte("{}")}, webhook.Rejected},
-		"large":        {target(r.url), webhook.Message{ID: "1-0", Payload: make([]byte, webhook.MaxPayload+1)}, webhook.Rejected},
-		"too late":     {target(r.url), webhook.Message{ID: "1-0", NotAfter: now}, webhook.Expired},
-		"far too late": {target(r.url), webhook.Message{ID: "1-0", NotAfter: now.Add(-time.Hour)}, webhook.Expired},
+		"no URL":    {target(""), good, webhook.Rejected},
+		"bad URL":   {target("http://169.254.169.254/"), good, webhook.Rejected},
+		"no secret": {webhook.Target{URL: r.url}, good, webhook.Rejected},
+		"zero secret": {
+			webhook.Target{URL: r.url, Secrets: make([]webhook.Secret, 1)}, good, webhook.Rejected,
+		},
+		"no id": {target(r.url), webhook.Message{Payload: []byte("{}")}, webhook.Rejected},
+		"large": {
+			target(r.url), webhook.Message{ID: "1-0", Payload: make([]byte, webhook.MaxPayload+1)},
+			webhook.Rejected,
+		},
+		"too late": {target(r.url), webhook.Message{ID: "1-0", NotAfter: now}, webhook.Expired},
+		"far too late": {
+			target(r.url), webhook.Message{ID: "1-0", NotAfter: now.Add(-time.Hour)}, webhook.Expired,
+		},
 	} {
 		got := s.Send(t.Context(), test.target, test.message)
 		if got.Outcome != test.want || got.Err == "" || got.Status != 0 {
@@ -322,8 +415,12 @@ func TestNotSent(t *testing.T) {
 	if n := r.connections.Load(); n != 0 {
 		t.Errorf("%d connections were made", n)
 	}
-	large := webhook.Message{ID: "1-0", Payload: make([]byte, webhook.MaxPayload), NotAfter: now.Add(time.Second)}
-	if got := s.Send(t.Context(), target(r.url), large); got.Outcome != webhook.Failed || r.connections.Load() != 1 {
+	large := webhook.Message{
+		ID: "1-0", Payload: make([]byte, webhook.MaxPayload), NotAfter: now.Add(time.Second),
+	}
+	if got := s.Send(
+		t.Context(), target(r.url), large,
+	); got.Outcome != webhook.Failed || r.connections.Load() != 1 {
 		t.Errorf("the largest payload, just in time: %+v", got)
 	}
 }
@@ -332,7 +429,12 @@ func TestNotSent(t *testing.T) {
 func TestTooLateOnceConnected(t *testing.T) {
 	now := time.Unix(1700000000, 0)
 	ours, theirs := net.Pipe()
-	s := newSender(t, func(c *webhook.SenderConfig) { c.Now, c.Timeout = func() time.Time { return now }, 5*time.Second })
+	s := newSender(
+		t,
+		func(c *webhook.SenderConfig) {
+			c.Now, c.Timeout = func() time.Time { return now }, 5*time.Second
+		},
+	)
 	s.DialWith(func(context.Context, string, string) (net.Conn, error) {
 		now = now.Add(10 * time.Second)
 		return ours, nil
@@ -342,7 +444,10 @@ func TestTooLateOnceConnected(t *testing.T) {
 		n, _ := io.Copy(io.Discard, theirs)
 		read <- n
 	}()
-	got := s.Send(t.Context(), target("http://127.0.0.1:80/"), webhook.Message{ID: "1-0", NotAfter: now.Add(10 * time.Second)})
+	got := s.Send(
+		t.Context(), target("http://127.0.0.1:80/"),
+		webhook.Message{ID: "1-0", NotAfter: now.Add(10 * time.Second)},
+	)
 	if n := <-read; n != 0 || got.Outcome != webhook.Expired || got.Took != 10*time.Second {
 		t.Errorf("%d bytes were sent: %+v", n, got)
 	}
@@ -374,10 +479,14 @@ func TestRetryAfter(t *testing.T) {
 	s := newSender(t, func(c *webhook.SenderConfig) { c.Now = func() time.Time { return now } })
 	in := func(d time.Duration) string { return now.Add(d).Format(http.TimeFormat) }
 	for head, want := range map[string]time.Duration{
-		"": 0, "Retry-After: 0": 0, "Retry-After: 120": 2 * time.Minute, "Retry-After:  5 ": 5 * time.Second, "Retry-After: -5": 0,
-		"Retry-After: 1.5": 0, "Retry-After: soon": 0, "Retry-After: 86400": 24 * time.Hour, "Retry-After: 86401": 24 * time.Hour,
-		"Retry-After: 99999999999999999999": 24 * time.Hour, "Retry-After: 9223372036854775807": 24 * time.Hour,
-		"Retry-After: " + in(time.Minute): time.Minute, "Retry-After: " + in(-time.Minute): 0, "Retry-After: " + in(48*time.Hour): 24 * time.Hour,
+		"": 0, "Retry-After: 0": 0, "Retry-After: 120": 2 * time.Minute,
+		"Retry-After:  5 ": 5 * time.Second, "Retry-After: -5": 0,
+		"Retry-After: 1.5": 0, "Retry-After: soon": 0, "Retry-After: 86400": 24 * time.Hour,
+		"Retry-After: 86401":                24 * time.Hour,
+		"Retry-After: 99999999999999999999": 24 * time.Hour,
+		"Retry-After: 9223372036854775807":  24 * time.Hour,
+		"Retry-After: " + in(time.Minute):   time.Minute, "Retry-After: " + in(-time.Minute): 0,
+		"Retry-After: " + in(48*time.Hour):                                          24 * time.Hour,
 		"Date: " + in(time.Hour) + "\r\nRetry-After: " + in(time.Hour+time.Minute):  time.Minute,
 		"Date: " + in(-time.Hour) + "\r\nRetry-After: " + in(time.Minute-time.Hour): time.Minute,
 	} {
@@ -393,7 +502,9 @@ func TestTLS(t *testing.T) {
 	old, oldRoots, _ := newTLS(t, func(s *httptest.Server) {
 		s.TLS = &tls.Config{MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10}
 	})
-	oneTwo, oneTwoRoots, _ := newTLS(t, func(s *httptest.Server) { s.TLS = &tls.Config{MaxVersion: tls.VersionTLS12} })
+	oneTwo, oneTwoRoots, _ := newTLS(
+		t, func(s *httptest.Server) { s.TLS = &tls.Config{MaxVersion: tls.VersionTLS12} },
+	)
 	h2, h2Roots, _ := newTLS(t, func(s *httptest.Server) {
 		s.EnableHTTP2 = true
 		s.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -419,19 +530,34 @@ func TestTLS(t *testing.T) {
 		change func(*webhook.SenderConfig)
 		err    string
 	}{
-		"good":           {good, func(c *webhook.SenderConfig) { c.RootCAs = roots }, ""},
-		"good by name":   {named(good, "example.com"), func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here }, ""},
-		"TLS 1.2":        {oneTwo, func(c *webhook.SenderConfig) { c.RootCAs = oneTwoRoots }, ""},
-		"HTTP/2":         {h2, func(c *webhook.SenderConfig) { c.RootCAs = h2Roots }, ""},
-		"nobody's":       {good, nil, "its certificate is signed by an authority that is not trusted here"},
-		"another host's": {named(good, "other.example"), func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here }, "its certificate is for another host"},
+		"good": {good, func(c *webhook.SenderConfig) { c.RootCAs = roots }, ""},
+		"good by name": {
+			named(good, "example.com"),
+			func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here }, "",
+		},
+		"TLS 1.2": {oneTwo, func(c *webhook.SenderConfig) { c.RootCAs = oneTwoRoots }, ""},
+		"HTTP/2":  {h2, func(c *webhook.SenderConfig) { c.RootCAs = h2Roots }, ""},
+		"nobody's": {
+			good, nil, "its certificate is signed by an authority that is not trusted here",
+		},
+		"another host's": {
+			named(good, "other.example"),
+			func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here },
+			"its certificate is for another host",
+		},
 		"expired": {good, func(c *webhook.SenderConfig) {
 			c.RootCAs, c.Now = roots, func() time.Time { return time.Date(2190, 1, 1, 0, 0, 0, 0, time.UTC) }
 		}, "its certificate has expired or is not valid yet"},
-		"TLS 1.1":      {old, func(c *webhook.SenderConfig) { c.RootCAs = oldRoots }, "it does not speak TLS 1.2 or later"},
-		"a long chain": {secure(long), func(c *webhook.SenderConfig) { c.RootCAs = roots }, "it sends more than 64 KiB for a TLS handshake"},
-		"no TLS":       {secure(plain), nil, "it does not speak TLS"},
-		"closes":       {secure(closes), nil, "it closed the connection during the TLS handshake"},
+		"TLS 1.1": {
+			old, func(c *webhook.SenderConfig) { c.RootCAs = oldRoots },
+			"it does not speak TLS 1.2 or later",
+		},
+		"a long chain": {
+			secure(long), func(c *webhook.SenderConfig) { c.RootCAs = roots },
+			"it sends more than 64 KiB for a TLS handshake",
+		},
+		"no TLS": {secure(plain), nil, "it does not speak TLS"},
+		"closes": {secure(closes), nil, "it closed the connection during the TLS handshake"},
 	} {
 		got := send(t, newSender(t, test.change), test.url)
 		if got.Err != test.err || (got.Outcome == webhook.Delivered) != (test.err == "") {

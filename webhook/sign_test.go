@@ -58,14 +58,20 @@ func TestSignRefuses(t *testing.T) {
 	s := webhook.NewSecret()
 	at := time.Unix(1700000000, 0)
 	for name, try := range map[string]func() (http.Header, error){
-		"no secret":        func() (http.Header, error) { return webhook.Sign("1-0", at, nil) },
-		"an empty secret":  func() (http.Header, error) { return webhook.Sign("1-0", at, nil, s, webhook.Secret{}) },
-		"too many":         func() (http.Header, error) { return webhook.Sign("1-0", at, nil, s, s, s, s, s) },
+		"no secret": func() (http.Header, error) { return webhook.Sign("1-0", at, nil) },
+		"an empty secret": func() (http.Header, error) {
+			return webhook.Sign("1-0", at, nil, s, webhook.Secret{})
+		},
+		"too many": func() (http.Header, error) {
+			return webhook.Sign("1-0", at, nil, s, s, s, s, s)
+		},
 		"no id":            func() (http.Header, error) { return webhook.Sign("", at, nil, s) },
 		"id with a dot":    func() (http.Header, error) { return webhook.Sign("1.1", at, nil, s) },
 		"id with a break":  func() (http.Header, error) { return webhook.Sign("1\r\nx: y", at, nil, s) },
 		"id with a letter": func() (http.Header, error) { return webhook.Sign("ü", at, nil, s) },
-		"long id":          func() (http.Header, error) { return webhook.Sign(strings.Repeat("1", 65), at, nil, s) },
+		"long id": func() (http.Header, error) {
+			return webhook.Sign(strings.Repeat("1", 65), at, nil, s)
+		},
 	} {
 		if headers, err := try(); err == nil || headers != nil {
 			t.Errorf("%s: %v, %v", name, headers, err)

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// TestAskedTakesNoStep: who asks again and again while the receiver is away loses nothing by it, and
-// sees all attempts counted.
+// TestAskedTakesNoStep: who asks again and again while the receiver is away loses nothing by it,
+// and sees all attempts counted.
 func TestAskedTakesNoStep(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
@@ -71,8 +71,8 @@ func TestAskedInOrder(t *testing.T) {
 	})
 }
 
-// TestAskedWhileItGetsNothing: what is asked for while a receiver is disabled, or paused, waits until it is
-// set going again.
+// TestAskedWhileItGetsNothing: what is asked for while a receiver is disabled, or paused, waits
+// until it is set going again.
 func TestAskedWhileItGetsNothing(t *testing.T) {
 	for name, stop := range map[string]func(w *world, r *replica, s *subscription.Subscription){
 		"disabled": func(w *world, r *replica, _ *subscription.Subscription) {
@@ -81,7 +81,9 @@ func TestAskedWhileItGetsNothing(t *testing.T) {
 			})
 			r.cycle("acme", "last")
 		},
-		"paused": func(w *world, _ *replica, s *subscription.Subscription) { w.change(s.ID, paused(true)) },
+		"paused": func(w *world, _ *replica, s *subscription.Subscription) {
+			w.change(s.ID, paused(true))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {

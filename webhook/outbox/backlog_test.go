@@ -18,7 +18,9 @@ func TestBacklogIsTold(t *testing.T) {
 		w.setBehave(func(string, webhook.Message) webhook.Result { return failed("", webhook.Message{}) })
 		r.cycle("acme", "orders:1")
 		r.cycle("acme", "orders:2")
-		until(t, time.Minute, "both are in the backlog", func() bool { return r.backlog().Deliveries == 2 })
+		until(
+			t, time.Minute, "both are in the backlog", func() bool { return r.backlog().Deliveries == 2 },
+		)
 		w.setBehave(nil)
 		until(t, time.Hour, "nothing is left", func() bool { return r.backlog().Deliveries == 0 })
 		w.mu.Lock()

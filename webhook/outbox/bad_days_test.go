@@ -26,7 +26,10 @@ func warm(t *testing.T, w *world) (*replica, *subscription.Subscription) {
 	r := w.replica("one")
 	<-time.After(time.Second)
 	s := w.subscribe("acme", here, "*")
-	until(t, 20*time.Second, "it is told", func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 })
+	until(
+		t, 20*time.Second, "it is told",
+		func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 },
+	)
 	<-time.After(10 * time.Second)
 	return r, s
 }
@@ -86,7 +89,9 @@ func TestGone(t *testing.T) {
 			t.Errorf("its health is %+v", health)
 		}
 		off := false
-		if _, err := w.hooks.Update(t.Context(), actor(principal("acme")), s.ID, subscription.Change{Paused: &off}); err != nil {
+		if _, err := w.hooks.Update(
+			t.Context(), actor(principal("acme")), s.ID, subscription.Change{Paused: &off},
+		); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Minute)
@@ -105,7 +110,10 @@ func TestDeleted(t *testing.T) {
 		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "nothing is kept", func() bool { return len(w.left()) == 0 && len(w.recordsOf("webhook-state-")) == 0 })
+		until(
+			t, 10*time.Second, "nothing is kept",
+			func() bool { return len(w.left()) == 0 && len(w.recordsOf("webhook-state-")) == 0 },
+		)
 		was := w.attempts()
 		r.cycle("acme", "orders:2")
 		<-time.After(time.Hour)
@@ -125,7 +133,13 @@ func TestShutDown(t *testing.T) {
 		w.leave("one")
 		r.stop()
 		two := w.replica("two")
-		until(t, time.Minute, "another one tells", func() bool { two.cycle("acme", "orders:2"); return len(kindsOf(w.received(here), "orders:2")) >= 2 })
+		until(
+			t, time.Minute, "another one tells",
+			func() bool {
+				two.cycle("acme", "orders:2")
+				return len(kindsOf(w.received(here), "orders:2")) >= 2
+			},
+		)
 		<-time.After(time.Minute)
 		seen := map[string]int{}
 		for _, one := range w.received(here) {
@@ -174,7 +188,8 @@ func TestAsked(t *testing.T) {
 		}
 		until(t, 5*time.Second, "all since then is told again", func() bool {
 			got := w.received(here)
-			return len(kindsOf(got, "orders:2")) == 2 && len(kindsOf(got, "orders:3")) == 4 && len(kindsOf(got, "orders:1")) == 3
+			return len(kindsOf(got, "orders:2")) == 2 && len(kindsOf(got, "orders:3")) == 4 &&
+				len(kindsOf(got, "orders:1")) == 3
 		})
 		<-time.After(10 * time.Second)
 		page, err := w.asks.List(t.Context(), "acme", s.ID, "", 100)
@@ -198,7 +213,8 @@ func TestCallback(t *testing.T) {
 		r.release("acme", "batch", first)
 		w.untilTold(2*time.Second, there, "", 1)
 		told := w.received(there)[0].event
-		if told.Type != string(lock.EventAcquired) || told.Data.Entry.Token != g.Token || told.Data.Entry.Fence != g.Entry.Number || told.Data.Entry.ExpiresAt == "" {
+		if told.Type != string(lock.EventAcquired) || told.Data.Entry.Token != g.Token ||
+			told.Data.Entry.Fence != g.Entry.Number || told.Data.Entry.ExpiresAt == "" {
 			t.Errorf("told %+v, want token %s and fence %d", told.Data.Entry, g.Token, g.Entry.Number)
 		}
 		for _, one := range w.received(here) {
@@ -211,13 +227,16 @@ func TestCallback(t *testing.T) {
 		first = r.take("acme", "batch")
 		w.async(r, "batch", 20*time.Second)
 		w.untilTold(30*time.Second, there, "", 2)
-		if told := w.received(there)[1].event; told.Type != string(lock.EventWaitTimeout) || told.Data.Entry.Token != "" {
+		if told := w.received(there)[1].event; told.Type != string(lock.EventWaitTimeout) ||
+			told.Data.Entry.Token != "" {
 			t.Errorf("told %+v", told)
 		}
 
 		w.async(r, "batch", time.Hour)
 		w.setBehave(failed)
-		if g, err := r.Renew(t.Context(), service.TokenRequest{Tenant: "acme", Name: "batch", Token: first.Token}); err != nil {
+		if g, err := r.Renew(
+			t.Context(), service.TokenRequest{Tenant: "acme", Name: "batch", Token: first.Token},
+		); err != nil {
 			t.Fatal(g, err)
 		}
 		r.release("acme", "batch", first)
@@ -228,7 +247,9 @@ func TestCallback(t *testing.T) {
 			t.Errorf("a grant is told when its lease is over: %+v", w.received(there)[2:])
 		}
 		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
-		if err != nil || !slices.ContainsFunc(page.Deliveries, func(d outbox.Delivery) bool { return d.State == webhook.StateExpired }) {
+		if err != nil || !slices.ContainsFunc(
+			page.Deliveries, func(d outbox.Delivery) bool { return d.State == webhook.StateExpired },
+		) {
 			t.Errorf("no record says expired: %+v, %v", page, err)
 		}
 		if text := fmt.Sprintf("%+v", page); strings.Contains(text, "fp1_") {
@@ -243,7 +264,8 @@ func TestCallback(t *testing.T) {
 func (w *world) async(r *replica, name string, wait time.Duration) *service.Grant {
 	w.t.Helper()
 	g, err := r.Acquire(w.t.Context(), service.AcquireRequest{
-		Tenant: "acme", Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "job", TTL: 20 * time.Second, Wait: wait,
+		Tenant: "acme", Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "job",
+		TTL: 20 * time.Second, Wait: wait,
 		Async: true, Callback: &lock.Callback{URL: there, Secret: "current"},
 	})
 	if err != nil {

@@ -75,8 +75,8 @@ func (w *owner) callHeld(before lock.EventID, it *item) {
 }
 
 // callID is the id of an entry's one callback. Entries that were written together share their
-// number, so it names the entry too. The number is the grant's fence, which is known also if no event
-// of it is; or that of the write that ended the wait.
+// number, so it names the entry too. The number is the grant's fence, which is known also if no
+// event of it is; or that of the write that ended the wait.
 func callID(e *lock.Event) string {
 	number := e.ID.Number
 	if e.Held {

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// TestCallbackAgain: a caller is told once more what he was told, the grant as long as he holds; of what was never
-// told to him, or to a subscription, there is no delivery.
+// TestCallbackAgain: a caller is told once more what he was told, the grant as long as he holds; of
+// what was never told to him, or to a subscription, there is no delivery.
 func TestCallbackAgain(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
@@ -32,7 +32,8 @@ func TestCallbackAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			until(t, 3*time.Second, "it is told again", func() bool { return len(w.received(there)) == 3+i })
-			if again := w.received(there)[2+i]; again.id != one.id || again.event.Type != one.event.Type || again.event.Data.Entry.Token != one.event.Data.Entry.Token {
+			if again := w.received(there)[2+i]; again.id != one.id || again.event.Type != one.event.Type ||
+				again.event.Data.Entry.Token != one.event.Data.Entry.Token {
 				t.Errorf("told again is %+v", again)
 			}
 		}
@@ -42,16 +43,22 @@ func TestCallbackAgain(t *testing.T) {
 			t.Errorf("a grant whose lease is over: %v", err)
 		}
 		for _, one := range w.received(here) {
-			if one.event.Type == string(lock.EventReleased) || one.event.Type == string(lock.EventWaitTimeout) {
+			if one.event.Type == string(lock.EventReleased) || one.event.Type == string(
+				lock.EventWaitTimeout,
+			) {
 				continue
 			}
-			for name, o := range map[string]outbox.Order{"callers": callers, "another subscription": order(released)} {
+			for name, o := range map[string]outbox.Order{
+				"callers": callers, "another subscription": order(released),
+			} {
 				if err := w.asks.Redeliver(t.Context(), o, one.id); !errors.Is(err, lock.NotFound) {
 					t.Errorf("%s: %s, %s: %v", name, one.id, one.event.Type, err)
 				}
 			}
 		}
-		if err := w.asks.Redeliver(t.Context(), callers, "7-0000000000000000000000000a"); !errors.Is(err, lock.NotFound) {
+		if err := w.asks.Redeliver(t.Context(), callers, "7-0000000000000000000000000a"); !errors.Is(
+			err, lock.NotFound,
+		) {
 			t.Errorf("a grant that nobody knows: %v", err)
 		}
 	})

@@ -267,7 +267,10 @@ func TestAskedJustNow(t *testing.T) {
 		if _, err := w.asks.Test(t.Context(), order(s)); err != nil {
 			t.Fatal(err)
 		}
-		until(t, time.Minute, "no request is left", func() bool { return len(w.recordsOf("webhook-request-")) == 0 })
+		until(
+			t, time.Minute, "no request is left",
+			func() bool { return len(w.recordsOf("webhook-request-")) == 0 },
+		)
 	})
 }
 

@@ -10,8 +10,9 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// TestClockJumps: the wall clock of who sends jumps by an hour while deliveries wait to be tried again. They
-// are tried when they would have been, a grant as long as its lease runs, and each attempt has a time of its own.
+// TestClockJumps: the wall clock of who sends jumps by an hour while deliveries wait to be tried
+// again. They are tried when they would have been, a grant as long as its lease runs, and each
+// attempt has a time of its own.
 func TestClockJumps(t *testing.T) {
 	for _, by := range []time.Duration{time.Hour, -time.Hour} {
 		t.Run(fmt.Sprint(by), func(t *testing.T) {
@@ -29,7 +30,8 @@ func TestClockJumps(t *testing.T) {
 				<-time.After(time.Second)
 				w.setBehave(nil)
 				until(t, 7*time.Second, "all are told", func() bool {
-					return acquired(w) == 1 && len(w.received(there)) == 1 && len(kindsOf(w.received(here), "orders:2")) == 1
+					return acquired(w) == 1 && len(w.received(there)) == 1 &&
+						len(kindsOf(w.received(here), "orders:2")) == 1
 				})
 				w.async(r, "another", time.Hour)
 				w.untilTold(time.Second, there, "", 2)
@@ -38,8 +40,12 @@ func TestClockJumps(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				i := slices.IndexFunc(page.Deliveries, func(d outbox.Delivery) bool { return d.Lock == "orders:1" })
-				if all := page.Deliveries[i].Attempts; len(all) != 2 || (all[1].At.Sub(all[0].At)-by).Abs() > 10*time.Second {
+				i := slices.IndexFunc(
+					page.Deliveries, func(d outbox.Delivery) bool { return d.Lock == "orders:1" },
+				)
+				if all := page.Deliveries[i].Attempts; len(all) != 2 || (all[1].At.Sub(
+					all[0].At,
+				)-by).Abs() > 10*time.Second {
 					t.Errorf("the attempts were made at %+v", all)
 				}
 				w.untilNoneLeft(time.Minute)
@@ -48,8 +54,8 @@ func TestClockJumps(t *testing.T) {
 	}
 }
 
-// TestEndedMeanwhile: the notice of a grant is not sent once the entry is known to have ended, however long its
-// lease would have lasted.
+// TestEndedMeanwhile: the notice of a grant is not sent once the entry is known to have ended,
+// however long its lease would have lasted.
 func TestEndedMeanwhile(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := callable(t, w)
@@ -69,8 +75,8 @@ func TestEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestFirstSecret: a grant that comes right after a tenant's first secret was made is told as soon as who sends
-// knows of it, and the attempts that wait for that take no step of the schedule.
+// TestFirstSecret: a grant that comes right after a tenant's first secret was made is told as soon
+// as who sends knows of it, and the attempts that wait for that take no step of the schedule.
 func TestFirstSecret(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
@@ -97,7 +103,8 @@ func TestNoSecretEver(t *testing.T) {
 		w.async(r, "batch", time.Hour)
 		<-time.After(20 * time.Second)
 		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
-		if err != nil || len(page.Deliveries) != 1 || len(page.Deliveries[0].Attempts) == 0 || page.Deliveries[0].Attempts[0].Outcome != webhook.Rejected {
+		if err != nil || len(page.Deliveries) != 1 || len(page.Deliveries[0].Attempts) == 0 ||
+			page.Deliveries[0].Attempts[0].Outcome != webhook.Rejected {
 			t.Errorf("the record is %+v, %v", page, err)
 		}
 	})

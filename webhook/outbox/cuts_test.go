@@ -11,10 +11,10 @@ import (
 	"github.com/fencepost/fencepost/store/memory"
 )
 
-// TestNothingIsLostByCuts: three replicas that send are cut off and come back, under load, believing that
-// they send or not, with a store that is slow or loses answers, and receivers that fail: each event
-// comes to each subscription, or it is told that it is missed, and in the end nothing is left in the
-// store. CUTS=30 plays so many such days, in a minute.
+// TestNothingIsLostByCuts: three replicas that send are cut off and come back, under load,
+// believing that they send or not, with a store that is slow or loses answers, and receivers that
+// fail: each event comes to each subscription, or it is told that it is missed, and in the end
+// nothing is left in the store. CUTS=30 plays so many such days, in a minute.
 func TestNothingIsLostByCuts(t *testing.T) {
 	first, last := uint64(8), uint64(8) // which left something once
 	if n, err := strconv.ParseUint(os.Getenv("CUTS"), 10, 32); err == nil && n > 0 {
@@ -28,7 +28,8 @@ func TestNothingIsLostByCuts(t *testing.T) {
 }
 
 func nothingIsLostByCuts(t *testing.T, w *world, seed uint64) {
-	random := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } // one for each goroutine
+	// one for each goroutine
+	random := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) }
 	faults, pauses, answers := random(1), random(2), random(3)
 	serves := w.replica("serves")
 	<-time.After(time.Second)
@@ -56,7 +57,10 @@ func nothingIsLostByCuts(t *testing.T, w *world, seed uint64) {
 	<-time.After(2 * time.Hour)
 	for i, url := range urls {
 		missed, twice := w.wantTold(url, from[i], real.seen)
-		t.Logf("of %d events %d are told more than once, and something is missed %d times", len(real.seen), twice, missed)
+		t.Logf(
+			"of %d events %d are told more than once, and something is missed %d times", len(real.seen),
+			twice, missed,
+		)
 	}
 	if left := w.left(); len(left) > 0 {
 		t.Errorf("kept: %v", left)

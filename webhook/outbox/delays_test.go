@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// TestHangsForOthers: a receiver that takes its time, or the URL of callbacks, and has much before it delays
-// nobody else of its shard.
+// TestHangsForOthers: a receiver that takes its time, or the URL of callbacks, and has much before
+// it delays nobody else of its shard.
 func TestHangsForOthers(t *testing.T) {
 	const elsewhere = "https://elsewhere.example/"
 	for name, burden := range map[string]func(w *world, r *replica){

@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// dispatch makes a shard's deliveries, and writes those that are not made at once. It belongs to the
-// goroutine of its [owner].
+// dispatch makes a shard's deliveries, and writes those that are not made at once. It belongs to
+// the goroutine of its [owner].
 type dispatch struct {
 	*shard
 	began time.Time
@@ -331,8 +331,9 @@ func (w *dispatch) hasten(d *delivery) {
 	}
 }
 
-// startLate makes first attempts that the owner before has left, of events up to one. Those of later
-// events wait for what is read of the events before them: some of that may not be in the store.
+// startLate makes first attempts that the owner before has left, of events up to one. Those of
+// later events wait for what is read of the events before them: some of that may not be in the
+// store.
 func (w *dispatch) startLate() {
 	for len(w.late) > 0 && w.late[0].event().Compare(w.cursor.last) <= 0 {
 		d := w.late[0]

@@ -33,7 +33,10 @@ func TestManyCallbacks(t *testing.T) {
 		w.attemptsTake(time.Millisecond)
 		<-time.After(time.Minute)
 		w.async(r, "last", time.Hour)
-		until(t, 20*time.Second, "there is room again", func() bool { return len(kindsOf(w.received(there), "last")) > 0 })
+		until(
+			t, 20*time.Second, "there is room again",
+			func() bool { return len(kindsOf(w.received(there), "last")) > 0 },
+		)
 	})
 }
 

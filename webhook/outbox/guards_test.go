@@ -18,9 +18,13 @@ func TestSinceIsTheEarliestCursor(t *testing.T) {
 		client := w.Connect(nil)
 		defer client.Close()
 		for shard, after := range []string{"70-1", "50-2", "90-1"} {
-			key := store.RecordKey{Kind: "webhook-cursor", Tenant: store.NoTenant, ID: fmt.Sprint("webhooks:", shard)}
+			key := store.RecordKey{
+				Kind: "webhook-cursor", Tenant: store.NoTenant, ID: fmt.Sprint("webhooks:", shard),
+			}
 			value := fmt.Appendf(nil, `{"after":%q}`, after)
-			if _, err := client.Records().Put(t.Context(), store.RecordPut{RecordKey: key, Value: value}); err != nil {
+			if _, err := client.Records().Put(
+				t.Context(), store.RecordPut{RecordKey: key, Value: value},
+			); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -30,8 +34,8 @@ func TestSinceIsTheEarliestCursor(t *testing.T) {
 	})
 }
 
-// TestCatchUpIsKeptBeforeItIsDone: an owner that dies after it learned of a subscription, and before what it
-// missed is delivered or written, leaves that to the next one.
+// TestCatchUpIsKeptBeforeItIsDone: an owner that dies after it learned of a subscription, and
+// before what it missed is delivered or written, leaves that to the next one.
 func TestCatchUpIsKeptBeforeItIsDone(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, _ := warm(t, w)
@@ -51,8 +55,9 @@ func TestCatchUpIsKeptBeforeItIsDone(t *testing.T) {
 	})
 }
 
-// TestCallbacksOfOneWrite: entries of different locks that are written together share their number. Each gets
-// its callback, under an id of its own, also where the owner dies before it has sent them.
+// TestCallbacksOfOneWrite: entries of different locks that are written together share their number.
+// Each gets its callback, under an id of its own, also where the owner dies before it has sent
+// them.
 func TestCallbacksOfOneWrite(t *testing.T) {
 	for _, dies := range []bool{false, true} {
 		t.Run(fmt.Sprint("dies ", dies), func(t *testing.T) {
@@ -87,7 +92,8 @@ func TestCallbacksOfOneWrite(t *testing.T) {
 	}
 }
 
-// TestUnreadableIsMissed: a delivery in the store that cannot be read counts as missed, and its record goes.
+// TestUnreadableIsMissed: a delivery in the store that cannot be read counts as missed, and its
+// record goes.
 func TestUnreadableIsMissed(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
@@ -98,8 +104,12 @@ func TestUnreadableIsMissed(t *testing.T) {
 		client := w.Connect(nil)
 		defer client.Close()
 		shard := outbox.ShardOf(s.ID)
-		key := store.RecordKey{Kind: "webhook-owed-" + shard[len(shard)-1:], Tenant: "acme", ID: s.ID + ":105-1"}
-		if _, err := client.Records().Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte(`{"id":`)}); err != nil {
+		key := store.RecordKey{
+			Kind: "webhook-owed-" + shard[len(shard)-1:], Tenant: "acme", ID: s.ID + ":105-1",
+		}
+		if _, err := client.Records().Put(
+			t.Context(), store.RecordPut{RecordKey: key, Value: []byte(`{"id":`)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		w.join("two")

@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// past reads a tenant's events after an id, until each returns false or there are no more. of is the
-// tenant among whose streams this one counts.
+// past reads a tenant's events after an id, until each returns false or there are no more. of is
+// the tenant among whose streams this one counts.
 func past(
 	ctx context.Context, locks Locks, of, tenant string, after lock.EventID,
 	each func(*events.Missed, *lock.Event) (more bool),
@@ -36,8 +36,8 @@ func past(
 	}
 }
 
-// find returns the event of a delivery to a subscription, or with nil to the tenant's callbacks; nil
-// if it is not known any more.
+// find returns the event of a delivery to a subscription, or with nil to the tenant's callbacks;
+// nil if it is not known any more.
 func find(
 	ctx context.Context, locks Locks, of, tenant string, s *subscription.Subscription, delivery string,
 ) (found *lock.Event, err error) {
@@ -119,9 +119,9 @@ func (w *owner) offerPast(t *target, m events.Missed, it *item) {
 	}
 }
 
-// missed handles a gap of the events: one tenant may have had so many that those of all are not kept
-// for long. Each subscription gets what its tenant's own history has, and events.missed for the
-// rest. Entries that hold are called back: their grants may be in the gap.
+// missed handles a gap of the events: one tenant may have had so many that those of all are not
+// kept for long. Each subscription gets what its tenant's own history has, and events.missed for
+// the rest. Entries that hold are called back: their grants may be in the gap.
 func (w *owner) missed(m *events.Missed) {
 	if m.Backwards() { // the store was restored: what is in memory is of another past
 		w.Logger.Warn("the store lost its past; webhooks go on from what it has", "shard", w.name)

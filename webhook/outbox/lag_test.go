@@ -18,17 +18,20 @@ func (r *replica) wantAge(most, lasts time.Duration) {
 	}
 }
 
-// TestDeadReceiverIsNoDelay: what one receiver does not take, refuses for now or is slow to answer is in the
-// backlog, and no delay of ours.
+// TestDeadReceiverIsNoDelay: what one receiver does not take, refuses for now or is slow to answer
+// is in the backlog, and no delay of ours.
 func TestDeadReceiverIsNoDelay(t *testing.T) {
 	for name, c := range map[string]struct {
 		took    time.Duration
 		outcome webhook.Result
 	}{
-		"fails":     {time.Millisecond, webhook.Result{Outcome: webhook.Failed, Status: 500}},
-		"hangs":     {15 * time.Second, webhook.Result{Outcome: webhook.Failed}},
-		"throttles": {time.Millisecond, webhook.Result{Outcome: webhook.Throttled, Status: 429, RetryAfter: 30 * time.Minute}},
-		"is slow":   {15 * time.Second, webhook.Result{Outcome: webhook.Delivered}},
+		"fails": {time.Millisecond, webhook.Result{Outcome: webhook.Failed, Status: 500}},
+		"hangs": {15 * time.Second, webhook.Result{Outcome: webhook.Failed}},
+		"throttles": {
+			time.Millisecond,
+			webhook.Result{Outcome: webhook.Throttled, Status: 429, RetryAfter: 30 * time.Minute},
+		},
+		"is slow": {15 * time.Second, webhook.Result{Outcome: webhook.Delivered}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
@@ -38,7 +41,9 @@ func TestDeadReceiverIsNoDelay(t *testing.T) {
 				for range 300 {
 					r.cycle("acme", "orders:1")
 				}
-				until(t, 5*time.Second, "it is in the backlog", func() bool { return r.backlog().Deliveries > 500 })
+				until(
+					t, 5*time.Second, "it is in the backlog", func() bool { return r.backlog().Deliveries > 500 },
+				)
 				r.wantAge(10*time.Second, 30*time.Minute)
 				if n := r.backlog().Deliveries; n < 300 {
 					t.Errorf("%d are in the backlog", n)
@@ -48,8 +53,8 @@ func TestDeadReceiverIsNoDelay(t *testing.T) {
 	}
 }
 
-// TestStuckOwnerLags: an owner that can neither deliver nor keep what happened, or cannot write its cursor,
-// lags behind, until it can. A receiver that fails is no lag.
+// TestStuckOwnerLags: an owner that can neither deliver nor keep what happened, or cannot write its
+// cursor, lags behind, until it can. A receiver that fails is no lag.
 func TestStuckOwnerLags(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused string
@@ -79,7 +84,8 @@ func TestStuckOwnerLags(t *testing.T) {
 	}
 }
 
-// wantLag has things happen for some minutes, and checks whether a replica lags behind the first one.
+// wantLag has things happen for some minutes, and checks whether a replica lags behind the first
+// one.
 func (w *world) wantLag(r *replica, began time.Time, lags bool) {
 	w.t.Helper()
 	for range 180 {

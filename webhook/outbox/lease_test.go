@@ -20,7 +20,9 @@ type answersLate struct {
 	late time.Duration
 }
 
-func (l answersLate) Acquire(ctx context.Context, _ service.AcquireRequest) (*service.Grant, error) {
+func (l answersLate) Acquire(
+	ctx context.Context, _ service.AcquireRequest,
+) (*service.Grant, error) {
 	pause(ctx, l.late)
 	return &service.Grant{Held: true, Entry: &lock.Entry{Number: 7}}, nil
 }
@@ -48,13 +50,18 @@ func (w *watched) Current() ([]*subscription.Subscription, bool, <-chan struct{}
 	return nil, false, changed
 }
 
-// TestLeaseCountsFromTheRequest: an owner whose lock was granted by a late answer, and that cannot renew it,
-// does nothing after the lease that began when it sent the acquire.
+// TestLeaseCountsFromTheRequest: an owner whose lock was granted by a late answer, and that cannot
+// renew it, does nothing after the lease that began when it sent the acquire.
 func TestLeaseCountsFromTheRequest(t *testing.T) {
 	for _, late := range []time.Duration{0, shardTTL / 2, shardTTL - leaseMargin/2} {
 		bubble.Test(t, func(t *testing.T) {
 			subs := &watched{}
-			box := New(Config{Logger: slog.New(slog.DiscardHandler), Locks: answersLate{late: late}, Subscriptions: subs, Sharing: func() replicas.Sharing { return replicas.Sharing{} }})
+			box := New(
+				Config{
+					Logger: slog.New(slog.DiscardHandler), Locks: answersLate{late: late}, Subscriptions: subs,
+					Sharing: func() replicas.Sharing { return replicas.Sharing{} },
+				},
+			)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*shardTTL)
 			defer cancel()
 			sent := time.Now()

@@ -42,7 +42,8 @@ type ledger struct {
 // call asks the store, and returns what the owner does then.
 type call func() (then func())
 
-// bring has the owner call f. It is for other goroutines, and does nothing once the owner has ended.
+// bring has the owner call f. It is for other goroutines, and does nothing once the owner has
+// ended.
 func (l *ledger) bring(f func()) {
 	select {
 	case l.brought <- f:
@@ -152,8 +153,8 @@ func (l *ledger) settle(f func(context.Context) error) error {
 	}
 }
 
-// each reads all records of a kind. A page takes callTimeout at most: what a store does in more time
-// is better begun again, and nothing is sent meanwhile.
+// each reads all records of a kind. A page takes callTimeout at most: what a store does in more
+// time is better begun again, and nothing is sent meanwhile.
 func (l *ledger) each(ctx context.Context, kind string, take func(store.Record)) error {
 	q := store.RecordQuery{Kind: kind}
 	for more := true; more; more = q.After != "" {

@@ -90,7 +90,8 @@ func failsNowAndThen(answers *rand.Rand) func(string, webhook.Message) webhook.R
 	}
 }
 
-// load takes and releases locks, with less than so many milliseconds between them, until it is stopped.
+// load takes and releases locks, with less than so many milliseconds between them, until it is
+// stopped.
 func (r *replica) load(pauses *rand.Rand, within int) (stop func()) {
 	told := make(chan struct{})
 	go func() {
@@ -111,11 +112,15 @@ func (r *replica) load(pauses *rand.Rand, within int) (stop func()) {
 }
 
 func nothingIsLost(t *testing.T, w *world, seed uint64) {
-	random := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } // one for each goroutine
+	// one for each goroutine
+	random := func(of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) }
 	answers, pauses, deaths := random(1), random(2), random(3)
 	serves := w.replica("serves") // one that stays; it sends as well, while it is on the list
 	<-time.After(time.Second)
-	urls := []string{here, there, "https://receiver.example/1", "https://receiver.example/2", "https://receiver.example/3"}
+	urls := []string{
+		here, there, "https://receiver.example/1", "https://receiver.example/2",
+		"https://receiver.example/3",
+	}
 	var from []uint64
 	for _, url := range urls {
 		from = append(from, w.subscribe("acme", url, "*").From)
@@ -175,7 +180,9 @@ func (w *world) wantTold(url string, from uint64, all []lock.Event) (missed, twi
 		}
 		seen[one.id] = true
 		if one.event.Type == api.EventsMissed {
-			gaps = append(gaps, [2]lock.EventID{parse(w.t, one.event.Data.After), parse(w.t, one.event.Data.Before)})
+			gaps = append(
+				gaps, [2]lock.EventID{parse(w.t, one.event.Data.After), parse(w.t, one.event.Data.Before)},
+			)
 			continue
 		}
 		told[parse(w.t, one.id)]++

@@ -83,8 +83,8 @@ func (w *dispatch) renew(d *delivery) {
 	d.Payload = marshal(what)
 }
 
-// answers has a subscription that takes other deliveries get its events.missed soon: the schedule of
-// that may be a day away.
+// answers has a subscription that takes other deliveries get its events.missed soon: the schedule
+// of that may be a day away.
 func (w *dispatch) answers(t *target) {
 	d := t.pending[recordOf(t.id, missedRecord)]
 	if d == nil || len(d.Attempts) == 0 {

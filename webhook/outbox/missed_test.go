@@ -61,7 +61,8 @@ func TestMissedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestGrantsOfAnother: one release that grants very many entries of another tenant makes nobody miss anything.
+// TestGrantsOfAnother: one release that grants very many entries of another tenant makes nobody
+// miss anything.
 func TestGrantsOfAnother(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
@@ -84,7 +85,9 @@ func TestGrantsOfAnother(t *testing.T) {
 				t.Errorf("it is told to miss %+v", one.event.Data)
 			}
 		}
-		if before, after := kindsOf(got, "before"), kindsOf(got, "after"); len(before) != 2 || len(after) != 2 {
+		if before, after := kindsOf(got, "before"), kindsOf(
+			got, "after",
+		); len(before) != 2 || len(after) != 2 {
 			t.Errorf("told are %v and %v", before, after)
 		}
 	})
@@ -108,12 +111,16 @@ func TestMissedAskedFor(t *testing.T) {
 			return failed(url, m)
 		})
 		after, end, _ := strings.Cut(id, "_")
-		for _, bad := range []string{"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n", "missed", "9-9_1-1", "2-1_2-0", "1-1_" + end, after + "_900000-1", end + "_" + after} {
+		for _, bad := range []string{
+			"_", "x_y", id + "_", strings.Repeat("1", 500) + "_1-1", "1-1_1-1\n", "missed", "9-9_1-1",
+			"2-1_2-0", "1-1_" + end, after + "_900000-1", end + "_" + after,
+		} {
 			if err := w.asks.Redeliver(t.Context(), order(s), bad); !errors.Is(err, lock.NotFound) {
 				t.Errorf("%.20q: %v", bad, err)
 			}
 		}
-		if err := w.asks.Redeliver(t.Context(), order(s), after+"_"+after); err != nil { // as before it grew
+		// as before it grew
+		if err := w.asks.Redeliver(t.Context(), order(s), after+"_"+after); err != nil {
 			t.Fatal(err)
 		}
 		until(t, 10*time.Second, "it is told", func() bool {
@@ -134,7 +141,9 @@ func (w *world) missedOf(s *subscription.Subscription) string {
 		if err != nil {
 			w.t.Fatal(err)
 		}
-		if at := slices.IndexFunc(page.Deliveries, func(d outbox.Delivery) bool { return d.Type == api.EventsMissed }); at >= 0 {
+		if at := slices.IndexFunc(
+			page.Deliveries, func(d outbox.Delivery) bool { return d.Type == api.EventsMissed },
+		); at >= 0 {
 			return page.Deliveries[at].ID
 		}
 		cursor = page.Next

@@ -8,8 +8,9 @@ import (
 	"github.com/fencepost/fencepost/store/memory"
 )
 
-// TestOldOwnerComesBack: who was cut off while another took its shard over, and is reached again, leaves
-// nothing in the store before it learns of that, and tells nobody of what only it has missed.
+// TestOldOwnerComesBack: who was cut off while another took its shard over, and is reached again,
+// leaves nothing in the store before it learns of that, and tells nobody of what only it has
+// missed.
 func TestOldOwnerComesBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		away   func(w *world, two *replica)
@@ -52,8 +53,8 @@ func TestOldOwnerComesBack(t *testing.T) {
 	}
 }
 
-// TestOldOwnerWritesNothingThatWaited: what waited for a free call while its owner was cut off is not
-// written when the owner is reached again and does not know yet that another one has the shard.
+// TestOldOwnerWritesNothingThatWaited: what waited for a free call while its owner was cut off is
+// not written when the owner is reached again and does not know yet that another one has the shard.
 func TestOldOwnerWritesNothingThatWaited(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, _ := warm(t, w)
@@ -76,8 +77,8 @@ func TestOldOwnerWritesNothingThatWaited(t *testing.T) {
 	})
 }
 
-// TestOldOwnerBegins: who got a shard's lock, was cut off before it could begin, and lost it, does not
-// begin when it is reached again.
+// TestOldOwnerBegins: who got a shard's lock, was cut off before it could begin, and lost it, does
+// not begin when it is reached again.
 func TestOldOwnerBegins(t *testing.T) {
 	for i := range 8 { // whether it learns of that before it begins is left to chance
 		oldOwnerBegins(t, time.Duration(i)*500*time.Millisecond)
@@ -110,7 +111,8 @@ func oldOwnerBegins(t *testing.T, more time.Duration) {
 	})
 }
 
-// isolate cuts a replica off that goes on believing that it is to send, and has another one take over.
+// isolate cuts a replica off that goes on believing that it is to send, and has another one take
+// over.
 func (w *world) isolate(one *replica) {
 	one.cable.Cut(memory.Silent)
 	w.mu.Lock()

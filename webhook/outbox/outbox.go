@@ -120,7 +120,8 @@ func (o *Outbox) Run(ctx context.Context) {
 type Backlog struct {
 	Deliveries int
 	Oldest     time.Time // since when the first of them waits for a worker
-	Behind     time.Time // since when an event waits, the cursor cannot be written or an owner is stuck
+	// since when an event waits, the cursor cannot be written or an owner is stuck
+	Behind time.Time
 
 	looked time.Time
 }

@@ -31,15 +31,24 @@ func TestDelivers(t *testing.T) {
 		began := time.Now()
 		r.cycle("acme", "orders:2")
 		r.cycle("acme", "invoices:2")
-		until(t, time.Second, "both events are told", func() bool { return len(w.received(here)) == before+2 })
+		until(
+			t, time.Second, "both events are told", func() bool { return len(w.received(here)) == before+2 },
+		)
 		if took := time.Since(began); took > 100*time.Millisecond {
 			t.Errorf("it took %v", took)
 		}
-		if got, want := kindsOf(w.received(here), "orders:2"), []string{"lock.acquired", "lock.released"}; !slices.Equal(got, want) {
+		if got, want := kindsOf(w.received(here), "orders:2"), []string{
+			"lock.acquired", "lock.released",
+		}; !slices.Equal(got, want) {
 			t.Errorf("told %v, want %v", got, want)
 		}
-		until(t, time.Second, "the other one is told", func() bool { return len(kindsOf(w.received(there), "invoices:2")) > 0 })
-		if got := kindsOf(w.received(there), "invoices:2"); !slices.Equal(got, []string{"lock.released"}) {
+		until(
+			t, time.Second, "the other one is told",
+			func() bool { return len(kindsOf(w.received(there), "invoices:2")) > 0 },
+		)
+		if got := kindsOf(w.received(there), "invoices:2"); !slices.Equal(
+			got, []string{"lock.released"},
+		) {
 			t.Errorf("the other one is told %v", got)
 		}
 		if got := w.received("https://other.example/"); len(got) != 0 {
@@ -60,7 +69,10 @@ func TestRetries(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := w.replica("one")
 		w.subscribe("acme", here, "*", lock.EventAcquired)
-		until(t, 20*time.Second, "it is told", func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 })
+		until(
+			t, 20*time.Second, "it is told",
+			func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 },
+		)
 		<-time.After(5 * time.Second)
 		down := func(string, webhook.Message) webhook.Result {
 			return webhook.Result{Outcome: webhook.Failed, Status: 500}

@@ -14,8 +14,8 @@ import (
 )
 
 // owner does a shard's work while it has the shard: it follows the events, and has their deliveries
-// made by its dispatch. Its state belongs to one goroutine, run; attempts and calls of the store run
-// in others, which bring their outcomes.
+// made by its dispatch. Its state belongs to one goroutine, run; attempts and calls of the store
+// run in others, which bring their outcomes.
 type owner struct {
 	*dispatch
 	stream  *service.EventStream
@@ -90,8 +90,8 @@ func (w *owner) begin() bool {
 	return true
 }
 
-// beginAt begins where the stream does. For a shard that no replica had, that is the start of what this
-// replica knows: nothing before it is missed, and entries that hold are called back.
+// beginAt begins where the stream does. For a shard that no replica had, that is the start of what
+// this replica knows: nothing before it is missed, and entries that hold are called back.
 func (w *owner) beginAt(stream *service.EventStream) {
 	if !w.cursor.known {
 		_, _, _ = stream.Next(nil)

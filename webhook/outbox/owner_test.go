@@ -123,7 +123,9 @@ func TestNoTokenIsKept(t *testing.T) {
 		client := w.Connect(nil)
 		defer client.Close()
 		for _, c := range "01234567" {
-			page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: "webhook-owed-" + string(c)})
+			page, err := client.Records().List(
+				t.Context(), store.RecordQuery{Kind: "webhook-owed-" + string(c)},
+			)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,11 +153,15 @@ func TestCursorIsTriedAgain(t *testing.T) {
 		last := parse(t, got[len(got)-1].id)
 		<-time.After(5 * time.Second)
 		r.own.refuse("")
-		until(t, 5*time.Second, "the cursor is behind it", func() bool { return w.cursorOf(s.ID).Compare(last) >= 0 })
+		until(
+			t, 5*time.Second, "the cursor is behind it",
+			func() bool { return w.cursorOf(s.ID).Compare(last) >= 0 },
+		)
 	})
 }
 
-// TestAskedOfWhoDies: what was asked for, and is taking long when its owner dies, is sent by the next.
+// TestAskedOfWhoDies: what was asked for, and is taking long when its owner dies, is sent by the
+// next.
 func TestAskedOfWhoDies(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)

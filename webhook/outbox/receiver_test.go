@@ -11,10 +11,13 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// TestRetryAfterOfAReceiver: a receiver that has too much to do and says for how long is left alone for that long, by all
-// that is to go to it, an hour at most; nobody else is. Then it is told in order.
+// TestRetryAfterOfAReceiver: a receiver that has too much to do and says for how long is left alone
+// for that long, by all that is to go to it, an hour at most; nobody else is. Then it is told in
+// order.
 func TestRetryAfterOfAReceiver(t *testing.T) {
-	for asks, want := range map[time.Duration]time.Duration{10 * time.Minute: 10 * time.Minute, 24 * time.Hour: time.Hour} {
+	for asks, want := range map[time.Duration]time.Duration{
+		10 * time.Minute: 10 * time.Minute, 24 * time.Hour: time.Hour,
+	} {
 		run(t, func(t *testing.T, w *world) {
 			r := w.replica("a")
 			<-time.After(time.Second)
@@ -60,15 +63,16 @@ func TestRetryAfterOfAReceiver(t *testing.T) {
 	}
 }
 
-// TestRetryAfterOfManyReceivers: what is kept of the URLs of callbacks, which are a tenant's to choose, is bounded.
+// TestRetryAfterOfManyReceivers: what is kept of the URLs of callbacks, which are a tenant's to
+// choose, is bounded.
 func TestRetryAfterOfManyReceivers(t *testing.T) {
 	if n := outbox.Quiet(2 * outbox.MaxOfTarget); n != outbox.MaxOfTarget {
 		t.Errorf("%d are kept, want %d", n, outbox.MaxOfTarget)
 	}
 }
 
-// TestRetryAfterOfAnother: what the receiver has asked for that a subscription had before is nothing to the one that it has
-// now.
+// TestRetryAfterOfAnother: what the receiver has asked for that a subscription had before is
+// nothing to the one that it has now.
 func TestRetryAfterOfAnother(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
@@ -87,7 +91,8 @@ func TestRetryAfterOfAnother(t *testing.T) {
 	})
 }
 
-// TestRetryAfterOfWhatWaits: what waits for its turn at such a receiver is not sent either, and one that is asked for is.
+// TestRetryAfterOfWhatWaits: what waits for its turn at such a receiver is not sent either, and one
+// that is asked for is.
 func TestRetryAfterOfWhatWaits(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := w.replica("a")

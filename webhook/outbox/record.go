@@ -139,8 +139,8 @@ func (w *dispatch) adopt(d *delivery) {
 	}
 }
 
-// unreadable replaces a record that cannot be read. A subscription gets events.missed; a callback is
-// derived again from its entry.
+// unreadable replaces a record that cannot be read. A subscription gets events.missed; a callback
+// is derived again from its entry.
 func (w *dispatch) unreadable(t *target, r store.Record) {
 	d := &delivery{cell: cell{key: r.RecordKey, version: r.Version}, target: t, over: true}
 	_, d.ID, _ = strings.Cut(r.ID, ":")

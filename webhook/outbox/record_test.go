@@ -18,13 +18,16 @@ func (closedBook) Put(context.Context, store.RecordPut) (uint64, error) {
 	return 0, &lock.Error{Code: lock.StoreUnavailable, Detail: "away"}
 }
 
-// TestAskedIsOnRecord: who asks for a test or for deliveries is on record, and nothing is sent that is not.
+// TestAskedIsOnRecord: who asks for a test or for deliveries is on record, and nothing is sent that
+// is not.
 func TestAskedIsOnRecord(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		client := w.Connect(nil)
 		defer client.Close()
 		s := w.subscribe("acme", here, "*")
-		unrecorded := outbox.NewDeliveries(client.Records(), nil, audit.NewJournal(closedBook{}, nil, nil))
+		unrecorded := outbox.NewDeliveries(
+			client.Records(), nil, audit.NewJournal(closedBook{}, nil, nil),
+		)
 		_, err := unrecorded.Test(t.Context(), order(s))
 		if !errors.Is(err, lock.StoreUnavailable) {
 			t.Errorf("without a record: %v", err)
@@ -40,14 +43,20 @@ func TestAskedIsOnRecord(t *testing.T) {
 			t.Errorf("asked for is %v", left)
 		}
 		shard := outbox.ShardOf(s.ID)
-		key := store.RecordKey{Kind: "webhook-owed-" + shard[len(shard)-1:], Tenant: "acme", ID: s.ID + ":7-1"}
-		if _, err = client.Records().Put(t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{}")}); err != nil {
+		key := store.RecordKey{
+			Kind: "webhook-owed-" + shard[len(shard)-1:], Tenant: "acme", ID: s.ID + ":7-1",
+		}
+		if _, err = client.Records().Put(
+			t.Context(), store.RecordPut{RecordKey: key, Value: []byte("{}")},
+		); err != nil {
 			t.Fatal(err)
 		}
 		if err = asks.Redeliver(t.Context(), order(s), "7-1"); err != nil {
 			t.Fatal(err)
 		}
-		page, err := audit.NewLog(client.Records(), audit.DefaultRetention, nil).Page(t.Context(), audit.Query{Tenant: "acme", Limit: 10})
+		page, err := audit.NewLog(client.Records(), audit.DefaultRetention, nil).Page(
+			t.Context(), audit.Query{Tenant: "acme", Limit: 10},
+		)
 		if err != nil || len(page.Records) != 3 { // the first is of what was made
 			t.Fatalf("%v, %v", page, err)
 		}

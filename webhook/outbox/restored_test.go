@@ -9,18 +9,20 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// TestRestored: the store is restored from a backup under a replica that sends, and given a fence floor.
-// Everything that happened until then is told, or told to be missed: also what was owed, and is not in
-// the backup. No id is told of two events.
+// TestRestored: the store is restored from a backup under a replica that sends, and given a fence
+// floor. Everything that happened until then is told, or told to be missed: also what was owed, and
+// is not in the backup. No id is told of two events.
 func TestRestored(t *testing.T) {
 	for name, behave := range map[string]struct {
 		took  time.Duration
 		of    func(string, webhook.Message) webhook.Result
 		lasts time.Duration
 	}{
-		"answers": {time.Millisecond, nil, 3 * time.Second}, "slow": {5 * time.Second, nil, 3 * time.Second},
-		"fails":          {time.Millisecond, failed, 3 * time.Second},
-		"fails for long": {time.Millisecond, failed, 20 * time.Second}, // the next attempts are minutes away
+		"answers": {time.Millisecond, nil, 3 * time.Second},
+		"slow":    {5 * time.Second, nil, 3 * time.Second},
+		"fails":   {time.Millisecond, failed, 3 * time.Second},
+		// the next attempts are minutes away
+		"fails for long": {time.Millisecond, failed, 20 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
@@ -57,7 +59,8 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-// wantOneOfEachID checks that no id was given to two messages, and that gaps end behind where they begin.
+// wantOneOfEachID checks that no id was given to two messages, and that gaps end behind where they
+// begin.
 func (w *world) wantOneOfEachID(url string) {
 	w.t.Helper()
 	seen := map[string]string{}
@@ -67,7 +70,8 @@ func (w *world) wantOneOfEachID(url string) {
 			w.t.Errorf("%s is %s, and was %s", one.id, what, was)
 		}
 		seen[one.id] = what
-		if one.event.Type == api.EventsMissed && parse(w.t, one.event.Data.After).Compare(parse(w.t, one.event.Data.Before)) > 0 {
+		if one.event.Type == api.EventsMissed &&
+			parse(w.t, one.event.Data.After).Compare(parse(w.t, one.event.Data.Before)) > 0 {
 			w.t.Errorf("a gap is told from %s to %s", one.event.Data.After, one.event.Data.Before)
 		}
 	}

@@ -33,7 +33,9 @@ func (w *world) callbackSecret() {
 func (w *world) asyncSet(r *replica, names ...string) *service.Grant {
 	w.t.Helper()
 	req := acquire("acme", "", 20*time.Second)
-	req.Claims, req.Set, req.Async, req.Callback = nil, true, true, &lock.Callback{URL: there, Secret: "current"}
+	req.Claims, req.Set, req.Async, req.Callback = nil, true, true, &lock.Callback{
+		URL: there, Secret: "current",
+	}
 	for _, name := range names {
 		req.Claims = append(req.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
 	}
@@ -44,7 +46,8 @@ func (w *world) asyncSet(r *replica, names ...string) *service.Grant {
 	return g
 }
 
-// TestCallbackOfASet: who waits for a set is told once, of all its locks, with the token that releases it.
+// TestCallbackOfASet: who waits for a set is told once, of all its locks, with the token that
+// releases it.
 func TestCallbackOfASet(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := callable(t, w)
@@ -58,10 +61,13 @@ func TestCallbackOfASet(t *testing.T) {
 		r.release("acme", "b", b)
 		w.untilTold(5*time.Second, there, "", 1)
 		told := w.received(there)[0].event
-		if !slices.Equal(told.Data.Locks, []string{"a", "b", "c"}) || told.Data.Entry.Token != g.Token || told.Type != string(lock.EventAcquired) {
+		if !slices.Equal(told.Data.Locks, []string{"a", "b", "c"}) ||
+			told.Data.Entry.Token != g.Token || told.Type != string(lock.EventAcquired) {
 			t.Errorf("told %+v with %+v", told, told.Data.Entry)
 		}
-		if err := r.Release(t.Context(), service.TokenRequest{Tenant: "acme", Set: true, Token: told.Data.Entry.Token}); err != nil {
+		if err := r.Release(
+			t.Context(), service.TokenRequest{Tenant: "acme", Set: true, Token: told.Data.Entry.Token},
+		); err != nil {
 			t.Errorf("the token releases nothing: %v", err)
 		}
 		<-time.After(time.Minute)
@@ -71,22 +77,31 @@ func TestCallbackOfASet(t *testing.T) {
 	})
 }
 
-// TestCallbackOfEachEnd: who waits is told of an end of its wait that is not its own doing, without a token; of
-// what ends when it holds, or by its own wish, nothing.
+// TestCallbackOfEachEnd: who waits is told of an end of its wait that is not its own doing, without
+// a token; of what ends when it holds, or by its own wish, nothing.
 func TestCallbackOfEachEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		ends func(w *world, r *replica, blocker, g *service.Grant)
 		want []string
 	}{
-		"wait timeout":           {func(*world, *replica, *service.Grant, *service.Grant) {}, []string{"lock.wait_timeout"}},
-		"withdrawn":              {func(_ *world, r *replica, _, g *service.Grant) { r.release("acme", "batch", g) }, nil},
-		"revoked while it waits": {func(w *world, r *replica, _, g *service.Grant) { w.revoke(r, g) }, []string{"lock.revoked"}},
+		"wait timeout": {
+			func(*world, *replica, *service.Grant, *service.Grant) {}, []string{"lock.wait_timeout"},
+		},
+		"withdrawn": {
+			func(_ *world, r *replica, _, g *service.Grant) { r.release("acme", "batch", g) }, nil,
+		},
+		"revoked while it waits": {
+			func(w *world, r *replica, _, g *service.Grant) { w.revoke(r, g) }, []string{"lock.revoked"},
+		},
 		"released": {func(_ *world, r *replica, blocker, g *service.Grant) {
 			r.release("acme", "batch", blocker)
 			<-time.After(time.Second)
 			r.release("acme", "batch", g)
 		}, []string{"lock.acquired"}},
-		"expired": {func(_ *world, r *replica, blocker, _ *service.Grant) { r.release("acme", "batch", blocker) }, []string{"lock.acquired"}},
+		"expired": {
+			func(_ *world, r *replica, blocker, _ *service.Grant) { r.release("acme", "batch", blocker) },
+			[]string{"lock.acquired"},
+		},
 		"revoked while it holds": {func(w *world, r *replica, blocker, g *service.Grant) {
 			r.release("acme", "batch", blocker)
 			<-time.After(time.Second)
@@ -105,7 +120,9 @@ func TestCallbackOfEachEnd(t *testing.T) {
 					t.Errorf("told %v, want %v", got, c.want)
 				}
 				for _, one := range w.received(there) {
-					if held := one.event.Type == string(lock.EventAcquired); held != (one.event.Data.Entry.Token == g.Token) {
+					if held := one.event.Type == string(
+						lock.EventAcquired,
+					); held != (one.event.Data.Entry.Token == g.Token) {
 						t.Errorf("%s is told with the token %q", one.event.Type, one.event.Data.Entry.Token)
 					}
 				}
@@ -116,14 +133,17 @@ func TestCallbackOfEachEnd(t *testing.T) {
 
 func (w *world) revoke(r *replica, g *service.Grant) {
 	w.t.Helper()
-	req := service.RevokeRequest{Tenant: "acme", Name: "batch", ID: g.Entry.ID, Fence: g.Entry.Number, Reason: "it hangs for hours", By: audit.Who{Subject: "operator"}}
+	req := service.RevokeRequest{
+		Tenant: "acme", Name: "batch", ID: g.Entry.ID, Fence: g.Entry.Number,
+		Reason: "it hangs for hours", By: audit.Who{Subject: "operator"},
+	}
 	if _, err := r.Revoke(w.t.Context(), req); err != nil {
 		w.t.Fatal(err)
 	}
 }
 
-// TestLongestFits: an event of a set with the longest names, holder and metadata is told within the bound, to
-// subscriptions and to its caller.
+// TestLongestFits: an event of a set with the longest names, holder and metadata is told within the
+// bound, to subscriptions and to its caller.
 func TestLongestFits(t *testing.T) {
 	for name, letter := range map[string]string{"plain": "x", "escaped": "<", "quoted": `"`} {
 		t.Run(name, func(t *testing.T) {
@@ -135,9 +155,17 @@ func TestLongestFits(t *testing.T) {
 					return webhook.Result{Outcome: webhook.Delivered}
 				})
 				req := acquire("acme", "", time.Minute)
-				req.Claims, req.Set, req.Async, req.Callback = nil, true, true, &lock.Callback{URL: there, Secret: "current"}
+				req.Claims, req.Set, req.Async, req.Callback = nil, true, true, &lock.Callback{
+					URL: there, Secret: "current",
+				}
 				for i := range lock.MaxSetSize {
-					req.Claims = append(req.Claims, lock.Claim{Name: fmt.Sprintf("%03d", i) + strings.Repeat("x", lock.MaxNameLength-3), Mode: lock.Exclusive})
+					req.Claims = append(
+						req.Claims,
+						lock.Claim{
+							Name: fmt.Sprintf("%03d", i) + strings.Repeat("x", lock.MaxNameLength-3),
+							Mode: lock.Exclusive,
+						},
+					)
 				}
 				req.Holder = strings.Repeat(letter, lock.MaxHolderLength)
 				req.Metadata = map[string]string{"k": strings.Repeat(letter, lock.MaxMetadataSize-1)}
@@ -145,7 +173,10 @@ func TestLongestFits(t *testing.T) {
 					t.Fatal(err)
 				}
 				until(t, 10*time.Second, "both are told", func() bool {
-					return len(w.received(there)) > 0 && slices.ContainsFunc(w.received(here), func(one received) bool { return len(one.event.Data.Locks) == lock.MaxSetSize })
+					return len(w.received(there)) > 0 && slices.ContainsFunc(
+						w.received(here),
+						func(one received) bool { return len(one.event.Data.Locks) == lock.MaxSetSize },
+					)
 				})
 				if longest > webhook.MaxPayload {
 					t.Errorf("a payload has %d bytes", longest)

@@ -131,12 +131,13 @@ func pause(ctx context.Context, d time.Duration) bool {
 	return ctx.Err() == nil
 }
 
-// lease is how long a shard's lock is surely this replica's: by its own clock, from when it sent the
-// acquire or renewal that was answered last. After that an owner reads no events and makes no new
-// records: another one may have the shard, and does not know of them.
+// lease is how long a shard's lock is surely this replica's: by its own clock, from when it sent
+// the acquire or renewal that was answered last. After that an owner reads no events and makes no
+// new records: another one may have the shard, and does not know of them.
 type lease struct{ until atomic.Pointer[time.Time] }
 
-// leaseMargin is for clocks that run at different rates, and for writes that arrive after the lease.
+// leaseMargin is for clocks that run at different rates, and for writes that arrive after the
+// lease.
 const leaseMargin = time.Second
 
 func (l *lease) renewed(sent time.Time) {

@@ -23,11 +23,12 @@ type slowRecords struct {
 	blind   bool // it cannot read which subscriptions there are
 	deletes time.Duration
 	puts    time.Duration
-	kinds   string        // what the kinds begin with that are slow
-	broken  string        // what the kinds begin with that cannot be written; "" is none
-	deaf    time.Duration // after how long writes of deliveries fail that were made nonetheless; 0 none do
-	refused int           // writes that another one had overtaken
-	cursors int           // writes of cursors
+	kinds   string // what the kinds begin with that are slow
+	broken  string // what the kinds begin with that cannot be written; "" is none
+	// after how long writes of deliveries fail that were made nonetheless; 0 none do
+	deaf    time.Duration
+	refused int // writes that another one had overtaken
+	cursors int // writes of cursors
 }
 
 func (s *slowRecords) setBlind(blind bool) {
@@ -144,7 +145,9 @@ func (w *world) cursorOf(id string) lock.EventID {
 	return parse(w.t, f.After)
 }
 
-func isMissed(m webhook.Message) bool { return strings.Contains(string(m.Payload), api.EventsMissed) }
+func isMissed(m webhook.Message) bool {
+	return strings.Contains(string(m.Payload), api.EventsMissed)
+}
 
 func (s *slowRecords) written() int {
 	s.mu.Lock()

@@ -46,8 +46,8 @@ type lane struct {
 	quiet   time.Time // until when the receiver wants no attempts
 }
 
-// state is the health of a target and its last deliveries. It is written every few seconds, so after
-// a kill it is that old.
+// state is the health of a target and its last deliveries. It is written every few seconds, so
+// after a kill it is that old.
 type state struct {
 	From    uint64         `json:"from"`    // of the subscription: a fence floor raises that later
 	Taken   uint64         `json:"taken"`   // the subscription's version that it caught up to

@@ -10,7 +10,8 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// firsts checks that first attempts are made in the order of their events, for each receiver and lock.
+// firsts checks that first attempts are made in the order of their events, for each receiver and
+// lock.
 type firsts struct {
 	t    *testing.T
 	seen map[string]bool
@@ -34,8 +35,8 @@ func (f *firsts) attempt(url string, m webhook.Message) webhook.Result {
 	return f.next(url, m)
 }
 
-// TestTwoSend: two replicas send at once, each to its part of the receivers, what happens at both: each event
-// comes, once if nothing fails, and first attempts are in order for each lock.
+// TestTwoSend: two replicas send at once, each to its part of the receivers, what happens at both:
+// each event comes, once if nothing fails, and first attempts are in order for each lock.
 func TestTwoSend(t *testing.T) {
 	for name, fails := range map[string]int{"all is well": 0, "one in three fails": 3} {
 		t.Run(name, func(t *testing.T) {
@@ -75,7 +76,9 @@ func TestTwoSend(t *testing.T) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				if len(real.seen) < 240 || one.sent == 0 || two.sent == 0 {
-					t.Errorf("of %d events the replicas made %d and %d attempts", len(real.seen), one.sent, two.sent)
+					t.Errorf(
+						"of %d events the replicas made %d and %d attempts", len(real.seen), one.sent, two.sent,
+					)
 				}
 			})
 		})

@@ -63,7 +63,10 @@ type received struct {
 
 func run(t *testing.T, test func(t *testing.T, w *world)) {
 	bubble.Test(t, func(t *testing.T) {
-		w := &world{Server: memory.NewServer(memory.Config{Number: 100, Together: time.Millisecond}), t: t, changed: make(chan struct{}), took: time.Millisecond}
+		w := &world{
+			Server: memory.NewServer(memory.Config{Number: 100, Together: time.Millisecond}), t: t,
+			changed: make(chan struct{}), took: time.Millisecond,
+		}
 		t.Cleanup(w.Close)
 		client := w.Connect(nil)
 		t.Cleanup(client.Close)
@@ -109,12 +112,16 @@ func (w *world) replica(name string) *replica {
 	r := &replica{w: w, name: name, cable: memory.NewCable()}
 	client := w.Connect(r.cable)
 	r.Service = service.New(service.Config{
-		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second, Sharing: func() replicas.Sharing { return w.sharing(name) },
+		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second,
+		Sharing: func() replicas.Sharing { return w.sharing(name) },
 	})
 	r.own = &slowRecords{RecordStore: client.Records()}
-	dir := directory{subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys}
+	dir := directory{
+		subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys,
+	}
 	box := outbox.New(outbox.Config{
-		Metrics: w, Self: name, Logger: slog.New(slog.DiscardHandler), Locks: r.Service, Records: r.own, Subscriptions: dir, Sender: r,
+		Metrics: w, Self: name, Logger: slog.New(slog.DiscardHandler), Locks: r.Service, Records: r.own,
+		Subscriptions: dir, Sender: r,
 		Sharing: func() replicas.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
 		Now:     w.wall,
@@ -286,7 +293,9 @@ func order(of *subscription.Subscription) outbox.Order {
 }
 
 // subscribe makes a subscription to some kinds of events of some locks.
-func (w *world) subscribe(tenant, url, locks string, kinds ...lock.EventKind) *subscription.Subscription {
+func (w *world) subscribe(
+	tenant, url, locks string, kinds ...lock.EventKind,
+) *subscription.Subscription {
 	w.t.Helper()
 	c := subscription.Change{URL: &url, Locks: &locks}
 	for _, k := range kinds {
@@ -321,13 +330,16 @@ func (r *replica) takeFor(tenant, name string, ttl time.Duration) *service.Grant
 
 func acquire(tenant, name string, ttl time.Duration) service.AcquireRequest {
 	return service.AcquireRequest{
-		Tenant: tenant, Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "worker-1", TTL: ttl, Wait: 20 * time.Second,
+		Tenant: tenant, Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, Holder: "worker-1",
+		TTL: ttl, Wait: 20 * time.Second,
 	}
 }
 
 func (r *replica) release(tenant, name string, g *service.Grant) {
 	r.w.t.Helper()
-	if err := r.Release(r.w.t.Context(), service.TokenRequest{Tenant: tenant, Name: name, Token: g.Token}); err != nil {
+	if err := r.Release(
+		r.w.t.Context(), service.TokenRequest{Tenant: tenant, Name: name, Token: g.Token},
+	); err != nil {
 		r.w.t.Fatalf("Release: %v", err)
 	}
 }

@@ -108,8 +108,8 @@ func patternOf(text string, who *auth.Principal) (pattern string, within []strin
 	return "", nil, lock.Invalid("locks", "must select only names that the caller is limited to")
 }
 
-// may reports whether a client may see and change the subscription: one that is limited to some names
-// may not if the subscription selects others.
+// may reports whether a client may see and change the subscription: one that is limited to some
+// names may not if the subscription selects others.
 func may(who *auth.Principal, s *Subscription) bool {
 	if who.Locks == nil {
 		return true

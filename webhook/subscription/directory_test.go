@@ -53,7 +53,10 @@ func follow(t *testing.T, server *memory.Server, how memory.Cut) *replica {
 	r := &replica{cable: memory.NewCable(), log: new(bytes.Buffer)}
 	r.cable.Cut(how)
 	client := server.Connect(r.cable)
-	r.Directory = subscription.NewDirectory(client.Records(), subscription.NewKeys([]byte(tokenKey)), slog.New(slog.NewTextHandler(r.log, nil)))
+	r.Directory = subscription.NewDirectory(
+		client.Records(), subscription.NewKeys([]byte(tokenKey)),
+		slog.New(slog.NewTextHandler(r.log, nil)),
+	)
 	if all, ok, _ := r.Current(); ok || all != nil {
 		t.Errorf("before it runs it has %v", all)
 	}
@@ -118,12 +121,15 @@ func TestDirectory(t *testing.T) {
 			t.Error("nothing happened, and something changed")
 		}
 		yes := true
-		if _, err := w.Update(t.Context(), by(who(before[0].Tenant)), before[0].ID, subscription.Change{Paused: &yes}); err != nil {
+		if _, err := w.Update(
+			t.Context(), by(who(before[0].Tenant)), before[0].ID, subscription.Change{Paused: &yes},
+		); err != nil {
 			t.Fatal(err)
 		}
 		settle()
 		after, _, later := r.Current()
-		if !isClosed(changed) || before[0].Paused || !after[0].Paused || after[0].From != before[0].From || after[1] != before[1] {
+		if !isClosed(changed) || before[0].Paused || !after[0].Paused ||
+			after[0].From != before[0].From || after[1] != before[1] {
 			t.Errorf("after a change %+v has become %+v", before[0], after[0])
 		}
 		if err := w.Delete(t.Context(), by(who(after[1].Tenant)), after[1].ID); err != nil {
@@ -180,12 +186,16 @@ func TestDirectoryPassesOver(t *testing.T) {
 	run(t, func(t *testing.T, w *world, r *replica) {
 		good, _ := w.make(t, "acme")
 		k := store.RecordKey{Kind: subscription.Kind, Tenant: "acme", ID: "damaged"}
-		version, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte(`{"url":hunter2}`)})
+		version, err := w.records.Put(
+			t.Context(), store.RecordPut{RecordKey: k, Value: []byte(`{"url":hunter2}`)},
+		)
 		if err != nil {
 			t.Fatal(err)
 		}
 		other := store.RecordKey{Kind: subscription.CallbackKind, Tenant: "acme", ID: "current"}
-		if _, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: other, Value: []byte("hunter2")}); err != nil {
+		if _, err := w.records.Put(
+			t.Context(), store.RecordPut{RecordKey: other, Value: []byte("hunter2")},
+		); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(time.Hour)
@@ -194,7 +204,9 @@ func TestDirectoryPassesOver(t *testing.T) {
 		if ids := r.ids(); len(ids) != 1 || ids[0] != "acme/"+good.ID {
 			t.Errorf("it has %v", ids)
 		}
-		if strings.Count(log, "ERROR") != 2 || strings.Contains(log, "hunter2") || !strings.Contains(log, "damaged") {
+		if strings.Count(log, "ERROR") != 2 || strings.Contains(log, "hunter2") || !strings.Contains(
+			log, "damaged",
+		) {
 			t.Errorf("the log is\n%s", log)
 		}
 		if secrets := r.CallbackSecrets("acme", time.Now()); secrets != nil {
@@ -233,7 +245,9 @@ func TestDirectoryHasCallbackSecrets(t *testing.T) {
 		<-time.After(time.Hour)
 		rotate("acme")
 		rotate("beta")
-		if diff := cmp.Diff([]string{made[1], made[0]}, revealed(r.CallbackSecrets("acme", time.Now()))); diff != "" {
+		if diff := cmp.Diff(
+			[]string{made[1], made[0]}, revealed(r.CallbackSecrets("acme", time.Now())),
+		); diff != "" {
 			t.Errorf("after a rotation (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(made[2:], revealed(r.CallbackSecrets("beta", time.Now()))); diff != "" {
@@ -267,7 +281,9 @@ func (c *counted) List(ctx context.Context, q store.RecordQuery) (store.RecordPa
 func TestDirectoryIsNotKeptBusy(t *testing.T) {
 	run(t, func(t *testing.T, w *world, _ *replica) {
 		c := &counted{RecordStore: w.records}
-		d := subscription.NewDirectory(c, subscription.NewKeys([]byte(tokenKey)), slog.New(slog.DiscardHandler))
+		d := subscription.NewDirectory(
+			c, subscription.NewKeys([]byte(tokenKey)), slog.New(slog.DiscardHandler),
+		)
 		ctx, stop := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { d.Run(ctx) })
@@ -294,20 +310,29 @@ func TestDirectoryIsNotKeptBusy(t *testing.T) {
 	})
 }
 
-// TestFullServer: a server takes so many subscriptions and callback secrets of all tenants, and no more. Those that are there
-// can be rotated.
+// TestFullServer: a server takes so many subscriptions and callback secrets of all tenants, and no
+// more. Those that are there can be rotated.
 func TestFullServer(t *testing.T) {
 	run(t, func(t *testing.T, w *world, r *replica) {
 		for i := range subscription.MaxInAll {
-			for kind, id := range map[string]string{subscription.Kind: "a", subscription.CallbackKind: "current"} {
+			for kind, id := range map[string]string{
+				subscription.Kind: "a", subscription.CallbackKind: "current",
+			} {
 				k := store.RecordKey{Kind: kind, Tenant: fmt.Sprint("t", i), ID: id}
-				if _, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte(`{"url":"` + receiver + `","locks":"*","generation":1}`)}); err != nil {
+				if _, err := w.records.Put(
+					t.Context(),
+					store.RecordPut{
+						RecordKey: k, Value: []byte(`{"url":"` + receiver + `","locks":"*","generation":1}`),
+					},
+				); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		settle()
-		s := subscription.New(subscription.Config{Records: w.records, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory})
+		s := subscription.New(
+			subscription.Config{Records: w.records, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory},
+		)
 		_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
 		wantCode(t, "one more", err, lock.QuotaExceeded, "")
 		_, err = s.RotateCallback(t.Context(), by(who("acme")))
@@ -326,7 +351,11 @@ func TestDirectoryIsAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		settle()
-		s := subscription.New(subscription.Config{Records: away{w.records}, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory})
+		s := subscription.New(
+			subscription.Config{
+				Records: away{w.records}, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory,
+			},
+		)
 		if id, err := s.CallbackSecret(t.Context(), "acme"); err != nil || !lock.ValidName(id) {
 			t.Errorf("the callback secret is %q, %v", id, err)
 		}

@@ -24,7 +24,9 @@ func revealed(secrets []webhook.Secret) []string {
 }
 
 func subscriptionOf(tenant, id string, generation int) *subscription.Subscription {
-	return &subscription.Subscription{Tenant: tenant, ID: id, Rotation: subscription.Rotation{Generation: generation}}
+	return &subscription.Subscription{
+		Tenant: tenant, ID: id, Rotation: subscription.Rotation{Generation: generation},
+	}
 }
 
 // TestSecretsAreDerived: every replica comes to the same secret, and nothing else does.
@@ -40,7 +42,8 @@ func TestSecretsAreDerived(t *testing.T) {
 		"the same letters":   keys.Of(subscriptionOf("acm", "ea", 1), now),
 		"another key":        others.Of(subscriptionOf("acme", "a", 1), now),
 		"a salt": keys.Of(&subscription.Subscription{
-			Tenant: "acme", ID: "a", Rotation: subscription.Rotation{Generation: 1, Salts: [][]byte{[]byte("salt")}},
+			Tenant: "acme", ID: "a",
+			Rotation: subscription.Rotation{Generation: 1, Salts: [][]byte{[]byte("salt")}},
 		}, now),
 		"of callbacks' id": keys.Of(subscriptionOf("acme", "current", 1), now),
 	} {
@@ -82,7 +85,8 @@ func TestRotation(t *testing.T) {
 	}
 	slices.Reverse(secrets) // the newest first
 	for after, want := range map[time.Duration]int{
-		4 * time.Hour: webhook.MaxSecrets, 26*time.Hour - time.Second: 4, 26 * time.Hour: 3, 27 * time.Hour: 2,
+		4 * time.Hour: webhook.MaxSecrets, 26*time.Hour - time.Second: 4, 26 * time.Hour: 3,
+		27 * time.Hour:             2,
 		28*time.Hour - time.Second: 2, 28 * time.Hour: 1, 1000 * time.Hour: 1,
 	} {
 		stored, err := w.Get(t.Context(), who("acme"), s.ID)
@@ -112,7 +116,9 @@ func TestNothingShowsASecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := subscription.NewKeys([]byte(tokenKey))
-	texts := []string{fmt.Sprintf("%+v %#v %+v %#v", s, s, keys, keys), string(must(json.Marshal(s))), stored(t, w)}
+	texts := []string{
+		fmt.Sprintf("%+v %#v %+v %#v", s, s, keys, keys), string(must(json.Marshal(s))), stored(t, w),
+	}
 	for _, hidden := range []string{secret.Reveal(), rotated.Reveal(), callback.Reveal(), tokenKey} {
 		for _, text := range texts {
 			if strings.Contains(text, strings.TrimPrefix(hidden, "whsec_")) {
@@ -122,8 +128,8 @@ func TestNothingShowsASecret(t *testing.T) {
 	}
 }
 
-// TestRotationAfterARestore: the store is as it was before a rotation, and the next one still makes a
-// secret that was never shown.
+// TestRotationAfterARestore: the store is as it was before a rotation, and the next one still makes
+// a secret that was never shown.
 func TestRotationAfterARestore(t *testing.T) {
 	w := newWorld(t)
 	s, _ := w.make(t, "acme")
@@ -134,11 +140,15 @@ func TestRotationAfterARestore(t *testing.T) {
 		key    store.RecordKey
 		rotate func() (webhook.Secret, error)
 	}{
-		"subscription": {store.RecordKey{Kind: subscription.Kind, Tenant: "acme", ID: s.ID}, func() (webhook.Secret, error) {
+		"subscription": {store.RecordKey{
+			Kind: subscription.Kind, Tenant: "acme", ID: s.ID,
+		}, func() (webhook.Secret, error) {
 			_, secret, err := w.Rotate(t.Context(), by(who("acme")), s.ID)
 			return secret, err
 		}},
-		"callbacks": {store.RecordKey{Kind: subscription.CallbackKind, Tenant: "acme", ID: "current"}, func() (webhook.Secret, error) {
+		"callbacks": {store.RecordKey{
+			Kind: subscription.CallbackKind, Tenant: "acme", ID: "current",
+		}, func() (webhook.Secret, error) {
 			return w.RotateCallback(t.Context(), by(who("acme")))
 		}},
 	}
@@ -146,7 +156,11 @@ func TestRotationAfterARestore(t *testing.T) {
 		backup := must(w.Records.Get(t.Context(), r.key))
 		lost := must(r.rotate())
 		now := must(w.Records.Get(t.Context(), r.key))
-		must(w.Records.Put(t.Context(), store.RecordPut{RecordKey: r.key, Value: backup.Value, Version: now.Version}))
+		must(
+			w.Records.Put(
+				t.Context(), store.RecordPut{RecordKey: r.key, Value: backup.Value, Version: now.Version},
+			),
+		)
 		if again := must(r.rotate()); again.Reveal() == lost.Reveal() {
 			t.Errorf("%s: the rotation after the restore makes the secret of the one that was lost", name)
 		}

@@ -56,7 +56,9 @@ func (w *world) over(records store.RecordStore) *subscription.Subscriptions {
 		Records: records, Keys: keys, Policy: must(webhook.NewPolicy(webhook.Settings{})),
 		Directory: subscription.NewDirectory(w.records, keys, slog.New(slog.DiscardHandler)),
 		Now:       func() time.Time { return w.now },
-		Journal:   audit.NewJournal(w.records, func() time.Time { return w.now.Add(time.Duration(puts.Add(1)) * time.Second) }, nil),
+		Journal: audit.NewJournal(
+			w.records, func() time.Time { return w.now.Add(time.Duration(puts.Add(1)) * time.Second) }, nil,
+		),
 	})
 }
 
@@ -72,7 +74,8 @@ func who(tenant string, patterns ...string) *auth.Principal {
 // by returns somebody who changes something.
 func by(p *auth.Principal) subscription.Actor {
 	return subscription.Actor{Principal: p, By: audit.Who{
-		Subject: p.Subject, Tenant: p.Tenant, Scope: "webhooks:write", Address: "192.0.2.7", RequestID: "r1",
+		Subject: p.Subject, Tenant: p.Tenant, Scope: "webhooks:write", Address: "192.0.2.7",
+		RequestID: "r1",
 	}}
 }
 

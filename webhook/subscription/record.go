@@ -19,8 +19,8 @@ type Actor struct {
 	Reason          string    // in his words; "" if he gave none
 }
 
-// RecordOf returns what is put on record before something is done to a subscription, or with nil to a
-// tenant's callbacks.
+// RecordOf returns what is put on record before something is done to a subscription, or with nil to
+// a tenant's callbacks.
 func RecordOf(who Actor, action string, of *Subscription) *audit.Record {
 	r := &audit.Record{
 		Tenant: who.Tenant,
@@ -32,7 +32,9 @@ func RecordOf(who Actor, action string, of *Subscription) *audit.Record {
 	if of == nil {
 		r.Object = audit.Object{Locks: []string{allLocks}, Webhook: &audit.Webhook{ID: Callbacks}}
 	} else {
-		r.Object = audit.Object{Locks: []string{of.Locks}, Webhook: &audit.Webhook{ID: of.ID, Receiver: of.Receiver()}}
+		r.Object = audit.Object{
+			Locks: []string{of.Locks}, Webhook: &audit.Webhook{ID: of.ID, Receiver: of.Receiver()},
+		}
 	}
 	return r
 }
@@ -74,7 +76,10 @@ func (c *Change) fields() (names []string) {
 	for _, f := range []struct {
 		name string
 		said bool
-	}{{"url", c.URL != nil}, {"events", c.Events != nil}, {"locks", c.Locks != nil}, {"paused", c.Paused != nil}, {"description", c.Description != nil}} {
+	}{
+		{"url", c.URL != nil}, {"events", c.Events != nil}, {"locks", c.Locks != nil},
+		{"paused", c.Paused != nil}, {"description", c.Description != nil},
+	} {
 		if f.said {
 			names = append(names, f.name)
 		}

@@ -18,14 +18,22 @@ import (
 // onRecord returns what is in the audit of a tenant, the oldest first, in short.
 func (w *world) onRecord(t *testing.T, tenant string) (did []string, all []*audit.Record) {
 	t.Helper()
-	page, err := audit.NewLog(w.records, audit.DefaultRetention, func() time.Time { return w.now }).Page(t.Context(), audit.Query{Tenant: tenant, Limit: 1000})
+	page, err := audit.NewLog(
+		w.records, audit.DefaultRetention, func() time.Time { return w.now },
+	).Page(t.Context(), audit.Query{Tenant: tenant, Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := len(page.Records) - 1; i >= 0; i-- {
 		r := page.Records[i]
 		all = append(all, r)
-		did = append(did, strings.Join(append([]string{r.Action, r.Object.Webhook.ID, r.Object.Locks[0]}, r.Object.Webhook.Changed...), " "))
+		did = append(
+			did,
+			strings.Join(
+				append([]string{r.Action, r.Object.Webhook.ID, r.Object.Locks[0]}, r.Object.Webhook.Changed...),
+				" ",
+			),
+		)
 	}
 	return did, all
 }
@@ -35,7 +43,9 @@ func TestOnRecord(t *testing.T) {
 	w := newWorld(t)
 	tick := func() { w.now = w.now.Add(time.Second) }
 	url, pattern, yes, no := "https://example.org/hook/s3cr3t?token=s3cr3t", "orders:*", true, false
-	made, secret, err := w.Create(t.Context(), by(who("acme")), subscription.Change{URL: &url, Locks: &pattern})
+	made, secret, err := w.Create(
+		t.Context(), by(who("acme")), subscription.Change{URL: &url, Locks: &pattern},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +57,10 @@ func TestOnRecord(t *testing.T) {
 		{subscription.Change{}, ""},
 		{subscription.Change{Paused: &yes}, "webhook.pause " + made.ID + " orders:*"},
 		{subscription.Change{Paused: &no}, "webhook.resume " + made.ID + " orders:*"},
-		{subscription.Change{URL: &url, Paused: &no, Locks: &pattern, Events: []string{"*"}}, "webhook.change " + made.ID + " orders:* url events locks paused"},
+		{
+			subscription.Change{URL: &url, Paused: &no, Locks: &pattern, Events: []string{"*"}},
+			"webhook.change " + made.ID + " orders:* url events locks paused",
+		},
 	} {
 		tick()
 		must(w.Update(t.Context(), by(who("acme")), made.ID, c.change))
@@ -63,13 +76,17 @@ func TestOnRecord(t *testing.T) {
 	if err := errors.Join(err, w.Delete(t.Context(), by(who("acme")), made.ID)); err != nil {
 		t.Fatal(err)
 	}
-	want = append(want, "webhook.rotate "+made.ID+" orders:*", "webhook.rotate callbacks *", "webhook.delete "+made.ID+" orders:*")
+	want = append(
+		want, "webhook.rotate "+made.ID+" orders:*", "webhook.rotate callbacks *",
+		"webhook.delete "+made.ID+" orders:*",
+	)
 	did, all := w.onRecord(t, "acme")
 	if diff := cmp.Diff(want, did); diff != "" {
 		t.Errorf("on record (-want +got)\n%s", diff)
 	}
 	r := all[0]
-	if r.By != by(who("acme")).By || r.Tenant != "acme" || r.Result != audit.Asked || r.Object.Webhook.Receiver != "https://example.org" {
+	if r.By != by(who("acme")).By || r.Tenant != "acme" || r.Result != audit.Asked ||
+		r.Object.Webhook.Receiver != "https://example.org" {
 		t.Errorf("the first is %+v of %+v", r, r.Object.Webhook)
 	}
 	checkNoSecret(t, w, "s3cr3t", secret.Reveal(), rotated.Reveal(), callback.Reveal())
@@ -78,7 +95,10 @@ func TestOnRecord(t *testing.T) {
 // checkNoSecret looks for texts in the audit as it is stored.
 func checkNoSecret(t *testing.T, w *world, secrets ...string) {
 	t.Helper()
-	for _, kind := range []string{"audit-00", "audit-01", "audit-02", "audit-03", "audit-04", "audit-05", "audit-06", "audit-07", "audit-08", "audit-09", "audit-10", "audit-11", "audit-12", "audit-13", "audit-14", "audit-15"} {
+	for _, kind := range []string{
+		"audit-00", "audit-01", "audit-02", "audit-03", "audit-04", "audit-05", "audit-06", "audit-07",
+		"audit-08", "audit-09", "audit-10", "audit-11", "audit-12", "audit-13", "audit-14", "audit-15",
+	} {
 		page, err := w.records.List(t.Context(), store.RecordQuery{Kind: kind})
 		if err != nil {
 			t.Fatal(err)
@@ -115,8 +135,8 @@ func TestRefusedIsNotOnRecord(t *testing.T) {
 	}
 }
 
-// TestNothingWithoutRecord: what cannot be put on record is not done, and nobody is told that it may
-// have been.
+// TestNothingWithoutRecord: what cannot be put on record is not done, and nobody is told that it
+// may have been.
 func TestNothingWithoutRecord(t *testing.T) {
 	w := newWorld(t)
 	made, _ := w.make(t, "acme")
@@ -132,12 +152,19 @@ func TestNothingWithoutRecord(t *testing.T) {
 			_, err := w.Update(ctx, by(who("acme")), made.ID, subscription.Change{Paused: &yes})
 			return err
 		},
-		"rotate":   func(ctx context.Context) error { _, _, err := w.Rotate(ctx, by(who("acme")), made.ID); return err },
-		"callback": func(ctx context.Context) error { _, err := w.RotateCallback(ctx, by(who("acme"))); return err },
-		"delete":   func(ctx context.Context) error { return w.Delete(ctx, by(who("acme")), made.ID) },
+		"rotate": func(ctx context.Context) error {
+			_, _, err := w.Rotate(ctx, by(who("acme")), made.ID)
+			return err
+		},
+		"callback": func(ctx context.Context) error {
+			_, err := w.RotateCallback(ctx, by(who("acme")))
+			return err
+		},
+		"delete": func(ctx context.Context) error { return w.Delete(ctx, by(who("acme")), made.ID) },
 	} {
 		var e *lock.Error
-		if err := do(t.Context()); !errors.As(err, &e) || e.Code != lock.StoreUnavailable || e.OutcomeUnknown {
+		if err := do(t.Context()); !errors.As(err, &e) || e.Code != lock.StoreUnavailable ||
+			e.OutcomeUnknown {
 			t.Errorf("%s: %v, want that nothing was done", name, err)
 		}
 	}
@@ -153,8 +180,12 @@ func TestUnchangedIsNotOnRecord(t *testing.T) {
 	url, yes := receiver, true
 	paused := must(w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes}))
 	before := stored(t, w)
-	for _, c := range []subscription.Change{{Paused: &yes}, {URL: &url}, {Paused: &yes, URL: &url, Events: []string{"*"}}} {
-		if diff := cmp.Diff(paused, must(w.Update(t.Context(), by(who("acme")), made.ID, c))); diff != "" {
+	for _, c := range []subscription.Change{
+		{Paused: &yes}, {URL: &url}, {Paused: &yes, URL: &url, Events: []string{"*"}},
+	} {
+		if diff := cmp.Diff(
+			paused, must(w.Update(t.Context(), by(who("acme")), made.ID, c)),
+		); diff != "" {
 			t.Errorf("it is another (-want +got)\n%s", diff)
 		}
 	}
@@ -188,7 +219,12 @@ func TestOnRecordOnce(t *testing.T) {
 		action, _, _ := strings.Cut(one, " ")
 		n[action]++
 	}
-	if diff := cmp.Diff(map[string]int{audit.CreateWebhook: 1, audit.RotateWebhook: 2, audit.PauseWebhook: 1, audit.DeleteWebhook: 1}, n); diff != "" {
+	if diff := cmp.Diff(
+		map[string]int{
+			audit.CreateWebhook: 1, audit.RotateWebhook: 2, audit.PauseWebhook: 1, audit.DeleteWebhook: 1,
+		},
+		n,
+	); diff != "" {
 		t.Errorf("on record (-want +got)\n%s", diff)
 	}
 }

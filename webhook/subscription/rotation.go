@@ -33,8 +33,8 @@ type generation struct {
 }
 
 // next returns the rotation with a new secret, the first one of the zero rotation. Several replaced
-// ones are remembered: a client that lost the answer rotates again, and its receiver still knows the
-// first.
+// ones are remembered: a client that lost the answer rotates again, and its receiver still knows
+// the first.
 func (r Rotation) next(now time.Time) Rotation {
 	salt := make([]byte, saltSize)
 	_, _ = rand.Read(salt) // never fails: it ends the process rather

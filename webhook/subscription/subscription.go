@@ -70,7 +70,8 @@ type form struct {
 	Enabled    int              `json:"enabled,omitempty"`
 	About      string           `json:"description,omitempty"`
 	Earlier    []uint64         `json:"earlier,omitempty"`
-	From       uint64           `json:"from,omitempty"` // 0: the version of the record, which its writer could not know
+	// 0: the version of the record, which its writer could not know
+	From uint64 `json:"from,omitempty"`
 }
 
 // encode returns what is stored.
@@ -117,8 +118,8 @@ func (s *Subscription) check() error {
 	return nil
 }
 
-// maxEarlier is how many earlier versions are remembered: more changes than come within a second, which
-// is how late a replica may learn of them.
+// maxEarlier is how many earlier versions are remembered: more changes than come within a second,
+// which is how late a replica may learn of them.
 const maxEarlier = 8
 
 // FirstAfter returns the first version after one, as far as that is remembered.

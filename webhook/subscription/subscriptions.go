@@ -103,8 +103,8 @@ func newID() string {
 	return string(lock.IDOf(raw))
 }
 
-// recordsOf reads the records of a tenant. It may have more than its quota: some were made at the same
-// moment at several replicas, or before its quota was lowered.
+// recordsOf reads the records of a tenant. It may have more than its quota: some were made at the
+// same moment at several replicas, or before its quota was lowered.
 func (s *Subscriptions) recordsOf(
 	ctx context.Context, tenant string,
 ) (all []store.Record, err error) {
@@ -236,14 +236,16 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 	}
 	slices.SortFunc(
 		all,
-		func(a, b *Subscription) int { return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID)) },
+		func(a, b *Subscription) int {
+			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID))
+		},
 	)
 	return all, nil
 }
 
-// All returns the subscriptions of a tenant, or with "" of all, that who asks may see, by tenant and
-// id: as this replica read them last, which may be a second ago. It is
-// [lock.StoreUnavailable] before it has.
+// All returns the subscriptions of a tenant, or with "" of all, that who asks may see, by tenant
+// and id: as this replica read them last, which may be a second ago. It is [lock.StoreUnavailable]
+// before it has.
 func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription, error) {
 	known, ok, _ := s.Directory.Current()
 	if !ok {

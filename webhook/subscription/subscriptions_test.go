@@ -48,14 +48,18 @@ func TestCreate(t *testing.T) {
 	w := newWorld(t)
 	pattern := "orders:eu-*"
 	change := said(receiver)
-	change.Events, change.Locks = []string{"lock.acquired", subscription.Missed, "lock.released", "lock.acquired"}, &pattern
+	change.Events, change.Locks = []string{
+		"lock.acquired", subscription.Missed, "lock.released", "lock.acquired",
+	}, &pattern
 	made, secret, err := w.Create(t.Context(), by(who("acme", "invoices:*", "orders:*")), change)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &subscription.Subscription{
-		ID: made.ID, Tenant: "acme", URL: receiver, Locks: pattern, Within: []string{"orders:*"}, Created: w.now, By: "worker-1",
-		Events: []lock.EventKind{lock.EventAcquired, lock.EventReleased}, From: made.Version, Version: made.Version,
+		ID: made.ID, Tenant: "acme", URL: receiver, Locks: pattern, Within: []string{"orders:*"},
+		Created: w.now, By: "worker-1",
+		Events: []lock.EventKind{lock.EventAcquired, lock.EventReleased}, From: made.Version,
+		Version:  made.Version,
 		Rotation: subscription.Rotation{Generation: 1, Salts: made.Salts},
 	}
 	found, err := w.Get(t.Context(), who("acme"), made.ID)
@@ -127,7 +131,9 @@ func TestRefused(t *testing.T) {
 		"more":                   {who: limited, locks: "orders*", field: "locks"},
 		"in the middle":          {who: limited, locks: "a*b*", field: "locks"},
 		"in front":               {who: limited, locks: "*orders:1", field: "locks"},
-		"limited to nothing":     {who: &auth.Principal{Tenant: "acme", Locks: []auth.Pattern{}}, locks: "a", field: "locks"},
+		"limited to nothing": {
+			who: &auth.Principal{Tenant: "acme", Locks: []auth.Pattern{}}, locks: "a", field: "locks",
+		},
 		"two stars":              {who: limited, locks: "orders:*b*", field: "locks"},
 		"exactly what it may do": {who: limited, locks: "a*b", field: ""},
 	} {
@@ -166,11 +172,17 @@ func TestUpdate(t *testing.T) {
 	}{
 		{subscription.Change{}, func() {}},
 		{subscription.Change{Paused: &yes}, func() { want.Paused = true }},
-		{subscription.Change{Events: []string{"lock.expired"}}, func() { want.Events = []lock.EventKind{lock.EventExpired} }},
+		{
+			subscription.Change{Events: []string{"lock.expired"}},
+			func() { want.Events = []lock.EventKind{lock.EventExpired} },
+		},
 		{subscription.Change{Locks: &pattern}, func() { want.Locks = pattern }},
 		{subscription.Change{URL: &url}, func() { want.URL = url }},
 		{subscription.Change{Paused: &no}, func() { want.Paused, want.Enabled = false, 1 }},
-		{subscription.Change{Paused: &no, Events: []string{"*"}}, func() { want.Enabled, want.Events = 2, nil }},
+		{
+			subscription.Change{Paused: &no, Events: []string{"*"}},
+			func() { want.Enabled, want.Events = 2, nil },
+		},
 	} {
 		step.then()
 		changed, err := w.Update(t.Context(), by(who("acme")), made.ID, step.change)
@@ -186,7 +198,9 @@ func TestUpdate(t *testing.T) {
 		}
 	}
 	bad := "http://10.0.0.1/"
-	_, err := w.Update(t.Context(), by(who("acme")), made.ID, subscription.Change{URL: &bad, Paused: &yes})
+	_, err := w.Update(
+		t.Context(), by(who("acme")), made.ID, subscription.Change{URL: &bad, Paused: &yes},
+	)
 	wantCode(t, "a bad URL", err, lock.InvalidRequest, "url")
 	if found := must(w.Get(t.Context(), who("acme"), made.ID)); found.Paused || found.URL != url {
 		t.Errorf("a refused change left %+v", found)
@@ -202,7 +216,10 @@ func calls(t testing.TB, w *world, id string) map[string]func(*auth.Principal) e
 			_, err := w.Update(t.Context(), by(p), id, subscription.Change{Paused: &yes})
 			return err
 		},
-		"rotate": func(p *auth.Principal) error { _, _, err := w.Rotate(t.Context(), by(p), id); return err },
+		"rotate": func(p *auth.Principal) error {
+			_, _, err := w.Rotate(t.Context(), by(p), id)
+			return err
+		},
 		"delete": func(p *auth.Principal) error { return w.Delete(t.Context(), by(p), id) },
 	}
 }
@@ -310,7 +327,8 @@ func (l leaving) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
 	return l.RecordStore.Put(ctx, p)
 }
 
-// TestLimitOfWhoGoesAway: who makes many at once and goes away before he is told has no more than he may either.
+// TestLimitOfWhoGoesAway: who makes many at once and goes away before he is told has no more than
+// he may either.
 func TestLimitOfWhoGoesAway(t *testing.T) {
 	w := newWorld(t)
 	limits := *quota.Standard()
@@ -320,7 +338,9 @@ func TestLimitOfWhoGoesAway(t *testing.T) {
 	s := w.over(leaving{&racing{w.records, func() { w.make(t, "acme") }}, leave})
 	s.Limits = func(string) *quota.Limits { return &limits }
 	_, _, err := s.Create(ctx, by(who("acme")), said(receiver))
-	if n := len(must(w.List(t.Context(), who("acme")))); n != 1 || !errors.Is(err, lock.QuotaExceeded) {
+	if n := len(must(w.List(t.Context(), who("acme")))); n != 1 || !errors.Is(
+		err, lock.QuotaExceeded,
+	) {
 		t.Errorf("%d are there: %v", n, err)
 	}
 }
@@ -332,13 +352,17 @@ func TestDamagedCounts(t *testing.T) {
 	limits[quota.Webhooks] = 1
 	s := w.over(&racing{w.records, func() {
 		k := store.RecordKey{Kind: subscription.Kind, Tenant: "acme", ID: "damaged"}
-		if _, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("{}")}); err != nil {
+		if _, err := w.records.Put(
+			t.Context(), store.RecordPut{RecordKey: k, Value: []byte("{}")},
+		); err != nil {
 			t.Error(err)
 		}
 	}})
 	s.Limits = func(string) *quota.Limits { return &limits }
 	_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
-	if n := len(must(w.List(t.Context(), who("acme")))); n != 0 || !errors.Is(err, lock.QuotaExceeded) {
+	if n := len(must(w.List(t.Context(), who("acme")))); n != 0 || !errors.Is(
+		err, lock.QuotaExceeded,
+	) {
 		t.Errorf("%d are there: %v", n, err)
 	}
 }
@@ -354,7 +378,9 @@ func TestChangesAtOnce(t *testing.T) {
 		}
 	}
 	yes := true
-	changed, err := w.over(racing).Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes})
+	changed, err := w.over(racing).Update(
+		t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: &yes},
+	)
 	if err != nil || !changed.Paused || changed.Generation != 2 || changed.From != made.From {
 		t.Errorf("changed to %+v, %v", changed, err)
 	}
@@ -363,7 +389,9 @@ func TestChangesAtOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	_, err = w.over(racing).Update(t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: new(bool)})
+	_, err = w.over(racing).Update(
+		t.Context(), by(who("acme")), made.ID, subscription.Change{Paused: new(bool)},
+	)
 	wantCode(t, "deleted meanwhile", err, lock.NotFound, "")
 }
 
@@ -423,9 +451,14 @@ func TestStoreAway(t *testing.T) {
 func TestDamaged(t *testing.T) {
 	w := newWorld(t)
 	good, _ := w.make(t, "acme")
-	for i, value := range []string{"", "null", `{"url":1}`, `{"url":"` + receiver + `","locks":"*"}`, `{"url":"` + receiver + `","locks":"","generation":1}`} {
+	for i, value := range []string{
+		"", "null", `{"url":1}`, `{"url":"` + receiver + `","locks":"*"}`,
+		`{"url":"` + receiver + `","locks":"","generation":1}`,
+	} {
 		k := store.RecordKey{Kind: subscription.Kind, Tenant: "acme", ID: fmt.Sprint("damaged", i)}
-		if _, err := w.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte(value)}); err != nil {
+		if _, err := w.records.Put(
+			t.Context(), store.RecordPut{RecordKey: k, Value: []byte(value)},
+		); err != nil {
 			t.Fatal(err)
 		}
 		_, err := w.Get(t.Context(), who("acme"), k.ID)
@@ -458,7 +491,9 @@ func TestCallbackSecret(t *testing.T) {
 		}
 		secrets = append(secrets, secret.Reveal())
 		callback, err := w.Callback(t.Context(), "acme", receiver)
-		if err != nil || *callback != (lock.Callback{URL: receiver, Secret: "current"}) || callback.Check() != nil {
+		if err != nil || *callback != (lock.Callback{
+			URL: receiver, Secret: "current",
+		}) || callback.Check() != nil {
 			t.Errorf("callback %v, %v", callback, err)
 		}
 	}

@@ -79,9 +79,8 @@ func TestClosureBindsEveryReplicaWithinASecond(t *testing.T) {
 			if found == nil || found.ID != made.ID || found.Description != "OPS-311" || found.By != "ops" {
 				t.Fatalf("found %+v, want %+v", found, made)
 			}
-			if book.Closed("acme", claims("stock")) != nil || book.Closed(
-				"other", claims("orders:1"),
-			) != nil {
+			if book.Closed("acme", claims("stock")) != nil ||
+				book.Closed("other", claims("orders:1")) != nil {
 				t.Error("other locks are closed too")
 			}
 		}

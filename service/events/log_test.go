@@ -112,7 +112,9 @@ func (r *reader) read(n int) []string {
 
 func (r *reader) wants(t *testing.T, want string) {
 	t.Helper()
-	if diff := cmp.Diff(strings.Fields(want), strings.Fields(strings.Join(r.read(1000), " "))); diff != "" {
+	if diff := cmp.Diff(
+		strings.Fields(want), strings.Fields(strings.Join(r.read(1000), " ")),
+	); diff != "" {
 		t.Errorf("told (-want +got):\n%s", diff)
 	}
 }
@@ -200,7 +202,8 @@ func TestGaps(t *testing.T) {
 		if at := b.At(); at != lock.Before(52) {
 			t.Errorf("it goes on after %v, want 52-0", at)
 		}
-		f.number = 300 // it is given a fence floor: the ids since it was restored are those of other events, too
+		// it is given a fence floor: the ids since it was restored are those of other events, too
+		f.number = 300
 		f.Begin(f.number)
 		f.write("b")
 		f.settle()
@@ -216,12 +219,15 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// TestMissedUntil: who is told that something is missing knows when that happened at the latest: where the feed was cut
-// off, before it went on, and of what is kept no longer, when the last of that did.
+// TestMissedUntil: who is told that something is missing knows when that happened at the latest:
+// where the feed was cut off, before it went on, and of what is kept no longer, when the last of
+// that did.
 func TestMissedUntil(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f, began := newFeed(t, events.Config{TenantEvents: 2}), time.Now()
-		later := func(minutes int) { <-time.After(time.Until(began.Add(time.Duration(minutes) * time.Minute))) }
+		later := func(minutes int) {
+			<-time.After(time.Until(began.Add(time.Duration(minutes) * time.Minute)))
+		}
 		later(1)
 		f.write("a")
 		f.settle()
@@ -242,7 +248,9 @@ func TestMissedUntil(t *testing.T) {
 				t.Fatalf("%s misses %v", tenant, r.missed)
 			}
 			for i, m := range r.missed {
-				if off := m.Until.Sub(began.Add(time.Duration(want[i]) * time.Minute)); off.Abs() > time.Second {
+				if off := m.Until.Sub(
+					began.Add(time.Duration(want[i]) * time.Minute),
+				); off.Abs() > time.Second {
 					t.Errorf("%s misses what is up to %v off minute %d", tenant, off, want[i])
 				}
 			}
@@ -448,7 +456,8 @@ func TestDroppedEventsAreMissed(t *testing.T) {
 	})
 }
 
-// TestManyOfOneWrite: as many entries as may wait for a lock can be granted by one write, and other tenants miss nothing.
+// TestManyOfOneWrite: as many entries as may wait for a lock can be granted by one write, and other
+// tenants miss nothing.
 func TestManyOfOneWrite(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
@@ -508,7 +517,8 @@ func TestPlaces(t *testing.T) {
 	})
 }
 
-// TestPlacesAreNotTheServersOwn: however many follow for tenants, the server follows for itself, as who sends webhooks does.
+// TestPlacesAreNotTheServersOwn: however many follow for tenants, the server follows for itself, as
+// who sends webhooks does.
 func TestPlacesAreNotTheServersOwn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 2, Limits: streams(3)})
@@ -556,8 +566,8 @@ func TestSpacing(t *testing.T) {
 	})
 }
 
-// TestAwait: whoever comes at the moment in which the feed begins waits until the log has, and nobody waits
-// for a log that is closed.
+// TestAwait: whoever comes at the moment in which the feed begins waits until the log has, and
+// nobody waits for a log that is closed.
 func TestAwait(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := events.NewLog(events.Config{})
@@ -571,7 +581,9 @@ func TestAwait(t *testing.T) {
 		l.Close()
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		for _, other := range []*events.Log{events.NewLog(events.Config{}), events.NewLog(events.Config{})} {
+		for _, other := range []*events.Log{
+			events.NewLog(events.Config{}), events.NewLog(events.Config{}),
+		} {
 			other.Await(gone)
 			other.Close()
 			other.Await(t.Context())
@@ -682,8 +694,8 @@ func TestEveryEventOrItsGap(t *testing.T) {
 	}
 }
 
-// TestBackInSilence: a feed whose numbers go back without a word has lost its past, and its followers are
-// told so.
+// TestBackInSilence: a feed whose numbers go back without a word has lost its past, and its
+// followers are told so.
 func TestBackInSilence(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
@@ -702,8 +714,8 @@ func TestBackInSilence(t *testing.T) {
 	})
 }
 
-// TestResumeInAnotherPast: as long as a store that went back has no fence floor, an id that it had reached
-// before names two events, and whoever comes with one is told that he may miss something.
+// TestResumeInAnotherPast: as long as a store that went back has no fence floor, an id that it had
+// reached before names two events, and whoever comes with one is told that he may miss something.
 func TestResumeInAnotherPast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
@@ -771,8 +783,8 @@ func TestResumeWithinAGap(t *testing.T) {
 	})
 }
 
-// TestRestoredTwice: a store that went back twice has reached again what it had lost only beyond the greatest
-// number that it ever showed.
+// TestRestoredTwice: a store that went back twice has reached again what it had lost only beyond
+// the greatest number that it ever showed.
 func TestRestoredTwice(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})

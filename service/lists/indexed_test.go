@@ -41,8 +41,8 @@ func (m *meanwhile) Sums(tenant string) view.Sums {
 	return m.feed.Sums(tenant)
 }
 
-// TestLockThatGoesDoesNotEndTheList: a lock that goes while the first page is read does not end the list, nor
-// is another lock missed for it.
+// TestLockThatGoesDoesNotEndTheList: a lock that goes while the first page is read does not end the
+// list, nor is another lock missed for it.
 func TestLockThatGoesDoesNotEndTheList(t *testing.T) {
 	for _, by := range []lists.Sort{lists.ByName, lists.ByWaiters, lists.ByOldestWait} {
 		for _, contended := range []int{0, 3, 10, 11} {

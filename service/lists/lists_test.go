@@ -51,7 +51,8 @@ func (f *feed) join(tenant, holder string, names ...string) *lock.Entry {
 	f.number++
 	e := &lock.Entry{
 		ID: lock.ID(fmt.Sprintf("%026d", f.number)), Tenant: tenant, Holder: holder, Number: f.number,
-		EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour), TTL: 30 * time.Second, Set: len(names) > 1,
+		EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour), TTL: 30 * time.Second,
+		Set: len(names) > 1,
 	}
 	for _, n := range names {
 		e.Claims = append(e.Claims, lock.Claim{Name: n, Mode: lock.Exclusive})
@@ -288,14 +289,18 @@ func TestSelections(t *testing.T) {
 			q    lists.Query
 			want []string
 		}{
-			"all":          {lists.Query{}, []string{"a/orders:1", "b/orders:1", "a/stock:1"}},
-			"one tenant":   {lists.Query{Sight: lists.Sight{Tenant: "b"}}, []string{"b/orders:1"}},
-			"its replicas": {lists.Query{Sight: lists.Sight{Tenant: lock.OwnTenant}}, []string{lock.OwnTenant + "/outbox-1"}},
-			"may":          {lists.Query{Sight: lists.Sight{Tenant: "a", May: orders}}, []string{"a/orders:1"}},
-			"match":        {lists.Query{Match: orders}, []string{"a/orders:1", "b/orders:1"}},
-			"contended":    {lists.Query{State: "contended"}, []string{"a/stock:1"}},
-			"holder":       {lists.Query{Holder: "w1"}, []string{"a/orders:1", "b/orders:1"}},
-			"waiter":       {lists.Query{Holder: "w3"}, []string{}},
+			"all":        {lists.Query{}, []string{"a/orders:1", "b/orders:1", "a/stock:1"}},
+			"one tenant": {lists.Query{Sight: lists.Sight{Tenant: "b"}}, []string{"b/orders:1"}},
+			"its replicas": {
+				lists.Query{Sight: lists.Sight{Tenant: lock.OwnTenant}}, []string{lock.OwnTenant + "/outbox-1"},
+			},
+			"may": {
+				lists.Query{Sight: lists.Sight{Tenant: "a", May: orders}}, []string{"a/orders:1"},
+			},
+			"match":     {lists.Query{Match: orders}, []string{"a/orders:1", "b/orders:1"}},
+			"contended": {lists.Query{State: "contended"}, []string{"a/stock:1"}},
+			"holder":    {lists.Query{Holder: "w1"}, []string{"a/orders:1", "b/orders:1"}},
+			"waiter":    {lists.Query{Holder: "w3"}, []string{}},
 		} {
 			tc.q.Sort, tc.q.Limit = lists.ByName, 10
 			if diff := gocmp.Diff(tc.want, names(b.Page(tc.q))); diff != "" {

@@ -20,11 +20,9 @@ func line(locks, each int) (*view.View, []lock.Ref) {
 		for range each {
 			number++
 			e := &lock.Entry{
-				ID: view.NumberedID(
-					number,
-				), Tenant: "acme", Holder: "w", Number: number, EnqueuedAt: time.Now(),
-				WaitUntil: time.Now().Add(time.Hour),
-				Claims:    []lock.Claim{{Name: refs[l].Name, Mode: lock.Exclusive}},
+				ID: view.NumberedID(number), Tenant: "acme", Holder: "w", Number: number,
+				EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
+				Claims: []lock.Claim{{Name: refs[l].Name, Mode: lock.Exclusive}},
 			}
 			v.Apply(number, []store.Change{{Number: number, Joined: e}})
 		}
@@ -74,11 +72,9 @@ func TestBlockingAtASemaphore(t *testing.T) {
 	v.Reset(store.Snapshot{})
 	for number := range uint64(4) {
 		e := &lock.Entry{
-			ID: view.NumberedID(
-				number + 1,
-			), Tenant: "acme", Holder: "w", Number: number + 1, EnqueuedAt: time.Now(),
-			WaitUntil: time.Now().Add(time.Hour),
-			Claims:    []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: 3}},
+			ID: view.NumberedID(number + 1), Tenant: "acme", Holder: "w", Number: number + 1,
+			EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
+			Claims: []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: 3}},
 		}
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}

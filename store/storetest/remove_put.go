@@ -20,9 +20,8 @@ func removePutCases() []testCase {
 	}
 	for _, f := range []Fault{Silent, Deaf, Broken} {
 		all = append(all, testCase{
-			name: "cut/" + string(
-				f,
-			) + "/a removal and its record are not parted", run: func(t *trial) { cutRemovePut(t, f) },
+			name:  "cut/" + string(f) + "/a removal and its record are not parted",
+			run:   func(t *trial) { cutRemovePut(t, f) },
 			needs: cut,
 		})
 	}
@@ -49,11 +48,8 @@ func (t *trial) recordThere(s store.Store, id string) *store.Record {
 func removePutBoth(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	entries := []*lock.Entry{
-		t.enqueue(
-			t.A,
-			t.draft("a"),
-		), t.enqueue(t.B, t.repeatable("a")), t.enqueue(t.A, t.draft("b", "c", "d")),
-		t.enqueue(t.A, t.draft("renewed")),
+		t.enqueue(t.A, t.draft("a")), t.enqueue(t.B, t.repeatable("a")),
+		t.enqueue(t.A, t.draft("b", "c", "d")), t.enqueue(t.A, t.draft("renewed")),
 	}
 	if err := t.B.Renew(t.ctx, entries[3]); err != nil {
 		t.Fatal(err)

@@ -282,9 +282,8 @@ func (f *feed) state() view {
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses,
 		joined: maps.Clone(f.joined),
-		left: slices.Clone(
-			f.left,
-		), all: slices.Clone(f.all), gaps: f.gaps, changes: slices.Clone(f.changes), since: f.since,
+		left:   slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps,
+		changes: slices.Clone(f.changes), since: f.since,
 		ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {

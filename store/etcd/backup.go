@@ -84,7 +84,9 @@ func receiveBackup(ctx context.Context, dir string, w io.Writer) (size int64, er
 	path := filepath.Join(dir, dataDir, backupSocket)
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
-		return 0, fmt.Errorf("the data folder %s is in use by a process that does not answer: %w", dir, err)
+		return 0, fmt.Errorf(
+			"the data folder %s is in use by a process that does not answer: %w", dir, err,
+		)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()

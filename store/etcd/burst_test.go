@@ -39,7 +39,10 @@ func TestRefusedBeforeALeaseIsAsked(t *testing.T) {
 			e.Set, e.Claims = true, nil
 			e.Metadata = map[string]string{"text": strings.Repeat("m", 1900)}
 			for i := range 32 {
-				e.Claims = append(e.Claims, lock.Claim{Name: fmt.Sprintf("%s-%02d", strings.Repeat("n", 190), i), Mode: lock.Exclusive})
+				e.Claims = append(
+					e.Claims,
+					lock.Claim{Name: fmt.Sprintf("%s-%02d", strings.Repeat("n", 190), i), Mode: lock.Exclusive},
+				)
 			}
 			if _, _, err := s.Enqueue(t.Context(), e); errors.Is(err, lock.Overloaded) {
 				first()

@@ -98,11 +98,17 @@ func (ks *keyspace) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
 		return nil, fmt.Errorf("value of key %q: %w", kv.Key, err)
 	case errors.As(err, &newer):
 		if ks.trust.Meet(newer) {
-			ks.log.Error("an entry is of a form that this version does not understand; it keeps its place", "key", string(kv.Key), "error", err)
+			ks.log.Error(
+				"an entry is of a form that this version does not understand; it keeps its place", "key",
+				string(kv.Key), "error", err,
+			)
 		}
 		return store.Newer(key, number, kv.Lease), nil
 	case err != nil:
-		ks.log.Error("an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key), "error", err)
+		ks.log.Error(
+			"an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key),
+			"error", err,
+		)
 		return store.Damaged(key, number, kv.Lease), nil
 	}
 	k.Handle = kv.Lease

@@ -79,7 +79,8 @@ type committer struct {
 func (c *committer) over(kv kvClient, local bool) *committer {
 	c.kv = kv
 	c.Committer = batch.NewCommitter(batch.Limits{
-		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: linger, Inline: local, Pending: c.pending,
+		Ops: batchOps, Bytes: batchBytes, InFlight: maxInFlight, Most: mostInFlight, Linger: linger,
+		Inline: local, Pending: c.pending,
 	}, c.send, nil)
 	return c
 }
@@ -185,7 +186,9 @@ func nest(inner *pb.TxnResponse, groups int) *pb.TxnResponse {
 		return nil
 	}
 	each := &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: inner}}
-	return &pb.TxnResponse{Header: inner.Header, Succeeded: true, Responses: slices.Repeat([]*pb.ResponseOp{each}, groups)}
+	return &pb.TxnResponse{
+		Header: inner.Header, Succeeded: true, Responses: slices.Repeat([]*pb.ResponseOp{each}, groups),
+	}
 }
 
 // grouped puts the removals that depend on nothing else together, which saves records
@@ -245,7 +248,10 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 		return batch.Halves(g.writes)
 	}
 	for _, w := range g.writes {
-		w.Settle(outcome{applied: resp.Succeeded, again: w.Payload.again, revision: revision, endKey: g.endKey}, nil)
+		w.Settle(
+			outcome{applied: resp.Succeeded, again: w.Payload.again, revision: revision, endKey: g.endKey},
+			nil,
+		)
 	}
 	return nil
 }
@@ -306,7 +312,9 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // again. withdrawn is the revision of the mark that it replaces, see [Store.putMark].
 func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
-	w := &write{Tenant: e.Tenant, Lingers: e.Lingers, Payload: p, Keys: make([]string, 0, 2*len(e.Claims))}
+	w := &write{
+		Tenant: e.Tenant, Lingers: e.Lingers, Payload: p, Keys: make([]string, 0, 2*len(e.Claims)),
+	}
 	for i, c := range e.Claims {
 		key := s.entryKey(e.Tenant, c.Name, e.ID)
 		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)
@@ -331,7 +339,10 @@ func (p *part) under(lease int64) {
 func (s *Store) deleteWrite(
 	e *lock.Entry, why lock.Reason, memory int64, while []*lock.Entry,
 ) *write {
-	p := &part{compares: []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))}, conditional: len(while) > 0}
+	p := &part{
+		compares:    []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))},
+		conditional: len(while) > 0,
+	}
 	for _, other := range while {
 		p.compares = append(p.compares, created(s.primaryKey(other), s.revision(other.Number)))
 	}

@@ -30,7 +30,9 @@ type ledger struct {
 	refuse int // and so many of those after that are not applied
 }
 
-func (l *ledger) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (l *ledger) Txn(
+	_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	l.mu.Lock()
 	l.sizes = append(l.sizes, len(r.Success))
 	full, refused := l.full > 0, l.full <= 0 && l.refuse > 0
@@ -61,7 +63,12 @@ type book struct {
 
 func newBook(t *testing.T, local bool) *book {
 	l := &ledger{took: 10 * time.Microsecond}
-	b := &book{ledger: l, commits: (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(l, local)}
+	b := &book{
+		ledger: l,
+		commits: (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(
+			l, local,
+		),
+	}
 	t.Cleanup(b.commits.Close)
 	return b
 }
@@ -153,11 +160,13 @@ func TestAbandoned(t *testing.T) {
 	})
 }
 
-// removeThree has three entries removed in one batch, each on a condition of its own, and wants all of it
-// done but the removal of the one that is missing.
+// removeThree has three entries removed in one batch, each on a condition of its own, and wants all
+// of it done but the removal of the one that is missing.
 func removeThree(t *testing.T, kv kvClient, missing string) {
 	t.Helper()
-	commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(kv, false)
+	commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(
+		kv, false,
+	)
 	defer commits.Close()
 	var done sync.WaitGroup
 	for i := range 3 {
@@ -199,17 +208,24 @@ type present struct {
 	compared []int
 }
 
-func (p *present) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (p *present) Txn(
+	_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	p.compared = append(p.compared, len(r.Compare))
 	return p.answer(r), nil
 }
 
 func (p *present) answer(r *pb.TxnRequest) *pb.TxnResponse {
 	resp := &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: 9}}
-	resp.Succeeded = !slices.ContainsFunc(r.Compare, func(c *pb.Compare) bool { return string(c.Key) == p.missing })
+	resp.Succeeded = !slices.ContainsFunc(
+		r.Compare, func(c *pb.Compare) bool { return string(c.Key) == p.missing },
+	)
 	for _, op := range r.Success {
 		if inner := op.GetRequestTxn(); inner != nil {
-			resp.Responses = append(resp.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: p.answer(inner)}})
+			resp.Responses = append(
+				resp.Responses,
+				&pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: p.answer(inner)}},
+			)
 		}
 	}
 	return resp

@@ -37,7 +37,10 @@ func TestConformanceEmbedded(t *testing.T) {
 		Open: func(t *testing.T) storetest.Store {
 			prefix := fmt.Sprintf("/case-%d/", cases.Add(1))
 			reopen := func(t *testing.T) store.Store { return open(t, conn, prefix) }
-			return storetest.Store{A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf, OpenFloor: withFloor(conn, prefix), OpenOlder: asOlder(conn, prefix)}
+			return storetest.Store{
+				A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf,
+				OpenFloor: withFloor(conn, prefix), OpenOlder: asOlder(conn, prefix),
+			}
 		},
 	})
 }
@@ -68,8 +71,9 @@ func TestConformanceCluster(t *testing.T) {
 		}
 	}
 	storetest.Run(t, storetest.Harness{
-		MinTTL: etcd.MinTTL, OpenAlone: openAlone, Open: within(longTimeout, longTimeout), OpenStrict: within(0, 0),
-		OpenCut: within(longTimeout, cutTimeout), CutLimit: cutTimeout + time.Second,
+		MinTTL: etcd.MinTTL, OpenAlone: openAlone, Open: within(longTimeout, longTimeout),
+		OpenStrict: within(0, 0),
+		OpenCut:    within(longTimeout, cutTimeout), CutLimit: cutTimeout + time.Second,
 	})
 }
 
@@ -117,10 +121,13 @@ func openAlone(t *testing.T) storetest.Store {
 	cluster := startCluster(t, 1)
 	const prefix = "/alone/"
 	reopen := func(t *testing.T) store.Store {
-		return openStore(t, connect(t, cluster.Endpoints()), etcd.Config{Prefix: prefix, Timeout: longTimeout})
+		return openStore(
+			t, connect(t, cluster.Endpoints()), etcd.Config{Prefix: prefix, Timeout: longTimeout},
+		)
 	}
 	return storetest.Store{
-		A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf, OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
+		A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf,
+		OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
 		Backup: func(t *testing.T) func(*testing.T) {
 			m := cluster.Member(0)
 			copied := t.TempDir()
@@ -132,7 +139,9 @@ func openAlone(t *testing.T) storetest.Store {
 
 // replaced puts a copy of one folder in the place of another one while the server
 // that uses them does not run.
-func replaced(t *testing.T, kill func() error, restart func(context.Context) error, from, to string) {
+func replaced(
+	t *testing.T, kill func() error, restart func(context.Context) error, from, to string,
+) {
 	t.Helper()
 	if err := kill(); err != nil {
 		t.Fatal(err)
@@ -218,7 +227,9 @@ func compact(t *testing.T, cluster *rig.Etcd) {
 		t.Fatal(err)
 	}
 	// Another case may have been faster.
-	if _, err := client.Compact(t.Context(), newest.Header.Revision); err != nil && !errors.Is(err, rpctypes.ErrCompacted) {
+	if _, err := client.Compact(t.Context(), newest.Header.Revision); err != nil && !errors.Is(
+		err, rpctypes.ErrCompacted,
+	) {
 		t.Fatal(err)
 	}
 }

@@ -69,7 +69,8 @@ type kvClient interface {
 }
 
 // leaseClient is the part of etcd's lease service that the store uses, besides renewal. The
-// caller always chooses the lease id: a retried grant without one would leave a second lease behind.
+// caller always chooses the lease id: a retried grant without one would leave a second lease
+// behind.
 type leaseClient interface {
 	LeaseGrant(
 		context.Context, *pb.LeaseGrantRequest, ...grpc.CallOption,

@@ -33,7 +33,9 @@ func TestDamagedInside(t *testing.T) {
 		if err == nil {
 			end(t, conn)
 		}
-		if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), "api restore") {
+		if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(
+			err.Error(), "api restore",
+		) {
 			t.Errorf("the start = %v, want %s, and what to do", err, why)
 		}
 	}
@@ -71,13 +73,16 @@ func change(t *testing.T, path string, do func(*bbolt.Tx) error) {
 	}
 }
 
-// everyPair changes what is in a bucket as a disk does that gives other bytes back: the pages are in order.
+// everyPair changes what is in a bucket as a disk does that gives other bytes back: the pages are
+// in order.
 func everyPair(t *testing.T, path, bucket string, other func(k, v []byte) ([]byte, []byte)) {
 	t.Helper()
 	change(t, path, func(tx *bbolt.Tx) error {
 		b := tx.Bucket([]byte(bucket))
 		pairs := map[string][]byte{}
-		if err := b.ForEach(func(k, v []byte) error { pairs[string(k)] = bytes.Clone(v); return nil }); err != nil {
+		if err := b.ForEach(
+			func(k, v []byte) error { pairs[string(k)] = bytes.Clone(v); return nil },
+		); err != nil {
 			return err
 		}
 		for k, v := range pairs {

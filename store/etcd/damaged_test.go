@@ -21,7 +21,9 @@ func TestDamagedEntry(t *testing.T) {
 	defer closing(t, "the client", client.Close)
 	spoil := func(key string, opts ...clientv3.OpOption) {
 		t.Helper()
-		if _, err := client.Put(t.Context(), "/damaged/entries/acme/a/"+key, "{spoiled", opts...); err != nil {
+		if _, err := client.Put(
+			t.Context(), "/damaged/entries/acme/a/"+key, "{spoiled", opts...,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -97,7 +97,9 @@ func checkData(dir string) error {
 		err = fmt.Errorf("the log %s that belongs to it is gone", log)
 	}
 	if err != nil {
-		return fmt.Errorf("the embedded store's data file %s is damaged: %w; %s", path, err, remedyOfDamage)
+		return fmt.Errorf(
+			"the embedded store's data file %s is damaged: %w; %s", path, err, remedyOfDamage,
+		)
 	}
 	return nil
 }

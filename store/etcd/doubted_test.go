@@ -55,7 +55,9 @@ type silentRemovals struct {
 	put atomic.Pointer[func()]
 }
 
-func (x *silentRemovals) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+func (x *silentRemovals) Range(
+	ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	if x.put.Load() != nil {
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -63,7 +65,9 @@ func (x *silentRemovals) Range(ctx context.Context, r *pb.RangeRequest, _ ...grp
 	return x.kvClient.Range(ctx, r)
 }
 
-func (x *silentRemovals) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (x *silentRemovals) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	put := x.put.Load()
 	if put != nil && removes(r) {
 		<-ctx.Done()
@@ -78,6 +82,8 @@ func (x *silentRemovals) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.Ca
 
 func removes(r *pb.TxnRequest) bool {
 	return slices.ContainsFunc(r.Success, func(op *pb.RequestOp) bool {
-		return op.GetRequestDeleteRange() != nil || op.GetRequestTxn() != nil && removes(op.GetRequestTxn())
+		return op.GetRequestDeleteRange() != nil || op.GetRequestTxn() != nil && removes(
+			op.GetRequestTxn(),
+		)
 	})
 }

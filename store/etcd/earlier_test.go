@@ -79,7 +79,9 @@ type refusesLists struct {
 	refuses func() bool
 }
 
-func (r refusesLists) Range(ctx context.Context, q *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+func (r refusesLists) Range(
+	ctx context.Context, q *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	if q.Revision > 0 && strings.Contains(string(q.Key), entriesDir) && r.refuses() {
 		return nil, context.DeadlineExceeded
 	}
@@ -95,9 +97,9 @@ func (s *Store) newestNumber(t *testing.T) uint64 {
 	return number
 }
 
-// TestInterruptedGoesOn: a feed that is interrupted goes on where it was, also when the store does not answer
-// at first: what happened meanwhile is told. So it is where one begins at an earlier number. Where the
-// store has forgotten it, the feed begins with what there is.
+// TestInterruptedGoesOn: a feed that is interrupted goes on where it was, also when the store does
+// not answer at first: what happened meanwhile is told. So it is where one begins at an earlier
+// number. Where the store has forgotten it, the feed begins with what there is.
 func TestInterruptedGoesOn(t *testing.T) {
 	var cut atomic.Bool
 	var refused atomic.Int64
@@ -123,7 +125,9 @@ func TestInterruptedGoesOn(t *testing.T) {
 	}
 	cut.Store(false)
 	soon(t, "the feed goes on", f.reached(s.newestNumber(t)))
-	want := []string{"begins with 0", "joined first", "begins with 1", "joined second", "left first released"}
+	want := []string{
+		"begins with 0", "joined first", "begins with 1", "joined second", "left first released",
+	}
 	if got := slices.Compact(f.all()); !slices.Equal(got, want) { // it has begun again and again
 		t.Errorf("told %q, want %q", got, want)
 	}
@@ -137,8 +141,8 @@ func TestInterruptedGoesOn(t *testing.T) {
 	}
 }
 
-// TestNotForEver: a feed that goes on where it was begins with what there is when it does not catch up, when too
-// much has happened, or by another fence floor.
+// TestNotForEver: a feed that goes on where it was begins with what there is when it does not catch
+// up, when too much has happened, or by another fence floor.
 func TestNotForEver(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
@@ -193,7 +197,8 @@ func TestNotForEver(t *testing.T) {
 	}
 }
 
-// TestBehindUntilItHasCaughtUp: a feed that goes on where it was is behind until it has caught up, however often it begins.
+// TestBehindUntilItHasCaughtUp: a feed that goes on where it was is behind until it has caught up,
+// however often it begins.
 func TestBehindUntilItHasCaughtUp(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
@@ -213,15 +218,17 @@ func TestBehindUntilItHasCaughtUp(t *testing.T) {
 	}
 }
 
-// TestMeetsAChangeOnce: a feed that starts over because the store's own records have changed begins behind that, and does
-// not meet it again and again.
+// TestMeetsAChangeOnce: a feed that starts over because the store's own records have changed begins
+// behind that, and does not meet it again and again.
 func TestMeetsAChangeOnce(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	f := &retold{}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed has begun", f.reached(s.newestNumber(t)))
 	key := []byte(s.prefix + metaDir + "other")
-	if _, err := s.kv.Txn(t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte("1"), 0)}}); err != nil {
+	if _, err := s.kv.Txn(
+		t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte("1"), 0)}},
+	); err != nil {
 		t.Fatal(err)
 	}
 	soon(t, "the feed goes on", f.reached(s.mustEnqueue(t, reusable("after", false)).Number))
@@ -231,12 +238,15 @@ func TestMeetsAChangeOnce(t *testing.T) {
 	f.mu.Unlock()
 }
 
-// TestResumedBehindAFloor: by a fence floor nothing has the number that it was told by before the floor was given, also where
-// that is above the floor. A feed that is to begin there begins with what there is.
+// TestResumedBehindAFloor: by a fence floor nothing has the number that it was told by before the
+// floor was given, also where that is above the floor. A feed that is to begin there begins with
+// what there is.
 func TestResumedBehindAFloor(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	for _, id := range []lock.ID{"a", "b", "c"} {
-		if err := s.Remove(t.Context(), s.mustEnqueue(t, reusable(id, false)), lock.Released); err != nil {
+		if err := s.Remove(
+			t.Context(), s.mustEnqueue(t, reusable(id, false)), lock.Released,
+		); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -255,8 +265,8 @@ func TestResumedBehindAFloor(t *testing.T) {
 	}
 }
 
-// TestOwnReasonsAreToldYet: etcd was full, so that the reason of a removal is in this replica's memory only. A feed that goes
-// on where it was is yet to tell it.
+// TestOwnReasonsAreToldYet: etcd was full, so that the reason of a removal is in this replica's
+// memory only. A feed that goes on where it was is yet to tell it.
 func TestOwnReasonsAreToldYet(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
@@ -273,18 +283,20 @@ func TestOwnReasonsAreToldYet(t *testing.T) {
 	}
 }
 
-// TestStoreThatWentBack: nothing would come from a store that was put back to before what it has told until it is there
-// again.
+// TestStoreThatWentBack: nothing would come from a store that was put back to before what it has
+// told until it is there again.
 func TestStoreThatWentBack(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	beyond := s.revision(s.newestNumber(t)) + 1000
-	if err := newGuard(s.keyspace, beyond, func() {}).check(t.Context()); !errors.Is(err, errWentBack) {
+	if err := newGuard(s.keyspace, beyond, func() {}).check(t.Context()); !errors.Is(
+		err, errWentBack,
+	) {
 		t.Errorf("a watch goes on: %v", err)
 	}
 }
 
-// TestRecordsOfALostPast: a watch of small records has told of a revision that the store has not reached. So it has lost its
-// past, whatever else was told of it, and nothing is granted.
+// TestRecordsOfALostPast: a watch of small records has told of a revision that the store has not
+// reached. So it has lost its past, whatever else was told of it, and nothing is granted.
 func TestRecordsOfALostPast(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
 		c.watch = func(context.Context, string, string, int64) watch {
@@ -297,7 +309,8 @@ func TestRecordsOfALostPast(t *testing.T) {
 	within(t, 10*time.Second, "nothing is granted", func() bool { return s.trust.Refusal() != nil })
 }
 
-// muchHappens has entries of one lock come and go, each by a write of its own, and small records beside.
+// muchHappens has entries of one lock come and go, each by a write of its own, and small records
+// beside.
 func muchHappens(t *testing.T, s *Store, entries int) {
 	t.Helper()
 	var all sync.WaitGroup
@@ -367,8 +380,9 @@ func TestMayLagWhileItCatchesUp(t *testing.T) {
 	}
 }
 
-// TestRetoldEndIsNotRecordedAgain: an end and the record of it are told a part of the past apart, between which a replica
-// records ends. It was recorded then, and its key has been forgotten and taken again since: that is not used up.
+// TestRetoldEndIsNotRecordedAgain: an end and the record of it are told a part of the past apart,
+// between which a replica records ends. It was recorded then, and its key has been forgotten and
+// taken again since: that is not used up.
 func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	e := reusable("again", true)
@@ -401,7 +415,8 @@ func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
 	}
 }
 
-// TestEndsAreRecordedWhenCaughtUp: what ended and is on record nowhere is recorded when a feed that was behind has caught up.
+// TestEndsAreRecordedWhenCaughtUp: what ended and is on record nowhere is recorded when a feed that
+// was behind has caught up.
 func TestEndsAreRecordedWhenCaughtUp(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()

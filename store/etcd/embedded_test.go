@@ -55,7 +55,9 @@ func TestDataFolder(t *testing.T) {
 	t.Run("InUse", func(t *testing.T) {
 		dir := t.TempDir()
 		startEmbedded(t, etcd.EmbeddedConfig{Dir: dir})
-		if _, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir}); err == nil || !strings.Contains(err.Error(), "in use") {
+		if _, err := etcd.StartEmbedded(
+			t.Context(), etcd.EmbeddedConfig{Dir: dir},
+		); err == nil || !strings.Contains(err.Error(), "in use") {
 			t.Errorf("second start = %v, want in use", err)
 		}
 	})
@@ -86,13 +88,19 @@ func TestStartedAfterAnEndAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	closing(t, "the log", w.Close)
-	held := mustEnqueue(t, openStore(t, startEmbedded(t, etcd.EmbeddedConfig{Dir: dir}), etcd.Config{}), newEntry("a", "held"))
-	if _, err := os.Stat(filepath.Join(dir, "beginning")); !errors.Is(err, os.ErrNotExist) || held == nil {
+	held := mustEnqueue(
+		t, openStore(t, startEmbedded(t, etcd.EmbeddedConfig{Dir: dir}), etcd.Config{}),
+		newEntry("a", "held"),
+	)
+	if _, err := os.Stat(filepath.Join(dir, "beginning")); !errors.Is(
+		err, os.ErrNotExist,
+	) || held == nil {
 		t.Errorf("the store is used, and would be removed at the next start: %v", err)
 	}
 }
 
-// TestLogHasEverything: what was committed is not taken for nothing where the data file has none of it.
+// TestLogHasEverything: what was committed is not taken for nothing where the data file has none of
+// it.
 func TestLogHasEverything(t *testing.T) {
 	dir := t.TempDir()
 	held := func(look func(*etcd.Store)) {
@@ -114,14 +122,17 @@ func TestLogHasEverything(t *testing.T) {
 		t.Fatal(err)
 	}
 	held(func(s *etcd.Store) {
-		if entries, _, err := s.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"}); err != nil || len(entries) != 1 {
+		if entries, _, err := s.Queue(
+			t.Context(), lock.Ref{Tenant: "acme", Name: "a"},
+		); err != nil || len(entries) != 1 {
 			t.Errorf("%d entries are there, %v; want the one that holds", len(entries), err)
 		}
 	})
 }
 
 // TestDamagedData: a data file that is cut short or overwritten, and a log that is gone, empty or
-// nonsense, are refused in one line that says what to do. Left to etcd they end the process with a dump of all goroutines.
+// nonsense, are refused in one line that says what to do. Left to etcd they end the process with a
+// dump of all goroutines.
 func TestDamagedData(t *testing.T) {
 	whole := t.TempDir()
 	conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: whole})
@@ -151,9 +162,13 @@ func TestDamagedData(t *testing.T) {
 			}
 			return errors.Join(err, os.WriteFile(path, data, 0o600))
 		},
-		"NoLog":       func(path string) error { return os.RemoveAll(filepath.Join(filepath.Dir(path), "..", "wal")) },
-		"EmptyLog":    func(path string) error { return overwriteLog(path, nil) },
-		"NonsenseLog": func(path string) error { return overwriteLog(path, bytes.Repeat([]byte("junk"), 1000)) },
+		"NoLog": func(path string) error {
+			return os.RemoveAll(filepath.Join(filepath.Dir(path), "..", "wal"))
+		},
+		"EmptyLog": func(path string) error { return overwriteLog(path, nil) },
+		"NonsenseLog": func(path string) error {
+			return overwriteLog(path, bytes.Repeat([]byte("junk"), 1000))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -164,7 +179,9 @@ func TestDamagedData(t *testing.T) {
 				t.Fatal(err)
 			}
 			conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
-			if err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(err.Error(), "api restore") {
+			if err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(
+				err.Error(), "api restore",
+			) {
 				t.Errorf("the start = %v, want that the file is damaged, and what to do", err)
 			}
 			if err == nil {
@@ -197,7 +214,9 @@ func TestRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	key := string(s.TokenKey())
-	first, second := mustEnqueue(t, s, newEntry("a", "first")), mustEnqueue(t, s, newEntry("a", "second"))
+	first, second := mustEnqueue(t, s, newEntry("a", "first")), mustEnqueue(
+		t, s, newEntry("a", "second"),
+	)
 	closing(t, "the store", s.Close)
 	closing(t, "the member", conn.Close)
 
@@ -206,7 +225,8 @@ func TestRestart(t *testing.T) {
 		t.Error("the key behind the lock tokens has changed")
 	}
 	queue, _, err := again.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
-	if err != nil || len(queue) != 2 || queue[0].Number != first.Number || queue[1].Number != second.Number {
+	if err != nil || len(queue) != 2 || queue[0].Number != first.Number ||
+		queue[1].Number != second.Number {
 		t.Fatalf("queue after the restart = %v, %v; want the two entries", queue, err)
 	}
 	if err := again.Renew(t.Context(), queue[0]); err != nil {

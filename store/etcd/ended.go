@@ -63,7 +63,8 @@ func (x *unrecorded) add(e unrecordedEnd) {
 	if x.open == nil {
 		x.open = map[lock.ID]unrecordedEnd{}
 	}
-	if open := x.open[e.ID].Reason; e.Reason == lock.Withdrawn && open != "" && open != lock.Withdrawn {
+	if open := x.open[e.ID].Reason; e.Reason == lock.Withdrawn && open != "" &&
+		open != lock.Withdrawn {
 		return // an entry of the key before this one has used it up
 	}
 	x.open[e.ID] = e
@@ -145,7 +146,9 @@ func (x *ends) recordSome(batch []unrecordedEnd) error {
 			x.markEnded(txn, e.End, memory)
 		}
 	}
-	txn.Success = append(txn.Success, putOp(endedKey(x.prefix, time.Now()), store.Encode(ends), memory))
+	txn.Success = append(
+		txn.Success, putOp(endedKey(x.prefix, time.Now()), store.Encode(ends), memory),
+	)
 	if _, err = x.kv.Txn(ctx, txn); isLeaseNotFound(err) {
 		x.memory.drop(memory)
 	}

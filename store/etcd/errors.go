@@ -48,7 +48,9 @@ func refused(err error) bool {
 // isTooLarge reports whether a request was refused, here or by etcd, for its size.
 func isTooLarge(err error) bool {
 	text := description(err)
-	return text == description(rpctypes.ErrGRPCRequestTooLarge) || strings.HasPrefix(text, "trying to send message larger than max")
+	return text == description(rpctypes.ErrGRPCRequestTooLarge) || strings.HasPrefix(
+		text, "trying to send message larger than max",
+	)
 }
 
 // isNoSpace reports whether etcd says that it is full. It says so too when it has executed
@@ -58,7 +60,9 @@ func isNoSpace(err error) bool {
 }
 
 func isLeaseNotFound(err error) bool {
-	return errors.Is(err, errLeaseGone) || description(err) == description(rpctypes.ErrGRPCLeaseNotFound)
+	return errors.Is(err, errLeaseGone) || description(err) == description(
+		rpctypes.ErrGRPCLeaseNotFound,
+	)
 }
 
 func isLeaseExists(err error) bool {

@@ -19,8 +19,8 @@ type feed struct {
 	*ends
 	meta *metaKeeper
 
-	// at is the revision that the feed has reached, and behind asks it for progress: revisions that are
-	// not ours pass without an event.
+	// at is the revision that the feed has reached, and behind asks it for progress: revisions that
+	// are not ours pass without an event.
 	at     atomic.Int64
 	behind chan struct{}
 	resume atomic.Uint64 // the number at which the feed is to begin; 0 is now
@@ -209,7 +209,9 @@ func (d *departures) left(k store.Key, revision int64, changes []store.Change) b
 	if d.last == nil {
 		d.last = map[lock.ID]*departure{}
 	}
-	left := &departure{key: k, revision: revision, change: len(changes), recorded: d.ends[k.ID].revision == revision}
+	left := &departure{
+		key: k, revision: revision, change: len(changes), recorded: d.ends[k.ID].revision == revision,
+	}
 	left.withdrawn = d.marked[markGone{k.ID, revision}]
 	d.last[k.ID], d.all = left, append(d.all, left)
 	return true

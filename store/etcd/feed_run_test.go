@@ -24,7 +24,12 @@ func (r *run) put(revision int64, key string, value []byte) {
 }
 
 func (r *run) gone(revision int64, key string) {
-	r.events = append(r.events, &mvccpb.Event{Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision}})
+	r.events = append(
+		r.events,
+		&mvccpb.Event{
+			Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision},
+		},
+	)
 }
 
 func (r *run) joins(revision int64, e *lock.Entry) {
@@ -34,7 +39,10 @@ func (r *run) joins(revision int64, e *lock.Entry) {
 func (r *run) leaves(revision int64, e *lock.Entry) { r.gone(revision, string(r.s.primaryKey(e))) }
 
 func (r *run) record(revision int64, e *lock.Entry, why lock.Reason) {
-	r.put(revision, string(endedKey(r.s.prefix, time.Now())), store.Encode([]store.End{{ID: e.ID, Tenant: e.Tenant, Reason: why}}))
+	r.put(
+		revision, string(endedKey(r.s.prefix, time.Now())),
+		store.Encode([]store.End{{ID: e.ID, Tenant: e.Tenant, Reason: why}}),
+	)
 }
 
 // TestReasonOfEachEnd: in one run of events, as a late feed has them, a key is taken again

@@ -77,7 +77,10 @@ func TestExpiryIsRecordedLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.unrecorded.saw(store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}, s.revision(e.Number), lock.Expired, true) // of an entry before it
+	// of an entry before it
+	s.unrecorded.saw(
+		store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}, s.revision(e.Number), lock.Expired, true,
+	)
 	s.recordEnds()
 	if open := s.unrecorded.ends(); len(open) > 0 {
 		t.Fatalf("not recorded: %v", open)
@@ -95,7 +98,9 @@ func TestTokenKeyByHand(t *testing.T) {
 	ours, key := s.TokenKey(), []byte(s.prefix+metaTokenKey)
 	put := func(val string) {
 		t.Helper()
-		if _, err := s.kv.Txn(t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte(val), 0)}}); err != nil {
+		if _, err := s.kv.Txn(
+			t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte(val), 0)}},
+		); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -57,7 +57,8 @@ func TestLateFollower(t *testing.T) {
 	follower := 0
 	enough := func() bool {
 		follower = delayFollower(t, cluster, follower)
-		return w.done[held].Load() >= 2 && w.done[keyed].Load() >= 2 && w.done[plain].Load() >= 10 || w.history.isWrong()
+		return w.done[held].Load() >= 2 && w.done[keyed].Load() >= 2 &&
+			w.done[plain].Load() >= 10 || w.history.isWrong()
 	}
 	if !within(3*time.Minute, enough) {
 		t.Error("too few attempts were late")
@@ -108,7 +109,9 @@ type followerTest struct {
 }
 
 // note remembers which entries were in a transaction that was not answered in time.
-func (w *followerTest) note(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+func (w *followerTest) note(
+	_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error),
+) (*pb.TxnResponse, error) {
 	resp, err := do()
 	if !errors.Is(err, context.DeadlineExceeded) && err == nil {
 		return resp, nil
@@ -179,7 +182,9 @@ func (w *followerTest) acquire(t *testing.T, e *lock.Entry) *lock.Entry {
 // until its TTL after the last renewal that was answered.
 func (w *followerTest) hold(t *testing.T, e *lock.Entry, began time.Time) {
 	renewed := began
-	for end := time.Now().Add(heldTTL + 3*time.Second); time.Now().Before(end); <-time.After(time.Second) {
+	for end := time.Now().Add(heldTTL + 3*time.Second); time.Now().Before(end); <-time.After(
+		time.Second,
+	) {
 		at := time.Now()
 		err := w.store.Renew(context.WithoutCancel(t.Context()), e)
 		switch {
@@ -269,7 +274,9 @@ func (h *history) add(r clientv3.WatchResponse, over bool) {
 // left returns the entries that there are.
 func (h *history) left(t *testing.T) (keys []string) {
 	t.Helper()
-	resp, err := h.client.Get(t.Context(), "/late/entries/", clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	resp, err := h.client.Get(
+		t.Context(), "/late/entries/", clientv3.WithPrefix(), clientv3.WithKeysOnly(),
+	)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,20 +23,27 @@ func TestFormOfAnEntryAlone(t *testing.T) {
 	}
 	defer closing(t, "the client", client.Close)
 	e := mustEnqueue(t, dial(t, cluster.Endpoints(), "/form/"), newEntry("a", "new"))
-	if _, err := client.Put(t.Context(), "/form/entries/acme/a/new", `{"form":99,"mode":"of the future"}`, clientv3.WithIgnoreLease()); err != nil {
+	if _, err := client.Put(
+		t.Context(), "/form/entries/acme/a/new", `{"form":99,"mode":"of the future"}`,
+		clientv3.WithIgnoreLease(),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if s.Refusal() != nil {
 		t.Error("it refuses what it has not seen yet")
 	}
 	entries, _, err := s.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"})
-	if err != nil || len(entries) != 1 || entries[0].ID != e.ID || entries[0].TTL != lock.MaxTTL || entries[0].Handle != e.Handle {
+	if err != nil || len(
+		entries,
+	) != 1 || entries[0].ID != e.ID || entries[0].TTL != lock.MaxTTL || entries[0].Handle != e.Handle {
 		t.Fatalf("the queue is %v, %v", entries, err)
 	}
 	if !errors.Is(s.Refusal(), store.ErrNewerForm) {
 		t.Errorf("it grants: %v", s.Refusal())
 	}
-	if _, _, err := s.Enqueue(t.Context(), newEntry("b", "other")); !errors.Is(err, store.ErrNewerForm) {
+	if _, _, err := s.Enqueue(t.Context(), newEntry("b", "other")); !errors.Is(
+		err, store.ErrNewerForm,
+	) {
 		t.Errorf("Enqueue = %v", err)
 	}
 	if err := s.Distrust(t.Context(), 1); err != nil { // reads the records anew
@@ -47,8 +54,8 @@ func TestFormOfAnEntryAlone(t *testing.T) {
 	}
 }
 
-// TestFormByHand: a form that was lowered or deleted by hand is raised again, as a server that needs
-// it raises it.
+// TestFormByHand: a form that was lowered or deleted by hand is raised again, as a server that
+// needs it raises it.
 func TestFormByHand(t *testing.T) {
 	cluster := startCluster(t, 1)
 	s := dial(t, cluster.Endpoints(), "/form/")

@@ -8,14 +8,20 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestFullStoreLetsGo: a store that has no room for more lets go of what it has: operators revoke, and
-// records are deleted, with what is on record of that.
+// TestFullStoreLetsGo: a store that has no room for more lets go of what it has: operators revoke,
+// and records are deleted, with what is on record of that.
 func TestFullStoreLetsGo(t *testing.T) {
 	t.Parallel()
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	e := s.mustEnqueue(t, testEntry("a", "held"))
 	put := func(id string, frees bool) (uint64, error) {
-		return s.records.Put(t.Context(), store.RecordPut{RecordKey: store.RecordKey{Kind: "note", Tenant: "acme", ID: id}, Value: []byte("1"), Frees: frees})
+		return s.records.Put(
+			t.Context(),
+			store.RecordPut{
+				RecordKey: store.RecordKey{Kind: "note", Tenant: "acme", ID: id}, Value: []byte("1"),
+				Frees: frees,
+			},
+		)
 	}
 	version, err := put("there", false)
 	if err != nil {
@@ -29,10 +35,14 @@ func TestFullStoreLetsGo(t *testing.T) {
 	if _, err := put("deleting", true); err != nil {
 		t.Errorf("what is on record of a deletion: %v", err)
 	}
-	if err := s.records.Delete(t.Context(), store.RecordKey{Kind: "note", Tenant: "acme", ID: "there"}, version); err != nil {
+	if err := s.records.Delete(
+		t.Context(), store.RecordKey{Kind: "note", Tenant: "acme", ID: "there"}, version,
+	); err != nil {
 		t.Errorf("Delete = %v", err)
 	}
-	note := store.RecordPut{RecordKey: store.RecordKey{Kind: "note", Tenant: "acme", ID: "revoking"}, Value: []byte("1")}
+	note := store.RecordPut{
+		RecordKey: store.RecordKey{Kind: "note", Tenant: "acme", ID: "revoking"}, Value: []byte("1"),
+	}
 	if err := s.RemoveAndPut(t.Context(), e, lock.Revoked, nil, note); err != nil {
 		t.Errorf("RemoveAndPut = %v", err)
 	}

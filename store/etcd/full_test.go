@@ -41,18 +41,26 @@ func TestFullAtItsQuota(t *testing.T) {
 	f.fill(t)
 	f.full.Store(true)
 	backend := m.server.Backend()
-	t.Logf("full after %v with %d entries: %d of %d bytes, %d in use", time.Since(began).Round(time.Second), len(f.big), backend.Size(), quota, backend.SizeInUse())
+	t.Logf(
+		"full after %v with %d entries: %d of %d bytes, %d in use", time.Since(began).Round(time.Second),
+		len(f.big), backend.Size(), quota, backend.SizeInUse(),
+	)
 	if len(f.big) < 1000 {
 		t.Errorf("only %d entries fit", len(f.big))
 	}
 	f.release(t)
 	began = time.Now()
-	within(t, limit, "there is room again", func() bool { return f.join(t, testEntry("again", "again")) == nil })
+	within(
+		t, limit, "there is room again",
+		func() bool { return f.join(t, testEntry("again", "again")) == nil },
+	)
 	t.Logf("room again %v after the releases", time.Since(began).Round(time.Millisecond))
 	close(stop)
 	others.Wait()
 	t.Logf("%d renewals of others; the longest took %v while it was filled and %v afterwards; the longest release %v",
-		f.renewals.Load(), time.Duration(f.longest[0].Load()), time.Duration(f.longest[1].Load()), f.longestRelease)
+		f.renewals.Load(), time.Duration(f.longest[0].Load()), time.Duration(
+			f.longest[1].Load(),
+		), f.longestRelease)
 	if alarms := m.server.Alarms(); len(alarms) > 0 {
 		t.Errorf("etcd's alarm went off: %v", alarms)
 	}
@@ -88,7 +96,9 @@ func (f *fullStore) renew(t *testing.T, stop <-chan struct{}) {
 			of = &f.longest[1]
 		}
 		began := time.Now()
-		if err := answered(func() error { return f.s.Renew(t.Context(), f.others[i%len(f.others)]) }); err != nil {
+		if err := answered(
+			func() error { return f.s.Renew(t.Context(), f.others[i%len(f.others)]) },
+		); err != nil {
 			t.Errorf("Renew beside a tenant that fills the store = %v", err)
 			return
 		}

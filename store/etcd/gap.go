@@ -18,9 +18,10 @@ type gaps struct {
 	there   map[lock.ID]keyed // the entries with a key
 	missing map[lock.ID]keyed // of those that went, nobody knows yet why
 	told    uint64            // the number up to which the feed was handed on; 0 if it has not begun
-	behind  time.Time         // since when it begins, or tries to begin, in the past; zero if it has caught up
-	whole   time.Time         // when the feed is known to have had everything
-	since   time.Time         // of the gap; zero if there is none
+	// since when it begins, or tries to begin, in the past; zero if it has caught up
+	behind time.Time
+	whole  time.Time // when the feed is known to have had everything
+	since  time.Time // of the gap; zero if there is none
 }
 
 // keyed is an entry with a key. Its number is by the floor that the feed had.
@@ -172,8 +173,11 @@ func (g *gaps) unexplained() (ends []store.Ended) {
 func (x *ends) missed(k keyed) store.Ended {
 	e := k.entry
 	end := store.End{
-		ID: e.ID, Tenant: e.Tenant, Reason: x.unsaid(e.ID), At: time.Now().UnixMilli(), Was: x.pasts.Of(e, k.position),
+		ID: e.ID, Tenant: e.Tenant, Reason: x.unsaid(e.ID), At: time.Now().UnixMilli(),
+		Was: x.pasts.Of(e, k.position),
 	}
-	x.unrecorded.add(unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}})
+	x.unrecorded.add(
+		unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}},
+	)
 	return end.Ended(x.trust.Floor())
 }

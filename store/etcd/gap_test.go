@@ -29,7 +29,9 @@ func TestExpiryInAGap(t *testing.T) {
 	f := &leaving{left: make(chan store.Change, 10)}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed is up", f.isUp)
-	expires, released, withdrawn := reusable("expires", true), reusable("released", true), reusable("withdrawn", true)
+	expires, released, withdrawn := reusable("expires", true), reusable("released", true), reusable(
+		"withdrawn", true,
+	)
 	expires.TTL = MinTTL
 	remove := func(e *lock.Entry, why lock.Reason) {
 		t.Helper()
@@ -68,11 +70,14 @@ func TestExpiryInAGap(t *testing.T) {
 			return err == nil && m != nil && m.Reason != ""
 		})
 		var why *lock.Error
-		if _, _, err := other.Enqueue(t.Context(), e); !errors.As(err, &why) || why.Code != lock.Lost || why.Reason != want {
+		if _, _, err := other.Enqueue(t.Context(), e); !errors.As(
+			err, &why,
+		) || why.Code != lock.Lost || why.Reason != want {
 			t.Errorf("%s again = %v, want %s", e.ID, err, want)
 		}
 	}
-	if _, _, err := other.Enqueue(t.Context(), withdrawn); err != nil { // what expired with it was put down
+	// what expired with it was put down
+	if _, _, err := other.Enqueue(t.Context(), withdrawn); err != nil {
 		t.Errorf("%s again = %v", withdrawn.ID, err)
 	}
 }
@@ -137,7 +142,9 @@ func (r recalled) Recall(all []store.Ended, _ bool) {
 }
 
 // cuttable is a watch that breaks when it is cut.
-func cuttable(ctx context.Context, begin watchFunc, first, end string, from int64, cut *atomic.Bool) watch {
+func cuttable(
+	ctx context.Context, begin watchFunc, first, end string, from int64, cut *atomic.Bool,
+) watch {
 	w := begin(ctx, first, end, from)
 	told := make(chan watchMessage)
 	go func() {

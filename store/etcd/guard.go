@@ -78,7 +78,9 @@ func (g *guard) check(ctx context.Context) error {
 
 // newestOnce does not retry: a feed whose store cannot be read is not current.
 func (ks *keyspace) newestOnce(ctx context.Context) (int64, error) {
-	resp, err := ks.tryRead(ctx, ks.kv, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true})
+	resp, err := ks.tryRead(
+		ctx, ks.kv, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true},
+	)
 	if err != nil {
 		return 0, err
 	}

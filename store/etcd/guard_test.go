@@ -8,8 +8,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestGuardTellsHowLate: a watch that is behind is asked, and says for how long it is, until that is too long; where it is
-// does not go back by what comes late.
+// TestGuardTellsHowLate: a watch that is behind is asked, and says for how long it is, until that
+// is too long; where it is does not go back by what comes late.
 func TestGuardTellsHowLate(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
@@ -26,8 +26,12 @@ func TestGuardTellsHowLate(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			<-time.After(time.Second)
 			err := g.check(t.Context())
-			if want := time.Duration(n) * time.Second; late != want || errors.Is(err, errFeedBehind) != (want > feedTimeout) || asked != min(n, 2) {
-				t.Errorf("after %v it is late for %v and asked %d times, and the error is %v", want, late, asked, err)
+			if want := time.Duration(n) * time.Second; late != want || errors.Is(
+				err, errFeedBehind,
+			) != (want > feedTimeout) || asked != min(n, 2) {
+				t.Errorf(
+					"after %v it is late for %v and asked %d times, and the error is %v", want, late, asked, err,
+				)
 			}
 		}
 	})

@@ -38,7 +38,9 @@ func (l *lostPast) unchanged() []*pb.Compare {
 // the store nothing is put once these say that it lost its past. A removal is done.
 func TestStaleBatchIsNotPutWhereTheStoreRefuses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		commits := &committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}, trusted: &lostPast{}}
+		commits := &committer{
+			ctx: t.Context(), observe: func(int, time.Duration, error) {}, trusted: &lostPast{},
+		}
 		commits.over(&present{missing: "meta"}, false)
 		defer commits.Close()
 		put, removed := removal("put", true), removal("removed", true)
@@ -83,8 +85,12 @@ type fullOnce struct {
 	removals int
 }
 
-func (f *fullOnce) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
-	if !slices.ContainsFunc(r.Success, func(op *pb.RequestOp) bool { return op.GetRequestDeleteRange() != nil }) {
+func (f *fullOnce) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
+	if !slices.ContainsFunc(
+		r.Success, func(op *pb.RequestOp) bool { return op.GetRequestDeleteRange() != nil },
+	) {
 		return f.kvClient.Txn(ctx, r)
 	}
 	f.mu.Lock()

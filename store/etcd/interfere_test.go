@@ -21,7 +21,9 @@ type interfered struct {
 	by Transact
 }
 
-func (i interfered) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (i interfered) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	return i.by(ctx, r, func() (*pb.TxnResponse, error) { return i.kvClient.Txn(ctx, r) })
 }
 
@@ -67,4 +69,6 @@ func (c *Conn) Watch(ctx context.Context) {
 }
 
 // Version is that of the first server.
-func (c *Conn) Version(ctx context.Context) (string, error) { return c.version(ctx, c.endpoints[0]) }
+func (c *Conn) Version(ctx context.Context) (string, error) {
+	return c.version(ctx, c.endpoints[0])
+}

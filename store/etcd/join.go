@@ -36,7 +36,10 @@ func (s *Store) join(
 	ctx context.Context, e *lock.Entry, value []byte,
 ) (*joining, *lock.Entry, error) {
 	due := time.Now().Add(s.timeout)
-	j := &joining{store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due, last: due.Add(batch.MostPending)}
+	j := &joining{
+		store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due,
+		last: due.Add(batch.MostPending),
+	}
 	placed, err := j.run(ctx)
 	return j, placed, err
 }
@@ -92,7 +95,9 @@ func (j *joining) pause(ctx context.Context) error {
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
-	l, err := hedged(ctx, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) })
+	l, err := hedged(
+		ctx, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) },
+	)
 	if err == nil {
 		j.withdrawn, j.looked = l.withdrawn, l.at
 	}
@@ -104,7 +109,9 @@ func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 
 // final reports whether no further attempt can fare better.
 func final(err error) bool {
-	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(err, errForgotten) || errors.Is(err, store.ErrTakenBack)
+	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(
+		err, errForgotten,
+	) || errors.Is(err, store.ErrTakenBack)
 }
 
 // attempt writes the entry. Under a fresh id that is done only if no attempt before has
@@ -233,7 +240,10 @@ func (j *joining) endOthers(placed *lock.Entry) {
 func (j *joining) giveUp() (unknown bool) {
 	unknown = len(j.open) > 0
 	if unknown {
-		j.store.orphans.Add(&orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn}, j.store.leases.seconds(j.entry.TTL))
+		j.store.orphans.Add(
+			&orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn},
+			j.store.leases.seconds(j.entry.TTL),
+		)
 	}
 	return unknown
 }

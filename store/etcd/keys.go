@@ -91,7 +91,8 @@ func goesOn(key []byte, m mark) []*pb.Compare {
 	from, to := valuesOf(m)
 	is := func(how pb.Compare_CompareResult, value string) *pb.Compare {
 		return &pb.Compare{
-			Key: key, Target: pb.Compare_VALUE, Result: how, TargetUnion: &pb.Compare_Value{Value: []byte(value)},
+			Key: key, Target: pb.Compare_VALUE, Result: how,
+			TargetUnion: &pb.Compare_Value{Value: []byte(value)},
 		}
 	}
 	return []*pb.Compare{is(pb.Compare_GREATER, from), is(pb.Compare_LESS, to)}
@@ -112,9 +113,11 @@ func (ks *keyspace) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error
 
 // look is what came of looking for an entry.
 type look struct {
-	found     *lock.Entry // nil if there is none
-	withdrawn int64       // the revision of the mark that is to be replaced if there is none: that of a withdrawn entry, or 0
-	at        int64       // the revision at which it was looked for under its key; 0 if it was not
+	found *lock.Entry // nil if there is none
+	// the revision of the mark that is to be replaced if there is none: that of a withdrawn entry, or
+	// 0
+	withdrawn int64
+	at        int64 // the revision at which it was looked for under its key; 0 if it was not
 }
 
 // lookFor is find, and tells more.
@@ -148,7 +151,10 @@ func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) 
 		err = errors.New("it names no lock")
 	}
 	if err != nil {
-		ks.log.Error("the mark of an idempotency key cannot be read; the key counts as used up", "key", key, "error", err)
+		ks.log.Error(
+			"the mark of an idempotency key cannot be read; the key counts as used up", "key", key, "error",
+			err,
+		)
 		return &mark{Reason: lock.Unknown}, nil //nolint:nilerr // it says that there was an entry
 	}
 	return &m, nil

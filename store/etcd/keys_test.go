@@ -15,8 +15,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestWithdrawnAfterTheRecord: an entry that expired, and whose key was in use again before that was
-// recorded, uses up nothing. The end of the entry that has the key counts.
+// TestWithdrawnAfterTheRecord: an entry that expired, and whose key was in use again before that
+// was recorded, uses up nothing. The end of the entry that has the key counts.
 func TestWithdrawnAfterTheRecord(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -42,14 +42,18 @@ func TestWithdrawnAfterTheRecord(t *testing.T) {
 			}
 			for range c.record {
 				end := unrecordedEnd{
-					End:    store.End{ID: first.ID, Tenant: first.Tenant, Reason: lock.Expired, At: time.Now().UnixMilli()},
+					End: store.End{
+						ID: first.ID, Tenant: first.Tenant, Reason: lock.Expired, At: time.Now().UnixMilli(),
+					},
 					marked: true, key: store.Key{Tenant: first.Tenant, Lock: first.Name(), ID: first.ID},
 				}
 				if err := s.recordSome([]unrecordedEnd{end}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if again, written, err := s.Enqueue(t.Context(), draft); err != nil || written || again.Number != second.Number {
+			if again, written, err := s.Enqueue(
+				t.Context(), draft,
+			); err != nil || written || again.Number != second.Number {
 				t.Fatalf("the second one is found as %+v, %t, %v", again, written, err)
 			}
 			if c.why == lock.Expired {
@@ -61,7 +65,8 @@ func TestWithdrawnAfterTheRecord(t *testing.T) {
 			}
 			_, written, err := s.Enqueue(t.Context(), draft)
 			var used *lock.Error
-			if errors.As(err, &used); c.want == "" && (!written || err != nil) || c.want != "" && (used == nil || used.Code != lock.Lost || used.Reason != c.want) {
+			if errors.As(err, &used); c.want == "" && (!written || err != nil) || c.want != "" &&
+				(used == nil || used.Code != lock.Lost || used.Reason != c.want) {
 				t.Errorf("the key gives %t, %v; want %q", written, err, c.want)
 			}
 		})
@@ -71,7 +76,9 @@ func TestWithdrawnAfterTheRecord(t *testing.T) {
 // noRoom answers as etcd does when it is full, or to who records an end as if it did not answer.
 type noRoom struct{ full, forEnds atomic.Bool }
 
-func (n *noRoom) txn(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+func (n *noRoom) txn(
+	_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error),
+) (*pb.TxnResponse, error) {
 	switch text := r.String(); {
 	case n.full.Load() && strings.Contains(text, "request_put"):
 		return nil, rpctypes.ErrGRPCNoSpace
@@ -81,8 +88,8 @@ func (n *noRoom) txn(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResp
 	return do()
 }
 
-// TestWithdrawalRecordedLate: that an entry was withdrawn from a full store is recorded when its key is in use again. That
-// uses up nothing.
+// TestWithdrawalRecordedLate: that an entry was withdrawn from a full store is recorded when its
+// key is in use again. That uses up nothing.
 func TestWithdrawalRecordedLate(t *testing.T) {
 	no := &noRoom{}
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) { c.Interfere(no.txn) })

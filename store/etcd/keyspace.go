@@ -31,8 +31,9 @@ type keyspace struct {
 func newKeyspace(conn *Conn, cfg Config) *keyspace {
 	ks := &keyspace{
 		readingPast: make(chan struct{}, maxPasts),
-		conn:        conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger, observe: cfg.Observer.OrSilent(),
-		trust: store.NewTrust(cfg.Form), timeout: cmp.Or(cfg.Timeout, operationTimeout),
+		conn:        conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger,
+		observe: cfg.Observer.OrSilent(),
+		trust:   store.NewTrust(cfg.Form), timeout: cmp.Or(cfg.Timeout, operationTimeout),
 	}
 	ks.kv = trustedKV{conn.kv, ks.trust}
 	if ks.log == nil {
@@ -49,7 +50,9 @@ func (ks *keyspace) revision(number uint64) int64 { return ks.trust.Position(num
 func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, ks.timeout)
 	defer cancel()
-	resp, err := ks.read(ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true})
+	resp, err := ks.read(
+		ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true},
+	)
 	if err != nil {
 		return 0, err
 	}
@@ -75,7 +78,9 @@ func (ks *keyspace) readFrom(
 func repeated[T any](ctx context.Context, try func() (T, error)) (T, error) {
 	for {
 		resp, err := try()
-		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(ctx, 20*time.Millisecond) != nil {
+		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(
+			ctx, 20*time.Millisecond,
+		) != nil {
 			return resp, err
 		}
 	}
@@ -87,7 +92,9 @@ func (ks *keyspace) tryRead(
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the embedded member would not notice
 	}
-	return attempt(ctx, ks, name, func(ctx context.Context) (*pb.RangeResponse, error) { return kv.Range(ctx, r) })
+	return attempt(
+		ctx, ks, name, func(ctx context.Context) (*pb.RangeResponse, error) { return kv.Range(ctx, r) },
+	)
 }
 
 // tryTxn makes one attempt at a transaction.
@@ -97,7 +104,9 @@ func (ks *keyspace) tryTxn(
 	if ctx.Err() != nil {
 		return nil, errors.Join(batch.ErrNotSent, ctx.Err()) // the embedded member would not notice
 	}
-	return attempt(ctx, ks, name, func(ctx context.Context) (*pb.TxnResponse, error) { return ks.kv.Txn(ctx, txn) })
+	return attempt(
+		ctx, ks, name, func(ctx context.Context) (*pb.TxnResponse, error) { return ks.kv.Txn(ctx, txn) },
+	)
 }
 
 // attempt makes one call within its time, and has it observed.

@@ -23,7 +23,9 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	}})
 	restore := proxies.cut(storetest.Broken)
 	go s.Watch(t.Context(), silent{})
-	eventually(t, "the feed fails to start, again and again", func() bool { return restarts.Load() > 2 })
+	eventually(
+		t, "the feed fails to start, again and again", func() bool { return restarts.Load() > 2 },
+	)
 	if n := reports.Load(); n > 0 {
 		t.Errorf("a feed that never started told its lag %d times", n)
 	}

@@ -25,7 +25,9 @@ type sizes struct {
 	full    int // transactions that are nearly as large as they may be
 }
 
-func (z *sizes) note(ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+func (z *sizes) note(
+	ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error),
+) (*pb.TxnResponse, error) {
 	entries, size, value := 0, 0, 0
 	for _, put := range PutsIn(r) {
 		entries, size, value = entries+1, size+len(put.Key)+len(put.Value), max(value, len(put.Value))
@@ -75,16 +77,19 @@ func TestLargeValues(t *testing.T) {
 		seen.hold()() // nothing is, to begin with
 		c.Interfere(seen.note)
 	})
-	// A slow machine may need more rounds. The next finds leases in the pool. Without the bound in bytes
-	// the one in operations leaves a little more than fits, so not every round would show it.
+	// A slow machine may need more rounds. The next finds leases in the pool. Without the bound in
+	// bytes the one in operations leaves a little more than fits, so not every round would show it.
 	end := time.Now().Add(time.Minute)
-	for round := 0; (round < 4 || seen.fullOnes() < 2) && time.Now().Before(end) && !t.Failed(); round++ {
+	for round := 0; (round < 4 || seen.fullOnes() < 2) && time.Now().Before(end) &&
+		!t.Failed(); round++ {
 		largeAtOnce(t, s, &seen, round)
 	}
 	t.Logf("%d transactions were nearly full; the largest has %d bytes with %d entries, the largest value %d",
 		seen.full, seen.largest, seen.with, seen.value)
 	if seen.full < 2 || seen.largest > batchBytes {
-		t.Errorf("the largest transaction has %d bytes, want most of %d and no more", seen.largest, batchBytes)
+		t.Errorf(
+			"the largest transaction has %d bytes, want most of %d and no more", seen.largest, batchBytes,
+		)
 	}
 	if seen.value > 2*(lock.MaxMetadataSize+lock.MaxHolderLength)+1<<10 {
 		t.Errorf("a value has %d bytes", seen.value)
@@ -99,7 +104,9 @@ func largeAtOnce(t *testing.T, s *Store, seen *sizes, round int) {
 	for worker := range atOnce {
 		all.Go(func() { passes(t, s, largestEntry(worker, round)) })
 	}
-	for end := time.Now().Add(attemptTimeout); s.commits.Pending().Writes < atOnce*3/4 && time.Now().Before(end); {
+	for end := time.Now().Add(
+		attemptTimeout,
+	); s.commits.Pending().Writes < atOnce*3/4 && time.Now().Before(end); {
 		<-time.After(5 * time.Millisecond)
 	}
 	open()

@@ -39,7 +39,9 @@ func (l *lateKV) let() []*pb.TxnRequest {
 	return l.held
 }
 
-func (l *lateKV) Range(ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+func (l *lateKV) Range(
+	ctx context.Context, r *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	l.mu.Lock()
 	blind := l.blind
 	l.mu.Unlock()
@@ -55,7 +57,9 @@ func (l *lateKV) setBlind(blind bool) {
 	l.blind = blind
 }
 
-func (l *lateKV) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (l *lateKV) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	l.mu.Lock()
 	late := l.hold > 0 && puts(r)
 	if late {
@@ -97,15 +101,18 @@ func (l *lateKV) deliver(t *testing.T) int {
 	return len(l.held)
 }
 
-// lateRevocations has beforeRevoke run before the first revocation of a lease of what is held back, whose
-// answer is lost: it comes late.
+// lateRevocations has beforeRevoke run before the first revocation of a lease of what is held back,
+// whose answer is lost: it comes late.
 type lateRevocations struct {
 	leaseClient
 	late *lateKV
 }
 
-func (l *lateRevocations) LeaseRevoke(ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption) (*pb.LeaseRevokeResponse, error) {
-	if do := l.late.beforeRevoke.Load(); do != nil && l.late.holds(r.ID) && l.late.beforeRevoke.CompareAndSwap(do, nil) {
+func (l *lateRevocations) LeaseRevoke(
+	ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption,
+) (*pb.LeaseRevokeResponse, error) {
+	if do := l.late.beforeRevoke.Load(); do != nil && l.late.holds(r.ID) &&
+		l.late.beforeRevoke.CompareAndSwap(do, nil) {
 		(*do)()
 		return nil, context.DeadlineExceeded
 	}
@@ -213,7 +220,10 @@ func TestLateAttempt(t *testing.T) {
 		t.Errorf("Renew after a late attempt: %v", err)
 	}
 	for _, r := range late.held {
-		soon(t, "the lease of an attempt that does not stand is revoked", func() bool { return !s.lives(t, leaseOf(r)) })
+		soon(
+			t, "the lease of an attempt that does not stand is revoked",
+			func() bool { return !s.lives(t, leaseOf(r)) },
+		)
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); err != nil {
 		t.Fatal(err)

@@ -53,7 +53,8 @@ func TestLeaderThatDoesNotKnowALease(t *testing.T) {
 		}
 	}()
 	e, _, err := s.Enqueue(t.Context(), &lock.Entry{
-		ID: "held", Tenant: "acme", Holder: "w", TTL: time.Minute, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}, EnqueuedAt: time.Now(),
+		ID: "held", Tenant: "acme", Holder: "w", TTL: time.Minute,
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}, EnqueuedAt: time.Now(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -63,7 +64,9 @@ func TestLeaderThatDoesNotKnowALease(t *testing.T) {
 	}
 	leader.left = 1_000_000
 	var unavailable *lock.Error
-	if err := s.Renew(t.Context(), e); !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable {
+	if err := s.Renew(t.Context(), e); !errors.As(
+		err, &unavailable,
+	) || unavailable.Code != lock.StoreUnavailable {
 		t.Errorf("Renew at a leader that never knows the lease = %v, want %s", err, lock.StoreUnavailable)
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); err != nil {
@@ -80,7 +83,9 @@ type lateLeases struct {
 	granted bool
 }
 
-func (l *lateLeases) LeaseGrant(_ context.Context, _ *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
+func (l *lateLeases) LeaseGrant(
+	_ context.Context, _ *pb.LeaseGrantRequest, _ ...grpc.CallOption,
+) (*pb.LeaseGrantResponse, error) {
 	if l.granted {
 		return nil, rpctypes.ErrGRPCLeaseExist
 	}
@@ -97,7 +102,10 @@ func TestGrantCountsFromItsFirstAttempt(t *testing.T) {
 		began := time.Now()
 		l, err := p.grant(t.Context(), time.Minute)
 		if err != nil || !l.renewed.Equal(began) || time.Since(began) < time.Second {
-			t.Errorf("granted %+v, %v; it counts from %v after the first attempt, want 0", l, err, l.renewed.Sub(began))
+			t.Errorf(
+				"granted %+v, %v; it counts from %v after the first attempt, want 0", l, err,
+				l.renewed.Sub(began),
+			)
 		}
 	})
 }

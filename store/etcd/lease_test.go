@@ -20,7 +20,9 @@ type countedLeases struct {
 	granted, renewed int
 }
 
-func (c *countedLeases) LeaseGrant(_ context.Context, _ *pb.LeaseGrantRequest, _ ...grpc.CallOption) (*pb.LeaseGrantResponse, error) {
+func (c *countedLeases) LeaseGrant(
+	_ context.Context, _ *pb.LeaseGrantRequest, _ ...grpc.CallOption,
+) (*pb.LeaseGrantResponse, error) {
 	c.granted++
 	return &pb.LeaseGrantResponse{}, nil
 }
@@ -100,7 +102,8 @@ func TestIdleLeasesAreBounded(t *testing.T) {
 	}
 }
 
-// TestIdleLeasesOfManyTTLs: a tenant that takes ever other TTLs leaves room for the leases of others.
+// TestIdleLeasesOfManyTTLs: a tenant that takes ever other TTLs leaves room for the leases of
+// others.
 func TestIdleLeasesOfManyTTLs(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		fake := &countedLeases{}
@@ -113,7 +116,10 @@ func TestIdleLeasesOfManyTTLs(t *testing.T) {
 			p.give("bolt", time.Minute, int64(2*maxIdle+i))
 		}
 		if p.of["acme"] > maxIdle/2 || p.of["bolt"] != 100 {
-			t.Errorf("%d leases of one tenant are idle, and %d of another, want half of all at most, and 100", p.of["acme"], p.of["bolt"])
+			t.Errorf(
+				"%d leases of one tenant are idle, and %d of another, want half of all at most, and 100",
+				p.of["acme"], p.of["bolt"],
+			)
 		}
 		for range 100 {
 			if _, ok := p.pop(leaseClass{"bolt", time.Minute}); !ok {
@@ -218,20 +224,23 @@ func TestEndsDoNotWaitForIdleLeases(t *testing.T) {
 	})
 }
 
-// TestSlowRenewalOfAnIdleLease: where etcd does not answer a renewal soon, an entry is given a new lease,
-// and the idle one stays for others.
+// TestSlowRenewalOfAnIdleLease: where etcd does not answer a renewal soon, an entry is given a new
+// lease, and the idle one stays for others.
 func TestSlowRenewalOfAnIdleLease(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		fake := &slow{}
 		p := newLeasePool(&Conn{leases: fake, renewer: fake, slack: time.Second})
 		defer p.grants.Close()
-		e := &lock.Entry{Tenant: "acme", TTL: 30 * time.Second, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}}}
+		e := &lock.Entry{
+			Tenant: "acme", TTL: 30 * time.Second, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		}
 		p.refreshed(1, time.Now())
 		p.give(e.Tenant, e.TTL, 1)
 		<-time.After(10 * time.Second)
 		began := time.Now()
 		l, _, err := p.take(t.Context(), e, began.Add(4*time.Second))
-		if took := time.Since(began); err != nil || l.id == 1 || fake.granted != 1 || took > renewalTimeout || p.spare != 1 {
+		if took := time.Since(began); err != nil || l.id == 1 || fake.granted != 1 ||
+			took > renewalTimeout || p.spare != 1 {
 			t.Errorf("lease %d after %v, %v; %d granted, %d idle", l.id, took, err, fake.granted, p.spare)
 		}
 		soon, cancel := context.WithTimeout(t.Context(), renewalTimeout/2)

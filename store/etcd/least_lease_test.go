@@ -30,7 +30,8 @@ func (w *warnings) has(what string) bool {
 	return strings.Contains(w.text.String(), what)
 }
 
-// TestLongElections: servers that keep leases for longer than is promised are told at the start, others are not.
+// TestLongElections: servers that keep leases for longer than is promised are told at the start,
+// others are not.
 func TestLongElections(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ timeout, says string }{{"5000", "least_lease=8s"}, {"1000", ""}} {
@@ -39,7 +40,8 @@ func TestLongElections(t *testing.T) {
 			cluster := startEtcd(t, rig.EtcdConfig{ExtraArgs: []string{"--election-timeout=" + c.timeout}})
 			log := &warnings{}
 			s := openStore(t, connect(t, cluster.Endpoints()), etcd.Config{
-				Prefix: "/long/", Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+				Prefix: "/long/",
+				Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			})
 			e := newEntry("a", "short")
 			e.TTL = etcd.MinTTL

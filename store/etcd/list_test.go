@@ -29,7 +29,9 @@ type seen struct {
 func (f *seen) Reset(s store.Snapshot) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.resets, f.entries, f.reasons, f.pages, f.complete = f.resets+1, len(s.Entries), map[lock.ID]lock.Reason{}, 0, false
+	f.resets, f.entries, f.reasons, f.pages, f.complete = f.resets+1, len(
+		s.Entries,
+	), map[lock.ID]lock.Reason{}, 0, false
 }
 
 func (f *seen) Recall(ends []store.Ended, complete bool) {
@@ -72,7 +74,9 @@ func TestListUnderLoad(t *testing.T) {
 	for i := range records {
 		value := "["
 		for j := range each {
-			value += fmt.Sprintf(`{"id":"old-%d-%d","reason":"released","at_ms":%d},`, i, j, held.EnqueuedAt.UnixMilli())
+			value += fmt.Sprintf(
+				`{"id":"old-%d-%d","reason":"released","at_ms":%d},`, i, j, held.EnqueuedAt.UnixMilli(),
+			)
 		}
 		value = value[:len(value)-1] + "]"
 		key := fmt.Sprintf("%sended/%011d/%016x", prefix, held.EnqueuedAt.Unix()/10, i)
@@ -116,15 +120,17 @@ func TestListUnderLoad(t *testing.T) {
 	if len(released) == 0 {
 		t.Error("there was no load")
 	}
-	for _, id := range released[:max(0, len(released)-50)] { // the feed may not have told the last ones
+	// the feed may not have told the last ones
+	for _, id := range released[:max(0, len(released)-50)] {
 		if why := f.reasons[id]; why != lock.Released {
 			t.Errorf("the end of %s, which came meanwhile, is known as %q", id, why)
 		}
 	}
 }
 
-// compactedBehind is how old is what compactions leave: a watch begins at what was listed, and what is younger than
-// it takes to ask for one cannot be compacted all the time, or no feed would ever begin.
+// compactedBehind is how old is what compactions leave: a watch begins at what was listed, and what
+// is younger than it takes to ask for one cannot be compacted all the time, or no feed would ever
+// begin.
 const compactedBehind = 100 * time.Millisecond
 
 func compactOnAndOn(ctx context.Context, t *testing.T, client *clientv3.Client) {

@@ -39,7 +39,9 @@ func TestMemoryOfWrites(t *testing.T) {
 		<-tick.C
 		put(110, 1) // what was read and written last stays for a moment
 	}
-	t.Errorf("%d MiB of %d MiB that were written are in memory", (heapInUse()-before)>>20, writes*size>>20)
+	t.Errorf(
+		"%d MiB of %d MiB that were written are in memory", (heapInUse()-before)>>20, writes*size>>20,
+	)
 }
 
 func heapInUse() int64 {

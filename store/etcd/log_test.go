@@ -14,8 +14,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestLogOfANewStore: what etcd says of a store that was just made is nothing that an operator could
-// act on.
+// TestLogOfANewStore: what etcd says of a store that was just made is nothing that an operator
+// could act on.
 func TestLogOfANewStore(t *testing.T) {
 	var out bytes.Buffer
 	log := etcdLog(slog.New(slog.NewTextHandler(&out, nil)))
@@ -49,7 +49,9 @@ func TestLogIsSampled(t *testing.T) {
 // TestLastWords: why etcd ends the process is in the log.
 func TestLastWords(t *testing.T) {
 	var out bytes.Buffer
-	log := etcdLog(slog.New(slog.NewTextHandler(&out, nil))).WithOptions(zap.WithFatalHook(zapcore.WriteThenPanic))
+	log := etcdLog(slog.New(slog.NewTextHandler(&out, nil))).WithOptions(
+		zap.WithFatalHook(zapcore.WriteThenPanic),
+	)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -58,7 +60,9 @@ func TestLastWords(t *testing.T) {
 		}()
 		log.Fatal("failed to save Raft hard state", zap.Error(errors.New("no space left on device")))
 	}()
-	if said := out.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "no space left") {
+	if said := out.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(
+		said, "no space left",
+	) {
 		t.Errorf("logged %q", said)
 	}
 }

@@ -19,7 +19,8 @@ const (
 	metaTokenKey = metaDir + "tokenkey" // 32 random bytes behind the lock tokens
 	metaFloor    = metaDir + "floor"    // added to every revision
 	metaDistrust = metaDir + "distrust" // a number that the store must have reached, but has not
-	metaForm     = metaDir + "form"     // the lowest that must be understood, see [store.Form]; not there is 1
+	// the lowest that must be understood, see [store.Form]; not there is 1
+	metaForm = metaDir + "form"
 )
 
 // meta is what stood there when it was last read.
@@ -192,7 +193,9 @@ func (mk *metaKeeper) make(
 			return nil, nil, errDamaged
 		}
 		next.form = mk.trust.Understood() // of entries that may be there
-		mk.log.Error("the store's own records are made again; lock tokens may be void", "error", errDamaged)
+		mk.log.Error(
+			"the store's own records are made again; lock tokens may be void", "error", errDamaged,
+		)
 	}
 	if err := store.CheckFloor(floor, uint64(all.Header.Revision)); err != nil {
 		return nil, nil, &finalError{err}
@@ -282,12 +285,16 @@ func (mk *metaKeeper) unchanged() []*pb.Compare {
 // modified compares with the revision of a key's last write, 0 if there is no key.
 func modified(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{
-		Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
+		Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL,
+		TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
 	}
 }
 
 func valued(key, value []byte) *pb.Compare {
-	return &pb.Compare{Key: key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL, TargetUnion: &pb.Compare_Value{Value: value}}
+	return &pb.Compare{
+		Key: key, Target: pb.Compare_VALUE, Result: pb.Compare_EQUAL,
+		TargetUnion: &pb.Compare_Value{Value: value},
+	}
 }
 
 // readAll reads all of meta, also what is not complete.

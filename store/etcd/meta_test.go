@@ -89,14 +89,19 @@ func TestMetaGone(t *testing.T) {
 	}
 	defer closing(t, "the client", client.Close)
 	conn := connect(t, cluster.Endpoints())
-	before := mustEnqueue(t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000}), newEntry("a", "held"))
+	before := mustEnqueue(
+		t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000}), newEntry("a", "held"),
+	)
 	for _, key := range []string{"floor", ""} {
 		if _, err := client.Delete(t.Context(), prefix+"meta/"+key, clientv3.WithPrefix()); err != nil {
 			t.Fatal(err)
 		}
 		_, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
 		wantRemedy(t, "Open", err)
-		after := mustEnqueue(t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}), newEntry("b", "after"+key))
+		after := mustEnqueue(
+			t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}),
+			newEntry("b", "after"+key),
+		)
 		if after.Number <= before.Number {
 			t.Errorf("fence %d after %d", after.Number, before.Number)
 		}

@@ -62,8 +62,12 @@ func TestLateAttemptOfAKey(t *testing.T) {
 // it is removed, or its lease ends. The same call does not write it a second time.
 func TestWrittenOnce(t *testing.T) {
 	for why, end := range map[lock.Reason]func(context.Context, *Store, *lock.Entry) error{
-		lock.Revoked: func(ctx context.Context, s *Store, e *lock.Entry) error { return s.Remove(ctx, e, lock.Revoked) },
-		lock.Expired: func(ctx context.Context, s *Store, e *lock.Entry) error { return s.leases.revoke(ctx, e.Handle) },
+		lock.Revoked: func(ctx context.Context, s *Store, e *lock.Entry) error {
+			return s.Remove(ctx, e, lock.Revoked)
+		},
+		lock.Expired: func(ctx context.Context, s *Store, e *lock.Entry) error {
+			return s.leases.revoke(ctx, e.Handle)
+		},
 	} {
 		t.Run(string(why), func(t *testing.T) {
 			s, late := startLate(t, 1)
@@ -104,7 +108,9 @@ func TestWrittenOrNotIsForgotten(t *testing.T) {
 			put := &pb.TxnRequest{Success: []*pb.RequestOp{putOp([]byte("not ours"), nil, 0)}}
 			resp, err := late.kvClient.Txn(t.Context(), put)
 			if err == nil {
-				_, err = late.kvClient.(pb.KVClient).Compact(t.Context(), &pb.CompactionRequest{Revision: resp.Header.Revision})
+				_, err = late.kvClient.(pb.KVClient).Compact(
+					t.Context(), &pb.CompactionRequest{Revision: resp.Header.Revision},
+				)
 			}
 			if err != nil {
 				t.Error(err)
@@ -114,7 +120,8 @@ func TestWrittenOrNotIsForgotten(t *testing.T) {
 	}
 	_, _, err := s.Enqueue(t.Context(), lateEntry())
 	var unavailable *lock.Error
-	if !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable || !unavailable.OutcomeUnknown || !errors.Is(err, errForgotten) {
+	if !errors.As(err, &unavailable) || unavailable.Code != lock.StoreUnavailable ||
+		!unavailable.OutcomeUnknown || !errors.Is(err, errForgotten) {
 		t.Errorf("Enqueue: %v, want that it may have taken effect, as that is forgotten", err)
 	}
 	if found := s.mustFind(t, lateEntry()); found != nil {
@@ -139,9 +146,10 @@ func (f *comings) Apply(_ uint64, changes []store.Change) {
 	}
 }
 
-// TestNotHandedOutWhileItIsRevoked: the first write commits between the look for it and the revocation
-// of its lease, whose answer is lost: the entry that is there then can go any moment, and is nobody's. That it
-// was taken back is no news for its client but that nothing of the request is left.
+// TestNotHandedOutWhileItIsRevoked: the first write commits between the look for it and the
+// revocation of its lease, whose answer is lost: the entry that is there then can go any moment,
+// and is nobody's. That it was taken back is no news for its client but that nothing of the request
+// is left.
 func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 	s, late := startLate(t, 1)
 	commit := func() {
@@ -152,7 +160,8 @@ func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 	late.beforeRevoke.Store(&commit)
 	placed, _, err := s.Enqueue(t.Context(), lateEntry())
 	var taken *lock.Error
-	if !errors.As(err, &taken) || taken.Code != lock.StoreUnavailable || taken.OutcomeUnknown || !errors.Is(err, store.ErrTakenBack) {
+	if !errors.As(err, &taken) || taken.Code != lock.StoreUnavailable || taken.OutcomeUnknown ||
+		!errors.Is(err, store.ErrTakenBack) {
 		t.Errorf("Enqueue: %+v, %v, want that the call itself took it back", placed, err)
 	}
 	if found := s.mustFind(t, lateEntry()); found != nil {
@@ -160,9 +169,9 @@ func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 	}
 }
 
-// TestWithdrawnKeyIsShutOut: a call whose writes would replace the mark of a withdrawn entry is given up with
-// them still out. They find another mark by the time that their leases are revoked, as whoever comes back for
-// the entry could join it else.
+// TestWithdrawnKeyIsShutOut: a call whose writes would replace the mark of a withdrawn entry is
+// given up with them still out. They find another mark by the time that their leases are revoked,
+// as whoever comes back for the entry could join it else.
 func TestWithdrawnKeyIsShutOut(t *testing.T) {
 	s, late := startLate(t, 1_000_000)
 	other := late.beside(t, s)

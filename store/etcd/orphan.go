@@ -18,7 +18,8 @@ type orphan struct {
 	entry  *lock.Entry // to be taken back, or kept from being written later if it is resumable; or nil
 	leases []int64     // under which the writes are
 
-	withdrawn int64 // the revision of the key's mark that the last of them would replace; 0 if there was none
+	// the revision of the key's mark that the last of them would replace; 0 if there was none
+	withdrawn int64
 }
 
 // clean takes back the entry if it is there, which tells the feeds why it goes, and then
@@ -54,10 +55,14 @@ func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 		return err
 	}
 	key := []byte(s.markKey(x.entry.Tenant, x.entry.ID))
-	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: lock.Withdrawn, At: time.Now().UnixMilli()}), memory)}
+	put := []*pb.RequestOp{
+		putOp(key, store.Encode(mark{Reason: lock.Withdrawn, At: time.Now().UnixMilli()}), memory),
+	}
 	_, err = s.kv.Txn(ctx, &pb.TxnRequest{
 		Compare: []*pb.Compare{modified(key, x.withdrawn)}, Success: put,
-		Failure: []*pb.RequestOp{txnOp(&pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put})},
+		Failure: []*pb.RequestOp{
+			txnOp(&pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put}),
+		},
 	})
 	switch {
 	case isLeaseNotFound(err):

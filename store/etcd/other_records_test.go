@@ -7,7 +7,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// twoWithRoom starts two replicas of which each has its own room, and returns what the feed of the second tells of ends.
+// twoWithRoom starts two replicas of which each has its own room, and returns what the feed of the
+// second tells of ends.
 func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan store.Change) {
 	t.Helper()
 	var otherConn Conn
@@ -34,9 +35,9 @@ func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan
 	return s, other, left
 }
 
-// TestOthersKnowOfAWithdrawalFromAFullStore: the key of an entry that was withdrawn from a full store is free, also if another
-// replica is the first to record that it went: that tells it from an entry whose lease is over, and from one that was
-// released.
+// TestOthersKnowOfAWithdrawalFromAFullStore: the key of an entry that was withdrawn from a full
+// store is free, also if another replica is the first to record that it went: that tells it from an
+// entry whose lease is over, and from one that was released.
 func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -65,7 +66,9 @@ func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
 				t.Errorf("another replica tells that it ended by %q, want %q", told.Reason, c.told)
 			}
 			others.forEnds.Store(false)
-			soon(t, "the other one has recorded it", func() bool { return len(other.unrecorded.ends()) == 0 })
+			soon(
+				t, "the other one has recorded it", func() bool { return len(other.unrecorded.ends()) == 0 },
+			)
 			if got := s.usedUpBy(t, draft); got != c.usedUp {
 				t.Errorf("the key is used up by %q, want %q", got, c.usedUp)
 			}

@@ -27,11 +27,15 @@ type slowKV struct {
 	lost bool
 }
 
-func (s *slowKV) Range(_ context.Context, _ *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+func (s *slowKV) Range(
+	_ context.Context, _ *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{}}, nil
 }
 
-func (s *slowKV) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (s *slowKV) Txn(
+	_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	<-time.After(time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,7 +55,9 @@ func TestOverloadAfterALostAnswer(t *testing.T) {
 		s := newStore(&Conn{kv: kv, leases: fake, renewer: fake}, Config{})
 		s.meta.known.Store(&meta{keys: map[string]metaKey{}})
 		cleaned := make(chan *orphan, 1)
-		s.orphans = store.NewCleaner(s.log, func(_ context.Context, x *orphan) error { cleaned <- x; return nil })
+		s.orphans = store.NewCleaner(
+			s.log, func(_ context.Context, x *orphan) error { cleaned <- x; return nil },
+		)
 		defer s.Close()
 
 		e := testEntry("a", "lost")

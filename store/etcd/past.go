@@ -57,7 +57,9 @@ func (j *joining) revokeOpen(ctx context.Context) error {
 		if !slices.Contains(j.revoking, l) {
 			j.revoking = append(j.revoking, l)
 		}
-		_, err := hedged(ctx, func(ctx context.Context) (int64, error) { return l, j.store.leases.revoke(ctx, l) })
+		_, err := hedged(
+			ctx, func(ctx context.Context) (int64, error) { return l, j.store.leases.revoke(ctx, l) },
+		)
 		if err != nil {
 			return err
 		}

@@ -31,7 +31,9 @@ func TestPastIsReadBySomeAtOnce(t *testing.T) {
 			watchPast: func(ctx context.Context, _, _ string, _ int64) watch {
 				mu.Lock()
 				defer mu.Unlock()
-				open = append(slices.DeleteFunc(open, func(ctx context.Context) bool { return ctx.Err() != nil }), ctx)
+				open = append(
+					slices.DeleteFunc(open, func(ctx context.Context) bool { return ctx.Err() != nil }), ctx,
+				)
 				most = max(most, len(open))
 				return watch{messages: make(chan watchMessage), ask: func() {}}
 			},
@@ -43,7 +45,9 @@ func TestPastIsReadBySomeAtOnce(t *testing.T) {
 			callers.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 				defer cancel()
-				if err := s.past(ctx, "prefix/", 1, 2, func(*mvccpb.Event) {}); !errors.Is(err, context.DeadlineExceeded) {
+				if err := s.past(ctx, "prefix/", 1, 2, func(*mvccpb.Event) {}); !errors.Is(
+					err, context.DeadlineExceeded,
+				) {
 					t.Errorf("past: %v", err)
 				}
 			})
@@ -95,7 +99,9 @@ func TestHedged(t *testing.T) {
 			t.Errorf("asked %d times: %v", asked.Load(), err)
 		}
 		failed := errors.New("no")
-		if _, err = hedged(t.Context(), func(context.Context) (int64, error) { return 0, failed }); !errors.Is(err, failed) {
+		if _, err = hedged(
+			t.Context(), func(context.Context) (int64, error) { return 0, failed },
+		); !errors.Is(err, failed) {
 			t.Errorf("of a question that fails: %v", err)
 		}
 	})

@@ -21,7 +21,9 @@ type atRest struct{ kvClient }
 
 const restsAt = 7
 
-func (atRest) Range(_ context.Context, _ *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+func (atRest) Range(
+	_ context.Context, _ *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: restsAt}}, nil
 }
 
@@ -97,14 +99,19 @@ func TestFloorKnownBeforeItsFeed(t *testing.T) {
 	g := newGaps(s.feed, &leaving{})
 	e := reusable("e", true)
 	e.Number = restsAt
-	raised := func(context.Context) (store.Records, error) { return store.Records{Floor: 1 << 40}, nil }
+	raised := func(context.Context) (store.Records, error) {
+		return store.Records{Floor: 1 << 40}, nil
+	}
 	if _, err := s.trust.Anew(t.Context(), 0, raised); err != nil {
 		t.Fatal(err)
 	}
 	g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{e}}) // by the floor of before
 	g.Lost(errMetaChanged)
 	g.Reset(store.Snapshot{Number: restsAt + 1})
-	g.Recall([]store.Ended{{ID: e.ID, Reason: lock.Released, Was: store.Past{Text: store.PlaceOf(restsAt)}}}, true)
+	g.Recall(
+		[]store.Ended{{ID: e.ID, Reason: lock.Released, Was: store.Past{Text: store.PlaceOf(restsAt)}}},
+		true,
+	)
 	if told := s.unrecorded.ends(); len(told) > 0 {
 		t.Errorf("put down: %+v", told)
 	}
@@ -119,7 +126,9 @@ type silentHistory struct {
 	asked int
 }
 
-func (h *silentHistory) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (h *silentHistory) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	if r.Success[0].GetRequestRange().GetRevision() == 0 {
 		return &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: restsAt}, Succeeded: true}, nil
 	}
@@ -139,12 +148,20 @@ func TestEndsDoNotWaitForThePast(t *testing.T) {
 		h := &silentHistory{}
 		s.kv.kv = h
 		for i := range 10 * maxEndsPerKey {
-			s.unrecorded.saw(store.Key{Tenant: "acme", Lock: "a", ID: lock.ID(fmt.Sprint("e", i))}, restsAt, lock.Expired, true)
+			s.unrecorded.saw(
+				store.Key{Tenant: "acme", Lock: "a", ID: lock.ID(fmt.Sprint("e", i))}, restsAt, lock.Expired,
+				true,
+			)
 		}
 		began := time.Now()
 		s.recordEnds()
-		if left := len(s.unrecorded.ends()); left > 0 || h.asked != 1 || time.Since(began) > attemptTimeout {
-			t.Errorf("after %v %d ends are left, and the past was asked for %d times", time.Since(began), left, h.asked)
+		if left := len(
+			s.unrecorded.ends(),
+		); left > 0 || h.asked != 1 || time.Since(began) > attemptTimeout {
+			t.Errorf(
+				"after %v %d ends are left, and the past was asked for %d times", time.Since(began), left,
+				h.asked,
+			)
 		}
 	})
 }
@@ -155,7 +172,9 @@ type meanwhile struct {
 	do func()
 }
 
-func (m *meanwhile) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (m *meanwhile) Txn(
+	_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	if r.Success[0].GetRequestRange() != nil {
 		return nil, rpctypes.ErrGRPCCompacted
 	}

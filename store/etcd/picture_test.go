@@ -18,7 +18,9 @@ type raising struct {
 	between func()
 }
 
-func (r *raising) Range(ctx context.Context, req *pb.RangeRequest, _ ...grpc.CallOption) (*pb.RangeResponse, error) {
+func (r *raising) Range(
+	ctx context.Context, req *pb.RangeRequest, _ ...grpc.CallOption,
+) (*pb.RangeResponse, error) {
 	if req.Revision != 0 {
 		r.between()
 	}

@@ -23,13 +23,17 @@ type asked struct {
 	all     []*pb.TxnRequest
 }
 
-func (a *asked) Txn(_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (a *asked) Txn(
+	_ context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	a.all = append(a.all, r)
 	ok := len(a.all) > a.refuses
 	resp := &pb.TxnResponse{Header: &pb.ResponseHeader{Revision: 9}, Succeeded: ok}
 	for range r.Success {
 		inner := &pb.TxnResponse{Succeeded: ok}
-		resp.Responses = append(resp.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: inner}})
+		resp.Responses = append(
+			resp.Responses, &pb.ResponseOp{Response: &pb.ResponseOp_ResponseTxn{ResponseTxn: inner}},
+		)
 	}
 	return resp, nil
 }
@@ -48,7 +52,8 @@ func TestFloorIsComparedInEachBatch(t *testing.T) {
 		parts []*part
 		want  int
 	}{
-		"alone": {[]*part{put}, 1}, "first": {[]*part{put, removal}, 1}, "last": {[]*part{removal, put}, 1},
+		"alone": {[]*part{put}, 1}, "first": {[]*part{put, removal}, 1},
+		"last":    {[]*part{removal, put}, 1},
 		"between": {[]*part{removal, put, removal}, 1}, "none": {[]*part{removal, removal}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +67,9 @@ func TestFloorIsComparedInEachBatch(t *testing.T) {
 				t.Fatalf("%d transactions, %v", len(kv.all), err)
 			}
 			for i, r := range kv.all {
-				floors := slices.DeleteFunc(r.Compare, func(c *pb.Compare) bool { return string(c.Key) != "floor" })
+				floors := slices.DeleteFunc(
+					r.Compare, func(c *pb.Compare) bool { return string(c.Key) != "floor" },
+				)
 				if len(floors) != c.want {
 					t.Errorf("transaction %d compares the floor %d times, want %d", i+1, len(floors), c.want)
 				}
@@ -145,7 +152,9 @@ type slowPresent struct {
 	took time.Duration
 }
 
-func (s *slowPresent) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (s *slowPresent) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	select {
 	case <-time.After(s.took):
 		return s.present.Txn(ctx, r)

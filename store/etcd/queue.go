@@ -34,7 +34,9 @@ func (ks *keyspace) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 // point to.
 func (ks *keyspace) readQueue(ctx context.Context, r lock.Ref) (read picture, at int64, err error) {
 	prefix := ks.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"
-	resp, err := ks.read(ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	resp, err := ks.read(
+		ctx, "queue", &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)},
+	)
 	if err != nil {
 		return read, 0, err
 	}
@@ -66,7 +68,12 @@ func (ks *keyspace) readQueue(ctx context.Context, r lock.Ref) (read picture, at
 func (ks *keyspace) readPrimaries(
 	ctx context.Context, ranges []*pb.RequestOp,
 ) ([]*mvccpb.KeyValue, error) {
-	resp, err := repeated(ctx, func() (*pb.TxnResponse, error) { return ks.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges}) })
+	resp, err := repeated(
+		ctx,
+		func() (*pb.TxnResponse, error) {
+			return ks.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges})
+		},
+	)
 	if err != nil {
 		return nil, err
 	}

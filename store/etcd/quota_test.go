@@ -25,7 +25,9 @@ import (
 // something are refused.
 type overdraw struct{ next, done atomic.Bool }
 
-func (o *overdraw) txn(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+func (o *overdraw) txn(
+	_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error),
+) (*pb.TxnResponse, error) {
 	switch {
 	case !puts(r):
 		return do()
@@ -187,7 +189,9 @@ func TestRefusedRecordBeyondTheQuota(t *testing.T) {
 	}
 	full = true
 	var why *lock.Error
-	if now, err := s.records.Put(t.Context(), store.RecordPut{RecordKey: k, Value: []byte("2"), Version: version}); !errors.As(err, &why) || why.OutcomeUnknown {
+	if now, err := s.records.Put(
+		t.Context(), store.RecordPut{RecordKey: k, Value: []byte("2"), Version: version},
+	); !errors.As(err, &why) || why.OutcomeUnknown {
 		t.Errorf("Put = %d, %v, and the version was %d", now, err, version)
 	}
 }
@@ -244,7 +248,9 @@ func (p *leasePool) idleCount() int {
 func TestSharedBeyondTheQuota(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := &ledger{took: time.Microsecond, refuse: 1, full: 1}
-		c := (&committer{ctx: t.Context(), trusted: trusting{}, observe: func(int, time.Duration, error) {}}).over(l, true)
+		c := (&committer{
+			ctx: t.Context(), trusted: trusting{}, observe: func(int, time.Duration, error) {},
+		}).over(l, true)
 		defer c.Close()
 		var removed sync.WaitGroup
 		removed.Go(func() {
@@ -254,7 +260,9 @@ func TestSharedBeyondTheQuota(t *testing.T) {
 		})
 		synctest.Wait()
 		p := &part{puts: true, ops: []*pb.RequestOp{putOp([]byte("a"), nil, 1)}}
-		if out, err := c.Do(t.Context(), p.sized(&write{Keys: []string{"a"}, Payload: p})); !isNoSpace(err) {
+		if out, err := c.Do(
+			t.Context(), p.sized(&write{Keys: []string{"a"}, Payload: p}),
+		); !isNoSpace(err) {
 			t.Errorf("the join: %+v, %v", out, err)
 		}
 		removed.Wait()
@@ -274,7 +282,8 @@ func (trusting) refuses() bool                          { return false }
 // TestRefusedIsNotThere: many join at once until etcd is full. Who is told for certain
 // that he has not, has not; and no lease is used again under which something is.
 func TestRefusedIsNotThere(t *testing.T) {
-	s, _ := testStore(t, EmbeddedConfig{Quota: 16 << 20}, func(c *Conn) { c.admit = nil }) // as a cluster, whose room nobody here guards
+	// as a cluster, whose room nobody here guards
+	s, _ := testStore(t, EmbeddedConfig{Quota: 16 << 20}, func(c *Conn) { c.admit = nil })
 	var mu sync.Mutex
 	var refused, placed []*lock.Entry
 	var all sync.WaitGroup

@@ -16,7 +16,9 @@ func (r *RecordStore) Watch(ctx context.Context, kind string, changed func()) {
 	}
 	watch := func(ctx context.Context) error { return r.watchOnce(ctx, kind, changed) }
 	store.Restart(ctx, watch, func(err error) {
-		r.store.log.Warn("a watch of small records is interrupted and starts over", "kind", kind, "error", err)
+		r.store.log.Warn(
+			"a watch of small records is interrupted and starts over", "kind", kind, "error", err,
+		)
 	})
 }
 

@@ -59,7 +59,9 @@ func (r *RecordStore) Delete(ctx context.Context, k store.RecordKey, version uin
 	return store.DeleteRecord(ctx, r, k, version)
 }
 
-func (r *RecordStore) kindPrefix(kind string) string { return r.store.prefix + recordsDir + kind + "/" }
+func (r *RecordStore) kindPrefix(kind string) string {
+	return r.store.prefix + recordsDir + kind + "/"
+}
 
 func (r *RecordStore) key(k store.RecordKey) []byte {
 	return []byte(r.kindPrefix(k.Kind) + k.Tenant + "/" + k.ID)
@@ -92,7 +94,10 @@ func (r *RecordStore) Look(
 
 func lookOps(keys ...[]byte) (ops []*pb.RequestOp) {
 	for _, key := range keys {
-		ops = append(ops, &pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}})
+		ops = append(
+			ops,
+			&pb.RequestOp{Request: &pb.RequestOp_RequestRange{RequestRange: &pb.RangeRequest{Key: key}}},
+		)
 	}
 	return ops
 }
@@ -160,7 +165,8 @@ func (r *RecordStore) beyondQuota(
 	switch {
 	case err == nil && !w.Delete && now.Found && now.Mark == w.Mark:
 		return now.Version, nil
-	case err == nil && now.Found && now.Version == w.Version, err == nil && !w.Delete && !now.Found && w.Version == 0:
+	case err == nil && now.Found && now.Version == w.Version, err == nil && !w.Delete &&
+		!now.Found && w.Version == 0:
 		return 0, unavailable(full, "write a record", false)
 	}
 	return 0, unavailable(full, "write a record", true)
@@ -221,14 +227,18 @@ func (r *RecordStore) List(
 				page.Next = last
 				return page, nil
 			}
-			last, largest = strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind)), max(largest, len(kv.Value))
+			last, largest = strings.TrimPrefix(string(kv.Key), r.kindPrefix(q.Kind)), max(
+				largest, len(kv.Value),
+			)
 		}
 		if !resp.More {
 			return page, nil
 		}
 		request.Key = []byte(r.behind(&q, last))
 		// etcd counts all keys that follow for each answer, so there are to be few.
-		request.Limit = min(int64(q.Limit-len(page.Records)+1), int64(max(recordsAtOnce, store.MaxRecordPageBytes/largest)))
+		request.Limit = min(
+			int64(q.Limit-len(page.Records)+1), int64(max(recordsAtOnce, store.MaxRecordPageBytes/largest)),
+		)
 	}
 	page.Next = last
 	return page, nil
@@ -249,7 +259,9 @@ func (r *RecordStore) rangeOf(q *store.RecordQuery) *pb.RangeRequest {
 	if q.After != "" {
 		start = max(start, r.behind(q, q.After))
 	}
-	return &pb.RangeRequest{Key: []byte(start), RangeEnd: []byte(end), Limit: min(int64(q.Limit)+1, recordsAtOnce)}
+	return &pb.RangeRequest{
+		Key: []byte(start), RangeEnd: []byte(end), Limit: min(int64(q.Limit)+1, recordsAtOnce),
+	}
 }
 
 // behind returns where a list goes on behind a key of the kind. A tenant's ids are in their
@@ -276,5 +288,8 @@ func (r *RecordStore) record(
 	if !ok || !q.Wants(k) {
 		return rec, false
 	}
-	return store.Record{RecordKey: k, Value: store.ParseRecordForm(kv.Value).Value, Version: r.store.number(kv.ModRevision)}, true
+	return store.Record{
+		RecordKey: k, Value: store.ParseRecordForm(kv.Value).Value,
+		Version: r.store.number(kv.ModRevision),
+	}, true
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// TestListWithinBounds: a list within bounds asks etcd for each tenant about once, however many records
-// of it are beyond them.
+// TestListWithinBounds: a list within bounds asks etcd for each tenant about once, however many
+// records of it are beyond them.
 func TestListWithinBounds(t *testing.T) {
 	var asked atomic.Int64
 	count := store.Observer{Operation: func(name string, _ time.Duration, _ error) {
@@ -26,7 +26,9 @@ func TestListWithinBounds(t *testing.T) {
 	var puts errgroup.Group
 	puts.SetLimit(100)
 	for i := range tenants * each {
-		k := store.RecordKey{Kind: "note", Tenant: fmt.Sprint("t", i%tenants), ID: fmt.Sprintf("r%03d", i/tenants)}
+		k := store.RecordKey{
+			Kind: "note", Tenant: fmt.Sprint("t", i%tenants), ID: fmt.Sprintf("r%03d", i/tenants),
+		}
 		puts.Go(func() error {
 			_, err := s.Records().Put(t.Context(), store.RecordPut{RecordKey: k})
 			return err
@@ -36,10 +38,16 @@ func TestListWithinBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked.Store(0)
-	if page, err := s.Records().List(t.Context(), store.RecordQuery{Kind: "note"}); err != nil || len(page.Records) != store.MaxRecordPage || asked.Load() > 2 {
-		t.Errorf("a page of %d small records took %d answers, want two: %v", len(page.Records), asked.Load(), err)
+	if page, err := s.Records().List(t.Context(), store.RecordQuery{Kind: "note"}); err != nil || len(
+		page.Records,
+	) != store.MaxRecordPage || asked.Load() > 2 {
+		t.Errorf(
+			"a page of %d small records took %d answers, want two: %v", len(page.Records), asked.Load(), err,
+		)
 	}
-	for _, q := range []store.RecordQuery{{From: "r495"}, {Until: "r005"}, {From: "r250", Until: "r255"}} {
+	for _, q := range []store.RecordQuery{
+		{From: "r495"}, {Until: "r005"}, {From: "r250", Until: "r255"},
+	} {
 		asked.Store(0)
 		q.Kind = "note"
 		n := 0

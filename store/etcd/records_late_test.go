@@ -18,7 +18,9 @@ type lateTxn struct {
 	kept *pb.TxnRequest
 }
 
-func (l *lateTxn) Txn(ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption) (*pb.TxnResponse, error) {
+func (l *lateTxn) Txn(
+	ctx context.Context, r *pb.TxnRequest, _ ...grpc.CallOption,
+) (*pb.TxnResponse, error) {
 	if r.Success[0].GetRequestPut() != nil && l.kept == nil {
 		l.kept = r
 		return nil, context.DeadlineExceeded
@@ -40,7 +42,10 @@ func TestLateRecord(t *testing.T) {
 	defer s.Close()
 	late := &lateTxn{kvClient: s.kv}
 	direct := s.records
-	keys := &keyspace{conn: s.conn, prefix: s.prefix, observe: s.observe, trust: s.trust, timeout: s.timeout, kv: trustedKV{late, s.trust}}
+	keys := &keyspace{
+		conn: s.conn, prefix: s.prefix, observe: s.observe, trust: s.trust, timeout: s.timeout,
+		kv: trustedKV{late, s.trust},
+	}
 	delayed := &RecordStore{store: &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}}}
 	delayed.store.meta.known.Store(s.meta.known.Load())
 	k := store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}

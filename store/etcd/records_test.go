@@ -37,7 +37,9 @@ func TestRecordsCluster(t *testing.T) {
 		Open: func(t *testing.T) storetest.RecordClients {
 			prefix := fmt.Sprintf("/records-%d/", cases.Add(1))
 			proxies := startProxies(t, cluster)
-			clients := recordClients(dial(t, cluster.Endpoints(), prefix), openClosable(t, connect(t, proxies.addresses()), prefix))
+			clients := recordClients(
+				dial(t, cluster.Endpoints(), prefix), openClosable(t, connect(t, proxies.addresses()), prefix),
+			)
 			clients.CutB = func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) }
 			return clients
 		},

@@ -65,7 +65,10 @@ func (r *removing) removalTxn(
 	removal.end.Note = r.store.pasts.Note(r.entry.Tenant, r.note)
 	txn.Compare = append(txn.Compare, removal.compares...)
 	txn.Success = append(txn.Success, removal.ops...)
-	txn.Success = append(txn.Success, putOp(endedKey(r.store.prefix, time.Now()), store.Encode([]store.End{*removal.end}), memory))
+	txn.Success = append(
+		txn.Success,
+		putOp(endedKey(r.store.prefix, time.Now()), store.Encode([]store.End{*removal.end}), memory),
+	)
 	txn.Failure = append(txn.Failure, lookOps(r.store.primaryKey(r.entry))...)
 	return txn
 }

@@ -165,7 +165,8 @@ func newRenewSession(ctx context.Context) *renewSession {
 }
 
 // run opens the stream, which can take for as long as no member answers, and passes answers on
-// until it ends. Calls do not wait for run but for their own answers, and end a session that stalls.
+// until it ends. Calls do not wait for run but for their own answers, and end a session that
+// stalls.
 func (s *renewSession) run(open openStream) {
 	stream, err := open(s.ctx)
 	if err != nil {

@@ -80,7 +80,10 @@ func (o *oneByOne) Recv() (*pb.LeaseKeepAliveResponse, error) {
 }
 
 // renewsOneByOne runs use with a renewer over streams that take so long for each renewal.
-func renewsOneByOne(t *testing.T, each time.Duration, use func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne)) {
+func renewsOneByOne(
+	t *testing.T, each time.Duration,
+	use func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne),
+) {
 	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var streams []*oneByOne
@@ -174,7 +177,10 @@ func TestIdleLeaseIsWhole(t *testing.T) {
 			fake.of = nil
 			p.give(e.Tenant, e.TTL, l.id)
 			if again := take(c.idle); again.id != l.id || len(fake.of) != c.renewed {
-				t.Errorf("after %v idle the lease %x is renewed %d times, want %x and %d", c.idle, again.id, len(fake.of), l.id, c.renewed)
+				t.Errorf(
+					"after %v idle the lease %x is renewed %d times, want %x and %d", c.idle, again.id,
+					len(fake.of), l.id, c.renewed,
+				)
 			}
 		}
 		if fake.granted != 1 {

@@ -30,7 +30,9 @@ func backupFile(t *testing.T, dir string) (file string, held *lock.Entry, tokenK
 			t.Error(err)
 		}
 	}()
-	err = answered(func() (err error) { held, _, err = s.Enqueue(t.Context(), testEntry("a", "held")); return err })
+	err = answered(
+		func() (err error) { held, _, err = s.Enqueue(t.Context(), testEntry("a", "held")); return err },
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +55,9 @@ func TestRestore(t *testing.T) {
 	if made.Highest < held.Number || made.Highest > held.Number+100 {
 		t.Errorf("the highest fence is %d, and one that is held has %d", made.Highest, held.Number)
 	}
-	if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(err.Error(), "not empty") {
+	if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(
+		err.Error(), "not empty",
+	) {
 		t.Errorf("Restore over a store = %v", err)
 	}
 	conn, _ := startIn(t, EmbeddedConfig{Dir: dir})
@@ -82,8 +86,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestFloorOfARestore: a floor above the fences of the backup is not told to be low, although what is restored is at greater
-// revisions. One below them is.
+// TestFloorOfARestore: a floor above the fences of the backup is not told to be low, although what
+// is restored is at greater revisions. One below them is.
 func TestFloorOfARestore(t *testing.T) {
 	t.Parallel()
 	file, _, _ := backupFile(t, shortDir(t))
@@ -101,7 +105,8 @@ func TestFloorOfARestore(t *testing.T) {
 			defer end(t, conn)
 			var log bytes.Buffer
 			s, err := Open(t.Context(), conn, Config{
-				FenceFloor: made.Highest + uint64(c.above), Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+				FenceFloor: made.Highest + uint64(c.above),
+				Logger:     slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -128,7 +133,9 @@ func TestRestoreOfADistrusted(t *testing.T) {
 		t.Fatal(err)
 	}
 	told := func() error { return s.Distrust(t.Context(), lost) }
-	if err := errors.Join(answered(told), s.Close(), os.WriteFile(file, backupOf(t, dir), 0o600)); err != nil {
+	if err := errors.Join(
+		answered(told), s.Close(), os.WriteFile(file, backupOf(t, dir), 0o600),
+	); err != nil {
 		t.Fatal(err)
 	}
 	if made, err := Restore(t.Context(), file, shortDir(t)); err != nil || made.Highest != lost {
@@ -155,14 +162,18 @@ func TestRestoreRefuses(t *testing.T) {
 		"CutToAByte": {data[:1], "cut short"},
 		"WithoutSum": {data[:len(data)-32], "neither api backup nor etcdctl"},
 		"Empty":      {nil, "0 bytes"},
-		"Foreign":    {bytes.Repeat([]byte("CREATE TABLE locks;\n"), 999), "neither api backup nor etcdctl"},
+		"Foreign": {
+			bytes.Repeat([]byte("CREATE TABLE locks;\n"), 999), "neither api backup nor etcdctl",
+		},
 		// With a checksum that is right, as when the copy was made of what was damaged.
 		"Half":         {summed(data[:len(data)/2&^4095]), "and should have"},
 		"AlteredPages": {summed(overwritten(data[:len(data)-32])), "use another backup"},
 		"Zeros":        {summed(make([]byte, 1<<14)), "invalid database"},
 		"NoEtcd":       {summed(emptyDatabase(t)), "etcd cannot use what is in it"},
 		"NoValues":     {summed(otherDatabase(t)), "is no revision"},
-		"Values":       {summed(changed(t, data, "key", nonsenseValue)), "failed to unmarshal mvccpb.KeyValue"},
+		"Values": {
+			summed(changed(t, data, "key", nonsenseValue)), "failed to unmarshal mvccpb.KeyValue",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file, dir := filepath.Join(t.TempDir(), "copy"), shortDir(t)
@@ -186,7 +197,9 @@ func TestRestoreRefuses(t *testing.T) {
 		if err := os.WriteFile(file, summed(otherDatabase(t)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := unpack(file, shortDir(t)); err == nil || !strings.Contains(err.Error(), "etcd cannot use what is in it") {
+		if err := unpack(file, shortDir(t)); err == nil || !strings.Contains(
+			err.Error(), "etcd cannot use what is in it",
+		) {
 			t.Errorf("unpack = %v", err)
 		}
 	})
@@ -195,7 +208,9 @@ func TestRestoreRefuses(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "something"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), good, dir); err == nil || !strings.Contains(err.Error(), "something") {
+		if _, err := Restore(t.Context(), good, dir); err == nil || !strings.Contains(
+			err.Error(), "something",
+		) {
 			t.Errorf("Restore = %v", err)
 		}
 	})
@@ -208,7 +223,9 @@ func TestRestoreRefuses(t *testing.T) {
 		if err := os.WriteFile(file, backupOf(t, from), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(err.Error(), "not a backup of Fencepost") {
+		if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(
+			err.Error(), "not a backup of Fencepost",
+		) {
 			t.Errorf("Restore = %v", err)
 		}
 	})
@@ -241,7 +258,9 @@ func TestRestoreAgain(t *testing.T) {
 }
 
 // changed is a copy, without its checksum, in which what is in a bucket is other than it was.
-func changed(t *testing.T, copied []byte, bucket string, other func(k, v []byte) ([]byte, []byte)) []byte {
+func changed(
+	t *testing.T, copied []byte, bucket string, other func(k, v []byte) ([]byte, []byte),
+) []byte {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "db")
 	if err := os.WriteFile(path, copied[:len(copied)-sha256.Size], 0o600); err != nil {

@@ -80,8 +80,9 @@ func TestResume(t *testing.T) {
 	join := func() *lock.Entry {
 		now := time.Now()
 		e, _, err := s.Enqueue(t.Context(), &lock.Entry{
-			ID: lock.ID(rand.Text()), Tenant: "acme", Holder: "worker-1", TTL: time.Minute, EnqueuedAt: now, WaitUntil: now.Add(time.Minute),
-			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+			ID: lock.ID(rand.Text()), Tenant: "acme", Holder: "worker-1", TTL: time.Minute, EnqueuedAt: now,
+			WaitUntil: now.Add(time.Minute),
+			Claims:    []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +100,8 @@ func TestResume(t *testing.T) {
 	}
 	got := follow(t, conn, second.Number, newest)
 	want := []string{
-		fmt.Sprint("reset at ", second.Number), fmt.Sprint("is ", first.Number), fmt.Sprint("is ", second.Number),
+		fmt.Sprint("reset at ", second.Number), fmt.Sprint("is ", first.Number),
+		fmt.Sprint("is ", second.Number),
 		fmt.Sprint("left at ", second.Number+1, " released"), fmt.Sprint("joined ", third.Number),
 	}
 	if !slices.Equal(got, want) {

@@ -112,7 +112,10 @@ func TestLeaseThatAnotherCallMayEnd(t *testing.T) {
 			<-over
 			soon(t, "the lease is ended", func() bool { return !a.lives(t, found.Handle) })
 			if err := b.Renew(ctx, next); err != nil {
-				t.Errorf("the next entry, under lease %x, after that of the first, %x, was ended: %v", next.Handle, found.Handle, err)
+				t.Errorf(
+					"the next entry, under lease %x, after that of the first, %x, was ended: %v", next.Handle,
+					found.Handle, err,
+				)
 			}
 		})
 	}
@@ -152,7 +155,10 @@ func TestLeaseIsUsedAgain(t *testing.T) {
 			}
 			next, _, err := b.Enqueue(t.Context(), reusable("next", c.key))
 			if err != nil || (next.Handle == first.Handle) != c.again {
-				t.Errorf("the next entry is under lease %x, %v; the first was under %x, to be used again: %v", next.Handle, err, first.Handle, c.again)
+				t.Errorf(
+					"the next entry is under lease %x, %v; the first was under %x, to be used again: %v",
+					next.Handle, err, first.Handle, c.again,
+				)
 			}
 			if !c.again {
 				soon(t, "the lease is ended", func() bool { return !a.lives(t, first.Handle) })

@@ -68,7 +68,9 @@ func startEmbedded(t *testing.T, cfg etcd.EmbeddedConfig) *etcd.Conn {
 func openStore(t *testing.T, conn *etcd.Conn, cfg etcd.Config) *etcd.Store {
 	t.Helper()
 	s, err := etcd.Open(t.Context(), conn, cfg)
-	for end := time.Now().Add(30 * time.Second); errors.Is(err, lock.StoreUnavailable) && time.Now().Before(end); {
+	for end := time.Now().Add(30 * time.Second); errors.Is(
+		err, lock.StoreUnavailable,
+	) && time.Now().Before(end); {
 		s, err = etcd.Open(t.Context(), conn, cfg)
 	}
 	if err != nil {
@@ -153,13 +155,17 @@ func TestGroupCommit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var seen calls
-			s := openStore(t, startEmbedded(t, etcd.EmbeddedConfig{}), etcd.Config{Observer: seen.observer()})
+			s := openStore(
+				t, startEmbedded(t, etcd.EmbeddedConfig{}), etcd.Config{Observer: seen.observer()},
+			)
 			var all sync.WaitGroup
 			var mu sync.Mutex
 			numbers := map[uint64]bool{}
 			for i := range 200 {
 				all.Go(func() {
-					e, _, err := s.Enqueue(context.WithoutCancel(t.Context()), newEntry(c.lockOf(i), fmt.Sprint("e", i)))
+					e, _, err := s.Enqueue(
+						context.WithoutCancel(t.Context()), newEntry(c.lockOf(i), fmt.Sprint("e", i)),
+					)
 					if err != nil {
 						t.Error(err)
 						return
@@ -178,7 +184,10 @@ func TestGroupCommit(t *testing.T) {
 				t.Error("200 writes at once shared no transaction")
 			}
 			if !c.shares && (largest > 1 || len(numbers) != 200) {
-				t.Errorf("entries of one lock: %d in one transaction, %d numbers for 200 entries", largest, len(numbers))
+				t.Errorf(
+					"entries of one lock: %d in one transaction, %d numbers for 200 entries", largest,
+					len(numbers),
+				)
 			}
 		})
 	}
@@ -194,7 +203,9 @@ func TestAFailedWriteFailsAlone(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 100 {
 		all.Go(func() {
-			if _, _, err := s.Enqueue(context.WithoutCancel(t.Context()), newEntry(fmt.Sprint("l", i), fmt.Sprint("e", i))); err != nil {
+			if _, _, err := s.Enqueue(
+				context.WithoutCancel(t.Context()), newEntry(fmt.Sprint("l", i), fmt.Sprint("e", i)),
+			); err != nil {
 				t.Errorf("Enqueue beside a failing release = %v", err)
 			}
 		})
@@ -212,7 +223,9 @@ func TestFenceFloor(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	before := mustEnqueue(t, openStore(t, conn, etcd.Config{}), newEntry("a", "before"))
 	const floor = 1_000_000
-	raised := mustEnqueue(t, openStore(t, conn, etcd.Config{FenceFloor: floor}), newEntry("b", "raised"))
+	raised := mustEnqueue(
+		t, openStore(t, conn, etcd.Config{FenceFloor: floor}), newEntry("b", "raised"),
+	)
 	if raised.Number <= floor || raised.Number > floor+100 {
 		t.Errorf("fence with a floor of %d = %d (it was %d without)", floor, raised.Number, before.Number)
 	}
@@ -220,18 +233,22 @@ func TestFenceFloor(t *testing.T) {
 	if kept.Number <= raised.Number {
 		t.Errorf("fence without the flag = %d, want above %d", kept.Number, raised.Number)
 	}
-	if _, err := etcd.Open(t.Context(), conn, etcd.Config{FenceFloor: floor - 1}); err == nil || !strings.Contains(err.Error(), "below") {
+	if _, err := etcd.Open(
+		t.Context(), conn, etcd.Config{FenceFloor: floor - 1},
+	); err == nil || !strings.Contains(err.Error(), "below") {
 		t.Errorf("Open with a lower floor = %v, want a refusal", err)
 	}
 }
 
-// A floor that was mistyped, below what the store has handed out, is taken and told of. One that is above that, or is there
-// already, is not told of, nor one for a store that is new.
+// A floor that was mistyped, below what the store has handed out, is taken and told of. One that is
+// above that, or is there already, is not told of, nor one for a store that is new.
 func TestLowFloorIsTold(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	var before *lock.Entry
 	for i := range 20 { // which are as many revisions
-		before = mustEnqueue(t, openStore(t, conn, etcd.Config{}), newEntry("a", fmt.Sprint("before-", i)))
+		before = mustEnqueue(
+			t, openStore(t, conn, etcd.Config{}), newEntry("a", fmt.Sprint("before-", i)),
+		)
 	}
 	given := func(cfg etcd.Config) (said string, fence uint64) {
 		var log bytes.Buffer
@@ -248,11 +265,17 @@ func TestLowFloorIsTold(t *testing.T) {
 	}
 	const low = 5
 	said, fence := given(etcd.Config{FenceFloor: low})
-	if fence <= before.Number+low || !strings.Contains(said, "fence floor is below") || !strings.Contains(said, "floor=5 newest=") {
-		t.Errorf("with a floor of %d the fence after %d is %d, and it is said %q", low, before.Number, fence, said)
+	if fence <= before.Number+low || !strings.Contains(
+		said, "fence floor is below",
+	) || !strings.Contains(said, "floor=5 newest=") {
+		t.Errorf(
+			"with a floor of %d the fence after %d is %d, and it is said %q", low, before.Number, fence,
+			said,
+		)
 	}
 	for name, cfg := range map[string]etcd.Config{
-		"the same again": {FenceFloor: low}, "none": {}, "a new store": {FenceFloor: low, Prefix: "/new/"},
+		"the same again": {FenceFloor: low}, "none": {},
+		"a new store": {FenceFloor: low, Prefix: "/new/"},
 	} {
 		if said, _ := given(cfg); said != "" {
 			t.Errorf("%s: it is said %q", name, said)
@@ -273,10 +296,14 @@ func TestFloorEndsDistrust(t *testing.T) {
 	if err := running.Distrust(t.Context(), lost); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := openStore(t, conn, etcd.Config{}).Enqueue(t.Context(), newEntry("a", "refused")); err == nil {
+	if _, _, err := openStore(t, conn, etcd.Config{}).Enqueue(
+		t.Context(), newEntry("a", "refused"),
+	); err == nil {
 		t.Fatal("a new replica grants from a store that lost its past")
 	}
-	if _, err := etcd.Open(t.Context(), conn, etcd.Config{FenceFloor: 1000}); err == nil || !strings.Contains(err.Error(), "too low") {
+	if _, err := etcd.Open(
+		t.Context(), conn, etcd.Config{FenceFloor: 1000},
+	); err == nil || !strings.Contains(err.Error(), "too low") {
 		t.Fatalf("Open with a floor below the lost fence = %v, want a refusal", err)
 	}
 	cured := openStore(t, conn, etcd.Config{FenceFloor: lost})

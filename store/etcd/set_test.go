@@ -19,7 +19,10 @@ func TestSetIsStoredOnce(t *testing.T) {
 	e := testEntry("", "set")
 	e.Set, e.Claims = true, nil
 	for i := range lock.MaxSetSize {
-		e.Claims = append(e.Claims, lock.Claim{Name: fmt.Sprintf("lock-%02d-%s", i, strings.Repeat("n", 150)), Mode: lock.Exclusive})
+		e.Claims = append(
+			e.Claims,
+			lock.Claim{Name: fmt.Sprintf("lock-%02d-%s", i, strings.Repeat("n", 150)), Mode: lock.Exclusive},
+		)
 	}
 	e.Metadata = map[string]string{"filler": strings.Repeat("x", lock.MaxMetadataSize-6)}
 	placed, _, err := s.Enqueue(t.Context(), e)
@@ -27,7 +30,9 @@ func TestSetIsStoredOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	prefix := s.prefix + entriesDir
-	resp, err := s.kv.Range(t.Context(), &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)})
+	resp, err := s.kv.Range(
+		t.Context(), &pb.RangeRequest{Key: []byte(prefix), RangeEnd: prefixEnd(prefix)},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +46,9 @@ func TestSetIsStoredOnce(t *testing.T) {
 	}
 	for _, c := range e.Claims {
 		queue, _, err := s.Queue(t.Context(), lock.Ref{Tenant: e.Tenant, Name: c.Name})
-		if err != nil || len(queue) != 1 || queue[0].Number != placed.Number || cmp.Diff(placed.Claims, queue[0].Claims) != "" {
+		if err != nil || len(queue) != 1 || queue[0].Number != placed.Number || cmp.Diff(
+			placed.Claims, queue[0].Claims,
+		) != "" {
 			t.Fatalf("the queue of %s is %v, %v", c.Name, queue, err)
 		}
 	}

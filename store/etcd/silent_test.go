@@ -28,7 +28,9 @@ func TestWatchOverASilentConnection(t *testing.T) {
 	watches := &watches{ctx: ctx}
 	defer watches.tasks.Wait()
 	go func() {
-		begun <- watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(ctx, "prefix/", "prefix0", 1)
+		begun <- watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(
+			ctx, "prefix/", "prefix0", 1,
+		)
 	}()
 	var w watch
 	select {

@@ -203,8 +203,8 @@ func (s *Store) left(e *lock.Entry, why lock.Reason) {
 	}
 }
 
-// endLease ends a lease that is not used again. etcd itself ends no more than 1 000 in a second, and
-// those of dead holders would have to wait behind them.
+// endLease ends a lease that is not used again. etcd itself ends no more than 1 000 in a second,
+// and those of dead holders would have to wait behind them.
 func (s *Store) endLease(e *lock.Entry, lease int64) {
 	s.orphans.Add(&orphan{leases: []int64{lease}}, s.leases.seconds(e.TTL))
 }

@@ -24,8 +24,9 @@ const (
 	// walks through all of the file, and answers before that: compactions that come sooner queue up.
 	compactPace = 32 << 20
 
-	// forEntries is the percentage of the quota that new entries may use. The rest is for what renewals
-	// and releases write, so that etcd's own alarm is not reached, which would refuse their records.
+	// forEntries is the percentage of the quota that new entries may use. The rest is for what
+	// renewals and releases write, so that etcd's own alarm is not reached, which would refuse their
+	// records.
 	forEntries = 90
 
 	// costOf is how many percent of an entry's bytes the file needs for it, and keyRoom bounds the

@@ -83,7 +83,9 @@ func TestFloorThatComesLate(t *testing.T) {
 	var high atomic.Pointer[etcd.Store]
 	var late atomic.Bool
 	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
-		floors := func(op *pb.RequestOp) bool { return bytes.HasSuffix(op.GetRequestPut().GetKey(), []byte("/floor")) }
+		floors := func(op *pb.RequestOp) bool {
+			return bytes.HasSuffix(op.GetRequestPut().GetKey(), []byte("/floor"))
+		}
 		if slices.ContainsFunc(r.Success, floors) && late.CompareAndSwap(false, true) {
 			high.Store(openStore(t, conn, etcd.Config{FenceFloor: 2_000_000}))
 		}
@@ -99,7 +101,9 @@ func TestFloorThatComesLate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	after, _, err := openStore(t, conn, etcd.Config{}).Enqueue(t.Context(), newEntry("orders:1", "after"))
+	after, _, err := openStore(t, conn, etcd.Config{}).Enqueue(
+		t.Context(), newEntry("orders:1", "after"),
+	)
 	if err != nil || after.Number <= before.Number {
 		t.Errorf("an entry behind number %d got %v, %v", before.Number, after, err)
 	}
@@ -179,7 +183,9 @@ func TestFeedRequiresALeader(t *testing.T) {
 	defer cancel()
 	select {
 	case header := <-w.headers:
-		if got := header.Get(rpctypes.MetadataRequireLeaderKey); !slices.Equal(got, []string{rpctypes.MetadataHasLeader}) {
+		if got := header.Get(rpctypes.MetadataRequireLeaderKey); !slices.Equal(
+			got, []string{rpctypes.MetadataHasLeader},
+		) {
 			t.Errorf("the watch came with %s %q", rpctypes.MetadataRequireLeaderKey, got)
 		}
 	case <-time.After(30 * time.Second):

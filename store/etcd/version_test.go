@@ -11,8 +11,9 @@ import (
 
 func TestSupported(t *testing.T) {
 	for version, want := range map[string]bool{
-		"2.3.8": false, "3.5.21": false, "3.6.13": false, "3.6.14": true, "3.6.16": true, "3.7.0": false, "3.7.0-rc.0": false,
-		"3.7.1": true, "3.7.3": true, "3.8.0-alpha.0": true, "4.0.0": true, "not decided": true,
+		"2.3.8": false, "3.5.21": false, "3.6.13": false, "3.6.14": true, "3.6.16": true, "3.7.0": false,
+		"3.7.0-rc.0": false,
+		"3.7.1":      true, "3.7.3": true, "3.8.0-alpha.0": true, "4.0.0": true, "not decided": true,
 	} {
 		if got := supported(version); got != want {
 			t.Errorf("supported(%s) = %v", version, got)
@@ -45,7 +46,10 @@ func TestOldServersAreTold(t *testing.T) {
 		return "3.7.3", nil
 	}
 	var log bytes.Buffer // of one goroutine, which Close waits for
-	s, err := Open(t.Context(), conn, Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	s, err := Open(
+		t.Context(), conn,
+		Config{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))},
+	)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +57,9 @@ func TestOldServersAreTold(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if text := log.String(); strings.Count(text, "too old") != 1 || !strings.Contains(text, "server=old:2379 version=3.5.21") {
+	if text := log.String(); strings.Count(text, "too old") != 1 || !strings.Contains(
+		text, "server=old:2379 version=3.5.21",
+	) {
 		t.Errorf("logged: %s", text)
 	}
 }

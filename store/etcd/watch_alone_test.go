@@ -12,8 +12,9 @@ import (
 	"google.golang.org/grpc"
 )
 
-// slowToSend is a server of watches that is at newest and sends in an order in which etcd can: that all watches of a stream
-// have had everything, after it has said that another one has begun, whose events follow.
+// slowToSend is a server of watches that is at newest and sends in an order in which etcd can: that
+// all watches of a stream have had everything, after it has said that another one has begun, whose
+// events follow.
 type slowToSend struct {
 	pb.UnimplementedWatchServer
 	asked chan struct{} // is sent to when it is asked that
@@ -72,7 +73,9 @@ func TestWatchIsNotToldOfAnothersProgress(t *testing.T) {
 	defer cancel()
 	watches := &watches{ctx: ctx}
 	watched := func() watch {
-		w := watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(ctx, "a", "b", 1)
+		w := watches.over(func() clientv3.Watcher { return clientv3.NewWatcher(client) })(
+			ctx, "a", "b", 1,
+		)
 		if m := <-w.messages; len(m.events) == 0 {
 			t.Errorf("a watch has had all up to %d, and was told nothing of it", m.revision)
 		}

@@ -19,7 +19,8 @@ import (
 // shortDir is a folder whose name leaves room for a socket's, which has 104 bytes at most.
 func shortDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "fp") //nolint:usetesting // that of a test is named after it, too long for a socket
+	// T.TempDir has the name of the test in it, and is too long for a socket.
+	dir, err := os.MkdirTemp("", "fp") //nolint:usetesting
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 func TestRefusedBeforeALeaseIsAsked(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	refused := make(chan struct{})
-	conn.Interfere(func(ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	conn.Interfere(func(ctx context.Context, r *pb.TxnRequest, do etcd.Do) (*pb.TxnResponse, error) {
 		if len(etcd.PutsIn(r)) > 0 {
 			select {
 			case <-refused:

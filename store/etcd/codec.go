@@ -15,7 +15,7 @@ import (
 // The layout under the store's prefix. Tenants, lock names and ids contain no
 // slash, so every key has one reading and every prefix ends at a segment.
 const (
-	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value, or of a set's other locks a pointer
+	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value; a pointer for a set's other locks
 	keysDir    = "keys/"    // <tenant>/<id> → mark
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 	metaDir    = "meta/"    // see meta.go

@@ -19,7 +19,8 @@ func TestDamagedInside(t *testing.T) {
 	conn, m := startIn(t, EmbeddedConfig{Dir: whole})
 	put(t, m, "a", []byte("something"))
 	end(t, conn)
-	copied := func(t *testing.T, bucket string, other func(k, v []byte) ([]byte, []byte)) (dir string) {
+	type change = func(k, v []byte) ([]byte, []byte)
+	copied := func(t *testing.T, bucket string, other change) (dir string) {
 		t.Helper()
 		dir = shortDir(t)
 		if err := os.CopyFS(dir, os.DirFS(whole)); err != nil {

@@ -21,7 +21,8 @@ var errLeaseGone = errors.New("lease not found")
 func unavailable(err error, doing string, unknown bool) *lock.Error {
 	e := store.Unavailable(err, doing, unknown)
 	if isNoSpace(err) {
-		e.Detail = "the store is out of space and accepts no new entries; renewing and releasing still work"
+		e.Detail = "the store is out of space and accepts no new entries; " +
+			"renewing and releasing still work"
 		e.RetryAfter = 10 * time.Second
 	}
 	return e

@@ -30,7 +30,7 @@ func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
 		return s
 	}
 	refused := make(chan struct{}, 8)
-	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 		resp, err := do()
 		if err == nil && puts(r) && !resp.Succeeded {
 			refused <- struct{}{}

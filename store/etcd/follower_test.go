@@ -69,7 +69,8 @@ func TestLateFollower(t *testing.T) {
 	if !within(30*time.Second, func() bool { return len(w.history.left(t)) == 0 }) {
 		t.Errorf("there are still entries: %v", w.history.left(t))
 	}
-	t.Logf("late attempts of %d entries that were held for longer than their TTL, and of %d with and %d without a key that were released, or given up; %d came back for a moment",
+	t.Logf("late attempts of %d entries that were held for longer than their TTL, and of %d with and "+
+		"%d without a key that were released, or given up; %d came back for a moment",
 		w.done[held].Load(), w.done[keyed].Load(), w.done[plain].Load(), w.history.check(t))
 }
 

@@ -57,7 +57,8 @@ func TestFullAtItsQuota(t *testing.T) {
 	t.Logf("room again %v after the releases", time.Since(began).Round(time.Millisecond))
 	close(stop)
 	others.Wait()
-	t.Logf("%d renewals of others; the longest took %v while it was filled and %v afterwards; the longest release %v",
+	t.Logf("%d renewals of others; the longest took %v while it was filled and %v afterwards; "+
+		"the longest release %v",
 		f.renewals.Load(), time.Duration(f.longest[0].Load()), time.Duration(
 			f.longest[1].Load(),
 		), f.longestRelease)

@@ -9,8 +9,11 @@ import (
 	"google.golang.org/grpc"
 )
 
+// Do sends a transaction.
+type Do = func() (*pb.TxnResponse, error)
+
 // Transact stands for a call of etcd's that do makes.
-type Transact func(ctx context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error)
+type Transact func(ctx context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error)
 
 // Interfere has every transaction of the stores that are opened on the connection
 // from now on made by way of f.

@@ -84,7 +84,8 @@ func TestLargeValues(t *testing.T) {
 		!t.Failed(); round++ {
 		largeAtOnce(t, s, &seen, round)
 	}
-	t.Logf("%d transactions were nearly full; the largest has %d bytes with %d entries, the largest value %d",
+	t.Logf("%d transactions were nearly full; the largest has %d bytes with %d entries, "+
+		"the largest value %d",
 		seen.full, seen.largest, seen.with, seen.value)
 	if seen.full < 2 || seen.largest > batchBytes {
 		t.Errorf(

@@ -41,10 +41,12 @@ func (a *asked) Txn(
 // floored compares the floor.
 type floored struct{ trusted }
 
-func (floored) unchanged() []*pb.Compare { return []*pb.Compare{valued([]byte("floor"), []byte("7"))} }
+func (floored) unchanged() []*pb.Compare {
+	return []*pb.Compare{valued([]byte("floor"), []byte("7"))}
+}
 
-// TestFloorIsComparedInEachBatch: no transaction that puts an entry, plain or nested, is without the
-// comparison with the floor, wherever in the batch the entry is.
+// TestFloorIsComparedInEachBatch: each transaction that puts an entry, plain or nested, compares the
+// floor, wherever in the batch the entry is.
 func TestFloorIsComparedInEachBatch(t *testing.T) {
 	put := &part{puts: true, ops: []*pb.RequestOp{putOp([]byte("e"), nil, 0)}}
 	removal := &part{conditional: true, ops: []*pb.RequestOp{deleteOp([]byte("d"))}}
@@ -78,8 +80,8 @@ func TestFloorIsComparedInEachBatch(t *testing.T) {
 	}
 }
 
-// TestEndsOfABatch: each write learns where its end is recorded, also of a plain transaction, in which
-// all have one record. Whoever does not know whether his removal was executed looks there.
+// TestEndsOfABatch: each write learns where its end is recorded, also of a plain transaction, in
+// which all have one record. A removal with an unknown outcome looks there.
 func TestEndsOfABatch(t *testing.T) {
 	for name, refuses := range map[string]int{"plain": 0, "nested": 1} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ func TestQueueOfASetIsReadAgain(t *testing.T) {
 	t.Parallel()
 	var silent atomic.Bool
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		c.Interfere(func(ctx context.Context, _ *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		c.Interfere(func(ctx context.Context, _ *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 			if silent.CompareAndSwap(true, false) {
 				<-ctx.Done()
 				return nil, ctx.Err()
@@ -25,9 +25,10 @@ func TestQueueOfASetIsReadAgain(t *testing.T) {
 			return do()
 		})
 	})
-	set := &lock.Entry{ID: "set", Tenant: "acme", Holder: "w", TTL: time.Minute, Set: true, Claims: []lock.Claim{
-		{Name: "a", Mode: lock.Exclusive}, {Name: "b", Mode: lock.Exclusive},
-	}, EnqueuedAt: time.Now()}
+	set := &lock.Entry{
+		ID: "set", Tenant: "acme", Holder: "w", TTL: time.Minute, Set: true, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}, {Name: "b", Mode: lock.Exclusive}},
+	}
 	if _, _, err := s.Enqueue(t.Context(), set); err != nil {
 		t.Fatal(err)
 	}

@@ -145,7 +145,7 @@ func TestReasonBeyondTheQuotaIsNotKept(t *testing.T) {
 func TestRecordBeyondTheQuota(t *testing.T) {
 	full := false
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 			if !full || !strings.Contains(r.String(), "request_put") {
 				return do()
 			}
@@ -175,7 +175,7 @@ func TestRecordBeyondTheQuota(t *testing.T) {
 func TestRefusedRecordBeyondTheQuota(t *testing.T) {
 	full := false
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 			if full && strings.Contains(r.String(), "request_put") {
 				return nil, rpctypes.ErrGRPCNoSpace
 			}
@@ -203,7 +203,7 @@ func TestTakenAwayBeyondTheQuota(t *testing.T) {
 	var next atomic.Bool
 	var takeBack func()
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 			if !puts(r) || !next.CompareAndSwap(true, false) {
 				return do()
 			}

@@ -79,10 +79,13 @@ func (o *oneByOne) Recv() (*pb.LeaseKeepAliveResponse, error) {
 	}
 }
 
+// opened returns the streams that a renewer has opened.
+type opened = func() []*oneByOne
+
 // renewsOneByOne runs use with a renewer over streams that take so long for each renewal.
 func renewsOneByOne(
 	t *testing.T, each time.Duration,
-	use func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne),
+	use func(ctx context.Context, r *streamRenewer, streams opened),
 ) {
 	bubble.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -100,7 +103,7 @@ func renewsOneByOne(
 // TestSlowKeepalives: a member that is slow and answers is not left for another, where the renewals
 // would have to wait again.
 func TestSlowKeepalives(t *testing.T) {
-	renewsOneByOne(t, 300*time.Millisecond, func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne) {
+	renewsOneByOne(t, 300*time.Millisecond, func(ctx context.Context, r *streamRenewer, streams opened) {
 		var calls sync.WaitGroup
 		for i := range int64(10) {
 			calls.Go(func() {
@@ -112,7 +115,7 @@ func TestSlowKeepalives(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		if n := len(opened()); n != 1 {
+		if n := len(streams()); n != 1 {
 			t.Errorf("over %d streams", n)
 		}
 	})
@@ -121,7 +124,7 @@ func TestSlowKeepalives(t *testing.T) {
 // TestAbandonedKeepalives: of the renewals that nobody waits for any more only those are done that
 // were sent, which are some. One that is asked for again keeps its place.
 func TestAbandonedKeepalives(t *testing.T) {
-	renewsOneByOne(t, 10*time.Millisecond, func(ctx context.Context, r *streamRenewer, opened func() []*oneByOne) {
+	renewsOneByOne(t, 10*time.Millisecond, func(ctx context.Context, r *streamRenewer, streams opened) {
 		const many = 1000
 		var calls sync.WaitGroup
 		for i := range int64(many) {
@@ -135,7 +138,7 @@ func TestAbandonedKeepalives(t *testing.T) {
 		if err := r.renew(ctx, (many-1)*renewStreams); err != nil {
 			t.Errorf("renew = %v", err)
 		}
-		if n := len(opened()[0].served); n > many/10 {
+		if n := len(streams()[0].served); n > many/10 {
 			t.Errorf("%d of %d were done", n, many)
 		}
 	})

@@ -35,7 +35,7 @@ func startTwo(t *testing.T) (a, b *Store, committed chan struct{}, lose func()) 
 	first := make(chan struct{}, 1)
 	first <- struct{}{}
 	committed, answer := make(chan struct{}), make(chan struct{})
-	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 		resp, err := do()
 		if err != nil || !puts(r) {
 			return resp, err

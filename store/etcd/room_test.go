@@ -81,7 +81,7 @@ func TestRoom(t *testing.T) {
 func TestBareRemovalOfUnknownOutcome(t *testing.T) {
 	attempt := 0
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
-		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+		c.Interfere(func(_ context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error) {
 			if !strings.Contains(r.String(), "request_delete_range") {
 				return do()
 			}

@@ -25,7 +25,7 @@ import (
 func TestTimedOutIsNotRefused(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	var timedOut atomic.Bool
-	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do etcd.Do) (*pb.TxnResponse, error) {
 		resp, err := do()
 		if len(etcd.PutsIn(r)) > 0 && timedOut.CompareAndSwap(false, true) {
 			return nil, rpctypes.ErrGRPCTimeout
@@ -49,7 +49,7 @@ func TestLeaseOfAnUnknownOutcome(t *testing.T) {
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})
 	var mu sync.Mutex
 	var leases []int64
-	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do etcd.Do) (*pb.TxnResponse, error) {
 		mu.Lock()
 		first := len(leases) == 0
 		for _, p := range etcd.PutsIn(r) {
@@ -82,7 +82,7 @@ func TestFloorThatComesLate(t *testing.T) {
 	openStore(t, conn, etcd.Config{})
 	var high atomic.Pointer[etcd.Store]
 	var late atomic.Bool
-	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do func() (*pb.TxnResponse, error)) (*pb.TxnResponse, error) {
+	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do etcd.Do) (*pb.TxnResponse, error) {
 		floors := func(op *pb.RequestOp) bool {
 			return bytes.HasSuffix(op.GetRequestPut().GetKey(), []byte("/floor"))
 		}

@@ -23,7 +23,8 @@ func (s *Store) checkVersions() {
 		case err != nil:
 			s.log.Info("the version of an etcd server is not known", "server", endpoint, "error", err)
 		case !supported(version):
-			s.log.Warn("an etcd server is too old: it may lose watch events, read what is stale, or fill up beyond its quota",
+			s.log.Warn("an etcd server is too old: it may lose watch events, read what is stale, "+
+				"or fill up beyond its quota",
 				"server", endpoint, "version", version, "needed", "3.6.14 of 3.6, 3.7.1 of 3.7, or later")
 		}
 	}

@@ -77,7 +77,7 @@ func TestConformanceCluster(t *testing.T) {
 	})
 }
 
-// longTimeout is for calls of which a case says nothing but that they work.
+// longTimeout is for calls whose duration no case checks.
 const longTimeout = 20 * time.Second
 
 // cutTimeout is for calls of a client that is cut off: twice the time of production.

@@ -49,7 +49,7 @@ type unrecordedEnd struct {
 	marked bool // the entry was resumable, and had a mark that went
 
 	key      store.Key // with its first lock
-	revision int64     // at which it went; 0 if nobody saw that
+	revision int64     // at which it went; 0 if no feed saw that
 }
 
 func (x *unrecorded) saw(key store.Key, revision int64, why lock.Reason, marked bool) {
@@ -97,7 +97,7 @@ func (x *unrecorded) hold(held bool) {
 	x.held = held
 }
 
-// due returns the ends that are to be recorded now.
+// due returns the ends to record now.
 func (x *unrecorded) due() []unrecordedEnd {
 	x.mu.Lock()
 	held := x.held

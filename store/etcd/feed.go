@@ -23,7 +23,7 @@ type feed struct {
 	// are not ours pass without an event.
 	at     atomic.Int64
 	behind chan struct{}
-	resume atomic.Uint64 // the number at which the feed is to begin; 0 is now
+	resume atomic.Uint64 // the number at which the feed begins; 0 is now
 }
 
 // Watch implements store.Store: it lists and then watches until ctx ends, starting over after every
@@ -122,7 +122,7 @@ type departure struct {
 // whose entry was withdrawn is taken again.
 type departures struct {
 	all    []*departure
-	last   map[lock.ID]*departure // of those that have not come again
+	last   map[lock.ID]*departure // without the ids that joined again
 	ends   map[lock.ID]recordedEnd
 	marked map[markGone]bool // the marks that went
 }

@@ -16,7 +16,7 @@ type gaps struct {
 	feed    *feed
 	floor   uint64            // by which all that the feed tells has its numbers
 	there   map[lock.ID]keyed // the entries with a key
-	missing map[lock.ID]keyed // of those that went, nobody knows yet why
+	missing map[lock.ID]keyed // entries that went for a reason not known yet
 	told    uint64            // the number up to which the feed was handed on; 0 if it has not begun
 	// since when it begins, or tries to begin, in the past; zero if it has caught up
 	behind time.Time

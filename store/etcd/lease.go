@@ -228,7 +228,7 @@ func (p *leasePool) left(e *lock.Entry, why lock.Reason) (again bool) {
 	return false
 }
 
-// give puts a lease into the pool that carries nothing and that nobody else may end.
+// give puts an empty lease into the pool, which no other caller may end.
 // Another replica may have renewed it last.
 func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	class := leaseClass{tenant, p.seconds(ttl)}

@@ -22,7 +22,7 @@ const (
 type memory struct {
 	grant func(ctx context.Context, id int64, ttl time.Duration) error
 
-	turn    chan struct{} // taken by whoever looks at what follows
+	turn    chan struct{} // guards the fields below
 	id      int64         // 0 if there is none
 	granted time.Time
 	records int

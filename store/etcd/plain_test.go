@@ -45,8 +45,8 @@ func (floored) unchanged() []*pb.Compare {
 	return []*pb.Compare{valued([]byte("floor"), []byte("7"))}
 }
 
-// TestFloorIsComparedInEachBatch: each transaction that puts an entry, plain or nested, compares the
-// floor, wherever in the batch the entry is.
+// TestFloorIsComparedInEachBatch: each transaction that puts an entry, plain or nested, compares
+// the floor, wherever in the batch the entry is.
 func TestFloorIsComparedInEachBatch(t *testing.T) {
 	put := &part{puts: true, ops: []*pb.RequestOp{putOp([]byte("e"), nil, 0)}}
 	removal := &part{conditional: true, ops: []*pb.RequestOp{deleteOp([]byte("d"))}}

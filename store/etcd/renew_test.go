@@ -103,7 +103,8 @@ func renewsOneByOne(
 // TestSlowKeepalives: a member that is slow and answers is not left for another, where the renewals
 // would have to wait again.
 func TestSlowKeepalives(t *testing.T) {
-	renewsOneByOne(t, 300*time.Millisecond, func(ctx context.Context, r *streamRenewer, streams opened) {
+	slow := 300 * time.Millisecond
+	renewsOneByOne(t, slow, func(ctx context.Context, r *streamRenewer, streams opened) {
 		var calls sync.WaitGroup
 		for i := range int64(10) {
 			calls.Go(func() {
@@ -124,7 +125,8 @@ func TestSlowKeepalives(t *testing.T) {
 // TestAbandonedKeepalives: of the renewals that nobody waits for any more only those are done that
 // were sent, which are some. One that is asked for again keeps its place.
 func TestAbandonedKeepalives(t *testing.T) {
-	renewsOneByOne(t, 10*time.Millisecond, func(ctx context.Context, r *streamRenewer, streams opened) {
+	slow := 10 * time.Millisecond
+	renewsOneByOne(t, slow, func(ctx context.Context, r *streamRenewer, streams opened) {
 		const many = 1000
 		var calls sync.WaitGroup
 		for i := range int64(many) {

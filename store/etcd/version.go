@@ -36,7 +36,7 @@ func (s *Store) checkVersions() {
 func supported(version string) bool {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
-		return true // somebody's own build
+		return true // a custom build
 	}
 	switch {
 	case major != 3 || minor > 7:

@@ -1,9 +1,7 @@
 package rig
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -75,9 +73,6 @@ func (r *Replica) start(ctx context.Context) error {
 	r.process = p
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := p.await(ctx, "the listening line", r.readAddress); err != nil {
-		return err
-	}
 	return p.await(
 		ctx,
 		"/readyz",
@@ -93,22 +88,6 @@ func (r *Replica) args() []string {
 		args = append(args, "--store", r.config.Store)
 	}
 	return append(args, r.config.Args...)
-}
-
-// readAddress finds the line in which the server says where it listens.
-func (r *Replica) readAddress(context.Context) error {
-	out, err := r.process.output()
-	if err != nil {
-		return err
-	}
-	for line := range bytes.Lines(out) {
-		var entry struct{ Msg, Address string }
-		if json.Unmarshal(line, &entry) == nil && entry.Msg == "listening" && entry.Address != "" {
-			r.address = entry.Address
-			return nil
-		}
-	}
-	return errors.New("no listening line in the log yet")
 }
 
 // Address returns where the server listens, as host:port.

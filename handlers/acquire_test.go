@@ -19,7 +19,7 @@ func newEntry() entry {
 	}
 }
 
-func TestAcquire(t *testing.T) {
+func TestAcquireAnswersWithTheEntry(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ä", 200)
 	pairs, sixteen := manyPairs(16)
@@ -135,8 +135,9 @@ func manyPairs(n int) (string, map[string]string) {
 // padded is an empty object of n bytes.
 func padded(n int) string { return "{" + strings.Repeat(" ", n-2) + "}" }
 
-// TestHeld: a request that does not want to queue is told who is in the way.
-func TestHeld(t *testing.T) {
+// TestTryOfAHeldLockIsRefused: an acquire that does not queue is refused with the holders of the
+// lock.
+func TestTryOfAHeldLockIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, o := range map[string][]option{
 		"NoBody": nil, "NoWait": {body(`{"wait_seconds":0}`)}, "WithKey": {key("k")},

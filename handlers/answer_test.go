@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 )
 
-// lateMetrics does not get done with a request before it is told to.
+// lateMetrics keeps a request open until the test ends it.
 type lateMetrics struct{ goOn chan struct{} }
 
 func (m *lateMetrics) RequestStarted() {}
@@ -24,9 +24,8 @@ func (m *lateMetrics) StreamOpened(context.Context, time.Duration) {}
 
 func (m *lateMetrics) StreamClosed(context.Context, bool) {}
 
-// TestAnswersFirst has the answers to an acquire and a release arrive although the
-// requests are neither counted nor logged yet: on a busy lock that would be time for
-// which everybody waits.
+// TestAnswersFirst: an acquire and a release are answered before they are counted and logged: on a
+// busy lock all waiters would wait for that.
 func TestAnswersFirst(t *testing.T) {
 	m := &lateMetrics{make(chan struct{})}
 	config := shared.handlers(shared.main.service)

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// TestRequestRelease: the holder sees with a renewal and a look that a waiter asks it to finish,
-// and whoever looks at the lock sees it too, until no waiter asks.
+// TestRequestRelease: the holder sees at its renewal that a waiter asks for release, and so does
+// a look at the lock, until no waiter asks.
 func TestRequestRelease(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -91,7 +91,8 @@ func TestRequestReleaseForASet(t *testing.T) {
 		post(
 			"/locksets",
 			body(
-				`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},{"name":"a"}]}`,
+				`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},`+
+					`{"name":"a"}]}`,
 			),
 		).
 		set(http.StatusAccepted, "waiting")

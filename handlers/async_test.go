@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAsync: who does not want to stay connected is told at once where his place is. It
-// outlives its TTL on another replica, and he waits for it there, or finds it granted.
+// TestAsync: an async acquire is answered at once with its position. It can be resumed like any
+// other.
 func TestAsync(t *testing.T) {
 	t.Parallel()
 	for name, ask := range map[string]struct {
@@ -23,7 +23,8 @@ func TestAsync(t *testing.T) {
 		},
 		"LockSet": {
 			"/locksets",
-			`{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"async":true,"wait_seconds":600,"ttl_seconds":15}`,
+			`{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"async":true,"wait_seconds":600,` +
+				`"ttl_seconds":15}`,
 			nil, "",
 		},
 		"SetPrefer": {
@@ -63,9 +64,8 @@ func TestAsync(t *testing.T) {
 	}
 }
 
-// TestAsyncIsKept: the place of somebody who is not connected outlives its TTL, and the
-// lock passes to the next if the grant is not claimed.
-func TestAsyncIsKept(t *testing.T) {
+// TestAsyncWaiterOutlivesItsTTL: the server keeps an async waiter alive for longer than its TTL.
+func TestAsyncWaiterOutlivesItsTTL(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42", body(`{"ttl_seconds":20}`))
@@ -101,9 +101,9 @@ func (c *client) eventuallyHeld(e entry) entry {
 	return e
 }
 
-// TestAsyncRefused names what is wrong with a request, and ignores a preference that
+// TestBadAsyncRequestsAreRefused names what is wrong with a request, and ignores a preference that
 // cannot be met.
-func TestAsyncRefused(t *testing.T) {
+func TestBadAsyncRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.post("/locks/orders:42", body(`{"async":true}`)).

@@ -41,7 +41,9 @@ func TestBadBearersAreUnauthenticatedOnEveryRoute(t *testing.T) {
 		shape     = "not a JSON Web Token: three parts with a dot between each two"
 	)
 	now := time.Now().Unix()
-	claim := func(name string, value any) []string { return bearer(hs("acme", map[string]any{name: value})) }
+	claim := func(name string, value any) []string {
+		return bearer(hs("acme", map[string]any{name: value}))
+	}
 	cases := map[string]struct {
 		values []string
 		detail string
@@ -165,8 +167,8 @@ func TestPatterns(t *testing.T) {
 	limited.acquire("orders:42")
 }
 
-// TestFirstObjection: of several faults the first in the documented order is
-// told, so that nobody learns about names who may not use them.
+// TestFirstObjection: of several faults the answer has the first in the documented order, so
+// that no caller learns about names that it may not use.
 func TestFirstObjection(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// blocked reads who blocks whom, until so many wait.
+// blocked polls the trees until so many entries wait.
 func (c *client) blocked(query string, waiting int) *api.AdminBlocking {
 	c.t.Helper()
 	b := &api.AdminBlocking{}
@@ -26,7 +26,7 @@ func (c *client) blocked(query string, waiting int) *api.AdminBlocking {
 	return b
 }
 
-// treeLines writes trees down: the head, and who waits for whom at which lock.
+// treeLines writes a tree as lines: its head, and each wait with its lock.
 func treeLines(b *api.AdminBlocking) string {
 	var out []string
 	holders := map[string]string{}
@@ -43,8 +43,9 @@ func treeLines(b *api.AdminBlocking) string {
 	return strings.Join(out, " ")
 }
 
-// TestBlocking: w3 waits for w2, who waits for w1; all of it is because of w1, at both replicas.
-func TestBlocking(t *testing.T) {
+// TestWaitsAreBlamedOnTheHead: w3 waits for w2, and w2 waits for w1; both replicas blame w1 for all
+// of it.
+func TestWaitsAreBlamedOnTheHead(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("a", worker("w1"))
@@ -154,7 +155,8 @@ func TestHoldings(t *testing.T) {
 		post(
 			"/admin/holders/revoke",
 			body(
-				`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost","entries":[`+strings.Join(all, ",")+`]}`,
+				`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost",`+
+					`"entries":[`+strings.Join(all, ",")+`]}`,
 			),
 		).
 		wantStatus(http.StatusOK)
@@ -203,7 +205,7 @@ func manyTrees() *service.Blocking {
 	return &service.Blocking{Forest: f}
 }
 
-func TestLargeForest(t *testing.T) {
+func TestLargeForestIsCut(t *testing.T) {
 	t.Parallel()
 	a := overConsole(t, &consoleStub{blocking: manyTrees()}).get("/admin/blocking")
 	var b api.AdminBlocking

@@ -81,16 +81,18 @@ func TestBadCallbackURLs(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
 	none := problem{
-		code:   "no_callback_secret",
-		detail: "callbacks are signed, and the tenant has no secret for that: POST /webhooks/callback-secret/rotate makes one",
+		code: "no_callback_secret",
+		detail: "callbacks are signed, and the tenant has no secret for that: POST " +
+			"/webhooks/callback-secret/rotate makes one",
 	}
 	for path, text := range asking("https://example.org/") {
 		c.post(path, body(text)).wantProblem(none)
 	}
 	c.post(callbackSecret).keepToken()
 	for url, detail := range map[string]string{
-		"":                         "is missing",
-		"https://169.254.169.254/": "leads to 169.254.169.254, a metadata service of a cloud, which this server does not send to",
+		"": "is missing",
+		"https://169.254.169.254/": "leads to 169.254.169.254, a metadata service of a cloud, which " +
+			"this server does not send to",
 	} {
 		for path, text := range asking(url) {
 			c.post(path, body(text)).wantProblem(invalid("callback_url", detail))

@@ -16,7 +16,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// waiting is a service in which everybody who acquires waits until it is over.
+// waiting is a service in which every acquire waits until the test ends it.
 type waiting struct {
 	stub
 	came chan struct{}
@@ -74,8 +74,8 @@ func (c *conn) closed() {
 	}
 }
 
-// TestIdleConnectionsGiveWay: who is there and asks for nothing, or nobody knows, keeps
-// nobody out. The one of longest standing gives way.
+// TestIdleConnectionsGiveWay: at the limit of connections the server closes the oldest idle one,
+// so that idle clients keep no new client out.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	t.Parallel()
 	r, w := bounded(t, 4)
@@ -98,8 +98,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	dial(t, r).closed() // all are busy
 }
 
-// TestUsedLastGivesWayLast: of two connections over which nobody asks for anything now, the
-// one over which somebody did just before stays, also if it is the older one.
+// TestUsedLastGivesWayLast: of two idle connections the server closes the one that was used
+// first, also if the other is older.
 func TestUsedLastGivesWayLast(t *testing.T) {
 	t.Parallel()
 	r, w := bounded(t, 3)
@@ -112,7 +112,7 @@ func TestUsedLastGivesWayLast(t *testing.T) {
 			t.Fatal(a)
 		}
 	}
-	get(idle, "/healthz") // both are there now; nobody asks as somebody who is known
+	get(idle, "/healthz") // both are there now, and neither is authenticated
 	get(used, "/locks")
 	get(used, "/healthz") // that is over
 	for range 2 {

@@ -83,6 +83,4 @@ func TestAdminWebhooks(t *testing.T) {
 		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
 	c.operator().get("/admin/webhooks?cursor=x").
 		wantProblem(invalid("cursor", "is not a next_cursor of ours"))
-	c.get("/admin/webhooks").wantProblem(lacks("admin or tenant-admin"))
-	c.with("nonsense").get("/admin/webhooks").wantStatus(http.StatusUnauthorized)
 }

@@ -78,7 +78,8 @@ func TestLookingAtAnEntryIsAlways200(t *testing.T) {
 	c.get("/locksets/"+s.ID+"?wait_seconds=0.1", lockToken(s.Token)).set(http.StatusOK, "waiting")
 }
 
-// TestRevokedSaysWhy: to whoever had the entry, at each replica, and by its key.
+// TestRevokedSaysWhy: the client of a revoked entry gets the reason at each replica, and by its
+// key.
 func TestRevokedSaysWhy(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -174,7 +175,7 @@ func TestRetryAfterAHeldLock(t *testing.T) {
 	}
 }
 
-// TestTypeOfAProblemIsAPage that explains its code to whoever opens it.
+// TestTypeOfAProblemIsAPage: the type of a problem is the path of a page that explains its code.
 func TestTypeOfAProblemIsAPage(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -71,7 +71,7 @@ func TestDeadlock(t *testing.T) {
 	c.post("/locks/a", waitsAs("w2"), key("k")).wantCycle(cycle...)
 	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":60}`)).
 		wantCycle(cycle...)
-	c.post("/locks/a", worker("w2")).refused("lock_held") // who does not wait closes nothing
+	c.post("/locks/a", worker("w2")).refused("lock_held") // a try closes no cycle
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a"} })
 	limited.post("/locks/a", waitsAs("w2")).
 		wantCycle(step{"w2", "a", "w1", true}, step{"w1", "", "w2", true})
@@ -92,7 +92,7 @@ func TestDeadlock(t *testing.T) {
 	c.acquire("a", waitsAs("w2"), key("k")) // the key is not used up
 }
 
-// TestDeadlockOfOne: who waits for itself is told so at once.
+// TestDeadlockOfOne: an entry that waits for its own holder is refused at once.
 func TestDeadlockOfOne(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -107,7 +107,9 @@ func TestDeadlockOfOne(t *testing.T) {
 // request had been answered.
 func TestRenewalTellsADeadlock(t *testing.T) {
 	t.Parallel()
-	claims := func(name string) []lock.Claim { return []lock.Claim{{Name: name, Mode: lock.Exclusive}} }
+	claims := func(name string) []lock.Claim {
+		return []lock.Claim{{Name: name, Mode: lock.Exclusive}}
+	}
 	one, two := &lock.Entry{
 		ID:     "1",
 		Holder: "w1",

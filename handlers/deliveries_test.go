@@ -19,8 +19,7 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// stubDeliveries stand in for the use cases: they answer what they are told to, and
-// remember what they were asked.
+// stubDeliveries stands in for the use cases: it answers with its fields and notes the calls.
 type stubDeliveries struct {
 	page  outbox.Page
 	err   func() error
@@ -98,9 +97,9 @@ func withText(text string) option {
 	return body(text)
 }
 
-// TestDisabled: whoever looks at a webhook sees that its receiver fails, until somebody has
-// set it going again.
-func TestDisabled(t *testing.T) {
+// TestDisabledWebhookIsShownUntilResumed: every answer about a webhook shows that its receiver
+// fails, until a client resumes it.
+func TestDisabledWebhookIsShownUntilResumed(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
 	c := withDeliveries(
@@ -135,7 +134,8 @@ func TestDisabled(t *testing.T) {
 	}
 }
 
-// TestNothingIsDueWhilePaused: no time is told at which nothing will be tried, on any page.
+// TestNothingIsDueWhilePaused: a paused or disabled webhook shows no time of a next attempt, on
+// any page.
 func TestNothingIsDueWhilePaused(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
@@ -260,8 +260,8 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// TestDeliverAgain: what is asked for is passed on, for the tenant's own webhook.
-func TestDeliverAgain(t *testing.T) {
+// TestRedeliverReachesTheOwnWebhook: what is asked for is passed on, for the tenant's own webhook.
+func TestRedeliverReachesTheOwnWebhook(t *testing.T) {
 	t.Parallel()
 	s := &stubDeliveries{}
 	c := withDeliveries(t, s)
@@ -314,7 +314,7 @@ func TestGapsAreDescribed(t *testing.T) {
 	}
 }
 
-// TestDeliveriesOfOthers: nothing is passed on for who has nothing to do with it.
+// TestDeliveriesOfOthers: a caller without rights to a webhook reaches none of its deliveries.
 func TestDeliveriesOfOthers(t *testing.T) {
 	t.Parallel()
 	s := &stubDeliveries{}
@@ -342,7 +342,7 @@ func TestDeliveriesOfOthers(t *testing.T) {
 	}
 }
 
-// TestDeliverTooLate: the notice of a grant whose lease is over is not sent again, whoever asks.
+// TestDeliverTooLate: the notice of a grant whose lease is over is never sent again.
 func TestDeliverTooLate(t *testing.T) {
 	t.Parallel()
 	const detail = "the lease of that grant is over"

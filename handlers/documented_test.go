@@ -15,8 +15,8 @@ const stepUntilAsked = `#!/bin/sh
 while [ -d "${ASKED%/*}" ] && [ ! -e "$ASKED" ]; do /bin/sleep 0.05; done
 `
 
-// TestDocumentedHolder runs the holder of the documentation that lets others in. It stops
-// after the step in which somebody asks.
+// TestDocumentedHolder runs the documented holder that releases on request. It stops after the
+// step in which a waiter asks.
 func TestDocumentedHolder(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

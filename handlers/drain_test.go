@@ -12,9 +12,9 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// TestDrain: a replica that shuts down sends its waiters on, and each can go on
+// TestDrainEndsWaits: a replica that shuts down sends its waiters on, and each can go on
 // waiting elsewhere in its place.
-func TestDrain(t *testing.T) {
+func TestDrainEndsWaits(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	leaving := newReplica(t, func(*service.Config) {})
@@ -98,8 +98,9 @@ func (a *answer) resumable(holder string) entry {
 	return body.Entry
 }
 
-// TestDraining: a replica that shuts down takes nobody in, and lets everybody out.
-func TestDraining(t *testing.T) {
+// TestDrainingReplicaTakesNoNewEntry: a replica that shuts down takes no new entry, and lets every
+// client release.
+func TestDrainingReplicaTakesNoNewEntry(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	held, free := c.acquire("held"), c.acquire("free")

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// The types below are the contract's answers, written down once more. They are
-// decoded strictly, so a field that nobody promised is a failure too.
+// The types below repeat the answers of the contract. They are decoded strictly, so a field that
+// the contract does not have is a failure too.
 
 type entry struct {
 	ID            string            `json:"id"`

@@ -217,9 +217,9 @@ func (s *stream) wants(want ...string) []told {
 	return got
 }
 
-// TestEvents: what happens is told at every replica, with the same ids, and each stream goes
-// on at another.
-func TestEvents(t *testing.T) {
+// TestReplicasSendTheSameEvents: every replica sends the same events with the same ids, and a
+// stream can be resumed at another replica.
+func TestReplicasSendTheSameEvents(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	here, there := c.follow("/events"), c.at(shared.other).follow("/events")
@@ -271,7 +271,7 @@ func TestEvents(t *testing.T) {
 	c.at(shared.other).follow("/events", header("Last-Event-ID", got[1].ID)).wants(want[2:]...)
 }
 
-func TestEventsOfSets(t *testing.T) {
+func TestEventsNameOnlySelectedLocksOfASet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	all := c.follow("/events")
@@ -301,7 +301,7 @@ func TestEventsOfSets(t *testing.T) {
 	none.wants("lock.acquired a2")
 }
 
-func TestEventsOfTypes(t *testing.T) {
+func TestEventsAreSelectedByType(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.released,lock.acquired,lock.released&locks=orders:*,x")
@@ -318,9 +318,9 @@ func TestEventsOfTypes(t *testing.T) {
 	missed.wants("events.missed")
 }
 
-// TestEventsMissed: who comes back with an id of long ago is told that something is missing,
-// and goes on from there.
-func TestEventsMissed(t *testing.T) {
+// TestOldEventIDGetsEventsMissed: a stream that resumes from an old id gets events.missed, and goes
+// on from there.
+func TestOldEventIDGetsEventsMissed(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := newReplica(t, func(cfg *service.Config) { cfg.Events = events.Config{TenantEvents: 4} })
@@ -350,7 +350,7 @@ func TestEventsMissed(t *testing.T) {
 	}
 }
 
-func TestEventsOfOthers(t *testing.T) {
+func TestEventsStayWithinTheTenant(t *testing.T) {
 	t.Parallel()
 	c, other := newTenant(t), newTenant(t)
 	victim, spy := c.follow("/events"), other.follow("/events")
@@ -383,7 +383,7 @@ func TestEventsOfOthers(t *testing.T) {
 		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope locks:read"})
 }
 
-func TestBadEventRequests(t *testing.T) {
+func TestBadEventRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for _, id := range []string{
@@ -437,8 +437,8 @@ func limited(o quota.Overrides) func(string) *quota.Limits {
 	return func(string) *quota.Limits { return limits }
 }
 
-// TestEventPlaces: a tenant has so many streams, and one that has ended makes room.
-func TestEventPlaces(t *testing.T) {
+// TestEventStreamsAreBounded: a tenant has so many streams, and one that has ended makes room.
+func TestEventStreamsAreBounded(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := newReplica(t, func(cfg *service.Config) {
@@ -467,8 +467,9 @@ func (r *replica) room(c *client) bool {
 	return err == nil
 }
 
-// TestEventsEnd: a stream ends with its bearer token, and when the replica drains.
-func TestEventsEnd(t *testing.T) {
+// TestStreamEndsWithTokenOrReplica: a stream ends with its bearer token, and when the replica
+// drains.
+func TestStreamEndsWithTokenOrReplica(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := newReplica(t, func(*service.Config) {})
@@ -504,9 +505,9 @@ func streaming(t *testing.T, config func(*service.Config), change func(*handlers
 	return r
 }
 
-// TestHeartbeat: a stream on which nothing happens lives for longer than an answer may take,
-// and its signs of life say from where it can be resumed.
-func TestHeartbeat(t *testing.T) {
+// TestHeartbeatsMoveTheEventID: a stream on which nothing happens lives for longer than an answer
+// may take, and its signs of life say from where it can be resumed.
+func TestHeartbeatsMoveTheEventID(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := streaming(
@@ -534,7 +535,8 @@ func TestHeartbeat(t *testing.T) {
 	s.wants("lock.acquired mine")
 }
 
-// TestEventReaderThatStalls: who takes nothing is dropped, and others are told all the while.
+// TestEventReaderThatStalls: the server drops a client that reads nothing, and sends to others
+// meanwhile.
 func TestEventReaderThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -570,8 +572,9 @@ func TestEventReaderThatStalls(t *testing.T) {
 	}
 }
 
-// TestHeadOfEvents: who asks for the head of a stream gets it, and its connection back.
-func TestHeadOfEvents(t *testing.T) {
+// TestHeadOfAStreamFreesTheConnection: HEAD of a stream is answered, and the connection can be used
+// again.
+func TestHeadOfAStreamFreesTheConnection(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	wire := dial(t, shared.main)
@@ -584,8 +587,8 @@ func TestHeadOfEvents(t *testing.T) {
 	}
 }
 
-// TestEventsInTheLog: a stream is one line in the log, at its end, and says why.
-func TestEventsInTheLog(t *testing.T) {
+// TestStreamIsOneLogLine: a stream is one line in the log, at its end, and says why.
+func TestStreamIsOneLogLine(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events")
@@ -609,8 +612,8 @@ func TestEventsInTheLog(t *testing.T) {
 	}
 }
 
-// TestEventsInTheMetrics: how long a stream lasts is its client's choice, and no latency.
-func TestEventsInTheMetrics(t *testing.T) {
+// TestStreamIsNoLatency: how long a stream lasts is its client's choice, and no latency.
+func TestStreamIsNoLatency(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.follow("/admin/events?tenant=nobody-else", header("Authorization", "Bearer "+c.admin().bearer)).
@@ -636,4 +639,5 @@ func TestEventsInTheMetrics(t *testing.T) {
 	}
 }
 
-const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, lock.wait_timeout, lock.deadlock_refused, lock.release_requested, events.missed"
+const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, " +
+	"lock.wait_timeout, lock.deadlock_refused, lock.release_requested, events.missed"

@@ -84,10 +84,12 @@ func (d described) valid() (query string, o []option) {
 		"POST /locksets": oneLock, "POST /webhooks": `{` + receiver + `}`,
 		"POST /admin/holders/revoke": `{"tenant":"acme","holder":"w","entries":[{"id":"` + someID +
 			`","fence":7}],"reason":"` + explanation + `"}`,
-		"POST /admin/closures": `{"tenant":"acme","locks":"a","until":"2999-01-01T00:00:00.000Z","reason":"` + explanation + `"}`,
+		"POST /admin/closures": `{"tenant":"acme","locks":"a","until":"2999-01-01T00:00:00.000Z",` +
+			`"reason":"` + explanation + `"}`,
 		"POST " + sample("/admin/locks/{tenant}/{name}/entries/{id}/revoke"): revoking,
 		"POST " + sample("/admin/locksets/{tenant}/{id}/revoke"):             revoking,
-		"POST /locks/a/stale-writes":                                         `{"fence_presented":1,"fence_known":2,"resource":"db"}`,
+		"POST /locks/a/stale-writes": `{"fence_presented":1,` +
+			`"fence_known":2,"resource":"db"}`,
 		"PATCH " + sample(
 			"/admin/webhooks/{tenant}/{id}",
 		): `{"paused":true,` + whyPaused + `}`,
@@ -100,7 +102,7 @@ func (d described) valid() (query string, o []option) {
 
 const revoking = `{"fence":7,"reason":"` + explanation + `"}`
 
-// failing returns a client, with all scopes, of a replica of which all parts return err; nil is a
+// failing returns a client with all scopes of a replica whose parts all return err; nil is a
 // panic.
 func failing(t *testing.T, err error) *client {
 	t.Helper()

@@ -10,9 +10,9 @@ import (
 // promptly is far below every TTL in these tests.
 const promptly = 5 * time.Second
 
-// TestGone: when a client goes away while it waits, its entry leaves the queue at
-// once, however the connection ends and however the body was sent.
-func TestGone(t *testing.T) {
+// TestDisconnectedWaiterLeavesTheQueue: when a client goes away while it waits, its entry leaves
+// the queue at once, however the connection ends and however the body was sent.
+func TestDisconnectedWaiterLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	const text = `{"wait_seconds":60}`
 	large := `{"wait_seconds":60` + padded(8 << 10)[1:]
@@ -43,8 +43,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneOnTheWire: the same for each way in which a connection can end.
-func TestGoneOnTheWire(t *testing.T) {
+// TestEveryWayToDisconnectLeavesTheQueue: the same for each way in which a connection can end.
+func TestEveryWayToDisconnectLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(*conn){
 		"Reset": (*conn).reset,
@@ -73,7 +73,8 @@ func TestGoneOnTheWire(t *testing.T) {
 				first := c.acquire("orders:42")
 				conn := dial(t, shared.main)
 				conn.write(
-					"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nAuthorization: Bearer " + c.bearer + "\r\n" + rest,
+					"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n" +
+						"Authorization: Bearer " + c.bearer + "\r\n" + rest,
 				)
 				c.awaitWaiting("orders:42", 1)
 				end(conn)
@@ -89,9 +90,9 @@ func TestGoneOnTheWire(t *testing.T) {
 	}
 }
 
-// TestGoneButResumable: with an idempotency key, or with the token, the client can
+// TestResumableWaiterStaysQueued: with an idempotency key, or with the token, the client can
 // come back, so its place is kept.
-func TestGoneButResumable(t *testing.T) {
+func TestResumableWaiterStaysQueued(t *testing.T) {
 	t.Parallel()
 	for name, start := range map[string]func(c *client) *pending{
 		"WithKey": func(c *client) *pending { return c.join("orders:42", key("k")) },

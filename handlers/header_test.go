@@ -45,7 +45,7 @@ func TestHeadersAreFew(t *testing.T) {
 	}
 	conn.write(
 		"GET /healthz HTTP/1.1\r\nHost: x\r\n" + different(101) + "\r\n",
-	) // nor for who is unknown
+	) // nor for an unauthenticated caller
 	if a, _ := conn.read(http.MethodGet); a.status != http.StatusBadRequest {
 		t.Errorf("101 header fields to /healthz: %v", a)
 	}

@@ -94,7 +94,7 @@ func TestRenderingsAtOnce(t *testing.T) {
 	}
 }
 
-// namesConsole has one lock, and shows it to who may see it.
+// namesConsole has one lock, and shows it to callers that may see it.
 type namesConsole struct{ consoleStub }
 
 func (*namesConsole) Locks(_ context.Context, q lists.Query) (*lists.Page, error) {
@@ -105,8 +105,8 @@ func (*namesConsole) Locks(_ context.Context, q lists.Query) (*lists.Page, error
 	return p, nil
 }
 
-// TestSharedWithin: what is made for one who may see some names is not given to another who
-// may see none of them, however his patterns are written.
+// TestSharedWithin: a page that was made for one set of patterns is never given to a caller with
+// another, however the patterns are written.
 func TestSharedWithin(t *testing.T) {
 	t.Parallel()
 	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = &namesConsole{} })
@@ -181,7 +181,7 @@ func TestExportsOfTenant(t *testing.T) {
 	newTenant(t).at(c.replica).admin().get("/admin/audit", lines).wantStatus(http.StatusOK)
 }
 
-// slowTrail answers when it is told to.
+// slowTrail answers when the test lets it.
 type slowTrail struct {
 	asked chan struct{}
 	let   chan struct{}
@@ -216,8 +216,7 @@ func TestAuditPagesOfTenant(t *testing.T) {
 	}
 }
 
-// TestOperatorsNotCached: what an operator sees is in nobody's cache, as it may be asked for
-// with a cookie alone.
+// TestOperatorsNotCached: no cache keeps what an operator sees, as a cookie alone can ask for it.
 func TestOperatorsNotCached(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -78,8 +78,8 @@ func TestConnectionsWithoutTLSHoldNobodyUp(t *testing.T) {
 	}
 }
 
-// TestRequestsOfOneConnection: over HTTP/2 a connection has many requests, of which one tenant
-// may have as many as over connections of their own, and the others are let in.
+// TestRequestsOfOneConnection: over HTTP/2 a tenant may have as many requests on one connection
+// as over several, and other tenants are let in.
 func TestRequestsOfOneConnection(t *testing.T) {
 	t.Parallel()
 	w := &waiting{came: make(chan struct{}, 100), over: make(chan struct{})}
@@ -114,8 +114,8 @@ func TestRequestsOfOneConnection(t *testing.T) {
 	}
 }
 
-// TestBusyOverHTTP2: a connection over which somebody still asks for something stays, though
-// another of its requests has ended.
+// TestBusyOverHTTP2: a connection with a request under way stays, though another of its requests
+// has ended.
 func TestBusyOverHTTP2(t *testing.T) {
 	t.Parallel()
 	w := &waiting{came: make(chan struct{}, 100), over: make(chan struct{})}
@@ -131,8 +131,8 @@ func TestBusyOverHTTP2(t *testing.T) {
 	p.wait().wantStatus(http.StatusGone)
 }
 
-// TestStrangersOfOneConnection: requests of nobody who is known are as many as there may be
-// connections, however few connections they come over, and one on each goes on top.
+// TestStrangersOfOneConnection: unauthenticated requests are at most as many as there may be
+// connections, however few connections carry them, and one on each comes on top.
 func TestStrangersOfOneConnection(t *testing.T) {
 	t.Parallel()
 	const most = 4
@@ -239,8 +239,8 @@ func TestSlowBodyOverHTTP2(t *testing.T) {
 	}
 }
 
-// TestStallOverHTTP2: who takes nothing of a stream of events is dropped, over a connection on
-// which everything else goes on.
+// TestStallOverHTTP2: the server drops an event stream that its client does not read, and the
+// other requests of the connection go on.
 func TestStallOverHTTP2(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -290,7 +290,8 @@ func (c *standing) Read(p []byte) (int, error) {
 	}
 }
 
-// TestConnectionThatStalls: who takes nothing at all is dropped with its connection.
+// TestConnectionThatStalls: the server closes the connection of a client that reads nothing at
+// all.
 func TestConnectionThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -11,8 +11,8 @@ import (
 
 const someBody = `{"ttl_seconds":10,"wait_seconds":5,"holder":"w","metadata":{"a":"b","c":"d"}}`
 
-// TestRetry: the same key is the same entry, on every replica.
-func TestRetry(t *testing.T) {
+// TestSameKeyIsTheSameEntry: the same key is the same entry, on every replica.
+func TestSameKeyIsTheSameEntry(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct{ first, again []option }{
 		"Same":        {[]option{body(someBody)}, []option{body(someBody)}},
@@ -54,8 +54,8 @@ func TestRetry(t *testing.T) {
 	}
 }
 
-// TestKeys: what a key may be, and that no two are confused.
-func TestKeys(t *testing.T) {
+// TestKeysAreNotConfused: what a key may be, and that no two are confused.
+func TestKeysAreNotConfused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	ids := map[string]bool{}
@@ -75,9 +75,9 @@ func TestKeys(t *testing.T) {
 	}
 }
 
-// TestOtherParameters: a key cannot be used for something else, whether its entry
+// TestKeyWithOtherParametersIsRefused: a key cannot be used for something else, whether its entry
 // holds or waits.
-func TestOtherParameters(t *testing.T) {
+func TestKeyWithOtherParametersIsRefused(t *testing.T) {
 	t.Parallel()
 	want := problem{
 		code:   "idempotency_mismatch",
@@ -91,20 +91,7 @@ func TestOtherParameters(t *testing.T) {
 	c.post("/locks/waited", body(`{}`), key("k")).wantProblem(want)
 }
 
-// TestKeyOfAnEndedEntry: a late duplicate takes no lock that nobody wants.
-func TestKeyOfAnEndedEntry(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.release(c.acquire("orders:42", key("k")))
-	for _, at := range []*replica{shared.main, shared.brief} {
-		a := c.at(at).post("/locks/orders:42", key("k"))
-		if a.wantProblem(lost("released")); a.header.Get("Idempotency-Replayed") != "true" {
-			t.Errorf("%v: want Idempotency-Replayed", a)
-		}
-	}
-}
-
-func TestBadKeys(t *testing.T) {
+func TestBadKeysAreRefused(t *testing.T) {
 	t.Parallel()
 	want := invalid("Idempotency-Key", "must be 1 to 200 printable characters")
 	for name, values := range map[string][]string{

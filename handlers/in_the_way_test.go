@@ -26,8 +26,8 @@ func (b *busy) holders() (all []string) {
 	return all
 }
 
-// TestNobodyHolds: a refusal says that nobody holds where others only wait.
-func TestNobodyHolds(t *testing.T) {
+// TestRefusalShowsNoHolderIfAllWait: a refusal shows no holder of a lock that only has waiters.
+func TestRefusalShowsNoHolderIfAllWait(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.acquire("b")
@@ -54,8 +54,8 @@ func TestNobodyHolds(t *testing.T) {
 	}
 }
 
-// TestSetIsRefusedAsOneLock: the refusal of a set says who is in the way as that of a lock does,
-// beside lock by lock. Who holds several of its locks is there once.
+// TestSetIsRefusedAsOneLock: the refusal of a set lists the holders as that of a lock does, next
+// to those of each lock. The holder of several locks is listed once.
 func TestSetIsRefusedAsOneLock(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Every secret of ours can be told by its beginning: a lock token, the secret of a
-// webhook, and a JSON Web Token, whose header is the base64 of {"…
+// Each secret has a beginning of its own: a lock token, the secret of a webhook,
+// and a JSON Web Token, whose header is the base64 of {"…
 var (
 	secretShape = regexp.MustCompile(
 		`fp1_[A-Za-z0-9_-]{8,}|whsec_[A-Za-z0-9+/]{8,}|\beyJ[A-Za-z0-9_-]{8,}`,

@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -117,7 +116,8 @@ func TestPageIsBounded(t *testing.T) {
 	over(t, &stub{page: few}).get("/locks").want(http.StatusOK, &p)
 }
 
-// TestLockIsBounded: the last of those who wait are left out, and counted.
+// TestLockIsBounded: an answer that would be too long leaves out the last waiters, and counts
+// them.
 func TestLockIsBounded(t *testing.T) {
 	t.Parallel()
 	a := over(t, &stub{view: largeView()}).get("/locks/orders:42")
@@ -141,7 +141,7 @@ func TestLockIsBounded(t *testing.T) {
 	}
 }
 
-// TestRefusalIsBounded: so is what a try is told of those in the way.
+// TestRefusalIsBounded: the refusal of a try is bounded in bytes.
 func TestRefusalIsBounded(t *testing.T) {
 	t.Parallel()
 	one := &service.Grant{
@@ -150,7 +150,7 @@ func TestRefusalIsBounded(t *testing.T) {
 		Waiters: 3,
 	}
 	many := &service.Grant{Entry: &lock.Entry{Set: true, Claims: []lock.Claim{{Name: "a"}}}}
-	for place := range 32 { // nobody waits for most of them
+	for place := range 32 { // most have no waiter
 		b := service.Busy{
 			Name:    strings.Repeat("n", 200),
 			Holders: holdersAt("n", 100),
@@ -186,7 +186,7 @@ func TestRefusalIsBounded(t *testing.T) {
 	}
 }
 
-// TestLongCycleIsBounded: of a long cycle the first waits are told.
+// TestLongCycleIsBounded: a refused deadlock shows the first waits of a long cycle.
 func TestLongCycleIsBounded(t *testing.T) {
 	t.Parallel()
 	cycle := make([]lock.Wait, 10_000)
@@ -205,8 +205,9 @@ func TestLongCycleIsBounded(t *testing.T) {
 	}
 }
 
-// TestNoRoom: whoever has too much on its way is told at once, and nobody else.
-func TestNoRoom(t *testing.T) {
+// TestUnreadAnswersOfATenantAreBounded: a tenant with too many unread bytes is refused at once, and
+// no other tenant is.
+func TestUnreadAnswersOfATenantAreBounded(t *testing.T) {
 	t.Parallel()
 	deadlocks := make([]view.Deadlock, 100)
 	for i := range deadlocks {
@@ -302,8 +303,8 @@ func (l narrow) Accept() (net.Conn, error) {
 	return conn, conn.(*net.TCPConn).SetWriteBuffer(4 << 10)
 }
 
-// TestNeverRead: what clients do not read is bounded, ends, and is given back.
-func TestNeverRead(t *testing.T) { // alone: it measures memory
+// TestUnreadAnswersEnd: what clients do not read is bounded, ends, and is given back.
+func TestUnreadAnswersEnd(t *testing.T) { // alone: it measures memory
 	config := shared.handlers(&stub{page: largePage()})
 	config.AnswerTimeout = 20 * time.Second // in which a busy machine gets all of them going
 	router := handlers.New(config)
@@ -412,31 +413,6 @@ func TestWaitingIsNoAnswer(t *testing.T) {
 	conn.write("{}")
 	if a, _ := conn.read(http.MethodPost); a.status != http.StatusCreated {
 		t.Errorf("%v", a)
-	}
-}
-
-// TestHalfClosed: who closes its side of the connection has gone, as far as anybody
-// can tell. It gets no answer, and its place is given up.
-func TestHalfClosed(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	c.acquire("orders:42")
-	conn := dial(t, shared.main)
-	id := c.claims.Tenant + "-half"
-	conn.write(
-		"POST /locks/orders:42 HTTP/1.1\r\nHost: x\r\nContent-Length: 19\r\nX-Request-Id: " + id +
-			"\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n{\"wait_seconds\":60}",
-	)
-	c.awaitWaiting("orders:42", 1)
-	if err := conn.CloseWrite(); err != nil {
-		t.Fatal(err)
-	}
-	if text, err := io.ReadAll(conn.in); len(text) > 0 || err != nil {
-		t.Errorf("it is answered %q, %v", text, err)
-	}
-	c.awaitWaiting("orders:42", 0)
-	if line := shared.journal.request(t, id); line["status"] != 499.0 {
-		t.Errorf("it is logged as %v", line)
 	}
 }
 

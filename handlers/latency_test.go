@@ -20,8 +20,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// requests reads the histogram of requests: how many of those that wait and of those that do not
-// took longer than a second, and how many there are of each.
+// requests reads the histogram of requests: the numbers of those that wait and of those that do
+// not.
 func requests(t *testing.T, exposition http.Handler) (slow, all map[bool]int) {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -72,13 +72,14 @@ func locksOf(names ...string) string {
 	return string(must(json.Marshal(map[string]any{"locks": locks})))
 }
 
-func TestLockSet(t *testing.T) {
+func TestLockSetIsTakenAsOne(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	a := c.post(
 		"/locksets",
 		body(
-			`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`,
+			`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b",`+
+				`"mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`,
 		),
 	)
 	got := a.set(http.StatusCreated, "held")
@@ -125,7 +126,7 @@ func TestLockSet(t *testing.T) {
 	}
 }
 
-// TestLockSetRefused: a refusal names, lock by lock, who is in the way.
+// TestLockSetRefused: the refusal of a set lists the holders of each busy lock.
 func TestLockSetRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -157,9 +158,9 @@ func TestLockSetRefused(t *testing.T) {
 	}
 }
 
-// TestLockSetStillWaits: one that is not granted within a request is gone on with,
+// TestWaitingLockSetIsResumed: one that is not granted within a request is gone on with,
 // at another replica too.
-func TestLockSetStillWaits(t *testing.T) {
+func TestWaitingLockSetIsResumed(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("b")
@@ -186,7 +187,7 @@ func TestLockSetStillWaits(t *testing.T) {
 	}
 }
 
-func TestBadLockSets(t *testing.T) {
+func TestBadLockSetsAreRefused(t *testing.T) {
 	t.Parallel()
 	many := func(n int) string {
 		var names []string
@@ -250,9 +251,9 @@ func TestBadLockSets(t *testing.T) {
 	}
 }
 
-// TestTokensOfSets: the token of a set is good for that set only, and that of a
+// TestTokenOfASetIsForThatSet: the token of a set is good for that set only, and that of a
 // lock for no set.
-func TestTokensOfSets(t *testing.T) {
+func TestTokenOfASetIsForThatSet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s, other, single := c.acquireSet(locksOf("a")), c.acquireSet(locksOf("b")), c.acquire("c")
@@ -274,8 +275,8 @@ func TestTokensOfSets(t *testing.T) {
 	}
 }
 
-// TestPatternsOfSets: every lock of a set has to be within the patterns.
-func TestPatternsOfSets(t *testing.T) {
+// TestAllLocksOfASetAreWithinThePatterns: every lock of a set has to be within the patterns.
+func TestAllLocksOfASetAreWithinThePatterns(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })

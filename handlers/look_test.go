@@ -15,8 +15,8 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// TestLockFree: a lock that nobody uses is a lock all the same.
-func TestLockFree(t *testing.T) {
+// TestUnusedLockHasEmptyLists: a look at an unused lock has empty lists.
+func TestUnusedLockHasEmptyLists(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for _, query := range []string{"", "?consistent=true", "?consistent=false"} {
@@ -35,7 +35,7 @@ func TestLockFree(t *testing.T) {
 	}
 }
 
-func TestLockInUse(t *testing.T) {
+func TestLookShowsHoldersAndWaiters(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	a := c.post("/locks/orders:42", body(`{"holder":"first","metadata":{"job":"7"}}`))
@@ -77,8 +77,8 @@ func TestAdviceOfOneHold(t *testing.T) {
 	}
 }
 
-// TestFigures: they count, and after ten acquisitions they advise.
-func TestFigures(t *testing.T) {
+// TestFiguresAdviseAfterTenHolds: they count, and after ten acquisitions they advise.
+func TestFiguresAdviseAfterTenHolds(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	var last entry
@@ -112,8 +112,9 @@ func TestFigures(t *testing.T) {
 	}
 }
 
-// TestConsistent: what was answered before is in the view, whoever answered it.
-func TestConsistent(t *testing.T) {
+// TestConsistentLookSeesEarlierAnswers: a consistent look contains every entry that any replica has
+// answered before.
+func TestConsistentLookSeesEarlierAnswers(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	for i := range 30 {
@@ -161,7 +162,7 @@ func listing(t *testing.T) *client {
 	return c
 }
 
-func TestList(t *testing.T) {
+func TestListIsSelectedAndSorted(t *testing.T) {
 	t.Parallel()
 	c := listing(t)
 	cases := map[string][]string{
@@ -204,8 +205,8 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestPages: pages together are the list, each lock once, in byte order.
-func TestPages(t *testing.T) {
+// TestPagesAreTheWholeList: pages together are the list, each lock once, in byte order.
+func TestPagesAreTheWholeList(t *testing.T) {
 	t.Parallel()
 	c := listing(t)
 	for query, want := range map[string][]string{
@@ -271,8 +272,8 @@ func TestListIsFiltered(t *testing.T) {
 	}
 }
 
-// TestListIsLong: more locks than the replica looks at in one go.
-func TestListIsLong(t *testing.T) {
+// TestListOverThousandLocks: more locks than the replica looks at in one go.
+func TestListOverThousandLocks(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	const many = 1100
@@ -306,7 +307,7 @@ func TestListIsLong(t *testing.T) {
 	}
 }
 
-func TestBadLists(t *testing.T) {
+func TestBadListsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }

@@ -10,7 +10,7 @@ import (
 // route is one that concerns locks.
 type route struct{ name, method, path string }
 
-// routes are all routes that concern locks, with name and entry as they are to be sent.
+// routes are all routes that concern locks, with name and entry as the test sends them.
 func routes(name, id string) []route {
 	return []route{
 		{"List", "GET", "/locks"},
@@ -61,8 +61,8 @@ func percentAll(s string) string {
 	return b.String()
 }
 
-// TestBadNames: in every route, and as they are on the wire.
-func TestBadNames(t *testing.T) {
+// TestBadNamesAreRefused: in every route, and as they are on the wire.
+func TestBadNamesAreRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]string{
 		"TooLong": strings.Repeat("a", 201), "VeryLong": strings.Repeat("a", 5000), "Unicode": "%C3%A4",
@@ -118,8 +118,8 @@ func TestEncodedSlashBesideABrace(t *testing.T) {
 	}
 }
 
-// TestNowhere: paths that are none of ours, with and without a bearer token.
-func TestNowhere(t *testing.T) {
+// TestUnknownPathsAre404: paths that are none of ours, with and without a bearer token.
+func TestUnknownPathsAre404(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	c.put("/locks//renew").wantProblem(invalidName())
@@ -141,8 +141,9 @@ func TestNowhere(t *testing.T) {
 		}
 	}
 	root := problem{
-		code:   "not_found",
-		detail: "there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/",
+		code: "not_found",
+		detail: "there is nothing at this path: the dashboard is at /dashboard/, the API is " +
+			"described at /docs/",
 	}
 	c.get("/").wantProblem(root)
 	c.with("").get("/").wantProblem(root)
@@ -151,8 +152,8 @@ func TestNowhere(t *testing.T) {
 	}
 }
 
-// TestMethods: a path with other methods says which.
-func TestMethods(t *testing.T) {
+// TestUnknownMethodsAre405WithAllow: a path with other methods says which.
+func TestUnknownMethodsAre405WithAllow(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	allow := map[string][]string{

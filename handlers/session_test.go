@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 )
 
-// session is what the page is told of who signed in.
+// session is what the page gets about the signed-in caller.
 type session struct {
 	Tenant    string    `json:"tenant"`
 	Subject   string    `json:"subject"`
@@ -78,7 +78,7 @@ const (
 	needsABearer = "one Authorization header with a bearer token is needed"
 )
 
-func TestSignIn(t *testing.T) {
+func TestSignInMakesASession(t *testing.T) {
 	t.Parallel()
 	c := newOperator(t).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
 	a := c.post("/dashboard/session", c.signsIn())
@@ -118,8 +118,9 @@ func TestSignIn(t *testing.T) {
 	}
 }
 
-// TestSessionOfOperators: the cookie counts for what operators do, and for nothing else.
-func TestSessionOfOperators(t *testing.T) {
+// TestSessionIsForOperationsOfOperators: the cookie counts for what operators do, and for nothing
+// else.
+func TestSessionIsForOperationsOfOperators(t *testing.T) {
 	t.Parallel()
 	c := newOperator(
 		t,
@@ -139,8 +140,8 @@ func TestSessionOfOperators(t *testing.T) {
 	}
 }
 
-// TestSessionScopes: a session may do what its token may, no more.
-func TestSessionScopes(t *testing.T) {
+// TestSessionHasTheScopesOfItsToken: a session may do what its token may, no more.
+func TestSessionHasTheScopesOfItsToken(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
 	page, cookie := c.signedIn()
@@ -160,8 +161,8 @@ func TestSessionScopes(t *testing.T) {
 		)
 }
 
-// TestBearerGoesFirst: who sends a token is taken for whom that speaks.
-func TestBearerGoesFirst(t *testing.T) {
+// TestBearerTakesPrecedenceOverSession: a bearer token takes precedence over a session.
+func TestBearerTakesPrecedenceOverSession(t *testing.T) {
 	t.Parallel()
 	_, cookie := newOperator(t).signedIn()
 	newTenant(t).get("/admin/deadlocks", bearing(cookie)).
@@ -212,8 +213,9 @@ func TestSignInRefuses(t *testing.T) {
 	wide.post("/dashboard/session", wide.signsIn()).
 		wantProblem(
 			problem{
-				code:   "invalid_request",
-				detail: "the token cannot be signed in with: its subject and name patterns are too long for a session",
+				code: "invalid_request",
+				detail: "the token cannot be signed in with: its subject and name patterns are too long " +
+					"for a session",
 			},
 		)
 }
@@ -264,8 +266,9 @@ func TestSessionsOfReplicas(t *testing.T) {
 
 func portOf(r *replica) string { return r.url[strings.LastIndex(r.url, ":")+1:] }
 
-// TestOtherSites: nothing is done, and nothing read, for a page of another origin.
-func TestOtherSites(t *testing.T) {
+// TestRequestsOfOtherSitesAreRefused: nothing is done, and nothing read, for a page of another
+// origin.
+func TestRequestsOfOtherSitesAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newOperator(t)
 	page, cookie := c.signedIn()

@@ -12,7 +12,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 )
 
-// stubSignIn knows who comes back by the code, and wants what it had the browser keep.
+// stubSignIn knows a user by the code, and wants the cookie that the browser kept.
 type stubSignIn struct{ begin, finish error }
 
 func (s stubSignIn) Host() string { return "login.example" }
@@ -103,8 +103,9 @@ func TestSignInByProvider(t *testing.T) {
 	}
 }
 
-// TestTurnedAway: who is not signed in is told why by the dashboard, and gets no session.
-func TestTurnedAway(t *testing.T) {
+// TestDashboardShowsWhyASignInFailed: the dashboard shows why a user is not signed in, and there is
+// no session.
+func TestDashboardShowsWhyASignInFailed(t *testing.T) {
 	t.Parallel()
 	c := withSignIn(t, stubSignIn{})
 	kept := c.get("/dashboard/sign-in/oidc").cookies()["fencepost-sign-in"]
@@ -138,8 +139,9 @@ func TestTurnedAway(t *testing.T) {
 	away.get(callback("operator"), bearing(kept)).leads("/dashboard/#sign-in=no_provider")
 }
 
-// TestNobodyElseBegins: another site has nobody sign in, and without a provider nobody does.
-func TestNobodyElseBegins(t *testing.T) {
+// TestOtherSitesCannotBeginASignIn: another site cannot begin a sign-in, and without a provider
+// there is none.
+func TestOtherSitesCannotBeginASignIn(t *testing.T) {
 	t.Parallel()
 	c := withSignIn(t, stubSignIn{})
 	c.get("/dashboard/sign-in/oidc", header("Sec-Fetch-Site", "cross-site")).

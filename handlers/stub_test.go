@@ -272,7 +272,7 @@ func TestStoreUnavailable(t *testing.T) {
 	}
 }
 
-// TestStoreUnavailableWithEntry: the client is told of the entry that may stand.
+// TestStoreUnavailableWithEntry: the answer has the entry that may stand.
 func TestStoreUnavailableWithEntry(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -303,8 +303,8 @@ func TestStoreUnavailableWithEntry(t *testing.T) {
 	}
 }
 
-// TestInternal: a bug of ours shows nothing of the inside, which is in the log.
-func TestInternal(t *testing.T) {
+// TestInternalErrorsShowNothing: a bug of ours shows nothing of the inside, which is in the log.
+func TestInternalErrorsShowNothing(t *testing.T) {
 	t.Parallel()
 	inside := errors.New("inside: 10.0.0.7:2379")
 	cases := map[string]struct {
@@ -360,8 +360,8 @@ func (a *answer) wantInternal() {
 	}
 }
 
-// TestAborted: a handler that gives up on purpose ends the connection.
-func TestAborted(t *testing.T) {
+// TestAbortEndsTheConnection: a handler that gives up on purpose ends the connection.
+func TestAbortEndsTheConnection(t *testing.T) {
 	t.Parallel()
 	p := over(t, &stub{panic: http.ErrAbortHandler}).start("POST", "/locks/orders:42")
 	if <-p.done; p.err == nil {
@@ -369,7 +369,7 @@ func TestAborted(t *testing.T) {
 	}
 }
 
-// TestGoneIsLogged: nobody is left to be answered, but the log says so.
+// TestGoneIsLogged: a request whose client disconnected has a log line.
 func TestGoneIsLogged(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -13,9 +13,9 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// TestOtherTenant: in every route, another tenant gets the answer that it would
-// get for a lock that does not exist, and changes nothing.
-func TestOtherTenant(t *testing.T) {
+// TestOtherTenantCannotTellThatALockExists: in every route, another tenant gets the answer that it
+// would get for a lock that does not exist, and changes nothing.
+func TestOtherTenantCannotTellThatALockExists(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42", body(`{"holder":"secretive","metadata":{"job":"7"}}`), key("k"))
@@ -74,9 +74,9 @@ func sameAnswer(t *testing.T, got, want *answer) {
 	}
 }
 
-// TestSameNames: two tenants use one name, one key and one subject without ever
+// TestTenantsShareNoNames: two tenants use one name, one key and one subject without ever
 // meeting.
-func TestSameNames(t *testing.T) {
+func TestTenantsShareNoNames(t *testing.T) {
 	t.Parallel()
 	a, b := newTenant(t), newTenant(t)
 	ea := a.acquire("orders:42", key("k"), body(someBody))
@@ -123,7 +123,7 @@ func TestTenantsWithOnePrefix(t *testing.T) {
 	}
 }
 
-// TestNoTokenInSight: nobody who looks is shown a token, an entry's id or a key.
+// TestNoTokenInSight: no look shows a token, the id of an entry or a key.
 func TestNoTokenInSight(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

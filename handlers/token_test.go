@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestRenew: a renewal starts the lease anew, and changes nothing else.
-func TestRenew(t *testing.T) {
+// TestRenewRestartsTheLease: a renewal restarts the lease, and changes nothing else.
+func TestRenewRestartsTheLease(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42", body(`{"ttl_seconds":2,"holder":"w","metadata":{"a":"b"}}`))
@@ -40,9 +40,9 @@ func TestRenew(t *testing.T) {
 	c.put("/locks/orders:42/renew", lockToken(e.Token)).wantProblem(lost("released"))
 }
 
-// TestRenewWaiting: a waiter that nobody else keeps alive can do it itself, and
-// keeps its place.
-func TestRenewWaiting(t *testing.T) {
+// TestWaiterCanBeRenewed: the client of a waiter can renew it between requests, and it keeps its
+// position.
+func TestWaiterCanBeRenewed(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	first := c.acquire("orders:42")
@@ -73,8 +73,8 @@ func TestRenewWaiting(t *testing.T) {
 	}
 }
 
-// TestRelease: once, and then it is known to be gone, on every replica.
-func TestRelease(t *testing.T) {
+// TestReleaseIsKnownOnEveryReplica: once, and then it is known to be gone, on every replica.
+func TestReleaseIsKnownOnEveryReplica(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42")
@@ -88,7 +88,7 @@ func TestRelease(t *testing.T) {
 		c.at(shared.brief).delete("/locks/orders:42", lockToken(e.Token)).wantProblem(lost("released"))
 	}
 	next := c.acquire("orders:42")
-	for _, late := range []*client{c, c.at(shared.brief)} { // the old token harms nobody
+	for _, late := range []*client{c, c.at(shared.brief)} { // the old token changes nothing
 		late.delete("/locks/orders:42", lockToken(e.Token)).wantProblem(lost("released"))
 		late.put("/locks/orders:42/renew", lockToken(e.Token)).wantProblem(lost("released"))
 		late.get(entryPath(e), lockToken(e.Token)).wantProblem(lost("released"))
@@ -97,8 +97,9 @@ func TestRelease(t *testing.T) {
 	c.checkQueue("orders:42", next, nil)
 }
 
-// TestExpired: nobody renewed it, so it passed on, and its token says why.
-func TestExpired(t *testing.T) {
+// TestExpiredEntryPassesTheLockOn: an entry that is not renewed expires, the next one holds, and
+// its token says why.
+func TestExpiredEntryPassesTheLockOn(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42", body(`{"ttl_seconds":2}`))
@@ -119,8 +120,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestEntry: looking at an entry leaves its lease alone.
-func TestEntry(t *testing.T) {
+// TestLookAtAnEntryLeavesItsLease: looking at an entry leaves its lease alone.
+func TestLookAtAnEntryLeavesItsLease(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42", body(`{"holder":"w","metadata":{"a":"b"}}`))
@@ -233,7 +234,7 @@ func TestTokenElsewhere(t *testing.T) {
 	}
 }
 
-func TestBadWaits(t *testing.T) {
+func TestBadWaitsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("orders:42")

@@ -37,7 +37,7 @@ func TestStreamsKeepNoRoomOfOthers(t *testing.T) {
 	}
 }
 
-// TestExportsKeepNoRoomOfOthers: so it is with the audit, of which an export is told part by part.
+// TestExportsKeepNoRoomOfOthers: nor do the bodies of exports of the audit.
 func TestExportsKeepNoRoomOfOthers(t *testing.T) {
 	t.Parallel()
 	trail := slowTrail{make(chan struct{}), make(chan struct{})}

@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/service"
 )
 
-// TestBodyThatNeverComes: who announces a body and does not send it is answered, and keeps nothing
-// for longer than who does not read his answer.
+// TestBodyThatNeverComes: a client that announces a body and does not send it is answered, and
+// takes no more memory than one that does not read its answer.
 func TestBodyThatNeverComes(t *testing.T) {
 	t.Parallel()
 	config := shared.handlers(&stub{page: largePage()})
@@ -46,8 +46,8 @@ func TestBodyThatNeverComes(t *testing.T) {
 	}
 }
 
-// TestScrapesWithoutTheirBodies: who announces bodies and does not send them keeps nobody from the
-// metrics.
+// TestScrapesWithoutTheirBodies: clients that announce bodies and do not send them keep no client
+// from the metrics.
 func TestScrapesWithoutTheirBodies(t *testing.T) {
 	t.Parallel()
 	r := serve(nil, handlers.New(shared.handlers(shared.main.service)))

@@ -40,9 +40,9 @@ func (c *client) checkQueue(name string, first entry, subjects []string) {
 	}
 }
 
-// TestWaitTimeout: after wait_seconds the request is told who is in the way, and
-// has left the queue.
-func TestWaitTimeout(t *testing.T) {
+// TestWaitTimeoutLeavesTheQueue: after wait_seconds the answer lists the holders, and the entry has
+// left the queue.
+func TestWaitTimeoutLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	granted := c.post("/locks/orders:42")
@@ -55,9 +55,9 @@ func TestWaitTimeout(t *testing.T) {
 	c.checkQueue("orders:42", first, nil)
 }
 
-// TestHeldOpen: a request is held open for no longer than the replica allows, and
+// TestWaitIsResumedInThreeWays: a request is held open for no longer than the replica allows, and
 // the entry can be gone on with in three ways, all in the same place.
-func TestHeldOpen(t *testing.T) {
+func TestWaitIsResumedInThreeWays(t *testing.T) {
 	t.Parallel()
 	ways := map[string]func(c *client, e entry) *pending{
 		"SameKey": func(c *client, _ entry) *pending {
@@ -128,8 +128,8 @@ func TestEntryStillWaits(t *testing.T) {
 	}
 }
 
-// TestWaitedSecondsOfAResume: a request that comes back after the grant is told
-// how long the entry waited, and so is one that looks at the entry.
+// TestWaitedSecondsOfAResume: a request that resumes after the grant, or looks at the entry, gets
+// the time that it waited.
 func TestWaitedSecondsOfAResume(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

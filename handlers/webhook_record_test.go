@@ -24,8 +24,8 @@ func (c *client) recorded() []api.AuditRecord {
 // because says why something is done, for the audit.
 const because = "?reason=it+is+%3Cneeded%3E"
 
-// TestBadReasons: a reason that says nothing is refused, before anything is done.
-func TestBadReasons(t *testing.T) {
+// TestShortReasonsAreRefused: a reason that says nothing is refused, before anything is done.
+func TestShortReasonsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
 	path := "/webhooks/" + c.subscribe(`{"url":"https://example.org"}`).ID

@@ -304,7 +304,7 @@ func newReplica(t testing.TB, change func(*service.Config)) *replica {
 	return r
 }
 
-// newTenant returns a client of a tenant that nobody else has, with both scopes.
+// newTenant returns a client of a new tenant, with both scopes.
 func newTenant(t testing.TB) *client {
 	t.Helper()
 	tenant := fmt.Sprintf("tenant-%d-x", shared.tenants.Add(1))

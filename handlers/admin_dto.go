@@ -150,16 +150,12 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 
 func adminWaiter(w view.Waiter, name string) api.AdminWaiter {
 	e, claim := w.Entry, claimOn(w.Entry, name)
-	out := api.AdminWaiter{
+	return api.AdminWaiter{
 		ID: string(e.ID), Position: w.Position, Holder: e.Holder, Number: e.Number,
 		EnqueuedAt: api.InstantOf(e.EnqueuedAt),
 		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
-		Async: e.Async, Metadata: e.Metadata,
+		Async: e.Async, Metadata: e.Metadata, WaitUntil: waitUntil(e),
 	}
-	if !e.Tries() {
-		out.WaitUntil = new(api.InstantOf(e.WaitUntil))
-	}
-	return out
 }
 
 func stepsOf(steps []figures.Bin) []api.DistributionStep {

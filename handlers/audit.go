@@ -119,8 +119,7 @@ func auditRecord(r *request, one *audit.Record) api.AuditRecord {
 		out.Object.Quota = quotaOverrides(o.Quota)
 	}
 	if o.Until != nil {
-		until := api.InstantOf(*o.Until)
-		out.Object.Until = &until
+		out.Object.Until = new(api.InstantOf(*o.Until))
 	}
 	if r.principal.MayOperate(one.By.Tenant) {
 		out.Actor.Address, out.Actor.Peer = one.By.Address, one.By.Peer

@@ -5,7 +5,6 @@ import (
 	"math"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
@@ -195,6 +194,6 @@ func exampleOf(x order.Example) api.OrderExample {
 		Holder: x.Holder,
 		Held:   x.Held,
 		Taken:  x.Taken,
-		At:     api.InstantOf(time.Time(x.At)),
+		At:     api.InstantOf(x.At),
 	}
 }

@@ -36,8 +36,7 @@ func waitUntil(e *lock.Entry) *api.Instant {
 	if e.Tries() {
 		return nil
 	}
-	at := api.InstantOf(e.WaitUntil)
-	return &at
+	return new(api.InstantOf(e.WaitUntil))
 }
 
 // askedOf is nil if no waiter asks the holder to finish.
@@ -78,8 +77,7 @@ func holdersOf(holders []view.Holder, name string) []api.Holder {
 			Mode: string(claim.Mode), Limit: claim.Limit, Metadata: h.Entry.Metadata,
 		}
 		if !h.ExpiresAt.IsZero() {
-			at := api.InstantOf(h.ExpiresAt)
-			v.ExpiresAt = &at
+			v.ExpiresAt = new(api.InstantOf(h.ExpiresAt))
 		}
 		out = append(out, v)
 	}
@@ -115,8 +113,7 @@ func lockOf(v *service.LockView) *api.Lock {
 		})
 	}
 	if v.Advised > 0 {
-		ttl := api.SecondsOf(v.Advised)
-		out.Figures.RecommendedTTLSeconds = &ttl
+		out.Figures.RecommendedTTLSeconds = new(api.SecondsOf(v.Advised))
 	}
 	return out
 }

@@ -54,8 +54,7 @@ func (r *request) fail(err error) {
 		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
 	}
 	if e.Closure != nil {
-		until := api.InstantOf(e.Closure.Until)
-		p.Until, p.Reason = &until, e.Closure.Reason
+		p.Until, p.Reason = new(api.InstantOf(e.Closure.Until)), e.Closure.Reason
 	}
 	if e.Quota != nil {
 		p.Quota, p.Limit, p.Used = e.Quota.Name, &e.Quota.Limit, &e.Quota.Used

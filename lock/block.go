@@ -110,7 +110,7 @@ func (q *Queue) Waiters() iter.Seq[*Entry] {
 	return q.those(false, func(b *block) int16 { return b.slots - b.holding })
 }
 
-// those yields the entries that hold, or those that do not, of which each block has so many.
+// those yields the entries that hold, or the ones that wait. in counts them in a block.
 func (q *Queue) those(hold bool, in func(*block) int16) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for b := q.head.block; b != nil; b = b.next {
@@ -128,7 +128,7 @@ func (q *Queue) those(hold bool, in func(*block) int16) iter.Seq[*Entry] {
 }
 
 // NewestHolder returns the greatest number of an entry that holds, other than the
-// one with the id; 0 if nobody does.
+// one with the id, or 0 if no other entry holds.
 func (q *Queue) NewestHolder(except ID) uint64 {
 	for b, s := q.lastBlock, q.tail; b != nil; b = b.prev {
 		for left := b.holding; left > 0; s = s.prev {

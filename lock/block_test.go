@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/lock/locktest"
 )
 
-// TestPositionsInALongQueue: they are those of a plain list, whoever leaves, from the
+// TestPositionsInALongQueue: they are those of a plain list, whichever entry leaves, from the
 // front, from the back and from between.
 func TestPositionsInALongQueue(t *testing.T) {
 	for seed := range uint64(20) {

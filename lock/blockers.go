@@ -6,8 +6,8 @@ import "iter"
 // greater limit is removed from without.
 const MaxBlockers = 100
 
-// Blockers returns entries because of which the one with the id does not hold: for as
-// long as all of them are there, it does not. One is enough, unless all before it are
+// Blockers returns entries that block the one with the id: while all of them are in the
+// table, it does not hold. One is enough, unless all before it are
 // of one semaphore with it: then it takes as many as the limit, and there are none if
 // that is above [MaxBlockers]. ok is false if the entry holds or is not in the table.
 //
@@ -54,7 +54,7 @@ func BlockersIn(queue []*Entry, e *Entry, name string, nearest bool) (blockers [
 	return obstacles(before, claims[place]), true
 }
 
-// obstacles returns the first of those before a claim that suffice.
+// obstacles returns the fewest first entries before a claim that block it.
 func obstacles(before iter.Seq2[*Entry, Claim], c Claim) []*Entry {
 	var alike []*Entry
 	for e, other := range before {

@@ -11,7 +11,7 @@ import (
 )
 
 // TestBlockers: for as long as those in the way of an entry are there, it does not
-// hold, whoever else goes; and the queues say the same as the table.
+// hold, whichever others leave; and the queues say the same as the table.
 func TestBlockers(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, all := filled(t)

@@ -2,7 +2,7 @@ package lock
 
 import "errors"
 
-// Callback is where something is told about one entry, and how that is signed.
+// Callback is the URL that receives messages about one entry, and the secret that signs them.
 type Callback struct {
 	URL    string // at most [MaxCallbackURL] bytes
 	Secret string // the id of the secret that signs, a [ValidName]; never the secret

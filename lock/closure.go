@@ -16,7 +16,7 @@ const (
 )
 
 // Closure says that no new entry joins some locks of a tenant until an instant. It says
-// nothing of entries that are there: who holds is a function of the queue alone.
+// nothing of entries in the queue: which of them hold is a function of the queue alone.
 type Closure struct {
 	ID          ID
 	Tenant      string

@@ -2,8 +2,8 @@
 // stand, and which of them hold.
 //
 // Every acquisition is one [Entry]. The store writes it once, gives it a number
-// that only grows, and removes it once. Nobody ever writes "granted": who holds
-// is a pure function of the entries that are there, in the order of their
+// that only grows, and removes it once. No replica ever writes "granted": which
+// entries hold is a pure function of the entries that are there, in the order of their
 // numbers ([Queue], [Table]). So there is no grant to lose in a crash and no
 // half-finished hand-over.
 //

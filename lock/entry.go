@@ -10,7 +10,7 @@ import (
 // that after a lost answer the store can be asked for it.
 type ID string
 
-// Mode says whom a claim tolerates beside itself.
+// Mode says which other claims may hold the lock at the same time.
 type Mode string
 
 // The modes of a claim.
@@ -56,11 +56,11 @@ type Entry struct {
 	WaitUntil  time.Time     // when waiting ends at the latest
 
 	// Async says that no connection stands for the entry while it waits: the service
-	// keeps its place until WaitUntil, also when whoever looks at it goes away.
+	// keeps its position until WaitUntil, also when its client disconnects.
 	Async bool
 
-	// Callback is where the grant of an Async entry is told; nil is nowhere. It is for
-	// who delivers alone, and never shown or logged.
+	// Callback receives the grant of an Async entry, or is nil. Only the webhook sender
+	// reads it; no answer and no log shows it.
 	Callback *Callback
 
 	// AskWithin is within what time of joining the entry hopes that those who hold finish,
@@ -95,7 +95,7 @@ type Entry struct {
 // subjects, so none can pass for the worker of another subject.
 type Worker struct{ Tenant, Subject, Holder string }
 
-// Worker returns who takes the steps that the entry is one of.
+// Worker returns the worker that the entry is a step of.
 func (e *Entry) Worker() Worker { return Worker{e.Tenant, e.Subject, e.Holder} }
 
 // MaxTTL is the longest lease that anybody may configure: a dead holder blocks its
@@ -128,22 +128,22 @@ type Reason string
 // The reasons for which entries end.
 const (
 	Released    Reason = "released"     // by its client
-	Expired     Reason = "expired"      // by the store: nobody kept the lease alive
+	Expired     Reason = "expired"      // by the store: no client renewed the lease
 	Revoked     Reason = "revoked"      // by an operator
 	WaitTimeout Reason = "wait_timeout" // it waited for as long as it wanted to
-	// it closed a cycle of waits, and nobody was connected to be told
+	// it closed a cycle of waits, and no client was connected
 	Deadlocked Reason = "deadlock"
 	Mismatched Reason = "mode_mismatch" // likewise: the lock was in use in another mode
 	Unknown    Reason = "unknown"       // it ended too long ago to tell
 
 	// Withdrawn entries were taken back by the replica that wrote them before
-	// anyone was told of them. They are not remembered.
+	// any client learned of them. No record of them is kept.
 	Withdrawn Reason = "withdrawn"
 )
 
-// Note is what an operator says of an end that he brought about: who he is, and why. The
-// entry's tenant is told both.
+// Note is what an operator states about an end that it caused: its subject, and why. The
+// entry's tenant sees both.
 type Note struct {
-	By     string // the subject of his bearer token
-	Reason string // in his words
+	By     string // the subject of the bearer token
+	Reason string // free text
 }

@@ -61,7 +61,7 @@ type Error struct {
 	// RetryAfter is how long to wait before trying again; 0 says nothing.
 	RetryAfter time.Duration
 
-	// Cycle is who waits for whom. Only with [Deadlock].
+	// Cycle lists which entry waits for which. Only with [Deadlock].
 	Cycle []Wait
 
 	// InUse is as what the lock is in use. Only with [ModeMismatch].
@@ -70,8 +70,8 @@ type Error struct {
 	// Closure keeps the request out. Only with [Closed].
 	Closure *Closure
 
-	// Quota is what of a tenant is used up. With [QuotaExceeded] and [RateLimited], if it is one
-	// of those that can be set for a tenant.
+	// Quota is the tenant's exhausted quota. With [QuotaExceeded] and [RateLimited], if the
+	// operator can set it for a tenant.
 	Quota *Exceeded
 
 	// OutcomeUnknown is set if the request may have taken effect all the same.

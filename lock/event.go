@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// EventKind is what happened to an entry, as it is told outside.
+// EventKind is what happened to an entry, as clients see it.
 type EventKind string
 
 // The kinds of events. Each entry has at most one of EventEnqueued, one of
@@ -19,7 +19,7 @@ const (
 	EventAcquired EventKind = "lock.acquired" // it holds
 	// by its client, or taken back by a replica; see Reason
 	EventReleased EventKind = "lock.released"
-	EventExpired  EventKind = "lock.expired" // nobody kept its lease alive
+	EventExpired  EventKind = "lock.expired" // its client did not renew its lease
 	EventRevoked  EventKind = "lock.revoked" // by an operator
 	// it has waited for as long as it wanted to
 	EventWaitTimeout EventKind = "lock.wait_timeout"
@@ -39,7 +39,7 @@ func EventKinds() []EventKind {
 	}
 }
 
-// EventKindNames lists all kinds of events, for somebody who has named another.
+// EventKindNames lists all kinds of events, for the error about an unknown one.
 func EventKindNames() string {
 	var names []string
 	for _, kind := range EventKinds() {
@@ -114,7 +114,7 @@ func ParseEventID(text string) (id EventID, err error) {
 }
 
 // EventOfJoin returns what happened when an entry joined its queues. A try that has to wait
-// makes no event: it leaves at once, and nobody is told that it was there.
+// makes no event: it leaves at once, and no client learns of it.
 func EventOfJoin(e *Entry, holds bool) (Event, bool) {
 	switch {
 	case holds:
@@ -130,8 +130,8 @@ func EventOfGrant(e *Entry) Event { return Event{Kind: EventAcquired, Entry: e, 
 
 // EventOfEnd returns what happened when an entry left, for the reason that the store
 // has. rejected is why it could not stay, "" if it could: a replica that takes such an entry
-// back may say only that it did. What nobody was told of makes no event: a try that was
-// taken back while it waited.
+// back may say only that it did. A try that was taken back while it waited makes no event: no
+// client learned of it.
 func EventOfEnd(e *Entry, held bool, why, rejected Reason) (Event, bool) {
 	if why == Withdrawn && !held {
 		if e.Tries() {

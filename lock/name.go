@@ -27,8 +27,7 @@ func ValidName(name string) bool {
 	return true
 }
 
-// OwnTenant is whose the locks are by which replicas agree among themselves. Nobody else may
-// act for it.
+// OwnTenant owns the locks by which replicas coordinate. No client may act for it.
 const OwnTenant = "fencepost-internal"
 
 // ValidTenant reports whether tenant may name a tenant:

@@ -37,8 +37,8 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
-// ParseNamePattern compiles a pattern of which every character is a star or can be in a
-// lock's name, as a request brings it.
+// ParseNamePattern compiles a request's pattern. Each character must be a star or one that a
+// lock's name may have.
 func ParseNamePattern(text string) (Pattern, error) {
 	if strings.Trim(text, nameCharacters) != "" {
 		return Pattern{}, errors.New("a pattern has a character that no name has")
@@ -46,7 +46,7 @@ func ParseNamePattern(text string) (Pattern, error) {
 	return ParsePattern(text)
 }
 
-// nameCharacters are those of which a name and its pattern may consist.
+// nameCharacters are the characters that a name and its pattern may have.
 const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@=+-*"
 
 // String returns the pattern as it was written.
@@ -65,6 +65,6 @@ func (p Pattern) Match(name string) bool {
 }
 
 // Covers reports whether p selects every name that the other pattern selects. A star
-// in the other one stands for texts of which p knows nothing, and so has to fall on a star
+// in the other one stands for any text, and so has to fall on a star
 // of p: nothing else in p can match one.
 func (p Pattern) Covers(other Pattern) bool { return p.text != "" && p.Match(other.text) }

@@ -283,8 +283,8 @@ func filled(t *rapid.T) (*lock.Table, []*lock.Entry) {
 	return table, all
 }
 
-// Nobody waits for ever: an entry holds at the latest when all that came before
-// it are gone, in whatever order they go and whoever comes after it.
+// No entry waits for ever: an entry holds at the latest when all that came before
+// it are gone, in whatever order they go and whatever comes after it.
 func TestEntryHoldsOnceAllBeforeItAreGone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, all := filled(t)
@@ -389,7 +389,7 @@ func conflict(a, b lock.Claim) bool {
 	return !tolerates(a, b) || a.Mode == lock.Semaphore && a.Limit == 1
 }
 
-// Whoever follows the feed from the start and whoever lists later agree.
+// A follower of the feed from the start and a later list agree.
 func TestTableIsAFunctionOfItsEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		table, all := filled(t)

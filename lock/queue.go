@@ -71,17 +71,17 @@ func Front(claims []Claim) int {
 	return n
 }
 
-// Head returns the first place, nil if nobody is there.
+// Head returns the first slot, or nil if the queue is empty.
 func (q *Queue) Head() *Slot { return q.head }
 
 // Behind returns the first place behind the front, nil if all are in it.
 func (q *Queue) Behind() *Slot { return q.next }
 
-// Tail returns the last place, nil if nobody is there.
+// Tail returns the last slot, or nil if the queue is empty.
 func (q *Queue) Tail() *Slot { return q.tail }
 
 // Admits reports whether a claim that came now would be in the front at once. A nil queue
-// is one in which nobody is.
+// is empty.
 func (q *Queue) Admits(c Claim) bool {
 	return q == nil || q.next == nil && Joins(q.head.claim, q.front, c)
 }

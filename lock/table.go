@@ -6,10 +6,10 @@ import (
 )
 
 // Table is every queue of every tenant: the entries that a store holds at one
-// number, and who of them holds. It is rebuilt from a list and then follows a
+// number, and which of them hold. It is rebuilt from a list and then follows a
 // feed; it reads nothing itself and is not safe for concurrent use.
 //
-// Insertion costs O(claims), removal O(claims + entries that come to hold).
+// Insertion costs O(claims), removal O(claims + newly granted entries).
 type Table struct {
 	queues  map[Ref]*Queue
 	members map[ID]*Member
@@ -158,7 +158,7 @@ func (t *Table) Position(id ID) int {
 	return position
 }
 
-// Queue returns the lock's queue, or nil if nobody is in it.
+// Queue returns the lock's queue, or nil if it is empty.
 func (t *Table) Queue(r Ref) *Queue { return t.queues[r] }
 
 // Queues yields every lock with its queue, in no order.
@@ -190,8 +190,8 @@ func (t *Table) Len() (entries, held int) { return len(t.members), t.held }
 // The caller must not change it.
 func (t *Table) Counts() map[Mode]Counts { return t.counts }
 
-// Longest returns the entry that has waited longest, the first that came of those
-// that do not hold, or nil if nobody waits.
+// Longest returns the entry that has waited longest, or nil if no
+// entry waits.
 func (t *Table) Longest() *Entry {
 	if t.firstWaiting == nil {
 		return nil

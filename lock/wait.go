@@ -1,7 +1,6 @@
 package lock
 
-// Wait is one step of a cycle: somebody waits for a lock, and somebody is in the
-// way.
+// Wait is one step of a cycle: an entry that waits for a lock, and the one that blocks it.
 type Wait struct {
 	Waiter *Entry
 	Lock   string

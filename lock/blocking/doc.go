@@ -1,3 +1,4 @@
-// Package blocking tells who blocks whom: a tree for each holder because of whom others wait,
-// with how long they have waited because of him. It is a function of queues and an instant.
+// Package blocking reports which holders block which waiters: one tree for each blocking
+// holder, with how long the waiters have waited because of it. It is a function of queues and an
+// instant.
 package blocking

@@ -47,7 +47,7 @@ type Forest struct {
 	Trees   []*Tree       // those blamed for most first
 	Heads   int           // how many trees there are
 	Waiting int           // in all trees
-	Blamed  time.Duration // of those who are known
+	Blamed  time.Duration // of the known waiters
 }
 
 // Tree is a holder that blocks others and does not wait, with all that it blocks.
@@ -61,7 +61,7 @@ type Tree struct {
 
 	Waiting int           // in the whole tree
 	Depth   int           // of the whole tree, as far as it is known
-	Blamed  time.Duration // of those who are known
+	Blamed  time.Duration // of the known waiters
 }
 
 // Head is a lock at which the holder of a tree blocks others.
@@ -88,8 +88,8 @@ type Wait struct {
 	Since time.Time
 }
 
-// actor is who does one thing after another: a named holder with all its entries, or an entry
-// by itself.
+// actor takes its steps one after another: a named holder with all its entries, or one
+// entry.
 type actor struct {
 	lock.Worker
 	id lock.ID

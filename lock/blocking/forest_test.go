@@ -43,7 +43,7 @@ func queue(name string, since int, head *lock.Entry, behind ...*lock.Entry) bloc
 	}
 }
 
-// lines writes a forest down: a tree, and below it who waits.
+// lines prints a forest: each tree, and its waiters below it.
 func lines(f *blocking.Forest) (out []string) {
 	for _, t := range f.Trees {
 		cycle := ""
@@ -80,7 +80,7 @@ func orOf(q blocking.Queue, others ...*lock.Entry) blocking.Queue {
 	return q
 }
 
-// TestForest: who is below whom, and since when he is to blame.
+// TestForest: each waiter stands below its blocker, with the instant since which it blocks.
 func TestForest(t *testing.T) {
 	held := map[string]*lock.Entry{}
 	for i, holder := range []string{"w1", "w2", "w3", ""} {
@@ -103,7 +103,7 @@ func TestForest(t *testing.T) {
 			[]blocking.Queue{queue("a", 60, held["w1"], entry(20, "w5"))},
 			[]string{"w1: 1 wait 40s, 1 deep", "1 e20 1. at a behind e1 for 40s"},
 		},
-		"a chain": { // w5 waits for w2 since 20, who waits for w1 only since 70
+		"a chain": { // w5 waits for w2 since 20; w2 waits for w1 only since 70
 			[]blocking.Queue{
 				queue("b", 2, held["w2"], entry(20, "w5")), queue("a", 1, held["w1"], entry(70, "w2")),
 			},
@@ -111,7 +111,7 @@ func TestForest(t *testing.T) {
 				"w1: 2 wait 1m0s, 2 deep", "1 e70 1. at a behind e1 for 30s", "2 e20 1. at b behind e2 for 30s",
 			},
 		},
-		"no chain without a name": { // each entry is somebody else's
+		"no chain without a name": { // each entry is an actor of its own
 			[]blocking.Queue{
 				queue("b", 4, held[""], entry(20, "w5")), queue("a", 1, held["w1"], entry(70, "")),
 			},
@@ -204,7 +204,7 @@ func TestForestIsBounded(t *testing.T) {
 	}
 }
 
-// TestFurtherOnesCount: who is not known by name is known to wait.
+// TestFurtherOnesCount: the tree counts waiters beyond the ones that it lists by name.
 func TestFurtherOnesCount(t *testing.T) {
 	one := queue("a", 1, entry(1, "w1"), entry(10, "w2"))
 	one.Further = 4000
@@ -222,7 +222,7 @@ func TestFurtherOnesCount(t *testing.T) {
 	}
 }
 
-// TestManyGoByOneName: they are not taken for one who does one thing after another.
+// TestManyGoByOneName: the forest does not treat many entries of one name as one actor.
 func TestManyGoByOneName(t *testing.T) {
 	one := queue("a", 1, entry(1, "crowd"))
 	for i := range 101 {

@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/lock/deadlock"
 )
 
-// crowd is a table of 10 000 entries, 1 000 of which wait. All of them name their
+// crowd is a table of 10 000 entries; 1 000 wait. All of them name their
 // holders. chained has each waiter hold a lock that the next one waits for;
 // otherwise all wait for one lock.
 func crowd(b *testing.B, chained bool) *deadlock.Table {
@@ -40,7 +40,7 @@ func BenchmarkCycle(b *testing.B) {
 	for _, c := range []struct {
 		name    string
 		chained bool
-		holder  string // who asks
+		holder  string // of the new entry
 		lock    string
 		closes  bool
 	}{
@@ -62,7 +62,7 @@ func BenchmarkCycle(b *testing.B) {
 	}
 }
 
-// BenchmarkList is to list 100 000 held locks, of which the store wrote 40 at a time, by few
+// BenchmarkList lists 100 000 held locks that the store wrote 40 at a time, by few
 // holders and by many; and 5 000 who wait for one.
 func BenchmarkList(b *testing.B) {
 	for _, c := range []struct {

@@ -42,7 +42,7 @@ func (h *hall) leave(id lock.ID) {
 	h.table.Detect()
 }
 
-// queue puts n waiters without a name behind whoever is there.
+// queue puts n waiters without a name behind the entries in the queue.
 func (h *hall) queue(n int, lockName string) {
 	h.t.Helper()
 	for i := range n {
@@ -61,7 +61,7 @@ func crossed(t *testing.T, n int) *hall {
 }
 
 // TestSearchIsBounded: all grants wait for a search, so it must not take longer the
-// longer the queues are that somebody has filled.
+// longer the queues are that clients have filled.
 func TestSearchIsBounded(t *testing.T) {
 	t.Parallel()
 	for n, found := range map[int]bool{deadlock.MaxLooks - 100: true, deadlock.MaxLooks + 100: false} {
@@ -77,7 +77,7 @@ func TestSearchIsBounded(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotAwaited: a worker for whom nobody waits closes no cycle, however many it
+// TestWhoIsNotAwaited: a worker that no entry waits for closes no cycle, however many it
 // waits behind. Nothing is looked at for that.
 func TestWhoIsNotAwaited(t *testing.T) {
 	t.Parallel()
@@ -128,7 +128,7 @@ func TestManyWrittenTogether(t *testing.T) {
 }
 
 // TestWrittenTogether: of two entries of one write that would wait for each other the later one in
-// order is rejected, in whatever order they are told.
+// order is rejected, in whatever order the table learns of them.
 func TestWrittenTogether(t *testing.T) {
 	t.Parallel()
 	for name, order := range map[string][2]int{"in order": {0, 1}, "backwards": {1, 0}} {
@@ -152,7 +152,7 @@ func TestWrittenTogether(t *testing.T) {
 	}
 }
 
-// TestManyOfOneName: a name with very many waits is no worker, who does one thing after
+// TestManyOfOneName: a name with very many waits is no worker, which takes one step after
 // another.
 func TestManyOfOneName(t *testing.T) {
 	t.Parallel()

@@ -15,9 +15,9 @@ import (
 	"github.com/fencepost/fencepost/lock/locktest"
 )
 
-// playOut is the truth about deadlocks by brute force: whoever is not going to
-// queue leaves; whoever holds, and waits for nothing else under its name, lets
-// go; and so on until nothing moves. It returns who is left.
+// playOut finds deadlocks by brute force: an entry that does not queue leaves; an entry
+// that holds releases, if its holder waits for nothing else; and so on until nothing
+// changes. It returns the entries that are left.
 func playOut(all []*lock.Entry, leaving map[lock.ID]bool) []lock.ID {
 	m := locktest.NewModel()
 	for _, e := range all {
@@ -109,9 +109,9 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 	return lock.Claim{Name: name, Mode: lock.Exclusive}
 }
 
-// rejectedOf is the truth about who cannot stay, by brute force and from the beginning:
+// rejectedOf is the entries that cannot stay, by brute force and from the beginning:
 // one entry after the other joins, in order, and stays only if it agrees with those
-// before it that do, and nobody waits for ever because of it.
+// before it that do, and no entry waits for ever because of it.
 func rejectedOf(all []*lock.Entry) map[lock.ID]bool {
 	rejected := map[lock.ID]bool{}
 	var joined []*lock.Entry
@@ -267,7 +267,7 @@ func rejections(table *deadlock.Table, all []*lock.Entry) map[lock.ID]bool {
 	return rejected
 }
 
-// checkCycle holds every step of a cycle against the queues. Who holds is as it was
+// checkCycle holds every step of a cycle against the queues. The holders are as they were
 // when the cycle was closed.
 func (d *tracker) checkCycle(t *rapid.T, cycle []lock.Wait, closed bool) {
 	for i, w := range cycle {
@@ -442,7 +442,7 @@ func TestTheLastOfACycleIsRejected(t *testing.T) {
 	}
 }
 
-// Who is rejected and waits decides nothing; once it holds it does.
+// A rejected entry that waits decides nothing; once it holds it does.
 func TestClashPassesOverTheRejected(t *testing.T) {
 	two, three := counted(named("2", 2, "v", "a"), 2), counted(named("3", 3, "w", "a"), 3)
 	table := tableOf(t, named("1", 1, "u", "a"), two)

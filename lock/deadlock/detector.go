@@ -242,8 +242,8 @@ func (t *Table) lookBehind(n *node, after *lock.Entry) {
 	}
 }
 
-// stuck returns the entries up to limit that wait for ever, of those that the holder of n waits
-// for, or n itself if it has none. It returns none if that takes too many looks.
+// stuck returns the entries up to limit that wait for ever, among the ones that the holder of
+// n waits for, or n itself if it has none. It returns none if that takes too many looks.
 func (t *Table) stuck(n *node, limit *lock.Entry) []*node {
 	in := newSearch(nil, limit, &t.detector.looks)
 	if n.holder == nil && !n.holds() {

@@ -20,7 +20,7 @@ func (p *Place) place() *Place { return p } //nolint:unused // elements have it 
 type Element[E any] interface {
 	comparable
 
-	// Before reports whether the element is to be in front of the other. What it goes by
+	// Before reports whether the element sorts in front of the other. What it goes by
 	// does not change while the element is in a heap, unless Fix is called then.
 	Before(E) bool
 
@@ -117,7 +117,7 @@ func (h *Heap[E]) down(at int, e E) {
 	h.set(at, e)
 }
 
-// set writes only what changes: most of those that are put into their places stay there.
+// set writes only what changes: most elements stay at their position.
 func (h *Heap[E]) set(at int, e E) {
 	if p := e.place(); p.at != at+1 || h.all[at] != e {
 		h.all[at], p.at = e, at+1

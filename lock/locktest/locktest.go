@@ -1,5 +1,5 @@
-// Package locktest is what the tests of package lock and of those below it share: tables
-// by brute force, and entries.
+// Package locktest has what the tests of package lock and of the packages below it share:
+// tables by brute force, and entries.
 package locktest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Model is the table by brute force: a list of entries. Everything else is
-// worked out anew, from the rules, whenever it is asked for.
+// Model is the table by brute force: a list of entries. It computes
+// everything else from the rules on each call.
 type Model struct {
 	Entries []*lock.Entry
 	Newest  map[lock.Ref]uint64 // of the queues that are not empty
@@ -86,7 +86,7 @@ func (m *Model) Holds(e *lock.Entry) bool {
 	)
 }
 
-// Holders returns the ids of those that hold, in byte order.
+// Holders returns the ids of the entries that hold, in byte order.
 func (m *Model) Holders() []lock.ID {
 	var ids []lock.ID
 	for _, e := range m.Entries {

@@ -19,8 +19,8 @@ type arrival struct {
 }
 
 // cycle looks for the shortest way from where the edge ends back to where it
-// begins, on which not all steps are by one holder, who does one thing after
-// another and cannot wait for itself. It gives up when the grant has cost enough.
+// begins, on which not all steps are by one holder, which takes one step after
+// another and cannot wait for itself. It stops when the grant has cost enough.
 func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	if k.into[edge.From] == 0 {
 		return nil

@@ -63,8 +63,8 @@ type Committer[P, O any] struct {
 	workers sync.WaitGroup
 }
 
-// NewCommitter returns a committer. send writes a batch, settles its writes, and hands back those
-// that were not executed and are to be sent again, as batches of their own that go before all
+// NewCommitter returns a committer. send writes a batch, settles its writes, and returns those
+// that did not run and need sending again, as batches of their own that go before all
 // others; writes whose callers stopped waiting are left out then. Before a batch is chosen, await
 // may wait until the store can be reached, so that writes can be withdrawn until then; it returns
 // soon if it cannot. It may be nil.

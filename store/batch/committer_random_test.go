@@ -97,7 +97,7 @@ func (r *random) draw(n int) int {
 	return r.rand.IntN(n)
 }
 
-// one hands in a write and compares what it is told with what happened.
+// one hands in a write and compares the answer with what happened.
 func (r *random) one(ctx context.Context, c *committer, w *write) {
 	out, err := c.Do(ctx, w)
 	if errors.Is(err, batch.ErrUnknown) {

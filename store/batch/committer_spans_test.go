@@ -12,8 +12,8 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// TestSending: before a batch is sent it is told which requests share it, of those that are
-// traced, and nothing is told of a batch of which none is.
+// TestSending: before the committer sends a batch, it reports the traced requests that share
+// it, and reports nothing if no request is traced.
 func TestSending(t *testing.T) {
 	withCommitter(t, batch.Limits{
 		Ops: 10, Bytes: 1000, InFlight: 1, Most: 1,

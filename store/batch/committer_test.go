@@ -193,7 +193,7 @@ func TestPatience(t *testing.T) {
 		if took := time.Since(began); took != f.took {
 			t.Errorf("a patient write that an urgent one takes along took %v", took)
 		}
-		handIn(t, c, later).Wait() // the timer runs anew
+		handIn(t, c, later).Wait() // the timer restarts
 		if got, want := fmt.Sprint(f.payloads()), "[[1] [2 3] [4]]"; got != want {
 			t.Errorf("batches %s, want %s", got, want)
 		}
@@ -238,7 +238,7 @@ func TestWithdrawn(t *testing.T) {
 	})
 }
 
-// TestGivenUp: who does not wait for a write that was sent can still learn its outcome,
+// TestGivenUp: a caller that stopped waiting for a sent write can still learn its outcome,
 // and it is not sent again.
 func TestGivenUp(t *testing.T) {
 	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
@@ -311,7 +311,7 @@ func TestCloseLosesNothing(t *testing.T) {
 }
 
 // TestClosedBetweenAttempts: of a write that was handed back and may have been executed
-// nobody says that it was not, if the committer closes before it is sent again.
+// the committer does not claim that it was not, if the committer closes before it is sent again.
 func TestClosedBetweenAttempts(t *testing.T) {
 	for mayBeDone, want := range map[bool]error{true: batch.ErrUnknown, false: batch.ErrNotSent} {
 		withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {

@@ -58,7 +58,7 @@ func (c *Committer[P, O]) proceed() bool {
 	return false
 }
 
-// round sends one batch, and what is to be sent again of it.
+// round sends one batch, and again what did not run of it.
 func (c *Committer[P, O]) round() {
 	if c.ready != nil && !c.ready() {
 		return
@@ -106,7 +106,7 @@ func (c *Committer[P, O]) wanted(writes []*Write[P, O]) []*Write[P, O] {
 // errForgotten is a bug of a send function. The write may have been executed.
 var errForgotten = errors.New("bug: the send function settled no outcome of a write")
 
-// commit sends a batch, and returns what is to be sent again.
+// commit sends a batch, and returns the writes to send again.
 func (c *Committer[P, O]) commit(writes []*Write[P, O]) (again [][]*Write[P, O]) {
 	sent := c.sending(writes)
 	again = c.send(writes)

@@ -21,7 +21,7 @@ type reply[T any] struct {
 }
 
 // once sends a request over the wire, once. The answer counts only if it comes
-// while somebody waits for it.
+// while the caller waits for it.
 func once[T any](
 	ctx context.Context,
 	c *Client,
@@ -35,7 +35,7 @@ func once[T any](
 		return answer, ErrUnsent
 	}
 	known := c.newest()
-	answered := make(chan reply[T], 1) // a late one finds nobody
+	answered := make(chan reply[T], 1) // a late one finds no receiver
 	err = c.wire.Call(ctx, op, id, c.together(op, func() error {
 		value, number, err := do()
 		select {

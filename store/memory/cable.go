@@ -13,7 +13,7 @@ type Cut string
 
 // The ways to cut a cable.
 const (
-	// nothing gets through, and nobody says so; requests arrive when it is mended
+	// nothing gets through, without an error; requests arrive when the cable is repaired
 	Silent Cut = "silent"
 	Deaf   Cut = "deaf"   // requests get through, answers do not
 	Broken Cut = "broken" // both ends know that nothing gets through
@@ -33,7 +33,7 @@ func NewCable() *Cable {
 	return &Cable{changed: make(chan struct{}), broken: make(chan struct{})}
 }
 
-// Cut cuts the cable; "" mends it. What was held then arrives, before anything else does;
+// Cut cuts the cable; "" repairs it. What was held then arrives, before anything else does;
 // otherwise it is lost.
 func (c *Cable) Cut(how Cut) {
 	c.mu.Lock()
@@ -43,7 +43,7 @@ func (c *Cable) Cut(how Cut) {
 		c.held = nil
 		c.mu.Unlock() // a write may wait for others
 		for _, do := range held {
-			_ = do() // nobody waits for its answer
+			_ = do() // no caller waits for its answer
 		}
 		c.mu.Lock()
 	}
@@ -80,7 +80,7 @@ func (c *Cable) Call(ctx context.Context, _ Operation, _ lock.ID, do func() erro
 	case Broken:
 		return ErrUnsent
 	case Deaf:
-		_ = do() // nobody learns what came of it
+		_ = do() // its outcome stays unknown
 	case Silent:
 		c.hold(do)
 	}

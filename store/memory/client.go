@@ -72,7 +72,7 @@ type Client struct {
 	id       int64
 	attempts int64
 	greatest uint64 // number that any answer has shown
-	doubts   int    // proofs of a lost past of which the server is yet to be told
+	doubts   int    // proofs of a lost past that the server does not know yet
 }
 
 // Connect returns a client that reaches the server over the wire; nil is one

@@ -11,7 +11,7 @@ import (
 
 // Enqueue implements [store.Store]. An attempt without an answer is followed by
 // another one, which writes nothing if an earlier one did. What is left of the
-// attempts at the end is excluded in the background, unless somebody can come back for
+// attempts at the end is excluded in the background, unless a client can come back for
 // what it may write: the contract allows that to come late.
 func (c *Client) Enqueue(
 	ctx context.Context,

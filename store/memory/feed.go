@@ -8,7 +8,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// endsAtOnce is how many remembered ends are told in one part.
+// endsAtOnce is how many kept ends one part reports.
 const endsAtOnce = 100
 
 // trustPause is after how long a server that lost its past is listed again.
@@ -64,7 +64,7 @@ func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 }
 
 // awaitTrust passes some time while the server's past is missing: what it lists is
-// older than what was told before.
+// older than what it reported before.
 func (c *Client) awaitTrust(ctx context.Context) error {
 	if err := store.Pause(ctx, trustPause); err != nil {
 		return err

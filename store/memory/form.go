@@ -31,8 +31,8 @@ func (s *Server) newer(understood int) error {
 	return nil
 }
 
-// require notes the form of what is about to be written. Feeds of those who do not
-// understand it list anew, and others go on.
+// require notes the form of what is about to be written. Feeds of clients that do
+// not understand it list again, and others continue.
 func (s *Server) require(form, understood int) error {
 	s.form = max(s.form, form)
 	return s.newer(understood)
@@ -69,7 +69,7 @@ func (c *Client) readAll(entries []*lock.Entry) []*lock.Entry {
 	return entries
 }
 
-// readRun returns the step as the client understands it; the history is everybody's.
+// readRun returns the step as the client understands it; all clients share the history.
 func (c *Client) readRun(r Run) Run {
 	changes := make([]store.Change, len(r.Changes))
 	for i, change := range r.Changes {

@@ -76,7 +76,7 @@ func (s *Server) step(
 	return Run{}, false, s.grown, nil
 }
 
-// Compact forgets the history: a feed that is behind has to list anew.
+// Compact drops the history: a feed that is behind has to list again.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +117,8 @@ func (s *Server) Checkpoint() Checkpoint {
 	return c
 }
 
-// Restore makes the server what it was: it goes on from there, and numbers repeat.
-// Leases start anew.
+// Restore makes the server what it was: it continues from there, and numbers repeat.
+// Leases restart.
 func (s *Server) Restore(c Checkpoint) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -128,7 +128,7 @@ func (s *Server) Restore(c Checkpoint) {
 }
 
 // RestoreElsewhere does the same, into another cluster: what is kept in the data does
-// not fit the cluster's own identity, so that nobody is granted anything.
+// not fit the cluster's own identity, so that it grants nothing.
 func (s *Server) RestoreElsewhere(c Checkpoint) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -159,7 +159,7 @@ func (s *Server) restore(c Checkpoint) {
 const maxFloor = 1 << 52
 
 // Raise is an operator's fence floor, which is part of every number, also of those
-// that are there, so that feeds list anew. The server is trusted again if it so has
+// that are there, so that feeds list again. The server is trusted again if it so has
 // reached what is missing. A floor only rises.
 func (s *Server) Raise(floor uint64) error {
 	s.turn.Lock()
@@ -193,7 +193,7 @@ func (s *Server) shift(by uint64) {
 	s.startOver()
 }
 
-// startOver has feeds list anew, as numbers mean something else now.
+// startOver makes feeds list again, as numbers mean something else now.
 func (s *Server) startOver() {
 	s.runs, s.first = nil, 0
 	s.life++

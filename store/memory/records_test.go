@@ -36,7 +36,7 @@ func openRecords(t *testing.T) storetest.RecordClients {
 	}
 }
 
-// lateWire delivers the first write of a record when it is told to, although the client
+// lateWire delivers the first write of a record when the test says so, although the client
 // has long got no answer.
 type lateWire struct {
 	*memory.Cable

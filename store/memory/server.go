@@ -29,7 +29,7 @@ type Config struct {
 	// transaction and its number; 0 is a transaction for each.
 	Together time.Duration
 
-	// Observe is told each step of the history as it happens. It must not call the
+	// Observe receives each step of the history as it happens. It must not call the
 	// server.
 	Observe func(Run)
 }
@@ -66,7 +66,7 @@ type Server struct {
 
 	runs    []Run         // since the last compaction
 	first   uint64        // the index of runs[0]
-	life    int           // counts restores: a feed of an earlier one must list anew
+	life    int           // counts restores: a feed of an earlier one must list again
 	grown   chan struct{} // closed and replaced with every run
 	stopped bool
 }

@@ -18,11 +18,10 @@ func (e *withdrawnError) Error() string {
 	return fmt.Sprintf("the entry of the key was withdrawn at %d", e.number)
 }
 
-// put writes e as the last of the attempts, all of which are of one call that knows of the
-// last withdrawal of an entry with its key, by its number, or of none. It
-// writes nothing if e's id is there already or used up, if the attempt was excluded
-// meanwhile, or if the client knows of a later number: then the past is missing. Who does
-// not understand all that is stored writes nothing either.
+// put writes e as the last of one call's attempts. The call knows the
+// number of the last withdrawal of an entry with its key, or of none. put writes nothing if e's id is there already or used up, if the attempt was excluded
+// meanwhile, or if the client knows of a later number: then the past is missing. A client that
+// does not understand all that is stored writes nothing either.
 func (s *Server) put(
 	attempts []Attempt, withdrawn, known uint64, understood int, e *lock.Entry,
 ) (placed *lock.Entry, number uint64, err error) {

@@ -14,7 +14,7 @@ import (
 type account struct {
 	tenant  string
 	tally         // of its entries
-	pending tally // of those that are being written
+	pending tally // of entries that are being written
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -30,9 +30,9 @@ type use uint8
 
 // The ways in which a lock is used. Each has an index of names.
 const (
-	inUse     = iota // there is somebody
-	isHeld           // somebody holds
-	contended        // somebody waits
+	inUse     = iota // it has an entry
+	isHeld           // an entry holds
+	contended        // an entry waits
 	allUses
 )
 
@@ -40,8 +40,8 @@ const (
 // concurrent use.
 type accounts map[string]*account
 
-// of returns the tenant's account and makes it if need be. Whoever does not
-// charge it with anything must close it.
+// of returns the tenant's account and makes it if need be. A caller
+// that charges it with nothing must close it.
 func (all accounts) of(tenant string) *account {
 	a := all[tenant]
 	if a == nil {
@@ -143,8 +143,8 @@ type share struct {
 // Before has the largest in front.
 func (s *share) Before(other *share) bool { return s.size > other.size }
 
-// shares are all tenants' shares of one thing. Where there is no room, whoever has
-// most gives way: nobody can push out those who have less.
+// shares are all tenants' shares of one thing. If the space is full, the largest
+// share gives way: no tenant can evict what a smaller one has.
 type shares struct {
 	total int
 	heap  heap.Heap[*share]

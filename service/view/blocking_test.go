@@ -66,7 +66,7 @@ func TestBlockingIsBounded(t *testing.T) {
 	}
 }
 
-// TestBlockingAtASemaphore: all who hold it are told, as any of them may make room.
+// TestBlockingAtASemaphore: it lists all holders, as each of them may free a slot.
 func TestBlockingAtASemaphore(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{})
@@ -149,7 +149,7 @@ func TestGrantsDoNotWaitForPatterns(t *testing.T) {
 	}
 }
 
-// TestNamesInParts: each name is told once, in parts too.
+// TestNamesInParts: each name appears once, in parts too.
 func TestNamesInParts(t *testing.T) {
 	const locks = 4500 // of 2000 a part
 	v, _ := line(locks, 1)

@@ -11,7 +11,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestBounds: a view keeps no more of what is over than it is told to, and of one tenant's ends a
+// TestBounds: a view keeps no more ends than its bound, and of one tenant's ends a
 // quarter of that.
 func TestBounds(t *testing.T) {
 	v := view.New(view.Config{

@@ -214,7 +214,7 @@ func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 	}
 }
 
-// carryOut notes that an entry leaves, if that is for its rejection and somebody waits
+// carryOut notes that an entry leaves, if that is for its rejection and a request waits
 // on it.
 func (v *View) carryOut(id lock.ID, why lock.Reason) {
 	if len(v.watchers[id]) == 0 || why != lock.Withdrawn && why != lock.Deadlocked &&

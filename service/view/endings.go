@@ -137,7 +137,7 @@ func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Ti
 	}
 }
 
-// guess keeps an end of which the store has no record, unless its reason is known.
+// guess keeps an end that the store has no record of, unless its reason is known.
 func (e *endings) guess(tenant string, id lock.ID, why lock.Reason, now time.Time) {
 	if e.reason(id, now) == "" {
 		e.keep(tenant, id, why, now, 0)

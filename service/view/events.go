@@ -54,7 +54,7 @@ type Totals struct {
 	Expired      uint64 // entries that were not renewed in time
 	Contradicted uint64 // rings of orders of locks
 
-	WaitersExpired uint64 // of those that expired, the ones that waited
+	WaitersExpired uint64 // entries that expired while they waited
 }
 
 // writing is the write whose events are added.

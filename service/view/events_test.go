@@ -48,7 +48,7 @@ func (l *teller) Add(e lock.Event) {
 	l.told = append(l.told, told)
 }
 
-// after returns what was told of later writes than number.
+// after returns the events of later writes than number.
 func (l *teller) after(number uint64) []heard {
 	i := slices.IndexFunc(l.told, func(h heard) bool {
 		id, err := lock.ParseEventID(h.ID)
@@ -130,7 +130,7 @@ func (h *history) join(taken map[string]bool) *lock.Entry {
 	return e
 }
 
-// list returns all entries. Of those with one number the store's order is not known.
+// list returns all entries. The store's order of entries with one number is not known.
 func (h *history) list() store.Snapshot {
 	s := store.Snapshot{Number: h.number, Entries: slices.Clone(h.entries)}
 	h.Shuffle(
@@ -206,7 +206,7 @@ func TestReplicasTellTheSameEvents(t *testing.T) {
 }
 
 // TestEventsOfOneWrite: an end comes before the grants that follow from it, and those are in
-// the order of the queue; one event is told of a set. An entry that leaves in the write did not
+// the order of the queue; a set makes one event. An entry that leaves in the write did not
 // hold because of it.
 func TestEventsOfOneWrite(t *testing.T) {
 	v, l := listener(t)

@@ -44,7 +44,7 @@ func (v *queues) inQueue(r lock.Ref) (holding, waiting int) {
 }
 
 // Count returns how many entries hold and wait, by the mode of their first claim, and for
-// how long the oldest of those that wait has waited. The map is nil until there was a
+// how long the oldest waiter has waited. The map is nil until there was a
 // first Reset.
 func (v *queues) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
 	v.mu.RLock()

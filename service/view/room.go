@@ -10,7 +10,7 @@ import (
 // tally counts what of some entries has limits.
 type tally struct {
 	places   int // in queues
-	holding  int // claims of those that hold
+	holding  int // claims of entries that hold
 	waiting  int
 	sets     int
 	metadata int // bytes, that clients choose: metadata, holder, URL of the callback
@@ -20,7 +20,7 @@ type tally struct {
 // tallyOf is what an entry counts that holds or waits.
 func tallyOf(e *lock.Entry, holds bool) tally {
 	t := tally{places: len(e.Claims)}
-	// who is not named is the bearer token's subject, which the tenant does not choose here
+	// an unnamed holder is the bearer token's subject, which the tenant does not choose here
 	if e.Named {
 		t.metadata += len(e.Holder)
 	}
@@ -215,7 +215,7 @@ func (v *pending) expect(e *lock.Entry, more tally) {
 	}
 }
 
-// arrived counts it no more, if it was. Whoever leaves nothing in the account must close that.
+// arrived counts it no more, if it was. A caller that leaves nothing in the account must close it.
 func (v *pending) arrived(id lock.ID) {
 	x, known := v.entries[id]
 	if !known {

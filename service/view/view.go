@@ -13,7 +13,7 @@ import (
 )
 
 // View is the replica's picture of the store: the table of all queues, why entries ended, and
-// who waits for what. It implements [store.Watcher]. Its parts own their state; one lock guards
+// which requests wait. It implements [store.Watcher]. Its parts own their state; one lock guards
 // all of them, so that answers are consistent at one number.
 //
 // Grants wait for that lock. While it is held, the view does no I/O and writes no log line or
@@ -50,8 +50,8 @@ type Config struct {
 	Limits func(tenant string) *quota.Limits
 
 	// Fresh is how old the last refresh of a lease may be for a grant to need none.
-	// Where locks change hands so fast that it covers several turns, those whose turn is
-	// soon are told.
+	// Where locks change hands so fast that it covers several grants, the next waiters
+	// get a notice.
 	Fresh time.Duration
 
 	// Ends is how many reasons of ends are kept, at up to 48 bytes each: 4 million if it is 0.
@@ -61,7 +61,7 @@ type Config struct {
 	Figures *figures.Figures // nil are new ones
 }
 
-// aheadBy is the position at which a request on a busy lock is told that its turn is soon,
+// aheadBy is the position at which a request on a busy lock learns that its grant is near,
 // so that it starts its lease again before: on ZooKeeper that is a write, which takes as
 // long as a hand-over.
 const aheadBy = 8
@@ -163,7 +163,7 @@ func (v *View) Reset(s store.Snapshot) {
 }
 
 // Recall implements [store.Watcher]. Entries that left while the feed was
-// interrupted, and of which no reason is remembered, expired, unless that was for so long
+// interrupted, and whose reason is not kept, expired, unless that was for so long
 // that the reasons may be forgotten.
 func (v *View) Recall(ends []store.Ended, complete bool) {
 	now := time.Now()

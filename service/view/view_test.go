@@ -30,8 +30,8 @@ func empty() *view.View {
 	)
 }
 
-// TestRecalledEndsAreTheirTenants: what a replica is told of ends from before it started
-// counts for the tenants whose they were, whose bound so holds for it too.
+// TestRecalledEndsAreTheirTenants: ends from before a replica started
+// count for the tenants whose they were, whose bound so holds for it too.
 func TestRecalledEndsAreTheirTenants(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{Number: 6})
@@ -103,7 +103,7 @@ func TestEndedAgainUnseen(t *testing.T) {
 	}
 }
 
-// TestGuessedEnd: that an entry expired because nobody says otherwise counts less than its end that
+// TestGuessedEnd: that an entry expired because no reason is known counts less than its end that
 // was seen, before or since.
 func TestGuessedEnd(t *testing.T) {
 	v := empty()
@@ -118,7 +118,7 @@ func TestGuessedEnd(t *testing.T) {
 	}
 	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
 	v.Lost(nil)
-	v.Reset(store.Snapshot{Number: 8}) // it went; before its end is told it is there again
+	v.Reset(store.Snapshot{Number: 8}) // it went; before the feed reports its end it is there again
 	again := &lock.Entry{ID: e.ID, Tenant: "acme", Number: 9, EnqueuedAt: time.Now(), Claims: e.Claims}
 	v.Apply(9, []store.Change{{Number: 9, Joined: again}})
 	v.Apply(10, []store.Change{{Number: 10, Left: e.ID, Reason: lock.Released}})
@@ -130,7 +130,7 @@ func TestGuessedEnd(t *testing.T) {
 	}
 }
 
-// TestAnnouncementEnds: that somebody's turn is soon is known while somebody waits for it.
+// TestAnnouncementEnds: a near grant is announced while a request waits for it.
 func TestAnnouncementEnds(t *testing.T) {
 	v := empty()
 	var line []*lock.Entry

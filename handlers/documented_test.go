@@ -61,7 +61,7 @@ func TestDocumentedHolder(t *testing.T) {
 	for lines.Scan() {
 		said = append(said, lines.Text())
 	}
-	if err := cmd.Wait(); err != nil || strings.Join(said, "|") != "somebody asks, done after job 1" {
+	if err := cmd.Wait(); err != nil || strings.Join(said, "|") != "a waiter asks, done after job 1" {
 		t.Errorf("it goes on with %q, and ends with %v", said, err)
 	}
 	waits.wait()

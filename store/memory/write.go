@@ -19,9 +19,10 @@ func (e *withdrawnError) Error() string {
 }
 
 // put writes e as the last of one call's attempts. The call knows the
-// number of the last withdrawal of an entry with its key, or of none. put writes nothing if e's id is there already or used up, if the attempt was excluded
-// meanwhile, or if the client knows of a later number: then the past is missing. A client that
-// does not understand all that is stored writes nothing either.
+// number of the last withdrawal of an entry with its key, or of none. put writes nothing if
+// e's id is there already or used up, if the attempt was excluded meanwhile, or if the client
+// knows of a later number: then the past is missing. A client that does not understand all
+// that is stored writes nothing either.
 func (s *Server) put(
 	attempts []Attempt, withdrawn, known uint64, understood int, e *lock.Entry,
 ) (placed *lock.Entry, number uint64, err error) {

@@ -15,7 +15,7 @@ import (
 )
 
 // What is read of an answer at most: of its heads, those with status 1xx before it
-// included, in bytes and in lines, each of which takes far more memory than itself; and of
+// included, in bytes and in lines, as each line takes far more memory than its bytes; and of
 // its body, as it is sent, in bytes.
 const (
 	maxHead      = 16 << 10

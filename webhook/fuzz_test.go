@@ -91,7 +91,7 @@ func whatIsDialled(t *testing.T, raw string) (address string, secure bool) {
 }
 
 // resolverReads reads a host as inet_aton does: one to four numbers, decimal, octal or
-// hexadecimal, of which the last fills what is left.
+// hexadecimal. The last number fills the remaining bytes.
 func resolverReads(host string) (netip.Addr, bool) {
 	if addr, err := netip.ParseAddr(host); err == nil {
 		return addr, true

@@ -87,7 +87,7 @@ func answering(text string) func(net.Conn) {
 // hang waits until the other end has closed the connection.
 func hang(conn net.Conn) { _, _ = io.Copy(io.Discard, conn) }
 
-// flood writes the text again and again, until nobody takes it any more. It returns how
+// flood writes the text again and again, until the sender stops reading. It returns how
 // many bytes were written.
 func flood(conn net.Conn, text string) int64 {
 	var written int64

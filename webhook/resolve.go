@@ -9,7 +9,7 @@ import (
 // newResolver returns a resolver for one attempt, which ends with it: Go's own, because the
 // C library's keeps a thread for each name server that does not answer. One for all
 // would not end what two attempts have asked for together, and it waits for an answer
-// that nobody wants any more until the name server's own time is over.
+// that no attempt needs any more until the name server's own time is over.
 func newResolver(
 	dial func(ctx context.Context, network, address string) (net.Conn, error),
 ) *net.Resolver {

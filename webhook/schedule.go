@@ -68,9 +68,9 @@ func (p Progress) After(r Result, now time.Time, random float64) Progress {
 	return p
 }
 
-// AfterAsked is the delivery after an attempt that ended now, and that somebody asked for before it
-// was due. One that failed takes no step of the schedule, which goes on as it would have, or later
-// if the receiver asks for that.
+// AfterAsked is the delivery after an attempt that ended now, and that the tenant requested before
+// it was due. One that failed takes no step of the schedule, which continues unchanged, or later if
+// the receiver asks for that.
 func (p Progress) AfterAsked(r Result, now time.Time) Progress {
 	switch r.Outcome {
 	case Delivered, Gone, Expired, Interrupted:
@@ -115,7 +115,7 @@ type Health struct {
 }
 
 // After is the receiver after an attempt that ended now. One that is disabled stays so
-// until somebody says otherwise.
+// until a tenant enables it.
 func (h Health) After(r Result, now time.Time) Health {
 	switch r.Outcome {
 	case Interrupted, Expired:

@@ -106,7 +106,7 @@ func TestAfter(t *testing.T) {
 	if p := webhook.Begin(noon, noon); p.State != webhook.StateExpired {
 		t.Errorf("begun too late: %+v", p)
 	}
-	// Jitter makes nobody come before he may.
+	// Jitter never makes an attempt come too early.
 	if p := second.After(throttled(5*time.Minute+30*time.Second), noon, 0); p.Due.Before(
 		noon.Add(5*time.Minute + 30*time.Second),
 	) {

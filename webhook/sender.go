@@ -27,7 +27,7 @@ type SenderConfig struct {
 	// package net does.
 	DialNameServer func(ctx context.Context, network, address string) (net.Conn, error)
 
-	// RootCAs are who may sign receivers' certificates; nil is who the system trusts.
+	// RootCAs may sign receivers' certificates; nil means the system's authorities.
 	RootCAs *x509.CertPool
 }
 

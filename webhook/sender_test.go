@@ -454,7 +454,7 @@ func TestTooLateOnceConnected(t *testing.T) {
 	theirs.Close()
 }
 
-// TestDateSkew: a receiver's clock that is off by more than a minute is told.
+// TestDateSkew: a result reports a receiver's clock that is off by more than a minute.
 func TestDateSkew(t *testing.T) {
 	now := time.Unix(1700000000, 0).UTC()
 	s := newSender(t, func(c *webhook.SenderConfig) { c.Now = func() time.Time { return now } })

@@ -143,7 +143,7 @@ func (p *Policy) checkLiteral(addr netip.Addr) string {
 	return ""
 }
 
-// checkName accepts the names that mean the same to everybody.
+// checkName accepts the names that all resolvers read alike.
 func checkName(host string) string {
 	if strings.HasSuffix(host, ".") {
 		return "has a dot at the end of its host"

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// TestAskedTakesNoStep: who asks again and again while the receiver is away loses nothing by it,
-// and sees all attempts counted.
+// TestAskedTakesNoStep: a tenant that keeps requesting deliveries while the receiver is down loses
+// nothing, and sees all attempts counted.
 func TestAskedTakesNoStep(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
@@ -51,8 +51,8 @@ func TestAskedTakesNoStep(t *testing.T) {
 	})
 }
 
-// TestAskedInOrder: who asks for what waits for its first attempt does not have it told before what
-// happened earlier.
+// TestAskedInOrder: a delivery that a tenant requests before its first attempt is not sent before
+// earlier events.
 func TestAskedInOrder(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/webhook"
 )
 
-// TestBacklogIsTold: what a receiver does not take is in the backlog until it is taken; what
-// comes of attempts is told.
+// TestBacklogIsTold: a delivery stays in the backlog until its receiver accepts it, and the
+// metrics count the outcome of each attempt.
 func TestBacklogIsTold(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := w.replica("a")

@@ -20,7 +20,7 @@ func failed(string, webhook.Message) webhook.Result {
 	return webhook.Result{Outcome: webhook.Failed, Status: 500, Err: "it answered 500"}
 }
 
-// warm is a replica, with a subscription to all that happens in a tenant, which is told.
+// warm is a replica with a subscription to all events of a tenant, which has received one.
 func warm(t *testing.T, w *world) (*replica, *subscription.Subscription) {
 	t.Helper()
 	r := w.replica("one")
@@ -34,8 +34,8 @@ func warm(t *testing.T, w *world) (*replica, *subscription.Subscription) {
 	return r, s
 }
 
-// TestDeadReceiver: what a receiver is owed that is gone for long is bounded, and it is told
-// what it misses.
+// TestDeadReceiver: the pending deliveries of a receiver that is down for long are bounded, and it
+// receives what it misses as events.missed.
 func TestDeadReceiver(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
@@ -123,8 +123,8 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
-// TestShutDown: who ends leaves nothing to be told again.
-func TestShutDown(t *testing.T) {
+// TestShutDownLeavesNothingToResend: a replica that shuts down leaves nothing to send again.
+func TestShutDownLeavesNothingToResend(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
 		for range 20 {
@@ -200,7 +200,7 @@ func TestAsked(t *testing.T) {
 	})
 }
 
-// TestCallback: an async entry is told of its grant, with its token, and in time.
+// TestCallback: the callback of an async entry receives its grant with the token, in time.
 func TestCallback(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := callable(t, w)
@@ -274,7 +274,7 @@ func (w *world) async(r *replica, name string, wait time.Duration) *service.Gran
 	return g
 }
 
-// TestBacklog: what happened while a shard had no owner is told, all of it, to who takes it: a
+// TestBacklog: all events from while a shard had no owner reach its receivers: a
 // receiver that is fast, and one that is slower than things happened.
 func TestBacklog(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -305,7 +305,7 @@ func (w *world) backlog(took time.Duration, cycles int) {
 	}
 }
 
-// TestCallbackAtOnce: who is called back may have been granted before any replica had the shard.
+// TestCallbackAtOnce: the callback comes also if the grant came before any replica owned the shard.
 func TestCallbackAtOnce(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		if _, err := w.hooks.RotateCallback(t.Context(), actor(principal("acme"))); err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// TestCallbackAgain: a caller is told once more what he was told, the grant as long as he holds; of
-// what was never told to him, or to a subscription, there is no delivery.
+// TestCallbackAgain: a caller may have a message sent again, the grant for as long as it holds; a
+// message that it never got, or that went to a subscription, has no delivery.
 func TestCallbackAgain(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)

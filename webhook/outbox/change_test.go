@@ -21,9 +21,9 @@ func (w *world) change(id string, c subscription.Change) {
 
 func paused(yes bool) subscription.Change { return subscription.Change{Paused: &yes} }
 
-// TestChangedJustNow: what a change asks for is told from the change on, although who sends
-// learns of it later, or is another one by then.
-func TestChangedJustNow(t *testing.T) {
+// TestChangeHoldsFromItsWrite: a change takes effect from its write on, although the owner learns of it
+// later, or another replica owns the shard by then.
+func TestChangeHoldsFromItsWrite(t *testing.T) {
 	everything := "*"
 	for name, c := range map[string]struct{ before, then subscription.Change }{
 		"set going": {paused(true), paused(false)},
@@ -58,9 +58,9 @@ func TestChangedJustNow(t *testing.T) {
 	}
 }
 
-// TestChangedTwice: what the first of two changes asks for is told from that one on, although who
-// sends learns of both at once.
-func TestChangedTwice(t *testing.T) {
+// TestFirstOfTwoChangesHolds: the first of two changes takes effect from its write on, although the owner
+// learns of both at once.
+func TestFirstOfTwoChangesHolds(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
 		two := w.replica("two")
@@ -82,8 +82,8 @@ func TestChangedTwice(t *testing.T) {
 	})
 }
 
-// TestPausedJustNow: what happened before a subscription was paused waits for it, although
-// who was about to send it is gone.
+// TestPausedJustNow: events from before a subscription was paused wait for it, although the
+// owner that was about to send them is gone.
 func TestPausedJustNow(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
@@ -193,7 +193,7 @@ func TestOldAnswer(t *testing.T) {
 }
 
 // TestDeletedWhileWritten: nothing is left of a subscription that is deleted while how it
-// does is being written, or while nobody has its shard.
+// does is being written, or while its shard has no owner.
 func TestDeletedWhileWritten(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, first := warm(t, w)
@@ -223,9 +223,9 @@ func (w *world) states() (n int) {
 	return n
 }
 
-// TestOldDirectory: who takes over and knows of subscriptions only as they were long ago
-// does not take away what they are owed.
-func TestOldDirectory(t *testing.T) {
+// TestOldDirectoryKeepsPending: a new owner with an old copy of the subscriptions does not remove their
+// pending deliveries.
+func TestOldDirectoryKeepsPending(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, _ := warm(t, w)
 		two := w.replica("two")
@@ -274,9 +274,9 @@ func TestAskedJustNow(t *testing.T) {
 	})
 }
 
-// TestFirstInOrder: who takes over makes first attempts in the order of the events, those
+// TestFirstAttemptsInOrder: a new owner makes first attempts in the order of the events, those
 // that it finds kept and those that it reads.
-func TestFirstInOrder(t *testing.T) {
+func TestFirstAttemptsInOrder(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, _ := warm(t, w)
 		two := w.replica("two")

@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
-// TestClockJumps: the wall clock of who sends jumps by an hour while deliveries wait to be tried
+// TestClockJumps: the owner's wall clock jumps by an hour while deliveries wait to be tried
 // again. They are tried when they would have been, a grant as long as its lease runs, and each
 // attempt has a time of its own.
 func TestClockJumps(t *testing.T) {
@@ -75,8 +75,8 @@ func TestEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestFirstSecret: a grant that comes right after a tenant's first secret was made is told as soon
-// as who sends knows of it, and the attempts that wait for that take no step of the schedule.
+// TestFirstSecret: a grant that comes right after a tenant's first secret was made is sent as soon
+// as the owner knows the secret, and the attempts that wait for that take no step of the schedule.
 func TestFirstSecret(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
@@ -96,7 +96,7 @@ func TestFirstSecret(t *testing.T) {
 	})
 }
 
-// TestNoSecretEver: who has no secret sees in the list why nothing comes.
+// TestNoSecretEver: a tenant without a secret sees in the list why nothing comes.
 func TestNoSecretEver(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)

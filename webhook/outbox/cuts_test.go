@@ -13,7 +13,7 @@ import (
 
 // TestNothingIsLostByCuts: three replicas that send are cut off and come back, under load,
 // believing that they send or not, with a store that is slow or loses answers, and receivers that
-// fail: each event comes to each subscription, or it is told that it is missed, and in the end
+// fail: each subscription receives each event, or events.missed, and in the end
 // nothing is left in the store. CUTS=30 plays so many such days, in a minute.
 func TestNothingIsLostByCuts(t *testing.T) {
 	first, last := uint64(8), uint64(8) // which left something once

@@ -10,7 +10,7 @@ import (
 )
 
 // TestHangsForOthers: a receiver that takes its time, or the URL of callbacks, and has much before
-// it delays nobody else of its shard.
+// it delays no other target of its shard.
 func TestHangsForOthers(t *testing.T) {
 	const elsewhere = "https://elsewhere.example/"
 	for name, burden := range map[string]func(w *world, r *replica){

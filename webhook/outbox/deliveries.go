@@ -91,7 +91,7 @@ func (d *Deliveries) List(
 			p.Deliveries = append(p.Deliveries, *r)
 		}
 	}
-	owed, err := d.owed(ctx, tenant, id, cursor, limit)
+	owed, err := d.pendingOf(ctx, tenant, id, cursor, limit)
 	if err != nil {
 		return nil, err
 	}
@@ -110,8 +110,8 @@ func (d *Deliveries) List(
 	return p, nil
 }
 
-// owed returns a page of the records of pending deliveries of a tenant, in a target's shard.
-func (d *Deliveries) owed(
+// pendingOf returns a page of a tenant's pending deliveries, in a target's shard.
+func (d *Deliveries) pendingOf(
 	ctx context.Context, tenant, id, after string, limit int,
 ) (store.RecordPage, error) {
 	kind := owedKind(shardOfTarget(tenant, id))
@@ -127,7 +127,7 @@ type Owed struct {
 
 // Owed returns how many deliveries are pending, among the first 200 of the tenant.
 func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (o Owed, err error) {
-	page, err := d.owed(ctx, tenant, id, "", 200)
+	page, err := d.pendingOf(ctx, tenant, id, "", 200)
 	for _, r := range page.Records {
 		if targetOf(r) == id {
 			o.Deliveries++

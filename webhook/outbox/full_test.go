@@ -12,7 +12,7 @@ import (
 )
 
 // TestManyCallbacks: more callbacks than there is room for are not sent, which a tenant can
-// bring about: the list says so, and who waits later is told again.
+// bring about: the list says so, and later waiters receive callbacks again.
 func TestManyCallbacks(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := callable(t, w)
@@ -40,9 +40,9 @@ func TestManyCallbacks(t *testing.T) {
 	})
 }
 
-// TestAskedTwice: what is told again is kept although the record of the time before is only
-// being deleted.
-func TestAskedTwice(t *testing.T) {
+// TestRequestedTwiceIsKept: a delivery that is sent again is kept although its earlier record is
+// still being deleted.
+func TestRequestedTwiceIsKept(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
 		w.setBehave(failed)
@@ -70,7 +70,7 @@ func TestAskedTwice(t *testing.T) {
 	})
 }
 
-// acquired counts how often the first receiver was told that orders:1 was taken.
+// acquired counts how often the first receiver got the grant of orders:1.
 func acquired(w *world) (n int) {
 	for _, kind := range kindsOf(w.received(here), "orders:1") {
 		if kind == string(lock.EventAcquired) {

@@ -118,8 +118,8 @@ func TestCannotBegin(t *testing.T) {
 	})
 }
 
-// TestNobodyToTellIsNoLag: what nobody is told any more is passed.
-func TestNobodyToTellIsNoLag(t *testing.T) {
+// TestNoTargetIsNoLag: the cursor passes events that no target receives.
+func TestNoTargetIsNoLag(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
 		w.subscribe("acme", there, "*", lock.EventRevoked)

@@ -34,7 +34,7 @@ func (answersLate) Renew(ctx context.Context, _ service.TokenRequest) (*service.
 
 func (answersLate) Release(context.Context, service.TokenRequest) error { return nil }
 
-// watched are subscriptions that nobody knows yet, and when an owner asked for them.
+// watched are subscriptions that no replica knows yet, and when an owner asked for them.
 type watched struct {
 	Subscriptions
 	mu    sync.Mutex

@@ -54,7 +54,7 @@ func (f *follower) follow(t *testing.T, r *replica) (stop func()) {
 }
 
 // TestNothingIsLost: the replicas that send are killed again and again, under load and with
-// receivers that fail: each event comes to each subscription, or it is told that it is missed.
+// receivers that fail: each subscription receives each event, or events.missed.
 func TestNothingIsLost(t *testing.T) {
 	for seed := range uint64(2) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -167,8 +167,8 @@ func nothingIsLost(t *testing.T, w *world, seed uint64) {
 	}
 }
 
-// wantTold checks that a receiver was told of all events since a number, or that it misses
-// them, and returns how often it was told that, and how many events more than once.
+// wantTold checks that a receiver got all events since a number, or events.missed for them.
+// It returns the number of events.missed, and of events that came more than once.
 func (w *world) wantTold(url string, from uint64, all []lock.Event) (missed, twice int) {
 	w.t.Helper()
 	told := map[lock.EventID]int{}

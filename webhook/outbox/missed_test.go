@@ -15,8 +15,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// TestMissedMeanwhile: while a receiver takes long to be told what it misses, what it misses
-// besides is kept, so that the cursor goes on; and it is told all of it in the end.
+// TestMissedMeanwhile: while events.missed takes long to reach a receiver, further gaps are kept,
+// so that the cursor continues; and the receiver learns of all of them in the end.
 func TestMissedMeanwhile(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
@@ -61,8 +61,8 @@ func TestMissedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestGrantsOfAnother: one release that grants very many entries of another tenant makes nobody
-// miss anything.
+// TestGrantsOfAnother: one release that grants very many entries of another tenant makes no
+// receiver miss anything.
 func TestGrantsOfAnother(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
@@ -93,9 +93,9 @@ func TestGrantsOfAnother(t *testing.T) {
 	})
 }
 
-// TestMissedAskedFor: what tells that something is missed can be sent at once, as anything that
-// is to be tried again.
-func TestMissedAskedFor(t *testing.T) {
+// TestMissedIsSentOnRequest: a tenant can have events.missed sent at once, like any delivery that
+// waits for a retry.
+func TestMissedIsSentOnRequest(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)
 		w.setBehave(failed)

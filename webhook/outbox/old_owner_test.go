@@ -8,9 +8,9 @@ import (
 	"github.com/fencepost/fencepost/store/memory"
 )
 
-// TestOldOwnerComesBack: who was cut off while another took its shard over, and is reached again,
-// leaves nothing in the store before it learns of that, and tells nobody of what only it has
-// missed.
+// TestOldOwnerComesBack: an owner that was cut off while another took its shard, and reconnects,
+// writes nothing into the store before it learns of that, and reports no gap that only it
+// has.
 func TestOldOwnerComesBack(t *testing.T) {
 	for name, c := range map[string]struct {
 		away   func(w *world, two *replica)
@@ -125,7 +125,7 @@ func (w *world) isolate(one *replica) {
 	<-time.After(10 * time.Second)
 }
 
-// wantNoneRefused checks that nobody else has written what this replica writes.
+// wantNoneRefused checks that no other replica has written what this one writes.
 func (s *slowRecords) wantNoneRefused(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

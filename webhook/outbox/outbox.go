@@ -4,7 +4,7 @@
 // Subscriptions and callbacks are divided into eight shards. The replica that holds a shard's lock
 // owns it ([owner]). It follows the events from the shard's cursor, makes first attempts from
 // memory, and writes a delivery into the store if its attempt failed or takes longer than 2 s. The
-// cursor stays behind the first event of which a delivery is neither made nor written. So the next
+// cursor stays behind the first event that has a delivery neither made nor written. So the next
 // owner repeats what happened since the cursor, and loses nothing. Each record is written by its
 // known version: a replica that lost its shard may send something twice, but changes nothing.
 package outbox

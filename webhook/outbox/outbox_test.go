@@ -14,7 +14,7 @@ const (
 	there = "https://receiver.example/there"
 )
 
-// TestDelivers: what happens is told to who asked for it, soon, once and in order.
+// TestDelivers: each subscription receives its events soon, once and in order.
 func TestDelivers(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := w.replica("one")

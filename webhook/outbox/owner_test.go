@@ -66,8 +66,8 @@ func TestKeptOnlyInTheStore(t *testing.T) {
 	})
 }
 
-// TestOldOwner: who was cut off and has lost its shard changes nothing any more, not the
-// cursor and not what is owed.
+// TestOldOwner: an owner that was cut off and lost its shard changes neither the cursor nor
+// pending deliveries.
 func TestOldOwner(t *testing.T) {
 	for range 12 { // whether it writes before it learns that it is the owner no more is left to chance
 		oldOwner(t)

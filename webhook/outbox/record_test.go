@@ -18,8 +18,8 @@ func (closedBook) Put(context.Context, store.RecordPut) (uint64, error) {
 	return 0, &lock.Error{Code: lock.StoreUnavailable, Detail: "away"}
 }
 
-// TestAskedIsOnRecord: who asks for a test or for deliveries is on record, and nothing is sent that
-// is not.
+// TestAskedIsOnRecord: each request for a test or for deliveries is on record, and nothing is
+// sent without a record.
 func TestAskedIsOnRecord(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		client := w.Connect(nil)
@@ -70,7 +70,7 @@ func TestAskedIsOnRecord(t *testing.T) {
 	})
 }
 
-// TestManyAskedFor: what a tenant asks for and nobody takes up is bounded.
+// TestManyAskedFor: the number of a tenant's open requests is bounded.
 func TestManyAskedFor(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		client := w.Connect(nil)

@@ -17,8 +17,8 @@ type request struct {
 	Asked    int64  `json:"asked_ms,omitempty"`
 }
 
-// look reads the requests, if there may be new ones. A request's record goes when what is to be
-// sent is made or written: an owner that takes over before carries it out again.
+// look reads the requests, if there may be new ones. The owner removes a request's record when its
+// deliveries are made or written: an owner that takes over before carries it out again.
 func (w *owner) look(now time.Time) {
 	if w.looking || now.Before(w.lookAt) {
 		return

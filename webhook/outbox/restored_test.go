@@ -10,8 +10,8 @@ import (
 )
 
 // TestRestored: the store is restored from a backup under a replica that sends, and given a fence
-// floor. Everything that happened until then is told, or told to be missed: also what was owed, and
-// is not in the backup. No id is told of two events.
+// floor. Receivers get each earlier event, or events.missed for it: also the pending ones that the
+// backup lacks. No two events have one id.
 func TestRestored(t *testing.T) {
 	for name, behave := range map[string]struct {
 		took  time.Duration

@@ -46,7 +46,7 @@ func (w *world) asyncSet(r *replica, names ...string) *service.Grant {
 	return g
 }
 
-// TestCallbackOfASet: who waits for a set is told once, of all its locks, with the token that
+// TestCallbackOfASet: a waiter for a set gets one callback with all its locks and the token that
 // releases it.
 func TestCallbackOfASet(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
@@ -77,8 +77,8 @@ func TestCallbackOfASet(t *testing.T) {
 	})
 }
 
-// TestCallbackOfEachEnd: who waits is told of an end of its wait that is not its own doing, without
-// a token; of what ends when it holds, or by its own wish, nothing.
+// TestCallbackOfEachEnd: a waiter gets a callback without a token if another ends its wait,
+// and none if it ends by itself or after the grant.
 func TestCallbackOfEachEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		ends func(w *world, r *replica, blocker, g *service.Grant)
@@ -142,8 +142,8 @@ func (w *world) revoke(r *replica, g *service.Grant) {
 	}
 }
 
-// TestLongestFits: an event of a set with the longest names, holder and metadata is told within the
-// bound, to subscriptions and to its caller.
+// TestLongestFits: an event of a set with the longest names, holder and metadata fits the
+// bound, for subscriptions and for its caller.
 func TestLongestFits(t *testing.T) {
 	for name, letter := range map[string]string{"plain": "x", "escaped": "<", "quoted": `"`} {
 		t.Run(name, func(t *testing.T) {

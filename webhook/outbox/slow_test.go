@@ -16,7 +16,7 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// slowRecords are a replica's small records, of which it learns late.
+// slowRecords are a replica's small records, which it learns of late.
 type slowRecords struct {
 	*memory.RecordStore
 	mu      sync.Mutex

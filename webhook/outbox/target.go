@@ -95,7 +95,7 @@ func (t *target) sends() bool {
 	return t.id == Callbacks || t.sub != nil && !t.sub.Paused && !t.disabled()
 }
 
-// disabled reports whether the receiver was disabled, and nobody has enabled it since.
+// disabled reports whether the receiver was disabled, and the tenant has not enabled it since.
 func (t *target) disabled() bool {
 	return t.Health.Disabled != webhook.NotDisabled && t.sub.Enabled == t.Enabled
 }
@@ -177,7 +177,7 @@ func patterns(texts []string) []auth.Pattern {
 	return all
 }
 
-// targets are those of a shard, with what they are owed.
+// targets are the targets of a shard, with their pending deliveries.
 type targets struct {
 	all      map[string]*target   // by tenant and id
 	byTenant map[string][]*target // subscriptions

@@ -7,7 +7,7 @@ import (
 )
 
 // TestOwnWriteAfterAll: a write whose answer was lost, and that was made nonetheless, is this
-// owner's, also when what it writes next is something else. It loses the shard to nobody.
+// owner's, also when what it writes next is something else. It keeps the shard.
 func TestOwnWriteAfterAll(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)

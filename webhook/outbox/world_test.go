@@ -47,8 +47,8 @@ type world struct {
 	behave    func(url string, m webhook.Message) webhook.Result // nil: it is delivered
 	took      time.Duration                                      // for each attempt
 	attempted int
-	ahead     time.Duration // by how much the wall clock of those who send is
-	outcomes  []string      // of attempts, as the metrics are told them
+	ahead     time.Duration // of the owners' wall clocks
+	outcomes  []string      // of attempts, as the metrics count them
 
 	next func(tenant string) time.Duration // as [webhook.PoolConfig] has it
 }
@@ -97,7 +97,7 @@ type replica struct {
 	once  sync.Once
 }
 
-// directory is what a replica knows of who is to be told.
+// directory is a replica's copy of the subscriptions.
 type directory struct {
 	*subscription.Directory
 	subscription.Keys

@@ -13,7 +13,7 @@ import (
 
 // RotateCallback makes the secret that signs a tenant's callbacks, or a new one, and returns
 // it; it is not shown again. Those before it sign too, until [Overlap] after they were
-// replaced. It signs for all locks, so who asks must not be limited to some.
+// replaced. It signs for all locks, so the caller must not be limited to some.
 func (s *Subscriptions) RotateCallback(
 	ctx context.Context, who Actor,
 ) (secret webhook.Secret, err error) {
@@ -44,7 +44,7 @@ func (s *Subscriptions) RotateCallback(
 	return secret, err
 }
 
-// nextCallbackSecret returns what is to be written, with the version of what it replaces.
+// nextCallbackSecret returns the record to write, with the version of what it replaces.
 func (s *Subscriptions) nextCallbackSecret(
 	ctx context.Context, tenant string,
 ) (*callbackSecret, error) {
@@ -68,8 +68,8 @@ func (s *Subscriptions) nextCallbackSecret(
 	return was, nil
 }
 
-// Callback returns where the grant of an entry of the tenant is to be told, for a URL that
-// may be sent to: [lock.NoCallbackSecret] if nothing could sign that.
+// Callback returns the callback for an entry's grant, for a URL that the policy allows.
+// It is [lock.NoCallbackSecret] if the tenant has no secret to sign with.
 func (s *Subscriptions) Callback(ctx context.Context, tenant, url string) (*lock.Callback, error) {
 	if err := s.Policy.CheckURL("callback_url", url); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-// Package subscription is who is told what by webhook: what tenants subscribed to, the
-// secrets that sign what they are told, and each replica's copy of both. All of it is
-// kept in small records of the store. What is owed to whom, and the sending, is not here.
+// Package subscription keeps the tenants' webhook subscriptions, the secrets that sign the
+// messages, and each replica's copy of both. All of it stands in small records of the store.
+// Package outbox keeps the pending deliveries and sends them.
 package subscription

@@ -62,7 +62,7 @@ func (w *world) over(records store.RecordStore) *subscription.Subscriptions {
 	})
 }
 
-// who returns somebody of a tenant, limited to the patterns, if there are any.
+// who returns a principal of a tenant, limited to the patterns, if there are any.
 func who(tenant string, patterns ...string) *auth.Principal {
 	p := &auth.Principal{Tenant: tenant, Subject: "worker-1"}
 	for _, text := range patterns {
@@ -71,7 +71,7 @@ func who(tenant string, patterns ...string) *auth.Principal {
 	return p
 }
 
-// by returns somebody who changes something.
+// by returns the actor of a change.
 func by(p *auth.Principal) subscription.Actor {
 	return subscription.Actor{Principal: p, By: audit.Who{
 		Subject: p.Subject, Tenant: p.Tenant, Scope: "webhooks:write", Address: "192.0.2.7",

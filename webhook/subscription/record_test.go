@@ -135,8 +135,8 @@ func TestRefusedIsNotOnRecord(t *testing.T) {
 	}
 }
 
-// TestNothingWithoutRecord: what cannot be put on record is not done, and nobody is told that it
-// may have been.
+// TestNothingWithoutRecord: a change that cannot be put on record is not made, and its error
+// does not leave the outcome open.
 func TestNothingWithoutRecord(t *testing.T) {
 	w := newWorld(t)
 	made, _ := w.make(t, "acme")
@@ -197,7 +197,7 @@ func TestUnchangedIsNotOnRecord(t *testing.T) {
 	}
 }
 
-// TestOnRecordOnce: what meets a change by somebody else, and is tried again, is on record once.
+// TestOnRecordOnce: a change that conflicts with another, and is retried, is on record once.
 func TestOnRecordOnce(t *testing.T) {
 	w := newWorld(t)
 	made, _ := w.make(t, "acme")

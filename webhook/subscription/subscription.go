@@ -16,21 +16,21 @@ import (
 // Kind is the kind of the small records of subscriptions.
 const Kind = "webhook"
 
-// Subscription is what a tenant wants to be told, and where. It is not changed once it is
-// there: who writes a new one makes a copy.
+// Subscription selects events of a tenant, and the URL that receives them. It is immutable: a
+// writer changes a copy.
 type Subscription struct {
 	ID     string // random; a [lock.ValidName]
 	Tenant string
 	URL    string // as a [webhook.Policy] allowed it when it was given
 
-	// Events are the kinds that it is told; nil is all. That events are missing is told to
-	// everybody, also if there is no kind here.
+	// Events are the kinds that it receives; nil is all. Every subscription receives
+	// events.missed, also if Events lacks it.
 	Events []lock.EventKind
 
 	// Locks is an [auth.Pattern]: which names it is about.
 	Locks string
 
-	// Within are those patterns of the bearer token that say which names whoever gave
+	// Within are the patterns of the bearer token that limit the names which the author of
 	// Locks may use; nil is all names. They allow all that Locks selects.
 	Within []string
 
@@ -44,7 +44,7 @@ type Subscription struct {
 	// remembers at which count, and it is disabled for as long as that stands.
 	Enabled int
 
-	// From is the number of the write that made it: it is told what happened after that.
+	// From is the number of the write that made it: it receives later events.
 	From uint64
 
 	// Version is that of the record: another one after each write. Earlier are those before it, the
@@ -102,7 +102,7 @@ func parse(r store.Record) (*Subscription, error) {
 	return s, s.check()
 }
 
-// check returns why nobody can have written the subscription.
+// check returns why no replica can have written the subscription.
 func (s *Subscription) check() error {
 	if s.URL == "" || len(s.URL) > webhook.MaxURL {
 		return errors.New("its URL is missing or too long")

@@ -222,7 +222,7 @@ func errForbidden() error {
 	return lock.Errorf(lock.Forbidden, "the webhook is about names that the caller is not limited to")
 }
 
-// List returns the subscriptions of the tenant that who asks may see, the oldest first.
+// List returns the tenant's subscriptions that the caller may see, the oldest first.
 func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subscription, error) {
 	records, err := s.recordsOf(ctx, who.Tenant)
 	if err != nil {
@@ -243,7 +243,7 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 	return all, nil
 }
 
-// All returns the subscriptions of a tenant, or with "" of all, that who asks may see, by tenant
+// All returns the subscriptions of a tenant, or with "" of all, that the caller may see, by tenant
 // and id: as this replica read them last, which may be a second ago. It is [lock.StoreUnavailable]
 // before it has.
 func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription, error) {

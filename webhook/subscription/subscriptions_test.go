@@ -100,7 +100,7 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
-// TestRefused: what nobody may subscribe to.
+// TestRefused: subscriptions that no caller may make.
 func TestRefused(t *testing.T) {
 	w := newWorld(t)
 	limited := who("acme", "orders:*", "a*b")
@@ -260,8 +260,8 @@ func TestOthers(t *testing.T) {
 	wantCode(t, "deleted", w.Delete(t.Context(), by(who("acme")), made.ID), lock.NotFound, "")
 }
 
-// TestLimitedChange: who is limited may not make a subscription select more than that, nor
-// send what others may see elsewhere.
+// TestLimitedChange: a limited caller may not make a subscription select more than its limit, nor
+// redirect what others may see.
 func TestLimitedChange(t *testing.T) {
 	w := newWorld(t)
 	limited, pattern, all, url := who("acme", "orders:*"), "orders:1*", "*", "https://example.com/"
@@ -283,7 +283,7 @@ func TestLimitedChange(t *testing.T) {
 }
 
 // TestLimits: a tenant has so many and no more, however many it asks for at once, and its
-// number is nobody else's.
+// number does not count for another tenant.
 func TestLimits(t *testing.T) {
 	w := newWorld(t)
 	var all sync.WaitGroup
@@ -327,8 +327,8 @@ func (l leaving) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
 	return l.RecordStore.Put(ctx, p)
 }
 
-// TestLimitOfWhoGoesAway: who makes many at once and goes away before he is told has no more than
-// he may either.
+// TestLimitOfWhoGoesAway: a client that makes many at once and disconnects before the answer stays
+// within the limit too.
 func TestLimitOfWhoGoesAway(t *testing.T) {
 	w := newWorld(t)
 	limits := *quota.Standard()

@@ -87,7 +87,7 @@ type reader struct {
 	more   <-chan struct{}
 }
 
-// read takes all that there is, in at most n pieces, and returns what was told so far.
+// read takes all that there is, in at most n pieces, and returns what it got so far.
 func (r *reader) read(n int) []string {
 	for range n {
 		given, missed, more := r.Next(r.room)
@@ -171,7 +171,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestGaps: what the feed did not tell is missed by everybody, between exact ids.
+// TestGaps: all followers miss what the feed did not report, between exact ids.
 func TestGaps(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
@@ -291,7 +291,7 @@ func covers(t *testing.T, r *reader, from lock.EventID, to uint64) {
 	}
 }
 
-// TestSlowFollower: who does not read holds nobody up, and is told exactly what it missed.
+// TestSlowFollower: a follower that does not read delays no other, and learns what it missed.
 func TestSlowFollower(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{TenantEvents: 10})
@@ -518,7 +518,7 @@ func TestPlaces(t *testing.T) {
 }
 
 // TestPlacesAreNotTheServersOwn: however many follow for tenants, the server follows for itself, as
-// who sends webhooks does.
+// the webhook sender does.
 func TestPlacesAreNotTheServersOwn(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 2, Limits: streams(3)})
@@ -540,7 +540,7 @@ func TestPlacesAreNotTheServersOwn(t *testing.T) {
 	})
 }
 
-// TestSpacing: the more there are who follow, the more each is told at once; few need not wait.
+// TestSpacing: with more followers, each gets more events at once; few need not wait.
 func TestSpacing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{Subscriptions: 1000, Limits: streams(1000), Tellings: 1000})
@@ -566,8 +566,8 @@ func TestSpacing(t *testing.T) {
 	})
 }
 
-// TestAwait: whoever comes at the moment in which the feed begins waits until the log has, and
-// nobody waits for a log that is closed.
+// TestAwait: a follower that comes while the feed begins waits until the log has begun, and
+// no follower waits for a closed log.
 func TestAwait(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := events.NewLog(events.Config{})
@@ -630,7 +630,7 @@ func TestEveryEventOrItsGap(t *testing.T) {
 						f.number += r.Uint64N(3)
 						if r.IntN(2) == 0 {
 							f.number++
-							truth[lock.EventID{Number: f.number, Index: 1}] = "a" // nobody is told
+							truth[lock.EventID{Number: f.number, Index: 1}] = "a" // no follower gets it
 						}
 						f.Begin(f.number)
 						continue
@@ -695,7 +695,7 @@ func TestEveryEventOrItsGap(t *testing.T) {
 }
 
 // TestBackInSilence: a feed whose numbers go back without a word has lost its past, and its
-// followers are told so.
+// followers learn of it.
 func TestBackInSilence(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
@@ -715,7 +715,7 @@ func TestBackInSilence(t *testing.T) {
 }
 
 // TestResumeInAnotherPast: as long as a store that went back has no fence floor, an id that it had
-// reached before names two events, and whoever comes with one is told that he may miss something.
+// reached before names two events, and a follower that comes with one learns of a gap.
 func TestResumeInAnotherPast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})
@@ -769,7 +769,7 @@ func TestAllFollow(t *testing.T) {
 	})
 }
 
-// TestResumeWithinAGap: who comes back with an id from within a gap misses the rest of it.
+// TestResumeWithinAGap: a follower that resumes within a gap misses the rest of it.
 func TestResumeWithinAGap(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})

@@ -8,7 +8,7 @@ import (
 	"github.com/fencepost/fencepost/service/figures"
 )
 
-// TestHeat: each step has its part of those who waited, and what is old is forgotten.
+// TestHeat: each step has its part of the waits, and old steps are dropped.
 func TestHeat(t *testing.T) {
 	var h figures.Heat
 	h.Waiting(after(0), 4)

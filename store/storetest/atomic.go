@@ -113,7 +113,7 @@ func (t *trial) lookTwice(
 }
 
 // setsCrossing writes overlapping sets at the same moments through both clients.
-// Whoever holds in the end leaves, again and again: nobody may be left.
+// Each holder in the end leaves, again and again: no entry may be left.
 func setsCrossing(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	combinations := [][]string{{"a", "b"}, {"b", "c"}, {"c", "a"}, {"a", "b", "c"}}

@@ -160,7 +160,7 @@ func cutOutcomes(t *trial, how Fault) {
 }
 
 // cutGivenUp cuts a client off that joins a lock under fresh ids. Whatever became of its
-// writes, nobody comes back for the entries, and they must not stand in the way.
+// writes, no client comes back for the entries, and they must not stand in the way.
 func cutGivenUp(t *trial, how Fault) {
 	together(64, func(int) { // everything that a join needs is there
 		e, _, err := t.B.Enqueue(t.ctx, t.draft("a"))
@@ -250,7 +250,7 @@ func cutFeed(t *trial, how Fault) {
 	t.eventually(
 		t.recovery(),
 		"the new view remembers how they ended",
-		func() bool { // it is told after the entries
+		func() bool { // the feed reports it after the entries
 			for _, end := range b.state().ended {
 				if why, ok := want[end.ID]; ok && end.Reason == why {
 					delete(want, end.ID)

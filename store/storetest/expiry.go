@@ -33,7 +33,7 @@ func (t *trial) lease(e *lock.Entry, ttl time.Duration) leased {
 	return leased{placed, from, time.Now()}
 }
 
-// renew starts the lease of l anew, unless it may be over: where calls take long, it can end
+// renew restarts the lease of l, unless it may be over: where calls take long, it can end
 // before the next renewal arrives.
 func (t *trial) renew(s store.Store, l *leased) {
 	t.Helper()

@@ -90,7 +90,7 @@ func feedNumbers(t *trial) {
 	}
 	t.settle(a, b)
 	va, vb := a.state(), b.state()
-	from := max(va.since, vb.since) // one of them may have listed anew meanwhile
+	from := max(va.since, vb.since) // one of them may have listed again meanwhile
 	if diff := diff(va.changesAfter(from), vb.changesAfter(from)); diff != "" {
 		t.Errorf("two feeds tell different changes (-first +other):\n%s", diff)
 	}

@@ -63,7 +63,7 @@ func formPlain(t *trial) {
 }
 
 // formGoesOn follows the store through the first entry of a new form that it ever has.
-// Nothing is told as a new view, as what joined and left in it is told to nobody.
+// The feed reports no new view, as it reports no entry that joined and left in it.
 func formGoesOn(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	before := t.enqueue(t.A, t.draft("a"))

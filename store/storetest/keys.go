@@ -115,7 +115,7 @@ func expiredKey(t *trial) {
 	}
 }
 
-// recalls reports whether the feed was told, as it began, that the entry expired.
+// recalls reports whether the feed learned, as it began, that the entry expired.
 func (f *feed) recalls(gone *lock.Entry) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -160,14 +160,14 @@ func withdrawnAfterExpiry(t *trial) {
 	}
 }
 
-// recorded reports whether who lists anew is told that all of these expired.
+// recorded reports whether a client that lists again learns that all of these expired.
 func (t *trial) recorded(drafts ...leased) bool {
 	late, stop := t.followUntil(t.B)
 	defer stop()
 	return !slices.ContainsFunc(drafts, func(l leased) bool { return !late.recalls(l.Entry) })
 }
 
-// withdrawnKey repeats an entry that was taken back. Nobody was told of it, so its key
+// withdrawnKey repeats an entry that was taken back. No client learned of it, so its key
 // was not used.
 func withdrawnKey(t *trial) {
 	for i, draft := range []*lock.Entry{t.repeatable("a"), t.repeatable("a", "b")} {

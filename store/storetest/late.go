@@ -9,7 +9,7 @@ import (
 
 // cutLateTry has tries with keys be given up by a client that is cut off, and repeated by
 // another one, which takes their entries back. What the first client has sent may arrive when
-// it is no longer cut off, and nobody attends what it would write.
+// it is no longer cut off, and no client waits for what it would write.
 func cutLateTry(t *trial, how Fault) {
 	t.warmUp(t.repeatable)
 	tries := make([]*lock.Entry, 16)

@@ -23,7 +23,7 @@ func (t *trial) claiming(claims ...lock.Claim) *lock.Entry {
 	return e
 }
 
-// wantHolders checks who holds in the lock's queue: by each client's feed, and by
+// wantHolders checks the holders in the lock's queue: by each client's feed, and by
 // each client's own read, which must come to the same.
 func (t *trial) wantHolders(r lock.Ref, feeds []*feed, want ...*lock.Entry) {
 	t.Helper()

@@ -21,7 +21,7 @@ func pastCases() []testCase {
 	}
 }
 
-// shown is what may be told of an entry that ended.
+// shown is what a client may learn of an ended entry.
 func shown(e *lock.Entry) *lock.Entry {
 	return &lock.Entry{
 		ID: e.ID, Tenant: e.Tenant, Claims: e.Claims, Set: e.Set, Holder: e.Holder, Named: e.Named,
@@ -29,7 +29,7 @@ func shown(e *lock.Entry) *lock.Entry {
 	}
 }
 
-// various are entries of every kind, with more than may be told.
+// various are entries of every kind, with more than a client may learn.
 func (t *trial) various() []*lock.Entry {
 	plain, semaphore, set, kept := t.draft("a"), t.repeatable("b"), t.draft("c", "d"), t.kept("e", "f")
 	plain.WaitUntil = time.Time{}

@@ -55,7 +55,7 @@ type attempted struct {
 	id      string
 	sum     int    // what was added for certain
 	unknown int    // what may have been added besides
-	version uint64 // that was told last
+	version uint64 // that the feed reported last
 }
 
 // recordCutOutcomes cuts the client while it makes records and adds to them, and
@@ -93,7 +93,7 @@ func recordCutOutcomes(t *recordTrial, how Fault) {
 	}
 }
 
-// addTo adds one to a record, or deletes it and begins anew with what it was and one
+// addTo adds one to a record, or deletes it and starts again with what it was and one
 // more. It reports whether that is certain.
 func (t *recordTrial) addTo(a *attempted) bool {
 	start := time.Now()

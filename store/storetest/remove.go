@@ -136,8 +136,8 @@ func removeExactly(t *trial) {
 	t.wantQueue(t.B, lock.Ref{Tenant: "other", Name: "a"}, foreign)
 }
 
-// removeEarlier enqueues an id again after its entry was withdrawn. Whoever still has
-// the first entry in hand must not touch the second.
+// removeEarlier enqueues an id again after its entry was withdrawn. A client that still
+// has the first entry must not touch the second.
 func removeEarlier(t *trial) {
 	draft := t.repeatable("a")
 	first := t.enqueue(t.A, draft)

@@ -39,7 +39,7 @@ type Harness struct {
 	MinTTL time.Duration
 
 	// Late is how long after the end of its lease an entry may still be there; 0
-	// is 15 s, as a cluster that elects a leader begins its leases anew.
+	// is 15 s, as a cluster that elects a leader restarts its leases.
 	Late time.Duration
 
 	// CallLimit is how long a call may take at most when the store does not

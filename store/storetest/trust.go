@@ -133,7 +133,7 @@ func floorRefused(t *trial) {
 	}
 }
 
-// wentBack puts an older copy of its data under a store while a client runs. Nobody
+// wentBack puts an older copy of its data under a store while a client runs. No request
 // shows a token: the client finds out by what it has seen itself.
 func wentBack(t *trial) {
 	t.remove(t.A, t.enqueue(t.A, t.draft("a")), lock.Released)

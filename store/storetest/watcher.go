@@ -14,7 +14,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// feed is a follower that folds what it is told into a table, and reports every
+// feed is a follower that folds its changes into a table, and reports every
 // call that a feed must not make.
 type feed struct {
 	t    testing.TB
@@ -294,7 +294,7 @@ func (f *feed) state() view {
 	return v
 }
 
-// changesAfter returns what was told of later writes.
+// changesAfter returns the changes of later writes.
 func (v view) changesAfter(number uint64) []change {
 	i := slices.IndexFunc(v.changes, func(c change) bool { return c.Number > number })
 	if i < 0 {
@@ -303,7 +303,7 @@ func (v view) changesAfter(number uint64) []change {
 	return v.changes[i:]
 }
 
-// entries returns a queue without who holds.
+// entries returns a queue without its holders.
 func (v view) entries(r lock.Ref) []*lock.Entry {
 	var all []*lock.Entry
 	for _, p := range v.queues[r] {

@@ -21,8 +21,8 @@ func (w *world) change(id string, c subscription.Change) {
 
 func paused(yes bool) subscription.Change { return subscription.Change{Paused: &yes} }
 
-// TestChangeHoldsFromItsWrite: a change takes effect from its write on, although the owner learns of it
-// later, or another replica owns the shard by then.
+// TestChangeHoldsFromItsWrite: a change takes effect from its write on, although the owner learns of
+// it later, or another replica owns the shard by then.
 func TestChangeHoldsFromItsWrite(t *testing.T) {
 	everything := "*"
 	for name, c := range map[string]struct{ before, then subscription.Change }{
@@ -58,8 +58,8 @@ func TestChangeHoldsFromItsWrite(t *testing.T) {
 	}
 }
 
-// TestFirstOfTwoChangesHolds: the first of two changes takes effect from its write on, although the owner
-// learns of both at once.
+// TestFirstOfTwoChangesHolds: the first of two changes takes effect from its write on, although the
+// owner learns of both at once.
 func TestFirstOfTwoChangesHolds(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
@@ -223,8 +223,8 @@ func (w *world) states() (n int) {
 	return n
 }
 
-// TestOldDirectoryKeepsPending: a new owner with an old copy of the subscriptions does not remove their
-// pending deliveries.
+// TestOldDirectoryKeepsPending: a new owner with an old copy of the subscriptions does not remove
+// their pending deliveries.
 func TestOldDirectoryKeepsPending(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		one, _ := warm(t, w)

@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// TestRetryAfterOfAReceiver: the owner sends nothing to a receiver until its Retry-After is over, an
-// hour at most, and delays no other receiver. Then the receiver gets its deliveries in order.
+// TestRetryAfterOfAReceiver: the owner sends nothing to a receiver until its Retry-After is over,
+// an hour at most, and delays no other receiver. Then the receiver gets its deliveries in order.
 func TestRetryAfterOfAReceiver(t *testing.T) {
 	for asks, want := range map[time.Duration]time.Duration{
 		10 * time.Minute: 10 * time.Minute, 24 * time.Hour: time.Hour,

@@ -3,7 +3,7 @@ import { test } from "./fixture";
 import type { Server } from "./server";
 import { attack, enter, to, unhurt, violations } from "./world";
 
-/** Signs in as an operator of a tenant, in which somebody holds a lock and somebody waits for it. */
+/** Signs in as an operator of a tenant, in which a client holds a lock and another waits for it. */
 async function begin(server: Server, page: Page, tenant: string) {
   const token = server.tokenOf(tenant, "tenant-admin locks:write");
   const held = await server.acquire("stock:1", { holder: "first", ttl_seconds: 120 }, token);

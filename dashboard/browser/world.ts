@@ -25,7 +25,7 @@ export const pages = [
   "tenants/demo",
 ];
 
-/** Opens the dashboard as somebody who signs in at the door. */
+/** Opens the dashboard and signs in at the door. */
 export async function signIn(server: Server, page: Page, token = server.token): Promise<void> {
   await page.goto(`${server.url}/dashboard/`);
   await page.getByLabel("Bearer token").fill(token);

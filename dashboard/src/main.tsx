@@ -35,7 +35,7 @@ async function begin(): Promise<void> {
       if (session.value) failed = "";
       return;
     } catch {
-      if (session.value) return; // somebody has signed in meanwhile
+      if (session.value) return; // the operator has signed in meanwhile
       slow.value = true;
       await sleep(patience(failures, 1000), never);
     }

@@ -27,7 +27,7 @@ export class Failure extends Error {
     super(message);
   }
 
-  /** Nobody is signed in, or not any more. */
+  /** No operator is signed in, or not any more. */
   get signedOut(): boolean {
     return this.status === 401;
   }

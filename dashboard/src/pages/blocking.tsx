@@ -15,7 +15,7 @@ import { type Node, nest } from "./tree";
 const trees = 50;
 const lines = 8;
 
-/** Who blocks whom: those in everybody's way first. */
+/** The trees of blocking holders, the widest first. */
 export function Blocking() {
   const tenant = route.value.query.get("tenant") ?? "";
   const query = { limit: trees, ...(tenant ? { tenant } : {}) };

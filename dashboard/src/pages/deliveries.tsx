@@ -43,7 +43,7 @@ function redeliver({ id, tenant }: Which, delivery: string) {
   return asked(api.POST("/admin/webhooks/{tenant}/{id}/deliveries/{delivery}/redeliver", { params: { path } }));
 }
 
-/** What is to be sent and was sent last, as it is asked for again and again. */
+/** Pending and recent deliveries, polled. */
 export interface Sent extends Live<Schemas["DeliveryPage"]> {
   which: Which;
   /** Where it is asked for. */
@@ -66,7 +66,7 @@ export function useDeliveries(which: Which): Sent {
   return { ...live, which, at, cursor, why: why.current };
 }
 
-/** What is to be sent and was sent last, with its attempts. */
+/** Pending and recent deliveries, with their attempts. */
 export function Deliveries({ of, still = false }: { of: Sent } & Still) {
   const { which, at, cursor, data, failure, refresh } = of;
   const { rows, fresh, show, box } = useSteady<Schemas["Delivery"], HTMLDivElement>(

@@ -4,7 +4,7 @@ import { many, span } from "../parts/words";
 
 interface FiguresOf {
   figures: Schemas["AdminFigures"];
-  /** Whether somebody holds the lock: then it was granted, whatever the figures say. */
+  /** Whether the lock is held: then it was granted, whatever the figures say. */
   held: boolean;
 }
 

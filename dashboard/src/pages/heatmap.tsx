@@ -120,7 +120,7 @@ const ways: Partial<Record<string, readonly [number, number]>> = {
   ArrowDown: [1, 0],
 };
 
-/** Goes to the next cell, in the direction of an arrow, that has somebody waiting. */
+/** Goes to the next cell, in the direction of an arrow, that has waiters. */
 function move(e: KeyboardEvent & { currentTarget: HTMLTableElement }): void {
   const way = ways[e.key];
   const cell = (e.target as HTMLElement).closest<HTMLTableCellElement>("th, td");

@@ -19,7 +19,7 @@ const rows = 100;
 type Revoking = (target: Target) => void;
 type View = Schemas["AdminLockView"];
 
-/** One lock: who holds it, who stands in line, and how it has been. */
+/** One lock: its holders, its waiters, and its history. */
 export function Lock({ tenant, name }: { tenant: string; name: string }) {
   const { data, failure, refresh } = useLive(`lock ${tenant}/${name}`, second, (ask) =>
     asked(

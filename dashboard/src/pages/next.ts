@@ -4,7 +4,7 @@ import { many } from "../parts/words";
 type View = Schemas["AdminLockView"];
 type Waiter = Schemas["AdminWaiter"];
 
-/** Who comes to hold a lock when one entry is gone. */
+/** The entries that hold a lock when one entry is gone. */
 export interface Next {
   granted: Waiter[];
   /** How many hold before as after. */

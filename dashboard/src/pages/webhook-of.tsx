@@ -15,7 +15,7 @@ interface Which {
   id: string;
 }
 
-/** A webhook of any tenant, with what was sent and is to be sent: what an operator may see and do. */
+/** A webhook of any tenant, with its recent and pending deliveries: what an operator may see and do. */
 export function WebhookOf({ tenant, id }: Which) {
   return (
     <>

@@ -16,7 +16,7 @@ import { Line } from "./sure";
 import { mayUseWebhooks, NoScope } from "./webhooks";
 import { owed } from "./webhooks-all";
 
-/** One subscription, with what was sent and is to be sent; or the tenant's callbacks. */
+/** One subscription, with its recent and pending deliveries; or the tenant's callbacks. */
 export function Webhook({ id }: { id: string }) {
   return (
     <>

@@ -11,7 +11,7 @@ interface FilterOf {
   label: string;
   /** What counts now, as the address has it. */
   value: string;
-  /** Takes what somebody has typed, without the spaces around it. */
+  /** Takes what was typed, without the spaces around it. */
   set: (v: string) => void;
   placeholder?: string;
   /** Whether `/` leads here. */

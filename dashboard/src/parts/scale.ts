@@ -28,7 +28,7 @@ export function line(values: readonly (number | undefined)[], top: number, width
 /** Below what a cell of the heat map has which shade: nobody, fewer than one on average, and so on. */
 export const shades = [0, 1, 3, 10, 30] as const;
 
-/** The shade of a cell: 0 where nobody waited, up to 5. */
+/** The shade of a cell: 0 where no entry waited, up to 5. */
 export function shade(waiting: number): number {
   if (waiting <= 0) return 0;
   const at = shades.slice(1).findIndex((below) => waiting < below);

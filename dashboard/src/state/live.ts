@@ -8,7 +8,7 @@ import { forgetStore, noteStore } from "./store";
 /** Nothing on the screen changes by itself while this is true. */
 export const paused = signal(false);
 
-/** Whether nobody can see the page: then it asks for nothing. */
+/** Whether the page is hidden: then it asks for nothing. */
 export const hidden = signal(document.hidden);
 document.addEventListener("visibilitychange", () => {
   hidden.value = document.hidden;

@@ -5,7 +5,7 @@ import { bare } from "./route";
 
 export type Session = Schemas["Session"];
 
-/** Who is signed in: undefined until it is known, null if nobody is. */
+/** Who is signed in: undefined until it is known, or null. */
 export const session = signal<Session | null | undefined>(undefined);
 
 /** Why nobody is signed in any more, to be told beside the form. */
@@ -78,7 +78,7 @@ export async function signOut(): Promise<boolean> {
     if (e.passing) return false;
     if (!e.signedOut) said = `The session has not ended, and this browser keeps it: ${e.message}`;
   }
-  if (owes() !== end) return true; // somebody has signed in meanwhile
+  if (owes() !== end) return true; // the operator has signed in meanwhile
   owe(null);
   ended.value = said;
   return true;
@@ -94,7 +94,7 @@ export async function finishSignOut(): Promise<void> {
   } catch (e) {
     if (!(e instanceof Failure && e.signedOut)) throw e;
   }
-  if (owes() !== left) return; // somebody has signed in meanwhile
+  if (owes() !== left) return; // the operator has signed in meanwhile
   owe(null);
   ended.value = done;
 }
@@ -120,7 +120,7 @@ function owe(end: string | null): void {
   }
 }
 
-/** Notes that a request was refused because nobody is signed in. */
+/** Notes that a request was refused because no operator is signed in. */
 export function lost(f: Failure): void {
   if (!f.signedOut || !session.value) return;
   ended.value = "Your session has ended. Sign in again.";

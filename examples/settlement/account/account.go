@@ -107,7 +107,7 @@ func (a *Account) compare(due []invoices.Invoice, payments map[string][]ledger.E
 		}
 		delete(payments, invoice.ID)
 	}
-	a.Wrong = append(a.Wrong, slices.Sorted(maps.Keys(payments))...) // nobody owed these
+	a.Wrong = append(a.Wrong, slices.Sorted(maps.Keys(payments))...) // of no invoice
 }
 
 // Settled reports whether every invoice was paid exactly once and nothing else was.

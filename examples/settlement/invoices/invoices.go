@@ -16,7 +16,7 @@ type Invoice struct {
 	Batch string
 	// ID names the invoice.
 	ID string
-	// AmountCents is what is owed, in cents.
+	// AmountCents is the amount due, in cents.
 	AmountCents int64
 }
 

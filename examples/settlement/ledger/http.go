@@ -176,5 +176,5 @@ func problem(w http.ResponseWriter, status int, code string, more map[string]any
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body) // the client is gone; nobody is left to tell
+	_ = json.NewEncoder(w).Encode(body) // an error means that the client is gone
 }

@@ -4,7 +4,7 @@
 //
 // The check is what makes a lock with a lease safe. A holder that was paused for
 // longer than its lease cannot know that it lost the lock; the ledger can,
-// because whoever took over has opened the batch with a higher fence.
+// because the next holder has opened the batch with a higher fence.
 package ledger
 
 import (

@@ -20,7 +20,7 @@ printf 'Authorization: Bearer %s\n' "$(<"$FENCEPOST_TOKEN_FILE")" >"$run/bearer"
 log() { printf '%s: %s\n' "$WORKER" "$*" >&2; }
 die() { log "$*"; exit 1; }
 
-# now VAR: a clock that nobody can set. $SECONDS and $EPOCHREALTIME follow the wall clock.
+# now VAR: a clock that cannot be set. $SECONDS and $EPOCHREALTIME follow the wall clock.
 now() {
   local up
   read -r up _ </proc/uptime

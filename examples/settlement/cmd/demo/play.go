@@ -174,7 +174,7 @@ func (p *play) strike(ctx context.Context) error {
 	return p.worker(stopped).signal(syscall.SIGSTOP)
 }
 
-// takenOver waits until somebody else has finished the batch of the stopped worker.
+// takenOver waits until another worker has finished the batch of the stopped worker.
 func (p *play) takenOver(ctx context.Context) error {
 	return p.until(ctx, "nobody took "+p.pause.lock+" over", func() (bool, error) {
 		settled, err := get(ctx, p.ledgerURL+"/batches/"+p.pause.lock)

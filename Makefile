@@ -86,7 +86,7 @@ test: lint verify web unit histories system ## Check everything that a change ne
 # tests do under it with the same code. All others run with it.
 UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|RefusedBeforeALeaseIsAsked|$\
 Growth|Memory|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
-Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|ManyCallbacks|Missed(AskedFor|Meanwhile))$$
+Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|ManyCallbacks|Missed(IsSentOnRequest|Meanwhile))$$
 
 # lint runs vet.
 TEST := $(GO) test -count=1 -vet=off

@@ -46,7 +46,8 @@ func TestClaimants(t *testing.T) {
 		t.Errorf("%+v, %v, and %+v", again, err, both)
 	}
 	for _, claims := range []map[string]any{
-		groups(), groups("Orders"), groups(1, nil, []any{"orders"}), {"sub": "ann", "roles": "orders"},
+		groups(), groups("Orders"), groups(1, nil, []any{"orders"}),
+		{"sub": "ann", "roles": "orders"},
 		{"sub": "ann"},
 	} {
 		if _, err := c.Identify(claims, "sub"); !errors.Is(err, auth.UnknownClaims) {

@@ -336,7 +336,8 @@ func TestLocksLimit(t *testing.T) {
 		"NoClaim": {nil, []string{"orders:1", "x"}, nil},
 		"Empty":   {[]string{}, nil, []string{"orders:1", ""}},
 		"Patterns": {
-			[]string{"orders:*", "audit"}, []string{"orders:1", "orders:", "audit"},
+			[]string{"orders:*", "audit"},
+			[]string{"orders:1", "orders:", "audit"},
 			[]string{"order:1", "audit2", "xorders:1"},
 		},
 		"Star": {[]string{"*"}, []string{"orders:1", "x"}, nil},

@@ -133,7 +133,9 @@ func TestSessionIsForOperationsOfOperators(t *testing.T) {
 		page.get(path).wantProblem(notSignedIn(needsABearer))
 	}
 	for _, r := range []route{
-		{"", "GET", "/locks"}, {"", "POST", "/locks/orders:42"}, {"", "GET", "/events"},
+		{"", "GET", "/locks"},
+		{"", "POST", "/locks/orders:42"},
+		{"", "GET", "/events"},
 		{"", "POST", "/locksets"},
 	} {
 		page.do(r.method, r.path, bearing(cookie), loose).wantProblem(notSignedIn(needsABearer))

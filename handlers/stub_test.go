@@ -232,6 +232,27 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
+// TestOverloadedHasNoEffect: the answer says so, when to retry, and the log has no error for it.
+func TestOverloadedHasNoEffect(t *testing.T) {
+	t.Parallel()
+	full := &lock.Error{Code: lock.Overloaded, Detail: "too much at once", RetryAfter: 2 * time.Second}
+	c := over(t, &stub{err: full})
+	for _, a := range []*answer{
+		c.post("/locks/orders:42"), c.post("/locksets", body(`{"locks":[{"name":"a"}]}`)),
+		c.get("/locks/orders:42/entries/"+someID+"?wait_seconds=1", lockToken(someToken)),
+		c.get("/locksets/"+someID+"?wait_seconds=1", lockToken(someToken)),
+	} {
+		a.wantProblem(problem{code: "overloaded", detail: "too much at once"}, "may_have_taken_effect")
+		if a.fields()["may_have_taken_effect"] != false || a.header.Get("Retry-After") != "2" {
+			t.Errorf("%v, want false and 2", a)
+		}
+		if line := shared.journal.request(t, a.header.Get("X-Request-Id")); line["level"] == "ERROR" ||
+			line["code"] != "overloaded" {
+			t.Errorf("%v is logged as %v", a, line)
+		}
+	}
+}
+
 // TestStoreUnavailable: the answer says whether the request may have taken effect.
 func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,10 @@ func TestEventIDs(t *testing.T) {
 		}
 	}
 	order := []lock.EventID{
-		lock.Before(1), {Number: 1, Index: 1}, {Number: 1, Index: 2}, lock.Before(2),
+		lock.Before(1),
+		{Number: 1, Index: 1},
+		{Number: 1, Index: 2},
+		lock.Before(2),
 		{Number: 10, Index: 1},
 	}
 	for i := range order {

@@ -108,7 +108,8 @@ func TestSignalsAreSentWhereTheEnvironmentAsks(t *testing.T) {
 	}{
 		{"Nothing", nil, nil},
 		{
-			"Endpoint", map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "$C"},
+			"Endpoint",
+			map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": "$C"},
 			map[string]bool{traces: true, metrics: true},
 		},
 		{

@@ -117,7 +117,9 @@ func translatesToMetadata(addr netip.Addr) bool {
 	}
 	b := addr.As16()
 	for _, v4 := range [][4]byte{
-		{b[6], b[7], b[9], b[10]}, {b[7], b[9], b[10], b[11]}, {b[9], b[10], b[11], b[12]},
+		{b[6], b[7], b[9], b[10]},
+		{b[7], b[9], b[10], b[11]},
+		{b[9], b[10], b[11], b[12]},
 		{b[12], b[13], b[14], b[15]},
 	} {
 		if guarded(netip.AddrFrom4(v4)) != "" {

@@ -30,7 +30,8 @@ func TestNames(t *testing.T) {
 				return []net.IP{[]net.IP{here, there, here}[question-1]}, 0
 			},
 			[]webhook.Result{
-				{Outcome: webhook.Delivered, Status: 204}, {Outcome: webhook.Rejected, Err: rejected},
+				{Outcome: webhook.Delivered, Status: 204},
+				{Outcome: webhook.Rejected, Err: rejected},
 				{Outcome: webhook.Delivered, Status: 204},
 			},
 		},

@@ -62,15 +62,18 @@ func TestAfter(t *testing.T) {
 		want webhook.Progress
 	}{
 		"delivered": {
-			second, webhook.Result{Outcome: webhook.Delivered},
+			second,
+			webhook.Result{Outcome: webhook.Delivered},
 			webhook.Progress{State: webhook.StateDelivered, Attempts: 2},
 		},
 		"gone": {
-			second, webhook.Result{Outcome: webhook.Gone},
+			second,
+			webhook.Result{Outcome: webhook.Gone},
 			webhook.Progress{State: webhook.StateGone, Attempts: 2},
 		},
 		"expired": {
-			second, webhook.Result{Outcome: webhook.Expired},
+			second,
+			webhook.Result{Outcome: webhook.Expired},
 			webhook.Progress{State: webhook.StateExpired, Attempts: 1},
 		},
 		"failed": {second, failed, due(second, 5*time.Minute)},
@@ -78,7 +81,8 @@ func TestAfter(t *testing.T) {
 			second, webhook.Result{Outcome: webhook.Rejected}, due(second, 5*time.Minute),
 		},
 		"interrupted": {
-			second, webhook.Result{Outcome: webhook.Interrupted},
+			second,
+			webhook.Result{Outcome: webhook.Interrupted},
 			webhook.Progress{State: webhook.StatePending, Attempts: 1, Due: noon},
 		},
 		"asks for more":   {second, throttled(time.Hour), due(second, time.Hour)},
@@ -137,11 +141,13 @@ func TestAfterAsked(t *testing.T) {
 		"asks for a year":   {last, asks(365 * 24 * time.Hour), later},
 		"asks for too much": {dated, asks(2 * time.Hour), late},
 		"delivered": {
-			last, webhook.Result{Outcome: webhook.Delivered},
+			last,
+			webhook.Result{Outcome: webhook.Delivered},
 			webhook.Progress{State: webhook.StateDelivered, Attempts: 10, Due: last.Due},
 		},
 		"gone": {
-			last, webhook.Result{Outcome: webhook.Gone},
+			last,
+			webhook.Result{Outcome: webhook.Gone},
 			webhook.Progress{State: webhook.StateGone, Attempts: 10, Due: last.Due},
 		},
 	} {

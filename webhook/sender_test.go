@@ -399,7 +399,8 @@ func TestNotSent(t *testing.T) {
 		},
 		"no id": {target(r.url), webhook.Message{Payload: []byte("{}")}, webhook.Rejected},
 		"large": {
-			target(r.url), webhook.Message{ID: "1-0", Payload: make([]byte, webhook.MaxPayload+1)},
+			target(r.url),
+			webhook.Message{ID: "1-0", Payload: make([]byte, webhook.MaxPayload+1)},
 			webhook.Rejected,
 		},
 		"too late": {target(r.url), webhook.Message{ID: "1-0", NotAfter: now}, webhook.Expired},

@@ -121,23 +121,31 @@ func TestNothingBesideAProblem(t *testing.T) {
 		{exitConfig, nil, []string{"--config", file(t, key+"listen: :1\nlisten: :2\n")}, "mapping key"},
 		{1, nil, []string{"--config", "/none"}, "no such file"},
 		{
-			exitConfig, nil, []string{"--config", file(t, key+"data-quota-mb: abc\n")},
+			exitConfig, nil,
+			[]string{"--config", file(t, key+"data-quota-mb: abc\n")},
 			"line 2: data-quota-mb: must be a whole number (parse error)",
 		},
 		{
-			exitConfig, nil, []string{"--config", file(t, key+"webhook-allow-http: maybe\n")},
+			exitConfig, nil,
+			[]string{"--config", file(t, key+"webhook-allow-http: maybe\n")},
 			"webhook-allow-http: must be true or false",
 		},
 		{
-			exitConfig, environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"}, nil,
+			exitConfig,
+			environment{envSecret: secret, "FENCEPOST_DATA_QUOTA_MB": "1e3"},
+			nil,
 			"FENCEPOST_DATA_QUOTA_MB: must be a whole number",
 		},
 		{
-			exitConfig, environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"}, nil,
+			exitConfig,
+			environment{envSecret: secret, "FENCEPOST_DRAIN_DELAY_SECONDS": "soon"},
+			nil,
 			"FENCEPOST_DRAIN_DELAY_SECONDS: must be a number",
 		},
 		{
-			exitConfig, environment{envSecret: secret}, []string{"--data-quota-mb=abc"},
+			exitConfig,
+			environment{envSecret: secret},
+			[]string{"--data-quota-mb=abc"},
 			"-data-quota-mb: parse error; --help lists the flags",
 		},
 	} {

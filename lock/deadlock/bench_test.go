@@ -69,7 +69,9 @@ func BenchmarkList(b *testing.B) {
 		name           string
 		holders, waits int
 	}{
-		{"100000 holders", 100_000, 0}, {"50 holders", 50, 0}, {"1 holder", 1, 0},
+		{"100000 holders", 100_000, 0},
+		{"50 holders", 50, 0},
+		{"1 holder", 1, 0},
 		{"50 holders, and 5000 wait", 50, 5000},
 	} {
 		b.Run(c.name, func(b *testing.B) {

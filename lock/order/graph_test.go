@@ -125,7 +125,8 @@ func TestOrdersThatContradict(t *testing.T) {
 			[][]string{{"v", "a", "b"}, {"v", "b", "a"}}, nil, nil,
 		},
 		"until another does it too": {
-			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}}, nil,
+			[][]string{{"v", "a", "b"}, {"v", "b", "a"}, {"w", "b", "a"}},
+			nil,
 			[]string{"b->a by w; a->b by v"},
 		},
 		"a cycle of three": {
@@ -162,8 +163,14 @@ func TestOrdersThatContradict(t *testing.T) {
 		},
 		"a longer cycle, where the shorter one is of one holder": {
 			[][]string{
-				{"v", "b", "c"}, {"w", "c", "b"}, {"v", "b", "a"}, {"w", "b", "d"}, {"w", "d", "e"},
-				{"w", "e", "f"}, {"w", "f", "a"}, {"v", "a", "b"},
+				{"v", "b", "c"},
+				{"w", "c", "b"},
+				{"v", "b", "a"},
+				{"w", "b", "d"},
+				{"w", "d", "e"},
+				{"w", "e", "f"},
+				{"w", "f", "a"},
+				{"v", "a", "b"},
 			},
 			nil,
 			[]string{"c->b by w; b->c by v", "a->b by v; b->d by w; d->e by w; e->f by w; f->a by w"},

@@ -291,7 +291,8 @@ func TestMalformedIsAboutTheRequestAlone(t *testing.T) {
 			"/thing", good(), "the document has no such operation, and it succeeded",
 		},
 		"error of a nothing": {
-			"/thing", reply{404, map[string]string{"Content-Type": "text/plain"}, "no"},
+			"/thing",
+			reply{404, map[string]string{"Content-Type": "text/plain"}, "no"},
 			"an error must be application/problem+json",
 		},
 		"without request id": {

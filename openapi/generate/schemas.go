@@ -8,11 +8,16 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// unions names the schemas of which a value has one. Its state tells which. In Go they are the
+// membersOf returns the schemas that a union is one of, by the value's state. In Go they are the
 // fields of a struct.
-var unions = map[string][]string{
-	"Entry": {"HeldEntry", "WaitingEntry"},
-	"Set":   {"HeldSet", "WaitingSet"},
+func membersOf(union string) []string {
+	switch union {
+	case "Entry":
+		return []string{"HeldEntry", "WaitingEntry"}
+	case "Set":
+		return []string{"HeldSet", "WaitingSet"}
+	}
+	return nil
 }
 
 // unite makes a schema one of others.
@@ -31,7 +36,7 @@ func unite(s *openapi3.Schema, members []string) {
 // improveSchema makes a Go type a schema for clients.
 func improveSchema(name string, s *openapi3.Schema) {
 	s.Description = phrase(s.Description, name)
-	if members := unions[name]; members != nil {
+	if members := membersOf(name); members != nil {
 		unite(s, members)
 	}
 	for property, ref := range s.Properties {

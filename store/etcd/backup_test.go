@@ -20,7 +20,7 @@ import (
 func shortDir(t *testing.T) string {
 	t.Helper()
 	// T.TempDir has the name of the test in it, and is too long for a socket.
-	dir, err := os.MkdirTemp("", "fp") //nolint:usetesting
+	dir, err := os.MkdirTemp("", "fp") //nolint:usetesting // see above
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -145,8 +145,12 @@ func recordBounds(t *recordTrial) {
 	t.wantCode("Put of too much", err, lock.InvalidRequest)
 	t.wantCode("Delete of version 0", s.Delete(t.ctx, recordKey("r"), 0), lock.InvalidRequest)
 	for _, q := range []store.RecordQuery{
-		{}, {Kind: "a/b"}, {Kind: "note", Tenant: "A"}, {Kind: "note", After: strings.Repeat("x", 400)},
-		{Kind: "note", From: strings.Repeat("x", 400)}, {Kind: "note", Until: strings.Repeat("x", 400)},
+		{},
+		{Kind: "a/b"},
+		{Kind: "note", Tenant: "A"},
+		{Kind: "note", After: strings.Repeat("x", 400)},
+		{Kind: "note", From: strings.Repeat("x", 400)},
+		{Kind: "note", Until: strings.Repeat("x", 400)},
 	} {
 		_, err := s.List(t.ctx, q)
 		t.wantCode(fmt.Sprintf("List(%+v)", q), err, lock.InvalidRequest)

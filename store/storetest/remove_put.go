@@ -115,7 +115,8 @@ func removePutNeither(t *trial) {
 			{"over a record that is not there", recordPut("none", "x", version), lock.NotFound},
 			{"with a key out of bounds", recordPut("a/b", "x", 0), lock.InvalidRequest},
 			{
-				"with a bound record", store.RecordPut{RecordKey: recordKey("none"), Bound: true},
+				"with a bound record",
+				store.RecordPut{RecordKey: recordKey("none"), Bound: true},
 				lock.InvalidRequest,
 			},
 		} {

@@ -64,7 +64,8 @@ func TestOpenRefuses(t *testing.T) {
 		{"wrong chroot", zookeeper.Config{Chroot: "/locsk"}, "no node /locsk"},
 		{"no permission", zookeeper.Config{Chroot: "/private"}, "does not let this server in"},
 		{
-			"wrong password", zookeeper.Config{Prefix: "/ours", Username: "fencepost", Password: "wrong"},
+			"wrong password",
+			zookeeper.Config{Prefix: "/ours", Username: "fencepost", Password: "wrong"},
 			"does not let this server in",
 		},
 		{"no password", zookeeper.Config{Prefix: "/ours"}, "does not let this server in"},

@@ -77,8 +77,11 @@ func (c *Change) fields() (names []string) {
 		name string
 		said bool
 	}{
-		{"url", c.URL != nil}, {"events", c.Events != nil}, {"locks", c.Locks != nil},
-		{"paused", c.Paused != nil}, {"description", c.Description != nil},
+		{"url", c.URL != nil},
+		{"events", c.Events != nil},
+		{"locks", c.Locks != nil},
+		{"paused", c.Paused != nil},
+		{"description", c.Description != nil},
 	} {
 		if f.said {
 			names = append(names, f.name)

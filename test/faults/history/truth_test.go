@@ -175,7 +175,8 @@ func TestTruthRejectsStores(t *testing.T) {
 			history.ErrNoEntry,
 		},
 		{
-			"two entries at one revision", []history.Change{joined("a", 5, 1), joined("b", 5, 1)},
+			"two entries at one revision",
+			[]history.Change{joined("a", 5, 1), joined("b", 5, 1)},
 			history.ErrSharedTurn,
 		},
 		{"a removal of an unknown entry", []history.Change{left("a", 5, 1, "")}, history.ErrNoEntry},

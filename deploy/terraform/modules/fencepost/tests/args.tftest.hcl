@@ -59,7 +59,7 @@ run "each_file_that_a_flag_names_is_mounted" {
   }
   assert {
     condition = length(setsubtract(
-      flatten([for a in local.args : regexall("/etc/fencepost/[^ ]+", a)]),
+      flatten([for a in local.args : regexall("/etc/fencepost/[^ ,]+", a)]),
       concat(
         flatten([for k, s in local.secrets : [for file in values(s.files) : "${local.files}/${k}/${file}"]]),
         [for k, m in local.config_maps : "${local.files}/${k}/${m.key}"],
@@ -68,7 +68,7 @@ run "each_file_that_a_flag_names_is_mounted" {
     error_message = "A file that the server is told of is not there: ${join(" ", local.args)}"
   }
   assert {
-    condition     = length(flatten([for a in local.args : regexall("/etc/fencepost/[^ ]+", a)])) == 9
+    condition     = length(flatten([for a in local.args : regexall("/etc/fencepost/[^ ,]+", a)])) == 9
     error_message = "Something that was given is not used: ${join(" ", local.args)}"
   }
 }

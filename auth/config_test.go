@@ -102,7 +102,9 @@ func TestSecretIsCopied(t *testing.T) {
 }
 
 func TestRedirects(t *testing.T) {
-	request := func(url string) *http.Request { return must(http.NewRequest(http.MethodGet, url, nil)) }
+	request := func(url string) *http.Request {
+		return must(http.NewRequest(http.MethodGet, url, nil))
+	}
 	from := []*http.Request{request("https://issuer.example/keys")}
 	if err := auth.CheckRedirect(request("https://other.example/keys"), from); err != nil {
 		t.Errorf("https to https: %v, want nil", err)

@@ -37,7 +37,9 @@ func built() fstest.MapFS {
 // get asks for the page, or with a name for a file of it.
 func get(t *testing.T, p *dashboard.Pages, name, accept string) (*httptest.ResponseRecorder, bool) {
 	t.Helper()
-	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/dashboard/", http.NoBody)
+	w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(
+		t.Context(), http.MethodGet, "/dashboard/", http.NoBody,
+	)
 	if accept != "" {
 		r.Header.Set("Accept-Encoding", accept)
 	}
@@ -60,11 +62,15 @@ func TestFiles(t *testing.T) {
 	} {
 		w, found := get(t, p, name, "")
 		h := w.Header()
-		if !found || w.Code != 200 || w.Body.String() != want.text || h.Get("Content-Type") != want.kind || h.Get("Cache-Control") != want.lasts {
+		if !found || w.Code != 200 || w.Body.String() != want.text || h.Get(
+			"Content-Type",
+		) != want.kind || h.Get("Cache-Control") != want.lasts {
 			t.Errorf("%q: %t, %d, %v, %.40q", name, found, w.Code, h, w.Body)
 		}
 	}
-	for _, name := range []string{"none.js", "", "../index.html", "index.html", "placeholder.txt", "assets/theme.js"} {
+	for _, name := range []string{
+		"none.js", "", "../index.html", "index.html", "placeholder.txt", "assets/theme.js",
+	} {
 		if _, found := get(t, p, "x"+name, ""); found {
 			t.Errorf("there is a file %q", name)
 		}
@@ -79,7 +85,9 @@ func TestPolicy(t *testing.T) {
 		w, _ := get(t, p, name, "")
 		const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 		h := w.Header()
-		if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
+		if h.Get("Content-Security-Policy") != policy || h.Get(
+			"X-Content-Type-Options",
+		) != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%q: %v", name, h)
 		}
 	}
@@ -88,11 +96,14 @@ func TestPolicy(t *testing.T) {
 func TestCompressed(t *testing.T) {
 	p := pages(t, built())
 	for accept, small := range map[string]bool{
-		"": false, "gzip": true, "br, gzip": true, "gzip;q=0.5": true, "GZIP; q=1": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false, "x-gzip": false,
+		"": false, "gzip": true, "br, gzip": true, "gzip;q=0.5": true, "GZIP; q=1": true,
+		"gzip;q=0": false, "gzip; q=0.0": false, "br": false, "x-gzip": false,
 	} {
 		w, _ := get(t, p, "app-1a2B_-c3.js", accept)
 		var body io.Reader = w.Body
-		if got := w.Header().Get("Content-Encoding") == "gzip"; got != small || w.Header().Get("Vary") != "Accept-Encoding" {
+		if got := w.Header().Get(
+			"Content-Encoding",
+		) == "gzip"; got != small || w.Header().Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%q: compressed is %t; %v", accept, got, w.Header())
 			continue
 		}

@@ -303,7 +303,9 @@ func TestConnectionThatStalls(t *testing.T) {
 	r.service = inner.service
 	still, ended := make(chan struct{}), make(chan struct{})
 	stalls := r.another(t)
-	stalls.transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+	stalls.transport.DialContext = func(
+		ctx context.Context, network, address string,
+	) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		if err == nil {
 			err = conn.(*net.TCPConn).SetReadBuffer(4 << 10)

@@ -17,11 +17,14 @@ func Of(e *lock.Event, claims []lock.Claim) *api.Event {
 	}
 }
 
-// Missed says that what happened after the one and before the other id is not told.
+// Missed returns the event that says that the events between two ids may be missing.
 func Missed(after, before lock.EventID, now time.Time) *api.Event {
-	return &api.Event{ID: before.String(), Type: api.EventsMissed, Timestamp: api.InstantOf(now), Data: api.EventData{
+	data := api.EventData{
 		Number: before.Number, After: after.String(), Before: before.String(),
-	}}
+	}
+	return &api.Event{
+		ID: before.String(), Type: api.EventsMissed, Timestamp: api.InstantOf(now), Data: data,
+	}
 }
 
 func data(e *lock.Event, claims []lock.Claim) api.EventData {

@@ -209,7 +209,8 @@ func (c *config) checkMaxTTL() error {
 func (c *config) resolveRest() error {
 	c.checkFiles()
 	defer c.resolveCookie() // which depends on the others
-	return errors.Join(c.resolveLog(), c.checkListen(), c.checkBasePath(), c.checkBeside(), c.resolveTLS(),
+	return errors.Join(
+		c.resolveLog(), c.checkListen(), c.checkBasePath(), c.checkBeside(), c.resolveTLS(),
 		c.resolveClients(), c.oidc.resolve(), c.resolveWebhooks(), c.checkMaxTTL(), c.checkNumbers())
 }
 
@@ -274,7 +275,8 @@ const maxProxyHops = 16
 
 func (c *config) checkNumbers() error {
 	wrong := []error{
-		c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"), c.idleTimeout.check("idle-timeout-seconds"),
+		c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"),
+		c.idleTimeout.check("idle-timeout-seconds"),
 		c.auditRetention.check("audit-retention"),
 	}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
@@ -308,7 +310,8 @@ func isLoopback(listen string) bool {
 // right for them is for the operator to know.
 func (c *config) checkFiles() {
 	for name, path := range map[string]string{
-		"jwt-secret-file": c.secretFile, "token-key-file": c.tokenKeyFile, "store-key": c.storeKey, "store-password-file": c.storePasswordSrc, "tls-key": c.tlsKey,
+		"jwt-secret-file": c.secretFile, "token-key-file": c.tokenKeyFile, "store-key": c.storeKey,
+		"store-password-file": c.storePasswordSrc, "tls-key": c.tlsKey,
 	} {
 		if path == "" {
 			continue

@@ -253,7 +253,8 @@ func TestResolved(t *testing.T) {
 		"--jwt-secret-file", file(t, secret+"\r\n"), "--token-key-file",
 		file(t, strings.Repeat("k", 32)+"\n"),
 	}
-	c := parsed(t, nil, append(keys, "--store", "etcd://a:1,[::1]:2/", "--store-ca", cert, "--store-cert", cert, "--store-key", key,
+	c := parsed(t, nil, append(keys, "--store", "etcd://a:1,[::1]:2/",
+		"--store-ca", cert, "--store-cert", cert, "--store-key", key,
 		"--store-username", "root", "--store-password-file", file(t, "pass word\n"))...)
 	if strings.Join(c.endpoints, " ") != "a:1 [::1]:2" || c.storePass != "pass word" || string(
 		c.secret,
@@ -285,7 +286,9 @@ func TestContradictions(t *testing.T) {
 	good := []string{"--jwt-secret-file", file(t, secret)}
 	etcd := append(good, "--store", "etcd://a:1")
 	cert, key := newCertificate(t)
-	with := func(some []string, more ...string) []string { return append(append([]string{}, some...), more...) }
+	with := func(some []string, more ...string) []string {
+		return append(append([]string{}, some...), more...)
+	}
 	inline := environment{"FENCEPOST_JWT_SECRET": secret}
 	for _, c := range []struct {
 		env  environment

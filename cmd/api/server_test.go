@@ -413,8 +413,9 @@ func TestSettingsReachTheServer(t *testing.T) {
 	dir, secretFile, tokenKey := t.TempDir(), file(t, secret), file(t, strings.Repeat("k", 32))
 	token := bearer(t, secretFile)
 	common := []string{"--jwt-secret-file", secretFile, "--data-dir", dir}
-	s := start(t, append(common, "--max-ttl-seconds", "60", "--max-hold-seconds", "0.2", "--fence-floor", "5000",
-		"--token-key-file", tokenKey, "--log-format", "text", "--log-level", "debug", "--debug-listen", "127.0.0.1:0")...)
+	s := start(t, append(common, "--max-ttl-seconds", "60", "--max-hold-seconds", "0.2",
+		"--fence-floor", "5000", "--token-key-file", tokenKey, "--log-format", "text",
+		"--log-level", "debug", "--debug-listen", "127.0.0.1:0")...)
 	if r := s.call(
 		token, "POST", "/locks/orders:1", `{"ttl_seconds":60.5}`,
 	); r.status != http.StatusBadRequest || !strings.Contains(r.text("detail"), "60") {

@@ -114,7 +114,9 @@ func (p *process) exits(code int) {
 
 func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 	t.Parallel()
-	for name, connect := range map[string]func(t *testing.T) (ours, its *os.File){"pipe": pipe, "socket": socketPair} {
+	for name, connect := range map[string]func(t *testing.T) (ours, its *os.File){
+		"pipe": pipe, "socket": socketPair,
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ours, its := connect(t)

@@ -142,10 +142,11 @@ func TestReloadUnderLoad(t *testing.T) {
 	defer load.Wait()
 	defer stop()
 	for i := range 4 { // two with HTTP/2, two without, each over one connection
-		kept := &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: i%2 == 0, DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+		kept := &http.Transport{TLSClientConfig: config.Clone(), ForceAttemptHTTP2: i%2 == 0}
+		kept.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 			dialed.Add(1)
 			return new(net.Dialer).DialContext(ctx, network, address)
-		}}
+		}
 		load.Go(func() {
 			defer kept.CloseIdleConnections()
 			mine := *s

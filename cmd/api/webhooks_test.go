@@ -141,7 +141,8 @@ func TestWebhooksArePaced(t *testing.T) {
 	to := &inbox{}
 	address := serveTest(t, to.ServeHTTP)
 	key := file(t, secret)
-	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key, "--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
+	s := start(t, "--data-dir", t.TempDir(), "--jwt-secret-file", key,
+		"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
 		"--default-quotas", "webhook_attempts_per_second="+strconv.Itoa(perSecond))
 	printed := command(
 		t, nil, "token", "--jwt-secret-file", key, "--tenant", "acme", "--scope",

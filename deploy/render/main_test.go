@@ -57,11 +57,15 @@ func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ kind, values, says string }{
 		"a field that Kubernetes has not": {"kubernetes_service_v1", `{"spec":[{"bogus":1}]}`, "bogus"},
-		"a value that does not fit":       {"kubernetes_service_v1", `{"spec":[{"port":[{"port":"many"}]}]}`, "many"},
-		"a kind that nobody knows":        {"kubernetes_bogus_v1", `{}`, "kubernetes_bogus_v1"},
-		"two of what there is one":        {"kubernetes_service_v1", `{"spec":[{},{}]}`, "spec"},
+		"a value that does not fit": {
+			"kubernetes_service_v1", `{"spec":[{"port":[{"port":"many"}]}]}`, "many",
+		},
+		"a kind that nobody knows": {"kubernetes_bogus_v1", `{}`, "kubernetes_bogus_v1"},
+		"two of what there is one": {"kubernetes_service_v1", `{"spec":[{},{}]}`, "spec"},
 	} {
-		if got, err := render(t, tc.kind, tc.values); err == nil || !strings.Contains(err.Error(), tc.says) {
+		if got, err := render(t, tc.kind, tc.values); err == nil || !strings.Contains(
+			err.Error(), tc.says,
+		) {
 			t.Errorf("%s: %v\n%s", name, err, got)
 		}
 	}
@@ -70,8 +74,8 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestRestore: the job that restores a member, which is written by hand, is one that Kubernetes takes,
-// and names what the manifests name.
+// TestRestore: the job that restores a member, which is written by hand, is one that Kubernetes
+// takes, and names what the manifests name.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	read := func(name string) string {
@@ -88,7 +92,10 @@ func TestRestore(t *testing.T) {
 	}
 	production := read("production.yaml")
 	pod := job.Spec.Template.Spec
-	want := []string{"image: " + pod.Containers[0].Image, "claimName: " + pod.Volumes[1].PersistentVolumeClaim.ClaimName, "namespace: " + job.Namespace}
+	want := []string{
+		"image: " + pod.Containers[0].Image,
+		"claimName: " + pod.Volumes[1].PersistentVolumeClaim.ClaimName, "namespace: " + job.Namespace,
+	}
 	for _, arg := range pod.Containers[0].Args {
 		if strings.HasPrefix(arg, "--initial-cluster=") || strings.HasPrefix(arg, "--data-dir=") {
 			want = append(want, "- "+arg)
@@ -99,7 +106,8 @@ func TestRestore(t *testing.T) {
 			t.Errorf("production.yaml has no %q", line)
 		}
 	}
-	if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != "data-fencepost-etcd-1" || len(want) != 5 {
+	if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != "data-fencepost-etcd-1" ||
+		len(want) != 5 {
 		t.Errorf("the claim is %s; %q", claim, want)
 	}
 }

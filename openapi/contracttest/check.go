@@ -73,16 +73,17 @@ func checkMedia(resp *http.Response, body []byte, described *openapi3.Response) 
 // checkBody checks the headers, and the body if it is JSON of the right type.
 func (x *exchange) checkBody(resp *http.Response, body []byte, rightType bool) error {
 	o := options()
-	o.ExcludeResponseBody = !rightType || !(strings.HasSuffix(
-		mediaType(resp), "/json",
-	) || strings.HasSuffix(mediaType(resp), "+json"))
-	return openapi3filter.ValidateResponse(context.Background(), &openapi3filter.ResponseValidationInput{
+	kind := mediaType(resp)
+	isJSON := strings.HasSuffix(kind, "/json") || strings.HasSuffix(kind, "+json")
+	o.ExcludeResponseBody = !rightType || !isJSON
+	in := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: x.input,
 		Status:                 resp.StatusCode,
 		Header:                 resp.Header,
 		Body:                   io.NopCloser(bytes.NewReader(body)),
 		Options:                o,
-	})
+	}
+	return openapi3filter.ValidateResponse(context.Background(), in)
 }
 
 // checkHeaders looks for headers that clients act on and the document does not

@@ -180,7 +180,8 @@ func (all accounts) counts(tenant string) tally {
 // used is what counts against limits.
 func (t *tally) used() (used quota.Limits) {
 	used[quota.Places], used[quota.HeldLocks], used[quota.Waiting] = t.places, t.holding, t.waiting
-	used[quota.Sets], used[quota.MetadataBytes], used[quota.AsyncRenewals] = t.sets, t.metadata, (t.renewed+3599)/3600
+	used[quota.Sets], used[quota.MetadataBytes] = t.sets, t.metadata
+	used[quota.AsyncRenewals] = (t.renewed + 3599) / 3600
 	return used
 }
 

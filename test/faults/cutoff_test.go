@@ -216,7 +216,8 @@ func (s *cutOff) leaked(before []rig.ProxyStats) {
 	s.t.Helper()
 	for i, way := range ways {
 		now := s.passedBy(i)
-		sent, received := now.BytesToServer-before[i].BytesToServer, now.BytesToClient-before[i].BytesToClient
+		sent := now.BytesToServer - before[i].BytesToServer
+		received := now.BytesToClient - before[i].BytesToClient
 		s.t.Logf("%s: %d bytes reached the store, %d the replica", way.name, sent, received)
 		if (sent > 0) != (way.lost&rig.ToServer == 0) || (received > 0) != (way.lost&rig.ToClient == 0) {
 			s.t.Errorf("%s: the run does not count", way.name)

@@ -21,8 +21,8 @@ func (w *world) change(id string, c subscription.Change) {
 
 func paused(yes bool) subscription.Change { return subscription.Change{Paused: &yes} }
 
-// TestChangeHoldsFromItsWrite: a change takes effect from its write on, although the owner learns of
-// it later, or another replica owns the shard by then.
+// TestChangeHoldsFromItsWrite: a change takes effect from its write on, although the owner learns
+// of it later, or another replica owns the shard by then.
 func TestChangeHoldsFromItsWrite(t *testing.T) {
 	everything := "*"
 	for name, c := range map[string]struct{ before, then subscription.Change }{

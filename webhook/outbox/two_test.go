@@ -50,12 +50,13 @@ func TestTwoSend(t *testing.T) {
 				}
 				<-time.After(10 * time.Second)
 				tries := 0
-				order := &firsts{t: t, seen: map[string]bool{}, last: map[string]string{}, next: func(string, webhook.Message) webhook.Result {
+				order := &firsts{t: t, seen: map[string]bool{}, last: map[string]string{}}
+				order.next = func(string, webhook.Message) webhook.Result {
 					if tries++; fails > 0 && tries%fails == 0 {
 						return failed("", webhook.Message{})
 					}
 					return webhook.Result{Outcome: webhook.Delivered}
-				}}
+				}
 				w.setBehave(order.attempt)
 				var real follower
 				stop := real.follow(t, one)

@@ -14,7 +14,7 @@ import (
 //
 //	POST /batches/{lock}/open         Fence, Worker → 200 the settled invoices, one per line
 //	POST /batches/{lock}/settlements  Fence, Worker, {"invoice","amount_cents"} → 201, or 200 when repeated
-//	GET  /batches/{lock}              the settled invoices, not fenced: a hint, not a basis for a write
+//	GET  /batches/{lock}              the settled invoices, not fenced: a hint, no basis for a write
 //	GET  /journal, /refusals          everything, as JSON
 //
 // Fence and Worker are headers. A stale fence is 409 with the code stale_fence.

@@ -60,15 +60,24 @@ func TestAnswers(t *testing.T) {
 		{"opens", "/open", "5", "", 200, ""},
 		{"pays", "/settlements", "5", pay, 201, ""},
 		{"repeats", "/settlements", "5", pay, 200, ""},
-		{"changes the amount", "/settlements", "5", `{"invoice":"INV-0141","amount_cents":101}`, 422, `"code":"different_amount"`},
+		{
+			"changes the amount", "/settlements", "5", `{"invoice":"INV-0141","amount_cents":101}`, 422,
+			`"code":"different_amount"`,
+		},
 		{"the next one opens and reads", "/open", "9", "", 200, "INV-0141\n"},
-		{"writes late", "/settlements", "5", `{"invoice":"INV-0142","amount_cents":100}`, 409, `"code":"stale_fence"`},
+		{
+			"writes late", "/settlements", "5", `{"invoice":"INV-0142","amount_cents":100}`, 409,
+			`"code":"stale_fence"`,
+		},
 		{"opens late", "/open", "5", "", 409, `"code":"stale_fence"`},
 		{"has no fence", "/settlements", "", pay, 400, `"code":"invalid_request"`},
 		{"has a fence of zero", "/settlements", "0", pay, 400, `"code":"invalid_request"`},
 		{"has a fence in words", "/open", "nine", "", 400, `"code":"invalid_request"`},
 		{"sends no JSON", "/settlements", "9", "x", 400, `"code":"invalid_request"`},
-		{"sends an unknown field", "/settlements", "9", `{"invoice":"INV-0142","amount_cents":1,"x":1}`, 400, `"code":"invalid_request"`},
+		{
+			"sends an unknown field", "/settlements", "9", `{"invoice":"INV-0142","amount_cents":1,"x":1}`,
+			400, `"code":"invalid_request"`,
+		},
 		{"names no invoice", "/settlements", "9", `{"amount_cents":1}`, 400, `"code":"invalid_request"`},
 	} {
 		status, answer := post(t, batch+step.path, step.fence, step.body)

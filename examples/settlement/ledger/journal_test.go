@@ -60,7 +60,9 @@ func refuse(t *testing.T, j *ledger.Journal, e ledger.Entry, known int64) {
 	if !errors.As(err, &stale) {
 		t.Fatalf("append %+v: error %v; want a stale fence", e, err)
 	}
-	if want := (ledger.StaleFenceError{Lock: e.Lock, Presented: e.Fence, Known: known}); *stale != want {
+	if want := (ledger.StaleFenceError{
+		Lock: e.Lock, Presented: e.Fence, Known: known,
+	}); *stale != want {
 		t.Errorf("refused as %+v, want %+v", *stale, want)
 	}
 }

@@ -120,7 +120,9 @@ func (p *play) serve(ctx context.Context, name string, argv ...string) (url stri
 
 // perform runs the workers, strikes two of them, and waits until all work is done.
 func (p *play) perform(ctx context.Context) error {
-	for _, w := range [][]string{{killed, "worker.sh"}, {stopped, "worker.py"}, {bystander, "worker.mjs"}} {
+	for _, w := range [][]string{
+		{killed, "worker.sh"}, {stopped, "worker.py"}, {bystander, "worker.mjs"},
+	} {
 		if err := p.hire(w[0], w[1]); err != nil {
 			return err
 		}

@@ -155,12 +155,12 @@ func TestSuggestions(t *testing.T) {
 func TestRetryAfterAHeldLock(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.acquire("short", body(`{"ttl_seconds":8,"mode":"shared"}`))
+	c.acquire("short", body(`{"ttl_seconds":17,"mode":"shared"}`))
 	c.acquire("short", body(`{"ttl_seconds":600,"mode":"shared"}`))
 	c.acquire("long", body(`{"ttl_seconds":600}`))
 	seen := map[string]bool{}
 	for range 30 {
-		for name, bounds := range map[string][2]int{"short": {1, 10}, "long": {24, 30}} {
+		for name, bounds := range map[string][2]int{"short": {1, 22}, "long": {24, 30}} {
 			a := c.post("/locks/" + name)
 			a.wantStatus(http.StatusLocked)
 			text := a.header.Get("Retry-After")

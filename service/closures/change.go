@@ -54,7 +54,7 @@ func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
 	case req.Tenant == lock.OwnTenant || !lock.ValidTenant(req.Tenant):
 		return nil, lock.Invalid("tenant", "must be one whose locks can be closed")
 	case err != nil:
-		return nil, lock.Invalid("locks", "must be a pattern of 1 to %d bytes", lock.MaxPatternLength)
+		return nil, lock.Invalid("locks", "must be a pattern of lock names, with at most one star")
 	case !req.Until.After(now) || req.Until.Sub(now) > lock.MaxClosing:
 		return nil, lock.Invalid("until", "must be within the next %g hours", lock.MaxClosing.Hours())
 	}

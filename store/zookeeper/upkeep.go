@@ -26,8 +26,6 @@ type upkeep struct {
 
 // follow finds the log that is in use when a write or the feed has missed it, until ctx ends.
 func (u *upkeep) follow(ctx context.Context) {
-	tick := time.NewTicker(upkeepInterval)
-	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():

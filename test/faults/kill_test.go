@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/faults/drive"
 	"github.com/fencepost/fencepost/test/faults/history"
 )
@@ -146,12 +147,5 @@ func (s *stand) acquirable() {
 	s.t.Logf("longest wait for a lock after the faults: %v", longest.Round(time.Millisecond))
 }
 
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
+// pause waits until ctx ends at most.
+func pause(ctx context.Context, d time.Duration) { _ = store.Pause(ctx, d) }

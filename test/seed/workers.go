@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"time"
+
+	"github.com/fencepost/fencepost/store"
 )
 
 // worker takes locks again and again.
@@ -56,69 +58,45 @@ func workers(crowd, quiet int, run uint16) []worker {
 		}, holds: between(200*time.Millisecond, 2*time.Second), rests: time.Second,
 	})
 	pool := map[string]any{"mode": "semaphore", "limit": 3, "ttl_seconds": 30, "wait_seconds": 45}
-	add(
-		8,
-		"trainer",
-		worker{
-			takes: fixed("gpu-pool"),
-			body:  pool,
-			holds: between(3*time.Second, 8*time.Second),
-			rests: 2 * time.Second,
-		},
-	)
+	add(8, "trainer", worker{
+		takes: fixed("gpu-pool"),
+		body:  pool,
+		holds: between(3*time.Second, 8*time.Second),
+		rests: 2 * time.Second,
+	})
 	reads := map[string]any{"mode": "shared", "ttl_seconds": 20, "wait_seconds": 30}
-	add(
-		5,
-		"reader",
-		worker{
-			takes: fixed("catalog"),
-			body:  reads,
-			holds: between(time.Second, 3*time.Second),
-			rests: 2 * time.Second,
-		},
-	)
-	add(
-		1,
-		"editor",
-		worker{
-			takes: fixed("catalog"),
-			body:  patient,
-			holds: between(time.Second, 2*time.Second),
-			rests: 10 * time.Second,
-		},
-	)
-	add(
-		2,
-		"report",
-		worker{
-			takes: fixed("reports:daily"),
-			body:  map[string]any{"ttl_seconds": 4, "wait_seconds": 30},
-			holds: between(5*time.Second, 6*time.Second),
-			rests: 6 * time.Second,
-			dies:  true,
-		},
-	)
+	add(5, "reader", worker{
+		takes: fixed("catalog"),
+		body:  reads,
+		holds: between(time.Second, 3*time.Second),
+		rests: 2 * time.Second,
+	})
+	add(1, "editor", worker{
+		takes: fixed("catalog"),
+		body:  patient,
+		holds: between(time.Second, 2*time.Second),
+		rests: 10 * time.Second,
+	})
+	add(2, "report", worker{
+		takes: fixed("reports:daily"),
+		body:  map[string]any{"ttl_seconds": 4, "wait_seconds": 30},
+		holds: between(5*time.Second, 6*time.Second),
+		rests: 6 * time.Second,
+		dies:  true,
+	})
 	crossing := map[string]any{"ttl_seconds": 15, "wait_seconds": 10}
-	add(
-		1,
-		"picker",
-		worker{
-			takes: fixed("stock:7", "shelf:7"),
-			body:  crossing,
-			holds: between(500*time.Millisecond, 2*time.Second),
-			rests: time.Second,
-		},
-	)
-	add(
-		1,
-		"filler",
-		worker{
-			takes: fixed("shelf:7", "stock:7"),
-			body:  crossing,
-			holds: between(500*time.Millisecond, 2*time.Second),
-			rests: time.Second,
-		},
-	)
+	add(1, "picker", worker{
+		takes: fixed("stock:7", "shelf:7"),
+		body:  crossing,
+		holds: between(500*time.Millisecond, 2*time.Second),
+		rests: time.Second,
+	})
+	add(1, "filler", worker{
+		takes: fixed("shelf:7", "stock:7"),
+		body:  crossing,
+		holds: between(500*time.Millisecond, 2*time.Second),
+		rests: time.Second,
+	})
 	for i := range quiet {
 		all = append(all, worker{
 			name: fmt.Sprintf("session-%d.%04x", i+1, run), takes: fixed(fmt.Sprintf("session:%04d", i+1)),
@@ -175,11 +153,5 @@ func (w *worker) turn(ctx context.Context, c *client, names []string) (away bool
 	return away
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
-}
+// pause waits until ctx ends at most.
+func pause(ctx context.Context, d time.Duration) { _ = store.Pause(ctx, d) }

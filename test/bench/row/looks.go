@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/bench/side"
 )
 
@@ -233,7 +234,7 @@ func (l *lookBench) first(ctx context.Context, of look) (time.Duration, error) {
 		return 0, err
 	}
 	// what was said a moment ago is over, and a server that was started is calm
-	if err := pause(ctx, time.Second); err != nil {
+	if err := store.Pause(ctx, time.Second); err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)
@@ -344,16 +345,4 @@ func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outc
 			"One look each: " + strings.Join(each, ", ") + ".",
 	}
 	return []Outcome{tenants, operators}
-}
-
-// pause waits while the server does something that is measured.
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/fencepost/fencepost/store"
 )
 
 // Client takes and renews many locks on one connection.
@@ -44,7 +46,7 @@ func (c *Client) Ask(ctx context.Context, name string, body []byte) (Ticket, err
 		if tries == atMost || !errors.Is(err, errNoEffect) {
 			return t, err
 		}
-		if err := pause(ctx, again); err != nil {
+		if err := store.Pause(ctx, again); err != nil {
 			return t, err
 		}
 	}
@@ -64,17 +66,6 @@ func (c *Client) ask(ctx context.Context, name string, body []byte) (Ticket, err
 		return Ticket{}, fmt.Errorf("read the entry: %w", err)
 	}
 	return t, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }
 
 // Renew keeps what was granted.

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
+
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/fencepost/fencepost/test/faults/history"
@@ -60,7 +62,7 @@ func (e *inEtcd) run(ctx context.Context, s *Store) {
 				s.take(resp.Events[n-1].Kv.ModRevision, changesOf(resp.Events, s.tenant, s.now()))
 			}
 		}
-		pause(ctx, 100*time.Millisecond)
+		_ = store.Pause(ctx, 100*time.Millisecond)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/faults/history"
 )
 
@@ -86,7 +87,7 @@ func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold,
 	var a Answer
 	pending := false
 	for attempt := range max(r.Attempts, 1) {
-		if attempt > 0 && !pause(ctx, 20*time.Millisecond) {
+		if attempt > 0 && store.Pause(ctx, 20*time.Millisecond) != nil {
 			break
 		}
 		a = c.Post(ctx, r.Replica+attempt, r)
@@ -185,7 +186,7 @@ func (c *Client) Release(ctx context.Context, replica, attempts int, h *Hold) hi
 	pending := false
 	var a Answer
 	for attempt := range attempts {
-		if attempt > 0 && !pause(ctx, 20*time.Millisecond) {
+		if attempt > 0 && store.Pause(ctx, 20*time.Millisecond) != nil {
 			break
 		}
 		a = c.Delete(ctx, replica+attempt, h)
@@ -216,16 +217,4 @@ func settled(a Answer) Answer {
 		a.Status = 0 // gone, but nobody knows by whom
 	}
 	return a
-}
-
-// pause waits, unless ctx ends first.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

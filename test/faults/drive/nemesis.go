@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -58,7 +59,7 @@ func (n *Nemesis) Run(ctx context.Context) error {
 		}
 	}
 	for i := 0; ; i++ {
-		if !pause(ctx, n.Every*2/3) {
+		if store.Pause(ctx, n.Every*2/3) != nil {
 			return nil
 		}
 		// What was broken is mended even if time is up.
@@ -84,7 +85,7 @@ func (n *Nemesis) strike(ctx context.Context, v victim, count *int) error {
 	n.mu.Lock()
 	*count++
 	n.mu.Unlock()
-	if !pause(ctx, n.Every/3) {
+	if store.Pause(ctx, n.Every/3) != nil {
 		return errors.Join(ctx.Err(), v.Restart(ctx))
 	}
 	return v.Restart(ctx)
@@ -125,6 +126,6 @@ func (n *Nemesis) freeze(ctx context.Context, m Member) error {
 	n.mu.Lock()
 	n.killed.Stopped++
 	n.mu.Unlock()
-	pause(ctx, n.Every/3)
+	_ = store.Pause(ctx, n.Every/3)
 	return m.Continue()
 }

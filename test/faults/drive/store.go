@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
+
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
 	"github.com/fencepost/fencepost/test/faults/history"
@@ -175,7 +177,7 @@ func (s *Store) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, awaitLimit)
 	defer cancel()
 	newest, err := s.source.position(ctx)
-	for err != nil && pause(ctx, 200*time.Millisecond) { // an election may be under way
+	for err != nil && store.Pause(ctx, 200*time.Millisecond) == nil { // an election may be under way
 		newest, err = s.source.position(ctx)
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/fencepost/fencepost/store"
+
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/test/faults/history"
@@ -118,7 +120,7 @@ func within[T any](ctx context.Context, call func() (T, error)) (T, error) {
 // run reads what is new. What cannot be read now is read later, unless it was
 // folded away.
 func (z *inZooKeeper) run(ctx context.Context, s *Store) {
-	for pause(ctx, zooPoll) {
+	for store.Pause(ctx, zooPoll) == nil {
 		length, err := within(ctx, z.length)
 		if err != nil {
 			continue // no majority, or an election
@@ -168,7 +170,7 @@ func (z *inZooKeeper) follows(ctx context.Context, n int64) bool {
 				return !errors.Is(err, zk.ErrNoNode)
 			}
 		}
-		if !pause(ctx, 100*time.Millisecond) {
+		if store.Pause(ctx, 100*time.Millisecond) != nil {
 			return false
 		}
 	}

@@ -18,8 +18,11 @@ const (
 	dataDir  = "etcd" // in the data folder
 	lockFile = "lock" // next to it
 
-	// beginning is a file next to them that exists until a store was ready for the first time.
+	// beginning is a file next to them that exists until a store was ready for the first time. It
+	// says what makes the store: starting or restoring.
 	beginning = "beginning"
+	starting  = "start"
+	restoring = "restore"
 )
 
 // claimDir makes the data folder and holds it against other processes: etcd itself would wait for
@@ -45,17 +48,42 @@ func claimDir(dir string) (release func() error, err error) {
 
 var errInUse = errors.New("in use by another process")
 
-// begin records that a new store is being made. It removes what an attempt left that was killed
-// before the store was ready: etcd would wait for a leader for ever, and nothing was committed.
-func begin(dir string) error {
-	own := filepath.Join(dir, dataDir)
-	if _, err := os.Stat(filepath.Join(dir, beginning)); err == nil {
-		return os.RemoveAll(filepath.Join(own, "member"))
-	}
-	if _, err := os.Stat(filepath.Join(own, "member")); !errors.Is(err, fs.ErrNotExist) {
+// begin records that a new store is being made, by starting or restoring. It removes what an
+// attempt left that was killed before the store was ready: etcd would wait for a leader for ever.
+// Data with keys is removed only if a restore wrote it and is repeated: after a first start, or
+// for a server, it may be a store that was copied into the folder and used.
+func begin(dir, by string) error {
+	member, mark := filepath.Join(dir, dataDir, "member"), filepath.Join(dir, beginning)
+	left, err := os.ReadFile(mark)
+	switch again := by == restoring && string(left) == restoring; {
+	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Stat(member); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	case err != nil:
 		return err
+	case !again && hasKeys(filepath.Join(member, "snap", "db")):
+		return fmt.Errorf("there is data in %s, and the file %s says that no start or restore has "+
+			"finished: if a server has used the data, remove the file; if a restore was killed, "+
+			"repeat it in an empty folder", member, mark)
 	}
-	return errors.Join(os.WriteFile(filepath.Join(dir, beginning), nil, 0o600), SyncDir(dir))
+	return errors.Join(os.RemoveAll(member), os.WriteFile(mark, []byte(by), 0o600), SyncDir(dir))
+}
+
+// hasKeys reports whether a data file has keys. One that cannot be read may have some.
+func hasKeys(path string) bool {
+	if file, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && file.Size() == 0 {
+		return false
+	}
+	found := false
+	err := readData(path, func(tx *bbolt.Tx) error {
+		if keys := tx.Bucket([]byte("key")); keys != nil {
+			first, _ := keys.Cursor().First()
+			found = first != nil
+		}
+		return nil
+	})
+	return found || err != nil
 }
 
 // begun records that the store is ready and may be used from now on.
@@ -104,9 +132,19 @@ func checkData(dir string) error {
 	return nil
 }
 
-// checkFile reads every key and value in the first size bytes of a data file. Damage shows as a
-// panic of bbolt's or as a fault, in this goroutine, and is an error.
-func checkFile(path string, size int64) (err error) {
+// checkFile reads every key and value in the first size bytes of a data file.
+func checkFile(path string, size int64) error {
+	return readData(path, func(tx *bbolt.Tx) error {
+		if whole := tx.Size(); size < whole {
+			return fmt.Errorf("it has %d bytes and should have %d", size, whole)
+		}
+		return tx.ForEach(checkBucket)
+	})
+}
+
+// readData reads a data file. Damage shows as a panic of bbolt's or as a fault, in this goroutine,
+// and is an error.
+func readData(path string, read func(*bbolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
@@ -118,12 +156,7 @@ func checkFile(path string, size int64) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	return db.View(func(tx *bbolt.Tx) error {
-		if whole := tx.Size(); size < whole {
-			return fmt.Errorf("it has %d bytes and should have %d", size, whole)
-		}
-		return tx.ForEach(checkBucket)
-	})
+	return db.View(read)
 }
 
 // checkBucket rejects a bucket whose keys are out of order, and a key that is no revision. It

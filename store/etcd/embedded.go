@@ -54,7 +54,7 @@ func startEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, *member, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := begin(cfg.Dir); err != nil {
+	if err := begin(cfg.Dir, starting); err != nil {
 		return nil, nil, errors.Join(err, release())
 	}
 	server, err := startMember(ctx, cfg)

@@ -45,15 +45,15 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := begin(dir); err != nil { // a restore that is killed is begun again
+	if err := begin(dir, restoring); err != nil { // a restore that is killed is begun again
 		return r, err
 	}
 	if err := unpack(file, dir); err != nil {
-		return r, errors.Join(fmt.Errorf("%s cannot be restored: %w", file, err), begin(dir))
+		return r, errors.Join(fmt.Errorf("%s cannot be restored: %w", file, err), begin(dir, restoring))
 	}
 	if r, err = inspect(ctx, dir); err != nil {
 		return r, errors.Join(
-			fmt.Errorf("what is in %s cannot be used: %w; use another backup", file, err), begin(dir))
+			fmt.Errorf("what is in %s cannot be used: %w; use another backup", file, err), begin(dir, restoring))
 	}
 	return r, begun(dir)
 }

@@ -257,6 +257,35 @@ func TestRestoreAgain(t *testing.T) {
 	}
 }
 
+// TestUsedDataIsNotRemoved: a mark of a start that did not finish removes no data with keys, as of a
+// store that was copied into the folder. A repeated restore replaces what the killed one wrote.
+func TestUsedDataIsNotRemoved(t *testing.T) {
+	file, _, _ := backupFile(t, shortDir(t))
+	dir := shortDir(t)
+	if _, err := Restore(t.Context(), file, dir); err != nil {
+		t.Fatal(err)
+	}
+	mark := func(by string) {
+		if err := os.WriteFile(filepath.Join(dir, beginning), []byte(by), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mark(starting)
+	if conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: dir}); err == nil {
+		t.Error("a server removed the data", conn.Close())
+	}
+	if _, err := Restore(t.Context(), file, dir); err == nil {
+		t.Error("a restore removed the data of a server")
+	}
+	mark(restoring)
+	if conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: dir}); err == nil {
+		t.Error("a server removed what a restore wrote", conn.Close())
+	}
+	if _, err := Restore(t.Context(), file, dir); err != nil {
+		t.Error("the restore cannot be repeated:", err)
+	}
+}
+
 // changed is a copy, without its checksum, in which what is in a bucket is other than it was.
 func changed(
 	t *testing.T, copied []byte, bucket string, other func(k, v []byte) ([]byte, []byte),

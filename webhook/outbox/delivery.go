@@ -102,6 +102,7 @@ func (d *delivery) proceed(r *tried, now time.Time, random float64) {
 		if d.begin(now); ended == webhook.StateFailed {
 			d.progress = d.progress.After(r.Result, now, random)
 		}
+		d.held = ended == webhook.StateDelivered && d.stale // or the same message is sent again
 	}
 }
 

@@ -3,6 +3,7 @@ package outbox
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -27,7 +28,7 @@ type dispatch struct {
 	targets targets
 	due     heap.Heap[*delivery] // deliveries that wait for their next attempt
 	late    []*delivery          // that the owner before left without an attempt, in order
-	recall  bool                 // a callback in the store could not be read
+	unread  []*delivery          // of callbacks, and others without an event, that cannot be read
 }
 
 func newDispatch(s *shard, fence uint64) *dispatch {
@@ -53,7 +54,11 @@ func (w *dispatch) lostShard() {
 // accept begins with a delivery, unless it is pending already, or the target is full.
 func (w *dispatch) accept(d *delivery, it *item, names []string) {
 	t := d.target
-	if was := t.pending[d.key.ID]; was != nil {
+	switch was := t.pending[d.key.ID]; {
+	case was != nil && slices.Contains(w.unread, was):
+		w.targets.drop(was)
+		d.version = was.version // its record is there until this one is written or has ended
+	case was != nil:
 		if len(was.items) > 0 {
 			it.hold(was)
 		}
@@ -73,6 +78,7 @@ func (w *dispatch) accept(d *delivery, it *item, names []string) {
 	}
 	d.progress.State = webhook.StateFailed
 	t.remember(d)
+	w.ledger.erase(&d.cell, func() {})
 }
 
 // attempt makes the next attempt, or schedules it.
@@ -245,6 +251,9 @@ func (w *dispatch) conclude(d *delivery) {
 	case webhook.StateDelivered, webhook.StateExpired:
 		w.finish(d)
 	case webhook.StatePending:
+		if d.held {
+			return // flushMissed writes and sends what it misses by now
+		}
 		w.schedule(d, d.progress.Due)
 		w.keep(d)
 	}
@@ -290,10 +299,8 @@ func (w *dispatch) finish(d *delivery) {
 		return // until that call has ended
 	}
 	w.ledger.erase(&d.cell, func() {
-		if d.ended {
+		if d.ended { // otherwise more is missed meanwhile, which flushMissed writes
 			w.targets.drop(d)
-		} else {
-			w.keep(d) // more is missed meanwhile
 		}
 	})
 }

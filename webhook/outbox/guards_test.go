@@ -3,6 +3,7 @@ package outbox_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -121,5 +122,43 @@ func TestUnreadableIsMissed(t *testing.T) {
 		w.untilNoneLeft(time.Minute)
 		two.cycle("acme", "orders:1")
 		w.untilTold(2*time.Second, here, "orders:1", 2)
+	})
+}
+
+// TestUnreadableCallbackIsMadeAgain: a callback whose record cannot be read is derived from its
+// entry, which holds.
+func TestUnreadableCallbackIsMadeAgain(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one := callable(t, w)
+		two := second(t, w)
+		w.setBehave(failed)
+		w.async(two, "batch:1", time.Hour)
+		<-time.After(4 * time.Second) // until the delivery is written
+		one.kill()
+		client := w.Connect(nil)
+		defer client.Close()
+		shard := outbox.ShardOf("acme")
+		kind, damaged := "webhook-owed-"+shard[len(shard)-1:], 0
+		q := store.RecordQuery{Kind: kind}
+		for r, err := range store.EachRecord(t.Context(), client.Records(), q) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(r.ID, outbox.Callbacks+":") {
+				continue
+			}
+			damaged++
+			put := store.RecordPut{RecordKey: r.RecordKey, Value: []byte(`{"id":`), Version: r.Version}
+			if _, err := client.Records().Put(t.Context(), put); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.setBehave(nil)
+		w.join("two")
+		until(t, 2*time.Minute, "it is called back", func() bool { return len(w.received(there)) > 0 })
+		w.untilNoneLeft(time.Minute)
+		if damaged != 1 {
+			t.Errorf("%d callbacks were in the store", damaged)
+		}
 	})
 }

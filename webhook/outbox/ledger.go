@@ -23,7 +23,7 @@ type stamp struct {
 	Fence uint64 `json:"fence,omitempty"` // of the owner's lock
 }
 
-// ledger makes an owner's calls of the store, some at once. It retries a write until the outcome is
+// ledger makes an owner's calls of the store, some at once. It repeats a write until the outcome is
 // known. Its methods belong to the owner's goroutine.
 type ledger struct {
 	stamp
@@ -36,10 +36,12 @@ type ledger struct {
 
 	queue   []call
 	running int
+	paused  int // calls that are to be repeated
 	all     sync.WaitGroup
 }
 
-// call asks the store, and returns what the owner does then.
+// call asks the store, and returns what the owner does then; nil if the call is to be repeated,
+// because its outcome is unknown.
 type call func() (then func())
 
 // bring has the owner call f. It is for other goroutines, and does nothing once the owner has
@@ -66,16 +68,33 @@ func (l *ledger) start() {
 		l.all.Go(func() {
 			then := c()
 			l.bring(func() {
-				l.running--
-				then()
+				if l.running--; then == nil {
+					l.again(c)
+				} else {
+					then()
+				}
 				l.start()
 			})
 		})
 	}
 }
 
-// idle reports whether no call is under way.
-func (l *ledger) idle() bool { return l.running == 0 }
+// again repeats a call after retryPause. Others get its slot meanwhile: in a full store all writes
+// are repeated, and deletions have to make space.
+func (l *ledger) again(c call) {
+	l.paused++
+	l.all.Go(func() {
+		if pause(l.ctx, retryPause) {
+			l.bring(func() {
+				l.paused--
+				l.do(c)
+			})
+		}
+	})
+}
+
+// idle reports whether no call is under way or to be repeated.
+func (l *ledger) idle() bool { return l.running == 0 && l.paused == 0 }
 
 // save writes a record, and calls done after that.
 func (l *ledger) save(c *cell, value []byte, done func()) {
@@ -91,9 +110,9 @@ func (l *ledger) erase(c *cell, done func()) {
 	}
 	is := *c
 	l.change(c, done, func() (uint64, error) {
-		err := l.settle(func(ctx context.Context) error {
-			return l.records.Delete(ctx, is.key, is.version)
-		})
+		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		err := l.records.Delete(ctx, is.key, is.version)
 		if errors.Is(err, lock.NotFound) {
 			err = nil
 		}
@@ -105,6 +124,9 @@ func (l *ledger) change(c *cell, done func(), write func() (version uint64, err 
 	c.busy = true
 	l.do(func() func() {
 		version, err := write()
+		if err != nil && !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
+			return nil
+		}
 		return func() {
 			if c.busy = false; err != nil {
 				l.lost()
@@ -123,34 +145,23 @@ var errNotOurs = errors.New("another replica may own the shard")
 func (l *ledger) put(
 	key store.RecordKey, over uint64, value []byte,
 ) (version uint64, err error) {
-	err = l.settle(func(ctx context.Context) (err error) {
-		if over == 0 && !l.lease.holds() {
-			return errNotOurs
-		}
-		version, err = l.records.Put(ctx, store.RecordPut{RecordKey: key, Value: value, Version: over})
-		if !errors.Is(err, lock.Changed) {
-			return err
-		}
-		is, unknown := l.records.Get(ctx, key) // an attempt before may have written it
-		if unknown == nil && bytes.Equal(is.Value, value) {
-			version, err = is.Version, nil
-		}
-		return err
-	})
-	return version, err
-}
-
-// settle repeats a call until its outcome is known, or the owner has ended.
-func (l *ledger) settle(f func(context.Context) error) error {
-	for {
-		ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
-		err := f(ctx)
-		cancel()
-		known := err == nil || errors.Is(err, lock.Changed) || errors.Is(err, lock.NotFound)
-		if known || !pause(l.ctx, retryPause) {
-			return err
-		}
+	if over == 0 && !l.lease.holds() {
+		return 0, errNotOurs
 	}
+	ctx, cancel := context.WithTimeout(context.Background(), callTimeout)
+	defer cancel()
+	version, err = l.records.Put(ctx, store.RecordPut{RecordKey: key, Value: value, Version: over})
+	if !errors.Is(err, lock.Changed) {
+		return version, err
+	}
+	is, bad := l.records.Get(ctx, key) // an attempt before may have written it
+	switch {
+	case bad == nil && bytes.Equal(is.Value, value):
+		return is.Version, nil
+	case bad != nil && !errors.Is(bad, lock.NotFound):
+		return 0, bad
+	}
+	return 0, err
 }
 
 // each reads all records of a kind. A page takes callTimeout at most: what a store does in more

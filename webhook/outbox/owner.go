@@ -71,7 +71,7 @@ func (w *owner) begin() bool {
 		}
 		return false
 	}
-	w.targets, w.due, w.late = newTargets(), heap.Heap[*delivery]{}, nil
+	w.targets, w.due, w.late, w.unread = newTargets(), heap.Heap[*delivery]{}, nil, nil
 	unreadable, err := w.cursor.claim(w.ctx, w.ledger)
 	if unreadable != nil {
 		w.Logger.Error("the cursor of a shard cannot be read; all until now is missed",
@@ -98,9 +98,15 @@ func (w *owner) beginAt(stream *service.EventStream) {
 	}
 	w.cursor.reached(stream.At())
 	it := &item{id: w.cursor.last, read: time.Now()}
-	if !w.cursor.known || w.recall {
+	if !w.cursor.known || len(w.unread) > 0 {
 		w.callHeld(w.cursor.last, it)
 	}
+	for _, d := range w.unread { // of entries that have ended
+		if d.target.pending[d.key.ID] == d {
+			w.finish(d)
+		}
+	}
+	w.unread = nil
 	w.cursor.wait(it)
 	slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
 	w.startLate()

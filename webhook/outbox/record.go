@@ -112,7 +112,9 @@ func (w *dispatch) loadOwed() error {
 			w.unreadable(t, r)
 			return
 		}
-		w.adopt(&delivery{form: *f, cell: cell{key: r.RecordKey, version: r.Version}, target: t})
+		w.adopt(&delivery{
+			form: *f, cell: cell{key: r.RecordKey, version: r.Version}, target: t, size: len(f.Payload),
+		})
 	})
 }
 
@@ -139,8 +141,8 @@ func (w *dispatch) adopt(d *delivery) {
 	}
 }
 
-// unreadable replaces a record that cannot be read. A subscription gets events.missed; a callback
-// is derived again from its entry.
+// unreadable replaces a record that cannot be read. A subscription gets events.missed. A callback
+// is derived again from its entry, and written over the record.
 func (w *dispatch) unreadable(t *target, r store.Record) {
 	d := &delivery{cell: cell{key: r.RecordKey, version: r.Version}, target: t, over: true}
 	_, d.ID, _ = strings.Cut(r.ID, ":")
@@ -150,8 +152,7 @@ func (w *dispatch) unreadable(t *target, r store.Record) {
 		gap = gapAt(event)
 	}
 	if t.id == Callbacks || gap.Before.Number == 0 {
-		w.recall = true
-		w.finish(d)
+		w.unread = append(w.unread, d)
 		return
 	}
 	w.giveUp(d, gap, api.MissedUnreadable)

@@ -1,0 +1,195 @@
+package outbox
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/webhook"
+	"github.com/fencepost/fencepost/webhook/subscription"
+)
+
+// slowRecords answer when a test lets them. A nil channel answers never.
+type slowRecords struct {
+	store.RecordStore
+	puts, deletes chan struct{}
+	full          bool
+	deleted       int
+	version       uint64
+	listed        []store.Record
+}
+
+func (r *slowRecords) List(context.Context, store.RecordQuery) (store.RecordPage, error) {
+	return store.RecordPage{Records: r.listed}, nil
+}
+
+func (r *slowRecords) Put(ctx context.Context, _ store.RecordPut) (uint64, error) {
+	if r.full {
+		return 0, &lock.Error{Code: lock.StoreUnavailable}
+	}
+	select {
+	case <-r.puts:
+	case <-ctx.Done():
+		return 0, ctx.Err()
+	}
+	r.version++
+	return r.version, nil
+}
+
+func (r *slowRecords) Delete(ctx context.Context, _ store.RecordKey, _ uint64) error {
+	select {
+	case <-r.deletes:
+		r.deleted++
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+type oneSecret struct{ Subscriptions }
+
+func (oneSecret) Secrets(*subscription.Subscription, time.Time) []webhook.Secret {
+	return make([]webhook.Secret, 1)
+}
+
+// accepting is a receiver that takes 5 ms.
+type accepting struct{ sent []string }
+
+func (s *accepting) Send(
+	ctx context.Context, _ webhook.Target, m webhook.Message,
+) webhook.Result {
+	_ = store.Pause(ctx, 5*time.Millisecond)
+	s.sent = append(s.sent, m.ID)
+	return webhook.Result{Outcome: webhook.Delivered, Status: 204}
+}
+
+type noMetrics struct{}
+
+func (noMetrics) WebhookAttempted(context.Context, string, time.Duration) {}
+
+// dispatching is a dispatch whose owner a test plays.
+type dispatching struct {
+	*dispatch
+	records *slowRecords
+	sender  *accepting
+	target  *target
+}
+
+func dispatches(t *testing.T, test func(t *testing.T, w *dispatching)) {
+	bubble.Test(t, func(t *testing.T) {
+		answers := make(chan struct{})
+		close(answers)
+		records, sender := &slowRecords{puts: answers, deletes: answers}, &accepting{}
+		o := New(Config{
+			Records: records, Subscriptions: oneSecret{}, Sender: sender, Metrics: noMetrics{},
+			Logger: slog.New(slog.DiscardHandler), Rand: rand.Float64,
+		})
+		o.pool = webhook.NewPool(webhook.PoolConfig{})
+		defer o.pool.Close()
+		w := newDispatch(&shard{Outbox: o, name: shardName(0)}, 7)
+		w.ctx, w.lose = context.WithCancel(t.Context())
+		defer w.ledger.all.Wait()
+		defer w.ledger.end()
+		defer w.lose()
+		w.lease.renewed(time.Now().Add(time.Hour))
+		to := w.targets.of("acme", "s1")
+		to.sub = &subscription.Subscription{ID: "s1", Tenant: "acme", URL: "https://x.example"}
+		to.allow()
+		test(t, &dispatching{w, records, sender, to})
+	})
+}
+
+// run does what an owner does, for so long.
+func (w *dispatching) run(d time.Duration) {
+	for over := time.After(d); ; {
+		select {
+		case f := <-w.ledger.brought:
+			f()
+		case <-time.After(tick):
+			w.flushMissed(time.Now())
+		case <-over:
+			return
+		}
+		for now := time.Now(); w.due.Len() > 0 && !w.due.First().due.After(now); {
+			w.attempt(w.due.Pop())
+		}
+	}
+}
+
+func (w *dispatching) misses(number uint64) {
+	w.note(w.target, gapAt(lock.EventID{Number: number, Index: 1}), "x", &item{open: 1})
+}
+
+// TestGapWhileItsRecordIsErased: what is missed while an earlier events.missed, which was
+// delivered, is being deleted, is sent too.
+func TestGapWhileItsRecordIsErased(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		answers := make(chan struct{})
+		w.records.deletes = answers
+		w.misses(5)
+		w.run(flushPause + time.Second)
+		w.misses(9)
+		close(answers)
+		w.run(2 * flushPause)
+		if len(w.sender.sent) != 2 || len(w.target.pending) != 0 {
+			t.Errorf("sent %q, pending %v", w.sender.sent, w.target.pending)
+		}
+	})
+}
+
+// TestGrownGapIsNotSentInALoop: an events.missed that was delivered, while more is missed than it
+// said, is sent again when the rest is written.
+func TestGrownGapIsNotSentInALoop(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		answers := make(chan struct{})
+		w.records.puts = answers
+		w.misses(5)
+		w.flushMissed(time.Now())
+		w.misses(9)
+		w.run(2 * time.Second)
+		if n := len(w.sender.sent); n != 1 {
+			t.Errorf("sent %d times while the store does not answer", n)
+		}
+		close(answers)
+		w.run(2 * flushPause)
+		whole := missedID(gapAt(lock.EventID{Number: 9, Index: 1}))
+		if len(w.target.pending) != 0 || slices.Contains(w.sender.sent[:1], whole) {
+			t.Errorf("sent %q, pending %v", w.sender.sent, w.target.pending)
+		}
+	})
+}
+
+// TestFullStoreLetsDeliveriesGo: writes that a full store rejects leave deletions their slots,
+// which make space.
+func TestFullStoreLetsDeliveriesGo(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		w.records.full = true
+		for range writesAtOnce {
+			w.ledger.save(&cell{}, []byte("x"), func() {})
+		}
+		w.ledger.erase(&cell{version: 5}, func() {})
+		w.run(5 * time.Second)
+		if w.records.deleted != 1 || w.ledger.idle() {
+			t.Errorf("%d deletions, idle %v", w.records.deleted, w.ledger.idle())
+		}
+	})
+}
+
+// TestTakenOverDeliveriesCountTheirBytes: the bound in bytes holds over a take-over.
+func TestTakenOverDeliveriesCountTheirBytes(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		f := form{ID: "9-1", Kind: "lock.acquired", Payload: []byte(`{"data":{}}`), Steps: 1}
+		w.records.listed = []store.Record{{
+			RecordKey: w.keyOf(w.target, f.ID), Value: store.Encode(&f), Version: 1,
+		}}
+		if err := w.loadOwed(); err != nil || w.targets.load[""].bytes != len(f.Payload) {
+			t.Errorf("%v, %+v", err, w.targets.load)
+		}
+	})
+}

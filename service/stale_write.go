@@ -119,10 +119,16 @@ func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 	}
 }
 
-// newestStaleWrites merges reports and keeps the newest.
+// newestStaleWrites merges reports and keeps the newest. A report that is in both is one: a write
+// whose outcome is unknown is repeated.
 func newestStaleWrites(a, b []StaleWrite) []StaleWrite {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(a, b StaleWrite) int { return b.At.Compare(a.At) })
+	all = slices.CompactFunc(all, func(a, b StaleWrite) bool {
+		same := a.At.Equal(b.At)
+		a.At = b.At
+		return same && a == b
+	})
 	return all[:min(len(all), MaxStaleWrites)]
 }
 

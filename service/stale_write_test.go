@@ -164,3 +164,38 @@ func TestBadStaleWrites(t *testing.T) {
 		}
 	})
 }
+
+// forgetful loses the answers of the first writes.
+type forgetful struct {
+	service.Records
+	lost int
+}
+
+func (f *forgetful) Put(ctx context.Context, p store.RecordPut) (uint64, error) {
+	version, err := f.Records.Put(ctx, p)
+	if f.lost > 0 && err == nil {
+		f.lost--
+		return 0, &lock.Error{Code: lock.StoreUnavailable, OutcomeUnknown: true}
+	}
+	return version, err
+}
+
+// TestStaleWriteIsKeptOnce: a report whose write was repeated, because its answer was lost, is
+// there once.
+func TestStaleWriteIsKeptOnce(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r := s.replica(t, func(c *service.Config) {
+			c.Records = &forgetful{Records: c.Records, lost: 3}
+		})
+		r.hold(want("a", 0))
+		known := r.hold(want("b", 0)).Entry.Number
+		if err := r.report("a", 1, known, "db"); err != nil {
+			t.Fatal(err)
+		}
+		after(10 * time.Second)
+		if got := strings.Join(r.reported("a"), " "); got != "db" {
+			t.Errorf("kept are %q", got)
+		}
+	})
+}

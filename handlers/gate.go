@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"context"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -15,6 +16,10 @@ const (
 	maxGateWaiters         = 1000
 	maxGateWaitersOfTenant = 100
 )
+
+// gateSlots is how many operations run at once. The other processors serve acquires, renewals and
+// releases.
+func gateSlots() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
 // gate bounds how many operations that walk many rows run at once: each keeps a processor busy for
 // milliseconds, for which acquires, renewals and releases of all tenants would wait. Tenants
@@ -126,6 +131,16 @@ func (r *request) walk() error {
 	err := r.endpoints.gate.enter(r.context(), r.tenant())
 	r.walks = err == nil
 	return err
+}
+
+// behindGate runs read behind the gate, and leaves it then.
+func (r *request) behindGate(read func()) error {
+	if err := r.walk(); err != nil {
+		return err
+	}
+	defer r.endWalk()
+	read()
+	return nil
 }
 
 func (r *request) endWalk() {

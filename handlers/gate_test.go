@@ -88,7 +88,7 @@ func TestOnlyWalksWaitAtTheGate(t *testing.T) {
 	router := handlers.New(shared.handlers(shared.main.service))
 	r := serve(nil, router)
 	t.Cleanup(r.close)
-	for range runtime.GOMAXPROCS(0) {
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
 		if err := router.Gate().Enter(t.Context(), "busy"); err != nil {
 			t.Fatal(err)
 		}
@@ -113,4 +113,26 @@ func TestOnlyWalksWaitAtTheGate(t *testing.T) {
 	}
 	router.Gate().Leave()
 	list.wait().wantStatus(http.StatusOK)
+}
+
+// TestLooksAtLongQueuesWaitAtTheGate: such a look copies a thousand waiters.
+func TestLooksAtLongQueuesWaitAtTheGate(t *testing.T) {
+	t.Parallel()
+	router := handlers.New(shared.handlers(shared.main.service))
+	r := serve(nil, router)
+	t.Cleanup(r.close)
+	c := newTenant(t).at(r)
+	c.acquire("long")
+	for range 100 {
+		c.post("/locks/long", body(`{"wait_seconds":60,"async":true}`)).wantStatus(http.StatusAccepted)
+	}
+	for range max(1, runtime.GOMAXPROCS(0)/2) {
+		if err := router.Gate().Enter(t.Context(), "busy"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	look := c.start("GET", "/locks/long?consistent=true")
+	eventually(t, "the look waits", func() bool { n, _ := router.Gate().Waiting(); return n == 1 })
+	router.Gate().Leave()
+	look.wait().wantStatus(http.StatusOK)
 }

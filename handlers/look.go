@@ -26,7 +26,7 @@ func getLock(r *request) (reply, error) {
 		return reply{}, q.err
 	}
 	of := lock.Ref{Tenant: r.tenant(), Name: r.name}
-	v, err := r.endpoints.Locks.Lock(r.context(), of, consistent)
+	v, err := r.endpoints.Locks.Lock(r.context(), of, consistent, r.behindGate)
 	if err != nil {
 		return reply{}, err
 	}

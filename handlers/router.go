@@ -6,7 +6,6 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net/http"
-	"runtime"
 	"sync"
 	"time"
 
@@ -31,7 +30,9 @@ type Locks interface {
 	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Genuine(service.TokenRequest) bool
 	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
-	Lock(ctx context.Context, r lock.Ref, consistent bool) (*service.LockView, error)
+	Lock(
+		ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
+	) (*service.LockView, error)
 	List(context.Context, service.ListRequest) (*view.Page, error)
 	LockOrder(tenant string, limit int) view.OrderReport
 	Deadlocks(tenant string, limit int) []view.Deadlock
@@ -194,7 +195,7 @@ func newEndpoints(cfg Config) *endpoints {
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = heartbeat
 	}
-	g := &gate{slots: runtime.GOMAXPROCS(0)}
+	g := &gate{slots: gateSlots()}
 	return &endpoints{
 		Config:  cfg,
 		gate:    g,

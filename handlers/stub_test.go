@@ -118,7 +118,9 @@ func (s *stub) Events(context.Context, service.EventsRequest) (*service.EventStr
 	return nil, err
 }
 
-func (s *stub) Lock(context.Context, lock.Ref, bool) (*service.LockView, error) {
+func (s *stub) Lock(
+	context.Context, lock.Ref, bool, func(func()) error,
+) (*service.LockView, error) {
 	_, err := s.answer()
 	view := s.view
 	return &view, err

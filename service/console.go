@@ -108,7 +108,7 @@ type Inspection struct {
 
 // Inspect tells about one lock. It returns the errors of [Console.Overview].
 func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) {
-	v, err := c.Service.Lock(ctx, r, false)
+	v, err := c.Service.Lock(ctx, r, false, nil)
 	if err != nil {
 		return nil, err
 	}

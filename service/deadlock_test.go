@@ -164,7 +164,7 @@ func TestRenewalTellsARefusal(t *testing.T) {
 		}
 		after(200 * time.Millisecond)
 		if v, err := a.Lock(
-			t.Context(), lock.Ref{Tenant: "acme", Name: "x"}, true,
+			t.Context(), lock.Ref{Tenant: "acme", Name: "x"}, true, nil,
 		); err != nil || v.Waiting != 0 {
 			t.Errorf("it is still in the queue: %+v, %v", v, err)
 		}

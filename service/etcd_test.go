@@ -58,7 +58,7 @@ func (r *real) hold(req service.AcquireRequest) *service.Grant {
 func (r *real) queued(name string, n int) {
 	r.t.Helper()
 	r.eventually(fmt.Sprint(n, " wait for ", name), func() bool {
-		v, err := r.Lock(r.t.Context(), ref(name), true)
+		v, err := r.Lock(r.t.Context(), ref(name), true, nil)
 		return err == nil && v.Waiting == n
 	})
 }
@@ -209,7 +209,7 @@ func revokedWaiter(t *testing.T, a, b *real) {
 	a.hold(want("orders:1", 0))
 	waiter := b.ask(t.Context(), want("orders:1", time.Minute))
 	a.queued("orders:1", 1)
-	v, err := a.Lock(t.Context(), ref("orders:1"), true)
+	v, err := a.Lock(t.Context(), ref("orders:1"), true, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func restart(t *testing.T, conn *etcd.Conn) {
 		lostFor(t, r.Release(t.Context(), by(released)), lock.Released)
 		_, err = r.Acquire(t.Context(), keyed("orders:2", 0, "k"))
 		lostFor(t, err, lock.Released)
-		v, err := r.Lock(t.Context(), ref("orders:1"), true)
+		v, err := r.Lock(t.Context(), ref("orders:1"), true, nil)
 		if err != nil || len(v.Holders) != 1 || cmp.Diff(held.Entry, v.Holders[0].Entry) != "" {
 			t.Errorf("%+v, %v", v, err)
 		}

@@ -138,7 +138,9 @@ func TestFiguresOfOtherTenants(t *testing.T) {
 		}
 		known := func(tenant string, first, last int) (n int) {
 			for i := first; i < last; i++ {
-				v, err := r.Lock(t.Context(), lock.Ref{Tenant: tenant, Name: fmt.Sprint("orders:", i)}, false)
+				v, err := r.Lock(
+					t.Context(), lock.Ref{Tenant: tenant, Name: fmt.Sprint("orders:", i)}, false, nil,
+				)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -28,16 +28,28 @@ type LockView struct {
 	Asked      *view.Asked   // what waiters ask of the holders; nil if none asks
 }
 
+// longQueue is how many entries a queue has at least whose reading takes a processor for a while.
+const longQueue = 100
+
 // Lock tells about one lock. consistent waits until the view has everything that
 // happened before the call; without it the view may be old, but there must be one:
-// before the first, it is [lock.StoreUnavailable].
-func (x *looks) Lock(ctx context.Context, r lock.Ref, consistent bool) (*LockView, error) {
+// before the first, it is [lock.StoreUnavailable]. A long queue is read within long, which returns
+// why it did not call its argument; nil calls it at once.
+func (x *looks) Lock(
+	ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
+) (*LockView, error) {
 	ctx, span := x.Tracer.Start(ctx, "service.Lock")
 	defer span.End()
 	if err := x.settle(ctx, consistent); err != nil {
 		return nil, err
 	}
-	q := x.view.Queue(r, "", view.MaxShownHolders, view.MaxShownWaiters)
+	var q view.Queue
+	read := func() { q = x.view.Queue(r, "", view.MaxShownHolders, view.MaxShownWaiters) }
+	if long == nil || x.view.Len(r) < longQueue {
+		read()
+	} else if err := long(read); err != nil {
+		return nil, err
+	}
 	x.addExpiries(ctx, q.Holders, askedPerLook)
 	return &LockView{
 		Name: r.Name, Queue: q, Advised: x.advisedTTL(q.Figures),

@@ -24,7 +24,7 @@ func ref(name string) lock.Ref { return lock.Ref{Tenant: "acme", Name: name} }
 // see looks at a lock.
 func (r *replica) see(name string) *service.LockView {
 	r.t.Helper()
-	v, err := r.Lock(r.t.Context(), ref(name), false)
+	v, err := r.Lock(r.t.Context(), ref(name), false, nil)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestLock(t *testing.T) {
 			t.Errorf("after one left: %+v", v)
 		}
 		if v, err := r.Lock(
-			t.Context(), lock.Ref{Tenant: "globex", Name: "orders:1"}, false,
+			t.Context(), lock.Ref{Tenant: "globex", Name: "orders:1"}, false, nil,
 		); err != nil || v.Waiting+len(v.Holders) != 0 {
 			t.Errorf("another tenant sees %+v, %v", v, err)
 		}
@@ -126,7 +126,7 @@ func TestConsistentLook(t *testing.T) {
 		}
 		took(t, began, time.Second)
 		s.occupy(t, "orders:2")
-		if v, err := r.Lock(t.Context(), ref("orders:2"), true); err != nil || len(
+		if v, err := r.Lock(t.Context(), ref("orders:2"), true, nil); err != nil || len(
 			v.Holders,
 		) != 1 || v.Revision != 102 {
 			t.Errorf("%+v, %v", v, err)
@@ -135,7 +135,7 @@ func TestConsistentLook(t *testing.T) {
 		s.occupy(t, "orders:2a")
 		began = time.Now()
 		p := r.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) {
-			_, err := r.Lock(ctx, ref("orders:2a"), true)
+			_, err := r.Lock(ctx, ref("orders:2a"), true, nil)
 			return nil, err
 		})
 		after(time.Second)
@@ -146,12 +146,12 @@ func TestConsistentLook(t *testing.T) {
 		}
 		r.store.setFeed(frozen)
 		s.occupy(t, "orders:3")
-		_, err := r.Lock(t.Context(), ref("orders:3"), true)
+		_, err := r.Lock(t.Context(), ref("orders:3"), true, nil)
 		coded(t, err, lock.StoreUnavailable)
 		_, err = r.List(t.Context(), service.ListRequest{ListRequest: list, Consistent: true})
 		coded(t, err, lock.StoreUnavailable)
 		r.store.on(broken, newest)
-		_, err = r.Lock(t.Context(), ref("orders:3"), true)
+		_, err = r.Lock(t.Context(), ref("orders:3"), true, nil)
 		coded(t, err, lock.StoreUnavailable)
 	})
 }
@@ -195,7 +195,7 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 		r := s.replicaWith(t, c)
 		after(time.Minute)
 		list := view.ListRequest{Tenant: "acme", Limit: 10}
-		_, err := r.Lock(t.Context(), ref("orders:1"), false)
+		_, err := r.Lock(t.Context(), ref("orders:1"), false, nil)
 		if e := coded(t, err, lock.StoreUnavailable); e.OutcomeUnknown || e.RetryAfter != time.Second {
 			t.Errorf("%+v", e)
 		}

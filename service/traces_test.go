@@ -34,7 +34,7 @@ func TestTraces(t *testing.T) {
 		)
 		r.release(g)
 		_, lost := r.Renew(t.Context(), by(g))
-		_, seen := r.Lock(t.Context(), ref("orders:1"), false)
+		_, seen := r.Lock(t.Context(), ref("orders:1"), false, nil)
 		if err := errors.Join(looked, listed, seen); err != nil || lost == nil {
 			t.Fatal(err, lost)
 		}

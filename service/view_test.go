@@ -146,7 +146,7 @@ func TestWaitForNumbers(t *testing.T) {
 			name := fmt.Sprint("orders:", i)
 			s.occupy(t, name)
 			looks = append(looks, r.begin(t.Context(), func(ctx context.Context) (*service.Grant, error) {
-				_, err := r.Lock(ctx, ref(name), true)
+				_, err := r.Lock(ctx, ref(name), true, nil)
 				return nil, err
 			}))
 			after(100 * time.Millisecond) // the view is ten behind

@@ -103,6 +103,16 @@ func (v *queues) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) 
 	return out
 }
 
+// Len returns how many entries a queue has.
+func (v *queues) Len(r lock.Ref) int {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if q := v.table.Queue(r); q != nil {
+		return q.Len()
+	}
+	return 0
+}
+
 // without yields at most so many of all, and not the entry that is leaving.
 func without(leaving lock.ID, all iter.Seq[*lock.Entry], most int) iter.Seq[*lock.Entry] {
 	return func(yield func(*lock.Entry) bool) {

@@ -91,3 +91,6 @@ func (c *Connections) Conn() net.Conn {
 
 // LinesAtOnce is how many log lines one cause has at once.
 const LinesAtOnce = linesAtOnce
+
+// GateSlots is how many operations that walk many rows run at once.
+func GateSlots() int { return gateSlots() }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -88,7 +87,7 @@ func TestOnlyWalksWaitAtTheGate(t *testing.T) {
 	router := handlers.New(shared.handlers(shared.main.service))
 	r := serve(nil, router)
 	t.Cleanup(r.close)
-	for range max(1, runtime.GOMAXPROCS(0)/2) {
+	for range handlers.GateSlots() {
 		if err := router.Gate().Enter(t.Context(), "busy"); err != nil {
 			t.Fatal(err)
 		}
@@ -126,7 +125,7 @@ func TestLooksAtLongQueuesWaitAtTheGate(t *testing.T) {
 	for range 100 {
 		c.post("/locks/long", body(`{"wait_seconds":60,"async":true}`)).wantStatus(http.StatusAccepted)
 	}
-	for range max(1, runtime.GOMAXPROCS(0)/2) {
+	for range handlers.GateSlots() {
 		if err := router.Gate().Enter(t.Context(), "busy"); err != nil {
 			t.Fatal(err)
 		}

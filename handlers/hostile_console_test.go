@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -53,7 +52,7 @@ func TestRenderingsAtOnce(t *testing.T) {
 	open := sync.OnceFunc(func() { close(s.gate) })
 	defer open()
 	c, _ := overRouter(t, &stub{}, func(h *handlers.Config) { h.Console = s })
-	atOnce := runtime.GOMAXPROCS(0)
+	atOnce := handlers.GateSlots()
 	most := atOnce + handlers.MaxGateWaitersOfTenant
 	asked := make([]*pending, most+20)
 	for i := range asked {

@@ -257,8 +257,8 @@ func TestRestoreAgain(t *testing.T) {
 	}
 }
 
-// TestUsedDataIsNotRemoved: a mark of a start that did not finish removes no data with keys, as of a
-// store that was copied into the folder. A repeated restore replaces what the killed one wrote.
+// TestUsedDataIsNotRemoved: a mark of a start that did not finish removes no data with keys, as of
+// a store that was copied into the folder. A repeated restore replaces what the killed one wrote.
 func TestUsedDataIsNotRemoved(t *testing.T) {
 	file, _, _ := backupFile(t, shortDir(t))
 	dir := shortDir(t)

@@ -30,8 +30,7 @@ type reader struct {
 	allOfIt             bool      // of one moment is more than enough, and all must be read
 	span                time.Duration
 
-	found  []*Record // the newest first
-	looked int
+	found []*Record // the newest first
 }
 
 func (l *Log) reader(q Query) *reader {
@@ -118,7 +117,6 @@ func (s *some) read(ctx context.Context, week int64, from time.Time) error {
 		if err != nil {
 			return err
 		}
-		s.looked++
 		s.seen++
 		if s.q.Before == "" || place(r.ID, r.Tenant) < s.q.Before {
 			s.add(r)

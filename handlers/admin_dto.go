@@ -60,8 +60,9 @@ func storeOf(o *service.Overview) api.AdminStore {
 
 // adminPageOf describes a page, as much of it as fits into so many bytes.
 func (a *endpoints) adminPageOf(p *lists.Page, q lists.Query, left int) *api.AdminLockPage {
-	if n := fit(len(p.Rows), &left, func(i int) int { return lineBytes(p.Rows[i]) }); n < len(p.Rows) {
-		p.Rows, p.Next = p.Rows[:n], p.Rows[n-1].Cursor()
+	rows := fit(p.Rows, &left, lineBytes)
+	if n := len(rows); n < len(p.Rows) {
+		p.Rows, p.Next = rows, rows[n-1].Cursor()
 	}
 	out := &api.AdminLockPage{
 		Seen: a.seen(p.Revision, p.Now), Locks: make([]api.AdminLock, 0, len(p.Rows)),

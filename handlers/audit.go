@@ -56,9 +56,9 @@ func listAudit(r *request) (reply, error) {
 		return reply{}, err
 	}
 	left := maxPageBytes
-	n := fit(len(page.Records), &left, func(i int) int { return recordBytes(page.Records[i]) })
-	if n < len(page.Records) {
-		page.Records, page.Next = page.Records[:n], page.Records[n-1].Place()
+	records := fit(page.Records, &left, recordBytes)
+	if n := len(records); n < len(page.Records) {
+		page.Records, page.Next = records, records[n-1].Place()
 	}
 	return large(maxPageBytes-left, func() any { return auditPage(r, page) }), nil
 }

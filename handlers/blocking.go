@@ -38,18 +38,16 @@ func (a *endpoints) blockingOf(b *service.Blocking, left int) *api.AdminBlocking
 		BlamedSeconds: api.SecondsOf(b.Blamed), Truncated: b.Cut || b.Heads > len(b.Trees),
 	}
 	for _, t := range b.Trees {
-		heads := fit(len(t.Heads), &left, func(i int) int { return rowBytes + len(t.Heads[i].Lock) })
-		waits := fit(
-			len(t.Waits),
-			&left,
-			func(i int) int { return rowBytes + len(t.Waits[i].Lock) + entryBytes(t.Waits[i].Entry, false) },
-		)
-		out.Truncated = out.Truncated || heads < len(t.Heads) || waits < t.Waiting
-		if heads == 0 {
+		heads := fit(t.Heads, &left, func(h blocking.Head) int { return rowBytes + len(h.Lock) })
+		waits := fit(t.Waits, &left, func(w blocking.Wait) int {
+			return rowBytes + len(w.Lock) + entryBytes(w.Entry, false)
+		})
+		out.Truncated = out.Truncated || len(heads) < len(t.Heads) || len(waits) < t.Waiting
+		if len(heads) == 0 {
 			break
 		}
 		left -= rowBytes + textBytes(t.Holder)
-		out.Trees = append(out.Trees, treeOf(t, t.Heads[:heads], t.Waits[:waits]))
+		out.Trees = append(out.Trees, treeOf(t, heads, waits))
 	}
 	return out
 }
@@ -116,9 +114,9 @@ func getHoldings(q *query) maker {
 			Entries: []api.AdminEntry{}, Holding: h.Holding, Waiting: h.Waiting,
 		}
 		room := maxPageBytes
-		n := fit(len(h.Entries), &room, func(i int) int { return entryPlacesBytes(h.Entries[i]) })
-		out.Truncated = h.More || n < len(h.Entries)
-		for _, one := range h.Entries[:n] {
+		entries := fit(h.Entries, &room, entryPlacesBytes)
+		out.Truncated = h.More || len(entries) < len(h.Entries)
+		for _, one := range entries {
 			out.Entries = append(out.Entries, adminEntryOf(one))
 		}
 		return out, nil

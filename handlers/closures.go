@@ -97,10 +97,10 @@ func listClosures(r *request) (reply, error) {
 		return c.Compare(&after) <= 0 || !mayRule(r, c.Tenant, c.Locks.String())
 	})
 	left := maxPageBytes
-	n := fit(min(limit, len(all)), &left, func(i int) int {
-		return rowBytes + textBytes(all[i].Reason) + textBytes(all[i].Description)
+	shown := fit(all[:min(limit, len(all))], &left, func(c *lock.Closure) int {
+		return rowBytes + textBytes(c.Reason) + textBytes(c.Description)
 	})
-	return large(maxPageBytes-left, func() any { return closurePage(r, all, n) }), nil
+	return large(maxPageBytes-left, func() any { return closurePage(r, all, len(shown)) }), nil
 }
 
 func closurePage(r *request, all []*lock.Closure, n int) *api.ClosurePage {

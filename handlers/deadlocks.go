@@ -32,13 +32,9 @@ func getLockOrder(r *request) (reply, error) {
 	}
 	found := ownOrders(r, tenant, limit)
 	left := maxPageBytes / 2
-	rings := found.Contradictions
-	found.Contradictions = rings[:fit(len(rings), &left, func(i int) int {
-		return contradictionBytes(rings[i])
-	})]
+	found.Contradictions = fit(found.Contradictions, &left, contradictionBytes)
 	left += maxPageBytes / 2
-	orders := found.Orders
-	found.Orders = orders[:fit(len(orders), &left, func(i int) int { return orderBytes(orders[i]) })]
+	found.Orders = fit(found.Orders, &left, orderBytes)
 	return large(maxPageBytes-left, func() any { return orderReport(r, found) }), nil
 }
 
@@ -60,7 +56,7 @@ func listDeadlocks(r *request) (reply, error) {
 		return reply{}, err
 	}
 	found, left := ownDeadlocks(r, tenant, limit), maxPageBytes
-	found = found[:fit(len(found), &left, func(i int) int { return deadlockBytes(found[i]) })]
+	found = fit(found, &left, deadlockBytes)
 	return large(maxPageBytes-left, func() any { return deadlockPage(r, found) }), nil
 }
 

@@ -72,25 +72,16 @@ func deliveries(r *request, who *auth.Principal) (reply, error) {
 	sending := true
 	if of != nil {
 		page.Health = page.Health.Of(of.Enabled)
-		if sending, err = sends(r, of); err != nil {
-			return reply{}, err
-		}
+		sending = !of.Paused && page.Health.Disabled == ""
+	}
+	if after != "" { // only the first page tells
+		page.Health = outbox.Health{}
 	}
 	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
 	return large(
 		each*len(page.Deliveries),
 		func() any { return deliveriesOf(page, sending, r.principal.MayUse) },
 	), nil
-}
-
-// sends reports whether a subscription is neither paused nor disabled. A page may not tell: only
-// the first has the health.
-func sends(r *request, of *subscription.Subscription) (bool, error) {
-	if of.Paused {
-		return false, nil
-	}
-	h, err := r.endpoints.Deliveries.Health(r.context(), of.Tenant, of.ID)
-	return h.Of(of.Enabled).Disabled == "", err
 }
 
 // isRecordPlace reports whether text can be the place of a small record. The store checks what is

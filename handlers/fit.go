@@ -40,22 +40,20 @@ func entryBytes(e *lock.Entry, metadata bool) int {
 	return size
 }
 
-// fit returns how many of the first n members fit into what is left, and takes what
-// they need.
-func fit(n int, left *int, size func(i int) int) int {
-	for i := range n {
-		need := size(i)
+// fit returns the first members that fit into what is left, and takes what they need.
+func fit[T any](all []T, left *int, size func(T) int) []T {
+	for i, one := range all {
+		need := size(one)
 		if need > *left {
-			return i
+			return all[:i]
 		}
 		*left -= need
 	}
-	return n
+	return all
 }
 
 func fitHolders(holders []view.Holder, left *int, metadata bool) []view.Holder {
-	n := fit(len(holders), left, func(i int) int { return entryBytes(holders[i].Entry, metadata) })
-	return holders[:n]
+	return fit(holders, left, func(h view.Holder) int { return entryBytes(h.Entry, metadata) })
 }
 
 // fitLock shortens the answer about a lock and returns how large it gets. Of
@@ -64,8 +62,7 @@ func fitLock(v *service.LockView) int {
 	left := maxPageBytes / 2
 	v.Holders = fitHolders(v.Holders, &left, true)
 	left += maxPageBytes / 2
-	n := fit(len(v.Waiters), &left, func(i int) int { return entryBytes(v.Waiters[i].Entry, true) })
-	v.Waiters = v.Waiters[:n]
+	v.Waiters = fit(v.Waiters, &left, func(w view.Waiter) int { return entryBytes(w.Entry, true) })
 	return maxPageBytes - left + 2*rowBytes
 }
 
@@ -73,15 +70,15 @@ func fitLock(v *service.LockView) int {
 // always: it has at most 100 holders, without metadata.
 func fitPage(p *view.Page) int {
 	left := maxPageBytes
-	n := fit(len(p.Locks), &left, func(i int) int {
-		size := rowBytes + len(p.Locks[i].Name)
-		for _, h := range p.Locks[i].Holders {
+	locks := fit(p.Locks, &left, func(l view.Summary) int {
+		size := rowBytes + len(l.Name)
+		for _, h := range l.Holders {
 			size += entryBytes(h.Entry, false)
 		}
 		return size
 	})
-	if n < len(p.Locks) {
-		p.Locks, p.Next = p.Locks[:n], p.Locks[n-1].Name
+	if n := len(locks); n < len(p.Locks) {
+		p.Locks, p.Next = locks, locks[n-1].Name
 	}
 	return maxPageBytes - left + rowBytes
 }

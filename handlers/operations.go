@@ -73,14 +73,14 @@ func getMetrics(r *request) error {
 		return err
 	}
 	a := r.endpoints
-	if !a.scrapes.TryAcquire(1) {
+	if !a.scrapes.take("", 1) {
 		return &lock.Error{
 			Code:       lock.Overloaded,
 			Detail:     "too many ask for the metrics at once",
 			RetryAfter: time.Second,
 		}
 	}
-	defer a.scrapes.Release(1)
+	defer a.scrapes.give("", 1)
 	a.Exposition.ServeHTTP(r.Writer, r.Request)
 	return nil
 }

@@ -18,7 +18,7 @@ type Quotas interface {
 	Set(context.Context, quota.Change) (*quota.State, error)
 	Reset(context.Context, quota.Change) error
 	Take(tenant string, rate quota.Limit, n int) error
-	Spent(tenant string, rate quota.Limit) int
+	Spent(tenant string, into *quota.Limits)
 }
 
 // getQuota tells how much a tenant may use.
@@ -120,9 +120,7 @@ func showQuota(r *request, s *quota.State, err error) (reply, error) {
 func (a *endpoints) useOf(tenant string) api.QuotaUse {
 	used := a.Locks.Used(tenant)
 	used[quota.Webhooks] = a.Webhooks.Count(tenant)
-	for _, rate := range quota.Rates() {
-		used[rate] = a.Quotas.Spent(tenant, rate)
-	}
+	a.Quotas.Spent(tenant, &used)
 	return inFields[api.QuotaUse](used.Named())
 }
 

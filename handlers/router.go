@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/sync/semaphore"
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -178,7 +177,7 @@ type endpoints struct {
 	answers *shares   // bytes of large ones that are on their way
 	gate    *gate
 	pages   *pages
-	scrapes *semaphore.Weighted
+	scrapes *shares
 	exports *shares
 	reads   *shares // pages that are read from the store
 
@@ -202,7 +201,7 @@ func newEndpoints(cfg Config) *endpoints {
 		pages:   newPages(g),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		answers: newShares(cfg.MaxAnswers, cfg.MaxAnswers/answerShares),
-		scrapes: semaphore.NewWeighted(maxScrapes),
+		scrapes: newShares(maxScrapes, maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
 		reads:   newShares(maxReads, maxReadsOfTenant),
 

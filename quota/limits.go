@@ -75,9 +75,6 @@ func All() []Limit {
 	return all
 }
 
-// Rates returns the limits that are rates.
-func Rates() []Limit { return All()[Requests:] }
-
 // Named returns the limit with the name.
 func Named(name string) (l Limit, ok bool) {
 	for l, r := range rules() {

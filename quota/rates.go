@@ -55,14 +55,15 @@ func (b *Book) Next(tenant string, l Limit) (after time.Duration) {
 	return take(b.buckets.of(tenant, limits, now)[l-Requests], 1, now)
 }
 
-// Spent returns how many of a second's tokens are used up at this replica.
-func (b *Book) Spent(tenant string, l Limit) int {
+// Spent sets the rates of into to how many of a second's tokens are used up at this replica.
+func (b *Book) Spent(tenant string, into *Limits) {
 	b.buckets.mu.Lock()
 	defer b.buckets.mu.Unlock()
 	if t := b.buckets.tenants[tenant]; t != nil {
-		return used(t.each[l-Requests], time.Now())
+		for i, bucket := range t.each {
+			into[int(Requests)+i] = used(bucket, time.Now())
+		}
 	}
-	return 0
 }
 
 func take(bucket *rate.Limiter, n int, now time.Time) (after time.Duration) {

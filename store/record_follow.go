@@ -52,13 +52,7 @@ func (f *RecordFollower[T]) Run(ctx context.Context, take func(map[RecordKey]T))
 		if Pause(ctx, max(followPace, followSlack*time.Since(began))) != nil {
 			return
 		}
-		timer := time.NewTimer(again)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		Await(ctx, changed, again)
 	}
 }
 

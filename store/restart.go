@@ -17,6 +17,17 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Await waits until something has changed, for d at most, or until ctx ends.
+func Await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-changed:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
 // Pauses between the attempts of a feed to start over, and how long it must have
 // run for the first of them to count again.
 const (

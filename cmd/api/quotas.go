@@ -72,9 +72,7 @@ func observeUsage(
 		for tenant := range all {
 			u := telemetry.Usage{Used: s.Used(tenant), Limits: *limits.Of(tenant)}
 			u.Used[quota.Webhooks] = webhooks.Count(tenant)
-			for _, rate := range quota.Rates() {
-				u.Used[rate] = limits.Spent(tenant, rate)
-			}
+			limits.Spent(tenant, &u.Used)
 			each(u)
 		}
 	})

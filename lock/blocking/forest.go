@@ -99,15 +99,10 @@ type actor struct {
 type graph struct {
 	now    time.Time
 	limits Limits
-	crowds map[lock.Worker]bool // by whose name many go
-	blocks map[actor][]*Queue   // at which he is in the way
-	waits  map[actor]*waitEdge  // the first of his waits
+	crowds map[lock.Worker]bool  // by whose name many go
+	blocks map[actor][]*Queue    // at which he is in the way
+	waits  map[actor]*lock.Entry // the first of his waits
 	done   map[actor]bool
-}
-
-type waitEdge struct {
-	entry *lock.Entry
-	queue *Queue
 }
 
 // Of returns the forest at an instant. An entry that waits for several locks is listed once, for
@@ -121,7 +116,7 @@ func Of(queues []Queue, now time.Time, limits Limits) *Forest {
 		limits: limits,
 		crowds: crowds(queues),
 		blocks: map[actor][]*Queue{},
-		waits:  map[actor]*waitEdge{},
+		waits:  map[actor]*lock.Entry{},
 		done:   map[actor]bool{},
 	}
 	g.link(queues)
@@ -185,8 +180,8 @@ func (g *graph) link(queues []Queue) {
 			}
 			seen[e.ID] = true
 			a := g.actorOf(e)
-			if w := g.waits[a]; w == nil || e.Number < w.entry.Number {
-				g.waits[a] = &waitEdge{e, q}
+			if w := g.waits[a]; w == nil || e.Number < w.Number {
+				g.waits[a] = e
 			}
 		}
 	}
@@ -265,7 +260,7 @@ func (g *graph) grow(t *Tree, a actor, under Wait) {
 			}
 			w.Since = latest(e.EnqueuedAt, q.Since, under.Since)
 			g.count(t, w)
-			if next := g.actorOf(e); g.waits[next].entry == e && !g.done[next] {
+			if next := g.actorOf(e); g.waits[next] == e && !g.done[next] {
 				g.grow(t, next, w)
 			}
 		}

@@ -88,13 +88,7 @@ func (r *List) Run(ctx context.Context, current func(context.Context) (bool, err
 			r.note(nil, false)
 			again = pause
 		}
-		timer := time.NewTimer(again)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-ctx.Done():
-		}
-		timer.Stop()
+		store.Await(ctx, changed, again)
 	}
 }
 

@@ -1,32 +1,24 @@
 package etcd
 
-import "time"
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/store"
+)
 
 const upkeepInterval = time.Second
 
-// upkeep records ends, and deletes what went with them, until the store is closed. All replicas
-// do it; what they do is idempotent.
+// upkeep records ends until the store is closed. All replicas do it; what they do is idempotent.
 func (s *Store) upkeep() {
-	s.each(upkeepInterval, func() {
+	for store.Pause(s.closing, upkeepInterval) == nil {
 		s.recordEnds()
-	})
+	}
 }
 
 // renewIdle renews idle leases until the store is closed. Ends do not wait for it: there
 // may be many, and one that is not answered takes its time.
 func (s *Store) renewIdle() {
-	s.each(idleInterval, func() { s.leases.maintain(s.closing) })
-}
-
-func (s *Store) each(interval time.Duration, do func()) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	for {
-		select {
-		case <-s.closing.Done():
-			return
-		case <-tick.C:
-			do()
-		}
+	for store.Pause(s.closing, idleInterval) == nil {
+		s.leases.maintain(s.closing)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -187,13 +188,7 @@ func (ls *leases) nudge() {
 
 // sleep waits until a lease can be due.
 func (ls *leases) sleep(ctx context.Context, wait time.Duration) {
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-	case <-ls.wake:
-	case <-ctx.Done():
-	}
+	store.Await(ctx, ls.wake, wait)
 }
 
 // next takes a lease that is due out of the heap, or says how long to wait.

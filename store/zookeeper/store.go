@@ -113,7 +113,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.tasks.Go(func() { s.feed.run(s.closing) })
 	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
 	s.tasks.Go(func() { x.run(s.closing) })
-	u := &upkeep{journal: s.journal, chores: s.chores, feed: s.feed, archive: s.archive}
+	u := &upkeep{journal: s.journal, archive: s.archive}
 	s.tasks.Go(func() { u.follow(s.closing) })
 	reread := func(ctx context.Context) error { return s.reread(ctx, 0) }
 	s.tasks.Go(func() { s.trust.Attend(s.closing, reread) })

@@ -19,8 +19,6 @@ const (
 // upkeep looks after what is stored. All replicas do it; what they do is idempotent.
 type upkeep struct {
 	*journal
-	chores  *connector
-	feed    *feed
 	archive *archive
 }
 

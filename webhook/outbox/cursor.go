@@ -150,7 +150,7 @@ func (c *cursor) write(l *ledger, now time.Time) {
 // Since asks again until ctx ends, and returns the error.
 func Since(ctx context.Context, records store.RecordStore) (number uint64, err error) {
 	for {
-		if number, err = earliest(ctx, records); err == nil || !pause(ctx, retryPause) {
+		if number, err = earliest(ctx, records); err == nil || store.Pause(ctx, retryPause) != nil {
 			return number, err
 		}
 	}

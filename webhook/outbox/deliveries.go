@@ -80,13 +80,12 @@ type Page struct {
 func (d *Deliveries) List(
 	ctx context.Context, tenant, id, cursor string, limit int,
 ) (*Page, error) {
-	p := &Page{}
+	s, err := d.state(ctx, tenant, id)
+	if err != nil {
+		return nil, err
+	}
+	p := &Page{Health: s.health()}
 	if cursor == "" {
-		s, err := d.state(ctx, tenant, id)
-		if err != nil {
-			return nil, err
-		}
-		p.Health = s.health()
 		for _, r := range s.Recent {
 			p.Deliveries = append(p.Deliveries, *r)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/replicas"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/bubble"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -23,7 +24,7 @@ type answersLate struct {
 func (l answersLate) Acquire(
 	ctx context.Context, _ service.AcquireRequest,
 ) (*service.Grant, error) {
-	pause(ctx, l.late)
+	_ = store.Pause(ctx, l.late)
 	return &service.Grant{Held: true, Entry: &lock.Entry{Number: 7}}, nil
 }
 

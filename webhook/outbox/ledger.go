@@ -84,7 +84,7 @@ func (l *ledger) start() {
 func (l *ledger) again(c call) {
 	l.paused++
 	l.all.Go(func() {
-		if pause(l.ctx, retryPause) {
+		if store.Pause(l.ctx, retryPause) == nil {
 			l.bring(func() {
 				l.paused--
 				l.do(c)

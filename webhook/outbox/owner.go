@@ -43,7 +43,7 @@ func (w *owner) run(ctx context.Context) {
 	w.owes.Store(&Backlog{looked: w.began}) // an owner that cannot begin is stuck since then
 	defer w.owes.Store(nil)
 	for !w.begin() {
-		if !pause(w.ctx, retryPause) {
+		if store.Pause(w.ctx, retryPause) != nil {
 			return
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
 )
 
 // shard is a part of the work, that one replica at a time does.
@@ -29,7 +30,7 @@ const (
 func (s *shard) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if sharing := s.Sharing(); !sharing.Does(s.name) {
-			until(ctx, sharing.Changed)
+			store.Await(ctx, sharing.Changed, shardTTL/3)
 			continue
 		}
 		s.hold(ctx)
@@ -46,7 +47,7 @@ func (s *shard) hold(ctx context.Context) {
 	})
 	if err != nil || !grant.Held {
 		if !errors.Is(err, lock.TimedOut) {
-			pause(ctx, retryPause)
+			_ = store.Pause(ctx, retryPause)
 		}
 		return
 	}
@@ -74,7 +75,7 @@ func (s *shard) keep(ctx context.Context, g *service.Grant, l *lease) {
 		if !sharing.Does(s.name) {
 			return
 		}
-		if until(ctx, sharing.Changed); ctx.Err() != nil {
+		if store.Await(ctx, sharing.Changed, shardTTL/3); ctx.Err() != nil {
 			return
 		}
 		if errors.Is(s.renew(ctx, g, l), lock.Lost) {
@@ -107,28 +108,6 @@ func (s *shard) release(ctx context.Context, g *service.Grant) {
 
 func (s *shard) request(g *service.Grant) service.TokenRequest {
 	return service.TokenRequest{Tenant: lock.OwnTenant, Name: s.name, Token: g.Token}
-}
-
-// until waits until something has changed, or it is time to look again and to renew.
-func until(ctx context.Context, changed <-chan struct{}) {
-	timer := time.NewTimer(shardTTL / 3)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-changed:
-	case <-ctx.Done():
-	}
-}
-
-// pause waits, and returns whether ctx lasts.
-func pause(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-	return ctx.Err() == nil
 }
 
 // lease is how long a shard's lock is surely this replica's: by its own clock, from when it sent

@@ -16,7 +16,7 @@ import (
 // getLockOrder tells in which orders locks are taken.
 //
 // @Summary     Find orders of locks that contradict each other
-// @Description In which orders workers that name themselves take locks, and where these contradict each other, so that a deadlock is possible. Locks are grouped into classes: what stands before the last colon, or a configured pattern. As the answering replica has seen it since it started, and as much of it as fits into 1 MiB.
+// @Description In which orders workers that name themselves take locks, and where these contradict each other, so that a deadlock is possible. Locks are grouped into classes: what stands before the last colon. As the answering replica has seen it since it started, and as much of it as fits into 1 MiB.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport

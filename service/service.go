@@ -11,7 +11,6 @@ import (
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/events"
@@ -49,8 +48,6 @@ type Config struct {
 	DefaultTTL time.Duration // 30 s; never more than MaxTTL
 	MaxWait    time.Duration // 24 h
 	MaxHold    time.Duration // for which one request is held open: 50 s
-
-	Classes order.Classes // by which the orders of locks are compared
 
 	Events events.Config // how much of what happened is kept, and for how many
 
@@ -103,7 +100,7 @@ func New(cfg Config) *Service {
 	seen := figures.New(0)
 	told := told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)}
 	b := &base{Config: cfg, tokens: newTokens(cfg.TokenKey), figures: seen, view: view.New(view.Config{
-		Events: told, Wall: cfg.Now, Refusal: cfg.Store.Refusal, Classes: cfg.Classes,
+		Events: told, Wall: cfg.Now, Refusal: cfg.Store.Refusal,
 		Limits: cfg.Limits, Fresh: freshEnough, Figures: seen,
 	})}
 	s := &Service{

@@ -31,14 +31,13 @@ const (
 // that contradict each other: some take A and then B, others B and then A, or a longer cycle of
 // such steps. Then a deadlock is possible although none may have happened yet.
 //
-// Locks are instances of classes; see [Classes]. Two locks of one class are compared by their
+// Locks are instances of classes; see [classOf]. Two locks of one class are compared by their
 // names: some holders take the smaller first, others the greater.
 //
 // Of each tenant, and of all together, Graph keeps the steps that were seen last: 30 MiB at
 // most. It reports a contradiction once, and at most 1,000 of a tenant. It is not safe for
 // concurrent use.
 type Graph struct {
-	classes Classes
 	tenants map[string]*tenantEdges
 	recent  *list.List                     // of *Edge, the one seen last first
 	cycles  map[string]map[uint64]struct{} // those reported, by tenant, as hashes of their keys
@@ -95,10 +94,9 @@ type tenantEdges struct {
 	recent *list.List                  // of *Edge
 }
 
-// NewGraph returns an empty structure that groups locks by classes.
-func NewGraph(classes Classes) *Graph {
+// NewGraph returns an empty structure.
+func NewGraph() *Graph {
 	return &Graph{
-		classes: classes,
 		tenants: map[string]*tenantEdges{},
 		recent:  list.New(),
 		cycles:  map[string]map[uint64]struct{}{},
@@ -140,7 +138,7 @@ func (g *Graph) learn(tenant string, x Example) *Contradiction {
 	if x.Held == x.Taken {
 		return nil // the same lock again, shared: no order
 	}
-	from, to := g.classes.step(x.Held, x.Taken)
+	from, to := step(x.Held, x.Taken)
 	k := g.tenant(tenant)
 	edge := k.from[from][to]
 	if edge == nil {

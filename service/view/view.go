@@ -44,8 +44,6 @@ type Config struct {
 	// Refusal says why nothing may be granted, or nil. It does not block.
 	Refusal func() error
 
-	Classes order.Classes // by which the orders of locks are compared
-
 	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
 
@@ -83,7 +81,7 @@ func New(cfg Config) *View {
 	v.accounts = accounts{}
 	v.pending = newPending(&v.queues)
 	v.reasons = newReasons(shared, v.accounts)
-	v.rejections = rejections{queues: &v.queues, orders: order.NewGraph(cfg.Classes)}
+	v.rejections = rejections{queues: &v.queues, orders: order.NewGraph()}
 	v.waits = newWaits(shared)
 	v.asks = asks{}
 	return v

@@ -34,7 +34,6 @@ func may() map[string][]string {
 			"lock",
 			"lock/blocking",
 			"lock/heap",
-			"lock/order",
 			"quota",
 			"service/events",
 			"service/figures",
@@ -104,7 +103,7 @@ func may() map[string][]string {
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "lock", "lock/order", "quota", "service", "service/events", "service/replicas",
+			"audit", "lock", "quota", "service", "service/events", "service/replicas",
 			"service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry",
 			"webhook", "webhook/outbox", "webhook/subscription", "openapi",
 			"auth/signin", "dashboard", "handlers",

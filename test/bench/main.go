@@ -2,10 +2,13 @@
 //
 //	go run ./test/bench                        # every row, about half an hour
 //	go run ./test/bench -rows S1,S5 -rounds 3
+//	go run ./test/bench -rows peers -publish docs/performance.md
+//	go run ./test/bench -charts docs/charts
 //	go run ./test/bench -rows older -older bin/older
 //
 // It starts every server as a process of its own, with fsync on, and makes the
-// load itself. docs/performance.md explains the rows and publishes a run.
+// load itself. docs/performance.md explains the rows and publishes a run. A peer that is not
+// installed is an error that says how to get it.
 package main
 
 import (
@@ -48,57 +51,14 @@ func exit(err error) {
 
 type options struct {
 	row.Config
-	rows string
+	rows, publish string
 }
 
 func parse(args []string, stderr io.Writer) (options, error) {
 	var o options
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	f.StringVar(&o.rows, "rows", "", "rows to run, such as S1,S2; all but older when empty")
-	f.DurationVar(
-		&o.Duration,
-		"duration",
-		3*time.Second,
-		"of one round of one side; S9 takes 100 s at least",
-	)
-	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
-	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
-	f.IntVar(&o.Waiters, "waiters", 10_000, "waiting requests in S7, S8 and S11, and at once in S14")
-	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S11 and S12, and in S9 up to 50 000")
-	f.StringVar(
-		&o.Dir,
-		"dir",
-		"",
-		"where to make the folder for data and logs, on a real disk; the system's temporary folder when empty",
-	)
-	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
-	f.Func(
-		"ways",
-		"of S17: parts of the names of those to run, separated by commas; all when not given",
-		func(text string) error {
-			o.Ways = strings.Split(text, ",")
-			return nil
-		},
-	)
-	f.IntVar(
-		&o.Limit,
-		"limit",
-		1000,
-		"requests a second that the hostile tenant of S17 may make; 0 is the server's default",
-	)
-	f.StringVar(
-		&o.Older,
-		"older",
-		"",
-		"binary of an older revision of the API server, for the row older",
-	)
-	f.StringVar(
-		&o.Profiles,
-		"profiles",
-		"",
-		"also write processor and heap profiles of Fencepost into this folder",
-	)
+	o.define(f)
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
@@ -111,12 +71,40 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, nil
 }
 
+func (o *options) define(f *flag.FlagSet) {
+	f.StringVar(&o.rows, "rows", "", "rows to run, such as S1,S2; peers and stress are groups of them; "+
+		"when empty all but older, or none with -charts")
+	f.StringVar(&o.publish, "publish", "", "also write the table into this document, below the marker of -rows")
+	f.StringVar(&o.Charts, "charts", "", "also measure and draw the charts, into this folder")
+	f.DurationVar(&o.Duration, "duration", 3*time.Second,
+		"of one round of one side; S9 takes 100 s at least")
+	f.DurationVar(&o.Warmup, "warmup", time.Second, "before each round, not counted")
+	f.IntVar(&o.Rounds, "rounds", 5, "of each side, in turns")
+	f.IntVar(&o.Waiters, "waiters", 10_000,
+		"waiting requests in S7, S8, S11 and the chart of memory, and at once in S14")
+	f.IntVar(&o.Entries, "entries", 100_000, "held locks in S11 and S12, and in S9 up to 50 000")
+	f.StringVar(&o.Dir, "dir", "", "where to make the folder for data and logs, on a real disk; "+
+		"the system's temporary folder when empty")
+	f.BoolVar(&o.Keep, "keep", false, "keep the folder")
+	f.Func("ways", "of S17: parts of the names of those to run, separated by commas; all when not given",
+		func(text string) error {
+			o.Ways = strings.Split(text, ",")
+			return nil
+		})
+	f.IntVar(&o.Limit, "limit", 1000,
+		"requests a second that the hostile tenant of S17 may make; 0 is the server's default")
+	f.StringVar(&o.Older, "older", "",
+		"binary of an older revision of the API server, for the row older")
+	f.StringVar(&o.Profiles, "profiles", "",
+		"also write processor and heap profiles of Fencepost into this folder")
+}
+
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err error) {
 	o, err := parse(args, stderr)
 	if err != nil {
 		return err
 	}
-	rows, err := row.Select(o.rows)
+	document, err := o.publishing()
 	if err != nil {
 		return err
 	}
@@ -126,13 +114,33 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) (err erro
 		return err
 	}
 	defer func() { err = errors.Join(err, clean()) }()
+	if o.rows != "" || o.Charts == "" {
+		if err := o.measure(ctx, stdout, document); err != nil {
+			return err
+		}
+	}
+	if o.Charts == "" {
+		return nil
+	}
+	return row.Charts(ctx, o.Config)
+}
+
+// measure runs the rows, and prints their table. It publishes the table if all of them ran.
+func (o *options) measure(ctx context.Context, stdout io.Writer, document *published) error {
+	rows, err := row.Select(o.rows)
+	if err != nil {
+		return err
+	}
 	machine, err := row.Inspect(o.Dir)
 	if err != nil {
 		return err
 	}
 	outcomes, runErr := row.Run(ctx, o.Config, rows)
-	_, err = io.WriteString(stdout, row.Table(machine, outcomes))
-	return errors.Join(runErr, err)
+	table := row.Table(machine, o.Config, outcomes)
+	if _, err = io.WriteString(stdout, table); runErr != nil || err != nil || document == nil {
+		return errors.Join(runErr, err)
+	}
+	return document.write(table)
 }
 
 // prepare finds the command for empty answers and the folder, and returns what
@@ -143,8 +151,8 @@ func (o *options) prepare() (clean func() error, err error) {
 		return nil, err
 	}
 	o.Empty = []string{self, "serve-empty"}
-	for _, dir := range []string{o.Dir, o.Profiles} {
-		if err := os.MkdirAll(cmp.Or(dir, "."), 0o700); err != nil {
+	for _, dir := range []string{o.Dir, o.Profiles, o.Charts} {
+		if err := os.MkdirAll(cmp.Or(dir, "."), 0o755); err != nil {
 			return nil, err
 		}
 	}

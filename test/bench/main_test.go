@@ -47,6 +47,15 @@ func TestRowsRunAgainstRealServers(t *testing.T) {
 	}
 }
 
+func TestMissingPeerIsAnErrorThatSaysHowToGetIt(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	var table strings.Builder
+	err := run(t.Context(), []string{"-rows", "Redis", "-dir", t.TempDir()}, &table, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "install the package redis-server") {
+		t.Errorf("%v\n%s", err, &table)
+	}
+}
+
 func TestRowsMustExist(t *testing.T) {
 	err := run(t.Context(), []string{"-rows", "S4,S99"}, io.Discard, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "S99") {

@@ -19,13 +19,18 @@ const (
 type BuildOption func(*buildOptions)
 
 type buildOptions struct {
-	race bool
+	race, stripped bool
 }
 
 // Race builds the binary with Go's race detector; a race that it finds is
 // written to the process's log and ends the process with exit code 66.
 func Race(on bool) BuildOption {
 	return func(o *buildOptions) { o.race = on }
+}
+
+// Stripped builds the binary without symbols, as users get it.
+func Stripped() BuildOption {
+	return func(o *buildOptions) { o.stripped = true }
 }
 
 // BuildEtcd returns the path of an etcd server of the version that go.mod names. It
@@ -81,6 +86,9 @@ func build(ctx context.Context, binary, pkg string, options []BuildOption) (stri
 	args := []string{"build", "-o", binary}
 	if o.race {
 		args = append(args, "-race")
+	}
+	if o.stripped {
+		args = append(args, "-ldflags", "-s -w")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
 	cmd.Dir = root

@@ -1,6 +1,7 @@
 package row
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -42,59 +43,80 @@ type Config struct {
 	// Profiles is a folder for processor and heap profiles of Fencepost; none are
 	// taken when it is empty.
 	Profiles string
+	// Charts is a folder for the charts.
+	Charts string
 	// Progress receives a line for each round.
 	Progress io.Writer
 }
 
-// Definition is a row that can be run.
+// Definition is what measures one row, or several from the same rounds.
 type Definition struct {
-	ID   string
+	IDs  []string
 	What string
 	run  func(context.Context, *bench) ([]Outcome, error)
+}
+
+func define(ids, what string, run func(context.Context, *bench) ([]Outcome, error)) Definition {
+	return Definition{strings.Split(ids, ","), what, run}
 }
 
 // Definitions returns all rows in the order in which they run. The last one needs the binary
 // of an older revision; it runs only when named.
 func Definitions() []Definition {
 	return []Definition{
-		{"S1", "uncontended, 128 clients, against v3lock", duels(locks["S1"]...)},
-		{"S2", "uncontended, 128 clients, against concurrency.Mutex", duels(locks["S2"]...)},
-		{"S3", "uncontended, 128 clients, against empty answers", duels(locks["S3"]...)},
-		{"S4", "one client, against v3lock", duels(locks["S4"]...)},
-		{"S5", "32 clients on one lock, against concurrency.Mutex", duels(locks["S5"]...)},
-		{"S6", "on ZooKeeper, against go-zookeeper's lock", duels(locks["S6"]...)},
-		{"S7", "hand-over with many waiters", runS7},
-		{"S8", "memory of a waiting request", runS8},
-		{"S9", "many held locks that are renewed", runS9},
-		{"S10", "latency at a fixed rate, against a bare put", runS10},
-		{"S11", "the first page of each list", runS11},
-		{"S12", "start to ready on a warm data folder", runS12},
-		{"S13", "S1, S2 and S5 on a cluster of three", duels(locks["S13"]...)},
-		{"S14", "many requests at once for one lock", runS14},
-		{"S15", "processor time of an uncontended cycle", duels(locks["S15"]...)},
-		{"S16", "processor time of a cycle on one lock", duels(locks["S16"]...)},
-		{"S17", "a tenant beside one that does its worst", runS17},
-		{"older", "against an older revision of ours", runOlder},
+		define("S1,S15", "uncontended, 128 clients, against v3lock", duels(locks["S1"]...)),
+		define("S2,S15", "uncontended, 128 clients, against concurrency.Mutex", duels(locks["S2"]...)),
+		define("S3", "uncontended, 128 clients, against empty answers", duels(locks["S3"]...)),
+		define("S4", "one client, against v3lock", duels(locks["S4"]...)),
+		define("S5,S16", "one lock, against concurrency.Mutex", duels(locks["S5"]...)),
+		define("S6", "on ZooKeeper, against go-zookeeper's lock", duels(locks["S6"]...)),
+		define("S7", "hand-over with many waiters", runS7),
+		define("S8", "memory of a waiting request", runS8),
+		define("S9", "many held locks that are renewed", runS9),
+		define("S10", "latency at a fixed rate, against a bare put", runS10),
+		define("S11", "the first page of each list", runS11),
+		define("S12", "start to ready on a warm data folder", runS12),
+		define("S13", "S1, S2 and S5 on a cluster of three", duels(locks["S13"]...)),
+		define("S14", "many requests at once for one lock", runS14),
+		define("S17", "a tenant next to a hostile one", runS17),
+		define("Redis", "against SET NX PX and compare-and-delete", duels(locks["Redis"]...)),
+		define("start", "size of the binary, start on an empty folder", runStart),
+		define("older", "against an older revision of ours", runOlder),
 	}
 }
 
-// Select returns the definitions that ids name, separated by commas, or all
-// but the last one when ids is empty.
+// groups are names for rows that run together: those against peers, and the others.
+var groups = map[string]string{
+	"peers":  "S1,S2,S4,S5,S6,S8,S10,S13,Redis,start",
+	"stress": "S3,S7,S9,S11,S12,S14,S17",
+}
+
+// Select returns the definitions of the rows and groups that ids names, separated by commas, in
+// the order of [Definitions]; all but older when ids is empty.
 func Select(ids string) ([]Definition, error) {
-	all := Definitions()
-	if ids == "" {
-		return all[:len(all)-1], nil
+	wanted := map[string]string{} // as it is written
+	for id := range strings.SplitSeq(cmp.Or(ids, "peers,stress"), ",") {
+		id = strings.TrimSpace(id)
+		for row := range strings.SplitSeq(cmp.Or(groups[id], id), ",") {
+			wanted[strings.ToLower(row)] = row
+		}
 	}
 	var chosen []Definition
-	for id := range strings.SplitSeq(ids, ",") {
-		i := slices.IndexFunc(
-			all,
-			func(d Definition) bool { return strings.EqualFold(d.ID, strings.TrimSpace(id)) },
-		)
-		if i < 0 {
-			return nil, fmt.Errorf("no row %q", id)
+	known := map[string]bool{}
+	for _, d := range Definitions() {
+		picked := false
+		for _, id := range d.IDs {
+			id = strings.ToLower(id)
+			known[id], picked = true, picked || wanted[id] != ""
 		}
-		chosen = append(chosen, all[i])
+		if picked {
+			chosen = append(chosen, d)
+		}
+	}
+	for id, row := range wanted {
+		if !known[id] {
+			return nil, fmt.Errorf("no row %q", row)
+		}
 	}
 	return chosen, nil
 }
@@ -102,16 +124,19 @@ func Select(ids string) ([]Definition, error) {
 // Run runs one row after the other. It returns the outcomes of those that ran
 // to their end, and the errors of the others.
 func Run(ctx context.Context, config Config, rows []Definition) ([]Outcome, error) {
+	if err := findPeers(ctx, rows); err != nil {
+		return nil, err
+	}
 	b := &bench{Config: config}
 	var outcomes []Outcome
 	var errs []error
 	for _, d := range rows {
-		fmt.Fprintf(b.Progress, "%s: %s\n", d.ID, d.What)
+		fmt.Fprintf(b.Progress, "%s: %s\n", d.IDs[0], d.What)
 		got, err := b.runRow(ctx, d)
 		outcomes = append(outcomes, got...)
 		if err != nil {
-			errs = append(errs, fmt.Errorf("%s: %w", d.ID, err))
-			fmt.Fprintf(b.Progress, "%s failed: %v\n", d.ID, err)
+			errs = append(errs, fmt.Errorf("%s: %w", d.IDs[0], err))
+			fmt.Fprintf(b.Progress, "%s failed: %v\n", d.IDs[0], err)
 		}
 		if ctx.Err() != nil {
 			break
@@ -120,8 +145,24 @@ func Run(ctx context.Context, config Config, rows []Definition) ([]Outcome, erro
 	return outcomes, errors.Join(errs...)
 }
 
+// findPeers fails if the server of a peer is missing, before the first row runs.
+func findPeers(ctx context.Context, rows []Definition) error {
+	var errs []error
+	for _, d := range rows {
+		var err error
+		switch d.IDs[0] {
+		case "S6", "S14":
+			_, err = fetchZooKeeper(ctx)
+		case "Redis":
+			_, err = rig.RedisVersion(ctx)
+		}
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
 func (b *bench) runRow(ctx context.Context, d Definition) ([]Outcome, error) {
-	b.row, b.dir, b.replicas = d.ID, filepath.Join(b.Dir, d.ID), 0
+	b.row, b.dir, b.replicas = d.IDs[0], filepath.Join(b.Dir, d.IDs[0]), 0
 	if err := os.MkdirAll(b.dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -156,7 +197,7 @@ func (b *bench) etcdBinary(ctx context.Context) (_ string, err error) {
 func (b *bench) apiBinary(ctx context.Context) (_ string, err error) {
 	if b.api == "" {
 		b.logf("building the API server")
-		b.api, err = rig.BuildAPI(ctx, b.Dir)
+		b.api, err = rig.BuildAPI(ctx, b.Dir, rig.Stripped())
 	}
 	return b.api, err
 }

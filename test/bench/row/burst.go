@@ -131,7 +131,7 @@ func (r *burstBench) round(ctx context.Context, round int) error {
 	if round == 0 {
 		warm.Warmup = max(warm.Warmup, r.warmup)
 	}
-	s5, err := warm.contended(r.queue, true)(ctx, round)
+	s5, err := warm.contend(ctx, r.queue, round, true)
 	if err != nil {
 		return fmt.Errorf("S5: %w", err)
 	}

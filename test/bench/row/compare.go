@@ -11,40 +11,50 @@ import (
 
 // contender is one side of a comparison.
 type contender struct {
-	name string
-	pids []int // of its servers
-	run  roundFunc
+	name    string
+	pids    []int // of its servers
+	workers []load.Worker
+	load    func([]load.Worker) roundFunc
+	note    string // of what was started
 }
 
 // compare lets both sides take turns and summarizes their figures.
-func (b *bench) compare(ctx context.Context, d duel, ours, theirs contender) (Outcome, error) {
-	o := Outcome{ID: b.row, What: d.what, Notes: d.notes}
-	var pairs []load.Pair
+func (b *bench) compare(
+	ctx context.Context, lines []line, ours, theirs contender,
+) ([]Outcome, error) {
+	pairs := make([][]load.Pair, len(lines))
 	us, them, rest := load.NewHistogram(), load.NewHistogram(), 0.0
 	for round := range b.Rounds {
 		a, au, err := b.round(ctx, ours, round)
 		if err != nil {
-			return o, err
+			return nil, err
 		}
 		z, zu, err := b.round(ctx, theirs, round)
 		if err != nil {
-			return o, err
+			return nil, err
 		}
 		rest = max(rest, au.rest, zu.rest)
 		us.Merge(a.Acquire)
 		them.Merge(z.Acquire)
-		pairs = append(pairs, load.Pair{Ours: d.figure.of(a, au), Theirs: d.figure.of(z, zu)})
+		for i, l := range lines {
+			pairs[i] = append(pairs[i], load.Pair{Ours: l.figure.of(a, au), Theirs: l.figure.of(z, zu)})
+		}
 	}
-	o.compared(pairs, d.figure.text, d.bar)
-	o.latencies(us, them)
-	o.Notes = append(o.Notes[:len(o.Notes):len(o.Notes)], disturbance(rest)...)
-	return o, nil
+	outcomes := make([]Outcome, len(lines))
+	for i, l := range lines {
+		o := &outcomes[i]
+		o.ID, o.What = l.id, l.what
+		o.compared(pairs[i], l.figure.text, l.bar)
+		o.latencies(us, them)
+	}
+	outcomes[0].Notes = append(disturbance(rest), theirs.note)
+	return outcomes, nil
 }
 
 // round lets a contender run once and reports what it did.
 func (b *bench) round(ctx context.Context, c contender, round int) (*load.Result, usage, error) {
 	start := spend(c.pids)
-	r, err := c.run(ctx, round)
+	r, err := c.load(c.workers)(ctx, round)
 	if err != nil {
 		return nil, usage{}, fmt.Errorf("%s, round %d: %w", c.name, round+1, err)
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
 	"github.com/fencepost/fencepost/test/bench/side"
+	"github.com/fencepost/fencepost/test/rig"
 )
 
 // starter starts one side of a comparison.
@@ -34,7 +36,7 @@ func fencepost(members, n int) starter {
 		if err != nil {
 			return contender{}, err
 		}
-		return contender{"Fencepost", s.pids, s.watched(b, b.uncontended(s.load.Workers(n)))}, nil
+		return s.contender(b, s.load.Workers(n), b.uncontended), nil
 	}
 }
 
@@ -46,11 +48,7 @@ func fencepostQueue(members int) starter {
 			return contender{}, err
 		}
 		s.load.WaitSeconds = queueSeconds
-		return contender{
-			"Fencepost",
-			s.pids,
-			s.watched(b, b.contended(s.load.Workers(queueing), true)),
-		}, nil
+		return s.contender(b, s.load.Workers(queueing), b.contended(true)), nil
 	}
 }
 
@@ -86,8 +84,13 @@ func (b *bench) serve(
 	return s, err
 }
 
-// watched adds to rounds what all rounds of Fencepost have.
-func (s *served) watched(b *bench, run roundFunc) roundFunc { return s.logged(s.profiled(b, run)) }
+// contender returns the server as a side, whose rounds have what all of Fencepost have.
+func (s *served) contender(
+	b *bench, workers []load.Worker, of func([]load.Worker) roundFunc,
+) contender {
+	watched := func(workers []load.Worker) roundFunc { return s.logged(s.profiled(b, of(workers))) }
+	return contender{name: "Fencepost", pids: s.pids, workers: workers, load: watched}
+}
 
 // logged fails a round in which the server did not write its access log.
 func (s *served) logged(run roundFunc) roundFunc {
@@ -121,7 +124,9 @@ func v3lock(members, n int) starter {
 			return contender{}, err
 		}
 		workers, err := etcd.v3lock(n, cs)
-		return contender{"v3lock", etcd.pids(), b.uncontended(workers)}, err
+		return contender{
+			name: "v3lock", pids: etcd.pids(), workers: workers, load: b.uncontended,
+		}, err
 	}
 }
 
@@ -133,7 +138,9 @@ func mutex(members, n int) starter {
 			return contender{}, err
 		}
 		workers, err := etcd.mutex(n, 1, cs)
-		return contender{"concurrency.Mutex", etcd.pids(), b.uncontended(workers)}, err
+		return contender{
+			name: "concurrency.Mutex", pids: etcd.pids(), workers: workers, load: b.uncontended,
+		}, err
 	}
 }
 
@@ -146,7 +153,9 @@ func mutexQueue(members int) starter {
 			return contender{}, err
 		}
 		workers, err := etcd.mutex(queueing, queueing, cs)
-		return contender{"concurrency.Mutex", etcd.pids(), b.contended(workers, false)}, err
+		return contender{
+			name: "concurrency.Mutex", pids: etcd.pids(), workers: workers, load: b.contended(false),
+		}, err
 	}
 }
 
@@ -158,8 +167,37 @@ func empty(n int) starter {
 			return contender{}, err
 		}
 		workers := side.NewEmptyWorkers(connections(cs), base, n)
-		return contender{"empty answers", []int{pid}, b.uncontended(workers)}, nil
+		return contender{
+			name: "empty answers", pids: []int{pid}, workers: workers, load: b.uncontended,
+		}, nil
 	}
+}
+
+// redis starts Redis for n clients that take locks of their own.
+func redis(n int) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		return b.serveRedis(ctx, n, cs)
+	}
+}
+
+// redisQueue starts Redis for clients that want one lock.
+func redisQueue(ctx context.Context, b *bench, cs *closers) (contender, error) {
+	c, err := b.serveRedis(ctx, queueing, cs)
+	c.load = b.contended(false)
+	return c, err
+}
+
+func (b *bench) serveRedis(ctx context.Context, n int, cs *closers) (contender, error) {
+	r, err := rig.StartRedis(ctx, filepath.Join(b.dir, "peer"))
+	if err != nil {
+		return contender{}, err
+	}
+	cs.add(r.Close)
+	workers, err := side.NewRedisWorkers(ctx, connections(cs), r.Address(), n)
+	return contender{
+		name: "Redis " + r.Version, note: "The peer is Redis " + r.Version + ".",
+		pids: []int{r.PID()}, workers: workers, load: b.uncontended,
+	}, err
 }
 
 // roundFunc makes one round of load; rounds count from 0.
@@ -186,23 +224,31 @@ func (b *bench) uncontended(workers []load.Worker) roundFunc {
 // contended returns rounds in which all workers want one lock. Every round
 // checks that no two of them had it at once, and, where the fence is the place
 // in the queue, that the queue was first in, first out.
-func (b *bench) contended(workers []load.Worker, fifo bool) roundFunc {
-	return func(ctx context.Context, round int) (*load.Result, error) {
-		name := fmt.Sprintf("bench:%d", round)
-		r, err := load.Closed{
-			Workers: workers, Warmup: b.Warmup, Duration: b.Duration, Record: true,
-			Name: func(int, int) string { return name },
-		}.Run(ctx)
-		if err != nil {
-			return nil, err
+func (b *bench) contended(fifo bool) func([]load.Worker) roundFunc {
+	return func(workers []load.Worker) roundFunc {
+		return func(ctx context.Context, round int) (*load.Result, error) {
+			return b.contend(ctx, workers, round, fifo)
 		}
-		h := r.History.Handovers(b.Warmup)
-		b.logf("         hand-overs: mean %v p50 %v p99 %v", h.Mean(), h.Percentile(50), h.Percentile(99))
-		if err := r.History.CheckExclusion(); err != nil || !fifo {
-			return r, err
-		}
-		return r, errors.Join(r.History.CheckFences(), r.History.CheckFair(onTheWay(r)))
 	}
+}
+
+func (b *bench) contend(
+	ctx context.Context, workers []load.Worker, round int, fifo bool,
+) (*load.Result, error) {
+	name := fmt.Sprintf("bench:%d", round)
+	r, err := load.Closed{
+		Workers: workers, Warmup: b.Warmup, Duration: b.Duration, Record: true,
+		Name: func(int, int) string { return name },
+	}.Run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	h := r.History.Handovers(b.Warmup)
+	b.logf("         hand-overs: mean %v p50 %v p99 %v", h.Mean(), h.Percentile(50), h.Percentile(99))
+	if err := r.History.CheckExclusion(); err != nil || !fifo {
+		return r, err
+	}
+	return r, errors.Join(r.History.CheckFences(), r.History.CheckFair(onTheWay(r)))
 }
 
 // onTheWay is how long a request may take to its place in the queue, for the

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
@@ -14,17 +17,17 @@ const (
 	members     = 3 // of each cluster in S13
 )
 
-const fifoNote = "The history of every round was checked: no two clients held the lock at once, " +
-	"fences grew from each grant to the next, and no request was granted before one that was sent " +
-	"five rounds of the queue earlier."
-
-// duel is a line of the table in which two sides take turns.
+// duel is two sides that take turns, and the lines of the table that their rounds give.
 type duel struct {
-	what         string
 	ours, theirs starter
-	bar          bar // of the ratio
-	figure       figure
-	notes        []string
+	lines        []line
+}
+
+// line compares one figure of a duel.
+type line struct {
+	id, what string
+	figure   figure
+	bar      bar // of the ratio
 }
 
 // figure is what a duel compares, in cycles per second or in seconds.
@@ -56,106 +59,99 @@ func seconds(s float64) time.Duration { return time.Duration(s * float64(time.Se
 // duels returns what runs the lines of a row one after the other.
 func duels(lines ...duel) func(context.Context, *bench) ([]Outcome, error) {
 	return func(ctx context.Context, b *bench) (outcomes []Outcome, err error) {
-		for _, d := range lines {
+		dir := b.dir
+		defer func() { b.dir = dir }()
+		for i, d := range lines {
+			b.dir = filepath.Join(dir, strconv.Itoa(i))
+			if err := os.MkdirAll(b.dir, 0o700); err != nil {
+				return outcomes, err
+			}
 			o, err := b.duel(ctx, d)
 			if err != nil {
 				return outcomes, err
 			}
-			outcomes = append(outcomes, o)
+			outcomes = append(outcomes, o...)
 		}
 		return outcomes, nil
 	}
 }
 
 // duel starts both sides, lets them take turns, and stops them.
-func (b *bench) duel(ctx context.Context, d duel) (_ Outcome, err error) {
+func (b *bench) duel(ctx context.Context, d duel) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
 	us, err := d.ours(ctx, b, &cs)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
 	them, err := d.theirs(ctx, b, &cs)
 	if err != nil {
-		return Outcome{}, err
+		return nil, err
 	}
-	return b.compare(ctx, d, us, them)
+	return b.compare(ctx, d.lines, us, them)
 }
 
 const (
-	cpuNote = "Processor time of the servers alone, for an acquire and its release."
-	cpuMany = "processor time of a cycle, uncontended, 128 clients"
-	cpuOne  = "processor time of a cycle, 32 clients on one lock"
+	free    = "uncontended, 128 clients"
+	oneLock = "32 clients on one lock"
+	cpu     = "processor time of the servers for a cycle, "
+
+	againstV3lock = ", against `v3lock` over HTTP, a lease each"
+	againstMutex  = ", against `concurrency.Mutex`"
+	againstRedis  = ", against Redis, each write flushed"
 )
 
 // locks are the rows against the stores' own locks.
 var locks = map[string][]duel{
-	"S1": {{
-		what: "uncontended, 128 clients, against `v3lock` over HTTP, a lease each",
-		ours: fencepost(embedded, manyClients), theirs: v3lock(1, manyClients), figure: speed,
-	}},
-	"S2": {{
-		what: "uncontended, 128 clients, against `concurrency.Mutex`, shared session",
-		ours: fencepost(embedded, manyClients), theirs: mutex(1, manyClients), figure: speed,
-		bar: atLeast(1),
-	}},
-	"S3": {{
-		what: "uncontended, 128 clients, against two empty answers of gin",
-		ours: fencepost(embedded, manyClients), theirs: empty(manyClients), figure: speed,
-	}},
-	"S4": {{
-		what: "one client, against `v3lock` over HTTP, a lease each",
-		ours: fencepost(embedded, 1), theirs: v3lock(1, 1), figure: speed, bar: atLeast(3.5),
-	}},
-	"S5": {{
-		what: "32 clients on one lock, against `concurrency.Mutex`",
-		ours: fencepostQueue(embedded), theirs: mutexQueue(1), figure: speed, bar: atLeast(6),
-		notes: []string{fifoNote},
-	}},
+	"S1": {{fencepost(embedded, manyClients), v3lock(1, manyClients), []line{
+		{"S1", free + againstV3lock, speed, bar{}},
+		{"S15", cpu + free + againstV3lock, perCycle, atMost(0.14)},
+	}}},
+	"S2": {{fencepost(embedded, manyClients), mutex(1, manyClients), []line{
+		{"S2", free + againstMutex + ", shared session", speed, atLeast(1)},
+		{"S15", cpu + free + againstMutex + ", shared session", perCycle, atMost(1)},
+	}}},
+	"S3": {{fencepost(embedded, manyClients), empty(manyClients), []line{
+		{"S3", free + ", against two empty answers of gin", speed, bar{}},
+	}}},
+	"S4": {{fencepost(embedded, 1), v3lock(1, 1), []line{
+		{"S4", "one client" + againstV3lock, speed, atLeast(3.5)},
+	}}},
+	"S5": {{fencepostQueue(embedded), mutexQueue(1), []line{
+		{"S5", oneLock + againstMutex, speed, atLeast(6)},
+		{"S16", cpu + oneLock + againstMutex, perCycle, atMost(0.3)},
+	}}},
 	"S6": {
-		{
-			what: "32 clients on one lock, on ZooKeeper, against go-zookeeper's lock",
-			ours: zooFencepost(queueing, true), theirs: zkLocks(queueing, true), figure: speed,
-			bar: atLeast(1), notes: []string{fifoNote},
-		},
-		{
-			what: "uncontended, 128 clients, on ZooKeeper, against go-zookeeper's lock, " +
-				"a connection each",
-			ours: zooFencepost(manyClients, false), theirs: zkLocks(manyClients, false),
-			figure: speed, bar: atLeast(0.9),
-		},
+		{zooFencepost(queueing, true), zkLocks(queueing, true), []line{
+			{"S6", oneLock + ", on ZooKeeper, against go-zookeeper's lock", speed, atLeast(1)},
+		}},
+		{zooFencepost(manyClients, false), zkLocks(manyClients, false), []line{
+			{"S6", free + ", on ZooKeeper, against go-zookeeper's lock", speed, atLeast(0.9)},
+		}},
 	},
 	"S13": {
-		{
-			what: "S1 on a cluster of three", figure: speed, bar: atLeast(6),
-			ours: fencepost(members, manyClients), theirs: v3lock(members, manyClients),
-		},
-		{
-			what: "S2 on a cluster of three", figure: speed, bar: atLeast(1.1),
-			ours: fencepost(members, manyClients), theirs: mutex(members, manyClients),
-		},
-		{
-			what: "S5 on a cluster of three", figure: speed, bar: atLeast(2),
-			ours: fencepostQueue(members), theirs: mutexQueue(members), notes: []string{fifoNote},
-		},
+		{fencepost(members, manyClients), v3lock(members, manyClients), []line{
+			{"S13", "S1 on a cluster of three", speed, atLeast(6)},
+		}},
+		{fencepost(members, manyClients), mutex(members, manyClients), []line{
+			{"S13", "S2 on a cluster of three", speed, atLeast(1.1)},
+		}},
+		{fencepostQueue(members), mutexQueue(members), []line{
+			{"S13", "S5 on a cluster of three", speed, atLeast(2)},
+		}},
 	},
-	"S15": {
-		{
-			what: cpuMany + ", against `concurrency.Mutex`, shared session", figure: perCycle,
-			ours: fencepost(embedded, manyClients), theirs: mutex(1, manyClients),
-			bar: atMost(1), notes: []string{cpuNote},
-		},
-		{
-			what: cpuMany + ", against `v3lock` over HTTP, a lease each", figure: perCycle,
-			ours: fencepost(embedded, manyClients), theirs: v3lock(1, manyClients),
-			bar: atMost(0.14), notes: []string{cpuNote},
-		},
+	"Redis": {
+		{fencepost(embedded, manyClients), redis(manyClients), []line{
+			{"Redis", free + againstRedis, speed, bar{}},
+			{"Redis", cpu + free + againstRedis, perCycle, bar{}},
+		}},
+		{fencepost(embedded, 1), redis(1), []line{
+			{"Redis", "one client" + againstRedis, speed, bar{}},
+		}},
+		{fencepostQueue(embedded), redisQueue, []line{
+			{"Redis", oneLock + againstRedis + ", which has no queue", speed, bar{}},
+		}},
 	},
-	"S16": {{
-		what: cpuOne + ", against `concurrency.Mutex`", figure: perCycle,
-		ours: fencepostQueue(embedded), theirs: mutexQueue(1),
-		bar: atMost(0.3), notes: []string{cpuNote},
-	}},
 }
 
 // runOlder compares the server with one of an older revision, whose binary [Config] names,
@@ -168,11 +164,13 @@ func runOlder(ctx context.Context, b *bench) ([]Outcome, error) {
 	queue := fencepostQueue(embedded)
 	fast := atLeast(0.95) // rounds of one binary differ by as much
 	return duels(
-		duel{what: "uncontended, 128 clients", ours: many, figure: speed, bar: fast, theirs: older(many)},
-		duel{what: "one client", ours: one, figure: speed, bar: fast, theirs: older(one)},
-		duel{what: "32 clients on one lock", ours: queue, figure: speed, bar: fast, theirs: older(queue)},
-		duel{what: cpuMany, ours: many, figure: perCycle, bar: atMost(0.75), theirs: older(many)},
-		duel{what: cpuOne, ours: queue, figure: perCycle, bar: atMost(1.05), theirs: older(queue)},
+		duel{many, older(many), []line{
+			{"older", free, speed, fast}, {"older", cpu + free, perCycle, atMost(0.75)},
+		}},
+		duel{one, older(one), []line{{"older", "one client", speed, fast}}},
+		duel{queue, older(queue), []line{
+			{"older", oneLock, speed, fast}, {"older", cpu + oneLock, perCycle, atMost(1.05)},
+		}},
 	)(ctx, b)
 }
 

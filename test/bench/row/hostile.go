@@ -232,7 +232,7 @@ func (b *bench) besideLoad(
 		return out, err
 	}
 	before, began := count(), time.Now()
-	if out.victim, err = s.profiled(b, b.steady(victim, victimRate))(ctx, round); err != nil {
+	if out.victim, err = s.profiled(b, b.steady(victimRate)(victim))(ctx, round); err != nil {
 		return out, err
 	}
 	now, lasted := count(), time.Since(began).Seconds()

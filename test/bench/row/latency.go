@@ -23,36 +23,23 @@ func runS10(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
-	rate, err := b.halfOfMaximum(
-		ctx,
-		contender{
-			"Fencepost at full speed",
-			s.pids,
-			s.watched(b, b.uncontended(s.load.Workers(manyClients))),
-		},
-	)
+	fast := s.contender(b, s.load.Workers(manyClients), b.uncontended)
+	most, err := b.maximum(ctx, fast)
 	if err != nil {
 		return nil, err
 	}
-	ours := contender{"Fencepost", s.pids, s.watched(b, b.steady(s.load.Workers(openWorkers), rate))}
+	rate := most / 2
+	ours := s.contender(b, s.load.Workers(openWorkers), b.steady(rate))
 	theirs := contender{
-		"bare put",
-		etcd.pids(),
-		b.steady(side.NewPutWorkers(etcd.client, openWorkers), rate),
+		name: "bare put", pids: etcd.pids(),
+		workers: side.NewPutWorkers(etcd.client, openWorkers), load: b.steady(rate),
 	}
-	o, err := b.compare(ctx, duel{
-		what: fmt.Sprintf("p99 of an acquire at %s/s, open loop, against a bare etcd put", number(rate)),
-		bar:  atMost(4), figure: p99, notes: []string{s10Note},
-	}, ours, theirs)
-	return []Outcome{o}, err
+	what := "p99 of an acquire at " + number(rate) + "/s, open loop, against a bare etcd put"
+	return b.compare(ctx, []line{{"S10", what, p99, atMost(4)}}, ours, theirs)
 }
 
-const s10Note = "The rate is half of what 128 clients reached just before; the peer makes as many " +
-	"puts as Fencepost makes acquires (which it releases too). Latency counts from when a request " +
-	"should have started. The first two figures are medians of the rounds' p99."
-
-// halfOfMaximum finds the rate for the row.
-func (b *bench) halfOfMaximum(ctx context.Context, c contender) (float64, error) {
+// maximum finds how many cycles a second a side makes at full speed.
+func (b *bench) maximum(ctx context.Context, c contender) (float64, error) {
 	var rates []float64
 	for round := range b.Rounds {
 		r, _, err := b.round(ctx, c, round)
@@ -61,17 +48,21 @@ func (b *bench) halfOfMaximum(ctx context.Context, c contender) (float64, error)
 		}
 		rates = append(rates, r.PerSecond())
 	}
-	return load.Median(rates) / 2, nil
+	return load.Median(rates), nil
 }
 
 // steady returns rounds with cycles at a fixed rate, on names that come back
 // as seldom as in the uncontended rows.
-func (b *bench) steady(workers []load.Worker, rate float64) roundFunc {
-	return func(ctx context.Context, round int) (*load.Result, error) {
-		const names = manyClients * namesPerWorker
-		return load.Open{
-			Workers: workers, Rate: rate, Warmup: b.Warmup, Duration: b.Duration,
-			Name: func(cycle int) string { return fmt.Sprintf("bench:steady:%d:%d", round, cycle%names) },
-		}.Run(ctx)
+func (b *bench) steady(rate float64) func([]load.Worker) roundFunc {
+	return func(workers []load.Worker) roundFunc {
+		return func(ctx context.Context, round int) (*load.Result, error) {
+			const names = manyClients * namesPerWorker
+			return load.Open{
+				Workers: workers, Rate: rate, Warmup: b.Warmup, Duration: b.Duration,
+				Name: func(cycle int) string {
+					return fmt.Sprintf("bench:steady:%d:%d", round, cycle%names)
+				},
+			}.Run(ctx)
+		}
 	}
 }

@@ -15,10 +15,11 @@ func runS8(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	}
 	var all, anonymous []float64
 	for round := range b.Rounds {
-		grown, err := b.memoryOfWaiting(ctx)
+		before, after, err := b.memoryOfWaiting(ctx, b.Waiters)
 		if err != nil {
 			return nil, err
 		}
+		grown := footprint{after.all - before.all, after.anonymous - before.anonymous}
 		n := 1024 * float64(b.Waiters)
 		b.logf("round %d: %.1f KiB resident for each of %d, %.1f KiB of it anonymous",
 			round+1, grown.all/n, b.Waiters, grown.anonymous/n)
@@ -34,38 +35,32 @@ func (b *bench) outcomeS8(kib, anonymous float64) Outcome {
 		What: fmt.Sprintf("memory of a waiting request, %s on one lock", number(float64(b.Waiters))),
 		Ours: fmt.Sprintf("%.1f KiB", kib), Bar: fmt.Sprintf("≤ %d KiB", most), Met: verdict(kib <= most),
 		Notes: []string{
-			fmt.Sprintf(
-				"Growth of the server's resident memory from before the requests to the 15 seconds in which all of them wait, "+
-					"with their connections and their entries in the embedded store, divided by their number; each round on a fresh server. "+
-					"%.1f KiB of it are anonymous (Go's heap and stacks), the rest pages of files.",
-				anonymous,
-			),
+			fmt.Sprintf("%.1f KiB of it are Go's heap and stacks, the rest pages of files.", anonymous),
 		},
 	}
 }
 
-// memoryOfWaiting returns how much a fresh server grows.
-func (b *bench) memoryOfWaiting(ctx context.Context) (grown footprint, err error) {
+// memoryOfWaiting returns the memory of a fresh server, and that with n requests that wait.
+func (b *bench) memoryOfWaiting(ctx context.Context, n int) (before, after footprint, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
 	r, err := b.startReplica(ctx, "", &cs)
 	if err != nil {
-		return grown, err
+		return before, after, err
 	}
-	before, err := steadyFootprint(ctx, r, 3*time.Second)
-	if err != nil {
-		return grown, err
+	if before, err = steadyFootprint(ctx, r, 3*time.Second); err != nil {
+		return before, after, err
 	}
-	q, err := queueUp(ctx, r, "bench", b.Waiters, &cs)
+	q, err := queueUp(ctx, r, "bench", n, &cs)
 	if err != nil {
-		return grown, err
+		return before, after, err
 	}
 	cs.add(q.Close)
-	after, err := steadyFootprint(ctx, r, 15*time.Second)
+	after, err = steadyFootprint(ctx, r, 15*time.Second)
 	if err == nil && b.Profiles != "" {
 		err = b.saveProfile(ctx, r, "heap", "heap")
 	}
-	return footprint{after.all - before.all, after.anonymous - before.anonymous}, err
+	return before, after, err
 }
 
 // steadyFootprint returns the median over a time, which is long enough for the

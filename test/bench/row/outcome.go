@@ -15,12 +15,12 @@ type Outcome struct {
 	ID, What string
 	// Ours and Theirs are the medians with their unit.
 	Ours, Theirs string
-	// Ratio is the median over the rounds, with the lowest and highest.
-	Ratio string
-	Bar   string
-	Met   Verdict
-	// Latency of an acquire at the median and the 99th percentile.
-	OurP50, OurP99, TheirP50, TheirP99 string
+	// Ratio is the median over the rounds, Spread the lowest and highest.
+	Ratio, Spread string
+	Bar           string
+	Met           Verdict
+	// OurLatency and TheirLatency are p50 and p99 of an acquire.
+	OurLatency, TheirLatency string
 	// Notes are sentences that go below the table.
 	Notes []string
 }
@@ -67,14 +67,18 @@ func (b bar) of(f float64) (string, Verdict) {
 func (o *Outcome) compared(pairs []load.Pair, text func(float64) string, b bar) load.Summary {
 	s := load.Summarize(pairs)
 	o.Ours, o.Theirs = text(s.Ours), text(s.Theirs)
-	o.Ratio = fmt.Sprintf("%.2f× (%.2f–%.2f)", s.Ratio, s.Lowest, s.Highest)
+	o.Ratio = fmt.Sprintf("%.2f×", s.Ratio)
+	o.Spread = fmt.Sprintf("%.2f–%.2f", s.Lowest, s.Highest)
 	o.Bar, o.Met = b.of(s.Ratio)
 	return s
 }
 
 func (o *Outcome) latencies(ours, theirs *load.Histogram) {
-	o.OurP50, o.OurP99 = millis(ours.Percentile(50)), millis(ours.Percentile(99))
-	o.TheirP50, o.TheirP99 = millis(theirs.Percentile(50)), millis(theirs.Percentile(99))
+	o.OurLatency, o.TheirLatency = latency(ours), latency(theirs)
+}
+
+func latency(h *load.Histogram) string {
+	return millis(h.Percentile(50)) + ", " + millis(h.Percentile(99))
 }
 
 // number rounds to three digits and puts a space between thousands.

@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -104,8 +105,9 @@ func connections(cs *closers) *side.Connections {
 // replica is a running API server.
 type replica struct {
 	*rig.Replica
-	number int    // which it is of the row's
-	debug  string // address of its profiler; empty without one
+	number int           // which it is of the row's
+	debug  string        // address of its profiler; empty without one
+	took   time.Duration // until it was ready
 }
 
 // toLoopback lets webhooks go to receivers of the benchmark.
@@ -143,9 +145,11 @@ func (b *bench) startReplica(
 		}
 		config.Args = append(config.Args, "--debug-listen", r.debug)
 	}
+	start := time.Now()
 	if r.Replica, err = rig.StartReplica(ctx, config); err != nil {
 		return nil, err
 	}
+	r.took = time.Since(start)
 	cs.add(r.Close)
 	return r, checkConditions(ctx, r)
 }

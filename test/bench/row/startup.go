@@ -3,6 +3,7 @@ package row
 import (
 	"context"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/load"
@@ -11,6 +12,47 @@ import (
 
 // longTTL is the lease of locks that must outlive a row, in seconds.
 const longTTL = 3600
+
+// runStart measures the size of the binary, and from the start of the process to /readyz on
+// an empty data folder.
+func runStart(ctx context.Context, b *bench) ([]Outcome, error) {
+	var took []float64
+	for round := range b.Rounds {
+		s, err := b.firstStart(ctx)
+		if err != nil {
+			return nil, err
+		}
+		b.logf("round %d: ready %.2f s after the start on an empty folder", round+1, s)
+		took = append(took, s)
+	}
+	binary, err := os.Stat(b.api)
+	if err != nil {
+		return nil, err
+	}
+	const seconds, megabytes = 1, 60
+	start, size := load.Median(took), float64(binary.Size())/1e6
+	return []Outcome{
+		{
+			ID: "start", What: "start to ready, empty data folder", Ours: fmt.Sprintf("%.2f s", start),
+			Bar: fmt.Sprintf("≤ %d s", seconds), Met: verdict(start <= seconds),
+		},
+		{
+			ID: "start", What: "size of the binary, stripped", Ours: fmt.Sprintf("%.1f MB", size),
+			Bar: fmt.Sprintf("≤ %d MB", megabytes), Met: verdict(size <= megabytes),
+		},
+	}, nil
+}
+
+// firstStart returns how many seconds a fresh server took to be ready.
+func (b *bench) firstStart(ctx context.Context) (seconds float64, err error) {
+	var cs closers
+	defer cs.closeInto(&err)
+	r, err := b.startReplica(ctx, "", &cs)
+	if err != nil {
+		return 0, err
+	}
+	return r.took.Seconds(), nil
+}
 
 // runS12 measures from the start of the process to /readyz on a data folder
 // with many held locks, after kill -9 and after an orderly end.

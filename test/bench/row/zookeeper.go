@@ -11,16 +11,20 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
+func fetchZooKeeper(ctx context.Context) (java string, err error) {
+	cache, err := rig.ZooKeeperCache()
+	if err != nil {
+		return "", err
+	}
+	return rig.FetchZooKeeper(ctx, cache)
+}
+
 func (b *bench) startZooKeeper(
 	ctx context.Context,
 	name string,
 	cs *closers,
 ) (*rig.ZooKeeper, error) {
-	cache, err := rig.ZooKeeperCache()
-	if err != nil {
-		return nil, err
-	}
-	java, err := rig.FetchZooKeeper(ctx, cache)
+	java, err := fetchZooKeeper(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +49,7 @@ func zooFencepost(n int, queue bool) starter {
 		if queue {
 			s.load.WaitSeconds = queueSeconds
 		}
-		return contender{"Fencepost", s.pids, s.watched(b, b.heated(s.load.Workers(n), queue, true))}, nil
+		return s.contender(b, s.load.Workers(n), b.heated(queue, true)), nil
 	}
 }
 
@@ -90,9 +94,8 @@ func zkLocks(n int, queue bool) starter {
 			return contender{}, err
 		}
 		return contender{
-			"go-zookeeper's lock",
-			[]int{z.Server(0).PID()},
-			b.heated(locks.Workers(), queue, false),
+			name: "go-zookeeper's lock", pids: []int{z.Server(0).PID()},
+			workers: locks.Workers(), load: b.heated(queue, false),
 		}, nil
 	}
 }
@@ -100,16 +103,18 @@ func zkLocks(n int, queue bool) starter {
 // javaWarmup is how long Java compiles under load before its speed is steady.
 const javaWarmup = 15 * time.Second
 
-// heated returns rounds of the workers, the first of which begins with javaWarmup.
-func (b *bench) heated(workers []load.Worker, queue, fifo bool) roundFunc {
-	return func(ctx context.Context, round int) (*load.Result, error) {
-		b := *b
-		if round == 0 {
-			b.Warmup = javaWarmup
+// heated returns rounds, the first of which begins with javaWarmup.
+func (b *bench) heated(queue, fifo bool) func([]load.Worker) roundFunc {
+	return func(workers []load.Worker) roundFunc {
+		return func(ctx context.Context, round int) (*load.Result, error) {
+			b := *b
+			if round == 0 {
+				b.Warmup = javaWarmup
+			}
+			if queue {
+				return b.contend(ctx, workers, round, fifo)
+			}
+			return b.uncontended(workers)(ctx, round)
 		}
-		if queue {
-			return b.contended(workers, fifo)(ctx, round)
-		}
-		return b.uncontended(workers)(ctx, round)
 	}
 }

@@ -68,20 +68,78 @@ func (c *Connections) drop(conn net.Conn) {
 // answerTimeout is more than a server may hold a request open.
 const answerTimeout = 2 * time.Minute
 
-// caller makes one request after the other on one connection, and reuses what
-// they need.
-type caller struct {
+// line is the connection of one worker, which makes one request after the other.
+type line struct {
 	connections *Connections
-	header      http.Header
-	url         url.URL
+	address     string
 	conn        net.Conn // nil before the first request and after an error
 	reader      *bufio.Reader
-	text        []byte
-	answer      bytes.Buffer
+}
+
+func newLine(c *Connections, address string) line {
+	return line{connections: c, address: address, reader: bufio.NewReaderSize(nil, 2<<10)}
+}
+
+// connect dials if there is no connection.
+func (l *line) connect(ctx context.Context) error {
+	if l.conn != nil {
+		return nil
+	}
+	conn, err := l.connections.dial(ctx, l.address)
+	if err != nil {
+		return err
+	}
+	l.conn = conn
+	l.reader.Reset(conn)
+	return nil
+}
+
+func (l *line) hangUp() {
+	l.connections.drop(l.conn)
+	l.conn = nil
+}
+
+// exchange writes a request, and has read take the answer from l.reader. The end of ctx ends it.
+// After an error the next exchange has a new connection.
+func (l *line) exchange(ctx context.Context, request []byte, read func() error) (err error) {
+	if err := l.connect(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			l.hangUp()
+		}
+	}()
+	conn := l.conn
+	if err := conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = conn.SetDeadline(time.Unix(1, 0)) // fails only on a closed one
+	})
+	defer func() {
+		if !stop() {
+			err = errors.Join(ctx.Err(), err)
+		}
+	}()
+	if _, err := conn.Write(request); err != nil {
+		return err
+	}
+	return read()
+}
+
+// caller speaks HTTP on its line, and reuses what requests need.
+type caller struct {
+	line
+	header http.Header
+	url    url.URL
+	text   []byte
+	status int
+	answer bytes.Buffer
 }
 
 func newCaller(c *Connections, base *url.URL, header http.Header) *caller {
-	return &caller{connections: c, header: header, url: *base, reader: bufio.NewReaderSize(nil, 2<<10)}
+	return &caller{line: newLine(c, base.Host), header: header, url: *base}
 }
 
 // expect sends a request and returns the body of the answer, which is valid
@@ -111,59 +169,10 @@ func (c *caller) send(
 	header http.Header,
 	body []byte,
 ) (status int, err error) {
-	if err := c.connect(ctx); err != nil {
-		return 0, err
-	}
-	if status, err = c.exchange(ctx, method, path, header, body); err != nil {
-		c.hangUp()
+	if err := c.exchange(ctx, c.request(method, path, header, body), c.read); err != nil {
 		return 0, fmt.Errorf("%s: %w", method, err)
 	}
-	return status, nil
-}
-
-// connect dials if there is no connection.
-func (c *caller) connect(ctx context.Context) error {
-	if c.conn != nil {
-		return nil
-	}
-	conn, err := c.connections.dial(ctx, c.url.Host)
-	if err != nil {
-		return err
-	}
-	c.conn = conn
-	c.reader.Reset(conn)
-	return nil
-}
-
-func (c *caller) hangUp() {
-	c.connections.drop(c.conn)
-	c.conn = nil
-}
-
-// exchange writes the request and reads the answer. The end of ctx ends it.
-func (c *caller) exchange(
-	ctx context.Context,
-	method, path string,
-	header http.Header,
-	body []byte,
-) (status int, err error) {
-	conn := c.conn
-	if err := conn.SetDeadline(time.Now().Add(answerTimeout)); err != nil {
-		return 0, err
-	}
-	stop := context.AfterFunc(
-		ctx,
-		func() { _ = conn.SetDeadline(time.Unix(1, 0)) },
-	) // fails only on a closed one
-	defer func() {
-		if !stop() {
-			err = errors.Join(ctx.Err(), err)
-		}
-	}()
-	if _, err := conn.Write(c.request(method, path, header, body)); err != nil {
-		return 0, err
-	}
-	return c.read()
+	return c.status, nil
 }
 
 func (c *caller) request(method, path string, header http.Header, body []byte) []byte {
@@ -181,20 +190,20 @@ func (c *caller) request(method, path string, header http.Header, body []byte) [
 	return c.text
 }
 
-func (c *caller) read() (status int, err error) {
+func (c *caller) read() error {
 	resp, err := http.ReadResponse(c.reader, nil)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	c.answer.Reset()
 	_, err = c.answer.ReadFrom(resp.Body)
 	if err = errors.Join(err, resp.Body.Close()); err != nil {
-		return 0, fmt.Errorf("read the answer: %w", err)
+		return fmt.Errorf("read the answer: %w", err)
 	}
-	if resp.Close {
+	if c.status = resp.StatusCode; resp.Close {
 		c.hangUp()
 	}
-	return resp.StatusCode, nil
+	return nil
 }
 
 // errNoEffect is wrapped by the error of a request that may be sent again: it had no effect,

@@ -170,7 +170,7 @@ faults: $(if $(OLDER),$(OLDER:$(CURDIR)/%=%)) ## Run all faults at full length (
 mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (MUTANTFLAGS="-run lock-")
 	@$(GO) run ./test/mutants $(MUTANTFLAGS)
 
-bench: ## Measure against the stores' own locks and print the table (BENCHFLAGS=...)
+bench: ## Measure against other locks and print the table (BENCHFLAGS=...; needs redis-server 7, java, mvn)
 	$(GO) run ./test/bench $(BENCHFLAGS)
 
 clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)

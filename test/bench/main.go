@@ -25,13 +25,9 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/test/bench/row"
-	"github.com/fencepost/fencepost/test/bench/side"
 )
 
 func main() {
-	if len(os.Args) == 2 && os.Args[1] == "serve-empty" {
-		exit(side.ServeEmpty(os.Stdout, os.Stdin))
-	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	stop()
@@ -143,14 +139,8 @@ func (o *options) measure(ctx context.Context, stdout io.Writer, document *publi
 	return document.write(table)
 }
 
-// prepare finds the command for empty answers and the folder, and returns what
-// removes the folder.
+// prepare makes the folders, and returns what removes that for data and logs.
 func (o *options) prepare() (clean func() error, err error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	o.Empty = []string{self, "serve-empty"}
 	for _, dir := range []string{o.Dir, o.Profiles, o.Charts} {
 		if err := os.MkdirAll(cmp.Or(dir, "."), 0o755); err != nil {
 			return nil, err

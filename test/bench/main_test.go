@@ -5,18 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"github.com/fencepost/fencepost/test/bench/side"
 )
-
-// TestMain lets the test binary stand in for the benchmark when a row starts its server of
-// empty answers.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 2 && os.Args[1] == "serve-empty" {
-		exit(side.ServeEmpty(os.Stdout, os.Stdin))
-	}
-	os.Exit(m.Run())
-}
 
 // S4 has our server and etcd's gateway, S5 checks the order of a queue, S10 has an open load.
 func TestRowsRunAgainstRealServers(t *testing.T) {
@@ -24,7 +13,7 @@ func TestRowsRunAgainstRealServers(t *testing.T) {
 	var table strings.Builder
 	args := []string{
 		"-rows",
-		"S3,S4,S5,S10",
+		"S4,S5,S10",
 		"-rounds",
 		"1",
 		"-duration",
@@ -37,7 +26,7 @@ func TestRowsRunAgainstRealServers(t *testing.T) {
 	if err := run(t.Context(), args, &table, io.Discard); err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range []string{"| S3 | ", "| S4 | ", "| S5 | ", "| S10 | "} {
+	for _, row := range []string{"| S4 | ", "| S5 | ", "| S10 | "} {
 		if !strings.Contains(table.String(), row) {
 			t.Errorf("no row %q in\n%s", row, &table)
 		}

@@ -20,8 +20,6 @@ type Config struct {
 	// Dir holds binaries, data and logs of all servers; it must be on the disk
 	// whose flushes should count.
 	Dir string
-	// Empty is the command that serves empty answers, see side.ServeEmpty.
-	Empty []string
 	// Duration of one round of one side, after Warmup.
 	Duration, Warmup time.Duration
 	// Rounds of each side.
@@ -66,7 +64,6 @@ func Definitions() []Definition {
 	return []Definition{
 		define("S1,S15", "uncontended, 128 clients, against v3lock", duels(locks["S1"]...)),
 		define("S2,S15", "uncontended, 128 clients, against concurrency.Mutex", duels(locks["S2"]...)),
-		define("S3", "uncontended, 128 clients, against empty answers", duels(locks["S3"]...)),
 		define("S4", "one client, against v3lock", duels(locks["S4"]...)),
 		define("S5,S16", "one lock, against concurrency.Mutex", duels(locks["S5"]...)),
 		define("S6", "on ZooKeeper, against go-zookeeper's lock", duels(locks["S6"]...)),
@@ -88,7 +85,7 @@ func Definitions() []Definition {
 // groups are names for rows that run together: those against peers, and the others.
 var groups = map[string]string{
 	"peers":  "S1,S2,S4,S5,S6,S8,S10,S13,Redis,start",
-	"stress": "S3,S7,S9,S11,S12,S14,S17",
+	"stress": "S7,S9,S11,S12,S14,S17",
 }
 
 // Select returns the definitions of the rows and groups that ids names, separated by commas, in

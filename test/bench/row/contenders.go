@@ -159,20 +159,6 @@ func mutexQueue(members int) starter {
 	}
 }
 
-// empty starts the server of empty answers.
-func empty(n int) starter {
-	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
-		base, pid, err := b.startEmpty(ctx, cs)
-		if err != nil {
-			return contender{}, err
-		}
-		workers := side.NewEmptyWorkers(connections(cs), base, n)
-		return contender{
-			name: "empty answers", pids: []int{pid}, workers: workers, load: b.uncontended,
-		}, nil
-	}
-}
-
 // redis starts Redis for n clients that take locks of their own.
 func redis(n int) starter {
 	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {

@@ -111,9 +111,6 @@ var locks = map[string][]duel{
 		{"S2", free + againstMutex + ", shared session", speed, atLeast(1)},
 		{"S15", cpu + free + againstMutex + ", shared session", perCycle, atMost(1)},
 	}}},
-	"S3": {{fencepost(embedded, manyClients), empty(manyClients), []line{
-		{"S3", free + ", against two empty answers of gin", speed, bar{}},
-	}}},
 	"S4": {{fencepost(embedded, 1), v3lock(1, 1), []line{
 		{"S4", "one client" + againstV3lock, speed, atLeast(3.5)},
 	}}},

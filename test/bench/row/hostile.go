@@ -103,24 +103,15 @@ func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 // outcome compares the acquires. ended is the p99 of a renewal and a release together.
 func (w hostileWay) outcome(pairs []load.Pair, ended time.Duration, memory, calm float64) Outcome {
 	const most, acquires, ends = 5, 25 * time.Millisecond, 100 * time.Millisecond
-	o := Outcome{ID: "S17", What: "p99 of an acquire beside a hostile tenant: " + w.name}
+	o := Outcome{ID: "S17", What: "p99 of an acquire next to a hostile tenant: " + w.name}
 	s := o.compared(pairs, p99.text, atMost(most))
 	fast := s.Ratio <= most || seconds(s.Ours) <= acquires
 	o.Bar += fmt.Sprintf(" or %s; renewal and release ≤ %s", millis(acquires), millis(ends))
 	o.Met = verdict(fast && ended <= ends)
-	o.Notes = []string{
-		fmt.Sprintf(
-			"%s: against %d tenants that make as many requests as it may, or fewer if it makes fewer: "+
-				"acquires and releases of free locks, as many as the server answers. None of the watched tenant's requests failed; "+
-				"the p99 of its renewals with their releases is %s. The server's resident memory afterwards is %s, and %s beside the "+
-				"others; each side on a fresh server.",
-			w.name,
-			neighbours,
-			millis(ended),
-			megabytes(memory),
-			megabytes(calm),
-		),
-	}
+	o.Notes = []string{fmt.Sprintf(
+		"%s: renewal with release p99 %s; the server's memory %s, next to others %s.",
+		w.name, millis(ended), megabytes(memory), megabytes(calm),
+	)}
 	return o
 }
 

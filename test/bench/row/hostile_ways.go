@@ -150,7 +150,7 @@ func hostileWays(b *bench) []hostileWay {
 				_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), metadata)
 			},
 		},
-		{name: "wide sets", atOnce: hostileAtOnce, attack: wideSet},
+		{name: "sets of 32", atOnce: hostileAtOnce, attack: wideSet},
 		{
 			name:   "lists of 1 000 locks with many holders",
 			atOnce: hostileAtOnce,
@@ -162,7 +162,7 @@ func hostileWays(b *bench) []hostileWay {
 			},
 		},
 		{
-			name:    "streams nobody reads",
+			name:    "streams without a reader",
 			atOnce:  hostileAtOnce,
 			prepare: openStreams,
 			attack: func(ctx context.Context, a *attack, i, _ int) {
@@ -174,7 +174,7 @@ func hostileWays(b *bench) []hostileWay {
 		},
 		{name: "slow bodies", atOnce: 1000, attack: slowBody},
 		{
-			name:    "webhooks told everything",
+			name:    "webhooks for all events",
 			atOnce:  hostileAtOnce,
 			prepare: hookEverything,
 			attack: func(ctx context.Context, a *attack, i, _ int) {
@@ -185,18 +185,21 @@ func hostileWays(b *bench) []hostileWay {
 			},
 		},
 		{
-			name:   "leases that end",
+			name:   "leases that expire",
 			atOnce: hostileAtOnce,
 			attack: func(ctx context.Context, a *attack, i, n int) {
 				_, _ = a.do(ctx, http.MethodPost, fmt.Sprintf("/locks/h:%d:%d", i, n), `{"ttl_seconds":2}`)
 			},
 		},
-		{name: "streams begun anew", atOnce: 90, attack: func(ctx context.Context, a *attack, _, _ int) {
-			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
-			defer cancel()
-			_, _ = a.do(ctx, http.MethodGet, "/events", "")
-		}},
+		{name: "streams that restart", atOnce: 90, attack: restartStream},
 	}
+}
+
+// restartStream follows events for half a second.
+func restartStream(ctx context.Context, a *attack, _, _ int) {
+	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+	defer cancel()
+	_, _ = a.do(ctx, http.MethodGet, "/events", "")
 }
 
 // hookEverything has as many webhooks as a tenant may have told of whatever happens to its locks.

@@ -226,22 +226,11 @@ func (s *renewalBench) outcomes() []Outcome {
 	)
 	perRenewal := float64(s.appended) / float64(h.Count())
 	lost := s.failures.count() + max(s.missing, 0)
-	note := []string{
-		fmt.Sprintf(
-			"%s renewals at %s/s, open loop, each timed from when it should have started, over %.0f s, with leases of %d s. "+
-				"The store's log grew by %d entries meanwhile, and by %d when the locks were taken. Cores busy: server %.2f, load %.2f, rest %.2f; load average at the end %s.",
-			number(float64(h.Count())),
-			number(s.rate()),
-			s.renewals.Elapsed.Seconds(),
-			renewedTTL,
-			s.appended,
-			s.appendedByHolding,
-			s.used.server,
-			s.used.load,
-			s.used.rest,
-			s.busiest,
-		),
-	}
+	note := []string{fmt.Sprintf(
+		"The store's log grew by %d entries meanwhile, and by %d when the locks were taken. "+
+			"Cores busy: server %.2f, load %.2f, rest %.2f; load average at the end %s.",
+		s.appended, s.appendedByHolding, s.used.server, s.used.load, s.used.rest, s.busiest,
+	)}
 	if s.failures.first != nil {
 		note = append(note, "A renewal that failed: "+strings.TrimSpace(s.failures.first.Error()))
 	}

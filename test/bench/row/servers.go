@@ -1,16 +1,10 @@
 package row
 
 import (
-	"bufio"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"net/url"
-	"os"
-	"os/exec"
 	"path/filepath"
-	"strings"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -162,7 +156,7 @@ func clientsOf(r *replica, tenant string, cs *closers) (side.Fencepost, error) {
 	if err != nil {
 		return side.Fencepost{}, err
 	}
-	f := side.Fencepost{Connections: connections(cs), Bases: []*url.URL{base}}
+	f := side.Fencepost{Connections: connections(cs), Base: base}
 	for i := range bearers {
 		token, err := r.Token(tenant, "locks:read locks:write", fmt.Sprintf("worker-%d", i))
 		if err != nil {
@@ -171,29 +165,4 @@ func clientsOf(r *replica, tenant string, cs *closers) (side.Fencepost, error) {
 		f.Bearers = append(f.Bearers, token)
 	}
 	return f, nil
-}
-
-// startEmpty starts the server of empty answers and returns its process id.
-func (b *bench) startEmpty(ctx context.Context, cs *closers) (*url.URL, int, error) {
-	cmd := exec.CommandContext(ctx, b.Empty[0], b.Empty[1:]...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, 0, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, 0, fmt.Errorf("start the server of empty answers: %w", err)
-	}
-	cs.add(cmd.Wait)
-	cs.add(in.Close) // ends it
-	address, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, 0, fmt.Errorf("start the server of empty answers: %w", err)
-	}
-	base, err := url.Parse("http://" + strings.TrimSpace(address))
-	return base, cmd.Process.Pid, err
 }

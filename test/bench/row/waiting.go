@@ -100,11 +100,6 @@ func (b *bench) outcomeS7(pairs []load.Pair, many, few *load.Histogram) Outcome 
 	o := Outcome{
 		ID: "S7", What: fmt.Sprintf("hand-over with %s waiters on the lock, against %d",
 			number(float64(b.Waiters)), fewWaiters),
-		Notes: []string{
-			fmt.Sprintf("Both figures are Fencepost's: the mean time from a release being sent to the "+
-				"next client having its grant, over %d hand-overs a round; each holder releases at once and queues again. "+
-				"Every hand-over went to the next entry in the queue.", handovers),
-		},
 	}
 	o.compared(pairs, p99.text, atMost(1.5))
 	o.latencies(many, few)

@@ -29,7 +29,7 @@ func (f Fencepost) Clients(n int) []*Client {
 	for i := range clients {
 		authorization := []string{"Bearer " + f.Bearers[i%len(f.Bearers)]}
 		clients[i] = &Client{
-			newCaller(f.Connections, f.Bases[i%len(f.Bases)], nil),
+			newCaller(f.Connections, f.Base, nil),
 			http.Header{"Authorization": authorization, "Content-Type": {"application/json"}},
 			http.Header{"Authorization": authorization, "Lock-Token": {""}},
 		}

@@ -15,9 +15,9 @@ import (
 // Fencepost says how clients of the API server take locks.
 type Fencepost struct {
 	Connections *Connections
-	// Bases are the addresses of replicas, Bearers the tokens of clients; workers
-	// are spread evenly over both.
-	Bases   []*url.URL
+	// Base is the address of the server, Bearers are the tokens of clients; workers
+	// are spread evenly over them.
+	Base    *url.URL
 	Bearers []string
 	// TTLSeconds is the lease, 30 when zero.
 	TTLSeconds int
@@ -67,7 +67,7 @@ func (f Fencepost) worker(i int) *fencepostWorker {
 	}
 	authorization := []string{"Bearer " + f.Bearers[i%len(f.Bearers)]}
 	return &fencepostWorker{
-		http:    newCaller(f.Connections, f.Bases[i%len(f.Bases)], nil),
+		http:    newCaller(f.Connections, f.Base, nil),
 		acquire: http.Header{"Authorization": authorization, "Content-Type": {"application/json"}},
 		release: http.Header{"Authorization": authorization, "Lock-Token": {""}},
 		renews:  f.Renews,

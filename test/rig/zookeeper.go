@@ -49,9 +49,19 @@ type ZooKeeper struct {
 // FetchZooKeeper resolves the server and what it needs from Maven Central into
 // dir and returns the class path. What is there already is not fetched again.
 func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
-	dir, err := filepath.Abs(filepath.Join(dir, "zookeeper-"+ZooKeeperVersion))
+	return fetchJava(ctx, filepath.Join(dir, "zookeeper-"+ZooKeeperVersion), zooKeeperPOM)
+}
+
+// FetchCurator resolves Curator's recipes, a client of ZooKeeper, in the same way.
+func FetchCurator(ctx context.Context, dir string) (string, error) {
+	return fetchJava(ctx, filepath.Join(dir, "curator-"+curatorVersion), curatorPOM)
+}
+
+func fetchJava(ctx context.Context, dir, pom string) (string, error) {
+	name := filepath.Base(dir)
+	dir, err := filepath.Abs(dir)
 	if err != nil {
-		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
+		return "", fmt.Errorf("fetch %s: %w", name, err)
 	}
 	classPath := filepath.Join(dir, "*")
 	done := filepath.Join(dir, "complete")
@@ -59,25 +69,25 @@ func FetchZooKeeper(ctx context.Context, dir string) (string, error) {
 		return classPath, nil
 	}
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
+		return "", fmt.Errorf("fetch %s: %w", name, err)
 	}
 	unlock, err := lockFolder(ctx, dir)
 	if err != nil {
-		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
+		return "", fmt.Errorf("fetch %s: %w", name, err)
 	}
 	defer func() { _ = unlock() }() // the lock ends with the process at the latest
 	if _, err := os.Stat(done); err == nil {
 		return classPath, nil // by another process meanwhile
 	}
-	pom := filepath.Join(dir, "pom.xml")
-	if err := os.WriteFile(pom, []byte(zooKeeperPOM), 0o644); err != nil {
-		return "", fmt.Errorf("fetch ZooKeeper: %w", err)
+	file := filepath.Join(dir, "pom.xml")
+	if err := os.WriteFile(file, []byte(pom), 0o644); err != nil {
+		return "", fmt.Errorf("fetch %s: %w", name, err)
 	}
-	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", pom,
+	cmd := exec.CommandContext(ctx, "mvn", "-q", "-B", "-f", file,
 		"org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy-dependencies",
 		"-DincludeScope=runtime", "-DoutputDirectory="+dir)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("fetch ZooKeeper with Maven: %w\n%s", err, out)
+		return "", fmt.Errorf("fetch %s with Maven: %w\n%s", name, err, out)
 	}
 	return classPath, os.WriteFile(done, nil, 0o644)
 }
@@ -97,6 +107,19 @@ const zooKeeperPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
     <dependency><groupId>org.apache.zookeeper</groupId><artifactId>zookeeper</artifactId><version>` + ZooKeeperVersion + `</version></dependency>
     <dependency><groupId>io.dropwizard.metrics</groupId><artifactId>metrics-core</artifactId><version>4.1.12.1</version></dependency>
     <dependency><groupId>org.xerial.snappy</groupId><artifactId>snappy-java</artifactId><version>1.1.10.5</version></dependency>
+  </dependencies>
+</project>
+`
+
+const curatorVersion = "5.9.0"
+
+// Without a logger, which would write all that ZooKeeper's client does.
+const curatorPOM = `<project xmlns="http://maven.apache.org/POM/4.0.0">
+  <modelVersion>4.0.0</modelVersion>
+  <groupId>fencepost</groupId><artifactId>curator-for-tests</artifactId><version>1</version>
+  <dependencies>
+    <dependency><groupId>org.apache.curator</groupId><artifactId>curator-recipes</artifactId><version>` + curatorVersion + `</version>
+      <exclusions><exclusion><groupId>ch.qos.logback</groupId><artifactId>*</artifactId></exclusion></exclusions></dependency>
   </dependencies>
 </project>
 `

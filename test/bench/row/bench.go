@@ -66,7 +66,7 @@ func Definitions() []Definition {
 		define("S2,S15", "uncontended, 128 clients, against concurrency.Mutex", duels(locks["S2"]...)),
 		define("S4", "one client, against v3lock", duels(locks["S4"]...)),
 		define("S5,S16", "one lock, against concurrency.Mutex", duels(locks["S5"]...)),
-		define("S6", "on ZooKeeper, against go-zookeeper's lock", duels(locks["S6"]...)),
+		define("S6", "on ZooKeeper, against go-zookeeper's lock and Curator's", duels(locks["S6"]...)),
 		define("S7", "hand-over with many waiters", runS7),
 		define("S8", "memory of a waiting request", runS8),
 		define("S9", "many held locks that are renewed", runS9),
@@ -148,7 +148,9 @@ func findPeers(ctx context.Context, rows []Definition) error {
 	for _, d := range rows {
 		var err error
 		switch d.IDs[0] {
-		case "S6", "S14":
+		case "S6":
+			_, err = fetchCurator(ctx)
+		case "S14":
 			_, err = fetchZooKeeper(ctx)
 		case "Redis":
 			_, err = rig.RedisVersion(ctx)

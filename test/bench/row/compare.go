@@ -13,6 +13,7 @@ import (
 type contender struct {
 	name    string
 	pids    []int // of its servers
+	clients []int // of processes that make its load, besides this one
 	workers []load.Worker
 	load    func([]load.Worker) roundFunc
 	note    string // of what was started
@@ -53,7 +54,7 @@ func (b *bench) compare(
 
 // round lets a contender run once and reports what it did.
 func (b *bench) round(ctx context.Context, c contender, round int) (*load.Result, usage, error) {
-	start := spend(c.pids)
+	start := spend(c.pids, c.clients...)
 	r, err := c.load(c.workers)(ctx, round)
 	if err != nil {
 		return nil, usage{}, fmt.Errorf("%s, round %d: %w", c.name, round+1, err)
@@ -61,7 +62,7 @@ func (b *bench) round(ctx context.Context, c contender, round int) (*load.Result
 	if r.Cycles == 0 {
 		return nil, usage{}, fmt.Errorf("%s, round %d: no cycle ended", c.name, round+1)
 	}
-	used := spend(c.pids).since(start)
+	used := spend(c.pids, c.clients...).since(start)
 	b.logf(
 		"round %d: %-18s %8.0f/s  acquire p50 %v p99 %v  cores: server %.2f, load %.2f, rest %.2f",
 		round+1,
@@ -87,11 +88,11 @@ type spending struct {
 	server, load, all time.Duration
 }
 
-func spend(pids []int) spending {
+func spend(pids []int, clients ...int) spending {
 	return spending{
 		at:     time.Now(),
 		server: cpuTime(pids...),
-		load:   cpuTime(os.Getpid()),
+		load:   cpuTime(append(clients, os.Getpid())...),
 		all:    busyTime(),
 	}
 }

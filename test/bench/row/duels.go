@@ -96,6 +96,7 @@ const (
 	oneLock = "32 clients on one lock"
 	cpu     = "processor time of the servers for a cycle, "
 
+	onZooKeeper   = ", on ZooKeeper, against "
 	againstV3lock = ", against `v3lock` over HTTP, a lease each"
 	againstMutex  = ", against `concurrency.Mutex`"
 	againstRedis  = ", against Redis, each write flushed"
@@ -120,10 +121,16 @@ var locks = map[string][]duel{
 	}}},
 	"S6": {
 		{zooFencepost(queueing, true), zkLocks(queueing, true), []line{
-			{"S6", oneLock + ", on ZooKeeper, against go-zookeeper's lock", speed, atLeast(1)},
+			{"S6", oneLock + onZooKeeper + "go-zookeeper's lock", speed, atLeast(1)},
+		}},
+		{zooFencepost(queueing, true), curator(queueing, true), []line{
+			{"S6", oneLock + onZooKeeper + "Curator's `InterProcessMutex`", speed, atLeast(1)},
 		}},
 		{zooFencepost(manyClients, false), zkLocks(manyClients, false), []line{
-			{"S6", free + ", on ZooKeeper, against go-zookeeper's lock", speed, atLeast(0.9)},
+			{"S6", free + onZooKeeper + "go-zookeeper's lock", speed, atLeast(0.9)},
+		}},
+		{zooFencepost(manyClients, false), curator(manyClients, false), []line{
+			{"S6", free + onZooKeeper + "Curator's `InterProcessMutex`", speed, atLeast(0.9)},
 		}},
 	},
 	"S13": {

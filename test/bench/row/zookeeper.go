@@ -19,6 +19,14 @@ func fetchZooKeeper(ctx context.Context) (java string, err error) {
 	return rig.FetchZooKeeper(ctx, cache)
 }
 
+func fetchCurator(ctx context.Context) (java string, err error) {
+	cache, err := rig.ZooKeeperCache()
+	if err != nil {
+		return "", err
+	}
+	return rig.FetchCurator(ctx, cache)
+}
+
 func (b *bench) startZooKeeper(
 	ctx context.Context,
 	name string,
@@ -100,17 +108,49 @@ func zkLocks(n int, queue bool) starter {
 	}
 }
 
+// curator starts ZooKeeper for n clients of Curator's InterProcessMutex.
+func curator(n int, queue bool) starter {
+	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
+		z, err := b.startZooKeeper(ctx, "peer", cs)
+		if err != nil {
+			return contender{}, err
+		}
+		java, err := fetchCurator(ctx)
+		if err != nil {
+			return contender{}, err
+		}
+		c, err := side.StartCurator(ctx, b.dir, java, z.Endpoints(), n, queue)
+		if err != nil {
+			return contender{}, err
+		}
+		cs.add(c.Close)
+		return contender{
+			name: "Curator", pids: []int{z.Server(0).PID()}, clients: []int{c.PID()},
+			load: func([]load.Worker) roundFunc {
+				return func(_ context.Context, round int) (*load.Result, error) {
+					return c.Round(round, b.warmupOf(round), b.Duration)
+				}
+			},
+		}, nil
+	}
+}
+
 // javaWarmup is how long Java compiles under load before its speed is steady.
 const javaWarmup = 15 * time.Second
+
+func (b *bench) warmupOf(round int) time.Duration {
+	if round == 0 {
+		return javaWarmup
+	}
+	return b.Warmup
+}
 
 // heated returns rounds, the first of which begins with javaWarmup.
 func (b *bench) heated(queue, fifo bool) func([]load.Worker) roundFunc {
 	return func(workers []load.Worker) roundFunc {
 		return func(ctx context.Context, round int) (*load.Result, error) {
 			b := *b
-			if round == 0 {
-				b.Warmup = javaWarmup
-			}
+			b.Warmup = b.warmupOf(round)
 			if queue {
 				return b.contend(ctx, workers, round, fifo)
 			}

@@ -73,10 +73,12 @@ func (w *redisWorker) Release(ctx context.Context) error {
 
 // call sends a command, and returns its answer without its type; "" stands for none.
 func (w *redisWorker) call(ctx context.Context, command ...string) (answer string, err error) {
-	w.text = fmt.Appendf(w.text[:0], "*%d\r\n", len(command))
+	w.text = strconv.AppendInt(append(w.text[:0], '*'), int64(len(command)), 10)
 	for _, word := range command {
-		w.text = fmt.Appendf(w.text, "$%d\r\n%s\r\n", len(word), word)
+		w.text = strconv.AppendInt(append(w.text, "\r\n$"...), int64(len(word)), 10)
+		w.text = append(append(w.text, "\r\n"...), word...)
 	}
+	w.text = append(w.text, "\r\n"...)
 	err = w.exchange(ctx, w.text, func() (err error) {
 		answer, err = w.read()
 		return err

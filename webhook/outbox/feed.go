@@ -15,12 +15,14 @@ import (
 // tell makes deliveries of an event. Most events have none.
 func (w *owner) tell(e *lock.Event) {
 	w.startLate()
-	it := &item{id: e.ID, read: time.Now(), at: e.At}
-	for _, t := range w.targets.byTenant[e.Entry.Tenant] {
-		w.offer(t, e, it)
+	if ts := w.targets.byTenant[e.Entry.Tenant]; len(ts) > 0 || e.Entry.Callback != nil {
+		it := &item{id: e.ID, read: time.Now(), at: e.At}
+		for _, t := range ts {
+			w.offer(t, e, it)
+		}
+		w.callBack(e, it)
+		w.cursor.wait(it)
 	}
-	w.callBack(e, it)
-	w.cursor.wait(it)
 	w.cursor.reached(e.ID)
 }
 

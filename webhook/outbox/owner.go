@@ -20,6 +20,7 @@ type owner struct {
 	*dispatch
 	stream  *service.EventStream
 	buffer  []*events.Record
+	again   chan struct{}            // closed: there may be more events at once
 	lookAt  time.Time                // for requests of tenants
 	looking bool                     // they are being read
 	doing   map[store.RecordKey]bool // requests that are carried out
@@ -28,10 +29,12 @@ type owner struct {
 }
 
 func newOwner(s *shard, fence uint64) *owner {
-	return &owner{
+	w := &owner{
 		dispatch: newDispatch(s, fence), buffer: make([]*events.Record, 64),
-		doing: map[store.RecordKey]bool{},
+		again: make(chan struct{}), doing: map[store.RecordKey]bool{},
 	}
+	close(w.again)
+	return w
 }
 
 // run works until ctx ends, or the shard turns out to be another replica's.
@@ -132,9 +135,7 @@ func (w *owner) read() (more <-chan struct{}) {
 		return more
 	}
 	w.cursor.passed = true
-	again := make(chan struct{})
-	close(again)
-	return again
+	return w.again
 }
 
 // step does one thing, or waits until more is closed.

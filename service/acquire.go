@@ -43,7 +43,7 @@ type Busy struct {
 // an idempotency key can bring the client back; then it lapses by its lease.
 func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, error) {
 	began := time.Now()
-	ctx, span := s.Tracer.Start(ctx, "service.Acquire")
+	ctx, span := s.span(ctx, "service.Acquire")
 	defer span.End()
 	req.Trace = ownTrace(span, req.Trace)
 	g, err := s.acquireInTime(ctx, req, began)
@@ -63,8 +63,8 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 // tookEffect returns the error of a request that has had its effect: an entry is left in
 // its queue, or its lease was started again.
 func tookEffect(err error) error {
-	var e *lock.Error
-	if !errors.As(err, &e) || !errors.Is(e, lock.StoreUnavailable) && e.Code != lock.Draining {
+	e, is := errors.AsType[*lock.Error](err)
+	if !is || !errors.Is(e, lock.StoreUnavailable) && e.Code != lock.Draining {
 		return err
 	}
 	marked := *e
@@ -158,12 +158,14 @@ func vanished(err error) bool {
 // join writes the entry, or finds that of an earlier request, and waits on it.
 func (s *Service) join(
 	ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time,
-) (*Grant, error) {
-	changed, unwatch, err := s.view.Attend(e.ID)
-	if err != nil {
-		return nil, err
+) (g *Grant, err error) {
+	var news *view.Watch
+	if e.Resumable() { // other requests may wait on the entry, and take it back
+		if news, err = s.view.Attend(e.ID); err != nil {
+			return nil, err
+		}
+		defer news.End()
 	}
-	defer unwatch()
 	asked := time.Now()
 	placed, written, err := s.write(ctx, e, req.due)
 	s.keys.use(e, written, err)
@@ -173,12 +175,11 @@ func (s *Service) join(
 	if placed.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	var g *Grant
 	if placed.Async {
 		g, err = s.answerAsync(ctx, placed, written, began)
 	} else {
 		w := &wait{
-			keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, changed: changed,
+			keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, news: news,
 		}
 		if written {
 			w.origin, w.refreshed = wrote, asked
@@ -233,11 +234,11 @@ func (s *Service) write(
 // rejoin finds the entry of an earlier request with the same idempotency key. It
 // returns nothing if there is none.
 func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
-	changed, unwatch, err := s.view.Attend(e.ID)
+	news, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}
-	defer unwatch()
+	defer news.End()
 	st := s.view.Status(e.ID, 0)
 	switch st.State {
 	case view.Gone:
@@ -248,7 +249,7 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.Entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	g, err := s.takeUp(ctx, st.Entry, changed)
+	g, err := s.takeUp(ctx, st.Entry, news)
 	if errors.Is(err, lock.Lost) {
 		return nil, s.usedUp(ctx, e.ID)
 	}
@@ -257,12 +258,12 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 
 // takeUp answers about the entry of an earlier request.
 func (s *Service) takeUp(
-	ctx context.Context, e *lock.Entry, changed <-chan struct{},
+	ctx context.Context, e *lock.Entry, news *view.Watch,
 ) (*Grant, error) {
 	if e.Async {
 		return s.answerAsync(ctx, e, false, time.Now())
 	}
-	w := &wait{keeper: keeper{s: s, entry: e}, origin: resumed, changed: changed}
+	w := &wait{keeper: keeper{s: s, entry: e}, origin: resumed, news: news}
 	return w.run(ctx)
 }
 

@@ -6,6 +6,9 @@ import (
 	"sync"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
+
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/closures"
 	"github.com/fencepost/fencepost/service/figures"
@@ -21,6 +24,14 @@ type base struct {
 	figures *figures.Figures
 	tasks   sync.WaitGroup  // Close waits for them
 	closing context.Context // ends when the service closes
+}
+
+// span starts a span. Where no span is recorded it leaves the context as it is.
+func (b *base) span(ctx context.Context, name string) (context.Context, trace.Span) {
+	if b.untraced() {
+		return ctx, noop.Span{}
+	}
+	return b.Tracer.Start(ctx, name)
 }
 
 // outdated returns an error if the store holds what only a newer version of this service
@@ -97,13 +108,13 @@ func (b *base) lostBecause(ctx context.Context, id lock.ID, number uint64) error
 
 // awaitRemoval gives the view a moment to see that the entry is gone, and why.
 func (b *base) awaitRemoval(ctx context.Context, e *lock.Entry) {
-	changed, unwatch := b.view.Watch(e.ID)
-	defer unwatch()
+	watch := b.view.Watch(e.ID)
+	defer watch.End()
 	ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 	defer cancel()
 	for b.view.Status(e.ID, e.Number).State != view.Gone {
 		select {
-		case <-changed:
+		case <-watch.Changed:
 		case <-ctx.Done():
 			return
 		}

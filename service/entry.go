@@ -58,7 +58,7 @@ type entries struct {
 // waits, and proves that it is still there. Errors: token_mismatch, lock_lost; and
 // deadlock or mode_mismatch for one that waits and that no request has told yet.
 func (x *entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
-	ctx, span := x.Tracer.Start(ctx, "service.Renew")
+	ctx, span := x.span(ctx, "service.Renew")
 	defer span.End()
 	g, err := x.renew(ctx, req)
 	switch {
@@ -115,7 +115,7 @@ func (x *entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) 
 // Release takes the entry out of its queue, whether it holds or waits. Errors:
 // token_mismatch, lock_lost with the reason if it was gone already.
 func (x *entries) Release(ctx context.Context, req TokenRequest) error {
-	ctx, span := x.Tracer.Start(ctx, "service.Release")
+	ctx, span := x.span(ctx, "service.Release")
 	defer span.End()
 	err := x.release(ctx, req)
 	x.lostTo(req, figures.ReleasedTooLate, err)
@@ -138,7 +138,7 @@ func (x *entries) release(ctx context.Context, req TokenRequest) error {
 // Entry tells how the entry stands. With wait it waits for the grant for at most
 // that long, keeping the entry's place, and then starts a full lease.
 func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duration) (*Grant, error) {
-	ctx, span := s.Tracer.Start(ctx, "service.Entry")
+	ctx, span := s.span(ctx, "service.Entry")
 	defer span.End()
 	e, err := s.locate(ctx, req)
 	if err != nil {
@@ -148,13 +148,12 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 	if hold == 0 || st.State == view.Held {
 		return s.look(ctx, e)
 	}
-	changed, unwatch, err := s.view.Attend(e.ID)
+	watch, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}
-	defer unwatch()
 	w := &wait{
-		keeper: keeper{s: s, entry: e}, origin: byToken, changed: changed, limit: min(hold, s.MaxHold),
+		keeper: keeper{s: s, entry: e}, origin: byToken, news: watch, limit: min(hold, s.MaxHold),
 	}
 	return w.run(ctx)
 }

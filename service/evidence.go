@@ -12,8 +12,8 @@ import (
 
 // lostTo notes a genuine token whose entry had expired: its holder still worked.
 func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
-	var lost *lock.Error
-	if !errors.As(err, &lost) || lost.Code != lock.Lost || lost.Reason != lock.Expired {
+	lost, is := errors.AsType[*lock.Error](err)
+	if !is || lost.Code != lock.Lost || lost.Reason != lock.Expired {
 		return
 	}
 	id, number, err := x.tokens.find(req)

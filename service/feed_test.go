@@ -75,6 +75,7 @@ func TestLateFeed(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
 		b.store.setFeed(frozen)
+		s.occupy(t, "another")
 		began := time.Now()
 		g := b.start(want("orders:1", time.Minute)).holdsLater()
 		took(t, began, 250*time.Millisecond)
@@ -92,6 +93,29 @@ func TestLateFeed(t *testing.T) {
 		if d := p.at.Sub(g.Entry.EnqueuedAt); g.Waited != d || !g.ExpiresAt.Equal(p.at.Add(ttl)) {
 			t.Errorf("waited %v: %+v", d, g)
 		}
+	})
+}
+
+// TestGrantAheadOfTheFeed: an entry that was written into free queues, right after all that the
+// view has, holds before the feed shows it.
+func TestGrantAheadOfTheFeed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r := s.replica(t)
+		holder := r.hold(want("held", 0))
+		synctest.Wait()
+		r.store.setFeed(frozen)
+		began := time.Now()
+		g := r.start(want("free", time.Minute)).holdsLater()
+		took(t, began, 0)
+		if g.Waited != 0 || !g.ExpiresAt.Equal(began.Add(ttl)) {
+			t.Errorf("%+v", g)
+		}
+		r.line(want("held", time.Minute))
+		r.line(want("free", time.Minute))
+		r.store.setFeed(running)
+		r.release(g)
+		r.release(holder)
 	})
 }
 

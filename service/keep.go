@@ -79,19 +79,22 @@ func (k *keeper) refresh(ctx context.Context) error {
 	return err
 }
 
-// nextChore returns what the entry needs next, and when. A chore returns over with the
-// reason for which the entry cannot be kept any longer.
-func (k *keeper) nextChore() (at time.Time, chore func(context.Context) (err error, over bool)) {
-	at, chore = later(k.nextRenewal(), k.again), k.keepAlive
-	if k.turn == soon && time.Since(k.refreshed) > freshEnough/2 && time.Now().Before(at) {
-		at, chore = time.Now(), k.getReady
+// chore is something that the entry needs. It returns over with the reason for which the entry
+// cannot be kept any longer.
+type chore func(*keeper, context.Context) (err error, over bool)
+
+// nextChore returns what the entry needs next, and when.
+func (k *keeper) nextChore(now time.Time) (at time.Time, next chore) {
+	at, next = later(k.nextRenewal(), k.again), (*keeper).keepAlive
+	if k.turn == soon && now.Sub(k.refreshed) > freshEnough/2 && now.Before(at) {
+		at, next = now, (*keeper).getReady
 	}
 	if late := k.s.view.LateFor() > 0; late || !k.s.view.Reached(k.entry.Number) {
-		if ask := time.Now().Add(k.recheckAfter(late)); ask.Before(at) {
-			at, chore = ask, k.askStore
+		if ask := now.Add(k.recheckAfter(late)); ask.Before(at) {
+			at, next = ask, (*keeper).askStore
 		}
 	}
-	return at, chore
+	return at, next
 }
 
 // nextRenewal is after a third of the TTL, or up to a quarter of that sooner. How much sooner

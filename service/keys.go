@@ -56,10 +56,8 @@ func (k *usedKeys) room(e *lock.Entry) error {
 
 // use counts the key of an entry, if that was written or may have been.
 func (k *usedKeys) use(e *lock.Entry, written bool, err error) {
-	var failed *lock.Error
-	if written = written || errors.As(
-		err, &failed,
-	) && failed.OutcomeUnknown; !written || !e.Resumable() {
+	failed, is := errors.AsType[*lock.Error](err)
+	if !e.Resumable() || !written && !(is && failed.OutcomeUnknown) {
 		return
 	}
 	k.mu.Lock()

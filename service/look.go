@@ -38,7 +38,7 @@ const longQueue = 100
 func (x *looks) Lock(
 	ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
 ) (*LockView, error) {
-	ctx, span := x.Tracer.Start(ctx, "service.Lock")
+	ctx, span := x.span(ctx, "service.Lock")
 	defer span.End()
 	if err := x.settle(ctx, consistent); err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ type ListRequest struct {
 // List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of
 // Enter.
 func (x *looks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
-	ctx, span := x.Tracer.Start(ctx, "service.List")
+	ctx, span := x.span(ctx, "service.List")
 	defer span.End()
 	if err := x.settle(ctx, req.Consistent); err != nil {
 		return nil, err

@@ -55,8 +55,10 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		return nil, err
 	}
 	req.TTL, req.Wait = wholeMilliseconds(req.TTL), wholeMilliseconds(req.Wait)
-	req.Claims = slices.Clone(req.Claims)
-	lock.Canonical(req.Claims)
+	if len(req.Claims) > 1 {
+		req.Claims = slices.Clone(req.Claims)
+		lock.Canonical(req.Claims)
+	}
 	e := &lock.Entry{
 		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,

@@ -55,7 +55,7 @@ func (x *entries) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, erro
 // revoke is Revoke where the view may be known to have what an operator can have seen. If it has to
 // wait for that, it is known then.
 func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
-	ctx, span := x.Tracer.Start(ctx, "service.Revoke")
+	ctx, span := x.span(ctx, "service.Revoke")
 	defer span.End()
 	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
 		return nil, lock.Invalid("reason", "%s", wrong)

@@ -94,7 +94,7 @@ type Service struct {
 // and [Service.Ready], when the first list is read.
 func New(cfg Config) *Service {
 	cfg = cfg.withDefaults()
-	if _, off := cfg.Tracer.(noop.Tracer); !off {
+	if !cfg.untraced() {
 		cfg.Store = Traced(cfg.Store, cfg.Tracer)
 	}
 	seen := figures.New(0)
@@ -154,6 +154,12 @@ func (c Config) withDefaults() Config {
 		c.Journal = audit.NewJournal(c.Records, c.Now, c.Logger)
 	}
 	return c
+}
+
+// untraced reports whether no span is recorded.
+func (c *Config) untraced() bool {
+	_, off := c.Tracer.(noop.Tracer)
+	return off
 }
 
 func orDuration(d, otherwise time.Duration) time.Duration {

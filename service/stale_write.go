@@ -43,7 +43,7 @@ type StaleWrite struct {
 // of the tenant has it within about a second. Errors: invalid_request, also if no such fence was
 // handed out yet.
 func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
-	ctx, span := x.Tracer.Start(ctx, "service.ReportStaleWrite")
+	ctx, span := x.span(ctx, "service.ReportStaleWrite")
 	defer span.End()
 	if err := x.checkStaleWrite(ctx, w); err != nil {
 		return err

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"bytes"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
@@ -25,22 +26,42 @@ const (
 	tokenPrefix  = "fp1_"
 	macSize      = 24
 	rawTokenSize = lock.IDSize + 8 + macSize
+	tokenSize    = len(tokenPrefix) + (rawTokenSize*8+5)/6
 )
 
 // MinTokenKey is the length of the key behind the lock tokens, in bytes.
 const MinTokenKey = 32
 
-type tokens struct{ signers *sync.Pool } // of *signer
+type tokens struct {
+	signers *sync.Pool // of *signer
+	form    *base64.Encoding
+}
 
 // signer makes one MAC after the other, without allocating for each.
 type signer struct {
-	mac  hash.Hash
-	text []byte
-	sum  [sha256.Size]byte
+	mac    hash.Hash
+	text   []byte
+	signed []byte // what sum is of
+	sum    [sha256.Size]byte
 }
 
 func newTokens(key []byte) tokens {
-	return tokens{&sync.Pool{New: func() any { return &signer{mac: hmac.New(sha256.New, key)} }}}
+	return tokens{
+		signers: &sync.Pool{New: func() any { return &signer{mac: hmac.New(sha256.New, key)} }},
+		form:    base64.RawURLEncoding.Strict(),
+	}
+}
+
+// sign returns the MAC of the text. A server checks the token of a request twice in a row, before
+// it admits the request and after, and makes the MAC once.
+func (s *signer) sign() []byte {
+	if !bytes.Equal(s.text, s.signed) {
+		s.mac.Reset()
+		s.mac.Write(s.text)
+		s.mac.Sum(s.sum[:0])
+		s.text, s.signed = s.signed, s.text
+	}
+	return s.sum[:]
 }
 
 // setSubject is what the tokens of sets are bound to, and what their idempotency keys
@@ -57,12 +78,11 @@ func subjectOf(e *lock.Entry) string {
 }
 
 func (t tokens) issue(e *lock.Entry) string {
-	raw := make([]byte, 0, rawTokenSize)
-	raw = append(raw, e.ID.Bytes()...)
+	raw := append(make([]byte, 0, rawTokenSize), e.ID.Bytes()...)
 	raw = binary.BigEndian.AppendUint64(raw, e.Number)
 	mac := t.mac(e.Tenant, subjectOf(e), raw)
-	raw = append(raw, mac[:]...)
-	return tokenPrefix + base64.RawURLEncoding.EncodeToString(raw)
+	text := append(make([]byte, 0, tokenSize), tokenPrefix...)
+	return string(t.form.AppendEncode(text, append(raw, mac[:]...)))
 }
 
 // Token is what proves that an entry is its client's. It is for whoever tells that client of
@@ -75,11 +95,11 @@ func (x *entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
 func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
 	// decoding would pass over line breaks
-	if !ok || len(text) != base64.RawURLEncoding.EncodedLen(rawTokenSize) {
+	if !ok || len(token) != tokenSize {
 		return "", 0, errTokenMismatch()
 	}
-	raw, err := base64.RawURLEncoding.Strict().DecodeString(text)
-	if err != nil || len(raw) != rawTokenSize {
+	var raw [rawTokenSize]byte
+	if n, err := t.form.Decode(raw[:], []byte(text)); err != nil || n != rawTokenSize {
 		return "", 0, errTokenMismatch()
 	}
 	signed, mac := raw[:lock.IDSize+8], raw[lock.IDSize+8:]
@@ -115,9 +135,7 @@ func (t tokens) mac(tenant, subject string, signed []byte) (mac [macSize]byte) {
 	s := t.signers.Get().(*signer)
 	defer t.signers.Put(s)
 	s.text = append(appendParts(s.text[:0], tenant, subject), signed...)
-	s.mac.Reset()
-	s.mac.Write(s.text)
-	return [macSize]byte(s.mac.Sum(s.sum[:0]))
+	return [macSize]byte(s.sign())
 }
 
 func errTokenMismatch() error {
@@ -141,9 +159,7 @@ func (t tokens) idFor(tenant, subject, key string) lock.ID {
 	s := t.signers.Get().(*signer)
 	defer t.signers.Put(s)
 	s.text = appendParts(append(s.text[:0], idLabel...), tenant, subject, key)
-	s.mac.Reset()
-	s.mac.Write(s.text)
-	return lock.IDOf(s.mac.Sum(s.sum[:0])[:lock.IDSize])
+	return lock.IDOf(s.sign()[:lock.IDSize])
 }
 
 // writeParts writes texts so that no other list of texts gives the same bytes.

@@ -23,7 +23,8 @@ func TestTraces(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		recorder := tracetest.NewSpanRecorder()
 		provider := trace.NewTracerProvider(trace.WithSpanProcessor(recorder))
-		r := newSharedStore(t).replica(t, func(c *service.Config) { c.Tracer = provider.Tracer("test") })
+		s := newSharedStore(t)
+		r := s.replica(t, func(c *service.Config) { c.Tracer = provider.Tracer("test") })
 		g := r.hold(want("orders:1", 0))
 		r.start(want("orders:1", 0)).fails(lock.Held)
 		r.renew(g)
@@ -39,6 +40,7 @@ func TestTraces(t *testing.T) {
 			t.Fatal(err, lost)
 		}
 		r.store.setFeed(frozen)
+		s.occupy(t, "another")
 		r.start(want("orders:2", time.Second)).holdsLater()
 
 		names := map[[16]byte][]string{}

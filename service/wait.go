@@ -23,12 +23,15 @@ import (
 //	stillWaits the request was held open for as long as it may be
 type wait struct {
 	keeper
-	origin  origin
-	changed <-chan struct{} // the view saw something happen to the entry
-	limit   time.Duration   // for how long to hold the request open; 0 is MaxHold
+	origin origin
+	news   *view.Watch   // nil before the request that wrote the entry has to wait
+	limit  time.Duration // for how long to hold the request open; 0 is MaxHold
 
 	// what follows a look that decides nothing: pause, or takeBack when the wait is over
 	undecided stage
+	waited    time.Duration // for the grant, if the entry holds
+	due       chore         // what keeps the entry next
+	timer     *time.Timer   // of the pauses; nil before the first
 
 	blocker lock.ID // to whose request the span points
 	links   int
@@ -38,8 +41,8 @@ type wait struct {
 }
 
 // stage does what is due in one state of a wait, and returns the next, nil when there is
-// an answer.
-type stage func(context.Context) stage
+// an answer. Method expressions, unlike method values, cost no allocation.
+type stage func(*wait, context.Context) stage
 
 // run waits until the entry holds, is gone, has waited for long enough, or the
 // request has. It keeps the lease alive all the while. An entry for which its client can
@@ -48,9 +51,10 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 	if w.began.IsZero() {
 		w.began = time.Now()
 	}
-	w.undecided = w.pause
-	for next := stage(w.watch); next != nil; {
-		next = next(ctx)
+	w.undecided = (*wait).pause
+	defer w.end()
+	for next := stage((*wait).watch); next != nil; {
+		next = next(w, ctx)
 	}
 	if g := w.answer; g != nil && g.Token != "" && w.goneForGood(ctx) {
 		return nil, ctx.Err()
@@ -66,7 +70,14 @@ func (w *wait) tell(g *Grant, err error) stage {
 
 func (w *wait) watch(ctx context.Context) stage {
 	if err := w.s.outdated(); err != nil {
-		return w.handOver(err)
+		return handOver(err)
+	}
+	if w.news == nil {
+		if w.s.view.Written(w.entry) {
+			w.seen = holds
+			return (*wait).grant
+		}
+		w.news = w.s.view.Watch(w.entry.ID)
 	}
 	return w.look(ctx)
 }
@@ -84,14 +95,15 @@ func (w *wait) look(ctx context.Context) stage {
 		// another request with the same key has taken it back, and not before this one
 		return w.tell(nil, st.Refused)
 	case st.State == view.Gone:
-		return w.gone
+		return (*wait).gone
 	case st.Refused != nil && !w.seen.proven() && w.s.view.Reached(w.doubted):
-		return w.reject(st.Refused)
+		return reject(st.Refused)
 	case st.State == view.Held:
-		return w.grant(st.Waited)
+		w.waited = st.Waited
+		return (*wait).grant
 	case st.State == view.Waiting || w.seen == waits: // as the view sees it, or the store itself
 		if w.seen = waits; w.tries() {
-			return w.giveWay
+			return (*wait).giveWay
 		}
 		w.linkBlocker(ctx)
 		w.turn = w.turn.announced(st.Soon)
@@ -101,8 +113,8 @@ func (w *wait) look(ctx context.Context) stage {
 
 // reject takes back an entry that cannot stay in its queues. If what this was decided
 // by has changed, it is decided again when the view has that.
-func (w *wait) reject(why error) stage {
-	return func(ctx context.Context) stage {
+func reject(why error) stage {
+	return func(w *wait, ctx context.Context) stage {
 		while, ok := w.s.view.Grounds(w.entry.ID)
 		if !ok {
 			return w.undecided // it can stay now, of which it has been notified
@@ -119,7 +131,7 @@ func (w *wait) reject(why error) stage {
 			return w.undecided
 		// perhaps since before the request, and for no reason that still is
 		case errors.Is(err, lock.Lost) && !w.shown:
-			return w.lost(lock.Unknown)
+			return lost(lock.Unknown)
 		// the view may be older than the request
 		case err != nil && !errors.Is(err, lock.Lost) && w.origin != wrote:
 			return w.leave(err)
@@ -148,7 +160,7 @@ func (w *wait) giveWay(ctx context.Context) stage {
 		case holds:
 			return w.grantShown()
 		case errors.Is(err, lock.Lost):
-			return w.lost(lock.Unknown)
+			return lost(lock.Unknown)
 		}
 		w.s.unlessGone(w.entry, err)
 		if err != nil && w.origin != wrote {
@@ -177,8 +189,8 @@ func (w *wait) awaitOthers(ctx context.Context) {
 
 // grantShown is for an entry that holds, as the store showed.
 func (w *wait) grantShown() stage {
-	w.seen = cameToHold
-	return w.grant(w.s.view.WaitedFor(w.entry))
+	w.seen, w.waited = cameToHold, w.s.view.WaitedFor(w.entry)
+	return (*wait).grant
 }
 
 // goneForGood takes the entry back, whether it holds or not, if the client is gone
@@ -199,8 +211,8 @@ func (w *wait) gone(ctx context.Context) stage {
 
 // lost answers that the entry ended. One that did not want to queue, and that no other
 // request can have taken back, was in somebody's way when it was seen.
-func (w *wait) lost(why lock.Reason) stage {
-	return func(ctx context.Context) stage {
+func lost(why lock.Reason) stage {
+	return func(w *wait, ctx context.Context) stage {
 		if w.tries() && !w.comesBack() && why == lock.Unknown {
 			return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 		}
@@ -211,27 +223,27 @@ func (w *wait) lost(why lock.Reason) stage {
 // grant answers with the held entry. One that was taken over from an earlier
 // request, or that waited for long, gets its full TTL first, and the refresh
 // proves that it is still there.
-func (w *wait) grant(waited time.Duration) stage {
-	return func(ctx context.Context) stage {
-		if time.Since(w.refreshed) > freshEnough && (w.seen.waited() || w.refreshed.IsZero()) {
-			if err := w.refreshInTime(ctx, w.entry.TTL); err != nil {
-				return w.leave(w.s.whyLost(ctx, w.entry, err))
-			}
+func (w *wait) grant(ctx context.Context) stage {
+	if (w.seen.waited() || w.refreshed.IsZero()) && time.Since(w.refreshed) > freshEnough {
+		if err := w.refreshInTime(ctx, w.entry.TTL); err != nil {
+			return w.leave(w.s.whyLost(ctx, w.entry, err))
 		}
-		if ctx.Err() != nil {
-			return w.leave(ctx.Err())
-		}
-		if err := w.s.Store.Refusal(); err != nil {
-			return w.leave(err) // it came to hold in a store that lost its past
-		}
-		g := w.resumable()
-		g.Held, g.Waited, g.Asked = true, waited, w.s.view.AskedOf(w.entry)
-		if w.seen.waited() {
-			w.linkFreed(ctx)
-			w.handedOver(ctx)
-		}
-		return w.tell(g, nil)
 	}
+	if ctx.Err() != nil {
+		return w.leave(ctx.Err())
+	}
+	if err := w.s.Store.Refusal(); err != nil {
+		return w.leave(err) // it came to hold in a store that lost its past
+	}
+	g := &Grant{
+		Entry: w.entry, Held: true, Token: w.s.tokens.issue(w.entry), ExpiresAt: w.expires(),
+		Waited: w.waited, Asked: w.s.view.AskedOf(w.entry),
+	}
+	if w.seen.waited() {
+		w.linkFreed(ctx)
+		w.handedOver(ctx)
+	}
+	return w.tell(g, nil)
 }
 
 // handedOver measures how long ago the view saw that the turn had come, if that was while this
@@ -244,23 +256,40 @@ func (w *wait) handedOver(ctx context.Context) {
 
 // pause waits for something to happen or to be due.
 func (w *wait) pause(ctx context.Context) stage {
-	next, act := w.due()
 	if happened, err := w.happened(ctx); err != nil {
 		return w.leave(err)
 	} else if happened {
-		return w.watch
+		return (*wait).watch
 	}
-	t := time.NewTimer(time.Until(next))
-	defer t.Stop()
+	next, act := w.nextDue(time.Now())
+	w.setTimer(time.Until(next))
 	select {
-	case <-w.changed:
-		return w.watch
+	case <-w.news.Changed:
+		return (*wait).watch
 	case <-ctx.Done():
 		return w.leave(ctx.Err())
 	case <-w.s.draining:
 		return w.leave(errDraining())
-	case <-t.C:
-		return act(ctx)
+	case <-w.timer.C:
+		return act(w, ctx)
+	}
+}
+
+// end gives back what a pause needs.
+func (w *wait) end() {
+	if w.news != nil {
+		w.news.End()
+	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
+}
+
+func (w *wait) setTimer(d time.Duration) {
+	if w.timer == nil {
+		w.timer = time.NewTimer(d)
+	} else {
+		w.timer.Reset(d)
 	}
 }
 
@@ -269,7 +298,7 @@ func (w *wait) pause(ctx context.Context) stage {
 // may be the grant.
 func (w *wait) happened(ctx context.Context) (bool, error) {
 	select {
-	case <-w.changed:
+	case <-w.news.Changed:
 		return true, nil
 	default:
 	}
@@ -279,37 +308,34 @@ func (w *wait) happened(ctx context.Context) (bool, error) {
 	return ctx.Err() != nil, ctx.Err()
 }
 
-// due returns what is due first, and when.
-func (w *wait) due() (time.Time, stage) {
+// nextDue returns what is due first, and when.
+func (w *wait) nextDue(now time.Time) (time.Time, stage) {
 	limit := w.limit
 	if limit == 0 {
 		limit = w.s.MaxHold
 	}
-	at, act := w.began.Add(limit), stage(w.stillWaits)
-	sooner := func(t time.Time, then stage) {
-		if t.Before(at) {
-			at, act = t, then
+	at, act := w.began.Add(limit), stage((*wait).stillWaits)
+	if until := w.entry.WaitUntil; !until.IsZero() {
+		if end := now.Add(until.Sub(w.s.Now())); end.Before(at) {
+			at, act = end, (*wait).timeOut
 		}
 	}
-	if until := w.entry.WaitUntil; !until.IsZero() {
-		sooner(time.Now().Add(until.Sub(w.s.Now())), w.timeOut)
+	if look := now.Add(w.s.FeedTimeout); look.Before(at) && !w.s.view.Reached(w.doubted) {
+		at, act = look, (*wait).watch
 	}
-	if !w.s.view.Reached(w.doubted) {
-		sooner(time.Now().Add(w.s.FeedTimeout), w.watch)
+	keep, due := w.nextChore(now)
+	if w.due = due; keep.Before(at) {
+		at, act = keep, (*wait).keep
 	}
-	chore, keep := w.nextChore()
-	sooner(chore, w.keeping(keep))
 	return at, act
 }
 
-// keeping does what keeps the entry, and goes on unless that says why not to.
-func (w *wait) keeping(chore func(context.Context) (error, bool)) stage {
-	return func(ctx context.Context) stage {
-		if err, over := chore(ctx); over {
-			return w.leave(err)
-		}
-		return w.watch
+// keep does what keeps the entry, and goes on unless that says why not to.
+func (w *wait) keep(ctx context.Context) stage {
+	if err, over := w.due(&w.keeper, ctx); over {
+		return w.leave(err)
 	}
+	return (*wait).watch
 }
 
 // leave ends a wait that was not granted.
@@ -317,9 +343,9 @@ func (w *wait) leave(why error) stage {
 	var ended *lock.Error
 	switch {
 	case errors.As(why, &ended) && ended.Code == lock.Lost:
-		return w.lost(ended.Reason)
+		return lost(ended.Reason)
 	case errors.Is(why, lock.Draining):
-		return w.handOver(why)
+		return handOver(why)
 	}
 	return w.tell(w.resumable(), why)
 }
@@ -336,7 +362,7 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 		return w.leave(err)
 	}
 	if st.State == view.Waiting && st.Refused != nil {
-		return w.reject(st.Refused)
+		return reject(st.Refused)
 	}
 	g, err := w.s.describeAs(ask, w.entry, st, w.expires())
 	switch {
@@ -350,8 +376,8 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 
 // timeOut looks a last time, unless the entry came to hold at the last moment.
 func (w *wait) timeOut(context.Context) stage {
-	w.undecided = w.takeBack
-	return w.look
+	w.undecided = (*wait).takeBack
+	return (*wait).look
 }
 
 // takeBack leaves the queue after a wait that is over. If another request has ended the
@@ -367,7 +393,7 @@ func (w *wait) takeBack(ctx context.Context) stage {
 		if errors.As(
 			w.s.whyLost(ctx, w.entry, err), &gone,
 		) && (gone.Reason != lock.WaitTimeout || !w.shown) {
-			return w.lost(gone.Reason)
+			return lost(gone.Reason)
 		}
 	case err != nil:
 		return w.tell(w.resumable(), err)
@@ -377,8 +403,8 @@ func (w *wait) takeBack(ctx context.Context) stage {
 
 // handOver starts the lease again, so that the client has one TTL to go on waiting
 // at another replica.
-func (w *wait) handOver(why error) stage {
-	return func(ctx context.Context) stage {
+func handOver(why error) stage {
+	return func(w *wait, ctx context.Context) stage {
 		if err := w.refreshInTime(ctx, renewTimeout); errors.Is(err, lock.Lost) {
 			return w.leave(w.s.whyLost(ctx, w.entry, err))
 		}

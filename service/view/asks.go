@@ -81,6 +81,9 @@ type Asked struct {
 func (v *View) AskedOf(e *lock.Entry) *Asked {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
+	if len(v.asks) == 0 {
+		return nil
+	}
 	waits := map[lock.ID]*lock.Entry{}
 	for _, c := range e.Claims {
 		v.askAt(lock.Ref{Tenant: e.Tenant, Name: c.Name}, waits)

@@ -127,7 +127,7 @@ func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 		v.asks.forget(g)
 		v.happened(granted, now)
 		v.grant(g, now)
-		v.free(g.ID, gone)
+		v.change(g.ID, func(w *watched) { w.freed = gone })
 		v.notify(g.ID)
 	}
 }
@@ -143,8 +143,9 @@ func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 		if q == nil {
 			continue
 		}
-		if e := q.Waiter(aheadBy); e != nil && v.watchers[e.ID] != nil && v.WaitedFor(e) > v.Fresh/2 {
-			v.announced[e.ID] = true
+		if e := q.Waiter(aheadBy); e != nil && v.watched[e.ID].first != nil &&
+			v.WaitedFor(e) > v.Fresh/2 {
+			v.change(e.ID, func(w *watched) { w.announced = true })
 			v.notify(e.ID)
 		}
 	}
@@ -217,12 +218,12 @@ func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 // carryOut notes that an entry leaves, if that is for its rejection and a request waits
 // on it.
 func (v *View) carryOut(id lock.ID, why lock.Reason) {
-	if len(v.watchers[id]) == 0 || why != lock.Withdrawn && why != lock.Deadlocked &&
+	if v.watched[id].first == nil || why != lock.Withdrawn && why != lock.Deadlocked &&
 		why != lock.Mismatched {
 		return
 	}
 	if refused := v.refused(id); refused != nil {
 		e, _ := v.table.Entry(id)
-		v.waits.carriedOut[id] = refusal{e.Number, refused}
+		v.change(id, func(w *watched) { w.refused = refusal{e.Number, refused} })
 	}
 }

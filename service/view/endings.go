@@ -1,8 +1,8 @@
 package view
 
 import (
-	"encoding/binary"
 	"hash/fnv"
+	"hash/maphash"
 	"slices"
 	"time"
 
@@ -27,6 +27,7 @@ type endings struct {
 	most     int // in all
 	ofTenant int // and of one tenant, at most
 	began    time.Time
+	seed     maphash.Seed
 	accounts accounts
 	byID     map[endKey]end
 	list     uint8             // counts the lists of the store, never 0
@@ -36,8 +37,7 @@ type endings struct {
 	shares   shares
 }
 
-// endKey is the beginning of an entry's id. Ids are random, so that no two with
-// the same beginning live within 11 minutes.
+// endKey is a hash of an entry's id: no two ids within 11 minutes have the same one.
 type endKey uint64
 
 type end struct {
@@ -69,6 +69,7 @@ func newEndings(all accounts, most int) endings {
 		most:     most,
 		ofTenant: most / tenantsPart,
 		began:    time.Now(),
+		seed:     maphash.MakeSeed(),
 		list:     1,
 		accounts: all,
 		byID:     map[endKey]end{},
@@ -77,7 +78,7 @@ func newEndings(all accounts, most int) endings {
 	}
 }
 
-func keyOf(id lock.ID) endKey { return endKey(binary.BigEndian.Uint64(id.Bytes())) }
+func (e *endings) keyOf(id lock.ID) endKey { return endKey(maphash.String(e.seed, string(id))) }
 
 func (e *endings) minuteOf(now time.Time) uint32 {
 	return uint32(max(0, now.Sub(e.began)) / time.Minute)
@@ -93,7 +94,7 @@ func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time
 	if why == lock.Withdrawn {
 		return
 	}
-	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), keyOf(id)
+	minute, a, key := e.minuteOf(now), e.accounts.of(tenant), e.keyOf(id)
 	delete(e.revoked, key) // of an earlier entry with the id
 	e.byID[key] = end{minute, tenantHash(tenant), e.number(why), after}
 	if last := len(a.chunks) - 1; last >= 0 && a.chunks[last].minute == minute &&
@@ -116,7 +117,10 @@ func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time
 
 // explain keeps what an operator said of an end that is known.
 func (e *endings) explain(id lock.ID, note *lock.Note) {
-	if key := keyOf(id); note != nil && len(e.revoked) < maxRevoked && e.byID[key] != (end{}) {
+	if note == nil || len(e.revoked) >= maxRevoked {
+		return
+	}
+	if key := e.keyOf(id); e.byID[key] != (end{}) {
 		e.revoked[key] = note.Reason
 	}
 }
@@ -132,7 +136,7 @@ func (e *endings) listed() {
 // ended before the gap and, with a key that was used again, in it for another reason.
 func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Time) {
 	known := e.reason(id, now)
-	if known == "" || known != why && e.byID[keyOf(id)].after != e.list {
+	if known == "" || known != why && e.byID[e.keyOf(id)].after != e.list {
 		e.keep(tenant, id, why, now, 0)
 	}
 }
@@ -146,7 +150,7 @@ func (e *endings) guess(tenant string, id lock.ID, why lock.Reason, now time.Tim
 
 // reason returns why the entry ended, or "" if it is not known to have.
 func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
-	known, ok := e.byID[keyOf(id)]
+	known, ok := e.byID[e.keyOf(id)]
 	if !ok || e.over(known.minute, e.minuteOf(now)) {
 		return ""
 	}
@@ -155,7 +159,7 @@ func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 
 // reasonOf returns why an entry ended, or "" if that is not known or the entry is not the tenant's.
 func (e *endings) reasonOf(tenant string, id lock.ID, now time.Time) lock.Reason {
-	if e.byID[keyOf(id)].tenant != tenantHash(tenant) {
+	if e.byID[e.keyOf(id)].tenant != tenantHash(tenant) {
 		return ""
 	}
 	return e.reason(id, now)

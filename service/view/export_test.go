@@ -38,7 +38,7 @@ func (e *Ends) Recall(id lock.ID, why lock.Reason, now time.Time) { e.recall("",
 func (e *Ends) Explain(id lock.ID, reason string) { e.explain(id, &lock.Note{Reason: reason}) }
 
 // RevokeReason returns what an operator said of an end.
-func (e *Ends) RevokeReason(id lock.ID) string { return e.revoked[keyOf(id)] }
+func (e *Ends) RevokeReason(id lock.ID) string { return e.revoked[e.keyOf(id)] }
 
 // MaxRevoked is how many reasons of operators are kept.
 const MaxRevoked = maxRevoked

@@ -32,7 +32,7 @@ func (v *reasons) EndOf(tenant string, id lock.ID) lock.Reason {
 func (v *reasons) RevokeReason(id lock.ID) string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.ended.revoked[keyOf(id)]
+	return v.ended.revoked[v.ended.keyOf(id)]
 }
 
 // AwaitReasons waits until the reasons from before the last list are known.

@@ -80,8 +80,9 @@ type pending struct {
 
 // expected is what an entry counts that is being written.
 type expected struct {
-	entry *lock.Entry
-	tally tally
+	entry   *lock.Entry
+	tally   tally
+	written bool // it comes with the feed, or is gone when the store is listed
 }
 
 // flight is what is being written for one queue.
@@ -124,11 +125,40 @@ func (v *pending) Room(e *lock.Entry) error {
 	return nil
 }
 
+// Written reports whether an entry holds that was just written with a fresh id: no entry is in
+// front of it in a view that has all earlier ones. The entry counts as [View.Room] began until the
+// view has it.
+func (v *pending) Written(e *lock.Entry) (holds bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.number >= e.Number {
+		_, holds = v.table.Entry(e.ID)
+		return holds
+	}
+	if !v.begun || v.number != e.Number-1 || !v.table.Admits(e.Tenant, e.Claims) {
+		return false
+	}
+	if x, known := v.entries[e.ID]; known {
+		x.written = true
+		v.entries[e.ID] = x
+	}
+	return true
+}
+
+// relist ends it for the entries that are written: a list has them, or the feed soon does.
+func (v *pending) relist() {
+	for id, x := range v.entries {
+		if x.written {
+			v.arrived(id)
+		}
+	}
+}
+
 // Leave ends what [View.Room] began for an entry that was not written, or is not in the view.
 func (v *pending) Leave(e *lock.Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if x, known := v.entries[e.ID]; known && x.entry == e {
+	if x, known := v.entries[e.ID]; known && x.entry == e && !x.written {
 		v.arrived(e.ID)
 		if a := v.accounts[e.Tenant]; a != nil {
 			v.accounts.close(a)
@@ -209,7 +239,7 @@ func (v *pending) wouldHold(e *lock.Entry) bool {
 
 // expect counts an entry that is being written.
 func (v *pending) expect(e *lock.Entry, more tally) {
-	v.entries[e.ID] = expected{e, more}
+	v.entries[e.ID] = expected{entry: e, tally: more}
 	v.accounts.of(e.Tenant).pending.add(more)
 	for _, c := range e.Claims {
 		v.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c.Mode, more.waiting, 1)

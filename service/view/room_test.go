@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/locktest"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store"
@@ -60,5 +61,58 @@ func TestRoomOfWhatIsSeen(t *testing.T) {
 	}
 	if u := v.AccountOf("acme").Used; u[quota.Places] != 1 {
 		t.Errorf("one entry: %d places", u[quota.Places])
+	}
+}
+
+// TestRoomOfWhatIsGranted: an entry that is granted ahead of the feed counts until the feed shows
+// it, or the store is listed.
+func TestRoomOfWhatIsGranted(t *testing.T) {
+	v := empty()
+	places := func() int { return v.AccountOf("acme").Used[quota.Places] }
+	v.Reset(store.Snapshot{Number: 6})
+	e := roomFor("a")
+	grant := func() {
+		if err := v.Room(e); err != nil {
+			t.Fatal(err)
+		}
+		e.Number = 7
+		if !v.Written(e) {
+			t.Fatal("a free lock is not granted")
+		}
+		if v.Leave(e); places() != 1 {
+			t.Errorf("%d places of an entry that is granted", places())
+		}
+	}
+	grant()
+	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
+	v.Apply(8, []store.Change{{Number: 8, Left: e.ID, Reason: lock.Released}})
+	if places() != 0 {
+		t.Errorf("%d places of an entry that is gone", places())
+	}
+	v.Reset(store.Snapshot{Number: 6})
+	grant()
+	if v.Reset(store.Snapshot{Number: 8}); places() != 0 {
+		t.Errorf("%d places of an entry that was gone when the store was listed", places())
+	}
+}
+
+// TestWritten: an entry is granted ahead of the feed only if the view has all earlier ones, and
+// none is in its way.
+func TestWritten(t *testing.T) {
+	v := empty()
+	v.Reset(store.Snapshot{Number: 5})
+	holder := locktest.Entry(view.NumberedID(1), 6, "a")
+	v.Apply(6, []store.Change{{Number: 6, Joined: holder}})
+	for _, c := range []struct {
+		name   string
+		number uint64
+		holds  bool
+	}{{"b", 7, true}, {"b", 8, false}, {"a", 7, false}, {"b", 6, false}} {
+		if e := locktest.Entry(view.NumberedID(2), c.number, c.name); v.Written(e) != c.holds {
+			t.Errorf("%s at %d: granted is %v", c.name, c.number, !c.holds)
+		}
+	}
+	if !v.Written(holder) {
+		t.Error("an entry that the view shows to hold is not granted")
 	}
 }

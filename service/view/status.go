@@ -45,7 +45,7 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		waited, queued := v.waited[id]
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
-		return Status{State: Waiting, Entry: e, Soon: v.announced[id], Refused: v.refused(id)}
+		return Status{State: Waiting, Entry: e, Soon: v.watched[id].announced, Refused: v.refused(id)}
 	}
 	if number > v.number {
 		return Status{} // it may be on its way, even if an earlier one with the id ended

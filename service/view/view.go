@@ -120,7 +120,7 @@ func (v *View) Lost(error) {
 	if v.gap.IsZero() {
 		v.gap = v.whole // a replica that stood still hears of a gap when it is over
 	}
-	for id := range v.watchers {
+	for id := range v.watched {
 		v.notify(id)
 	}
 }
@@ -149,13 +149,14 @@ func (v *View) Reset(s store.Snapshot) {
 		}
 	}
 	v.rebuild(s.Entries, now)
+	v.pending.relist()
 	v.relistAsks(s.Entries)
 	v.begun, v.current, v.goal = true, true, s.Newest
 	v.number = s.Number
 	if v.reach(s.Number); v.number >= v.goal {
 		v.whole = now
 	}
-	for id := range v.watchers {
+	for id := range v.watched {
 		v.notify(id)
 	}
 }

@@ -147,7 +147,7 @@ func TestAnnouncementEnds(t *testing.T) {
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
 	soon := line[9]
-	_, leave, err := v.Attend(soon.ID)
+	watch, err := v.Attend(soon.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func TestAnnouncementEnds(t *testing.T) {
 	if st := v.Status(soon.ID, soon.Number); !st.Soon {
 		t.Fatalf("its turn is not announced: %+v", st)
 	}
-	leave()
+	watch.End()
 	if st := v.Status(soon.ID, soon.Number); st.Soon {
 		t.Error("its turn is announced to nobody")
 	}
@@ -178,11 +178,11 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 		return store.Change{Number: number, Left: id, Reason: why}
 	}
 	other, id := view.NumberedID(1), view.NumberedID(2)
-	_, leave, err := v.Attend(id)
+	watch, err := v.Attend(id)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer leave()
+	defer watch.End()
 	v.Apply(3, []store.Change{in(other, 1, 2), in(id, 2, 3), out(id, 3, lock.Withdrawn)})
 	if st := v.Status(id, 2); st.State != view.Gone || st.Refused == nil {
 		t.Fatalf("the first entry is %+v, want refused", st)

@@ -2,7 +2,6 @@ package view
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -11,21 +10,28 @@ import (
 // waits are the requests that wait for something to happen to an entry.
 type waits struct {
 	base
-	watchers  map[lock.ID][]chan struct{}
-	announced map[lock.ID]bool        // those with a watcher that are granted soon
-	freed     map[lock.ID]*lock.Entry // those with a watcher that were granted: by whose end
-	async     asyncIndex
+	watched map[lock.ID]watched
+	async   asyncIndex
+}
 
-	// carriedOut has the errors of entries that were taken back for them, for the requests that
-	// still wait on such an entry: another one did it.
-	carriedOut map[lock.ID]refusal
+// watched is what the view keeps of an entry while requests wait on it.
+type watched struct {
+	first     *Watch      // of those requests
+	announced bool        // the entry is granted soon
+	freed     *lock.Entry // by whose end the entry came to hold
+	refused   refusal     // for which another request took the entry back
+}
+
+// Watch has a request notified of what happens to an entry.
+type Watch struct {
+	Changed chan struct{} // is sent to whenever something happens
+	of      *waits
+	id      lock.ID
+	next    *Watch // of the same entry
 }
 
 func newWaits(shared base) waits {
-	return waits{
-		base: shared, watchers: map[lock.ID][]chan struct{}{}, announced: map[lock.ID]bool{},
-		freed: map[lock.ID]*lock.Entry{}, async: newAsyncIndex(), carriedOut: map[lock.ID]refusal{},
-	}
+	return waits{base: shared, watched: map[lock.ID]watched{}, async: newAsyncIndex()}
 }
 
 // refusal is why an entry was taken back. Its key may have another of the same id since.
@@ -38,56 +44,63 @@ type refusal struct {
 // lease; a client that repeats itself has one that is alive.
 const maxAttending = 100
 
-// Attend is watch for a request that is going to wait for the entry. It is refused if
+// Attend is Watch for a request that is going to wait for the entry. It is refused if
 // too many do.
-func (v *waits) Attend(id lock.ID) (<-chan struct{}, func(), error) {
+func (v *waits) Attend(id lock.ID) (*Watch, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if len(v.watchers[id]) >= maxAttending {
-		return nil, nil, &lock.Error{
+	n := 0
+	for w := v.watched[id].first; w != nil; w = w.next {
+		n++
+	}
+	if n >= maxAttending {
+		return nil, &lock.Error{
 			Code: lock.Overloaded, RetryAfter: time.Second,
 			Detail: fmt.Sprintf("%d requests wait for this entry already", maxAttending),
 		}
 	}
-	changed, unwatch := v.addWatcher(id)
-	return changed, unwatch, nil
+	return v.watch(id), nil
 }
 
-// Watch returns a channel that is sent to whenever something happens to the
-// entry, and a func that ends it.
-func (v *waits) Watch(id lock.ID) (<-chan struct{}, func()) {
+// Watch begins to notify of what happens to the entry, until [Watch.End].
+func (v *waits) Watch(id lock.ID) *Watch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.addWatcher(id)
+	return v.watch(id)
 }
 
-func (v *waits) addWatcher(id lock.ID) (<-chan struct{}, func()) {
-	c := make(chan struct{}, 1)
-	v.watchers[id] = append(v.watchers[id], c)
-	return c, func() { v.unwatch(id, c) }
+func (v *waits) watch(id lock.ID) *Watch {
+	all := v.watched[id]
+	all.first = &Watch{Changed: make(chan struct{}, 1), of: v, id: id, next: all.first}
+	v.watched[id] = all
+	return all.first
 }
 
-func (v *waits) unwatch(id lock.ID, c chan struct{}) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	left := v.watchers[id]
-	if i := slices.Index(left, c); i >= 0 {
-		last := len(left) - 1
-		left[i], left[last] = left[last], nil
-		left = left[:last]
+// End ends the watch. Calling it again is safe.
+func (w *Watch) End() {
+	w.of.mu.Lock()
+	defer w.of.mu.Unlock()
+	all, ok := w.of.watched[w.id]
+	if !ok {
+		return
 	}
-	if v.watchers[id] = left; len(left) == 0 {
-		delete(v.watchers, id)
-		delete(v.carriedOut, id)
-		delete(v.announced, id)
-		delete(v.freed, id)
+	at := &all.first
+	for *at != nil && *at != w {
+		at = &(*at).next
+	}
+	if *at != nil {
+		*at = w.next
+	}
+	if w.of.watched[w.id] = all; all.first == nil {
+		delete(w.of.watched, w.id)
 	}
 }
 
-// free notes by whose end an entry came to hold on which requests wait.
-func (v *waits) free(id lock.ID, by *lock.Entry) {
-	if len(v.watchers[id]) > 0 {
-		v.freed[id] = by
+// change changes what is kept of an entry, if a request waits on it.
+func (v *waits) change(id lock.ID, change func(*watched)) {
+	if all, ok := v.watched[id]; ok {
+		change(&all)
+		v.watched[id] = all
 	}
 }
 
@@ -96,16 +109,16 @@ func (v *waits) free(id lock.ID, by *lock.Entry) {
 func (v *waits) FreedBy(id lock.ID) *lock.Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.freed[id]
+	return v.watched[id].freed
 }
 
 // notify wakes the requests that wait for the entry, and the keeper of async entries. One pending
 // wake-up is enough.
 func (v *waits) notify(id lock.ID) {
 	v.async.note(id)
-	for _, c := range v.watchers[id] {
+	for w := v.watched[id].first; w != nil; w = w.next {
 		select {
-		case c <- struct{}{}:
+		case w.Changed <- struct{}{}:
 		default:
 		}
 	}
@@ -114,7 +127,7 @@ func (v *waits) notify(id lock.ID) {
 // refusedWith returns why the entry with the id and number was taken back, nil if it was not
 // for a rejection, or no request waits on it.
 func (v *waits) refusedWith(id lock.ID, number uint64) error {
-	if r := v.carriedOut[id]; r.number == number {
+	if r := v.watched[id].refused; r.number == number {
 		return r.why
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 // noted is something for the log or the figures: an event or a finding.
 type noted struct {
 	event   lock.Event
-	finding view.Finding // if the event is of no kind
+	finding *view.Finding // nil if there is an event
 }
 
 const (
@@ -61,7 +61,7 @@ func (e *dispatcher) Add(what lock.Event) {
 // Find implements [view.Events].
 func (e *dispatcher) Find(what view.Finding) {
 	if !what.Quiet {
-		e.note(noted{finding: what})
+		e.note(noted{finding: &what})
 	}
 }
 
@@ -134,10 +134,10 @@ func (e *dispatcher) gather() bool {
 }
 
 func (e *dispatcher) tell(what noted) {
-	if what.event.Kind != "" {
-		e.tellEvent(what.event)
-	} else {
+	if what.finding != nil {
 		e.tellFinding(what.finding)
+	} else {
+		e.tellEvent(what.event)
 	}
 }
 
@@ -157,7 +157,7 @@ func (e *dispatcher) tellEvent(what lock.Event) {
 	}
 }
 
-func (e *dispatcher) tellFinding(what view.Finding) {
+func (e *dispatcher) tellFinding(what *view.Finding) {
 	entry, of := what.Entry, about{what.At, what.Entry, what.Number}
 	switch what.Kind {
 	case view.DeadlockFound:

@@ -30,6 +30,7 @@ const (
 	// maxPending is how many events may be added before they are filed. Followers of all tenants
 	// miss those above it. One write can grant all 100 000 entries that wait for a lock.
 	maxPending = 1 << 17
+	maxSpare   = 1 << 13 // steps for which the log keeps the space
 
 	pace    = 20 * time.Millisecond // between two rounds of filing, and so of waking followers
 	keepFor = time.Hour             // for which an event is kept at most, about
@@ -43,6 +44,7 @@ type Log struct {
 
 	adding   sync.Mutex
 	pending  []step
+	spare    []step // empty
 	dropping bool   // since pending was full, until the end of a run of changes
 	between  bool   // two runs of changes: all that happened up to reached was added
 	reached  uint64 // by the feed
@@ -72,7 +74,7 @@ type Log struct {
 // step is something that the feed tells: an event, or that it begins at a number or
 // reached it.
 type step struct {
-	event  lock.Event // if it has a kind
+	event  *Record // or nil
 	number uint64
 	begins bool
 }
@@ -138,7 +140,7 @@ func (l *Log) Add(e lock.Event) {
 		l.dropping = true
 		return
 	}
-	l.pending = append(l.pending, step{event: e})
+	l.pending = append(l.pending, step{event: newRecord(e)})
 }
 
 // Await waits until the log has begun, ctx ends, or the log is closed.
@@ -176,7 +178,7 @@ func (l *Log) Begin(number uint64) {
 	l.wake()
 }
 
-func (s *step) isReached() bool { return s.event.Kind == "" && !s.begins }
+func (s *step) isReached() bool { return s.event == nil && !s.begins }
 
 func (l *Log) wake() {
 	select {
@@ -190,7 +192,9 @@ func (l *Log) run() {
 	for {
 		select {
 		case <-l.ready:
-			l.file(l.take())
+			steps := l.take()
+			l.file(steps)
+			l.reuse(steps)
 		case <-l.closing:
 			return
 		}
@@ -208,11 +212,21 @@ func (l *Log) take() []step {
 	l.adding.Lock()
 	defer l.adding.Unlock()
 	steps := l.pending
-	l.pending = nil
+	l.pending, l.spare = l.spare, nil
 	if l.dropping && l.between {
 		steps, l.dropping = append(steps, step{number: l.reached, begins: true}), false
 	}
 	return steps
+}
+
+// reuse keeps the space of steps that are filed, unless a burst made it large.
+func (l *Log) reuse(steps []step) {
+	clear(steps)
+	l.adding.Lock()
+	defer l.adding.Unlock()
+	if cap(steps) <= maxSpare {
+		l.spare = steps[:0]
+	}
 }
 
 // file puts what was added where followers find it, and wakes them.
@@ -221,7 +235,7 @@ func (l *Log) file(steps []step) {
 	defer l.mu.Unlock()
 	for i := range steps {
 		switch s := &steps[i]; {
-		case s.event.Kind != "":
+		case s.event != nil:
 			if l.began && s.event.ID.Number <= l.told { // a feed that goes back, and does not say so
 				l.begin(s.event.ID.Number - 1)
 			}
@@ -283,14 +297,13 @@ func (l *Log) forget(before edge) {
 }
 
 // keep files one event.
-func (l *Log) keep(e lock.Event) {
-	r := newRecord(e)
+func (l *Log) keep(r *Record) {
 	l.all.add(r)
 	l.all.changed = true
 	for l.all.len() > l.cfg.Events || l.all.bytes > l.cfg.Bytes {
 		l.all.drop(1)
 	}
-	own := l.of(e.Entry.Tenant)
+	own := l.of(r.Entry.Tenant)
 	l.kept.add(own, r)
 	for own.len() > l.cfg.TenantEvents || own.bytes > l.cfg.TenantBytes {
 		l.kept.drop(own, 1)

@@ -51,45 +51,49 @@ func New(most int) *Figures {
 	}
 }
 
-// Granted counts a grant of e after it waited.
-func (f *Figures) Granted(e *lock.Entry, waited time.Duration, now time.Time) {
+// Happened counts and keeps an event. waited is how long ago a grant was asked for. free reports,
+// at the end of a hold, whether no entry holds a lock any more.
+func (f *Figures) Happened(what *lock.Event, waited time.Duration, free func(lock.Ref) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.tenants.each(e.Tenant, func(s *Series) { s.Granted(now, waited) })
-	for _, c := range e.Claims {
-		u := f.of(lock.Ref{Tenant: e.Tenant, Name: c.Name}, now)
-		u.use.take(now)
-		u.acquisitions++
-		u.newest = max(u.newest, e.Number)
-		u.waits.add(waited)
+	e := what.Entry
+	if what.Kind == lock.EventExpired && e.Set {
+		f.keepSet(e)
 	}
-}
-
-// Ended counts the end of e, which held. free reports whether no entry holds a lock any more.
-func (f *Figures) Ended(
-	e *lock.Entry, why lock.Reason, lasted time.Duration, now time.Time, free func(lock.Ref) bool,
-) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if why != lock.Withdrawn {
-		f.tenants.each(e.Tenant, func(s *Series) { s.Ended(now, why, lasted) })
-	}
+	f.tenants.happened(what, waited)
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		if why != lock.Withdrawn {
-			f.of(r, now).ended(why, lasted)
+		for f.past >= maxPast {
+			f.forget(what.At)
 		}
-		if u := f.locks[r]; u != nil && free(r) {
-			u.use.free(now)
+		u := f.of(r, what.At)
+		f.past += u.past.add(what)
+		switch {
+		case what.Kind == lock.EventAcquired:
+			u.granted(what, waited)
+		case what.Held:
+			u.ended(what, free(r))
 		}
 	}
 }
 
-func (u *usage) ended(why lock.Reason, lasted time.Duration) {
-	if why == lock.Expired {
+func (u *usage) granted(what *lock.Event, waited time.Duration) {
+	u.use.take(what.At)
+	u.acquisitions++
+	u.newest = max(u.newest, what.Entry.Number)
+	u.waits.add(waited)
+}
+
+func (u *usage) ended(what *lock.Event, free bool) {
+	if free {
+		u.use.free(what.At)
+	}
+	if what.Reason == lock.Expired {
 		u.expirations++
 	}
-	u.holds.add(lasted)
+	if what.Reason != lock.Withdrawn {
+		u.holds.add(what.Lasted)
+	}
 }
 
 // Waiting says how many entries wait for a lock from now on.

@@ -18,7 +18,13 @@ func entry(tenant, name string, n uint64) *lock.Entry {
 }
 
 func happened(f *figures.Figures, e *lock.Entry, kind lock.EventKind) {
-	f.Happened(lock.Event{ID: lock.EventID{Number: e.Number}, Kind: kind, Entry: e, At: start})
+	f.Happened(
+		&lock.Event{ID: lock.EventID{Number: e.Number}, Kind: kind, Entry: e, At: start}, 0, nil,
+	)
+}
+
+func grant(f *figures.Figures, e *lock.Entry, at time.Time) {
+	f.Happened(&lock.Event{Kind: lock.EventAcquired, Entry: e, Held: true, At: at}, 0, nil)
 }
 
 // TestEventsAreBounded: of one lock, and of all; the tenant with most events loses some first.
@@ -58,7 +64,7 @@ func TestEventsAreBounded(t *testing.T) {
 func TestSeriesAreBounded(t *testing.T) {
 	f := figures.New(0)
 	for n := range 300 {
-		f.Granted(entry(fmt.Sprintf("t%d", n), "a", 1), 0, after(time.Duration(n)*time.Second))
+		grant(f, entry(fmt.Sprintf("t%d", n), "a", 1), after(time.Duration(n)*time.Second))
 	}
 	kept, now := 0, after(5*time.Minute)
 	for n := range 300 {
@@ -90,7 +96,7 @@ func TestLeastRecentlyUsedLockIsDropped(t *testing.T) {
 	f, number := figures.New(6), uint64(0)
 	use := func(tenant, name string) {
 		number++
-		f.Granted(entry(tenant, name, number), 0, start)
+		grant(f, entry(tenant, name, number), start)
 	}
 	known := func(tenant, name string) bool {
 		return f.Of(lock.Ref{Tenant: tenant, Name: name}).Acquisitions > 0

@@ -33,7 +33,12 @@ type pasts struct {
 }
 
 // add returns how many more are kept now.
-func (p *pasts) add(one Past) int {
+func (p *pasts) add(what *lock.Event) int {
+	one := Past{
+		ID: what.ID, Kind: what.Kind, Entry: what.Entry.ID, Holder: what.Entry.Holder,
+		Number: what.Entry.Number, Held: what.Held, Reason: what.Reason, Note: what.Note,
+		At: what.At, Lasted: what.Lasted,
+	}
 	if len(p.last) < MaxPast {
 		p.last = append(p.last, one)
 		return 1
@@ -50,26 +55,4 @@ func (p *pasts) read() []Past {
 		out = append(out, p.last[(p.next-1-i+2*n)%n])
 	}
 	return out
-}
-
-// Happened keeps an event with its locks.
-func (f *Figures) Happened(what lock.Event) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e := what.Entry
-	if what.Kind == lock.EventExpired && e.Set {
-		f.keepSet(e)
-	}
-	for _, c := range e.Claims {
-		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		for f.past >= maxPast {
-			f.forget(what.At)
-		}
-		u := f.of(r, what.At)
-		f.past += u.past.add(Past{
-			ID: what.ID, Kind: what.Kind, Entry: e.ID, Holder: e.Holder, Number: e.Number,
-			Held: what.Held, Reason: what.Reason, Note: what.Note,
-			At: what.At, Lasted: what.Lasted,
-		})
-	}
 }

@@ -32,7 +32,7 @@ type Series struct {
 	last    int64        // the number of the newest step
 	waiting int
 	holding int
-	since   time.Time // up to which those are counted
+	since   int64 // in nanoseconds: up to when those are counted
 }
 
 // number is that of the step in which an instant is. Steps begin alike at all replicas, as far
@@ -57,9 +57,9 @@ func (s *Series) cell(n int64) *Cell {
 // forward goes to the step of an instant.
 func (s *Series) forward(now time.Time) {
 	if s.began.IsZero() {
-		s.began, s.since, s.last = now, now, number(now)
+		s.began, s.since, s.last = now, now.UnixNano(), number(now)
 	}
-	s.settle(now)
+	s.settle(now.UnixNano())
 	s.turn(number(now))
 }
 
@@ -72,26 +72,18 @@ func (s *Series) turn(to int64) {
 }
 
 // settle counts those that have waited and held until now, each step with its own part.
-func (s *Series) settle(now time.Time) {
-	if !now.After(s.since) {
-		return
-	}
-	if first := now.Add(-Steps * Step); s.since.Before(first) {
-		s.since = first
-	}
-	for s.waiting+s.holding > 0 && now.After(s.since) {
-		n := number(s.since)
-		end := time.Unix(0, (n+1)*int64(Step))
-		if end.After(now) {
-			end = now
-		}
+func (s *Series) settle(now int64) {
+	s.since = max(s.since, now-Steps*int64(Step))
+	for s.waiting+s.holding > 0 && s.since < now {
+		n := s.since / int64(Step)
+		end := min((n+1)*int64(Step), now)
 		s.turn(n)
-		span := end.Sub(s.since).Seconds()
-		s.cell(n).waited += float64(s.waiting) * span
-		s.cell(n).held += float64(s.holding) * span
+		span, c := time.Duration(end-s.since).Seconds(), s.cell(n)
+		c.waited += float64(s.waiting) * span
+		c.held += float64(s.holding) * span
 		s.since = end
 	}
-	s.since = now
+	s.since = max(s.since, now)
 }
 
 // Granted counts a grant that was waited for so long.

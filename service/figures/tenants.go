@@ -25,13 +25,19 @@ func newTenants() tenants {
 	return tenants{levels: map[string]level{}, of: map[string]*Series{}}
 }
 
-// each calls a function with the series of a tenant and with that of all.
-func (t *tenants) each(tenant string, count func(*Series)) {
-	if tenant == lock.OwnTenant {
+// happened counts an event in the series of its tenant and in that of all.
+func (t *tenants) happened(what *lock.Event, waited time.Duration) {
+	if what.Entry.Tenant == lock.OwnTenant {
 		return
 	}
-	count(t.series(tenant))
-	count(&t.all)
+	for _, s := range [...]*Series{t.series(what.Entry.Tenant), &t.all} {
+		switch {
+		case what.Kind == lock.EventAcquired:
+			s.Granted(what.At, waited)
+		case what.Held && what.Reason != lock.Withdrawn:
+			s.Ended(what.At, what.Reason, what.Lasted)
+		}
+	}
 }
 
 func (t *tenants) series(tenant string) *Series {

@@ -51,7 +51,8 @@ func (a asks) forget(e *lock.Entry) {
 func (v *View) asked(e *lock.Entry, now time.Time) {
 	if ask, ok := e.Asks(); ok {
 		v.asks.add(e)
-		v.happened(lock.EventOfAsk(e, ask, v.table.Member(e.ID).WaitsFor()), now)
+		what := lock.EventOfAsk(e, ask, v.table.Member(e.ID).WaitsFor())
+		v.happened(&what, 0, now)
 	}
 }
 

@@ -66,12 +66,13 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 		return
 	}
 	v.level(v.accounts.of(e.Tenant), now)
-	if what, ok := lock.EventOfJoin(e, holds); ok {
-		v.happened(what, now)
-	}
-	if holds {
+	what, told := lock.EventOfJoin(e, holds)
+	switch {
+	case holds:
+		v.happened(&what, v.WaitedFor(e), now)
 		v.grant(e, now)
-	} else {
+	case told:
+		v.happened(&what, 0, now)
 		v.asked(e, now)
 	}
 	v.notify(e.ID)
@@ -92,7 +93,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 	ended, told := lock.EventOfEnd(e, held, why, rejected)
 	ended.Note = c.Note
 	if held {
-		ended.Lasted = v.endHold(e, why, now)
+		ended.Lasted = v.endHold(e, now)
 		v.announce(e, ended.Lasted)
 	}
 	if why == lock.Expired {
@@ -102,7 +103,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 		}
 	}
 	if told {
-		v.happened(ended, now)
+		v.happened(&ended, 0, now)
 	}
 	v.asks.forget(e)
 	a := v.accounts.of(e.Tenant)
@@ -125,7 +126,7 @@ func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 		granted := lock.EventOfGrant(g)
 		granted.Lasted = v.waited[g.ID]
 		v.asks.forget(g)
-		v.happened(granted, now)
+		v.happened(&granted, granted.Lasted, now)
 		v.grant(g, now)
 		v.change(g.ID, func(w *watched) { w.freed = gone })
 		v.notify(g.ID)
@@ -170,23 +171,17 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 	if v.Refusal() != nil {
 		v.doubtful[e.ID] = struct{}{}
 	}
-	waited := v.WaitedFor(e)
-	v.Figures.Granted(e, waited, now)
 	if e.Named {
 		v.learn(e, now)
 	}
 }
 
 // endHold returns for how long e held.
-func (v *View) endHold(e *lock.Entry, why lock.Reason, now time.Time) time.Duration {
+func (v *View) endHold(e *lock.Entry, now time.Time) time.Duration {
 	lasted := now.Sub(v.since[e.ID])
 	delete(v.since, e.ID)
 	delete(v.waited, e.ID)
 	delete(v.doubtful, e.ID)
-	v.Figures.Ended(e, why, lasted, now, func(r lock.Ref) bool {
-		holding, _ := v.inQueue(r)
-		return holding == 0
-	})
 	return lasted
 }
 
@@ -195,12 +190,19 @@ func (v *View) level(a *account, now time.Time) {
 	v.Figures.Level(a.tenant, a.waiting, a.holding, now)
 }
 
-// happened names an event by its write, and hands it on.
-func (v *View) happened(what lock.Event, now time.Time) {
+// happened names an event by its write, and hands it on. waited is how long ago a grant was asked
+// for.
+func (v *View) happened(what *lock.Event, waited time.Duration, now time.Time) {
 	v.writing.events++
 	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
-	v.Figures.Happened(what)
-	v.Events.Add(what)
+	v.Figures.Happened(what, waited, v.isFree)
+	v.Events.Add(*what)
+}
+
+// isFree reports whether no entry holds a lock.
+func (v *queues) isFree(r lock.Ref) bool {
+	holding, _ := v.inQueue(r)
+	return holding == 0
 }
 
 // detect brings the rejections up to date with a change. known has those that were known

@@ -15,9 +15,17 @@ func waitBugs() []Bug {
 			Name:    "service-grant-without-proof",
 			Breaks:  "a grant after a wait gets its full TTL and a proof that its entry exists",
 			File:    "service/wait.go",
-			Anchor:  "if time.Since(w.refreshed) > freshEnough && ",
+			Anchor:  "if (w.seen.waited() || w.refreshed.IsZero()) && ",
 			Becomes: "if w.refreshed.IsZero() && ",
 			In:      "./service", Run: "^TestExpiresAsItComesToHold$",
+		},
+		{
+			Name:    "service-grant-ahead-of-an-older-view",
+			Breaks:  "a grant ahead of the feed needs a view that has all earlier entries",
+			File:    "service/view/room.go",
+			Anchor:  "v.number != e.Number-1 ||",
+			Becomes: "",
+			In:      "./service/view", Run: "^TestWritten$",
 		},
 		{
 			Name:    "service-lease-from-the-answer",

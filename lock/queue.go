@@ -112,9 +112,9 @@ func (q *Queue) Waiter(position int) *Entry {
 	return s.member.entry
 }
 
-// push links s at the tail and returns the slots that entered the front: s or
-// none. The caller has checked that s carries the greatest number.
-func (q *Queue) push(s *Slot) []*Slot {
+// push links s at the tail and reports whether it entered the front. The caller has checked
+// that s carries the greatest number.
+func (q *Queue) push(s *Slot) bool {
 	s.prev = q.tail
 	if q.tail == nil {
 		q.head = s
@@ -128,11 +128,13 @@ func (q *Queue) push(s *Slot) []*Slot {
 	if q.next == nil {
 		q.next = s
 	}
-	return q.advance()
+	_, n := q.advance()
+	return n > 0
 }
 
-// remove unlinks s and returns the slots that entered the front because of it.
-func (q *Queue) remove(s *Slot) []*Slot {
+// remove unlinks s and returns the first of the slots that entered the front because of it, and
+// how many did.
+func (q *Queue) remove(s *Slot) (first *Slot, n int) {
 	if q.next == s {
 		q.next = s.next
 	}
@@ -145,17 +147,16 @@ func (q *Queue) remove(s *Slot) []*Slot {
 	return q.advance()
 }
 
-// advance moves slots into the front for as long as they are tolerated there.
-func (q *Queue) advance() []*Slot {
-	var entered []*Slot
-	for q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {
+// advance moves slots into the front for as long as they are tolerated there. It returns the first
+// of them, and how many they are.
+func (q *Queue) advance() (first *Slot, n int) {
+	for first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {
 		q.next.inFront = true
 		q.next.block.waiting--
 		q.front++
-		entered = append(entered, q.next)
 		q.next = q.next.next
 	}
-	return entered
+	return first, n
 }
 
 func (q *Queue) unlink(s *Slot) {

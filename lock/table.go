@@ -17,6 +17,8 @@ type Table struct {
 	counts  map[Mode]Counts
 
 	firstWaiting, lastWaiting *Member // those that do not hold, in the order in which they came
+
+	spare *Queue // the last that became empty, to be used again
 }
 
 // Counts says how many entries hold and how many wait.
@@ -33,7 +35,8 @@ type Member struct {
 
 	entry  *Entry
 	slots  []Slot
-	fronts int // in how many of its queues it is in the front
+	one    [1]Slot // slots of an entry with one claim
+	fronts int     // in how many of its queues it is in the front
 
 	prevWaiting, nextWaiting *Member
 }
@@ -57,7 +60,10 @@ func NewTable() *Table {
 // once. An entry that is already there changes nothing. An entry whose number is
 // not greater than all of a queue's is refused: the feed that brought it is out
 // of order and must list again.
-func (t *Table) Insert(e *Entry) (holds bool, err error) {
+func (t *Table) Insert(e *Entry) (holds bool, err error) { return t.InsertAs(&Member{}, e) }
+
+// InsertAs is Insert for an entry that m, which is new, stands for if the entry is not there.
+func (t *Table) InsertAs(m *Member, e *Entry) (holds bool, err error) {
 	if m, ok := t.members[e.ID]; ok {
 		return m.Holds(), nil
 	}
@@ -66,12 +72,15 @@ func (t *Table) Insert(e *Entry) (holds bool, err error) {
 			return false, fmt.Errorf("entry %s has number %d, its queue is at %d", e.ID, e.Number, q.newest)
 		}
 	}
-	m := &Member{entry: e, slots: make([]Slot, len(e.Claims))}
+	m.entry, m.slots = e, m.one[:]
+	if len(e.Claims) != 1 {
+		m.slots = make([]Slot, len(e.Claims))
+	}
 	t.members[e.ID] = m
 	for i, c := range e.Claims {
 		q := t.queue(Ref{e.Tenant, c.Name})
 		m.slots[i] = Slot{member: m, claim: c, queue: q}
-		if len(q.push(&m.slots[i])) > 0 {
+		if q.push(&m.slots[i]) {
 			m.fronts++
 		}
 	}
@@ -99,14 +108,17 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	}
 	for i := range m.slots {
 		s := &m.slots[i]
-		for _, entered := range s.queue.remove(s) {
+		entered, n := s.queue.remove(s)
+		for ; n > 0; n-- {
 			entered.member.fronts++
 			if entered.member.Holds() {
 				granted = append(granted, t.grant(entered.member))
 			}
+			entered = entered.next
 		}
 		if s.queue.size == 0 {
 			delete(t.queues, Ref{m.entry.Tenant, s.claim.Name})
+			t.spare = s.queue
 		}
 	}
 	return m.entry, held, granted
@@ -258,7 +270,10 @@ func (q *Queue) Entries() iter.Seq2[*Entry, bool] {
 func (t *Table) queue(r Ref) *Queue {
 	q := t.queues[r]
 	if q == nil {
-		q = &Queue{}
+		if q, t.spare = t.spare, nil; q == nil {
+			q = &Queue{}
+		}
+		*q = Queue{}
 		t.queues[r] = q
 	}
 	return q

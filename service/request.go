@@ -60,7 +60,7 @@ func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, erro
 		lock.Canonical(req.Claims)
 	}
 	e := &lock.Entry{
-		ID: newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
+		ID: s.tokens.newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async, Callback: req.Callback,
 	}

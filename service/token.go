@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash"
+	"slices"
 	"strings"
 	"sync"
 
@@ -143,10 +144,12 @@ func errTokenMismatch() error {
 }
 
 // newID returns an id that nobody else has.
-func newID(r Rand) lock.ID {
-	raw := make([]byte, lock.IDSize)
-	_, _ = r.Read(raw) // never fails: crypto/rand ends the program instead
-	return lock.IDOf(raw)
+func (t tokens) newID(r Rand) lock.ID {
+	s := t.signers.Get().(*signer)
+	defer t.signers.Put(s)
+	s.text = slices.Grow(s.text[:0], lock.IDSize)[:lock.IDSize]
+	_, _ = r.Read(s.text) // never fails: crypto/rand ends the program instead
+	return lock.IDOf(s.text)
 }
 
 // idLabel keeps ids apart from the lock tokens, whose signed text begins with a zero.

@@ -60,9 +60,9 @@ const maxLooksOfChange = 20 * MaxLooks
 
 // schedule adds n to the pending checks.
 func (c *detector) schedule(n *node, ahead ...*node) {
-	if n.check == nil {
-		n.check = &check{node: n}
-		c.pending.Push(n.check)
+	if !n.check.Queued() {
+		n.check.node = n
+		c.pending.Push(&n.check)
 	}
 	n.check.ahead = append(n.check.ahead, ahead...)
 }
@@ -96,9 +96,8 @@ func (c *detector) granted(n *node) {
 }
 
 func (c *detector) left(n *node) {
-	if n.check != nil {
-		c.pending.Remove(n.check)
-		n.check = nil
+	if n.check.Queued() {
+		c.pending.Remove(&n.check)
 	}
 	c.recheckDependents(n)
 	c.record(n, nil)
@@ -145,11 +144,12 @@ func (t *Table) Detect() []*lock.Entry {
 	t.detector.looks = maxLooksOfChange
 	for t.detector.pending.Len() > 0 {
 		b := t.detector.pending.Pop()
-		b.node.check = nil
+		ahead := b.ahead
+		b.ahead = nil
 		if t.recheck(b.node) {
 			changed = append(changed, b.node.entry)
 		}
-		for _, n := range b.ahead {
+		for _, n := range ahead {
 			if t.node(n.entry.ID) == n && !n.leaving() {
 				t.lookBehind(n, b.node.entry)
 			}
@@ -201,7 +201,7 @@ func (t *Table) rejectionOf(n *node) *Rejection {
 		return nil
 	}
 	if c, against := t.clash(n.entry); against != nil {
-		return &Rejection{Clash: &c, Against: against}
+		return &Rejection{Clash: new(c), Against: against}
 	}
 	before := n.rejection
 	n.rejection = nil // what it would do if it stayed

@@ -1,36 +1,74 @@
 package deadlock
 
-import "github.com/fencepost/fencepost/lock"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/fencepost/fencepost/lock"
+)
 
 // holder is a name with all its entries in the order in which they joined. If requests name it,
 // it does one thing after another: while it waits, it releases nothing.
 type holder struct {
+	worker      lock.Worker
 	first, last *node
 	waiting     int // how many of its entries do not hold
+
+	prevNamesake, nextNamesake *holder // of another subject
 }
 
-// groups are holders by tenant and name, and those of one name by the subject of the tokens.
-type groups map[lock.Ref]map[string]*holder
+// groups are holders, and the last that came of each tenant and name.
+type groups struct {
+	all   map[lock.Worker]*holder
+	names map[lock.Ref]*holder
+}
 
-func refOf(e *lock.Entry) lock.Ref { return lock.Ref{Tenant: e.Tenant, Name: e.Holder} }
+func newGroups() groups {
+	return groups{all: map[lock.Worker]*holder{}, names: map[lock.Ref]*holder{}}
+}
 
-func (g groups) of(e *lock.Entry) *holder { return g[refOf(e)][e.Subject] }
+func (h *holder) ref() lock.Ref { return lock.Ref{Tenant: h.worker.Tenant, Name: h.worker.Holder} }
+
+func (g groups) of(e *lock.Entry) *holder { return g.all[e.Worker()] }
 
 func (g groups) add(e *lock.Entry) *holder {
-	if g[refOf(e)] == nil {
-		g[refOf(e)] = map[string]*holder{}
+	h := g.of(e)
+	if h != nil {
+		return h
 	}
-	if g.of(e) == nil {
-		g[refOf(e)][e.Subject] = &holder{}
+	h = &holder{worker: e.Worker()}
+	g.all[h.worker] = h
+	if h.nextNamesake = g.names[h.ref()]; h.nextNamesake != nil {
+		h.nextNamesake.prevNamesake = h
 	}
-	return g.of(e)
+	g.names[h.ref()] = h
+	return h
 }
 
-func (g groups) remove(e *lock.Entry) {
-	delete(g[refOf(e)], e.Subject)
-	if len(g[refOf(e)]) == 0 {
-		delete(g, refOf(e))
+func (g groups) remove(h *holder) {
+	delete(g.all, h.worker)
+	if h.nextNamesake != nil {
+		h.nextNamesake.prevNamesake = h.prevNamesake
 	}
+	switch {
+	case h.prevNamesake != nil:
+		h.prevNamesake.nextNamesake = h.nextNamesake
+	case h.nextNamesake != nil:
+		g.names[h.ref()] = h.nextNamesake
+	default:
+		delete(g.names, h.ref())
+	}
+}
+
+// named returns the holders of a name, by their subjects.
+func (g groups) named(who lock.Ref) (all []*holder) {
+	for h := g.names[who]; h != nil; h = h.nextNamesake {
+		all = append(all, h)
+	}
+	slices.SortFunc(all, func(a, b *holder) int {
+		return cmp.Compare(a.worker.Subject, b.worker.Subject)
+	})
+	return all
 }
 
 // groupsOf returns the groups to which e belongs.
@@ -76,7 +114,7 @@ func (t *Table) removeFromHolder(n *node, held bool) {
 	}
 	n.prev, n.next = nil, nil
 	if h.first == nil {
-		t.groupsOf(n.entry).remove(n.entry)
+		t.groupsOf(n.entry).remove(h)
 	}
 }
 

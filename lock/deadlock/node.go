@@ -9,13 +9,14 @@ import (
 
 // node is an entry in the wait-for graph.
 type node struct {
-	member *lock.Member // nil if it is not in the table
+	member *lock.Member // own, or nil if it is not in the table
+	own    lock.Member
 	entry  *lock.Entry
 	behind []place // that it would have, if it is not in the table
 
 	rejection *Rejection // why it cannot stay; see [Table.Detect]
 	checked   bool
-	check     *check  // that is pending
+	check     check   // pending if it is queued
 	dependsOn []*node // that the rejection does
 
 	holder     *holder // nil if the request did not name its holder

@@ -2,7 +2,6 @@ package deadlock
 
 import (
 	"iter"
-	"maps"
 	"slices"
 
 	"github.com/fencepost/fencepost/lock"
@@ -20,22 +19,19 @@ type Table struct {
 // NewTable returns an empty table.
 func NewTable() *Table {
 	return &Table{
-		Table: lock.NewTable(), named: groups{}, others: groups{},
+		Table: lock.NewTable(), named: newGroups(), others: newGroups(),
 		detector: detector{dependents: sets[*node]{}, loose: sets[string]{}},
 	}
 }
 
 // Insert is [lock.Table.Insert].
 func (t *Table) Insert(e *lock.Entry) (holds bool, err error) {
-	if m := t.Member(e.ID); m != nil {
-		return m.Holds(), nil
+	n := &node{entry: e}
+	n.own.Attached = n
+	if holds, err = t.InsertAs(&n.own, e); err != nil || n.own.Entry() == nil { // it was there
+		return holds, err
 	}
-	if holds, err = t.Table.Insert(e); err != nil {
-		return false, err
-	}
-	m := t.Member(e.ID)
-	n := &node{member: m, entry: e}
-	m.Attached = n
+	n.member = &n.own
 	t.addToHolder(n)
 	t.detector.joined(n)
 	return holds, nil
@@ -115,8 +111,8 @@ func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
 	return func(yield func(*lock.Entry, bool) bool) {
 		for _, all := range []groups{t.named, t.others} {
-			for _, subject := range slices.Sorted(maps.Keys(all[who])) {
-				for n := all[who][subject].first; n != nil; n = n.next {
+			for _, h := range all.named(who) {
+				for n := h.first; n != nil; n = n.next {
 					if !yield(n.entry, n.holds()) {
 						return
 					}

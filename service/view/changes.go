@@ -112,7 +112,8 @@ func (v *View) leave(c store.Change, now time.Time) {
 	}
 	a.granted(granted)
 	v.level(a, now)
-	v.reindex(a, now, append(granted, e)...)
+	v.reindex(a, now, granted...)
+	v.reindex(a, now, e)
 	v.accounts.close(a)
 	v.notify(id)
 	v.async.forget(e)

@@ -21,15 +21,15 @@ func queueBugs() []Bug {
 		{
 			Name: "lock-reader-passes-writer", Breaks: "a reader behind a waiting writer waits",
 			File:   "lock/queue.go",
-			Anchor: "\tfor q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {\n",
+			Anchor: "\tfor first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {\n",
 			Becomes: "\tfor s := q.next; s != nil; s = s.next {\n" +
 				"\t\tif Joins(q.head.claim, q.front, s.claim) && !s.inFront && s != q.next {\n" +
 				"\t\t\ts.inFront = true\n" +
 				"\t\t\tq.front++\n" +
-				"\t\t\tentered = append(entered, s)\n" +
+				"\t\t\tn++\n" +
 				"\t\t}\n" +
 				"\t}\n" +
-				"\tfor q.next != nil && Joins(q.head.claim, q.front, q.next.claim) {\n",
+				"\tfor first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {\n",
 			In: "./lock", Run: "^TestTableMatchesModel$",
 		},
 		{

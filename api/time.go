@@ -12,7 +12,8 @@ type Instant string
 
 // InstantOf cuts a time to the millisecond.
 func InstantOf(t time.Time) Instant {
-	return Instant(t.UTC().AppendFormat(make([]byte, 0, len(millis)), millis))
+	var text [len(millis) + 8]byte // AppendFormat takes more than it returns
+	return Instant(t.UTC().AppendFormat(text[:0], millis))
 }
 
 // Time reads it.

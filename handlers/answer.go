@@ -30,8 +30,8 @@ const (
 // receive it.
 type answer struct {
 	http.ResponseWriter
-	request *http.Request
 	timeout time.Duration
+	unread  bool // the request's body may not be here whole
 	begun   bool
 	gone    bool // the client has closed the connection
 }
@@ -83,21 +83,23 @@ func (w *answer) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 func (w *answer) begin() {
 	if !w.begun {
 		w.begun = true
-		w.deadline(time.Now().Add(w.timeout))
-		w.bodyDeadline(time.Now().Add(w.timeout / 2))
+		now := time.Now()
+		w.deadline(now.Add(w.timeout))
+		if w.unread {
+			_ = w.bodyDeadline(now.Add(w.timeout / 2)) // fails if the connection is closed, as the read will
+		}
 	}
 }
 
 // bodyDeadline is for the unread rest of the request's body. Over HTTP/1.1 net/http reads it before
 // it sends an answer, and would wait for it without end, with all that the request keeps. When the
-// body is complete, net/http takes the deadline back.
-func (w *answer) bodyDeadline(t time.Time) {
-	if w.request.ContentLength == 0 || w.request.Body == http.NoBody {
-		return
-	}
+// body is complete, net/http takes the deadline back. A connection that has no deadlines, as in
+// tests, has no body that could be slow either.
+func (w *answer) bodyDeadline(t time.Time) error {
 	if conn, ok := w.ResponseWriter.(interface{ SetReadDeadline(time.Time) error }); ok {
-		_ = conn.SetReadDeadline(t) // fails if the connection is closed, as the read will
+		return conn.SetReadDeadline(t)
 	}
+	return nil
 }
 
 // deadline is for everything that is written from now on. A connection that has
@@ -180,9 +182,8 @@ func (r *request) write(status int, contentType string, body any) {
 // send writes an answer and flushes it. Without the flush it would leave after the metrics and the
 // log line, for which the next one in the queue would have to wait too.
 func (r *request) send(status int, contentType string, text []byte) {
-	h := r.Writer.Header()
-	h["Content-Type"] = []string{contentType}
-	h["Content-Length"] = []string{strconv.Itoa(len(text))}
+	r.set("Content-Type", contentType)
+	r.set("Content-Length", strconv.Itoa(len(text)))
 	r.Writer.WriteHeader(status)
 	if _, err := r.Writer.Write(text); err != nil {
 		r.cause = err

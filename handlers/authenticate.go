@@ -63,8 +63,8 @@ func (a admission) authenticateCertificate() error {
 
 // unauthenticated turns what is wrong with a credential into a problem, and notes it for the log.
 func (r *request) unauthenticated(err error) error {
-	var refused *auth.Error
-	if !errors.As(err, &refused) {
+	refused, ok := errors.AsType[*auth.Error](err)
+	if !ok {
 		return err
 	}
 	r.refused.auth = refused.Reason

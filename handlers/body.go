@@ -4,7 +4,6 @@ import (
 	"bytes"
 	v1 "encoding/json"
 	"errors"
-	"io"
 	"mime"
 	"net/http"
 	"reflect"
@@ -28,7 +27,9 @@ const (
 // an empty object. The end matters: only behind it does net/http notice that a
 // client goes away while it waits.
 func (r *request) readJSON(v any) error {
-	text, err := r.readBody()
+	into := r.endpoints.buffers.Get().(*bytes.Buffer)
+	defer r.endpoints.putBack(into)
+	text, err := r.readBody(into)
 	if err != nil || len(text) == 0 {
 		return err
 	}
@@ -44,43 +45,44 @@ func (r *request) readJSON(v any) error {
 	return nil
 }
 
-func (r *request) readBody() ([]byte, error) {
+// readBody reads the body into a buffer, and returns it without the space around it.
+func (r *request) readBody(into *bytes.Buffer) ([]byte, error) {
+	into.Reset()
 	if r.Request.ContentLength == 0 {
 		return nil, nil
 	}
-	// A server-wide read timeout would end waiting requests, so the deadline is
-	// set for the body alone. Connections that have no deadlines have no body
-	// that could be slow either.
-	control := http.NewResponseController(r.Writer)
-	if err := control.SetReadDeadline(time.Now().Add(bodyTimeout)); err != nil &&
-		!errors.Is(err, http.ErrNotSupported) {
+	// A server-wide read timeout would end waiting requests, so the deadline is set for the body alone.
+	began := time.Now()
+	if err := r.out.bodyDeadline(began.Add(bodyTimeout)); err != nil {
 		return nil, err
 	}
-	began := time.Now()
-	text, err := io.ReadAll(http.MaxBytesReader(r.Writer, r.Request.Body, maxBody))
+	body := r.Request.Body
+	if length := r.Request.ContentLength; length < 0 || length > maxBody {
+		body = http.MaxBytesReader(r.Writer, body, maxBody)
+	}
+	_, err := into.ReadFrom(body)
 	r.arriving += time.Since(began) // how fast a client sends says nothing of how fast the server is
-	var tooLarge *http.MaxBytesError
-	if errors.As(err, &tooLarge) {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
 		return nil, lock.Errorf(lock.BodyTooLarge, "a body may be %d bytes long", maxBody)
 	}
 	if err != nil {
 		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole")
 	}
-	r.arrived.Body = http.NoBody // for which no answer has to wait
-	if err := control.SetReadDeadline(time.Time{}); err != nil &&
-		!errors.Is(err, http.ErrNotSupported) {
+	_ = body.Close() // otherwise net/http looks for more of it before it sends the answer
+	r.out.unread = false
+	if err := r.out.bodyDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
 	if r.principal != nil && !r.principal.Valid() { // a body may take as long as [bodyTimeout]
 		return nil, r.challenge(errWithdrawn())
 	}
-	return bytes.Trim(text, " \t\r\n"), checkHeaders(r.arrived.Trailer)
+	return bytes.Trim(into.Bytes(), " \t\r\n"), checkHeaders(r.arrived.Trailer)
 }
 
 // skipBody reads a body that means nothing, before an answer that has no end: over HTTP/2 an unread
 // body takes the window that other requests of the connection need.
 func (r *request) skipBody() error {
-	_, err := r.readBody()
+	_, err := r.readBody(new(bytes.Buffer))
 	return err
 }
 
@@ -94,7 +96,7 @@ func checkForm(r *request) error {
 		}
 	}
 	values := r.Request.Header["Content-Type"]
-	if len(values) == 0 || len(values) == 1 && values[0] == "" {
+	if len(values) == 0 || len(values) == 1 && (values[0] == "" || values[0] == "application/json") {
 		return nil
 	}
 	media, parameters, err := mime.ParseMediaType(values[0])

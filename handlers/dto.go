@@ -9,19 +9,19 @@ import (
 )
 
 // entryOf describes an entry of one lock.
-func entryOf(g *service.Grant) *api.Entry {
+func entryOf(g *service.Grant) api.Entry {
 	e := g.Entry
 	fields := api.EntryFields{
 		ID: string(e.ID), Name: e.Name(), Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit,
 		GrantFields: fieldsOf(g),
 	}
 	if g.Held {
-		return &api.Entry{Held: &api.HeldEntry{
+		return api.Entry{Held: &api.HeldEntry{
 			EntryFields: fields, State: "held", Fence: e.Number, WaitedSeconds: api.SecondsOf(g.Waited),
 			ReleaseRequested: askedOf(g.Asked),
 		}}
 	}
-	return &api.Entry{
+	return api.Entry{
 		Waiting: &api.WaitingEntry{
 			EntryFields: fields,
 			State:       "waiting",

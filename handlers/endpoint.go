@@ -27,7 +27,7 @@ func large(size int, body func() any) reply {
 
 // at returns a reply with the location of what the operation made.
 func (r *request) at(location string, out reply) reply {
-	r.Header("Location", r.under(location))
+	r.set("Location", r.under(location))
 	return out
 }
 

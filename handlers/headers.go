@@ -1,7 +1,8 @@
 package handlers
 
 import (
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
 	"strings"
@@ -22,7 +23,7 @@ func acceptRequestID(given string) string {
 		strings.IndexFunc(given, func(c rune) bool { return !harmless(c) }) < 0 {
 		return given
 	}
-	return fmt.Sprintf("%016x", rand.Uint64())
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(nil, rand.Uint64()))
 }
 
 // maxHeaders is how many header fields a request may have, each line counted. They are

@@ -54,7 +54,7 @@ func enqueue(r *request, req service.AcquireRequest) (reply, error) {
 	if req.Wait > 0 && !req.Async {
 		defer r.lasts()()
 	}
-	req.Trace = r.GetHeader("traceparent")
+	req.Trace = r.Request.Header.Get("Traceparent")
 	g, err := r.endpoints.Locks.Acquire(r.context(), req)
 	if err != nil {
 		return reply{}, explainWait(r, g, err)
@@ -170,7 +170,7 @@ func explainWait(r *request, g *service.Grant, err error) error {
 			p.Set = setOf(g)
 			r.Header("Location", r.under(location(g.Entry)))
 		default:
-			p.Entry = entryOf(g)
+			p.Entry = new(entryOf(g))
 			r.Header("Location", r.under(location(g.Entry)))
 		}
 	}}

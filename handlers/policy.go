@@ -135,9 +135,9 @@ func (r *request) charge(more int) error {
 
 // genuine reports whether the request has a lock token that was issued for what its path names.
 func (a admission) genuine() bool {
-	req := ofSet(a.request)
-	if a.named {
-		req = ofLock(a.request)
+	req := ofLock(a.request)
+	if !a.named {
+		req = ofSet(a.request)
 	}
 	return readTokenHeader(a.request, &req) == nil && a.endpoints.Locks.Genuine(req)
 }

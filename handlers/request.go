@@ -24,6 +24,7 @@ import (
 type request struct {
 	*gin.Context
 	arrived   *http.Request // as net/http has it: with a span, Request is a copy
+	out       *answer       // what Writer writes to
 	endpoints *endpoints
 	id        string
 	serverID  string          // by [request.ownID]
@@ -43,7 +44,12 @@ type request struct {
 	anonymous  *connection // over which it came, until the caller is authenticated, or nil
 	crowded    bool        // it occupies none, because there are too many
 
+	// For the headers of its answer, by [request.set].
+	values   []string
+	valuesIn [4]string
+
 	// For the log line.
+	lines    slog.Handler // with what is the same in all lines of its route
 	attrs    []slog.Attr
 	cause    error
 	refused  cause // if it was
@@ -56,18 +62,20 @@ type handler func(*request) error
 
 // handle returns what answers the requests of a route: each has an id, a span, a line in the log,
 // and runs if the policy admits it.
-func (a *endpoints) handle(p policy, h handler) gin.HandlerFunc {
+func (a *endpoints) handle(one route) gin.HandlerFunc {
+	lines := a.linesOf(one)
 	return func(c *gin.Context) {
 		r := &request{
-			Context: c, began: time.Now(), arrived: c.Request, endpoints: a,
-			id: acceptRequestID(c.Request.Header.Get("X-Request-Id")),
+			Context: c, began: time.Now(), arrived: c.Request, endpoints: a, lines: lines,
+			out: ungin(c.Writer).(*answer), id: acceptRequestID(c.Request.Header.Get("X-Request-Id")),
 		}
-		c.Header("X-Request-Id", r.id)
+		r.values = r.valuesIn[:0]
+		r.set("X-Request-Id", r.id)
 		span := r.trace()
 		defer span.End()
 		a.Metrics.RequestStarted()
 		defer r.leave()
-		r.run(&p, h)
+		r.run(&one.policy, one.handler)
 		status, took := c.Writer.Status(), time.Since(r.began)
 		a.Metrics.RequestDone(
 			r.context(),
@@ -156,6 +164,13 @@ func (r *request) tenant() string {
 	return r.principal.Tenant
 }
 
+// set sets a header of the answer. It allocates nothing for the first few. The key is canonical.
+func (r *request) set(key, value string) {
+	r.values = append(r.values, value)
+	n := len(r.values)
+	r.Writer.Header()[key] = r.values[n-1 : n : n]
+}
+
 func (r *request) note(attrs ...slog.Attr) { r.attrs = append(r.attrs, attrs...) }
 
 // trace starts the request's span below the caller's, if it sent one.
@@ -176,24 +191,35 @@ func (r *request) trace() trace.Span {
 	return span
 }
 
+// linesOf is the log of a route: its handler formats what is the same in all lines once.
+func (a *endpoints) linesOf(one route) slog.Handler {
+	if one.path == "" {
+		return a.Logger.Handler()
+	}
+	return a.Logger.Handler().WithAttrs([]slog.Attr{
+		slog.String("method", one.method), slog.String("route", one.path),
+	})
+}
+
 func (r *request) log(status int, took time.Duration) {
-	ctx, to := r.context(), r.endpoints.Logger
+	ctx := r.context()
 	level := slog.LevelInfo
 	if status >= http.StatusInternalServerError && !r.expected {
 		level = slog.LevelError
 	}
-	if !to.Enabled(ctx, level) || r.quiet || r.silenced(status) {
+	if !r.lines.Enabled(ctx, level) || r.quiet || r.silenced(status) {
 		return
 	}
 	var room [24]slog.Attr // on the stack
 	attrs := append(room[:0],
 		slog.String("request_id", r.id),
 		slog.String("client", textOfAddress(r.address())),
-		slog.String("method", r.Request.Method),
-		slog.String("route", r.FullPath()),
 		slog.Int("status", status),
 		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
 	)
+	if r.FullPath() == "" {
+		attrs = append(attrs, slog.String("method", r.Request.Method), slog.String("route", ""))
+	}
 	if r.principal != nil {
 		attrs = append(
 			attrs,
@@ -211,7 +237,9 @@ func (r *request) log(status int, took time.Duration) {
 	if r.cause != nil {
 		attrs = append(attrs, slog.String("error", r.cause.Error()))
 	}
-	to.LogAttrs(ctx, level, "request", attrs...)
+	line := slog.NewRecord(r.began.Add(took), level, "request", 0)
+	line.AddAttrs(attrs...)
+	_ = r.lines.Handle(ctx, line) // there is nothing to report it to
 }
 
 // checkSlashes refuses a path with an encoded slash that net/url has decoded: it gives
@@ -219,6 +247,9 @@ func (r *request) log(status int, took time.Duration) {
 // not, and the slash would separate segments.
 func checkSlashes(r *http.Request) error {
 	sent, _, _ := strings.Cut(r.RequestURI, "?")
+	if !strings.Contains(sent, "%") {
+		return nil
+	}
 	slash := func(path string) bool { return strings.Contains(strings.ToLower(path), "%2f") }
 	if slash(sent) && !slash(r.URL.EscapedPath()) {
 		return errInvalidName()

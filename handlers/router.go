@@ -139,7 +139,10 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req = get
 	}
 	req = r.endpoints.withoutBase(req)
-	out := &answer{ResponseWriter: w, request: req, timeout: r.endpoints.AnswerTimeout}
+	out := &answer{
+		ResponseWriter: w, timeout: r.endpoints.AnswerTimeout,
+		unread: req.ContentLength != 0 && req.Body != http.NoBody,
+	}
 	r.engine.ServeHTTP(out, req)
 	if out.gone {
 		panic(http.ErrAbortHandler) // net/http closes the connection
@@ -153,8 +156,8 @@ func (r *Router) Routes() gin.RoutesInfo { return r.engine.Routes() }
 func New(cfg Config) *Router {
 	r := newEngine()
 	a := newEndpoints(cfg)
-	r.NoRoute(a.handle(policy{}, nowhere))
-	r.NoMethod(a.handle(policy{}, noSuchMethod))
+	r.NoRoute(a.handle(route{handler: nowhere}))
+	r.NoMethod(a.handle(route{handler: noSuchMethod}))
 	a.add(
 		r,
 		vitalRoutes(),
@@ -214,8 +217,8 @@ func newEndpoints(cfg Config) *endpoints {
 func NewOperations(cfg Config) *Router {
 	r := newEngine()
 	a := newEndpoints(cfg)
-	r.NoRoute(a.handle(policy{}, nothingHere))
-	r.NoMethod(a.handle(policy{}, noSuchMethod))
+	r.NoRoute(a.handle(route{handler: nothingHere}))
+	r.NoMethod(a.handle(route{handler: noSuchMethod}))
 	a.add(r, vitalRoutes(), metricsRoutes())
 	return &Router{r, a}
 }

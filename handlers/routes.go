@@ -20,7 +20,7 @@ func (a *endpoints) add(r *gin.Engine, routes ...[]route) {
 	for _, group := range routes {
 		for _, one := range group {
 			one.policy.named = strings.Contains(one.path, "/:name")
-			r.Handle(one.method, one.path, a.handle(one.policy, one.handler))
+			r.Handle(one.method, one.path, a.handle(one))
 		}
 	}
 }

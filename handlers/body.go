@@ -51,7 +51,7 @@ func (r *request) readBody(into *bytes.Buffer) ([]byte, error) {
 	if r.Request.ContentLength == 0 {
 		return nil, nil
 	}
-	// A server-wide read timeout would end waiting requests, so the deadline is set for the body alone.
+	// A server-wide read timeout would end waiting requests, so the deadline is for the body alone.
 	began := time.Now()
 	if err := r.out.bodyDeadline(began.Add(bodyTimeout)); err != nil {
 		return nil, err

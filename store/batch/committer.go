@@ -25,7 +25,8 @@ type Limits struct {
 	Linger time.Duration
 
 	// Inline has a batch sent by the goroutine of one of its writes, which saves a lone
-	// write a switch of goroutines. It is for a store whose calls always end soon.
+	// write a switch of goroutines. A batch that is not full waits for the one under way,
+	// which saves the store batches. It is for a store whose calls always end soon.
 	Inline bool
 
 	// Pending bounds the writes that are not sent yet.

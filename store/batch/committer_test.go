@@ -156,6 +156,31 @@ func TestWhatCanShareGathers(t *testing.T) {
 	})
 }
 
+// TestFewWaitForTheBatchUnderWay: of a store whose calls end soon, a second batch is in flight
+// only if it is full.
+func TestFewWaitForTheBatchUnderWay(t *testing.T) {
+	inline := limits
+	inline.Inline = true
+	withCommitter(t, inline, func(t *testing.T, c *committer, f *fakeStore) {
+		var writes []*write
+		for i := range limits.Ops {
+			writes = append(writes, join(i, fmt.Sprint("lock", i)))
+		}
+		handIn(t, c, writes...).Wait()
+		want := "[[0] [1 2 3 4 5 6 7 8 9]]"
+		if got := fmt.Sprint(f.payloads()); got != want || f.most != 1 {
+			t.Errorf("%d in flight, batches %s; want one after the other, %s", f.most, got, want)
+		}
+		for i := range limits.Ops + 1 {
+			writes = append(writes, join(i, fmt.Sprint("lock", i)))
+		}
+		handIn(t, c, writes[limits.Ops:]...).Wait()
+		if f.most != 2 {
+			t.Errorf("%d in flight, want the full one next to the first", f.most)
+		}
+	})
+}
+
 // TestBatchIsBoundedInBytes: also in bytes, and what is larger goes alone.
 func TestBatchIsBoundedInBytes(t *testing.T) {
 	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {

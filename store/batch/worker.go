@@ -9,8 +9,11 @@ import (
 
 // allowed is how many workers there may be. The caller holds mu.
 func (c *Committer[P, O]) allowed() int {
-	if c.pending.blocked > 0 {
+	switch {
+	case c.pending.blocked > 0:
 		return c.limits.Most
+	case c.limits.Inline && c.pending.ready < c.limits.Ops:
+		return 1
 	}
 	return c.limits.InFlight
 }

@@ -31,10 +31,10 @@ const (
 	// holder's release, which all wait for, need not queue behind his flush to disk.
 	linger = time.Millisecond
 
-	// maxInFlight is how many transactions are under way at once as a rule. With one
-	// alone the disk would be idle while answers are sent. mostInFlight are while
-	// entries of one lock are to be written, which cannot share one: etcd flushes
-	// what is under way together.
+	// maxInFlight is how many transactions are under way at once as a rule, as a cluster
+	// answers after a while; of the embedded store only while full ones are pending.
+	// mostInFlight are while entries of one lock are to be written, which cannot share
+	// one: etcd flushes what is under way together.
 	maxInFlight  = 3
 	mostInFlight = 64
 )

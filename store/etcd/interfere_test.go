@@ -16,8 +16,8 @@ type Do = func() (*pb.TxnResponse, error)
 type Transact func(ctx context.Context, r *pb.TxnRequest, do Do) (*pb.TxnResponse, error)
 
 // Interfere has every transaction of the stores that are opened on the connection
-// from now on made by way of f.
-func (c *Conn) Interfere(f Transact) { c.kv = interfered{c.kv, f} }
+// from now on made by way of f, whose calls may hang as those to a cluster do.
+func (c *Conn) Interfere(f Transact) { c.kv, c.local = interfered{c.kv, f}, false }
 
 type interfered struct {
 	kvClient

@@ -160,7 +160,7 @@ func (s *Service) join(
 	ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time,
 ) (g *Grant, err error) {
 	var news *view.Watch
-	if e.Resumable() { // other requests may wait on the entry, and take it back
+	if e.Resumable() || e.Async { // other requests may wait on the entry, and take it back
 		if news, err = s.view.Attend(e.ID); err != nil {
 			return nil, err
 		}

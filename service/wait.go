@@ -73,8 +73,8 @@ func (w *wait) watch(ctx context.Context) stage {
 		return handOver(err)
 	}
 	if w.news == nil {
-		if w.s.view.Written(w.entry) {
-			w.seen = holds
+		if time.Since(w.refreshed) <= freshEnough && w.s.view.Written(w.entry) {
+			w.seen, w.waited = holds, w.s.view.Status(w.entry.ID, w.entry.Number).Waited
 			return (*wait).grant
 		}
 		w.news = w.s.view.Watch(w.entry.ID)

@@ -68,3 +68,6 @@ func (v *View) EndsOf(tenant string) int {
 	}
 	return 0
 }
+
+// Accounts is of how many tenants something is kept.
+func (v *View) Accounts() int { return len(v.accounts) }

@@ -135,7 +135,7 @@ func (v *pending) Written(e *lock.Entry) (holds bool) {
 		_, holds = v.table.Entry(e.ID)
 		return holds
 	}
-	if !v.begun || v.number != e.Number-1 || !v.table.Admits(e.Tenant, e.Claims) {
+	if !v.current || v.number != e.Number-1 || !v.table.Admits(e.Tenant, e.Claims) {
 		return false
 	}
 	if x, known := v.entries[e.ID]; known {
@@ -150,6 +150,7 @@ func (v *pending) relist() {
 	for id, x := range v.entries {
 		if x.written {
 			v.arrived(id)
+			v.accounts.close(v.accounts.of(x.entry.Tenant))
 		}
 	}
 }

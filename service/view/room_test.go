@@ -96,6 +96,23 @@ func TestRoomOfWhatIsGranted(t *testing.T) {
 	}
 }
 
+// TestNoAccountOfNothing: a list that lacks what was granted ahead leaves no account of its tenant.
+func TestNoAccountOfNothing(t *testing.T) {
+	v, e := empty(), roomFor("a")
+	v.Reset(store.Snapshot{Number: 6})
+	if err := v.Room(e); err != nil {
+		t.Fatal(err)
+	}
+	e.Number = 7
+	if !v.Written(e) {
+		t.Fatal("a free lock is not granted")
+	}
+	v.Leave(e)
+	if v.Reset(store.Snapshot{Number: 8}); v.Accounts() != 0 {
+		t.Errorf("%d accounts of tenants that have nothing", v.Accounts())
+	}
+}
+
 // TestWritten: an entry is granted ahead of the feed only if the view has all earlier ones, and
 // none is in its way.
 func TestWritten(t *testing.T) {

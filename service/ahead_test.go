@@ -10,8 +10,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestNoGrantAheadInAnotherHistory: a replica whose feed is interrupted does not take the numbers of
-// a restored store for the next ones of its view, and grants nothing that another client holds.
+// TestNoGrantAheadInAnotherHistory: a replica whose feed is interrupted does not take the numbers
+// of a restored store for the next ones of its view, and grants nothing that another client holds.
 func TestNoGrantAheadInAnotherHistory(t *testing.T) {
 	for name, f := range map[string]feed{"lost": lost, "frozen": frozen} {
 		t.Run(name, func(t *testing.T) {
@@ -40,8 +40,8 @@ func TestNoGrantAheadInAnotherHistory(t *testing.T) {
 	}
 }
 
-// TestNoGrantAheadOfALapsedEntry: the store answers the write after the entry's lease ended, and the
-// feed is late.
+// TestNoGrantAheadOfALapsedEntry: the store answers the write after the entry's lease ended, and
+// the feed is late.
 func TestNoGrantAheadOfALapsedEntry(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -77,7 +77,8 @@ func TestLateAnswerTellsTheWait(t *testing.T) {
 	})
 }
 
-// TestAsyncIsToldWhyItIsRefused: another replica takes an entry without a key back before the answer.
+// TestAsyncIsToldWhyItIsRefused: another replica takes an entry without a key back before the
+// answer.
 func TestAsyncIsToldWhyItIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

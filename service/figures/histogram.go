@@ -8,8 +8,6 @@ import (
 const (
 	buckets = 46  // up to some 23 h; what is longer counts as that
 	factor  = 1.5 // between the bounds of two buckets; the first bucket ends at 1 ms
-
-	lnFactor = 0.405465108108164381978 // the natural logarithm of factor
 )
 
 // Histogram counts durations by how long they are, about.
@@ -22,7 +20,7 @@ func (h *Histogram) Add(d time.Duration) {
 		h[0]++
 		return
 	}
-	h[min(int(math.Ceil(math.Log(ms)/lnFactor)), buckets-1)]++
+	h[min(int(math.Ceil(math.Log(ms)/math.Log(factor))), buckets-1)]++
 }
 
 // merge adds all that another one has counted.

@@ -83,11 +83,9 @@ func TestAsyncIsToldWhyItIsRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, keepsNothing)
-		other := want("orders:1", time.Hour)
-		other.Claims[0].Mode, other.Claims[0].Limit = lock.Semaphore, 3
 		b.store.setFeed(frozen)
 		a.hold(lasting(want("orders:1", 0)))
-		p := b.start(async(other))
+		p := b.start(async(semaphore(3, want("orders:1", time.Hour))))
 		after(100 * time.Millisecond)
 		b.store.setFeed(running)
 		p.fails(lock.ModeMismatch)

@@ -178,16 +178,15 @@ func TestAsyncOfAnotherMode(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t, keepsNothing)
-		semaphore := want("orders:1", time.Hour)
-		semaphore.Claims[0].Mode, semaphore.Claims[0].Limit = lock.Semaphore, 3
+		other := semaphore(3, want("orders:1", time.Hour))
 		held := a.hold(lasting(want("orders:1", 0)))
-		b.start(async(semaphore)).fails(lock.ModeMismatch)
+		b.start(async(other)).fails(lock.ModeMismatch)
 		a.release(held)
 		// This replica does not see in time as what the lock is in use.
 		b.store.setLag(running, time.Second)
 		a.store.on(slow(2*time.Second), remove)
 		held = a.hold(lasting(want("orders:1", 0)))
-		refused := b.start(async(semaphore)).stillWaits()
+		refused := b.start(async(other)).stillWaits()
 		after(5 * time.Second)
 		b.isHeld(held)
 		b.has(refused, lock.Mismatched)

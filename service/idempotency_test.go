@@ -121,8 +121,7 @@ func TestKeyWithOtherParameters(t *testing.T) {
 }
 
 func TestKeyWithAnotherLimit(t *testing.T) {
-	req := keyed("orders:1", time.Minute, "k")
-	req.Claims[0].Mode, req.Claims[0].Limit = lock.Semaphore, 2
+	req := semaphore(2, keyed("orders:1", time.Minute, "k"))
 	refusesOthers(t, req, map[string]func(*service.AcquireRequest){
 		"limit": func(r *service.AcquireRequest) { r.Claims[0].Limit = 3 },
 	})

@@ -45,8 +45,7 @@ func TestLimitOfHeldLocks(t *testing.T) {
 			t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"held_locks": 4}) },
 		)
 		set := r.hold(lasting(pair("a", "b")))
-		place := lasting(want("s", 0))
-		place.Claims[0].Mode, place.Claims[0].Limit = lock.Semaphore, 9
+		place := semaphore(9, lasting(want("s", 0)))
 		r.hold(place)
 		r.start(lasting(pair("c", "d"))).exceeds(t, quota.HeldLocks, 4, 3)
 		last := r.hold(place)

@@ -1,0 +1,146 @@
+package client
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+)
+
+// Codes of errors that no server sent.
+const (
+	// NoAnswer means that no server answered in time. What was asked may have taken effect.
+	NoAnswer api.Code = "no_answer"
+	// Cancelled means that the context of the call ended. A request that waited leaves its queue
+	// in the background, as far as the servers can be reached.
+	Cancelled api.Code = "cancelled"
+	// BadWebhook means that a webhook is not signed with a secret of the receiver, or is not of now.
+	BadWebhook api.Code = "bad_webhook"
+)
+
+// Error is why a call failed: the problem that the server sent, or one with a code of this package.
+type Error struct {
+	api.Problem
+	// RetryAfter is when the server expects that a retry succeeds; 0 if it does not say.
+	RetryAfter time.Duration
+
+	cause error
+}
+
+// Error names the problem, its detail, code and request id.
+func (e *Error) Error() string {
+	text := "fencepost: " + e.Title
+	if e.Detail != "" {
+		text += ": " + e.Detail
+	}
+	if e.Code != "" {
+		text += " (" + string(e.Code)
+		if e.RequestID != "" {
+			text += ", request " + e.RequestID
+		}
+		text += ")"
+	}
+	if e.cause != nil {
+		text += ": " + e.cause.Error()
+	}
+	return text
+}
+
+// Unwrap returns what the call met last, such as the error of the connection or of the context.
+func (e *Error) Unwrap() error { return e.cause }
+
+// Reasons of a [LostError] that no server sent.
+const (
+	// ReasonDeadline means that no renewal succeeded in time.
+	ReasonDeadline = "deadline"
+	// ReasonClosed means that the client was closed.
+	ReasonClosed = "closed"
+	// ReasonNotGranted means that an event is no grant that can be claimed.
+	ReasonNotGranted = "not_granted"
+)
+
+// LostError says that a lock is not held any more, or that an entry in a queue is gone. Work under
+// the lock has to stop. To go on, acquire again: the fence is then greater.
+type LostError struct {
+	// Name of the lock, or the names of a set with commas in between.
+	Name string
+	// Reason is what the server says, such as expired or revoked, or a reason of this package.
+	Reason string
+	// RevokeReason is what the operator said who revoked it, if the server knows.
+	RevokeReason string
+	// RequestID finds the answer in the server's log, if the server ended it.
+	RequestID string
+}
+
+// Error says which lock is lost, and why.
+func (e *LostError) Error() string {
+	text := fmt.Sprintf("fencepost: %s is lost: %s", e.Name, e.Reason)
+	if e.RevokeReason != "" {
+		text += ": " + e.RevokeReason
+	}
+	if e.RequestID != "" {
+		text += " (lock_lost, request " + e.RequestID + ")"
+	}
+	return text
+}
+
+// CodeOf returns the code of an error of this package: that of an [Error], lock_lost for a
+// [LostError], and "" for others.
+func CodeOf(err error) api.Code {
+	var lost *LostError
+	var e *Error
+	switch {
+	case errors.As(err, &lost):
+		return api.Lost
+	case errors.As(err, &e):
+		return e.Code
+	}
+	return ""
+}
+
+// errReleased is the cause of the context of a lock that was released.
+var errReleased = errors.New("fencepost: the lock is released") //nolint:gochecknoglobals // never set
+
+// problemOf reads the error that an answer is. One that a proxy sent has no code.
+func problemOf(a *answer) *Error {
+	e := &Error{RetryAfter: retryAfter(a.header)}
+	if json.Unmarshal(a.body, &e.Problem) != nil || e.Code == "" {
+		e.Problem = api.Problem{Title: "the answer has the status " + strconv.Itoa(a.status)}
+	}
+	e.Status = a.status
+	return e
+}
+
+// lostOf reads why an entry is gone.
+func lostOf(name string, e *Error) *LostError {
+	reason := e.Reason
+	if reason == "" {
+		reason = "unknown"
+	}
+	return &LostError{
+		Name: name, Reason: reason, RevokeReason: e.RevokeReason, RequestID: e.RequestID,
+	}
+}
+
+func noAnswer(cause error) *Error {
+	problem := api.Problem{Code: NoAnswer, Title: "no server answered in time"}
+	return &Error{Problem: problem, cause: cause}
+}
+
+func cancelled(cause error) *Error {
+	problem := api.Problem{Code: Cancelled, Title: "the call was cancelled"}
+	return &Error{Problem: problem, cause: cause}
+}
+
+// retryAfter reads the header in seconds; servers of Fencepost send no dates.
+func retryAfter(header http.Header) time.Duration {
+	seconds, err := strconv.Atoi(header.Get("Retry-After"))
+	if err != nil || seconds < 0 {
+		return 0
+	}
+	return time.Duration(seconds) * time.Second
+}

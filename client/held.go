@@ -1,0 +1,289 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+)
+
+// Held is a lock, or a set of locks, that this process holds. It is renewed in the background until
+// Release, or until it is lost. Its methods may be called by many goroutines at once.
+//
+// The lock counts as lost one margin before its lease can end: the lease counts from when the last
+// successful request was sent. Work that heeds [Held.Context] has stopped by then. A process can
+// stop between any check and a write, so the resource that is written has to compare the fence.
+type Held struct {
+	client  *Client
+	of      target
+	entry   entry
+	options Options
+
+	ctx    context.Context // of the work
+	cancel context.CancelCauseFunc
+	life   context.Context // of renewals, which the end of the work's context does not end
+	stop   context.CancelFunc
+
+	mu      sync.Mutex
+	since   reading // when the last successful request was sent
+	err     error   // why it is not held any more
+	renewal *time.Timer
+	expiry  *time.Timer
+	renews  bool                 // a renewal is under way
+	asked   api.ReleaseRequested // that was reported last
+}
+
+// hold begins to renew a grant whose lease counts from since.
+func (c *Client) hold(
+	ctx context.Context, of target, e *entry, options Options, since reading,
+) (*Held, error) {
+	h := &Held{client: c, of: of, entry: *e, options: options, since: since}
+	h.options.Margin = options.margin(h.ttl())
+	h.ctx, h.cancel = context.WithCancelCause(ctx)
+	h.life, h.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if !c.keep(h) {
+		h.end(&LostError{Name: h.Name(), Reason: ReasonClosed})
+		return nil, h.err
+	}
+	now := c.config.clock()
+	h.mu.Lock()
+	h.renewal = time.AfterFunc(h.renewIn(now), h.renew)
+	h.expiry = time.AfterFunc(h.untilDeadline(now), h.look)
+	h.mu.Unlock()
+	if err := h.Check(); err != nil {
+		return nil, err
+	}
+	return h, nil
+}
+
+// ID of the entry, as lists and events have it.
+func (h *Held) ID() string { return h.entry.ID }
+
+// Name of the lock; the names of a set with commas in between.
+func (h *Held) Name() string { return h.of.name }
+
+// Fence of the grant, to be compared by the resource that is written: it grows from each grant of a
+// lock to the next. All locks of a set have the same.
+func (h *Held) Fence() uint64 {
+	if h.of.set && len(h.entry.Locks) > 0 {
+		return h.entry.Locks[0].Fence
+	}
+	return h.entry.Fence
+}
+
+// Context is for the work under the lock. It ends one margin before the lease can end, at the
+// latest, when the lock is released, and with the context of the acquire. [context.Cause] is the
+// [LostError] if the lock was lost.
+func (h *Held) Context() context.Context { return h.ctx }
+
+// Check returns nil while the lock is held, and otherwise why not: a [LostError], or that it was
+// released. It looks at the clocks, so it also knows what the context is about to learn after the
+// process or the machine was stopped. It asks no server.
+func (h *Held) Check() error {
+	h.look()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// Release gives the lock back, and ends the context. It tries until the deadline of the lock and
+// no longer. If it fails, it logs and returns why, and the lock expires with its TTL. If the lock
+// was lost before, it sends nothing and returns the [LostError]. A second call does nothing.
+func (h *Held) Release() error {
+	h.look()
+	if !h.end(errReleased) {
+		if err := h.Check(); !errors.Is(err, errReleased) {
+			return err
+		}
+		return nil
+	}
+	err := h.client.repeat(
+		context.WithoutCancel(h.ctx), limit{h.left, true},
+		func(ctx context.Context, base string) error {
+			_, err := h.client.try(ctx, base, release(h.of, &h.entry))
+			return err
+		},
+	)
+	if err == nil || CodeOf(err) == api.Lost {
+		return nil
+	}
+	h.client.config.Logger.Warn("a lock could not be released and expires",
+		"lock", h.Name(), "fence", h.Fence(), "error", err)
+	return err
+}
+
+func (h *Held) ttl() time.Duration { return h.entry.TTLSeconds.Duration() }
+
+// left is the time until the deadline.
+func (h *Held) left() time.Duration {
+	now := h.client.config.clock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.untilDeadline(now)
+}
+
+// untilDeadline is left. The caller holds mu.
+func (h *Held) untilDeadline(now reading) time.Duration {
+	return h.ttl() - h.options.Margin - now.since(h.since)
+}
+
+// renewIn is the time until the next renewal: a third of the TTL after the last one was sent, and
+// up to a tenth of that sooner or later, so that many locks do not renew at once. The caller holds
+// mu.
+func (h *Held) renewIn(now reading) time.Duration {
+	third := h.ttl() / 3
+	return third - third/10 + rand.N(third/5) - now.since(h.since)
+}
+
+// look ends the lock if its deadline has come, and otherwise sets the timer for it.
+func (h *Held) look() {
+	now := h.client.config.clock()
+	h.mu.Lock()
+	left := h.untilDeadline(now)
+	if h.err == nil && left > 0 && h.expiry != nil {
+		h.expiry.Reset(left)
+	}
+	h.mu.Unlock()
+	if left <= 0 {
+		h.end(&LostError{Name: h.Name(), Reason: ReasonDeadline})
+	}
+}
+
+// awake sets the timers, which stood still while the machine was suspended.
+func (h *Held) awake(now reading) {
+	h.look()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err == nil && !h.renews {
+		h.renewal.Reset(max(h.renewIn(now), 0))
+	}
+}
+
+// end ends the lock for a reason. It reports false if it had ended before.
+func (h *Held) end(why error) bool {
+	h.mu.Lock()
+	if h.err != nil {
+		h.mu.Unlock()
+		return false
+	}
+	h.err = why
+	for _, timer := range []*time.Timer{h.renewal, h.expiry} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	h.mu.Unlock()
+	h.cancel(why)
+	h.stop()
+	h.client.drop(h)
+	if !errors.Is(why, errReleased) {
+		h.client.config.Logger.Warn("a lock is lost",
+			"lock", h.Name(), "fence", h.Fence(), "error", why)
+	}
+	return true
+}
+
+// renew renews the lock until one request succeeds, or the deadline has come.
+func (h *Held) renew() {
+	if !h.client.begin() {
+		return
+	}
+	defer h.client.tasks.Done()
+	h.mu.Lock()
+	over := h.err != nil || h.renews
+	h.renews = true
+	h.mu.Unlock()
+	if over {
+		return
+	}
+	var sent reading
+	var renewed *answer
+	err := h.client.repeat(h.life, limit{h.left, true}, func(ctx context.Context, base string) error {
+		sent = h.client.config.clock()
+		var err error
+		renewed, err = h.client.try(ctx, base, renewal(h.of, &h.entry, h.ttl()))
+		return untilLost(err)
+	})
+	switch {
+	case err == nil:
+		h.renewed(sent, renewed)
+	case CodeOf(err) == api.Lost:
+		var problem *Error
+		errors.As(err, &problem)
+		h.end(lostOf(h.Name(), problem))
+	}
+	// Otherwise the deadline ends it.
+}
+
+// untilLost makes each failure of a renewal one to try again after, but for 410. A bearer token that
+// is refused now may be replaced before the deadline.
+func untilLost(err error) error {
+	var failed *again
+	if err == nil || CodeOf(err) == api.Lost || errors.As(err, &failed) {
+		return err
+	}
+	return &again{error: err}
+}
+
+// renewed moves the deadline, unless it has come while the answer was on its way.
+func (h *Held) renewed(sent reading, a *answer) {
+	var e entry
+	if json.Unmarshal(a.body, &e) != nil || e.Token == "" {
+		e.TTLSeconds = 0 // a proxy's page, and no renewal
+	}
+	h.look()
+	now := h.client.config.clock()
+	h.mu.Lock()
+	if h.err != nil {
+		h.mu.Unlock()
+		return
+	}
+	if h.renews = false; e.TTLSeconds > 0 {
+		h.since = sent
+	}
+	h.renewal.Reset(max(h.renewIn(now), minPause))
+	h.expiry.Reset(h.untilDeadline(now))
+	asked := e.ReleaseRequested
+	report := asked != nil && *asked != h.asked
+	if h.asked = (api.ReleaseRequested{}); asked != nil {
+		h.asked = *asked
+	}
+	h.mu.Unlock()
+	if report && h.options.OnReleaseRequested != nil {
+		h.options.OnReleaseRequested(*asked)
+	}
+}
+
+func renewal(of target, e *entry, ttl time.Duration) *request {
+	return &request{
+		method: http.MethodPut, path: of.heldPath(e.ID) + "/renew", token: e.Token,
+		timeout: min(requestTimeout, ttl/3),
+	}
+}
+
+func release(of target, e *entry) *request {
+	return &request{
+		method: http.MethodDelete, path: of.heldPath(e.ID), token: e.Token, timeout: requestTimeout,
+	}
+}
+
+func escape(name string) string { return url.PathEscape(name) }
+
+// FenceOf returns the fence of one lock of a set, or 0 if the set does not have it.
+func (h *Held) FenceOf(name string) uint64 {
+	for _, lock := range h.entry.Locks {
+		if lock.Name == name {
+			return lock.Fence
+		}
+	}
+	if name == h.of.name {
+		return h.entry.Fence
+	}
+	return 0
+}

@@ -1,0 +1,214 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"time"
+)
+
+const (
+	requestTimeout = 10 * time.Second // of one attempt that does not wait for a lock
+	maxAnswer      = 16 << 20         // bytes
+
+	firstPause = 200 * time.Millisecond
+	maxPause   = 5 * time.Second
+	minPause   = 100 * time.Millisecond // while a lock is held
+)
+
+// request is one request, wherever it is sent.
+type request struct {
+	method, path string
+	token        string // of the lock
+	key          string // Idempotency-Key
+	after        string // Last-Event-ID
+	body         any    // as JSON; nil is none
+	timeout      time.Duration
+}
+
+// answer is what a server, or a proxy in front of it, sent.
+type answer struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+// open sends a request and returns the response when its head is there.
+func (c *Client) open(ctx context.Context, base string, r *request) (*http.Response, error) {
+	bearer, err := c.config.Token(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var body io.Reader
+	if r.body != nil {
+		text, err := json.Marshal(r.body)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(text)
+	}
+	req, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
+	if err != nil {
+		return nil, err
+	}
+	if c.config.Propagate != nil {
+		c.config.Propagate(ctx, req.Header)
+	}
+	for name, value := range map[string]string{
+		"Authorization": "Bearer " + bearer, "Lock-Token": r.token, "Idempotency-Key": r.key,
+		"Last-Event-ID": r.after,
+	} {
+		if value != "" {
+			req.Header.Set(name, value)
+		}
+	}
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	return c.config.HTTP.Do(req)
+}
+
+// send sends a request and reads the whole answer. An error means that there is none, and that
+// the request may have taken effect.
+func (c *Client) send(ctx context.Context, base string, r *request) (*answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.timeout)
+	defer cancel()
+	response, err := c.open(ctx, base, r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	if err != nil {
+		return nil, err
+	}
+	return &answer{response.StatusCode, response.Header, text}, nil
+}
+
+// again is the error of an attempt after which another one may succeed.
+type again struct {
+	error
+	after time.Duration // before the next one; 0 is as the client likes
+	stays bool          // at this URL: the server works, and refuses
+	goes  bool          // nothing failed: the next attempt is due now
+}
+
+func (a *again) Unwrap() error { return a.error }
+
+// ask sends a request until a server answers it for good. It returns a *Error if that is no success.
+func (c *Client) ask(ctx context.Context, r *request) (a *answer, err error) {
+	begun := c.config.clock()
+	r.timeout = requestTimeout
+	left := func() time.Duration { return c.config.RetryFor - c.config.clock().since(begun) }
+	err = c.repeat(ctx, patient(left), func(ctx context.Context, base string) (err error) {
+		a, err = c.try(ctx, base, r)
+		return err
+	})
+	return a, err
+}
+
+// try makes one attempt. The error is one to try again after, or final.
+func (c *Client) try(ctx context.Context, base string, r *request) (*answer, error) {
+	a, err := c.send(ctx, base, r)
+	if err != nil {
+		return nil, &again{error: noAnswer(err)}
+	}
+	if a.status < http.StatusMultipleChoices {
+		return a, nil
+	}
+	problem := problemOf(a)
+	switch {
+	case a.status == http.StatusTooManyRequests && problem.RetryAfter > 0:
+		return a, &again{error: problem, after: problem.RetryAfter, stays: true}
+	case a.status >= http.StatusInternalServerError:
+		return a, &again{error: problem, after: problem.RetryAfter}
+	}
+	return a, problem
+}
+
+// limit says how long a call may take.
+type limit struct {
+	left func() time.Duration
+	held bool // the limit is the deadline of a held lock: pauses are shortened to fit
+}
+
+func patient(left func() time.Duration) limit { return limit{left: left} }
+
+// repeat makes attempts until one succeeds or fails for good, or the limit has come. The next
+// attempt after a failure is at the next URL at once; after all have failed, it comes after a pause.
+func (c *Client) repeat(
+	ctx context.Context, within limit, attempt func(context.Context, string) error,
+) error {
+	failures, pauses := 0, 0
+	var last error = noAnswer(context.DeadlineExceeded)
+	for {
+		left, at := within.left(), c.current.Load()
+		if left <= 0 {
+			return last
+		}
+		err := inTime(ctx, left, c.config.URLs[at], attempt)
+		var failed *again
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return cancelled(context.Cause(ctx))
+		case !errors.As(err, &failed):
+			return err
+		case failed.goes:
+			failures, pauses = 0, 0
+			continue
+		case !failed.stays:
+			c.current.CompareAndSwap(at, (at+1)%int64(len(c.config.URLs)))
+			failures++
+		}
+		last = failed.error
+		if !failed.stays && failures%len(c.config.URLs) != 0 {
+			continue
+		}
+		pause := within.pause(failed.after, pauses)
+		pauses++
+		if pause >= within.left() {
+			return last
+		}
+		if !sleep(ctx, pause) {
+			return cancelled(context.Cause(ctx))
+		}
+	}
+}
+
+func inTime(
+	ctx context.Context, left time.Duration, base string, attempt func(context.Context, string) error,
+) error {
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	return attempt(ctx, base)
+}
+
+// pause returns how long to wait before the next attempt. A held lock is renewed in time rather
+// than when the server likes: a third of what is left is the most.
+func (l limit) pause(asked time.Duration, pauses int) time.Duration {
+	pause := asked
+	if pause == 0 {
+		pause = min(firstPause<<min(pauses, 10), maxPause)
+		pause = pause/2 + rand.N(pause/2)
+	}
+	if l.held {
+		pause = min(pause, max(l.left()/3, minPause))
+	}
+	return pause
+}
+
+// sleep reports false if ctx ended first.
+func sleep(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,70 @@
+package client
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+)
+
+const (
+	webhookTolerance = 5 * time.Minute
+	leastSecret      = 24 // bytes
+)
+
+// VerifyWebhook returns the event of a delivery that is signed with one of the secrets, as Standard
+// Webhooks 1.0 says, and not older or newer than five minutes. While you rotate a secret, give both.
+// body has to be as it came, before anything parses it.
+//
+// A delivery may come again, also from an attacker within the five minutes: pass over an event
+// whose webhook-id you have seen. The error has the code [BadWebhook]; answer it with 400.
+func VerifyWebhook(header http.Header, body []byte, secrets ...string) (*api.Event, error) {
+	return verifyAt(time.Now(), header, body, secrets)
+}
+
+func verifyAt(
+	now time.Time, header http.Header, body []byte, secrets []string,
+) (*api.Event, error) {
+	if err := signed(now, header, body, secrets); err != nil {
+		problem := api.Problem{Code: BadWebhook, Title: "the delivery is not one of the sender"}
+		return nil, &Error{Problem: problem, cause: err}
+	}
+	event := new(api.Event)
+	if err := json.Unmarshal(body, event); err != nil {
+		problem := api.Problem{Code: BadWebhook, Title: "the delivery has no event"}
+		return nil, &Error{Problem: problem, cause: err}
+	}
+	return event, nil
+}
+
+// signed returns why a delivery is not believed.
+func signed(now time.Time, header http.Header, body []byte, secrets []string) error {
+	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
+	sent, err := strconv.ParseInt(timestamp, 10, 64)
+	if err != nil || now.Sub(time.Unix(sent, 0)).Abs() > webhookTolerance {
+		return fmt.Errorf("the timestamp %q is not of now", timestamp)
+	}
+	for _, secret := range secrets {
+		key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+		if err != nil || len(key) < leastSecret {
+			return errors.New("a secret is not valid")
+		}
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s.%s", id, timestamp, body)
+		want := []byte("v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil)))
+		for _, signature := range strings.Fields(header.Get("webhook-signature")) {
+			if hmac.Equal([]byte(signature), want) {
+				return nil
+			}
+		}
+	}
+	return errors.New("no signature is of these secrets")
+}

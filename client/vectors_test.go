@@ -363,6 +363,8 @@ func (s *step) options(r *run) Options {
 		TTL: secs(s.TTL), Wait: secs(s.Wait), Mode: s.Mode, Limit: s.Limit, Holder: s.Holder,
 		Metadata: s.Metadata, RequestRelease: secs(s.RequestRelease), Margin: secs(s.Margin),
 		OnReleaseRequested: func(a api.ReleaseRequested) {
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			if len(s.ReleaseRequested) == 0 {
 				r.t.Errorf("%.3f: %s asks for the release, which is not expected", r.now(), a.By)
 				return

@@ -15,70 +15,33 @@ import (
 // maxHold is how long a server keeps a request open that waits.
 const maxHold = 50 * time.Second
 
-const stateHeld = "held"
-
-// entry is what a server says of an entry, of one lock or of a set, that waits or holds.
-type entry struct {
-	ID               string                `json:"id"`
-	State            string                `json:"state"`
-	Token            string                `json:"token"`
-	TTLSeconds       api.Seconds           `json:"ttl_seconds"`
-	Fence            uint64                `json:"fence"`
-	Locks            []api.HeldSetLock     `json:"locks"`
-	ReleaseRequested *api.ReleaseRequested `json:"release_requested"`
-}
-
-// acquisition is one acquire from its first request to its grant, over lost answers, replicas
-// that drain and requests that end before the wait does.
-type acquisition struct {
-	client  *Client
-	of      target
-	options Options
-	body    func(api.Terms) any
-
-	begun reading // when the call began
-	first reading // when the key was sent first
-	key   string
-	entry entry // once it is known, with its token
-
-	unknown bool // a request may have written an entry whose token is not known
-
-	async    bool   // the servers keep the entry while its client does not ask for it
-	callback string // where they report its grant
-	leaves   bool   // the call is over, and its entry is taken back
-}
-
-// Lock acquires a lock and waits for it up to options.Wait. The lock is renewed until
+// Lock acquires a lock and waits for it up to options.Wait. The client renews it until
 // [Held.Release].
 //
 // If ctx ends while Lock waits, it returns an [Error] with the code [Cancelled], and the request
-// leaves the queue in the background. If it did not reach a server, its entry expires with the
-// TTL. Other codes: wait_timeout, lock_closed, deadlock, mode_mismatch, and [NoAnswer] after the
-// wait and [Config.RetryFor]. The error is a [LostError] if an operator revoked the entry.
+// leaves the queue in the background; if that reaches no server, its entry expires with the TTL.
+// Other codes: wait_timeout, lock_closed, deadlock, mode_mismatch, and [NoAnswer] after the wait
+// and [Config.RetryFor]. The error is a [LostError] if an operator revoked the entry.
 //
 // ctx also bounds the work: [Held.Context] ends with it.
 func (c *Client) Lock(ctx context.Context, name string, options Options) (*Held, error) {
-	return c.acquire(ctx, c.lockOf(name, options.withDefaults()))
+	return c.acquire(ctx, target{name: name}, options.withDefaults())
 }
 
 // TryLock acquires a lock if it is free now. If not, the error has the code lock_held.
 func (c *Client) TryLock(ctx context.Context, name string, options Options) (*Held, error) {
-	options = options.withDefaults()
-	options.Wait = 0
-	return c.acquire(ctx, c.lockOf(name, options))
+	return c.acquire(ctx, target{name: name}, options.withoutWait())
 }
 
 // LockSet acquires all locks at once, or none. The order of claims does not matter. It fails as
 // [Client.Lock] does.
 func (c *Client) LockSet(ctx context.Context, claims []Claim, options Options) (*Held, error) {
-	return c.acquire(ctx, c.setOf(claims, options.withDefaults()))
+	return c.acquire(ctx, setOf(claims), options.withDefaults())
 }
 
 // TryLockSet acquires all locks if they are free now. If not, the error has the code lock_held.
 func (c *Client) TryLockSet(ctx context.Context, claims []Claim, options Options) (*Held, error) {
-	options = options.withDefaults()
-	options.Wait = 0
-	return c.acquire(ctx, c.setOf(claims, options))
+	return c.acquire(ctx, setOf(claims), options.withoutWait())
 }
 
 // Do runs work while it holds the lock, with a context that ends when the lock is lost. Do returns
@@ -98,30 +61,48 @@ func (c *Client) Do(
 	return held.Check()
 }
 
-func (c *Client) lockOf(name string, options Options) *acquisition {
-	return c.newAcquisition(targetOf([]string{name}, false), options, func(t api.Terms) any {
-		return &api.AcquireBody{Mode: orNil(options.Mode), Limit: limitOf(options.Limit), Terms: t}
-	})
-}
-
-func (c *Client) setOf(claims []Claim, options Options) *acquisition {
-	names := make([]string, 0, len(claims))
-	locks := make([]api.SetClaim, 0, len(claims))
-	for _, one := range claims {
-		names = append(names, one.Name)
-		locks = append(locks, api.SetClaim{
-			Name: one.Name, Mode: orNil(one.Mode), Limit: limitOf(one.Limit),
-		})
+func (c *Client) acquire(ctx context.Context, of target, options Options) (*Held, error) {
+	a := c.newAcquisition(of, options)
+	held, err := a.run(ctx)
+	if err != nil {
+		a.leaveLater()
 	}
-	return c.newAcquisition(targetOf(names, true), options, func(t api.Terms) any {
-		return &api.LockSetBody{Locks: locks, Terms: t}
-	})
+	return held, err
 }
 
-func (c *Client) newAcquisition(
-	of target, options Options, body func(api.Terms) any,
-) *acquisition {
-	a := &acquisition{client: c, of: of, options: options, body: body, begun: c.config.clock()}
+const stateHeld = "held"
+
+// entry is what a server says of an entry, of one lock or of a set, that waits or holds.
+type entry struct {
+	ID               string                `json:"id"`
+	State            string                `json:"state"`
+	Token            string                `json:"token"`
+	TTLSeconds       api.Seconds           `json:"ttl_seconds"`
+	Fence            uint64                `json:"fence"`
+	Locks            []api.HeldSetLock     `json:"locks"`
+	ReleaseRequested *api.ReleaseRequested `json:"release_requested"`
+}
+
+// acquisition is one acquire from its first request to its grant, over lost answers, replicas
+// that drain and requests that end before the wait does.
+type acquisition struct {
+	client  *Client
+	of      target
+	options Options
+
+	begun   reading // when the call began
+	first   reading // when the key was sent first
+	key     string
+	entry   entry // once it is known, with its token
+	unknown bool  // a request may have written an entry whose token is not known
+
+	async    bool   // the servers keep the entry while its client does not ask for it
+	callback string // where they report its grant
+	leaves   bool   // the call is over, and its entry is taken back
+}
+
+func (c *Client) newAcquisition(of target, options Options) *acquisition {
+	a := &acquisition{client: c, of: of, options: options, begun: c.config.clock()}
 	a.restart()
 	return a
 }
@@ -131,14 +112,6 @@ func (a *acquisition) restart() {
 	a.key, a.first, a.entry, a.unknown = rand.Text(), reading{}, entry{}, false
 }
 
-func (c *Client) acquire(ctx context.Context, a *acquisition) (*Held, error) {
-	held, err := a.run(ctx)
-	if err != nil {
-		a.leaveLater()
-	}
-	return held, err
-}
-
 // run waits for the grant, and begins to renew it.
 func (a *acquisition) run(ctx context.Context) (*Held, error) {
 	var since reading
@@ -146,10 +119,10 @@ func (a *acquisition) run(ctx context.Context) (*Held, error) {
 		since, err = a.attempt(ctx, base)
 		return err
 	})
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return nil, cancelled(context.Cause(ctx))
 	}
 	return a.client.hold(ctx, a.of, &a.entry, a.options, since)
@@ -163,9 +136,9 @@ func (a *acquisition) attempt(ctx context.Context, base string) (since reading, 
 			return since, err
 		}
 	}
-	if since = a.first; a.elapsed(since) > a.ttl()/3 {
+	if since = a.first; since == (reading{}) || a.elapsed(since) > a.ttl()/3 {
 		since = a.client.config.clock()
-		err = a.confirm(ctx, base)
+		err = a.send(ctx, base, renewal(a.of, &a.entry))
 	}
 	return since, err
 }
@@ -174,22 +147,8 @@ func (a *acquisition) elapsed(since reading) time.Duration {
 	return a.client.config.clock().since(since)
 }
 
-// terms are what the request says of the entry besides its locks.
-func (a *acquisition) terms() api.Terms {
-	t := a.options.terms()
-	if a.async {
-		t.Async = &a.async
-	}
-	if a.callback != "" {
-		t.CallbackURL = &a.callback
-	}
-	return t
-}
-
 // waits is how much of the wait is left.
-func (a *acquisition) waits() time.Duration {
-	return a.options.Wait - a.elapsed(a.begun)
-}
+func (a *acquisition) waits() time.Duration { return a.options.Wait - a.elapsed(a.begun) }
 
 // left is how long the call may still take.
 func (a *acquisition) left() time.Duration { return a.waits() + a.client.config.RetryFor }
@@ -201,113 +160,40 @@ func (a *acquisition) ttl() time.Duration {
 	return a.options.TTL
 }
 
-// next makes one attempt to acquire, or to wait on with what was acquired before. Without an
-// error the entry holds.
+// next makes one attempt to acquire, or to go on waiting. Without an error the entry holds, or
+// waits and nobody waits for it now.
 func (a *acquisition) next(ctx context.Context, base string) error {
 	sent := a.client.config.clock()
-	r := a.request()
 	if a.first == (reading{}) {
 		a.first = sent
 	}
-	answer, err := a.client.try(ctx, base, r)
-	if err = a.learn(answer, err); err != nil {
+	r := a.request()
+	err := a.send(ctx, base, r)
+	if err != nil || a.entry.State == stateHeld || a.leaves || a.async && r.method == http.MethodPost {
 		return err
 	}
-	switch {
-	case a.entry.State == stateHeld:
-		return nil
-	case a.leaves || a.async && r.method == http.MethodPost:
-		return nil
-	case a.elapsed(sent) < time.Second: // it was to wait
-		return &again{error: noAnswer(nil)}
-	}
-	return &again{error: noAnswer(nil), goes: true}
+	// One that is answered too soon would be sent in a loop.
+	return &again{error: noAnswer(nil), goes: a.elapsed(sent) >= time.Second, stays: true}
 }
 
 // request is the one that is due: an acquire until the token is known, then one that waits on.
 func (a *acquisition) request() *request {
-	if a.entry.Token == "" {
-		hold := min(a.options.Wait, maxHold)
-		if a.async {
-			hold = 0
-		}
+	hold := min(a.waits(), maxHold)
+	if a.entry.Token != "" {
+		hold = wholeSeconds(max(hold, time.Second))
+		text := strconv.Itoa(int(hold.Seconds()))
 		return &request{
-			method: http.MethodPost, path: a.of.acquirePath(), key: a.key, body: a.body(a.terms()),
-			timeout: hold + requestTimeout,
+			method: http.MethodGet, path: a.of.entryPath(a.entry.ID) + "?wait_seconds=" + text,
+			token: a.entry.Token, timeout: hold + requestTimeout,
 		}
 	}
-	hold := min(max(a.waits(), time.Second), maxHold)
-	text := strconv.Itoa(int(wholeSeconds(hold).Seconds()))
+	b := a.options.body(a.of)
+	if b.Async, b.CallbackURL = a.async, a.callback; a.async {
+		hold = 0
+	}
 	return &request{
-		method: http.MethodGet, path: a.of.entryPath(a.entry.ID) + "?wait_seconds=" + text,
-		token: a.entry.Token, timeout: hold + requestTimeout,
-	}
-}
-
-// learn takes from an answer what it says of the entry, and makes of the end of the entry what it
-// means for the call.
-func (a *acquisition) learn(answer *answer, err error) error {
-	if err == nil {
-		if e := (entry{}); json.Unmarshal(answer.body, &e) == nil && e.Token != "" {
-			a.entry, a.unknown = e, false
-			return nil
-		}
-		return &again{error: noAnswer(errors.New("the answer is no entry"))}
-	}
-	var problem *Error
-	errors.As(err, &problem)
-	var failed *again
-	if errors.As(err, &failed) {
-		a.learnFailed(answer, problem)
-		return err
-	}
-	switch problem.Status {
-	case http.StatusConflict, http.StatusGone, http.StatusLocked:
-		a.unknown, a.entry = false, entry{} // nothing is left in the queue
-	}
-	if problem.Code == api.Lost {
-		return a.ended(problem)
-	}
-	return err
-}
-
-// learnFailed takes the entry from the answer of a replica that hands it over. Where there is
-// none, the request may have written one all the same.
-func (a *acquisition) learnFailed(answer *answer, problem *Error) {
-	var body struct{ Entry, Set entry }
-	if answer != nil && json.Unmarshal(answer.body, &body) == nil {
-		for _, e := range []entry{body.Entry, body.Set} {
-			if e.Token != "" {
-				a.entry, a.unknown = e, false
-				a.entry.State = "" // its grant has to be asked for
-				return
-			}
-		}
-	}
-	if problem.MayHaveTakenEffect == nil || *problem.MayHaveTakenEffect {
-		a.unknown = a.unknown || a.entry.Token == "" && problem.Status != http.StatusTooManyRequests
-	}
-}
-
-// ended says what the end of the entry means for the call. One that expired because no request
-// reached a server in time is acquired anew, while the call may still wait.
-func (a *acquisition) ended(problem *Error) error {
-	switch lost := lostOf(a.of.name, problem); lost.Reason {
-	case string(api.TimedOut), string(api.Deadlock), string(api.ModeMismatch):
-		problem.Code = api.Code(lost.Reason)
-		problem.Title = problem.Code.Title()
-		return problem
-	case "expired", "unknown":
-		if a.async || a.leaves || a.options.Wait > 0 && a.waits() <= 0 {
-			return lost
-		}
-		if a.options.Wait > 0 {
-			a.options.Wait, a.begun = wholeSeconds(a.waits()), a.client.config.clock()
-		}
-		a.restart()
-		return &again{error: lost}
-	default:
-		return lost
+		method: http.MethodPost, path: a.of.path(), key: a.key, body: b,
+		timeout: max(hold, 0) + requestTimeout,
 	}
 }
 
@@ -315,14 +201,71 @@ func wholeSeconds(d time.Duration) time.Duration {
 	return (d + time.Second - 1).Truncate(time.Second)
 }
 
-// confirm renews a grant that was waited for: nothing else says for how long it lasts.
-func (a *acquisition) confirm(ctx context.Context, base string) error {
-	answer, err := a.client.try(ctx, base, renewal(a.of, &a.entry, a.ttl()))
-	return a.learn(answer, err)
+// send sends a request about the entry, and takes from its answer what that says of the entry.
+func (a *acquisition) send(ctx context.Context, base string, r *request) error {
+	e, answer, err := a.client.tryEntry(ctx, base, r)
+	if err == nil {
+		a.entry, a.unknown = *e, false
+		return nil
+	}
+	var problem *Error
+	errors.As(err, &problem)
+	switch problem.Status {
+	case http.StatusConflict, http.StatusGone, http.StatusLocked:
+		a.unknown, a.entry = false, entry{ID: a.entry.ID} // nothing is left in the queue
+	}
+	switch {
+	case problem.Code == api.Lost:
+		return a.ended(problem)
+	case isAgain(err):
+		a.learn(answer, problem)
+	}
+	return err
 }
 
-// leaveLater takes back what a failed call may have left in the queue. Nothing does so once the
-// lease would be over.
+// learn takes the entry from the answer of a replica that hands it over. Where there is none, the
+// request may have written one all the same.
+func (a *acquisition) learn(answer *answer, problem *Error) {
+	var handed struct{ Entry, Set entry }
+	if answer != nil && json.Unmarshal(answer.body, &handed) == nil {
+		for _, e := range []entry{handed.Entry, handed.Set} {
+			if e.Token != "" {
+				a.entry, a.unknown = e, false
+				a.entry.State = "" // its grant has to be asked for
+			}
+		}
+	}
+	effect := problem.MayHaveTakenEffect == nil || *problem.MayHaveTakenEffect
+	if a.entry.Token == "" && problem.Status != http.StatusTooManyRequests && effect {
+		a.unknown = true
+	}
+}
+
+// ended says what the end of the entry means for the call. One that expired because no request
+// reached a server in time is acquired anew, while the call may still wait.
+func (a *acquisition) ended(problem *Error) error {
+	lost := lostOf(a.of.name, problem)
+	switch lost.Reason {
+	case string(api.TimedOut), string(api.Deadlock), string(api.ModeMismatch):
+		problem.Code = api.Code(lost.Reason)
+		problem.Title = problem.Code.Title()
+		return problem
+	case "expired", "unknown":
+	default:
+		return lost
+	}
+	if a.async || a.leaves || a.options.Wait > 0 && a.waits() <= 0 {
+		return lost
+	}
+	if a.options.Wait > 0 {
+		a.options.Wait, a.begun = wholeSeconds(a.waits()), a.client.config.clock()
+	}
+	a.restart()
+	return &again{error: lost, stays: true}
+}
+
+// leaveLater takes back what a failed call may have left in the queue, for at most one TTL. What
+// it cannot take back expires, one TTL after the last request that waited.
 func (a *acquisition) leaveLater() {
 	if a.entry.Token == "" && !a.unknown || !a.client.begin() {
 		return
@@ -330,10 +273,7 @@ func (a *acquisition) leaveLater() {
 	a.leaves = true
 	go func() {
 		defer a.client.tasks.Done()
-		begun := a.client.config.clock()
-		left := func() time.Duration { return a.ttl() - a.elapsed(begun) }
-		// Without success it expires, one TTL after the last request that waited.
-		_ = a.client.repeat(a.client.leaving, patient(left), a.leave)
+		_ = a.client.repeat(a.client.leaving, a.client.within(a.ttl()), a.leave)
 	}()
 }
 

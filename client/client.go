@@ -180,6 +180,6 @@ func (c *Client) look() {
 	}
 	c.mu.Unlock()
 	for _, h := range all {
-		h.awake(now)
+		h.look()
 	}
 }

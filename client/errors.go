@@ -126,14 +126,12 @@ func lostOf(name string, e *Error) *LostError {
 	}
 }
 
-func noAnswer(cause error) *Error {
-	problem := api.Problem{Code: NoAnswer, Title: "no server answered in time"}
-	return &Error{Problem: problem, cause: cause}
-}
+func noAnswer(cause error) *Error { return newError(NoAnswer, "no server answered in time", cause) }
 
-func cancelled(cause error) *Error {
-	problem := api.Problem{Code: Cancelled, Title: "the call was cancelled"}
-	return &Error{Problem: problem, cause: cause}
+func cancelled(cause error) *Error { return newError(Cancelled, "the call was cancelled", cause) }
+
+func newError(code api.Code, title string, cause error) *Error {
+	return &Error{Problem: api.Problem{Code: code, Title: title}, cause: cause}
 }
 
 // retryAfter reads the header in seconds; servers of Fencepost send no dates.

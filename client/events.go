@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"io"
 	"iter"
 	"math"
 	"net/http"
@@ -78,7 +77,11 @@ func (s *stream) follow(ctx context.Context, base string) error {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return refused(response)
+		a, err := readAnswer(response)
+		if err != nil {
+			return &again{error: noAnswer(err)}
+		}
+		return a.refusal()
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxEvent)
@@ -109,21 +112,6 @@ func (s *stream) deliver(message *sse) error {
 		s.after = message.id
 	}
 	return nil
-}
-
-func refused(response *http.Response) error {
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
-	if err != nil {
-		return &again{error: noAnswer(err)}
-	}
-	problem := problemOf(&answer{response.StatusCode, response.Header, text})
-	switch {
-	case problem.Status >= http.StatusInternalServerError:
-		return &again{error: problem, after: problem.RetryAfter}
-	case problem.Status == http.StatusTooManyRequests:
-		return &again{error: problem, after: max(problem.RetryAfter, eventsPause)}
-	}
-	return problem
 }
 
 // sse is one message of a stream of server-sent events.

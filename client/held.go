@@ -2,11 +2,9 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"math/rand/v2"
 	"net/http"
-	"net/url"
 	"sync"
 	"time"
 
@@ -47,15 +45,14 @@ func (c *Client) hold(
 	h.options.Margin = options.margin(h.ttl())
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	h.life, h.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if !c.keep(h) {
-		h.end(&LostError{Name: h.Name(), Reason: ReasonClosed})
-		return nil, h.err
-	}
 	now := c.config.clock()
 	h.mu.Lock()
 	h.renewal = time.AfterFunc(h.renewIn(now), h.renew)
 	h.expiry = time.AfterFunc(h.untilDeadline(now), h.look)
 	h.mu.Unlock()
+	if !c.keep(h) {
+		h.end(&LostError{Name: of.name, Reason: ReasonClosed})
+	}
 	if err := h.Check(); err != nil {
 		return nil, err
 	}
@@ -71,10 +68,20 @@ func (h *Held) Name() string { return h.of.name }
 // Fence of the grant, to be compared by the resource that is written: it grows from each grant of a
 // lock to the next. All locks of a set have the same.
 func (h *Held) Fence() uint64 {
-	if h.of.set && len(h.entry.Locks) > 0 {
+	if len(h.entry.Locks) > 0 {
 		return h.entry.Locks[0].Fence
 	}
 	return h.entry.Fence
+}
+
+// FenceOf returns the fence of one lock of a set, or 0 if the set does not have it.
+func (h *Held) FenceOf(name string) uint64 {
+	for _, lock := range h.entry.Locks {
+		if lock.Name == name {
+			return lock.Fence
+		}
+	}
+	return 0
 }
 
 // Context is for the work under the lock. It ends one margin before the lease can end, at the
@@ -86,7 +93,7 @@ func (h *Held) Context() context.Context { return h.ctx }
 // released. It looks at the clocks, so it also knows what the context is about to learn after the
 // process or the machine was stopped. It asks no server.
 func (h *Held) Check() error {
-	h.look()
+	h.overdue()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.err
@@ -96,20 +103,18 @@ func (h *Held) Check() error {
 // no longer. If it fails, it logs and returns why, and the lock expires with its TTL. If the lock
 // was lost before, it sends nothing and returns the [LostError]. A second call does nothing.
 func (h *Held) Release() error {
-	h.look()
+	h.overdue()
 	if !h.end(errReleased) {
 		if err := h.Check(); !errors.Is(err, errReleased) {
 			return err
 		}
 		return nil
 	}
-	err := h.client.repeat(
-		context.WithoutCancel(h.ctx), limit{h.left, true},
-		func(ctx context.Context, base string) error {
-			_, err := h.client.try(ctx, base, release(h.of, &h.entry))
-			return err
-		},
-	)
+	ctx := context.WithoutCancel(h.ctx)
+	err := h.client.repeat(ctx, limit{h.left, true}, func(ctx context.Context, base string) error {
+		_, err := h.client.try(ctx, base, release(h.of, &h.entry))
+		return err
+	})
 	if err == nil || CodeOf(err) == api.Lost {
 		return nil
 	}
@@ -141,26 +146,29 @@ func (h *Held) renewIn(now reading) time.Duration {
 	return third - third/10 + rand.N(third/5) - now.since(h.since)
 }
 
-// look ends the lock if its deadline has come, and otherwise sets the timer for it.
-func (h *Held) look() {
-	now := h.client.config.clock()
-	h.mu.Lock()
-	left := h.untilDeadline(now)
-	if h.err == nil && left > 0 && h.expiry != nil {
-		h.expiry.Reset(left)
+// overdue ends the lock if its deadline has come.
+func (h *Held) overdue() bool {
+	if h.left() > 0 {
+		return false
 	}
-	h.mu.Unlock()
-	if left <= 0 {
-		h.end(&LostError{Name: h.Name(), Reason: ReasonDeadline})
-	}
+	h.end(&LostError{Name: h.Name(), Reason: ReasonDeadline})
+	return true
 }
 
-// awake sets the timers, which stood still while the machine was suspended.
-func (h *Held) awake(now reading) {
-	h.look()
+// look ends the lock if its deadline has come. Otherwise it sets the timers, which stand still
+// while the machine is suspended.
+func (h *Held) look() {
+	if h.overdue() {
+		return
+	}
+	now := h.client.config.clock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.err == nil && !h.renews {
+	if h.err != nil {
+		return
+	}
+	h.expiry.Reset(h.untilDeadline(now))
+	if !h.renews {
 		h.renewal.Reset(max(h.renewIn(now), 0))
 	}
 }
@@ -173,11 +181,8 @@ func (h *Held) end(why error) bool {
 		return false
 	}
 	h.err = why
-	for _, timer := range []*time.Timer{h.renewal, h.expiry} {
-		if timer != nil {
-			timer.Stop()
-		}
-	}
+	h.renewal.Stop()
+	h.expiry.Stop()
 	h.mu.Unlock()
 	h.cancel(why)
 	h.stop()
@@ -189,7 +194,7 @@ func (h *Held) end(why error) bool {
 	return true
 }
 
-// renew renews the lock until one request succeeds, or the deadline has come.
+// renew renews the lock until one request succeeds, or the deadline has come, which ends it.
 func (h *Held) renew() {
 	if !h.client.begin() {
 		return
@@ -203,67 +208,55 @@ func (h *Held) renew() {
 		return
 	}
 	var sent reading
-	var renewed *answer
-	err := h.client.repeat(h.life, limit{h.left, true}, func(ctx context.Context, base string) error {
-		sent = h.client.config.clock()
-		var err error
-		renewed, err = h.client.try(ctx, base, renewal(h.of, &h.entry, h.ttl()))
-		return untilLost(err)
-	})
+	var e *entry
+	err := h.client.repeat(
+		h.life, limit{h.left, true}, func(ctx context.Context, base string) (err error) {
+			sent = h.client.config.clock()
+			e, _, err = h.client.tryEntry(ctx, base, renewal(h.of, &h.entry))
+			return untilLost(err)
+		},
+	)
+	var problem *Error
 	switch {
 	case err == nil:
-		h.renewed(sent, renewed)
-	case CodeOf(err) == api.Lost:
-		var problem *Error
-		errors.As(err, &problem)
+		h.renewed(sent, e.ReleaseRequested)
+	case errors.As(err, &problem) && problem.Code == api.Lost:
 		h.end(lostOf(h.Name(), problem))
 	}
-	// Otherwise the deadline ends it.
 }
 
-// untilLost makes each failure of a renewal one to try again after, but for 410. A bearer token that
-// is refused now may be replaced before the deadline.
+// untilLost makes each failure of a renewal but 410 one to try again after. A bearer token that is
+// refused now may be replaced before the deadline.
 func untilLost(err error) error {
-	var failed *again
-	if err == nil || CodeOf(err) == api.Lost || errors.As(err, &failed) {
+	if err == nil || CodeOf(err) == api.Lost || isAgain(err) {
 		return err
 	}
 	return &again{error: err}
 }
 
 // renewed moves the deadline, unless it has come while the answer was on its way.
-func (h *Held) renewed(sent reading, a *answer) {
-	var e entry
-	if json.Unmarshal(a.body, &e) != nil || e.Token == "" {
-		e.TTLSeconds = 0 // a proxy's page, and no renewal
-	}
-	h.look()
-	now := h.client.config.clock()
-	h.mu.Lock()
-	if h.err != nil {
-		h.mu.Unlock()
+func (h *Held) renewed(sent reading, asked *api.ReleaseRequested) {
+	if h.overdue() {
 		return
 	}
-	if h.renews = false; e.TTLSeconds > 0 {
-		h.since = sent
-	}
-	h.renewal.Reset(max(h.renewIn(now), minPause))
-	h.expiry.Reset(h.untilDeadline(now))
-	asked := e.ReleaseRequested
-	report := asked != nil && *asked != h.asked
+	h.mu.Lock()
+	h.since, h.renews = sent, false
+	before := h.asked
 	if h.asked = (api.ReleaseRequested{}); asked != nil {
 		h.asked = *asked
 	}
+	report := h.err == nil && asked != nil && (asked.Since != before.Since || asked.By != before.By)
 	h.mu.Unlock()
+	h.look()
 	if report && h.options.OnReleaseRequested != nil {
 		h.options.OnReleaseRequested(*asked)
 	}
 }
 
-func renewal(of target, e *entry, ttl time.Duration) *request {
+func renewal(of target, e *entry) *request {
 	return &request{
 		method: http.MethodPut, path: of.heldPath(e.ID) + "/renew", token: e.Token,
-		timeout: min(requestTimeout, ttl/3),
+		timeout: min(requestTimeout, e.TTLSeconds.Duration()/3),
 	}
 }
 
@@ -271,19 +264,4 @@ func release(of target, e *entry) *request {
 	return &request{
 		method: http.MethodDelete, path: of.heldPath(e.ID), token: e.Token, timeout: requestTimeout,
 	}
-}
-
-func escape(name string) string { return url.PathEscape(name) }
-
-// FenceOf returns the fence of one lock of a set, or 0 if the set does not have it.
-func (h *Held) FenceOf(name string) uint64 {
-	for _, lock := range h.entry.Locks {
-		if lock.Name == name {
-			return lock.Fence
-		}
-	}
-	if name == h.of.name {
-		return h.entry.Fence
-	}
-	return 0
 }

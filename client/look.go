@@ -12,7 +12,7 @@ import (
 
 // Look returns a lock with its holders and waiters. A free lock has none.
 func (c *Client) Look(ctx context.Context, name string) (*api.Lock, error) {
-	return get[api.Lock](ctx, c, "/locks/"+escape(name))
+	return get[api.Lock](ctx, c, "/locks/"+url.PathEscape(name))
 }
 
 // List iterates over the locks whose names begin with prefix and that are in use, in byte order. A
@@ -50,7 +50,7 @@ func (c *Client) ReportStaleWrite(
 	ctx context.Context, name string, presented, known uint64, resource string,
 ) error {
 	_, err := c.ask(ctx, &request{
-		method: http.MethodPost, path: "/locks/" + escape(name) + "/stale-writes",
+		method: http.MethodPost, path: "/locks/" + url.PathEscape(name) + "/stale-writes",
 		body: &api.StaleWrite{
 			FencePresented: api.Fence(presented), FenceKnown: api.Fence(known), Resource: resource,
 		},

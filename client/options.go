@@ -1,8 +1,8 @@
 package client
 
 import (
+	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +16,12 @@ const (
 	Semaphore = "semaphore"
 )
 
+const (
+	defaultTTL  = 30 * time.Second
+	defaultWait = time.Minute
+	leastMargin = 250 * time.Millisecond
+)
+
 // Options say how to acquire. The zero value is an exclusive lock with a TTL of 30 s, for which
 // the call waits up to a minute.
 type Options struct {
@@ -27,8 +33,8 @@ type Options struct {
 	Mode string
 	// Limit of a semaphore: how many may hold at once.
 	Limit int
-	// Holder names this worker, for people; the bearer token's sub by default. Deadlocks are
-	// detected among holders with a name.
+	// Holder names this worker, for people; the bearer token's sub by default. The server detects
+	// deadlocks among holders with a name.
 	Holder string
 	// Metadata are shown with the lock: up to 16 pairs, 2 KiB in all.
 	Metadata map[string]string
@@ -43,11 +49,12 @@ type Options struct {
 	OnReleaseRequested func(api.ReleaseRequested)
 }
 
-const (
-	defaultTTL  = 30 * time.Second
-	defaultWait = time.Minute
-	leastMargin = 250 * time.Millisecond
-)
+// Claim is one lock of a set. Mode and Limit are as in [Options].
+type Claim struct {
+	Name  string `json:"name"`
+	Mode  string `json:"mode,omitempty"`
+	Limit int    `json:"limit,omitempty"`
+}
 
 func (o Options) withDefaults() Options {
 	if o.TTL == 0 {
@@ -56,6 +63,12 @@ func (o Options) withDefaults() Options {
 	if o.Wait == 0 {
 		o.Wait = defaultWait
 	}
+	return o
+}
+
+func (o Options) withoutWait() Options {
+	o = o.withDefaults()
+	o.Wait = 0
 	return o
 }
 
@@ -68,83 +81,73 @@ func (o Options) margin(ttl time.Duration) time.Duration {
 	return min(margin, ttl/2)
 }
 
-// terms are what the server is sent of the options.
-func (o Options) terms() api.Terms {
-	t := api.Terms{TTLSeconds: seconds(o.TTL)}
-	if o.Wait > 0 {
-		t.WaitSeconds = seconds(o.Wait)
+// body is what an acquire sends.
+type body struct {
+	Locks          []Claim           `json:"locks,omitempty"`
+	Mode           string            `json:"mode,omitempty"`
+	Limit          int               `json:"limit,omitempty"`
+	TTL            float64           `json:"ttl_seconds"`
+	Wait           float64           `json:"wait_seconds,omitempty"`
+	Async          bool              `json:"async,omitempty"`
+	CallbackURL    string            `json:"callback_url,omitempty"`
+	RequestRelease *wish             `json:"request_release,omitempty"`
+	Holder         string            `json:"holder,omitempty"`
+	Metadata       map[string]string `json:"metadata,omitempty"`
+}
+
+type wish struct {
+	Within float64 `json:"within_seconds"`
+}
+
+func (o Options) body(t target) *body {
+	b := &body{
+		Locks: t.claims, Mode: o.Mode, Limit: o.Limit, TTL: o.TTL.Seconds(), Wait: o.Wait.Seconds(),
+		Holder: o.Holder, Metadata: o.Metadata,
 	}
-	if o.Holder != "" {
-		t.Holder = &o.Holder
-	}
-	for k, v := range o.Metadata {
-		if t.Metadata == nil {
-			t.Metadata = make(map[string]*string, len(o.Metadata))
-		}
-		t.Metadata[k] = &v
+	if t.claims != nil {
+		b.Mode, b.Limit = "", 0
 	}
 	if o.RequestRelease > 0 && o.Wait > 0 {
-		t.RequestRelease = &api.ReleaseWish{WithinSeconds: seconds(o.RequestRelease)}
+		b.RequestRelease = &wish{o.RequestRelease.Seconds()}
 	}
-	return t
+	return b
 }
 
-func seconds(d time.Duration) *api.Decimal {
-	text := api.Decimal(strconv.FormatFloat(d.Seconds(), 'f', -1, 64))
-	return &text
-}
-
-// Claim is one lock of a set. Mode and Limit are as in [Options].
-type Claim struct {
-	Name  string
-	Mode  string
-	Limit int
-}
-
-func orNil(mode string) *string {
-	if mode == "" || mode == Exclusive {
-		return nil
-	}
-	return &mode
-}
-
-func limitOf(limit int) *api.Whole {
-	if limit == 0 {
-		return nil
-	}
-	whole := api.Whole(limit)
-	return &whole
-}
-
-// target is what is acquired: a lock or a set.
+// target is what is acquired: a lock, or a set if it has claims.
 type target struct {
-	name string // of the lock; of a set all names
-	set  bool
+	name   string // of a set, all names
+	claims []Claim
 }
 
-func targetOf(names []string, set bool) target {
-	return target{strings.Join(slices.Sorted(slices.Values(names)), ","), set}
+func setOf(claims []Claim) target {
+	names := make([]string, 0, len(claims))
+	for _, claim := range claims {
+		names = append(names, claim.Name)
+	}
+	slices.Sort(names)
+	return target{strings.Join(names, ","), claims}
 }
 
-func (t target) acquirePath() string {
-	if t.set {
+// path is where the lock or set is acquired.
+func (t target) path() string {
+	if t.claims != nil {
 		return "/locksets"
 	}
-	return "/locks/" + escape(t.name)
+	return "/locks/" + url.PathEscape(t.name)
 }
 
 // entryPath is where the entry with the id is waited for.
 func (t target) entryPath(id string) string {
-	if t.set {
+	if t.claims != nil {
 		return "/locksets/" + id
 	}
-	return t.acquirePath() + "/entries/" + id
+	return t.path() + "/entries/" + id
 }
 
 // heldPath is where the entry with the id is released, and with /renew renewed.
 func (t target) heldPath(id string) string {
-	if t.set {
+	if t.claims != nil {
 		return "/locksets/" + id
 	}
-	return t.acquirePath()
+	return t.path()
 }

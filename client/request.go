@@ -82,6 +82,10 @@ func (c *Client) send(ctx context.Context, base string, r *request) (*answer, er
 		return nil, err
 	}
 	defer response.Body.Close()
+	return readAnswer(response)
+}
+
+func readAnswer(response *http.Response) (*answer, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
 		return nil, err
@@ -99,12 +103,15 @@ type again struct {
 
 func (a *again) Unwrap() error { return a.error }
 
+func isAgain(err error) bool {
+	var failed *again
+	return errors.As(err, &failed)
+}
+
 // ask sends a request until a server answers it for good. It returns a *Error if that is no success.
 func (c *Client) ask(ctx context.Context, r *request) (a *answer, err error) {
-	begun := c.config.clock()
 	r.timeout = requestTimeout
-	left := func() time.Duration { return c.config.RetryFor - c.config.clock().since(begun) }
-	err = c.repeat(ctx, patient(left), func(ctx context.Context, base string) (err error) {
+	err = c.repeat(ctx, c.within(c.config.RetryFor), func(ctx context.Context, base string) (err error) {
 		a, err = c.try(ctx, base, r)
 		return err
 	})
@@ -117,17 +124,35 @@ func (c *Client) try(ctx context.Context, base string, r *request) (*answer, err
 	if err != nil {
 		return nil, &again{error: noAnswer(err)}
 	}
+	return a, a.refusal()
+}
+
+// refusal returns nil for a success, and otherwise an error to try again after, or a final one.
+func (a *answer) refusal() error {
 	if a.status < http.StatusMultipleChoices {
-		return a, nil
+		return nil
 	}
 	problem := problemOf(a)
 	switch {
 	case a.status == http.StatusTooManyRequests && problem.RetryAfter > 0:
-		return a, &again{error: problem, after: problem.RetryAfter, stays: true}
+		return &again{error: problem, after: problem.RetryAfter, stays: true}
 	case a.status >= http.StatusInternalServerError:
-		return a, &again{error: problem, after: problem.RetryAfter}
+		return &again{error: problem, after: problem.RetryAfter}
 	}
-	return a, problem
+	return problem
+}
+
+// tryEntry is try for a request whose answer is an entry.
+func (c *Client) tryEntry(ctx context.Context, base string, r *request) (*entry, *answer, error) {
+	a, err := c.try(ctx, base, r)
+	if err != nil {
+		return nil, a, err
+	}
+	e := new(entry)
+	if json.Unmarshal(a.body, e) != nil || e.Token == "" {
+		return nil, a, &again{error: noAnswer(errors.New("what answered is no server"))}
+	}
+	return e, a, nil
 }
 
 // limit says how long a call may take.
@@ -137,6 +162,12 @@ type limit struct {
 }
 
 func patient(left func() time.Duration) limit { return limit{left: left} }
+
+// within limits a call to a time from now on.
+func (c *Client) within(d time.Duration) limit {
+	begun := c.config.clock()
+	return patient(func() time.Duration { return d - c.config.clock().since(begun) })
+}
 
 // repeat makes attempts until one succeeds or fails for good, or the limit has come. The next
 // attempt after a failure is at the next URL at once; after all have failed, it comes after a pause.

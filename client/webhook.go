@@ -34,13 +34,11 @@ func verifyAt(
 	now time.Time, header http.Header, body []byte, secrets []string,
 ) (*api.Event, error) {
 	if err := signed(now, header, body, secrets); err != nil {
-		problem := api.Problem{Code: BadWebhook, Title: "the delivery is not one of the sender"}
-		return nil, &Error{Problem: problem, cause: err}
+		return nil, newError(BadWebhook, "the delivery is not one of the sender", err)
 	}
 	event := new(api.Event)
 	if err := json.Unmarshal(body, event); err != nil {
-		problem := api.Problem{Code: BadWebhook, Title: "the delivery has no event"}
-		return nil, &Error{Problem: problem, cause: err}
+		return nil, newError(BadWebhook, "the delivery has no event", err)
 	}
 	return event, nil
 }

@@ -62,6 +62,9 @@ func (c *Client) Do(
 }
 
 func (c *Client) acquire(ctx context.Context, of target, options Options) (*Held, error) {
+	if c.isClosed() {
+		return nil, cancelled(errors.New("the client is closed"))
+	}
 	a := c.newAcquisition(of, options)
 	held, err := a.run(ctx)
 	if err != nil {
@@ -161,7 +164,7 @@ func (a *acquisition) ttl() time.Duration {
 }
 
 // next makes one attempt to acquire, or to go on waiting. Without an error the entry holds, or
-// waits and nobody waits for it now.
+// waits and the call does not.
 func (a *acquisition) next(ctx context.Context, base string) error {
 	sent := a.client.config.clock()
 	if a.first == (reading{}) {

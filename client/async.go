@@ -6,15 +6,16 @@ import (
 	"github.com/fencepost/fencepost/api"
 )
 
-// Pending is an entry that the servers keep in its queue while nobody is connected, for as long
-// as its Wait. Its grant has to be claimed within a TTL: by [Pending.Wait], or by [Client.Claim]
+// Pending is an entry that the servers keep in its queue without a connection, for as long as its
+// Wait. Its grant has to be claimed within a TTL: by [Pending.Wait], or by [Client.Claim]
 // where a callback reports it. Otherwise the lock passes to the next in line. One goroutine at a
 // time may use it.
 type Pending struct{ a *acquisition }
 
 // AsyncAcquire queues for a lock and returns at once; the lock may also be granted at once. If
 // callbackURL is not empty, the servers report the grant there, or the end of the entry, signed
-// with the tenant's callback secret. TTL has to be at least 15 s. It fails as [Client.TryLock] does.
+// with the tenant's callback secret. TTL has to be at least 15 s. If it fails, it takes back in the
+// background what it may have left in the queue.
 func (c *Client) AsyncAcquire(
 	ctx context.Context, name, callbackURL string, options Options,
 ) (*Pending, error) {
@@ -45,9 +46,9 @@ func (p *Pending) Cancel(ctx context.Context) error {
 	return err
 }
 
-// Claim takes the grant that a callback reported, see [VerifyWebhook], and renews the lock from then
-// on. It returns a [LostError] if the lock has passed on meanwhile, or the event is no grant. Of
-// options it uses Margin and OnReleaseRequested.
+// Claim takes the grant that a callback reported, see [VerifyWebhook], and renews the lock from
+// then on. It returns a [LostError] if the lock has passed on meanwhile, or the event is no grant.
+// Of options it uses Margin and OnReleaseRequested.
 //
 // A callback may come twice. Pass over an event whose ID you have seen: two claims of one grant
 // would both count as its holder.

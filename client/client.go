@@ -96,7 +96,9 @@ func New(config Config) (*Client, error) {
 func newHTTP() *http.Client {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.MaxIdleConnsPerHost = 100
-	transport.HTTP2 = &http.HTTP2Config{SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second}
+	transport.HTTP2 = &http.HTTP2Config{
+		SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second,
+	}
 	return &http.Client{Transport: transport}
 }
 
@@ -129,6 +131,13 @@ func (c *Client) begin() bool {
 	return !c.closed
 }
 
+// isClosed reports whether Close was called.
+func (c *Client) isClosed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.closed
+}
+
 // keep watches the clocks for a held lock. It reports false after Close.
 func (c *Client) keep(h *Held) bool {
 	now := c.config.clock()
@@ -144,7 +153,7 @@ func (c *Client) keep(h *Held) bool {
 	return true
 }
 
-// drop forgets a lock that is no longer held.
+// drop removes a lock that is no longer held.
 func (c *Client) drop(h *Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

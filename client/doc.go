@@ -13,11 +13,11 @@
 // A lease is no guarantee: a process can stop between any check and its write. So the resource that
 // is written compares the fence, as above, and the lock keeps others from the work meanwhile.
 //
-// A [Held] lock is renewed at a third of its TTL. Its deadline is when the last successful request
-// was sent, plus the TTL, minus a margin, by the clock by which more time passed: the monotonic one,
-// or on Linux the boot clock, which also counts while the machine is suspended, elsewhere the wall
-// clock. At the deadline the context of the work ends. Requests that fail are repeated until then,
-// at the other URLs too.
+// The client renews a [Held] lock at a third of its TTL. Its deadline is when the last successful
+// request was sent, plus the TTL, minus a margin. Of two clocks the one counts by which more time
+// passed: the monotonic clock, and on Linux the boot clock, which does not stand still while the
+// machine is suspended, elsewhere the wall clock. At the deadline the context of the work ends.
+// Until then the client repeats renewals that fail, at the other URLs too.
 //
 // Errors are an [Error] with the code of the server's problem, or a [LostError].
 //

@@ -103,7 +103,7 @@ func CodeOf(err error) api.Code {
 }
 
 // errReleased is the cause of the context of a lock that was released.
-var errReleased = errors.New("fencepost: the lock is released") //nolint:gochecknoglobals // never set
+var errReleased = errors.New("fencepost: the lock is released")
 
 // problemOf reads the error that an answer is. One that a proxy sent has no code.
 func problemOf(a *answer) *Error {

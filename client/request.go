@@ -108,10 +108,12 @@ func isAgain(err error) bool {
 	return errors.As(err, &failed)
 }
 
-// ask sends a request until a server answers it for good. It returns a *Error if that is no success.
+// ask sends a request until a server answers it for good. It returns an [Error] if that is no
+// success.
 func (c *Client) ask(ctx context.Context, r *request) (a *answer, err error) {
 	r.timeout = requestTimeout
-	err = c.repeat(ctx, c.within(c.config.RetryFor), func(ctx context.Context, base string) (err error) {
+	limit := c.within(c.config.RetryFor)
+	err = c.repeat(ctx, limit, func(ctx context.Context, base string) (err error) {
 		a, err = c.try(ctx, base, r)
 		return err
 	})
@@ -169,8 +171,8 @@ func (c *Client) within(d time.Duration) limit {
 	return patient(func() time.Duration { return d - c.config.clock().since(begun) })
 }
 
-// repeat makes attempts until one succeeds or fails for good, or the limit has come. The next
-// attempt after a failure is at the next URL at once; after all have failed, it comes after a pause.
+// repeat makes attempts until one succeeds or fails for good, or the limit has come. After a
+// failure the next attempt is at the next URL at once; after all have failed, after a pause.
 func (c *Client) repeat(
 	ctx context.Context, within limit, attempt func(context.Context, string) error,
 ) error {

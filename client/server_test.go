@@ -221,7 +221,8 @@ func TestCancelledWaitLeavesTheQueue(t *testing.T) {
 func TestSetsSharedLocksAndSemaphores(t *testing.T) {
 	t.Parallel()
 	c, ctx := connect(t, server(t)), t.Context()
-	set, err := c.LockSet(ctx, []client.Claim{{Name: "b", Mode: client.Shared}, {Name: "a"}}, client.Options{})
+	claims := []client.Claim{{Name: "b", Mode: client.Shared}, {Name: "a"}}
+	set, err := c.LockSet(ctx, claims, client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -436,7 +437,8 @@ func TestLeadersTakeTurns(t *testing.T) {
 	for range 3 {
 		c := connect(t, r)
 		all.Go(func() {
-			err := c.Lead(t.Context(), "leader", client.Options{}, func(_ context.Context, term uint64) error {
+			var options client.Options
+			err := c.Lead(t.Context(), "leader", options, func(_ context.Context, term uint64) error {
 				if leaders.Add(1) > 1 {
 					t.Error("two leaders")
 				}
@@ -457,7 +459,8 @@ func TestLeadersTakeTurns(t *testing.T) {
 	}
 }
 
-// TestManyClients: 300 clients at once queue for one lock; each holds it alone, with a greater fence.
+// TestManyClients: 300 clients at once queue for one lock. Each holds it alone, with a greater
+// fence.
 func TestManyClients(t *testing.T) {
 	t.Parallel()
 	r := server(t)

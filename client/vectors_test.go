@@ -298,7 +298,7 @@ func (r *run) play() {
 	r.finished.Wait()
 }
 
-// open counts the exchanges at the end that are still due. The last one is done if it may end any time.
+// open counts the exchanges at the end that are still due.
 func (r *run) open() int {
 	rest := r.v.Server[r.next:]
 	if len(rest) > 0 && rest[0].During != nil && rest[0].answered >= max(1, rest[0].Least) {
@@ -427,7 +427,7 @@ func (r *run) follow(s *step, h *Held) {
 		}
 	case s.Lost == nil:
 		r.t.Errorf("%.3f: %s is lost: %v", at, s.As, lost)
-	case !s.Lost.At.include(at) || s.Lost.Reason != lost.Reason || s.Lost.RevokedBy != lost.RevokeReason:
+	case !s.Lost.At.include(at), s.Lost.Reason != lost.Reason, s.Lost.RevokedBy != lost.RevokeReason:
 		r.t.Errorf("%.3f: %s is lost: %v, want %+v", at, s.As, lost, s.Lost)
 	}
 }
@@ -457,7 +457,9 @@ func (r *run) check(_ context.Context, s *step) (*outcome, error) {
 	return &outcome{}, err
 }
 
-func (r *run) close(context.Context, *step) (*outcome, error) { return &outcome{}, r.client.Close() }
+func (r *run) close(context.Context, *step) (*outcome, error) {
+	return &outcome{}, r.client.Close()
+}
 
 func (r *run) look(ctx context.Context, s *step) (*outcome, error) {
 	l, err := r.client.Look(ctx, s.Name)
@@ -607,11 +609,11 @@ func (r *run) body(b any) any {
 	if !named {
 		return b
 	}
-	named = false
-	if b, named = r.bodies[name]; !named {
+	known, found := r.bodies[name]
+	if !found {
 		r.t.Errorf("there is no body %q", name)
 	}
-	return b
+	return known
 }
 
 // RoundTrip answers a request as the script says.

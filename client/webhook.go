@@ -21,8 +21,8 @@ const (
 )
 
 // VerifyWebhook returns the event of a delivery that is signed with one of the secrets, as Standard
-// Webhooks 1.0 says, and not older or newer than five minutes. While you rotate a secret, give both.
-// body has to be as it came, before anything parses it.
+// Webhooks 1.0 says, and not older or newer than five minutes. While you rotate a secret, give
+// both. body has to be as it came, before anything parses it.
 //
 // A delivery may come again, also from an attacker within the five minutes: pass over an event
 // whose webhook-id you have seen. The error has the code [BadWebhook]; answer it with 400.

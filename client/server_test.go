@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -487,6 +489,47 @@ func TestManyClients(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestReadme: the program of the README holds a lock, and stops when the server is killed.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	r := server(t)
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, program, _ := strings.Cut(string(text), "```go\n")
+	program, _, _ = strings.Cut(program, "```\n")
+	file := filepath.Join(t.TempDir(), "main.go")
+	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	token, err := r.Token("acme", "locks:read locks:write", "worker")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), "go", "run", file)
+	run.Env = append(os.Environ(), "API="+r.URL(), "TOKEN="+token)
+	out, err := run.StderrPipe()
+	if err == nil {
+		err = run.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for scan := bufio.NewScanner(out); scan.Scan(); {
+		if lines = append(lines, scan.Text()); strings.Contains(scan.Text(), "held with the fence") {
+			if err := r.Kill(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	output := strings.Join(lines, "\n")
+	if err := run.Wait(); err != nil || !strings.Contains(output, "orders:42 is lost: deadline") {
+		t.Errorf("it ends with %v: %s", err, output)
+	}
 }
 
 // await polls until something is so.

@@ -34,6 +34,7 @@ func TestVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := map[string]bool{}
+	report := newReport(t)
 	for _, file := range files {
 		if filepath.Base(file) == "bodies.json" {
 			continue
@@ -43,13 +44,34 @@ func TestVectors(t *testing.T) {
 				t.Errorf("there are two vectors %s", v.Name)
 			}
 			seen[v.Name] = true
-			t.Run(v.Name, func(t *testing.T) {
+			report(v.Name, t.Run(v.Name, func(t *testing.T) {
 				bubble.Test(t, func(t *testing.T) { newRun(t, &v, bodies).play() })
-			})
+			}))
 		}
 	}
 	if len(seen) < 40 {
 		t.Errorf("there are %d vectors", len(seen))
+	}
+}
+
+// newReport returns what writes the outcome of a vector into the file that VECTORS_REPORT names.
+func newReport(t *testing.T) func(vector string, passed bool) {
+	t.Helper()
+	path := os.Getenv("VECTORS_REPORT")
+	if path == "" {
+		return func(string, bool) {}
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { file.Close() })
+	return func(vector string, passed bool) {
+		outcome := "failed"
+		if passed {
+			outcome = "ok"
+		}
+		fmt.Fprintf(file, "%s\t%s\n", vector, outcome)
 	}
 }
 

@@ -20,10 +20,10 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build sbom dashboard web crowd seed deploy-test test unit histories system lint format generate verify faults mutants bench clients schemathesis demo simulate fuzz clean
+.PHONY: help run build sbom dashboard web crowd seed deploy-test test unit histories system lint format generate verify faults mutants bench clients generated-clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 # The dashboard as make run last built it, and what it is made of; folders, for what is removed, but
 # for the one into which the build writes.
@@ -79,7 +79,7 @@ seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS
 	$(GO) run ./test/seed $(SEEDFLAGS)
 
 # One after the other: beside what computes, clusters miss their deadlines.
-test: lint verify web unit histories system ## Check everything that a change needs (sets itself up)
+test: lint verify web unit histories system clients ## Check everything that a change needs (sets itself up)
 
 # These run without the race detector, which makes them five to ten times slower and would
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
@@ -97,7 +97,7 @@ TEST := $(GO) test -count=1 -vet=off
 unit: ## Test the packages, the stores on real servers included
 	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
-	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$') ./store/zookeeper
+	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$' -e '/client$$') ./store/zookeeper
 	$(TEST) $(RACE) -timeout 15m ./handlers
 	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/zookeeper ./service/... ./telemetry ./webhook/outbox
 
@@ -173,7 +173,10 @@ mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (
 bench: ## Measure against other locks and print the table (BENCHFLAGS=...; needs redis-server 7, java, mvn)
 	$(GO) run ./test/bench $(BENCHFLAGS)
 
-clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
+clients: ## Build the client of each language, and test it as its users get it (needs python3, node, npm, java, mvn, cargo)
+	@RACE='$(RACE)' $(GO) run ./test/languages
+
+generated-clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run
 
 schemathesis: ## Check a server against its description with schemathesis (needs python3, npm)

@@ -175,13 +175,17 @@ func list(t *testing.T, args ...string) []pkg {
 	}
 }
 
+// unread are the folders of what tools fetch and build.
+func unread() []string {
+	return []string{".git", "bin", "data", "node_modules", "target", ".venv"}
+}
+
 // watchSources reads the folders of the module, as that is what the go command
 // notes: a cached result of this test is then used only while nothing has changed.
 func watchSources(t *testing.T) {
 	t.Helper()
-	hidden := []string{".git", "bin", "data", "node_modules"}
 	err := filepath.WalkDir(path.Join("..", ".."), func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.IsDir() && slices.Contains(hidden, d.Name()) {
+		if err == nil && d.IsDir() && slices.Contains(unread(), d.Name()) {
 			return filepath.SkipDir
 		}
 		return err

@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -18,7 +19,7 @@ func TestNothingIsLeftOfMerges(t *testing.T) {
 			switch {
 			case err != nil:
 				return err
-			case d.IsDir() && (d.Name() == "node_modules" || d.Name() == ".git"):
+			case d.IsDir() && slices.Contains(unread(), d.Name()):
 				return filepath.SkipDir
 			case filepath.Ext(path) != ".md":
 				return nil

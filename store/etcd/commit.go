@@ -72,6 +72,7 @@ type committer struct {
 	ctx     context.Context // ends when the store is closed
 	pending batch.Backlog
 	trusted trusted
+	own     *ownWrites
 }
 
 // over finishes a committer over kv. local says that the store is in this process:
@@ -147,7 +148,7 @@ func (g *group) needsRoom() bool {
 // there had been those. If it is not, nothing was written, and nested ones tell whose it was.
 func (c *committer) transact(groups []*group) (*pb.TxnResponse, error) {
 	all, puts := together(groups), slices.ContainsFunc(groups, (*group).puts)
-	txn := all.transaction(c.prefix)
+	txn := c.plain(all)
 	if puts {
 		txn.Compare = append(txn.Compare, c.trusted.unchanged()...)
 	}
@@ -214,7 +215,7 @@ func (c *committer) transaction(groups []*group) *pb.TxnRequest {
 	outer := &pb.TxnRequest{Success: make([]*pb.RequestOp, len(groups))}
 	puts := false
 	for i, g := range groups {
-		outer.Success[i] = txnOp(g.transaction(c.prefix))
+		outer.Success[i] = txnOp(c.plain(g))
 		puts = puts || g.puts()
 	}
 	if puts {
@@ -223,7 +224,8 @@ func (c *committer) transaction(groups []*group) *pb.TxnRequest {
 	return outer
 }
 
-func (g *group) transaction(prefix string) *pb.TxnRequest {
+// plain is the transaction of a group alone.
+func (c *committer) plain(g *group) *pb.TxnRequest {
 	txn := &pb.TxnRequest{}
 	var ends []store.End
 	var memory int64
@@ -235,8 +237,9 @@ func (g *group) transaction(prefix string) *pb.TxnRequest {
 		}
 	}
 	if len(ends) > 0 {
-		g.endKey = endedKey(prefix, time.Now())
+		g.endKey = endedKey(c.prefix, time.Now())
 		txn.Success = append(txn.Success, putOp(g.endKey, store.Encode(ends), memory))
+		c.own.record(g.endKey, ends)
 	}
 	return txn
 }

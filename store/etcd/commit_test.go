@@ -65,7 +65,9 @@ func newBook(t *testing.T, local bool) *book {
 	l := &ledger{took: 10 * time.Microsecond}
 	b := &book{
 		ledger: l,
-		commits: (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(
+		commits: (&committer{
+			own: &ownWrites{}, ctx: t.Context(), observe: func(int, time.Duration, error) {},
+		}).over(
 			l, local,
 		),
 	}
@@ -164,7 +166,9 @@ func TestAbandoned(t *testing.T) {
 // of it done but the removal of the one that is missing.
 func removeThree(t *testing.T, kv kvClient, missing string) {
 	t.Helper()
-	commits := (&committer{ctx: t.Context(), observe: func(int, time.Duration, error) {}}).over(
+	commits := (&committer{
+		own: &ownWrites{}, ctx: t.Context(), observe: func(int, time.Duration, error) {},
+	}).over(
 		kv, false,
 	)
 	defer commits.Close()

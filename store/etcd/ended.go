@@ -9,6 +9,7 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -188,6 +189,14 @@ func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
 		}
 	}
 	return true
+}
+
+// endsAt returns the ends of a record that was put, for the feed.
+func (ks *keyspace) endsAt(kv *mvccpb.KeyValue) []store.End {
+	if ends, ok := ks.own.takeRecord(kv.Key); ok {
+		return ends
+	}
+	return ks.decodeEnds(kv.Key, kv.Value)
 }
 
 func (ks *keyspace) decodeEnds(key, val []byte) []store.End {

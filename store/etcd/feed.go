@@ -163,7 +163,7 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 				})
 			}
 		case hasPrefix(rest, endedDir) && put:
-			for _, e := range fd.decodeEnds(ev.Kv.Key, ev.Kv.Value) {
+			for _, e := range fd.endsAt(ev.Kv) {
 				d.ended(e, ev.Kv.ModRevision, changes)
 				fd.unrecorded.recorded(e)
 			}

@@ -4,16 +4,19 @@ import (
 	"sync"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
-// maxOwnWrites bounds what is remembered of writes that no feed told of.
+// maxOwnWrites bounds the entries, and the ends, that are kept of writes that no feed reported.
 const maxOwnWrites = 4096
 
-// ownWrites are the entries that this replica has just written under fresh ids, so
-// that its feed need not decode them.
+// ownWrites are the entries that this replica has just written under fresh ids, and its records of
+// ends, so that its feed need not decode them.
 type ownWrites struct {
-	mu    sync.Mutex
-	byKey map[string]*lock.Entry
+	mu      sync.Mutex
+	byKey   map[string]*lock.Entry
+	records map[string][]store.End // without what the entries were
+	ends    int                    // of all records
 }
 
 func (o *ownWrites) add(key string, e *lock.Entry) {
@@ -37,4 +40,28 @@ func (o *ownWrites) take(key []byte) *lock.Entry {
 		delete(o.byKey, string(key))
 	}
 	return e
+}
+
+// record keeps the ends of the record at key, which it cuts to what the feed reads.
+func (o *ownWrites) record(key []byte, ends []store.End) {
+	for i := range ends {
+		ends[i].Was = nil
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.ends += len(ends); o.records == nil || o.ends > maxOwnWrites {
+		o.records, o.ends = map[string][]store.End{}, len(ends)
+	}
+	o.records[string(key)] = ends
+}
+
+// takeRecord returns the ends of the record at key, once; ok is false if it is not one of ours.
+func (o *ownWrites) takeRecord(key []byte) (ends []store.End, ok bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if ends, ok = o.records[string(key)]; ok {
+		delete(o.records, string(key))
+		o.ends -= len(ends)
+	}
+	return ends, ok
 }

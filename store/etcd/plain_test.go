@@ -60,7 +60,9 @@ func TestFloorIsComparedInEachBatch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			kv := &asked{refuses: 1}
-			commits := &committer{ctx: t.Context(), kv: kv, prefix: "/", trusted: floored{}}
+			commits := &committer{
+				own: &ownWrites{}, ctx: t.Context(), kv: kv, prefix: "/", trusted: floored{},
+			}
 			var groups []*group
 			for _, p := range c.parts {
 				groups = append(groups, &group{writes: []*write{{Payload: p}}})
@@ -86,7 +88,9 @@ func TestEndsOfABatch(t *testing.T) {
 	for name, refuses := range map[string]int{"plain": 0, "nested": 1} {
 		t.Run(name, func(t *testing.T) {
 			kv := &asked{refuses: refuses}
-			commits := &committer{ctx: t.Context(), kv: kv, prefix: "/", trusted: floored{}}
+			commits := &committer{
+				own: &ownWrites{}, ctx: t.Context(), kv: kv, prefix: "/", trusted: floored{},
+			}
 			var groups []*group
 			for i := range batchOps {
 				p := &part{
@@ -125,7 +129,9 @@ func endsIn(ops []*pb.RequestOp) map[lock.ID]string {
 // TestLargestBatch: etcd takes a batch of the most operations, plain and nested.
 func TestLargestBatch(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
-	commits := &committer{ctx: t.Context(), kv: s.kv, prefix: s.prefix, trusted: s.meta}
+	commits := &committer{
+		own: &ownWrites{}, ctx: t.Context(), kv: s.kv, prefix: s.prefix, trusted: s.meta,
+	}
 	for _, nested := range []bool{false, true} {
 		var groups []*group
 		for i := range batchOps / 2 {

@@ -91,6 +91,7 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
+		own: &s.own,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)

@@ -121,7 +121,7 @@ system: ## Test the examples, and the built server from outside, with short faul
 	@set -e; for m in $(MODULES); do (set -x; $(GO) -C $$m test $(RACE) -count=1 -timeout 5m ./...); done
 	JOBS=40 RUNS=2 examples/batch/demo
 	$(call say,from outside)
-	$(TEST) $(RACE) -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation)
+	$(TEST) $(RACE) -timeout 15m -p 1 $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation -e /contest)
 	$(call say,HTTP and faults on ZooKeeper)
 	STORE=zookeeper $(TEST) -timeout 5m -skip '$(STORELESS)' ./handlers
 	STORE=zookeeper $(TEST) -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes|Outage' ./test/faults
@@ -173,8 +173,10 @@ mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (
 bench: ## Measure against other locks and print the table (BENCHFLAGS=...; needs redis-server 7, java, mvn)
 	$(GO) run ./test/bench $(BENCHFLAGS)
 
-clients: ## Build the client of each language, and test it as its users get it (needs python3, node, npm, java, mvn, cargo)
+clients: ## Build the client of each language, test it as its users get it, and have all contend (needs python3, node, npm, java, mvn, cargo)
 	@RACE='$(RACE)' $(GO) run ./test/languages
+	$(call say,the contest of languages)
+	$(TEST) -timeout 10m -v ./test/contest
 
 generated-clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run

@@ -111,7 +111,7 @@ func (h *Held) Release() error {
 		return nil
 	}
 	ctx := context.WithoutCancel(h.ctx)
-	err := h.client.repeat(ctx, limit{h.left, true}, func(ctx context.Context, base string) error {
+	err := h.client.repeat(ctx, limit{h.Left, true}, func(ctx context.Context, base string) error {
 		_, err := h.client.try(ctx, base, release(h.of, &h.entry))
 		return err
 	})
@@ -125,15 +125,16 @@ func (h *Held) Release() error {
 
 func (h *Held) ttl() time.Duration { return h.entry.TTLSeconds.Duration() }
 
-// left is the time until the deadline.
-func (h *Held) left() time.Duration {
+// Left returns the time until the deadline, by which the work has to stop. A renewal moves it. Give
+// it to a step that takes a timeout.
+func (h *Held) Left() time.Duration {
 	now := h.client.config.clock()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.untilDeadline(now)
 }
 
-// untilDeadline is left. The caller holds mu.
+// untilDeadline is Left. The caller holds mu.
 func (h *Held) untilDeadline(now reading) time.Duration {
 	return h.ttl() - h.options.Margin - now.since(h.since)
 }
@@ -148,7 +149,7 @@ func (h *Held) renewIn(now reading) time.Duration {
 
 // overdue ends the lock if its deadline has come.
 func (h *Held) overdue() bool {
-	if h.left() > 0 {
+	if h.Left() > 0 {
 		return false
 	}
 	h.end(&LostError{Name: h.Name(), Reason: ReasonDeadline})
@@ -210,7 +211,7 @@ func (h *Held) renew() {
 	var sent reading
 	var e *entry
 	err := h.client.repeat(
-		h.life, limit{h.left, true}, func(ctx context.Context, base string) (err error) {
+		h.life, limit{h.Left, true}, func(ctx context.Context, base string) (err error) {
 			sent = h.client.config.clock()
 			e, _, err = h.client.tryEntry(ctx, base, renewal(h.of, &h.entry))
 			return untilLost(err)

@@ -78,18 +78,16 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 		}
 	}
 	out := j.write(ctx)
-	hurried, cancel := j.hurried(ctx)
-	defer cancel()
 	switch {
 	case out.err == nil:
 		placed := *e
 		placed.Number, placed.Handle, placed.Lingers = j.number(out.zxid), j.handle, false
 		return &placed, true, nil
 	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
-		return j.refused(hurried, out.err)
+		return j.refused(ctx, out.err)
 	case errors.Is(out.err, zk.ErrNoNode):
 		j.taken = noMark
-		_ = j.makeShards(hurried, e) // the next attempt tells whether it worked
+		_ = j.makeShards(ctx, e) // the next attempt tells whether it worked
 	case errors.Is(out.err, lock.Overloaded):
 		return nil, false, out.err
 	case answered(out.err):
@@ -104,6 +102,8 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 func (j *join) refused(
 	ctx context.Context, cause error,
 ) (found *lock.Entry, written bool, err error) {
+	ctx, cancel := j.hurried(ctx)
+	defer cancel()
 	found, version, err := j.findByKey(ctx, j.entry)
 	switch {
 	case err != nil:
@@ -149,7 +149,9 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 }
 
 // makeShards makes the shards that e's nodes go into.
-func (j *joiner) makeShards(ctx context.Context, e *lock.Entry) error {
+func (j *join) makeShards(ctx context.Context, e *lock.Entry) error {
+	ctx, cancel := j.hurried(ctx)
+	defer cancel()
 	for _, c := range e.Claims {
 		if err := j.ensure(ctx, j.calls, j.root.shardOf(e.Tenant, c.Name, e.ID), nil); err != nil {
 			return err

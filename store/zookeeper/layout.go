@@ -55,7 +55,13 @@ func (r layout) shardsOf(ref lock.Ref) []string {
 }
 
 func shardName(tenant, name string, idHash uint32) string {
-	return fmt.Sprintf("%03x", hash(tenant+","+name)%lockGroups*shardsPerLock+idHash%shardsPerLock)
+	return hex3(hash(tenant+","+name)%lockGroups*shardsPerLock + idHash%shardsPerLock)
+}
+
+// hex3 writes the number of a shard, of three digits.
+func hex3(n uint32) string {
+	const digits = "0123456789abcdef"
+	return string([]byte{digits[n>>8&15], digits[n>>4&15], digits[n&15]})
 }
 
 func hash(text string) uint32 {
@@ -92,18 +98,21 @@ func (r layout) secondary(k key, name string) string {
 
 // keyShard is where the mark of an idempotency key is, which is one of its tenant.
 func (r layout) keyShard(tenant string, id lock.ID) string {
-	return fmt.Sprintf("%s/%03x", r.keys(), hash(tenant+","+string(id))%(lockGroups*shardsPerLock))
+	return r.keys() + "/" + hex3(hash(tenant+","+string(id))%(lockGroups*shardsPerLock))
 }
 
 func (r layout) mark(tenant string, id lock.ID) string {
 	return r.keyShard(tenant, id) + "/" + tenant + "," + string(id)
 }
 
-func (r layout) lease(k key, handle int64) string {
+func (r layout) lease(k key, handle int64) string { return leaseOf(r.primary(k), handle) }
+
+// leaseOf is the path of the lease of an entry, of which it is given the path.
+func leaseOf(primary string, handle int64) string {
 	if handle == 0 {
-		return r.primary(k) + "/lease"
+		return primary + "/lease"
 	}
-	return fmt.Sprintf("%s/%016x", r.primary(k), uint64(handle))
+	return fmt.Sprintf("%s/%016x", primary, uint64(handle))
 }
 
 // fresh reports whether e's id never comes again, so that its lease need not be

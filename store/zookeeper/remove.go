@@ -20,14 +20,14 @@ type removal struct {
 	why     lock.Reason
 	note    *lock.Note
 
-	lease, primary string
-	paths          []string // to delete, in order, the lease first
-	while          []string // nodes that must be there
-	besides        []any    // operations of the same transaction
-	held           string   // the conflict key of these operations, if there are some
-	mark           string   // of the entry's key, "" if it has none
-	try            string
-	since          place // records since then may be of an attempt of ours
+	lease   string
+	paths   []string // to delete, in order, the lease first
+	while   []string // nodes that must be there
+	besides []any    // operations of the same transaction
+	held    string   // the conflict key of these operations, if there are some
+	mark    string   // of the entry's key, "" if it has none
+	try     string
+	since   place // records since then may be of an attempt of ours
 }
 
 // anyVersion is what ZooKeeper takes for any.
@@ -48,14 +48,15 @@ type remover struct {
 // lease.
 func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock.Reason) *removal {
 	k := keyOf(e)
+	primary := m.root.primary(k)
 	r := &removal{
 		entry: e, version: version, why: why,
-		lease: m.root.lease(k, e.Handle), primary: m.root.primary(k), try: rand.Text()[:12],
+		lease: leaseOf(primary, e.Handle), try: rand.Text()[:12],
 	}
 	if leased {
 		r.paths = append(r.paths, r.lease)
 	}
-	r.paths = append(r.paths, r.primary)
+	r.paths = append(r.paths, primary)
 	for _, c := range e.Claims[1:] {
 		r.paths = append(r.paths, m.root.secondary(k, c.Name))
 	}

@@ -32,6 +32,11 @@ const (
 	// hundred more, for members that lag behind, of which there are none. etcd's default of 5 000
 	// could take 2.5 GB of the size of batchBytes; 0 would be that default.
 	keptInMemory = 10
+
+	// tick and election are those of raft. A member alone elects itself after up to two elections,
+	// and is ready only then: with etcd's default of 1 s that is most of a start.
+	tick     = 50 * time.Millisecond
+	election = 250 * time.Millisecond
 )
 
 // EmbeddedConfig says where and how large the embedded store is.
@@ -135,6 +140,7 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	if cfg.Quota > 0 {
 		c.QuotaBackendBytes = cfg.Quota
 	}
+	c.TickMs, c.ElectionMs = uint(tick.Milliseconds()), uint(election.Milliseconds())
 	c.MaxTxnOps = maxTxnOps
 	c.SnapshotCatchUpEntries = keptInMemory
 	return c

@@ -1,0 +1,244 @@
+import { type Reading, since, webCrypto } from "./clock.js";
+import type { Core } from "./core.js";
+import { cancelled, errorOf, FencepostError, lostOf, noAnswer } from "./errors.js";
+import { Held, releaseOf, renewalOf } from "./held.js";
+import type { Acquire, Target } from "./options.js";
+import { Again, type Scope } from "./repeat.js";
+import { type Answer, type Request, requestTimeout } from "./transport.js";
+import { type Entry, entryOf, parse } from "./wire.js";
+
+const longestHold = 50; // seconds for which a server keeps a request open that waits
+
+/**
+ * One acquire from its first request to its grant, over lost answers, replicas that drain and
+ * requests that end before the wait does.
+ */
+export class Acquisition {
+  entry: Entry | undefined; // once it is known, with its token
+  readonly #core: Core;
+  readonly #of: Target;
+  readonly #options: Acquire;
+  readonly #async: boolean; // the servers keep the entry while its client does not ask for it
+  #begun: Reading; // when the call began
+  #first: Reading | undefined; // when the key was sent first
+  #key: string | undefined;
+  #unknown = false; // a request may have written an entry whose token is not known
+  #leaves = false; // the call is over, and its entry is taken back
+
+  constructor(core: Core, of: Target, options: Acquire, async = false) {
+    this.#core = core;
+    this.#of = of;
+    this.#options = { ...options };
+    this.#async = async;
+    this.#begun = core.clock.read();
+  }
+
+  /** Acquires, or else takes back what it may have left in the queue. */
+  async acquire(signal: AbortSignal | undefined): Promise<Held> {
+    try {
+      return await this.run(signal);
+    } catch (error) {
+      this.#leaveLater();
+      throw error;
+    }
+  }
+
+  /** Waits for the grant, and begins to renew it. */
+  async run(signal: AbortSignal | undefined): Promise<Held> {
+    this.#refuse(signal);
+    const scope: Scope = { left: () => this.#waits() + this.#core.retryFor, signal };
+    const [entry, sent] = await this.#core.transport.repeat(scope, (base, left) =>
+      this.#attempt(base, left, scope),
+    );
+    this.#refuse(signal);
+    const held = new Held(this.#core, this.#of, entry, this.#options, sent);
+    held.check();
+    return held;
+  }
+
+  /** Queues, and does not wait. */
+  async queue(signal: AbortSignal | undefined): Promise<void> {
+    const scope = { left: this.#core.within(this.#core.retryFor), signal };
+    try {
+      this.#refuse(signal);
+      await this.#core.transport.repeat(scope, (base, left) => this.#next(base, left, scope));
+    } catch (error) {
+      this.#leaveLater();
+      throw error;
+    }
+  }
+
+  /** Releases the entry, waiting or granted. It tries for one TTL. */
+  async leave(signal: AbortSignal | undefined): Promise<void> {
+    const scope = { left: this.#core.within(this.#ttl()), signal };
+    try {
+      await this.#core.transport.repeat(scope, (base, left) => this.#leave(base, left, scope));
+    } catch (error) {
+      if (!(error instanceof FencepostError) || error.code !== "lock_lost") {
+        throw error;
+      }
+    }
+  }
+
+  #refuse(signal: AbortSignal | undefined): void {
+    if (this.#core.closed) {
+      throw cancelled(new Error("the client is closed"));
+    }
+    if (signal?.aborted) {
+      throw cancelled(signal.reason);
+    }
+  }
+
+  /**
+   * Makes one request, and a second one where a grant may be old: that is renewed before it counts.
+   * Returns the grant, and when the request was sent from which the lease counts.
+   */
+  async #attempt(base: string, left: number, scope: Scope): Promise<[Entry, Reading]> {
+    let entry = this.entry;
+    if (entry?.state !== "held") {
+      entry = await this.#next(base, left, scope);
+    }
+    const now = this.#core.clock.read();
+    if (this.#first && since(now, this.#first) <= entry.ttl_seconds / 3) {
+      return [entry, this.#first];
+    }
+    return [await this.#send(base, renewalOf(this.#of, entry), scope.left(), scope), now];
+  }
+
+  /** Makes one attempt to acquire, or to go on waiting. Throws unless the entry holds. */
+  async #next(base: string, left: number, scope: Scope): Promise<Entry> {
+    const sent = this.#core.clock.read();
+    this.#first ??= sent;
+    this.#key ??= await newKey();
+    const request = this.#request();
+    const entry = await this.#send(base, request, left, scope);
+    const queued = this.#leaves || (this.#async && request.method === "POST");
+    if (entry.state === "held" || queued) {
+      return entry;
+    }
+    // One that is answered too soon would be sent in a loop.
+    throw new Again(noAnswer(), { goes: this.#elapsed(sent) >= 1, stays: true });
+  }
+
+  /** The request that is due: an acquire until the token is known, then one that waits on. */
+  #request(): Request {
+    const hold = Math.min(this.#waits(), longestHold);
+    if (this.entry) {
+      const seconds = Math.ceil(Math.max(hold, 1));
+      return {
+        method: "GET",
+        path: `${this.#of.entryPath(this.entry.id)}?wait_seconds=${seconds}`,
+        token: this.entry.token,
+        timeout: seconds + requestTimeout,
+      };
+    }
+    return {
+      method: "POST",
+      path: this.#of.path,
+      ...(this.#key && { key: this.#key }),
+      body: this.#of.body(this.#options, this.#async),
+      timeout: (this.#async ? 0 : Math.max(hold, 0)) + requestTimeout,
+    };
+  }
+
+  /** Sends a request about the entry, and takes from its answer what that says of the entry. */
+  async #send(base: string, request: Request, left: number, scope: Scope): Promise<Entry> {
+    try {
+      this.entry = await this.#core.transport.tryEntry(base, request, left, scope);
+      this.#unknown = false;
+      return this.entry;
+    } catch (error) {
+      if (error instanceof Again) {
+        this.#learn(error);
+      } else if (error instanceof FencepostError && [409, 410, 423].includes(error.status ?? 0)) {
+        this.entry = undefined; // nothing is left in the queue
+        this.#unknown = false;
+        this.#ended(error);
+      }
+      throw error;
+    }
+  }
+
+  /**
+   * Takes the entry from the answer of a replica that hands it over. Where there is none, the
+   * request may have written one all the same.
+   */
+  #learn(error: Again): void {
+    const handed = handedOver(error.answer);
+    if (handed) {
+      this.entry = { ...handed, state: "" }; // its grant has to be asked for
+    }
+    const { status, problem } = error.error;
+    if (!this.entry && status !== 429 && problem.may_have_taken_effect !== false) {
+      this.#unknown = true;
+    }
+  }
+
+  /**
+   * Throws what the end of the entry means for the call. One that expired because no request
+   * reached a server in time is acquired anew, while the call may still wait.
+   */
+  #ended(error: FencepostError): void {
+    if (error.code !== "lock_lost") {
+      return;
+    }
+    const lost = lostOf(this.#of.name, error);
+    const { reason } = lost;
+    if (["wait_timeout", "deadlock", "mode_mismatch"].includes(reason)) {
+      throw errorOf({ ...error.problem, code: reason, title: reason }, error);
+    }
+    const { wait } = this.#options;
+    const over = this.#async || this.#leaves || (wait > 0 && this.#waits() <= 0);
+    if ((reason !== "expired" && reason !== "unknown") || over) {
+      throw lost;
+    }
+    if (wait > 0) {
+      this.#options.wait = Math.ceil(this.#waits());
+      this.#begun = this.#core.clock.read();
+    }
+    this.#key = this.#first = undefined;
+    throw new Again(lost, { stays: true });
+  }
+
+  /** Takes back what a failed call may have left in the queue, for at most one TTL. */
+  #leaveLater(): void {
+    if (this.entry || this.#unknown) {
+      this.#leaves = true;
+      this.#core.background((signal) => this.leave(signal));
+    }
+  }
+
+  /**
+   * Makes one attempt to release the entry. If its token is not known, the acquire is repeated
+   * first: the same key is the same entry.
+   */
+  async #leave(base: string, left: number, scope: Scope): Promise<void> {
+    const entry = this.entry ?? (await this.#next(base, left, scope));
+    await this.#core.transport.try(base, releaseOf(this.#of, entry), scope.left(), scope);
+  }
+
+  #elapsed(earlier: Reading): number {
+    return since(this.#core.clock.read(), earlier);
+  }
+
+  /** Seconds left of the wait. */
+  #waits(): number {
+    return this.#options.wait - this.#elapsed(this.#begun);
+  }
+
+  #ttl(): number {
+    return this.entry?.ttl_seconds ?? this.#options.ttl;
+  }
+}
+
+/** The entry in the answer of a replica that drains. */
+function handedOver(answer: Answer | undefined): Entry | undefined {
+  const body = parse(answer?.text ?? "") as { entry?: unknown; set?: unknown } | null | undefined;
+  return entryOf(body?.entry) ?? entryOf(body?.set);
+}
+
+/** 144 random bits. */
+async function newKey(): Promise<string> {
+  const bytes = (await webCrypto()).getRandomValues(new Uint8Array(18));
+  return btoa(String.fromCharCode(...bytes));
+}

@@ -1,0 +1,291 @@
+import { Acquisition } from "./acquire.js";
+import { type Clock, systemClock } from "./clock.js";
+import { Core, type Log } from "./core.js";
+import { FencepostError, LockLost, noAnswer } from "./errors.js";
+import { type EventFilter, EventStream, withQuery } from "./events.js";
+import type { Held } from "./held.js";
+import {
+  type AsyncOptions,
+  type HoldOptions,
+  type LockOptions,
+  lockPath,
+  type SetOptions,
+  Target,
+  type TryOptions,
+  type TrySetOptions,
+  withDefaults,
+} from "./options.js";
+import { Pending } from "./pending.js";
+import { pause, sleep } from "./repeat.js";
+import { type Request, Transport } from "./transport.js";
+import { type Claim, type FencepostEvent, type Lock, type LockSummary, parse } from "./wire.js";
+
+/** How a client works. Times are in seconds. */
+export interface ClientOptions {
+  /**
+   * How long a call repeats a request that the servers do not answer, or answer with 503 or 429,
+   * beyond the time that it waits for a lock. 30 by default. The limit of a held lock is its
+   * deadline instead.
+   */
+  retryFor?: number | undefined;
+  /** Adds headers to a request, such as the `traceparent` of the caller. */
+  propagate?: ((headers: Record<string, string>) => void) | undefined;
+  /** Gets a line for each lost lock and each failed release; `console.warn` by default. */
+  log?: Log | undefined;
+  /** Sends requests; the global one by default. */
+  fetch?: typeof fetch | undefined;
+  /** For tests of programs. */
+  clock?: Clock | undefined;
+}
+
+const warn: Log = (message, { lock, fence, error }) =>
+  console.warn(`fencepost: ${message}: ${lock}, fence ${fence}: ${error}`);
+
+let system: Clock | undefined; // one for all clients
+
+/** Acquires locks. It uses one of the base URLs until that fails, then the next. */
+export class Fencepost {
+  readonly #core: Core;
+
+  /**
+   * The token is the bearer token, or a function that is called for each request. Its error is a
+   * request without an answer: the client tries again.
+   */
+  constructor(
+    urls: string | readonly string[],
+    token: string | (() => string | Promise<string>),
+    options: ClientOptions = {},
+  ) {
+    system ??= systemClock();
+    const clock = options.clock ?? system;
+    const transport = new Transport({
+      urls: [urls].flat().map(baseOf),
+      token,
+      clock,
+      fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
+      propagate: options.propagate,
+    });
+    this.#core = new Core(transport, clock, options.retryFor ?? 30, options.log ?? warn);
+  }
+
+  /**
+   * Acquires a lock and waits for it up to `options.wait`. Fails with {@link WaitTimeout},
+   * {@link LockClosed}, {@link Deadlock}, {@link NoAnswer} after the wait and `retryFor`, a
+   * {@link LockLost} if an operator revoked the entry, or a {@link FencepostError} of another code.
+   *
+   * If `options.signal` is aborted while it waits, it fails with {@link Cancelled}, and leaves the
+   * queue in the background. Once the lock is held, that signal has no effect.
+   */
+  lock(name: string, options: LockOptions = {}): Promise<Held> {
+    return this.#acquire(name, options, options.wait);
+  }
+
+  /** Acquires a lock if it is free now, or fails with {@link LockHeld}. */
+  tryLock(name: string, options: TryOptions = {}): Promise<Held> {
+    return this.#acquire(name, options, 0);
+  }
+
+  /** Acquires all locks at once, or none. The order of claims does not matter. */
+  lockSet(claims: readonly Claim[], options: SetOptions = {}): Promise<Held> {
+    return this.#acquire(claims, options, options.wait);
+  }
+
+  /** Acquires all locks if they are free now, or fails with {@link LockHeld}. */
+  tryLockSet(claims: readonly Claim[], options: TrySetOptions = {}): Promise<Held> {
+    return this.#acquire(claims, options, 0);
+  }
+
+  /**
+   * Runs work while it holds a lock, or a set of locks, and releases it. `held.signal` is aborted
+   * when the lock is lost, and with `options.signal`. Throws what the work throws, or the
+   * {@link LockLost} if the work did not notice. A failed release is only logged.
+   */
+  async withLock<T>(
+    name: string | readonly Claim[],
+    options: LockOptions,
+    work: (held: Held) => T | Promise<T>,
+  ): Promise<T> {
+    const held = await this.#acquire(name, options, options.wait);
+    held.follow(options.signal);
+    try {
+      const result = await work(held);
+      held.check();
+      return result;
+    } finally {
+      await held.release().catch(() => {}); // logged
+    }
+  }
+
+  /**
+   * Queues for a lock and returns at once; the servers keep the entry for as long as its wait. The
+   * grant has to be claimed within a TTL, by {@link Pending.wait} or, where a callback reports it,
+   * by {@link claim}. The TTL has to be at least 15 s.
+   */
+  async asyncAcquire(name: string, options: AsyncOptions = {}): Promise<Pending> {
+    const acquisition = new Acquisition(this.#core, new Target(name), withDefaults(options), true);
+    await acquisition.queue(options.signal);
+    return new Pending(acquisition);
+  }
+
+  /**
+   * Takes the grant that a callback reported, see {@link verifyWebhook}, and renews the lock from
+   * then on. Fails with a {@link LockLost} if the lock has passed on, or the event is no grant.
+   *
+   * A callback may come twice. Pass over an event whose id you have seen: two claims of one grant
+   * would both count as its holder.
+   */
+  async claim(
+    event: FencepostEvent,
+    options: HoldOptions & { signal?: AbortSignal | undefined } = {},
+  ): Promise<Held> {
+    const { lock, locks = [], entry } = event.data ?? {};
+    const of = new Target(lock ?? locks.map((name) => ({ name })));
+    if (event.type !== "lock.acquired" || !entry?.token) {
+      throw new LockLost(of.name, "not_granted");
+    }
+    const { id, token, ttl_seconds } = entry;
+    // It can be claimed for as long as the lease.
+    const acquire = { ...withDefaults({ ...options, ttl: ttl_seconds }), wait: ttl_seconds };
+    const acquisition = new Acquisition(this.#core, of, acquire, true);
+    acquisition.entry = { id, token, ttl_seconds, state: "held" };
+    return acquisition.run(options.signal);
+  }
+
+  /**
+   * Campaigns for a lock and runs work while this process is the leader. `held.fence` is the term:
+   * it grows from each leader to the next. When the lock is lost, `held.signal` is aborted; the work
+   * has to return then, and the campaign goes on. If it returns or throws while the lock is held,
+   * the process resigns, and lead returns or throws the same.
+   *
+   * The campaign goes on while no server answers, until `options.signal` is aborted, which also
+   * aborts `held.signal`. Refusals such as `forbidden` end it.
+   */
+  async lead<T>(
+    name: string,
+    options: LockOptions,
+    work: (held: Held) => T | Promise<T>,
+  ): Promise<T> {
+    for (let pauses = 0; ; pauses++) {
+      let term: Held | undefined;
+      try {
+        return await this.withLock(name, options, (held) => {
+          term = held;
+          pauses = 0;
+          return work(held);
+        });
+      } catch (error) {
+        if (term ? !term.lost : !passes(error)) {
+          throw error;
+        }
+      }
+      await sleep(this.#core.clock, pause(0, pauses), options.signal);
+    }
+  }
+
+  /** A lock with its holders and waiters. A free lock has none. */
+  look(name: string, options: { signal?: AbortSignal } = {}): Promise<Lock> {
+    return this.#get(() => lockPath(name), options.signal);
+  }
+
+  /** The locks in use whose names begin with a prefix, in byte order, over all pages. */
+  async *list(
+    options: { prefix?: string; state?: "held" | "contended"; signal?: AbortSignal } = {},
+  ): AsyncGenerator<LockSummary, void, undefined> {
+    const { signal, ...query } = options;
+    let cursor: string | undefined;
+    do {
+      const path = withQuery("/locks", { ...query, cursor });
+      const page = await this.#get<{ locks: LockSummary[]; next_cursor?: string }>(
+        () => path,
+        signal,
+      );
+      yield* page.locks;
+      cursor = page.next_cursor;
+    } while (cursor);
+  }
+
+  /**
+   * What happens to the tenant's locks, to be read by `for await`. A stream that is cut resumes
+   * where it was, at another URL if there is one, for as long as it takes. An event of the type
+   * `events.missed` says that some are unknown: read {@link list} then.
+   */
+  events(filter: EventFilter = {}): AsyncGenerator<FencepostEvent, void, undefined> {
+    return new EventStream(this.#core.transport, filter).read();
+  }
+
+  /**
+   * For a resource that rejected a write: reports the fence that came with it, the greatest that the
+   * resource knows, and its own name, to the operators.
+   */
+  async staleWrite(
+    name: string,
+    write: { fencePresented: number; fenceKnown: number; resource: string },
+  ): Promise<void> {
+    await this.#ask(() => ({
+      method: "POST",
+      path: `${lockPath(name)}/stale-writes`,
+      body: {
+        fence_presented: write.fencePresented,
+        fence_known: write.fenceKnown,
+        resource: write.resource,
+      },
+    }));
+  }
+
+  /**
+   * Stops the renewal of all locks that the client still holds, and aborts their signals. It does
+   * not release them: they expire with their TTL. It waits up to 2 s for calls that were cancelled
+   * to leave their queues.
+   */
+  close(): Promise<void> {
+    return this.#core.close();
+  }
+
+  async #acquire(
+    name: string | readonly Claim[],
+    options: LockOptions,
+    wait: number | undefined,
+  ): Promise<Held> {
+    const acquisition = new Acquisition(this.#core, new Target(name), withDefaults(options, wait));
+    return acquisition.acquire(options.signal);
+  }
+
+  /** Sends a request until a server answers it for good. */
+  async #ask(request: () => Request, signal?: AbortSignal): Promise<string> {
+    const scope = { left: this.#core.within(this.#core.retryFor), signal };
+    const answer = await this.#core.transport.repeat(scope, (base, left) =>
+      this.#core.transport.try(base, request(), left, scope),
+    );
+    return answer.text;
+  }
+
+  async #get<T>(path: () => string, signal: AbortSignal | undefined): Promise<T> {
+    const text = await this.#ask(() => ({ method: "GET", path: path() }), signal);
+    const value = parse(text);
+    if (typeof value !== "object" || value === null) {
+      throw noAnswer(new Error("what answered is no server"));
+    }
+    return value as T;
+  }
+}
+
+/** Whether a later acquire may succeed. */
+function passes(error: unknown): boolean {
+  if (!(error instanceof FencepostError)) {
+    return false;
+  }
+  const { code, status = 0 } = error;
+  return (
+    code === "lock_lost" || code === "no_answer" || [423, 429].includes(status) || status >= 500
+  );
+}
+
+/** A base URL without the slash at its end. It may have a path, and no credentials: they leak. */
+function baseOf(text: string): string {
+  const url = new URL(text);
+  const plain = !url.username && !url.password && !url.search && !url.hash;
+  if (!/^https?:$/.test(url.protocol) || !plain) {
+    throw new TypeError(`the base URL of ${url.host} is not valid`);
+  }
+  return url.href.replace(/\/+$/, "");
+}

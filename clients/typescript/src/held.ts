@@ -1,0 +1,279 @@
+import { type Reading, since } from "./clock.js";
+import type { Core } from "./core.js";
+import { FencepostError, LockLost, lostOf } from "./errors.js";
+import { type HoldOptions, marginOf, type Target } from "./options.js";
+import { Again } from "./repeat.js";
+import { type Request, requestTimeout } from "./transport.js";
+import type { Entry, ReleaseRequested } from "./wire.js";
+
+const released = { code: "released", title: "the lock is released" };
+
+/** Node 18 may have no such symbol, and `await using` does not work there. */
+const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
+
+/**
+ * A lock, or a set of locks, that this process holds. The client renews it in the background until
+ * it is released or lost.
+ *
+ * It counts as lost one margin before its lease can end: the lease counts from when the last
+ * successful request was sent. A process can stop between any check and a write, so the resource
+ * that is written has to compare the fence.
+ */
+export class Held {
+  /** Of the entry, as lists and events have it. */
+  readonly id: string;
+  /** Of the lock; of a set, all names with commas in between. */
+  readonly name: string;
+  /** Grows from each grant of a lock to the next. All locks of a set have the same. */
+  readonly fence: number;
+  /** Seconds from the deadline to the earliest end of the lease. */
+  readonly margin: number;
+
+  readonly #core: Core;
+  readonly #of: Target;
+  readonly #entry: Entry;
+  readonly #onReleaseRequested: HoldOptions["onReleaseRequested"];
+  #since: Reading; // when the last successful request was sent
+  #ended: FencepostError | undefined; // why it is not held any more
+  #work: AbortController | undefined; // made when its signal is asked for
+  #renewing: AbortController | undefined;
+  #cancelRenewal: (() => void) | undefined;
+  #cancelExpiry: (() => void) | undefined;
+  #asked: ReleaseRequested | undefined; // that was reported last
+  #released: Promise<void> | undefined;
+
+  /** @internal */
+  constructor(core: Core, of: Target, entry: Entry, options: HoldOptions, since: Reading) {
+    const { id, token, ttl_seconds, locks } = entry;
+    this.id = id;
+    this.name = of.name;
+    this.fence = entry.fence ?? locks?.[0]?.fence ?? 0;
+    this.margin = marginOf(options, ttl_seconds);
+    this.#core = core;
+    this.#of = of;
+    this.#entry = { id, token, ttl_seconds, state: "held", ...(locks && { locks }) };
+    this.#onReleaseRequested = options.onReleaseRequested;
+    this.#since = since;
+    core.keep(this);
+    if (core.closed) {
+      this.close();
+    }
+    this.look();
+  }
+
+  /** The fences of a set, by name of the lock. */
+  get fences(): Record<string, number> {
+    const locks = this.#entry.locks ?? [{ name: this.name, fence: this.fence }];
+    return Object.fromEntries(locks.map((lock) => [lock.name, lock.fence]));
+  }
+
+  /**
+   * For the work under the lock. It is aborted with a {@link LockLost} as reason at the deadline at
+   * the latest, and with a FencepostError of the code `released` when the lock is released.
+   */
+  get signal(): AbortSignal {
+    if (!this.#work) {
+      this.#work = new AbortController();
+      if (this.#ended) {
+        this.#work.abort(this.#ended);
+      }
+    }
+    return this.#work.signal;
+  }
+
+  /** Seconds until the deadline, by the clocks; 0 or less after it. */
+  get left(): number {
+    return this.#left(this.#core.clock.read());
+  }
+
+  /** Why the lock is lost, or undefined. It reads the clocks, and asks no server. */
+  get lost(): LockLost | undefined {
+    this.#overdue(this.#core.clock.read());
+    return this.#ended instanceof LockLost ? this.#ended : undefined;
+  }
+
+  /**
+   * Throws if the lock is not held any more. It reads the clocks, and asks no server: call it after
+   * what blocks the event loop, which also delays the signal.
+   */
+  check(): void {
+    this.#overdue(this.#core.clock.read());
+    if (this.#ended) {
+      throw this.#ended;
+    }
+  }
+
+  /**
+   * Gives the lock back, and aborts the signal. It tries until the deadline and no longer. If it
+   * fails, it logs why, and the lock expires with its TTL. If the lock was lost before, it sends
+   * nothing and throws the {@link LockLost}. A second call returns what the first does.
+   */
+  release(): Promise<void> {
+    this.#released ??= this.#release();
+    return this.#released;
+  }
+
+  /** Releases the lock at the end of `await using`. A failure is only logged. */
+  async [asyncDispose](): Promise<void> {
+    await this.release().catch(() => {});
+  }
+
+  async #release(): Promise<void> {
+    this.check();
+    this.#end(new FencepostError(released));
+    const scope = { left: () => this.left, held: true };
+    const request = releaseOf(this.#of, this.#entry);
+    try {
+      await this.#core.transport.repeat(scope, (base, left) =>
+        this.#core.transport.try(base, request, left, scope),
+      );
+    } catch (error) {
+      if (error instanceof FencepostError && error.code === "lock_lost") {
+        return; // an earlier request released it
+      }
+      this.#log("a lock could not be released and expires", error);
+      throw error;
+    }
+  }
+
+  /** @internal Ends the work with another signal, which cancels it. */
+  follow(signal: AbortSignal | undefined): void {
+    const work = this.signal;
+    const cancel = () => this.#work?.abort(signal?.reason);
+    signal?.addEventListener("abort", cancel);
+    work.addEventListener("abort", () => signal?.removeEventListener("abort", cancel));
+    if (signal?.aborted) {
+      cancel();
+    }
+  }
+
+  /** @internal Ends the lock without releasing it. */
+  close(): void {
+    this.#end(new LockLost(this.name, "closed"));
+  }
+
+  /**
+   * @internal Ends the lock if its deadline has come. Otherwise it sets the timers, which stand
+   * still while the machine is suspended.
+   */
+  look = (): void => {
+    const now = this.#core.clock.read();
+    if (this.#overdue(now) || this.#ended) {
+      return;
+    }
+    const { timer } = this.#core.clock;
+    this.#cancelExpiry?.();
+    this.#cancelExpiry = timer(this.#left(now), this.look);
+    if (!this.#renewing) {
+      this.#cancelRenewal?.();
+      this.#cancelRenewal = timer(Math.max(this.#renewIn(now), 0), () => void this.#renew());
+    }
+  };
+
+  #left(now: Reading): number {
+    return this.#entry.ttl_seconds - this.margin - since(now, this.#since);
+  }
+
+  /** A third of the TTL, up to a tenth of that sooner or later: many locks do not renew at once. */
+  #renewIn(now: Reading): number {
+    return (this.#entry.ttl_seconds / 3) * (0.9 + Math.random() / 5) - since(now, this.#since);
+  }
+
+  #overdue(now: Reading): boolean {
+    if (this.#ended || this.#left(now) > 0) {
+      return false;
+    }
+    this.#end(new LockLost(this.name, "deadline"));
+    return true;
+  }
+
+  #end(why: FencepostError): void {
+    if (this.#ended) {
+      return;
+    }
+    this.#ended = why;
+    this.#cancelRenewal?.();
+    this.#cancelExpiry?.();
+    this.#core.drop(this);
+    this.#renewing?.abort();
+    this.#work?.abort(why);
+    if (why instanceof LockLost) {
+      this.#log("a lock is lost", why);
+    }
+  }
+
+  /** Renews the lock until one request succeeds, or the deadline has come, which ends it. */
+  async #renew(): Promise<void> {
+    if (this.#overdue(this.#core.clock.read()) || this.#ended) {
+      return;
+    }
+    this.#renewing = new AbortController();
+    const scope = { left: () => this.left, held: true, signal: this.#renewing.signal };
+    try {
+      let sent = this.#since;
+      const entry = await this.#core.transport.repeat(scope, (base, left) => {
+        sent = this.#core.clock.read();
+        const request = renewalOf(this.#of, this.#entry);
+        return this.#core.transport.tryEntry(base, request, left, scope).catch(untilLost);
+      });
+      this.#renewed(sent, entry.release_requested);
+    } catch (error) {
+      // Without an answer it stays: it is too late for another renewal, and the deadline ends it.
+      if (error instanceof FencepostError && error.code === "lock_lost") {
+        this.#end(lostOf(this.name, error));
+      }
+    }
+  }
+
+  /** Moves the deadline, unless it has come while the answer was on its way. */
+  #renewed(sent: Reading, asked: ReleaseRequested | undefined): void {
+    if (this.#overdue(this.#core.clock.read()) || this.#ended) {
+      return;
+    }
+    this.#since = sent;
+    this.#renewing = undefined;
+    const before = this.#asked;
+    this.#asked = asked;
+    this.look();
+    if (asked && (asked.since !== before?.since || asked.by !== before.by)) {
+      this.#report(asked);
+    }
+  }
+
+  #report(asked: ReleaseRequested): void {
+    try {
+      this.#onReleaseRequested?.(asked);
+    } catch (error) {
+      this.#log("onReleaseRequested failed", error);
+    }
+  }
+
+  #log(message: string, error: unknown): void {
+    this.#core.log(message, { lock: this.name, fence: this.fence, error });
+  }
+}
+
+/**
+ * Makes each failure of a renewal but 410 one to try again after. A bearer token that is refused
+ * now may be replaced before the deadline.
+ */
+function untilLost(error: unknown): never {
+  if (error instanceof FencepostError && error.code !== "lock_lost") {
+    throw new Again(error);
+  }
+  throw error;
+}
+
+export function renewalOf(of: Target, entry: Entry): Request {
+  return {
+    method: "PUT",
+    path: `${of.heldPath(entry.id)}/renew`,
+    token: entry.token,
+    timeout: Math.min(requestTimeout, entry.ttl_seconds / 3),
+  };
+}
+
+export function releaseOf(of: Target, entry: Entry): Request {
+  return { method: "DELETE", path: of.heldPath(entry.id), token: entry.token };
+}

@@ -1,0 +1,129 @@
+import { FencepostError } from "./errors.js";
+import type { Claim, Mode, ReleaseRequested } from "./wire.js";
+
+const leastMargin = 0.25; // seconds
+
+/** How to hold. Times are in seconds. */
+export interface HoldOptions {
+  /**
+   * How long before the end of the lease the work has to stop: a tenth of the TTL by default, and
+   * at least 0.25. It covers the time from a check to the effect of a write, and clocks that differ
+   * in speed. It is at most half of the TTL.
+   */
+  margin?: number | undefined;
+  /**
+   * Called while the lock is held when a waiter asks the holder to finish, once for each that is
+   * the first to ask. Nothing is taken away.
+   */
+  onReleaseRequested?: ((asked: ReleaseRequested) => void) | undefined;
+}
+
+/** How to acquire. Times are in seconds. */
+export interface TryOptions extends HoldOptions {
+  /** The lease: how long a dead holder blocks the lock. 30 by default. */
+  ttl?: number | undefined;
+  /** `exclusive` by default. */
+  mode?: Mode | undefined;
+  /** Of a semaphore: how many may hold at once. */
+  limit?: number | undefined;
+  /** Names this worker; the bearer token's `sub` by default. */
+  holder?: string | undefined;
+  /** Shown with the lock: up to 16 pairs, 2 KiB in all. */
+  metadata?: Record<string, string> | undefined;
+  /** Cancels the call, which then leaves its queue in the background. */
+  signal?: AbortSignal | undefined;
+}
+
+/** How to acquire, and how long to wait. */
+export interface LockOptions extends TryOptions {
+  /** How long to queue at most; 60 by default. */
+  wait?: number | undefined;
+  /** Asks the holder to finish within so many seconds, if the call has to wait. */
+  requestRelease?: number | undefined;
+}
+
+/** Of a set, whose claims have modes and limits of their own. */
+export type SetOptions = Omit<LockOptions, "mode" | "limit">;
+/** Of a set that is not waited for. */
+export type TrySetOptions = Omit<TryOptions, "mode" | "limit">;
+
+/** How to queue without a connection. */
+export interface AsyncOptions extends LockOptions {
+  /** Where the servers report the grant, signed with the tenant's callback secret. */
+  callbackUrl?: string | undefined;
+}
+
+/** What an acquire needs to know. */
+export type Acquire = Omit<AsyncOptions, "signal"> & { ttl: number; wait: number };
+
+export function withDefaults(options: LockOptions, wait = options.wait ?? 60): Acquire {
+  const { signal: _, ...rest } = options;
+  return { ...rest, ttl: options.ttl ?? 30, wait };
+}
+
+/** The margin in seconds. It leaves half of the lease, so that a renewal fits before it. */
+export function marginOf(options: HoldOptions, ttl: number): number {
+  return Math.min(options.margin ?? Math.max(ttl / 10, leastMargin), ttl / 2);
+}
+
+/** What is acquired: a lock, or a set. */
+export class Target {
+  readonly name: string; // of a set, all names
+  readonly claims: readonly Claim[] | undefined;
+
+  constructor(name: string | readonly Claim[]) {
+    this.name = typeof name === "string" ? name : namesOf(name);
+    this.claims = typeof name === "string" ? undefined : name;
+  }
+
+  /** Where it is acquired. */
+  get path(): string {
+    return this.claims ? "/locksets" : lockPath(this.name);
+  }
+
+  /** Where an entry is waited for. */
+  entryPath(id: string): string {
+    return this.claims ? `/locksets/${segment(id)}` : `${this.path}/entries/${segment(id)}`;
+  }
+
+  /** Where an entry is released, and with /renew renewed. */
+  heldPath(id: string): string {
+    return this.claims ? `/locksets/${segment(id)}` : this.path;
+  }
+
+  /** What an acquire sends. Options that were not given are not sent. */
+  body(options: Acquire, async: boolean): object {
+    const { wait, requestRelease } = options;
+    return {
+      locks: this.claims,
+      mode: options.mode,
+      limit: options.limit,
+      ttl_seconds: options.ttl,
+      wait_seconds: wait > 0 ? wait : undefined,
+      async: async || undefined,
+      callback_url: options.callbackUrl,
+      request_release: requestRelease && wait > 0 ? { within_seconds: requestRelease } : undefined,
+      holder: options.holder,
+      metadata: options.metadata,
+    };
+  }
+}
+
+function namesOf(claims: readonly Claim[]): string {
+  return claims
+    .map((claim) => claim.name)
+    .sort()
+    .join();
+}
+
+export function lockPath(name: string): string {
+  return `/locks/${segment(name)}`;
+}
+
+/** A part of a path. URLs would read a dot or two as another path. */
+function segment(text: string): string {
+  if (/^\.{0,2}$/.test(text)) {
+    throw new FencepostError({ code: "invalid_name", title: `"${text}" is no name` });
+  }
+  return encodeURIComponent(text).replace(/%(3A|40|3D|2B)/g, decodeURIComponent);
+}

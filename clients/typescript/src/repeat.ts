@@ -1,0 +1,148 @@
+import type { Clock } from "./clock.js";
+import { cancelled, type FencepostError, noAnswer } from "./errors.js";
+import type { Answer } from "./transport.js";
+
+const firstPause = 0.2; // seconds
+const longestPause = 5;
+const shortestPause = 0.1; // while a lock is held
+
+/** How long a call may take, and what cancels it. */
+export interface Scope {
+  /** Seconds. */
+  left(): number;
+  signal?: AbortSignal | undefined;
+  /** The limit is the deadline of a held lock: pauses are shortened to fit. */
+  held?: boolean;
+}
+
+/** Thrown by an attempt after which another one may succeed. */
+export class Again {
+  readonly error: FencepostError;
+  readonly after: number; // seconds; 0 is as the client likes
+  readonly stays: boolean; // at this URL: the server works, and refuses
+  readonly goes: boolean; // nothing failed: the next attempt is due now
+  readonly answer: Answer | undefined;
+
+  constructor(
+    error: FencepostError,
+    how: { after?: number; stays?: boolean; goes?: boolean; answer?: Answer } = {},
+  ) {
+    this.error = error;
+    this.after = how.after ?? 0;
+    this.stays = how.stays ?? false;
+    this.goes = how.goes ?? false;
+    this.answer = how.answer;
+  }
+}
+
+/** The base URLs of the servers, of which all calls of a client use one until it fails. */
+export class Urls {
+  readonly #urls: string[];
+  #current = 0;
+
+  constructor(urls: string[]) {
+    this.#urls = urls;
+  }
+
+  get count(): number {
+    return this.#urls.length;
+  }
+
+  get current(): string {
+    return this.#urls[this.#current] as string;
+  }
+
+  /** Goes on to the next URL, unless another call did so meanwhile. */
+  passOver(url: string): void {
+    if (this.current === url) {
+      this.#current = (this.#current + 1) % this.count;
+    }
+  }
+}
+
+/** The policy of repeating: which URL is next, and when. */
+export class Attempts {
+  readonly #urls: Urls;
+  readonly #clock: Clock;
+  readonly #scope: Scope;
+  #url = "";
+  #last: FencepostError | undefined;
+  #failures = 0;
+  #pauses = 0;
+
+  constructor(urls: Urls, clock: Clock, scope: Scope) {
+    this.#urls = urls;
+    this.#clock = clock;
+    this.#scope = scope;
+  }
+
+  /** The URL of the next attempt, and how many seconds are left. Throws if none are. */
+  next(): [base: string, left: number] {
+    const left = this.#scope.left();
+    if (left <= 0) {
+      throw this.#last ?? noAnswer();
+    }
+    this.#url = this.#urls.current;
+    return [this.#url, left];
+  }
+
+  /** After a server that works, pauses begin short again. */
+  works(): void {
+    this.#pauses = 0;
+  }
+
+  /** Returns when another attempt is due, at the next URL at once, after all of them in a while. */
+  async failed(error: unknown): Promise<void> {
+    const { signal } = this.#scope;
+    if (signal?.aborted) {
+      throw cancelled(signal.reason);
+    }
+    if (!(error instanceof Again)) {
+      throw error;
+    }
+    if (error.goes) {
+      this.#failures = this.#pauses = 0;
+      return;
+    }
+    this.#last = error.error;
+    if (!error.stays) {
+      this.#urls.passOver(this.#url);
+      if (++this.#failures % this.#urls.count !== 0) {
+        return;
+      }
+    }
+    const seconds = pause(error.after, this.#pauses++, this.#scope);
+    if (seconds >= this.#scope.left()) {
+      throw error.error;
+    }
+    await sleep(this.#clock, seconds, signal);
+  }
+}
+
+/**
+ * Seconds before the next attempt. A held lock is renewed in time rather than when the server
+ * likes: a third of what is left is the most.
+ */
+export function pause(asked: number, pauses: number, scope?: Scope): number {
+  const most = Math.min(firstPause * 2 ** Math.min(pauses, 10), longestPause);
+  const seconds = asked || most * (0.5 + Math.random() / 2);
+  return scope?.held ? Math.min(seconds, Math.max(scope.left() / 3, shortestPause)) : seconds;
+}
+
+/** Throws if the signal is aborted first. */
+export function sleep(clock: Clock, seconds: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const aborted = () => {
+      cancel();
+      reject(cancelled(signal?.reason));
+    };
+    const cancel = clock.timer(seconds, () => {
+      signal?.removeEventListener("abort", aborted);
+      resolve();
+    });
+    if (signal?.aborted) {
+      aborted();
+    }
+    signal?.addEventListener("abort", aborted, { once: true });
+  });
+}

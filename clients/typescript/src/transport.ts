@@ -1,0 +1,219 @@
+import type { Clock } from "./clock.js";
+import { errorOf, type FencepostError, noAnswer } from "./errors.js";
+import { Again, Attempts, type Scope, Urls } from "./repeat.js";
+import { type Entry, entryOf, type Problem, parse } from "./wire.js";
+
+export const requestTimeout = 10; // seconds of one attempt that does not wait for a lock
+const longestAnswer = 16 << 20; // bytes
+
+/** One request, to whichever server. */
+export interface Request {
+  method: string;
+  path: string;
+  token?: string; // of the lock
+  key?: string; // Idempotency-Key
+  after?: string; // Last-Event-ID
+  body?: unknown;
+  timeout?: number; // seconds
+}
+
+/** What a server, or a proxy in front of it, sent. */
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+export interface TransportOptions {
+  urls: string[];
+  token: string | (() => string | Promise<string>);
+  fetch: typeof fetch;
+  clock: Clock;
+  propagate: ((headers: Record<string, string>) => void) | undefined;
+}
+
+/** Sends requests to one of the base URLs. */
+export class Transport {
+  readonly #options: TransportOptions;
+  readonly #urls: Urls;
+
+  constructor(options: TransportOptions) {
+    this.#options = options;
+    this.#urls = new Urls(options.urls);
+  }
+
+  guard(signal: AbortSignal | undefined): Guard {
+    return new Guard(this.#options.clock, signal);
+  }
+
+  /** The policy of a call. */
+  attempts(scope: Scope): Attempts {
+    return new Attempts(this.#urls, this.#options.clock, scope);
+  }
+
+  /** Makes attempts until one succeeds or fails for good, or the limit has come. */
+  async repeat<T>(scope: Scope, attempt: (base: string, left: number) => Promise<T>): Promise<T> {
+    const attempts = this.attempts(scope);
+    for (;;) {
+      const [base, left] = attempts.next();
+      try {
+        return await attempt(base, left);
+      } catch (error) {
+        await attempts.failed(error);
+      }
+    }
+  }
+
+  /** Makes one attempt. Throws an {@link Again} or, if it is final, an error. */
+  async try(base: string, request: Request, left: number, scope: Scope): Promise<Answer> {
+    let answer: Answer;
+    try {
+      answer = await this.#send(base, request, left, scope.signal);
+    } catch (error) {
+      throw new Again(noAnswer(error));
+    }
+    return accept(answer);
+  }
+
+  /** Like try, for a request whose answer is an entry. */
+  async tryEntry(base: string, request: Request, left: number, scope: Scope): Promise<Entry> {
+    const answer = await this.try(base, request, left, scope);
+    const entry = entryOf(parse(answer.text));
+    if (!entry) {
+      throw new Again(noAnswer(new Error("what answered is no server")), { answer });
+    }
+    return entry;
+  }
+
+  async #send(
+    base: string,
+    request: Request,
+    left: number,
+    signal: AbortSignal | undefined,
+  ): Promise<Answer> {
+    const { timeout = requestTimeout } = request;
+    const guard = this.guard(signal);
+    guard.limit(Math.min(timeout, left));
+    try {
+      const response = await this.open(base, request, guard.signal);
+      return await readAnswer(response);
+    } finally {
+      guard.end();
+    }
+  }
+
+  /** Sends a request and returns the response when its head is there. */
+  async open(base: string, request: Request, signal: AbortSignal): Promise<Response> {
+    const { token } = this.#options;
+    const bearer = typeof token === "string" ? token : await within(signal, token);
+    const headers: Record<string, string> = {};
+    this.#options.propagate?.(headers);
+    set(headers, "Authorization", `Bearer ${bearer}`);
+    set(headers, "Lock-Token", request.token);
+    set(headers, "Idempotency-Key", request.key);
+    set(headers, "Last-Event-ID", request.after);
+    const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
+    if (request.body !== undefined) {
+      headers["Content-Type"] = "application/json";
+      init.body = JSON.stringify(request.body);
+    }
+    signal.throwIfAborted();
+    return this.#options.fetch(base + request.path, init);
+  }
+}
+
+/** Sets a header. What fetch would throw of a value that it cannot send names the value. */
+function set(headers: Record<string, string>, name: string, value: string | undefined): void {
+  if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) {
+    throw new TypeError(`the value of ${name} cannot be sent in a header`);
+  }
+  if (value) {
+    headers[name] = value;
+  }
+}
+
+export async function readAnswer(response: Response): Promise<Answer> {
+  if (Number(response.headers.get("Content-Length")) > longestAnswer) {
+    await response.body?.cancel();
+    throw new Error("the answer is too long");
+  }
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+/** Returns a success. Throws what is none: an {@link Again}, or a final error. */
+export function accept(answer: Answer): Answer {
+  const { status } = answer;
+  if (status >= 200 && status < 300) {
+    return answer;
+  }
+  const error = problemOf(answer);
+  const after = error.retryAfter ?? 0;
+  if (status === 429 && after > 0) {
+    throw new Again(error, { after, stays: true, answer });
+  }
+  throw status >= 500 ? new Again(error, { after, answer }) : error;
+}
+
+/** The error that an answer is. One that a proxy sent has no code. */
+function problemOf(answer: Answer): FencepostError {
+  const { status } = answer;
+  const parsed = parse(answer.text) as Problem | null | undefined;
+  const title = `the answer has the status ${status}`;
+  const known = typeof parsed === "object" && typeof parsed?.code === "string" && parsed.code;
+  // Servers of Fencepost send seconds, and no dates.
+  const retryAfter = Number(answer.headers.get("Retry-After") ?? Number.NaN);
+  return errorOf(known ? { ...parsed, title: parsed.title ?? title } : { code: "", title }, {
+    status,
+    retryAfter: retryAfter >= 0 ? retryAfter : undefined,
+  });
+}
+
+/** A signal that is aborted after a time, or with another signal. */
+export class Guard {
+  readonly #clock: Clock;
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal | undefined;
+  #cancel: (() => void) | undefined;
+
+  constructor(clock: Clock, outer: AbortSignal | undefined) {
+    this.#clock = clock;
+    this.#outer = outer;
+    outer?.addEventListener("abort", this.abort);
+    if (outer?.aborted) {
+      this.abort();
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Aborts after so many seconds from now, instead of when it would have. */
+  limit(seconds: number): void {
+    this.unlimited();
+    this.#cancel = this.#clock.timer(seconds, this.abort);
+  }
+
+  unlimited(): void {
+    this.#cancel?.();
+  }
+
+  abort = (): void => {
+    this.end();
+    this.#controller.abort();
+  };
+
+  /** Aborts no more. */
+  end(): void {
+    this.unlimited();
+    this.#outer?.removeEventListener("abort", this.abort);
+  }
+}
+
+/** What `ask` returns, unless the signal is aborted first. */
+function within<T>(signal: AbortSignal, ask: () => T | Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    Promise.resolve().then(ask).then(resolve, reject);
+  });
+}

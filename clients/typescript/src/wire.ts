@@ -1,0 +1,173 @@
+// What servers send and receive: the HTTP contract's fields under the contract's names.
+
+/** How entries share a lock. */
+export type Mode = "exclusive" | "shared" | "semaphore";
+
+/** One lock of a set. */
+export interface Claim {
+  name: string;
+  mode?: Mode | undefined;
+  limit?: number | undefined;
+}
+
+/** A holder of a lock. */
+export interface Holder {
+  holder: string;
+  since: string;
+  fence: number;
+  mode: Mode;
+  limit?: number;
+  expires_at?: string;
+  metadata?: Record<string, string>;
+}
+
+/** An entry that waits for a lock. */
+export interface Waiter {
+  /** 1 is next. */
+  position: number;
+  holder: string;
+  mode: Mode;
+  limit?: number;
+  enqueued_at: string;
+  waited_seconds: number;
+  metadata?: Record<string, string>;
+}
+
+/** Waiters ask the holder to finish. Nothing is taken away. */
+export interface ReleaseRequested {
+  /** When the first of them asked. */
+  since: string;
+  /** The worker that asked first. */
+  by: string;
+  waiting: number;
+  wished_at: string;
+}
+
+/** Percentiles in seconds. */
+export interface Percentiles {
+  p50: number;
+  p90: number;
+  p99: number;
+}
+
+/** A lock with its holders and waiters. */
+export interface Lock {
+  name: string;
+  holders: Holder[];
+  waiters: Waiter[];
+  waiting: number;
+  /** The newest that was granted, as far as the server knows. */
+  fence?: number;
+  figures: {
+    acquisitions: number;
+    expirations: number;
+    wait_seconds?: Percentiles;
+    hold_seconds?: Percentiles;
+    recommended_ttl_seconds?: number;
+  };
+  release_requested?: ReleaseRequested;
+  closed?: { until?: string; reason?: string };
+  revision: number;
+}
+
+/** A lock in a list. */
+export interface LockSummary {
+  name: string;
+  state: "held" | "contended";
+  holders: Holder[];
+  waiting: number;
+  fence?: number;
+}
+
+/** An event of a stream, a webhook or a callback. */
+export interface FencepostEvent {
+  id: string;
+  /** Such as `lock.acquired`, or `events.missed`. */
+  type: string;
+  timestamp: string;
+  data: EventData;
+}
+
+/** What happened, to which entry of which lock. */
+export interface EventData {
+  number: number;
+  tenant?: string;
+  lock?: string;
+  /** Of a set, instead of lock. */
+  locks?: string[];
+  entry?: EventEntry;
+  reason?: string;
+  held?: boolean;
+  waited_seconds?: number;
+  held_seconds?: number;
+  /** Of `events.missed`: the id before what is missing, and the one after it. */
+  after?: string;
+  before?: string;
+  [field: string]: unknown;
+}
+
+/** The entry of an event. */
+export interface EventEntry {
+  id: string;
+  mode?: Mode;
+  limit?: number;
+  locks?: Claim[];
+  holder: string;
+  fence?: number;
+  ttl_seconds: number;
+  expires_at?: string;
+  /** Only an entry's own callback has it. Keep it out of logs. */
+  token?: string;
+  enqueued_at: string;
+  metadata?: Record<string, string>;
+}
+
+/** A problem that a server reports, RFC 9457. */
+export interface Problem {
+  title: string;
+  code: string;
+  type?: string;
+  status?: number;
+  detail?: string;
+  request_id?: string;
+  field?: string;
+  reason?: string;
+  revoke_reason?: string;
+  may_have_taken_effect?: boolean;
+  holders?: Holder[];
+  waiting?: number;
+  until?: string;
+  [field: string]: unknown;
+}
+
+/** An entry of one lock or of a set, that waits or holds. */
+export interface Entry {
+  id: string;
+  state: string;
+  token: string;
+  ttl_seconds: number;
+  fence?: number;
+  locks?: { name: string; fence: number }[];
+  release_requested?: ReleaseRequested;
+}
+
+/** The entry in the text of an answer, or undefined if it is none. */
+export function entryOf(value: unknown): Entry | undefined {
+  const e = value as Partial<Entry> | null | undefined;
+  const valid =
+    typeof e?.id === "string" && typeof e.token === "string" && e.token !== "" && isTtl(e);
+  return valid ? (e as Entry) : undefined;
+}
+
+function isTtl(e: Partial<Entry>): boolean {
+  return typeof e.ttl_seconds === "number" && e.ttl_seconds > 0;
+}
+
+/** The JSON value of a text, or undefined. */
+export function parse(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

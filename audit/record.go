@@ -178,7 +178,7 @@ func timeOf(id string) (time.Time, bool) {
 	if !lock.ValidID(id) {
 		return time.Time{}, false
 	}
-	raw := lock.ID(id).Bytes()
+	raw := lock.ID(id).AppendBytes(nil)
 	ms := binary.BigEndian.Uint64(append(make([]byte, 8-timeSize), raw[:timeSize]...))
 	return time.UnixMilli(int64(ms)).UTC(), true
 }

@@ -34,6 +34,7 @@ type answer struct {
 	unread  bool // the request's body may not be here whole
 	begun   bool
 	gone    bool // the client has closed the connection
+	request request
 }
 
 // WriteHeader implements http.ResponseWriter. [statusClientGone] is not sent.

@@ -65,9 +65,11 @@ type handler func(*request) error
 func (a *endpoints) handle(one route) gin.HandlerFunc {
 	lines := a.linesOf(one)
 	return func(c *gin.Context) {
-		r := &request{
+		out := ungin(c.Writer).(*answer)
+		r := &out.request
+		*r = request{
 			Context: c, began: time.Now(), arrived: c.Request, endpoints: a, lines: lines,
-			out: ungin(c.Writer).(*answer), id: acceptRequestID(c.Request.Header.Get("X-Request-Id")),
+			out: out, id: acceptRequestID(c.Request.Header.Get("X-Request-Id")),
 		}
 		r.values = r.valuesIn[:0]
 		r.set("X-Request-Id", r.id)

@@ -139,12 +139,14 @@ func (r *Router) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		req = get
 	}
 	req = r.endpoints.withoutBase(req)
-	out := &answer{
-		ResponseWriter: w, timeout: r.endpoints.AnswerTimeout,
-		unread: req.ContentLength != 0 && req.Body != http.NoBody,
-	}
+	out := r.endpoints.used.Get().(*answer)
+	out.ResponseWriter, out.timeout = w, r.endpoints.AnswerTimeout
+	out.unread = req.ContentLength != 0 && req.Body != http.NoBody
 	r.engine.ServeHTTP(out, req)
-	if out.gone {
+	gone := out.gone
+	*out = answer{}
+	r.endpoints.used.Put(out)
+	if gone {
 		panic(http.ErrAbortHandler) // net/http closes the connection
 	}
 }
@@ -177,6 +179,7 @@ func New(cfg Config) *Router {
 type endpoints struct {
 	Config
 	buffers sync.Pool // of *bytes.Buffer, for answers
+	used    sync.Pool // of *answer; as gin's contexts, nothing refers to one after its request
 	answers *shares   // bytes of large ones that are on their way
 	gate    *gate
 	pages   *pages
@@ -203,6 +206,7 @@ func newEndpoints(cfg Config) *endpoints {
 		gate:    g,
 		pages:   newPages(g),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
+		used:    sync.Pool{New: func() any { return new(answer) }},
 		answers: newShares(cfg.MaxAnswers, cfg.MaxAnswers/answerShares),
 		scrapes: newShares(maxScrapes, maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),

@@ -15,15 +15,15 @@ var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadd
 func IDOf(raw []byte) ID { return ID(idEncoding.EncodeToString(raw)) }
 
 // ValidID reports whether a text can be an id.
-func ValidID(text string) bool { return string(IDOf(ID(text).Bytes())) == text }
+func ValidID(text string) bool { return string(IDOf(ID(text).AppendBytes(nil))) == text }
 
-// Bytes returns the [IDSize] bytes that the id stands for. Those of an id that was
+// AppendBytes appends the [IDSize] bytes that the id stands for. Those of an id that was
 // written by hand are a hash of it.
-func (id ID) Bytes() []byte {
-	raw, err := idEncoding.DecodeString(string(id))
-	if err != nil || len(raw) != IDSize {
+func (id ID) AppendBytes(to []byte) []byte {
+	raw, err := idEncoding.AppendDecode(to, []byte(id))
+	if err != nil || len(raw) != len(to)+IDSize {
 		sum := sha256.Sum256([]byte(id))
-		return sum[:IDSize]
+		return append(to, sum[:IDSize]...)
 	}
 	return raw
 }

@@ -79,7 +79,7 @@ func subjectOf(e *lock.Entry) string {
 }
 
 func (t tokens) issue(e *lock.Entry) string {
-	raw := append(make([]byte, 0, rawTokenSize), e.ID.Bytes()...)
+	raw := e.ID.AppendBytes(make([]byte, 0, rawTokenSize))
 	raw = binary.BigEndian.AppendUint64(raw, e.Number)
 	mac := t.mac(e.Tenant, subjectOf(e), raw)
 	text := append(make([]byte, 0, tokenSize), tokenPrefix...)
@@ -94,20 +94,29 @@ func (x *entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
 // check returns the entry that a token is for. A forged token, another lock's
 // and another tenant's are told apart by nobody.
 func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
-	text, ok := strings.CutPrefix(token, tokenPrefix)
-	// decoding would pass over line breaks
-	if !ok || len(token) != tokenSize {
-		return "", 0, errTokenMismatch()
-	}
-	var raw [rawTokenSize]byte
-	if n, err := t.form.Decode(raw[:], []byte(text)); err != nil || n != rawTokenSize {
-		return "", 0, errTokenMismatch()
-	}
-	signed, mac := raw[:lock.IDSize+8], raw[lock.IDSize+8:]
-	if want := t.mac(tenant, subject, signed); !hmac.Equal(mac, want[:]) {
+	signed, ok := t.signed(token, tenant, subject)
+	if !ok {
 		return "", 0, errTokenMismatch()
 	}
 	return lock.IDOf(signed[:lock.IDSize]), binary.BigEndian.Uint64(signed[lock.IDSize:]), nil
+}
+
+// signed returns the id and the number of a genuine token.
+func (t tokens) signed(token, tenant, subject string) (signed [lock.IDSize + 8]byte, ok bool) {
+	text, ok := strings.CutPrefix(token, tokenPrefix)
+	// decoding would pass over line breaks
+	if !ok || len(token) != tokenSize {
+		return signed, false
+	}
+	var raw [rawTokenSize]byte
+	if n, err := t.form.Decode(raw[:], []byte(text)); err != nil || n != rawTokenSize {
+		return signed, false
+	}
+	mac := raw[len(signed):]
+	if want := t.mac(tenant, subject, raw[:len(signed)]); !hmac.Equal(mac, want[:]) {
+		return signed, false
+	}
+	return [lock.IDSize + 8]byte(raw[:]), true
 }
 
 // find returns the entry that the token of a request is for. The token of a set in place of a
@@ -128,8 +137,8 @@ func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 // Genuine reports whether a lock token was issued by the replicas of this store for the lock, or
 // for a set, of the tenant. It asks nobody: whether the entry is there is another question.
 func (x *entries) Genuine(req TokenRequest) bool {
-	_, _, err := x.tokens.check(req.Token, req.Tenant, req.subject())
-	return err == nil
+	_, genuine := x.tokens.signed(req.Token, req.Tenant, req.subject())
+	return genuine
 }
 
 func (t tokens) mac(tenant, subject string, signed []byte) (mac [macSize]byte) {

@@ -151,7 +151,7 @@ func (f *Figures) forget(now time.Time) {
 	u := f.byUse.last()
 	f.byUse.remove(u.listed)
 	delete(f.locks, u.ref)
-	f.past -= len(u.past.last)
+	f.past -= u.past.count
 	if !u.heat.Idle(now) {
 		f.cut = now
 	}

@@ -1,6 +1,7 @@
 package figures
 
 import (
+	"encoding/binary"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -9,7 +10,7 @@ import (
 const (
 	// MaxPast is how many of the last events of a lock are kept, and maxPast of all locks.
 	MaxPast = 50
-	maxPast = 100_000 // some 25 MB
+	maxPast = 100_000 // some 10 MB
 )
 
 // Past is an event of a lock, as it is kept.
@@ -26,33 +27,86 @@ type Past struct {
 	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
 }
 
-// pasts is a ring buffer of events.
+// pasts are events, the oldest first. They are kept as bytes: 100 000 structs with pointers would
+// take three times as much, and keep the collector busy.
 type pasts struct {
-	last []Past
-	next int
+	text  []byte
+	count int
 }
 
 // add returns how many more are kept now.
 func (p *pasts) add(what *lock.Event) int {
-	one := Past{
-		ID: what.ID, Kind: what.Kind, Entry: what.Entry.ID, Holder: what.Entry.Holder,
-		Number: what.Entry.Number, Held: what.Held, Reason: what.Reason, Note: what.Note,
-		At: what.At, Lasted: what.Lasted,
+	more := 1
+	if p.count == MaxPast {
+		oldest := pastText{p.text}
+		oldest.read()
+		p.text, more = oldest.rest, 0
 	}
-	if len(p.last) < MaxPast {
-		p.last = append(p.last, one)
-		return 1
-	}
-	p.last[p.next] = one
-	p.next = (p.next + 1) % MaxPast
-	return 0
+	var room [256]byte
+	p.text = append(p.text, appendPast(room[:0], what)...)
+	p.count += more
+	return more
 }
 
 // read returns the events, the newest first.
 func (p *pasts) read() []Past {
-	out, n := make([]Past, 0, len(p.last)), len(p.last)
-	for i := range p.last {
-		out = append(out, p.last[(p.next-1-i+2*n)%n])
+	out, text := make([]Past, p.count), pastText{p.text}
+	for i := range out {
+		out[len(out)-1-i] = text.read()
 	}
 	return out
+}
+
+// appendPast appends what is kept of an event, as [pastText.read] reads it.
+func appendPast(to []byte, what *lock.Event) []byte {
+	by, note := "", ""
+	if what.Note != nil {
+		by, note = what.Note.By, what.Note.Reason
+	}
+	for _, n := range []uint64{
+		what.ID.Number, uint64(what.ID.Index), what.Entry.Number, uint64(what.At.UnixNano()),
+		uint64(what.Lasted),
+	} {
+		to = binary.AppendUvarint(to, n)
+	}
+	held := byte(0)
+	if what.Held {
+		held = 1
+	}
+	to = append(to, held)
+	for _, word := range []string{
+		string(what.Kind), string(what.Entry.ID), what.Entry.Holder, string(what.Reason), by, note,
+	} {
+		to = append(binary.AppendUvarint(to, uint64(len(word))), word...)
+	}
+	return to
+}
+
+// pastText is what of some events is still to be read.
+type pastText struct{ rest []byte }
+
+func (t *pastText) read() Past {
+	p := Past{
+		ID: lock.EventID{Number: t.number(), Index: uint32(t.number())}, Number: t.number(),
+		At: time.Unix(0, int64(t.number())), Lasted: time.Duration(t.number()), Held: t.number() == 1,
+		Kind: lock.EventKind(t.word()), Entry: lock.ID(t.word()), Holder: t.word(),
+		Reason: lock.Reason(t.word()),
+	}
+	if n := (lock.Note{By: t.word(), Reason: t.word()}); n != (lock.Note{}) {
+		p.Note = &n
+	}
+	return p
+}
+
+func (t *pastText) number() uint64 {
+	n, size := binary.Uvarint(t.rest)
+	t.rest = t.rest[size:]
+	return n
+}
+
+func (t *pastText) word() string {
+	n := t.number()
+	word := string(t.rest[:n])
+	t.rest = t.rest[n:]
+	return word
 }

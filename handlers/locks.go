@@ -37,28 +37,33 @@ const maxIdempotencyKey = 200 // characters
 // @Header      503 {string} Location "Where to go on waiting, if the entry still stands"
 // @Router      /locks/{name} [post]
 func acquireLock(r *request, body *api.AcquireBody) (reply, error) {
-	req, err := acquireRequest(r, &body.Terms)
-	if err != nil {
+	var req service.AcquireRequest
+	if err := readTerms(r, &body.Terms, &req); err != nil {
 		return reply{}, err
 	}
 	req.Claims = []lock.Claim{claimOf(r.name, body.Mode, body.Limit)}
-	return enqueue(r, req)
+	return enqueue(r, &req)
 }
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
-func enqueue(r *request, req service.AcquireRequest) (reply, error) {
+func enqueue(r *request, req *service.AcquireRequest) (reply, error) {
 	req.PrefersAsync = prefersAsync(r.Request.Header)
-	if err := checkCallback(r, &req); err != nil {
+	if err := checkCallback(r, req); err != nil {
 		return reply{}, err
 	}
 	if req.Wait > 0 && !req.Async {
 		defer r.lasts()()
 	}
 	req.Trace = r.Request.Header.Get("Traceparent")
-	g, err := r.endpoints.Locks.Acquire(r.context(), req)
+	g, err := r.endpoints.Locks.Acquire(r.context(), *req)
 	if err != nil {
 		return reply{}, explainWait(r, g, err)
 	}
+	return enqueued(r, req, g), nil
+}
+
+// enqueued answers with the entry, which is held or waits.
+func enqueued(r *request, req *service.AcquireRequest, g *service.Grant) reply {
 	if req.PrefersAsync && g.Entry.Async {
 		r.Header("Preference-Applied", respondAsync)
 	}
@@ -69,7 +74,7 @@ func enqueue(r *request, req service.AcquireRequest) (reply, error) {
 	if g.Held {
 		status = http.StatusCreated
 	}
-	return r.at(location(g.Entry), reply{status: status, body: answerOf(g)}), nil
+	return r.at(location(g.Entry), reply{status: status, body: answerOf(g)})
 }
 
 // checkCallback finds out whether there can be the callback that is asked for, and what
@@ -85,16 +90,15 @@ func checkCallback(r *request, req *service.AcquireRequest) (err error) {
 	return err
 }
 
-// acquireRequest reads what is the same for one lock and for a set.
-func acquireRequest(r *request, terms *api.Terms) (req service.AcquireRequest, err error) {
+// readTerms reads into req what is the same for one lock and for a set. It returns no copy, which
+// would stay on the stack of each waiting request.
+func readTerms(r *request, terms *api.Terms, req *service.AcquireRequest) (err error) {
 	who := r.principal
-	req = service.AcquireRequest{
-		Tenant: who.Tenant, Subject: who.Subject, Holder: who.Subject,
-	}
+	req.Tenant, req.Subject, req.Holder = who.Tenant, who.Subject, who.Subject
 	if req.IdempotencyKey, err = idempotencyKey(r.Request.Header); err != nil {
-		return req, err
+		return err
 	}
-	return req, apply(terms, &req)
+	return apply(terms, req)
 }
 
 // claimOf reads what is asked of a lock. The service checks what it comes to.

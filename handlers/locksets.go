@@ -32,11 +32,10 @@ import (
 // @Header      503 {string} Location "Where to go on waiting, if the set still stands"
 // @Router      /locksets [post]
 func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
-	req, err := acquireRequest(r, &body.Terms)
-	if err != nil {
+	req := service.AcquireRequest{Set: true}
+	if err := readTerms(r, &body.Terms, &req); err != nil {
 		return reply{}, err
 	}
-	req.Set = true
 	for _, l := range body.Locks {
 		if lock.ValidName(l.Name) && !r.principal.MayUse(l.Name) {
 			return reply{}, errOtherNames(l.Name)
@@ -47,7 +46,7 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 	if err := r.charge(min(len(req.Claims), lock.MaxSetSize) - 1); err != nil {
 		return reply{}, err
 	}
-	return enqueue(r, req)
+	return enqueue(r, &req)
 }
 
 // renewLockSet restarts the lease of a set.

@@ -78,23 +78,23 @@ func (a *endpoints) handle(one route) gin.HandlerFunc {
 		a.Metrics.RequestStarted()
 		defer r.leave()
 		r.run(&one.policy, one.handler)
-		status, took := c.Writer.Status(), time.Since(r.began)
-		a.Metrics.RequestDone(
-			r.context(),
-			c.Request.Method,
-			c.FullPath(),
-			status,
-			r.waits,
-			took-r.arriving,
-		)
-		if span.IsRecording() {
-			span.SetAttributes(
-				attribute.String("http.route", c.FullPath()),
-				attribute.Int("http.response.status_code", status),
-			)
-		}
-		r.log(status, took)
+		r.record(span)
 	}
+}
+
+// record reports the answer to the metrics, the span and the log.
+func (r *request) record(span trace.Span) {
+	status, took := r.Writer.Status(), time.Since(r.began)
+	r.endpoints.Metrics.RequestDone(
+		r.context(), r.Request.Method, r.FullPath(), status, r.waits, took-r.arriving,
+	)
+	if span.IsRecording() {
+		span.SetAttributes(
+			attribute.String("http.route", r.FullPath()),
+			attribute.Int("http.response.status_code", status),
+		)
+	}
+	r.log(status, took)
 }
 
 // run answers the request.

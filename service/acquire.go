@@ -46,7 +46,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	ctx, span := s.span(ctx, "service.Acquire")
 	defer span.End()
 	req.Trace = ownTrace(span, req.Trace)
-	g, err := s.acquireInTime(ctx, req, began)
+	g, err := s.acquireInTime(ctx, &req, began)
 	if g != nil {
 		err = tookEffect(err)
 	}
@@ -82,7 +82,7 @@ const (
 // acquireInTime makes the request again, as another entry, if the store says that nothing is left
 // of the one before nor ever will be.
 func (s *Service) acquireInTime(
-	ctx context.Context, req AcquireRequest, began time.Time,
+	ctx context.Context, req *AcquireRequest, began time.Time,
 ) (*Grant, error) {
 	now := s.Now()
 	g, err := s.acquire(ctx, req, now, began)
@@ -94,7 +94,7 @@ func (s *Service) acquireInTime(
 }
 
 func (s *Service) acquire(
-	ctx context.Context, req AcquireRequest, now, began time.Time,
+	ctx context.Context, req *AcquireRequest, now, began time.Time,
 ) (*Grant, error) {
 	e, err := s.newEntry(req, now)
 	if err != nil {
@@ -137,7 +137,7 @@ const maxTries = 5
 // a view that is late does not know whether the entry ended otherwise: the store is
 // asked again.
 func (s *Service) enqueue(
-	ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time,
+	ctx context.Context, e *lock.Entry, req *AcquireRequest, began time.Time,
 ) (g *Grant, err error) {
 	for range maxTries {
 		g, err = s.join(ctx, e, req, began)
@@ -157,7 +157,7 @@ func vanished(err error) bool {
 
 // join writes the entry, or finds that of an earlier request, and waits on it.
 func (s *Service) join(
-	ctx context.Context, e *lock.Entry, req AcquireRequest, began time.Time,
+	ctx context.Context, e *lock.Entry, req *AcquireRequest, began time.Time,
 ) (g *Grant, err error) {
 	var news *view.Watch
 	if e.Resumable() || e.Async { // other requests may wait on the entry, and take it back

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -273,5 +274,33 @@ func TestWaitEndsForBoth(t *testing.T) {
 		b.store.on(slow(50*time.Millisecond), remove)
 		first.fails(lock.TimedOut)
 		second.fails(lock.TimedOut)
+	})
+}
+
+// buggyRenewals panic.
+type buggyRenewals struct{ *instantStore }
+
+func (buggyRenewals) Renew(context.Context, *lock.Entry) error { panic("a bug") }
+
+// TestRenewalPanicsInItsRequest: a renewal runs on another goroutine, where a panic would end the
+// server. The handlers recover from one of the request.
+func TestRenewalPanicsInItsRequest(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		at := &instantStore{following: make(chan struct{})}
+		s := service.New(
+			service.Config{Store: buggyRenewals{at}, TokenKey: tokenKey(), MinTTL: minTTL},
+		)
+		defer s.Close()
+		<-at.following
+		if _, err := s.Acquire(t.Context(), want("orders:1", 0)); err != nil {
+			t.Fatal(err)
+		}
+		defer func() {
+			if p := recover(); p == nil || !strings.Contains(p.(string), "a bug") {
+				t.Errorf("the request panics with %v, want the bug", p)
+			}
+		}()
+		_, err := s.Acquire(t.Context(), want("orders:1", time.Hour))
+		t.Errorf("the request has an answer: %v", err)
 	})
 }

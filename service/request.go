@@ -43,7 +43,8 @@ type AcquireRequest struct {
 
 // newEntry checks a request against the configured bounds and makes an entry of
 // it.
-func (s *Service) newEntry(req AcquireRequest, now time.Time) (*lock.Entry, error) {
+func (s *Service) newEntry(asked *AcquireRequest, now time.Time) (*lock.Entry, error) {
+	req := *asked
 	if req.TTL == 0 {
 		req.TTL = s.DefaultTTL
 	}

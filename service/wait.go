@@ -3,6 +3,9 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -331,11 +334,32 @@ func (w *wait) nextDue(now time.Time) (time.Time, stage) {
 }
 
 // keep does what keeps the entry, and goes on unless that says why not to.
-func (w *wait) keep(ctx context.Context) stage {
-	if err, over := w.due(&w.keeper, ctx); over {
-		return w.leave(err)
+func (w *wait) keep(ctx context.Context) (next stage) {
+	next = (*wait).watch
+	aside(func() {
+		if err, over := w.due(&w.keeper, ctx); over {
+			next = w.leave(err)
+		}
+	})
+	return next
+}
+
+// aside runs task on another goroutine, because a call of the store doubles the stack, which each
+// waiting request would keep. A panic of task is one of the caller, which recovers from it.
+func aside(task func()) {
+	var done sync.WaitGroup
+	var failed any
+	done.Go(func() {
+		defer func() {
+			if p := recover(); p != nil {
+				failed = fmt.Sprintf("%v\n%s", p, debug.Stack())
+			}
+		}()
+		task()
+	})
+	if done.Wait(); failed != nil {
+		panic(failed)
 	}
-	return (*wait).watch
 }
 
 // leave ends a wait that was not granted.

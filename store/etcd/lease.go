@@ -92,7 +92,8 @@ func newLeasePool(conn *Conn) *leasePool {
 		conn: conn, idle: map[leaseClass][]lease{}, of: map[string]int{}, inUse: map[int64]use{},
 		longer: func(time.Duration) {},
 	}
-	one := batch.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants, Inline: conn.local}
+	// Not Inline: a grant doubles the stack of its goroutine, which a waiting request would keep.
+	one := batch.Limits{Ops: 1, Bytes: 1, InFlight: maxGrants, Most: maxGrants}
 	p.grants = batch.NewCommitter(one, p.send, nil)
 	return p
 }

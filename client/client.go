@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -78,12 +79,8 @@ func New(config Config) (*Client, error) {
 	if config.HTTP == nil {
 		config.HTTP = newHTTP()
 	}
-	if config.RetryFor == 0 {
-		config.RetryFor = 30 * time.Second
-	}
-	if config.Logger == nil {
-		config.Logger = slog.Default()
-	}
+	config.RetryFor = cmp.Or(config.RetryFor, defaultRetryFor)
+	config.Logger = cmp.Or(config.Logger, slog.Default())
 	if config.clock == nil {
 		config.clock = readClocks(time.Now())
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -117,12 +118,9 @@ func problemOf(a *answer) *Error {
 
 // lostOf reads why an entry is gone.
 func lostOf(name string, e *Error) *LostError {
-	reason := e.Reason
-	if reason == "" {
-		reason = "unknown"
-	}
 	return &LostError{
-		Name: name, Reason: reason, RevokeReason: e.RevokeReason, RequestID: e.RequestID,
+		Name: name, Reason: cmp.Or(e.Reason, "unknown"), RevokeReason: e.RevokeReason,
+		RequestID: e.RequestID,
 	}
 }
 

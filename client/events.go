@@ -73,13 +73,13 @@ func (s *stream) follow(ctx context.Context, base string) error {
 	r := &request{method: http.MethodGet, path: s.path, after: s.after}
 	response, err := s.client.open(ctx, base, r)
 	if err != nil {
-		return &again{error: noAnswer(err)}
+		return unanswered(err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		a, err := readAnswer(response)
 		if err != nil {
-			return &again{error: noAnswer(err)}
+			return unanswered(err)
 		}
 		return a.refusal()
 	}

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,6 +21,8 @@ const (
 	defaultTTL  = 30 * time.Second
 	defaultWait = time.Minute
 	leastMargin = 250 * time.Millisecond
+
+	defaultRetryFor = 30 * time.Second
 )
 
 // Options say how to acquire. The zero value is an exclusive lock with a TTL of 30 s, for which
@@ -57,12 +60,7 @@ type Claim struct {
 }
 
 func (o Options) withDefaults() Options {
-	if o.TTL == 0 {
-		o.TTL = defaultTTL
-	}
-	if o.Wait == 0 {
-		o.Wait = defaultWait
-	}
+	o.TTL, o.Wait = cmp.Or(o.TTL, defaultTTL), cmp.Or(o.Wait, defaultWait)
 	return o
 }
 
@@ -74,11 +72,7 @@ func (o Options) withoutWait() Options {
 
 // margin is at most half of the lease, so that a renewal fits before the deadline.
 func (o Options) margin(ttl time.Duration) time.Duration {
-	margin := o.Margin
-	if margin == 0 {
-		margin = max(ttl/10, leastMargin)
-	}
-	return min(margin, ttl/2)
+	return min(cmp.Or(o.Margin, max(ttl/10, leastMargin)), ttl/2)
 }
 
 // body is what an acquire sends.

@@ -103,6 +103,9 @@ type again struct {
 
 func (a *again) Unwrap() error { return a.error }
 
+// unanswered is the error of an attempt without an answer.
+func unanswered(cause error) *again { return &again{error: noAnswer(cause)} }
+
 func isAgain(err error) bool {
 	var failed *again
 	return errors.As(err, &failed)
@@ -124,7 +127,7 @@ func (c *Client) ask(ctx context.Context, r *request) (a *answer, err error) {
 func (c *Client) try(ctx context.Context, base string, r *request) (*answer, error) {
 	a, err := c.send(ctx, base, r)
 	if err != nil {
-		return nil, &again{error: noAnswer(err)}
+		return nil, unanswered(err)
 	}
 	return a, a.refusal()
 }
@@ -152,7 +155,7 @@ func (c *Client) tryEntry(ctx context.Context, base string, r *request) (*entry,
 	}
 	e := new(entry)
 	if json.Unmarshal(a.body, e) != nil || e.Token == "" {
-		return nil, a, &again{error: noAnswer(errors.New("what answered is no server"))}
+		return nil, a, unanswered(errors.New("what answered is no server"))
 	}
 	return e, a, nil
 }

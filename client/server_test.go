@@ -491,7 +491,8 @@ func TestManyClients(t *testing.T) {
 	all.Wait()
 }
 
-// TestReadme: the program of the README holds a lock, and stops when the server is killed.
+// TestReadme: in an empty project the program of the README holds a lock, and stops when the server
+// is killed.
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	r := server(t)
@@ -501,15 +502,26 @@ func TestReadme(t *testing.T) {
 	}
 	_, program, _ := strings.Cut(string(text), "```go\n")
 	program, _, _ = strings.Cut(program, "```\n")
-	file := filepath.Join(t.TempDir(), "main.go")
-	if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
+	project := t.TempDir()
+	root, err := filepath.Abs("..")
+	if err != nil {
 		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"main.go": program,
+		"go.mod": "module first\n\ngo 1.26.0\n\nrequire github.com/fencepost/fencepost v0.0.0\n\n" +
+			"replace github.com/fencepost/fencepost => " + root + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	token, err := r.Token("acme", "locks:read locks:write", "worker")
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := exec.CommandContext(t.Context(), "go", "run", file)
+	run := exec.CommandContext(t.Context(), "go", "run", ".")
+	run.Dir = project
 	run.Env = append(os.Environ(), "API="+r.URL(), "TOKEN="+token)
 	out, err := run.StderrPipe()
 	if err == nil {

@@ -1,0 +1,36 @@
+package io.github.fencepost;
+
+import com.google.gson.JsonObject;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+
+/** What a server, or a proxy in front of it, sent. */
+final class Answer {
+  final int status;
+  final Duration retryAfter; // servers of Fencepost send seconds, and no dates
+  final JsonObject body; // null if that is no JSON object
+
+  Answer(HttpResponse<byte[]> response) {
+    status = response.statusCode();
+    retryAfter =
+        response.headers().firstValue("Retry-After")
+            .filter(text -> text.matches("[0-9]{1,9}"))
+            .map(text -> Duration.ofSeconds(Long.parseLong(text)))
+            .orElse(Duration.ZERO);
+    body = response.body().length == 0 ? null : Json.object(response.body());
+  }
+
+  /** Throws what a refusal means: another attempt may succeed, or none. */
+  Answer orRefusal() {
+    if (status < 300) {
+      return this;
+    }
+    FencepostException problem = FencepostException.of(Problem.of(this));
+    if (status == 429 && !retryAfter.isZero()) {
+      throw new Again(problem, body).after(retryAfter.toNanos()).stays();
+    } else if (status >= 500) {
+      throw new Again(problem, body).after(retryAfter.toNanos());
+    }
+    throw problem;
+  }
+}

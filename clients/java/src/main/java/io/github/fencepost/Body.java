@@ -1,0 +1,78 @@
+package io.github.fencepost;
+
+import java.io.ByteArrayOutputStream;
+import java.io.IOException;
+import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionStage;
+import java.util.concurrent.Flow;
+
+/** Reads a whole body, which is bounded. It stops when the exchange has failed. */
+class Body implements HttpResponse.BodySubscriber<byte[]> {
+  private static final int MOST = 16 << 20; // bytes
+
+  private final ByteArrayOutputStream text = new ByteArrayOutputStream();
+  private final CompletableFuture<byte[]> whole = new CompletableFuture<>();
+  private final CompletableFuture<?> exchange;
+  private Flow.Subscription subscription;
+
+  Body(CompletableFuture<?> exchange) {
+    this.exchange = exchange;
+  }
+
+  @Override
+  public CompletionStage<byte[]> getBody() {
+    return whole;
+  }
+
+  @Override
+  public void onSubscribe(Flow.Subscription subscription) {
+    this.subscription = subscription;
+    exchange.whenComplete((answer, failure) -> {
+      if (failure != null) {
+        subscription.cancel();
+      }
+    });
+    ask();
+  }
+
+  /** Asks for the next buffers. */
+  void ask() {
+    subscription.request(1);
+  }
+
+  @Override
+  public void onNext(List<ByteBuffer> buffers) {
+    for (ByteBuffer buffer : buffers) {
+      byte[] bytes = new byte[buffer.remaining()];
+      buffer.get(bytes);
+      take(bytes);
+    }
+    ask();
+  }
+
+  void take(byte[] bytes) {
+    if (text.size() + bytes.length > MOST) {
+      stop(new IOException("the answer is too long"));
+    } else {
+      text.writeBytes(bytes);
+    }
+  }
+
+  final void stop(Throwable failure) {
+    subscription.cancel();
+    whole.completeExceptionally(failure);
+  }
+
+  @Override
+  public void onError(Throwable failure) {
+    whole.completeExceptionally(failure);
+  }
+
+  @Override
+  public void onComplete() {
+    whole.complete(text.toByteArray());
+  }
+}

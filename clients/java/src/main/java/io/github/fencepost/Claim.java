@@ -1,0 +1,72 @@
+package io.github.fencepost;
+
+import com.google.gson.JsonObject;
+
+/** One lock of a set. */
+public final class Claim {
+  private final String name;
+  private final String mode;
+  private final int limit;
+
+  private Claim(String name, String mode, int limit) {
+    this.name = name;
+    this.mode = mode;
+    this.limit = limit;
+  }
+
+  /**
+   * Claims a lock for one holder.
+   *
+   * @param name of the lock
+   * @return the claim
+   */
+  public static Claim exclusive(String name) {
+    return new Claim(name, "", 0);
+  }
+
+  /**
+   * Claims a lock together with other shared holders.
+   *
+   * @param name of the lock
+   * @return the claim
+   */
+  public static Claim shared(String name) {
+    return new Claim(name, "shared", 0);
+  }
+
+  /**
+   * Claims one of the places of a semaphore.
+   *
+   * @param name of the lock
+   * @param limit how many may hold at once
+   * @return the claim
+   */
+  public static Claim semaphore(String name, int limit) {
+    return new Claim(name, "semaphore", limit);
+  }
+
+  /**
+   * Returns the name of the lock.
+   *
+   * @return the name
+   */
+  public String name() {
+    return name;
+  }
+
+  JsonObject json() {
+    JsonObject json = new JsonObject();
+    json.addProperty("name", name);
+    addMode(json, mode, limit);
+    return json;
+  }
+
+  static void addMode(JsonObject to, String mode, int limit) {
+    if (!mode.isEmpty()) {
+      to.addProperty("mode", mode);
+    }
+    if (limit > 0) {
+      to.addProperty("limit", limit);
+    }
+  }
+}

@@ -1,0 +1,48 @@
+package io.github.fencepost;
+
+import java.util.Map;
+
+/** What one call, or the life of one lock, can be cancelled by. */
+final class Scope {
+  private static final Runnable NOTHING = () -> {};
+
+  /** Headers that the caller adds to each request, such as its trace. */
+  final Map<String, String> headers;
+
+  private Runnable abort = NOTHING;
+  private boolean cancelled;
+
+  Scope(Map<String, String> headers) {
+    this.headers = headers;
+  }
+
+  /** Says what ends the step under way. In a scope that is cancelled, that is now. */
+  void step(Runnable abort) {
+    if (!begin(abort)) {
+      abort.run();
+    }
+  }
+
+  private synchronized boolean begin(Runnable abort) {
+    this.abort = abort;
+    return !cancelled;
+  }
+
+  /** Says that no step is under way. */
+  void rest() {
+    begin(NOTHING);
+  }
+
+  void cancel() {
+    Runnable now;
+    synchronized (this) {
+      cancelled = true;
+      now = abort;
+    }
+    now.run();
+  }
+
+  synchronized boolean cancelled() {
+    return cancelled;
+  }
+}

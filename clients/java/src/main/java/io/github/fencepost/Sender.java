@@ -1,0 +1,110 @@
+package io.github.fencepost;
+
+import java.io.IOException;
+import java.net.URI;
+import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.net.http.HttpTimeoutException;
+import java.time.Duration;
+import java.util.concurrent.CancellationException;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.Supplier;
+
+/** Sends requests, each once. */
+final class Sender {
+  /** Before 16, cancelling an exchange leaves its connection open: a timeout of its own ends it. */
+  private static final boolean CANCELS = Runtime.version().feature() >= 16;
+
+  private final HttpClient http;
+  private final Clock clock;
+  private final Supplier<CompletableFuture<String>> bearer;
+
+  Sender(HttpClient http, Clock clock, Supplier<CompletableFuture<String>> bearer) {
+    this.http = http;
+    this.clock = clock;
+    this.bearer = bearer;
+  }
+
+  /** Makes one attempt. It fails with what to do next: {@link Again}, or nothing any more. */
+  CompletableFuture<Answer> send(Repeat.Attempt at, Request r) {
+    CompletableFuture<HttpResponse<byte[]>> exchange = new CompletableFuture<>();
+    open(at, r, exchange, info -> new Body(exchange));
+    long timeout = Math.min(r.timeout, at.limit.left());
+    Runnable timer = clock.after(timeout, () ->
+        exchange.completeExceptionally(new HttpTimeoutException("the attempt took too long")));
+    exchange.whenComplete((response, failure) -> timer.run());
+    return exchange.handle(Sender::answer);
+  }
+
+  /** Makes one attempt whose answer has to be an entry. */
+  CompletableFuture<Entry> sendForEntry(Repeat.Attempt at, Request r) {
+    return send(at, r).thenApply(answer -> {
+      Entry entry = Entry.of(answer.body);
+      if (entry == null) {
+        IOException why = new IOException("the answer is no entry");
+        throw new Again(FencepostException.noAnswer(why), null);
+      }
+      return entry;
+    });
+  }
+
+  static Answer answer(HttpResponse<byte[]> response, Throwable failure) {
+    if (failure != null) {
+      throw new Again(FencepostException.noAnswer(failure), null);
+    }
+    return new Answer(response).orRefusal();
+  }
+
+  /** Sends a request. The exchange is completed by its answer, or by what ends it before. */
+  void open(
+      Repeat.Attempt at, Request r, CompletableFuture<HttpResponse<byte[]>> exchange,
+      HttpResponse.BodyHandler<byte[]> handler) {
+    at.scope.step(() -> exchange.completeExceptionally(new CancellationException()));
+    bearer.get().whenComplete((token, failure) -> {
+      if (failure != null) {
+        exchange.completeExceptionally(Repeat.cause(failure));
+      } else if (!exchange.isDone()) {
+        transmit(request(at, r, token), exchange, handler);
+      }
+    });
+  }
+
+  private void transmit(
+      HttpRequest request, CompletableFuture<HttpResponse<byte[]>> exchange,
+      HttpResponse.BodyHandler<byte[]> handler) {
+    CompletableFuture<HttpResponse<byte[]>> sent = http.sendAsync(request, handler);
+    exchange.whenComplete((response, failure) -> sent.cancel(true));
+    sent.whenComplete((response, failure) -> {
+      if (failure == null) {
+        exchange.complete(response);
+      } else {
+        exchange.completeExceptionally(Repeat.cause(failure));
+      }
+    });
+  }
+
+  private HttpRequest request(Repeat.Attempt at, Request r, String bearer) {
+    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(at.base + r.path));
+    at.scope.headers.forEach(request::setHeader);
+    request.setHeader("Authorization", "Bearer " + bearer);
+    add(request, "Lock-Token", r.token);
+    add(request, "Idempotency-Key", r.key);
+    add(request, "Last-Event-ID", r.after);
+    if (!CANCELS) {
+      request.timeout(Duration.ofNanos(r.timeout));
+    }
+    if (r.body == null) {
+      return request.method(r.method, HttpRequest.BodyPublishers.noBody()).build();
+    }
+    request.setHeader("Content-Type", "application/json");
+    return request
+        .method(r.method, HttpRequest.BodyPublishers.ofString(r.body.toString())).build();
+  }
+
+  private static void add(HttpRequest.Builder request, String name, String value) {
+    if (!value.isEmpty()) {
+      request.setHeader(name, value);
+    }
+  }
+}

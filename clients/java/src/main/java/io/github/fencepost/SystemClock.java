@@ -1,0 +1,116 @@
+package io.github.fencepost;
+
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Executor;
+import java.util.concurrent.Future;
+import java.util.concurrent.ScheduledThreadPoolExecutor;
+import java.util.concurrent.SynchronousQueue;
+import java.util.concurrent.ThreadFactory;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
+
+/**
+ * The machine's clocks, and the threads of one client: one for timers, and a few for what may
+ * block. They are daemons, and end some seconds after their last task, so nothing has to stop
+ * them.
+ */
+final class SystemClock implements Clock {
+  private static final long LINGER_SECONDS = 5;
+
+  final Executor workers;
+  private final ScheduledThreadPoolExecutor timers;
+  private final Uptime uptime = new Uptime();
+
+  SystemClock() {
+    workers =
+        new ThreadPoolExecutor(
+            0, Integer.MAX_VALUE, LINGER_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(),
+            daemons("fencepost-worker"));
+    timers = new ScheduledThreadPoolExecutor(1, daemons("fencepost-timer"));
+    timers.setRemoveOnCancelPolicy(true);
+    timers.setKeepAliveTime(LINGER_SECONDS, TimeUnit.SECONDS);
+    timers.allowCoreThreadTimeOut(true);
+  }
+
+  private static ThreadFactory daemons(String name) {
+    return task -> {
+      Thread thread = new Thread(task, name);
+      thread.setDaemon(true);
+      return thread;
+    };
+  }
+
+  @Override
+  public Reading read() {
+    long monotonic = System.nanoTime();
+    return new Reading(
+        monotonic, uptime.read(), TimeUnit.MILLISECONDS.toNanos(System.currentTimeMillis()));
+  }
+
+  @Override
+  public Runnable after(long nanos, Runnable task) {
+    // The thread of timers only hands over, so that no task delays a deadline.
+    Future<?> timer = timers.schedule(() -> execute(task), nanos, TimeUnit.NANOSECONDS);
+    return () -> timer.cancel(false);
+  }
+
+  @Override
+  public void execute(Runnable task) {
+    workers.execute(task);
+  }
+
+  @Override
+  public <T> T await(CompletableFuture<T> future)
+      throws InterruptedException, ExecutionException {
+    return future.get();
+  }
+
+  /**
+   * Linux' boot clock, which Java has no call for. The file stays open: each read at its begin
+   * shows the present. It is no FileChannel, which an interrupted thread would close.
+   */
+  private static final class Uptime {
+    private final ReentrantLock lock = new ReentrantLock(); // a virtual thread may wait for it
+    private final byte[] text = new byte[64];
+    private final RandomAccessFile file = open();
+
+    private static RandomAccessFile open() {
+      try {
+        return new RandomAccessFile("/proc/uptime", "r");
+      } catch (IOException | SecurityException e) {
+        return null;
+      }
+    }
+
+    /** Returns the nanoseconds since the machine started, or 0 where they are not known. */
+    long read() {
+      if (file == null) {
+        return 0;
+      }
+      lock.lock();
+      try {
+        file.seek(0);
+        return parse(text, file.read(text));
+      } catch (IOException e) {
+        return 0;
+      } finally {
+        lock.unlock();
+      }
+    }
+  }
+
+  /** Reads seconds with two decimals, up to the first space. */
+  static long parse(byte[] text, int length) {
+    long hundredths = 0;
+    for (int i = 0; i < length && text[i] != ' '; i++) {
+      if (text[i] != '.') {
+        hundredths = 10 * hundredths + text[i] - '0';
+      }
+    }
+    return TimeUnit.MILLISECONDS.toNanos(10 * hundredths);
+  }
+}

@@ -1,0 +1,61 @@
+package io.github.fencepost;
+
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** What is acquired: a lock, or a set. */
+final class Target {
+  final String name; // of a set, all names
+  final List<Claim> claims; // empty if it is one lock
+
+  private Target(String name, List<Claim> claims) {
+    this.name = name;
+    this.claims = claims;
+  }
+
+  static Target of(String name) {
+    return new Target(name, List.of());
+  }
+
+  static Target of(List<Claim> claims) {
+    if (claims.isEmpty()) {
+      throw new IllegalArgumentException("a set has at least one lock");
+    }
+    String names = claims.stream().map(Claim::name).sorted().collect(Collectors.joining(","));
+    return new Target(names, List.copyOf(claims));
+  }
+
+  /** Where the lock or set is acquired. */
+  String path() {
+    return claims.isEmpty() ? pathOf(name) : "/locksets";
+  }
+
+  /** Where the entry is waited for. */
+  String entryPath(String id) {
+    return path() + (claims.isEmpty() ? "/entries/" : "/") + escape(id);
+  }
+
+  /** Where the entry is released, and with /renew renewed. */
+  String heldPath(String id) {
+    return claims.isEmpty() ? path() : entryPath(id);
+  }
+
+  static String pathOf(String lock) {
+    return "/locks/" + escape(lock);
+  }
+
+  /** Escapes what is no part of a segment of a path. */
+  private static String escape(String text) {
+    StringBuilder escaped = new StringBuilder();
+    for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
+      boolean plain = b >= '0' && b <= '9' || b >= 'A' && b <= 'Z' || b >= 'a' && b <= 'z';
+      if (plain || "-._~$&+=:@".indexOf(b) >= 0) {
+        escaped.append((char) b);
+      } else {
+        escaped.append(String.format("%%%02X", b & 0xff));
+      }
+    }
+    return escaped.toString();
+  }
+}

@@ -1,0 +1,62 @@
+"""Fencepost for Python: locks over HTTP that are renewed in time and stop the work in time."""
+
+from ._client import AsyncFencepost, Fencepost
+from ._errors import (
+    BadWebhook,
+    Cancelled,
+    Deadlock,
+    FencepostError,
+    Forbidden,
+    InvalidRequest,
+    LimitExceeded,
+    LockClosed,
+    LockHeld,
+    LockLost,
+    LockReleased,
+    ModeMismatch,
+    NoAnswer,
+    NotFound,
+    Unauthenticated,
+    Unavailable,
+    WaitTimeout,
+)
+from ._events import Event, verify_webhook
+from ._held import AsyncHeld, AsyncPending, Held, Pending
+from ._look import Holder, Lock, LockSummary, Waiter
+from ._options import Claim, Options, ReleaseRequested, TryOptions
+
+__all__ = [
+    "AsyncFencepost",
+    "AsyncHeld",
+    "AsyncPending",
+    "BadWebhook",
+    "Cancelled",
+    "Claim",
+    "Deadlock",
+    "Event",
+    "Fencepost",
+    "FencepostError",
+    "Forbidden",
+    "Held",
+    "Holder",
+    "InvalidRequest",
+    "LimitExceeded",
+    "Lock",
+    "LockClosed",
+    "LockHeld",
+    "LockLost",
+    "LockReleased",
+    "LockSummary",
+    "ModeMismatch",
+    "NoAnswer",
+    "NotFound",
+    "Options",
+    "Pending",
+    "ReleaseRequested",
+    "TryOptions",
+    "Unauthenticated",
+    "Unavailable",
+    "WaitTimeout",
+    "Waiter",
+    "verify_webhook",
+]

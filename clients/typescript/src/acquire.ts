@@ -3,7 +3,7 @@ import type { Core } from "./core.js";
 import { cancelled, errorOf, FencepostError, lostOf, noAnswer } from "./errors.js";
 import { Held, releaseOf, renewalOf } from "./held.js";
 import type { Acquire, Target } from "./options.js";
-import { Again, type Scope } from "./repeat.js";
+import { Again, type Attempt, type Scope } from "./repeat.js";
 import { type Answer, type Request, requestTimeout } from "./transport.js";
 import { type Entry, entryOf, parse } from "./wire.js";
 
@@ -46,9 +46,9 @@ export class Acquisition {
   /** Waits for the grant, and begins to renew it. */
   async run(signal: AbortSignal | undefined): Promise<Held> {
     this.#refuse(signal);
-    const scope: Scope = { left: () => this.#waits() + this.#core.retryFor, signal };
-    const [entry, sent] = await this.#core.transport.repeat(scope, (base, left) =>
-      this.#attempt(base, left, scope),
+    const scope = { left: (now: Reading) => this.#waits(now) + this.#core.retryFor, signal };
+    const [entry, sent] = await this.#core.transport.repeat(scope, (attempt) =>
+      this.#attempt(attempt, scope),
     );
     this.#refuse(signal);
     const held = new Held(this.#core, this.#of, entry, this.#options, sent);
@@ -61,7 +61,7 @@ export class Acquisition {
     const scope = { left: this.#core.within(this.#core.retryFor), signal };
     try {
       this.#refuse(signal);
-      await this.#core.transport.repeat(scope, (base, left) => this.#next(base, left, scope));
+      await this.#core.transport.repeat(scope, (attempt) => this.#next(attempt, signal));
     } catch (error) {
       this.#leaveLater();
       throw error;
@@ -72,7 +72,7 @@ export class Acquisition {
   async leave(signal: AbortSignal | undefined): Promise<void> {
     const scope = { left: this.#core.within(this.#ttl()), signal };
     try {
-      await this.#core.transport.repeat(scope, (base, left) => this.#leave(base, left, scope));
+      await this.#core.transport.repeat(scope, (attempt) => this.#leave(attempt, scope));
     } catch (error) {
       if (!(error instanceof FencepostError) || error.code !== "lock_lost") {
         throw error;
@@ -93,36 +93,36 @@ export class Acquisition {
    * Makes one request, and a second one where a grant may be old: that is renewed before it counts.
    * Returns the grant, and when the request was sent from which the lease counts.
    */
-  async #attempt(base: string, left: number, scope: Scope): Promise<[Entry, Reading]> {
+  async #attempt(attempt: Attempt, scope: Scope): Promise<[Entry, Reading]> {
     let entry = this.entry;
     if (entry?.state !== "held") {
-      entry = await this.#next(base, left, scope);
+      entry = await this.#next(attempt, scope.signal);
     }
     const now = this.#core.clock.read();
     if (this.#first && since(now, this.#first) <= entry.ttl_seconds / 3) {
       return [entry, this.#first];
     }
-    return [await this.#send(base, renewalOf(this.#of, entry), scope.left(), scope), now];
+    const late = { ...attempt, left: scope.left(now) };
+    return [await this.#send(late, renewalOf(this.#of, entry), scope.signal), now];
   }
 
   /** Makes one attempt to acquire, or to go on waiting. Throws unless the entry holds. */
-  async #next(base: string, left: number, scope: Scope): Promise<Entry> {
-    const sent = this.#core.clock.read();
-    this.#first ??= sent;
+  async #next(attempt: Attempt, signal?: AbortSignal): Promise<Entry> {
+    this.#first ??= attempt.begun;
     this.#key ??= await newKey();
-    const request = this.#request();
-    const entry = await this.#send(base, request, left, scope);
+    const request = this.#request(attempt.begun);
+    const entry = await this.#send(attempt, request, signal);
     const queued = this.#leaves || (this.#async && request.method === "POST");
     if (entry.state === "held" || queued) {
       return entry;
     }
     // One that is answered too soon would be sent in a loop.
-    throw new Again(noAnswer(), { goes: this.#elapsed(sent) >= 1, stays: true });
+    throw new Again(noAnswer(), { goes: this.#elapsed(attempt.begun) >= 1, stays: true });
   }
 
   /** The request that is due: an acquire until the token is known, then one that waits on. */
-  #request(): Request {
-    const hold = Math.min(this.#waits(), longestHold);
+  #request(now: Reading): Request {
+    const hold = Math.min(this.#waits(now), longestHold);
     if (this.entry) {
       const seconds = Math.ceil(Math.max(hold, 1));
       return {
@@ -142,9 +142,9 @@ export class Acquisition {
   }
 
   /** Sends a request about the entry, and takes from its answer what that says of the entry. */
-  async #send(base: string, request: Request, left: number, scope: Scope): Promise<Entry> {
+  async #send(attempt: Attempt, request: Request, signal?: AbortSignal): Promise<Entry> {
     try {
-      this.entry = await this.#core.transport.tryEntry(base, request, left, scope);
+      this.entry = await this.#core.transport.tryEntry(attempt, request, signal);
       this.#unknown = false;
       return this.entry;
     } catch (error) {
@@ -188,13 +188,14 @@ export class Acquisition {
       throw errorOf({ ...error.problem, code: reason, title: reason }, error);
     }
     const { wait } = this.#options;
-    const over = this.#async || this.#leaves || (wait > 0 && this.#waits() <= 0);
+    const now = this.#core.clock.read();
+    const over = this.#async || this.#leaves || (wait > 0 && this.#waits(now) <= 0);
     if ((reason !== "expired" && reason !== "unknown") || over) {
       throw lost;
     }
     if (wait > 0) {
-      this.#options.wait = Math.ceil(this.#waits());
-      this.#begun = this.#core.clock.read();
+      this.#options.wait = Math.ceil(this.#waits(now));
+      this.#begun = now;
     }
     this.#key = this.#first = undefined;
     throw new Again(lost, { stays: true });
@@ -212,9 +213,10 @@ export class Acquisition {
    * Makes one attempt to release the entry. If its token is not known, the acquire is repeated
    * first: the same key is the same entry.
    */
-  async #leave(base: string, left: number, scope: Scope): Promise<void> {
-    const entry = this.entry ?? (await this.#next(base, left, scope));
-    await this.#core.transport.try(base, releaseOf(this.#of, entry), scope.left(), scope);
+  async #leave(attempt: Attempt, scope: Scope): Promise<void> {
+    const entry = this.entry ?? (await this.#next(attempt, scope.signal));
+    const late = { ...attempt, left: scope.left(this.#core.clock.read()) };
+    await this.#core.transport.try(late, releaseOf(this.#of, entry), scope.signal);
   }
 
   #elapsed(earlier: Reading): number {
@@ -222,8 +224,8 @@ export class Acquisition {
   }
 
   /** Seconds left of the wait. */
-  #waits(): number {
-    return this.#options.wait - this.#elapsed(this.#begun);
+  #waits(now: Reading): number {
+    return this.#options.wait - since(now, this.#begun);
   }
 
   #ttl(): number {

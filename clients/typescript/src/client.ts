@@ -1,6 +1,6 @@
 import { Acquisition } from "./acquire.js";
 import { type Clock, systemClock } from "./clock.js";
-import { Core, type Log } from "./core.js";
+import { asyncDispose, Core, type Log } from "./core.js";
 import { FencepostError, LockLost, noAnswer } from "./errors.js";
 import { type EventFilter, EventStream, withQuery } from "./events.js";
 import type { Held } from "./held.js";
@@ -97,8 +97,9 @@ export class Fencepost {
 
   /**
    * Runs work while it holds a lock, or a set of locks, and releases it. `held.signal` is aborted
-   * when the lock is lost, and with `options.signal`. Throws what the work throws, or the
-   * {@link LockLost} if the work did not notice. A failed release is only logged.
+   * when the lock is lost, and with `options.signal`. Throws what the work throws; the
+   * {@link LockLost} instead of an AbortError, or if the work did not notice. A failed release is
+   * only logged.
    */
   async withLock<T>(
     name: string | readonly Claim[],
@@ -111,6 +112,8 @@ export class Fencepost {
       const result = await work(held);
       held.check();
       return result;
+    } catch (error) {
+      throw (isAbort(error) && held.lost) || error;
     } finally {
       await held.release().catch(() => {}); // logged
     }
@@ -178,7 +181,7 @@ export class Fencepost {
           throw error;
         }
       }
-      await sleep(this.#core.clock, pause(0, pauses), options.signal);
+      await sleep(this.#core.clock, pause(pauses), options.signal);
     }
   }
 
@@ -241,6 +244,11 @@ export class Fencepost {
     return this.#core.close();
   }
 
+  /** Closes the client at the end of `await using`. */
+  [asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
   async #acquire(
     name: string | readonly Claim[],
     options: LockOptions,
@@ -253,8 +261,8 @@ export class Fencepost {
   /** Sends a request until a server answers it for good. */
   async #ask(request: () => Request, signal?: AbortSignal): Promise<string> {
     const scope = { left: this.#core.within(this.#core.retryFor), signal };
-    const answer = await this.#core.transport.repeat(scope, (base, left) =>
-      this.#core.transport.try(base, request(), left, scope),
+    const answer = await this.#core.transport.repeat(scope, (attempt) =>
+      this.#core.transport.try(attempt, request(), signal),
     );
     return answer.text;
   }
@@ -267,6 +275,11 @@ export class Fencepost {
     }
     return value as T;
   }
+}
+
+/** Whether work reports that its signal was aborted, and not why. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === "AbortError";
 }
 
 /** Whether a later acquire may succeed. */

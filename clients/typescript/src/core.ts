@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 import { type Clock, type Reading, since } from "./clock.js";
 import type { Held } from "./held.js";
 import { sleep } from "./repeat.js";
@@ -9,6 +10,10 @@ const watchEvery = 1; // seconds
 const watchSlack = 0.05;
 
 const closeTimeout = 2; // seconds in which calls that were cancelled leave their queues
+
+/** Browsers may have no such symbol; then `await using` does not work either. */
+export const asyncDispose: typeof Symbol.asyncDispose =
+  Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
 /** Writes a line for an operator: a lost lock, or a failed release. */
 export type Log = (
@@ -37,10 +42,10 @@ export class Core {
     this.log = log;
   }
 
-  /** Seconds left of some, from now on. */
-  within(seconds: number): () => number {
+  /** Seconds left at an instant, of some from now on. */
+  within(seconds: number): (now: Reading) => number {
     const begun = this.clock.read();
-    return () => seconds - since(this.clock.read(), begun);
+    return (now) => seconds - since(now, begun);
   }
 
   /** Runs what takes back the entry of a failed call. Close waits for it a while. */
@@ -55,10 +60,10 @@ export class Core {
   }
 
   /** Watches the clocks for a held lock. */
-  keep(held: Held): void {
+  keep(held: Held, now: Reading): void {
     this.#held.add(held);
     if (!this.#stopWatch) {
-      this.#last = this.clock.read();
+      this.#last = now;
       this.#stopWatch = this.clock.timer(watchEvery, this.#watch);
     }
   }
@@ -79,7 +84,7 @@ export class Core {
     this.#stopWatch = this.clock.timer(watchEvery, this.#watch);
     if (slept > watchSlack) {
       for (const held of this.#held) {
-        held.look();
+        held.look(now);
       }
     }
   };

@@ -39,7 +39,7 @@ export class EventStream {
   async *read(): AsyncGenerator<FencepostEvent, void, undefined> {
     const attempts = this.#transport.attempts(this.#scope);
     for (;;) {
-      const [base] = attempts.next();
+      const { base } = attempts.next();
       try {
         yield* this.#follow(base, attempts);
       } catch (error) {

@@ -1,4 +1,4 @@
-import type { Clock } from "./clock.js";
+import type { Clock, Reading } from "./clock.js";
 import { cancelled, type FencepostError, noAnswer } from "./errors.js";
 import type { Answer } from "./transport.js";
 
@@ -8,8 +8,8 @@ const shortestPause = 0.1; // while a lock is held
 
 /** How long a call may take, and what cancels it. */
 export interface Scope {
-  /** Seconds. */
-  left(): number;
+  /** Seconds, at an instant. To read the clocks costs as much as a tenth of a request. */
+  left(now: Reading): number;
   signal?: AbortSignal | undefined;
   /** The limit is the deadline of a held lock: pauses are shortened to fit. */
   held?: boolean;
@@ -33,6 +33,16 @@ export class Again {
     this.goes = how.goes ?? false;
     this.answer = how.answer;
   }
+}
+
+/** One attempt of a call. */
+export interface Attempt {
+  /** The URL of the server. */
+  base: string;
+  /** Seconds that it may take. */
+  left: number;
+  /** Before anything of it was sent. */
+  begun: Reading;
 }
 
 /** The base URLs of the servers, of which all calls of a client use one until it fails. */
@@ -76,14 +86,15 @@ export class Attempts {
     this.#scope = scope;
   }
 
-  /** The URL of the next attempt, and how many seconds are left. Throws if none are. */
-  next(): [base: string, left: number] {
-    const left = this.#scope.left();
+  /** The next attempt. Throws if no time is left for it. */
+  next(): Attempt {
+    const now = this.#clock.read();
+    const left = this.#scope.left(now);
     if (left <= 0) {
       throw this.#last ?? noAnswer();
     }
     this.#url = this.#urls.current;
-    return [this.#url, left];
+    return { base: this.#url, left, begun: now };
   }
 
   /** After a server that works, pauses begin short again. */
@@ -111,22 +122,22 @@ export class Attempts {
         return;
       }
     }
-    const seconds = pause(error.after, this.#pauses++, this.#scope);
-    if (seconds >= this.#scope.left()) {
+    const left = this.#scope.left(this.#clock.read());
+    // A held lock is renewed in time rather than when the server likes.
+    const most = this.#scope.held ? Math.max(left / 3, shortestPause) : left;
+    const seconds = Math.min(error.after || pause(this.#pauses), most);
+    this.#pauses++;
+    if (seconds >= left) {
       throw error.error;
     }
     await sleep(this.#clock, seconds, signal);
   }
 }
 
-/**
- * Seconds before the next attempt. A held lock is renewed in time rather than when the server
- * likes: a third of what is left is the most.
- */
-export function pause(asked: number, pauses: number, scope?: Scope): number {
+/** Seconds before the next attempt, where no server says. */
+export function pause(pauses: number): number {
   const most = Math.min(firstPause * 2 ** Math.min(pauses, 10), longestPause);
-  const seconds = asked || most * (0.5 + Math.random() / 2);
-  return scope?.held ? Math.min(seconds, Math.max(scope.left() / 3, shortestPause)) : seconds;
+  return most * (0.5 + Math.random() / 2);
 }
 
 /** Throws if the signal is aborted first. */

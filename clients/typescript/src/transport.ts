@@ -1,6 +1,6 @@
 import type { Clock } from "./clock.js";
 import { errorOf, type FencepostError, noAnswer } from "./errors.js";
-import { Again, Attempts, type Scope, Urls } from "./repeat.js";
+import { Again, type Attempt, Attempts, type Scope, Urls } from "./repeat.js";
 import { type Entry, entryOf, type Problem, parse } from "./wire.js";
 
 export const requestTimeout = 10; // seconds of one attempt that does not wait for a lock
@@ -52,12 +52,12 @@ export class Transport {
   }
 
   /** Makes attempts until one succeeds or fails for good, or the limit has come. */
-  async repeat<T>(scope: Scope, attempt: (base: string, left: number) => Promise<T>): Promise<T> {
+  async repeat<T>(scope: Scope, run: (attempt: Attempt) => Promise<T>): Promise<T> {
     const attempts = this.attempts(scope);
     for (;;) {
-      const [base, left] = attempts.next();
+      const attempt = attempts.next();
       try {
-        return await attempt(base, left);
+        return await run(attempt);
       } catch (error) {
         await attempts.failed(error);
       }
@@ -65,10 +65,10 @@ export class Transport {
   }
 
   /** Makes one attempt. Throws an {@link Again} or, if it is final, an error. */
-  async try(base: string, request: Request, left: number, scope: Scope): Promise<Answer> {
+  async try(attempt: Attempt, request: Request, signal?: AbortSignal): Promise<Answer> {
     let answer: Answer;
     try {
-      answer = await this.#send(base, request, left, scope.signal);
+      answer = await this.#send(attempt, request, signal);
     } catch (error) {
       throw new Again(noAnswer(error));
     }
@@ -76,8 +76,8 @@ export class Transport {
   }
 
   /** Like try, for a request whose answer is an entry. */
-  async tryEntry(base: string, request: Request, left: number, scope: Scope): Promise<Entry> {
-    const answer = await this.try(base, request, left, scope);
+  async tryEntry(attempt: Attempt, request: Request, signal?: AbortSignal): Promise<Entry> {
+    const answer = await this.try(attempt, request, signal);
     const entry = entryOf(parse(answer.text));
     if (!entry) {
       throw new Again(noAnswer(new Error("what answered is no server")), { answer });
@@ -86,9 +86,8 @@ export class Transport {
   }
 
   async #send(
-    base: string,
+    { base, left }: Attempt,
     request: Request,
-    left: number,
     signal: AbortSignal | undefined,
   ): Promise<Answer> {
     const { timeout = requestTimeout } = request;

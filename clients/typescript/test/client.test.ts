@@ -1,0 +1,240 @@
+// What vectors cannot express.
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
+import { inspect } from "node:util";
+import { Cancelled, Fencepost, FencepostError, LockLost, NoAnswer } from "@fencepost/client";
+import { entry, Faked } from "./fake.js";
+
+const gone = () => new Response(null, { status: 204 });
+
+/** Keeps the event loop from running, as a long computation does. */
+function block(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+}
+
+test("after a blocked event loop, check says that the lock is lost before work goes on", async () => {
+  await using faked = new Faked(() => entry(0.5));
+  const held = await faked.client.tryLock("orders:42");
+  held.check();
+  block(300); // the deadline is after 250 ms
+  assert.equal(held.signal.aborted, false);
+  assert.throws(() => held.check(), { name: "LockLost", reason: "deadline" });
+  assert(held.signal.reason instanceof LockLost);
+  assert.equal(held.signal.reason, held.lost);
+  await assert.rejects(held.release(), LockLost);
+  assert.deepEqual(
+    faked.requests.map((r) => r.method),
+    ["POST"],
+  );
+});
+
+test("after a blocked event loop, no renewal is sent", async () => {
+  await using faked = new Faked(() => entry(0.5));
+  const held = await faked.client.tryLock("orders:42");
+  block(300);
+  await sleep(50);
+  assert(held.signal.aborted);
+  assert.equal(faked.requests.length, 1);
+});
+
+/** How a program ends that has a lock, and runs some lines more. */
+function program(lines: string): { status: number | null; milliseconds: number } {
+  const began = performance.now();
+  const text = `
+    import { Fencepost } from "@fencepost/client";
+    const entry = { id: "e", state: "held", token: "t", ttl_seconds: 60, fence: 7 };
+    const fetch = async (_, { method }) =>
+      method === "DELETE" ? new Response(null, { status: 204 }) : Response.json(entry);
+    const fencepost = new Fencepost("http://a", "T", { fetch, log: () => {} });
+    const held = await fencepost.lock("orders:42");
+    ${lines}`;
+  const args = ["--input-type=module", "--eval", text];
+  const { status } = spawnSync(process.execPath, args, { timeout: 1500, stdio: "ignore" });
+  return { status, milliseconds: performance.now() - began };
+}
+
+test("a process ends after a release, and after close", () => {
+  assert.equal(program("await held.release();").status, 0);
+  assert.equal(program("await fencepost.close();").status, 0);
+});
+
+test("a held lock keeps its process alive", () => {
+  assert.equal(program("").status, null); // killed after the timeout
+});
+
+test("await using releases at the end, and hides no error", async () => {
+  await using faked = new Faked((method) => (method === "DELETE" ? gone() : entry(30)));
+  await assert.rejects(
+    async () => {
+      await using held = await faked.client.lock("orders:42");
+      assert.equal(held.fence, 7);
+      throw new RangeError("of the work");
+    },
+    { message: "of the work" },
+  );
+  assert.equal(faked.requests.at(-1)?.method, "DELETE");
+});
+
+test("a failed release is logged and does not hide the error of the work", async () => {
+  const refused = () => Response.json({ code: "token_mismatch", title: "no" }, { status: 403 });
+  await using faked = new Faked((method) => (method === "DELETE" ? refused() : entry(30)));
+  const work = () => {
+    throw new RangeError("of the work");
+  };
+  await assert.rejects(faked.client.withLock("orders:42", {}, work), { message: "of the work" });
+  assert.match(String(faked.logged), /could not be released .* fence|could not be released/);
+});
+
+test("withLock reports a loss that the work did not notice, and one that stopped it", async () => {
+  await using faked = new Faked(() => entry(0.5));
+  const lost = { name: "LockLost", reason: "deadline" };
+  await assert.rejects(
+    faked.client.withLock("orders:42", {}, () => block(300)),
+    lost,
+  );
+  let renewals = 0;
+  await using silent = new Faked(() => (renewals++ ? new Promise<Response>(() => {}) : entry(0.5)));
+  await assert.rejects(
+    silent.client.withLock("orders:42", {}, ({ signal }) => sleep(5000, undefined, { signal })),
+    lost,
+  );
+});
+
+test("the signal of withLock cancels the work, which then releases", async () => {
+  await using faked = new Faked((method) => (method === "DELETE" ? gone() : entry(30)));
+  const controller = new AbortController();
+  const { signal } = controller;
+  const work = faked.client.withLock("orders:42", { signal }, async (held) => {
+    controller.abort(new RangeError("no more"));
+    held.signal.throwIfAborted();
+  });
+  await assert.rejects(work, { message: "no more" });
+  assert.equal(faked.requests.at(-1)?.method, "DELETE");
+});
+
+test("a signal that is aborted before sends nothing", async () => {
+  await using faked = new Faked(() => entry(30));
+  const signal = AbortSignal.abort(new RangeError("before"));
+  const cancelled = faked.client.lock("orders:42", { signal });
+  await assert.rejects(cancelled, (error: Cancelled) => {
+    assert(error instanceof Cancelled);
+    assert.equal((error.cause as Error).message, "before");
+    return true;
+  });
+  assert.equal(faked.requests.length, 0);
+});
+
+test("a callback that throws does not end the renewals", async () => {
+  const asked = { since: "2026-01-02T15:04:05.000Z", by: "w2", waiting: 1, wished_at: "" };
+  await using faked = new Faked(() => entry(0.6, { release_requested: asked }));
+  const held = await faked.client.tryLock("orders:42", {
+    onReleaseRequested: () => {
+      throw new Error("of the callback");
+    },
+  });
+  await sleep(700);
+  held.check();
+  assert.equal(faked.logged.length, 1);
+});
+
+test("secrets are in no text that a client makes", async () => {
+  const drained = {
+    code: "draining",
+    title: "The replica is shutting down",
+    may_have_taken_effect: false,
+    entry: { id: "e1", token: "lock-secret", ttl_seconds: 30 },
+  };
+  let answers = 0;
+  await using faked = new Faked(
+    (method) =>
+      method === "POST" && answers++ > 0 ? Response.json(drained, { status: 503 }) : entry(30),
+    { retryFor: 0.1 },
+  );
+  const held = await faked.client.tryLock("orders:42");
+  const error = await faked.client.tryLock("orders:43").catch((e: unknown) => e);
+  assert(error instanceof FencepostError);
+  const deep = { depth: 10, showHidden: true };
+  const text = [faked.client, held, error].map((value) => inspect(value, deep)).join();
+  assert.doesNotMatch(text + JSON.stringify([faked.client, held, error]), /secret/);
+});
+
+test("a token that no header can have is not in the error", async () => {
+  const options = { retryFor: 0.1, fetch: async () => entry(30) };
+  await using client = new Fencepost("http://a", "secret\nvalue", options);
+  const error = await client.look("orders:42").catch((e: unknown) => e);
+  assert(error instanceof NoAnswer);
+  assert.doesNotMatch(inspect(error, { depth: 10 }), /secret/);
+  assert.throws(() => new Fencepost("http://user:secret@a", "T"), {
+    message: "the base URL of a is not valid",
+  });
+});
+
+test("a token comes from a function for each request, and one that hangs is no answer", async () => {
+  let calls = 0;
+  const fetch = async (_: unknown, init: RequestInit = {}) =>
+    Response.json({ token: new Headers(init.headers).get("Authorization") });
+  await using client = new Fencepost("http://a", () => `T${++calls}`, { fetch });
+  assert.deepEqual(await client.look("a"), { token: "Bearer T1" });
+  assert.deepEqual(await client.look("a"), { token: "Bearer T2" });
+  await using hangs = new Fencepost("http://a", () => new Promise<string>(() => {}), {
+    fetch,
+    retryFor: 0.2,
+  });
+  await assert.rejects(hangs.look("a"), NoAnswer);
+});
+
+test("a redirect is not followed: the other server would get the token of the lock", async () => {
+  const paths: string[] = [];
+  const server = createServer((request, response) => {
+    paths.push(request.url ?? "");
+    response.writeHead(307, { Location: "/elsewhere" }).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await using client = new Fencepost(`http://127.0.0.1:${port}/base/`, "T");
+  await assert.rejects(client.look("orders:42"), { status: 307, code: "" });
+  assert.deepEqual(paths, ["/base/locks/orders:42"]);
+  server.close();
+});
+
+test("a name that would be another path is refused", async () => {
+  await using faked = new Faked(() => entry(30));
+  for (const name of ["..", ".", ""]) {
+    await assert.rejects(faked.client.look(name), { code: "invalid_name" });
+    await assert.rejects(faked.client.tryLock(name), { code: "invalid_name" });
+  }
+  await faked.client.look("a/../b?c#d");
+  assert.equal(faked.requests[0]?.url, "http://a/locks/a%2F..%2Fb%3Fc%23d");
+  assert.equal(faked.requests.length, 1);
+});
+
+test("an answer without a TTL is no entry: its lock would never end", async () => {
+  const answer = () => Response.json({ id: "e1", state: "held", token: "t", fence: 7 });
+  await using faked = new Faked(answer, { retryFor: 0.1 });
+  await assert.rejects(faked.client.tryLock("orders:42", { ttl: 0.1 }), NoAnswer);
+});
+
+test("a reader of events that stops closes its connection", async () => {
+  let closed: () => void = () => {};
+  const closing = new Promise<void>((resolve) => {
+    closed = resolve;
+  });
+  const server = createServer((_, response) => {
+    response.writeHead(200, { "Content-Type": "text/event-stream" });
+    response.write('id: 1-0\ndata: {"id":"1-0","type":"lock.released"}\n\n');
+    response.on("close", closed);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await using client = new Fencepost(`http://127.0.0.1:${port}`, "T");
+  for await (const event of client.events()) {
+    assert.equal(event.id, "1-0");
+    break;
+  }
+  await closing;
+  server.close();
+});

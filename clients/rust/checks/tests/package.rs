@@ -1,0 +1,28 @@
+//! The package is what its registry wants.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn version(text: &str) -> Vec<u32> {
+    text.split('.').map(|part| part.parse().unwrap()).collect()
+}
+
+/// Cargo.lock has no dependency that needs a later Rust than the crate says.
+#[test]
+fn the_least_version_of_rust_is_enough_for_all_dependencies() {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["metadata", "--locked", "--offline", "--format-version", "1"]);
+    let metadata: Value = serde_json::from_slice(&cargo.output().unwrap().stdout).unwrap();
+    let packages = metadata["packages"].as_array().unwrap();
+    let own = packages.iter().find(|package| package["name"] == "fencepost").unwrap();
+    for field in ["description", "license", "repository", "readme"] {
+        assert!(own[field].is_string(), "{field}");
+    }
+    let least = version(own["rust_version"].as_str().unwrap());
+    for package in packages {
+        if let Some(needs) = package["rust_version"].as_str() {
+            assert!(version(needs) <= least, "{} needs {needs}", package["name"]);
+        }
+    }
+}

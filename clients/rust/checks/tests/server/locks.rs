@@ -1,0 +1,171 @@
+use std::future::IntoFuture;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+use fencepost::{Claim, Client, Error};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::{client, eventually, secs};
+
+#[tokio::test]
+async fn a_try_is_refused_by_the_holder() {
+    let client = client();
+    let held = client.lock("rust:try").holder("first").metadata("job", "nightly").await.unwrap();
+    let refused = client.try_lock("rust:try").await.unwrap_err();
+    assert!(refused.is_held(), "{refused}");
+    assert_eq!(refused.problem().unwrap().holders[0].holder, "first");
+    assert!(refused.problem().unwrap().retry_after.is_some());
+    held.release().await.unwrap();
+    held.release().await.unwrap();
+    assert_eq!(held.check().unwrap_err().code(), "released");
+    let next = client.try_lock("rust:try").await.unwrap();
+    assert!(next.fence() > held.fence());
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_name_may_have_all_allowed_characters() {
+    let client = client();
+    let name = "rust:a+b@c=d_e.f-G";
+    let held = client.lock(name).await.unwrap();
+    assert_eq!(client.look(name).await.unwrap().fence, held.fence());
+    let mut list = client.list().prefix("rust:a+b").state("held");
+    assert_eq!(list.next().await.unwrap().unwrap().name, name);
+    assert!(list.next().await.unwrap().is_none());
+    client.stale_write(name, 1, held.fence(), "db/orders").await.unwrap();
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_set_is_all_or_nothing() {
+    let client = client();
+    let set = [Claim::from("rust:set:b").shared(), Claim::from("rust:set:a")];
+    let held = client.lock_set(set.clone()).await.unwrap();
+    assert_eq!(held.fences().len(), 2);
+    assert_eq!(held.fences()["rust:set:a"], held.fence());
+    assert!(client.try_lock_set(["rust:set:a", "rust:set:c"]).await.unwrap_err().is_held());
+    let free = client.try_lock("rust:set:c").await.unwrap();
+    free.release().await.unwrap();
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn readers_share_and_a_semaphore_counts() {
+    let client = client();
+    let first = client.lock("rust:readers").shared().await.unwrap();
+    let second = client.try_lock("rust:readers").shared().await.unwrap();
+    assert!(client.try_lock("rust:readers").await.unwrap_err().is_held());
+    let one = client.try_lock("rust:places").semaphore(2).await.unwrap();
+    let two = client.try_lock("rust:places").semaphore(2).await.unwrap();
+    assert!(client.try_lock("rust:places").semaphore(2).await.unwrap_err().is_held());
+    for held in [first, second, one, two] {
+        held.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_wait_that_is_over_is_an_error() {
+    let client = client();
+    let held = client.lock("rust:wait").await.unwrap();
+    let error = client.lock("rust:wait").wait(secs(1.0)).await.unwrap_err();
+    assert!(error.is_wait_timeout(), "{error}");
+    held.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn three_hundred_callers_of_one_lock_take_turns() {
+    let (client, last) = (client(), Arc::new(AtomicU64::new(0)));
+    let mut callers = JoinSet::new();
+    for _ in 0..300 {
+        let (client, last) = (client.clone(), last.clone());
+        callers.spawn(async move {
+            let held = client.lock("rust:one").await.unwrap();
+            assert!(last.swap(held.fence(), Ordering::SeqCst) < held.fence());
+            held.release().await.unwrap();
+        });
+    }
+    assert_eq!(callers.join_all().await.len(), 300);
+}
+
+#[tokio::test]
+async fn three_hundred_callers_have_three_hundred_locks() {
+    let client = client();
+    let mut callers = JoinSet::new();
+    for i in 0..300 {
+        let client = client.clone();
+        callers.spawn(async move { client.lock(format!("rust:many:{i}")).await.unwrap() });
+    }
+    let all = callers.join_all().await;
+    let mut list = client.list().prefix("rust:many:");
+    for _ in 0..300 {
+        assert!(list.next().await.unwrap().is_some());
+    }
+    let mut releases = JoinSet::new();
+    for held in all {
+        releases.spawn(async move { held.release().await.unwrap() });
+    }
+    assert_eq!(releases.join_all().await.len(), 300);
+}
+
+#[tokio::test]
+async fn a_leader_has_the_fence_as_its_term() {
+    let client = client();
+    let mut terms = Vec::new();
+    for _ in 0..2 {
+        terms.push(client.lead("rust:leader").run(|term| async move { term }).await.unwrap());
+    }
+    assert!(terms[0] < terms[1]);
+}
+
+/// The client repeats the acquire with its key. It is granted, and released at once.
+#[tokio::test]
+async fn dropping_an_acquire_takes_back_its_grant() {
+    let client = client();
+    let held = client.lock("rust:leave").await.unwrap();
+    let waits = tokio::spawn(client.lock("rust:leave").into_future());
+    eventually("the waiter", || async { client.look("rust:leave").await.unwrap().waiting == 1 })
+        .await;
+    waits.abort();
+    assert!(waits.await.unwrap_err().is_cancelled());
+    held.release().await.unwrap();
+    let next = timeout(secs(10.0), client.lock("rust:leave")).await.unwrap().unwrap();
+    next.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn closing_the_client_ends_its_locks() {
+    let (client, other) = (client(), client());
+    let held = client.lock("rust:close").ttl(secs(2.0)).await.unwrap();
+    client.close().await;
+    assert_eq!(held.lost().await.lost().unwrap().reason, "closed");
+    assert_eq!(client.lock("rust:close").await.unwrap_err().code(), "cancelled");
+    // It is not released, and expires.
+    assert!(other.try_lock("rust:close").await.unwrap_err().is_held());
+    other.lock("rust:close").await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
+async fn an_error_names_the_request_and_no_secret() {
+    let api = std::env::var("API").unwrap();
+    let client = Client::new(api, "not-a-token-s3cret").unwrap();
+    let error = client.look("rust:secret").await.unwrap_err();
+    let problem = error.problem().unwrap();
+    assert_eq!((problem.status, error.code()), (401, "unauthenticated"));
+    assert!(error.to_string().contains(&problem.request_id), "{error}");
+    let closed = Client::builder().url("http://127.0.0.1:1").retry_for(secs(0.3));
+    let closed = closed.token(|| async { Ok("s3cret".to_string()) }).build().unwrap();
+    let held = closed.try_lock("rust:secret").await;
+    for text in [format!("{client:?} {error} {error:?}"), format!("{closed:?} {held:?}")] {
+        assert!(!text.contains("s3cret"), "{text}");
+    }
+    assert!(held.unwrap_err().is_no_answer());
+}
+
+#[test]
+fn a_url_is_plain() {
+    for url in ["", "example.org", "ftp://example.org", "http://a?b=c", "http://u:p@example.org"] {
+        let error = Client::new(url, "T").unwrap_err();
+        assert!(matches!(error, Error::Config(_)) && !error.to_string().contains("u:p"), "{error}");
+    }
+}

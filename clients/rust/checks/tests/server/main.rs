@@ -1,0 +1,30 @@
+//! The client with a real server, which clients/with-server starts.
+
+mod locks;
+mod receiver;
+mod runtimes;
+mod streams;
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use fencepost::Client;
+
+/// A client of the server.
+fn client() -> Client {
+    let var = |name| std::env::var(name).expect("clients/with-server sets API and TOKEN");
+    Client::new(var("API"), var("TOKEN")).unwrap()
+}
+
+fn secs(seconds: f64) -> Duration {
+    Duration::from_secs_f64(seconds)
+}
+
+/// Waits until a condition is true.
+async fn eventually<F: Future<Output = bool>>(what: &str, mut condition: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !condition().await {
+        assert!(begun.elapsed() < secs(20.0), "not seen: {what}");
+        tokio::time::sleep(secs(0.02)).await;
+    }
+}

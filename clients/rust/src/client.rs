@@ -1,0 +1,312 @@
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::clock::{Clock, Machine, Reading};
+use crate::errors::Error;
+use crate::transport::{http, BoxFuture, Transport};
+
+/// How long [`Client::close`] lets calls that were cancelled leave their queues.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A timer stands still while the machine is suspended, so the client looks at the other clocks
+/// once a second. Where they passed more time, the deadlines of its locks are nearer.
+const WATCH_EVERY: Duration = Duration::from_secs(1);
+const WATCH_SLACK: Duration = Duration::from_millis(50);
+
+type Bearer = Box<dyn Fn() -> BoxFuture<'static, Result<String, String>> + Send + Sync>;
+type Trace = Box<dyn Fn() -> Option<String> + Send + Sync>;
+
+/// Acquires locks. Clones are the same client. A client belongs to one tokio runtime, and locks that
+/// it holds keep it alive.
+#[derive(Clone)]
+pub struct Client {
+    pub(crate) shared: Arc<Shared>,
+}
+
+/// What all calls and locks of a client share.
+pub(crate) struct Shared {
+    pub(crate) urls: Vec<String>,
+    pub(crate) current: AtomicUsize, // index of the URL in use
+    pub(crate) token: Bearer,
+    pub(crate) traceparent: Option<Trace>,
+    pub(crate) retry_for: Duration,
+    pub(crate) transport: Box<dyn Transport>,
+    pub(crate) clock: Box<dyn Clock>,
+
+    pub(crate) signal: watch::Sender<Signal>,
+    tasks: watch::Sender<usize>,               // that close waits for
+    held: Mutex<(usize, Option<AbortHandle>)>, // locks, and what watches the clocks for them
+}
+
+/// What held locks and tasks have to know at once.
+#[derive(Clone, Copy)]
+pub(crate) struct Signal {
+    pub(crate) phase: Phase,
+    jumps: u64, // how often the machine was suspended
+}
+
+#[derive(Clone, Copy, PartialEq, PartialOrd)]
+pub(crate) enum Phase {
+    Open,
+    Closed,
+    Stopped, // tasks end too
+}
+
+impl Client {
+    /// A client of the servers at a base URL, with a bearer token that does not change. It sends no
+    /// request.
+    pub fn new(url: impl Into<String>, token: impl Into<String>) -> Result<Client, Error> {
+        let token = token.into();
+        Client::builder().url(url).token(move || std::future::ready(Ok(token.clone()))).build()
+    }
+
+    /// Settings of a client.
+    pub fn builder() -> Builder {
+        Builder::default()
+    }
+
+    /// Stops the renewal of all locks that the client still holds; their work has to stop. It does
+    /// not release them: they expire with their TTL. It waits up to 2 s for requests in the
+    /// background, such as those of cancelled calls that leave their queues.
+    pub async fn close(&self) {
+        self.shared.enter(Phase::Closed);
+        let mut tasks = self.shared.tasks.subscribe();
+        let _ = timeout(CLOSE_TIMEOUT, tasks.wait_for(|tasks| *tasks == 0)).await;
+        self.shared.enter(Phase::Stopped);
+    }
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("urls", &self.shared.urls).finish_non_exhaustive()
+    }
+}
+
+/// Settings of a [`Client`]. At least one URL and the token are needed.
+#[derive(Default)]
+#[must_use]
+pub struct Builder {
+    urls: Vec<String>,
+    token: Option<Bearer>,
+    traceparent: Option<Trace>,
+    retry_for: Option<Duration>,
+    transport: Option<Box<dyn Transport>>,
+    clock: Option<Box<dyn Clock>>,
+}
+
+impl Builder {
+    /// Adds the base address of a replica, or of what balances requests over replicas. The client
+    /// uses one address until it fails, then the next.
+    pub fn url(mut self, url: impl Into<String>) -> Self {
+        self.urls.push(url.into());
+        self
+    }
+
+    /// Sets what returns the bearer token of the next request. Its error is a request without an
+    /// answer: the client tries again.
+    pub fn token<F, T>(mut self, token: F) -> Self
+    where
+        F: Fn() -> T + Send + Sync + 'static,
+        T: Future<Output = Result<String, Box<dyn std::error::Error + Send + Sync>>>
+            + Send
+            + 'static,
+    {
+        self.token = Some(Box::new(move || {
+            let token = token();
+            Box::pin(async { token.await.map_err(|e| e.to_string()) })
+        }));
+        self
+    }
+
+    /// Sets what returns the `traceparent` of the caller. The client asks once for each call, in the
+    /// task of the caller; a held lock keeps it.
+    pub fn traceparent<F>(mut self, traceparent: F) -> Self
+    where
+        F: Fn() -> Option<String> + Send + Sync + 'static,
+    {
+        self.traceparent = Some(Box::new(traceparent));
+        self
+    }
+
+    /// Sets how long a call repeats a request that the servers do not answer, or answer with 503 or
+    /// 429, beyond the time that it waits for a lock. 30 s by default. It does not apply to a held
+    /// lock, whose limit is its deadline.
+    pub fn retry_for(mut self, time: Duration) -> Self {
+        self.retry_for = Some(time);
+        self
+    }
+
+    /// Sets what sends requests. It must have no timeout of its own: a request that waits is open
+    /// for 50 s. It should follow no redirects.
+    pub fn http(mut self, client: reqwest::Client) -> Self {
+        self.transport = Some(Box::new(client));
+        self
+    }
+
+    #[cfg(feature = "seams")]
+    #[doc(hidden)]
+    pub fn seams(
+        mut self,
+        transport: impl Transport + 'static,
+        clock: impl Clock + 'static,
+    ) -> Self {
+        self.transport = Some(Box::new(transport));
+        self.clock = Some(Box::new(clock));
+        self
+    }
+
+    /// Builds the client. The error has the code `config`.
+    pub fn build(self) -> Result<Client, Error> {
+        let Some(token) = self.token.filter(|_| !self.urls.is_empty()) else {
+            return Err(Error::Config("a URL and a token are required".into()));
+        };
+        let mut urls = Vec::new();
+        for url in &self.urls {
+            let parsed = reqwest::Url::parse(url).map_err(|e| Error::Config(e.to_string()))?;
+            let plain = parsed.query().is_none() && parsed.username().is_empty();
+            if !plain || parsed.password().is_some() || !matches!(parsed.scheme(), "http" | "https")
+            {
+                return Err(Error::Config(
+                    "a base URL is http or https, without user and query".into(),
+                ));
+            }
+            urls.push(url.trim_end_matches('/').to_string());
+        }
+        let transport = match self.transport {
+            Some(transport) => transport,
+            None => Box::new(http().map_err(|e| Error::Config(e.to_string()))?),
+        };
+        Ok(Client {
+            shared: Arc::new(Shared {
+                urls,
+                current: AtomicUsize::new(0),
+                token,
+                traceparent: self.traceparent,
+                retry_for: self.retry_for.unwrap_or(Duration::from_secs(30)),
+                transport,
+                clock: self.clock.unwrap_or_else(|| Box::new(Machine { start: Instant::now() })),
+                signal: watch::Sender::new(Signal { phase: Phase::Open, jumps: 0 }),
+                tasks: watch::Sender::new(0),
+                held: Mutex::default(),
+            }),
+        })
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder").finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// How much time passed since a reading.
+    pub(crate) fn since(&self, earlier: &Reading) -> Duration {
+        self.clock.read().since(earlier)
+    }
+
+    /// The `traceparent` of the caller, or an empty text.
+    pub(crate) fn trace(&self) -> String {
+        self.traceparent.as_ref().and_then(|trace| trace()).unwrap_or_default()
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.signal.borrow().phase != Phase::Open
+    }
+
+    fn enter(&self, phase: Phase) {
+        self.signal.send_modify(|signal| {
+            if phase > signal.phase {
+                signal.phase = phase;
+            }
+        });
+    }
+
+    /// Has the next attempt use the next URL, unless another call did so already.
+    pub(crate) fn pass_over(&self, at: usize) {
+        let next = (at + 1) % self.urls.len();
+        let _ = self.current.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Runs a task that close waits for. After close it runs none, and ends those that still run.
+    pub(crate) fn background(
+        self: &Arc<Self>,
+        runtime: &Handle,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
+        if self.is_closed() {
+            return;
+        }
+        let counted = Counted::new(self);
+        let mut signal = self.signal.subscribe();
+        runtime.spawn(async move {
+            let _counted = counted;
+            tokio::select! {
+                _ = task => {}
+                _ = signal.wait_for(|signal| signal.phase == Phase::Stopped) => {}
+            }
+        });
+    }
+
+    /// Watches the clocks for as long as what it returns lives.
+    pub(crate) fn hold(self: &Arc<Self>, runtime: &Handle) -> Holding {
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.0 += 1;
+        if held.0 == 1 {
+            held.1 = Some(runtime.spawn(self.clone().watch()).abort_handle());
+        }
+        Holding(self.clone())
+    }
+
+    async fn watch(self: Arc<Self>) {
+        let mut last = self.clock.read();
+        loop {
+            sleep(WATCH_EVERY).await;
+            let now = self.clock.read();
+            let slept = now.since(&last).saturating_sub(now.monotonic - last.monotonic);
+            last = now;
+            if slept > WATCH_SLACK {
+                self.signal.send_modify(|signal| signal.jumps += 1);
+            }
+        }
+    }
+}
+
+/// A lock that is held.
+pub(crate) struct Holding(Arc<Shared>);
+
+impl Drop for Holding {
+    fn drop(&mut self) {
+        let mut held = self.0.held.lock().unwrap_or_else(PoisonError::into_inner);
+        held.0 -= 1;
+        if held.0 == 0 {
+            if let Some(watch) = held.1.take() {
+                watch.abort();
+            }
+        }
+    }
+}
+
+/// A task that close waits for.
+struct Counted(Arc<Shared>);
+
+impl Counted {
+    fn new(shared: &Arc<Shared>) -> Self {
+        shared.tasks.send_modify(|tasks| *tasks += 1);
+        Counted(shared.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.tasks.send_modify(|tasks| *tasks -= 1);
+    }
+}

@@ -1,0 +1,208 @@
+use std::fmt;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use crate::types::{Entry, Holder};
+
+/// Why a call failed. [`Error::code`] names it for programs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// A server, or a proxy in front of it, refused.
+    Refused(Box<Problem>),
+    /// The lock is not held any more, or an entry in a queue is gone.
+    Lost(Box<Lost>),
+    /// No server answered in time. What was asked may have taken effect.
+    NoAnswer(String),
+    /// The client was closed before the call.
+    Cancelled,
+    /// The lock was released by this process.
+    Released,
+    /// A webhook is not signed with a secret of the receiver, or is not of now.
+    BadWebhook(String),
+    /// The client cannot be built from what it was given.
+    Config(String),
+}
+
+/// The problem that a server answered, by RFC 9457. Fields that a problem does not have are empty.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Problem {
+    /// What went wrong, for programs; empty if a proxy answered.
+    pub code: String,
+    /// What the code means, always in the same words.
+    pub title: String,
+    /// HTTP status.
+    pub status: u16,
+    /// What is wrong with this request, for people.
+    pub detail: String,
+    /// Finds the request in the server's log.
+    pub request_id: String,
+    /// Why the entry is gone, or the lock is closed.
+    pub reason: String,
+    /// What the operator said who revoked the entry.
+    pub revoke_reason: String,
+    /// Holders of the lock.
+    pub holders: Vec<Holder>,
+    /// Whether the request may have been carried out all the same, if the server knows.
+    pub may_have_taken_effect: Option<bool>,
+    /// When the server expects that a retry succeeds.
+    #[serde(skip)]
+    pub retry_after: Option<Duration>,
+    /// Further fields, such as `cycle` of a deadlock.
+    #[serde(flatten)]
+    pub fields: Map<String, Value>,
+
+    // What a replica hands over that shuts down.
+    pub(crate) entry: Option<Entry>,
+    pub(crate) set: Option<Entry>,
+}
+
+/// Why a lock is lost. Work under the lock has to stop. To go on, acquire again: the fence is then
+/// greater.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Lost {
+    /// Name of the lock, or the names of a set with commas in between.
+    pub name: String,
+    /// What the server says, such as `expired` or `revoked`. Reasons of this crate are `deadline`:
+    /// no renewal succeeded in time; `closed`: the client was closed, or its runtime ended;
+    /// `not_granted`: an event is no grant.
+    pub reason: String,
+    /// What the operator said who revoked it, if the server knows.
+    pub revoke_reason: String,
+    /// Finds the answer in the server's log, if the server ended the lock.
+    pub request_id: String,
+}
+
+impl Error {
+    /// The code of the server's problem, or one of this crate: `lock_lost`, `no_answer`,
+    /// `cancelled`, `released`, `bad_webhook`, `config`.
+    pub fn code(&self) -> &str {
+        match self {
+            Error::Refused(problem) => &problem.code,
+            Error::Lost(_) => "lock_lost",
+            Error::NoAnswer(_) => "no_answer",
+            Error::Cancelled => "cancelled",
+            Error::Released => "released",
+            Error::BadWebhook(_) => "bad_webhook",
+            Error::Config(_) => "config",
+        }
+    }
+
+    /// The problem that a server answered.
+    pub fn problem(&self) -> Option<&Problem> {
+        match self {
+            Error::Refused(problem) => Some(problem),
+            _ => None,
+        }
+    }
+
+    /// Why the lock is lost, if it is.
+    pub fn lost(&self) -> Option<&Lost> {
+        match self {
+            Error::Lost(lost) => Some(lost),
+            _ => None,
+        }
+    }
+
+    /// Whether the lock, or the entry in the queue, is lost.
+    pub fn is_lost(&self) -> bool {
+        self.lost().is_some()
+    }
+
+    /// Whether another holder has the lock: the answer to a try.
+    pub fn is_held(&self) -> bool {
+        self.code() == "lock_held"
+    }
+
+    /// Whether the lock was not granted within the wait.
+    pub fn is_wait_timeout(&self) -> bool {
+        self.code() == "wait_timeout"
+    }
+
+    /// Whether no server answered in time.
+    pub fn is_no_answer(&self) -> bool {
+        matches!(self, Error::NoAnswer(_))
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Refused(problem) => problem.fmt(f),
+            Error::Lost(lost) => lost.fmt(f),
+            Error::NoAnswer(cause) => write!(f, "no server answered in time: {cause} (no_answer)"),
+            Error::Cancelled => write!(f, "the client is closed (cancelled)"),
+            Error::Released => write!(f, "the lock is released"),
+            Error::BadWebhook(cause) => {
+                write!(f, "the delivery is not valid: {cause} (bad_webhook)")
+            }
+            Error::Config(cause) => f.write_str(cause),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.title)?;
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        match (&*self.code, &*self.request_id) {
+            ("", _) => Ok(()),
+            (code, "") => write!(f, " ({code})"),
+            (code, id) => write!(f, " ({code}, request {id})"),
+        }
+    }
+}
+
+impl fmt::Display for Lost {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is lost: {}", self.name, self.reason)?;
+        if !self.revoke_reason.is_empty() {
+            write!(f, ": {}", self.revoke_reason)?;
+        }
+        if !self.request_id.is_empty() {
+            write!(f, " (lock_lost, request {})", self.request_id)?;
+        }
+        Ok(())
+    }
+}
+
+impl Problem {
+    /// Reads the problem that an answer is. One that a proxy sent has no code.
+    pub(crate) fn of(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Box<Problem> {
+        let mut problem: Box<Problem> = serde_json::from_slice(body).unwrap_or_default();
+        if problem.code.is_empty() {
+            *problem = Problem {
+                title: format!("the answer has the status {status}"),
+                ..Problem::default()
+            };
+        }
+        problem.status = status;
+        problem.retry_after = retry_after;
+        problem
+    }
+
+    /// Why the entry is gone, which the problem says.
+    pub(crate) fn lost(&self, name: &str) -> Error {
+        let reason = if self.reason.is_empty() { "unknown" } else { &self.reason };
+        Error::Lost(Box::new(Lost {
+            name: name.into(),
+            reason: reason.into(),
+            revoke_reason: self.revoke_reason.clone(),
+            request_id: self.request_id.clone(),
+        }))
+    }
+}
+
+/// A loss that no server reported.
+pub(crate) fn lost(name: &str, reason: &str) -> Error {
+    Problem { reason: reason.into(), ..Problem::default() }.lost(name)
+}

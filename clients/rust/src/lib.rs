@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+
+mod acquire;
+mod client;
+mod clock;
+mod errors;
+mod events;
+mod held;
+mod lead;
+mod look;
+mod pending;
+mod queue;
+mod request;
+mod transport;
+mod types;
+mod webhook;
+
+pub use acquire::Acquire;
+pub use client::{Builder, Client};
+pub use errors::{Error, Lost, Problem};
+pub use events::Events;
+pub use held::Held;
+pub use lead::Campaign;
+pub use look::List;
+pub use pending::{Claimed, Pending};
+pub use types::{
+    Claim, Event, EventData, EventEntry, Holder, Lock, LockSummary, ReleaseRequested, Waiter,
+};
+pub use webhook::verify_webhook;
+
+/// How tests take the place of servers and clocks. Not part of the interface of the crate.
+#[cfg(feature = "seams")]
+#[doc(hidden)]
+pub mod seams {
+    pub use crate::clock::{Clock, Reading};
+    pub use crate::transport::{Body, BoxFuture, Request, Response, Transport};
+    pub use crate::webhook::verify_at;
+}

@@ -1,0 +1,268 @@
+//! One request, and what repeats it.
+
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::time::{sleep, timeout};
+
+use crate::client::Shared;
+use crate::clock::Reading;
+use crate::errors::{Error, Problem};
+use crate::transport::{Request, Response};
+use crate::types::Entry;
+
+/// How long an attempt takes at most that does not wait for a lock.
+pub(crate) const REQUEST_TIMEOUT: Duration = Duration::from_secs(10);
+const MAX_ANSWER: usize = 16 << 20; // bytes
+
+const FIRST_PAUSE: Duration = Duration::from_millis(200);
+const MAX_PAUSE: Duration = Duration::from_secs(5);
+const MIN_PAUSE: Duration = Duration::from_millis(100); // while a lock is held
+
+/// A request, wherever it is sent.
+#[derive(Default)]
+pub(crate) struct Call {
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    pub(crate) token: String,
+    pub(crate) key: String,
+    pub(crate) after: String,
+    pub(crate) trace: String,
+    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) timeout: Duration,
+}
+
+/// Why an attempt failed.
+pub(crate) enum Failure {
+    /// No other attempt can succeed.
+    Final(Error),
+    /// Another attempt may succeed.
+    Again(Again),
+}
+
+pub(crate) struct Again {
+    pub(crate) error: Error,
+    /// The pause that the server asks for.
+    pub(crate) after: Option<Duration>,
+    pub(crate) then: Then,
+}
+
+/// Where and when the next attempt is made.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Then {
+    /// Nothing failed: now, at the same URL.
+    Now,
+    /// The server works, and refuses: at the same URL after a pause.
+    Here,
+    /// At the next URL, and after a pause once all have failed.
+    Elsewhere,
+}
+
+impl Failure {
+    pub(crate) fn no_answer(cause: impl Into<String>) -> Failure {
+        let error = Error::NoAnswer(cause.into());
+        Failure::Again(Again { error, after: None, then: Then::Elsewhere })
+    }
+
+    /// The error of an answer without success.
+    pub(crate) fn of(status: u16, retry_after: Option<Duration>, body: &[u8]) -> Failure {
+        let then = match status {
+            429 if retry_after.is_some() => Then::Here,
+            500.. => Then::Elsewhere,
+            _ => return Failure::Final(Error::Refused(Problem::of(status, retry_after, body))),
+        };
+        let error = Error::Refused(Problem::of(status, retry_after, body));
+        Failure::Again(Again { error, after: retry_after, then })
+    }
+}
+
+impl Shared {
+    /// Sends a call and returns the response when its head is there.
+    pub(crate) async fn open(&self, base: &str, call: &Call) -> Result<Response, String> {
+        let bearer = (self.token)().await?;
+        let mut headers = vec![("authorization", format!("Bearer {bearer}"))];
+        for (name, value) in [
+            ("lock-token", &call.token),
+            ("idempotency-key", &call.key),
+            ("last-event-id", &call.after),
+            ("traceparent", &call.trace),
+        ] {
+            if !value.is_empty() {
+                headers.push((name, value.clone()));
+            }
+        }
+        if call.body.is_some() {
+            headers.push(("content-type", "application/json".into()));
+        }
+        let url = format!("{base}{}", call.path);
+        self.transport
+            .send(Request { method: call.method, url, headers, body: call.body.clone() })
+            .await
+    }
+
+    /// Makes one attempt, and returns the body of a success.
+    pub(crate) async fn attempt(&self, base: &str, call: &Call) -> Result<Vec<u8>, Failure> {
+        let answer = async { read(self.open(base, call).await.map_err(Failure::no_answer)?).await };
+        timeout(call.timeout, answer)
+            .await
+            .unwrap_or_else(|_| Err(Failure::no_answer("the attempt took too long")))
+    }
+
+    /// Makes one attempt of a call whose answer is an entry.
+    pub(crate) async fn attempt_entry(&self, base: &str, call: &Call) -> Result<Entry, Failure> {
+        let body = self.attempt(base, call).await?;
+        match serde_json::from_slice::<Entry>(&body) {
+            Ok(entry) if !entry.token.0.is_empty() && entry.ttl_seconds > 0.0 => Ok(entry),
+            _ => Err(Failure::no_answer("what answered is no server")),
+        }
+    }
+
+    /// Sends a call until a server answers it for good.
+    pub(crate) async fn ask(&self, mut call: Call) -> Result<Vec<u8>, Error> {
+        call.timeout = REQUEST_TIMEOUT;
+        let begun = self.clock.read();
+        repeat(self, &mut Ask { client: self, call, begun }).await
+    }
+}
+
+/// Reads the whole body of a success, or the failure that the answer is.
+pub(crate) async fn read(mut response: Response) -> Result<Vec<u8>, Failure> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.body.chunk().await.map_err(Failure::no_answer)? {
+        body.extend_from_slice(&chunk);
+        if body.len() > MAX_ANSWER {
+            return Err(Failure::no_answer("the answer is too long"));
+        }
+    }
+    match response.status {
+        ..300 => Ok(body),
+        status => Err(Failure::of(status, seconds(response.retry_after.as_deref()), &body)),
+    }
+}
+
+/// Reads `Retry-After` in seconds; servers of Fencepost send no dates.
+fn seconds(retry_after: Option<&str>) -> Option<Duration> {
+    let seconds = retry_after?.parse().ok().filter(|seconds| *seconds > 0)?;
+    Some(Duration::from_secs(seconds))
+}
+
+/// What [`repeat`] repeats.
+pub(crate) trait Attempt: Send {
+    type Output: Send;
+    /// The limit is the deadline of a held lock: pauses are shortened to fit.
+    const HELD: bool = false;
+    /// How long the call may still take.
+    fn left(&self) -> Duration;
+    /// Makes one attempt at a base URL.
+    fn attempt(&mut self, base: &str)
+        -> impl Future<Output = Result<Self::Output, Failure>> + Send;
+}
+
+/// Makes attempts until one succeeds or fails for good, or the limit has come. After a failure the
+/// next attempt is at the next URL at once; after all have failed, after a pause.
+pub(crate) async fn repeat<A: Attempt>(client: &Shared, call: &mut A) -> Result<A::Output, Error> {
+    let (mut failures, mut pauses) = (0, 0);
+    let mut last = Error::NoAnswer("there was no time to ask one".into());
+    loop {
+        let (left, at) = (call.left(), client.current.load(Ordering::Relaxed));
+        if left.is_zero() {
+            return Err(last);
+        }
+        let again = match timeout(left, call.attempt(&client.urls[at])).await {
+            Ok(Ok(output)) => return Ok(output),
+            Ok(Err(Failure::Final(error))) => return Err(error),
+            Ok(Err(Failure::Again(again))) => again,
+            Err(_) => Again {
+                error: Error::NoAnswer("the time is up".into()),
+                after: None,
+                then: Then::Elsewhere,
+            },
+        };
+        match again.then {
+            Then::Now => {
+                (failures, pauses) = (0, 0);
+                continue;
+            }
+            Then::Here => {}
+            Then::Elsewhere => {
+                client.pass_over(at);
+                failures += 1;
+            }
+        }
+        last = again.error;
+        if again.then == Then::Elsewhere && failures % client.urls.len() != 0 {
+            continue;
+        }
+        let pause = pause::<A>(again.after, pauses, call.left());
+        pauses += 1;
+        if pause >= call.left() {
+            return Err(last);
+        }
+        sleep(pause).await;
+    }
+}
+
+/// How long to wait before the next attempt. A held lock is renewed in time rather than when the
+/// server likes: a third of what is left is the most.
+fn pause<A: Attempt>(asked: Option<Duration>, pauses: u32, left: Duration) -> Duration {
+    let pause = asked.unwrap_or_else(|| backoff(pauses));
+    if A::HELD {
+        pause.min(MIN_PAUSE.max(left / 3))
+    } else {
+        pause
+    }
+}
+
+/// Half to all of 0.2 s, doubled for each pause before, 5 s at most.
+pub(crate) fn backoff(pauses: u32) -> Duration {
+    let most = (FIRST_PAUSE * (1 << pauses.min(10))).min(MAX_PAUSE);
+    most.mul_f64(0.5 + 0.5 * random())
+}
+
+/// A number from 0 to 1.
+pub(crate) fn random() -> f64 {
+    let bits = getrandom::u64().expect("the system has random numbers");
+    bits as f64 / u64::MAX as f64
+}
+
+struct Ask<'a> {
+    client: &'a Shared,
+    call: Call,
+    begun: Reading,
+}
+
+impl Attempt for Ask<'_> {
+    type Output = Vec<u8>;
+
+    fn left(&self) -> Duration {
+        self.client.retry_for.saturating_sub(self.client.since(&self.begun))
+    }
+
+    async fn attempt(&mut self, base: &str) -> Result<Vec<u8>, Failure> {
+        self.client.attempt(base, &self.call).await
+    }
+}
+
+/// Encodes a text as one segment of a path or as a value of a query.
+pub(crate) fn escape(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'A'..=b'Z'
+            | b'a'..=b'z'
+            | b'0'..=b'9'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b':'
+            | b'@'
+            | b'='
+            | b'-'
+            | b','
+            | b'*' => escaped.push(byte.into()),
+            _ => escaped.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    escaped
+}

@@ -103,9 +103,12 @@ func (t *table) row(w io.Writer, title string, cell func(column) string) {
 	fmt.Fprintln(w)
 }
 
-// faults names each vector that did not pass, or that no report has.
+// faults names each vector that did not pass, or that a report does not have.
 func (t *table) faults() (faults []error) {
 	for _, c := range t.columns {
+		if c.outcomes == nil { // which is a fault of its own
+			continue
+		}
 		for _, f := range t.vectors {
 			for _, name := range f.vectors {
 				switch outcome := c.outcomes[name]; outcome {

@@ -189,7 +189,7 @@ schemathesis: ## Check a server against its description with schemathesis (needs
 
 EXAMPLE ?= settlement
 
-demo: ## Three languages settle invoices while workers die (needs curl, python3, node; FENCE=off shows the damage; STORE=zookeeper); EXAMPLE=batch waits for callbacks
+demo: ## Three languages settle invoices while workers die (needs curl, python3, node, npm; FENCE=off shows the damage; STORE=zookeeper); EXAMPLE=batch waits for callbacks
 	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/$(EXAMPLE)/demo
 
 simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time, on all processors (SEEDS=1000000 FROM=1)
@@ -201,4 +201,5 @@ fuzz: ## Fuzz every fuzz target for FUZZTIME (30s; STORE=zookeeper)
 	    (set -x; $(GO) test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$(dirname $$file)); done; done
 
 clean: ## Remove what was built; data folders stay
-	rm -rf bin dashboard/node_modules dashboard/dist/assets dashboard/dist/index.html
+	rm -rf bin dashboard/node_modules dashboard/dist/assets dashboard/dist/index.html examples/.venv examples/node_modules
+	git clean -fdXq clients

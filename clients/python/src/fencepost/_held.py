@@ -6,6 +6,7 @@ import asyncio
 import contextvars
 import copy
 import functools
+import math
 import os
 import random
 import sys
@@ -45,7 +46,7 @@ class Lease:
         self._context = contextvars.copy_context()  # for the caller's trace
         self._mutex = threading.Lock()
         self._error: Optional[FencepostError] = None  # why it is not held any more
-        self._third = entry.ttl / 3  # when the next renewal is due, after since
+        self._due = 0.0  # when to renew, in seconds after since
         self._timer: Optional[Timer] = None
         self._renewing: Optional[BlockingIO] = None
         self._asked: Tuple[Any, Any] = (None, None)  # the request for release reported last
@@ -78,8 +79,11 @@ class Lease:
         return isinstance(self._error, LockLost)
 
     def left(self) -> float:
-        """Seconds until the deadline, at which the lock counts as lost; 0 or less after it."""
-        return 0.0 if self._error else self._until_deadline(self._client.read())
+        """Seconds until the deadline, at which the lock counts as lost; negative after it."""
+        return self._until_deadline(self._client.read())
+
+    def _renewable(self) -> float:
+        return 0.0 if self._error else self.left()
 
     def check(self) -> None:
         """Raises :class:`LockLost`, or :class:`LockReleased`, unless the lock is held.
@@ -102,15 +106,21 @@ class Lease:
         self.check()
 
     def _plan(self) -> None:
-        """Sets when to renew: many locks do not renew at once."""
-        self._third = self._entry.ttl / 3 * random.uniform(0.9, 1.1)
+        """Sets when to renew: at a third of the TTL, up to a tenth of that sooner or later.
+
+        So many locks do not renew at once; some do, which costs a thread less than one by one.
+        """
+        third = self._entry.ttl / 3
+        step, since = third / 100, self._since.monotonic
+        due = since + third * random.uniform(0.9, 1.09)
+        self._due = math.ceil(due / step) * step - since
 
     def _until_deadline(self, now: Reading) -> float:
         return self._entry.ttl - self.margin - now.since(self._since)
 
     def _overdue(self) -> bool:
         """Ends the lock if its deadline has come."""
-        if self._error is None and self._until_deadline(self._client.read()) <= 0:
+        if self._error is None and self.left() <= 0:
             self.end(lost(self.name, "deadline"))
         return self._error is not None
 
@@ -127,7 +137,7 @@ class Lease:
                 self._timer.cancel()
             wait = self._until_deadline(now)
             if self._renewing is None:
-                until = self._third - now.since(self._since)
+                until = self._due - now.since(self._since)
                 due = until <= 0
                 wait = wait if due else min(wait, until)
             if due:
@@ -165,7 +175,9 @@ class Lease:
         io = self._renewing
         assert io is not None
         try:
-            sent, entry = run(repeat(self._client, io, Limit(self.left, held=True), self._attempt))
+            sent, entry = run(
+                repeat(self._client, io, Limit(self._renewable, held=True), self._attempt)
+            )
         except LockLost as gone:
             self.end(lost_of(self.name, gone))
         except FencepostError:
@@ -209,7 +221,7 @@ class Lease:
             if self.is_lost:
                 self.check()
             return
-        limit = Limit(lambda: self._until_deadline(self._client.read()), held=True)
+        limit = Limit(self.left, held=True)
         try:
             await repeat(self._client, io, limit, self._attempt_release)
         except FencepostError as error:

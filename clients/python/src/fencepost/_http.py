@@ -82,7 +82,8 @@ class Lane:
         self._socket: Optional[socket.socket] = None
 
     def send(self, request: httpx.Request) -> httpx.Response:
-        request.extensions["trace"] = self._trace
+        if self._socket is None:  # a trace costs, and the connection is made once
+            request.extensions["trace"] = self._trace
         return self._transport.handle_request(request)
 
     def _trace(self, event: str, info: Dict[str, Any]) -> None:

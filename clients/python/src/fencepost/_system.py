@@ -12,12 +12,14 @@ import os
 import queue
 import threading
 import time
+from contextlib import suppress
 from typing import Callable, List, NamedTuple, Optional, Protocol
 
 log = logging.getLogger("fencepost")
 
 _MAX_WORKERS = 100  # renewals that hang at once; the others wait for one of them
 _WORKER_IDLE = 10.0  # seconds after which a thread without work ends
+_PATIENCE = 0.05  # seconds for which a job waits for a worker before there is another one
 
 
 class Reading(NamedTuple):
@@ -88,6 +90,7 @@ class _Background:
         self._mutex = threading.Lock()
         self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._workers = self._idle = 0
+        self._growing = False  # a timer looks whether there are enough workers
 
     def call_later(self, delay: float, call: Callable[[], None]) -> _Timer:
         timer = _Timer(time.monotonic() + delay, call)
@@ -115,32 +118,48 @@ class _Background:
                 _guard(call)
 
     def spawn(self, call: Callable[[], None]) -> None:
+        """Runs a call in a worker. One that is free soon is cheaper than another thread."""
         self._jobs.put(call)
         with self._mutex:
-            if self._idle >= self._jobs.qsize() or self._workers >= _MAX_WORKERS:
+            if self._workers == 0:
+                self._start_worker()
+            elif self._growing:
                 return
-            self._workers += 1
+            self._growing = True
+        self.call_later(_PATIENCE, self._grow)
+
+    def _grow(self) -> None:
+        """Starts another worker while those that there are do not get on."""
+        with self._mutex:
+            if self._jobs.empty() or self._workers >= _MAX_WORKERS:
+                self._growing = False
+                return
+            if not self._idle:
+                self._start_worker()
+        self.call_later(_PATIENCE, self._grow)
+
+    def _start_worker(self) -> None:
+        """The caller has the mutex."""
+        self._workers += 1
         threading.Thread(target=self._work, name="fencepost-worker", daemon=True).start()
 
     def _work(self) -> None:
-        while True:
-            job = self._next()
-            if job is None:
-                return
+        job = self._next()
+        while job is not None:
             _guard(job)
-            del job
+            job = self._next()
 
     def _next(self) -> Optional[Callable[[], None]]:
         with self._mutex:
             self._idle += 1
-        try:
+        job: Optional[Callable[[], None]] = None
+        with suppress(queue.Empty):
             job = self._jobs.get(timeout=_WORKER_IDLE)
-        except queue.Empty:
-            job = None
         with self._mutex:
             self._idle -= 1
-            if job is None and not self._jobs.empty():
-                job = self._jobs.get()
+            if job is None:
+                with suppress(queue.Empty):
+                    job = self._jobs.get_nowait()
             if job is None:
                 self._workers -= 1
         return job

@@ -190,7 +190,7 @@ func TestEachRequestHasOneLogLine(t *testing.T) {
 		if want["tenant"] != nil {
 			want["subject"] = "worker-1"
 		}
-		for _, name := range []string{"time", "duration_ms"} {
+		for _, name := range []string{"time", "duration_us"} {
 			if got[name] == nil {
 				t.Errorf("%v is logged without %s: %v", a, name, got)
 			}

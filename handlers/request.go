@@ -215,7 +215,7 @@ func (r *request) log(status int, took time.Duration) {
 		slog.String("request_id", r.id),
 		slog.String("client", textOfAddress(r.address())),
 		slog.Int("status", status),
-		slog.Float64("duration_ms", float64(took.Microseconds())/1000),
+		slog.Int64("duration_us", took.Microseconds()),
 	)
 	if r.FullPath() == "" {
 		attrs = append(attrs, slog.String("method", r.Request.Method), slog.String("route", ""))

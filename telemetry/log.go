@@ -21,7 +21,7 @@ const (
 // that logged it returns, unless nobody takes it.
 func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
-	inner := newJSONHandler(w, options)
+	var inner slog.Handler = slog.NewJSONHandler(w, options)
 	if format == FormatText {
 		inner = slog.NewTextHandler(w, options)
 	}

@@ -36,8 +36,8 @@ func (p *Pending) ID() string { return p.a.entry.ID }
 // [LostError] if the grant was not claimed in time.
 func (p *Pending) Wait(ctx context.Context) (*Held, error) { return p.a.run(ctx) }
 
-// Cancel leaves the queue, or releases a grant that was not claimed. It tries for one TTL.
-func (p *Pending) Cancel(ctx context.Context) error {
+// Leave leaves the queue, or releases a grant that was not claimed. It tries for one TTL.
+func (p *Pending) Leave(ctx context.Context) error {
 	c := p.a.client
 	err := c.repeat(ctx, c.within(p.a.ttl()), p.a.leave)
 	if CodeOf(err) == api.Lost {

@@ -74,14 +74,13 @@ func (h *Held) Fence() uint64 {
 	return h.entry.Fence
 }
 
-// FenceOf returns the fence of one lock of a set, or 0 if the set does not have it.
-func (h *Held) FenceOf(name string) uint64 {
+// Fences returns the fence of each lock of a set, by name.
+func (h *Held) Fences() map[string]uint64 {
+	fences := map[string]uint64{}
 	for _, lock := range h.entry.Locks {
-		if lock.Name == name {
-			return lock.Fence
-		}
+		fences[lock.Name] = lock.Fence
 	}
-	return 0
+	return fences
 }
 
 // Context is for the work under the lock. It ends one margin before the lease can end, at the

@@ -44,9 +44,9 @@ func (c *Client) List(ctx context.Context, prefix, state string) iter.Seq2[api.L
 	}
 }
 
-// ReportStaleWrite is for a resource that rejected a write: it names the fence that came with the
+// StaleWrite is for a resource that rejected a write: it reports the fence that came with the
 // write, the greatest that it knows, and itself. Operators see the report.
-func (c *Client) ReportStaleWrite(
+func (c *Client) StaleWrite(
 	ctx context.Context, name string, presented, known uint64, resource string,
 ) error {
 	_, err := c.ask(ctx, &request{

@@ -228,8 +228,8 @@ func TestSetsSharedLocksAndSemaphores(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if set.FenceOf("a") == 0 || set.FenceOf("a") != set.FenceOf("b") || set.Name() != "a,b" {
-		t.Errorf("the set %s has the fences %d and %d", set.Name(), set.FenceOf("a"), set.FenceOf("b"))
+	if f := set.Fences(); f["a"] == 0 || f["a"] != f["b"] || set.Name() != "a,b" {
+		t.Errorf("the set %s has the fences %v", set.Name(), f)
 	}
 	reader, err := c.TryLock(ctx, "b", client.Options{Mode: client.Shared})
 	if err != nil {
@@ -421,7 +421,7 @@ func TestLooksListsAndReports(t *testing.T) {
 		return len(names) == 3
 	})
 	fence := last.Fence()
-	if err := c.ReportStaleWrite(ctx, "orders:2", fence-1, fence, "db"); err != nil {
+	if err := c.StaleWrite(ctx, "orders:2", fence-1, fence, "db"); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Look(ctx, "no/name"); client.CodeOf(err) != api.InvalidName {

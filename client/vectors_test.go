@@ -430,10 +430,7 @@ func (r *run) lock(ctx context.Context, s *step) (*outcome, error) {
 	r.finished.Go(func() { r.follow(s, h) })
 	o := &outcome{Fence: h.Fence()}
 	if s.Claims != nil {
-		o.Fence, o.Fences = 0, map[string]uint64{}
-		for _, claim := range s.Claims {
-			o.Fences[claim.Name] = h.FenceOf(claim.Name)
-		}
+		o.Fence, o.Fences = 0, h.Fences()
 	}
 	return o, nil
 }
@@ -464,7 +461,7 @@ func (r *run) async(ctx context.Context, s *step) (*outcome, error) {
 }
 
 func (r *run) leave(ctx context.Context, s *step) (*outcome, error) {
-	return &outcome{}, r.pending[s.Of].Cancel(ctx)
+	return &outcome{}, r.pending[s.Of].Leave(ctx)
 }
 
 func (r *run) release(_ context.Context, s *step) (*outcome, error) {
@@ -522,7 +519,7 @@ func (r *run) events(ctx context.Context, s *step) (*outcome, error) {
 }
 
 func (r *run) staleWrite(ctx context.Context, s *step) (*outcome, error) {
-	return &outcome{}, r.client.ReportStaleWrite(ctx, s.Name, s.Presented, s.Known, s.Resource)
+	return &outcome{}, r.client.StaleWrite(ctx, s.Name, s.Presented, s.Known, s.Resource)
 }
 
 func (r *run) verify(_ context.Context, s *step) (*outcome, error) {

@@ -14,7 +14,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"slices"
 	"syscall"
 	"time"
 )
@@ -33,10 +32,7 @@ func main() {
 
 func run(ctx context.Context, languages []string) (err error) {
 	if len(languages) == 0 {
-		languages = slices.DeleteFunc(slices.Clone(all), func(language string) bool {
-			_, err := os.Stat(check(language))
-			return err != nil
-		})
+		languages = all
 	}
 	vectors, err := readVectors(filepath.Join("clients", "vectors"))
 	if err != nil {

@@ -103,9 +103,12 @@ func (w *worker) left(held *client.Held) float64 { return (held.Left() + w.margi
 
 func (w *worker) work(ctx context.Context, held *client.Held) error {
 	resource := os.Getenv("RESOURCE") + "/" + held.Name() + "?fence=" + fmt.Sprint(held.Fence())
-	_, text, err := send(ctx, http.MethodGet, resource, "")
-	if err != nil {
+	status, text, err := send(ctx, http.MethodGet, resource, "")
+	switch {
+	case err != nil:
 		return err
+	case status == http.StatusConflict:
+		return errStale
 	}
 	value, err := strconv.Atoi(text)
 	if err != nil {
@@ -120,7 +123,7 @@ func (w *worker) work(ctx context.Context, held *client.Held) error {
 		return err
 	}
 	resource += fmt.Sprintf("&left=%.3f", w.left(held))
-	status, text, err := send(ctx, http.MethodPut, resource, strconv.Itoa(value+1))
+	status, text, err = send(ctx, http.MethodPut, resource, strconv.Itoa(value+1))
 	switch {
 	case err != nil:
 		return err

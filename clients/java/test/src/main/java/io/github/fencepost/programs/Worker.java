@@ -23,6 +23,7 @@ public final class Worker {
   private final HttpClient http = HttpClient.newHttpClient();
   private final Duration ttl;
   private final Duration margin;
+  private volatile boolean over;
 
   private Worker(Fencepost fencepost, Duration ttl) {
     this.fencepost = fencepost;
@@ -56,15 +57,17 @@ public final class Worker {
     while (System.in.read() >= 0) {
       continue; // it says nothing
     }
+    worker.over = true;
     fencepost.close();
   }
 
   private void run() {
     String[] locks = System.getenv("LOCKS").split(",");
-    for (;;) {
+    while (!over) {
       JsonObject round = round(locks[ThreadLocalRandom.current().nextInt(locks.length)]);
-      System.out.println(round);
-      System.out.flush();
+      if (!over) {
+        System.out.println(round);
+      }
     }
   }
 

@@ -1,7 +1,7 @@
 package io.github.fencepost;
 
 import com.google.gson.JsonObject;
-import java.net.http.HttpResponse;
+import java.net.http.HttpHeaders;
 import java.time.Duration;
 
 /** What a server, or a proxy in front of it, sent. */
@@ -10,14 +10,14 @@ final class Answer {
   final Duration retryAfter; // servers of Fencepost send seconds, and no dates
   final JsonObject body; // null if that is no JSON object
 
-  Answer(HttpResponse<byte[]> response) {
-    status = response.statusCode();
+  Answer(int status, HttpHeaders headers, byte[] text) {
+    this.status = status;
     retryAfter =
-        response.headers().firstValue("Retry-After")
-            .filter(text -> text.matches("[0-9]{1,9}"))
-            .map(text -> Duration.ofSeconds(Long.parseLong(text)))
+        headers.firstValue("Retry-After")
+            .filter(value -> value.matches("[0-9]{1,9}"))
+            .map(value -> Duration.ofSeconds(Long.parseLong(value)))
             .orElse(Duration.ZERO);
-    body = response.body().length == 0 ? null : Json.object(response.body());
+    body = text.length == 0 ? null : Json.object(text);
   }
 
   /** Throws what a refusal means: another attempt may succeed, or none. */

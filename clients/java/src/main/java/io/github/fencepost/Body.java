@@ -9,17 +9,23 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.Flow;
 
-/** Reads a whole body, which is bounded. It stops when the exchange has failed. */
+/**
+ * Reads a whole body, which is bounded, and completes the exchange. It does that here, as the HTTP
+ * client hands its own completion over to the common pool, which a program may block. It stops
+ * when the exchange has failed.
+ */
 class Body implements HttpResponse.BodySubscriber<byte[]> {
   private static final int MOST = 16 << 20; // bytes
 
   private final ByteArrayOutputStream text = new ByteArrayOutputStream();
   private final CompletableFuture<byte[]> whole = new CompletableFuture<>();
-  private final CompletableFuture<?> exchange;
+  private final CompletableFuture<Answer> exchange;
+  private final HttpResponse.ResponseInfo head;
   private Flow.Subscription subscription;
 
-  Body(CompletableFuture<?> exchange) {
+  Body(CompletableFuture<Answer> exchange, HttpResponse.ResponseInfo head) {
     this.exchange = exchange;
+    this.head = head;
   }
 
   @Override
@@ -63,16 +69,19 @@ class Body implements HttpResponse.BodySubscriber<byte[]> {
 
   final void stop(Throwable failure) {
     subscription.cancel();
-    whole.completeExceptionally(failure);
+    onError(failure);
   }
 
   @Override
   public void onError(Throwable failure) {
     whole.completeExceptionally(failure);
+    exchange.completeExceptionally(failure);
   }
 
   @Override
   public void onComplete() {
-    whole.complete(text.toByteArray());
+    byte[] bytes = text.toByteArray();
+    whole.complete(bytes);
+    exchange.complete(new Answer(head.statusCode(), head.headers(), bytes));
   }
 }

@@ -20,18 +20,18 @@ final class EventStream extends Body {
 
   private final Events events;
   private final Clock clock;
-  private final CompletableFuture<HttpResponse<byte[]>> exchange;
+  private final CompletableFuture<Answer> exchange;
   private final ByteArrayOutputStream line = new ByteArrayOutputStream();
 
   private Runnable idle = () -> {}; // cancels the timer of a silent server
-  private boolean begun;
   private boolean asked = true; // for the next buffers; there is no subscription yet
   private String id = "";
   private String data = "";
 
   EventStream(
-      Events events, Clock clock, CompletableFuture<HttpResponse<byte[]>> exchange) {
-    super(exchange);
+      Events events, Clock clock, CompletableFuture<Answer> exchange,
+      HttpResponse.ResponseInfo head) {
+    super(exchange, head);
     this.events = events;
     this.clock = clock;
     this.exchange = exchange;
@@ -44,10 +44,6 @@ final class EventStream extends Body {
         exchange.completeExceptionally(new IOException("the stream is silent")));
   }
 
-  synchronized boolean begun() {
-    return begun;
-  }
-
   private synchronized void rest() {
     idle.run();
   }
@@ -55,7 +51,6 @@ final class EventStream extends Body {
   @Override
   public void onSubscribe(Flow.Subscription subscription) {
     synchronized (this) {
-      begun = true;
       asked = false;
     }
     super.onSubscribe(subscription);

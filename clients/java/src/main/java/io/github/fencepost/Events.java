@@ -1,12 +1,12 @@
 package io.github.fencepost;
 
-import java.net.http.HttpResponse;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
 import java.util.Queue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * What happens to the tenant's locks. A stream that is cut resumes where it was, at another URL if
@@ -41,25 +41,26 @@ public final class Events implements Iterator<Event>, AutoCloseable {
 
   /** Reads one connection until it ends, which is never for good. */
   private CompletableFuture<Void> follow(Repeat.Attempt at) {
-    CompletableFuture<HttpResponse<byte[]>> exchange = new CompletableFuture<>();
-    Runnable head = EventStream.silent(client.clock, exchange);
-    exchange.whenComplete((response, failure) -> head.run());
+    CompletableFuture<Answer> exchange = new CompletableFuture<>();
+    Runnable silent = EventStream.silent(client.clock, exchange);
+    exchange.whenComplete((answer, failure) -> silent.run());
     Request r = new Request("GET", path);
     r.timeout = Long.MAX_VALUE;
     synchronized (this) {
       r.after = after;
     }
-    EventStream reads = new EventStream(this, client.clock, exchange);
-    client.sender.open(at, r, exchange, info -> {
-      if (info.statusCode() != 200) {
-        return new Body(exchange);
+    AtomicBoolean begun = new AtomicBoolean();
+    client.sender.open(at, r, exchange, head -> {
+      if (head.statusCode() != 200) {
+        return new Body(exchange, head);
       }
-      head.run();
-      return begin(reads);
+      silent.run();
+      begun.set(true);
+      return begin(new EventStream(this, client.clock, exchange, head));
     });
-    return exchange.handle((response, failure) -> {
-      if (!reads.begun()) {
-        Sender.answer(response, failure); // which throws, as there was no stream
+    return exchange.handle((answer, failure) -> {
+      if (!begun.get()) {
+        Sender.answer(answer, failure); // which throws, as there was no stream
       }
       throw new Again(FencepostException.noAnswer(failure), null).after(PAUSE);
     });

@@ -28,12 +28,12 @@ final class Sender {
 
   /** Makes one attempt. It fails with what to do next: {@link Again}, or nothing any more. */
   CompletableFuture<Answer> send(Repeat.Attempt at, Request r) {
-    CompletableFuture<HttpResponse<byte[]>> exchange = new CompletableFuture<>();
-    open(at, r, exchange, info -> new Body(exchange));
+    CompletableFuture<Answer> exchange = new CompletableFuture<>();
+    open(at, r, exchange, head -> new Body(exchange, head));
     long timeout = Math.min(r.timeout, at.limit.left());
     Runnable timer = clock.after(timeout, () ->
         exchange.completeExceptionally(new HttpTimeoutException("the attempt took too long")));
-    exchange.whenComplete((response, failure) -> timer.run());
+    exchange.whenComplete((answer, failure) -> timer.run());
     return exchange.handle(Sender::answer);
   }
 
@@ -49,16 +49,16 @@ final class Sender {
     });
   }
 
-  static Answer answer(HttpResponse<byte[]> response, Throwable failure) {
+  static Answer answer(Answer answer, Throwable failure) {
     if (failure != null) {
       throw new Again(FencepostException.noAnswer(failure), null);
     }
-    return new Answer(response).orRefusal();
+    return answer.orRefusal();
   }
 
   /** Sends a request. The exchange is completed by its answer, or by what ends it before. */
   void open(
-      Repeat.Attempt at, Request r, CompletableFuture<HttpResponse<byte[]>> exchange,
+      Repeat.Attempt at, Request r, CompletableFuture<Answer> exchange,
       HttpResponse.BodyHandler<byte[]> handler) {
     at.scope.step(() -> exchange.completeExceptionally(new CancellationException()));
     bearer.get().whenComplete((token, failure) -> {
@@ -71,14 +71,16 @@ final class Sender {
   }
 
   private void transmit(
-      HttpRequest request, CompletableFuture<HttpResponse<byte[]>> exchange,
+      HttpRequest request, CompletableFuture<Answer> exchange,
       HttpResponse.BodyHandler<byte[]> handler) {
     CompletableFuture<HttpResponse<byte[]>> sent = http.sendAsync(request, handler);
-    exchange.whenComplete((response, failure) -> sent.cancel(true));
+    exchange.whenComplete((answer, failure) -> {
+      if (failure != null) {
+        sent.cancel(true);
+      }
+    });
     sent.whenComplete((response, failure) -> {
-      if (failure == null) {
-        exchange.complete(response);
-      } else {
+      if (failure != null) { // otherwise the body has completed the exchange
         exchange.completeExceptionally(Repeat.cause(failure));
       }
     });

@@ -17,7 +17,7 @@ final class Watch {
   private final Clock clock;
   private final Set<Held> held = new HashSet<>();
   private boolean closed;
-  private Runnable timer; // cancels the next look; null while nothing is held
+  private boolean looks; // a timer is set
   private Reading last;
 
   Watch(Clock clock) {
@@ -32,34 +32,33 @@ final class Watch {
         return false;
       }
       held.add(lock);
-      if (timer == null) {
+      if (!looks) {
+        looks = true;
         last = now;
-        timer = clock.after(EVERY, this::look);
+        clock.after(EVERY, this::look);
       }
       return true;
     }
   }
 
+  /** Drops a lock that is not held any more. Without any the next look is the last. */
   synchronized void drop(Held lock) {
     held.remove(lock);
-    if (held.isEmpty() && timer != null) {
-      timer.run();
-      timer = null;
-    }
   }
 
   private void look() {
     Reading now = clock.read();
     List<Held> all = List.of();
     synchronized (this) {
-      if (timer == null) {
+      if (held.isEmpty()) {
+        looks = false;
         return;
       }
       if (now.sleptSince(last) > SLACK) {
         all = List.copyOf(held);
       }
       last = now;
-      timer = clock.after(EVERY, this::look);
+      clock.after(EVERY, this::look);
     }
     all.forEach(Held::look);
   }

@@ -247,7 +247,7 @@ final class Acquisition {
       return;
     }
     leaves = true;
-    client.linger(call.headers, this::leave);
+    client.linger(call.headers, null, this::leave);
   }
 
   /** Leaves the queue, or releases a grant that was not claimed. */

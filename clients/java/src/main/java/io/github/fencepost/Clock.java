@@ -8,7 +8,10 @@ interface Clock {
   /** Reads all clocks. It takes no lock of the client. */
   Reading read();
 
-  /** Runs a task after some nanoseconds, as {@link #execute} does. Returns what cancels it. */
+  /**
+   * Runs a task after some nanoseconds, on a thread that it must not block: that would delay the
+   * deadlines of locks. Returns what cancels it.
+   */
   Runnable after(long nanos, Runnable task);
 
   /** Runs a task on a thread that it may block. */

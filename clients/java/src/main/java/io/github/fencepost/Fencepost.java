@@ -240,7 +240,7 @@ public final class Fencepost implements AutoCloseable {
    * @return the events
    */
   public Events events(EventFilter filter) {
-    return new Events(this, begin(), filter);
+    return new Events(this, begin(null), filter);
   }
 
   /**
@@ -290,8 +290,8 @@ public final class Fencepost implements AutoCloseable {
     return new Repeat<>(clock, urls, current, scope, limit, attempt).run();
   }
 
-  private Scope begin() {
-    Scope scope = new Scope(headers.get());
+  private Scope begin(Thread caller) {
+    Scope scope = new Scope(headers.get(), caller);
     if (Thread.currentThread().isInterrupted()) {
       throw FencepostException.cancelled("the thread is interrupted");
     } else if (!calls.begin(scope)) {
@@ -307,7 +307,7 @@ public final class Fencepost implements AutoCloseable {
   /** Runs a call, and waits until it is over. */
   private <T> T call(
       Function<Scope, CompletableFuture<T>> run, Consumer<Scope> failed) {
-    Scope scope = begin();
+    Scope scope = begin(Thread.currentThread());
     try {
       return await(scope, run.apply(scope));
     } catch (RuntimeException e) {
@@ -318,10 +318,10 @@ public final class Fencepost implements AutoCloseable {
     }
   }
 
-  /** Runs in the background what a call leaves behind. */
+  /** Runs what a call leaves behind, in the background if the caller is null. */
   <T> CompletableFuture<T> linger(
-      Map<String, String> headers, Function<Scope, CompletableFuture<T>> run) {
-    Scope scope = new Scope(headers);
+      Map<String, String> headers, Thread caller, Function<Scope, CompletableFuture<T>> run) {
+    Scope scope = new Scope(headers, caller);
     calls.linger(scope);
     return run.apply(scope).whenComplete((value, failure) -> calls.end(scope));
   }

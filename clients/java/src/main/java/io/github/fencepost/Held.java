@@ -49,7 +49,7 @@ public final class Held implements AutoCloseable {
     this.since = since;
     margin = options.marginOf(entry.ttl);
     onReleaseRequested = options.listener();
-    life = new Scope(headers);
+    life = new Scope(headers, null);
   }
 
   /** Begins to renew a grant whose lease counts from since. */
@@ -192,7 +192,8 @@ public final class Held implements AutoCloseable {
       }
       return;
     }
-    client.awaitOrLeave(client.linger(life.headers, this::sendRelease));
+    client.awaitOrLeave(
+        client.linger(life.headers, Thread.currentThread(), this::sendRelease));
   }
 
   /** Takes back the interrupt of a loss, of which the release tells. */
@@ -216,9 +217,9 @@ public final class Held implements AutoCloseable {
     if (why == null || Acquisition.isLost(why)) {
       return null;
     }
-    LOG.log(System.Logger.Level.WARNING,
+    client.clock.execute(() -> LOG.log(System.Logger.Level.WARNING,
         "The lock {0} with the fence {1} could not be released and expires: {2}",
-        name(), Long.toString(fence()), why.getMessage());
+        name(), Long.toString(fence()), why.getMessage()));
     throw (RuntimeException) why;
   }
 
@@ -314,9 +315,10 @@ public final class Held implements AutoCloseable {
     life.cancel();
     client.watch.drop(this);
     if (why instanceof LockLostException) {
-      LOG.log(System.Logger.Level.WARNING, "The lock with the fence {0} is lost: {1}",
-          Long.toString(fence()), why.getMessage());
       called.forEach(listener -> call(listener, (LockLostException) why));
+      client.clock.execute(() -> LOG.log(System.Logger.Level.WARNING,
+          "The lock with the fence {0} is lost: {1}",
+          Long.toString(fence()), why.getMessage()));
     }
     return true;
   }

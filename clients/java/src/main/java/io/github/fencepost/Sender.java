@@ -29,11 +29,11 @@ final class Sender {
   /** Makes one attempt. It fails with what to do next: {@link Again}, or nothing any more. */
   CompletableFuture<Answer> send(Repeat.Attempt at, Request r) {
     CompletableFuture<Answer> exchange = new CompletableFuture<>();
-    open(at, r, exchange, head -> new Body(exchange, head));
     long timeout = Math.min(r.timeout, at.limit.left());
     Runnable timer = clock.after(timeout, () ->
         exchange.completeExceptionally(new HttpTimeoutException("the attempt took too long")));
     exchange.whenComplete((answer, failure) -> timer.run());
+    open(at, r, exchange, head -> new Body(exchange, head));
     return exchange.handle(Sender::answer);
   }
 
@@ -65,9 +65,52 @@ final class Sender {
       if (failure != null) {
         exchange.completeExceptionally(Repeat.cause(failure));
       } else if (!exchange.isDone()) {
-        transmit(request(at, r, token), exchange, handler);
+        transmit(at, r, token, exchange, handler);
       }
     });
+  }
+
+  private void transmit(
+      Repeat.Attempt at, Request r, String token, CompletableFuture<Answer> exchange,
+      HttpResponse.BodyHandler<byte[]> handler) {
+    try {
+      HttpRequest request = request(at, r, token);
+      if (at.scope.mayBlock()) {
+        transmitHere(request, exchange, handler);
+      } else {
+        transmit(request, exchange, handler);
+      }
+    } catch (RuntimeException e) { // such as a header of the caller that is not valid
+      exchange.completeExceptionally(e);
+    }
+  }
+
+  /**
+   * Sends a request on the thread of the call, which takes half of the processor time. What fails
+   * the exchange interrupts it.
+   */
+  private void transmitHere(
+      HttpRequest request, CompletableFuture<Answer> exchange,
+      HttpResponse.BodyHandler<byte[]> handler) {
+    Blocked blocked = new Blocked();
+    exchange.whenComplete((answer, failure) -> {
+      if (failure != null) {
+        blocked.wake();
+      }
+    });
+    Exception failure = null;
+    try {
+      http.send(request, handler);
+    } catch (IOException | InterruptedException | RuntimeException e) {
+      failure = e;
+    }
+    boolean woken = blocked.end();
+    if (failure instanceof InterruptedException && !woken) {
+      Thread.currentThread().interrupt(); // the call sees it when it waits
+    }
+    if (failure != null) { // otherwise the body has completed the exchange
+      exchange.completeExceptionally(failure);
+    }
   }
 
   private void transmit(

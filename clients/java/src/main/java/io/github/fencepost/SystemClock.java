@@ -53,8 +53,7 @@ final class SystemClock implements Clock {
 
   @Override
   public Runnable after(long nanos, Runnable task) {
-    // The thread of timers only hands over, so that no task delays a deadline.
-    Future<?> timer = timers.schedule(() -> execute(task), nanos, TimeUnit.NANOSECONDS);
+    Future<?> timer = timers.schedule(task, nanos, TimeUnit.NANOSECONDS);
     return () -> timer.cancel(false);
   }
 

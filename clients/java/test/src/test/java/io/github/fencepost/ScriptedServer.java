@@ -18,6 +18,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.function.Consumer;
@@ -246,8 +247,17 @@ final class ScriptedServer extends HttpClient {
   }
 
   @Override
-  public <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
-    throw new UnsupportedOperationException();
+  public <T> HttpResponse<T> send(HttpRequest request, HttpResponse.BodyHandler<T> handler)
+      throws IOException, InterruptedException {
+    CompletableFuture<HttpResponse<T>> exchange = sendAsync(request, handler);
+    try {
+      return time.await(exchange);
+    } catch (InterruptedException e) {
+      exchange.cancel(true);
+      throw e;
+    } catch (ExecutionException e) {
+      throw new IOException(e.getCause());
+    }
   }
 
   @Override

@@ -51,7 +51,7 @@ public final class Figures {
       long used = cpu();
       Thread.sleep(WATCH);
       double percent = 100.0 * (cpu() - used) / (System.nanoTime() - begun);
-      held.forEach(Held::check);
+      held.forEach(Held::close);
       System.out.printf(Locale.ROOT, "held-cpu-percent %.2f%n", percent);
       System.out.printf(Locale.ROOT, "held-bytes %d%n", bytes);
       System.out.printf(Locale.ROOT, "acquire-ratio %.2f%n", ratio);

@@ -111,8 +111,8 @@ class Lease:
         So many locks do not renew at once; some do, which costs a thread less than one by one.
         """
         third = self._entry.ttl / 3
-        step, since = third / 100, self._since.monotonic
-        due = since + third * random.uniform(0.9, 1.09)
+        step, since = third / 20, self._since.monotonic
+        due = since + third * random.uniform(0.9, 1.05)
         self._due = math.ceil(due / step) * step - since
 
     def _until_deadline(self, now: Reading) -> float:

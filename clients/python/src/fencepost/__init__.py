@@ -1,6 +1,6 @@
 """Fencepost for Python: locks over HTTP that are renewed in time and stop the work in time."""
 
-from ._client import AsyncFencepost, Fencepost
+from ._asyncio import AsyncFencepost, AsyncHeld, AsyncPending
 from ._errors import (
     BadWebhook,
     Cancelled,
@@ -21,9 +21,9 @@ from ._errors import (
     WaitTimeout,
 )
 from ._events import Event, verify_webhook
-from ._held import AsyncHeld, AsyncPending, Held, Pending
 from ._look import Holder, Lock, LockSummary, Waiter
 from ._options import Claim, Options, ReleaseRequested, TryOptions
+from ._threads import Fencepost, Held, Pending
 
 __all__ = [
     "AsyncFencepost",

@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, List, Mapping, Optio
 from urllib.parse import urlencode
 
 from ._errors import BadWebhook, no_answer
-from ._http import IO, Opened, Request, read_all
-from ._protocol import Again, Attempt, Limit, refuse, repeat
+from ._io import IO, Opened, read_all
+from ._repeat import Again, Attempt, Limit, refuse, repeat
+from ._wire import Request
 
 if TYPE_CHECKING:
-    from ._client import Base
+    from ._base import Base
 
 _IDLE = 45.0  # seconds; a server sends something every 15
 _PAUSE = 1.0  # after a stream that ended
@@ -58,6 +59,7 @@ class Stream:
         self._after = after  # the id of the last whole message
         self._opened: Optional[Opened] = None
         self._pending = b""  # the beginning of a line
+        self._size = 0  # of what was read since the last message, in bytes
         self._lines: List[bytes] = []  # that were read and not looked at
         self._id = ""
         self._data: List[bytes] = []
@@ -101,8 +103,9 @@ class Stream:
             chunk = await opened.chunks.__anext__()
         except (Exception, StopAsyncIteration) as error:
             failure = error
-        if failure is not None or len(self._pending) > _MAX_EVENT:
+        if failure is not None or self._size > _MAX_EVENT:
             raise Again(no_answer(failure), _PAUSE)
+        self._size += len(chunk)
         *lines, self._pending = (self._pending + chunk).split(b"\n")
         self._lines += lines
 
@@ -111,12 +114,12 @@ class Stream:
         name, _, value = line.rstrip(b"\r").partition(b":")
         value = value[1:] if value.startswith(b" ") else value
         if name == b"id":
-            self._id = value.decode()
+            self._id = value.decode(errors="replace")
         elif name == b"data":
             self._data.append(value)
         if line.rstrip(b"\r"):
             return None
-        data, self._data = b"\n".join(self._data), []
+        data, self._data, self._size = b"\n".join(self._data), [], len(self._pending)
         try:
             event = event_of(data) if data else None
         except (ValueError, LookupError, TypeError) as error:
@@ -126,7 +129,8 @@ class Stream:
 
     async def _close(self) -> None:
         opened, self._opened = self._opened, None
-        self._pending, self._lines, self._id, self._data = b"", [], "", []
+        self._pending, self._lines, self._size = b"", [], 0
+        self._id, self._data = "", []
         if opened is not None:
             await opened.close(False)
 

@@ -19,7 +19,7 @@ log = logging.getLogger("fencepost")
 
 _MAX_WORKERS = 100  # renewals that hang at once; the others wait for one of them
 _WORKER_IDLE = 10.0  # seconds after which a thread without work ends
-_PATIENCE = 0.05  # seconds for which a job waits for a worker before there is another one
+_GROW_AFTER = 0.05  # seconds for which a job waits for a worker before there is another one
 
 
 class Reading(NamedTuple):
@@ -126,7 +126,7 @@ class _Background:
             elif self._growing:
                 return
             self._growing = True
-        self.call_later(_PATIENCE, self._grow)
+        self.call_later(_GROW_AFTER, self._grow)
 
     def _grow(self) -> None:
         """Starts another worker while those that there are do not get on."""
@@ -136,7 +136,7 @@ class _Background:
                 return
             if not self._idle:
                 self._start_worker()
-        self.call_later(_PATIENCE, self._grow)
+        self.call_later(_GROW_AFTER, self._grow)
 
     def _start_worker(self) -> None:
         """The caller has the mutex."""

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextvars
 import copy
 import functools
 import math
 import os
 import random
-import sys
 import threading
-from contextlib import suppress
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Callable, Generator, Mapping, Optional, Tuple, Type
+from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 
+from ._acquire import Entry, release, renewal, send_for_entry
 from ._errors import FencepostError, LockLost, LockReleased, lost, lost_of
-from ._http import IO, BlockingIO, run
+from ._io import IO, BlockingIO, run
 from ._options import ReleaseRequested, Settings, Target
-from ._protocol import Acquisition, Again, Attempt, Entry, Limit, release, renewal, repeat
+from ._repeat import Again, Attempt, Limit, repeat
 from ._system import Reading, Timer, log
 
 if TYPE_CHECKING:
-    from ._client import Base
+    from ._base import Base
 
 
 class Lease:
@@ -189,7 +186,7 @@ class Lease:
         """Every failure but 410 is one to try again after: a bearer token may be replaced."""
         sent = self._client.read()
         try:
-            return sent, await a.send_for_entry(renewal(self._target, self._entry))
+            return sent, await send_for_entry(a, renewal(self._target, self._entry))
         except LockLost:
             raise
         except FencepostError as error:
@@ -232,199 +229,3 @@ class Lease:
 
     async def _attempt_release(self, a: Attempt) -> None:
         await a.send(release(self._target, self._entry))
-
-
-class Held(Lease):
-    """A lock, or a set of locks, that this process holds. Any thread may use it.
-
-    Leaving the ``with`` block releases it. After :func:`os.fork` the child does not hold it.
-    """
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self.lost = (
-            threading.Event()
-        )  #: set when the lock is lost, one margin before the lease ends
-
-    def _on_lost(self) -> None:
-        self.lost.set()
-
-    def release(self) -> None:
-        """Gives the lock back. It tries until the deadline of the lock and no longer.
-
-        If it fails, it logs and raises why, and the lock expires with its TTL. If the lock was
-        lost before, it sends nothing and raises :class:`LockLost`.
-        """
-        run(self._release(self._client.blocking()))
-
-    def __enter__(self) -> Held:
-        self.check()
-        return self
-
-    def __exit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        """Raises :class:`LockLost` if the work ended without an error, and without the lock."""
-        try:
-            self.release()
-        except LockLost:
-            if error is None:
-                raise
-        except FencepostError:
-            pass  # logged: the work is done
-
-
-class AsyncHeld(Lease):
-    """A lock, or a set of locks, that this process holds, for asyncio.
-
-    In ``async with`` the task is cancelled when the lock is lost, and the block raises
-    :class:`LockLost`. Leaving the block releases the lock.
-    """
-
-    def __init__(self, *args: Any) -> None:
-        super().__init__(*args)
-        self._loop = asyncio.get_running_loop()
-        self.lost = asyncio.Event()  #: set when the lock is lost, one margin before the lease ends
-        self._task: Optional[asyncio.Task[Any]] = None  # of the block
-        self._cancels = 0  # of the task, when it entered the block
-        self._stopped = False  # the task was cancelled because the lock is lost
-
-    def _on_lost(self) -> None:
-        self._call(self._stop)
-
-    def _on_asked(self, call: Callable[[], object]) -> None:
-        self._call(call)
-
-    def _call(self, call: Callable[[], object]) -> None:
-        with suppress(RuntimeError):  # the loop is closed, and its tasks are gone
-            self._loop.call_soon_threadsafe(call)
-
-    def _stop(self) -> None:
-        self.lost.set()
-        if self._task is not None:
-            self._stopped = True
-            self._task.cancel(_MARK)
-
-    async def release(self) -> None:
-        """Gives the lock back, as :meth:`Held.release` does, also if the task is cancelled."""
-        await finish(self._release(self._client.awaiting()))
-
-    async def __aenter__(self) -> AsyncHeld:
-        self.check()
-        self._task = asyncio.current_task()
-        self._cancels = _cancels(self._task)
-        return self
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        task, self._task = self._task, None
-        if self._stopped and task is not None and _absorb(task, self._cancels, error):
-            error = None
-        try:
-            await self.release()
-        except LockLost as gone:
-            if error is None:
-                raise gone from None
-        except FencepostError:
-            pass  # logged: the work is done
-
-
-_MARK = "the lock is lost"
-
-
-def _cancels(task: Optional[asyncio.Task[Any]]) -> int:
-    return task.cancelling() if sys.version_info >= (3, 11) and task is not None else 0
-
-
-def _absorb(task: asyncio.Task[Any], before: int, error: Optional[BaseException]) -> bool:
-    """Reports whether the error is the cancel of the lost lock, and of nothing else.
-
-    A cancel by another part of the program remains a cancel.
-    """
-    if sys.version_info >= (3, 11):
-        return task.uncancel() <= before and isinstance(error, asyncio.CancelledError)
-    return isinstance(error, asyncio.CancelledError) and _MARK in error.args
-
-
-async def finish(work: Any) -> None:
-    """Waits for work that goes on if the caller is cancelled meanwhile."""
-    task = asyncio.ensure_future(work)
-    _unfinished.add(task)
-    task.add_done_callback(_unfinished.discard)
-    task.add_done_callback(lambda done: done.cancelled() or done.exception())
-    await asyncio.shield(task)
-
-
-_unfinished: set[asyncio.Future[Any]] = set()
-
-
-class Acquiring:
-    """An acquire that is awaited, or entered with ``async with``."""
-
-    def __init__(self, begin: Callable[[], Any]) -> None:
-        self._begin = begin
-        self._held: Optional[AsyncHeld] = None
-
-    def __await__(self) -> Generator[Any, None, AsyncHeld]:
-        return self._begin().__await__()  # type: ignore[no-any-return]
-
-    async def __aenter__(self) -> AsyncHeld:
-        self._held = await self
-        return await self._held.__aenter__()
-
-    async def __aexit__(
-        self,
-        kind: Optional[Type[BaseException]],
-        error: Optional[BaseException],
-        trace: Optional[TracebackType],
-    ) -> None:
-        assert self._held is not None
-        await self._held.__aexit__(kind, error, trace)
-
-
-class PendingEntry:
-    """What entries that wait without a connection have in common."""
-
-    def __init__(self, acquisition: Acquisition) -> None:
-        self._acquisition = acquisition
-
-    @property
-    def id(self) -> str:
-        """The entry, as callbacks and events have it."""
-        return self._acquisition.entry.id
-
-
-class Pending(PendingEntry):
-    """An entry that the servers keep in its queue without a connection, for as long as its wait.
-
-    Its grant has to be claimed within a TTL: by :meth:`wait`, or by :meth:`Fencepost.claim` where
-    a callback reports it. One thread at a time may use it.
-    """
-
-    def wait(self) -> Held:
-        """Waits for the grant and claims it. An exception leaves the entry in its queue."""
-        return self._acquisition.client.wait_for(self._acquisition)  # type: ignore[no-any-return]
-
-    def leave(self) -> None:
-        """Leaves the queue, or releases a grant that was not claimed. It tries for one TTL."""
-        run(self._acquisition.leave_now(self._acquisition.client.blocking()))
-
-
-class AsyncPending(PendingEntry):
-    """:class:`Pending` for asyncio."""
-
-    def wait(self) -> Acquiring:
-        """Waits for the grant and claims it. A cancel leaves the entry in its queue."""
-        client = self._acquisition.client
-        return Acquiring(lambda: client.wait_for(self._acquisition))
-
-    async def leave(self) -> None:
-        """Leaves the queue, or releases a grant that was not claimed. It tries for one TTL."""
-        await self._acquisition.leave_now(self._acquisition.client.awaiting())

@@ -1,166 +1,24 @@
-"""What requests are sent, when, and what their answers mean."""
+"""One acquire, from its first request to its grant."""
 
 from __future__ import annotations
 
 import contextvars
-import random
 import secrets
+from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Awaitable,
-    Callable,
-    Dict,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Tuple,
-    TypeVar,
-)
+from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Type
 
-from ._errors import (
-    FencepostError,
-    LockLost,
-    error_of,
-    lost_of,
-    no_answer,
-    parse,
-    recoded,
-)
-from ._http import IO, Answer, BlockingIO, Request, run
+from ._errors import FencepostError, LockLost, lost_of, no_answer, parse, recoded
+from ._io import IO, BlockingIO, run
 from ._options import Settings, Target
+from ._repeat import REQUEST_TIMEOUT, Again, Attempt, Limit, repeat
 from ._system import Reading
+from ._wire import Request
 
 if TYPE_CHECKING:
-    from ._client import Base
+    from ._base import Base
 
-T = TypeVar("T")
-
-REQUEST_TIMEOUT = 10.0  # of one attempt that does not wait for a lock
 _MAX_HOLD = 50.0  # how long a server keeps a request open that waits
-_FIRST_PAUSE = 0.2
-_MAX_PAUSE = 5.0
-_MIN_PAUSE = 0.1  # while a lock is held
-
-
-class Again(Exception):
-    """An attempt after which another one may succeed."""
-
-    def __init__(
-        self,
-        error: FencepostError,
-        after: float = 0.0,
-        stays: bool = False,
-        goes: bool = False,
-        handed: Optional[Mapping[str, Any]] = None,
-    ) -> None:
-        super().__init__()
-        self.error = error
-        self.after = after  # seconds before the next one; 0 is as the client likes
-        self.stays = stays  # at this URL: the server works, and refuses
-        self.goes = goes  # nothing failed: the next attempt is due now
-        self.handed = handed  # the entry that a replica hands over
-
-
-class Limit(NamedTuple):
-    """How long a call may take."""
-
-    left: Callable[[], float]
-    held: bool = False  # it is the deadline of a held lock: pauses are shortened to fit
-
-    def pause(self, asked: float, pauses: int) -> float:
-        pause = asked
-        if not pause:
-            pause = min(_FIRST_PAUSE * 2 ** min(pauses, 10), _MAX_PAUSE)
-            pause *= random.uniform(0.5, 1)
-        if self.held:
-            pause = min(pause, max(self.left() / 3, _MIN_PAUSE))
-        return pause
-
-
-class Attempt(NamedTuple):
-    """One try at one URL."""
-
-    io: IO
-    base: str
-    limit: Limit
-
-    async def send(self, request: Request) -> Answer:
-        """Returns a success. The error is one to try again after, or final."""
-        timeout = max(min(request.timeout, self.limit.left()), 0.001)
-        failure: Optional[Exception] = None
-        try:
-            answer = await self.io.send(self.base, request, timeout)
-        except Exception as error:
-            failure = error
-        if failure is not None:  # raised here, without the cause: it knows the headers
-            raise Again(no_answer(failure))
-        refuse(answer)
-        return answer
-
-    async def send_for_entry(self, request: Request) -> Entry:
-        entry = entry_of(parse((await self.send(request)).body))
-        if not entry.token:
-            raise Again(no_answer(ValueError("what answered is no server")))
-        return entry
-
-
-def refuse(answer: Answer) -> None:
-    """Raises what an answer that is no success means."""
-    if answer.status < 300:
-        return
-    error = error_of(*answer)
-    if answer.status == 429 and error.retry_after > 0:
-        raise Again(error, error.retry_after, stays=True)
-    if answer.status >= 500:
-        problem = parse(answer.body)
-        handed = problem.get("entry") or problem.get("set")
-        raise Again(error, error.retry_after, handed=handed)
-    raise error
-
-
-async def repeat(
-    client: Base, io: IO, limit: Limit, attempt: Callable[[Attempt], Awaitable[T]]
-) -> T:
-    """Makes attempts until one succeeds or fails for good, or the limit has come.
-
-    After a failure the next attempt is at the next URL at once; after all have failed, after a
-    pause.
-    """
-    failures = pauses = 0
-    last: FencepostError = no_answer()
-    while limit.left() > 0:
-        at = client.current
-        try:
-            return await attempt(Attempt(io, client.urls[at], limit))
-        except Again as failed:
-            again = failed
-        if again.goes:
-            failures = pauses = 0
-            continue
-        last = again.error
-        if not again.stays:
-            client.move_on(at)
-            failures += 1
-            if failures % len(client.urls):
-                continue
-        pause = limit.pause(again.after, pauses)
-        pauses += 1
-        if pause >= limit.left():
-            break
-        await io.sleep(pause)
-    raise last
-
-
-async def ask(client: Base, io: IO, request: Request) -> Dict[str, Any]:
-    """Sends a request until a server answers it for good."""
-
-    async def attempt(a: Attempt) -> Answer:
-        return await a.send(request)
-
-    answer = await repeat(client, io, client.within(client.retry_for), attempt)
-    return parse(answer.body)
 
 
 @dataclass
@@ -196,6 +54,14 @@ def release(target: Target, entry: Entry) -> Request:
     return Request("DELETE", target.held_path(entry.id), REQUEST_TIMEOUT, entry.token)
 
 
+async def send_for_entry(a: Attempt, request: Request) -> Entry:
+    """Sends a request whose answer is an entry. Another success is no answer."""
+    entry = entry_of(parse((await a.send(request)).body))
+    if not entry.token:
+        raise Again(no_answer(ValueError("what answered is no server")))
+    return entry
+
+
 class Acquisition:
     """One acquire from its first request to its grant.
 
@@ -214,6 +80,14 @@ class Acquisition:
         self._leaves = False  # the call is over, and its entry is taken back
         self._restart()
 
+    def __enter__(self) -> Acquisition:
+        return self
+
+    def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
+        """A call that fails or is cancelled takes back what it may have left."""
+        if kind is not None:
+            self.leave_later()
+
     def _restart(self) -> None:
         """Makes the next request a new entry."""
         self._key = secrets.token_hex(16)
@@ -224,13 +98,6 @@ class Acquisition:
     async def run(self, io: IO) -> Tuple[Entry, Reading]:
         """Returns the grant, and when the request was sent from which its lease counts."""
         return await repeat(self.client, io, Limit(self._left), self._attempt)
-
-    async def run_or_leave(self, io: IO) -> Tuple[Entry, Reading]:
-        try:
-            return await self.run(io)
-        except BaseException:
-            self.leave_later()
-            raise
 
     async def _attempt(self, a: Attempt) -> Tuple[Entry, Reading]:
         """A grant that may be old is renewed before it counts."""
@@ -291,7 +158,7 @@ class Acquisition:
     async def _send(self, a: Attempt, request: Request) -> None:
         """Sends a request about the entry, and takes from its answer what it says of it."""
         try:
-            self.entry = await a.send_for_entry(request)
+            self.entry = await send_for_entry(a, request)
             self._unknown = False
         except Again as again:
             self._learn(again)
@@ -351,9 +218,8 @@ class Acquisition:
 
         def leave() -> None:
             try:
-                run(repeat(self.client, BlockingIO(self.client.wire), limit, self.leave))
-            except FencepostError:
-                pass  # the lease is the limit
+                with suppress(FencepostError):  # the lease is the limit
+                    run(repeat(self.client, BlockingIO(self.client.wire), limit, self.leave))
             finally:
                 self.client.end()
 
@@ -369,13 +235,8 @@ class Acquisition:
         await a.send(release(self.target, self.entry))
 
     async def leave_now(self, io: IO) -> None:
-        try:
+        with suppress(LockLost):
             await repeat(self.client, io, self.client.within(self.ttl), self.leave)
-        except LockLost:
-            pass
-        except FencepostError as error:
-            if error.code != "lock_lost":
-                raise
 
 
 def whole(seconds: float) -> int:

@@ -8,61 +8,26 @@ such a coroutine to its end in one step.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import socket
-import ssl
-import weakref
-from contextlib import suppress
 from typing import (
     Any,
     AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
-    Dict,
-    Generic,
     Iterator,
-    List,
     NamedTuple,
     Optional,
     TypeVar,
-    Union,
 )
 
 import httpx
 
 from ._errors import Cancelled
-from ._system import System
+from ._wire import Answer, Lane, Request, Wire
 
 T = TypeVar("T")
 
 _MAX_ANSWER = 16 << 20  # bytes
-_MAX_IDLE = 16  # connections that a client keeps
-_LIMITS = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=30)
-
-Token = Union[str, Callable[[], str]]
-Propagate = Callable[[Dict[str, str]], Any]
-
-
-class Request(NamedTuple):
-    """One request, wherever it is sent."""
-
-    method: str
-    path: str
-    timeout: float  # seconds, of one attempt
-    token: str = ""  # of the lock
-    key: str = ""  # Idempotency-Key
-    after: str = ""  # Last-Event-ID
-    body: Optional[Dict[str, Any]] = None
-
-
-class Answer(NamedTuple):
-    """What a server, or a proxy in front of it, sent."""
-
-    status: int
-    retry_after: str
-    body: bytes
 
 
 class Opened(NamedTuple):
@@ -72,56 +37,6 @@ class Opened(NamedTuple):
     retry_after: str
     chunks: AsyncIterator[bytes]
     close: Callable[[bool], Awaitable[None]]  # whether the connection may be used again
-
-
-class Lane:
-    """One connection, which another thread can cut."""
-
-    def __init__(self, transport: httpx.BaseTransport) -> None:
-        self._transport = transport
-        self._socket: Optional[socket.socket] = None
-
-    def send(self, request: httpx.Request) -> httpx.Response:
-        if self._socket is None:  # a trace costs, and the connection is made once
-            request.extensions["trace"] = self._trace
-        return self._transport.handle_request(request)
-
-    def _trace(self, event: str, info: Dict[str, Any]) -> None:
-        if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
-            self._socket = info["return_value"].get_extra_info("socket")
-
-    def abort(self) -> None:
-        """Ends a request under way. SSLSocket.shutdown would disturb the thread that reads."""
-        if self._socket is not None:
-            with suppress(OSError):
-                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
-
-    def close(self) -> None:
-        self._transport.close()
-
-
-L = TypeVar("L")
-
-
-class Lanes(Generic[L]):
-    """Connections that are not in use. One pool for all would search it for each request."""
-
-    def __init__(self, connect: Callable[[], L]) -> None:
-        self._connect = connect
-        self.idle: List[L] = []
-        self.closed = False
-
-    def take(self) -> L:
-        with suppress(IndexError):
-            return self.idle.pop()
-        return self._connect()
-
-    def give(self, lane: L) -> bool:
-        """Keeps a lane. It reports false if the caller has to close it."""
-        if self.closed or len(self.idle) >= _MAX_IDLE:
-            return False
-        self.idle.append(lane)
-        return True
 
 
 class IO:
@@ -242,92 +157,6 @@ class AsyncIO(IO):
         return Opened(
             response.status_code, response.headers.get("retry-after", ""), stream.__aiter__(), close
         )
-
-
-class Wire:
-    """Prepares requests, and knows the connections of a client."""
-
-    def __init__(
-        self,
-        system: System,
-        token: Token,
-        propagate: Optional[Propagate],
-        verify: Optional[ssl.SSLContext],
-        proxy: Optional[str],
-    ) -> None:
-        self.system = system
-        self._token = token
-        self._propagate = propagate
-        self._options: Dict[str, Any] = {"verify": verify, "proxy": proxy, "limits": _LIMITS}
-        self.reset()
-        _wires.add(self)
-
-    def reset(self) -> None:
-        """Begins without connections; those of a parent process are not used."""
-        self.lanes = Lanes(self._connect)
-        self.async_lanes = Lanes(self._connect_async)
-
-    def _connect(self) -> Lane:
-        return Lane(httpx.HTTPTransport(**self._verified()))
-
-    def _connect_async(self) -> httpx.AsyncBaseTransport:
-        return httpx.AsyncHTTPTransport(**self._verified())
-
-    def _verified(self) -> Dict[str, Any]:
-        if self._options["verify"] is None:  # once: it reads all certificates of the machine
-            self._options["verify"] = httpx.create_ssl_context()
-        return self._options
-
-    def prepare(self, base: str, request: Request, timeout: float) -> httpx.Request:
-        headers: Dict[str, str] = {}
-        if self._propagate is not None:
-            self._propagate(headers)
-        token = self._token if isinstance(self._token, str) else self._token()
-        headers["Authorization"] = f"Bearer {token}"
-        if request.token:
-            headers["Lock-Token"] = request.token
-        if request.key:
-            headers["Idempotency-Key"] = request.key
-        if request.after:
-            headers["Last-Event-ID"] = request.after
-        content = None
-        if request.body is not None:
-            headers["Content-Type"] = "application/json"
-            content = json.dumps(request.body).encode()
-        times = {"connect": min(timeout, 10.0), "read": timeout, "write": timeout, "pool": timeout}
-        return httpx.Request(
-            request.method,
-            base + request.path,
-            headers=headers,
-            content=content,
-            extensions={"timeout": times},
-        )
-
-    def close(self) -> None:
-        self.lanes.closed = True
-        while self.lanes.idle:
-            self.lanes.idle.pop().close()
-
-    async def close_async(self) -> None:
-        self.async_lanes.closed = True
-        while self.async_lanes.idle:
-            await self.async_lanes.idle.pop().aclose()
-
-    def __del__(self) -> None:
-        with suppress(Exception):
-            self.close()
-
-
-_wires: weakref.WeakSet[Wire] = weakref.WeakSet()
-
-
-def _after_fork() -> None:
-    for wire in list(_wires):
-        wire.reset()
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:

@@ -1,0 +1,77 @@
+"""What the vectors replace: connections that are cut, threads and timers."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from typing import Iterator, List
+
+import httpx
+import pytest
+
+from fencepost import _system
+from fencepost._io import BlockingIO, run
+from fencepost._wire import Request, Wire
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """A server that accepts connections and answers nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_another_thread_cuts_a_request(silent: str) -> None:
+    wire = Wire(_system.System(), "T", None, None, None)
+    io = BlockingIO(wire)
+    cut = threading.Timer(0.3, io.abort)
+    cut.start()
+    begun = time.monotonic()
+    with pytest.raises(httpx.HTTPError):
+        run(io.send(silent, Request("PUT", "/locks/a/renew", 30), 30))
+    assert time.monotonic() - begun < 5
+    cut.join()
+
+
+def test_a_request_that_was_cut_before_it_began_is_not_sent(silent: str) -> None:
+    wire = Wire(_system.System(), "T", None, None, None)
+    io = BlockingIO(wire)
+    io.abort()
+    begun = time.monotonic()
+    with pytest.raises(Exception, match="given up"):
+        run(io.send(silent, Request("PUT", "/locks/a/renew", 30), 30))
+    assert time.monotonic() - begun < 5
+
+
+def test_a_request_without_an_answer_ends_in_time(silent: str) -> None:
+    wire = Wire(_system.System(), "T", None, None, None)
+    with pytest.raises(httpx.ReadTimeout):
+        run(BlockingIO(wire).send(silent, Request("GET", "/locks/a", 30), 0.3))
+
+
+def test_work_that_hangs_does_not_stop_other_work() -> None:
+    background = _system._Background()
+    free, done = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        free.wait(20)
+
+    for _ in range(5):
+        background.spawn(hang)
+    background.spawn(done.set)
+    assert done.wait(10)
+    free.set()
+
+
+def test_timers_run_in_their_order_unless_they_are_cancelled() -> None:
+    background = _system._Background()
+    seen: List[int] = []
+    done = threading.Event()
+    background.call_later(0.3, done.set)
+    background.call_later(0.2, lambda: seen.append(2))
+    background.call_later(0.1, lambda: seen.append(1))
+    background.call_later(0.15, lambda: seen.append(3)).cancel()
+    background.call_later(0.05, lambda: seen.append(1 // 0))
+    assert done.wait(10)
+    assert seen == [1, 2]

@@ -304,17 +304,17 @@ func TestServerHasNoTestCode(t *testing.T) {
 	}
 }
 
-// What docs/architecture.md tells about imports is what this test checks.
+// What docs/internals/architecture.md tells about imports is what this test checks.
 func TestDocumentedImports(t *testing.T) {
 	documented := documentedRows(t)
 	for row, imports := range documented {
 		if want := existing(may()[row]); !slices.Equal(sorted(imports), sorted(want)) {
-			t.Errorf("docs/architecture.md lets %s import %v, this test %v", row, imports, want)
+			t.Errorf("docs/internals/architecture.md lets %s import %v, this test %v", row, imports, want)
 		}
 	}
 	for row := range may() {
 		if _, told := documented[row]; !told && !slices.Contains(planned(), row) {
-			t.Errorf("docs/architecture.md has no row for %s", row)
+			t.Errorf("docs/internals/architecture.md has no row for %s", row)
 		}
 	}
 }
@@ -322,7 +322,7 @@ func TestDocumentedImports(t *testing.T) {
 // documentedRows reads the table of packages: its first column, and the last.
 func documentedRows(t *testing.T) map[string][]string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "architecture.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "internals", "architecture.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,3 +1,3 @@
 // Package architecture checks which package imports which, so that the layout
-// that docs/architecture.md draws stays true. Its test needs only the go command.
+// that docs/internals/architecture.md draws stays true. Its test needs only the go command.
 package architecture

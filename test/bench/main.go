@@ -2,12 +2,12 @@
 //
 //	go run ./test/bench                        # every row, about half an hour
 //	go run ./test/bench -rows S1,S5 -rounds 3
-//	go run ./test/bench -rows peers -publish docs/performance.md
-//	go run ./test/bench -charts docs/charts
+//	go run ./test/bench -rows peers -publish docs/internals/performance.md
+//	go run ./test/bench -charts docs/internals/charts
 //	go run ./test/bench -rows older -older bin/older
 //
 // It starts every server as a process of its own, with fsync on, and makes the
-// load itself. docs/performance.md explains the rows and publishes a run. A peer that is not
+// load itself. docs/internals/performance.md explains the rows and publishes a run. A peer that is not
 // installed is an error that says how to get it.
 package main
 

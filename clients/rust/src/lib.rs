@@ -1,12 +1,14 @@
 #![doc = include_str!("../README.md")]
 
 mod acquire;
+mod builder;
 mod client;
 mod clock;
 mod errors;
 mod events;
 mod held;
 mod lead;
+mod lease;
 mod look;
 mod pending;
 mod queue;
@@ -16,7 +18,8 @@ mod types;
 mod webhook;
 
 pub use acquire::Acquire;
-pub use client::{Builder, Client};
+pub use builder::Builder;
+pub use client::Client;
 pub use errors::{Error, Lost, Problem};
 pub use events::Events;
 pub use held::Held;

@@ -9,7 +9,8 @@ use crate::acquire::{Acquire, Options, Target};
 use crate::client::Shared;
 use crate::clock::Reading;
 use crate::errors::{Error, Problem};
-use crate::held::{release, renewal, Held};
+use crate::held::Held;
+use crate::lease::{release, renewal};
 use crate::request::{repeat, Again, Attempt, Call, Failure, Then, REQUEST_TIMEOUT};
 use crate::types::Entry;
 
@@ -271,7 +272,10 @@ impl Attempt for Acquisition {
 
     fn left(&self) -> Duration {
         match self.goal {
-            Goal::Grant => (self.options.wait + self.client.retry_for)
+            Goal::Grant => self
+                .options
+                .wait
+                .saturating_add(self.client.retry_for)
                 .saturating_sub(self.client.since(&self.begun)),
             Goal::Entry => self.client.retry_for.saturating_sub(self.client.since(&self.since)),
             Goal::Nothing => self.ttl().saturating_sub(self.client.since(&self.since)),

@@ -318,6 +318,11 @@ func (r *run) play() {
 	}
 	_ = r.client.Close()
 	r.finished.Wait()
+	for _, s := range r.v.Steps {
+		for _, a := range s.ReleaseRequested {
+			r.t.Errorf("%s does not ask %s for the release", a.By, s.As)
+		}
+	}
 }
 
 // open counts the exchanges at the end that are still due.
@@ -569,6 +574,9 @@ func (r *run) compare(s *step, got *outcome, err error) {
 	r.mu.Unlock()
 	switch {
 	case over && want != nil && want.At == nil && want.Error == nil: // it was to go on
+		if !reflect.DeepEqual(got.Events, want.Events) {
+			r.t.Errorf("%s %s has seen %+v, want %+v", s.Do, s.As, got.Events, want.Events)
+		}
 		return
 	case want == nil:
 		r.t.Errorf("%.3f: %s %s%s ends and has no result: %v", at, s.Do, s.As, s.Of, err)

@@ -82,8 +82,9 @@ async function holding(): Promise<[percent: number, bytes: number]> {
   return [percent, bytes];
 }
 
-const acquire = await ratio();
+await costs(byClient, 500);
 const [percent, bytes] = await holding();
+const acquire = await ratio();
 console.log(`held-cpu-percent ${percent.toFixed(2)}`);
 console.log(`held-bytes ${bytes.toFixed(0)}`);
 console.log(`acquire-ratio ${acquire.toFixed(2)}`);

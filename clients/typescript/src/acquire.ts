@@ -19,7 +19,7 @@ export class Acquisition {
   readonly #of: Target;
   readonly #options: Acquire;
   readonly #async: boolean; // the servers keep the entry while its client does not ask for it
-  #begun: Reading; // when the call began
+  #begun: Reading | undefined; // when the call began
   #first: Reading | undefined; // when the key was sent first
   #key: string | undefined;
   #unknown = false; // a request may have written an entry whose token is not known
@@ -30,7 +30,6 @@ export class Acquisition {
     this.#of = of;
     this.#options = { ...options };
     this.#async = async;
-    this.#begun = core.clock.read();
   }
 
   /** Acquires, or else takes back what it may have left in the queue. */
@@ -52,7 +51,7 @@ export class Acquisition {
     );
     this.#refuse(signal);
     const held = new Held(this.#core, this.#of, entry, this.#options, sent);
-    held.check();
+    held.throwIfEnded();
     return held;
   }
 
@@ -225,6 +224,7 @@ export class Acquisition {
 
   /** Seconds left of the wait. */
   #waits(now: Reading): number {
+    this.#begun ??= now;
     return this.#options.wait - since(now, this.#begun);
   }
 

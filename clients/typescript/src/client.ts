@@ -56,10 +56,14 @@ export class Fencepost {
     token: string | (() => string | Promise<string>),
     options: ClientOptions = {},
   ) {
+    const bases = [urls].flat().map(baseOf);
+    if (bases.length === 0 || !token) {
+      throw new TypeError("a base URL and a token are required");
+    }
     system ??= systemClock();
     const clock = options.clock ?? system;
     const transport = new Transport({
-      urls: [urls].flat().map(baseOf),
+      urls: bases,
       token,
       clock,
       fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
@@ -110,7 +114,9 @@ export class Fencepost {
     held.follow(options.signal);
     try {
       const result = await work(held);
-      held.check();
+      if (held.lost) {
+        throw held.lost;
+      }
       return result;
     } catch (error) {
       throw (isAbort(error) && held.lost) || error;

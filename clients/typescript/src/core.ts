@@ -42,10 +42,13 @@ export class Core {
     this.log = log;
   }
 
-  /** Seconds left at an instant, of some from now on. */
+  /** Seconds left at an instant, of some from the first one on. */
   within(seconds: number): (now: Reading) => number {
-    const begun = this.clock.read();
-    return (now) => seconds - since(now, begun);
+    let begun: Reading | undefined;
+    return (now) => {
+      begun ??= now;
+      return seconds - since(now, begun);
+    };
   }
 
   /** Runs what takes back the entry of a failed call. Close waits for it a while. */

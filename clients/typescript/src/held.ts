@@ -6,7 +6,7 @@ import { Again } from "./repeat.js";
 import { type Request, requestTimeout } from "./transport.js";
 import type { Entry, ReleaseRequested } from "./wire.js";
 
-const released = { code: "released", title: "the lock is released" };
+const released = Symbol("released");
 
 /**
  * A lock, or a set of locks, that this process holds. The client renews it in the background until
@@ -31,7 +31,7 @@ export class Held {
   readonly #entry: Entry;
   readonly #onReleaseRequested: HoldOptions["onReleaseRequested"];
   #since: Reading; // when the last successful request was sent
-  #ended: FencepostError | undefined; // why it is not held any more
+  #ended: LockLost | typeof released | undefined; // why it is not held any more
   #work: AbortController | undefined; // made when its signal is asked for
   #renewing: AbortController | undefined;
   #cancelRenewal: (() => void) | undefined;
@@ -53,9 +53,6 @@ export class Held {
     this.#onReleaseRequested = options.onReleaseRequested;
     this.#since = since;
     core.keep(this, now);
-    if (core.closed) {
-      this.close();
-    }
     this.look(now);
   }
 
@@ -73,7 +70,7 @@ export class Held {
     if (!this.#work) {
       this.#work = new AbortController();
       if (this.#ended) {
-        this.#work.abort(this.#ended);
+        this.#work.abort(errorOf(this.#ended));
       }
     }
     return this.#work.signal;
@@ -96,8 +93,13 @@ export class Held {
    */
   check(): void {
     this.#overdue(this.#core.clock.read());
+    this.throwIfEnded();
+  }
+
+  /** @internal Like check, without a look at the clocks. */
+  throwIfEnded(): void {
     if (this.#ended) {
-      throw this.#ended;
+      throw errorOf(this.#ended);
     }
   }
 
@@ -118,7 +120,7 @@ export class Held {
 
   async #release(): Promise<void> {
     this.check();
-    this.#end(new FencepostError(released));
+    this.#end(released);
     const scope = { left: this.#left, held: true };
     const request = releaseOf(this.#of, this.#entry);
     try {
@@ -171,12 +173,12 @@ export class Held {
 
   /**
    * A third of the TTL, up to a tenth of that sooner or later: many locks do not renew at once. A
-   * hundredth of it is a step, in which they do: requests in one turn of the event loop cost less.
+   * fiftieth of it is a step, in which they do: requests in one turn of the event loop cost less.
    */
   #renewIn(now: Reading): number {
     const third = this.#entry.ttl_seconds / 3;
-    const due = third * (0.91 + Math.random() * 0.19) - since(now, this.#since);
-    const step = third / 100;
+    const due = third * (0.92 + Math.random() * 0.18) - since(now, this.#since);
+    const step = third / 50;
     return Math.floor((now.monotonic + due) / step) * step - now.monotonic;
   }
 
@@ -188,7 +190,7 @@ export class Held {
     return true;
   }
 
-  #end(why: FencepostError): void {
+  #end(why: LockLost | typeof released): void {
     if (this.#ended) {
       return;
     }
@@ -197,8 +199,8 @@ export class Held {
     this.#cancelExpiry?.();
     this.#core.drop(this);
     this.#renewing?.abort();
-    this.#work?.abort(why);
-    if (why instanceof LockLost) {
+    this.#work?.abort(errorOf(why));
+    if (why !== released) {
       this.#log("a lock is lost", why);
     }
   }
@@ -251,6 +253,13 @@ export class Held {
   #log(message: string, error: unknown): void {
     this.#core.log(message, { lock: this.name, fence: this.fence, error });
   }
+}
+
+/** The error of a lock that ended. A release makes none unless it is asked for. */
+function errorOf(why: LockLost | typeof released): FencepostError {
+  return why === released
+    ? new FencepostError({ code: "released", title: "the lock is released" })
+    : why;
 }
 
 /**

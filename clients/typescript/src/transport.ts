@@ -4,7 +4,7 @@ import { Again, type Attempt, Attempts, type Scope, Urls } from "./repeat.js";
 import { type Entry, entryOf, type Problem, parse } from "./wire.js";
 
 export const requestTimeout = 10; // seconds of one attempt that does not wait for a lock
-const longestAnswer = 16 << 20; // bytes
+const longestAnswer = 16 << 20; // characters
 
 /** One request, to whichever server. */
 export interface Request {
@@ -96,6 +96,9 @@ export class Transport {
     try {
       const response = await this.open(base, request, guard.signal);
       return await readAnswer(response);
+    } catch (error) {
+      guard.abort(); // what is left of the answer
+      throw error;
     } finally {
       guard.end();
     }
@@ -132,11 +135,30 @@ function set(headers: Record<string, string>, name: string, value: string | unde
 }
 
 export async function readAnswer(response: Response): Promise<Answer> {
-  if (Number(response.headers.get("Content-Length")) > longestAnswer) {
-    await response.body?.cancel();
+  const { status, headers } = response;
+  const length = headers.get("Content-Length");
+  if (Number(length) > longestAnswer) {
     throw new Error("the answer is too long");
   }
-  return { status: response.status, headers: response.headers, text: await response.text() };
+  const text = await (length === null && response.body ? textOf(response.body) : response.text());
+  return { status, headers, text };
+}
+
+/** The text of a body whose length the server does not say. */
+async function textOf(body: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  const reader = body.getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) {
+      return text + decoder.decode();
+    }
+    text += decoder.decode(value, { stream: true });
+    if (text.length > longestAnswer) {
+      throw new Error("the answer is too long");
+    }
+  }
 }
 
 /** Returns a success. Throws what is none: an {@link Again}, or a final error. */

@@ -170,6 +170,8 @@ test("a token that no header can have is not in the error", async () => {
   const error = await client.look("orders:42").catch((e: unknown) => e);
   assert(error instanceof NoAnswer);
   assert.doesNotMatch(inspect(error, { depth: 10 }), /secret/);
+  assert.throws(() => new Fencepost("http://a", ""), { name: "TypeError" });
+  assert.throws(() => new Fencepost([], "T"), { name: "TypeError" });
   assert.throws(() => new Fencepost("http://user:secret@a", "T"), {
     message: "the base URL of a is not valid",
   });
@@ -218,6 +220,19 @@ test("an answer without a TTL is no entry: its lock would never end", async () =
   const answer = () => Response.json({ id: "e1", state: "held", token: "t", fence: 7 });
   await using faked = new Faked(answer, { retryFor: 0.1 });
   await assert.rejects(faked.client.tryLock("orders:42", { ttl: 0.1 }), NoAnswer);
+});
+
+test("an answer that never ends is no answer", async () => {
+  const piece = new TextEncoder().encode("x".repeat(1 << 20));
+  const body = () => new ReadableStream({ pull: (controller) => controller.enqueue(piece) });
+  await using faked = new Faked(() => new Response(body()), { retryFor: 0.1 });
+  await assert.rejects(faked.client.look("orders:42"), NoAnswer);
+});
+
+test("work may release its lock itself", async () => {
+  await using faked = new Faked((method) => (method === "DELETE" ? gone() : entry(30)));
+  assert.equal(await faked.client.withLock("orders:42", {}, (held) => held.release()), undefined);
+  assert.equal(faked.requests.length, 2);
 });
 
 test("a reader of events that stops closes its connection", async () => {

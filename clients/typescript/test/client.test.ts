@@ -20,25 +20,24 @@ test("after a blocked event loop, check says that the lock is lost before work g
   await using faked = new Faked(() => entry(0.5));
   const held = await faked.client.tryLock("orders:42");
   held.check();
+  const before = faked.requests.length;
   block(300); // the deadline is after 250 ms
   assert.equal(held.signal.aborted, false);
   assert.throws(() => held.check(), { name: "LockLost", reason: "deadline" });
   assert(held.signal.reason instanceof LockLost);
   assert.equal(held.signal.reason, held.lost);
   await assert.rejects(held.release(), LockLost);
-  assert.deepEqual(
-    faked.requests.map((r) => r.method),
-    ["POST"],
-  );
+  assert.equal(faked.requests.length, before);
 });
 
 test("after a blocked event loop, no renewal is sent", async () => {
   await using faked = new Faked(() => entry(0.5));
   const held = await faked.client.tryLock("orders:42");
+  const before = faked.requests.length;
   block(300);
   await sleep(50);
   assert(held.signal.aborted);
-  assert.equal(faked.requests.length, 1);
+  assert.equal(faked.requests.length, before);
 });
 
 /** How a program ends that has a lock, and runs some lines more. */

@@ -16,22 +16,37 @@ from fencepost._wire import Request, Wire
 
 
 @pytest.fixture
-def silent() -> Iterator[str]:
+def listener() -> Iterator[socket.socket]:
     """A server that accepts connections and answers nothing."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        yield listener
 
 
-def test_another_thread_cuts_a_request(silent: str) -> None:
-    wire = Wire(_system.System(), "T", None, None, None)
-    io = BlockingIO(wire)
-    cut = threading.Timer(0.3, io.abort)
-    cut.start()
+@pytest.fixture
+def silent(listener: socket.socket) -> str:
+    return f"http://127.0.0.1:{listener.getsockname()[1]}"
+
+
+def test_another_thread_cuts_a_request(listener: socket.socket, silent: str) -> None:
+    io = BlockingIO(Wire(_system.System(), "T", None, None, None))
+
+    ended = threading.Event()
+
+    def cut() -> None:
+        connection, _ = listener.accept()
+        with connection:
+            connection.recv(1)
+            io.abort()
+            ended.wait(20)
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
     begun = time.monotonic()
     with pytest.raises(httpx.HTTPError):
         run(io.send(silent, Request("PUT", "/locks/a/renew", 30), 30))
-    assert time.monotonic() - begun < 5
-    cut.join()
+    assert time.monotonic() - begun < 10
+    ended.set()
+    cutter.join()
 
 
 def test_a_request_that_was_cut_before_it_began_is_not_sent(silent: str) -> None:

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"go.uber.org/goleak"
 
 	"github.com/fencepost/fencepost/telemetry"
 )
@@ -55,6 +56,21 @@ func shutdown(t *testing.T, tel *telemetry.Telemetry) {
 	defer cancel()
 	if err := tel.Shutdown(ctx); err != nil {
 		t.Errorf("Shutdown: %v", err)
+	}
+}
+
+// started returns what waits until all that was started since has ended. A Shutdown that gives up
+// leaves the SDK exporting, which reports what fails to whichever set-up is the last.
+func started(t *testing.T) (ended func()) {
+	before := goleak.IgnoreCurrent()
+	return func() {
+		t.Helper()
+		until := time.Now().Add(30 * time.Second)
+		for err := goleak.Find(before); err != nil; err = goleak.Find(before) {
+			if time.Now().After(until) {
+				t.Fatal(err)
+			}
+		}
 	}
 }
 
@@ -218,6 +234,7 @@ func TestSettingsWithoutSenseAreRefused(t *testing.T) {
 // about it must come as a line of the log.
 func TestCollectorThatIsDownIsLogged(t *testing.T) {
 	unsetStandard(t)
+	ended := started(t)
 	dead := httptest.NewServer(http.NotFoundHandler())
 	dead.Close()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", dead.URL)
@@ -239,6 +256,7 @@ func TestCollectorThatIsDownIsLogged(t *testing.T) {
 	if took := time.Since(start); took > 5*time.Second {
 		t.Errorf("Shutdown took %v with 200 ms to spend", took)
 	}
+	ended()
 	line := lines(t, log.Bytes())[0]
 	if line["level"] != "WARN" || line["error"] != io.ErrUnexpectedEOF.Error() {
 		t.Errorf("first line = %v, want the error as a warning", line)
@@ -248,6 +266,7 @@ func TestCollectorThatIsDownIsLogged(t *testing.T) {
 // TestHangingCollectorTakesNoMemory: spans that nobody takes are dropped.
 func TestHangingCollectorTakesNoMemory(t *testing.T) {
 	unsetStandard(t)
+	defer started(t)()
 	asked, answer := make(chan struct{}, 1), make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		select {

@@ -84,7 +84,7 @@ test: lint verify web unit histories system clients ## Check everything that a c
 # These run without the race detector, which makes them five to ten times slower and would
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
 # tests do under it with the same code. All others run with it.
-UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|RefusedBeforeALeaseIsAsked|$\
+UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|$\
 Growth|Memory|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
 Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|ManyCallbacks|Missed(IsSentOnRequest|Meanwhile))$$
 

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
@@ -29,21 +29,14 @@ func TestRefusedBeforeALeaseIsAsked(t *testing.T) {
 		}
 		return do()
 	})
-	s := openStore(t, conn, etcd.Config{})
+	few := batch.Backlog{PerKey: batch.Size{Writes: 50, Bytes: 1 << 20}}
+	s := openStore(t, conn, etcd.Config{Pending: few})
 	var all sync.WaitGroup
 	first := sync.OnceFunc(func() { close(refused) })
 	defer first()
-	for k := range 1200 {
+	for k := range 200 { // one lock's are written each alone, 64 at once
 		all.Go(func() {
-			e := newEntry("", fmt.Sprint("many-", k))
-			e.Set, e.Claims = true, nil
-			e.Metadata = map[string]string{"text": strings.Repeat("m", 1900)}
-			for i := range 32 {
-				e.Claims = append(
-					e.Claims,
-					lock.Claim{Name: fmt.Sprintf("%s-%02d", strings.Repeat("n", 190), i), Mode: lock.Exclusive},
-				)
-			}
+			e := newEntry("hot", fmt.Sprint("many-", k))
 			if _, _, err := s.Enqueue(t.Context(), e); errors.Is(err, lock.Overloaded) {
 				first()
 			}

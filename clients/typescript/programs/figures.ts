@@ -82,7 +82,7 @@ async function holding(): Promise<[percent: number, bytes: number]> {
   return [percent, bytes];
 }
 
-await costs(byClient, 500);
+await costs(byClient, 2000); // what the HTTP library keeps is not of the locks
 const [percent, bytes] = await holding();
 const acquire = await ratio();
 console.log(`held-cpu-percent ${percent.toFixed(2)}`);

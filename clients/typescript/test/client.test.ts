@@ -9,6 +9,9 @@ import { inspect } from "node:util";
 import { Cancelled, Fencepost, FencepostError, LockLost, NoAnswer } from "@fencepost/client";
 import { entry, Faked } from "./fake.js";
 
+const brief = 1.5; // seconds of a lease; its deadline is 0.25 s earlier
+const beyond = 1300; // milliseconds
+
 const gone = () => new Response(null, { status: 204 });
 
 /** Keeps the event loop from running, as a long computation does. */
@@ -17,11 +20,11 @@ function block(milliseconds: number): void {
 }
 
 test("after a blocked event loop, check says that the lock is lost before work goes on", async () => {
-  await using faked = new Faked(() => entry(0.5));
+  await using faked = new Faked(() => entry(brief));
   const held = await faked.client.tryLock("orders:42");
   held.check();
   const before = faked.requests.length;
-  block(300); // the deadline is after 250 ms
+  block(beyond);
   assert.equal(held.signal.aborted, false);
   assert.throws(() => held.check(), { name: "LockLost", reason: "deadline" });
   assert(held.signal.reason instanceof LockLost);
@@ -31,10 +34,10 @@ test("after a blocked event loop, check says that the lock is lost before work g
 });
 
 test("after a blocked event loop, no renewal is sent", async () => {
-  await using faked = new Faked(() => entry(0.5));
+  await using faked = new Faked(() => entry(brief));
   const held = await faked.client.tryLock("orders:42");
   const before = faked.requests.length;
-  block(300);
+  block(beyond);
   await sleep(50);
   assert(held.signal.aborted);
   assert.equal(faked.requests.length, before);
@@ -91,14 +94,16 @@ test("a failed release is logged and does not hide the error of the work", async
 });
 
 test("withLock reports a loss that the work did not notice, and one that stopped it", async () => {
-  await using faked = new Faked(() => entry(0.5));
+  await using faked = new Faked(() => entry(brief));
   const lost = { name: "LockLost", reason: "deadline" };
   await assert.rejects(
-    faked.client.withLock("orders:42", {}, () => block(300)),
+    faked.client.withLock("orders:42", {}, () => block(beyond)),
     lost,
   );
   let renewals = 0;
-  await using silent = new Faked(() => (renewals++ ? new Promise<Response>(() => {}) : entry(0.5)));
+  await using silent = new Faked(() =>
+    renewals++ ? new Promise<Response>(() => {}) : entry(brief),
+  );
   await assert.rejects(
     silent.client.withLock("orders:42", {}, ({ signal }) => sleep(5000, undefined, { signal })),
     lost,
@@ -131,13 +136,13 @@ test("a signal that is aborted before sends nothing", async () => {
 
 test("a callback that throws does not end the renewals", async () => {
   const asked = { since: "2026-01-02T15:04:05.000Z", by: "w2", waiting: 1, wished_at: "" };
-  await using faked = new Faked(() => entry(0.6, { release_requested: asked }));
+  await using faked = new Faked(() => entry(brief, { release_requested: asked }));
   const held = await faked.client.tryLock("orders:42", {
     onReleaseRequested: () => {
       throw new Error("of the callback");
     },
   });
-  await sleep(700);
+  await sleep(1200);
   held.check();
   assert.equal(faked.logged.length, 1);
 });
@@ -201,6 +206,7 @@ test("a redirect is not followed: the other server would get the token of the lo
   await using client = new Fencepost(`http://127.0.0.1:${port}/base/`, "T");
   await assert.rejects(client.look("orders:42"), { status: 307, code: "" });
   assert.deepEqual(paths, ["/base/locks/orders:42"]);
+  server.closeAllConnections();
   server.close();
 });
 
@@ -252,5 +258,6 @@ test("a reader of events that stops closes its connection", async () => {
     break;
   }
   await closing;
+  server.closeAllConnections();
   server.close();
 });

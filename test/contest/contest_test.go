@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +21,8 @@ const (
 	margin = 250 * time.Millisecond
 	secret = "contest: thirty-two bytes or more, and never used elsewhere"
 
+	buildsWithin = 5 * time.Minute
+	endsWithin   = 30 * time.Second // more than a worker waits for a lock
 	// seenWithin bounds for how long the contest goes on until it has seen what it is about.
 	seenWithin = 2 * time.Minute
 )
@@ -54,11 +55,15 @@ func TestContest(t *testing.T) {
 	defer cancel()
 	cluster, replicas := servers(ctx, t)
 	c := &contest{t: t, resource: newResource(t, locks())}
-	present := present(t)
-	for i := range count() {
-		c.start(ctx, present[i%len(present)], replicas)
+	for _, language := range languages {
+		c.start(ctx, language, replicas)
 	}
-	nemesis := &drive.Nemesis{Cluster: cluster, Replicas: replicas, Every: 5 * time.Second}
+	c.end(buildsWithin) // which some do first
+	c.workers = nil
+	for i := range count() {
+		c.start(ctx, languages[i%len(languages)], replicas)
+	}
+	nemesis := &drive.Nemesis{Cluster: cluster, Replicas: replicas, Every: 6 * time.Second}
 	load, stop := context.WithTimeout(ctx, length()+seenWithin)
 	defer stop()
 	broken := make(chan error, 1)
@@ -75,9 +80,7 @@ func TestContest(t *testing.T) {
 	if err := <-broken; err != nil {
 		t.Error(err)
 	}
-	for _, w := range c.workers {
-		w.end()
-	}
+	c.end(endsWithin)
 	c.judge(nemesis.Killed())
 }
 
@@ -95,15 +98,6 @@ func locks() (names []string) {
 		names = append(names, fmt.Sprint("checked:", i), fmt.Sprint("unchecked:", i))
 	}
 	return names
-}
-
-// present are the languages that have a worker.
-func present(t *testing.T) []string {
-	t.Helper()
-	return slices.DeleteFunc(slices.Clone(languages), func(language string) bool {
-		_, err := os.Stat(starter(language))
-		return err != nil
-	})
 }
 
 func starter(language string) string {
@@ -167,12 +161,25 @@ func (c *contest) start(ctx context.Context, language string, replicas []*rig.Re
 	c.resource.know(name, w)
 }
 
+// end ends the workers, and fails for those that cannot.
+func (c *contest) end(within time.Duration) {
+	c.t.Helper()
+	for _, w := range c.workers {
+		if w.end(within); len(w.faults) > 0 {
+			c.t.Errorf("%s: %s", w.name, strings.Join(w.faults, "\n"))
+		}
+	}
+}
+
 // disturb stops the worker now and then, until ctx ends.
 func (w *worker) disturb(ctx context.Context) {
-	for store.Pause(ctx, rand.N(2*ttl)) == nil {
+	for store.Pause(ctx, rand.N(3*ttl)) == nil {
 		w.pause(anyPause())
 	}
 }
 
 // anyPause is a time for which a worker is stopped: half a TTL to three.
 func anyPause() time.Duration { return ttl/2 + rand.N(5*ttl/2) }
+
+// longPause is one beyond the end of the lease.
+func longPause() time.Duration { return 3*ttl/2 + rand.N(3*ttl/2) }

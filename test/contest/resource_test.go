@@ -94,7 +94,7 @@ func (r *resource) put(w http.ResponseWriter, req *http.Request) {
 	left, _ := strconv.ParseFloat(req.URL.Query().Get("left"), 64)
 	p := put{worker: worker, at: at, left: left}
 	if rand.IntN(4) == 0 {
-		worker.pause(anyPause())
+		worker.pause(longPause())
 	}
 	status := v.write(number(req, "fence"), to)
 	r.mu.Lock()

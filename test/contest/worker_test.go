@@ -118,14 +118,14 @@ func (w *worker) wasStopped(before time.Time, within time.Duration) bool {
 }
 
 // end asks the worker to end, and kills it if it does not.
-func (w *worker) end() {
+func (w *worker) end(within time.Duration) {
 	_ = w.input.Close()
 	select {
 	case <-w.exited:
 		if w.err != nil {
 			w.faults = append(w.faults, "it ends with "+w.err.Error())
 		}
-	case <-time.After(endsWithin):
+	case <-time.After(within):
 		w.faults = append(w.faults, "it does not end")
 		w.kill()
 	}
@@ -133,9 +133,6 @@ func (w *worker) end() {
 		w.faults = append(w.faults, w.log.String())
 	}
 }
-
-// endsWithin is more than a worker waits for a lock.
-const endsWithin = 30 * time.Second
 
 func (w *worker) kill() {
 	_ = w.signal(syscall.SIGKILL)

@@ -137,14 +137,15 @@ lint: ## Check the rules of .golangci.yml (the first time, a minute to build the
 format: ## Format the Go code as lint wants it
 	$(LINT) fmt
 
-generate: ## Write the OpenAPI document anew from the annotations of the handlers
+generate: ## Write the OpenAPI document and the page of errors from the code
 	$(GO) generate ./openapi
 
 verify: ## Fail if a generated file, go.mod or a function nobody calls is out of step with the code
 	$(call say,generated files)
-	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi "$$before"; \
+	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi docs/reference/errors.md "$$before"; \
 	  $(MAKE) --no-print-directory generate; \
-	  diff -r "$$before/openapi" openapi || { echo 'openapi/ was out of date; it is written anew: commit it'; exit 1; }
+	  diff -r "$$before/openapi" openapi && diff "$$before/errors.md" docs/reference/errors.md || \
+	  { echo 'generated files were out of date; they are new now: commit them'; exit 1; }
 	$(GO) mod tidy -diff
 	@unused=$$($(TOOL) deadcode -test ./...); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
 	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform && deploy/terraform/logic; \

@@ -99,13 +99,14 @@ func typed(err error) *lock.Error {
 
 func errWithdrawn() error { return lock.Errorf(lock.Unauthenticated, isWithdrawn) }
 
-// problemPage is what a person sees who opens the type of a problem: title, code, status, advice.
+// problemPage shows a code: title, code, status, when, advice.
 const problemPage = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>%[1]s - Fencepost</title>
 <style>body{font:1rem/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem}</style>
 <h1>%[1]s</h1>
 <p><code>%[2]s</code>, HTTP status %[3]d</p>
 <p>%[4]s</p>
+<p>%[5]s</p>
 </html>
 `
 
@@ -123,7 +124,7 @@ func getProblem(r *request) error {
 		return nothingHere(r)
 	}
 	page := fmt.Sprintf(problemPage, html.EscapeString(code.Title()), code, code.Status(),
-		html.EscapeString(code.Advice()))
+		html.EscapeString(code.When()), html.EscapeString(code.Advice()))
 	r.Header("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'")
 	r.Data(http.StatusOK, "text/html; charset=utf-8", []byte(page))
 	return nil

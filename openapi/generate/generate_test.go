@@ -26,6 +26,21 @@ func TestGenerateSample(t *testing.T) {
 	}
 }
 
+// TestErrorsPage: the page of errors says what the server says.
+func TestErrorsPage(t *testing.T) {
+	want, err := writeErrors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := os.ReadFile(filepath.Join("..", errorsPage))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("docs/reference/errors.md is out of date; run make generate:\n%s", diff)
+	}
+}
+
 // The order of maps must not show.
 func TestGenerateIsRepeatable(t *testing.T) {
 	first, err := generate(sample+"/sample.go", sample)

@@ -1,6 +1,6 @@
 // Generate writes openapi.json from the annotations of package handlers, and
-// from the types of package api that they name. It
-// is run by go generate in the folder of package openapi.
+// from the types of package api that they name, and docs/reference/errors.md from its table of
+// codes. It is run by go generate in the folder of package openapi.
 //
 // swag turns annotations into Swagger 2.0, kin-openapi turns that into OpenAPI
 // 3.0, and what the older format cannot say is added here, by rules that hold for
@@ -36,7 +36,14 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(target, text, 0o644) //nolint:gosec // it is no secret
+	if err := os.WriteFile(target, text, 0o644); err != nil { //nolint:gosec // it is no secret
+		return err
+	}
+	page, err := writeErrors()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(errorsPage, page, 0o644) //nolint:gosec // it is no secret
 }
 
 // generate returns the document that the annotations of folders make.

@@ -65,7 +65,7 @@ func may() map[string][]string {
 		"auth":            {"lock"},
 		"telemetry":       {"quota"},
 		"webhook":         {"lock"},
-		"openapi":         {},
+		"openapi":         {"api"},
 		"dashboard":       {},
 		"api":             {},
 		"api/event":       {"api", "auth", "lock"},

@@ -113,12 +113,27 @@ func play(t *testing.T, root, page, binary string) {
 	save(t, dir, root, filepath.Base(page), text, found)
 	ctx, cancel := context.WithTimeout(t.Context(), pageTimeout)
 	defer cancel()
-	said, errs := shell(t, ctx, dir, filepath.Base(page), environment(t, ctx, root, binary))
+	said, errs := shell(t, ctx, dir, filepath.Base(page), environment(t, ctx, root, dir, binary))
 	if t.Failed() {
 		t.Logf("%s printed\n%s\n%s", page, said, errs)
 		return
 	}
 	compare(t, page, found, printed(said))
+}
+
+// curl fails if the server refuses, unless the example says so itself.
+const curl = `#!/bin/sh
+for word; do case $word in --fail*|-f*|-s*f*|-i*f*) exec CURL "$@" ;; esac; done
+exec CURL --fail-with-body "$@"
+`
+
+func command(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // compare holds what the blocks printed against the blocks marked output.
@@ -143,8 +158,11 @@ func save(t *testing.T, dir, root, page, script string, found []*block) {
 			t.Fatal(err)
 		}
 	}
+	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
+		t.Fatal(err)
+	}
 	write(page, script)
-	write(".curlrc", "fail-with-body\n") // an example that is refused fails
+	write("bin/curl", strings.ReplaceAll(curl, "CURL", command(t, "curl")))
 	for _, b := range found {
 		if name := b.file(); name != "" {
 			write(name, b.text())
@@ -159,7 +177,7 @@ func save(t *testing.T, dir, root, page, script string, found []*block) {
 }
 
 // environment starts a server, and returns what the examples find in their environment.
-func environment(t *testing.T, ctx context.Context, root, binary string) []string {
+func environment(t *testing.T, ctx context.Context, root, dir, binary string) []string {
 	t.Helper()
 	server, err := rig.StartReplica(ctx, rig.ReplicaConfig{
 		Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), Secret: strings.Repeat("d", 32),
@@ -173,9 +191,12 @@ func environment(t *testing.T, ctx context.Context, root, binary string) []strin
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(root, "examples", ".venv", "bin") + ":" + filepath.Dir(binary)
+	path := strings.Join([]string{
+		filepath.Join(dir, "bin"), filepath.Join(root, "examples", ".venv", "bin"),
+		filepath.Dir(binary), os.Getenv("PATH"),
+	}, ":")
 	return append(os.Environ(), "FENCEPOST_URL="+server.URL(), "FENCEPOST_TOKEN="+token,
-		"FENCEPOST_SOURCE="+root, "PATH="+path+":"+os.Getenv("PATH"))
+		"FENCEPOST_SOURCE="+root, "PATH="+path)
 }
 
 // shell runs a script, then ends whatever it left in the background.
@@ -184,7 +205,7 @@ func shell(
 ) (said, errs string) {
 	t.Helper()
 	cmd := exec.CommandContext(ctx, "bash", script)
-	cmd.Dir, cmd.Env = dir, append(env, "CURL_HOME="+dir)
+	cmd.Dir, cmd.Env = dir, env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.WaitDelay = 5 * time.Second
 	group := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

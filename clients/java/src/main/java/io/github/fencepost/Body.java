@@ -69,13 +69,12 @@ class Body implements HttpResponse.BodySubscriber<byte[]> {
 
   final void stop(Throwable failure) {
     subscription.cancel();
-    onError(failure);
+    whole.completeExceptionally(failure);
   }
 
   @Override
   public void onError(Throwable failure) {
-    whole.completeExceptionally(failure);
-    exchange.completeExceptionally(failure);
+    whole.completeExceptionally(failure); // with which the request fails, and then the exchange
   }
 
   @Override

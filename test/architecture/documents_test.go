@@ -4,6 +4,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -39,5 +40,34 @@ func TestNothingIsLeftOfMerges(t *testing.T) {
 	)
 	if err != nil || read < 20 {
 		t.Errorf("%d documents are read, %v", read, err)
+	}
+}
+
+// TestGuaranteesNameTheirTests: each test that the page of guarantees names exists.
+func TestGuaranteesNameTheirTests(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "concepts", "guarantees.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join("..", "faults", "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var tests strings.Builder
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(text)
+	}
+	named := regexp.MustCompile("`(Test[A-Za-z0-9]+)`").FindAllStringSubmatch(string(page), -1)
+	for _, name := range named {
+		if !strings.Contains(tests.String(), "\nfunc "+name[1]+"(") {
+			t.Errorf("guarantees.md names %s, which test/faults does not have", name[1])
+		}
+	}
+	if len(named) < 20 {
+		t.Errorf("guarantees.md names %d tests", len(named))
 	}
 }

@@ -49,7 +49,7 @@ variable "cpu" {
 variable "memory_mib" {
   type        = number
   default     = 512
-  description = "Memory of a replica in MiB: requested, and its limit, to which the server keeps (docs/operations.md, Memory). All replicas have all entries in memory."
+  description = "Memory of a replica in MiB: requested, and its limit, to which the server keeps (docs/operate/capacity.md, Memory). All replicas have all entries in memory."
 
   validation {
     condition     = var.memory_mib >= 128 && floor(var.memory_mib) == var.memory_mib
@@ -106,7 +106,7 @@ variable "oidc" {
     scopes        = optional(list(string), [])
   })
   default     = null
-  description = "An identity provider by which operators sign in at the dashboard (docs/dashboard.md). principals is a ConfigMap with the file that says what somebody may by his claims, client_secret a Secret; a public client has none. redirect_url is https://<host of the ingress>/dashboard/sign-in/oidc/callback unless it is set. The provider is reached at a public address on port 443; name another in egress."
+  description = "An identity provider by which operators sign in at the dashboard (docs/operate/dashboard.md). principals is a ConfigMap with the file that says what somebody may by his claims, client_secret a Secret; a public client has none. redirect_url is https://<host of the ingress>/dashboard/sign-in/oidc/callback unless it is set. The provider is reached at a public address on port 443; name another in egress."
 
   validation {
     condition     = var.oidc == null || try(can(regex("^https://[^/ ?#]+[^ ?#]*$", var.oidc.issuer)), false)
@@ -143,7 +143,7 @@ variable "quotas" {
     webhook_attempts_per_second = optional(number)
   })
   default     = {}
-  description = "How much a tenant may use for which an operator has set nothing else (docs/quotas.md has what each means, and what holds without). Rates and event_streams are those of each replica."
+  description = "How much a tenant may use for which an operator has set nothing else (docs/operate/quotas.md has what each means, and what holds without). Rates and event_streams are those of each replica."
 
   validation {
     condition     = alltrue([for k, n in var.quotas : n == null || try(n >= 0 && floor(n) == n, false)])
@@ -183,7 +183,7 @@ variable "etcd" {
     }))
   })
   default     = {}
-  description = "The etcd cluster that is made; null with store. peer_tls_secret and tls_secret are Secrets of type kubernetes.io/tls with a ca.crt: of the members among each other, and of the members to their clients (docs/deploy.md, Certificates). backup writes a snapshot to a claim that exists."
+  description = "The etcd cluster that is made; null with store. peer_tls_secret and tls_secret are Secrets of type kubernetes.io/tls with a ca.crt: of the members among each other, and of the members to their clients (docs/operate/install.md, Certificates). backup writes a snapshot to a claim that exists."
 
   validation {
     condition     = var.etcd == null || try(contains([1, 3, 5], var.etcd.members), false)

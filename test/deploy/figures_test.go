@@ -287,23 +287,23 @@ func traffic(ctx context.Context, t *testing.T, r *rig.Replica) {
 // TestRunbook: each alert leads to its entry, and no entry is about an alert that is gone.
 func TestRunbook(t *testing.T) {
 	t.Parallel()
-	book := text(t, "docs/runbook.md")
+	book := text(t, "docs/operate/runbook.md")
 	alerts := map[string]bool{}
 	for _, r := range rules(t) {
 		alerts[r.name] = true
-		_, anchor, _ := strings.Cut(r.runbook, "docs/runbook.md#")
+		_, anchor, _ := strings.Cut(r.runbook, "docs/operate/runbook.md#")
 		if anchor != strings.ToLower(r.name) {
 			t.Errorf("%s leads to %q", r.name, r.runbook)
 		}
 		_, entry, ok := strings.Cut(book, "\n## "+r.name+"\n")
 		entry, _, _ = strings.Cut(entry, "\n## ")
 		if !ok || !strings.Contains(entry, "**See.**") || !strings.Contains(entry, "**Do.**") {
-			t.Errorf("docs/runbook.md does not say of %s how to see it and what to do", r.name)
+			t.Errorf("docs/operate/runbook.md does not say of %s how to see it and what to do", r.name)
 		}
 	}
 	for _, m := range regexp.MustCompile(`(?m)^## (\w+)$`).FindAllStringSubmatch(book, -1) {
 		if !alerts[m[1]] {
-			t.Errorf("docs/runbook.md has an entry for %s, which is no alert", m[1])
+			t.Errorf("docs/operate/runbook.md has an entry for %s, which is no alert", m[1])
 		}
 	}
 }

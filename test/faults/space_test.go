@@ -161,7 +161,7 @@ func fillEtcd(ctx context.Context, client *clientv3.Client) error {
 	}
 }
 
-// makeRoom does what docs/operations.md says of an etcd that is out of space.
+// makeRoom does what docs/operate/stores.md says of an etcd that is out of space.
 func makeRoom(ctx context.Context, client *clientv3.Client) error {
 	deleted, err := client.Delete(ctx, "/elsewhere/", clientv3.WithPrefix())
 	if err != nil {

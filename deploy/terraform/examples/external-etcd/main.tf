@@ -1,4 +1,4 @@
-# On an etcd cluster that exists (docs/operations.md says what it needs): three machines, say.
+# On an etcd cluster that exists (docs/operate/stores.md says what it needs): three machines, say.
 
 provider "kubernetes" {}
 

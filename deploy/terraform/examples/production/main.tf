@@ -1,5 +1,5 @@
 # Replicas by load behind an Ingress, TLS everywhere, snapshots every hour, network
-# policies, the dashboard and the alerts. What has to be there before is in docs/deploy.md.
+# policies, the dashboard and the alerts. What has to be there before is in docs/operate/install.md.
 
 provider "kubernetes" {}
 

@@ -253,13 +253,13 @@ func TestConfigurationTable(t *testing.T) {
 			&want, "| `%s` | %s | %s | %s |\n", f.Name, value, shown, strings.ReplaceAll(usage, "*", `\*`),
 		)
 	})
-	text, err := os.ReadFile("../../docs/configuration.md")
+	text, err := os.ReadFile("../../docs/reference/settings.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, _ := strings.Cut(string(text), "| --- | --- | --- | --- |\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	if strings.TrimSpace(table) != strings.TrimSpace(want.String()) {
-		t.Errorf("the table of docs/configuration.md should be\n%s", &want)
+		t.Errorf("the table of docs/reference/settings.md should be\n%s", &want)
 	}
 }

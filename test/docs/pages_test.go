@@ -3,6 +3,7 @@ package docs
 import (
 	"context"
 	"io/fs"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,7 +18,7 @@ import (
 )
 
 // pageTimeout bounds the examples of one page.
-const pageTimeout = 3 * time.Minute
+const pageTimeout = 2 * time.Minute
 
 const scopes = "locks:read locks:write webhooks:write admin"
 
@@ -191,12 +192,21 @@ func environment(t *testing.T, ctx context.Context, root, dir, binary string) []
 	if err != nil {
 		t.Fatal(err)
 	}
+	free, err := net.Listen("tcp", "127.0.0.1:0") // for a receiver
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer free.Close()
+	_, port, err := net.SplitHostPort(free.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := strings.Join([]string{
 		filepath.Join(dir, "bin"), filepath.Join(root, "examples", ".venv", "bin"),
 		filepath.Dir(binary), os.Getenv("PATH"),
 	}, ":")
 	return append(os.Environ(), "FENCEPOST_URL="+server.URL(), "FENCEPOST_TOKEN="+token,
-		"FENCEPOST_SOURCE="+root, "PATH="+path)
+		"FENCEPOST_SOURCE="+root, "PATH="+path, "PORT="+port)
 }
 
 // shell runs a script, then ends whatever it left in the background.

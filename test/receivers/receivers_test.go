@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -21,7 +22,7 @@ import (
 )
 
 // document is where the receivers are that are tested.
-const document = "../../docs/webhooks.md"
+const document = "../../docs/how-to/receive-webhooks.md"
 
 func languages() []string { return []string{"python", "js", "go"} }
 
@@ -32,7 +33,8 @@ func documented(t *testing.T, language string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := strings.Split(string(text), "\n```"+language+"\n")
+	fence := regexp.MustCompile("\n```" + language + "( .*)?\n")
+	parts := fence.Split(string(text), -1)
 	if len(parts) != 2 {
 		t.Fatalf("%s has %d programs in %s", document, len(parts)-1, language)
 	}

@@ -12,7 +12,7 @@
 // be sent out, not the figures that are read.
 //
 // No attribute of a metric is open-ended: never a lock name, a holder, a token,
-// a tenant, a request id or a URL. README.md in this folder lists every name;
+// a tenant, a request id or a URL. docs/reference/metrics.md lists every name;
 // a test compares it with what a server answers.
 //
 // What is not promised: log lines below the level warn are kept back for up to

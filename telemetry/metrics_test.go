@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"bufio"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,7 +19,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// family is what a row of the table in README.md says of a metric.
+// family is what a row of the table in docs/reference/metrics.md says of a metric.
 type family struct {
 	Type   string
 	Labels []string
@@ -43,7 +44,7 @@ func TestNamesAreThoseOfTheReadme(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("README.md (-) and /metrics (+) differ:\n%s", diff)
+		t.Errorf("docs/reference/metrics.md (-) and /metrics (+) differ:\n%s", diff)
 	}
 }
 
@@ -117,7 +118,7 @@ func describe(f *dto.MetricFamily) family {
 // documented reads the table: | `name` | type | `label`, `label` | meaning |
 func documented(t *testing.T) map[string]family {
 	t.Helper()
-	f, err := os.Open("README.md")
+	f, err := os.Open(filepath.Join("..", "docs", "reference", "metrics.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +142,7 @@ func documented(t *testing.T) map[string]family {
 		table[name[1]] = row
 	}
 	if len(table) < 20 {
-		t.Fatalf("read only %d rows of the table in README.md", len(table))
+		t.Fatalf("read only %d rows of the table in docs/reference/metrics.md", len(table))
 	}
 	return table
 }

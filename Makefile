@@ -180,7 +180,7 @@ bench: ## Measure against other locks and print the table (BENCHFLAGS=...; needs
 clients: ## Build the client of each language, test it as its users get it, and have all contend (needs python3, node, npm, java, mvn, cargo)
 	@RACE='$(RACE)' $(GO) run ./test/languages
 	$(call say,the contest of languages)
-	$(TEST) -timeout 10m -v ./test/contest
+	$(TEST) -timeout 20m -v ./test/contest
 
 generated-clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run

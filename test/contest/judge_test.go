@@ -153,9 +153,16 @@ func (c *contest) table() string {
 	fmt.Fprintln(w, "\twritten\tstale\tlost\tfailed\tpauses\toverdue\tslipped\tleast left: write\tstopped")
 	for _, language := range c.languages() {
 		t := c.tally(language)
-		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%.3f s\t%.3f s\n", language, t.written, t.stale,
-			t.lost, t.failed, t.pauses, t.overdue, t.slipped, t.leastPut, t.leastEnd)
+		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", language, t.written, t.stale,
+			t.lost, t.failed, t.pauses, t.overdue, t.slipped, seconds(t.leastPut), seconds(t.leastEnd))
 	}
 	_ = w.Flush()
 	return out.String()
+}
+
+func seconds(s float64) string {
+	if math.IsInf(s, 1) {
+		return "-"
+	}
+	return fmt.Sprintf("%.3f", s)
 }

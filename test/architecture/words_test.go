@@ -12,7 +12,7 @@ import (
 	"unicode"
 )
 
-// instead says which word the code has for what these would name: docs/reference/glossary.md.
+// instead says which word the code has for what these would name: docs/internals/vocabulary.md.
 func instead() map[string]string {
 	return map[string]string{
 		"ambiguous": "unknown outcome", "maybe": "unknown outcome", "unclear": "unknown outcome",

@@ -173,15 +173,15 @@ func TestDevelopment(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := start(t, "--dev", "--data-dir", dir, "--max-hold-seconds", "0.2")
-	token := printed(t, s, `(?m)^ *TOKEN=(\S+)$`)
-	curl := regexp.MustCompile(
-		`curl -X POST (http://\S+)(/locks/\S+) -H "Authorization: Bearer \$TOKEN"`,
-	).FindStringSubmatch(s.out.String())
-	if curl == nil || curl[1] != s.url {
-		t.Fatalf("it prints %s", s.out)
+	token := printed(t, s, `(?m)^ *export FENCEPOST_TOKEN=(\S+)$`)
+	if url := printed(t, s, `(?m)^ *export FENCEPOST_URL=(\S+)$`); url != s.url {
+		t.Errorf("it prints the URL %s of a server at %s", url, s.url)
 	}
-	held := s.acquired(token, strings.TrimPrefix(curl[2], "/locks/"), "")
-	waiting := s.call(token, "POST", curl[2], `{"wait_seconds":60}`)
+	path := printed(
+		t, s, `curl -X POST \$FENCEPOST_URL(/locks/\S+) -H "Authorization: Bearer \$FENCEPOST_TOKEN"`,
+	)
+	held := s.acquired(token, strings.TrimPrefix(path, "/locks/"), "")
+	waiting := s.call(token, "POST", path, `{"wait_seconds":60}`)
 	if waiting.status != http.StatusAccepted || waiting.number("position") != 1 {
 		t.Fatalf("%d %v", waiting.status, waiting.body)
 	}
@@ -191,11 +191,11 @@ func TestDevelopment(t *testing.T) {
 	}
 
 	again := start(t, "--dev", "--data-dir", dir)
-	if printed(t, again, `(?m)^ *TOKEN=(\S+)$`) == "" || again.url == s.url {
+	if printed(t, again, `(?m)^ *export FENCEPOST_TOKEN=(\S+)$`) == "" || again.url == s.url {
 		t.Error("it did not start anew")
 	}
 	if r := again.call(
-		token, "PUT", curl[2]+"/renew", "", "Lock-Token", held.text("token"),
+		token, "PUT", path+"/renew", "", "Lock-Token", held.text("token"),
 	); r.status != http.StatusOK || r.number("fence") != held.number("fence") {
 		t.Errorf("renew what was held before: %d %v", r.status, r.body)
 	}
@@ -206,7 +206,7 @@ func TestDevelopment(t *testing.T) {
 		t.Errorf("look at what waited before: %d %v", r.status, r.body)
 	}
 	if r := again.call(
-		token, "DELETE", curl[2], "", "Lock-Token", held.text("token"),
+		token, "DELETE", path, "", "Lock-Token", held.text("token"),
 	); r.status != http.StatusNoContent {
 		t.Errorf("release what was held before: %d %v", r.status, r.body)
 	}
@@ -226,7 +226,7 @@ func TestDevelopmentWithAnIssuer(t *testing.T) {
 		"--jwt-audience", "them",
 	)
 	if r := s.call(
-		printed(t, s, `(?m)^ *TOKEN=(\S+)$`), "GET", "/locks", "",
+		printed(t, s, `(?m)^ *export FENCEPOST_TOKEN=(\S+)$`), "GET", "/locks", "",
 	); r.status != http.StatusOK {
 		t.Errorf("%d %v", r.status, r.body)
 	}
@@ -608,7 +608,7 @@ func TestDataFolderInUse(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := start(t, "--dev", "--data-dir", dir)
-	token := printed(t, s, `(?m)^ *TOKEN=(\S+)$`)
+	token := printed(t, s, `(?m)^ *export FENCEPOST_TOKEN=(\S+)$`)
 	fails(
 		t, 1, nil, []string{"--dev", "--data-dir", dir, "--listen", "127.0.0.1:0"}, dir,
 		"in use by another process",

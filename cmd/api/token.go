@@ -207,9 +207,10 @@ func (c *config) greetDeveloper(
 	_, _ = fmt.Fprintf(stdout, `
 Fencepost is ready at %[5]s://%[1]s (development: do not expose it)
 
-  TOKEN=%[2]s
+  export FENCEPOST_URL=%[5]s://%[1]s
+  export FENCEPOST_TOKEN=%[2]s
 
-  curl -X POST %[5]s://%[1]s/locks/orders:42 -H "Authorization: Bearer $TOKEN"
+  curl -X POST $FENCEPOST_URL/locks/orders:42 -H "Authorization: Bearer $FENCEPOST_TOKEN"
 
 The token is for the tenant "demo" and is also in %[3]s.
 The interface is described at %[5]s://%[1]s/docs/

@@ -6,7 +6,7 @@ import { quoted } from "./words";
 export function curl(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: string, body?: unknown): string {
   const line = ["curl -s"];
   if (method !== "GET") line.push(`-X ${method}`);
-  line.push(quoted(base + path), '-H "Authorization: Bearer $TOKEN"');
+  line.push(quoted(base + path), '-H "Authorization: Bearer $FENCEPOST_TOKEN"');
   if (body !== undefined) line.push("-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(body))}`);
   return line.join(" ");
 }

@@ -522,7 +522,7 @@ func TestReadme(t *testing.T) {
 	}
 	run := exec.CommandContext(t.Context(), "go", "run", ".")
 	run.Dir = project
-	run.Env = append(os.Environ(), "API="+r.URL(), "TOKEN="+token)
+	run.Env = append(os.Environ(), "FENCEPOST_URL="+r.URL(), "FENCEPOST_TOKEN="+token)
 	out, err := run.StderrPipe()
 	if err == nil {
 		err = run.Start()

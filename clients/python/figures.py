@@ -11,8 +11,8 @@ import httpx
 
 from fencepost import Fencepost
 
-URL = os.environ["API"].split(",")[0]
-TOKEN = os.environ["TOKEN"]
+URL = os.environ["FENCEPOST_URL"].split(",")[0]
+TOKEN = os.environ["FENCEPOST_TOKEN"]
 LOCKS = 1_000
 SECONDS = float(os.environ.get("SECONDS", "60"))
 CYCLES = 2_000

@@ -19,8 +19,8 @@ import httpx
 
 from fencepost import AsyncFencepost, Fencepost, FencepostError, LockLost
 
-URLS = os.environ["API"].split(",")
-TOKEN = os.environ["TOKEN"]
+URLS = os.environ["FENCEPOST_URL"].split(",")
+TOKEN = os.environ["FENCEPOST_TOKEN"]
 LOCKS = os.environ["LOCKS"].split(",")
 RESOURCE = os.environ["RESOURCE"].rstrip("/")
 TTL = float(os.environ["TTL"])

@@ -23,7 +23,7 @@ const within = 20 * time.Second
 func server(t *testing.T) (url, token string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), "../../clients/with-server", "sh", "-c",
-		`echo "$API $TOKEN"; cat`)
+		`echo "$FENCEPOST_URL $FENCEPOST_TOKEN"; cat`)
 	input, err := cmd.StdinPipe()
 	if err != nil {
 		t.Fatal(err)

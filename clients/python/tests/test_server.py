@@ -1,4 +1,4 @@
-"""Uses a server: API and TOKEN are set by ../../with-server."""
+"""Uses a server, which ../../with-server starts."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from fencepost import (
     verify_webhook,
 )
 
-API = os.environ.get("API", "")
-TOKEN = os.environ.get("TOKEN", "")
+API = os.environ.get("FENCEPOST_URL", "")
+TOKEN = os.environ.get("FENCEPOST_TOKEN", "")
 ROOT = Path(__file__).parents[1]
 
-pytestmark = pytest.mark.skipif(not API, reason="with-server sets API")
+pytestmark = pytest.mark.skipif(not API, reason="with-server sets FENCEPOST_URL")
 
 
 @pytest.fixture

@@ -3,8 +3,8 @@ import { randomUUID } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Fencepost, type Held } from "@fencepost/client";
 
-const [url = ""] = (process.env.API ?? "").split(",");
-const token = process.env.TOKEN ?? "";
+const [url = ""] = (process.env.FENCEPOST_URL ?? "").split(",");
+const token = process.env.FENCEPOST_TOKEN ?? "";
 const fencepost = new Fencepost(url, token);
 const held = 1000;
 

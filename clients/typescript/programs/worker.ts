@@ -12,10 +12,16 @@ interface Round {
 
 class Stale extends Error {}
 
-const { API = "", TOKEN = "", RESOURCE = "", LOCKS = "", TTL = "" } = process.env;
+const {
+  FENCEPOST_URL = "",
+  FENCEPOST_TOKEN = "",
+  RESOURCE = "",
+  LOCKS = "",
+  TTL = "",
+} = process.env;
 const ttl = Number(TTL);
 const locks = LOCKS.split(",");
-const fencepost = new Fencepost(API.split(","), TOKEN, { log: () => {} });
+const fencepost = new Fencepost(FENCEPOST_URL.split(","), FENCEPOST_TOKEN, { log: () => {} });
 const ends = new AbortController();
 
 /** Adds one to what the resource has, under the lock. */

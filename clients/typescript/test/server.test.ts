@@ -12,7 +12,7 @@ import {
   verifyWebhook,
 } from "@fencepost/client";
 
-const { API = "", TOKEN = "" } = process.env;
+const { FENCEPOST_URL: API = "", FENCEPOST_TOKEN: TOKEN = "" } = process.env;
 const brief = 2; // seconds, the shortest lease
 const callers = Number(process.env.CALLERS ?? 300);
 

@@ -32,9 +32,9 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	url, _, _ := strings.Cut(os.Getenv("API"), ",")
+	url, _, _ := strings.Cut(os.Getenv("FENCEPOST_URL"), ",")
 	c, err := client.New(client.Config{
-		URLs: []string{url}, Token: client.Bearer(os.Getenv("TOKEN")),
+		URLs: []string{url}, Token: client.Bearer(os.Getenv("FENCEPOST_TOKEN")),
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -108,7 +108,7 @@ func send(ctx context.Context, method, url, token, body string) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	request.Header.Set("Authorization", "Bearer "+os.Getenv("TOKEN"))
+	request.Header.Set("Authorization", "Bearer "+os.Getenv("FENCEPOST_TOKEN"))
 	if token != "" {
 		request.Header.Set("Lock-Token", token)
 	} else {

@@ -15,7 +15,7 @@ const WATCH: Duration = Duration::from_secs(60);
 
 #[tokio::main]
 async fn main() -> Result<(), Error> {
-    let (api, token) = (std::env::var("API")?, std::env::var("TOKEN")?);
+    let (api, token) = (std::env::var("FENCEPOST_URL")?, std::env::var("FENCEPOST_TOKEN")?);
     let url = api.split(',').next().unwrap_or_default();
     let client = Client::new(url, &token)?;
     let ratio = ratio(&client, url, &token).await?;

@@ -4,7 +4,7 @@ use fencepost::Client;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::new(var("API")?, var("TOKEN")?)?;
+    let client = Client::new(var("FENCEPOST_URL")?, var("FENCEPOST_TOKEN")?)?;
     let held = client.lock("orders:42").ttl(Duration::from_secs(5)).await?;
     println!("held, fence {}", held.fence());
     let work = async {

@@ -147,7 +147,7 @@ async fn closing_the_client_ends_its_locks() {
 
 #[tokio::test]
 async fn an_error_names_the_request_and_no_secret() {
-    let api = std::env::var("API").unwrap();
+    let api = std::env::var("FENCEPOST_URL").unwrap();
     let client = Client::new(api, "not-a-token-s3cret").unwrap();
     let error = client.look("rust:secret").await.unwrap_err();
     let problem = error.problem().unwrap();

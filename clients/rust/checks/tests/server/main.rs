@@ -12,8 +12,8 @@ use fencepost::Client;
 
 /// A client of the server.
 fn client() -> Client {
-    let var = |name| std::env::var(name).expect("clients/with-server sets API and TOKEN");
-    Client::new(var("API"), var("TOKEN")).unwrap()
+    let var = |name| std::env::var(name).expect("clients/with-server sets it");
+    Client::new(var("FENCEPOST_URL"), var("FENCEPOST_TOKEN")).unwrap()
 }
 
 fn secs(seconds: f64) -> Duration {

@@ -75,8 +75,9 @@ async fn redirects_are_not_followed() {
 
 /// Makes a secret for callbacks, and returns it.
 async fn callback_secret() -> String {
-    let url = std::env::var("API").unwrap() + "/webhooks/callback-secret/rotate";
-    let request = reqwest::Client::new().post(url).bearer_auth(std::env::var("TOKEN").unwrap());
+    let url = std::env::var("FENCEPOST_URL").unwrap() + "/webhooks/callback-secret/rotate";
+    let request =
+        reqwest::Client::new().post(url).bearer_auth(std::env::var("FENCEPOST_TOKEN").unwrap());
     let text = request.send().await.unwrap().text().await.unwrap();
     let answer: Value = serde_json::from_str(&text).unwrap();
     answer["secret"].as_str().unwrap().into()

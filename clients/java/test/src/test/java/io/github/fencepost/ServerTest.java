@@ -44,8 +44,8 @@ import org.junit.jupiter.api.Timeout;
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 @Timeout(60)
 class ServerTest {
-  private static final String API = System.getenv("API");
-  private static final String TOKEN = System.getenv("TOKEN");
+  private static final String API = System.getenv("FENCEPOST_URL");
+  private static final String TOKEN = System.getenv("FENCEPOST_TOKEN");
   private static final LockOptions BRIEF = LockOptions.ttl(Duration.ofSeconds(2));
 
   private Fencepost fencepost;

@@ -27,8 +27,8 @@ public final class Figures {
   private static final int WARM_RENEWALS = 20_000; // ms
   private static final int WATCH = 60_000; // ms
 
-  private static final String URL = System.getenv("API").split(",")[0];
-  private static final String TOKEN = System.getenv("TOKEN");
+  private static final String URL = System.getenv("FENCEPOST_URL").split(",")[0];
+  private static final String TOKEN = System.getenv("FENCEPOST_TOKEN");
   private static final HttpClient HTTP =
       HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
 

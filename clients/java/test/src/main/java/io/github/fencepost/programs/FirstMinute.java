@@ -18,7 +18,8 @@ public final class FirstMinute {
    */
   public static void main(String[] arguments) throws InterruptedException {
     LockOptions options = LockOptions.ttl(Duration.ofSeconds(3)).wait(Duration.ofSeconds(60));
-    try (Fencepost fencepost = new Fencepost(System.getenv("API"), System.getenv("TOKEN"));
+    try (Fencepost fencepost =
+            new Fencepost(System.getenv("FENCEPOST_URL"), System.getenv("FENCEPOST_TOKEN"));
         Held held = fencepost.lock("orders:42", options)) {
       for (int i = 0; i < 5; i++) {
         held.check(); // throws once the lock is lost

@@ -49,7 +49,9 @@ public final class Worker {
   public static void main(String[] arguments) throws IOException {
     Duration ttl = Duration.ofMillis((long) (1000 * Double.parseDouble(System.getenv("TTL"))));
     Fencepost fencepost =
-        Fencepost.builder(System.getenv("API").split(",")).token(System.getenv("TOKEN")).build();
+        Fencepost.builder(System.getenv("FENCEPOST_URL").split(","))
+            .token(System.getenv("FENCEPOST_TOKEN"))
+            .build();
     Worker worker = new Worker(fencepost, ttl);
     Thread works = new Thread(worker::run);
     works.setDaemon(true);

@@ -7,8 +7,8 @@
 //	go run ./test/bench -rows older -older bin/older
 //
 // It starts every server as a process of its own, with fsync on, and makes the
-// load itself. docs/internals/performance.md explains the rows and publishes a run. A peer that is not
-// installed is an error that says how to get it.
+// load itself. docs/internals/performance.md explains the rows and publishes a run. A peer that is
+// not installed is an error that says how to get it.
 package main
 
 import (

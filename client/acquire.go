@@ -128,6 +128,7 @@ func (a *acquisition) run(ctx context.Context) (*Held, error) {
 	case ctx.Err() != nil:
 		return nil, cancelled(context.Cause(ctx))
 	}
+	a.first = reading{} // a grant that is waited for again has to be renewed first
 	return a.client.hold(ctx, a.of, &a.entry, a.options, since)
 }
 
@@ -215,7 +216,9 @@ func (a *acquisition) send(ctx context.Context, base string, r *request) error {
 	errors.As(err, &problem)
 	switch problem.Status {
 	case http.StatusConflict, http.StatusGone, http.StatusLocked:
-		a.unknown, a.entry = false, entry{ID: a.entry.ID} // nothing is left in the queue
+		if a.unknown = false; !a.async { // of an async entry the servers are asked again
+			a.entry = entry{} // nothing is left in the queue
+		}
 	}
 	switch {
 	case problem.Code == api.Lost:

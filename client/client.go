@@ -24,7 +24,8 @@ type Config struct {
 	// without an answer: the client tries again.
 	Token func(context.Context) (string, error)
 	// HTTP sends requests. Its Timeout has to be 0: a request that waits is open for 50 s. By
-	// default the client has its own, which uses the proxy of the environment.
+	// default the client has its own, which uses the proxy of the environment. Redirects are not
+	// followed.
 	HTTP *http.Client
 	// Propagate adds headers to a request, such as the traceparent of the caller's context.
 	Propagate func(context.Context, http.Header)
@@ -79,6 +80,7 @@ func New(config Config) (*Client, error) {
 	if config.HTTP == nil {
 		config.HTTP = newHTTP()
 	}
+	config.HTTP = withoutRedirects(config.HTTP)
 	config.RetryFor = cmp.Or(config.RetryFor, defaultRetryFor)
 	config.Logger = cmp.Or(config.Logger, slog.Default())
 	if config.clock == nil {
@@ -97,6 +99,14 @@ func newHTTP() *http.Client {
 		SendPingTimeout: 10 * time.Second, PingTimeout: 5 * time.Second,
 	}
 	return &http.Client{Transport: transport}
+}
+
+// withoutRedirects returns the client as it is, but that it follows no redirects: they would carry
+// the token of a lock to another server.
+func withoutRedirects(client *http.Client) *http.Client {
+	stays := *client
+	stays.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &stays
 }
 
 // Close stops the renewal of all locks that the client still holds, and ends their contexts.

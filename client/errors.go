@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"time"
@@ -113,6 +114,7 @@ func problemOf(a *answer) *Error {
 		e.Problem = api.Problem{Title: "the answer has the status " + strconv.Itoa(a.status)}
 	}
 	e.Status = a.status
+	e.Entry, e.Set = nil, nil // these have the token of the lock
 	return e
 }
 
@@ -138,5 +140,5 @@ func retryAfter(header http.Header) time.Duration {
 	if err != nil || seconds < 0 {
 		return 0
 	}
-	return time.Duration(seconds) * time.Second
+	return time.Duration(min(seconds, math.MaxInt32)) * time.Second
 }

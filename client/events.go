@@ -89,6 +89,9 @@ func (s *stream) follow(ctx context.Context, base string) error {
 	for lines.Scan() {
 		idle.Reset(eventsIdle)
 		if !message.take(lines.Text()) {
+			if len(message.data) > maxEvent {
+				return &again{error: noAnswer(bufio.ErrTooLong), after: eventsPause}
+			}
 			continue
 		}
 		if err := s.deliver(&message); err != nil || s.over {
@@ -101,9 +104,9 @@ func (s *stream) follow(ctx context.Context, base string) error {
 
 // deliver hands over the event of a message, if there is one in it, and remembers its id.
 func (s *stream) deliver(message *sse) error {
-	if message.data != "" {
+	if len(message.data) > 0 {
 		event := new(api.Event)
-		if err := json.Unmarshal([]byte(message.data), event); err != nil {
+		if err := json.Unmarshal(message.data, event); err != nil {
 			return &again{error: noAnswer(err), after: eventsPause}
 		}
 		s.over = !s.yield(event, nil)
@@ -115,7 +118,10 @@ func (s *stream) deliver(message *sse) error {
 }
 
 // sse is one message of a stream of server-sent events.
-type sse struct{ id, data string }
+type sse struct {
+	id   string
+	data []byte
+}
 
 // take adds a line. It reports true for the empty one that ends the message.
 func (m *sse) take(line string) bool {
@@ -126,10 +132,10 @@ func (m *sse) take(line string) bool {
 		return true
 	case name == "id":
 		m.id = value
-	case name == "data" && m.data != "":
-		m.data += "\n" + value
+	case name == "data" && len(m.data) > 0:
+		m.data = append(append(m.data, '\n'), value...)
 	case name == "data":
-		m.data = value
+		m.data = []byte(value)
 	}
 	return false
 }

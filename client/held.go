@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"sync"
@@ -42,7 +43,6 @@ func (c *Client) hold(
 	ctx context.Context, of target, e *entry, options Options, since reading,
 ) (*Held, error) {
 	h := &Held{client: c, of: of, entry: *e, options: options, since: since}
-	h.options.Margin = options.margin(h.ttl())
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	h.life, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	now := c.config.clock()
@@ -58,6 +58,12 @@ func (c *Client) hold(
 	}
 	return h, nil
 }
+
+// String names the lock and its fence. Without it, fmt would print the token.
+func (h *Held) String() string { return fmt.Sprintf("%s (fence %d)", h.Name(), h.Fence()) }
+
+// GoString is String: %#v would print the token, too.
+func (h *Held) GoString() string { return h.String() }
 
 // ID of the entry, as lists and events have it.
 func (h *Held) ID() string { return h.entry.ID }
@@ -122,6 +128,7 @@ func (h *Held) Release() error {
 	return err
 }
 
+// ttl is that of the last answer. The caller holds mu.
 func (h *Held) ttl() time.Duration { return h.entry.TTLSeconds.Duration() }
 
 // Left returns the time until the deadline, by which the work has to stop. A renewal moves it. Give
@@ -135,7 +142,7 @@ func (h *Held) Left() time.Duration {
 
 // untilDeadline is Left. The caller holds mu.
 func (h *Held) untilDeadline(now reading) time.Duration {
-	return h.ttl() - h.options.Margin - now.since(h.since)
+	return h.ttl() - h.options.margin(h.ttl()) - now.since(h.since)
 }
 
 // renewIn is the time until the next renewal: a third of the TTL after the last one was sent, and
@@ -143,7 +150,7 @@ func (h *Held) untilDeadline(now reading) time.Duration {
 // mu.
 func (h *Held) renewIn(now reading) time.Duration {
 	third := h.ttl() / 3
-	return third - third/10 + rand.N(third/5) - now.since(h.since)
+	return third - third/10 + rand.N(max(third/5, 1)) - now.since(h.since)
 }
 
 // overdue ends the lock if its deadline has come.
@@ -219,7 +226,7 @@ func (h *Held) renew() {
 	var problem *Error
 	switch {
 	case err == nil:
-		h.renewed(sent, e.ReleaseRequested)
+		h.renewed(sent, e)
 	case errors.As(err, &problem) && problem.Code == api.Lost:
 		h.end(lostOf(h.Name(), problem))
 	}
@@ -235,13 +242,13 @@ func untilLost(err error) error {
 }
 
 // renewed moves the deadline, unless it has come while the answer was on its way.
-func (h *Held) renewed(sent reading, asked *api.ReleaseRequested) {
+func (h *Held) renewed(sent reading, e *entry) {
 	if h.overdue() {
 		return
 	}
 	h.mu.Lock()
-	h.since, h.renews = sent, false
-	before := h.asked
+	h.since, h.entry.TTLSeconds, h.renews = sent, e.TTLSeconds, false
+	before, asked := h.asked, e.ReleaseRequested
 	if h.asked = (api.ReleaseRequested{}); asked != nil {
 		h.asked = *asked
 	}
@@ -249,7 +256,7 @@ func (h *Held) renewed(sent reading, asked *api.ReleaseRequested) {
 	h.mu.Unlock()
 	h.look()
 	if report && h.options.OnReleaseRequested != nil {
-		h.options.OnReleaseRequested(*asked)
+		go h.options.OnReleaseRequested(*asked) // it may block, and close the client
 	}
 }
 

@@ -23,8 +23,8 @@ func (c *Client) Lead(
 		held, err := c.Lock(ctx, name, options)
 		if err == nil {
 			pauses = 0
-			err = work(held.Context(), held.Fence())
-			if lost := held.Release(); CodeOf(lost) != api.Lost {
+			var lost bool
+			if lost, err = lead(held, work); !lost {
 				return err
 			}
 		} else if !passes(err) {
@@ -34,6 +34,12 @@ func (c *Client) Lead(
 			return cancelled(context.Cause(ctx))
 		}
 	}
+}
+
+// lead runs work while the lock is held, and releases it, also if work panics.
+func lead(held *Held, work func(context.Context, uint64) error) (lost bool, err error) {
+	defer func() { lost = CodeOf(held.Release()) == api.Lost }()
+	return false, work(held.Context(), held.Fence())
 }
 
 // passes reports whether a later acquire may succeed.

@@ -133,15 +133,15 @@ func (t target) path() string {
 // entryPath is where the entry with the id is waited for.
 func (t target) entryPath(id string) string {
 	if t.claims != nil {
-		return "/locksets/" + id
+		return "/locksets/" + url.PathEscape(id)
 	}
-	return t.path() + "/entries/" + id
+	return t.path() + "/entries/" + url.PathEscape(id)
 }
 
 // heldPath is where the entry with the id is released, and with /renew renewed.
 func (t target) heldPath(id string) string {
 	if t.claims != nil {
-		return "/locksets/" + id
+		return "/locksets/" + url.PathEscape(id)
 	}
 	return t.path()
 }

@@ -8,7 +8,11 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
+
+	"github.com/fencepost/fencepost/api"
 )
 
 const (
@@ -28,6 +32,14 @@ type request struct {
 	after        string // Last-Event-ID
 	body         any    // as JSON; nil is none
 	timeout      time.Duration
+}
+
+// strays reports whether a name in the path is empty or of dots: URLs read that as another path.
+func (r *request) strays() bool {
+	path, _, _ := strings.Cut(r.path, "?")
+	return slices.ContainsFunc(strings.Split(path, "/")[1:], func(part string) bool {
+		return part == "" || part == "." || part == ".."
+	})
 }
 
 // answer is what a server, or a proxy in front of it, sent.
@@ -125,6 +137,9 @@ func (c *Client) ask(ctx context.Context, r *request) (a *answer, err error) {
 
 // try makes one attempt. The error is one to try again after, or final.
 func (c *Client) try(ctx context.Context, base string, r *request) (*answer, error) {
+	if r.strays() {
+		return nil, newError(api.InvalidName, api.InvalidName.Title(), nil)
+	}
 	a, err := c.send(ctx, base, r)
 	if err != nil {
 		return nil, unanswered(err)
@@ -154,7 +169,7 @@ func (c *Client) tryEntry(ctx context.Context, base string, r *request) (*entry,
 		return nil, a, err
 	}
 	e := new(entry)
-	if json.Unmarshal(a.body, e) != nil || e.Token == "" {
+	if json.Unmarshal(a.body, e) != nil || e.Token == "" || e.TTLSeconds.Duration() <= 0 {
 		return nil, a, unanswered(errors.New("what answered is no server"))
 	}
 	return e, a, nil

@@ -265,14 +265,14 @@ impl Target {
     pub(crate) fn entry_path(&self, id: &str) -> String {
         match self.claims {
             Some(_) => self.held_path(id),
-            None => format!("{}/entries/{id}", self.path()),
+            None => format!("{}/entries/{}", self.path(), escape(id)),
         }
     }
 
     /// Where the entry is released, and with `/renew` renewed.
     pub(crate) fn held_path(&self, id: &str) -> String {
         match self.claims {
-            Some(_) => format!("/locksets/{id}"),
+            Some(_) => format!("/locksets/{}", escape(id)),
             None => self.path(),
         }
     }

@@ -262,7 +262,7 @@ impl Attempt for Renew<'_> {
     /// replaced before the deadline.
     async fn attempt(&mut self, base: &str) -> Result<Self::Output, Failure> {
         let sent = self.0.client.clock.read();
-        let call = renewal(&self.0.of, &self.0.entry, &self.0.trace);
+        let call = renewal(&self.0.of, &self.0.entry, self.0.elapsed().1, &self.0.trace);
         match self.0.client.attempt_entry(base, &call).await {
             Ok(entry) => Ok((sent, entry)),
             Err(Failure::Final(error)) if error.code() != "lock_lost" => {
@@ -289,13 +289,13 @@ impl Attempt for Release<'_> {
     }
 }
 
-pub(crate) fn renewal(of: &Target, entry: &Entry, trace: &str) -> Call {
+pub(crate) fn renewal(of: &Target, entry: &Entry, ttl: Duration, trace: &str) -> Call {
     Call {
         method: "PUT",
         path: of.held_path(&entry.id) + "/renew",
         token: entry.token.0.clone(),
         trace: trace.into(),
-        timeout: REQUEST_TIMEOUT.min(entry.ttl() / 3),
+        timeout: REQUEST_TIMEOUT.min(ttl / 3),
         ..Call::default()
     }
 }

@@ -122,6 +122,7 @@ impl Acquisition {
     /// Waits for the grant, and begins to renew it.
     pub(crate) async fn grant(&mut self) -> Result<Held, Error> {
         let since = self.pursue(Goal::Grant).await?;
+        self.first = None; // a grant that is waited for again has to be renewed first
         let entry = self.entry.clone().expect("a grant has an entry");
         Held::begin(self, entry, since)
     }
@@ -233,7 +234,10 @@ impl Acquisition {
     fn refused(&mut self, problem: Box<Problem>) -> Failure {
         if let 409 | 410 | 423 = problem.status {
             // Nothing is left in the queue.
-            (self.unknown, self.entry) = (false, None);
+            self.unknown = false;
+            if !self.stays {
+                self.entry = None;
+            } // of an async entry the servers are asked again
         }
         if problem.code == "lock_lost" {
             return self.ended(problem);
@@ -302,7 +306,7 @@ impl Attempt for Acquisition {
             (Goal::Grant, Some(entry)) => match self.first {
                 Some(first) if sent.since(&first) <= self.ttl() / 3 => return Ok(first),
                 _ => {
-                    let call = renewal(&self.of, entry, &self.trace);
+                    let call = renewal(&self.of, entry, entry.ttl(), &self.trace);
                     self.send(base, call).await?;
                 }
             },

@@ -33,6 +33,14 @@ pub(crate) struct Call {
     pub(crate) timeout: Duration,
 }
 
+impl Call {
+    /// Whether a name in the path is empty or of dots: URLs read that as another path.
+    fn strays(&self) -> bool {
+        let path = self.path.split('?').next().unwrap_or_default();
+        path.split('/').skip(1).any(|part| matches!(part, "" | "." | ".."))
+    }
+}
+
 /// Why an attempt failed.
 pub(crate) enum Failure {
     /// No other attempt can succeed.
@@ -103,6 +111,12 @@ impl Shared {
 
     /// Makes one attempt, and returns the body of a success.
     pub(crate) async fn attempt(&self, base: &str, call: &Call) -> Result<Vec<u8>, Failure> {
+        if call.strays() {
+            let code = "invalid_name".into();
+            let title = "the name of a lock is not empty, and no dots alone".into();
+            let problem = Problem { code, title, ..Problem::default() };
+            return Err(Failure::Final(Error::Refused(Box::new(problem))));
+        }
         let answer = async { read(self.open(base, call).await.map_err(Failure::no_answer)?).await };
         timeout(call.timeout, answer)
             .await

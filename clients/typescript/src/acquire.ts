@@ -50,6 +50,7 @@ export class Acquisition {
       this.#attempt(attempt, scope),
     );
     this.#refuse(signal);
+    this.#first = undefined; // a grant that is waited for again has to be renewed first
     const held = new Held(this.#core, this.#of, entry, this.#options, sent);
     held.throwIfEnded();
     return held;
@@ -150,8 +151,10 @@ export class Acquisition {
       if (error instanceof Again) {
         this.#learn(error);
       } else if (error instanceof FencepostError && [409, 410, 423].includes(error.status ?? 0)) {
-        this.entry = undefined; // nothing is left in the queue
         this.#unknown = false;
+        if (!this.#async) {
+          this.entry = undefined; // nothing is left in the queue
+        } // of an async entry the servers are asked again
         this.#ended(error);
       }
       throw error;

@@ -23,13 +23,10 @@ export class Held {
   readonly name: string;
   /** Grows from each grant of a lock to the next. All locks of a set have the same. */
   readonly fence: number;
-  /** Seconds from the deadline to the earliest end of the lease. */
-  readonly margin: number;
-
   readonly #core: Core;
   readonly #of: Target;
   readonly #entry: Entry;
-  readonly #onReleaseRequested: HoldOptions["onReleaseRequested"];
+  readonly #options: HoldOptions;
   #since: Reading; // when the last successful request was sent
   #ended: LockLost | typeof released | undefined; // why it is not held any more
   #work: AbortController | undefined; // made when its signal is asked for
@@ -46,11 +43,10 @@ export class Held {
     this.id = id;
     this.name = of.name;
     this.fence = entry.fence ?? locks?.[0]?.fence ?? 0;
-    this.margin = marginOf(options, ttl_seconds);
     this.#core = core;
     this.#of = of;
     this.#entry = { id, token, ttl_seconds, state: "held", ...(locks && { locks }) };
-    this.#onReleaseRequested = options.onReleaseRequested;
+    this.#options = options;
     this.#since = since;
     core.keep(this, now);
     this.look(now);
@@ -74,6 +70,11 @@ export class Held {
       }
     }
     return this.#work.signal;
+  }
+
+  /** Seconds from the deadline to the earliest end of the lease. */
+  get margin(): number {
+    return marginOf(this.#options, this.#entry.ttl_seconds);
   }
 
   /** Seconds until the deadline, by the clocks; 0 or less after it. */
@@ -217,7 +218,7 @@ export class Held {
         const request = renewalOf(this.#of, this.#entry);
         return this.#core.transport.tryEntry(attempt, request, signal).catch(untilLost);
       });
-      this.#renewed(sent, entry.release_requested);
+      this.#renewed(sent, entry);
     } catch (error) {
       // Without an answer it stays: it is too late for another renewal, and the deadline ends it.
       if (error instanceof FencepostError && error.code === "lock_lost") {
@@ -227,24 +228,25 @@ export class Held {
   }
 
   /** Moves the deadline, unless it has come while the answer was on its way. */
-  #renewed(sent: Reading, asked: ReleaseRequested | undefined): void {
+  #renewed(sent: Reading, { ttl_seconds, release_requested: asked }: Entry): void {
     const now = this.#core.clock.read();
     if (this.#overdue(now) || this.#ended) {
       return;
     }
     this.#since = sent;
+    this.#entry.ttl_seconds = ttl_seconds;
     this.#renewing = undefined;
     const before = this.#asked;
     this.#asked = asked;
     this.look(now);
     if (asked && (asked.since !== before?.since || asked.by !== before.by)) {
-      this.#report(asked);
+      void this.#report(asked);
     }
   }
 
-  #report(asked: ReleaseRequested): void {
+  async #report(asked: ReleaseRequested): Promise<void> {
     try {
-      this.#onReleaseRequested?.(asked);
+      await this.#options.onReleaseRequested?.(asked); // it may be async
     } catch (error) {
       this.#log("onReleaseRequested failed", error);
     }

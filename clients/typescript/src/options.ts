@@ -15,7 +15,7 @@ export interface HoldOptions {
    * Called while the lock is held when a waiter asks the holder to finish, once for each that is
    * the first to ask. Nothing is taken away.
    */
-  onReleaseRequested?: ((asked: ReleaseRequested) => void) | undefined;
+  onReleaseRequested?: ((asked: ReleaseRequested) => void | Promise<void>) | undefined;
 }
 
 /** How to acquire. Times are in seconds. */

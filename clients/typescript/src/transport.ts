@@ -140,7 +140,8 @@ export async function readAnswer(response: Response): Promise<Answer> {
   if (Number(length) > longestAnswer) {
     throw new Error("the answer is too long");
   }
-  const text = await (length === null && response.body ? textOf(response.body) : response.text());
+  const unpacked = length === null || headers.has("Content-Encoding"); // to an unknown length
+  const text = await (unpacked && response.body ? textOf(response.body) : response.text());
   return { status, headers, text };
 }
 

@@ -154,9 +154,14 @@ export interface Entry {
 /** The entry in the text of an answer, or undefined if it is none. */
 export function entryOf(value: unknown): Entry | undefined {
   const e = value as Partial<Entry> | null | undefined;
-  const valid =
-    typeof e?.id === "string" && typeof e.token === "string" && e.token !== "" && isTtl(e);
+  const named = typeof e?.id === "string" && typeof e.token === "string" && e.token !== "";
+  const valid = named && isTtl(e) && [e, ...(e.locks ?? [])].every(hasFence);
   return valid ? (e as Entry) : undefined;
+}
+
+/** Fences are revisions, below 2^53. What is beyond would be rounded, and two of them be equal. */
+function hasFence({ fence = 0 }: { fence?: number }): boolean {
+  return Number.isSafeInteger(fence);
 }
 
 function isTtl(e: Partial<Entry>): boolean {

@@ -227,6 +227,16 @@ test("an answer without a TTL is no entry: its lock would never end", async () =
   await assert.rejects(faked.client.tryLock("orders:42", { ttl: 0.1 }), NoAnswer);
 });
 
+test("an answer with a fence that a number would round is no entry", async () => {
+  const answer = () => {
+    const text =
+      '{"id": "e1", "state": "held", "token": "t", "ttl_seconds": 30, "fence": 9007199254740993}';
+    return new Response(text, { status: 201 });
+  };
+  await using faked = new Faked(answer, { retryFor: 0.1 });
+  await assert.rejects(faked.client.tryLock("orders:42"), NoAnswer);
+});
+
 test("an answer that never ends is no answer", async () => {
   const piece = new TextEncoder().encode("x".repeat(1 << 20));
   const body = () => new ReadableStream({ pull: (controller) => controller.enqueue(piece) });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextvars
+import math
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -41,13 +42,13 @@ def entry_of(answer: Mapping[str, Any]) -> Entry:
         str(answer.get("token") or ""),
         float(answer.get("ttl_seconds") or 0),
         {str(lock.get("name")): int(lock["fence"]) for lock in locks if lock.get("fence")},
-        answer.get("release_requested"),
+        dict(answer.get("release_requested") or {}),
     )
 
 
-def renewal(target: Target, entry: Entry) -> Request:
+def renewal(target: Target, entry: Entry, ttl: float) -> Request:
     path = target.held_path(entry.id) + "/renew"
-    return Request("PUT", path, min(REQUEST_TIMEOUT, entry.ttl / 3), entry.token)
+    return Request("PUT", path, min(REQUEST_TIMEOUT, ttl / 3), entry.token)
 
 
 def release(target: Target, entry: Entry) -> Request:
@@ -56,10 +57,12 @@ def release(target: Target, entry: Entry) -> Request:
 
 async def send_for_entry(a: Attempt, request: Request) -> Entry:
     """Sends a request whose answer is an entry. Another success is no answer."""
-    entry = entry_of(parse((await a.send(request)).body))
-    if not entry.token:
-        raise Again(no_answer(ValueError("what answered is no server")))
-    return entry
+    answer = parse((await a.send(request)).body)
+    with suppress(AttributeError, LookupError, OverflowError, TypeError, ValueError):
+        entry = entry_of(answer)
+        if entry.token and 0 < entry.ttl < math.inf:
+            return entry
+    raise Again(no_answer(ValueError("what answered is no server")))
 
 
 class Acquisition:
@@ -106,7 +109,8 @@ class Acquisition:
         since = self._first
         if since is None or self._elapsed(since) > self.ttl / 3:
             since = self.client.read()
-            await self._send(a, renewal(self.target, self.entry))
+            await self._send(a, renewal(self.target, self.entry, self.ttl))
+        self._first = None  # a grant that is waited for again has to be renewed first
         return self.entry, since
 
     def _elapsed(self, since: Reading) -> float:
@@ -164,8 +168,10 @@ class Acquisition:
             self._learn(again)
             raise
         except FencepostError as error:
-            if error.status in (409, 410, 423):  # nothing is left in the queue
-                self._unknown, self.entry = False, Entry(self.entry.id)
+            if error.status in (409, 410, 423):
+                self._unknown = False
+                if not self.is_async:  # of an async entry the servers are asked again
+                    self.entry = Entry()  # nothing is left in the queue
             if error.code == "lock_lost":
                 self._ended(error)
             raise

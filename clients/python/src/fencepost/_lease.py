@@ -37,7 +37,7 @@ class Lease:
         self._target = target
         self._entry = entry
         self._settings = settings
-        self.margin = settings.margin_of(entry.ttl)  #: seconds from the deadline to the lease's end
+        self._ttl = entry.ttl  # of the last answer
         self._since = since  # when the last successful request was sent
         self._pid = os.getpid()
         self._context = contextvars.copy_context()  # for the caller's trace
@@ -75,6 +75,11 @@ class Lease:
     def is_lost(self) -> bool:
         return isinstance(self._error, LockLost)
 
+    @property
+    def margin(self) -> float:
+        """Seconds from the deadline to the end of the lease."""
+        return self._settings.margin_of(self._ttl)
+
     def left(self) -> float:
         """Seconds until the deadline, at which the lock counts as lost; negative after it."""
         return self._until_deadline(self._client.read())
@@ -107,13 +112,13 @@ class Lease:
 
         So many locks do not renew at once; some do, which costs a thread less than one by one.
         """
-        third = self._entry.ttl / 3
+        third = self._ttl / 3
         step, since = third / 20, self._since.monotonic
         due = since + third * random.uniform(0.9, 1.05)
         self._due = math.ceil(due / step) * step - since
 
     def _until_deadline(self, now: Reading) -> float:
-        return self._entry.ttl - self.margin - now.since(self._since)
+        return self._ttl - self.margin - now.since(self._since)
 
     def _overdue(self) -> bool:
         """Ends the lock if its deadline has come."""
@@ -186,7 +191,7 @@ class Lease:
         """Every failure but 410 is one to try again after: a bearer token may be replaced."""
         sent = self._client.read()
         try:
-            return sent, await send_for_entry(a, renewal(self._target, self._entry))
+            return sent, await send_for_entry(a, renewal(self._target, self._entry, self._ttl))
         except LockLost:
             raise
         except FencepostError as error:
@@ -199,7 +204,7 @@ class Lease:
         asked = entry.release_requested or {}
         key = (asked.get("since"), asked.get("by"))
         with self._mutex:
-            self._since = sent
+            self._since, self._ttl = sent, entry.ttl
             self._renewing = None
             self._plan()
             report = bool(asked) and key != self._asked

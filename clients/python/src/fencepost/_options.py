@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, TypedDict, Union
 from urllib.parse import quote
 
+from ._errors import InvalidRequest
+
 
 class _Claim(TypedDict):
     name: str
@@ -90,13 +92,16 @@ class Target(NamedTuple):
     path: str  # where it is acquired
 
     def entry_path(self, entry: str) -> str:
-        return f"{self.path}/entries/{entry}" if self.claims is None else f"{self.path}/{entry}"
+        where = self.path if self.claims else f"{self.path}/entries"
+        return f"{where}/{quote(entry, safe='')}"
 
     def held_path(self, entry: str) -> str:
-        return self.path if self.claims is None else f"{self.path}/{entry}"
+        return self.path if self.claims is None else self.entry_path(entry)
 
 
 def lock_path(name: str) -> str:
+    if name in ("", ".", ".."):  # URLs read these as another path
+        raise InvalidRequest("invalid_name", f"{name!r} is no name")
     return "/locks/" + quote(name, safe=":@=+")
 
 

@@ -72,6 +72,7 @@ final class Acquisition {
       if (scope.cancelled()) {
         throw FencepostException.cancelled("the call was cancelled");
       }
+      first = null; // a grant that is waited for again has to be renewed first
       return Held.begin(client, of, entry, options, since, scope.headers);
     });
   }
@@ -92,7 +93,7 @@ final class Acquisition {
       return CompletableFuture.completedFuture(first);
     }
     Reading sent = client.clock.read();
-    return send(at, Request.renewal(of, entry)).thenApply(renewed -> sent);
+    return send(at, Request.renewal(of, entry, ttl())).thenApply(renewed -> sent);
   }
 
   private long elapsed(Reading since) {
@@ -188,8 +189,10 @@ final class Acquisition {
     FencepostException problem = (FencepostException) failure;
     int status = problem.status();
     if (status == 409 || status == 410 || status == 423) {
-      entry = Entry.NONE; // nothing is left in the queue
       unknown = false;
+      if (!async) { // of an async entry the servers are asked again
+        entry = Entry.NONE; // nothing is left in the queue
+      }
     }
     return problem.code().equals("lock_lost") ? ended(problem) : problem;
   }

@@ -14,8 +14,8 @@ final class Answer {
     this.status = status;
     retryAfter =
         headers.firstValue("Retry-After")
-            .filter(value -> value.matches("[0-9]{1,9}"))
-            .map(value -> Duration.ofSeconds(Long.parseLong(value)))
+            .filter(value -> value.matches("[0-9]{1,18}"))
+            .map(value -> Duration.ofSeconds(Math.min(Long.parseLong(value), Integer.MAX_VALUE)))
             .orElse(Duration.ZERO);
     body = text.length == 0 ? null : Json.object(text);
   }

@@ -23,7 +23,7 @@ final class Entry {
     ttl = Json.seconds(from, "ttl_seconds").toNanos();
     fences = fences(from);
     releaseRequested =
-        from.has("release_requested")
+        !Json.object(from, "release_requested").keySet().isEmpty()
             ? new ReleaseRequested(Json.object(from, "release_requested")) : null;
   }
 
@@ -37,10 +37,13 @@ final class Entry {
     return Collections.unmodifiableMap(all);
   }
 
-  /** Returns the entry that a body is, or null if that has no token. */
+  /** Returns the entry that a body is, or null if that has no token or no lease. */
   static Entry of(JsonObject body) {
-    return body == null || Json.text(body, "token").isEmpty()
-        ? null : new Entry(body, Json.text(body, "state"));
+    if (body == null || Json.text(body, "token").isEmpty()) {
+      return null;
+    }
+    Entry entry = new Entry(body, Json.text(body, "state"));
+    return entry.ttl > 0 && !entry.fences.isEmpty() ? entry : null;
   }
 
   /** Returns the entry that a replica hands over, or null. Its grant has to be asked for. */

@@ -26,7 +26,7 @@ final class EventStream extends Body {
   private Runnable idle = () -> {}; // cancels the timer of a silent server
   private boolean asked = true; // for the next buffers; there is no subscription yet
   private String id = "";
-  private String data = "";
+  private final StringBuilder data = new StringBuilder();
 
   EventStream(
       Events events, Clock clock, CompletableFuture<Answer> exchange,
@@ -105,19 +105,23 @@ final class EventStream extends Body {
     if (name.equals("id")) {
       id = value;
     } else if (name.equals("data")) {
-      data = data.isEmpty() ? value : data + "\n" + value;
+      data.append(data.length() == 0 ? "" : "\n").append(value);
+    }
+    if (data.length() > LONGEST) {
+      stop(new IOException("an event is too long"));
     }
   }
 
   /** Hands over the message, which may have an id and no event. */
   private void deliver() {
-    Event event = data.isEmpty() ? null : Event.parse(data.getBytes(StandardCharsets.UTF_8));
-    if (event == null && !data.isEmpty()) {
+    String text = data.toString();
+    Event event = text.isEmpty() ? null : Event.parse(text.getBytes(StandardCharsets.UTF_8));
+    if (event == null && !text.isEmpty()) {
       stop(new IOException("a message is no event"));
       return;
     }
     events.deliver(id, event);
     id = "";
-    data = "";
+    data.setLength(0);
   }
 }

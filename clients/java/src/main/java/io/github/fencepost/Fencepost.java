@@ -419,10 +419,13 @@ public final class Fencepost implements AutoCloseable {
      * the client has its own, with HTTP/1.1: an attempt that hangs then costs its own connection,
      * and no other request uses that.
      *
-     * @param client sends the requests
+     * @param client sends the requests; one that follows redirects would carry secrets elsewhere
      * @return this
      */
     public Builder http(HttpClient client) {
+      if (client.followRedirects() != HttpClient.Redirect.NEVER) {
+        throw new IllegalArgumentException("a client must not follow redirects");
+      }
       http = client;
       return this;
     }

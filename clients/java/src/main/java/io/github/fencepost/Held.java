@@ -25,12 +25,12 @@ public final class Held implements AutoCloseable {
   private final Fencepost client;
   private final Target of;
   private final Entry entry;
-  private final long margin;
-  private final Consumer<ReleaseRequested> onReleaseRequested;
+  private final LockOptions options;
   private final Scope life; // of renewals, which the end of the call does not end
 
   // These belong to the monitor of this. The clock is read outside of it.
   private Reading since; // when the last successful request was sent
+  private long ttl; // that it was answered
   private FencepostException ended; // why it is not held any more
   private Runnable renewal = () -> {}; // these cancel timers
   private Runnable expiry = () -> {};
@@ -47,8 +47,8 @@ public final class Held implements AutoCloseable {
     this.of = of;
     this.entry = entry;
     this.since = since;
-    margin = options.marginOf(entry.ttl);
-    onReleaseRequested = options.listener();
+    this.options = options;
+    ttl = entry.ttl;
     life = new Scope(headers, null);
   }
 
@@ -251,8 +251,12 @@ public final class Held implements AutoCloseable {
     }
   }
 
+  private synchronized long ttl() {
+    return ttl;
+  }
+
   private long untilDeadline(Reading now) {
-    return entry.ttl - margin - now.since(since);
+    return ttl - options.marginOf(ttl) - now.since(since);
   }
 
   /**
@@ -260,7 +264,7 @@ public final class Held implements AutoCloseable {
    * to a tenth of that sooner or later, so that many locks do not renew at once.
    */
   private long untilRenewal(Reading now) {
-    long third = entry.ttl / 3;
+    long third = ttl / 3;
     long jitter = ThreadLocalRandom.current().nextLong(Math.max(third / 5, 1));
     return Math.max(0, third - third / 10 + jitter - now.since(since));
   }
@@ -345,12 +349,12 @@ public final class Held implements AutoCloseable {
 
   private CompletableFuture<Void> tryToRenew(Repeat.Attempt at) {
     Reading sent = client.clock.read();
-    return client.sender.sendForEntry(at, Request.renewal(of, entry))
+    return client.sender.sendForEntry(at, Request.renewal(of, entry, ttl()))
         .handle((answered, failure) -> {
           if (failure != null) {
             throw untilLost(Repeat.cause(failure));
           }
-          renewed(sent, answered.releaseRequested);
+          renewed(sent, answered);
           return null;
         });
   }
@@ -367,20 +371,22 @@ public final class Held implements AutoCloseable {
   }
 
   /** Moves the deadline, unless it has come while the answer was on its way. */
-  private void renewed(Reading sent, ReleaseRequested asks) {
+  private void renewed(Reading sent, Entry answered) {
     if (overdue()) {
       return;
     }
     boolean report;
+    ReleaseRequested asks = answered.releaseRequested;
     synchronized (this) {
       since = sent;
+      ttl = answered.ttl;
       renews = false;
       report = ended == null && asks != null && asks.differs(asked);
       asked = asks;
     }
     look();
     if (report) {
-      client.clock.execute(() -> onReleaseRequested.accept(asks));
+      client.clock.execute(() -> options.listener().accept(asks));
     }
   }
 }

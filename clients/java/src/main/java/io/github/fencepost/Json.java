@@ -52,9 +52,10 @@ final class Json {
     }
   }
 
-  /** Returns an integer: the server's are below 2^53. */
+  /** Returns an integer. */
   static long number(JsonObject of, String name) {
-    return (long) decimal(of, name);
+    String text = text(of, name);
+    return text.matches("[0-9]{1,18}") ? Long.parseLong(text) : (long) decimal(of, name);
   }
 
   static Duration seconds(JsonObject of, String name) {

@@ -20,10 +20,10 @@ final class Request {
     this.path = path;
   }
 
-  static Request renewal(Target of, Entry entry) {
+  static Request renewal(Target of, Entry entry, long ttl) {
     Request r = new Request("PUT", of.heldPath(entry.id) + "/renew");
     r.token = entry.token;
-    r.timeout = Math.min(TIMEOUT, entry.ttl / 3);
+    r.timeout = Math.min(TIMEOUT, ttl / 3);
     return r;
   }
 

@@ -42,6 +42,9 @@ final class Target {
   }
 
   static String pathOf(String lock) {
+    if (lock.isEmpty() || lock.equals(".") || lock.equals("..")) { // URLs read another path
+      throw FencepostException.of("invalid_name", "\"" + lock + "\" is no name");
+    }
     return "/locks/" + escape(lock);
   }
 

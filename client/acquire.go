@@ -191,12 +191,16 @@ func (a *acquisition) request() *request {
 			token: a.entry.Token, timeout: hold + requestTimeout,
 		}
 	}
+	prefer := ""
+	if a.leaves { // the token is needed, not the grant
+		hold, prefer = 0, "wait=0"
+	}
 	b := a.options.body(a.of)
 	if b.Async, b.CallbackURL = a.async, a.callback; a.async {
 		hold = 0
 	}
 	return &request{
-		method: http.MethodPost, path: a.of.path(), key: a.key, body: b,
+		method: http.MethodPost, path: a.of.path(), key: a.key, prefer: prefer, body: b,
 		timeout: max(hold, 0) + requestTimeout,
 	}
 }

@@ -30,6 +30,7 @@ type request struct {
 	token        string // of the lock
 	key          string // Idempotency-Key
 	after        string // Last-Event-ID
+	prefer       string // Prefer
 	body         any    // as JSON; nil is none
 	timeout      time.Duration
 }
@@ -71,7 +72,7 @@ func (c *Client) open(ctx context.Context, base string, r *request) (*http.Respo
 		c.config.Propagate(ctx, req.Header)
 	}
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + bearer, "Lock-Token": r.token, "Idempotency-Key": r.key,
+		"Authorization": "Bearer " + bearer, "Lock-Token": r.token, "Idempotency-Key": r.key, "Prefer": r.prefer,
 		"Last-Event-ID": r.after,
 	} {
 		if value != "" {

@@ -123,6 +123,36 @@ func TestBadAsyncRequestsAreRefused(t *testing.T) {
 	}
 }
 
+// TestPreferredWait: a request is held open for as long as its client prefers at most. The entry
+// waits on, and a repeated request tells its token at once. What is no number is passed over.
+func TestPreferredWait(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	first := c.acquire("orders:42")
+	other := c.named("b")
+	ask := func(prefer string) *answer {
+		return other.post("/locks/orders:42", body(`{"wait_seconds":600,"ttl_seconds":10}`),
+			key("k"), header("Prefer", prefer))
+	}
+	known := ask("foo=1, WAIT=0").waiting(http.StatusAccepted)
+	for _, prefer := range []string{"wait=1", "wait=0;x, wait=600"} {
+		a := ask(prefer)
+		e := a.waiting(http.StatusAccepted)
+		if e.ID != known.ID || e.Token != known.Token || a.received.Sub(a.sent) > 30*time.Second {
+			t.Errorf("Prefer: %s tells %+v after %v", prefer, e, a.received.Sub(a.sent))
+		}
+	}
+	p := other.start("POST", "/locks/orders:42", body(`{"wait_seconds":600,"ttl_seconds":10}`),
+		key("k"), header("Prefer", "wait=soon"))
+	c.release(first)
+	if e := p.wait().held(http.StatusCreated); e.Token != known.Token {
+		t.Errorf("held is %+v", e)
+	}
+	if e := ask("wait=0").held(http.StatusCreated); e.Token != known.Token {
+		t.Errorf("held is %+v", e)
+	}
+}
+
 // TestPrefer reads the header as RFC 7240 has it: names in any case, values and parameters
 // that may be quoted, and of a preference that is named twice the first.
 func TestPrefer(t *testing.T) {

@@ -5,7 +5,9 @@ import (
 	"encoding/hex"
 	"math/rand/v2"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
@@ -82,21 +84,39 @@ func readTokenHeader(r *request, req *service.TokenRequest) error {
 // respondAsync is the preference of RFC 7240 for an answer at once.
 const respondAsync = "respond-async"
 
-// prefersAsync reports whether the request prefers an answer at once to one that waits. Of
-// a preference that is named several times the first counts, and an empty value is none.
+// prefersAsync reports whether the request prefers an answer at once to one that waits. An empty
+// value is none.
 func prefersAsync(h http.Header) bool {
+	value, stated := preference(h, respondAsync)
+	return stated && (value == "" || value == `""`)
+}
+
+// preferredHold returns for how long the client wants the request to be held open at most, by the
+// preference wait; 0 is as the server likes.
+func preferredHold(h http.Header) time.Duration {
+	value, _ := preference(h, "wait")
+	seconds, err := strconv.ParseUint(value, 10, 16)
+	if err != nil {
+		return 0
+	}
+	return max(time.Duration(seconds)*time.Second, 1) // 0 s is at once
+}
+
+// preference returns the value of a preference of RFC 7240. Of one that is named several times
+// the first counts.
+func preference(h http.Header, wanted string) (value string, stated bool) {
 	for _, line := range h["Prefer"] {
 		for rest := line; rest != ""; {
 			var preference string
 			preference, rest = cutUnquoted(rest, ',')
 			preference, _ = cutUnquoted(preference, ';') // without its parameters
 			name, value, _ := strings.Cut(preference, "=")
-			if strings.EqualFold(strings.Trim(name, " \t"), respondAsync) {
-				return strings.Trim(value, " \t") == "" || strings.Trim(value, " \t") == `""`
+			if strings.EqualFold(strings.Trim(name, " \t"), wanted) {
+				return strings.Trim(value, " \t"), true
 			}
 		}
 	}
-	return false
+	return "", false
 }
 
 // cutUnquoted is [strings.Cut] at the first sep that is in no quoted string, in which a

@@ -19,7 +19,7 @@ const maxIdempotencyKey = 200 // characters
 // @Security    bearer[locks:write]
 // @Param       name             path   string      true  "Lock name"
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
-// @Param       Prefer           header string      false "respond-async asks for an answer at once, as async does in the body, of a request that waits"
+// @Param       Prefer           header string      false "wait=N (whole seconds) has this request held open for N seconds at most, with 0 not at all; the entry waits on for wait_seconds. respond-async asks for an answer at once, as async does in the body, of a request that waits"
 // @Param       body             body   api.AcquireBody false "How to acquire"
 // @Success     201 {object} api.HeldEntry "The lock is held"
 // @Success     202 {object} api.WaitingEntry "The entry waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
@@ -47,7 +47,7 @@ func acquireLock(r *request, body *api.AcquireBody) (reply, error) {
 
 // enqueue takes what is asked for, or a place in the queues of all of it.
 func enqueue(r *request, req *service.AcquireRequest) (reply, error) {
-	req.PrefersAsync = prefersAsync(r.Request.Header)
+	req.PrefersAsync, req.Hold = prefersAsync(r.Request.Header), preferredHold(r.Request.Header)
 	if err := checkCallback(r, req); err != nil {
 		return reply{}, err
 	}

@@ -14,7 +14,7 @@ import (
 // @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. An Idempotency-Key of a set counts for the tenant and the token's `sub`, whatever its locks are.
 // @Security    bearer[locks:write]
 // @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
-// @Param       Prefer           header string      false "respond-async asks for an answer at once, as async does in the body, of a request that waits"
+// @Param       Prefer           header string      false "wait=N (whole seconds) has this request held open for N seconds at most, with 0 not at all; the set waits on for wait_seconds. respond-async asks for an answer at once, as async does in the body, of a request that waits"
 // @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
 // @Success     201 {object} api.HeldSet "All locks are held"
 // @Success     202 {object} api.WaitingSet "The set waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"

@@ -34,7 +34,7 @@ type Busy struct {
 }
 
 // Acquire puts an entry into its queues and waits for the grant: at most for
-// req.Wait, and at most for MaxHold in one call. A grant that is not held then
+// req.Wait, and in one call at most for req.Hold or MaxHold. A grant that is not held then
 // still waits in its place. Errors come with a grant where there is something to
 // tell: lock_held and wait_timeout who holds; draining and an unclear outcome the
 // entry to go on with.
@@ -46,6 +46,7 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	ctx, span := s.span(ctx, "service.Acquire")
 	defer span.End()
 	req.Trace = ownTrace(span, req.Trace)
+	req.Hold = min(req.Hold, s.MaxHold)
 	g, err := s.acquireInTime(ctx, &req, began)
 	if g != nil {
 		err = tookEffect(err)
@@ -104,7 +105,7 @@ func (s *Service) acquire(
 		return nil, errDraining()
 	}
 	if req.IdempotencyKey != "" {
-		if g, err := s.rejoin(ctx, e); g != nil || err != nil {
+		if g, err := s.rejoin(ctx, e, req.Hold); g != nil || err != nil {
 			return g, err
 		}
 	}
@@ -112,16 +113,16 @@ func (s *Service) acquire(
 		return nil, err
 	}
 	if err := s.admit(e); err != nil {
-		return s.refuseOrRejoinWhenSettled(ctx, e, err)
+		return s.refuseOrRejoinWhenSettled(ctx, e, req.Hold, err)
 	}
 	if err := s.refuse(ctx, e); err != nil {
-		return s.refuseOrRejoin(ctx, e, err)
+		return s.refuseOrRejoin(ctx, e, req.Hold, err)
 	}
 	if err := s.keys.room(e); err != nil {
-		return s.refuseOrRejoin(ctx, e, err)
+		return s.refuseOrRejoin(ctx, e, req.Hold, err)
 	}
 	if err := s.view.Room(e); err != nil {
-		return s.refuseOrRejoinWhenSettled(ctx, e, err)
+		return s.refuseOrRejoinWhenSettled(ctx, e, req.Hold, err)
 	}
 	defer s.view.Leave(e)
 	e.Lingers = !e.Tries() && !s.view.Admits(e)
@@ -180,6 +181,7 @@ func (s *Service) join(
 	} else {
 		w := &wait{
 			keeper: keeper{s: s, entry: placed, shown: true, began: began}, origin: joined, news: news,
+			limit: req.Hold,
 		}
 		if written {
 			w.origin, w.refreshed = wrote, asked
@@ -231,9 +233,11 @@ func (s *Service) write(
 	return s.Store.Enqueue(ctx, e)
 }
 
-// rejoin finds the entry of an earlier request with the same idempotency key. It
-// returns nothing if there is none.
-func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
+// rejoin finds the entry of an earlier request with the same idempotency key, and waits on it for
+// hold at most. It returns nothing if there is none.
+func (s *Service) rejoin(
+	ctx context.Context, e *lock.Entry, hold time.Duration,
+) (*Grant, error) {
 	news, err := s.view.Attend(e.ID)
 	if err != nil {
 		return nil, err
@@ -249,7 +253,7 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	if st.Entry.Request != e.Request {
 		return nil, errIdempotencyMismatch()
 	}
-	g, err := s.takeUp(ctx, st.Entry, news)
+	g, err := s.takeUp(ctx, st.Entry, news, hold)
 	if errors.Is(err, lock.Lost) {
 		return nil, s.usedUp(ctx, e.ID)
 	}
@@ -258,12 +262,12 @@ func (s *Service) rejoin(ctx context.Context, e *lock.Entry) (*Grant, error) {
 
 // takeUp answers about the entry of an earlier request.
 func (s *Service) takeUp(
-	ctx context.Context, e *lock.Entry, news *view.Watch,
+	ctx context.Context, e *lock.Entry, news *view.Watch, hold time.Duration,
 ) (*Grant, error) {
 	if e.Async {
 		return s.answerAsync(ctx, e, false, time.Now())
 	}
-	w := &wait{keeper: keeper{s: s, entry: e}, origin: resumed, news: news}
+	w := &wait{keeper: keeper{s: s, entry: e}, origin: resumed, news: news, limit: hold}
 	return w.run(ctx)
 }
 

@@ -39,9 +39,11 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 
 // refuseOrRejoin answers a request that found others in its way, or no room, unless it
 // was an earlier request with the same idempotency key that took the lock meanwhile.
-func (s *Service) refuseOrRejoin(ctx context.Context, e *lock.Entry, busy error) (*Grant, error) {
+func (s *Service) refuseOrRejoin(
+	ctx context.Context, e *lock.Entry, hold time.Duration, busy error,
+) (*Grant, error) {
 	if e.Resumable() {
-		if g, err := s.rejoin(ctx, e); g != nil || err != nil {
+		if g, err := s.rejoin(ctx, e, hold); g != nil || err != nil {
 			return g, err
 		}
 	}
@@ -117,12 +119,12 @@ func (s *Service) comeAgain(g *Grant, why lock.Error) error {
 // refuseOrRejoinWhenSettled is [Service.refuseOrRejoin] for a refusal that says nothing of the
 // queue: the entry of an earlier request with the key may be there, and not be seen yet.
 func (s *Service) refuseOrRejoinWhenSettled(
-	ctx context.Context, e *lock.Entry, refused error,
+	ctx context.Context, e *lock.Entry, hold time.Duration, refused error,
 ) (*Grant, error) {
 	if e.Resumable() {
 		if err := s.settle(ctx, true); err != nil {
 			return nil, err
 		}
 	}
-	return s.refuseOrRejoin(ctx, e, refused)
+	return s.refuseOrRejoin(ctx, e, hold, refused)
 }

@@ -180,13 +180,16 @@ impl Acquisition {
                 ..Call::default()
             };
         }
+        // The token is needed, not the grant.
+        let leaves = self.goal == Goal::Nothing;
         Call {
             method: "POST",
             path: self.of.path(),
             key: self.key.clone(),
+            prefer: if leaves { "wait=0".into() } else { String::new() },
             trace: self.trace.clone(),
             body: self.options.body(&self.of, self.callback.as_deref(), self.stays),
-            timeout: REQUEST_TIMEOUT + if self.stays { Duration::ZERO } else { hold },
+            timeout: REQUEST_TIMEOUT + if self.stays || leaves { Duration::ZERO } else { hold },
             ..Call::default()
         }
     }

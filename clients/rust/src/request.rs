@@ -28,6 +28,7 @@ pub(crate) struct Call {
     pub(crate) token: String,
     pub(crate) key: String,
     pub(crate) after: String,
+    pub(crate) prefer: String,
     pub(crate) trace: String,
     pub(crate) body: Option<Vec<u8>>,
     pub(crate) timeout: Duration,
@@ -94,6 +95,7 @@ impl Shared {
             ("lock-token", &call.token),
             ("idempotency-key", &call.key),
             ("last-event-id", &call.after),
+            ("prefer", &call.prefer),
             ("traceparent", &call.trace),
         ] {
             if !value.is_empty() {

@@ -136,8 +136,9 @@ export class Acquisition {
       method: "POST",
       path: this.#of.path,
       ...(this.#key && { key: this.#key }),
+      ...(this.#leaves && { prefer: "wait=0" }), // the token is needed, not the grant
       body: this.#of.body(this.#options, this.#async),
-      timeout: (this.#async ? 0 : Math.max(hold, 0)) + requestTimeout,
+      timeout: (this.#async || this.#leaves ? 0 : Math.max(hold, 0)) + requestTimeout,
     };
   }
 

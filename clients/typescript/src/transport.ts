@@ -13,6 +13,7 @@ export interface Request {
   token?: string; // of the lock
   key?: string; // Idempotency-Key
   after?: string; // Last-Event-ID
+  prefer?: string;
   body?: unknown;
   timeout?: number; // seconds
 }
@@ -113,6 +114,7 @@ export class Transport {
     set(headers, "Authorization", `Bearer ${bearer}`);
     set(headers, "Lock-Token", request.token);
     set(headers, "Idempotency-Key", request.key);
+    set(headers, "Prefer", request.prefer);
     set(headers, "Last-Event-ID", request.after);
     const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
     if (request.body !== undefined) {

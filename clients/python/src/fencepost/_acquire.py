@@ -156,8 +156,13 @@ class Acquisition:
             body["async"] = True
             if self.callback is not None:
                 body["callback_url"] = self.callback
+        prefer = ""
+        if self._leaves:  # the token is needed, not the grant
+            hold, prefer = 0.0, "wait=0"
         timeout = max(hold, 0) + REQUEST_TIMEOUT
-        return Request("POST", self.target.path, timeout, key=self._key, body=body)
+        return Request(
+            "POST", self.target.path, timeout, key=self._key, prefer=prefer, body=body
+        )
 
     async def _send(self, a: Attempt, request: Request) -> None:
         """Sends a request about the entry, and takes from its answer what it says of it."""

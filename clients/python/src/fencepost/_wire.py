@@ -35,6 +35,7 @@ class Request(NamedTuple):
     token: str = ""  # of the lock
     key: str = ""  # Idempotency-Key
     after: str = ""  # Last-Event-ID
+    prefer: str = ""
     body: Optional[Dict[str, Any]] = None
 
 
@@ -139,6 +140,8 @@ class Wire:
             headers["Lock-Token"] = request.token
         if request.key:
             headers["Idempotency-Key"] = request.key
+        if request.prefer:
+            headers["Prefer"] = request.prefer
         if request.after:
             headers["Last-Event-ID"] = request.after
         content = None

@@ -149,7 +149,10 @@ final class Acquisition {
     Request acquire = new Request("POST", of.path());
     acquire.key = key;
     acquire.body = body();
-    acquire.timeout = (async ? 0 : Math.max(hold, 0)) + Request.TIMEOUT;
+    if (leaves) { // the token is needed, not the grant
+      acquire.prefer = "wait=0";
+    }
+    acquire.timeout = (async || leaves ? 0 : Math.max(hold, 0)) + Request.TIMEOUT;
     return acquire;
   }
 

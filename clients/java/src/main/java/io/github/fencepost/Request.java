@@ -12,6 +12,7 @@ final class Request {
   String token = ""; // of the lock
   String key = ""; // Idempotency-Key
   String after = ""; // Last-Event-ID
+  String prefer = "";
   JsonObject body; // null is none
   long timeout = TIMEOUT;
 

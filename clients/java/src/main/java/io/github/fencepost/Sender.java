@@ -135,6 +135,7 @@ final class Sender {
     request.setHeader("Authorization", "Bearer " + bearer);
     add(request, "Lock-Token", r.token);
     add(request, "Idempotency-Key", r.key);
+    add(request, "Prefer", r.prefer);
     add(request, "Last-Event-ID", r.after);
     if (!CANCELS) {
       request.timeout(Duration.ofNanos(r.timeout));

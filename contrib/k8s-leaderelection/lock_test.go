@@ -22,7 +22,8 @@ const within = 20 * time.Second
 
 func server(t *testing.T) (url, token string) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "../../clients/with-server", "sh", "-c",
+	// It stops the server when cat ends; the context of the test would kill it before.
+	cmd := exec.Command("../../clients/with-server", "sh", "-c",
 		`echo "$FENCEPOST_URL $FENCEPOST_TOKEN"; cat`)
 	input, err := cmd.StdinPipe()
 	if err != nil {

@@ -160,9 +160,7 @@ class Acquisition:
         if self._leaves:  # the token is needed, not the grant
             hold, prefer = 0.0, "wait=0"
         timeout = max(hold, 0) + REQUEST_TIMEOUT
-        return Request(
-            "POST", self.target.path, timeout, key=self._key, prefer=prefer, body=body
-        )
+        return Request("POST", self.target.path, timeout, key=self._key, prefer=prefer, body=body)
 
     async def _send(self, a: Attempt, request: Request) -> None:
         """Sends a request about the entry, and takes from its answer what it says of it."""

@@ -138,7 +138,10 @@ func TestAnEventIsBounded(t *testing.T) {
 			}
 			return http.StatusOK, body
 		}})
-		for range c.Events(ctx, EventFilter{}) {
+		for _, err := range c.Events(ctx, EventFilter{}) {
+			if CodeOf(err) != Cancelled {
+				t.Errorf("told: %v", err)
+			}
 		}
 		if body.sent > 4*maxEvent {
 			t.Errorf("%d bytes of an event were read", body.sent)

@@ -72,7 +72,8 @@ func (c *Client) open(ctx context.Context, base string, r *request) (*http.Respo
 		c.config.Propagate(ctx, req.Header)
 	}
 	for name, value := range map[string]string{
-		"Authorization": "Bearer " + bearer, "Lock-Token": r.token, "Idempotency-Key": r.key, "Prefer": r.prefer,
+		"Authorization": "Bearer " + bearer, "Lock-Token": r.token, "Idempotency-Key": r.key,
+		"Prefer":        r.prefer,
 		"Last-Event-ID": r.after,
 	} {
 		if value != "" {

@@ -33,7 +33,7 @@ test("who holds is revoked with a reason and the lock's name, and the next one h
   await dialog.getByLabel("Type stuck:1").fill("stuck:2");
   await expect(confirm(page)).toBeDisabled();
   await dialog.getByText("The same from a shell").click();
-  await expect(dialog.locator("pre")).toContainText("$TOKEN");
+  await expect(dialog.locator("pre")).toContainText("$FENCEPOST_TOKEN");
   await expect(dialog.locator("pre")).toContainText(`"fence":${held.fence},"reason":"it'\\''s gone in the fire"`);
   expect(await violations(page)).toEqual([]);
   await dialog.getByLabel("Type stuck:1").fill("stuck:1");

@@ -150,7 +150,8 @@ func (c *contest) start(ctx context.Context, language string, replicas []*rig.Re
 		c.t.Fatal(err)
 	}
 	w, err := newWorker(ctx, language, name, []string{
-		"FENCEPOST_URL=" + strings.Join(urls, ","), "FENCEPOST_TOKEN=" + token, "LOCKS=" + strings.Join(locks(), ","),
+		"FENCEPOST_URL=" + strings.Join(urls, ","), "FENCEPOST_TOKEN=" + token,
+		"LOCKS=" + strings.Join(locks(), ","),
 		"RESOURCE=" + c.resource.url + "/" + name, fmt.Sprint("TTL=", ttl.Seconds()),
 	})
 	if err != nil {

@@ -107,12 +107,12 @@ def interrupt_at_end_of_input() -> None:
 
 
 def main() -> None:
-    interrupt_at_end_of_input()
-    client, http = Fencepost(URLS, TOKEN), httpx.Client(base_url=RESOURCE)
-    with suppress(KeyboardInterrupt), client, http:
-        while True:
-            says = Round(random.choice(LOCKS)).run(client, http)
-            print(json.dumps(says), flush=True)
+    with suppress(KeyboardInterrupt):
+        interrupt_at_end_of_input()
+        with Fencepost(URLS, TOKEN) as client, httpx.Client(base_url=RESOURCE) as http:
+            while True:
+                says = Round(random.choice(LOCKS)).run(client, http)
+                print(json.dumps(says), flush=True)
 
 
 if __name__ == "__main__":

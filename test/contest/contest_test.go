@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,7 +73,7 @@ func TestContest(t *testing.T) {
 		c.all.Go(func() { w.disturb(load) })
 	}
 	_ = store.Pause(load, length())
-	for load.Err() == nil && !c.enough(nemesis.Killed()) {
+	for load.Err() == nil && !c.enough(nemesis.Killed()) && !c.ended() {
 		_ = store.Pause(load, 100*time.Millisecond)
 	}
 	stop()
@@ -160,6 +161,18 @@ func (c *contest) start(ctx context.Context, language string, replicas []*rig.Re
 	c.t.Cleanup(w.kill)
 	c.workers = append(c.workers, w)
 	c.resource.know(name, w)
+}
+
+// ended reports whether a worker has ended by itself.
+func (c *contest) ended() bool {
+	return slices.ContainsFunc(c.workers, func(w *worker) bool {
+		select {
+		case <-w.exited:
+			return true
+		default:
+			return false
+		}
+	})
 }
 
 // end ends the workers, and fails for those that cannot.

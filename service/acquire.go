@@ -46,7 +46,9 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	ctx, span := s.span(ctx, "service.Acquire")
 	defer span.End()
 	req.Trace = ownTrace(span, req.Trace)
-	req.Hold = min(req.Hold, s.MaxHold)
+	if req.Hold = min(req.Hold, s.MaxHold); req.Wait == 0 {
+		req.Hold = 0 // a try is answered whether it holds, however long that takes to learn
+	}
 	g, err := s.acquireInTime(ctx, &req, began)
 	if g != nil {
 		err = tookEffect(err)

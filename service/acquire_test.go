@@ -363,15 +363,23 @@ func TestBounds(t *testing.T) {
 
 // TestTryBehindALateFeed: a try is not to wait, even where the view cannot tell.
 func TestTryBehindALateFeed(t *testing.T) {
-	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
+	for name, given := range map[string]struct {
+		feed feed
+		hold time.Duration
+	}{
+		"Frozen": {frozen, 0}, "Lost": {lost, 0},
+		"FrozenAndNotHeldOpen": {frozen, 1}, "LostAndNotHeldOpen": {lost, 1},
+	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				s := newSharedStore(t)
 				a, b := s.replica(t), s.replica(t)
-				b.store.setFeed(f)
+				b.store.setFeed(given.feed)
 				holder := a.hold(want("orders:1", 0))
 				began := time.Now()
-				p := b.start(want("orders:1", 0))
+				req := want("orders:1", 0)
+				req.Hold = given.hold
+				p := b.start(req)
 				p.fails(lock.Held)
 				if d := p.at.Sub(began); d > time.Second {
 					t.Errorf("it took %v", d)

@@ -23,7 +23,7 @@ type AcquireRequest struct {
 	Metadata map[string]string
 	TTL      time.Duration
 	Wait     time.Duration
-	Hold     time.Duration // for which this request is held open at most; 0 is MaxHold
+	Hold     time.Duration // for which a request that waits is held open at most; 0 is MaxHold
 	Async    bool          // answer at once; the replicas keep the entry for as long as it waits
 	// PrefersAsync makes the request async if it waits and its lease is long enough for that.
 	PrefersAsync bool

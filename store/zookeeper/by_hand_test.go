@@ -185,19 +185,17 @@ func TestStuckEntryIsReported(t *testing.T) {
 				}
 			}
 			c.damage(b, main, other)
-			if err := b.s.Remove(
-				t.Context(),
-				placed,
-				lock.Released,
-			); !errors.Is(
-				err,
-				lock.StoreUnavailable,
-			) {
+			err := b.s.Remove(t.Context(), placed, lock.Released)
+			if !errors.Is(err, lock.StoreUnavailable) {
 				t.Errorf("Remove = %v, want store_unavailable", err)
 			}
 			b.reported(c.says)
 			c.fix(b, main, other)
-			b.must(b.s.Remove(t.Context(), placed, lock.Released))
+			// The write of the removal that got no answer may remove the entry first.
+			err = b.s.Remove(t.Context(), placed, lock.Released)
+			if err != nil && !errors.Is(err, lock.Lost) {
+				t.Errorf("Remove = %v, want nil or lock_lost", err)
+			}
 			within(t, 10*time.Second, "both locks are free", func() bool {
 				return f.first("a") == "" && f.first("b") == ""
 			})

@@ -74,7 +74,8 @@ func script(found []*block) (string, error) {
 		if !b.is("run") {
 			continue
 		}
-		put(b.line, fmt.Sprintf("echo '%s%d'; ", marker, b.line))
+		// On a line of its own, also if the answer before it ends without a newline.
+		put(b.line, fmt.Sprintf(`printf '\n%s%d\n'; `, marker, b.line))
 		if b.is("refused") { // until the next block
 			put(b.line, "set +e; trap - ERR; ")
 		} else {

@@ -145,7 +145,7 @@ func compare(t *testing.T, page string, found []*block, got map[string]string) {
 		switch {
 		case b.is("run"):
 			last = got[strconv.Itoa(b.line)]
-		case b.is("output") && !agrees(b, last):
+		case b.lang == "output" && !agrees(b, last):
 			t.Errorf("%s:%d: the block before it printed\n%s", page, b.line, last)
 		}
 	}

@@ -137,8 +137,9 @@ lint: ## Check the rules of .golangci.yml (the first time, a minute to build the
 format: ## Format the Go code as lint wants it
 	$(LINT) fmt
 
-generate: ## Write the OpenAPI document and the page of errors from the code
+generate: ## Write the OpenAPI document and the pages of errors and settings from the code
 	$(GO) generate ./openapi
+	UPDATE=1 $(GO) test -count=1 -run TestSettingsPage ./cmd/api
 
 verify: ## Fail if a generated file, go.mod or a function nobody calls is out of step with the code
 	$(call say,generated files)

@@ -30,10 +30,13 @@ type days time.Duration
 
 const day = 24 * time.Hour
 
-// String implements flag.Value.
+// String implements pflag.Value.
 func (d *days) String() string { return fmt.Sprintf("%dd", time.Duration(*d)/day) }
 
-// Set implements flag.Value.
+// Type implements pflag.Value.
+func (*days) Type() string { return "days" }
+
+// Set implements pflag.Value.
 func (d *days) Set(text string) error {
 	n, err := strconv.ParseUint(strings.TrimSuffix(text, "d"), 10, 16)
 	if err != nil || !strings.HasSuffix(text, "d") {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"io/fs"
@@ -14,8 +13,11 @@ import (
 	"net/netip"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/pflag"
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/auth"
@@ -99,6 +101,10 @@ type seconds time.Duration
 
 func (s *seconds) String() string { return fmt.Sprintf("%g", time.Duration(*s).Seconds()) }
 
+// Type implements pflag.Value.
+func (s *seconds) Type() string { return "seconds" }
+
+// Set implements pflag.Value.
 func (s *seconds) Set(text string) error {
 	var v float64
 	if _, err := fmt.Sscanf(text+"\n", "%g\n", &v); err != nil || math.IsNaN(v) {
@@ -133,8 +139,12 @@ func newConfig() *config {
 func parseConfig(args []string, env environment, stdout io.Writer) (*config, error) {
 	c := newConfig()
 	f := c.flags(stdout)
+	if slices.Contains(args, helpAll) {
+		printServerHelp(stdout, f, true)
+		return nil, pflag.ErrHelp
+	}
 	set, err := parse(f, args, env)
-	if errors.Is(err, flag.ErrHelp) || f.NArg() > 0 { // behind an argument there may be flags
+	if errors.Is(err, pflag.ErrHelp) {
 		return nil, err
 	}
 	if unknown := unknownVariables(f, env); len(unknown) > 0 {
@@ -147,54 +157,6 @@ func parseConfig(args []string, env environment, stdout io.Writer) (*config, err
 		printSettings(stdout, f, set, env)
 	}
 	return c, err
-}
-
-func (c *config) flags(stdout io.Writer) *flag.FlagSet {
-	f := newFlags(serverFlags, stdout)
-	f.StringVar(&c.file, configFlag, "", "`file` of YAML or JSON with settings, name: value, for flags that neither the command line nor the environment sets")
-	f.BoolVar(&c.printOnly, printConfigFlag, false, "check everything, print what holds and where each value comes from, without secrets, and end")
-	f.BoolVar(&c.dev, "dev", false, "development: make an HS256 secret in the data folder and print a ready bearer token")
-	f.BoolVar(&c.devOpen, "dev-insecure-listen", false, "let --dev serve on an address that is not loopback: each client that sees the token is an operator")
-	f.StringVar(&c.listen, "listen", "127.0.0.1:8080", "`address` to serve on; port 0 takes a free one")
-	f.StringVar(&c.tlsCert, "tls-cert", "", "`file` with the certificate that clients see, and those that lead from it to an authority, as PEM; read again each second. With it the server speaks nothing but TLS")
-	f.StringVar(&c.tlsKey, "tls-key", "", "`file` with that certificate's key, as PEM")
-	f.StringVar(&c.clientCA, "client-ca", "", "`file` with the authorities that may sign certificates of clients, as PEM; read again each second")
-	f.StringVar(&c.principals, "principals", "", "`file` of JSON with the principals of client certificates; read again each second")
-	f.Var(&c.oidc, oidcFlag, "`settings` of the identity provider by which operators sign in, as "+oidcExample)
-	f.StringVar(&c.opsListen, "ops-listen", "", "`address` for operations alone: /healthz, /readyz and /metrics, which is then not on --listen; without TLS. Empty is off")
-	f.StringVar(&c.store, "store", storeEmbedded, "embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
-	f.StringVar(&c.dataDir, "data-dir", "./data", "`folder` of the embedded store")
-	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "size that the embedded store may grow to, in MiB")
-	f.StringVar(&c.storeCA, "store-ca", "", "`file` with the authorities that may sign the store's certificate, or system for the system's; turns TLS on")
-	f.StringVar(&c.storeCert, "store-cert", "", "`file` with the certificate to show to the store")
-	f.StringVar(&c.storeKey, "store-key", "", "`file` with that certificate's key")
-	f.StringVar(&c.storeUsername, "store-username", "", "`user` of the store")
-	f.StringVar(&c.storePasswordSrc, "store-password-file", "", "`file` with the user's password")
-	f.StringVar(&c.secretFile, "jwt-secret-file", "", "`file` with the HS256 secret for bearer tokens, at least 32 bytes")
-	f.StringVar(&c.jwks, "jwks", "", "`URL or file` with the JWK Set for bearer tokens (RS256, ES256, EdDSA)")
-	f.StringVar(&c.issuer, "jwt-issuer", "", "issuer that bearer tokens must have")
-	f.StringVar(&c.audience, "jwt-audience", "", "audience that bearer tokens must have")
-	claimFlags(f, &c.claims)
-	f.StringVar(&c.tokenKeyFile, "token-key-file", "", "`file` with the key behind lock tokens, at least 32 bytes, the same on all replicas; by default the store keeps one")
-	f.Uint64Var(&c.fenceFloor, "fence-floor", 0, "`number` above every fence ever handed out; only after the store was restored from a backup or another one is used")
-	f.Var(&c.maxTTL, "max-ttl-seconds", fmt.Sprintf("longest lease in `seconds`, at most %g", lock.MaxTTL.Seconds()))
-	f.Var(&c.maxHold, "max-hold-seconds", "for how many `seconds` one request is held open at most")
-	f.Var(&c.idleTimeout, "idle-timeout-seconds", "for how many `seconds` an idle connection stays open; longer than those of load balancers, which is up to 600")
-	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0, "for how many `seconds` to go on listening after SIGTERM, so that load balancers see /readyz at 503")
-	f.Var(&c.drain, "drain-seconds", "for how many `seconds` requests may take to end after that")
-	f.StringVar(&c.logFormat, "log-format", "json", "json or text")
-	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
-	f.StringVar(&c.basePath, "base-path", "", "`path` under which a proxy publishes the server, such as /fencepost, whether the proxy passes it on or not")
-	f.UintVar(&c.proxyHops, "trusted-proxy-hops", 0, "`number` of proxies that every request passes; "+
-		"each appends the address that it saw to X-Forwarded-For, for the log and the audit. 0 ignores the header")
-	f.Var(&c.auditRetention, "audit-retention", "for how many `days` records of the audit are kept, such as 30d, at most 90d")
-	f.StringVar(&c.webhooks.Allow, "webhook-allow", "", "`ranges`, separated by commas, of addresses where webhooks may go besides public ones: 10.0.0.0/8,127.0.0.1")
-	f.BoolVar(&c.webhooks.AllowHTTP, "webhook-allow-http", false, "let webhooks go to http URLs too, and to port 80")
-	f.StringVar(&c.webhooks.Ports, "webhook-ports", "", "`ports`, separated by commas, where webhooks may go; * is any; by default 443, and with --webhook-allow-http 80")
-	c.limits = quota.Standard()
-	f.Var(defaultQuotas{c.limits}, quotasFlag, "`name=value,…` of quotas of a tenant for which no others are set: held_locks=1000,requests_per_second=500")
-	f.StringVar(&c.debugListen, "debug-listen", "", "`address` to serve Go's profiler on, under /debug/pprof/; empty is off")
-	return f
 }
 
 func (c *config) checkMaxTTL() error {

@@ -5,7 +5,6 @@ import (
 	"crypto/hkdf"
 	"crypto/sha256"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 
@@ -86,21 +85,6 @@ func inlineSecret(env environment) ([]byte, error) {
 		)
 	}
 	return []byte(text), nil
-}
-
-// claimFlags are those that say where an identity provider puts what a token allows.
-func claimFlags(f *flag.FlagSet, names *auth.ClaimNames) {
-	f.StringVar(
-		&names.Tenant, "jwt-tenant-claim", "tenant",
-		"`claim` of bearer tokens with the tenant; may be a URL",
-	)
-	f.StringVar(&names.Scope, "jwt-scope-claim", "scope",
-		"`claim` of bearer tokens with the scopes, as a string or a list: scope, scp, permissions, roles")
-	f.StringVar(&names.ScopePrefix, "jwt-scope-prefix", "",
-		"`text` before each scope in bearer tokens; scopes without it are ignored")
-	f.StringVar(
-		&names.Locks, "jwt-locks-claim", "locks", "`claim` of bearer tokens with the name patterns",
-	)
 }
 
 // byteOrderMark is what some editors put at the start of a file. In a secret it is invisible.

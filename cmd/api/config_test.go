@@ -8,7 +8,6 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
-	"flag"
 	"io"
 	"math/big"
 	"os"
@@ -18,6 +17,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // parsed reads a configuration that must be right.
@@ -104,7 +105,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 		"principals": "client-ca", "store-cert": "store-key", "store-key": "store-cert",
 		"store-username": "store-password-file", "store-password-file": "store-username",
 	}
-	new(config).flags(io.Discard).VisitAll(func(f *flag.Flag) {
+	new(config).flags(io.Discard).VisitAll(func(f *pflag.Flag) {
 		if f.Name == configFlag || f.Name == printConfigFlag { // see settings_test.go
 			return
 		}
@@ -535,8 +536,8 @@ func TestContradictions(t *testing.T) {
 		},
 		{nil, with(good, "--data-quota-mb", "0"), exitConfig, []string{"--data-quota-mb", "positive"}},
 		{nil, with(good, "--data-quota-mb", "-1"), exitConfig, []string{"--data-quota-mb", "positive"}},
-		{nil, with(good, "--data-quota-mb", "many"), exitConfig, []string{"-data-quota-mb"}},
-		{nil, with(good, "--fence-floor", "-1"), exitConfig, []string{"-fence-floor"}},
+		{nil, with(good, "--data-quota-mb", "many"), exitConfig, []string{"--data-quota-mb: must be"}},
+		{nil, with(good, "--fence-floor", "-1"), exitConfig, []string{"--fence-floor: must be a whole"}},
 		{
 			nil, with(good, "--fence-floor", "9007199254740991"), exitConfig,
 			[]string{"--fence-floor", "too high", "2^53", "at most"},
@@ -545,7 +546,7 @@ func TestContradictions(t *testing.T) {
 			nil, with(good, "--fence-floor", "18446744073709551615"), exitConfig,
 			[]string{"--fence-floor", "too high", "2^53"},
 		},
-		{nil, with(good, "--dev=maybe"), exitConfig, []string{"-dev"}},
+		{nil, with(good, "--dev=maybe"), exitConfig, []string{"--dev: must be true or false"}},
 	} {
 		fails(t, c.code, c.env, c.args, c.says...)
 	}

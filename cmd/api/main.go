@@ -14,7 +14,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -23,6 +22,7 @@ import (
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
+	"github.com/spf13/pflag"
 )
 
 // gcPercent lets the heap grow to four times what is live before it is collected,
@@ -55,7 +55,7 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 	switch {
 	case err == nil:
 		return 0
-	case errors.Is(err, flag.ErrHelp):
+	case errors.Is(err, pflag.ErrHelp):
 		return 0
 	}
 	// One line, also of several errors that were joined.
@@ -99,8 +99,8 @@ func dispatch(ctx context.Context, args []string, env environment, stdout, stder
 		}
 		return serve(ctx, cfg, stdout, stderr)
 	case "help":
-		_, err := parseConfig([]string{"--help"}, env, stdout)
-		return err
+		printServerHelp(stdout, newConfig().flags(stdout), false)
+		return nil
 	case "backup":
 		return backup(ctx, args, env, stdout, stderr)
 	case "restore":

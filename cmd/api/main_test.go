@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 )
 
@@ -101,13 +102,13 @@ func TestVersion(t *testing.T) {
 			t.Errorf("%s: %+v", asked, r)
 		}
 	}
-	fails(t, exitConfig, nil, []string{"version", "--json"}, "-json")
+	fails(t, exitConfig, nil, []string{"version", "--json"}, "--json")
 }
 
 func TestHelp(t *testing.T) {
 	flags := map[string]string{
-		"": "--data-dir is FENCEPOST_DATA_DIR", "serve": "-jwt-secret-file", "token": "-tenant",
-		"health": "-listen",
+		"": "--help-all lists all flags", "serve": "--jwt-secret-file", "token": "--tenant",
+		"health": "--listen", "help": "--data-dir",
 	}
 	for name, says := range flags {
 		for _, help := range []string{"--help", "-h"} {
@@ -124,10 +125,27 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestHelpWithoutADash(t *testing.T) {
-	if r := command(t, nil, "help"); r.code != 0 || !strings.Contains(r.out, "-data-dir") {
-		t.Errorf("%+v", r)
+// TestHelpFitsOnTwoScreens: of 50 lines with 100 columns each.
+func TestHelpFitsOnTwoScreens(t *testing.T) {
+	short, all := command(t, nil, "--help").out, command(t, nil, "--help-all").out
+	if n := strings.Count(short, "\n"); n > 100 {
+		t.Errorf("--help has %d lines", n)
 	}
+	for line := range strings.Lines(short + all) {
+		if len(line) > 101 {
+			t.Errorf("longer than 100 columns: %s", line)
+		}
+	}
+}
+
+// TestEveryFlagIsInTheHelpOnce: --help-all has each flag, under one subject.
+func TestEveryFlagIsInTheHelpOnce(t *testing.T) {
+	all := command(t, nil, "--help-all").out
+	newConfig().flags(io.Discard).VisitAll(func(f *pflag.Flag) {
+		if n := strings.Count(all, "\n      --"+f.Name+" "); n != 1 {
+			t.Errorf("--%s is there %d times", f.Name, n)
+		}
+	})
 }
 
 func TestUnknownCommand(t *testing.T) {
@@ -136,7 +154,10 @@ func TestUnknownCommand(t *testing.T) {
 	fails(
 		t, exitConfig, nil, []string{"token", "--tenant", "acme", "now"}, `unexpected argument "now"`,
 	)
-	fails(t, exitConfig, nil, []string{"--bogus"}, "-bogus", "--help lists the flags")
+	fails(t, exitConfig, nil, []string{"--bogus"}, "--bogus", "--help-all lists the flags")
+	fails(t, exitConfig, nil, []string{"-listen", ":1"}, "-listen", "begin with two dashes")
+	fails(t, exitConfig, nil, []string{"token", "--bogus"}, "--bogus", "--help lists the flags")
+	fails(t, exitConfig, nil, []string{"--listen"}, "--listen")
 }
 
 func TestHealth(t *testing.T) {

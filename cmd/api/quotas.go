@@ -18,9 +18,9 @@ const quotasFlag = "default-quotas"
 // defaultQuotas are the default limits of tenants, as a flag.
 type defaultQuotas struct{ *quota.Limits }
 
-// String implements flag.Value: it returns the limits that are set.
+// String implements pflag.Value: it returns the limits that are set.
 func (d defaultQuotas) String() string {
-	if d.Limits == nil { // of the zero value, which package flag makes
+	if d.Limits == nil { // of the zero value, which package pflag makes
 		return ""
 	}
 	var pairs []string
@@ -32,7 +32,10 @@ func (d defaultQuotas) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// Set implements flag.Value.
+// Type implements pflag.Value.
+func (defaultQuotas) Type() string { return "quotas" }
+
+// Set implements pflag.Value.
 func (d defaultQuotas) Set(text string) error {
 	limits := quota.Standard()
 	err := limits.Parse(text)

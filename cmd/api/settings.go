@@ -2,13 +2,13 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // environment is the variables that the process was given.
@@ -52,82 +52,78 @@ const (
 )
 
 // newFlags returns a set of flags that prints its help where it is asked to.
-func newFlags(name string, stdout io.Writer) *flag.FlagSet {
-	f := flag.NewFlagSet(name, flag.ContinueOnError)
-	f.SetOutput(io.Discard)
+func newFlags(name string, stdout io.Writer) *pflag.FlagSet {
+	f := pflag.NewFlagSet(name, pflag.ContinueOnError)
 	f.Usage = func() {
 		if name == serverFlags {
-			fmt.Fprintln(
-				stdout,
-				"api serves. api backup, api restore, api token, api health and api version do something else; see their --help.",
-			)
+			printServerHelp(stdout, f, false)
+			return
 		}
-		fmt.Fprintf(
-			stdout,
-			"Flags of %s. Every flag has an environment variable: --data-dir is FENCEPOST_DATA_DIR.\n", name,
-		)
-		f.SetOutput(stdout)
-		f.PrintDefaults()
-		f.SetOutput(io.Discard)
+		printCommandHelp(stdout, f)
 	}
 	return f
 }
 
 // newCommandFlags is newFlags of a command that acts on a server: it reads what it knows from
 // the file with that server's settings.
-func newCommandFlags(name string, stdout io.Writer) *flag.FlagSet {
+func newCommandFlags(name string, stdout io.Writer) *pflag.FlagSet {
 	f := newFlags(name, stdout)
-	f.String(configFlag, "", "`file` with the server's settings; those that are listed here count")
+	f.String(configFlag, "", "`file` with the settings of the server; those listed here count")
 	return f
 }
 
 // parse sets the flags by the command line, what is not there by the environment, and
 // what is in neither by the file that --config names. It returns where each was set, also
 // with an error, which has all that is wrong.
-func parse(f *flag.FlagSet, args []string, env environment) (origins, error) {
+func parse(f *pflag.FlagSet, args []string, env environment) (origins, error) {
 	set := origins{}
-	err := parseLine(f, args)
-	if errors.Is(err, flag.ErrHelp) {
+	err := set.readLine(f, args)
+	if errors.Is(err, pflag.ErrHelp) {
 		return set, err
 	}
-	f.Visit(func(fl *flag.Flag) { set[fl.Name] = byFlag })
-	f.VisitAll(func(fl *flag.Flag) { // a number that is none leaves 0 behind
-		if set.of(fl.Name) == byDefault && fl.Value.String() != fl.DefValue {
-			_ = fl.Value.Set(fl.DefValue) // which was its value before
-		}
-	})
 	return set, errors.Join(err, set.readEnvironment(f, env), set.readFile(f))
 }
 
-// parseLine reads the command line to its end, also behind a flag that is wrong. Only
-// behind an argument there are no flags.
-func parseLine(f *flag.FlagSet, args []string) error {
-	help := f.Usage
-	f.Usage = func() {} // which is also called for a flag that is wrong
-	var wrong []error
-	for err := f.Parse(args); err != nil; err = f.Parse(behindValue(f.Args())) {
-		if errors.Is(err, flag.ErrHelp) {
-			help()
-			return err
-		}
+// readLine reads the command line to its end, also after a flag that is wrong.
+func (o origins) readLine(f *pflag.FlagSet, args []string) error {
+	wrong, err := o.readFlags(f, args)
+	if errors.Is(err, pflag.ErrHelp) {
+		return err
+	}
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
+		f.ParseErrorsAllowlist.UnknownFlags = true
+		wrong, _ = o.readFlags(f, args) // which also finds what is wrong after it
+		wrong = append(wrong, unknownFlag(f, unknown))
+	} else if err != nil {
 		wrong = append(wrong, usagef("%v", err))
+	} else if f.NArg() > 0 {
+		wrong = append(wrong, usagef("unexpected argument %q", f.Arg(0)))
 	}
-	switch {
-	case len(wrong) > 0:
-		return errors.Join(append(wrong, usagef("--help lists the flags"))...)
-	case f.NArg() > 0:
-		return usagef("unexpected argument %q", f.Arg(0))
-	}
-	return nil
+	return errors.Join(wrong...)
 }
 
-// behindValue leaves out what may be the value of a flag that there is not: what follows is looked
-// at, too.
-func behindValue(args []string) []string {
-	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		return args[1:]
+// readFlags sets flags. It returns the values that are wrong, and why it could not read on.
+func (o origins) readFlags(f *pflag.FlagSet, args []string) (wrong []error, err error) {
+	err = f.ParseAll(args, func(fl *pflag.Flag, text string) error {
+		o[fl.Name] = byFlag
+		if err := setTo(fl, text); err != nil {
+			wrong = append(wrong, usagef("--%s: %v", fl.Name, err))
+		}
+		return nil
+	})
+	return wrong, err
+}
+
+func unknownFlag(f *pflag.FlagSet, unknown *pflag.NotExistError) error {
+	list := "--help"
+	if f.Name() == serverFlags {
+		list = helpAll
 	}
-	return args
+	if short := unknown.GetSpecifiedShortnames(); short != "" {
+		name, _, _ := strings.Cut(short, "=")
+		return usagef("there is no flag -%s: flags begin with two dashes, and %s lists them", name, list)
+	}
+	return usagef("there is no flag --%s: %s lists the flags", unknown.GetSpecifiedName(), list)
 }
 
 // variable is the environment variable of a flag.
@@ -135,9 +131,9 @@ func variable(flagName string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flagName, "-", "_"))
 }
 
-func (o origins) readEnvironment(f *flag.FlagSet, env environment) error {
+func (o origins) readEnvironment(f *pflag.FlagSet, env environment) error {
 	var wrong []error
-	f.VisitAll(func(fl *flag.Flag) {
+	f.VisitAll(func(fl *pflag.Flag) {
 		text := env[variable(fl.Name)]
 		if o[fl.Name] == byFlag || text == "" {
 			return
@@ -152,26 +148,24 @@ func (o origins) readEnvironment(f *flag.FlagSet, env environment) error {
 
 // setTo sets a flag. With an error it is as it was before, so that only what was given is found
 // wrong; the error does not have the text, which may be a secret in the wrong place.
-func setTo(fl *flag.Flag, text string) error {
+func setTo(fl *pflag.Flag, text string) error {
 	before := fl.Value.String()
 	err := fl.Value.Set(text)
 	if err == nil {
 		return nil
 	}
 	_ = fl.Value.Set(before) // which it has taken before
-	kind, isGetter := fl.Value.(flag.Getter)
-	if !isGetter {
-		return err
-	}
-	switch kind.Get().(type) {
-	case bool:
+	switch fl.Value.Type() {
+	case "bool":
 		return errors.New("must be true or false")
-	case float64:
+	case "float64":
 		return errors.New("must be a number")
-	case time.Duration:
-		return errors.New("must be a duration, as 24h or 90m")
+	case "duration":
+		return errors.New("must be a duration, such as 24h or 90m")
+	case "int64", "uint64", "uint":
+		return errors.New("must be a whole number in range")
 	}
-	return fmt.Errorf("must be a whole number (%w)", err)
+	return err
 }
 
 // unreadError is that of a file that could not be read.
@@ -183,7 +177,7 @@ func (e *unreadError) Unwrap() error { return e.why }
 // readFile sets what neither the command line nor the environment does. A key that means
 // nothing is an error: it may be one that matters, written wrong. Commands pass over what
 // only the server knows.
-func (o origins) readFile(f *flag.FlagSet) error {
+func (o origins) readFile(f *pflag.FlagSet) error {
 	named := f.Lookup(configFlag)
 	if named == nil || named.Value.String() == "" {
 		return nil
@@ -218,9 +212,9 @@ func (o origins) readFile(f *flag.FlagSet) error {
 // unknownVariables are those with our prefix that set nothing. They are no error: the prefix
 // is also that of clients beside the server (FENCEPOST_URL). What Kubernetes sets because
 // of a service with the name fencepost is not among them.
-func unknownVariables(f *flag.FlagSet, env environment) []string {
+func unknownVariables(f *pflag.FlagSet, env environment) []string {
 	known := map[string]bool{envSecret: true}
-	f.VisitAll(func(fl *flag.Flag) { known[variable(fl.Name)] = true })
+	f.VisitAll(func(fl *pflag.Flag) { known[variable(fl.Name)] = true })
 	var unknown []string
 	for name := range env {
 		ours := strings.HasPrefix(name, envPrefix) &&
@@ -235,14 +229,14 @@ func unknownVariables(f *flag.FlagSet, env environment) []string {
 
 // printSettings writes what holds and where it comes from, as a file that --config reads,
 // without secrets.
-func printSettings(w io.Writer, f *flag.FlagSet, set origins, env environment) {
+func printSettings(w io.Writer, f *pflag.FlagSet, set origins, env environment) {
 	if path := f.Lookup(configFlag).Value.String(); path != "" {
 		fmt.Fprintf(w, "# --%s is %s (%s)\n", configFlag, strconv.Quote(path), set.of(configFlag))
 	}
 	if env[envSecret] != "" {
 		fmt.Fprintf(w, "# %s is (set)\n", envSecret)
 	}
-	f.VisitAll(func(fl *flag.Flag) {
+	f.VisitAll(func(fl *pflag.Flag) {
 		if fl.Name == configFlag || fl.Name == printConfigFlag {
 			return
 		}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -9,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/spf13/pflag"
 )
 
 // TestSettingsFile: values are taken as they are written, in both notations.
@@ -123,7 +124,7 @@ func TestNothingBesideAProblem(t *testing.T) {
 		{
 			exitConfig, nil,
 			[]string{"--config", file(t, key+"data-quota-mb: abc\n")},
-			"line 2: data-quota-mb: must be a whole number (parse error)",
+			"line 2: data-quota-mb: must be a whole number",
 		},
 		{
 			exitConfig, nil,
@@ -146,11 +147,11 @@ func TestNothingBesideAProblem(t *testing.T) {
 			exitConfig,
 			environment{envSecret: secret},
 			[]string{"--data-quota-mb=abc"},
-			"-data-quota-mb: parse error; --help lists the flags",
+			"--data-quota-mb: must be a whole number",
 		},
 	} {
 		r := command(t, c.env, c.args...)
-		problems := strings.Count(r.errOut, "; ") - strings.Count(r.errOut, "; --help")
+		problems := strings.Count(r.errOut, "; ")
 		if r.code != c.code || !strings.Contains(r.errOut, c.says) || problems != 0 {
 			t.Errorf("%q, %v: %d %q, want %d %q", c.args, c.env, r.code, r.errOut, c.code, c.says)
 		}
@@ -240,26 +241,43 @@ func TestUnknownVariables(t *testing.T) {
 	}
 }
 
-// TestConfigurationTable: the table in the documentation has every flag, as --help tells it.
-func TestConfigurationTable(t *testing.T) {
-	var want strings.Builder
-	newConfig().flags(io.Discard).VisitAll(func(f *flag.Flag) {
-		value, usage := flag.UnquoteUsage(f)
-		shown := ""
-		if f.DefValue != "" {
-			shown = "`" + f.DefValue + "`"
-		}
-		fmt.Fprintf(
-			&want, "| `%s` | %s | %s | %s |\n", f.Name, value, shown, strings.ReplaceAll(usage, "*", `\*`),
-		)
-	})
-	text, err := os.ReadFile("../../docs/reference/settings.md")
+// TestSettingsPage: the tables of docs/reference/settings.md are those of --help-all. With
+// UPDATE=1 in the environment the test writes them.
+func TestSettingsPage(t *testing.T) {
+	const page, first, last = "../../docs/reference/settings.md", "## Settings\n\n", "`api token`,"
+	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, table, _ := strings.Cut(string(text), "| --- | --- | --- | --- |\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	if strings.TrimSpace(table) != strings.TrimSpace(want.String()) {
-		t.Errorf("the table of docs/reference/settings.md should be\n%s", &want)
+	before, rest, _ := strings.Cut(string(text), first)
+	_, after, _ := strings.Cut(rest, last)
+	want := before + first + settingsTables() + last + after
+	if os.Getenv("UPDATE") != "" {
+		text, err = []byte(want), os.WriteFile(page, []byte(want), 0o644)
 	}
+	if err != nil || string(text) != want {
+		t.Errorf("%s is out of date (%v): run make generate", page, err)
+	}
+}
+
+// settingsTables returns a table for each subject.
+func settingsTables() string {
+	var tables strings.Builder
+	f := newConfig().flags(io.Discard)
+	for _, g := range flagGroups() {
+		fmt.Fprintf(&tables, "### %s\n\n| name | value | default | meaning |\n| --- | --- | --- | --- |\n",
+			g.subject)
+		for _, name := range g.names(true) {
+			fl := f.Lookup(name)
+			value, usage := pflag.UnquoteUsage(fl)
+			shown := ""
+			if fl.DefValue != "" {
+				shown = "`" + fl.DefValue + "`"
+			}
+			fmt.Fprintf(&tables, "| `%s` | %s | %s | %s |\n",
+				name, value, shown, strings.ReplaceAll(usage, "*", `\*`))
+		}
+		tables.WriteString("\n")
+	}
+	return tables.String()
 }

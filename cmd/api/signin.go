@@ -44,7 +44,7 @@ func (o *oidcSettings) fields() map[string]*string {
 	}
 }
 
-// String implements flag.Value.
+// String implements pflag.Value.
 func (o *oidcSettings) String() string {
 	var pairs []string
 	fields := o.fields()
@@ -56,7 +56,10 @@ func (o *oidcSettings) String() string {
 	return strings.Join(pairs, ",")
 }
 
-// Set implements flag.Value. It leaves it to resolve to report what is wrong: package flag would
+// Type implements pflag.Value.
+func (o *oidcSettings) Type() string { return "settings" }
+
+// Set implements pflag.Value. It leaves it to resolve to report what is wrong: package pflag would
 // quote the text, which may have a secret in a wrong place.
 func (o *oidcSettings) Set(text string) error {
 	*o = oidcSettings{}

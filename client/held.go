@@ -68,6 +68,10 @@ func (h *Held) GoString() string { return h.String() }
 // ID of the entry, as lists and events have it.
 func (h *Held) ID() string { return h.entry.ID }
 
+// Token returns the secret that renews and releases the lock, for a process that takes it over.
+// Keep it out of logs and arguments of commands.
+func (h *Held) Token() string { return h.entry.Token }
+
 // Name of the lock; the names of a set with commas in between.
 func (h *Held) Name() string { return h.of.name }
 

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"net/http"
 	"net/url"
@@ -56,6 +57,37 @@ func (c *Client) StaleWrite(
 		},
 	})
 	return err
+}
+
+// Call sends a request to an operation that has no method of its own, such as one of operators. It
+// sends body as JSON unless that is nil, and reads the answer into answer unless that is nil. It
+// repeats a request without an answer, but not a POST, which could take effect twice.
+func (c *Client) Call(
+	ctx context.Context, method, path string, header http.Header, body, answer any,
+) error {
+	r := &request{method: method, path: path, header: header, body: body, timeout: requestTimeout}
+	ask := c.ask
+	if method == http.MethodPost {
+		ask = c.askOnce
+	}
+	a, err := ask(ctx, r)
+	if err != nil || answer == nil || len(a.body) == 0 {
+		return err
+	}
+	if err := json.Unmarshal(a.body, answer); err != nil {
+		return noAnswer(err)
+	}
+	return nil
+}
+
+// askOnce makes one attempt.
+func (c *Client) askOnce(ctx context.Context, r *request) (*answer, error) {
+	a, err := c.try(ctx, c.config.URLs[c.current.Load()], r)
+	var failed *again
+	if errors.As(err, &failed) {
+		err = failed.error
+	}
+	return a, err
 }
 
 func withQuery(path string, query url.Values) string {

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -31,7 +32,8 @@ type request struct {
 	key          string // Idempotency-Key
 	after        string // Last-Event-ID
 	prefer       string // Prefer
-	body         any    // as JSON; nil is none
+	header       http.Header
+	body         any // as JSON; nil is none
 	timeout      time.Duration
 }
 
@@ -71,6 +73,7 @@ func (c *Client) open(ctx context.Context, base string, r *request) (*http.Respo
 	if c.config.Propagate != nil {
 		c.config.Propagate(ctx, req.Header)
 	}
+	maps.Copy(req.Header, r.header)
 	for name, value := range map[string]string{
 		"Authorization": "Bearer " + bearer, "Lock-Token": r.token, "Idempotency-Key": r.key,
 		"Prefer":        r.prefer,

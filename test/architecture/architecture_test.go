@@ -365,7 +365,7 @@ func existing(rows []string) []string {
 }
 
 // planned are folders that have a row and are not there yet.
-func planned() []string { return []string{"cmd/fencepost"} }
+func planned() []string { return nil }
 
 // Every row must be about something, or a misspelt one would check nothing.
 func TestRowsAreAboutSomething(t *testing.T) {

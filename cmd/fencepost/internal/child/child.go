@@ -1,0 +1,26 @@
+// Package child runs a command in a process group of its own.
+package child
+
+import (
+	"errors"
+	"io/fs"
+	"os/exec"
+)
+
+// Codes of shells for a command that cannot be run.
+const (
+	notExecutable = 126
+	notFound      = 127
+)
+
+// Find returns the path of the program, or the exit code of shells if it cannot be run.
+func Find(program string) (path string, code int, err error) {
+	path, err = exec.LookPath(program)
+	switch {
+	case err == nil || errors.Is(err, exec.ErrDot):
+		return path, 0, nil
+	case errors.Is(err, fs.ErrPermission):
+		return "", notExecutable, err
+	}
+	return "", notFound, err
+}

@@ -1,0 +1,156 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"os/signal"
+	"runtime"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Child is a running command. One goroutine may use it.
+type Child struct {
+	pid      int
+	terminal *os.File // the controlling terminal; nil without one
+	// Stopped says that the terminal's user stopped the command (Ctrl-Z).
+	Stopped chan struct{}
+	// Done gets the exit code of the command, or 128 and its signal.
+	Done chan int
+}
+
+// Start runs the command with the standard streams of this process. If this process is in the
+// foreground of a terminal, the command is, too.
+func Start(path string, args, env []string) (*Child, error) {
+	cmd := exec.Command(path)
+	cmd.Args, cmd.Env = args, env
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	cmd.SysProcAttr = attributes()
+	c := &Child{Stopped: make(chan struct{}, 1), Done: make(chan int, 1)}
+	c.terminal, _ = os.OpenFile("/dev/tty", os.O_RDWR, 0)
+	started := make(chan error)
+	go func() {
+		// The kernel kills the command when the thread ends that started it, not the process.
+		runtime.LockOSThread()
+		err := cmd.Start()
+		if err == nil {
+			c.pid = cmd.Process.Pid
+		}
+		started <- err
+		if err == nil {
+			c.wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		return nil, err
+	}
+	c.Resume()
+	signal.Ignore(syscall.SIGTTOU) // which taking the terminal back would send
+	return c, nil
+}
+
+// wait reports each stop, and the end.
+func (c *Child) wait() {
+	for {
+		var status syscall.WaitStatus
+		_, err := syscall.Wait4(c.pid, &status, syscall.WUNTRACED, nil)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case err != nil:
+			c.Done <- 1
+			return
+		case status.Stopped():
+			if status.StopSignal() == syscall.SIGTSTP {
+				c.Stopped <- struct{}{}
+			}
+		case status.Signaled():
+			c.Done <- 128 + int(status.Signal())
+			return
+		default:
+			c.Done <- status.ExitStatus()
+			return
+		}
+	}
+}
+
+// Signal sends a signal to the process group of the command.
+func (c *Child) Signal(s os.Signal) {
+	if s, ok := s.(syscall.Signal); ok {
+		_ = syscall.Kill(-c.pid, s) // a group that is gone needs none
+	}
+}
+
+// Terminate asks the process group to end.
+func (c *Child) Terminate() {
+	c.Signal(syscall.SIGTERM)
+	c.Signal(syscall.SIGCONT) // a stopped process ends when it goes on
+}
+
+// Kill ends the process group.
+func (c *Child) Kill() { c.Signal(syscall.SIGKILL) }
+
+// Suspend takes the terminal back from a command that was stopped, and stops the job of this
+// process as well, as the shell expects it.
+func (c *Child) Suspend() {
+	if c.TakeTerminal() {
+		_ = syscall.Kill(0, syscall.SIGTSTP)
+	}
+}
+
+// Resume lets the command go on, in the foreground if this process is.
+func (c *Child) Resume() {
+	if c.foreground() == syscall.Getpgrp() {
+		_ = unix.IoctlSetPointerInt(int(c.terminal.Fd()), unix.TIOCSPGRP, c.pid)
+	}
+	c.Signal(syscall.SIGCONT)
+}
+
+// TakeTerminal makes this process the foreground of the terminal if the command is.
+func (c *Child) TakeTerminal() bool {
+	return c.foreground() == c.pid &&
+		unix.IoctlSetPointerInt(int(c.terminal.Fd()), unix.TIOCSPGRP, syscall.Getpgrp()) == nil
+}
+
+// foreground returns the process group in the foreground of the terminal, or 0.
+func (c *Child) foreground() int {
+	if c.terminal == nil {
+		return 0
+	}
+	group, err := unix.IoctlGetInt(int(c.terminal.Fd()), unix.TIOCGPGRP)
+	if err != nil {
+		return 0
+	}
+	return group
+}
+
+// IsContinue reports whether the signal says that this process goes on after a stop.
+func IsContinue(s os.Signal) bool { return s == syscall.SIGCONT }
+
+// Signals are those that end or steer a command, and the one that says that this process goes on.
+func Signals() []os.Signal {
+	return []os.Signal{
+		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
+	}
+}
+
+// Ends reports whether the signal asks this process to end.
+func Ends(s os.Signal) bool {
+	switch s {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		return true
+	}
+	return false
+}
+
+// Number of a signal.
+func Number(s os.Signal) int {
+	if s, ok := s.(syscall.Signal); ok {
+		return int(s)
+	}
+	return 0
+}

@@ -1,0 +1,148 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"os/signal"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/internal/child"
+)
+
+func (a *app) acquireCommand() *cobra.Command {
+	c := &claim{}
+	command := &cobra.Command{
+		Use:   "acquire [flags] NAME…",
+		Short: "Acquire a lock, and print what renews and releases it",
+		Long: `Acquire a lock, or several at once, and print FENCEPOST_LOCK, FENCEPOST_FENCE,
+FENCEPOST_ENTRY and FENCEPOST_LOCK_TOKEN as lines for a shell.
+
+Nothing renews the lock: call fencepost renew before its TTL ends. fencepost
+run does that for you, and ends the work when it cannot.`,
+		Example: `  eval "$(fencepost acquire --ttl 5m deploy:prod)"
+  fencepost renew
+  fencepost release`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, names []string) error {
+			if err := c.check(command.Flags()); err != nil {
+				return err
+			}
+			return a.acquire(c, names)
+		},
+	}
+	c.bind(command)
+	return command
+}
+
+// grant is what acquire prints.
+type grant struct {
+	Lock   string            `json:"lock"`
+	Entry  string            `json:"entry"`
+	Fence  uint64            `json:"fence"`
+	Fences map[string]uint64 `json:"fences,omitempty"`
+	Token  string            `json:"token"`
+}
+
+func (a *app) acquire(c *claim, names []string) error {
+	to, err := a.settings.Client(0)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = to.Close() }() // which releases nothing
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, child.Signals()...)
+	held, err := a.obtain(ctx, cancel, to, c, names, signals)
+	if err != nil {
+		return err
+	}
+	g := grant{held.Name(), held.ID(), held.Fence(), held.Fences(), held.Token()}
+	return a.print(g, []string{g.Token}, func(w *tabwriter.Writer) {
+		fmt.Fprintf(w, "export FENCEPOST_LOCK=%s\nexport FENCEPOST_FENCE=%d\n"+
+			"export FENCEPOST_ENTRY=%s\nexport FENCEPOST_LOCK_TOKEN=%s\n",
+			g.Lock, g.Fence, g.Entry, g.Token)
+	})
+}
+
+const holdingHelp = `
+
+The lock token is read from FENCEPOST_LOCK_TOKEN; the names are those of
+FENCEPOST_LOCK by default. Several locks at once are named by FENCEPOST_ENTRY.
+fencepost acquire prints all of them.`
+
+func (a *app) renewCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "renew [NAME…]",
+		Short: "Renew a lock that acquire acquired",
+		Long:  "Renew a lock that acquire acquired: its lease is a TTL from now on." + holdingHelp,
+		RunE: a.using(func(ctx context.Context, to *client.Client, names []string) error {
+			var renewed json.RawMessage
+			name, err := askHeld(ctx, to, http.MethodPut, "/renew", names, &renewed)
+			if err != nil {
+				return err
+			}
+			var entry struct {
+				ExpiresAt string `json:"expires_at"`
+			}
+			if err := json.Unmarshal(renewed, &entry); err != nil {
+				return err
+			}
+			return a.print(renewed, []string{name}, func(w *tabwriter.Writer) {
+				row(w, name+" expires at "+entry.ExpiresAt)
+			})
+		}),
+	}
+}
+
+func (a *app) releaseCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "release [NAME…]",
+		Short: "Release a lock that acquire acquired, or leave its queue",
+		Long:  "Release a lock that acquire acquired." + holdingHelp,
+		RunE: a.using(func(ctx context.Context, to *client.Client, names []string) error {
+			_, err := askHeld(ctx, to, http.MethodDelete, "", names, nil)
+			return err
+		}),
+	}
+}
+
+// askHeld sends a request with the token of a lock. It returns the names of the locks.
+func askHeld(
+	ctx context.Context, to *client.Client, method, operation string, names []string, answer any,
+) (string, error) {
+	name := cmp.Or(strings.Join(names, ","), os.Getenv("FENCEPOST_LOCK"))
+	token, entry := os.Getenv("FENCEPOST_LOCK_TOKEN"), os.Getenv("FENCEPOST_ENTRY")
+	switch {
+	case name == "":
+		return "", usage("name a lock, or set FENCEPOST_LOCK")
+	case token == "":
+		return "", usage("set FENCEPOST_LOCK_TOKEN to the token that acquire printed")
+	case strings.Contains(name, ",") && entry == "":
+		return "", usage("set FENCEPOST_ENTRY to the entry that acquire printed")
+	}
+	path := "/locks/" + url.PathEscape(name)
+	if strings.Contains(name, ",") {
+		path = "/locksets/" + url.PathEscape(entry)
+	}
+	err := to.Call(ctx, method, path+operation, http.Header{"Lock-Token": {token}}, nil, answer)
+	var problem *client.Error
+	if !errors.As(err, &problem) || problem.Code != api.Lost {
+		return name, err
+	}
+	if method == http.MethodDelete && problem.Reason == "released" {
+		return name, nil
+	}
+	return "", &exit{codeLost, fmt.Errorf("%s is lost: %s", name, problem.Reason)}
+}

@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+)
+
+// print writes a value as JSON, names one in a line, or what table writes.
+func (a *app) print(value any, names []string, table func(*tabwriter.Writer)) error {
+	switch a.output {
+	case "json":
+		e := json.NewEncoder(os.Stdout)
+		e.SetIndent("", "  ")
+		return e.Encode(value)
+	case "name":
+		for _, name := range names {
+			fmt.Fprintln(os.Stdout, name)
+		}
+		return nil
+	}
+	w := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	table(w)
+	return w.Flush()
+}
+
+// row writes the cells of a row.
+func row(w *tabwriter.Writer, cells ...any) {
+	texts := make([]string, 0, len(cells))
+	for _, cell := range cells {
+		texts = append(texts, plain(fmt.Sprint(cell)))
+	}
+	fmt.Fprintln(w, strings.Join(texts, "\t"))
+}
+
+// plain replaces control characters, which could steer a terminal: names of holders are anybody's.
+func plain(text string) string {
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 {
+			return '?'
+		}
+		return r
+	}, text)
+}
+
+// ago is how long ago an instant was.
+func ago(i api.Instant) string {
+	at, err := i.Time()
+	if err != nil {
+		return "?"
+	}
+	return rounded(time.Since(at))
+}
+
+// in is how long it takes until an instant; empty without one.
+func in(i *api.Instant) string {
+	if i == nil {
+		return ""
+	}
+	at, err := i.Time()
+	if err != nil {
+		return "?"
+	}
+	return rounded(time.Until(at))
+}
+
+// rounded writes a duration as people say it: 850ms, 12s, 3m4s, 5h2m, 3d4h.
+func rounded(d time.Duration) string {
+	const day = 24 * time.Hour
+	d = max(d, 0)
+	switch {
+	case d < time.Second:
+		return d.Round(time.Millisecond).String()
+	case d < time.Hour:
+		return d.Round(time.Second).String()
+	case d < day:
+		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+	}
+	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+}
+
+// sentence says what went wrong without the prefix of the client, and who has the lock.
+func sentence(err error) string {
+	text := plain(strings.TrimPrefix(err.Error(), "fencepost: "))
+	var problem *client.Error
+	if !errors.As(err, &problem) || len(problem.Holders) == 0 {
+		return text
+	}
+	return text + "; held by " + holders(problem.Holders)
+}
+
+// holders names the first of those that hold a lock.
+func holders(all []api.Holder) string {
+	first := all[0]
+	text := plain(fmt.Sprintf("%s for %s (fence %d)", first.Holder, ago(first.Since), first.Fence))
+	if len(all) > 1 {
+		text += fmt.Sprintf(" and %d more", len(all)-1)
+	}
+	return text
+}

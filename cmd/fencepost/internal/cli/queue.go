@@ -1,0 +1,60 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/fencepost/fencepost/client"
+)
+
+const (
+	showAfter = 300 * time.Millisecond // most locks are free
+	showEvery = time.Second
+
+	clearLine = "\r\x1b[K"
+)
+
+// showQueue shows a person the position in the queue, in one line, until the wait is done.
+func (a *app) showQueue(
+	done <-chan struct{}, to *client.Client, names []string, holder string,
+) {
+	if !isTerminal(os.Stderr) {
+		return
+	}
+	defer fmt.Fprint(os.Stderr, clearLine)
+	for pause := showAfter; ; pause = showEvery {
+		select {
+		case <-time.After(pause):
+		case <-done:
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), showEvery)
+		if text := queueOf(ctx, to, names, holder); text != "" {
+			fmt.Fprintf(os.Stderr, clearLine+"fencepost: %s", plain(text))
+		}
+		cancel()
+	}
+}
+
+// queueOf says which lock the holder waits for, or returns "" if the server does not say.
+func queueOf(ctx context.Context, to *client.Client, names []string, holder string) string {
+	for _, name := range names {
+		lock, err := to.Look(ctx, name)
+		if err != nil {
+			return ""
+		}
+		for _, w := range lock.Waiters {
+			if w.Holder != holder {
+				continue
+			}
+			text := fmt.Sprintf("waiting for %s: position %d of %d", name, w.Position, lock.Waiting)
+			if len(lock.Holders) > 0 {
+				text += ", held by " + holders(lock.Holders)
+			}
+			return text
+		}
+	}
+	return ""
+}

@@ -1,0 +1,168 @@
+// Package cli has the commands of fencepost.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/internal/settings"
+)
+
+// Exit codes, besides those of the command that run starts.
+const (
+	codeError   = 1
+	codeUsage   = 64 // EX_USAGE
+	codeNotHad  = 75 // EX_TEMPFAIL: the lock is not free, or no server answers
+	codeLost    = 76
+	codeRefused = 77  // EX_NOPERM
+	codeTimeout = 124 // that of timeout(1)
+	codeSignal  = 128 // and the number of the signal
+)
+
+// exit is the error of a command that ends with a code. Without a cause it says nothing.
+type exit struct {
+	code  int
+	cause error
+}
+
+func (e *exit) Error() string {
+	if e.cause == nil {
+		return ""
+	}
+	return e.cause.Error()
+}
+
+func (e *exit) Unwrap() error { return e.cause }
+
+func usage(format string, args ...any) error {
+	return &exit{codeUsage, fmt.Errorf(format, args...)}
+}
+
+// app is what the commands share.
+type app struct {
+	settings settings.Settings
+	output   string
+	version  string
+	commit   string
+	parsed   bool // the arguments are valid
+}
+
+// Main runs the command of the arguments and returns the exit code. Extra commands connect by the
+// function that they get.
+func Main(args []string, version, commit string, extra ...Extra) int {
+	a := &app{version: version, commit: commit}
+	root := a.root(extra)
+	root.SetArgs(args)
+	err := root.Execute()
+	if err == nil {
+		return 0
+	}
+	var known *exit
+	if !errors.As(err, &known) {
+		known = &exit{a.codeOf(err), err}
+	}
+	if text := known.Error(); text != "" {
+		a.say("%s", sentence(known.cause))
+	}
+	return known.code
+}
+
+// Extra is a command of another package.
+type Extra func(connect func() (*client.Client, error)) *cobra.Command
+
+func (a *app) root(extra []Extra) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "fencepost",
+		Short: "Hold locks of a Fencepost server",
+		Long: `fencepost holds locks of a Fencepost server from shells, cron and CI.
+
+  fencepost run reports:nightly -- make report
+
+runs a command while it holds a lock, renews the lock meanwhile, and ends the
+command before another holder can have the lock.`,
+		SilenceErrors: true, SilenceUsage: true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			a.parsed = true
+			return a.checkOutput()
+		},
+	}
+	a.settings.Bind(root.PersistentFlags())
+	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table",
+		"what to print: table, json or name")
+	root.AddCommand(
+		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.statusCommand(),
+	)
+	for _, command := range extra {
+		root.AddCommand(command(a.connect))
+	}
+	return root
+}
+
+func (a *app) checkOutput() error {
+	switch a.output {
+	case "table", "json", "name":
+		return nil
+	}
+	return usage("--output is table, json or name, not %q", a.output)
+}
+
+// retryLooks is how long a command repeats a request that looks or changes something.
+const retryLooks = 5 * time.Second
+
+// connect returns a client for looks and changes.
+func (a *app) connect() (*client.Client, error) { return a.settings.Client(retryLooks) }
+
+// work is what a command does with a client and its arguments.
+type work func(ctx context.Context, to *client.Client, args []string) error
+
+// using connects for a command.
+func (a *app) using(work work) func(*cobra.Command, []string) error {
+	return func(command *cobra.Command, args []string) error {
+		to, err := a.connect()
+		if err != nil {
+			return err
+		}
+		defer func() { _ = to.Close() }() // returns nil
+		return work(command.Context(), to, args)
+	}
+}
+
+// codeOf returns the exit code of an error.
+func (a *app) codeOf(err error) int {
+	var problem *client.Error
+	switch {
+	case !a.parsed, errors.Is(err, settings.ErrNoServer):
+		return codeUsage
+	case client.CodeOf(err) == api.Lost, client.CodeOf(err) == client.NoAnswer:
+		return codeNotHad
+	case !errors.As(err, &problem):
+		return codeError
+	}
+	switch status := problem.Status; {
+	case status == http.StatusBadRequest, problem.Code == api.InvalidName:
+		return codeUsage
+	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+		return codeRefused
+	case status == http.StatusConflict, status == http.StatusLocked,
+		status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
+		return codeNotHad
+	}
+	return codeError
+}
+
+// say writes a line for a person.
+func (a *app) say(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "fencepost: "+format+"\n", args...)
+}
+
+// isTerminal reports whether a person reads the file, rather than a program.
+func isTerminal(file *os.File) bool { return isatty.IsTerminal(file.Fd()) }

@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Grant is what the service knows of an entry when it answers about it.
+// Grant describes an entry in an answer.
 type Grant struct {
 	Entry     *lock.Entry
 	Held      bool
@@ -18,11 +18,11 @@ type Grant struct {
 	ExpiresAt time.Time     // until when the lease is sure to last
 	Waited    time.Duration // held: between the request and the grant
 	Position  int           // waiting: 1 is next
-	Asked     *view.Asked   // held: what those ask who wait for it; nil if nobody does
-	Holders   []view.Holder // of a refusal: who holds
+	Asked     *view.Asked   // held: what its waiters ask of the holder; nil if none asks
+	Holders   []view.Holder // of a refusal: the current holders
 	Waiters   int           // of a refusal: how many wait
 	Replayed  bool          // an earlier request with the idempotency key wrote the entry
-	// of a set's refusal: the same for each lock that somebody uses, in canonical order
+	// of a set's refusal: each lock of the set that is in use, in canonical order
 	Busy []Busy
 }
 
@@ -33,21 +33,22 @@ type Busy struct {
 	Waiters int
 }
 
-// Acquire puts an entry into its queues and waits for the grant: at most for
-// req.Wait, and in one call at most for req.Hold or MaxHold. A grant that is not held then
-// still waits in its place. Errors come with a grant where there is something to
-// tell: lock_held and wait_timeout who holds; draining and an unclear outcome the
-// entry to go on with.
+// Acquire puts an entry into its queues and waits for the grant. It waits req.Wait at most in
+// all, and req.Hold or MaxHold in one call. After that, a grant that does not hold is still
+// queued at its position.
 //
-// When ctx ends first, the client is gone. The entry is removed at once, unless
-// an idempotency key can bring the client back; then it lapses by its lease.
+// Some errors come with a grant. With lock_held and wait_timeout it names the holders. With
+// draining or an unknown outcome it has the entry that the client can resume.
+//
+// If ctx ends first, the client is gone. Acquire then removes the entry at once. If an
+// idempotency key can resume the entry, Acquire leaves it to its lease.
 func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, error) {
 	began := time.Now()
 	ctx, span := s.span(ctx, "service.Acquire")
 	defer span.End()
 	req.Trace = ownTrace(span, req.Trace)
 	if req.Hold = min(req.Hold, s.MaxHold); req.Wait == 0 {
-		req.Hold = 0 // a try is answered whether it holds, however long that takes to learn
+		req.Hold = 0 // a try must report whether it holds, however long that takes to learn
 	}
 	g, err := s.acquireInTime(ctx, &req, began)
 	if g != nil {
@@ -63,8 +64,8 @@ func (s *Service) Acquire(ctx context.Context, req AcquireRequest) (*Grant, erro
 	return g, err
 }
 
-// tookEffect returns the error of a request that has had its effect: an entry is left in
-// its queue, or its lease was started again.
+// tookEffect returns the error of a request that changed something: it left an entry queued, or
+// it restarted a lease.
 func tookEffect(err error) error {
 	e, is := errors.AsType[*lock.Error](err)
 	if !is || !errors.Is(e, lock.StoreUnavailable) && e.Code != lock.Draining {
@@ -75,22 +76,23 @@ func tookEffect(err error) error {
 	return &marked
 }
 
-// A request whose entry was taken back by the store itself is made again if it is not older than
-// anewWithin, and written by anewUntil: its client has to be answered in time.
+// If the store itself removes the entry of a request, the service writes a new one, within these
+// bounds. The request must be younger than rewriteWithin and the write must end by rewriteUntil, so
+// that the client gets its answer in time.
 const (
-	anewWithin = 3 * time.Second
-	anewUntil  = 4500 * time.Millisecond
+	rewriteWithin = 3 * time.Second
+	rewriteUntil  = 4500 * time.Millisecond
 )
 
-// acquireInTime makes the request again, as another entry, if the store says that nothing is left
-// of the one before nor ever will be.
+// acquireInTime repeats the request with a new entry if the store reports that the earlier write
+// has no effect and never will.
 func (s *Service) acquireInTime(
 	ctx context.Context, req *AcquireRequest, began time.Time,
 ) (*Grant, error) {
 	now := s.Now()
 	g, err := s.acquire(ctx, req, now, began)
-	for errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < anewWithin {
-		req.due = began.Add(anewUntil)
+	for errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < rewriteWithin {
+		req.due = began.Add(rewriteUntil)
 		g, err = s.acquire(ctx, req, now, began)
 	}
 	return g, err
@@ -131,14 +133,13 @@ func (s *Service) acquire(
 	return s.enqueue(ctx, e, req, began)
 }
 
-// maxTries is how often a try with an idempotency key is begun again, because another
-// request with the key has taken its entry back.
+// maxTries bounds how often the service restarts a try with an idempotency key because another
+// request with that key removed its entry.
 const maxTries = 5
 
-// enqueue writes the entry and waits on it. The entry of a try with an idempotency key
-// may be taken back by another request with the key. That says nothing of the lock, and
-// a view that is late does not know whether the entry ended otherwise: the store is
-// asked again.
+// enqueue writes the entry and waits on it. Another request with the same idempotency key may
+// remove the entry of a try. That removal does not show that the lock is held, and a stale view
+// cannot tell whether the entry ended for another reason. So enqueue asks the store again.
 func (s *Service) enqueue(
 	ctx context.Context, e *lock.Entry, req *AcquireRequest, began time.Time,
 ) (g *Grant, err error) {
@@ -152,7 +153,7 @@ func (s *Service) enqueue(
 	return g, err
 }
 
-// vanished reports whether an error says that an entry is gone and nobody knows why.
+// vanished reports whether an error means that an entry is gone for an unknown reason.
 func vanished(err error) bool {
 	var ended *lock.Error
 	return errors.As(err, &ended) && ended.Code == lock.Lost && ended.Reason == lock.Unknown
@@ -163,7 +164,7 @@ func (s *Service) join(
 	ctx context.Context, e *lock.Entry, req *AcquireRequest, began time.Time,
 ) (g *Grant, err error) {
 	var news *view.Watch
-	if e.Resumable() || e.Async { // other requests may wait on the entry, and take it back
+	if e.Resumable() || e.Async { // other requests may wait on the entry, and remove it
 		if news, err = s.view.Attend(e.ID); err != nil {
 			return nil, err
 		}
@@ -210,7 +211,8 @@ func replayed(g *Grant, err error) (*Grant, error) {
 	return g, err
 }
 
-// explained adds to the store's error about a used key what this replica knows of that end.
+// explained adds to the store's error about a used key what this replica knows of the end of its
+// entry.
 func (s *Service) explained(e *lock.Entry, err error) error {
 	var lost *lock.Error
 	if !errors.As(err, &lost) || lost.Code != lock.Lost || !e.Resumable() {
@@ -220,9 +222,9 @@ func (s *Service) explained(e *lock.Entry, err error) error {
 	return err
 }
 
-// write has the store write the entry. That is not given up with the client: its outcome would
-// only be harder to learn. The store takes back what it gives up itself, as what is not written
-// when it is due; zero leaves that to the store.
+// write stores the entry. It does not end with the client, because the outcome would then be
+// harder to learn. If the store gives up, it removes the entry. The store also gives up a write
+// that it has not made by due; with a zero due the store chooses the time.
 func (s *Service) write(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) (placed *lock.Entry, written bool, err error) {
@@ -236,7 +238,7 @@ func (s *Service) write(
 }
 
 // rejoin finds the entry of an earlier request with the same idempotency key, and waits on it for
-// hold at most. It returns nothing if there is none.
+// at most hold. It returns nil and no error if there is none.
 func (s *Service) rejoin(
 	ctx context.Context, e *lock.Entry, hold time.Duration,
 ) (*Grant, error) {
@@ -273,9 +275,9 @@ func (s *Service) takeUp(
 	return w.run(ctx)
 }
 
-// usedUp says why the key with the id cannot be used any more, if a view that has all that
-// happened before the call knows. Otherwise the store does: the key may be in use again,
-// by an entry that was written before the end of an earlier one was recorded.
+// usedUp returns why the key with the id cannot be used again, if a view with every write before
+// the call knows. Otherwise the store decides: the key may be in use again, by an entry written
+// before the end of an earlier one was recorded.
 func (s *Service) usedUp(ctx context.Context, id lock.ID) error {
 	if !s.settled(ctx) {
 		return ctx.Err() // nil, unless the client is gone
@@ -287,7 +289,7 @@ func (s *Service) usedUp(ctx context.Context, id lock.ID) error {
 	return nil
 }
 
-// waitOutcome is the word for how a wait ended, "" if it goes on.
+// waitOutcome returns the metric's word for how a wait ended, or "" if it continues.
 func waitOutcome(g *Grant, err error) string {
 	switch {
 	case err == nil && g.Held:

@@ -14,59 +14,60 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// MinAsyncTTL is the shortest lease of an async entry. Replicas know within 5 s that one
-// of them has stopped, and leases are renewed after a third: so those who take over its
-// entries find them alive.
+// MinAsyncTTL is the shortest lease of an async entry. Replicas notice within 5 s that one of
+// them has stopped, and they renew leases after a third of the TTL. So the replicas that take
+// over its entries find the leases alive.
 const MinAsyncTTL = 15 * time.Second
 
-// asyncAtOnce is how many async entries are attended at the same time. Each takes one
-// call of the store, so that 64 come to thousands of renewals a second.
+// asyncAtOnce bounds how many async entries this replica handles at the same time. Each takes one
+// store call, so 64 allow thousands of renewals a second.
 const asyncAtOnce = 64
 
-// asyncOfOne is how many of one tenant's are: however slow the store is, and however many
-// a tenant has, a grant of another's need not wait for one of them.
+// asyncOfOne bounds the same for one tenant. However slow the store is and however many entries a
+// tenant has, another tenant's grant need not wait for them.
 const asyncOfOne = 48
 
-// renewTimeout is for how long a renewal that nobody waits for is tried.
+// renewTimeout bounds one renewal for which no request waits.
 const renewTimeout = 2 * time.Second
 
-// asyncKeeper keeps the async entries that are this replica's share of all that wait: it
-// renews their leases, ends waits that are over, takes back what cannot stay, and starts
-// a full lease when an entry comes to hold. From then on its client renews it.
+// asyncKeeper keeps this replica's share of the waiting async entries. It renews their leases,
+// ends waits that are over, removes entries that cannot stay, and starts a full lease at the
+// grant. From the grant on the client renews.
 //
-// Every replica knows all async entries from its view, and which replicas run, so that
-// all agree whose each of them is without talking. Two replicas that do not agree for a
-// moment both keep an entry, or none does for as long as it takes them to agree; what
-// they do to it is safe to be done twice.
+// Every replica knows all async entries from its view, and which replicas run. So all replicas
+// agree on the owner of each entry without talking. While two of them disagree, both may keep an
+// entry, or neither. Everything they do to it is safe to do twice.
 type asyncKeeper struct {
 	s       *Service
 	sharing replicas.Sharing
-	// all that wait, and of those that hold the ones that were seen to wait
+	// all waiting entries, and those holders that this replica saw waiting
 	kept     map[lock.ID]*asyncEntry
-	due      heap.Heap[*asyncEntry]  // those of this replica that are neither late nor attended
-	tenants  map[string]*asyncTenant // of those that are either
-	turns    []*asyncTenant          // who may have another attended, in the order of their turns
+	due      heap.Heap[*asyncEntry]  // entries of this replica that are neither due nor being handled
+	tenants  map[string]*asyncTenant // tenants with entries that are due or being handled
+	turns    []*asyncTenant          // tenants that may start another entry, in round-robin order
 	attended int
 	done     chan *asyncEntry
 	given    given
-	unseen   map[lock.ID]struct{} // those that are kept and that the view did not show yet
+	unseen   map[lock.ID]struct{} // kept entries that the view has not shown yet
 	workers  sync.WaitGroup
 }
 
-// asyncEntry is what the keeper knows of an async entry. While that is attended, the worker
-// who does it may write at, over and the fields of keeper, and nobody else.
+// asyncEntry is the keeper's record of one async entry. While a worker handles the entry, only
+// that worker writes at, over and the fields of keeper.
 type asyncEntry struct {
 	keeper
 	heap.Place
-	mine     bool
-	left     time.Time // when it was this replica's last; zero if it is now, or never was
-	granted  time.Time // when it was seen to hold; zero if it waits, or must not be told so
-	begun    bool      // it holds, and its lease began: its client goes on from there
+	mine bool
+	// when this replica last had it in its share; zero if it has it now, or never had
+	left time.Time
+	// when this replica saw it hold; zero if it waits, or its client must not learn of the grant
+	granted  time.Time
+	begun    bool // it holds and its full lease has begun: its client renews from there
 	attended bool
-	changed  bool      // while it was attended
-	ended    bool      // it is kept no more
-	over     bool      // as of when it was attended: there is nothing left to do for it
-	at       time.Time // when it is to be attended
+	changed  bool      // while a worker handled it
+	ended    bool      // the keeper no longer keeps it
+	over     bool      // as of the last handling: nothing is left to do
+	at       time.Time // when the keeper next handles it
 	late     bool      // it is due, and in its tenant's queue
 }
 
@@ -86,16 +87,16 @@ func (a *asyncKeeper) run(ctx context.Context) {
 	}
 }
 
-// news is what has happened since the keeper looked last.
+// news is what has happened since the keeper's last look.
 type news struct {
 	attended []*asyncEntry
 	given    bool
-	seen     bool // by the view
-	sharing  bool // changed
+	seen     bool // in the view
+	sharing  bool // the share of this replica changed
 }
 
-// take takes up the news. Their order is always the same, so that what a replica does is
-// a function of what happened and not of the scheduler.
+// take handles the news, always in the same order, so that a replica's actions depend on what
+// happened and not on the scheduler.
 func (a *asyncKeeper) take(n news) {
 	slices.SortFunc(n.attended, func(x, y *asyncEntry) int { return inOrder(x.entry, y.entry) })
 	for _, e := range n.attended {
@@ -112,7 +113,7 @@ func (a *asyncKeeper) take(n news) {
 	}
 }
 
-// await waits for news, or until something is due.
+// await waits for news, or until an entry is due.
 func (a *asyncKeeper) await(ctx context.Context) (n news) {
 	due, stop := a.whenDue()
 	defer stop()
@@ -148,8 +149,8 @@ func (a *asyncKeeper) await(ctx context.Context) (n news) {
 	return n
 }
 
-// whenDue returns a channel that is sent to when the next entry is due, nil if none is or
-// no more can be attended.
+// whenDue returns a channel that receives when the next entry is due. It is nil if none is due or
+// all workers are busy.
 func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
 	if a.due.Len() == 0 || a.attended == asyncAtOnce {
 		return nil, func() bool { return true }
@@ -158,7 +159,7 @@ func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
 	return timer.C, timer.Stop
 }
 
-// look brings what is kept up to date with the view.
+// look updates the kept entries from the view.
 func (a *asyncKeeper) look() {
 	changed, listed := a.s.view.TakeAsync()
 	if listed {
@@ -181,17 +182,17 @@ func (a *asyncKeeper) look() {
 	}
 }
 
-// known returns what is kept of the entry that was known as e, nil if it is not kept. What
-// held from the start, or before this replica did, is left to its client.
+// known returns the kept entry that was known as e, or nil. The keeper leaves an entry to its
+// client if it held from the start, or before this replica did.
 func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEntry {
 	begun := false
 	if e != nil {
-		inACopy := e.begun && st.State == view.Waiting // a backup has taken the place of the store
+		inACopy := e.begun && st.State == view.Waiting // a backup has replaced the store
 		if st.Entry != nil && st.Entry.Number == e.entry.Number && !inACopy {
 			return e
 		}
 		a.drop(e)
-		// It may be the same by another number, which a fence floor gave it.
+		// It may be the same entry with another number, from a fence floor.
 		begun = e.begun && st.State == view.Held && st.Entry.EnqueuedAt.Equal(e.entry.EnqueuedAt)
 	}
 	if st.State != view.Waiting && (st.State != view.Held || !st.Queued) {
@@ -202,8 +203,9 @@ func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEn
 	return again
 }
 
-// add takes an entry that waits. Of one that was listed nobody knows when its lease began;
-// that of another no earlier than it was asked for, which is long ago if the feed is late.
+// add starts to keep a waiting entry. For an entry from a list, the start of its lease is
+// unknown. For another entry, the lease began no earlier than the request, which is long ago if
+// the feed lags.
 func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
 	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, mine: a.sharing.Does(string(entry.ID))}
 	if !listed {
@@ -220,7 +222,7 @@ func (a *asyncKeeper) drop(e *asyncEntry) {
 	a.unqueue(e)
 }
 
-// share finds out again which entries are this replica's.
+// share computes again which entries are this replica's.
 func (a *asyncKeeper) share() {
 	a.sharing = a.s.Sharing()
 	for id, e := range a.kept {
@@ -236,7 +238,7 @@ func (a *asyncKeeper) share() {
 	}
 }
 
-// dueAt has the entry attended at an instant, or as soon as it is not any more.
+// dueAt schedules the entry for an instant, or for the end of its present handling.
 func (a *asyncKeeper) dueAt(e *asyncEntry, at time.Time) {
 	if e.attended {
 		e.changed = true
@@ -258,7 +260,7 @@ func (a *asyncKeeper) unqueue(e *asyncEntry) {
 	e.late = false
 }
 
-// settle takes an entry back that was attended.
+// settle takes the entry back from its worker.
 func (a *asyncKeeper) settle(e *asyncEntry) {
 	a.leave(e)
 	e.attended = false
@@ -278,8 +280,8 @@ func (a *asyncKeeper) settle(e *asyncEntry) {
 	}
 }
 
-// attend does what the entry needs now. over says that it needs nothing more; otherwise it
-// is to be attended again at the instant.
+// attend does what the entry needs now. over reports that nothing is left to do; otherwise the
+// keeper handles it again at the returned instant.
 func (e *asyncEntry) attend(ctx context.Context) (over bool, at time.Time) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
@@ -294,7 +296,7 @@ func (e *asyncEntry) attend(ctx context.Context) (over bool, at time.Time) {
 	return false, e.next()
 }
 
-// serve does one thing for the entry: what is most urgent.
+// serve does the most urgent thing for the entry.
 func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
 	st := e.s.view.Status(e.entry.ID, e.entry.Number)
 	decides := (st.State == view.Waiting || st.State == view.Unseen) && e.s.outdated() == nil
@@ -317,8 +319,8 @@ func (e *asyncEntry) renew(ctx context.Context) error {
 	return e.refresh(ctx)
 }
 
-// reject takes back an entry that cannot stay in its queues. The reason is remembered, as
-// nobody may be connected to be told.
+// reject removes an entry that cannot stay in its queues. The store keeps the reason, because the
+// client may not be connected now.
 func (e *asyncEntry) reject(ctx context.Context, why error) (over bool, err error) {
 	while, ok := e.s.view.Grounds(e.entry.ID)
 	if !ok {
@@ -334,7 +336,7 @@ func (e *asyncEntry) reject(ctx context.Context, why error) (over bool, err erro
 	return true, nil
 }
 
-// timeOut ends a wait that is over, unless the entry has come to hold.
+// timeOut ends a wait that is over, unless the entry holds by now.
 func (e *asyncEntry) timeOut(ctx context.Context) (over bool, err error) {
 	holds, err := e.s.giveWay(ctx, e.entry, lock.WaitTimeout)
 	switch {
@@ -347,8 +349,9 @@ func (e *asyncEntry) timeOut(ctx context.Context) (over bool, err error) {
 	return true, nil
 }
 
-// next is when the entry is due if nothing happens to it: its lease after somewhat less
-// than a third, so that entries that came together are not renewed together for ever.
+// next returns when the entry is due if nothing happens to it. The lease is due after somewhat
+// less than a third of the TTL, spread, so that entries that joined together are not always
+// renewed together.
 func (e *asyncEntry) next() time.Time {
 	third := e.entry.TTL / 3
 	at := e.refreshed.Add(third*3/4 + e.s.spread(third/8))
@@ -361,8 +364,8 @@ func (e *asyncEntry) next() time.Time {
 	return later(over, time.Now().Add(recheck))
 }
 
-// endOf is the reason with which an entry is taken back that cannot stay in its queues. One
-// whose request is answered with the error needs none.
+// endOf returns the reason to store for an entry that cannot stay in its queues. It is empty if
+// the request itself returns the error.
 func endOf(e *lock.Entry, why error) lock.Reason {
 	switch {
 	case !e.Async:
@@ -373,8 +376,8 @@ func endOf(e *lock.Entry, why error) lock.Reason {
 	return lock.Mismatched
 }
 
-// Before has the one attended first that is due first; of those that are due together, the
-// one that came first.
+// Before puts the entry that is due first in front, and of equal ones the one that joined
+// first.
 func (e *asyncEntry) Before(other *asyncEntry) bool {
 	if e.at.Equal(other.at) {
 		return inOrder(e.entry, other.entry) < 0

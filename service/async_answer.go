@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// answerAsync tells at once how an async entry stands. One whose client went away before
-// it could be told, and cannot come back, is taken back.
+// answerAsync reports at once how an async entry stands. If its client left before the answer and
+// cannot come back, answerAsync removes the entry.
 func (s *Service) answerAsync(
 	ctx context.Context, e *lock.Entry, written bool, began time.Time,
 ) (*Grant, error) {
@@ -19,7 +19,7 @@ func (s *Service) answerAsync(
 	case ctx.Err() != nil && !e.Resumable():
 		s.inBackground(func(ctx context.Context) { s.leaveQueue(ctx, e) })
 		return nil, ctx.Err()
-	case errors.Is(err, lock.StoreUnavailable): // it is there, and will be kept
+	case errors.Is(err, lock.StoreUnavailable): // it is queued, and a replica will keep it
 		k := keeper{s: s, entry: e}
 		if written {
 			k.refreshed = began
@@ -46,7 +46,7 @@ func (s *Service) standsAsync(
 		if err := s.carryOut(ctx, e, st.Refused); err != nil && !errors.Is(err, lock.StoreUnavailable) {
 			return nil, err
 		}
-		st = s.view.Status(e.ID, e.Number) // whoever keeps it may have been faster, or will do it
+		st = s.view.Status(e.ID, e.Number) // its keeper may have been faster, or will do it
 	}
 	if st.State == view.Gone && st.Refused != nil {
 		return nil, st.Refused
@@ -54,7 +54,7 @@ func (s *Service) standsAsync(
 	return s.describeAs(ctx, e, st, s.wall(began.Add(e.TTL)))
 }
 
-// stateAtFirst tells how an entry stands that was just written: as of then, or later.
+// stateAtFirst returns the state of an entry that was just written, as of the write or later.
 func (s *Service) stateAtFirst(ctx context.Context, e *lock.Entry) (view.Status, error) {
 	if st := s.catchUp(ctx, e.ID, e.Number); st.State != view.Unseen {
 		return st, nil

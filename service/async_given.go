@@ -9,12 +9,12 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// given are async entries that were written here, for the keeper, who would not hear of
-// them while the feed is interrupted. If no other replica sees them, nobody else keeps them.
+// given are the async entries that this replica has written, for its keeper. While the feed is
+// interrupted, the keeper does not learn of them otherwise. No other replica may see them either.
 type given struct {
 	mu      sync.Mutex
-	entries []*lock.Entry // since they were taken last
-	ready   chan struct{} // holds a value after that ceased to be empty
+	entries []*lock.Entry // since the keeper last took them
+	ready   chan struct{} // holds a value after entries became non-empty
 }
 
 func newGiven() given { return given{ready: make(chan struct{}, 1)} }
@@ -37,7 +37,8 @@ func (g *given) take() []*lock.Entry {
 	return taken
 }
 
-// takeGiven takes what was written here, unless the view shows it, or has shown its end.
+// takeGiven starts to keep the entries written here, unless the view shows them or has shown
+// their end.
 func (a *asyncKeeper) takeGiven() {
 	for _, entry := range a.given.take() {
 		e := a.kept[entry.ID]
@@ -46,7 +47,7 @@ func (a *asyncKeeper) takeGiven() {
 		).State != view.Unseen {
 			continue
 		}
-		if e != nil { // an earlier one of the same id, whose end the view has not shown
+		if e != nil { // an earlier entry with the same id, whose end the view has not shown
 			a.drop(e)
 		}
 		e = a.add(entry, false)
@@ -57,7 +58,7 @@ func (a *asyncKeeper) takeGiven() {
 	}
 }
 
-// forgetUnseen lets go of what had ended before the view listed again.
+// forgetUnseen drops entries that had ended before the view listed again.
 func (a *asyncKeeper) forgetUnseen() {
 	for id := range a.unseen {
 		if e := a.kept[id]; e != nil && a.s.view.Status(id, e.entry.Number).State == view.Gone {
@@ -66,9 +67,9 @@ func (a *asyncKeeper) forgetUnseen() {
 	}
 }
 
-// keepable returns an error if this replica cannot say that an async entry will be kept: it
-// has not seen for long what happens in the store. That is when it leaves the list of those
-// that keep entries.
+// keepable returns an error if this replica cannot promise to keep an async entry, because its
+// feed has been interrupted for too long. At that point the replica also leaves the list of
+// replicas that keep entries.
 func (s *Service) keepable(e *lock.Entry) error {
 	if !e.Async || s.view.LateFor() <= replicas.CurrentTimeout {
 		return nil

@@ -8,14 +8,15 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// Each async entry that waited and comes to hold is given a full lease once. Its replica
-// does that when it sees the grant. If that has stopped, whoever takes its share over does,
-// so the others remember what came to hold. They cannot know whether it was done: it is
-// done again, but not for what came to hold so long ago that its replica, if it had
-// stopped, would have been replaced before.
+// Each async entry that waited gets a full lease once, when it is granted. Its replica starts
+// that lease when it sees the grant. If the replica has stopped, the replica that takes over its
+// share starts the lease. So all replicas keep a list of recent grants. They cannot know whether
+// the lease was started, so they start it again. They leave out old grants, because a stopped
+// replica would have been replaced before.
 
-// hold is for an entry that is seen to hold. A replica that has left it to another just now
-// begins its lease too: that may have started since, and not know that it waited.
+// hold handles an entry that the view shows as a holder. A replica that has just handed the entry
+// to another replica also begins its lease. The other replica may have started since, and may not
+// know that the entry waited.
 func (a *asyncKeeper) hold(e *asyncEntry, st view.Status) {
 	if e.granted.IsZero() && a.s.mayBeTold(st) {
 		e.granted = time.Now()
@@ -25,19 +26,19 @@ func (a *asyncKeeper) hold(e *asyncEntry, st view.Status) {
 	}
 }
 
-// takeOver is for an entry that has become this replica's.
+// takeOver handles an entry that has become part of this replica's share.
 func (a *asyncKeeper) takeOver(e *asyncEntry) {
 	switch {
 	case e.begun:
 	case !e.granted.IsZero() && time.Since(e.granted) >= replicas.TakeOverTime:
-		e.begun = true // by whoever kept it then
+		e.begun = true // by the replica that kept it then
 	default:
 		a.dueAt(e, time.Now())
 	}
 }
 
-// begin starts a full lease for an entry that has come to hold, from which its client
-// goes on. If the store cannot be asked for long, the client has what is left.
+// begin starts the full lease of an entry that now holds; from then on its client renews. If the
+// store does not answer for long, the client has what is left of the old lease.
 func (e *asyncEntry) begin(ctx context.Context, waited time.Duration) (over bool, err error) {
 	if e.began.IsZero() {
 		e.began = time.Now()

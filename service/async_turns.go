@@ -7,14 +7,14 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// asyncTenant is one tenant's part of what is late or attended.
+// asyncTenant is one tenant's part of the entries that are due or being handled.
 type asyncTenant struct {
 	late     heap.Heap[*asyncEntry]
 	attended int
-	inTurn   bool // it is among the turns
+	inTurn   bool // it is in the round-robin list
 }
 
-// tenant is that of the entry.
+// tenant returns the asyncTenant of an entry.
 func (a *asyncKeeper) tenant(e *asyncEntry) *asyncTenant {
 	t := a.tenants[e.entry.Tenant]
 	if t == nil {
@@ -24,7 +24,7 @@ func (a *asyncKeeper) tenant(e *asyncEntry) *asyncTenant {
 	return t
 }
 
-// attend begins to do what is due. When more is than can be attended, tenants take turns.
+// attend starts to handle due entries. If more are due than workers are free, tenants take turns.
 func (a *asyncKeeper) attend(ctx context.Context) {
 	for now := time.Now(); a.due.Len() > 0 && !a.due.First().at.After(now); {
 		e := a.due.Pop()
@@ -44,7 +44,7 @@ func (a *asyncKeeper) attend(ctx context.Context) {
 	}
 }
 
-// takeTurn has a tenant wait for its turn, if it may have another entry attended.
+// takeTurn queues a tenant for its next turn, if it may start another entry.
 func (a *asyncKeeper) takeTurn(t *asyncTenant) {
 	if !t.inTurn && t.late.Len() > 0 && t.attended < asyncOfOne {
 		t.inTurn = true
@@ -52,7 +52,7 @@ func (a *asyncKeeper) takeTurn(t *asyncTenant) {
 	}
 }
 
-// begin has an entry attended.
+// begin starts a worker for the entry.
 func (a *asyncKeeper) begin(ctx context.Context, e *asyncEntry, t *asyncTenant) {
 	e.late, e.attended = false, true
 	t.attended++
@@ -63,7 +63,7 @@ func (a *asyncKeeper) begin(ctx context.Context, e *asyncEntry, t *asyncTenant) 
 	})
 }
 
-// leave is for an entry that was attended.
+// leave takes the entry back after its worker has ended.
 func (a *asyncKeeper) leave(e *asyncEntry) {
 	t := a.tenant(e)
 	a.attended--

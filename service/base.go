@@ -16,7 +16,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// base is what every part of a [Service] uses: its configuration, and its view of the store.
+// base is what every part of a [Service] uses: the configuration and the view of the store.
 type base struct {
 	Config
 	tokens  tokens
@@ -26,7 +26,7 @@ type base struct {
 	closing context.Context // ends when the service closes
 }
 
-// span starts a span. Where no span is recorded it leaves the context as it is.
+// span starts a span. If no span is recorded, it returns the context as it is.
 func (b *base) span(ctx context.Context, name string) (context.Context, trace.Span) {
 	if b.untraced() {
 		return ctx, noop.Span{}
@@ -34,9 +34,9 @@ func (b *base) span(ctx context.Context, name string) (context.Context, trace.Sp
 	return b.Tracer.Start(ctx, name)
 }
 
-// outdated returns an error if the store holds what only a newer version of this service
-// understands. This one then decides nothing about entries that wait: what it takes for
-// one that is in front may be something else. Who knows his entry can renew and release it.
+// outdated returns an error if the store holds records that only a newer version understands.
+// This replica then decides nothing about waiting entries, because it may misread which entry is
+// in front. A client that has its token can still renew and release.
 func (b *base) outdated() error {
 	if err := b.Store.Refusal(); errors.Is(err, store.ErrNewerForm) {
 		return err
@@ -44,8 +44,8 @@ func (b *base) outdated() error {
 	return nil
 }
 
-// settle waits for the view if the caller wants it current. An old view says of
-// which number it is; one that never was would say that everything is free.
+// settle waits for the view if the caller wants it current. A stale view reports its number; a
+// view that never was would report every lock as free.
 func (b *base) settle(ctx context.Context, consistent bool) error {
 	if !consistent {
 		return b.view.Missing()
@@ -53,7 +53,7 @@ func (b *base) settle(ctx context.Context, consistent bool) error {
 	return b.awaitNewest(ctx, 2*time.Second)
 }
 
-// settled waits for FeedTimeout and reports whether the view has every write before the call.
+// settled waits up to FeedTimeout and reports whether the view has every write before the call.
 func (b *base) settled(ctx context.Context) bool {
 	return b.awaitNewest(ctx, b.FeedTimeout) == nil
 }
@@ -70,7 +70,7 @@ func (b *base) awaitNewest(ctx context.Context, timeout time.Duration) error {
 	return b.view.Await(ctx, number)
 }
 
-// catchUp gives the view a moment to reach the number of a token.
+// catchUp briefly waits for the view to reach the number of a token.
 func (b *base) catchUp(ctx context.Context, id lock.ID, number uint64) view.Status {
 	ctx, cancel := context.WithTimeout(ctx, b.FeedTimeout)
 	defer cancel()
@@ -90,8 +90,8 @@ func (b *base) whyLost(ctx context.Context, e *lock.Entry, err error) error {
 	return b.lostBecause(ctx, e.ID, e.Number)
 }
 
-// lostBecause says why the entry is gone, as far as that is known. Right after a list
-// the reasons from before are still being read; they are waited for, but not for long.
+// lostBecause returns why the entry is gone, as far as that is known. Right after a list, the
+// reasons from before are still being read; lostBecause waits for them briefly.
 func (b *base) lostBecause(ctx context.Context, id lock.ID, number uint64) error {
 	st := b.view.Status(id, number)
 	if st.State == view.Gone && st.Reason == lock.Unknown {
@@ -106,7 +106,7 @@ func (b *base) lostBecause(ctx context.Context, id lock.ID, number uint64) error
 	return lock.LostBecause(lock.Unknown)
 }
 
-// awaitRemoval gives the view a moment to see that the entry is gone, and why.
+// awaitRemoval briefly waits for the view to see that the entry is gone, and why.
 func (b *base) awaitRemoval(ctx context.Context, e *lock.Entry) {
 	watch := b.view.Watch(e.ID)
 	defer watch.End()
@@ -121,7 +121,7 @@ func (b *base) awaitRemoval(ctx context.Context, e *lock.Entry) {
 	}
 }
 
-// ended is the error of an entry that is gone.
+// ended returns the error for an entry that is gone.
 func (b *base) ended(id lock.ID, why lock.Reason) error {
 	err := lock.LostBecause(why)
 	if why == lock.Revoked {
@@ -130,11 +130,11 @@ func (b *base) ended(id lock.ID, why lock.Reason) error {
 	return err
 }
 
-// mayBeTold reports whether the client of an entry that holds may be told so.
+// mayBeTold reports whether a request may answer that the entry holds.
 func (b *base) mayBeTold(st view.Status) bool { return !st.Doubt || b.Store.Refusal() == nil }
 
 // admit returns why an entry may not join: an operator has closed one of its locks, or this
-// replica does not know yet.
+// replica has not read the closures yet.
 func (b *base) admit(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant || b.Config.Closures == nil {
 		return nil
@@ -155,13 +155,12 @@ func (b *base) closed(tenant string, claims []lock.Claim) *lock.Closure {
 	return b.Config.Closures.Closed(tenant, claims)
 }
 
-// spread returns between one and two times d.
+// spread returns a random duration from d to 2d.
 func (b *base) spread(d time.Duration) time.Duration {
 	return d + time.Duration(b.Rand.Int64N(int64(d)))
 }
 
-// wall returns what the wall clock shows at an instant of this process's own,
-// monotonic clock.
+// wall converts an instant of the process's monotonic clock to the wall clock.
 func (b *base) wall(at time.Time) time.Time { return b.Now().Add(time.Until(at)) }
 
 // Closures are the closures that this replica knows.

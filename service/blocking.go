@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// maxBlockingLocks is at how many locks it is looked who blocks whom: those with most
-	// waiting. maxBlockingPlaces is how many places in their queues are read.
+	// maxBlockingLocks bounds the locks that one answer examines: those with the most waiters.
+	// maxBlockingPlaces bounds the queue entries that it reads there.
 	maxBlockingLocks  = 1000
 	maxBlockingPlaces = 20_000
 
-	// maxTreeWaits and maxTreeDepth are how much of one tree is listed.
+	// maxTreeWaits and maxTreeDepth bound what an answer lists of one tree.
 	maxTreeWaits = 200
 	maxTreeDepth = 16
 
-	// MaxHolderEntries is how many entries of one holder are listed.
+	// MaxHolderEntries bounds the listed entries of one holder.
 	MaxHolderEntries = 200
 )
 
-// Blocking is who blocks whom.
+// Blocking reports which holders block which waiters.
 type Blocking struct {
 	*blocking.Forest
-	Cut      bool // there is more than was looked at
+	Cut      bool // the answer left something out
 	Revision uint64
 	Now      time.Time
 }
 
-// Blocking tells who blocks whom at the locks that the operator may see, in so many trees at most.
-// It returns the errors of [Console.Overview].
+// Blocking returns which holders block which waiters at the locks that the operator may see, in
+// at most that many trees. It returns the errors of [Console.Overview].
 func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -56,14 +56,14 @@ func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	}, nil
 }
 
-// Holdings are what a holder holds and waits for.
+// Holdings are the entries of one holder, held and waiting.
 type Holdings struct {
 	view.OfHolder
 	Now time.Time
 }
 
-// Holdings tells what a holder of a tenant holds and waits for, of the locks that somebody may
-// see: up to most entries, or 200. It returns the errors of [Console.Overview].
+// Holdings returns what a holder of a tenant holds and waits for, of the locks in sight: up to
+// most entries, or 200. It returns the errors of [Console.Overview].
 func (c *Console) Holdings(s lists.Sight, holder string, most int) (*Holdings, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err

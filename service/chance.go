@@ -6,10 +6,10 @@ import (
 	"math/rand/v2"
 )
 
-// Rand is where a replica's randomness comes from. It is safe for concurrent use.
+// Rand is a replica's source of randomness. It is safe for concurrent use.
 type Rand interface {
-	io.Reader             // for the ids of entries: nobody must be able to guess it
-	Int64N(n int64) int64 // from 0 to n-1, for pauses that replicas must not make in step
+	io.Reader             // for the ids of entries, which must not be guessable
+	Int64N(n int64) int64 // from 0 to n-1, to spread the timers of replicas
 }
 
 type systemRand struct{}

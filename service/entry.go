@@ -12,23 +12,23 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// setTimeout is for how long the view is waited for by a request about a set.
+// setTimeout bounds how long a request about a set waits for the view.
 const setTimeout = 2 * time.Second
 
-// reasonTimeout is how long the view is given to learn why an entry is gone.
+// reasonTimeout bounds how long a request waits for the view to learn why an entry is gone.
 const reasonTimeout = time.Second
 
-// TokenRequest is a request about an entry by the one who has its token.
+// TokenRequest is a request about one entry by the client that has its token.
 type TokenRequest struct {
 	Tenant string
 	Name   string  // the lock in the URL
-	Set    bool    // the URL names a lock set, and no lock
+	Set    bool    // the URL names a lock set instead of a lock
 	ID     lock.ID // the entry in the URL; "" if it names none
 	Token  string
-	May    func(string) bool // which names the caller may use; nil is all. For sets
+	May    func(string) bool // reports whether the caller may use a name, for sets; nil allows all
 }
 
-// subject is what the token has to be bound to.
+// subject returns what the token must be bound to.
 func (r TokenRequest) subject() string {
 	if r.Set {
 		return setSubject
@@ -46,17 +46,17 @@ func (r TokenRequest) permits(e *lock.Entry) error {
 	return nil
 }
 
-// entries answer about one entry: to the client that has its token, and to the operator that
-// revokes it.
+// entries answers about single entries, to the client with the token and to the operator who
+// revokes.
 type entries struct {
 	*withdrawals
 	slack  slackSamples
 	ending endings
 }
 
-// Renew starts the entry's lease again for its full TTL, whether it holds or
-// waits, and proves that it is still there. Errors: token_mismatch, lock_lost; and
-// deadlock or mode_mismatch for one that waits and that no request has told yet.
+// Renew restarts the entry's lease for its full TTL, whether it holds or waits, and proves that
+// the entry still exists. Errors: token_mismatch, lock_lost; for a waiting entry also deadlock or
+// mode_mismatch, if no request has reported it yet.
 func (x *entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	ctx, span := x.span(ctx, "service.Renew")
 	defer span.End()
@@ -91,8 +91,7 @@ func (x *entries) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	return g, tookEffect(err)
 }
 
-// expireWait ends an entry that its client keeps alive although it no longer
-// wants to wait, or must not.
+// expireWait ends a wait that has passed its limit although the client still renews.
 func (x *entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := x.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
@@ -112,8 +111,8 @@ func (x *entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) 
 	return lock.LostBecause(lock.WaitTimeout)
 }
 
-// Release takes the entry out of its queue, whether it holds or waits. Errors:
-// token_mismatch, lock_lost with the reason if it was gone already.
+// Release removes the entry from its queue, whether it holds or waits. Errors: token_mismatch;
+// lock_lost with the reason if it was gone already.
 func (x *entries) Release(ctx context.Context, req TokenRequest) error {
 	ctx, span := x.span(ctx, "service.Release")
 	defer span.End()
@@ -128,15 +127,15 @@ func (x *entries) release(ctx context.Context, req TokenRequest) error {
 		return err
 	}
 	x.ending.note(trace.SpanFromContext(ctx), e.ID)
-	// As with Enqueue: a client that goes away must not leave it half done.
+	// As with Enqueue: the removal must finish even if the client disconnects.
 	if err := x.Store.Remove(context.WithoutCancel(ctx), e, lock.Released); err != nil {
 		return x.whyLost(ctx, e, err)
 	}
 	return nil
 }
 
-// Entry tells how the entry stands. With wait it waits for the grant for at most
-// that long, keeping the entry's place, and then starts a full lease.
+// Entry returns the entry's state. With hold it waits for the grant for at most that long, keeps
+// the entry alive meanwhile, and starts a full lease at the grant.
 func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duration) (*Grant, error) {
 	ctx, span := s.span(ctx, "service.Entry")
 	defer span.End()
@@ -168,7 +167,7 @@ func (x *entries) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	return x.describe(ctx, e, x.wall(start.Add(left)))
 }
 
-// describe answers about an entry that is there.
+// describe answers about an entry that exists.
 func (x *entries) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
 	st, err := x.stateOf(ctx, e)
 	if err != nil {
@@ -177,9 +176,9 @@ func (x *entries) describe(ctx context.Context, e *lock.Entry, expires time.Time
 	return x.describeAs(ctx, e, st, expires)
 }
 
-// stateOf tells how an entry stands that is there. That it holds is true in every view,
-// however old; that it waits, or cannot stay, only in one that has what happened before the
-// question: another replica may have told its client otherwise.
+// stateOf returns the state of an existing entry. "It holds" is true in every view, however old.
+// "It waits" and "it cannot stay" are true only in a view with every write before the question:
+// another replica may have reported a grant meanwhile.
 func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, error) {
 	st := x.view.Status(e.ID, e.Number)
 	if st.State == view.Held {
@@ -188,7 +187,7 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	if x.view.Reached(e.Number) && x.settled(ctx) {
 		return x.view.Status(e.ID, e.Number), nil
 	}
-	// another replica may have told of a grant until now
+	// another replica may have reported a grant by now
 	direct, err := x.placeInStore(ctx, e, x.moment())
 	switch {
 	case err != nil:
@@ -202,8 +201,8 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	return st, nil
 }
 
-// describeAs answers about an entry that stands so. One that has come to hold while
-// nothing may be granted is not told before that is over.
+// describeAs answers about an entry in the given state. If the entry was granted while the server
+// refuses to grant, the answer waits until that is over.
 func (x *entries) describeAs(
 	ctx context.Context, e *lock.Entry, st view.Status, expires time.Time,
 ) (*Grant, error) {
@@ -222,7 +221,7 @@ func (x *entries) describeAs(
 	return g, nil
 }
 
-// locate finds the entry that a token is for.
+// locate finds the entry of a token.
 func (x *entries) locate(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
 	e, err := x.find(ctx, req)
 	if err != nil {
@@ -255,9 +254,9 @@ func (x *entries) find(ctx context.Context, req TokenRequest) (*lock.Entry, erro
 	return x.locateInStore(ctx, lock.Ref{Tenant: req.Tenant, Name: req.Name}, id, number)
 }
 
-// awaitSet waits on for a set that the view has not seen. Neither its token nor
-// its URL names a lock under which the store could be asked for it, so a replica
-// that is cut off from the feed cannot serve a set that it has never seen.
+// awaitSet keeps waiting for a set that the view has not shown. Neither the token nor the URL of
+// a set names a lock, so the store cannot be asked. A replica without a feed cannot serve a set
+// that it has never seen.
 func (x *entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*lock.Entry, error) {
 	newest, err := x.Store.Newest(ctx)
 	if err != nil {
@@ -280,8 +279,8 @@ func (x *entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 	return nil, x.lostBecause(ctx, id, number)
 }
 
-// locateInStore finds an entry that the view has not seen. A genuine token whose
-// number the store has not reached proves that the store lost its past.
+// locateInStore finds an entry that the view has not shown. A genuine token whose number the
+// store has not reached proves that the store lost its past.
 func (x *entries) locateInStore(
 	ctx context.Context, r lock.Ref, id lock.ID, number uint64,
 ) (*lock.Entry, error) {

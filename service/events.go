@@ -11,26 +11,25 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// noted is something for the log or the figures: an event or a finding.
+// noted is one event or finding for the log and the metrics.
 type noted struct {
 	event   lock.Event
 	finding *view.Finding // nil if there is an event
 }
 
 const (
-	maxEvents  = 4096                  // that wait to be handed on
-	eventDelay = 10 * time.Millisecond // for which they are gathered
+	maxEvents  = 4096                  // that wait for the log
+	eventDelay = 10 * time.Millisecond // for how long events are gathered
 )
 
-// dispatcher hands what happened in the view on to log and metrics, from a goroutine of
-// its own: no reader of the log, however slow, can stop a grant. While it cannot
-// hand on, it keeps the first maxEvents and counts the rest. What has to be counted
-// exactly the view counts itself.
+// dispatcher passes what happened in the view to the log and the metrics, in its own goroutine,
+// so that a slow log cannot delay a grant. While the log is slow, it keeps the first maxEvents
+// and counts the rest. The view itself counts what must be exact.
 type dispatcher struct {
 	metrics Metrics
 	log     *slog.Logger
 
-	ready   chan struct{} // holds a value after the queue ceased to be empty
+	ready   chan struct{} // holds a value after the queue became non-empty
 	closing chan struct{}
 	closed  sync.Once
 	done    chan struct{}
@@ -51,7 +50,7 @@ func newDispatcher(m Metrics, log *slog.Logger) *dispatcher {
 	return e
 }
 
-// Add implements [view.Events]. Of what is no end there is nothing to note.
+// Add implements [view.Events]. It ignores events that are not ends.
 func (e *dispatcher) Add(what lock.Event) {
 	if what.Reason != "" {
 		e.note(noted{event: what})
@@ -65,7 +64,7 @@ func (e *dispatcher) Find(what view.Finding) {
 	}
 }
 
-// note takes what is to be told; it never waits.
+// note queues an event or finding; it never waits.
 func (e *dispatcher) note(what noted) {
 	e.mu.Lock()
 	full, first := len(e.pending) >= maxEvents, len(e.pending) == 0
@@ -84,7 +83,7 @@ func (e *dispatcher) note(what noted) {
 	}
 }
 
-// close hands on what is left and waits for that. Calling it again is safe.
+// close writes what is left and waits for that. Calling it again is safe.
 func (e *dispatcher) close() {
 	e.closed.Do(func() { close(e.closing) })
 	<-e.done
@@ -103,7 +102,7 @@ func (e *dispatcher) run() {
 		for _, what := range batch {
 			e.tell(what)
 		}
-		clear(batch) // of entries that are gone
+		clear(batch) // drops references to entries that are gone
 		spare = batch
 		if n := e.dropped.Load(); n > told {
 			e.log.Warn(
@@ -115,8 +114,8 @@ func (e *dispatcher) run() {
 	}
 }
 
-// gather waits for a first event, and then for those that follow it closely. It
-// returns false when there will be no more.
+// gather waits for a first event, and then for those that follow it closely. It returns false
+// after close.
 func (e *dispatcher) gather() bool {
 	select {
 	case <-e.ready:
@@ -180,14 +179,14 @@ func (e *dispatcher) tellFinding(what *view.Finding) {
 	}
 }
 
-// about is what a line is about, and when that happened.
+// about is the subject of a log line, and when the event happened.
 type about struct {
 	at     time.Time
 	entry  *lock.Entry
 	number uint64
 }
 
-// line logs what happened, with the time at which it did.
+// line logs an event with the time at which it happened.
 func (e *dispatcher) line(what about, level slog.Level, text string, more ...slog.Attr) {
 	ctx := context.Background()
 	if !e.log.Enabled(ctx, level) {
@@ -196,5 +195,5 @@ func (e *dispatcher) line(what about, level slog.Level, text string, more ...slo
 	r := slog.NewRecord(what.at, level, text, 0)
 	r.AddAttrs(slog.String("tenant", what.entry.Tenant), slog.Uint64("number", what.number))
 	r.AddAttrs(more...)
-	_ = e.log.Handler().Handle(ctx, r) // as slog.Logger does: there is nobody to tell
+	_ = e.log.Handler().Handle(ctx, r) // as slog.Logger does
 }

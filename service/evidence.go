@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/service/figures"
 )
 
-// lostTo notes a genuine token whose entry had expired: its holder still worked.
+// lostTo notes a genuine token whose entry had expired: its holder was still working.
 func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
 	lost, is := errors.AsType[*lock.Error](err)
 	if !is || lost.Code != lock.Lost || lost.Reason != lock.Expired {
@@ -32,8 +32,8 @@ func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
 	}
 }
 
-// renewedAt notes the renewal of an entry that holds, and whether it came late. Another replica
-// may have renewed it in between, of which this one does not know.
+// renewedAt notes the renewal of a held entry, and whether it came late. This replica does not
+// see renewals that another replica made in between.
 func (x *entries) renewedAt(e *lock.Entry, at time.Time) {
 	since, holds := x.view.HeldSince(e.ID)
 	last := x.figures.Renewed(e.ID, at)
@@ -55,20 +55,20 @@ func (x *entries) renewedAt(e *lock.Entry, at time.Time) {
 	}
 }
 
-// How much of a lease is left when it is renewed only the store knows: another replica may have
-// renewed it last. It is asked beside few renewals, and not while it is in trouble: a renewal
-// must not come too late for that.
+// Only the store knows how much of a lease is left at a renewal, because another replica may have
+// renewed last. The replica asks it for a few renewals only, and pauses after a failure: the
+// question must not delay renewals.
 const (
-	slackEvery   = 100 * time.Millisecond // between two that are measured
-	slackTimeout = 50 * time.Millisecond  // for which the store is waited for
-	slackPause   = 10 * time.Second       // after it could not tell
+	slackEvery   = 100 * time.Millisecond // between two measured renewals
+	slackTimeout = 50 * time.Millisecond  // bounds one question to the store
+	slackPause   = 10 * time.Second       // after a question that failed
 )
 
-// slackSamples says which renewals are measured.
+// slackSamples chooses which renewals are measured.
 type slackSamples struct{ next atomic.Int64 } // in ns since 1970
 
-// take reports whether one is to be measured now, and keeps others from that for a while. The next
-// is never far off, unless the clock was set back: then it is now.
+// take reports whether to measure a renewal now, and if so defers the next one. The next one is
+// never far off. If the clock was set back, it is now.
 func (x *slackSamples) take(now time.Time) bool {
 	next := x.next.Load()
 	left := time.Duration(next - now.UnixNano())
@@ -79,7 +79,7 @@ func (x *slackSamples) take(now time.Time) bool {
 
 func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).UnixNano()) }
 
-// measureSlack measures what is left of a lease that a client is about to renew.
+// measureSlack measures what is left of a lease just before its renewal.
 func (x *entries) measureSlack(ctx context.Context, e *lock.Entry) {
 	if _, off := x.Metrics.(silent); off || e.Tenant == lock.OwnTenant || x.view.LostFor() > 0 ||
 		!x.slack.take(time.Now()) {
@@ -91,13 +91,13 @@ func (x *entries) measureSlack(ctx context.Context, e *lock.Entry) {
 	switch {
 	case err == nil:
 		x.Metrics.RenewedWith(ctx, min(1, max(0, left.Seconds()/e.TTL.Seconds())))
-	// who has gone away has not waited for the store
+	// a client that disconnected did not wait for the store
 	case ctx.Err() == nil && !errors.Is(err, lock.Lost):
 		x.slack.rest(time.Now())
 	}
 }
 
-// lostOrLate is the word for a renewal of an entry that is gone.
+// lostOrLate returns the metric's word for a renewal of an entry that is gone.
 func lostOrLate(err error) string {
 	var lost *lock.Error
 	if errors.As(err, &lost) && lost.Reason == lock.Expired {

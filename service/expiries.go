@@ -15,30 +15,31 @@ import (
 	"github.com/fencepost/fencepost/service/lists"
 )
 
-// Bounds on how often the store is asked when a lease ends, which only people read.
+// Bounds on how often the replica asks the store when a lease ends. Only people read the answers.
 const (
-	askedPerLook    = 10  // times for one look at a lock, however many hold it
-	askedPerRefusal = 3   // times for one refused request, however many locks it is for
-	askedForPages   = 100 // times a second for all pages of lists
-	askedPerPage    = 40  // times for one page
+	askedPerLook    = 10  // store reads for one look at a lock, however many holders
+	askedPerRefusal = 3   // store reads for one refused request, however many locks
+	askedForPages   = 100 // store reads a second, for all pages of lists
+	askedPerPage    = 40  // store reads for one page
 	pageAskTimeout  = 50 * time.Millisecond
-	pageAskers      = 8                // at once
-	expiryFresh     = time.Second      // for which one look uses the answer of another
-	rowExpiryFresh  = 2 * time.Second  // the same of a row
-	expiryKept      = 10 * time.Second // at most, for pages
-	maxExpiries     = 4096             // answers that are kept
+	pageAskers      = 8                // concurrent reads for pages
+	expiryFresh     = time.Second      // how long looks share one answer
+	rowExpiryFresh  = 2 * time.Second  // the same for a row of a list
+	expiryKept      = 10 * time.Second // how long pages use an answer at most
+	maxExpiries     = 4096             // kept answers
 	expiryJitter    = time.Second      // the precision of a store that counts seconds
 )
 
-// expiries keeps the ends of leases, and shares the questions of requests that arrive together:
-// however many requests look, the store is asked once a second for each entry on the screen.
+// expiries keeps the ends of leases, and shares reads between requests that arrive together.
+// However many requests look, the replica asks the store once a second for each entry on the
+// screen.
 type expiries struct {
 	asks     singleflight.Group
 	forPages *rate.Limiter
 
 	mu          sync.Mutex
 	newer, last map[expiryKey]expiry // newer becomes last when it is full or old
-	began       time.Time            // of newer
+	began       time.Time            // start of newer
 }
 
 type expiryKey struct {
@@ -51,14 +52,14 @@ type expiry struct {
 	until time.Time // zero if the store did not answer
 }
 
-// remainingFunc asks the store how long an entry's lease still lasts.
+// remainingFunc asks the store how long an entry's lease will last.
 type remainingFunc func(context.Context, *lock.Entry) (time.Duration, error)
 
 func newExpiries() *expiries {
 	return &expiries{forPages: rate.NewLimiter(askedForPages, askedPerPage)}
 }
 
-// of returns the end of the entry's lease, zero if it is unknown.
+// of returns the end of the entry's lease, or zero if it is unknown.
 func (x *expiries) of(ctx context.Context, e *lock.Entry, remaining remainingFunc) time.Time {
 	if known := x.recall(e); time.Since(known.asked) < expiryFresh {
 		return known.until
@@ -70,7 +71,7 @@ func (x *expiries) ask(
 	ctx context.Context, e *lock.Entry, timeout time.Duration, remaining remainingFunc,
 ) time.Time {
 	key := string(e.ID) + strconv.FormatUint(e.Number, 10)
-	until, _, _ := x.asks.Do(key, func() (any, error) { // there is no error
+	until, _, _ := x.asks.Do(key, func() (any, error) { // the function returns no error
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
 		known := expiry{asked: time.Now()}
@@ -82,9 +83,8 @@ func (x *expiries) ask(
 	return until.(time.Time)
 }
 
-// ofRows adds to each line the end of its first holder's lease, where it is known. It asks the
-// store for the lines with the oldest answers, for a bounded time, and leaves the other lines to
-// the next page.
+// ofRows adds to each line the end of its first holder's lease, where known. It asks the store
+// for the lines with the oldest answers, for a bounded time. The next page gets the rest.
 func (x *expiries) ofRows(ctx context.Context, lines []lists.Line, remaining remainingFunc) {
 	ctx, cancel := context.WithTimeout(ctx, pageAskTimeout)
 	defer cancel()
@@ -99,7 +99,7 @@ func (x *expiries) ofRows(ctx context.Context, lines []lists.Line, remaining rem
 			return nil
 		})
 	}
-	_ = asks.Wait() // there is no error
+	_ = asks.Wait() // no task returns an error
 	for i := range lines {
 		if e := lines[i].Holder(); e != nil {
 			if known := x.recall(e); known.until.After(time.Now()) {
@@ -109,7 +109,7 @@ func (x *expiries) ofRows(ctx context.Context, lines []lists.Line, remaining rem
 	}
 }
 
-// stale returns the first holders to ask for, those with the oldest answer first.
+// stale returns the first holders whose answers are oldest, in that order.
 func (x *expiries) stale(lines []lists.Line, now time.Time) (ask []*lock.Entry) {
 	asked := map[*lock.Entry]time.Time{}
 	for i := range lines {
@@ -132,7 +132,7 @@ func (x *expiries) recall(e *lock.Entry) expiry {
 	return x.known(expiryKey{e.ID, e.Number})
 }
 
-// known is zero if there is no answer. The caller holds mu.
+// known returns the kept answer, or zero. The caller holds mu.
 func (x *expiries) known(key expiryKey) expiry {
 	if known, ok := x.newer[key]; ok {
 		return known
@@ -140,9 +140,8 @@ func (x *expiries) known(key expiryKey) expiry {
 	return x.last[key]
 }
 
-// keep keeps an answer and returns the end of the lease. It repeats the end that it returned
-// before if there is no answer, or one that differs by the store's precision only: then a page
-// stays the same.
+// keep stores an answer and returns the end of the lease. If there is no answer, or it differs by
+// the store's precision only, keep returns the earlier end. So a page stays the same.
 func (x *expiries) keep(e *lock.Entry, known expiry) time.Time {
 	x.mu.Lock()
 	defer x.mu.Unlock()

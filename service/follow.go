@@ -8,7 +8,7 @@ import (
 	"github.com/fencepost/fencepost/service/events"
 )
 
-// told hands on what the view tells: to the log and the figures, and to those who follow.
+// told passes the view's events to the log, to the figures and to the followers.
 type told struct {
 	*dispatcher
 	history *events.Log
@@ -26,22 +26,22 @@ func (t told) Add(what lock.Event) {
 // Reached implements [view.Events].
 func (t told) Reached(number uint64) { t.history.Reached(number) }
 
-// EventsRequest asks to follow what happens.
+// EventsRequest asks to follow events.
 type EventsRequest struct {
 	Of     string        // the tenant that asks
-	Tenant string        // whose events; "" is all
-	After  *lock.EventID // goes on after it; nil begins with what happens from now on
+	Tenant string        // the tenant whose events to send; "" is all
+	After  *lock.EventID // resume after it; nil starts with new events
 }
 
-// EventStream follows what happens. It is for one goroutine, and must be closed.
+// EventStream follows events. It is for one goroutine, and must be closed.
 type EventStream struct {
 	*events.Subscription
-	Draining <-chan struct{} // closed when it is to go on at another replica
+	Draining <-chan struct{} // closed when the client should continue at another replica
 }
 
-// Events begins to follow what happens. Errors: draining; quota_exceeded and overloaded
-// where too many follow; store_unavailable if the view is not current, or the store cannot
-// tell whether an id is of its history.
+// Events starts to follow events. Errors: draining; quota_exceeded and overloaded if there are
+// too many followers; store_unavailable if the view is not current, or the store cannot tell
+// whether an id belongs to its history.
 func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, error) {
 	if s.Draining() {
 		return nil, errDraining()
@@ -67,9 +67,9 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 	return &EventStream{Subscription: sub, Draining: s.draining}, nil
 }
 
-// strange reports whether an id is of something that the store has not come to yet. Who has
-// it may know a past that the store has lost. What comes next is nothing strange: a stream
-// without events is told so.
+// strange reports whether an id names an event that the store has not reached yet. A client with
+// such an id may know a past that the store has lost. The very next event is not strange: an
+// empty stream reports its id.
 func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 	if id == nil || id.Number <= s.events.history.Told()+1 {
 		return false, nil
@@ -78,15 +78,14 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 	return id.Number > newest+1, err
 }
 
-// Gone reports whether an entry is known to have ended: it is written, and not there any more. What
-// this replica does not see is not known.
+// Gone reports whether an entry is known to have ended: it was written, and it no longer exists.
+// For an entry that this replica has not seen, Gone returns false.
 func (x *looks) Gone(id lock.ID, number uint64) bool { return x.view.Gone(id, number) }
 
-// HeldCallbacks returns the entries that hold now and name a callback. It looks at all entries.
+// HeldCallbacks returns the entries that hold now and have a callback. It reads all entries.
 func (x *looks) HeldCallbacks() []*lock.Entry { return x.view.HeldCallbacks() }
 
-// HeldCallback returns the tenant's entry with the id if it holds now and names a callback, and nil
-// otherwise.
+// HeldCallback returns the tenant's entry with the id if it holds now and has a callback, or nil.
 func (x *looks) HeldCallback(tenant string, id lock.ID) *lock.Entry {
 	return x.view.HeldCallback(tenant, id)
 }

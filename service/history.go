@@ -11,15 +11,15 @@ import (
 	"github.com/fencepost/fencepost/service/lists"
 )
 
-// Series are what happened in the last quarter of an hour, as this replica saw it.
+// Series are the events of the last quarter of an hour, as this replica saw them.
 type Series struct {
 	figures.Summary
 	Revision uint64
 	Now      time.Time
 }
 
-// Series tells what happened in the last quarter of an hour to a tenant, or with "" to all except
-// the replicas' own. It returns the errors of [Console.Overview].
+// Series returns what happened to a tenant in the last quarter of an hour. With "" it covers all
+// tenants except the replicas' own. It returns the errors of [Console.Overview].
 func (c *Console) Series(tenant string) (*Series, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -36,14 +36,14 @@ type History struct {
 	figures.History
 	lock.Ref
 	Revision    uint64
-	Since       time.Time // when the replica began
+	Since       time.Time // when the replica started
 	Now         time.Time
-	Replicas    int // that run: another one may have taken the renewals between two; 0 if unknown
-	StaleWrites int // reports that are kept about the lock
+	Replicas    int // running replicas: others may have handled renewals; 0 if unknown
+	StaleWrites int // kept reports about the lock
 	Advised     time.Duration
 }
 
-// History tells what happened to a lock. It returns the errors of [Console.Overview].
+// History returns what happened to a lock. It returns the errors of [Console.Overview].
 func (c *Console) History(ctx context.Context, r lock.Ref) (*History, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (c *Console) History(ctx context.Context, r lock.Ref) (*History, error) {
 	return out, nil
 }
 
-// HeatMap is how many waited for the locks where most did.
+// HeatMap shows how many entries waited for the most contended locks.
 type HeatMap struct {
 	Rows      []HeatRow
 	Truncated bool
@@ -70,15 +70,15 @@ type HeatMap struct {
 	Now       time.Time
 }
 
-// HeatRow is one lock.
+// HeatRow is one lock of a heat map.
 type HeatRow struct {
 	lock.Ref
-	Cells []float64 // how many waited on average, the oldest step first
+	Cells []float64 // average waiters, the oldest step first
 	Total float64
 }
 
-// HeatMap returns the most contended locks of the last quarter of an hour, of those that the
-// operator may see, as this replica saw them. It returns the errors of [Console.Overview].
+// HeatMap returns the most contended locks of the last quarter of an hour in sight, as this
+// replica saw them. It returns the errors of [Console.Overview].
 func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err

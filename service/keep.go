@@ -8,53 +8,51 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// freshEnough is how old the last refresh of a lease may be when a waited grant
-// is answered without another one. The answer tells until when the lease lasts,
-// so nothing is claimed that is not so; this only keeps a store call out of the
-// hand-over of a busy lock.
+// freshEnough is how old the last refresh of a lease may be at a grant after a wait, before the
+// replica refreshes it again. The answer states how long the lease lasts, so it stays true. This
+// saves a store call in the hand-over of a busy lock.
 const freshEnough = 250 * time.Millisecond
 
-// While the feed is interrupted, or is yet to tell what happened meanwhile, waiting requests ask
-// the store themselves: after recheck, spread over as much again, each time for at most askTimeout.
-// When that fails too and the feed has been gone for giveUp, they are told. A store that is lost is
-// so made known within 5 s, of which the feed takes 2.5 to notice; the rest is giveUp, the longest
-// pause and one more question.
+// While the feed is interrupted or catching up, waiting requests ask the store themselves. They
+// ask every recheck to twice recheck, each time for at most askTimeout. If that fails too and the
+// feed has been gone for giveUp, they return an error. So a client learns of a lost store within
+// 5 s: the feed takes 2.5 s to notice, and the rest is giveUp, the longest pause and one more
+// question.
 const (
 	recheck    = 300 * time.Millisecond
 	askTimeout = 700 * time.Millisecond
-	// readTimeout is that of a read that several share: who began it hears of its end
-	// before it gives up itself.
+	// readTimeout bounds a shared read. It is shorter than askTimeout, so that the request that
+	// began it hears of its end.
 	readTimeout = askTimeout - 50*time.Millisecond
 	giveUp      = 1200 * time.Millisecond
 )
 
-// keeper is this replica's hold on an entry that waits: it keeps the lease alive, and asks
-// the store about the entry where the view cannot tell.
+// keeper keeps a waiting entry alive for its request: it renews the lease, and asks the store
+// about the entry when the view cannot answer.
 type keeper struct {
 	s         *Service
 	entry     *lock.Entry
-	began     time.Time // the request, or its wait if that is not known
-	refreshed time.Time // before the last proof of a full lease; zero if unknown
-	again     time.Time // not before then is a failed keepalive repeated
-	doubted   uint64    // no rejection counts before the view has reached it
+	began     time.Time // start of the request, or of its wait if that is unknown
+	refreshed time.Time // no later than the last proof of a full lease; zero if unknown
+	again     time.Time // earliest time to repeat a failed keepalive
+	doubted   uint64    // the view's rejections count only once it has reached this number
 	seen      seen
 	turn      turn
 
-	// shown is that the store has shown the entry since the request began. It stands beside what was
-	// seen: a renewal shows the entry and not whether it holds, and a view that shows it waiting may
-	// be older than the request.
+	// shown reports whether the store has shown the entry since the request began. It is separate
+	// from what was seen. A renewal shows that the entry exists and not whether it holds, and a view
+	// that shows it waiting may be older than the request.
 	shown bool
 }
 
-// doubt does not believe in a rejection before the view is newer than now.
+// doubt ignores a rejection until the view is newer than now.
 func (k *keeper) doubt(ctx context.Context) error {
 	number, err := k.s.Store.Newest(context.WithoutCancel(ctx))
 	k.doubted = number
 	return err
 }
 
-// resumable is what a client needs to come back to the entry, as far as this replica
-// knows.
+// resumable returns what a client needs to resume the entry, as far as this replica knows.
 func (k *keeper) resumable() *Grant {
 	return &Grant{
 		Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.expires(),
@@ -62,7 +60,7 @@ func (k *keeper) resumable() *Grant {
 	}
 }
 
-// expires is until when the lease lasts at least: now, if nothing is known of it.
+// expires returns until when the lease lasts at least: now, if nothing is known of it.
 func (k *keeper) expires() time.Time {
 	if k.refreshed.IsZero() {
 		return k.s.Now()
@@ -79,8 +77,8 @@ func (k *keeper) refresh(ctx context.Context) error {
 	return err
 }
 
-// chore is something that the entry needs. It returns over with the reason for which the entry
-// cannot be kept any longer.
+// chore is one task for the entry. It returns over, with the reason, when the entry cannot be
+// kept any longer.
 type chore func(*keeper, context.Context) (err error, over bool)
 
 // nextChore returns what the entry needs next, and when.
@@ -97,9 +95,9 @@ func (k *keeper) nextChore(now time.Time) (at time.Time, next chore) {
 	return at, next
 }
 
-// nextRenewal is after a third of the TTL, or up to a quarter of that sooner. How much sooner
-// differs from one entry to the next: a crowd that came here at once, as when another replica has
-// ended, would else be renewed at once again and again.
+// nextRenewal is after a third of the TTL, or up to a quarter of that sooner. The difference
+// varies by entry. Otherwise many entries that arrive together, as when another replica stops,
+// would always be renewed together.
 func (k *keeper) nextRenewal() time.Time {
 	if k.refreshed.IsZero() {
 		return k.refreshed
@@ -123,8 +121,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// recheckAfter is soon after joining, and spread while the feed is down or tells of the past, so
-// that waiters do not ask in step.
+// recheckAfter is shortly after joining. While the feed is down or catching up it is spread, so
+// that waiters do not all ask at once.
 func (k *keeper) recheckAfter(late bool) time.Duration {
 	if !late {
 		return k.s.FeedTimeout
@@ -132,9 +130,9 @@ func (k *keeper) recheckAfter(late bool) time.Duration {
 	return k.s.spread(recheck)
 }
 
-// keepAlive renews the lease while the client waits here. A store that does not
-// answer for a moment is asked again, for as long as the client has a third of the
-// lease left to come back in, or until the feed is given up too.
+// keepAlive renews the lease while the client waits here. If the store does not answer, keepAlive
+// retries until a third of the lease is left, so that the client can still resume, or until the
+// feed is given up too.
 func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
 	limit := k.attempt()
 	ask, cancel := context.WithTimeout(ctx, limit)
@@ -147,23 +145,23 @@ func (k *keeper) keepAlive(ctx context.Context) (error, bool) {
 	case errors.Is(err, lock.Lost):
 		return k.s.whyLost(ctx, k.entry, err), true
 	case time.Since(start) > 2*limit:
-		return nil, false // this process stood still, which says nothing of the store
+		return nil, false // this process was paused, which shows nothing about the store
 	}
 	k.again = time.Now().Add(min(k.recheckAfter(true), time.Until(k.until())))
 	return err, k.tooLate()
 }
 
-// until is when who waits is told that renewals fail: with a third of the lease left to come back
-// in.
+// until is when a waiting request reports that renewals fail: a third of the lease before its
+// end, so that the client can still resume.
 func (k *keeper) until() time.Time {
 	return later(k.refreshed, k.began).Add(k.entry.TTL * 2 / 3)
 }
 
-// tooLate reports whether who waits is told, after a store could not be asked.
+// tooLate reports whether the request must now report that the store does not answer.
 func (k *keeper) tooLate() bool { return time.Until(k.until()) <= 0 || k.s.view.LostFor() > giveUp }
 
-// attempt is for how long a renewal is waited for that is repeated if it fails. While the feed
-// shows that the store is there, a store that is slow is not asked again in vain.
+// attempt bounds one renewal that is repeated if it fails. While the feed shows that the store is
+// up, a slow store gets more time instead of a second call.
 func (k *keeper) attempt() time.Duration {
 	if k.s.view.LostFor() > 0 {
 		return k.inTime(askTimeout)
@@ -171,10 +169,10 @@ func (k *keeper) attempt() time.Duration {
 	return k.inTime(renewTimeout)
 }
 
-// inTime bounds how long the store is asked, so that the client is told before the lease is over. A
-// question that begins late has a sixth of the lease: the store may have come back just then. One
-// that begins when the lease is over, in a process that stood still, has askTimeout: the answer
-// tells whether it expired, and there is nothing left to come back for.
+// inTime bounds a question to the store, so that the client gets its answer before the lease is
+// over. A question that begins late has a sixth of the lease, because the store may just have
+// come back. If the process was paused and the lease is over, the question has askTimeout: the
+// answer reports whether the entry expired.
 func (k *keeper) inTime(most time.Duration) time.Duration {
 	least := min(askTimeout, k.entry.TTL/6)
 	if time.Since(later(k.refreshed, k.began)) > k.entry.TTL {
@@ -183,7 +181,7 @@ func (k *keeper) inTime(most time.Duration) time.Duration {
 	return min(most, max(least, time.Until(k.until())))
 }
 
-// refreshInTime renews the lease once more, for an answer that is due and so does not end with the
+// refreshInTime renews the lease again for an answer that is due. It does not end with the
 // request.
 func (k *keeper) refreshInTime(ctx context.Context, most time.Duration) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.inTime(most))
@@ -191,15 +189,14 @@ func (k *keeper) refreshInTime(ctx context.Context, most time.Duration) error {
 	return k.refresh(ctx)
 }
 
-// getReady renews the lease once before the grant, instead of at it.
+// getReady renews the lease shortly before the grant instead of at the grant.
 func (k *keeper) getReady(ctx context.Context) (error, bool) {
 	k.turn = ready
 	return k.keepAlive(ctx)
 }
 
-// askStore looks at the queues themselves, because the view is late or cut off.
-// A consistent view that has the entry and nothing before it grants, wherever it
-// comes from.
+// askStore reads the queues themselves because the view is stale or cut off. Any consistent view
+// with the entry and nothing before it grants the lock.
 func (k *keeper) askStore(ctx context.Context) (error, bool) {
 	ctx, cancel := context.WithTimeout(ctx, k.inTime(askTimeout))
 	defer cancel()

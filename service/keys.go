@@ -10,20 +10,20 @@ import (
 )
 
 const (
-	// maxKeys is how many idempotency keys a tenant may use at a replica within the minutes for
-	// which the store remembers them: each takes it some 600 bytes for that long, and memory beside.
+	// maxKeys bounds the idempotency keys that a tenant may use at one replica while the store keeps
+	// them. Each takes the store about 600 bytes for that time.
 	maxKeys     = 1_000_000
 	keysKept    = 12 // minutes
 	keysCounted = time.Minute
 )
 
-// usedKeys counts the idempotency keys that tenants have used, by minutes.
+// usedKeys counts the idempotency keys that tenants have used, by minute.
 type usedKeys struct {
 	most int
 
 	mu      sync.Mutex
-	since   time.Time                // of the last minute
-	minutes [keysKept]map[string]int // by tenant, the last one first
+	since   time.Time                // start of the current minute
+	minutes [keysKept]map[string]int // by tenant, the current minute first
 	all     map[string]int
 }
 
@@ -35,7 +35,7 @@ func newUsedKeys(most int) *usedKeys {
 }
 
 // room returns why an entry with a key must not be written, or nil: its tenant has used too many
-// for now. One without a key needs none.
+// keys. An entry without a key always passes.
 func (k *usedKeys) room(e *lock.Entry) error {
 	if !e.Resumable() {
 		return nil
@@ -54,7 +54,7 @@ func (k *usedKeys) room(e *lock.Entry) error {
 	}
 }
 
-// use counts the key of an entry, if that was written or may have been.
+// use counts the key of an entry that was written, or may have been.
 func (k *usedKeys) use(e *lock.Entry, written bool, err error) {
 	failed, is := errors.AsType[*lock.Error](err)
 	if !e.Resumable() || !written && !(is && failed.OutcomeUnknown) {
@@ -70,7 +70,7 @@ func (k *usedKeys) use(e *lock.Entry, written bool, err error) {
 	k.all[e.Tenant]++
 }
 
-// turn begins a new minute as often as one has passed. The caller holds mu.
+// turn starts a new minute for each one that has passed. The caller holds mu.
 func (k *usedKeys) turn(now time.Time) {
 	passed := int(now.Sub(k.since) / keysCounted)
 	k.since = k.since.Add(time.Duration(passed) * keysCounted)

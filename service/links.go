@@ -11,19 +11,19 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxLinks is to how many requests that held it up the span of one that waits points.
+// maxLinks bounds the links from a waiting request's span to the requests that blocked it.
 const maxLinks = 8
 
-// How a linked span has to do with the one that has the link.
+// Relations of a linked span to the span with the link.
 const (
 	linkRelation = "fencepost.relation"
 	linkEntry    = "fencepost.entry"
-	blockedBy    = "blocked_by" // its entry holds, and the request waits for it
-	freedBy      = "freed_by"   // it ended the hold or the wait that was in the way
+	blockedBy    = "blocked_by" // its entry holds, and this request waits for it
+	freedBy      = "freed_by"   // it ended the hold or the wait that blocked this request
 )
 
-// linkBlocker has the span of a request that waits point to the request whose entry is
-// first in its way, whenever that is another one.
+// linkBlocker links the waiting request's span to the request whose entry blocks it first. It
+// adds a link whenever that entry changes.
 func (w *wait) linkBlocker(ctx context.Context) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() || w.links >= maxLinks {
@@ -38,8 +38,8 @@ func (w *wait) linkBlocker(ctx context.Context) {
 	link(span, traceOf(blockers[0]), blockedBy, w.blocker)
 }
 
-// linkFreed has it point to the request by which it came to hold: the release, if this
-// replica had it, and else the request that made the entry which is gone.
+// linkFreed links the span to the request that made the grant possible. That is the release, if
+// this replica served it, or else the request that made the removed entry.
 func (w *wait) linkFreed(ctx context.Context) {
 	span := trace.SpanFromContext(ctx)
 	if !span.IsRecording() {
@@ -56,7 +56,7 @@ func (w *wait) linkFreed(ctx context.Context) {
 	link(span, to, freedBy, before.ID)
 }
 
-// link adds a link, unless nobody traced what it would lead to.
+// link adds a link, unless the other request was not traced.
 func link(span trace.Span, to trace.SpanContext, relation string, id lock.ID) {
 	if to.IsValid() {
 		span.AddLink(trace.Link{SpanContext: to, Attributes: []attribute.KeyValue{
@@ -67,7 +67,7 @@ func link(span trace.Span, to trace.SpanContext, relation string, id lock.ID) {
 
 const traceparent = "traceparent"
 
-// traceOf is the span of the request that made the entry, as far as it is known.
+// traceOf returns the span of the request that made the entry, if known.
 func traceOf(e *lock.Entry) trace.SpanContext {
 	if e.Trace == "" {
 		return trace.SpanContext{}
@@ -78,8 +78,8 @@ func traceOf(e *lock.Entry) trace.SpanContext {
 	return trace.SpanContextFromContext(ctx)
 }
 
-// ownTrace is the traceparent that an entry keeps: the span of this request, so that others
-// lead to it, or what the client sent if nobody records that.
+// ownTrace returns the traceparent that an entry keeps: the span of this request, so that others
+// can link to it. If no span is recorded, it is what the client sent.
 func ownTrace(span trace.Span, sent string) string {
 	if !span.IsRecording() {
 		return sent
@@ -89,18 +89,18 @@ func ownTrace(span trace.Span, sent string) string {
 	return carrier[traceparent]
 }
 
-// maxEndings is of how many entries a replica knows which request of its own ended them.
+// maxEndings bounds the ended entries for which a replica knows the request that ended them.
 const maxEndings = 1024
 
-// endings are the spans of the last requests that ended entries.
+// endings are the spans of the latest requests that ended entries.
 type endings struct {
 	mu    sync.Mutex
 	spans map[lock.ID]trace.SpanContext
-	order []lock.ID // a ring of the keys, once there are enough
+	order []lock.ID // a ring buffer of the keys, once it is full
 	next  int
 }
 
-// note is called before the entry is removed: who comes to hold by that asks at once.
+// note is called before the removal, because the next holder asks at once.
 func (r *endings) note(span trace.Span, id lock.ID) {
 	if !span.IsRecording() {
 		return
@@ -116,7 +116,7 @@ func (r *endings) note(span trace.Span, id lock.ID) {
 	r.spans[id] = span.SpanContext()
 }
 
-// remember puts the id in the place of the oldest if there is no room.
+// remember stores the id, and replaces the oldest when full.
 func (r *endings) remember(id lock.ID) {
 	if len(r.order) < maxEndings {
 		r.order = append(r.order, id)

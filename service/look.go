@@ -11,7 +11,7 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// looks answer about locks, from what this replica sees.
+// looks answers about locks from what this replica sees.
 type looks struct {
 	*base
 	expiries *expiries
@@ -23,18 +23,18 @@ type looks struct {
 type LockView struct {
 	Name       string
 	view.Queue               // at most 100 holders, the first 10 with ExpiresAt, and 1000 waiters
-	Advised    time.Duration // the TTL that its holds suggest, 0 if there are too few
+	Advised    time.Duration // the TTL that its holds suggest, 0 with too few holds
 	Closure    *lock.Closure // keeps new entries out; nil if the lock is open
 	Asked      *view.Asked   // what waiters ask of the holders; nil if none asks
 }
 
-// longQueue is how many entries a queue has at least whose reading takes a processor for a while.
+// longQueue is the number of entries from which reading a queue occupies a processor for a while.
 const longQueue = 100
 
-// Lock tells about one lock. consistent waits until the view has everything that
-// happened before the call; without it the view may be old, but there must be one:
-// before the first, it is [lock.StoreUnavailable]. A long queue is read within long, which returns
-// why it did not call its argument; nil calls it at once.
+// Lock describes one lock. With consistent, it waits until the view has every write before the
+// call. Otherwise the view may be stale. Before the first view it returns
+// [lock.StoreUnavailable]. It reads a long queue within long, which returns why it did not call
+// its argument; with a nil long it reads at once.
 func (x *looks) Lock(
 	ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
 ) (*LockView, error) {
@@ -62,8 +62,8 @@ type ListRequest struct {
 	view.ListRequest
 	Consistent bool // as for [Service.Lock]
 
-	// Enter waits until the locks may be read, which takes a processor for a while, or returns why
-	// they may not. List calls it when there is nothing else to wait for. Nil is that they may at
+	// Enter waits until List may read the locks, which occupies a processor for a while, or returns
+	// why it may not. List calls it last, after all other waits. With a nil Enter, List reads at
 	// once.
 	Enter func() error
 }
@@ -88,8 +88,7 @@ func (x *looks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	return page, nil
 }
 
-// addExpiries adds to the first holders, up to most of them, until when their leases
-// last, as the store knows it.
+// addExpiries adds the ends of leases, as the store knows them, to the first most holders.
 func (x *looks) addExpiries(ctx context.Context, holders []view.Holder, most int) {
 	var asks sync.WaitGroup
 	for i := range holders[:min(len(holders), most)] {
@@ -98,9 +97,9 @@ func (x *looks) addExpiries(ctx context.Context, holders []view.Holder, most int
 	asks.Wait()
 }
 
-// advisedTTL is twice the hold time that one in a hundred exceeds, in whole
-// seconds within the bounds: long enough for a holder that never renews, short
-// enough to notice a dead one. It needs some holds to go by.
+// advisedTTL returns twice the hold time that one hold in a hundred exceeds, in whole seconds,
+// within the bounds. That is long enough for a holder that never renews, and short enough to
+// notice a dead one. It returns 0 with too few holds.
 func (x *looks) advisedTTL(f figures.Lock) time.Duration {
 	const enough = 10
 	if f.Acquisitions < enough || f.Hold.P99 == 0 {
@@ -110,14 +109,14 @@ func (x *looks) advisedTTL(f figures.Lock) time.Duration {
 	return min(max(ttl, x.MinTTL), x.MaxTTL)
 }
 
-// Count returns how many entries hold and wait, in all tenants, by the mode of
-// their first claim, and for how long the oldest of those that wait has waited.
-// The map is nil until this replica has a first view of the store.
+// Count returns how many entries of all tenants hold and wait, by the mode of their first claim,
+// and how long the oldest waiter has waited. The map is nil until this replica has its first view
+// of the store.
 func (x *looks) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
 	return x.view.Count()
 }
 
-// Deepest returns how many entries wait for the lock for which most do, of all tenants but the
+// Deepest returns the number of waiters of the lock with most waiters, of all tenants but the
 // replicas' own.
 func (x *looks) Deepest() int { return x.view.Deepest() }
 
@@ -130,21 +129,20 @@ type Totals struct {
 // Totals returns what this replica has counted so far.
 func (x *looks) Totals() Totals { return Totals{x.view.Totals(), x.events.dropped.Load()} }
 
-// Revision returns the store's number up to which this replica has seen everything,
-// 0 until it has a first view.
+// Revision returns the store's number up to which this replica has seen everything, or 0 before
+// its first view.
 func (x *looks) Revision() uint64 { return x.view.Number() }
 
-// Started is since when this replica follows what happens.
+// Started returns when this replica started to follow the feed.
 func (x *looks) Started() time.Time { return x.started }
 
-// LockOrder tells in which orders named holders take locks, and where these
-// contradict each other, as this replica has learnt it. tenant "" is all.
+// LockOrder returns the orders in which named holders take locks, and their contradictions, as
+// this replica has learnt them. tenant "" is all.
 func (x *looks) LockOrder(tenant string, limit int) view.OrderReport {
 	return x.view.LockOrder(tenant, limit)
 }
 
-// Deadlocks returns the cycles that were refused last, the newest first. tenant
-// "" is all.
+// Deadlocks returns the latest rejected cycles, the newest first. tenant "" is all.
 func (x *looks) Deadlocks(tenant string, limit int) []view.Deadlock {
 	return x.view.Deadlocks(tenant, limit)
 }

@@ -9,22 +9,22 @@ import (
 	"golang.org/x/sync/singleflight"
 )
 
-// queueReads read queues in the store itself, where the view cannot tell.
+// queueReads reads queues in the store itself, when the view cannot answer.
 type queueReads struct {
 	*base
 	direct  singleflight.Group // reads of a queue, shared by its waiters
-	moments atomic.Uint64      // counts reads and questions in their order
+	moments atomic.Uint64      // numbers reads and questions in their order
 }
 
-// queuePlace is where an entry stands, as read from the store's queues.
+// queuePlace is an entry's position, as read from the store's queues.
 type queuePlace struct {
-	entry    *lock.Entry // nil if it is not in all of them
+	entry    *lock.Entry // nil if it is missing from one of them
 	holds    bool
-	blockers []*lock.Entry // because of whom it waits, if it does: see [lock.BlockersIn]
+	blockers []*lock.Entry // the entries that it waits for, if it waits: see [lock.BlockersIn]
 }
 
-// placeInStore reads where an entry stands, from reads that began at the moment since or
-// later; 0 stands for any. That it holds is true from then on, that it waits is not.
+// placeInStore reads where an entry stands, from reads that began at the moment since or later; 0
+// accepts any read. "It holds" stays true from then on; "it waits" does not.
 func (q *queueReads) placeInStore(
 	ctx context.Context, e *lock.Entry, since uint64,
 ) (queuePlace, error) {
@@ -47,7 +47,8 @@ func (q *queueReads) placeInStore(
 	return st, nil
 }
 
-// find returns the entry as it was read, nil if it is not there, or another of its id is.
+// find returns the entry as it was read. It returns nil if the entry is missing, or another one
+// has its id.
 func (r queueRead) find(e *lock.Entry) *lock.Entry {
 	if place := lock.Place(r.entries, e.ID); place >= 0 && r.entries[place].Number == e.Number {
 		return r.entries[place]
@@ -55,9 +56,9 @@ func (r queueRead) find(e *lock.Entry) *lock.Entry {
 	return nil
 }
 
-// readQueue reads a queue at number or later, by a read that began at the moment since
-// or later. Requests for one lock share their reads; if one that is under way began too
-// early, the next one is late enough.
+// readQueue reads a queue at number or later, by a read that began at the moment since or later.
+// Requests for one lock share reads. If the read in progress began too early, the next one is
+// late enough.
 func (q *queueReads) readQueue(
 	ctx context.Context, r lock.Ref, number, since uint64,
 ) (queueRead, error) {
@@ -74,8 +75,8 @@ type queueRead struct {
 	began   uint64 // a moment
 }
 
-// moment is later than every moment before it. It tells whether a read began before a
-// question was asked, which no clock could: two may be read at the same time.
+// moment returns a number greater than every earlier one. It shows whether a read began before a
+// question came in. A clock could not, because two reads may have the same time.
 func (q *queueReads) moment() uint64 { return q.moments.Add(1) }
 
 func (q *queueReads) shareRead(ctx context.Context, r lock.Ref) (queueRead, error) {
@@ -97,9 +98,9 @@ func (q *queueReads) shareRead(ctx context.Context, r lock.Ref) (queueRead, erro
 	}
 }
 
-// distrust has the store look into a number that it has not reached. It returns nil if
-// there is trust after that: this replica did not know of a fence floor that another one
-// was given, and whoever has the token may hold.
+// distrust makes the store check a number that it has not reached. It returns nil if the number
+// is trusted after all: this replica did not know a fence floor that another replica had set, and
+// the client with the token may hold.
 func (q *queueReads) distrust(ctx context.Context, number, newest uint64) error {
 	q.Logger.Error(
 		"a genuine lock token is ahead of the store, as far as this replica knows", "token_number",

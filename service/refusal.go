@@ -10,13 +10,13 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// refuse answers a request without a write, if others are in its way and it does
-// not want to queue, or must not: the lock is in use in another mode, or to wait
-// would close a cycle. The view may be late, so before it is believed it must
-// reach a number read after the request came in: somebody who just released the
-// lock elsewhere and tries it here must not be told that it is held.
+// refuse rejects a request without a write, if earlier entries block it and it must not queue.
+// That is so for a try, for a lock in use in another mode, and for a wait that would close a
+// cycle.
 //
-// What comes between this and the write is noticed when the entry joins.
+// The view may be stale, so it must first reach a number read after the request came in.
+// Otherwise a client that just released the lock at another replica would learn here that the
+// lock is held. The join itself detects what changes between this check and the write.
 func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	if s.view.RefusalOf(e) == nil {
 		return nil
@@ -28,7 +28,7 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, s.FeedTimeout)
 	defer cancel()
 	if err := s.view.Await(ctx, number); err != nil {
-		return nil // the queue itself will tell
+		return nil // joining the queue will show it
 	}
 	err = s.view.Refuse(e)
 	if errors.Is(err, lock.Deadlock) {
@@ -37,8 +37,9 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	return err
 }
 
-// refuseOrRejoin answers a request that found others in its way, or no room, unless it
-// was an earlier request with the same idempotency key that took the lock meanwhile.
+// refuseOrRejoin answers a request that found the lock taken or its tenant over quota. If an
+// earlier request with the same idempotency key has taken the lock meanwhile, it joins that
+// request's entry instead.
 func (s *Service) refuseOrRejoin(
 	ctx context.Context, e *lock.Entry, hold time.Duration, busy error,
 ) (*Grant, error) {
@@ -50,7 +51,7 @@ func (s *Service) refuseOrRejoin(
 	return s.refusal(ctx, e, busy)
 }
 
-// errTimedOut is the answer to a request whose wait is over.
+// errTimedOut returns the error for a wait that is over.
 func errTimedOut() error {
 	return &lock.Error{
 		Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds",
@@ -64,7 +65,7 @@ func errIdempotencyMismatch() error {
 	)
 }
 
-// refusal adds to an error who is in the way.
+// refusal adds the blocking holders to an error.
 func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant, error) {
 	why, is := errors.AsType[*lock.Error](err)
 	if !is || why.Code != lock.Held && why.Code != lock.TimedOut {
@@ -81,7 +82,7 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 		switch {
 		case !e.Set:
 			g.Holders, g.Waiters = b.Holders, b.Waiters
-		// an answer may do without the holders, and names the lock all the same
+		// an answer without holders still names the lock
 		case len(b.Holders) > 0 || b.Waiters > 0:
 			g.Busy = append(g.Busy, b)
 		}
@@ -89,15 +90,14 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	return g, s.comeAgain(g, *why)
 }
 
-// A client is asked to come again from shortestRetry to longestRetry after a refusal.
+// After a refusal, Retry-After is between shortestRetry and longestRetry.
 const (
 	shortestRetry = time.Second
 	longestRetry  = 30 * time.Second
 )
 
-// comeAgain returns the refusal with the time to the earliest end of a holder's lease, as far
-// as it is known, and up to a quarter more, so that those who were refused do not all come
-// at once.
+// comeAgain returns the refusal with the time until the earliest known end of a holder's lease.
+// It adds up to a quarter of that time, so that rejected clients do not all retry at once.
 func (s *Service) comeAgain(g *Grant, why lock.Error) error {
 	earliest, now := time.Duration(0), s.Now()
 	see := func(holders []view.Holder) {
@@ -116,8 +116,9 @@ func (s *Service) comeAgain(g *Grant, why lock.Error) error {
 	return &why
 }
 
-// refuseOrRejoinWhenSettled is [Service.refuseOrRejoin] for a refusal that says nothing of the
-// queue: the entry of an earlier request with the key may be there, and not be seen yet.
+// refuseOrRejoinWhenSettled is [Service.refuseOrRejoin] for a refusal that does not depend on the
+// queue. It waits for the view first, because that may not show the entry of an earlier request
+// with the key yet.
 func (s *Service) refuseOrRejoinWhenSettled(
 	ctx context.Context, e *lock.Entry, hold time.Duration, refused error,
 ) (*Grant, error) {

@@ -11,8 +11,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// AcquireRequest asks for one or several locks. Wait and TTL of 0 mean none and
-// the default.
+// AcquireRequest asks for one or several locks. Wait 0 means no wait, TTL 0 the default.
 type AcquireRequest struct {
 	Tenant   string
 	Claims   []lock.Claim
@@ -23,27 +22,26 @@ type AcquireRequest struct {
 	Metadata map[string]string
 	TTL      time.Duration
 	Wait     time.Duration
-	Hold     time.Duration // for which a request that waits is held open at most; 0 is MaxHold
-	Async    bool          // answer at once; the replicas keep the entry for as long as it waits
-	// PrefersAsync makes the request async if it waits and its lease is long enough for that.
+	Hold     time.Duration // bounds how long one request is held open; 0 is MaxHold
+	Async    bool          // answer at once; the replicas keep the entry while it waits
+	// PrefersAsync makes the request async if it waits and its lease is long enough.
 	PrefersAsync bool
-	Callback     *lock.Callback // where the grant of an async entry is told; nil is nowhere
-	// AskWithin has the entry ask those who hold to finish within this time, if it has to
-	// wait; nil asks for nothing.
+	Callback     *lock.Callback // receives the grant of an async entry; nil sends no message
+	// AskWithin makes the entry ask the holders to finish within this time, if it has to wait; nil
+	// asks for nothing.
 	AskWithin *time.Duration
 
-	// W3C traceparent of the request; what is none is passed over. A retry may have another
+	// W3C traceparent of the request; an invalid one is ignored. A retry may carry another
 	Trace string
 
 	// IdempotencyKey makes repeated requests the same entry; "" makes each a new
 	// one.
 	IdempotencyKey string
 
-	due time.Time // when its entry is to be written; zero is as the store says
+	due time.Time // deadline for writing the entry; zero is the store's own
 }
 
-// newEntry checks a request against the configured bounds and makes an entry of
-// it.
+// newEntry checks a request against the configured bounds and makes its entry.
 func (s *Service) newEntry(asked *AcquireRequest, now time.Time) (*lock.Entry, error) {
 	req := *asked
 	if req.TTL == 0 {
@@ -86,8 +84,8 @@ func (s *Service) newEntry(asked *AcquireRequest, now time.Time) (*lock.Entry, e
 	return e, nil
 }
 
-// keyScope returns what an idempotency key counts within: a lock, or the sets of a subject. A
-// token that is limited to names can use any key of a set.
+// keyScope returns the scope of an idempotency key: a lock, or the sets of a subject. A token
+// that is limited to names can use any key of a set.
 func keyScope(of, subject string) string {
 	if of == setSubject {
 		return string(appendParts(nil, of, subject))
@@ -121,12 +119,12 @@ func (s *Service) check(req AcquireRequest) error {
 	return req.checkAsk()
 }
 
-// wholeMilliseconds rounds up, so that a wait that is asked for is never none.
+// wholeMilliseconds rounds up, so that a positive wait never becomes 0.
 func wholeMilliseconds(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// fingerprint condenses what a retry must repeat.
+// fingerprint hashes everything that a retry must repeat.
 func fingerprint(req AcquireRequest) string {
 	h := sha256.New()
 	for _, c := range req.Claims {
@@ -142,7 +140,7 @@ func fingerprint(req AcquireRequest) string {
 	if req.Async {
 		writeParts(h, "async")
 	}
-	if req.Callback != nil { // its secret may be rotated between two attempts
+	if req.Callback != nil { // the secret may be rotated between two attempts
 		writeParts(h, "callback", req.Callback.URL)
 	}
 	if req.AskWithin != nil {
@@ -153,10 +151,10 @@ func fingerprint(req AcquireRequest) string {
 }
 
 func writeNumber(w interface{ Write([]byte) (int, error) }, n int64) {
-	_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // a hash takes everything
+	_, _ = w.Write(binary.BigEndian.AppendUint64(nil, uint64(n))) // a hash never fails
 }
 
-// checkAsk returns what is wrong with what a request asks of the holders.
+// checkAsk returns what is wrong with the request to the holders.
 func (r AcquireRequest) checkAsk() error {
 	switch {
 	case r.AskWithin == nil:

@@ -13,47 +13,48 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Records is what the service needs of the store's small records.
+// Records are the store's small records, as far as the service needs them.
 type Records interface {
 	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
 	Put(ctx context.Context, p store.RecordPut) (uint64, error)
 }
 
-// RevokeRequest asks for the end of exactly one entry, by an operator who saw it.
+// RevokeRequest asks for the end of exactly one entry, which an operator has seen.
 type RevokeRequest struct {
 	Tenant string
 	Name   string // the lock, unless it is a set; "" is any, with Holder
 	Set    bool
-	Holder string // whose the entry has to be; "" is anybody's
+	Holder string // the entry must have this holder; "" is any
 	ID     lock.ID
 
-	// Fence is the entry's number: what it holds with, or would if it waits.
+	// Fence is the entry's number: its fence if it holds, or its later fence if it waits.
 	Fence uint64
 
 	Reason string            // in the operator's words
-	By     audit.Who         // who he is
-	May    func(string) bool // which names he may use; nil is all
+	By     audit.Who         // the operator
+	May    func(string) bool // reports whether the operator may use a name; nil allows all
 }
 
 // Revoked is an entry that an operator ended.
 type Revoked struct {
 	Entry  *lock.Entry
-	Held   bool // rather than waited, as this replica saw it
+	Held   bool // it held rather than waited, as this replica saw it
 	Record *audit.Record
 }
 
-// Revoke ends an entry whether it holds or waits, and puts that on record, in one write. Its
-// client is told at its next request that it is revoked; whoever is next holds then.
-// Errors: changed if the entry with the id is another one than was seen, lock_lost with the
-// reason if it is gone, forbidden if the operator may not use its names, rate_limited. It is
-// safe to repeat after an unknown outcome: what was revoked is gone.
+// Revoke ends an entry, whether it holds or waits, and writes the audit record in the same write.
+// The client learns of it at its next request. The next entry holds at once.
+//
+// Errors: changed if the id belongs to another entry than the operator saw; lock_lost with the
+// reason if it is gone; forbidden if the operator may not use its names; rate_limited. Repeating
+// it after an unknown outcome is safe.
 func (x *entries) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
 	var known bool
 	return x.revoke(ctx, req, &known)
 }
 
-// revoke is Revoke where the view may be known to have what an operator can have seen. If it has to
-// wait for that, it is known then.
+// revoke is Revoke with a flag: known reports that the view has everything that the operator can
+// have seen. revoke waits for that if needed and then sets known.
 func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
 	ctx, span := x.span(ctx, "service.Revoke")
 	defer span.End()
@@ -75,7 +76,7 @@ func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 	}
 	note := &lock.Note{By: req.By.Subject, Reason: req.Reason}
 	x.ending.note(trace.SpanFromContext(ctx), found.Entry.ID)
-	// As with Release: an operator who goes away must not leave it half done.
+	// As with Release: the removal must finish even if the operator disconnects.
 	err = x.Store.RemoveAndPut(context.WithoutCancel(ctx), found.Entry, lock.Revoked, note, put)
 	x.Journal.Tell(ctx, done.Record, err)
 	if err != nil {
@@ -85,8 +86,8 @@ func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 	return done, nil
 }
 
-// seen finds the entry that a request names, in the view, or in the store if that is late.
-// Of another tenant's entry not even its end is told.
+// seen finds the entry of a request in the view, or in the store if the view is stale. It reports
+// nothing about another tenant's entry, not even its end.
 func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
 	found := x.view.Status(req.ID, 0)
 	if !*known && (found.Entry == nil || found.Entry.Tenant != req.Tenant ||
@@ -106,7 +107,8 @@ func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (vie
 	return found, nil
 }
 
-// check returns why an entry is not the one that was seen, or not the operator's concern.
+// check returns why an entry is not the one that the operator saw, or is outside the operator's
+// scope.
 func (r *RevokeRequest) check(e *lock.Entry) error {
 	for _, c := range e.Claims {
 		if r.May != nil && !r.May(c.Name) {
@@ -146,10 +148,9 @@ func (r *RevokeRequest) record(of *Revoked) *audit.Record {
 	return made
 }
 
-// RevokeAll revokes several entries, one after the other, and tells of each what came of it:
-// Revoked, or why not. When the store cannot be asked, the rest is not tried: they have no
-// outcome. For all that the view does not have, the store is asked once: an operator has seen them
-// before he asked.
+// RevokeAll revokes entries one after the other and returns each outcome. If the store does not
+// answer, it does not try the rest: they have no outcome. It asks the store at most once for all
+// entries that the view does not have, because the operator saw all of them before the request.
 func (x *entries) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
 	out, known := make([]RevokeOutcome, 0, len(all)), false
 	for _, req := range all {
@@ -164,7 +165,7 @@ func (x *entries) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOu
 	return out
 }
 
-// RevokeOutcome is what came of one of several requests.
+// RevokeOutcome is the outcome for one of several requests: the revoked entry or the error.
 type RevokeOutcome struct {
 	*Revoked
 	Err error

@@ -20,52 +20,53 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Metrics is told what happens to locks. The words for outcomes and ends are
-// those of package telemetry.
+// Metrics counts what happens to locks. Package telemetry defines the words for outcomes and
+// ends.
 type Metrics interface {
 	Waited(ctx context.Context, outcome string, contended bool, d time.Duration)
-	Acquired(ctx context.Context, outcome string, keys int) // so many locks were asked for
-	// a grant that was waited for was answered, so long after it was seen
+	Acquired(ctx context.Context, outcome string, keys int) // keys is the number of requested locks
+	// a request answered a grant after a wait, d after the view saw the grant
 	HandedOver(ctx context.Context, d time.Duration)
 	Held(ctx context.Context, mode, end string, d time.Duration)
 	Renewed(ctx context.Context, outcome string)
-	RenewedWith(ctx context.Context, slack float64) // share of the TTL that was left
-	Revoked(ctx context.Context, actor string)      // by the operator's scope
-	Deadlocked(ctx context.Context)                 // a cycle of waits was closed, and refused
-	StaleWrite(ctx context.Context)                 // a resource reported one
+	RenewedWith(ctx context.Context, slack float64) // slack is the share of the TTL that was left
+	Revoked(ctx context.Context, actor string)      // actor is the operator's scope
+	Deadlocked(ctx context.Context)                 // a request closed a cycle of waits and was rejected
+	StaleWrite(ctx context.Context)                 // a resource reported a stale write
 }
 
-// Config of a [Service]. Zero durations take the defaults that are named.
+// Config configures a [Service]. A zero duration means the default in its comment.
 type Config struct {
 	Store    store.Store
 	Records  Records        // the audit, and reports of stale writes
 	Journal  *audit.Journal // writes the audit; nil is one in Records
-	Closures Closures       // nil is that no lock is closed
-	TokenKey []byte         // behind the lock tokens, at least 32 bytes, the same on all replicas
+	Closures Closures       // nil means that no lock is closed
+	TokenKey []byte         // signs the lock tokens; at least 32 bytes, the same on all replicas
 
 	MinTTL     time.Duration // the store's shortest lease
 	MaxTTL     time.Duration // 1 h; at most [lock.MaxTTL]
 	DefaultTTL time.Duration // 30 s; never more than MaxTTL
 	MaxWait    time.Duration // 24 h
-	MaxHold    time.Duration // for which one request is held open: 50 s
+	MaxHold    time.Duration // bounds how long one request is held open: 50 s
 
-	Events events.Config // how much of what happened is kept, and for how many
+	Events events.Config // bounds the kept events and their followers
 
-	// MaxKeys is how many idempotency keys a tenant may use here while they are remembered: 1,000,000.
+	// MaxKeys bounds the idempotency keys that a tenant may use at this replica while the store
+	// keeps them: 1,000,000.
 	MaxKeys int
 
-	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
+	// Limits returns a tenant's limits; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
 
-	// FeedTimeout is how long a request that joined waits for the view before it
-	// asks the store itself: 250 ms. The view is asked again and again after it.
+	// FeedTimeout bounds how long a request that joined waits for the view before it asks the store
+	// itself: 250 ms. Afterwards it keeps checking the view.
 	FeedTimeout time.Duration
 
-	// Sharing tells who shares the keeping of async entries; nil is nobody: this replica
-	// keeps all.
+	// Sharing returns the replicas that share the async entries; nil means that this replica keeps
+	// all.
 	Sharing func() replicas.Sharing
 
-	Now  func() time.Time // the wall clock, by which instants are told to others; nil is time.Now
+	Now  func() time.Time // the wall clock of all instants shown to others; nil is time.Now
 	Rand Rand             // nil is the system's randomness
 
 	Metrics Metrics      // nil records nothing
@@ -73,9 +74,9 @@ type Config struct {
 	Tracer  trace.Tracer // nil traces nothing
 }
 
-// Service is one replica's use cases. It holds no state that another replica
-// could not build from the store. Its own methods join queues and wait; its parts
-// answer about entries, answer about locks, and keep reports.
+// Service implements one replica's use cases. It holds no state that another replica could not
+// build from the store. Its own methods join queues and wait; its parts answer about entries and
+// locks, and keep reports.
 type Service struct {
 	*base
 	*entries
@@ -90,8 +91,8 @@ type Service struct {
 	drain    sync.Once
 }
 
-// New starts to follow the store. The service is of use at once; it is current,
-// and [Service.Ready], when the first list is read.
+// New starts to follow the store. The service works at once. It is current, and [Service.Ready],
+// after the first list.
 func New(cfg Config) *Service {
 	cfg = cfg.withDefaults()
 	if !cfg.untraced() {
@@ -169,12 +170,11 @@ func orDuration(d, otherwise time.Duration) time.Duration {
 	return d
 }
 
-// Drain answers every waiting request with [lock.Draining]. Their entries keep
-// their places for one TTL, within which the clients can go on waiting at
-// another replica.
+// Drain answers every waiting request with [lock.Draining]. The entries stay queued for one TTL,
+// within which their clients can resume at another replica.
 func (s *Service) Drain() { s.drain.Do(func() { close(s.draining) }) }
 
-// Draining reports whether the service takes no new entries.
+// Draining reports whether the service rejects new entries.
 func (s *Service) Draining() bool {
 	select {
 	case <-s.draining:
@@ -184,8 +184,8 @@ func (s *Service) Draining() bool {
 	}
 }
 
-// Close drains, ends the feed, and waits for what the service still has to tidy
-// up. Requests must have ended.
+// Close drains, ends the feed, and waits for the remaining clean-up. All requests must have
+// ended.
 func (s *Service) Close() {
 	s.Drain()
 	s.feed()
@@ -195,8 +195,8 @@ func (s *Service) Close() {
 	s.events.history.Close()
 }
 
-// Ready returns nil if the service can do its work: it is not draining, it understands what is
-// stored, it knows which locks are closed, the store answers and its view is current.
+// Ready returns nil if the service can work: it is not draining, understands what is stored, and
+// has read the closures; the store answers, and the view is current.
 func (s *Service) Ready(ctx context.Context) error {
 	if s.Draining() {
 		return errDraining()
@@ -210,9 +210,8 @@ func (s *Service) Ready(ctx context.Context) error {
 	return s.awaitNewest(ctx, time.Second)
 }
 
-// Current reports whether the view comes to have, before ctx ends, all that had happened in
-// the store before the call, and what is stored is understood. An error says that the store
-// could not be asked.
+// Current reports whether, before ctx ends, the view reaches everything that was in the store at
+// the call, and this version understands it. An error means that the store did not answer.
 func (s *Service) Current(ctx context.Context) (bool, error) {
 	if s.outdated() != nil {
 		return false, nil

@@ -19,18 +19,19 @@ const (
 	// MaxStaleWrites is how many reports a tenant keeps: the newest ones.
 	MaxStaleWrites = 100
 
-	// staleWritePause is the time between two writes: each tenant with new reports costs one.
+	// staleWritePause is the time between two rounds of writes: each tenant with new reports takes
+	// one write.
 	staleWritePause = time.Second
 
-	// maxStaleTenants bounds the tenants whose reports wait to be written. Reports of more
-	// tenants are only counted.
+	// maxStaleTenants bounds the tenants with unwritten reports. Reports of further tenants are only
+	// counted.
 	maxStaleTenants = 1000
 
-	// staleWriteTries bounds the attempts against replicas that write the same record.
+	// staleWriteTries bounds the attempts while other replicas write the same record.
 	staleWriteTries = 5
 )
 
-// StaleWrite is a report that is kept.
+// StaleWrite is a kept report.
 type StaleWrite struct {
 	At        time.Time `json:"at"`
 	Lock      string    `json:"lock"`
@@ -39,9 +40,9 @@ type StaleWrite struct {
 	Resource  string    `json:"resource"`
 }
 
-// ReportStaleWrite counts, logs and keeps a report that a resource rejected a write. The record
-// of the tenant has it within about a second. Errors: invalid_request, also if no such fence was
-// handed out yet.
+// ReportStaleWrite counts, logs and keeps the report of a resource that rejected a write. The
+// tenant's record has it within about a second. Errors: invalid_request, also for a fence that
+// the store has not issued yet.
 func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
 	ctx, span := x.span(ctx, "service.ReportStaleWrite")
 	defer span.End()
@@ -55,8 +56,8 @@ func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.S
 	return nil
 }
 
-// checkStaleWrite returns what is wrong with a report. A resource cannot know a fence that was
-// not handed out yet.
+// checkStaleWrite returns what is wrong with a report. A resource cannot know a fence that the
+// store has not issued yet.
 func (x *staleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error {
 	if err := w.Check(); err != nil {
 		return err
@@ -77,17 +78,17 @@ func (x *staleWrites) StaleWrites(ctx context.Context, r lock.Ref) ([]StaleWrite
 	return slices.DeleteFunc(all, func(w StaleWrite) bool { return w.Lock != r.Name }), err
 }
 
-// staleWrites keeps the newest reports of each tenant in one small record. Reports gather for a
-// second, so that a tenant costs one write a second, however many it sends.
+// staleWrites keeps the newest reports of each tenant in one small record. It gathers reports for
+// a second, so that a tenant takes one write a second, however many reports it sends.
 type staleWrites struct {
 	*base
-	ready chan struct{} // holds a value while reports wait
+	ready chan struct{} // holds a value while there are unwritten reports
 
 	mu      sync.Mutex
 	waiting map[string]*unwrittenReports // by tenant
 }
 
-// unwrittenReports are the reports of a tenant that wait to be written.
+// unwrittenReports are a tenant's reports that the next write will store.
 type unwrittenReports struct {
 	count int          // since the last write
 	kept  []StaleWrite // the newest of them first
@@ -99,7 +100,7 @@ func newStaleWrites(b *base) *staleWrites {
 	}
 }
 
-// gather takes reports, the newest first, to be written with the next write.
+// gather adds reports, the newest first, to the next write.
 func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -119,8 +120,8 @@ func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 	}
 }
 
-// newestStaleWrites merges reports and keeps the newest. A report that is in both is one: a write
-// whose outcome is unknown is repeated.
+// newestStaleWrites merges reports and keeps the newest. A report in both lists counts once,
+// because a write with an unknown outcome is repeated.
 func newestStaleWrites(a, b []StaleWrite) []StaleWrite {
 	all := slices.Concat(a, b)
 	slices.SortStableFunc(all, func(a, b StaleWrite) int { return b.At.Compare(a.At) })
@@ -132,7 +133,7 @@ func newestStaleWrites(a, b []StaleWrite) []StaleWrite {
 	return all[:min(len(all), MaxStaleWrites)]
 }
 
-// run writes what was gathered until ctx ends, and then what is left.
+// run writes the gathered reports until ctx ends, and then the rest.
 func (x *staleWrites) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
@@ -161,10 +162,10 @@ func (x *staleWrites) write(ctx context.Context) {
 	}
 }
 
-// report logs the newest of some reports.
+// report logs the newest reports.
 func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
 	if fresh.count == 0 {
-		return // an earlier attempt to keep them did
+		return // an earlier attempt stored them
 	}
 	w := fresh.kept[0]
 	x.Logger.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
@@ -172,7 +173,7 @@ func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
 		"reports", fresh.count)
 }
 
-// keep adds reports to the tenant's record, by comparison with what another replica may write.
+// keep adds reports to the tenant's record, with a comparison against writes of other replicas.
 func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrite) error {
 	var err error
 	for range staleWriteTries {
@@ -191,7 +192,7 @@ func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrit
 	return err
 }
 
-// encodeStaleWrites drops the oldest reports until a record has room for the others.
+// encodeStaleWrites drops the oldest reports until the rest fits into a record.
 func encodeStaleWrites(all []StaleWrite) []byte {
 	for value := store.Encode(all); ; value = store.Encode(all) {
 		if len(value) <= store.MaxRecordValue {

@@ -18,11 +18,10 @@ import (
 //
 //	id (16 bytes) | number (8 bytes) | MAC (24 bytes)
 //
-// with MAC = HMAC-SHA256(key, tenant, lock or set, id, number), cut to 192 bits.
-// It is derived, not stored: every replica can issue it again for a retried
-// request and check it without asking anyone, and nothing that is written
-// anywhere reveals it. It names no lock and no tenant; they come from the request
-// and have to be the ones that were signed.
+// with MAC = HMAC-SHA256(key, tenant, lock or set, id, number), cut to 192 bits. It is derived,
+// not stored. Every replica can issue it again for a retry and check it without a store call, and
+// no stored record reveals it. It names no lock and no tenant. They come from the request and
+// must be the signed ones.
 const (
 	tokenPrefix  = "fp1_"
 	macSize      = 24
@@ -30,7 +29,7 @@ const (
 	tokenSize    = len(tokenPrefix) + (rawTokenSize*8+5)/6
 )
 
-// MinTokenKey is the length of the key behind the lock tokens, in bytes.
+// MinTokenKey is the shortest key for lock tokens, in bytes.
 const MinTokenKey = 32
 
 type tokens struct {
@@ -38,11 +37,11 @@ type tokens struct {
 	form    *base64.Encoding
 }
 
-// signer makes one MAC after the other, without allocating for each.
+// signer computes MACs without allocating for each.
 type signer struct {
 	mac    hash.Hash
 	text   []byte
-	signed []byte // what sum is of
+	signed []byte // the text of sum
 	sum    [sha256.Size]byte
 }
 
@@ -53,8 +52,8 @@ func newTokens(key []byte) tokens {
 	}
 }
 
-// sign returns the MAC of the text. A server checks the token of a request twice in a row, before
-// it admits the request and after, and makes the MAC once.
+// sign returns the MAC of the text. A server checks a request's token twice in a row, before and
+// after it admits the request, and computes the MAC once.
 func (s *signer) sign() []byte {
 	if !bytes.Equal(s.text, s.signed) {
 		s.mac.Reset()
@@ -65,12 +64,11 @@ func (s *signer) sign() []byte {
 	return s.sum[:]
 }
 
-// setSubject is what the tokens of sets are bound to, and what their idempotency keys
-// count within, whatever their locks are. Names cannot contain a slash, so it cannot
-// be taken for a lock.
+// setSubject is what the tokens and idempotency keys of sets are bound to, whatever their locks.
+// Names cannot contain a slash, so it never equals a lock's name.
 const setSubject = "/set"
 
-// subjectOf is what a token is bound to: a lock's name, or sets.
+// subjectOf returns what a token is bound to: a lock's name, or sets.
 func subjectOf(e *lock.Entry) string {
 	if e.Set {
 		return setSubject
@@ -86,13 +84,12 @@ func (t tokens) issue(e *lock.Entry) string {
 	return string(t.form.AppendEncode(text, append(raw, mac[:]...)))
 }
 
-// Token is what proves that an entry is its client's. It is for whoever tells that client of
-// its grant. Of the entry the id, the tenant, the number and what it is bound to count: its
-// first lock, or that it is a set.
+// Token returns the proof that an entry belongs to its client, for the message about its grant.
+// It depends on the entry's id, tenant, number, and its first lock or that it is a set.
 func (x *entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
 
-// check returns the entry that a token is for. A forged token, another lock's
-// and another tenant's are told apart by nobody.
+// check returns the entry of a token. A forged token, another lock's and another tenant's return
+// the same error.
 func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 	signed, ok := t.signed(token, tenant, subject)
 	if !ok {
@@ -104,7 +101,7 @@ func (t tokens) check(token, tenant, subject string) (lock.ID, uint64, error) {
 // signed returns the id and the number of a genuine token.
 func (t tokens) signed(token, tenant, subject string) (signed [lock.IDSize + 8]byte, ok bool) {
 	text, ok := strings.CutPrefix(token, tokenPrefix)
-	// decoding would pass over line breaks
+	// the decoder would ignore line breaks
 	if !ok || len(token) != tokenSize {
 		return signed, false
 	}
@@ -119,8 +116,8 @@ func (t tokens) signed(token, tenant, subject string) (signed [lock.IDSize + 8]b
 	return [lock.IDSize + 8]byte(raw[:]), true
 }
 
-// find returns the entry that the token of a request is for. The token of a set in place of a
-// lock's proves that it was issued, so the error says where it belongs.
+// find returns the entry of the request's token. If the token belongs to a set and the URL names
+// a lock, the error says where to send it, because the token proves that it was issued.
 func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 	id, number, err := t.check(req.Token, req.Tenant, req.subject())
 	if err == nil || req.Set {
@@ -134,8 +131,8 @@ func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 	return "", 0, err
 }
 
-// Genuine reports whether a lock token was issued by the replicas of this store for the lock, or
-// for a set, of the tenant. It asks nobody: whether the entry is there is another question.
+// Genuine reports whether a replica of this store issued a lock token for the lock, or for a set,
+// of the tenant. It reads no store; the entry may be gone.
 func (x *entries) Genuine(req TokenRequest) bool {
 	_, genuine := x.tokens.signed(req.Token, req.Tenant, req.subject())
 	return genuine
@@ -152,7 +149,7 @@ func errTokenMismatch() error {
 	return lock.Errorf(lock.TokenMismatch, "the lock token does not belong to this entry")
 }
 
-// newID returns an id that nobody else has.
+// newID returns a unique id.
 func (t tokens) newID(r Rand) lock.ID {
 	s := t.signers.Get().(*signer)
 	defer t.signers.Put(s)
@@ -161,12 +158,12 @@ func (t tokens) newID(r Rand) lock.ID {
 	return lock.IDOf(s.text)
 }
 
-// idLabel keeps ids apart from the lock tokens, whose signed text begins with a zero.
+// idLabel separates ids from lock tokens, whose signed text begins with a zero.
 const idLabel = "fencepost entry id 1"
 
-// idFor returns the id that every replica gives to the entry of an idempotency key. Ids are public,
-// and keys may be guessed: without the key behind the lock tokens, an id does not tell which it is
-// of.
+// idFor returns the id that every replica gives to the entry of an idempotency key. Ids are
+// public, and keys may be guessable. Without the token key, an id does not reveal its idempotency
+// key.
 func (t tokens) idFor(tenant, subject, key string) lock.ID {
 	s := t.signers.Get().(*signer)
 	defer t.signers.Put(s)

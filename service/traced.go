@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Traced wraps a store so that each call of a request has a span. The feed has
-// none: it belongs to no request.
+// Traced wraps a store so that each call of a request has a span. The feed has none, because it
+// belongs to no request.
 func Traced(s store.Store, t trace.Tracer) store.Store { return &traced{Store: s, tracer: t} }
 
 type traced struct {

@@ -12,44 +12,44 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// wait is one request that waits on an entry, which it keeps alive meanwhile. It goes
-// from stage to stage until there is an answer:
+// wait is one request that waits on an entry and keeps it alive meanwhile. It goes from stage to
+// stage until there is an answer:
 //
 //	watch      looks, and pauses until something happens or is due
 //	look       decides by what the view shows
 //	grant      the entry holds
 //	reject     the entry cannot stay in its queues
-//	giveWay    others are in front of a request that does not queue
+//	giveWay    earlier entries block a request that does not queue
 //	timeOut    the wait is over: a last look, and then takeBack
-//	handOver   the request goes on at another replica
+//	handOver   the request continues at another replica
 //	gone, lost the entry has ended
 //	stillWaits the request was held open for as long as it may be
 type wait struct {
 	keeper
 	origin origin
-	news   *view.Watch   // nil before the request that wrote the entry has to wait
-	limit  time.Duration // for how long to hold the request open; 0 is MaxHold
+	news   *view.Watch   // nil until the request that wrote the entry has to wait
+	limit  time.Duration // bounds how long the request is held open; 0 is MaxHold
 
-	// what follows a look that decides nothing: pause, or takeBack when the wait is over
+	// the stage after a look that decides nothing: pause, or takeBack when the wait is over
 	undecided stage
 	waited    time.Duration // for the grant, if the entry holds
-	due       chore         // what keeps the entry next
+	due       chore         // the next task for the entry
 	timer     *time.Timer   // of the pauses; nil before the first
 
-	blocker lock.ID // to whose request the span points
+	blocker lock.ID // the entry to whose request the span links
 	links   int
 
 	answer *Grant
 	err    error
 }
 
-// stage does what is due in one state of a wait, and returns the next, nil when there is
-// an answer. Method expressions, unlike method values, cost no allocation.
+// stage does the work of one state and returns the next, or nil when there is an answer. Method
+// expressions, unlike method values, do not allocate.
 type stage func(*wait, context.Context) stage
 
-// run waits until the entry holds, is gone, has waited for long enough, or the
-// request has. It keeps the lease alive all the while. An entry for which its client can
-// neither be told nor come back is not left behind, whatever the answer would have been.
+// run waits until the entry holds or ends, its wait is over, or the request ends. It keeps the
+// lease alive meanwhile. If the client is gone and cannot resume the entry, run removes it,
+// whatever the answer.
 func (w *wait) run(ctx context.Context) (*Grant, error) {
 	if w.began.IsZero() {
 		w.began = time.Now()
@@ -95,7 +95,7 @@ func (w *wait) look(ctx context.Context) stage {
 	}
 	switch {
 	case st.State == view.Gone && st.Refused != nil && w.shown:
-		// another request with the same key has taken it back, and not before this one
+		// another request with the same key has removed it, after this one began
 		return w.tell(nil, st.Refused)
 	case st.State == view.Gone:
 		return (*wait).gone
@@ -114,13 +114,13 @@ func (w *wait) look(ctx context.Context) stage {
 	return w.undecided
 }
 
-// reject takes back an entry that cannot stay in its queues. If what this was decided
-// by has changed, it is decided again when the view has that.
+// reject removes an entry that cannot stay in its queues. If the reason has changed by then, the
+// next look decides again from a newer view.
 func reject(why error) stage {
 	return func(w *wait, ctx context.Context) stage {
 		while, ok := w.s.view.Grounds(w.entry.ID)
 		if !ok {
-			return w.undecided // it can stay now, of which it has been notified
+			return w.undecided // it can stay now, and the view has notified this request
 		}
 		if w.goneForGood(ctx) {
 			return w.tell(nil, why)
@@ -132,7 +132,7 @@ func reject(why error) stage {
 				return w.leave(err)
 			}
 			return w.undecided
-		// perhaps since before the request, and for no reason that still is
+		// perhaps from before the request, for a reason that no longer holds
 		case errors.Is(err, lock.Lost) && !w.shown:
 			return lost(lock.Unknown)
 		// the view may be older than the request
@@ -147,8 +147,8 @@ func reject(why error) stage {
 	}
 }
 
-// giveWay takes back the entry of a request that does not want to queue, or tells its
-// grant if it has come to hold.
+// giveWay removes the entry of a request that does not want to queue, or reports its grant if it
+// holds by now.
 func (w *wait) giveWay(ctx context.Context) stage {
 	switch {
 	case w.goneForGood(ctx):
@@ -167,7 +167,7 @@ func (w *wait) giveWay(ctx context.Context) stage {
 		}
 		w.s.unlessGone(w.entry, err)
 		if err != nil && w.origin != wrote {
-			// others were in front in a view that may be older than the request
+			// earlier entries were in front in a view that may be older than the request
 			return w.tell(nil, tookEffect(err))
 		}
 		w.awaitOthers(ctx)
@@ -175,12 +175,12 @@ func (w *wait) giveWay(ctx context.Context) stage {
 	return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 }
 
-// othersTimeout is how long a try that is refused is held up at most, so that it can be told who
-// holds.
+// othersTimeout bounds how long a rejected try waits to learn the holders.
 const othersTimeout = 250 * time.Millisecond
 
-// awaitOthers has the view show who was in front of the entry by what the store said, unless that
-// takes too long, or the feed is known to be away: the refusal then does not say who holds.
+// awaitOthers waits for the view to show the entries that the store reported in front. It gives
+// up after othersTimeout, or at once if the feed is known to be interrupted; the refusal then
+// names no holders.
 func (w *wait) awaitOthers(ctx context.Context) {
 	if w.s.view.LostFor() > 0 {
 		return
@@ -190,14 +190,14 @@ func (w *wait) awaitOthers(ctx context.Context) {
 	_ = w.s.view.Await(ctx, w.entry.Number)
 }
 
-// grantShown is for an entry that holds, as the store showed.
+// grantShown answers for an entry that the store itself showed as a holder.
 func (w *wait) grantShown() stage {
 	w.seen, w.waited = cameToHold, w.s.view.WaitedFor(w.entry)
 	return (*wait).grant
 }
 
-// goneForGood takes the entry back, whether it holds or not, if the client is gone
-// and cannot come back to it.
+// goneForGood removes the entry, whether it holds or not, if the client is gone and cannot come
+// back to it.
 func (w *wait) goneForGood(ctx context.Context) bool {
 	if ctx.Err() == nil || w.comesBack() {
 		return false
@@ -206,14 +206,14 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 	return true
 }
 
-// gone finds out why the entry ended: after an interruption of the feed the reasons come
-// after the entries.
+// gone finds out why the entry ended. After an interruption of the feed, the reasons arrive later
+// than the entries.
 func (w *wait) gone(ctx context.Context) stage {
 	return w.leave(w.s.lostBecause(ctx, w.entry.ID, w.entry.Number))
 }
 
-// lost answers that the entry ended. One that did not want to queue, and that no other
-// request can have taken back, was in somebody's way when it was seen.
+// lost answers that the entry ended. If it did not want to queue, and no other request can have
+// removed it, an earlier entry blocked it when it was seen.
 func lost(why lock.Reason) stage {
 	return func(w *wait, ctx context.Context) stage {
 		if w.tries() && !w.comesBack() && why == lock.Unknown {
@@ -223,9 +223,8 @@ func lost(why lock.Reason) stage {
 	}
 }
 
-// grant answers with the held entry. One that was taken over from an earlier
-// request, or that waited for long, gets its full TTL first, and the refresh
-// proves that it is still there.
+// grant answers with the held entry. After a long wait, or if an earlier request wrote the entry,
+// grant first restarts the lease. That also proves that the entry still exists.
 func (w *wait) grant(ctx context.Context) stage {
 	if (w.seen.waited() || w.refreshed.IsZero()) && time.Since(w.refreshed) > freshEnough {
 		if err := w.refreshInTime(ctx, w.entry.TTL); err != nil {
@@ -236,7 +235,7 @@ func (w *wait) grant(ctx context.Context) stage {
 		return w.leave(ctx.Err())
 	}
 	if err := w.s.Store.Refusal(); err != nil {
-		return w.leave(err) // it came to hold in a store that lost its past
+		return w.leave(err) // the grant is in a store that lost its past
 	}
 	g := &Grant{
 		Entry: w.entry, Held: true, Token: w.s.tokens.issue(w.entry), ExpiresAt: w.expires(),
@@ -249,15 +248,14 @@ func (w *wait) grant(ctx context.Context) stage {
 	return w.tell(g, nil)
 }
 
-// handedOver measures how long ago the view saw that the turn had come, if that was while this
-// request waited.
+// handedOver measures how long ago the view saw the grant, if this request waited then.
 func (w *wait) handedOver(ctx context.Context) {
 	if seen, holds := w.s.view.HeldSince(w.entry.ID); holds && seen.After(w.began) {
 		w.s.Metrics.HandedOver(ctx, time.Since(seen))
 	}
 }
 
-// pause waits for something to happen or to be due.
+// pause waits for an event or a due time.
 func (w *wait) pause(ctx context.Context) stage {
 	if happened, err := w.happened(ctx); err != nil {
 		return w.leave(err)
@@ -278,7 +276,7 @@ func (w *wait) pause(ctx context.Context) stage {
 	}
 }
 
-// end gives back what a pause needs.
+// end releases what the pauses used.
 func (w *wait) end() {
 	if w.news != nil {
 		w.news.End()
@@ -296,9 +294,8 @@ func (w *wait) setTimer(d time.Duration) {
 	}
 }
 
-// happened tells what happened while the request did not wait, if anything did. Of
-// several things a select would take any: what the view saw comes first, because it
-// may be the grant.
+// happened reports whether anything happened since the last pause. A select would choose any of
+// several events. The view comes first, because its news may be the grant.
 func (w *wait) happened(ctx context.Context) (bool, error) {
 	select {
 	case <-w.news.Changed:
@@ -333,7 +330,7 @@ func (w *wait) nextDue(now time.Time) (time.Time, stage) {
 	return at, act
 }
 
-// keep does what keeps the entry, and goes on unless that says why not to.
+// keep runs the due task for the entry, and continues unless the task returns why it must not.
 func (w *wait) keep(ctx context.Context) (next stage) {
 	next = (*wait).watch
 	aside(func() {
@@ -344,8 +341,9 @@ func (w *wait) keep(ctx context.Context) (next stage) {
 	return next
 }
 
-// aside runs task on another goroutine, because a call of the store doubles the stack, which each
-// waiting request would keep. A panic of task is one of the caller, which recovers from it.
+// aside runs task on another goroutine, because a store call doubles the stack, which each
+// waiting request would keep. A panic of task becomes a panic of the caller, which recovers from
+// it.
 func aside(task func()) {
 	var done sync.WaitGroup
 	var failed any
@@ -362,7 +360,7 @@ func aside(task func()) {
 	}
 }
 
-// leave ends a wait that was not granted.
+// leave ends a wait without a grant.
 func (w *wait) leave(why error) stage {
 	var ended *lock.Error
 	switch {
@@ -374,12 +372,12 @@ func (w *wait) leave(why error) stage {
 	return w.tell(w.resumable(), why)
 }
 
-// stillWaits answers that the entry waits, unless the store knows better than a late
-// view, or the entry cannot stay: nobody attends it after the answer.
+// stillWaits answers that the entry waits. It first checks a stale view against the store, and
+// that the entry can stay, because no request attends the entry after the answer.
 func (w *wait) stillWaits(ctx context.Context) stage {
 	ask, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	// a view without the entry cannot say that it cannot stay
+	// a view without the entry cannot show that it cannot stay
 	w.s.catchUp(ask, w.entry.ID, w.entry.Number)
 	st, err := w.s.stateOf(ask, w.entry)
 	if err != nil {
@@ -398,15 +396,15 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 	return w.tell(g, nil)
 }
 
-// timeOut looks a last time, unless the entry came to hold at the last moment.
+// timeOut looks a last time, in case the entry was granted at the last moment.
 func (w *wait) timeOut(context.Context) stage {
 	w.undecided = (*wait).takeBack
 	return (*wait).look
 }
 
-// takeBack leaves the queue after a wait that is over. If another request has ended the
-// same wait, that is told of an entry that was there during this one; otherwise the wait
-// was over before.
+// takeBack leaves the queue after a wait that is over. If another request ended the wait,
+// takeBack reports that only if the entry existed during this request; otherwise the wait was
+// over before.
 func (w *wait) takeBack(ctx context.Context) stage {
 	holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.WaitTimeout)
 	switch {
@@ -425,8 +423,7 @@ func (w *wait) takeBack(ctx context.Context) stage {
 	return w.tell(w.s.refusal(ctx, w.entry, errTimedOut()))
 }
 
-// handOver starts the lease again, so that the client has one TTL to go on waiting
-// at another replica.
+// handOver restarts the lease, so that the client has one TTL to resume at another replica.
 func handOver(why error) stage {
 	return func(w *wait, ctx context.Context) stage {
 		if err := w.refreshInTime(ctx, renewTimeout); errors.Is(err, lock.Lost) {

@@ -1,33 +1,33 @@
 package service
 
-// origin is how a request came to the entry on which it waits. It does not change, and what may
-// be done with the entry follows from it and from the entry.
+// origin is how a request came to its entry. It does not change. It determines what the request
+// may do with the entry.
 type origin int
 
 const (
-	// the request wrote it, so what a view shows of it is no older than the request
+	// this request wrote it, so any view that shows it is no older than the request
 	wrote   origin = iota
-	joined         // an earlier request with the same key wrote it, as the store said
-	resumed        // an earlier request with the same key wrote it, as the view shows
-	byToken        // the client has its token, and only waits on
+	joined         // an earlier request with the same key wrote it, as the store reported
+	resumed        // the same, as the view shows
+	byToken        // the client has its token and resumes the wait
 )
 
-// tries reports whether the entry is to leave its queue at once if it does not hold.
+// tries reports whether the entry must leave its queue at once if it does not hold.
 func (w *wait) tries() bool { return w.origin != byToken && w.entry.Tries() }
 
 // comesBack reports whether the client can come back to the entry, by its token or a key.
 func (w *wait) comesBack() bool { return w.origin == byToken || w.entry.Resumable() }
 
-// seen is what has been seen of whether an entry holds, in the order in which it can be. An entry
-// that the view shows to hold is granted at once, and so is one of which the store has shown it:
-// there is no way back.
+// seen is what this request knows about whether its entry holds, in the order in which it can
+// change. An entry that the view or the store has shown as a holder is granted at once, and never
+// goes back.
 type seen int
 
 const (
-	nothing    seen = iota // neither the view nor the store has shown where it stands
-	waits                  // it did not hold, as the view or the store showed
-	holds                  // it holds, as the store itself showed, and nobody saw it wait
-	cameToHold             // the same of one that waited before
+	nothing    seen = iota // neither the view nor the store has shown its state
+	waits                  // it waited, as the view or the store showed
+	holds                  // it holds, as the store itself showed, and this request never saw it wait
+	cameToHold             // the same, after it waited
 )
 
 // waited reports whether the entry was seen not to hold.
@@ -36,7 +36,7 @@ func (s seen) waited() bool { return s == waits || s == cameToHold }
 // proven reports whether the store itself showed that the entry holds, whatever a view says.
 func (s seen) proven() bool { return s == holds || s == cameToHold }
 
-// inStore is what is known after the store itself showed whether the entry holds.
+// inStore returns the state after the store itself showed whether the entry holds.
 func (s seen) inStore(itHolds bool) seen {
 	switch {
 	case !itHolds:
@@ -47,16 +47,16 @@ func (s seen) inStore(itHolds bool) seen {
 	return holds
 }
 
-// turn is what was heard of the turn of an entry that waits.
+// turn is what a waiting request knows about its coming grant.
 type turn int
 
 const (
 	far   turn = iota
-	soon       // the view announces it: the lease is to start again before
-	ready      // the lease was started again for it, once and for all
+	soon       // the view announces the grant: restart the lease first
+	ready      // the lease was restarted for it, once
 )
 
-// announced is what is known after the view was asked whether the turn comes soon.
+// announced returns the state after asking the view whether the grant is near.
 func (t turn) announced(itIsSoon bool) turn {
 	switch {
 	case t == ready:

@@ -9,19 +9,19 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// removalTimeout is for how long an entry is tried to be taken out of its queues.
+// removalTimeout bounds the attempts to remove an entry from its queues.
 const removalTimeout = 10 * time.Second
 
-// withdrawals take entries out of their queues, also after the request that asked for it.
+// withdrawals remove entries from their queues, also after the request has ended.
 type withdrawals struct{ *queueReads }
 
-// leaveQueue takes back an entry that nobody was told of and whose client is gone.
+// leaveQueue removes an entry that no client knows, after its client has gone.
 func (w *withdrawals) leaveQueue(ctx context.Context, e *lock.Entry) {
 	w.unlessGone(e, w.Store.Remove(ctx, e, lock.Withdrawn))
 }
 
-// unlessGone goes on to take back an entry that could not be removed: whoever was told
-// that the wait is over would otherwise still block others, until the lease ends.
+// unlessGone keeps trying to remove an entry after a failed removal. Its client has learnt that
+// the wait is over, and until the lease ends the entry would block others.
 func (w *withdrawals) unlessGone(e *lock.Entry, err error) {
 	if err == nil || errors.Is(err, lock.Lost) {
 		return
@@ -46,10 +46,9 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 		"tenant", e.Tenant, "lock", e.Name(), "entry", string(e.ID), "error", err)
 }
 
-// giveWay takes an entry out of its queues that others are in the way of. It is not
-// taken out if it holds: this replica may be the last to learn that, and another one
-// may have granted it. So the removal is decided by those in the way: it happens only
-// if they are there still.
+// giveWay removes an entry from its queues because earlier entries block it. The entry may hold
+// by now, and another replica may have granted it, so the removal is conditional: it happens only
+// if the blocking entries still exist.
 func (w *withdrawals) giveWay(
 	ctx context.Context, e *lock.Entry, why lock.Reason,
 ) (holds bool, err error) {
@@ -74,7 +73,7 @@ func (w *withdrawals) giveWay(
 	}
 }
 
-// inBackground runs a clean-up that must not die with its request. Close waits.
+// inBackground runs a clean-up that must outlive its request. Close waits for it.
 func (w *withdrawals) inBackground(task func(context.Context)) {
 	w.tasks.Go(func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.closing), 10*time.Second)
@@ -83,8 +82,8 @@ func (w *withdrawals) inBackground(task func(context.Context)) {
 	})
 }
 
-// carryOut takes an entry back that cannot stay in its queues, and returns why. If
-// the view is late about that, or the entry is gone, a renewal goes on.
+// carryOut removes an entry that cannot stay in its queues, and returns why. If the view is stale
+// about that, or the entry is gone, renewals continue.
 func (w *withdrawals) carryOut(ctx context.Context, e *lock.Entry, refused error) error {
 	while, ok := w.view.Grounds(e.ID)
 	if !ok {

@@ -19,16 +19,16 @@ const (
 	// Kind is the kind of the records, one for each closure.
 	Kind = "closure"
 
-	// maxInAll bounds the closures of all tenants: each replica has a copy of them.
+	// maxInAll bounds the closures of all tenants, because each replica has a copy of them.
 	maxInAll = 2000
 
-	// sweepEvery is the time between two searches for closures that are over, and
-	// sweepAfter how long these stay: clocks of replicas differ.
+	// sweepEvery is the time between two searches for expired closures. sweepAfter is how long they
+	// stay, because replicas' clocks differ.
 	sweepEvery = time.Minute
 	sweepAfter = time.Minute
 )
 
-// Records is the part of the store's small records that the book uses.
+// Records are the store's small records, as far as the book needs them.
 type Records interface {
 	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
 	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
@@ -36,7 +36,7 @@ type Records interface {
 	Watch(ctx context.Context, kind string, changed func())
 }
 
-// Config of a [Book].
+// Config configures a [Book].
 type Config struct {
 	Records Records
 	Journal *audit.Journal   // writes the audit; nil is one in Records
@@ -50,10 +50,10 @@ type Book struct {
 	all atomic.Pointer[byTenant] // nil before the first reading; replaced, never changed
 }
 
-// byTenant has each tenant's closures in the order in which they began.
+// byTenant holds each tenant's closures, the oldest first.
 type byTenant map[string][]*lock.Closure
 
-// New returns a book that knows nothing until it runs.
+// New returns a book that is empty until it runs.
 func New(c Config) *Book {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -78,7 +78,7 @@ func (b *Book) Run(ctx context.Context) {
 	<-swept
 }
 
-// take replaces the copy. The follower calls it at the first reading, too.
+// take replaces the copy. The follower also calls it at the first reading.
 func (b *Book) take(read map[store.RecordKey]*lock.Closure) {
 	all := byTenant{}
 	for _, c := range slices.SortedFunc(maps.Values(read), (*lock.Closure).Compare) {
@@ -87,19 +87,19 @@ func (b *Book) take(read map[store.RecordKey]*lock.Closure) {
 	b.all.Store(&all)
 }
 
-// sweep removes the records of closures that are over. Every replica does, and each removal
-// is of one version.
+// sweep removes the records of expired closures. Every replica does so, and each removal is
+// conditional on one version.
 func (b *Book) sweep(ctx context.Context) {
 	for store.Pause(ctx, sweepEvery) == nil {
 		for _, c := range b.known("") {
 			if b.Now().After(c.Until.Add(sweepAfter)) {
-				_ = b.Records.Delete(ctx, keyOf(c), c.Number) // if not, the next sweep does
+				_ = b.Records.Delete(ctx, keyOf(c), c.Number) // the next sweep retries
 			}
 		}
 	}
 }
 
-// known returns the closures of a tenant, or of all, as they were read last.
+// known returns the closures of a tenant, or of all, as last read.
 func (b *Book) known(tenant string) (all []*lock.Closure) {
 	read := b.all.Load()
 	if read == nil {
@@ -114,8 +114,8 @@ func (b *Book) known(tenant string) (all []*lock.Closure) {
 	return all
 }
 
-// Closed returns the closure that keeps an entry with these claims from joining now, of
-// several the one that lasts longest; nil if there is none.
+// Closed returns the closure that now keeps an entry with these claims from joining, or nil. Of
+// several it returns the one that ends last.
 func (b *Book) Closed(tenant string, claims []lock.Claim) (longest *lock.Closure) {
 	now := b.Now()
 	for _, c := range b.known(tenant) {
@@ -126,6 +126,6 @@ func (b *Book) Closed(tenant string, claims []lock.Claim) (longest *lock.Closure
 	return longest
 }
 
-// Read reports whether the book has read the closures: before that it cannot say that a lock is
+// Read reports whether the book has read the closures. Before that it cannot report a lock as
 // open.
 func (b *Book) Read() bool { return b.all.Load() != nil }

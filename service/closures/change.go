@@ -18,14 +18,14 @@ type CloseRequest struct {
 	Tenant      string
 	Locks       string // a [lock.Pattern]
 	Until       time.Time
-	Reason      string // the operator's
+	Reason      string // by the operator
 	Description string
 	By          audit.Who
 }
 
-// Close closes locks, within a second at every replica. It is in the audit before. Errors:
-// invalid_request, quota_exceeded, rate_limited. After an unknown outcome the closure may
-// stand, and the list tells.
+// Close closes locks at every replica, within a second. It writes the audit record first. Errors:
+// invalid_request, quota_exceeded, rate_limited. After an unknown outcome the closure may exist;
+// the list shows it.
 func (b *Book) Close(ctx context.Context, req CloseRequest) (*lock.Closure, error) {
 	c, err := b.newClosure(req)
 	if err != nil {
@@ -37,7 +37,7 @@ func (b *Book) Close(ctx context.Context, req CloseRequest) (*lock.Closure, erro
 	if err := b.record(ctx, c, req.By, audit.CloseLocks, audit.Closed, req.Reason); err != nil {
 		return nil, err
 	}
-	// An operator whose connection ends must not leave it half done.
+	// The write must finish even if the operator disconnects.
 	put := store.RecordPut{RecordKey: keyOf(c), Value: encode(c)}
 	c.Number, err = b.Records.Put(context.WithoutCancel(ctx), put)
 	if err != nil {
@@ -73,8 +73,8 @@ func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
 	}, nil
 }
 
-// List returns the closures that stand, in the order in which they began, as the store has
-// them now. tenant "" is all.
+// List returns the current closures, the oldest first, as the store has them now. tenant "" is
+// all.
 func (b *Book) List(ctx context.Context, tenant string) (all []*lock.Closure, err error) {
 	now := b.Now()
 	for r, err := range store.EachRecord(
@@ -91,7 +91,7 @@ func (b *Book) List(ctx context.Context, tenant string) (all []*lock.Closure, er
 	return all, nil
 }
 
-// full returns why no more closures of a tenant may stand.
+// full returns why the tenant may have no more closures, or nil.
 func (b *Book) full(ctx context.Context, tenant string) error {
 	all, err := b.List(ctx, "")
 	if err != nil {
@@ -114,7 +114,7 @@ func (b *Book) full(ctx context.Context, tenant string) error {
 	}
 }
 
-// ErrUnread is the answer while the closures were not read yet.
+// ErrUnread is the error before the first reading of the closures.
 func ErrUnread() error {
 	return &lock.Error{
 		Code: lock.StoreUnavailable, Detail: "this replica has not read yet which locks are closed",
@@ -124,13 +124,14 @@ func ErrUnread() error {
 
 // OpenRequest asks for the end of a closure.
 type OpenRequest struct {
-	ID     lock.ID
-	May    func(tenant, locks string) bool // whether the operator may end a closure of these
-	Reason string                          // the operator's, "" if none was given
+	ID lock.ID
+	// reports whether the operator may end a closure of these locks
+	May    func(tenant, locks string) bool
+	Reason string // by the operator; may be ""
 	By     audit.Who
 }
 
-// Open ends a closure. It is in the audit before. Errors: not_found, rate_limited.
+// Open ends a closure. It writes the audit record first. Errors: not_found, rate_limited.
 func (b *Book) Open(ctx context.Context, req OpenRequest) error {
 	c, err := b.find(ctx, req)
 	if err != nil {
@@ -161,7 +162,7 @@ func (b *Book) find(ctx context.Context, req OpenRequest) (*lock.Closure, error)
 
 func errNoClosure() error { return lock.Errorf(lock.NotFound, "there is no such closure") }
 
-// record puts what an operator does into the audit.
+// record writes an operator's action to the audit.
 func (b *Book) record(
 	ctx context.Context, c *lock.Closure, by audit.Who, action, result, reason string,
 ) error {

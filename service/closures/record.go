@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// form is a closure as it is stored.
+// form is the stored form of a closure.
 type form struct {
 	Locks       string `json:"locks"`
 	Since       int64  `json:"since_ms"`
@@ -30,7 +30,7 @@ func encode(c *lock.Closure) []byte {
 	})
 }
 
-// parse reads a closure, or says why the record is none.
+// parse reads a closure, or returns why the record is not one.
 func parse(r store.Record) (*lock.Closure, error) {
 	var f form
 	if err := json.Unmarshal(r.Value, &f); err != nil {

@@ -1,5 +1,5 @@
-// Package events keeps what happened to entries for a while, in memory, for those who
-// follow it: each at its own pace, from where it left off, at any replica.
+// Package events keeps recent events in memory for followers. Each follower reads at its own
+// speed, and can resume at any replica.
 package events
 
 import (
@@ -12,32 +12,32 @@ import (
 	"github.com/fencepost/fencepost/quota"
 )
 
-// Config of a [Log]. What is 0 takes the default that is named.
+// Config configures a [Log]. A zero takes the default in its comment.
 type Config struct {
-	// Above Events and Bytes, 100 000 and 32 MiB, the tenant with most loses its oldest events.
-	// As much is kept once more for followers of all tenants.
+	// Above Events and Bytes, 100 000 and 32 MiB, the log drops the oldest events of the tenant with
+	// most. It keeps as many again for followers of all tenants.
 	Events, Bytes             int
 	TenantEvents, TenantBytes int // of one tenant: 20 000 and 8 MiB
 
-	Subscriptions int // at once: 2 000. Only the limits of its tenant bound the server's own
-	Tellings      int // how often a second all followers together are given events: 8 000
+	Subscriptions int // at once: 2 000. The server's own are bounded only by the limits of its tenant
+	Tellings      int // how often a second all followers together receive events: 8 000
 
-	// Limits says how many a tenant may have; nil is [quota.Standard] for each. It does not block.
+	// Limits returns a tenant's limits; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
 }
 
 const (
-	// maxPending is how many events may be added before they are filed. Followers of all tenants
-	// miss those above it. One write can grant all 100 000 entries that wait for a lock.
+	// maxPending bounds the added events that are not filed yet. Followers of all tenants miss
+	// events above it. One write can grant all 100 000 entries that wait for a lock.
 	maxPending = 1 << 17
-	maxSpare   = 1 << 13 // steps for which the log keeps the space
+	maxSpare   = 1 << 13 // steps whose space the log keeps
 
-	pace    = 20 * time.Millisecond // between two rounds of filing, and so of waking followers
-	keepFor = time.Hour             // for which an event is kept at most, about
-	maxGaps = 64                    // of the feed, that are kept
+	pace    = 20 * time.Millisecond // between two rounds of filing, which wake the followers
+	keepFor = time.Hour             // how long an event is kept at most, roughly
+	maxGaps = 64                    // kept gaps of the feed
 )
 
-// Log is the events of a replica, in order. Adding never waits for followers: it appends to a
+// Log holds the events of a replica, in order. Adding never waits for followers: it appends to a
 // list, which a goroutine files.
 type Log struct {
 	cfg Config
@@ -45,8 +45,8 @@ type Log struct {
 	adding   sync.Mutex
 	pending  []step
 	spare    []step // empty
-	dropping bool   // since pending was full, until the end of a run of changes
-	between  bool   // two runs of changes: all that happened up to reached was added
+	dropping bool   // pending was full, until the end of a run of changes
+	between  bool   // between two runs of changes: everything up to reached was added
 	reached  uint64 // by the feed
 
 	ready   chan struct{} // holds a value if there may be something to file
@@ -57,12 +57,12 @@ type Log struct {
 
 	mu      sync.RWMutex
 	began   bool
-	life    int    // counts how often numbers went back, and ids so name other events
-	lost    uint64 // what had been reached when they did, until they are beyond it, or 0
+	life    int    // how often numbers went back; an id belongs to one life
+	lost    uint64 // the number reached before they went back, until they are beyond it; or 0
 	told    uint64
-	gaps    []gap // of the feed, in their order
-	start   edge  // nothing from before is kept, or known of gaps
-	oldest  edge  // what is kept of tenants without a ring, which is nothing, begins after it
+	gaps    []gap // of the feed, in order
+	start   edge  // nothing from before is kept, nor any gap
+	oldest  edge  // start for tenants without a ring, which have no events
 	all     *ring
 	tenants map[string]*ring
 	kept    shares
@@ -71,30 +71,29 @@ type Log struct {
 	places places
 }
 
-// step is something that the feed tells: an event, or that it begins at a number or
-// reached it.
+// step is one message of the feed: an event, or that the feed begins at or reached a number.
 type step struct {
 	event  *Record // or nil
 	number uint64
 	begins bool
 }
 
-// gap is what the feed did not tell: what happened after the one and before the other.
+// gap is a part that the feed did not deliver: everything after one event and before another.
 type gap struct {
 	after  lock.EventID
 	before edge
 }
 
-// edge is an event up to which something is not known, and when that happened at the latest.
+// edge is an event up to which something is unknown, and the latest time of that event.
 type edge struct {
 	lock.EventID
 	at time.Time
 }
 
-// edgeNow is one before the first event of a number, at this moment.
+// edgeNow returns the edge before the first event of a number, at this moment.
 func edgeNow(number uint64) edge { return edge{lock.Before(number), time.Now()} }
 
-// later returns the later one of two.
+// later returns the later of two edges.
 func (e edge) later(other edge) edge {
 	if e.Compare(other.EventID) < 0 {
 		return other
@@ -125,7 +124,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Close ends the filing and waits for that. Calling it again is safe.
+// Close ends the filing and waits for it. Calling it again is safe.
 func (l *Log) Close() {
 	l.closed.Do(func() { close(l.closing) })
 	<-l.done
@@ -152,13 +151,13 @@ func (l *Log) Await(ctx context.Context) {
 	}
 }
 
-// Reached says that all events up to number were added.
+// Reached marks that all events up to number were added.
 func (l *Log) Reached(number uint64) {
 	l.adding.Lock()
 	l.between, l.reached = true, number
 	last := len(l.pending) - 1
 	switch {
-	case l.dropping: // what was dropped is missed, from the next round of filing on
+	case l.dropping: // followers miss the dropped events, from the next round of filing on
 	case last >= 0 && l.pending[last].isReached():
 		l.pending[last].number = number
 	default:
@@ -168,8 +167,8 @@ func (l *Log) Reached(number uint64) {
 	l.wake()
 }
 
-// Begin says that the feed starts over at number. What happened between what was reached
-// and that is missed.
+// Begin marks that the feed restarts at number. Events between the last reached number and this
+// one are missed.
 func (l *Log) Begin(number uint64) {
 	l.adding.Lock()
 	l.pending = append(l.pending, step{number: number, begins: true})
@@ -219,7 +218,7 @@ func (l *Log) take() []step {
 	return steps
 }
 
-// reuse keeps the space of steps that are filed, unless a burst made it large.
+// reuse keeps the space of filed steps, unless a burst made it large.
 func (l *Log) reuse(steps []step) {
 	clear(steps)
 	l.adding.Lock()
@@ -229,14 +228,14 @@ func (l *Log) reuse(steps []step) {
 	}
 }
 
-// file puts what was added where followers find it, and wakes them.
+// file moves the added events to the rings and wakes the followers.
 func (l *Log) file(steps []step) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range steps {
 		switch s := &steps[i]; {
 		case s.event != nil:
-			if l.began && s.event.ID.Number <= l.told { // a feed that goes back, and does not say so
+			if l.began && s.event.ID.Number <= l.told { // a feed that goes back without saying so
 				l.begin(s.event.ID.Number - 1)
 			}
 			l.keep(s.event)
@@ -254,7 +253,7 @@ func (l *Log) file(steps []step) {
 	l.kept.grown = nil
 }
 
-// begin goes on behind a gap. One in which no write was is none.
+// begin continues after a gap. A gap without a write is none.
 func (l *Log) begin(number uint64) {
 	was := l.told
 	l.told = number
@@ -284,11 +283,11 @@ func (l *Log) begin(number uint64) {
 	}
 }
 
-// forget drops everything that happened before.
+// forget drops everything before an edge.
 func (l *Log) forget(before edge) {
 	l.gaps, l.start, l.oldest = nil, before, before
 	l.all.drop(l.all.len())
-	l.all.floor = before // as in the others: those have ids that mean nothing any more
+	l.all.floor = before // as in the other rings: older ids have no meaning now
 	for tenant, r := range l.tenants {
 		l.kept.drop(r, r.len())
 		r.floor = before
@@ -316,7 +315,7 @@ func (l *Log) keep(r *Record) {
 	}
 }
 
-// sweep forgets what is too old, now and then.
+// sweep drops old events from time to time.
 func (l *Log) sweep(now time.Time) {
 	if now.Sub(l.swept) < keepFor/60 {
 		return
@@ -330,7 +329,7 @@ func (l *Log) sweep(now time.Time) {
 	}
 }
 
-// of returns a tenant's ring, and makes it if need be.
+// of returns a tenant's ring, and makes it if needed.
 func (l *Log) of(tenant string) *ring {
 	if l.tenants[tenant] == nil {
 		l.tenants[tenant] = newRing(l.oldest)
@@ -338,8 +337,8 @@ func (l *Log) of(tenant string) *ring {
 	return l.tenants[tenant]
 }
 
-// release drops a tenant's ring that is empty and has no followers. What it has lost counts then
-// for all tenants without one.
+// release drops an empty ring without followers. Its losses then count for all tenants without a
+// ring.
 func (l *Log) release(tenant string, r *ring) {
 	if r.len() > 0 || r.followers > 0 {
 		return

@@ -10,10 +10,10 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// Record is an event that is kept.
+// Record is a kept event.
 type Record struct {
 	lock.Event
-	size int // in bytes, about
+	size int // in bytes, approximately
 	text atomic.Pointer[[]byte]
 }
 
@@ -35,8 +35,8 @@ func newRecord(e lock.Event) *Record {
 	return &Record{Event: e, size: size}
 }
 
-// sizeOf is about how many bytes an event of the entry takes with its text, in which names stand
-// twice and characters may be escaped. Each event is charged with all of the entry.
+// sizeOf estimates the bytes of an event with its text, in which names appear twice and may be
+// escaped. Each event is charged with all of its entry.
 func sizeOf(e *lock.Entry) int {
 	const perEvent = int(unsafe.Sizeof(Record{})+unsafe.Sizeof(lock.Entry{})) + 512
 	size := len(e.ID) + len(e.Tenant) + len(e.Holder)
@@ -49,9 +49,9 @@ func sizeOf(e *lock.Entry) int {
 	return perEvent + 3*size
 }
 
-// ring is the last events of one tenant, or of all.
+// ring holds the latest events of one tenant, or of all.
 type ring struct {
-	heap.Place // among the shares, if there is anything in it
+	heap.Place // among the shares, if it has events
 
 	records []*Record
 	head    int // those before are dropped
@@ -59,18 +59,18 @@ type ring struct {
 	floor   edge // everything after it is kept
 
 	followers int
-	grown     chan struct{} // closed and replaced to wake them
-	changed   bool          // since they were woken
+	grown     chan struct{} // closed and replaced to wake the followers
+	changed   bool          // since the followers were last woken
 }
 
 func newRing(floor edge) *ring { return &ring{floor: floor, grown: make(chan struct{})} }
 
 func (r *ring) len() int { return len(r.records) - r.head }
 
-// first returns the oldest. There must be one.
+// first returns the oldest event. There must be one.
 func (r *ring) first() *Record { return r.records[r.head] }
 
-// before returns how many are from before an instant.
+// before returns how many events are older than an instant.
 func (r *ring) before(t time.Time) (n int) {
 	for n < r.len() && r.records[r.head+n].At.Before(t) {
 		n++
@@ -83,7 +83,7 @@ func (r *ring) add(rec *Record) {
 	r.bytes += rec.size
 }
 
-// drop forgets the first n, and returns how many bytes they took.
+// drop removes the first n events, and returns their bytes.
 func (r *ring) drop(n int) (bytes int) {
 	for range n {
 		rec := r.first()
@@ -101,13 +101,13 @@ func (r *ring) drop(n int) (bytes int) {
 	return bytes
 }
 
-// after returns what is kept after an event.
+// after returns the kept events after an event.
 func (r *ring) after(id lock.EventID) []*Record {
 	all := r.records[r.head:]
 	return all[sort.Search(len(all), func(i int) bool { return all[i].ID.Compare(id) > 0 }):]
 }
 
-// tell wakes the followers if there is something for them.
+// tell wakes the followers if there are new events for them.
 func (r *ring) tell() {
 	if r.changed && r.followers > 0 {
 		close(r.grown)
@@ -116,7 +116,7 @@ func (r *ring) tell() {
 	r.changed = false
 }
 
-// Before has the largest ring in front, and of similar ones the one with the oldest event.
+// Before puts the largest ring in front, and of similar ones the one with the oldest event.
 func (r *ring) Before(other *ring) bool {
 	const alike = 4 << 10
 	if r.bytes/alike != other.bytes/alike {
@@ -129,7 +129,7 @@ func (r *ring) Before(other *ring) bool {
 type shares struct {
 	events, bytes int
 	heap          heap.Heap[*ring]
-	grown         []*ring // since followers were woken last
+	grown         []*ring // since the followers were last woken
 }
 
 func (s *shares) add(r *ring, rec *Record) {
@@ -144,7 +144,7 @@ func (s *shares) add(r *ring, rec *Record) {
 	}
 }
 
-// note remembers that there is something for a ring's followers.
+// note marks that a ring has new events for its followers.
 func (s *shares) note(r *ring) {
 	if r.followers > 0 && !r.changed {
 		r.changed = true

@@ -9,28 +9,28 @@ import (
 )
 
 const (
-	strange    = -1       // the life of no log
-	batchBytes = 64 << 10 // about how much a follower is given at once
+	strange    = -1       // no log has this life
+	batchBytes = 64 << 10 // roughly how much one read returns
 	retryAfter = 5 * time.Second
 )
 
 // Request asks for a [Subscription].
 type Request struct {
-	Of     string        // the tenant whose subscription it is, among whose it counts
-	Tenant string        // whose events; "" is all
-	After  *lock.EventID // goes on after it; nil begins with what happens from now on
+	Of     string        // the tenant whose limit on subscriptions applies
+	Tenant string        // the tenant whose events to send; "" is all
+	After  *lock.EventID // resume after it; nil starts with new events
 
-	Strange bool // After is not of the store's history as it is now: begin with all that is kept
+	Strange bool // After is not part of the store's present history: start with all kept events
 }
 
-// Missed says what a follower misses: what happened after the one event and before the
-// other. It goes on with what comes then.
+// Missed describes what a follower missed: everything after one event and before the other. The
+// follower continues with the latter.
 type Missed struct {
 	After, Before lock.EventID
-	Until         time.Time // when the last of it happened, or earlier; zero if unknown
+	Until         time.Time // no later than the last missed event; zero if unknown
 }
 
-// Backwards reports whether numbers went back: the next events are of another past.
+// Backwards reports whether numbers went back: the next events belong to another history.
 func (m *Missed) Backwards() bool { return m.Before.Compare(m.After) < 0 }
 
 // Subscription follows the events of a tenant, or of all. It is for one goroutine.
@@ -39,15 +39,15 @@ type Subscription struct {
 	req  Request
 	ring *ring
 	life int
-	at   lock.EventID // everything up to it was given
-	past lock.EventID // what came up to it happened before
+	at   lock.EventID // everything up to it was sent
+	past lock.EventID // everything up to it happened before the subscription
 
 	closed bool
 }
 
-// Subscribe begins to follow. It must be closed. Errors: quota_exceeded if the tenant has
-// too many, overloaded if there are too many in all, store_unavailable if the log has not
-// begun.
+// Subscribe starts to follow. The subscription must be closed. Errors: quota_exceeded if the
+// tenant has too many, overloaded if there are too many in all, store_unavailable if the log has
+// not begun.
 func (l *Log) Subscribe(req Request) (*Subscription, error) {
 	limits := l.cfg.Limits(req.Of)
 	l.mu.Lock()
@@ -74,7 +74,7 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 		s.at = *req.After
 	}
 	if req.Strange ||
-		req.After != nil && req.After.Number <= l.lost { // which names events of two pasts
+		req.After != nil && req.After.Number <= l.lost { // such an id is ambiguous between two histories
 		s.life = strange
 	}
 	if req.Tenant != "" {
@@ -107,8 +107,8 @@ func (l *Log) Told() uint64 {
 	return l.told
 }
 
-// Next gives the events that follow, as many as fit into room, or says what is missed
-// before them. If there is nothing, more is closed when there may be.
+// Next returns the following events that fit into room bytes, or what is missed before them. If
+// there are none, more is closed when there may be some.
 func (s *Subscription) Next(
 	room []*Record,
 ) (given []*Record, missed *Missed, more <-chan struct{}) {
@@ -142,11 +142,11 @@ func (s *Subscription) Next(
 	return nil, nil, s.ring.grown
 }
 
-// Past reports whether what is given next happened before the subscription began.
+// Past reports whether the next events happened before the subscription began.
 func (s *Subscription) Past() bool { return s.at.Compare(s.past) < 0 }
 
-// Spacing is how long a follower waits after it was given events, 0 if there are few followers:
-// giving costs the same however many events it is.
+// Spacing returns how long a follower waits after it received events: 0 with few followers.
+// Sending has the same cost for one event as for many.
 func (s *Subscription) Spacing() time.Duration {
 	l := s.log
 	l.mu.RLock()
@@ -158,7 +158,7 @@ func (s *Subscription) Spacing() time.Duration {
 	return spacing
 }
 
-// At returns up to where everything was given.
+// At returns the id up to which everything was sent.
 func (s *Subscription) At() lock.EventID { return s.at }
 
 func (s *Subscription) miss(after lock.EventID, before edge) *Missed {
@@ -166,7 +166,7 @@ func (s *Subscription) miss(after lock.EventID, before edge) *Missed {
 	return &Missed{After: after, Before: before.EventID, Until: before.at}
 }
 
-// start is where what is kept begins.
+// start returns where the kept events begin.
 func (s *Subscription) start() edge { return s.ring.floor.later(s.log.start) }
 
 // gapAfter returns the first gap that ends after an event, or nil.
@@ -191,7 +191,8 @@ func (p *places) take(tenant string, limits *quota.Limits, inAll int) error {
 		err := limits.Exceeded(quota.EventStreams, n)
 		err.RetryAfter = retryAfter
 		return err
-	case p.all >= inAll && tenant != lock.OwnTenant: // webhooks do not stop because many follow
+	// webhooks do not stop when there are many followers
+	case p.all >= inAll && tenant != lock.OwnTenant:
 		return &lock.Error{
 			Code: lock.Overloaded, RetryAfter: retryAfter,
 			Detail: fmt.Sprintf("%d follow events at this replica; try another", inAll),

@@ -1,4 +1,4 @@
-// Package figures keeps how locks were used, as one replica saw it since it started: the
-// figures, events and signs of short leases of the locks that were used last, and what happened
-// to each tenant in the last quarter of an hour. Nothing is decided by it. It reads no clock.
+// Package figures keeps statistics of locks as one replica saw them since it started. It has the
+// figures, events and signs of short leases of recently used locks, and each tenant's last
+// quarter of an hour. The server decides nothing by it. It reads no clock.
 package figures

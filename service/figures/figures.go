@@ -8,18 +8,18 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxLocks is how many locks have figures, if no other bound is set.
+// maxLocks bounds the locks with figures, by default.
 const maxLocks = 20_000
 
-// Figures are the figures of one replica. If there are too many locks, the tenant with most
-// loses those of its lock that was used least recently. Figures is safe for concurrent use.
+// Figures are the figures of one replica. If there are too many locks, the tenant with most loses
+// its least recently used one. Figures is safe for concurrent use.
 type Figures struct {
 	mu      sync.Mutex
-	most    int // locks
+	most    int // bounds the locks
 	locks   map[lock.Ref]*usage
 	byUse   tenantLists[*usage]
-	past    int       // how many events are kept of all locks
-	cut     time.Time // when a lock whose heat was not idle was dropped
+	past    int       // how many events of all locks are kept
+	cut     time.Time // when a lock with recent waiters was dropped
 	tenants tenants
 	renewed recent[lock.ID, time.Time]
 	sets    recent[lock.ID, expiredSet]
@@ -51,8 +51,8 @@ func New(most int) *Figures {
 	}
 }
 
-// Happened counts and keeps an event. waited is how long ago a grant was asked for. free reports,
-// at the end of a hold, whether no entry holds a lock any more.
+// Happened counts and keeps an event. waited is how long ago the client requested a grant. free
+// reports, at the end of a hold, whether the lock is now free.
 func (f *Figures) Happened(what *lock.Event, waited time.Duration, free func(lock.Ref) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,7 +96,7 @@ func (u *usage) ended(what *lock.Event, free bool) {
 	}
 }
 
-// Waiting says how many entries wait for a lock from now on.
+// Waiting records how many entries wait for a lock from now on.
 func (f *Figures) Waiting(r lock.Ref, n int, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,15 +105,15 @@ func (f *Figures) Waiting(r lock.Ref, n int, now time.Time) {
 	}
 }
 
-// Level says how many entries of a tenant wait, and how many claims hold, from now on.
+// Level records how many entries of a tenant wait, and how many claims hold, from now on.
 func (f *Figures) Level(tenant string, waiting, holding int, now time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.tenants.level(tenant, level{waiting, holding}, now)
 }
 
-// Relist is for a table that was built from a list. levels calls its argument for each tenant
-// with entries, and queue returns how many entries hold a lock and wait for it.
+// Relist handles a table that was built from a list. levels calls its argument for each tenant
+// with entries. queue returns how many entries hold a lock and wait for it.
 func (f *Figures) Relist(
 	levels func(set func(tenant string, waiting, holding int)),
 	queue func(lock.Ref) (holding, waiting int),
@@ -131,7 +131,7 @@ func (f *Figures) Relist(
 	}
 }
 
-// of returns what is kept of a lock that is used now.
+// of returns the record of a lock that is used now.
 func (f *Figures) of(r lock.Ref, now time.Time) *usage {
 	if u := f.locks[r]; u != nil {
 		f.byUse.touch(u.listed)
@@ -146,7 +146,7 @@ func (f *Figures) of(r lock.Ref, now time.Time) *usage {
 	return u
 }
 
-// forget drops what is kept of the lock that was used least recently, of the tenant with most.
+// forget drops the least recently used lock of the tenant with most.
 func (f *Figures) forget(now time.Time) {
 	u := f.byUse.last()
 	f.byUse.remove(u.listed)
@@ -161,7 +161,7 @@ func (f *Figures) forget(now time.Time) {
 type Lock struct {
 	Acquisitions uint64
 	Expirations  uint64
-	Newest       uint64 // the last fence that was granted
+	Newest       uint64 // the newest granted fence
 	Wait, Hold   Percentiles
 }
 
@@ -183,14 +183,14 @@ func (u *usage) read() Lock {
 	}
 }
 
-// Newest returns the last fence of a lock that was granted, 0 if it is unknown.
+// Newest returns the newest granted fence of a lock, or 0 if it is unknown.
 func (f *Figures) Newest(r lock.Ref) uint64 {
 	newest, _ := f.Recent(r, time.Time{})
 	return newest
 }
 
-// Recent returns the last fence of a lock that was granted, 0 if it is unknown, and for how long
-// the lock was held in the last minutes. since is since when it is held, zero if it is free.
+// Recent returns the newest granted fence of a lock, or 0 if it is unknown, and how long the lock
+// was held in the last minutes. since is the start of the present hold, zero if the lock is free.
 func (f *Figures) Recent(r lock.Ref, since time.Time) (newest uint64, use Use) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -203,7 +203,7 @@ func (f *Figures) Recent(r lock.Ref, since time.Time) (newest uint64, use Use) {
 	return newest, use
 }
 
-// Distribution returns how the latest waits and holds of a lock are distributed.
+// Distribution returns the distributions of the latest waits and holds of a lock.
 func (f *Figures) Distribution(r lock.Ref) (waits, holds []Bin) {
 	f.mu.Lock()
 	u := f.locks[r]
@@ -224,7 +224,7 @@ type History struct {
 	TooLate  uint64 // entries that were renewed or released after they had expired
 	Late     uint64 // renewals after more than two thirds of the lease
 	Heat     []float64
-	HeatFrom time.Time // when the first step of Heat begins; zero if no entry waited recently
+	HeatFrom time.Time // start of the first step of Heat; zero if no entry waited recently
 }
 
 // History returns what is kept of a lock at an instant.

@@ -3,21 +3,21 @@ package figures
 import "time"
 
 const (
-	// HeatStep is the time that one cell of a [Heat] is about, and HeatSteps how many there are:
-	// a quarter of an hour.
+	// HeatStep is the length of one cell of a [Heat], and HeatSteps the number of cells: a quarter
+	// of an hour.
 	HeatStep  = 30 * time.Second
 	HeatSteps = 30
 )
 
-// Heat is how many waited for one lock on average, in steps. The zero value is ready.
+// Heat holds the average number of waiters of one lock, in steps. The zero value is ready.
 type Heat struct {
-	cells   [HeatSteps]float32 // entries times seconds, by the number of the step
+	cells   [HeatSteps]float32 // entry-seconds, indexed by the number of the step
 	last    int64
-	since   int64 // in nanoseconds: up to when those who wait are counted
+	since   int64 // in nanoseconds: waiters are counted up to here
 	waiting int32
 }
 
-// Waiting says how many wait from now on.
+// Waiting records how many entries wait from now on.
 func (h *Heat) Waiting(now time.Time, n int) {
 	h.settle(now.UnixNano())
 	h.waiting = int32(min(n, 1<<30))
@@ -50,8 +50,8 @@ func (h *Heat) turn(to int64) {
 	h.last = max(h.last, to)
 }
 
-// Read returns how many waited on average in each of the steps up to an instant, the oldest
-// first; the last is not over. A copy does for that.
+// Read returns the average number of waiters in each step up to an instant, the oldest first. The
+// last step is not over. It works on a copy.
 func (h Heat) Read(now time.Time) (cells []float64) {
 	h.settle(now.UnixNano())
 	for n := h.last - HeatSteps + 1; n <= h.last; n++ {
@@ -64,7 +64,7 @@ func (h Heat) Read(now time.Time) (cells []float64) {
 	return cells
 }
 
-// HeatFrom is when the first step begins of what is known at an instant.
+// HeatFrom returns the start of the first known step at an instant.
 func HeatFrom(now time.Time) time.Time {
 	step := now.UnixNano()/int64(HeatStep) - HeatSteps + 1
 	return time.Unix(0, step*int64(HeatStep))

@@ -6,14 +6,14 @@ import (
 )
 
 const (
-	buckets = 46  // up to some 23 h; what is longer counts as that
+	buckets = 46  // up to about 23 h; longer durations count in the last
 	factor  = 1.5 // between the bounds of two buckets; the first bucket ends at 1 ms
 )
 
-// Histogram counts durations by how long they are, about.
+// Histogram counts durations in buckets.
 type Histogram [buckets]uint32
 
-// Add counts one.
+// Add counts one duration.
 func (h *Histogram) Add(d time.Duration) {
 	ms := float64(d) / float64(time.Millisecond)
 	if ms <= 1 {
@@ -23,14 +23,14 @@ func (h *Histogram) Add(d time.Duration) {
 	h[min(int(math.Ceil(math.Log(ms)/math.Log(factor))), buckets-1)]++
 }
 
-// merge adds all that another one has counted.
+// merge adds the counts of another histogram.
 func (h *Histogram) merge(other *Histogram) {
 	for i, n := range other {
 		h[i] += n
 	}
 }
 
-// Percentiles returns them; all is 0 if nothing was counted.
+// Percentiles returns the percentiles; all are 0 if nothing was counted.
 func (h *Histogram) Percentiles() (p Percentiles) {
 	for _, n := range h {
 		p.Samples += int(n)
@@ -39,8 +39,8 @@ func (h *Histogram) Percentiles() (p Percentiles) {
 	return p
 }
 
-// at returns the duration that such a part of all is not longer than. Within a bucket, those
-// counted are taken to lie evenly.
+// at returns the duration that the given part of all does not exceed. It assumes an even spread
+// within a bucket.
 func (h *Histogram) at(part float64, of int) time.Duration {
 	left := part * float64(of)
 	for i, n := range h {

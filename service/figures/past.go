@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// MaxPast is how many of the last events of a lock are kept, and maxPast of all locks.
+	// MaxPast bounds the kept events of a lock, and maxPast those of all locks.
 	MaxPast = 50
-	maxPast = 100_000 // some 10 MB
+	maxPast = 100_000 // about 10 MB
 )
 
-// Past is an event of a lock, as it is kept.
+// Past is a kept event of a lock.
 type Past struct {
 	ID     lock.EventID
 	Kind   lock.EventKind
 	Entry  lock.ID
 	Holder string
 	Number uint64
-	Held   bool        // it holds, or did until its end
+	Held   bool        // it holds, or held until its end
 	Reason lock.Reason // of an end
 	Note   *lock.Note  // of an end that an operator caused
 	At     time.Time
-	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
+	Lasted time.Duration // how long it waited for its grant; at an end, how long it held
 }
 
 // pasts are events, the oldest first. They are kept as bytes: 100 000 structs with pointers would
-// take three times as much, and keep the collector busy.
+// take three times the space, and cost the garbage collector time.
 type pasts struct {
 	text  []byte
 	count int
 }
 
-// add returns how many more are kept now.
+// add returns by how many the kept events grew.
 func (p *pasts) add(what *lock.Event) int {
 	more := 1
 	if p.count == MaxPast {
@@ -57,7 +57,7 @@ func (p *pasts) read() []Past {
 	return out
 }
 
-// appendPast appends what is kept of an event, as [pastText.read] reads it.
+// appendPast appends an event in the form that [pastText.read] reads.
 func appendPast(to []byte, what *lock.Event) []byte {
 	by, note := "", ""
 	if what.Note != nil {
@@ -82,7 +82,7 @@ func appendPast(to []byte, what *lock.Event) []byte {
 	return to
 }
 
-// pastText is what of some events is still to be read.
+// pastText is the unread rest of some events.
 type pastText struct{ rest []byte }
 
 func (t *pastText) read() Past {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxSamples is how many of the latest waits and holds of a lock are kept.
+// maxSamples bounds the kept waits and holds of a lock, each.
 const maxSamples = 128
 
 // Percentiles are all 0 without samples. Those of a lock are exact, those of a series are
@@ -17,7 +17,7 @@ type Percentiles struct {
 	Samples       int
 }
 
-// Bin is how many samples were longer than the bin before, and at most as long as this one.
+// Bin counts the samples above the previous bin's bound, up to its own.
 type Bin struct {
 	UpTo  time.Duration
 	Count int
@@ -44,14 +44,14 @@ func (s *samples) percentiles() Percentiles {
 		return Percentiles{}
 	}
 	sorted := slices.Sorted(slices.Values(s.last))
-	at := func(p float64) time.Duration { // the nearest rank: of two, p50 is the smaller one
+	at := func(p float64) time.Duration { // nearest rank: of two, p50 is the smaller one
 		i := max(int(math.Ceil(p*float64(len(sorted))))-1, 0)
 		return time.Duration(float64(sorted[i]) * float64(time.Millisecond))
 	}
 	return Percentiles{P50: at(0.5), P90: at(0.9), P99: at(0.99), Samples: len(sorted)}
 }
 
-// bins counts samples in steps of 1, 2.5 and 5, from 1 ms on. It leaves out those without any.
+// bins counts samples in steps of 1, 2.5 and 5, from 1 ms on. It leaves out empty bins.
 func bins(ms []float32) (out []Bin) {
 	slices.Sort(ms)
 	factors, bound := []float64{2.5, 2, 2}, 1.0

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// Step is the time that one cell is about.
+	// Step is the length of one cell.
 	Step = 10 * time.Second
 
-	// Steps is how many are kept: a quarter of an hour.
+	// Steps is the number of cells: a quarter of an hour.
 	Steps = 90
 )
 
-// Cell is what happened in one step.
+// Cell counts the events of one step.
 type Cell struct {
 	Grants   uint32
 	Releases uint32 // by clients
@@ -22,25 +22,25 @@ type Cell struct {
 	Waits    Histogram
 	Holds    Histogram
 
-	waited, held float64 // entries times seconds
+	waited, held float64 // entry-seconds
 }
 
 // Series are the cells of the last quarter of an hour. The zero value is ready.
 type Series struct {
-	cells   [Steps]*Cell // by their number; nil where nothing happened
-	began   time.Time    // when something happened first
+	cells   [Steps]*Cell // indexed by step number; nil where nothing happened
+	began   time.Time    // time of the first event
 	last    int64        // the number of the newest step
 	waiting int
 	holding int
-	since   int64 // in nanoseconds: up to when those are counted
+	since   int64 // in nanoseconds: levels are counted up to here
 }
 
-// number is that of the step in which an instant is. Steps begin alike at all replicas, as far
-// as their clocks agree.
+// number returns the number of the step of an instant. Steps begin together at all replicas, as
+// far as their clocks agree.
 func number(at time.Time) int64 { return at.UnixNano() / int64(Step) }
 
-// at returns the cell of an instant, and forgets what is too old. A clock that was set back adds
-// to the newest.
+// at returns the cell of an instant, and drops old cells. If the clock was set back, it returns
+// the newest cell.
 func (s *Series) at(now time.Time) *Cell {
 	s.forward(now)
 	return s.cell(s.last)
@@ -54,7 +54,7 @@ func (s *Series) cell(n int64) *Cell {
 	return *at
 }
 
-// forward goes to the step of an instant.
+// forward moves to the step of an instant.
 func (s *Series) forward(now time.Time) {
 	if s.began.IsZero() {
 		s.began, s.since, s.last = now, now.UnixNano(), number(now)
@@ -63,7 +63,7 @@ func (s *Series) forward(now time.Time) {
 	s.turn(number(now))
 }
 
-// turn empties the cells of steps that begin.
+// turn empties the cells of new steps.
 func (s *Series) turn(to int64) {
 	for n := max(s.last+1, to-Steps+1); n <= to; n++ {
 		s.cells[n%Steps] = nil
@@ -71,7 +71,7 @@ func (s *Series) turn(to int64) {
 	s.last = max(s.last, to)
 }
 
-// settle counts those that have waited and held until now, each step with its own part.
+// settle adds the entry-seconds up to now, to each step its own part.
 func (s *Series) settle(now int64) {
 	s.since = max(s.since, now-Steps*int64(Step))
 	for s.waiting+s.holding > 0 && s.since < now {
@@ -86,14 +86,14 @@ func (s *Series) settle(now int64) {
 	s.since = max(s.since, now)
 }
 
-// Granted counts a grant that was waited for so long.
+// Granted counts a grant with its wait time.
 func (s *Series) Granted(now time.Time, waited time.Duration) {
 	c := s.at(now)
 	c.Grants++
 	c.Waits.Add(waited)
 }
 
-// Ended counts a hold that ended for a reason.
+// Ended counts the end of a hold, with its reason and duration.
 func (s *Series) Ended(now time.Time, why lock.Reason, held time.Duration) {
 	c := s.at(now)
 	c.Holds.Add(held)
@@ -105,33 +105,33 @@ func (s *Series) Ended(now time.Time, why lock.Reason, held time.Duration) {
 	}
 }
 
-// Level says how many wait and how many hold from now on.
+// Level records how many entries wait and how many claims hold from now on.
 func (s *Series) Level(now time.Time, waiting, holding int) {
 	s.forward(now)
 	s.waiting, s.holding = waiting, holding
 }
 
-// Point is a cell for those who look.
+// Point is a cell as shown to a reader.
 type Point struct {
-	At       time.Time     // when it begins
+	At       time.Time     // its start
 	Over     time.Duration // what it covers: less than a step at both ends
 	Grants   int
 	Releases int
 	Expiries int
-	Waiting  float64 // how many did, on average
-	Holding  float64 // likewise
+	Waiting  float64 // average
+	Holding  float64 // average
 	Waits    Percentiles
 	Holds    Percentiles
 }
 
-// Summary is all that is kept.
+// Summary is everything that a series keeps.
 type Summary struct {
-	Since  time.Time // from when on; zero if nothing was ever told
-	Whole  Point     // of all of it
+	Since  time.Time // the start; zero if nothing was ever counted
+	Whole  Point     // all steps together
 	Points []Point   // the oldest first; the last one is not over. None before Since
 }
 
-// copy returns a series of its own.
+// copy returns an independent series.
 func (s *Series) copy() *Series {
 	out := *s
 	for i, c := range s.cells {
@@ -142,7 +142,7 @@ func (s *Series) copy() *Series {
 	return &out
 }
 
-// Read tells what the series has up to an instant. It changes the series.
+// Read returns the summary up to an instant. It changes the series.
 func (s *Series) Read(now time.Time) (sum Summary) {
 	if s.began.IsZero() {
 		return sum
@@ -167,7 +167,7 @@ func (s *Series) Read(now time.Time) (sum Summary) {
 	return sum
 }
 
-// span is the part of a step between two instants.
+// span returns how much of a step lies between two instants.
 func span(begins, ends, from, now time.Time) time.Duration {
 	if from.After(begins) {
 		begins = from

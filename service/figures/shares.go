@@ -6,19 +6,19 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// tenantLists are what tenants have of something with one bound for all of them. Above the bound
-// the tenant with most loses what is oldest; of several such tenants, the one with the oldest.
+// tenantLists are lists of tenants under one common bound. Above the bound the tenant with most
+// loses its oldest value. Of several such tenants, the one with the oldest value loses it.
 type tenantLists[V any] struct {
 	lists map[string]*tenantList[V] // none is empty
-	most  heap.Heap[*tenantList[V]] // those with most first
-	count uint64                    // of what was added or touched
+	most  heap.Heap[*tenantList[V]] // the longest list first
+	count uint64                    // counts adds and touches
 }
 
-// tenantList is what one tenant has.
+// tenantList is one tenant's list.
 type tenantList[V any] struct {
 	heap.Place
 	tenant string
-	all    *list.List // of *listed[V], the one that was added or touched last first
+	all    *list.List // of *listed[V], the most recently added or touched first
 }
 
 // listed is a value in the list of its tenant.
@@ -41,10 +41,10 @@ func (t *tenantList[V]) Before(other *tenantList[V]) bool {
 	return t.last().since < other.last().since
 }
 
-// last is what was added or touched longest ago.
+// last returns the least recently added or touched value.
 func (t *tenantList[V]) last() *listed[V] { return t.all.Back().Value.(*listed[V]) }
 
-// add puts one in front of what a tenant has.
+// add puts a value at the front of a tenant's list.
 func (x *tenantLists[V]) add(tenant string, one V) *listed[V] {
 	x.count++
 	t := x.lists[tenant]
@@ -61,7 +61,7 @@ func (x *tenantLists[V]) add(tenant string, one V) *listed[V] {
 	return in
 }
 
-// touch puts what is listed in front of what its tenant has.
+// touch moves a value to the front of its list.
 func (x *tenantLists[V]) touch(in *listed[V]) {
 	x.count++
 	in.since = x.count
@@ -71,8 +71,7 @@ func (x *tenantLists[V]) touch(in *listed[V]) {
 	}
 }
 
-// last returns what was added or touched longest ago by the tenant with most. There must be
-// something.
+// last returns the oldest value of the tenant with most. There must be one.
 func (x *tenantLists[V]) last() V { return x.most.First().last().one }
 
 func (x *tenantLists[V]) remove(in *listed[V]) {

@@ -9,12 +9,12 @@ import (
 )
 
 const (
-	maxSigns   = 10     // of one lock, the last
-	maxRenewed = 50_000 // renewals are known of as many entries, or up to twice as many: 10 MB
-	maxSets    = 1000   // the same of the locks of expired sets: 14 MB
+	maxSigns   = 10     // kept signs of one lock
+	maxRenewed = 50_000 // entries with known renewals, up to twice as many: 10 MB
+	maxSets    = 1000   // the same for the locks of expired sets: 14 MB
 )
 
-// SignKind is a way in which a lease shows that it was too short.
+// SignKind is a way in which a lease proved too short.
 type SignKind string
 
 // The kinds of signs.
@@ -24,24 +24,24 @@ const (
 	RenewedLate     SignKind = "renewed_late" // more than two thirds of the lease had passed
 )
 
-// Sign says that a lease was too short for its holder, or nearly.
+// Sign shows that a lease was too short for its holder, or nearly.
 type Sign struct {
 	Kind   SignKind
 	Entry  lock.ID
 	Number uint64
-	Holder string // "" if it is not known any more
+	Holder string // "" if it is no longer known
 	At     time.Time
 	After  time.Duration // after the end of the lease, or since the last renewal; 0 if unknown
 	TTL    time.Duration // of a late renewal
 }
 
-// signs are those of one lock.
+// signs are the signs of one lock.
 type signs struct {
 	last          []Sign
 	tooLate, late uint64
 }
 
-// Sign keeps a sign of a lock. An entry counts once as too late.
+// Sign keeps a sign of a lock. An entry counts as too late once only.
 func (f *Figures) Sign(r lock.Ref, s Sign) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -66,7 +66,7 @@ func (all *signs) add(s Sign) {
 	}
 }
 
-// read returns the signs, the latest first, with what the past of the lock tells of them.
+// read returns the signs, the latest first, completed from the past of the lock.
 func (all *signs) read(past []Past) (out []Sign, tooLate, late uint64) {
 	for _, s := range slices.Backward(all.last) {
 		s.complete(past)
@@ -87,7 +87,7 @@ func (s *Sign) complete(past []Past) {
 	}
 }
 
-// Renewed notes when this replica renewed an entry, and returns when it did so before.
+// Renewed notes when this replica renewed an entry, and returns the time of its previous renewal.
 func (f *Figures) Renewed(id lock.ID, at time.Time) (last time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -96,13 +96,13 @@ func (f *Figures) Renewed(id lock.ID, at time.Time) (last time.Time) {
 	return last
 }
 
-// expiredSet has the locks of a set that expired: its token does not name them.
+// expiredSet holds the locks of an expired set: its token does not name them.
 type expiredSet struct {
 	number uint64
 	names  []string
 }
 
-// keepSet copies the names: they are parts of what was read of the whole entry.
+// keepSet copies the names, because they share memory with the whole stored entry.
 func (f *Figures) keepSet(e *lock.Entry) {
 	set := expiredSet{number: e.Number}
 	for _, c := range e.Claims {
@@ -111,7 +111,7 @@ func (f *Figures) keepSet(e *lock.Entry) {
 	f.sets.put(lock.ID(strings.Clone(string(e.ID))), set)
 }
 
-// SetOf returns the locks of a set that expired; none if they are not known any more.
+// SetOf returns the locks of an expired set, or none if they are no longer known.
 func (f *Figures) SetOf(id lock.ID, number uint64) []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,7 +121,7 @@ func (f *Figures) SetOf(id lock.ID, number uint64) []string {
 	return nil
 }
 
-// recent keeps the values that were put last: at least most of them, and at most twice as many.
+// recent keeps the latest values: at least most of them, and at most twice as many.
 type recent[K comparable, V any] struct {
 	most         int
 	newer, older map[K]V

@@ -6,14 +6,13 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxSeries is how many tenants have series: those where something happened last. One takes up
-// to 40 KB.
+// maxSeries bounds the tenants with series, the most recent ones. One takes up to 40 KB.
 const maxSeries = 200
 
-// tenants are the series of all tenants together, except the replicas' own, and of each.
+// tenants holds a series for each tenant, and one for all tenants without the replicas' own.
 type tenants struct {
 	all    Series
-	levels map[string]level // those that are not 0
+	levels map[string]level // the non-zero ones
 	total  level
 	of     map[string]*Series
 }
@@ -52,7 +51,7 @@ func (t *tenants) series(tenant string) *Series {
 	return s
 }
 
-// forget drops the series of the tenant where nothing has happened for longest.
+// forget drops the series of the tenant that was idle for longest.
 func (t *tenants) forget() {
 	oldest := ""
 	for tenant, s := range t.of {
@@ -97,8 +96,8 @@ func (t *tenants) relist(
 	}
 }
 
-// Series returns what happened to a tenant in the last quarter of an hour, or with "" to all
-// except the replicas' own. It is empty if nothing did.
+// Series returns a tenant's last quarter of an hour, or with "" that of all tenants except the
+// replicas' own. It is empty if nothing happened.
 func (f *Figures) Series(tenant string, now time.Time) Summary {
 	f.mu.Lock()
 	s := &f.tenants.all

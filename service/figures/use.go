@@ -2,17 +2,17 @@ package figures
 
 import "time"
 
-// useWindow is about the time over which utilization is measured.
+// useWindow is the approximate window of the utilization.
 const useWindow = 5 * time.Minute
 
-// Use says for how long a lock was held recently, as one replica saw it.
+// Use is how long a lock was held recently, as one replica saw it.
 type Use struct {
 	began        time.Time     // of the window
-	busy, before time.Duration // held in the window, up to since, and in that before it
-	since        time.Time     // since when it is held in the window; zero if it is free
+	busy, before time.Duration // time held in this window up to since, and in the window before it
+	since        time.Time     // start of the hold in this window; zero if the lock is free
 }
 
-// take notes that the lock is held.
+// take notes that the lock is now held.
 func (u *Use) take(now time.Time) {
 	*u = u.until(now)
 	if u.since.IsZero() {
@@ -20,7 +20,7 @@ func (u *Use) take(now time.Time) {
 	}
 }
 
-// free notes that no entry holds the lock any more.
+// free notes that the lock is now free.
 func (u *Use) free(now time.Time) {
 	*u = u.until(now)
 	if !u.since.IsZero() {
@@ -29,9 +29,9 @@ func (u *Use) free(now time.Time) {
 	}
 }
 
-// until returns the use with the window in which an instant is.
+// until returns the use, moved to the window of an instant.
 func (u Use) until(now time.Time) Use {
-	if now.Sub(u.began) >= 2*useWindow { // nothing of the time before counts, or it was held all along
+	if now.Sub(u.began) >= 2*useWindow { // nothing older counts, or it was held all along
 		u.busy, u.before, u.began = 0, 0, now
 		if !u.since.IsZero() {
 			u.before, u.since = useWindow, now
@@ -48,8 +48,8 @@ func (u Use) until(now time.Time) Use {
 	return u
 }
 
-// Share returns which part of the last five minutes before an instant the lock was held, in
-// hundredths. If the replica knows of less, which seen says, it is a part of that.
+// Share returns for how much of the last five minutes the lock was held, in percent. If the
+// replica has watched for less, as seen reports, it is a share of that time.
 func (u Use) Share(now time.Time, seen time.Duration) int {
 	u = u.until(now)
 	in := now.Sub(u.began)

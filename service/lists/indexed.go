@@ -7,7 +7,7 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// byName returns a page in the order of names: of all other locks it reads the names only.
+// byName returns a page in the order of names. Of all other locks it reads only the names.
 func (l *Lists) byName(q Query) *Page {
 	page := &Page{Now: l.now()}
 	first, probe := best{most: q.Limit + 1, compare: q.compare}, &view.Row{}
@@ -30,7 +30,7 @@ func (l *Lists) byName(q Query) *Page {
 	return page
 }
 
-// addRows adds those of the locks that are still in use.
+// addRows adds the locks that are still in use.
 func (l *Lists) addRows(page *Page, q Query, refs []lock.Ref) {
 	l.source.Rows(refs, func(_ lock.Ref, row *view.Row) {
 		if row != nil {
@@ -58,8 +58,8 @@ func (l *Lists) firstByWaits(q Query) *Page {
 	return page
 }
 
-// rest returns the locks that fill the page after its rows, counts all that match, and notes
-// where the next page begins. The page keeps the revision of its rows, which is the older one.
+// rest returns the locks that fill the page after its rows, counts all matches, and notes where
+// the next page begins. The page keeps the revision of its rows, which is the older one.
 func (l *Lists) rest(q Query, page *Page) (rest []lock.Ref) {
 	there := make(map[lock.Ref]struct{}, len(page.Rows))
 	for _, line := range page.Rows {

@@ -1,5 +1,5 @@
-// Package lists sorts, searches and counts the locks of all tenants, for operators. It keeps
-// nothing: it reads the view for each list, in parts, so that no grant waits for one.
+// Package lists sorts, searches and counts the locks of all tenants for operators. It keeps no
+// state. It reads the view in parts, so that grants do not wait for a list.
 package lists
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// Source is what is listed; [view.View] is one.
+// Source provides the locks; [view.View] is one.
 type Source interface {
-	// Rows reads the rows of some locks, nil for a lock that is not in use.
+	// Rows reads the rows of some locks; nil for a lock that is not in use.
 	Rows(refs []lock.Ref, give func(lock.Ref, *view.Row))
 
 	// EachRow yields the rows of locks in a state, or with "" of all. A row is valid until
@@ -35,12 +35,12 @@ type Lists struct {
 	began   time.Time
 }
 
-// New returns lists. now is the clock of the instants at which entries joined their queues.
+// New returns lists. now is the clock by which entries joined their queues.
 func New(source Source, f *figures.Figures, now func() time.Time) *Lists {
 	return &Lists{source: source, figures: f, now: now, began: now()}
 }
 
-// Page returns a page of locks. It costs the more the more locks the tenant uses, or all
+// Page returns a page of locks. Its cost grows with the number of locks of the tenant, or of all
 // tenants: about 0.1 µs for each in the orders of names and waiters, and 1 µs in the others.
 func (l *Lists) Page(q Query) *Page {
 	switch {
@@ -66,14 +66,14 @@ func (l *Lists) Page(q Query) *Page {
 	return page
 }
 
-// keep copies a row that is valid for a moment only.
+// keep copies a row, which is only valid briefly.
 func keep(row *view.Row) *view.Row {
 	kept := *row
 	kept.Holders = slices.Clone(row.Holders)
 	return &kept
 }
 
-// cut returns as many of the lines as a page has, and notes where the next page begins.
+// cut returns at most limit lines, and notes where the next page begins.
 func (p *Page) cut(lines []Line, limit int) []Line {
 	if len(lines) > limit {
 		lines = lines[:limit]
@@ -82,7 +82,7 @@ func (p *Page) cut(lines []Line, limit int) []Line {
 	return lines
 }
 
-// addFigures reads the figures of the lines of a page only: for every lock of a tenant, that would
+// addFigures reads the figures of the page's lines only. For every lock of a tenant, that would
 // cost more than reading the lock.
 func (l *Lists) addFigures(lines []Line, now time.Time) {
 	for i := range lines {

@@ -13,7 +13,7 @@ import (
 // Sort is an order of locks.
 type Sort string
 
-// The orders. Locks that are equal in one follow each other by tenant and name.
+// The orders. Equal locks follow each other by tenant and name.
 const (
 	ByName        Sort = "name"
 	ByWaiters     Sort = "waiters"
@@ -25,7 +25,7 @@ const (
 // Sorts returns all orders.
 func Sorts() []Sort { return []Sort{ByName, ByWaiters, ByOldestWait, ByHeldFor, ByUtilization} }
 
-// Sight says which locks an operator may see.
+// Sight is the set of locks that an operator may see.
 type Sight struct {
 	Tenant string            // "" is all but the replicas' own
 	May    func(string) bool // by name; nil is all
@@ -50,7 +50,7 @@ type Query struct {
 	After  *Cursor
 }
 
-// Cursor is where a page ends.
+// Cursor marks where a page ends.
 type Cursor struct {
 	Key int64
 	lock.Ref
@@ -60,7 +60,7 @@ type Cursor struct {
 type Page struct {
 	Rows     []Line
 	Next     *Cursor // nil on the last page
-	Matching int     // how many locks there are on all pages
+	Matching int     // locks on all pages
 	Revision uint64
 	Now      time.Time // the instant of the shares
 }
@@ -68,16 +68,16 @@ type Page struct {
 // Line is a lock on a page.
 type Line struct {
 	*view.Row
-	Share   int           // of the last five minutes while it was held, in hundredths
-	Closure *lock.Closure // the closure of the lock that lasts longest, or nil
+	Share   int           // percent of the last five minutes for which it was held
+	Closure *lock.Closure // the closure of the lock that ends last, or nil
 
-	// ExpiresAt is the end of the first holder's lease, zero if it is unknown.
+	// ExpiresAt is the end of the first holder's lease, zero if unknown.
 	ExpiresAt time.Time
 
 	key int64
 }
 
-// Holder returns the entry that has held the lock for longest, or nil.
+// Holder returns the entry that has held the lock longest, or nil.
 func (l *Line) Holder() *lock.Entry {
 	if len(l.Holders) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (q *Query) follows(l Line) bool {
 	return q.After == nil || q.compare(l, Line{Row: &view.Row{Ref: q.After.Ref}, key: q.After.Key}) > 0
 }
 
-// matches reports whether a lock is in sight and searched for.
+// matches reports whether a lock is in sight and matches the search.
 func (q *Query) matches(r lock.Ref) bool { return q.Sees(r) && (q.Match == nil || q.Match(r.Name)) }
 
 func (q *Query) selects(row *view.Row) bool {
@@ -108,7 +108,7 @@ func (q *Query) selects(row *view.Row) bool {
 	return q.matches(row.Ref)
 }
 
-// line adds to a row the number that it is sorted by.
+// line adds the sort key to a row.
 func (l *Lists) line(by Sort, row *view.Row, now time.Time) Line {
 	line := Line{Row: row}
 	switch by {
@@ -145,12 +145,12 @@ func (q *Query) compare(a, b Line) int {
 	return order
 }
 
-// best keeps the first of many lines.
+// best keeps the first lines of many.
 type best struct {
 	most    int
 	compare func(a, b Line) int
 	lines   []Line
-	cut     bool // the first most lines are sorted, and no line after them is wanted
+	cut     bool // the first most lines are sorted; later lines are dropped
 }
 
 // wants reports whether a line may be among the first.

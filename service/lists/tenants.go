@@ -9,23 +9,22 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// Tenant counts the locks of a tenant that are in use and in sight. An entry of several locks
-// counts at each.
+// Tenant counts a tenant's locks in use and in sight. An entry of several locks counts at each.
 type Tenant struct {
 	Name string
 	Totals
 }
 
-// Tenants are a page of the tenants with locks in use, by name.
+// Tenants is a page of the tenants with locks in use, by name.
 type Tenants struct {
 	Tenants  []Tenant
-	Next     string // the last of them if there are more
-	All      int    // how many there are
+	Next     string // the last name of the page if there are more
+	All      int    // the number of tenants
 	Revision uint64
 	Now      time.Time
 }
 
-// Tenants counts the locks of at most so many tenants, of the first ones after a name.
+// Tenants counts the locks of at most most tenants, from the first one after a name.
 func (l *Lists) Tenants(s Sight, after string, most int) *Tenants {
 	out, totals := &Tenants{Now: l.now()}, map[string]*Totals{}
 	of := func(tenant string) *Totals {

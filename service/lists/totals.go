@@ -9,13 +9,13 @@ import (
 // Totals count locks. An entry of several locks counts at each.
 type Totals struct {
 	Locks     int // in use
-	Held      int // of these, and so on
+	Held      int // of these locks
 	Contended int
 	Holding   int // entries
 	Waiting   int
-	Oldest    *view.Row // the lock with the oldest wait; nil if no entry waits
+	Oldest    *view.Row // the lock with the oldest wait; nil if none waits
 
-	Worst    []Line // those with the longest queues, at most as many as asked for
+	Worst    []Line // the locks with the longest queues, up to the requested number
 	Revision uint64
 	Now      time.Time
 }
@@ -36,15 +36,15 @@ func (l *Lists) Totals(s Sight, worst int) *Totals {
 		}
 	})
 	if s.May == nil {
-		t.set(l.source.Sums(s.Tenant)) // not before: they include the revision
+		t.set(l.source.Sums(s.Tenant)) // not earlier: they include the revision
 	}
 	t.Worst = first.take()
 	l.addFigures(t.Worst, t.Now)
 	return t
 }
 
-// counted is the state of the locks whose rows have to be read to count all: of a tenant's locks
-// the view has the sums, but for those of some names it has not.
+// counted returns the state of the locks whose rows must be read for the totals. The view has the
+// sums of whole tenants, but not of some names.
 func (s Sight) counted() string {
 	if s.May == nil {
 		return "contended"

@@ -1,4 +1,4 @@
-// Package replicas keeps the list of the replicas that run, and shares work among them.
+// Package replicas keeps the list of running replicas, and divides work among them.
 package replicas
 
 import (
@@ -17,26 +17,26 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// kind is the kind of the records that say which replicas run.
+// kind is the kind of the records of running replicas.
 const kind = "replica"
 
 const (
 	pause        = time.Second     // after a failure, before the next attempt
 	refreshEvery = 2 * time.Second // at least
 
-	// CurrentTimeout bounds how long a listed replica may lag: then it leaves the list, and the
-	// replicas that take its work over find the leases of async entries alive.
+	// CurrentTimeout bounds the lag of a listed replica. After that it leaves the list, early enough
+	// that the replicas that take over its work find the leases of async entries alive.
 	CurrentTimeout = 3 * time.Second
 
-	// TakeOverTime bounds the time from the end of a replica until the others have its share
-	// of the work.
+	// TakeOverTime bounds the time from the end of a replica until others have its share of the
+	// work.
 	TakeOverTime = store.RecordLife + store.RecordLifeLate + CurrentTimeout + refreshEvery
 )
 
-// maxListed bounds the list that is kept: many more than can be of use.
+// maxListed bounds the kept list, far above any useful number of replicas.
 const maxListed = 1000
 
-// Records is what the list of replicas needs of the store's small records.
+// Records are the store's small records, as far as the list needs them.
 type Records interface {
 	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
 	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
@@ -44,17 +44,16 @@ type Records interface {
 	Watch(ctx context.Context, kind string, changed func())
 }
 
-// Replica is one process that serves a store.
+// Replica is one running server process.
 type Replica struct {
-	ID      string    `json:"-"` // [lock.ValidName]: one of its own for each start
+	ID      string    `json:"-"` // a [lock.ValidName], new at each start
 	Version string    `json:"version"`
 	Started time.Time `json:"started"`
 }
 
-// List is the list of those that run now and see what happens in the store, this one
-// among them. A replica that has stopped is on it for [store.RecordLife] and
-// [store.RecordLifeLate] longer at most. It is for people to look at, and for sharing work
-// that several may do.
+// List is the list of replicas that run now and follow the store, including this one. A stopped
+// replica stays on it for at most [store.RecordLife] and [store.RecordLifeLate]. It is for
+// people, and for dividing work that any replica may do.
 type List struct {
 	records Records
 	self    Replica
@@ -62,20 +61,20 @@ type List struct {
 
 	mu      sync.Mutex
 	live    []Replica
-	read    bool          // there is a list
-	sure    bool          // the last attempt to read it succeeded
-	changed chan struct{} // closed when another answer may be due
+	read    bool          // the list was read
+	sure    bool          // the last read succeeded
+	changed chan struct{} // closed when the answer may have changed
 }
 
-// New returns the list for the replica self, which does not run yet.
+// New returns the list of the replica self, which does not run yet.
 func New(records Records, self Replica, log *slog.Logger) *List {
 	return &List{records: records, self: self, log: log, changed: make(chan struct{})}
 }
 
-// Run puts this replica on the list, also when its record has ended because it was cut
-// off for a while, and keeps the list up to date, until ctx ends. current reports
-// whether the replica sees what happens in the store, as the service reports. While it does
-// not, it is not on the list: it would be left to do work of which it does not know.
+// Run puts this replica on the list and keeps the list up to date, until ctx ends. It also
+// restores the replica's record after a disconnection. current reports whether the replica
+// follows the store. While it does not, the replica stays off the list, because it would own work
+// that it cannot see.
 func (r *List) Run(ctx context.Context, current func(context.Context) (bool, error)) {
 	changed, stop := store.RecordChanges(ctx, r.records, kind)
 	defer stop()
@@ -92,15 +91,14 @@ func (r *List) Run(ctx context.Context, current func(context.Context) (bool, err
 	}
 }
 
-// Live returns the replicas that run, by their ids, as they were listed last. ok is false
-// if they never were.
+// Live returns the running replicas by id, as last listed. ok is false before the first list.
 func (r *List) Live() (live []Replica, ok bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Clone(r.live), r.read
 }
 
-// refresh reads the list, and has this replica on it if it is current.
+// refresh reads the list, and adds this replica to it if it is current.
 func (r *List) refresh(ctx context.Context, current func(context.Context) (bool, error)) error {
 	soon, cancel := context.WithTimeout(ctx, CurrentTimeout)
 	sees, err := current(soon)
@@ -128,8 +126,8 @@ func (r *List) refresh(ctx context.Context, current func(context.Context) (bool,
 	return nil
 }
 
-// note keeps the list, nil if it could not be read, and tells those who share work if
-// that makes a difference.
+// note keeps the list, or nil after a failed read, and notifies the users of Sharing if it
+// changed.
 func (r *List) note(live []Replica, sure bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -144,15 +142,15 @@ func (r *List) note(live []Replica, sure bool) {
 	}
 }
 
-// Sharing is who shares work that each replica could do, at one moment.
+// Sharing is the set of replicas that divide work at one moment.
 type Sharing struct {
 	Self    string
-	Live    []string        // all of them, this one among them; nil if that is not known
-	Changed <-chan struct{} // closed when it may be another answer; nil if it never will be
+	Live    []string        // all of them, including this one; nil if unknown
+	Changed <-chan struct{} // closed when the answer may have changed; nil if it never will
 }
 
-// Sharing returns who shares work now. It is not known while the list cannot be read:
-// then a replica that has stopped could be taken for one that runs.
+// Sharing returns the replicas that divide work now. It is unknown while the list cannot be read,
+// because a stopped replica could seem to run.
 func (r *List) Sharing() Sharing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,9 +163,9 @@ func (r *List) Sharing() Sharing {
 	return s
 }
 
-// Settled is [List.Sharing] among those that have run for a while by this replica's clock,
-// if there are any: for work for which it matters to have seen what happened before.
-// Changed says nothing of a replica that has run for long enough only now.
+// Settled is [List.Sharing] restricted to replicas that have run for a while by this replica's
+// clock, if there are any. It is for work that needs knowledge of earlier events. Changed is not
+// closed when a replica only becomes old enough.
 func (r *List) Settled(a time.Duration, now time.Time) Sharing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -188,10 +186,9 @@ func (r *List) Settled(a time.Duration, now time.Time) Sharing {
 	return s
 }
 
-// Does reports whether this replica is the one that does the work with the name: each
-// replica with the same list comes to the same answer, and when the list changes, only
-// the work of those that came or went changes hands (rendezvous hashing, Thaler and
-// Ravishankar 1998). All do it while the list is not known.
+// Does reports whether this replica owns the work with the name. Replicas with the same list give
+// the same answer. A change of the list moves only the work of replicas that came or went
+// (rendezvous hashing, Thaler and Ravishankar 1998). While the list is unknown, all own all.
 func (s Sharing) Does(name string) bool {
 	if len(s.Live) == 0 {
 		return true
@@ -211,18 +208,18 @@ func (r *List) register(ctx context.Context) error {
 		RecordKey: r.key(), Value: store.Encode(r.self), Bound: true,
 	})
 	if errors.Is(err, lock.Changed) {
-		return nil // an earlier attempt has written it after all
+		return nil // an earlier attempt has written it
 	}
 	return err
 }
 
-// key is that of this replica's record.
+// key returns the key of this replica's record.
 func (r *List) key() store.RecordKey {
 	return store.RecordKey{Kind: kind, Tenant: store.NoTenant, ID: r.self.ID}
 }
 
-// readAll reads all pages. What cannot be read is a replica all the same, of which only
-// the id is known. version is that of this replica's own record, 0 if there is none.
+// readAll reads all pages. An unreadable record still counts as a replica with only its id.
+// version is that of this replica's own record, 0 if there is none.
 func (r *List) readAll(ctx context.Context) (live []Replica, version uint64, err error) {
 	q := store.RecordQuery{Kind: kind, Tenant: store.NoTenant}
 	for record, err := range store.EachRecord(ctx, r.records, q) {

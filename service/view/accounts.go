@@ -9,12 +9,12 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// account is what the view keeps for one tenant, beside the entries themselves, so
-// that everything that a tenant can make grow has a bound of its own.
+// account is what the view keeps for one tenant besides the entries, so that everything that a
+// tenant can grow has its own bound.
 type account struct {
 	tenant  string
 	tally         // of its entries
-	pending tally // of entries that are being written
+	pending tally // of entries whose writes are in flight
 
 	uses  map[string]use // of the locks in use, by name
 	names [allUses]*btree.BTreeG[string]
@@ -22,7 +22,7 @@ type account struct {
 	ends   share
 	chunks []*chunk // of ends, the oldest first
 
-	contradictions limiter // lines about contradicting orders
+	contradictions limiter // for lines about contradicting orders
 }
 
 // use is how a lock is used, as a set of bits.
@@ -36,12 +36,11 @@ const (
 	allUses
 )
 
-// accounts are those of all tenants that have anything. It is not safe for
-// concurrent use.
+// accounts holds an account for each tenant with data. It is not safe for concurrent use.
 type accounts map[string]*account
 
-// of returns the tenant's account and makes it if need be. A caller
-// that charges it with nothing must close it.
+// of returns the tenant's account, and makes it if needed. A caller that adds nothing to it must
+// close it.
 func (all accounts) of(tenant string) *account {
 	a := all[tenant]
 	if a == nil {
@@ -52,14 +51,14 @@ func (all accounts) of(tenant string) *account {
 	return a
 }
 
-// close forgets the account if there is nothing left in it.
+// close removes an empty account.
 func (all accounts) close(a *account) {
 	if a.places == 0 && a.pending == (tally{}) && len(a.uses) == 0 && a.ends.size == 0 {
 		delete(all, a.tenant)
 	}
 }
 
-// empty takes all entries out of the accounts, before they are counted again.
+// empty removes all entries from the accounts, before they are counted again.
 func (all accounts) empty() {
 	for _, a := range all {
 		a.tally, a.uses, a.names = tally{}, map[string]use{}, [allUses]*btree.BTreeG[string]{}
@@ -67,15 +66,15 @@ func (all accounts) empty() {
 	}
 }
 
-// eachLevel calls set with how many entries of each tenant wait, and how many claims hold.
+// eachLevel calls set for each tenant, with its waiting entries and its held claims.
 func (all accounts) eachLevel(set func(tenant string, waiting, holding int)) {
 	for tenant, a := range all {
 		set(tenant, a.waiting, a.holding)
 	}
 }
 
-// note keeps the indexes right after the lock's queue has changed. It reports whether an entry
-// waits, or did before.
+// note updates the indexes after a change of the lock's queue. It reports whether an entry waits,
+// or waited before.
 func (a *account) note(name string, holding, waiting int) bool {
 	var now use
 	if holding+waiting > 0 {
@@ -117,9 +116,8 @@ func (a *account) index(i int, name string, add bool) {
 	}
 }
 
-// after yields the names of locks used in the way, in byte order: those that start
-// with prefix and come after the given one. So a page of a list costs its own
-// length.
+// after yields the names of locks that are used in the given way, in byte order: those with the
+// prefix that come after last. So a page costs only its own length.
 func (all accounts) after(tenant string, way int, prefix, last string, yield func(string) bool) {
 	a := all[tenant]
 	if a == nil || a.names[way] == nil {
@@ -133,18 +131,18 @@ func (all accounts) after(tenant string, way int, prefix, last string, yield fun
 	})
 }
 
-// share is how much of something bounded one tenant has.
+// share is one tenant's part of something bounded.
 type share struct {
 	heap.Place // among the shares, if size is not 0
 	of         *account
 	size       int
 }
 
-// Before has the largest in front.
+// Before puts the largest share in front.
 func (s *share) Before(other *share) bool { return s.size > other.size }
 
-// shares are all tenants' shares of one thing. If the space is full, the largest
-// share gives way: no tenant can evict what a smaller one has.
+// shares are all tenants' parts of one thing. If the space is full, the largest share shrinks, so
+// no tenant can evict the data of a smaller one.
 type shares struct {
 	total int
 	heap  heap.Heap[*share]
@@ -168,14 +166,13 @@ func (all *shares) change(s *share, n int) {
 // largest returns the account with the largest share. There must be one.
 func (all *shares) largest() *account { return all.heap.First().of }
 
-// limiter lets one thing through in a while and counts the others.
+// limiter passes one call per interval and counts the others.
 type limiter struct {
 	last   time.Time
-	passed uint64 // over, since then
+	passed uint64 // calls skipped since the last pass
 }
 
-// pass reports whether it is time again, and how many were passed over since the
-// last.
+// pass reports whether the interval is over, and how many calls were skipped since the last pass.
 func (l *limiter) pass(now time.Time, every time.Duration) (silenced uint64, ok bool) {
 	if !l.last.IsZero() && now.Sub(l.last) < every {
 		l.passed++

@@ -23,7 +23,7 @@ func (a asks) add(e *lock.Entry) {
 	}
 }
 
-// forget is for an entry that holds or is gone.
+// forget drops an entry that holds or is gone.
 func (a asks) forget(e *lock.Entry) {
 	if e.AskWithin == nil {
 		return
@@ -47,7 +47,7 @@ func (a asks) forget(e *lock.Entry) {
 	}
 }
 
-// asked tells that an entry has to wait and asks its holders to finish, if it does.
+// asked emits the event of an entry that waits and asks its holders to finish.
 func (v *View) asked(e *lock.Entry, now time.Time) {
 	if ask, ok := e.Asks(); ok {
 		v.asks.add(e)
@@ -56,7 +56,7 @@ func (v *View) asked(e *lock.Entry, now time.Time) {
 	}
 }
 
-// relistAsks is for a table that was built from the entries.
+// relistAsks rebuilds the lists of a table that was built from the entries.
 func (v *View) relistAsks(entries []*lock.Entry) {
 	v.asks = asks{}
 	for _, e := range entries {
@@ -73,12 +73,12 @@ func (v *View) relistAsks(entries []*lock.Entry) {
 type Asked struct {
 	Since   time.Time // when the first of them joined
 	By      string    // its holder
-	Waiting int       // how many ask, of each lock at most 100
-	Wished  time.Time // the earliest instant by which one of them asks
+	Waiting int       // how many ask, at most 100 of each lock
+	Wished  time.Time // the earliest requested instant
 }
 
-// AskedOf returns what the entries that wait for the locks of e ask of it; nil if none asks. A
-// stale view may show e itself waiting.
+// AskedOf returns what the waiters of e's locks ask of it, or nil. A stale view may show e itself
+// as waiting.
 func (v *View) AskedOf(e *lock.Entry) *Asked {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -93,7 +93,7 @@ func (v *View) AskedOf(e *lock.Entry) *Asked {
 	return askedBy(waits)
 }
 
-// AskedAt returns what the entries that wait for a lock ask of its holders; nil if none asks.
+// AskedAt returns what a lock's waiters ask of its holders, or nil.
 func (v *View) AskedAt(r lock.Ref) *Asked {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -102,7 +102,7 @@ func (v *View) AskedAt(r lock.Ref) *Asked {
 	return askedBy(waits)
 }
 
-// askAt adds the entries that wait for a lock and ask its holders to finish.
+// askAt adds the lock's waiters that ask its holders to finish.
 func (v *View) askAt(r lock.Ref, waits map[lock.ID]*lock.Entry) {
 	all := v.asks[r]
 	first := sort.Search(len(all), func(i int) bool { return v.waitsFor(all[i], r.Name) })
@@ -132,8 +132,8 @@ func askedBy(waits map[lock.ID]*lock.Entry) *Asked {
 	return asked
 }
 
-// waitsFor reports whether an entry is not in front in the queue of a lock. In the order of their
-// numbers, the entries in front come before all others.
+// waitsFor reports whether an entry is behind the front of a lock's queue. Entries in front come
+// before all others in number.
 func (v *View) waitsFor(e *lock.Entry, name string) bool {
 	slots := v.table.Member(e.ID).Slots()
 	for i := range slots {

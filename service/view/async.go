@@ -8,13 +8,13 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// asyncIndex knows the async entries of a view, and to which of them something happened,
-// for the one who keeps them. It is bounded by the entries that are there.
+// asyncIndex holds the view's async entries and which of them changed, for the keeper. The
+// entries in the view bound its size.
 type asyncIndex struct {
 	there   map[lock.ID]struct{}
-	changed map[lock.ID]struct{} // since they were taken last; some of them are gone
-	listed  bool                 // likewise: there was a Reset
-	ready   chan struct{}        // holds a value after changed ceased to be empty
+	changed map[lock.ID]struct{} // since the keeper last took them; some are gone
+	listed  bool                 // the same: there was a Reset
+	ready   chan struct{}        // holds a value after changed became non-empty
 }
 
 func newAsyncIndex() asyncIndex {
@@ -25,7 +25,7 @@ func newAsyncIndex() asyncIndex {
 	}
 }
 
-// note marks an entry to which something happened, if it is async.
+// note marks an async entry as changed.
 func (a *asyncIndex) note(id lock.ID) {
 	if len(a.there) == 0 {
 		return
@@ -37,7 +37,7 @@ func (a *asyncIndex) note(id lock.ID) {
 	a.wake()
 }
 
-// relist is for a table that was built from a list: all entries before and after it changed.
+// relist handles a table that was built from a list: all entries before and after it changed.
 func (a *asyncIndex) relist(entries iter.Seq2[*lock.Entry, bool]) {
 	before := a.there
 	a.there = map[lock.ID]struct{}{}
@@ -60,7 +60,7 @@ func (a *asyncIndex) add(e *lock.Entry) {
 	}
 }
 
-// forget is for an entry that is gone; what was noted of it stays.
+// forget drops an entry that is gone; its mark as changed stays.
 func (a *asyncIndex) forget(e *lock.Entry) { delete(a.there, e.ID) }
 
 func (a *asyncIndex) wake() {
@@ -70,14 +70,15 @@ func (a *asyncIndex) wake() {
 	}
 }
 
-// AsyncChanges returns a channel that is sent to when [View.TakeAsync] has something.
+// AsyncChanges returns a channel that receives when [View.TakeAsync] has something.
 func (v *waits) AsyncChanges() <-chan struct{} { return v.async.ready }
 
-// TakeAsync returns the async entries to which something happened since it was called
-// last: they joined, came to hold, were rejected, or ended. listed says that the feed
-// was interrupted since, and all are among them.
+// TakeAsync returns the async entries that changed since the last call: they joined, were
+// granted, were rejected, or ended. listed reports that the feed was interrupted since; changed
+// then has all async entries.
 func (v *waits) TakeAsync() (changed []lock.ID, listed bool) {
-	var taken map[lock.ID]struct{} // of the caller: to walk or clear a large one takes long
+	// the caller gets the map: walking or clearing a large one takes long
+	var taken map[lock.ID]struct{}
 	v.mu.Lock()
 	if len(v.async.changed) > 0 {
 		taken, v.async.changed = v.async.changed, map[lock.ID]struct{}{}

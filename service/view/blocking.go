@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	MaxBlockedPerLock = 1000 // places behind the front of a queue that are read
-	placesChunk       = 1000 // places that are read at once, before grants go on
-	maxOfHolder       = 2000 // entries of a holder that are read
-	maxOthers         = 32   // holders of a semaphore that are read
+	MaxBlockedPerLock = 1000 // entries read behind the front of one queue
+	placesChunk       = 1000 // entries read in one go, between which grants continue
+	maxOfHolder       = 2000 // entries read of one holder
+	maxOthers         = 32   // holders read of one semaphore
 )
 
-// Blocking reads which entry blocks others at each lock, and which entries these are, up to most
-// places in all; more reports that not all was read. It leaves out locks without waiters.
+// Blocking reads which entry blocks others at each lock, and the blocked entries, up to most in
+// all. more reports that it did not read all. It leaves out locks without waiters.
 func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
 	for len(refs) > 0 && most > 0 {
 		n, read, cut := v.blocked(refs, &queues, most)
@@ -25,7 +25,7 @@ func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, m
 	return queues, more || len(refs) > 0
 }
 
-// blocked reads some of the queues. It returns of how many locks, and how many places.
+// blocked reads some of the queues. It returns how many locks and how many entries it read.
 func (v *queues) blocked(
 	refs []lock.Ref,
 	queues *[]blocking.Queue,
@@ -36,7 +36,7 @@ func (v *queues) blocked(
 	for ; n < len(refs) && read < min(most, placesChunk); n++ {
 		one := v.blockedAt(refs[n], min(most-read, MaxBlockedPerLock))
 		if one == nil {
-			read++ // looking it up takes as long
+			read++ // the lookup takes as long
 			continue
 		}
 		cut = cut || one.Further > 0
@@ -84,34 +84,34 @@ func (v *queues) otherHolders(q *lock.Queue) (others []blocking.Holder) {
 	return others
 }
 
-// EntryPlaces is an entry with where it stands, for people to see.
+// EntryPlaces is an entry with its positions, for display.
 type EntryPlaces struct {
 	Entry *lock.Entry
 	Holds bool
-	Since time.Time // since when it holds
+	Since time.Time // start of the hold
 	At    []PlaceAt
 }
 
-// PlaceAt is where an entry stands at one of its locks.
+// PlaceAt is an entry's position at one of its locks.
 type PlaceAt struct {
 	Claim    lock.Claim
 	InFront  bool // it holds the lock, or keeps it while it waits for another of its locks
-	Position int  // otherwise, among those who stand behind others
+	Position int  // otherwise its position behind the front
 }
 
-// OfHolder is what a holder holds and waits for.
+// OfHolder lists what a holder holds and waits for.
 type OfHolder struct {
 	Entries  []EntryPlaces
-	Holding  int  // of the first 2000, whether listed or not
-	Waiting  int  // likewise
-	More     bool // there are more than are listed
+	Holding  int  // of the first 2000, listed or not
+	Waiting  int  // the same
+	More     bool // there are more than listed
 	Revision uint64
 }
 
 // OfHolder returns the entries of a holder by its tenant and name, the oldest first: first the
 // entries whose requests name it, then others. may reports which names the caller may see, and
-// may be slow; nil is all. OfHolder leaves out entries without such a lock, and lists at most so
-// many.
+// may be slow; nil is all. OfHolder leaves out entries without a visible lock, and lists at most
+// most.
 func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
 	var all []EntryPlaces
 	all, out.More, out.Revision = v.entriesOf(who)

@@ -8,8 +8,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// write applies the changes of one write. They happened at once: an entry that leaves does not
-// hold because another one leaves too, and a deadlock is one of what is there after all of them.
+// write applies the changes of one write, which happened together. An entry that leaves in the
+// same write is never granted in between. Deadlocks are decided after all changes.
 func (v *View) write(changes []store.Change, now time.Time) {
 	v.writing.at(changes[0].Number)
 	if len(changes) > 1 {
@@ -29,7 +29,7 @@ func (v *View) write(changes []store.Change, now time.Time) {
 	v.detect(nil, now)
 }
 
-// stays returns which of the entries that came to hold do not leave in the same write.
+// stays returns the granted entries that do not leave in the same write.
 func (v *View) stays(granted []*lock.Entry) []*lock.Entry {
 	return slices.DeleteFunc(granted, func(e *lock.Entry) bool {
 		if v.leaving[e.ID] {
@@ -39,7 +39,7 @@ func (v *View) stays(granted []*lock.Entry) []*lock.Entry {
 	})
 }
 
-// insert adds an entry without telling anyone.
+// insert adds an entry without notifying anyone.
 func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
 	holds, err := v.table.Insert(e)
 	if err != nil {
@@ -120,7 +120,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.tellGrants(granted, e, now)
 }
 
-// tellGrants makes known who came to hold, because an entry is gone.
+// tellGrants publishes the grants that the end of an entry caused.
 func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 	for _, g := range all {
 		v.waited[g.ID] = v.WaitedFor(g)
@@ -134,8 +134,8 @@ func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 	}
 }
 
-// announce wakes the one whose turn is soon, where locks change hands so fast that its
-// lease is still fresh then.
+// announce notifies the waiter whose grant is near. It does so only where locks change hands so
+// fast that the lease is still fresh at the grant.
 func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 	if lasted > v.Fresh/(2*aheadBy) {
 		return
@@ -153,7 +153,7 @@ func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 	}
 }
 
-// reindex notes how the locks of entries that changed are used now.
+// reindex notes how the locks of changed entries are used now.
 func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 	for _, e := range entries {
 		for _, c := range e.Claims {
@@ -177,7 +177,7 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 	}
 }
 
-// endHold returns for how long e held.
+// endHold returns how long e held.
 func (v *View) endHold(e *lock.Entry, now time.Time) time.Duration {
 	lasted := now.Sub(v.since[e.ID])
 	delete(v.since, e.ID)
@@ -191,8 +191,8 @@ func (v *View) level(a *account, now time.Time) {
 	v.Figures.Level(a.tenant, a.waiting, a.holding, now)
 }
 
-// happened names an event by its write, and hands it on. waited is how long ago a grant was asked
-// for.
+// happened names an event by its write, and publishes it. waited is how long ago the client
+// requested the grant.
 func (v *View) happened(what *lock.Event, waited time.Duration, now time.Time) {
 	v.writing.events++
 	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
@@ -206,8 +206,8 @@ func (v *queues) isFree(r lock.Ref) bool {
 	return holding == 0
 }
 
-// detect brings the rejections up to date with a change. known has those that were known
-// before a list, which are not told again.
+// detect updates the rejections after a change. known reports the rejections from before a list,
+// which are not published again.
 func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 	for _, e := range v.table.Detect() {
 		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil &&
@@ -218,8 +218,7 @@ func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 	}
 }
 
-// carryOut notes that an entry leaves, if that is for its rejection and a request waits
-// on it.
+// carryOut notes that an entry leaves because of its rejection, if a request waits on it.
 func (v *View) carryOut(id lock.ID, why lock.Reason) {
 	if v.watched[id].first == nil || why != lock.Withdrawn && why != lock.Deadlocked &&
 		why != lock.Mismatched {

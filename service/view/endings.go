@@ -9,45 +9,45 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Reasons are kept for at least 10 minutes and at most 11, as far as there is room.
-// They serve to explain a 410; nothing is decided by them.
+// Reasons are kept for 10 to 11 minutes, within the bounds below. They explain a 410; the server
+// decides nothing by them.
 const (
-	minutesKept = 10        // whole ones, beside the one in which the entry ended
-	maxEnds     = 4_000_000 // in all, some 190 MB at most
-	tenantsPart = 4         // of how many one is a tenant's at most
-	chunkLength = 512       // that are forgotten together
-	maxRevoked  = 10_000    // ends with the reason of an operator, some 10 MB at most
+	minutesKept = 10        // whole minutes, besides the one in which the entry ended
+	maxEnds     = 4_000_000 // in all: 190 MB at most
+	tenantsPart = 4         // a tenant has at most one part in so many
+	chunkLength = 512       // ends that are dropped together
+	maxRevoked  = 10_000    // ends with an operator's reason: 10 MB at most
 )
 
-// endings remembers why entries ended, in up to 48 bytes each and without pointers
-// that a garbage collection would have to follow. Ends are forgotten in chunks: when
-// they are too old, when their tenant has too many, or when all together have too
-// many, those of the tenant that has most. It is not safe for concurrent use.
+// endings keeps why entries ended, in up to 48 bytes each, without pointers that the garbage
+// collector would follow. It drops ends in chunks: when they are too old, when their tenant has
+// too many, or when there are too many in all. In the last case it drops those of the tenant with
+// most. It is not safe for concurrent use.
 type endings struct {
-	most     int // in all
-	ofTenant int // and of one tenant, at most
+	most     int // bound of all
+	ofTenant int // bound of one tenant
 	began    time.Time
 	seed     maphash.Seed
 	accounts accounts
 	byID     map[endKey]end
-	list     uint8             // counts the lists of the store, never 0
-	reasons  []lock.Reason     // those seen, as ends name them
-	revoked  map[endKey]string // what operators said of ends, as far as maxRevoked goes
+	list     uint8             // counts the lists of the store; never 0
+	reasons  []lock.Reason     // the known reasons, which ends refer to by index
+	revoked  map[endKey]string // operators' reasons of ends, up to maxRevoked
 	chunks   []*chunk          // of all tenants, the oldest first
 	shares   shares
 }
 
-// endKey is a hash of an entry's id: no two ids within 11 minutes have the same one.
+// endKey is a hash of an entry's id, unique enough for 11 minutes.
 type endKey uint64
 
 type end struct {
-	minute uint32 // since endings began
-	tenant uint16 // a hash of its name; 0 if it is not known
+	minute uint32 // since the start of endings
+	tenant uint16 // a hash of its name; 0 if unknown
 	reason uint8
-	after  uint8 // the list after which it was seen; 0 if it is known from what the store remembers
+	after  uint8 // the list after which the view saw it; 0 if it comes from the store's record
 }
 
-// tenantHash tells most tenants apart in the room that there is.
+// tenantHash distinguishes most tenants in 16 bits.
 func tenantHash(tenant string) uint16 {
 	if tenant == "" {
 		return 0
@@ -57,11 +57,11 @@ func tenantHash(tenant string) uint16 {
 	return uint16(h.Sum32()>>16) | 1
 }
 
-// chunk is some ends of one tenant in one minute.
+// chunk holds ends of one tenant in one minute.
 type chunk struct {
 	of     *account
 	minute uint32
-	keys   []endKey // nil if they are forgotten
+	keys   []endKey // nil once they are dropped
 }
 
 func newEndings(all accounts, most int) endings {
@@ -84,8 +84,8 @@ func (e *endings) minuteOf(now time.Time) uint32 {
 	return uint32(max(0, now.Sub(e.began)) / time.Minute)
 }
 
-// record remembers why an entry of the tenant ended, "" if the tenant is not known.
-// The latest counts: when an idempotency key is forgotten, its id can be used again.
+// record keeps why an entry of the tenant ended; "" is an unknown tenant. The latest end counts,
+// because an idempotency key, and so an id, can be used again.
 func (e *endings) record(tenant string, id lock.ID, why lock.Reason, now time.Time) {
 	e.keep(tenant, id, why, now, e.list)
 }
@@ -115,7 +115,7 @@ func (e *endings) keep(tenant string, id lock.ID, why lock.Reason, now time.Time
 	}
 }
 
-// explain keeps what an operator said of an end that is known.
+// explain keeps an operator's reason of a known end.
 func (e *endings) explain(id lock.ID, note *lock.Note) {
 	if note == nil || len(e.revoked) >= maxRevoked {
 		return
@@ -125,15 +125,15 @@ func (e *endings) explain(id lock.ID, note *lock.Note) {
 	}
 }
 
-// listed is for a store that was listed again: the ends in it are later than what was seen before.
+// listed marks that the store was listed again: its ends are later than those seen before.
 func (e *endings) listed() {
 	if e.list++; e.list == 0 {
 		e.list = 1
 	}
 }
 
-// recall remembers an end from before the list, unless one was seen since. An id can have
-// ended before the gap and, with a key that was used again, in it for another reason.
+// recall keeps an end from before the list, unless the view has seen one since. An id can have
+// ended before the gap and, if its key was used again, a second time within it.
 func (e *endings) recall(tenant string, id lock.ID, why lock.Reason, now time.Time) {
 	known := e.reason(id, now)
 	if known == "" || known != why && e.byID[e.keyOf(id)].after != e.list {
@@ -148,7 +148,7 @@ func (e *endings) guess(tenant string, id lock.ID, why lock.Reason, now time.Tim
 	}
 }
 
-// reason returns why the entry ended, or "" if it is not known to have.
+// reason returns why the entry ended, or "" if no end is known.
 func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 	known, ok := e.byID[e.keyOf(id)]
 	if !ok || e.over(known.minute, e.minuteOf(now)) {
@@ -157,7 +157,7 @@ func (e *endings) reason(id lock.ID, now time.Time) lock.Reason {
 	return e.reasons[known.reason]
 }
 
-// reasonOf returns why an entry ended, or "" if that is not known or the entry is not the tenant's.
+// reasonOf returns why an entry ended, or "" if that is unknown or the entry is another tenant's.
 func (e *endings) reasonOf(tenant string, id lock.ID, now time.Time) lock.Reason {
 	if e.byID[e.keyOf(id)].tenant != tenantHash(tenant) {
 		return ""
@@ -167,7 +167,7 @@ func (e *endings) reasonOf(tenant string, id lock.ID, now time.Time) lock.Reason
 
 func (e *endings) over(minute, now uint32) bool { return now > minute+minutesKept }
 
-// number returns the number by which ends name a reason: 0, for unknown, beyond 100 reasons.
+// number returns the index of a reason: 0, for unknown, beyond 100 reasons.
 func (e *endings) number(why lock.Reason) uint8 {
 	if i := slices.Index(e.reasons, why); i >= 0 {
 		return uint8(i)
@@ -179,7 +179,7 @@ func (e *endings) number(why lock.Reason) uint8 {
 	return uint8(len(e.reasons) - 1)
 }
 
-// sweep forgets a little of what is too old: more than is added meanwhile.
+// sweep drops some old ends, more than are added meanwhile.
 func (e *endings) sweep(now uint32) {
 	for range 2 {
 		for len(e.chunks) > 0 && e.chunks[0].keys == nil {

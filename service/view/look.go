@@ -14,7 +14,8 @@ const (
 
 	maxListedHolders = 2000 // on one page
 
-	// How many names are looked at, and holders found, before the view is let go for a moment.
+	// How many names, and how many holders, are read before the view's lock is released for a
+	// moment.
 	listChunk    = 250
 	listedAtOnce = 200
 )
@@ -23,7 +24,7 @@ const (
 type Holder struct {
 	Entry     *lock.Entry
 	Since     time.Time
-	ExpiresAt time.Time // zero if the store could not tell
+	ExpiresAt time.Time // zero if unknown
 }
 
 // Waiter is an entry that waits for a lock.
@@ -47,7 +48,7 @@ type Page struct {
 	Next     string // the last name of the page if there is more, otherwise ""
 	Revision uint64
 
-	looked  int // names, those included that the caller may not see
+	looked  int // names read, including those that the caller may not see
 	holders int // on the page
 }
 
@@ -59,22 +60,22 @@ type ListRequest struct {
 	State  string // "", "held" or "contended"
 	Limit  int
 	After  string            // the name after which the page starts
-	May    func(string) bool // which names the caller may see; nil is all
+	May    func(string) bool // reports whether the caller may see a name; nil is all
 }
 
 // Queue is a lock's queue as the view has it.
 type Queue struct {
-	Holders  []Holder // the longest holding first, without ExpiresAt
+	Holders  []Holder // the longest hold first, without ExpiresAt
 	Waiters  []Waiter // in order
 	Holding  int      // how many hold in all
 	Waiting  int      // how many wait
-	Newest   uint64   // the newest fence, 0 if this replica saw none
+	Newest   uint64   // the newest fence, 0 if this replica has seen none
 	Figures  figures.Lock
 	Revision uint64 // the number up to which the view is complete
 }
 
-// Queue reads a queue, without the entry that is leaving it, if there is one. It
-// costs what it shows.
+// Queue reads a queue, without the entry that is leaving it, if any. Its cost depends on what it
+// returns.
 func (v *queues) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -113,7 +114,7 @@ func (v *queues) Len(r lock.Ref) int {
 	return 0
 }
 
-// without yields at most so many of all, and not the entry that is leaving.
+// without yields at most most entries of all, without the one that is leaving.
 func without(leaving lock.ID, all iter.Seq[*lock.Entry], most int) iter.Seq[*lock.Entry] {
 	return func(yield func(*lock.Entry) bool) {
 		for e := range all {
@@ -130,8 +131,8 @@ func without(leaving lock.ID, all iter.Seq[*lock.Entry], most int) iter.Seq[*loc
 	}
 }
 
-// List adds locks to the page from the name after last on. It looks at a limited
-// number of names, and returns where to go on and whether there is more to do.
+// List adds locks to the page, from the first name after last. It reads a bounded number of
+// names. It returns where to continue and whether there is more to do.
 func (v *queues) List(req ListRequest, last string, page *Page) (string, bool) {
 	v.lists.Lock()
 	defer v.lists.Unlock()
@@ -162,7 +163,7 @@ func (v *queues) List(req ListRequest, last string, page *Page) (string, bool) {
 	return last, more
 }
 
-// way is how the locks that the request asks for are used.
+// way returns the use of the requested locks.
 func (r ListRequest) way() int {
 	switch r.State {
 	case "held":

@@ -15,18 +15,18 @@ type base struct {
 	mu *sync.RWMutex // guards all parts
 }
 
-// progress says up to where a view follows the feed.
+// progress tracks how far a view has followed the feed.
 type progress struct {
 	base
 	number  uint64    // everything up to it is in the table
-	told    uint64    // the number up to which the feed tells now
+	told    uint64    // the number that the feed is applying now
 	begun   bool      // there was a first Reset
 	current bool      // the feed is up
-	goal    uint64    // up to it, the feed tells of the past
+	goal    uint64    // the feed is catching up until this number
 	whole   time.Time // when the view was last known to be complete
-	gap     time.Time // since when it may not be; zero if no end is unexplained
+	gap     time.Time // since when it may be incomplete; zero if every end is explained
 	lostAt  time.Time // when the feed was lost; before the first Reset, when the view began to wait
-	lateAt  time.Time // the same, the first time since the view was complete
+	lateAt  time.Time // the same, for the first loss since the view was complete
 	waiters heap.Heap[*numberWaiter]
 }
 
@@ -37,8 +37,8 @@ type numberWaiter struct {
 	reached    chan struct{}
 }
 
-// Before has those told first that wait for the smallest number: thousands can wait for a
-// late view, and all of them can give up at one time.
+// Before puts the smallest number in front. Thousands of requests can wait for a stale view, and
+// all can give up at once.
 func (w *numberWaiter) Before(other *numberWaiter) bool { return w.number < other.number }
 
 // Await waits until the view has reached number.
@@ -79,8 +79,8 @@ func (v *progress) reach(number uint64) {
 	}
 }
 
-// HadAll says that the view has had everything that there was at the time. While nothing
-// happens it does not know that by itself.
+// HadAll records that the view had everything at the instant. Without events it cannot know that
+// by itself.
 func (v *progress) HadAll(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -117,8 +117,7 @@ func (v *progress) Missing() error {
 	}
 }
 
-// LostFor returns how long the feed has been interrupted, or not come up yet, 0
-// if it is there.
+// LostFor returns how long the feed has been down, or 0 if it is up.
 func (v *progress) LostFor() time.Duration {
 	at, lost := v.LostSince()
 	if !lost {
@@ -127,16 +126,15 @@ func (v *progress) LostFor() time.Duration {
 	return max(time.Since(at), 1)
 }
 
-// LostSince returns since when the feed is interrupted, or has not come up, and whether it is so.
+// LostSince returns since when the feed is down, and whether it is down.
 func (v *progress) LostSince() (at time.Time, lost bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.lostAt, !v.current
 }
 
-// LateFor returns for how long the view has not been complete: since the feed was interrupted,
-// or the view began to wait for it, until the feed is up and has told of the past. It is 0 if
-// the view is complete.
+// LateFor returns how long the view has been incomplete, or 0 if it is complete. That time starts
+// when the feed goes down. It ends when the feed is up and has caught up.
 func (v *progress) LateFor() time.Duration {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -146,7 +144,7 @@ func (v *progress) LateFor() time.Duration {
 	return max(time.Since(v.lateAt), 1)
 }
 
-// found hands a finding on, with what all of them have.
+// found publishes a finding, with the fields that all findings have.
 func (v *progress) found(what Finding, now time.Time) {
 	what.Number, what.At = v.told, now
 	v.Events.Find(what)

@@ -11,26 +11,26 @@ import (
 	"github.com/fencepost/fencepost/lock/deadlock"
 )
 
-// queues are the table of all queues, and what the view knows of the entries in it.
+// queues is the table of all queues, and what the view knows of the entries in it.
 type queues struct {
 	*progress
-	lists    sync.Mutex // lists take turns at mu: a grant would have to wait for all of them
+	lists    sync.Mutex // lists take turns at mu, so that a grant waits for one of them at most
 	table    *deadlock.Table
-	since    map[lock.ID]time.Time     // since when an entry is seen to hold
+	since    map[lock.ID]time.Time     // since when the view has seen an entry hold
 	waited   map[lock.ID]time.Duration // how long a holder waited, if it did
-	doubtful map[lock.ID]struct{}      // the entries granted while nothing may be granted
+	doubtful map[lock.ID]struct{}      // the entries granted while the server refuses to grant
 	accounts accounts
 	tenants  *btree.BTreeG[string] // those with entries
 }
 
-// empty begins with no entries.
+// empty removes all entries.
 func (v *queues) empty() {
 	v.table, v.tenants = deadlock.NewTable(), btree.NewOrderedG[string](32)
 	v.since, v.waited = map[lock.ID]time.Time{}, map[lock.ID]time.Duration{}
 }
 
-// WaitedFor returns how long ago the entry was asked for, by the replicas' clocks, never less
-// than 0.
+// WaitedFor returns how long ago the client requested the entry, by the replicas' clocks; never
+// less than 0.
 func (v *queues) WaitedFor(e *lock.Entry) time.Duration {
 	return max(0, v.Wall().Sub(e.EnqueuedAt))
 }
@@ -43,9 +43,8 @@ func (v *queues) inQueue(r lock.Ref) (holding, waiting int) {
 	return 0, 0
 }
 
-// Count returns how many entries hold and wait, by the mode of their first claim, and for
-// how long the oldest waiter has waited. The map is nil until there was a
-// first Reset.
+// Count returns how many entries hold and wait, by the mode of their first claim, and how long
+// the oldest waiter has waited. The map is nil before the first Reset.
 func (v *queues) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -58,7 +57,7 @@ func (v *queues) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration
 	return maps.Clone(v.table.Counts()), oldest
 }
 
-// HeldCallbacks returns the entries that hold and name a callback. It looks at all entries.
+// HeldCallbacks returns the held entries with a callback. It reads all entries.
 func (v *queues) HeldCallbacks() (held []*lock.Entry) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -89,7 +88,7 @@ func (v *queues) HeldSince(id lock.ID) (since time.Time, ok bool) {
 	return since, ok
 }
 
-// Position returns the entry's place among those that wait.
+// Position returns the entry's position among the waiters.
 func (v *queues) Position(id lock.ID) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -103,8 +102,8 @@ func (v *queues) Admits(e *lock.Entry) bool {
 	return v.table.Admits(e.Tenant, e.Claims)
 }
 
-// Blockers returns the entries for which an entry waits. ok is false if the view does not show
-// that it waits.
+// Blockers returns the entries that block an entry. ok is false if the view does not show that it
+// waits.
 func (v *queues) Blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -114,16 +113,16 @@ func (v *queues) Blockers(e *lock.Entry) (while []*lock.Entry, ok bool) {
 	return v.table.Blockers(e.ID, false)
 }
 
-// Grounds returns what the removal of an entry is decided by that cannot stay: what
-// has to be there still when it is carried out. ok is false if it can stay.
+// Grounds returns the entries on which the rejection of an entry depends; they must still exist
+// when it is removed. ok is false if the entry can stay.
 func (v *queues) Grounds(id lock.ID) (while []*lock.Entry, ok bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.table.Grounds(id)
 }
 
-// RefusalOf returns why e, which was not written yet, cannot join: the error that
-// it would get in the end.
+// RefusalOf returns why the unwritten entry e cannot join: the error that it would get in the
+// end.
 func (v *queues) RefusalOf(e *lock.Entry) error {
 	v.mu.RLock()
 	c, clash := v.table.Clash(e)
@@ -151,7 +150,7 @@ func (v *queues) cycle(e *lock.Entry) error {
 	return nil
 }
 
-// refused returns why the entry cannot stay in its queues, nil if it can.
+// refused returns why the entry cannot stay in its queues, or nil.
 func (v *queues) refused(id lock.ID) error {
 	switch rejection := v.table.Rejection(id); {
 	case rejection == nil:
@@ -163,8 +162,7 @@ func (v *queues) refused(id lock.ID) error {
 	}
 }
 
-// rejectedFor returns the reason with which the entry would be taken back for its
-// rejection, "" if it can stay.
+// rejectedFor returns the reason for which a replica will remove the entry, or "" if it can stay.
 func (v *queues) rejectedFor(id lock.ID) lock.Reason {
 	switch rejection := v.table.Rejection(id); {
 	case rejection == nil:

@@ -8,12 +8,12 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// reasons are why entries ended.
+// reasons holds why entries ended.
 type reasons struct {
 	base
 	ended       endings
-	unexplained map[lock.ID]string // tenants of entries that left while the feed was interrupted
-	recalled    chan struct{}      // closed when the reasons from before the list are known, or nil
+	unexplained map[lock.ID]string // tenants of entries that left while the feed was down
+	recalled    chan struct{}      // closed when the reasons from before the list are known; or nil
 }
 
 func newReasons(shared base, all accounts) reasons {
@@ -21,14 +21,14 @@ func newReasons(shared base, all accounts) reasons {
 	return reasons{base: shared, ended: newEndings(all, most), unexplained: map[lock.ID]string{}}
 }
 
-// EndOf returns why an entry of the tenant ended, [lock.Unknown] if that is not known.
+// EndOf returns why an entry of the tenant ended, or [lock.Unknown].
 func (v *reasons) EndOf(tenant string, id lock.ID) lock.Reason {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return cmp.Or(v.ended.reasonOf(tenant, id, time.Now()), lock.Unknown)
 }
 
-// RevokeReason returns what the operator said who revoked an entry, "" if that is not known.
+// RevokeReason returns the reason of the operator who revoked an entry, or "".
 func (v *reasons) RevokeReason(id lock.ID) string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

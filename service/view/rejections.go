@@ -9,30 +9,29 @@ import (
 	"github.com/fencepost/fencepost/lock/order"
 )
 
-// maxDeadlocks is how many refused cycles are remembered, and maxKeptWaits how
-// many waits of each.
+// maxDeadlocks bounds the kept deadlocks, and maxKeptWaits the kept waits of each.
 const (
 	maxDeadlocks = 100
 	maxKeptWaits = 32
 )
 
-// betweenContradictions is the time between two lines about contradicting orders of one
-// tenant.
+// betweenContradictions is the least time between two log lines about one tenant's contradicting
+// orders.
 const betweenContradictions = 10 * time.Second
 
-// Deadlock is a cycle of waits that was found when it was closed, with the rejected entry.
+// Deadlock is a rejected cycle of waits, with the rejected entry.
 type Deadlock struct {
 	At      time.Time
 	Tenant  string
 	Refused *lock.Entry
-	Cycle   []lock.Wait // the first of them
-	Waits   int         // how many there are
+	Cycle   []lock.Wait // the first waits of it
+	Waits   int         // the length of the cycle
 }
 
-// rejections are what was found of deadlocks, and of orders of locks that may lead to one. Which
-// entries cannot stay in their queues is decided by the table, from the entries that are there: so
-// all replicas agree without talking to each other, also one that has just listed. The replica that
-// attends such an entry takes it back and answers with the error.
+// rejections holds the deadlocks that the view found, and the orders of locks that may lead to
+// one. The table decides which entries cannot stay, from the present entries alone. So all
+// replicas agree without talking, including one that has just listed. The replica that serves
+// such an entry removes it and answers with the error.
 type rejections struct {
 	*queues
 	deadlocks    []Deadlock // the newest last
@@ -40,7 +39,7 @@ type rejections struct {
 	contradicted uint64
 }
 
-// report makes a refused cycle known. The entry may never have been written.
+// report publishes a rejected cycle. The entry may never have been written.
 func (v *rejections) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 	if len(v.deadlocks) == maxDeadlocks {
 		i := v.dispensable()
@@ -52,8 +51,8 @@ func (v *rejections) report(e *lock.Entry, cycle []lock.Wait, now time.Time) {
 	v.found(Finding{Kind: DeadlockFound, Entry: e, Waits: len(cycle)}, now)
 }
 
-// dispensable returns the oldest deadlock of the tenant that has most, so that one
-// tenant cannot make others' be forgotten.
+// dispensable returns the oldest deadlock of the tenant with most, so that no tenant can evict
+// the deadlocks of a smaller one.
 func (v *rejections) dispensable() int {
 	of, most := map[string]int{}, 0
 	for _, d := range v.deadlocks {
@@ -63,7 +62,7 @@ func (v *rejections) dispensable() int {
 	return slices.IndexFunc(v.deadlocks, func(d Deadlock) bool { return of[d.Tenant] == most })
 }
 
-// Refuse is like RefusalOf, and makes a deadlock known.
+// Refuse is like RefusalOf, and also reports a deadlock.
 func (v *rejections) Refuse(e *lock.Entry) error {
 	err := v.RefusalOf(e)
 	var refused *lock.Error
@@ -75,7 +74,7 @@ func (v *rejections) Refuse(e *lock.Entry) error {
 	return err
 }
 
-// learn notes in which order the holder of e takes locks.
+// learn records the order in which the holder of e takes locks.
 func (v *rejections) learn(e *lock.Entry, now time.Time) {
 	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
 		v.contradicted++
@@ -86,17 +85,16 @@ func (v *rejections) learn(e *lock.Entry, now time.Time) {
 	}
 }
 
-// OrderReport is what one replica has learnt about the orders in which locks are
-// taken.
+// OrderReport holds the orders in which locks are taken, as one replica has learnt them.
 type OrderReport struct {
 	Contradictions []order.Contradiction // the newest first
-	Orders         []order.Edge          // those seen last first
-	Total          int                   // how many orders are known
-	Dropped        uint64                // how many were forgotten to make room, of all tenants
+	Orders         []order.Edge          // the most recently seen first
+	Total          int                   // the number of known orders
+	Dropped        uint64                // orders dropped over the limit, of all tenants
 }
 
-// LockOrder tells in which orders named holders take locks, and where these
-// contradict each other. tenant "" is all.
+// LockOrder returns the orders in which named holders take locks, and their contradictions.
+// tenant "" is all.
 func (v *rejections) LockOrder(tenant string, limit int) OrderReport {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -105,8 +103,7 @@ func (v *rejections) LockOrder(tenant string, limit int) OrderReport {
 	return r
 }
 
-// Deadlocks returns the cycles that were refused last, the newest first. tenant
-// "" is all.
+// Deadlocks returns the latest rejected cycles, the newest first. tenant "" is all.
 func (v *rejections) Deadlocks(tenant string, limit int) []Deadlock {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

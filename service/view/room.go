@@ -7,20 +7,20 @@ import (
 	"github.com/fencepost/fencepost/quota"
 )
 
-// tally counts what of some entries has limits.
+// tally counts what limits apply to.
 type tally struct {
-	places   int // in queues
+	places   int // entries in queues
 	holding  int // claims of entries that hold
 	waiting  int
 	sets     int
-	metadata int // bytes, that clients choose: metadata, holder, URL of the callback
-	renewed  int // renewals an hour that they need while they wait
+	metadata int // bytes that clients choose: metadata, holder, callback URL
+	renewed  int // renewals an hour that the waiting entries need
 }
 
-// tallyOf is what an entry counts that holds or waits.
+// tallyOf returns what a holding or waiting entry counts.
 func tallyOf(e *lock.Entry, holds bool) tally {
 	t := tally{places: len(e.Claims)}
-	// an unnamed holder is the bearer token's subject, which the tenant does not choose here
+	// an unnamed holder is the token's subject, which the tenant does not choose here
 	if e.Named {
 		t.metadata += len(e.Holder)
 	}
@@ -41,7 +41,7 @@ func tallyOf(e *lock.Entry, holds bool) tally {
 	return t
 }
 
-// renewals is how often in an hour the replicas renew an entry while it waits.
+// renewals returns how often in an hour the replicas renew a waiting entry.
 func renewals(e *lock.Entry) int {
 	if !e.Async {
 		return 0
@@ -62,7 +62,7 @@ func (t *tally) take(less tally) {
 	t.add(tally{-less.places, -less.holding, -less.waiting, -less.sets, -less.metadata, -less.renewed})
 }
 
-// granted notes that entries which waited came to hold.
+// granted moves entries from waiting to holding.
 func (a *account) granted(all []*lock.Entry) {
 	for _, g := range all {
 		a.take(tallyOf(g, false))
@@ -70,35 +70,36 @@ func (a *account) granted(all []*lock.Entry) {
 	}
 }
 
-// pending are the entries that this replica is writing, and that are not in the view yet: they
-// count as if they were, or a burst would be let in before the first of it is seen.
+// pending holds the entries that this replica is writing and that the view does not show yet.
+// They count as if it did; otherwise a burst would pass the limit before the view shows the first
+// entry.
 type pending struct {
 	*queues
 	entries map[lock.ID]expected
 	flights map[lock.Ref]flight
 }
 
-// expected is what an entry counts that is being written.
+// expected is what an in-flight entry counts.
 type expected struct {
 	entry   *lock.Entry
 	tally   tally
-	written bool // it comes with the feed, or is gone when the store is listed
+	written bool // the feed will bring it, or the next list settles it
 }
 
 // flight is what is being written for one queue.
 type flight struct {
 	all   int // entries
-	alone int // of these, exclusive ones
-	waits int // of these, those that will have to wait
+	alone int // exclusive entries among them
+	waits int // entries among them that will have to wait
 }
 
 func newPending(q *queues) pending {
 	return pending{queues: q, entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{}}
 }
 
-// Room counts e, which is about to be written, as one of its tenant's entries until the view has
-// it or [View.Leave] is called. Or it returns why e must not be written: the tenant has no room
-// for it. What other replicas are writing is not counted yet.
+// Room counts e against its tenant's limits, before its write, until the view has it or
+// [View.Leave] is called. If the tenant is at a limit, Room returns the error. It does not count
+// what other replicas are writing.
 func (v *pending) Room(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant {
 		return nil
@@ -106,7 +107,7 @@ func (v *pending) Room(e *lock.Entry) error {
 	limits := v.Limits(e.Tenant)
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if x, known := v.entries[e.ID]; known { // another request with its idempotency key
+	if x, known := v.entries[e.ID]; known { // another request with the same idempotency key
 		if x.entry.Request != e.Request {
 			return lock.Errorf(
 				lock.IdempotencyMismatch, "the idempotency key is used at this moment with other parameters",
@@ -115,7 +116,7 @@ func (v *pending) Room(e *lock.Entry) error {
 		return nil
 	}
 	if seen, _ := v.table.Entry(e.ID); seen != nil && seen.Request == e.Request {
-		return nil // it is counted
+		return nil // already counted
 	}
 	holds := v.wouldHold(e)
 	if err := v.exceeds(e, tallyOf(e, holds), limits); err != nil {
@@ -125,9 +126,9 @@ func (v *pending) Room(e *lock.Entry) error {
 	return nil
 }
 
-// Written reports whether an entry holds that was just written with a fresh id: no entry is in
-// front of it in a view that has all earlier ones. The entry counts as [View.Room] began until the
-// view has it.
+// Written reports whether an entry with a new id holds after its write: a view with all earlier
+// entries shows none in front of it. The entry stays counted as in [View.Room] until the view has
+// it.
 func (v *pending) Written(e *lock.Entry) (holds bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -145,7 +146,7 @@ func (v *pending) Written(e *lock.Entry) (holds bool) {
 	return true
 }
 
-// relist ends it for the entries that are written: a list has them, or the feed soon does.
+// relist ends the counting of written entries: the list has them, or the feed soon brings them.
 func (v *pending) relist() {
 	for id, x := range v.entries {
 		if x.written {
@@ -155,7 +156,7 @@ func (v *pending) relist() {
 	}
 }
 
-// Leave ends what [View.Room] began for an entry that was not written, or is not in the view.
+// Leave ends what [View.Room] began, for an entry that was not written or is not in the view.
 func (v *pending) Leave(e *lock.Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -167,7 +168,7 @@ func (v *pending) Leave(e *lock.Entry) {
 	}
 }
 
-// exceeds returns why an entry is too much for its tenant.
+// exceeds returns which limit of its tenant an entry exceeds, or nil.
 func (v *pending) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
 	if e.Tries() {
 		more.waiting = 0 // it does not stay
@@ -197,7 +198,7 @@ func (v *pending) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error
 	return nil
 }
 
-// counts is what a tenant's entries count, with those that are being written.
+// counts returns a tenant's tally, including entries in flight.
 func (all accounts) counts(tenant string) tally {
 	a := all[tenant]
 	if a == nil {
@@ -208,7 +209,7 @@ func (all accounts) counts(tenant string) tally {
 	return has
 }
 
-// used is what counts against limits.
+// used converts a tally for comparison with limits.
 func (t *tally) used() (used quota.Limits) {
 	used[quota.Places], used[quota.HeldLocks], used[quota.Waiting] = t.places, t.holding, t.waiting
 	used[quota.Sets], used[quota.MetadataBytes] = t.sets, t.metadata
@@ -216,8 +217,8 @@ func (t *tally) used() (used quota.Limits) {
 	return used
 }
 
-// wouldHold reports whether an entry is going to hold at once, if all are written in the order in
-// which they asked.
+// wouldHold reports whether an entry will hold at once, if all in-flight entries are written in
+// the order of their requests.
 func (v *pending) wouldHold(e *lock.Entry) bool {
 	if !v.table.Admits(e.Tenant, e.Claims) {
 		return false
@@ -247,7 +248,7 @@ func (v *pending) expect(e *lock.Entry, more tally) {
 	}
 }
 
-// arrived counts it no more, if it was. A caller that leaves nothing in the account must close it.
+// arrived stops counting an entry. A caller that leaves an empty account must close it.
 func (v *pending) arrived(id lock.ID) {
 	x, known := v.entries[id]
 	if !known {
@@ -274,13 +275,13 @@ func (v *pending) note(r lock.Ref, mode lock.Mode, waits, by int) {
 	}
 }
 
-// Account is what of a tenant counts against its limits, by this view.
+// Account is what a tenant counts against its limits, by this view.
 type Account struct {
 	Used   quota.Limits // as far as the view counts it
 	Limits quota.Limits
 }
 
-// AccountOf returns what of a tenant counts against its limits.
+// AccountOf returns what a tenant counts against its limits.
 func (v *pending) AccountOf(tenant string) Account {
 	limits := v.Limits(tenant)
 	v.mu.RLock()

@@ -7,12 +7,12 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// namesChunk is how many names are read before the view is let go for a moment.
+// namesChunk bounds the names read before the view's lock is released for a moment.
 const namesChunk = 2000
 
-// EachName yields the locks in use by tenants and names, of one tenant or with "" of all: those
-// that are held, or contended, or with "" all. It returns the number that the view has reached.
-// EachName does not hold the view while it calls give.
+// EachName yields the locks in use, by tenant and name: of one tenant, or with "" of all; held,
+// contended, or with "" all. It returns the number that the view has reached. EachName does not
+// hold the view's lock while it calls give.
 func (v *queues) EachName(state, tenant string, give func(lock.Ref)) (number uint64) {
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
@@ -29,10 +29,10 @@ func (v *queues) EachName(state, tenant string, give func(lock.Ref)) (number uin
 	return number
 }
 
-// EachRow yields the rows of the locks that [View.EachName] yields, each as it is when it is read.
+// EachRow yields the rows of the locks that [View.EachName] yields, each as read at that moment.
 // A row is valid until give returns, so that many rows take little memory.
 func (v *queues) EachRow(state, tenant string, give func(*Row)) (number uint64) {
-	rows := make([]Row, rowChunk) // which are filled again and again
+	rows := make([]Row, rowChunk) // reused for every chunk
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
 	for more {
@@ -49,9 +49,9 @@ func (v *queues) EachRow(state, tenant string, give func(*Row)) (number uint64) 
 	return number
 }
 
-// TenantNames returns the tenants that have entries, but for the replicas' own, by name.
+// TenantNames returns the tenants that have entries, by name, without the replicas' own.
 func (v *queues) TenantNames() (all []string) {
-	const chunk = 1000 // for which the view is held at once
+	const chunk = 1000 // names read under one hold of the view's lock
 	for more := true; more; {
 		v.mu.RLock()
 		last := ""
@@ -99,14 +99,14 @@ func (v *queues) namesAfter(
 	return last, v.number, more
 }
 
-// Sums count the locks of a tenant, or of all but that of the replicas.
+// Sums counts the locks of a tenant, or of all without the replicas' own.
 type Sums struct {
 	Locks   int // in use
-	Held    int // of these
-	Holding int // entries that hold; one of several locks counts at each
+	Held    int // of these locks
+	Holding int // holding entries; an entry of several locks counts at each
 }
 
-// Sums counts the locks of a tenant, or with "" of all but that of the replicas.
+// Sums counts the locks of a tenant, or with "" of all without the replicas' own.
 func (v *queues) Sums(tenant string) (sums Sums) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
@@ -134,24 +134,24 @@ func (s *Sums) add(a *account) {
 }
 
 const (
-	// MaxRowHolders is how many holders a row has at most.
+	// MaxRowHolders bounds the holders in a row.
 	MaxRowHolders = 10
 
-	// rowChunk is how many rows are read before the view is let go for a moment.
+	// rowChunk bounds the rows read before the view's lock is released for a moment.
 	rowChunk = 500
 )
 
 // Row is a lock in use, as operators see it.
 type Row struct {
 	lock.Ref
-	Holders []Holder // the longest holding first, without ExpiresAt; at most 10
-	Holding int      // how many hold
+	Holders []Holder // the longest hold first, without ExpiresAt; at most 10
+	Holding int      // the number of holders
 	Waiting int
-	Oldest  *lock.Entry // the first that waits, or nil
+	Oldest  *lock.Entry // the first waiter, or nil
 	Newest  uint64      // the newest fence of these holders
 }
 
-// Since returns since when the first holder holds the lock, zero if it is free.
+// Since returns the start of the first holder's hold, zero if the lock is free.
 func (r *Row) Since() time.Time {
 	if len(r.Holders) == 0 {
 		return time.Time{}
@@ -159,7 +159,7 @@ func (r *Row) Since() time.Time {
 	return r.Holders[0].Since
 }
 
-// Rows reads the rows of locks, nil for one that is not in use, in parts.
+// Rows reads the rows of locks in chunks; nil for a lock that is not in use.
 func (v *queues) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	for some := range slices.Chunk(refs, rowChunk) {
 		v.rows(some, give)
@@ -178,7 +178,7 @@ func (v *queues) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	}
 }
 
-// fill describes a lock in a row that may have been another's, and reports whether it is in use.
+// fill describes a lock in a reused row, and reports whether the lock is in use.
 func (v *queues) fill(row *Row, r lock.Ref) bool {
 	q := v.table.Queue(r)
 	if q == nil {
@@ -195,7 +195,7 @@ func (v *queues) fill(row *Row, r lock.Ref) bool {
 	return true
 }
 
-// Deepest returns how many entries wait for the lock for which most do, of all tenants but the
+// Deepest returns the number of waiters of the lock with most waiters, of all tenants but the
 // replicas' own.
 func (v *queues) Deepest() (most int) {
 	v.EachRow("contended", "", func(r *Row) {

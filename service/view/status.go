@@ -6,7 +6,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// State is where an entry stands.
+// State is an entry's state in the view.
 type State int
 
 // The states of an entry in the view.
@@ -14,30 +14,29 @@ const (
 	Unseen  State = iota // not in the view, which may be older than the entry
 	Waiting              // queued
 	Held                 // a holder
-	Gone                 // it was there, and is no more
+	Gone                 // it existed, and has ended
 )
 
-// Status is what the view knows of an entry.
+// Status is what the view knows about an entry.
 type Status struct {
 	State  State
 	Entry  *lock.Entry   // waiting or held
-	Waited time.Duration // held: between the request and the grant, 0 if it held at once
-	Queued bool          // held: it waited, or may have while the feed was interrupted
-	Doubt  bool          // held: it came to hold while nothing might be granted
+	Waited time.Duration // held: time from the request to the grant, 0 if it held at once
+	Queued bool          // held: it waited, or may have while the feed was down
+	Doubt  bool          // held: granted while the server refuses to grant
 	Reason lock.Reason   // gone
 
-	Soon    bool  // waiting: its turn was announced
-	Refused error // waiting: why it cannot stay in the queue, if it cannot; gone: why it could not
+	Soon    bool  // waiting: the view has announced its grant
+	Refused error // waiting: why it cannot stay in the queue, if so; gone: why it could not
 }
 
-// Status looks up the entry with the id, whose number is known to be number, or
-// 0 if it is not known to exist. An idempotency key can have an earlier entry of the
-// same id, whose end the view has not seen yet.
+// Status returns the state of the entry with the id and number; number 0 is unknown. An
+// idempotency key can have an earlier entry of the same id, whose end the view has not seen yet.
 func (v *View) Status(id lock.ID, number uint64) Status {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	switch e, holds := v.table.Entry(id); {
-	case e == nil, number != 0 && e.Number > number: // it ended, or is on its way
+	case e == nil, number != 0 && e.Number > number: // it ended, or the feed will bring it
 	case e.Number < number:
 		return Status{}
 	case holds:
@@ -48,7 +47,7 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		return Status{State: Waiting, Entry: e, Soon: v.watched[id].announced, Refused: v.refused(id)}
 	}
 	if number > v.number {
-		return Status{} // it may be on its way, even if an earlier one with the id ended
+		return Status{} // the feed may bring it, even if an earlier entry with the id ended
 	}
 	if why := v.ended.reason(id, time.Now()); why != "" {
 		return Status{State: Gone, Reason: why, Refused: v.refusedWith(id, number)}
@@ -68,8 +67,8 @@ func (v *View) Totals() Totals {
 	return totals
 }
 
-// Gone reports whether an entry of that number is known to have ended: the view has everything up
-// to its number, and does not have the entry. A later one may have its id.
+// Gone reports whether an entry of that number is known to have ended: the view is complete up to
+// the number, and does not have the entry. A later entry may have its id.
 func (v *View) Gone(id lock.ID, number uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()

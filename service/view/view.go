@@ -13,11 +13,11 @@ import (
 )
 
 // View is the replica's picture of the store: the table of all queues, why entries ended, and
-// which requests wait. It implements [store.Watcher]. Its parts own their state; one lock guards
+// which requests wait. It implements [store.Watcher]. Its parts own their state. One lock guards
 // all of them, so that answers are consistent at one number.
 //
-// Grants wait for that lock. While it is held, the view does no I/O and writes no log line or
-// metric: it hands on what happens as [Events].
+// Grants need that lock. While the view holds it, it does no I/O and writes no log line or
+// metric. It publishes what happens as [Events].
 type View struct {
 	Config
 	mu sync.RWMutex
@@ -29,39 +29,37 @@ type View struct {
 	rejections
 	waits
 
-	writing writing          // the write whose changes are applied
+	writing writing          // the write whose changes are being applied
 	leaving map[lock.ID]bool // the entries that leave in it, if it has several changes
 	passing map[lock.ID]bool // of these, the ones that held between two changes
 	asks    asks
 	totals  Totals
 }
 
-// Config of a [View].
+// Config configures a [View].
 type Config struct {
 	Events Events
-	Wall   func() time.Time // the clock by which entries say when they were asked for
+	Wall   func() time.Time // the clock of the times at which clients requested entries
 
-	// Refusal says why nothing may be granted, or nil. It does not block.
+	// Refusal returns why the server may grant nothing, or nil. It does not block.
 	Refusal func() error
 
-	// Limits says how much a tenant may use; nil is [quota.Standard] for each. It does not block.
+	// Limits returns a tenant's limits; nil is [quota.Standard] for each. It does not block.
 	Limits func(tenant string) *quota.Limits
 
-	// Fresh is how old the last refresh of a lease may be for a grant to need none.
-	// Where locks change hands so fast that it covers several grants, the next waiters
-	// get a notice.
+	// Fresh is the age up to which a refresh of a lease suffices for a grant. Where locks change
+	// hands so fast that it covers several grants, the view announces grants to the next waiters.
 	Fresh time.Duration
 
-	// Ends is how many reasons of ends are kept, at up to 48 bytes each: 4 million if it is 0.
-	// Of one tenant it is a quarter at most.
+	// Ends bounds the kept reasons of ends, at up to 48 bytes each: 4 million if it is 0. A tenant
+	// has a quarter of them at most.
 	Ends int
 
-	Figures *figures.Figures // nil are new ones
+	Figures *figures.Figures // nil makes new ones
 }
 
-// aheadBy is the position at which a request on a busy lock learns that its grant is near,
-// so that it starts its lease again before: on ZooKeeper that is a write, which takes as
-// long as a hand-over.
+// aheadBy is the position at which a waiting request on a busy lock learns that its grant is
+// near. It then restarts its lease early: on ZooKeeper that is a write, as slow as a hand-over.
 const aheadBy = 8
 
 // New returns an empty view, which waits for its first [View.Reset].
@@ -118,21 +116,21 @@ func (v *View) Lost(error) {
 		}
 	}
 	if v.gap.IsZero() {
-		v.gap = v.whole // a replica that stood still hears of a gap when it is over
+		v.gap = v.whole // a paused replica hears of a gap after the gap is over
 	}
 	for id := range v.watched {
 		v.notify(id)
 	}
 }
 
-// Reset implements [store.Watcher]. What is no longer there left without our
-// seeing it: [View.Recall] will tell why.
+// Reset implements [store.Watcher]. Entries that are missing from s left unseen: [View.Recall]
+// brings the reasons.
 func (v *View) Reset(s store.Snapshot) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.told = s.Number
-	// if numbers went back, a write that comes may have the number of an earlier one
+	// if numbers went back, a new write may have the number of an earlier one
 	v.writing = writing{}
 	v.Events.Begin(s.Number)
 	v.ended.listed()
@@ -161,9 +159,8 @@ func (v *View) Reset(s store.Snapshot) {
 	}
 }
 
-// Recall implements [store.Watcher]. Entries that left while the feed was
-// interrupted, and whose reason is not kept, expired, unless that was for so long
-// that the reasons may be forgotten.
+// Recall implements [store.Watcher]. If an entry left while the feed was down and the store has
+// no reason, it expired. After a longer interruption the store may have dropped its reason.
 func (v *View) Recall(ends []store.Ended, complete bool) {
 	now := time.Now()
 	v.mu.Lock()
@@ -215,7 +212,7 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 				v.waited[e.ID] = w
 			}
 		} else if !v.begun {
-			// a replica that just started: the best guess, unless that clock was ahead
+			// for a replica that just started, the best guess, unless that clock was ahead
 			v.since[e.ID] = e.EnqueuedAt
 			if e.EnqueuedAt.After(now) {
 				v.since[e.ID] = now
@@ -227,8 +224,8 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 	v.doubtNew(since)
 }
 
-// doubtNew marks those that hold and are not known to have done so before a list, if
-// nothing may be granted, and forgets marks that mean nothing any more.
+// doubtNew marks the holders that are not known to have held before a list, if the server refuses
+// to grant. It also drops obsolete marks.
 func (v *View) doubtNew(before map[lock.ID]time.Time) {
 	marked := v.doubtful
 	v.doubtful = map[lock.ID]struct{}{}

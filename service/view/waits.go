@@ -7,7 +7,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// waits are the requests that wait for something to happen to an entry.
+// waits are the requests that wait on entries.
 type waits struct {
 	base
 	watched map[lock.ID]watched
@@ -16,15 +16,15 @@ type waits struct {
 
 // watched is what the view keeps of an entry while requests wait on it.
 type watched struct {
-	first     *Watch      // of those requests
-	announced bool        // the entry is granted soon
-	freed     *lock.Entry // by whose end the entry came to hold
-	refused   refusal     // for which another request took the entry back
+	first     *Watch      // head of the list of watches
+	announced bool        // the entry's grant is near
+	freed     *lock.Entry // the entry whose end caused the grant
+	refused   refusal     // why another request removed the entry
 }
 
-// Watch has a request notified of what happens to an entry.
+// Watch notifies one request of changes to an entry.
 type Watch struct {
-	Changed chan struct{} // is sent to whenever something happens
+	Changed chan struct{} // receives after each change
 	of      *waits
 	id      lock.ID
 	next    *Watch // of the same entry
@@ -34,18 +34,19 @@ func newWaits(shared base) waits {
 	return waits{base: shared, watched: map[lock.ID]watched{}, async: newAsyncIndex()}
 }
 
-// refusal is why an entry was taken back. Its key may have another of the same id since.
+// refusal is why a request removed an entry. Since then its key may have another entry with the
+// same id.
 type refusal struct {
 	number uint64
 	why    error
 }
 
-// maxAttending is how many requests may wait for one entry at a time. Each renews its
-// lease; a client that repeats itself has one that is alive.
+// maxAttending bounds the requests that wait for one entry at a time, because each renews its
+// lease. A client that retries has one that is alive.
 const maxAttending = 100
 
-// Attend is Watch for a request that is going to wait for the entry. It is refused if
-// too many do.
+// Attend is Watch for a request that will wait for the entry. It returns an error if too many
+// requests wait.
 func (v *waits) Attend(id lock.ID) (*Watch, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -62,7 +63,7 @@ func (v *waits) Attend(id lock.ID) (*Watch, error) {
 	return v.watch(id), nil
 }
 
-// Watch begins to notify of what happens to the entry, until [Watch.End].
+// Watch starts to notify of changes to the entry, until [Watch.End].
 func (v *waits) Watch(id lock.ID) *Watch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -96,7 +97,7 @@ func (w *Watch) End() {
 	}
 }
 
-// change changes what is kept of an entry, if a request waits on it.
+// change updates what is kept of an entry, if a request waits on it.
 func (v *waits) change(id lock.ID, change func(*watched)) {
 	if all, ok := v.watched[id]; ok {
 		change(&all)
@@ -104,16 +105,16 @@ func (v *waits) change(id lock.ID, change func(*watched)) {
 	}
 }
 
-// FreedBy returns the entry by whose end one came to hold, while requests wait on that; nil
-// if the view did not see it.
+// FreedBy returns the entry whose end caused the grant of another, while requests wait on that
+// one; nil if the view did not see it.
 func (v *waits) FreedBy(id lock.ID) *lock.Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.watched[id].freed
 }
 
-// notify wakes the requests that wait for the entry, and the keeper of async entries. One pending
-// wake-up is enough.
+// notify wakes the requests that wait on the entry, and the keeper of async entries. One pending
+// wake-up suffices.
 func (v *waits) notify(id lock.ID) {
 	v.async.note(id)
 	for w := v.watched[id].first; w != nil; w = w.next {
@@ -124,8 +125,8 @@ func (v *waits) notify(id lock.ID) {
 	}
 }
 
-// refusedWith returns why the entry with the id and number was taken back, nil if it was not
-// for a rejection, or no request waits on it.
+// refusedWith returns why a request removed the entry with the id and number. It returns nil if
+// that was not for a rejection, or no request waits on the entry.
 func (v *waits) refusedWith(id lock.ID, number uint64) error {
 	if r := v.watched[id].refused; r.number == number {
 		return r.why

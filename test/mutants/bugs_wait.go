@@ -83,7 +83,7 @@ func waitBugs() []Bug {
 			Breaks: "a stale replica does not report a released lock as held",
 			File:   "service/refusal.go",
 			Anchor: "if err := s.view.Await(ctx, number); err != nil {\n" +
-				"\t\treturn nil // the queue itself will tell\n" +
+				"\t\treturn nil // joining the queue will show it\n" +
 				"\t}\n",
 			Becomes: "_ = number\n",
 			In:      "./service", Run: "^TestTryAfterAReleaseElsewhere$",

@@ -229,9 +229,9 @@ type AdminOverview struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// Oldest waiter; left out without waiters.
 	Oldest *AdminOldest `json:"oldest,omitempty"`
-	// Lately is what happened in the last quarter of an hour, or since this replica started; left out
+	// Recent is what happened in the last quarter of an hour, or since this replica started; left out
 	// before anything did, and of what is shown to a bearer token that is limited to lock names.
-	Lately *SeriesPoint `json:"lately,omitempty"`
+	Recent *SeriesPoint `json:"lately,omitempty"`
 	// Blockers are the locks at which most wait, at most five.
 	Blockers []AdminBlocker `json:"blockers"`
 	// Replicas that serve the store; left out if they are not known. Operators of one tenant are not

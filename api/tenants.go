@@ -32,8 +32,8 @@ type AdminTenant struct {
 	Bounds *TenantBounds `json:"bounds,omitempty"`
 	// Quota is how much the tenant may use, and what it uses; likewise.
 	Quota *TenantQuota `json:"quota,omitempty"`
-	// Lately is what happened in the last quarter of an hour, as this replica saw it; likewise.
-	Lately *SeriesPoint `json:"lately,omitempty"`
+	// Recent is what happened in the last quarter of an hour, as this replica saw it; likewise.
+	Recent *SeriesPoint `json:"lately,omitempty"`
 }
 
 // TenantBounds are what counts against a tenant's bounds, as the answering replica sees it.

@@ -16,7 +16,7 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 	out := &api.AdminOverview{
 		Seen:  a.seen(o.Revision, o.Now),
 		Locks: o.Locks, Held: o.Held, Contended: o.Contended, Holding: o.Holding, Waiting: o.Waiting,
-		Blockers: []api.AdminBlocker{}, Store: storeOf(o), Lately: wholeOf(o.Lately),
+		Blockers: []api.AdminBlocker{}, Store: storeOf(o), Recent: wholeOf(o.Recent),
 	}
 	if row := o.Oldest; row != nil {
 		out.Oldest = &api.AdminOldest{

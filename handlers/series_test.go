@@ -57,8 +57,8 @@ func TestSeries(t *testing.T) {
 	}
 	var o api.AdminOverview
 	c.operator().get("/admin/overview").want(http.StatusOK, &o)
-	if o.Lately == nil || o.Lately.Grants != 6 {
-		t.Errorf("the overview tells of %+v", o.Lately)
+	if o.Recent == nil || o.Recent.Grants != 6 {
+		t.Errorf("the overview tells of %+v", o.Recent)
 	}
 	c.admin().get("/admin/series").want(http.StatusOK, &api.AdminSeries{})
 	limited := c.as(
@@ -72,8 +72,8 @@ func TestSeries(t *testing.T) {
 		)
 	o = api.AdminOverview{}
 	limited.get("/admin/overview").want(http.StatusOK, &o)
-	if o.Lately != nil {
-		t.Errorf("who may see b is told of all: %+v", o.Lately)
+	if o.Recent != nil {
+		t.Errorf("who may see b is told of all: %+v", o.Recent)
 	}
 	c.operator().get("/admin/series?tenant=acme").
 		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})

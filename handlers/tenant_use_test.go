@@ -50,8 +50,8 @@ func TestTenants(t *testing.T) {
 		t.Errorf("an operator of one tenant is shown %+v", p)
 	}
 	if own.Locks != 2 || own.Held != 2 || own.Contended != 1 || own.OldestSince == nil ||
-		own.Lately == nil ||
-		own.Lately.Grants != 2 {
+		own.Recent == nil ||
+		own.Recent.Grants != 2 {
 		t.Errorf("it uses %+v", own)
 	}
 	if b := own.Bounds; b == nil || b.Places != 3 || b.MaxPlaces != 200_000 ||
@@ -64,7 +64,7 @@ func TestTenants(t *testing.T) {
 	p = api.AdminTenantPage{}
 	limited.get("/admin/tenants").want(http.StatusOK, &p)
 	if one := p.Tenants[0]; one.Locks != 1 || one.Waiting != 0 || one.Bounds != nil ||
-		one.Lately != nil {
+		one.Recent != nil {
 		t.Errorf("who may see b is shown %+v", one)
 	}
 	for _, cursor := range []string{"x", "dGVuYW50OkE", "YWZ0ZXI6YQ"} {

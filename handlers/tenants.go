@@ -46,7 +46,7 @@ func listTenants(q *query) maker {
 func (a *endpoints) tenantOf(t *service.TenantUse) api.AdminTenant {
 	out := api.AdminTenant{
 		Tenant: t.Name, Locks: t.Locks, Held: t.Held, Contended: t.Contended, Holding: t.Holding,
-		Waiting: t.Waiting, Lately: wholeOf(t.Lately),
+		Waiting: t.Waiting, Recent: wholeOf(t.Recent),
 	}
 	if t.Oldest != nil {
 		out.OldestSince = new(api.InstantOf(t.Oldest.Oldest.EnqueuedAt))

@@ -10,17 +10,18 @@ import (
 	"github.com/fencepost/fencepost/service/replicas"
 )
 
-// ConsoleConfig of a [Console].
+// ConsoleConfig configures a [Console].
 type ConsoleConfig struct {
 	Service *Service
 	Self    string // the id of this replica
 
-	// Replicas tells which replicas run, as [replicas.List.Live]; nil is not known.
+	// Replicas returns the running replicas, as [replicas.List.Live] does; nil means that they are
+	// unknown.
 	Replicas func() (live []replicas.Replica, ok bool)
 }
 
 // Console answers operators about the locks of all tenants, as this replica sees them. It keeps
-// nothing, and costs nothing while no operator asks.
+// no state, and costs nothing while no operator asks.
 type Console struct {
 	ConsoleConfig
 	lists *lists.Lists
@@ -39,22 +40,22 @@ func (c *Console) Replica() string { return c.Self }
 // Draining is closed when the replica begins to shut down.
 func (c *Console) Draining() <-chan struct{} { return c.Service.draining }
 
-// LostSince returns since when this replica does not see what happens in the store, and whether it
-// is so: then all that the console has is as of that instant.
+// LostSince returns since when this replica's feed is interrupted, and whether it is. Everything
+// in the console is then as of that instant.
 func (c *Console) LostSince() (at time.Time, lost bool) { return c.Service.view.LostSince() }
 
-// worstBlockers is how many are in an overview.
+// worstBlockers bounds the trees in an overview.
 const worstBlockers = 5
 
-// Overview is what an operator sees first.
+// Overview is the first page that an operator sees.
 type Overview struct {
 	*lists.Totals
 	Replicas []replicas.Replica // nil if they are not known
 	LostFor  time.Duration
-	Refusal  error // why nothing may be granted, or nil
+	Refusal  error // why the server grants nothing, or nil
 
-	// Lately is what happened in the last quarter of an hour; nil for who may see some names only.
-	Lately *figures.Summary
+	// Recent summarizes the last quarter of an hour; nil for an operator who sees only some names.
+	Recent *figures.Summary
 }
 
 // Overview counts the locks that the operator may see. The error is [lock.StoreUnavailable] before
@@ -69,7 +70,7 @@ func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	}
 	c.markClosed(o.Worst)
 	if s.May == nil {
-		o.Lately = new(c.Service.figures.Series(s.Tenant, time.Now()))
+		o.Recent = new(c.Service.figures.Series(s.Tenant, time.Now()))
 	}
 	if c.ConsoleConfig.Replicas != nil {
 		o.Replicas, _ = c.ConsoleConfig.Replicas()
@@ -101,12 +102,12 @@ func (c *Console) markExpiries(ctx context.Context, lines []lists.Line) {
 type Inspection struct {
 	*LockView
 	Tenant       string
-	Waits, Holds []figures.Bin // how the latest are distributed
+	Waits, Holds []figures.Bin // the distribution of the latest ones
 	StaleWrites  []StaleWrite  // the newest first; none if the store did not answer
 	Now          time.Time
 }
 
-// Inspect tells about one lock. It returns the errors of [Console.Overview].
+// Inspect describes one lock. It returns the errors of [Console.Overview].
 func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) {
 	v, err := c.Service.Lock(ctx, r, false, nil)
 	if err != nil {
@@ -118,13 +119,13 @@ func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) 
 	return out, nil
 }
 
-// staleWritesTimeout bounds for how long a page waits for the reports of stale writes.
+// staleWritesTimeout bounds how long a page waits for the reports of stale writes.
 const staleWritesTimeout = time.Second
 
 func (c *Console) staleWrites(ctx context.Context, r lock.Ref) []StaleWrite {
 	ctx, cancel := context.WithTimeout(ctx, staleWritesTimeout)
 	defer cancel()
-	all, _ := c.Service.StaleWrites(ctx, r) // the page is of use without them
+	all, _ := c.Service.StaleWrites(ctx, r) // the page is useful without them
 	return all
 }
 

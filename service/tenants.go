@@ -9,35 +9,35 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// TenantUse is what a tenant uses.
+// TenantUse is the usage of one tenant.
 type TenantUse struct {
 	lists.Tenant
 
-	// Account is what counts against the bounds, and Lately what happened in the last quarter of an
-	// hour; nil for who may see some names only.
+	// Account counts against the limits; Recent summarizes the last quarter of an hour. Both are nil
+	// for an operator who sees only some names.
 	Account *view.Account
-	Lately  *figures.Summary
+	Recent  *figures.Summary
 }
 
-// Tenants are a page of what tenants use.
+// Tenants is a page of tenants with their usage.
 type Tenants struct {
 	*lists.Tenants
-	Uses []TenantUse // of the tenants of the page
+	Uses []TenantUse // the tenants of the page
 }
 
-// Used is what of a tenant's limits is in use, of what the service counts: its entries on all
-// replicas, and the event streams at this one.
+// Used returns what the service counts against a tenant's limits: its entries on all replicas,
+// and its event streams at this one.
 func (x *looks) Used(tenant string) quota.Limits {
 	used := x.view.AccountOf(tenant).Used
 	used[quota.EventStreams] = x.events.history.Subscriptions(tenant)
 	return used
 }
 
-// TenantNames returns the tenants that have entries, but for the replicas' own, by name.
+// TenantNames returns the tenants that have entries, by name, without the replicas' own.
 func (x *looks) TenantNames() []string { return x.view.TenantNames() }
 
-// Tenants tells what tenants with locks in use use, of what somebody may see: those after a name,
-// so many at most. It returns the errors of [Console.Overview].
+// Tenants returns the usage of tenants with locks in use, as far as it is in sight: at most most
+// tenants, from the first one after a name. It returns the errors of [Console.Overview].
 func (c *Console) Tenants(s lists.Sight, after string, most int) (*Tenants, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ func (c *Console) Tenants(s lists.Sight, after string, most int) (*Tenants, erro
 		one := TenantUse{Tenant: t}
 		if s.May == nil {
 			one.Account = new(c.Service.view.AccountOf(t.Name))
-			one.Lately = new(c.Service.figures.Series(t.Name, now))
+			one.Recent = new(c.Service.figures.Series(t.Name, now))
 		}
 		out.Uses = append(out.Uses, one)
 	}

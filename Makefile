@@ -137,15 +137,16 @@ lint: ## Check the rules of .golangci.yml (the first time, a minute to build the
 format: ## Format the Go code as lint wants it
 	$(LINT) fmt
 
-generate: ## Write the OpenAPI document and the pages of errors and settings from the code
+generate: ## Write the OpenAPI document and the pages of the API, errors and settings from the code
 	$(GO) generate ./openapi
 	UPDATE=1 $(GO) test -count=1 -run TestSettingsPage ./cmd/api
 
 verify: ## Fail if a generated file, go.mod or a function nobody calls is out of step with the code
 	$(call say,generated files)
-	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi docs/reference/errors.md "$$before"; \
+	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi docs/reference/api.md docs/reference/errors.md "$$before"; \
 	  $(MAKE) --no-print-directory generate; \
-	  diff -r "$$before/openapi" openapi && diff "$$before/errors.md" docs/reference/errors.md || \
+	  diff -r "$$before/openapi" openapi && diff "$$before/api.md" docs/reference/api.md && \
+	  diff "$$before/errors.md" docs/reference/errors.md || \
 	  { echo 'generated files were out of date; they are new now: commit them'; exit 1; }
 	$(GO) mod tidy -diff
 	@unused=$$($(TOOL) deadcode -test ./...); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }

@@ -6,13 +6,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/google/go-cmp/cmp"
 )
 
-const sample = "testdata/sample"
+const sampleDir = "testdata/sample"
 
 func TestGenerateSample(t *testing.T) {
-	text, err := generate(sample+"/sample.go", sample)
+	text, err := generate(sampleDir+"/sample.go", sampleDir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,30 +27,47 @@ func TestGenerateSample(t *testing.T) {
 	}
 }
 
-// TestErrorsPage: the page of errors says what the server says.
-func TestErrorsPage(t *testing.T) {
-	want, err := writeErrors()
+// TestPages: the pages of the reference say what the server and its document say.
+func TestPages(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join("..", target))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(filepath.Join("..", errorsPage))
-	if err != nil {
-		t.Fatal(err)
+	for name, write := range pages(document) {
+		want, err := write()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join("..", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), string(got)); diff != "" {
+			t.Errorf("%s is out of date; run make generate:\n%s", name, diff)
+		}
 	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("docs/reference/errors.md is out of date; run make generate:\n%s", diff)
+}
+
+// TestEachOperationHasAnExample: a new operation cannot be left out of the page.
+func TestEachOperationHasAnExample(t *testing.T) {
+	doc := &openapi3.T{Paths: openapi3.NewPaths(openapi3.WithPath("/new", &openapi3.PathItem{
+		Get: &openapi3.Operation{OperationID: "getNew", Tags: []string{"locks"}},
+	}))}
+	err := (&reference{doc: doc}).complete()
+	if err == nil || !strings.Contains(err.Error(), "getNew needs an example") {
+		t.Errorf("complete: %v", err)
 	}
 }
 
 // The order of maps must not show.
 func TestGenerateIsRepeatable(t *testing.T) {
-	first, err := generate(sample+"/sample.go", sample)
+	first, err := generate(sampleDir+"/sample.go", sampleDir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 5 {
 		if again, err := generate(
-			sample+"/sample.go", sample,
+			sampleDir+"/sample.go", sampleDir,
 		); err != nil || string(again) != string(first) {
 			t.Fatalf("another result, %v:\n%s", err, cmp.Diff(string(first), string(again)))
 		}
@@ -57,7 +75,7 @@ func TestGenerateIsRepeatable(t *testing.T) {
 }
 
 func TestGenerateRefuses(t *testing.T) {
-	source, err := os.ReadFile(sample + "/sample.go")
+	source, err := os.ReadFile(sampleDir + "/sample.go")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 // Generate writes openapi.json from the annotations of package handlers, and
-// from the types of package api that they name, and docs/reference/errors.md from its table of
-// codes. It is run by go generate in the folder of package openapi.
+// from the types of package api that they name, docs/reference/errors.md from its table of
+// codes, and docs/reference/api.md from openapi.json. It is run by go generate in the folder of
+// package openapi.
 //
 // swag turns annotations into Swagger 2.0, kin-openapi turns that into OpenAPI
 // 3.0, and what the older format cannot say is added here, by rules that hold for
@@ -39,11 +40,30 @@ func run() error {
 	if err := os.WriteFile(target, text, 0o644); err != nil { //nolint:gosec // it is no secret
 		return err
 	}
-	page, err := writeErrors()
-	if err != nil {
-		return err
+	for name, write := range pages(text) {
+		page, err := write()
+		if err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		if err := os.WriteFile(name, page, 0o644); err != nil { //nolint:gosec // it is no secret
+			return err
+		}
 	}
-	return os.WriteFile(errorsPage, page, 0o644) //nolint:gosec // it is no secret
+	return nil
+}
+
+// pages returns what writes the pages of the reference, by their names. The document is text.
+func pages(text []byte) map[string]func() ([]byte, error) {
+	return map[string]func() ([]byte, error){
+		errorsPage: writeErrors,
+		referencePage: func() ([]byte, error) {
+			doc, err := openapi3.NewLoader().LoadFromData(text)
+			if err != nil {
+				return nil, err
+			}
+			return writeReference(doc)
+		},
+	}
 }
 
 // generate returns the document that the annotations of folders make.

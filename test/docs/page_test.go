@@ -1,8 +1,10 @@
 package docs
 
 import (
+	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -96,20 +98,47 @@ func script(found []*block) (string, error) {
 		}
 		put(b.line, command)
 	}
+	lines = append(lines, "set -e; "+trap)
+	for name := range programs(found) {
+		lines = append(lines, fmt.Sprintf(`printf '\n%s%s\n'; %s`, marker, name, command(name)))
+	}
 	return strings.Join(lines, "\n") + "\ntrue\n", nil
+}
+
+// programs returns what the blocks marked part make together, a program of each language, by the
+// name of its file. The last brace of Go is left out on the page, since more parts follow.
+func programs(found []*block) map[string]string {
+	of := map[string]string{}
+	for _, b := range found {
+		if b.is("part") {
+			of["parts"+extension(b.lang)] += b.text()
+		}
+	}
+	if of["parts.go"] != "" {
+		of["parts.go"] += "}\n"
+	}
+	return of
 }
 
 // program returns the command that runs a block of another language than bash.
 func program(b *block) (string, error) {
-	switch name := b.name(); b.lang {
-	case "python":
-		return "python3 -u " + name, nil
-	case "js":
-		return "node " + name, nil
-	case "go":
-		return `go -C "$FENCEPOST_SOURCE" run "$PWD/` + name + `"`, nil
+	if name := command(b.name()); name != "" {
+		return name, nil
 	}
 	return "", fmt.Errorf("line %d: nothing runs the language %q", b.line, b.lang)
+}
+
+// command returns what runs a file.
+func command(name string) string {
+	switch filepath.Ext(name) {
+	case ".py":
+		return "python3 -u " + name
+	case ".mjs":
+		return "node " + name
+	case ".go":
+		return `go -C "$FENCEPOST_SOURCE" run "$PWD/` + name + `"`
+	}
+	return ""
 }
 
 // name returns the file of a block of another language than bash.
@@ -117,8 +146,11 @@ func (b *block) name() string {
 	if name := b.file(); name != "" {
 		return name
 	}
-	extension := map[string]string{"python": ".py", "js": ".mjs", "go": ".go"}[b.lang]
-	return fmt.Sprintf("block-%d%s", b.line, extension)
+	return fmt.Sprintf("block-%d%s", b.line, extension(b.lang))
+}
+
+func extension(lang string) string {
+	return map[string]string{"python": ".py", "js": ".mjs", "go": ".go"}[lang]
 }
 
 // printed returns what each block printed, by the line of its fence.
@@ -133,6 +165,32 @@ func printed(output string) map[string]string {
 		of[line] += text
 	}
 	return of
+}
+
+// hasFields reports whether an answer has all that an example of it shows, each of the same kind.
+// Lists of an answer can be empty.
+func hasFields(example, answer any) bool {
+	switch example := example.(type) {
+	case map[string]any:
+		object, ok := answer.(map[string]any)
+		for name, value := range example {
+			found, has := object[name]
+			ok = ok && has && hasFields(value, found)
+		}
+		return ok
+	case []any:
+		list, ok := answer.([]any)
+		return ok && (len(list) == 0 || len(example) == 0 || hasFields(example[0], list[0]))
+	}
+	return reflect.TypeOf(example) == reflect.TypeOf(answer)
+}
+
+// answers reports whether the last line that a block printed is an answer like the example.
+func answers(example *block, got string) bool {
+	lines := strings.Split(strings.TrimSpace(got), "\n")
+	var shown, answer any
+	return json.Unmarshal([]byte(example.text()), &shown) == nil &&
+		json.Unmarshal([]byte(lines[len(lines)-1]), &answer) == nil && hasFields(shown, answer)
 }
 
 // agrees reports whether each line of a block marked output is in what the run block before it

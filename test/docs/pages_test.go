@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -128,7 +129,7 @@ for word; do case $word in --fail*|-f*|-s*f*|-i*f*) exec CURL "$@" ;; esac; done
 exec CURL --fail-with-body "$@"
 `
 
-func command(t *testing.T, name string) string {
+func installed(t *testing.T, name string) string {
 	t.Helper()
 	path, err := exec.LookPath(name)
 	if err != nil {
@@ -137,15 +138,23 @@ func command(t *testing.T, name string) string {
 	return path
 }
 
+// malformed is a line that begins with the status of a request that was never right.
+var malformed = regexp.MustCompile(`(?m)^(400|401|403|405|413|415|5\d\d) `)
+
 // compare holds what the blocks printed against the blocks marked output.
 func compare(t *testing.T, page string, found []*block, got map[string]string) {
 	t.Helper()
+	for name := range programs(found) {
+		if malformed.MatchString(got[name]) {
+			t.Errorf("%s: a request of its %s was refused\n%s", page, name, got[name])
+		}
+	}
 	last := ""
 	for _, b := range found {
 		switch {
 		case b.is("run"):
 			last = got[strconv.Itoa(b.line)]
-		case b.lang == "output" && !agrees(b, last):
+		case b.lang == "output" && !agrees(b, last), b.is("answer") && !answers(b, last):
 			t.Errorf("%s:%d: the block before it printed\n%s", page, b.line, last)
 		}
 	}
@@ -163,13 +172,16 @@ func save(t *testing.T, dir, root, page, script string, found []*block) {
 		t.Fatal(err)
 	}
 	write(page, script)
-	write("bin/curl", strings.ReplaceAll(curl, "CURL", command(t, "curl")))
+	write("bin/curl", strings.ReplaceAll(curl, "CURL", installed(t, "curl")))
 	for _, b := range found {
 		if name := b.file(); name != "" {
 			write(name, b.text())
 		} else if b.is("run") && b.lang != "sh" && b.lang != "bash" {
 			write(b.name(), b.text())
 		}
+	}
+	for name, text := range programs(found) {
+		write(name, text)
 	}
 	modules := filepath.Join(root, "examples", "node_modules")
 	if err := os.Symlink(modules, filepath.Join(dir, "node_modules")); err != nil {

@@ -1,0 +1,117 @@
+package mcp
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/fencepost/fencepost/api"
+)
+
+const (
+	maxBehind = 20 // contended locks that are looked at for those that block the holders
+	maxNamed  = 10 // waiters that are named
+)
+
+type whoBlocksInput struct {
+	Name string `json:"name"`
+}
+
+type blocks struct {
+	Text string   `json:"text"`
+	Lost []string `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
+}
+
+func (s *session) whoBlocks(ctx context.Context, in whoBlocksInput) (*blocks, error) {
+	look, err := s.client.Look(ctx, in.Name)
+	if err != nil {
+		return nil, err
+	}
+	text := describe(look, s.holder)
+	if look.Waiting > 0 {
+		behind, err := s.behindHolders(ctx, look)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, behind...)
+	}
+	return &blocks{Text: strings.Join(text, "\n"), Lost: s.lost()}, nil
+}
+
+// describe says who holds a lock and who waits for it.
+func describe(l *api.Lock, self string) []string {
+	var text []string
+	if len(l.Holders) == 0 {
+		text = append(text, l.Name+" is free.")
+	}
+	for _, h := range l.Holders {
+		text = append(text, fmt.Sprintf("%s holds %s (%s, fence %d) since %s%s.",
+			called(h.Holder, self), l.Name, h.Mode, h.Fence, h.Since, purpose(h.Metadata)))
+	}
+	if l.Closed != nil {
+		text = append(text, fmt.Sprintf("An operator closed %s: %s", l.Name, l.Closed.Reason))
+	}
+	for i, w := range l.Waiters {
+		if i == maxNamed {
+			text = append(text, fmt.Sprintf("%d more wait.", l.Waiting-i))
+			break
+		}
+		text = append(text, fmt.Sprintf("%s waits at position %d for %.0f s%s.",
+			called(w.Holder, self), w.Position, float64(w.WaitedSeconds), purpose(w.Metadata)))
+	}
+	return text
+}
+
+// behindHolders says for which other locks the holders of a lock wait.
+func (s *session) behindHolders(ctx context.Context, of *api.Lock) ([]string, error) {
+	holders := map[string]bool{}
+	for _, h := range of.Holders {
+		holders[h.Holder] = true
+	}
+	var text []string
+	looked := 0
+	for summary, err := range s.client.List(ctx, "", "contended") {
+		if err != nil {
+			return nil, err
+		}
+		if summary.Name == of.Name {
+			continue
+		}
+		if looked++; looked > maxBehind {
+			text = append(text, "More locks are contended; they were not looked at.")
+			break
+		}
+		other, err := s.client.Look(ctx, summary.Name)
+		if err != nil {
+			return nil, err
+		}
+		text = append(text, waitingAmong(other, holders, s.holder)...)
+	}
+	return text, nil
+}
+
+func waitingAmong(l *api.Lock, holders map[string]bool, self string) []string {
+	var text []string
+	for _, w := range l.Waiters {
+		if holders[w.Holder] && len(l.Holders) > 0 {
+			text = append(text, fmt.Sprintf("%s itself waits for %s, which %s holds.",
+				called(w.Holder, self), l.Name, called(l.Holders[0].Holder, self)))
+		}
+	}
+	return text
+}
+
+func called(holder, self string) string {
+	if holder == self {
+		return "This session"
+	}
+	return cmp.Or(holder, "A holder without a name")
+}
+
+func purpose(metadata map[string]string) string {
+	if metadata["purpose"] == "" {
+		return ""
+	}
+	return fmt.Sprintf(" for %q", metadata["purpose"])
+}

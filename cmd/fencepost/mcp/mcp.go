@@ -1,0 +1,91 @@
+// Package mcp serves locks to agents by the Model Context Protocol, so that agents which share a
+// repository, a browser or a test environment take turns.
+//
+// A session is one agent. It renews what the agent holds and releases it at its end: when the
+// agent closes the input, or the context ends.
+package mcp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"runtime/debug"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fencepost/fencepost/client"
+)
+
+const (
+	maxLocks = 16 // of a session, waiting ones included
+	maxList  = 100
+	maxLine  = 1 << 20 // bytes of a message
+
+	// An agent may think this long between its calls before it loses a grant.
+	ttl      = time.Minute
+	queueFor = 30 * time.Minute
+	// Many clients end a call after a minute.
+	maxWait     = 50 * time.Second
+	defaultWait = 30 * time.Second
+
+	lookTimeout = 5 * time.Second
+	endTimeout  = 5 * time.Second
+)
+
+const instructions = `Fencepost gives named locks, so that agents and programs take turns at what
+they share. Acquire the lock before you touch the shared thing, release it as soon as you are done.
+The session renews your locks while it lives. A lock can still be lost: if an answer lists it under
+"lost", stop that work at once and tell your user what may be half done.`
+
+// Serve runs one session on in and out until in ends or ctx does, then releases its locks. It takes
+// at most 5 s to release; what it cannot release expires within a minute.
+func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer) error {
+	s := newSession(ctx, c)
+	defer s.end()
+	err := s.server().Run(ctx, &sdk.IOTransport{
+		Reader: &input{Reader: in, ended: s.cancel}, Writer: output{out}, MaxLineLength: maxLine,
+	})
+	if errors.Is(err, io.EOF) || ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+func (s *session) server() *sdk.Server {
+	server := sdk.NewServer(
+		&sdk.Implementation{Name: "fencepost", Title: "Fencepost", Version: version()},
+		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}},
+	)
+	s.addTools(server)
+	s.addResources(server)
+	return server
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok {
+		return info.Main.Version
+	}
+	return "dev"
+}
+
+// input reports its end: calls that wait have to end with it.
+type input struct {
+	io.Reader
+	ended func()
+}
+
+func (i *input) Read(p []byte) (int, error) {
+	n, err := i.Reader.Read(p)
+	if err != nil {
+		i.ended()
+	}
+	return n, err
+}
+
+// Close leaves the reader to the caller, as output leaves the writer.
+func (i *input) Close() error { return nil }
+
+type output struct{ io.Writer }
+
+func (output) Close() error { return nil }

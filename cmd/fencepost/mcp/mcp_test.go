@@ -1,0 +1,428 @@
+package mcp_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/mcp"
+	"github.com/fencepost/fencepost/test/rig"
+)
+
+const (
+	secret = "mcp: thirty-two bytes or more, and never used elsewhere"
+	soon   = 20 * time.Second
+)
+
+// TestMain is also the program that an agent starts.
+func TestMain(m *testing.M) {
+	if os.Getenv("MCP_TEST_SERVE") != "" {
+		if err := serve(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func serve() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	c, err := client.New(client.Config{
+		URLs: []string{os.Getenv("FENCEPOST_URL")}, Token: client.Bearer(os.Getenv("FENCEPOST_TOKEN")),
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close() }()
+	return mcp.Serve(ctx, c, os.Stdin, os.Stdout)
+}
+
+// world is a server, a client that looks, and what agents said to all sessions.
+type world struct {
+	t      *testing.T
+	server *rig.Replica
+	client *client.Client
+	bearer string
+
+	mu  sync.Mutex
+	out bytes.Buffer // of all sessions
+}
+
+func (w *world) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.out.Write(p)
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	dir := t.TempDir()
+	binary, err := rig.BuildAPI(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{t: t}
+	w.server, err = rig.StartReplica(t.Context(), rig.ReplicaConfig{
+		Binary: binary, DataDir: filepath.Join(dir, "a"), Secret: secret,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.server.Close() })
+	if w.bearer, err = w.server.Token("acme", "locks:read locks:write", "bot"); err != nil {
+		t.Fatal(err)
+	}
+	w.client, err = client.New(client.Config{
+		URLs: []string{w.server.URL()}, Token: client.Bearer(w.bearer),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.client.Close() })
+	return w
+}
+
+type agent struct {
+	*world
+	session *sdk.ClientSession
+	command *exec.Cmd
+	in      io.Closer
+	exited  chan error
+}
+
+// agent starts a session as an agent does.
+func (w *world) agent() *agent {
+	w.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	command := exec.CommandContext(w.t.Context(), self)
+	command.Env = append(os.Environ(),
+		"MCP_TEST_SERVE=1", "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
+	command.Stderr = w
+	in, err := command.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	out, err := command.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	session, err := sdk.NewClient(&sdk.Implementation{Name: "agent"}, nil).Connect(w.t.Context(),
+		&sdk.LoggingTransport{Transport: &sdk.IOTransport{Reader: out, Writer: in}, Writer: w}, nil)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	a := &agent{w, session, command, in, make(chan error, 1)}
+	go func() {
+		state, err := command.Process.Wait()
+		if err == nil && !state.Success() {
+			err = errors.New(state.String())
+		}
+		a.exited <- err
+	}()
+	w.t.Cleanup(func() { _ = in.Close() })
+	return a
+}
+
+type answer struct {
+	State    string
+	Fence    uint64
+	Position int
+	Lost     []string
+	Was      string
+	Text     string
+	Locks    []struct{ Name string }
+	Mine     []struct{ Name, State, Why string }
+	failure  string
+}
+
+func (a *agent) call(ctx context.Context, tool string, arguments map[string]any) answer {
+	a.t.Helper()
+	result, err := a.session.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: arguments})
+	if err != nil {
+		return answer{failure: err.Error()}
+	}
+	text := result.Content[0].(*sdk.TextContent).Text
+	if result.IsError {
+		return answer{failure: text}
+	}
+	var got answer
+	if err := json.Unmarshal([]byte(text), &got); err != nil {
+		a.t.Fatalf("%s: %v", text, err)
+	}
+	return got
+}
+
+func (a *agent) acquire(name string, wait int) answer {
+	a.t.Helper()
+	return a.call(a.t.Context(), "acquire", map[string]any{
+		"name": name, "wait_seconds": wait, "purpose": "to test",
+	})
+}
+
+func (a *agent) on(tool, name string) answer {
+	a.t.Helper()
+	return a.call(a.t.Context(), tool, map[string]any{"name": name})
+}
+
+// await polls until the lock has so many holders and waiters.
+func (w *world) await(name string, holders, waiters int) {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), soon)
+	defer cancel()
+	for tick := time.NewTicker(20 * time.Millisecond); ; {
+		look, err := w.client.Look(ctx, name)
+		if err == nil && len(look.Holders) == holders && look.Waiting == waiters {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			w.t.Fatalf("%s has not %d holders and %d waiters: %+v, %v", name, holders, waiters, look, err)
+		}
+	}
+}
+
+func TestAgentsTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := w.agent(), w.agent()
+	one := first.acquire("browser", 0)
+	if one.State != "held" || one.Fence == 0 {
+		t.Fatalf("a free lock is %+v", one)
+	}
+	if again := first.acquire("browser", 0); again.Fence != one.Fence {
+		t.Errorf("the second acquire of the holder is %+v", again)
+	}
+	if got := second.acquire("browser", 0); got.State != "busy" {
+		t.Errorf("a try of a held lock is %+v", got)
+	}
+	for range 2 { // the position is kept
+		if got := second.acquire("browser", 1); got.State != "waiting" || got.Position != 1 {
+			t.Errorf("a wait for a held lock is %+v", got)
+		}
+	}
+	text := first.on("who_blocks", "browser").Text
+	if !strings.Contains(text, "This session holds browser (exclusive") ||
+		!strings.Contains(text, "waits at position 1") || !strings.Contains(text, `for "to test"`) {
+		t.Errorf("who_blocks says %q", text)
+	}
+	if got := first.on("release", "browser"); got.Was != "held" {
+		t.Errorf("the release is %+v", got)
+	}
+	if two := second.acquire("browser", 20); two.State != "held" || two.Fence <= one.Fence {
+		t.Errorf("after the release of %d the next has %+v", one.Fence, two)
+	}
+	if got := second.call(t.Context(), "list", nil); len(got.Locks) != 1 {
+		t.Errorf("the list has %+v", got)
+	}
+	mine := second.call(t.Context(), "status", nil).Mine
+	if len(mine) != 1 || mine[0].State != "held" {
+		t.Errorf("the status has %+v", mine)
+	}
+	w.tellsNoToken()
+}
+
+// tellsNoToken: agents repeat what they read.
+func (w *world) tellsNoToken() {
+	w.t.Helper()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	said := w.out.String()
+	if len(said) < 2000 || strings.Contains(said, "fp1_") || strings.Contains(said, w.bearer) {
+		w.t.Errorf("a token is in what was said, or nothing was: %s", said)
+	}
+}
+
+func TestWhoBlocksFollowsTheHolder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second, third := w.agent(), w.agent(), w.agent()
+	first.acquire("a", 0)
+	second.acquire("b", 0)
+	second.acquire("a", 1)
+	third.acquire("b", 1)
+	text := third.on("who_blocks", "b").Text
+	if !strings.Contains(text, "itself waits for a, which agent-") {
+		t.Errorf("who_blocks says %q", text)
+	}
+}
+
+func TestEndOfASessionReleases(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for name, end := range map[string]func(*agent) error{
+		"EOF":  func(a *agent) error { return a.in.Close() },
+		"TERM": func(a *agent) error { return a.command.Process.Signal(syscall.SIGTERM) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a, other := w.agent(), w.agent()
+			held, waited := "held:"+name, "waited:"+name
+			other.acquire(waited, 0)
+			a.acquire(held, 0)
+			go a.acquire(waited, 50) // until the end
+			w.await(waited, 1, 1)
+			if err := end(a); err != nil {
+				t.Error(err)
+			}
+			select {
+			case err := <-a.exited:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(soon):
+				t.Error("the session goes on")
+			}
+			w.await(held, 0, 0)
+			w.await(waited, 1, 0)
+		})
+	}
+}
+
+func TestCancelledAcquireLeavesTheQueue(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := w.agent(), w.agent()
+	first.acquire("env", 0)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan answer)
+	go func() { ended <- second.call(ctx, "acquire", map[string]any{"name": "env"}) }()
+	w.await("env", 1, 1)
+	cancel()
+	if got := <-ended; got.failure == "" {
+		t.Errorf("a cancelled call is answered %+v", got)
+	}
+	w.await("env", 1, 0)
+}
+
+func TestLostLockIsReported(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.agent()
+	a.acquire("env", 0)
+	w.revoke("env")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for got := (answer{}); got.Lost == nil; got = a.call(ctx, "list", nil) {
+		if <-tick.C; got.failure != "" {
+			t.Fatal(got.failure)
+		}
+	}
+	if mine := a.call(ctx, "status", nil).Mine; mine[0].State != "lost" ||
+		!strings.Contains(mine[0].Why, "revoked") {
+		t.Errorf("the status is %+v", mine)
+	}
+	if got := a.acquire("env", 0); !strings.Contains(got.failure, "stop the work") {
+		t.Errorf("the acquire of a lost lock is %+v", got)
+	}
+	if got := a.acquire("env", 0); got.State != "held" || got.Lost != nil {
+		t.Errorf("the acquire after that is %+v", got)
+	}
+}
+
+// revoke takes a lock from its holder, as an operator.
+func (w *world) revoke(name string) {
+	w.t.Helper()
+	operator, err := w.server.Token("acme", "tenant-admin", "operator")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	send := func(method, path, body string, into any) {
+		w.t.Helper()
+		r, err := http.NewRequestWithContext(
+			w.t.Context(), method, w.server.URL()+"/admin/locks/acme/"+name+path, strings.NewReader(body),
+		)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+operator)
+		r.Header.Set("Content-Type", "application/json")
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		if err == nil {
+			err = json.Unmarshal(text, into)
+		}
+		if err != nil || response.StatusCode != http.StatusOK {
+			w.t.Fatalf("%s: %v %s", path, err, text)
+		}
+	}
+	var lock struct {
+		Holders []struct {
+			ID    string
+			Fence uint64
+		}
+	}
+	send(http.MethodGet, "", "", &lock)
+	held := lock.Holders[0]
+	send(http.MethodPost, "/entries/"+held.ID+"/revoke",
+		fmt.Sprintf(`{"fence":%d,"reason":"to test what agents do"}`, held.Fence), new(any))
+}
+
+func TestSessionsAreBounded(t *testing.T) {
+	t.Parallel()
+	a := newWorld(t).agent()
+	for i := range 16 {
+		if got := a.acquire(fmt.Sprint("lock", i), 0); got.State != "held" {
+			t.Fatalf("lock %d: %+v", i, got)
+		}
+	}
+	if got := a.acquire("more", 0); !strings.Contains(got.failure, "release one first") {
+		t.Errorf("one lock more is %+v", got)
+	}
+	if got := a.acquire("lock0", 51); !strings.Contains(got.failure, "0 to 50") {
+		t.Errorf("a longer wait is %+v", got)
+	}
+	if got := a.on("release", "other"); !strings.Contains(got.failure, "neither holds") {
+		t.Errorf("the release of another lock is %+v", got)
+	}
+}
+
+func TestResources(t *testing.T) {
+	t.Parallel()
+	a := newWorld(t).agent()
+	a.acquire("env:staging", 0)
+	for uri, want := range map[string]string{
+		"fencepost://lock/env:staging":   `"purpose":"to test"`,
+		"fencepost://lock/env%3Astaging": `"purpose":"to test"`,
+		"fencepost://queue/env:staging":  `"waiters":[]`,
+	} {
+		got, err := a.session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri})
+		if err != nil || !strings.Contains(got.Contents[0].Text, want) {
+			t.Errorf("%s is %+v, %v", uri, got, err)
+		}
+	}
+	templates, err := a.session.ListResourceTemplates(t.Context(), nil)
+	if err != nil || len(templates.ResourceTemplates) != 2 {
+		t.Errorf("the templates are %+v, %v", templates, err)
+	}
+}

@@ -5,11 +5,12 @@ import (
 	"os"
 
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/cli"
+	"github.com/fencepost/fencepost/cmd/fencepost/mcp"
 )
 
 // version and commit are set by the linker: -X main.version=v1.2.3 -X main.commit=….
 var version, commit string //nolint:gochecknoglobals // the linker sets nothing else
 
 func main() {
-	os.Exit(cli.Main(os.Args[1:], version, commit))
+	os.Exit(cli.Main(os.Args[1:], version, commit, mcp.Command))
 }

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fencepost/fencepost/client"
-	"github.com/fencepost/fencepost/cmd/fencepost/mcp"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -30,30 +28,29 @@ const (
 	soon   = 20 * time.Second
 )
 
-// TestMain is also the program that an agent starts.
+var folder string // of the programs
+
 func TestMain(m *testing.M) {
-	if os.Getenv("MCP_TEST_SERVE") != "" {
-		if err := serve(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
+	var err error
+	if folder, err = os.MkdirTemp("", "fencepost-mcp-"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
-	os.Exit(m.Run())
+	code := m.Run()
+	_ = os.RemoveAll(folder)
+	os.Exit(code)
 }
 
-func serve() error {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	c, err := client.New(client.Config{
-		URLs: []string{os.Getenv("FENCEPOST_URL")}, Token: client.Bearer(os.Getenv("FENCEPOST_TOKEN")),
-	})
-	if err != nil {
-		return err
+// programs builds the server and fencepost.
+var programs = sync.OnceValues(func() (server string, err error) {
+	build := exec.CommandContext(context.Background(), "go", "build", "-o", program(), "..")
+	if text, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w: %s", err, text)
 	}
-	defer func() { _ = c.Close() }()
-	return mcp.Serve(ctx, c, os.Stdin, os.Stdout)
-}
+	return rig.BuildAPI(context.Background(), folder)
+})
+
+func program() string { return filepath.Join(folder, "fencepost") }
 
 // world is a server, a client that looks, and what agents said to all sessions.
 type world struct {
@@ -74,14 +71,13 @@ func (w *world) Write(p []byte) (int, error) {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	dir := t.TempDir()
-	binary, err := rig.BuildAPI(t.Context(), dir)
+	binary, err := programs()
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{t: t}
 	w.server, err = rig.StartReplica(t.Context(), rig.ReplicaConfig{
-		Binary: binary, DataDir: filepath.Join(dir, "a"), Secret: secret,
+		Binary: binary, DataDir: filepath.Join(t.TempDir(), "a"), Secret: secret,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -111,13 +107,9 @@ type agent struct {
 // agent starts a session as an agent does.
 func (w *world) agent() *agent {
 	w.t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	command := exec.CommandContext(w.t.Context(), self)
+	command := exec.CommandContext(w.t.Context(), program(), "mcp")
 	command.Env = append(os.Environ(),
-		"MCP_TEST_SERVE=1", "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
+		"FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
 	command.Stderr = w
 	in, err := command.StdinPipe()
 	if err != nil {

@@ -13,6 +13,7 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 
 # Folders with a go.mod of their own.
 MODULES := examples/settlement contrib/k8s-leaderelection
+LINTED  := $(MODULES) fencekit
 
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 LINT := $(TOOL) golangci-lint
@@ -20,7 +21,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build sbom dashboard web crowd seed deploy-test test unit histories system lint format generate verify faults mutants bench clients generated-clients schemathesis demo simulate fuzz clean
+.PHONY: help run build sbom dashboard web crowd seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,7 +80,7 @@ seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS
 	$(GO) run ./test/seed $(SEEDFLAGS)
 
 # One after the other: beside what computes, clusters miss their deadlines.
-test: lint verify web unit histories system clients ## Check everything that a change needs (sets itself up)
+test: lint verify web unit histories system clients fencekit ## Check everything that a change needs (sets itself up)
 
 # These run without the race detector, which makes them five to ten times slower and would
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
@@ -132,7 +133,7 @@ system: ## Test the examples, and the built server from outside, with short faul
 lint: ## Check the rules of .golangci.yml (the first time, a minute to build the linter)
 	$(call say,lint)
 	$(LINT) run ./...
-	@set -e; for m in $(MODULES); do (set -x; cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
+	@set -e; for m in $(LINTED); do (set -x; cd $$m && $(LINT) run --config $(CURDIR)/.golangci.yml ./...); done
 
 format: ## Format the Go code as lint wants it
 	$(LINT) fmt
@@ -183,6 +184,12 @@ clients: ## Build the client of each language, test it as its users get it, and 
 	@RACE='$(RACE)' $(GO) run ./test/languages
 	$(call say,the contest of languages)
 	$(TEST) -timeout 20m -v ./test/contest
+
+fencekit: ## Test the check of fences at each resource, on real servers of each (installs Debian's packages, if root)
+	$(call say,fences at resources)
+	fencekit/servers
+	$(GO) build -o bin/fencekit-api ./cmd/api
+	FENCEKIT_API=$(CURDIR)/bin/fencekit-api $(GO) -C fencekit test -count=1 -p 2 -timeout 5m ./...
 
 generated-clients: ## Generate clients with five generators, compile them and have them use a server (needs node, npm, python3)
 	test/clients/run

@@ -64,6 +64,12 @@ type process struct {
 // started the child, so one goroutine locks its thread, starts the child, and
 // stays on it until the child has ended.
 func startProcess(binary, logFile string, args, env []string) (*process, error) {
+	return startProcessAs(dieWithParent(), binary, logFile, args, env)
+}
+
+func startProcessAs(
+	attributes *syscall.SysProcAttr, binary, logFile string, args, env []string,
+) (*process, error) {
 	out, err := os.OpenFile(logFile, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open log: %w", err)
@@ -81,7 +87,7 @@ func startProcess(binary, logFile string, args, env []string) (*process, error) 
 	}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out
-	p.cmd.SysProcAttr = dieWithParent()
+	p.cmd.SysProcAttr = attributes
 	started := make(chan error)
 	go func() {
 		runtime.LockOSThread()

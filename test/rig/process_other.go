@@ -5,4 +5,4 @@ package rig
 import "syscall"
 
 // dieWithParent has no equivalent outside Linux: there only Close stops a child.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+func dieWithParent() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -1,0 +1,28 @@
+-- One row for a lock. Each of the first two: no row means that a later holder was here. Stop.
+
+-- name: read
+UPDATE account SET fence = :fence
+WHERE id = :id AND fence <= :fence
+RETURNING balance;
+
+-- name: write
+UPDATE account SET balance = :balance, fence = :fence
+WHERE id = :id AND fence <= :fence;
+
+-- name: known
+SELECT fence FROM account WHERE id = :id;
+
+-- Many rows for a lock: raise is the first statement of the transaction. If it affects no row, a
+-- later holder was here: roll back.
+
+-- name: raise
+INSERT INTO fences (name, fence) VALUES (:lock, :fence)
+ON CONFLICT (name) DO UPDATE SET fence = excluded.fence WHERE fences.fence <= excluded.fence;
+
+-- name: raised
+SELECT fence FROM fences WHERE name = :lock;
+
+-- A holder that is stopped inside a transaction blocks the next one. This ends it.
+
+-- name: limit
+SET idle_in_transaction_session_timeout = '5s';

@@ -2,22 +2,21 @@ package lock
 
 import "iter"
 
-// blockSize is how many slots of a queue are counted together at most.
+// blockSize is the largest number of slots that a block counts.
 const blockSize = 128
 
-// block is a run of neighbouring slots of a queue, so that a place far back in a long
-// queue is found by adding up blocks instead of walking over all before it, and those
-// who hold or wait without walking over all others. Two neighbours that have become
-// small are made one.
+// block is a run of neighbouring slots of a queue. Counts per block make it cheap to find a
+// position far back in a long queue, and the holders or waiters among many others. Two small
+// neighbours are merged.
 type block struct {
 	prev, next *block
 	first      *Slot
 	slots      int16
-	waiting    int16 // those of them behind the front
-	holding    int16 // those of entries that hold
+	waiting    int16 // slots behind the front
+	holding    int16 // slots of entries that hold
 }
 
-// seat counts s, which is the last slot of the queue now.
+// seat adds s, now the last slot of the queue, to a block.
 func (q *Queue) seat(s *Slot) {
 	switch last := q.lastBlock; {
 	case last == nil:
@@ -35,7 +34,7 @@ func (q *Queue) seat(s *Slot) {
 	s.block.waiting++
 }
 
-// unseat takes s out of its block. It is still linked.
+// unseat removes s from its block. It stays linked.
 func (q *Queue) unseat(s *Slot) {
 	b := s.block
 	b.slots--
@@ -56,7 +55,7 @@ func (q *Queue) unseat(s *Slot) {
 	}
 }
 
-// merge makes the block of s, without s itself, part of a neighbour.
+// merge moves the block of s, without s itself, into a neighbour.
 func (q *Queue) merge(s *Slot, into *block) {
 	b := s.block
 	for at := s.prev; at != nil && at.block == b; at = at.prev {
@@ -86,8 +85,8 @@ func (q *Queue) unlinkBlock(b *block) {
 	b.prev, b.next = nil, nil
 }
 
-// Position returns the place of s among those behind the front: 1 is next, 0 that it
-// is in the front.
+// Position returns the slot's position behind the front: 1 is next, 0 means that it is in the
+// front.
 func (s *Slot) Position() int {
 	n := 0
 	for at := s; at != nil && at.block == s.block && !at.inFront; at = at.prev {
@@ -104,13 +103,13 @@ func (q *Queue) Holding() iter.Seq[*Entry] {
 	return q.those(true, func(b *block) int16 { return b.holding })
 }
 
-// Waiters yields the entries that do not hold, in order: those behind the front, and those of
-// sets that wait for another lock. Others before them cost next to nothing.
+// Waiters yields the entries that do not hold, in order. These are the entries behind the front,
+// and those of sets that wait for another lock. Others before them cost next to nothing.
 func (q *Queue) Waiters() iter.Seq[*Entry] {
 	return q.those(false, func(b *block) int16 { return b.slots - b.holding })
 }
 
-// those yields the entries that hold, or the ones that wait. in counts them in a block.
+// those yields either the holding or the waiting entries. in returns their number in a block.
 func (q *Queue) those(hold bool, in func(*block) int16) iter.Seq[*Entry] {
 	return func(yield func(*Entry) bool) {
 		for b := q.head.block; b != nil; b = b.next {

@@ -2,18 +2,18 @@ package lock
 
 import "iter"
 
-// MaxBlockers is how many entries a removal is decided by at most. A semaphore of a
-// greater limit is removed from without.
+// MaxBlockers bounds the entries on which a removal is conditional. For a semaphore with a
+// greater limit, removals are unconditional.
 const MaxBlockers = 100
 
-// Blockers returns entries that block the one with the id: while all of them are in the
-// table, it does not hold. One is enough, unless all before it are
-// of one semaphore with it: then it takes as many as the limit, and there are none if
-// that is above [MaxBlockers]. ok is false if the entry holds or is not in the table.
+// Blockers returns entries that block the one with the id: while all of them are in the table, it
+// does not hold. One blocker suffices, unless all entries before it share its semaphore. Then it
+// takes as many as the limit, and above [MaxBlockers] Blockers returns none. ok is false if the
+// entry holds or is not in the table.
 //
-// Those at the head of a queue are returned, or with nearest those right before the
-// entry. The first last while the lock is held for long, the others while it changes
-// hands.
+// Without nearest, the blockers are at the head of a queue; with nearest, they are right before
+// the entry. The head changes rarely while the lock is held for long, the entries right before
+// change rarely while the lock changes hands.
 func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 	m := t.members[id]
 	if m == nil || m.Holds() {
@@ -33,8 +33,8 @@ func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 	return blockers, true
 }
 
-// BlockersIn is like [Table.Blockers], for an entry in the queue of one of its locks
-// as read from a store. ok is false if it is in the front there.
+// BlockersIn is like [Table.Blockers], for an entry in one queue as read from a store. ok is
+// false if it is in the front there.
 func BlockersIn(queue []*Entry, e *Entry, name string, nearest bool) (blockers []*Entry, ok bool) {
 	claims := ClaimsOn(queue, name)
 	place := Place(queue, e.ID)
@@ -54,7 +54,7 @@ func BlockersIn(queue []*Entry, e *Entry, name string, nearest bool) (blockers [
 	return obstacles(before, claims[place]), true
 }
 
-// obstacles returns the fewest first entries before a claim that block it.
+// obstacles returns the fewest entries, from the first on, that block a claim.
 func obstacles(before iter.Seq2[*Entry, Claim], c Claim) []*Entry {
 	var alike []*Entry
 	for e, other := range before {
@@ -78,7 +78,7 @@ func fewer(a, b []*Entry) []*Entry {
 	return b
 }
 
-// before yields who stands before s, from the head.
+// before yields the entries before s, from the head.
 func (s *Slot) before(yield func(*Entry, Claim) bool) {
 	for other := s.queue.head; other != s; other = other.next {
 		if !yield(other.member.entry, other.claim) {

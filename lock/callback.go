@@ -11,8 +11,8 @@ type Callback struct {
 // MaxCallbackURL is how long the URL of a callback may be, in bytes.
 const MaxCallbackURL = 2048
 
-// Check returns why the callback cannot be stored. Whether the URL may be called is
-// decided elsewhere.
+// Check returns why the callback cannot be stored. Another check decides whether the server may
+// call the URL.
 func (c *Callback) Check() error {
 	switch {
 	case c.URL == "" || len(c.URL) > MaxCallbackURL:

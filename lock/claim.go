@@ -2,9 +2,9 @@ package lock
 
 import "fmt"
 
-// CheckClaims returns what is wrong with the claims of an entry that is asked for,
-// or that a store has: an [Invalid] error, or nil. It names the fields as requests
-// do: a request for one lock has fields of its own, one for a set a list of locks.
+// CheckClaims returns what is wrong with the claims of a request or of a stored entry: an
+// [Invalid] error, or nil. It names the fields of requests, which differ between a lock and a
+// set.
 func CheckClaims(claims []Claim, set bool) error {
 	switch {
 	case set && len(claims) == 0:

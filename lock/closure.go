@@ -8,15 +8,15 @@ import (
 
 // Bounds of closures.
 const (
-	// MaxClosing is the longest time for which locks are closed at once.
+	// MaxClosing is the longest closure.
 	MaxClosing = 6 * 24 * time.Hour
 
-	// MaxClosures is how many closures of one tenant may stand at a time.
+	// MaxClosures bounds a tenant's closures at one time.
 	MaxClosures = 100
 )
 
-// Closure says that no new entry joins some locks of a tenant until an instant. It says
-// nothing of entries in the queue: which of them hold is a function of the queue alone.
+// Closure keeps new entries from joining some of a tenant's locks until an instant. It does not
+// affect queued entries: which of them hold is a function of the queue alone.
 type Closure struct {
 	ID          ID
 	Tenant      string
@@ -29,22 +29,21 @@ type Closure struct {
 	Number      uint64 // the version of its record
 }
 
-// Closes reports whether the closure stands at an instant and is about one of the locks.
+// Closes reports whether the closure is in force at an instant and covers one of the locks.
 func (c *Closure) Closes(tenant string, claims []Claim, at time.Time) bool {
 	return c.Tenant == tenant && at.Before(c.Until) &&
 		slices.ContainsFunc(claims, func(claim Claim) bool { return c.Locks.Match(claim.Name) })
 }
 
-// Compare orders closures by their writes, and those that one write made by id.
+// Compare orders closures by the numbers of their writes, then by id.
 func (c *Closure) Compare(other *Closure) int {
 	return cmp.Or(cmp.Compare(c.Number, other.Number), cmp.Compare(c.ID, other.ID))
 }
 
-// maxReopens is after how long a client retries a lock that is closed for longer: an operator
-// may open it before.
+// maxReopens bounds Retry-After of a closed lock, because an operator may open it early.
 const maxReopens = 30 * time.Second
 
-// ErrClosed returns a [Closed] error that says until when and why.
+// ErrClosed returns a [Closed] error with the end and the reason of the closure.
 func ErrClosed(c *Closure, now time.Time) *Error {
 	return &Error{
 		Code:    Closed,

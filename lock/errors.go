@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// Code says what went wrong, for a program. It is an error itself, so that
-// errors.Is(err, lock.TokenMismatch) works on any error that carries it.
+// Code is what went wrong, for programs. It is an error itself, so that errors.Is(err,
+// lock.TokenMismatch) works on any error that carries it.
 type Code string
 
-// Error returns the code as it stands in a problem document.
+// Error returns the code as it appears in a problem document.
 func (c Code) Error() string { return string(c) }
 
-// The codes, as they stand in problem documents.
+// The codes, as they appear in problem documents.
 const (
 	InvalidRequest      Code = "invalid_request"
 	InvalidName         Code = "invalid_name"
@@ -39,49 +39,49 @@ const (
 	FenceFloorRequired  Code = "fence_floor_required"
 	Internal            Code = "internal"
 
-	// Changed says that what a request was decided by is no longer so.
+	// Changed means that the grounds of a request no longer hold.
 	Changed Code = "changed"
 )
 
 // Error is the one error type that crosses package boundaries.
 type Error struct {
 	Code   Code
-	Detail string // for a person; nothing secret, nothing of a library's text
-	Field  string // of the request, if one is at fault
+	Detail string // for people; never a secret, never a library's text
+	Field  string // the faulty field of the request, if one is at fault
 
-	// Reason says why the entry is gone. Only with [Lost].
+	// Reason is why the entry ended. Only with [Lost].
 	Reason Reason
 
-	// RevokeReason is what an operator said of the end, if this replica knows. Only with [Lost].
+	// RevokeReason is the operator's reason, if this replica knows it. Only with [Lost].
 	RevokeReason string
 
 	// Replayed is set if an earlier request with the idempotency key wrote the entry.
 	Replayed bool
 
-	// RetryAfter is how long to wait before trying again; 0 says nothing.
+	// RetryAfter is how long to wait before a retry; 0 is unspecified.
 	RetryAfter time.Duration
 
 	// Cycle lists which entry waits for which. Only with [Deadlock].
 	Cycle []Wait
 
-	// InUse is as what the lock is in use. Only with [ModeMismatch].
+	// InUse is the mode and limit in use. Only with [ModeMismatch].
 	InUse *Claim
 
-	// Closure keeps the request out. Only with [Closed].
+	// Closure is the closure that rejected the request. Only with [Closed].
 	Closure *Closure
 
 	// Quota is the tenant's exhausted quota. With [QuotaExceeded] and [RateLimited], if the
 	// operator can set it for a tenant.
 	Quota *Exceeded
 
-	// OutcomeUnknown is set if the request may have taken effect all the same.
+	// OutcomeUnknown is set if the request may have taken effect.
 	OutcomeUnknown bool
 
-	// Cause is for the log, never for the answer.
+	// Cause is for the log only.
 	Cause error
 }
 
-// Exceeded is a limit of a tenant that is used up.
+// Exceeded is a tenant's exhausted limit.
 type Exceeded struct {
 	Name        string
 	Limit, Used int
@@ -125,7 +125,7 @@ func LostBecause(r Reason) *Error {
 	return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + string(r)}
 }
 
-// ErrHeld returns a [Held] error: others are in front of a request that does not wait.
+// ErrHeld returns a [Held] error: earlier entries block a request that does not wait.
 func ErrHeld() *Error {
 	return &Error{
 		Code: Held, Detail: "others are in front; with wait_seconds the request would queue",
@@ -133,7 +133,7 @@ func ErrHeld() *Error {
 	}
 }
 
-// ErrModeMismatch returns a [ModeMismatch] error that says as what the lock is in use.
+// ErrModeMismatch returns a [ModeMismatch] error with the mode in use.
 func ErrModeMismatch(inUse Claim) *Error {
 	as := "in the mode " + string(inUse.Mode)
 	if inUse.Mode == Semaphore {

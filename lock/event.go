@@ -11,22 +11,21 @@ import (
 // EventKind is what happened to an entry, as clients see it.
 type EventKind string
 
-// The kinds of events. Each entry has at most one of EventEnqueued, one of
-// EventReleaseRequested, which comes after it, one of EventAcquired, and then one of those
-// that end it.
+// The kinds of events. Each entry has at most one of each. EventEnqueued comes first, then
+// EventReleaseRequested, then EventAcquired, then one of the ends.
 const (
 	EventEnqueued EventKind = "lock.enqueued" // it has to wait
 	EventAcquired EventKind = "lock.acquired" // it holds
-	// by its client, or taken back by a replica; see Reason
+	// by its client, or removed by a replica; see Reason
 	EventReleased EventKind = "lock.released"
 	EventExpired  EventKind = "lock.expired" // its client did not renew its lease
 	EventRevoked  EventKind = "lock.revoked" // by an operator
-	// it has waited for as long as it wanted to
+	// it waited up to its limit
 	EventWaitTimeout EventKind = "lock.wait_timeout"
-	// taken back, as it closed a cycle of waits
+	// removed because it closed a cycle of waits
 	EventDeadlockRefused EventKind = "lock.deadlock_refused"
 
-	// it waits, and asks those who hold to finish
+	// it waits, and asks the holders to finish
 	EventReleaseRequested EventKind = "lock.release_requested"
 )
 
@@ -48,29 +47,29 @@ func EventKindNames() string {
 	return strings.Join(names, ", ")
 }
 
-// Event is something that happened to an entry. What happened and its ID are a function of
-// the store's history, so every replica tells the same; At and Lasted are what one replica saw.
+// Event is something that happened to an entry. What happened and its ID are a function of the
+// store's history, so they are the same at every replica. At and Lasted are what one replica saw.
 type Event struct {
 	ID     EventID
 	Kind   EventKind
 	Entry  *Entry
 	Reason Reason // of an end
-	Held   bool   // it holds, or did until its end
-	Note   *Note  // of an end that an operator brought about; nil if he said nothing
-	Ask    *Ask   // of [EventReleaseRequested]: what it asks
+	Held   bool   // it holds, or held until its end
+	Note   *Note  // of an end that an operator caused; nil without a note
+	Ask    *Ask   // of [EventReleaseRequested]
 
 	At     time.Time
-	Lasted time.Duration // how long it waited for its grant; of an end, how long it held
+	Lasted time.Duration // how long it waited for its grant; at an end, how long it held
 }
 
-// EventID names an event: the number of the write that caused it, and which of that
-// write's events it is, from 1 on. Index 0 names no event but the place before the first.
+// EventID names an event: the number of the write that caused it, and its index among that
+// write's events, from 1 on. Index 0 is the position before the first event.
 type EventID struct {
 	Number uint64
 	Index  uint32
 }
 
-// Before returns the place before the first event of a write.
+// Before returns the position before the first event of a write.
 func Before(number uint64) EventID { return EventID{Number: number} }
 
 // Compare returns which of two comes first, as [cmp.Compare] does.
@@ -78,7 +77,7 @@ func (id EventID) Compare(other EventID) int {
 	return cmp.Or(cmp.Compare(id.Number, other.Number), cmp.Compare(id.Index, other.Index))
 }
 
-// Later returns the one of two that comes last.
+// Later returns the later of two ids.
 func (id EventID) Later(other EventID) EventID {
 	if id.Compare(other) > 0 {
 		return id
@@ -94,8 +93,8 @@ func (id EventID) String() string {
 // maxEventID is the length of the longest id.
 const maxEventID = len("9007199254740991-4294967295")
 
-// MaxNumber is the greatest number of a store, and so the greatest fence: the greatest that
-// JSON readers take exactly.
+// MaxNumber is the greatest number of a store, and so the greatest fence: the greatest integer
+// that every JSON reader reads exactly.
 const MaxNumber = 1<<53 - 1
 
 // ParseEventID reads what [EventID.String] writes, and nothing else.
@@ -113,8 +112,8 @@ func ParseEventID(text string) (id EventID, err error) {
 	return id, nil
 }
 
-// EventOfJoin returns what happened when an entry joined its queues. A try that has to wait
-// makes no event: it leaves at once, and no client learns of it.
+// EventOfJoin returns the event of an entry that joined its queues. A try that has to wait makes
+// no event: it leaves at once, and no client learns of it.
 func EventOfJoin(e *Entry, holds bool) (Event, bool) {
 	switch {
 	case holds:
@@ -125,13 +124,12 @@ func EventOfJoin(e *Entry, holds bool) (Event, bool) {
 	return Event{Kind: EventEnqueued, Entry: e}, true
 }
 
-// EventOfGrant returns what happened when a waiting entry came to hold.
+// EventOfGrant returns the event of a waiting entry's grant.
 func EventOfGrant(e *Entry) Event { return Event{Kind: EventAcquired, Entry: e, Held: true} }
 
-// EventOfEnd returns what happened when an entry left, for the reason that the store
-// has. rejected is why it could not stay, "" if it could: a replica that takes such an entry
-// back may say only that it did. A try that was taken back while it waited makes no event: no
-// client learned of it.
+// EventOfEnd returns the event of an entry's end. why is the store's reason. rejected is why the
+// entry could not stay, or "": a replica that removes such an entry may record only that it did.
+// A try that was removed while it waited makes no event, because no client learned of it.
 func EventOfEnd(e *Entry, held bool, why, rejected Reason) (Event, bool) {
 	if why == Withdrawn && !held {
 		if e.Tries() {

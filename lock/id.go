@@ -5,10 +5,10 @@ import (
 	"encoding/base32"
 )
 
-// IDSize is how many bytes an id stands for.
+// IDSize is the number of bytes behind an id.
 const IDSize = 16
 
-// idEncoding is Crockford's alphabet in lower case: no letter is taken for a digit.
+// idEncoding is Crockford's alphabet in lower case, in which no letter looks like a digit.
 var idEncoding = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding) //nolint:gochecknoglobals // never changes, like base32.StdEncoding
 
 // IDOf returns the id that stands for [IDSize] bytes.
@@ -17,8 +17,8 @@ func IDOf(raw []byte) ID { return ID(idEncoding.EncodeToString(raw)) }
 // ValidID reports whether a text can be an id.
 func ValidID(text string) bool { return string(IDOf(ID(text).AppendBytes(nil))) == text }
 
-// AppendBytes appends the [IDSize] bytes that the id stands for. Those of an id that was
-// written by hand are a hash of it.
+// AppendBytes appends the [IDSize] bytes behind the id. For an id that was written by hand they
+// are a hash.
 func (id ID) AppendBytes(to []byte) []byte {
 	raw, err := idEncoding.AppendDecode(to, []byte(id))
 	if err != nil || len(raw) != len(to)+IDSize {

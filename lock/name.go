@@ -12,9 +12,8 @@ const (
 	MaxSetSize      = 32   // locks of one set
 )
 
-// ValidName reports whether name may name a lock:
-// ^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$. Every such name is a path segment
-// and a store key as it stands, with nothing to escape.
+// ValidName reports whether name is a valid lock name: ^[A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199}$.
+// Every such name is a path segment and a store key without escaping.
 func ValidName(name string) bool {
 	if name == "" || len(name) > MaxNameLength || !alphanumeric(name[0]) {
 		return false
@@ -27,7 +26,7 @@ func ValidName(name string) bool {
 	return true
 }
 
-// OwnTenant owns the locks by which replicas coordinate. No client may act for it.
+// OwnTenant owns the locks by which replicas coordinate. No client can act for it.
 const OwnTenant = "fencepost-internal"
 
 // ValidTenant reports whether tenant may name a tenant:

@@ -9,9 +9,8 @@ import (
 // MaxPatternLength is in bytes: more than the longest name.
 const MaxPatternLength = 256
 
-// Pattern selects locks by name. It has at most one star, which matches any run of characters, an
-// empty one included; every other character stands for itself. Whether a pattern can match any
-// valid name at all is not checked.
+// Pattern selects locks by name. It has at most one star, which matches any run of characters,
+// including none. Every other character matches itself. A pattern may match no valid name.
 //
 // The zero Pattern matches only the empty name, so no lock.
 type Pattern struct {
@@ -37,8 +36,8 @@ func ParsePattern(text string) (Pattern, error) {
 	return p, nil
 }
 
-// ParseNamePattern compiles a request's pattern. Each character must be a star or one that a
-// lock's name may have.
+// ParseNamePattern compiles a request's pattern. Each character must be a star or valid in a
+// lock's name.
 func ParseNamePattern(text string) (Pattern, error) {
 	if strings.Trim(text, nameCharacters) != "" {
 		return Pattern{}, errors.New("a pattern has a character that no name has")
@@ -49,10 +48,10 @@ func ParseNamePattern(text string) (Pattern, error) {
 // nameCharacters are the characters that a name and its pattern may have.
 const nameCharacters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@=+-*"
 
-// String returns the pattern as it was written.
+// String returns the pattern's text.
 func (p Pattern) String() string { return p.text }
 
-// Prefix is how every name begins that the pattern selects.
+// Prefix returns the start of every name that the pattern selects.
 func (p Pattern) Prefix() string { return p.prefix }
 
 // Match reports whether the pattern selects name. It does not allocate.
@@ -64,7 +63,6 @@ func (p Pattern) Match(name string) bool {
 	return ok && strings.HasSuffix(rest, p.suffix)
 }
 
-// Covers reports whether p selects every name that the other pattern selects. A star
-// in the other one stands for any text, and so has to fall on a star
-// of p: nothing else in p can match one.
+// Covers reports whether p selects every name that the other pattern selects. A star in the other
+// pattern matches any text, so only a star of p covers it.
 func (p Pattern) Covers(other Pattern) bool { return p.text != "" && p.Match(other.text) }

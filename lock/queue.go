@@ -2,23 +2,22 @@ package lock
 
 // Queue is the queue of one lock: claims in the order of their entries' numbers.
 //
-// Its front is the longest run from the head in which every claim tolerates all
-// before it. An entry in the front of each of its queues holds. The front only
-// ever loses entries by their removal, never by an insertion, because a new
-// number is greater than all others: once head, always head.
+// Its front is the longest run from the head in which every claim tolerates all before it. An
+// entry in the front of each of its queues holds. The front loses entries only by their removal,
+// never by an insertion, because a new number is greater than all others: once head, always head.
 type Queue struct {
 	head, tail *Slot
 	next       *Slot // the first slot behind the front; nil when all are in it
 	size       int
 	front      int
-	holders    int    // how many of the front hold in all their queues
+	holders    int    // entries of the front that hold in all their queues
 	newest     uint64 // the greatest number ever inserted
 
 	lastBlock  *block
 	firstBlock block // the first one, so that a short queue needs no other
 }
 
-// Slot is one entry's place in one queue.
+// Slot is one entry's position in one queue.
 type Slot struct {
 	member     *Member
 	claim      Claim
@@ -28,7 +27,7 @@ type Slot struct {
 	inFront    bool
 }
 
-// Member returns whose place it is.
+// Member returns the slot's entry in the table.
 func (s *Slot) Member() *Member { return s.member }
 
 // Claim returns what the entry asks of the queue's lock.
@@ -40,14 +39,14 @@ func (s *Slot) Queue() *Queue { return s.queue }
 // InFront reports whether the entry is in the queue's front.
 func (s *Slot) InFront() bool { return s.inFront }
 
-// Prev returns the place before, nil at the head.
+// Prev returns the slot before, nil at the head.
 func (s *Slot) Prev() *Slot { return s.prev }
 
-// Next returns the place behind, nil at the tail.
+// Next returns the slot behind, nil at the tail.
 func (s *Slot) Next() *Slot { return s.next }
 
-// Joins reports whether next may hold beside a front of n claims that began with
-// first. Claims in one front are alike, so the first speaks for all.
+// Joins reports whether next may hold together with a front of n claims that began with first.
+// Claims in one front are alike, so the first represents all.
 func Joins(first Claim, n int, next Claim) bool {
 	switch {
 	case n == 0:
@@ -61,8 +60,8 @@ func Joins(first Claim, n int, next Claim) bool {
 	}
 }
 
-// Front returns how many of claims, given in queue order, hold: the pure
-// function on which all else rests.
+// Front returns how many of claims, given in queue order, hold: the pure function on which
+// everything else rests.
 func Front(claims []Claim) int {
 	n := 0
 	for n < len(claims) && Joins(claims[0], n, claims[n]) {
@@ -74,23 +73,23 @@ func Front(claims []Claim) int {
 // Head returns the first slot, or nil if the queue is empty.
 func (q *Queue) Head() *Slot { return q.head }
 
-// Behind returns the first place behind the front, nil if all are in it.
+// Behind returns the first slot behind the front, nil if all are in it.
 func (q *Queue) Behind() *Slot { return q.next }
 
 // Tail returns the last slot, or nil if the queue is empty.
 func (q *Queue) Tail() *Slot { return q.tail }
 
-// Admits reports whether a claim that came now would be in the front at once. A nil queue
-// is empty.
+// Admits reports whether a claim that joins now would be in the front at once. A nil queue is
+// empty.
 func (q *Queue) Admits(c Claim) bool {
 	return q == nil || q.next == nil && Joins(q.head.claim, q.front, c)
 }
 
-// Len returns how many entries stand in the queue, holders included.
+// Len returns how many entries are in the queue, holders included.
 func (q *Queue) Len() int { return q.size }
 
-// Waiting returns how many entries stand behind the front. An entry of a set can
-// be in the front here and still wait elsewhere.
+// Waiting returns how many entries are behind the front. An entry of a set can be in the front
+// here and still wait elsewhere.
 func (q *Queue) Waiting() int { return q.size - q.front }
 
 // Holders returns how many entries hold, here and in all their other queues.
@@ -133,7 +132,7 @@ func (q *Queue) push(s *Slot) bool {
 }
 
 // remove unlinks s and returns the first of the slots that entered the front because of it, and
-// how many did.
+// their number.
 func (q *Queue) remove(s *Slot) (first *Slot, n int) {
 	if q.next == s {
 		q.next = s.next
@@ -147,8 +146,8 @@ func (q *Queue) remove(s *Slot) (first *Slot, n int) {
 	return q.advance()
 }
 
-// advance moves slots into the front for as long as they are tolerated there. It returns the first
-// of them, and how many they are.
+// advance moves slots into the front as long as it tolerates them. It returns the first of them,
+// and their number.
 func (q *Queue) advance() (first *Slot, n int) {
 	for first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {
 		q.next.inFront = true

@@ -1,7 +1,7 @@
 package lock
 
-// StaleWrite is a write that a resource rejected: the fence that came with it is below the
-// greatest fence that the resource has seen.
+// StaleWrite is a write that a resource rejected because its fence is below the greatest fence
+// that the resource has seen.
 type StaleWrite struct {
 	Presented uint64 // the fence that came with the write
 	Known     uint64 // the greatest fence that the resource has seen

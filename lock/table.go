@@ -5,9 +5,9 @@ import (
 	"iter"
 )
 
-// Table is every queue of every tenant: the entries that a store holds at one
-// number, and which of them hold. It is rebuilt from a list and then follows a
-// feed; it reads nothing itself and is not safe for concurrent use.
+// Table is every queue of every tenant: the entries of a store at one number, and which of them
+// hold. It is built from a list and then follows a feed. It reads nothing itself and is not safe
+// for concurrent use.
 //
 // Insertion costs O(claims), removal O(claims + newly granted entries).
 type Table struct {
@@ -16,27 +16,27 @@ type Table struct {
 	held    int
 	counts  map[Mode]Counts
 
-	firstWaiting, lastWaiting *Member // those that do not hold, in the order in which they came
+	// the entries that do not hold, in the order in which they joined
+	firstWaiting, lastWaiting *Member
 
-	spare *Queue // the last that became empty, to be used again
+	spare *Queue // the latest queue that became empty, for reuse
 }
 
-// Counts says how many entries hold and how many wait.
+// Counts are the numbers of holding and waiting entries.
 type Counts struct{ Held, Waiting int }
 
 // Ref names one lock of one tenant.
 type Ref struct{ Tenant, Name string }
 
-// Member is an entry in a table, with its places in all its queues.
+// Member is an entry in a table, with its slots in all its queues.
 type Member struct {
-	// Attached is what a package that follows the table keeps with the entry. The table
-	// does not look at it.
+	// Attached is data of a package that follows the table. The table ignores it.
 	Attached any
 
 	entry  *Entry
 	slots  []Slot
 	one    [1]Slot // slots of an entry with one claim
-	fronts int     // in how many of its queues it is in the front
+	fronts int     // the number of its queues where it is in the front
 
 	prevWaiting, nextWaiting *Member
 }
@@ -47,8 +47,8 @@ func (m *Member) Entry() *Entry { return m.entry }
 // Holds reports whether the entry holds.
 func (m *Member) Holds() bool { return m.fronts == len(m.slots) }
 
-// Slots returns the entry's places, in the order of its claims. The caller must not
-// change them. They are of no use once the entry is removed.
+// Slots returns the entry's slots, in the order of its claims. The caller must not change them.
+// They are invalid after the entry's removal.
 func (m *Member) Slots() []Slot { return m.slots }
 
 // NewTable returns an empty table.
@@ -56,13 +56,12 @@ func NewTable() *Table {
 	return &Table{queues: map[Ref]*Queue{}, members: map[ID]*Member{}, counts: map[Mode]Counts{}}
 }
 
-// Insert puts e at the end of each of its queues and reports whether it holds at
-// once. An entry that is already there changes nothing. An entry whose number is
-// not greater than all of a queue's is refused: the feed that brought it is out
-// of order and must list again.
+// Insert puts e at the end of each of its queues and reports whether it holds at once. An entry
+// that is already there changes nothing. Insert rejects an entry whose number is not greater than
+// all in a queue: the feed is out of order and must list again.
 func (t *Table) Insert(e *Entry) (holds bool, err error) { return t.InsertAs(&Member{}, e) }
 
-// InsertAs is Insert for an entry that m, which is new, stands for if the entry is not there.
+// InsertAs is Insert with a new m, which represents the entry unless the entry is already there.
 func (t *Table) InsertAs(m *Member, e *Entry) (holds bool, err error) {
 	if m, ok := t.members[e.ID]; ok {
 		return m.Holds(), nil
@@ -92,9 +91,8 @@ func (t *Table) InsertAs(m *Member, e *Entry) (holds bool, err error) {
 	return m.Holds(), nil
 }
 
-// Remove takes the entry out of all its queues and returns it, whether it held,
-// and the entries that hold because it is gone. It returns nil for an id that is
-// not there.
+// Remove removes the entry from all its queues. It returns the entry, whether it held, and the
+// entries that hold because of the removal. It returns nil for an unknown id.
 func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	m := t.members[id]
 	if m == nil {
@@ -124,7 +122,7 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 	return m.entry, held, granted
 }
 
-// grant notes that m, which waited, holds.
+// grant notes that m, which waited, now holds.
 func (t *Table) grant(m *Member) *Entry {
 	t.stopWaiting(m)
 	t.countHeld(m, 1)
@@ -151,13 +149,13 @@ func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 	return m.entry, m.Holds()
 }
 
-// Member returns the entry with the id and its places, or nil.
+// Member returns the entry with the id and its slots, or nil.
 func (t *Table) Member(id ID) *Member { return t.members[id] }
 
-// Position returns the entry's place among those that wait in the queue where it
-// is furthest back: 1 means next, 0 that it holds or is not there. It is not the
-// number of removals to wait for: several waiters can be let in by one, and one
-// can wait for several holders. It costs O(waiters before it / 100).
+// Position returns the entry's position among the waiters of the queue where it is furthest back:
+// 1 is next, 0 means that it holds or is not there. It is not the number of removals to wait for:
+// one removal can grant several waiters, and one waiter can wait for several holders. It costs
+// O(waiters before it / 100).
 func (t *Table) Position(id ID) int {
 	m := t.members[id]
 	if m == nil || m.Holds() {
@@ -211,7 +209,7 @@ func (t *Table) Longest() *Entry {
 	return t.firstWaiting.entry
 }
 
-// countHeld notes that n more entries like m hold.
+// countHeld adds n holding entries like m.
 func (t *Table) countHeld(m *Member, n int) {
 	t.held += n
 	for i := range m.slots {
@@ -229,7 +227,7 @@ func (t *Table) countWaiting(m *Member, n int) {
 	t.counts[m.entry.Claims[0].Mode] = c
 }
 
-// queueUp adds m to those that wait.
+// queueUp adds m to the waiting entries.
 func (t *Table) queueUp(m *Member) {
 	t.countWaiting(m, 1)
 	if m.prevWaiting = t.lastWaiting; m.prevWaiting == nil {

@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckHolder returns what is wrong with the name that a worker gives itself, or
-// "" if nothing is: a phrase that goes on from the name of the field. A bearer
-// token's subject is held to the same rule, because it is the default.
+// CheckHolder returns what is wrong with a holder's name, or "": a phrase that follows the name
+// of the field. The rule also holds for a bearer token's subject, which is the default holder.
 func CheckHolder(s string) string {
 	switch {
 	case s == "":
@@ -23,14 +22,14 @@ func CheckHolder(s string) string {
 	return ""
 }
 
-// Bounds of what an operator says of what he does, in characters.
+// Bounds of an operator's explanations, in characters.
 const (
 	MinExplanation = 10
 	MaxExplanation = 500
 )
 
-// CheckExplanation returns what is wrong with why an operator does something, as a phrase,
-// "" if nothing is. It is a line like a holder's name.
+// CheckExplanation returns what is wrong with an operator's reason, as a phrase, or "". It is one
+// line, like a holder's name.
 func CheckExplanation(s string) string {
 	switch n := utf8.RuneCountInString(s); {
 	case !utf8.ValidString(s):
@@ -43,11 +42,11 @@ func CheckExplanation(s string) string {
 	return ""
 }
 
-// MaxDescription is how long a description is, in characters.
+// MaxDescription is the longest description, in characters.
 const MaxDescription = 200
 
-// CheckDescription returns what is wrong with what people say of something that they made, as a
-// phrase, "" if nothing is. It is a line, or empty.
+// CheckDescription returns what is wrong with a description, as a phrase, or "". It is one line,
+// or empty.
 func CheckDescription(s string) string {
 	switch {
 	case utf8.RuneCountInString(s) > MaxDescription:
@@ -60,10 +59,10 @@ func CheckDescription(s string) string {
 	return ""
 }
 
-// CheckMetadata returns what is wrong with an entry's metadata as a phrase, "" if
-// nothing is. A key is a name like a holder's, though it may be empty. A value is
-// text of any number of lines: of the control characters it may have tabs and line
-// breaks, and marks of direction are part of some languages.
+// CheckMetadata returns what is wrong with an entry's metadata as a phrase, or "". A key is a
+// name like a holder's, though it may be empty. A value is text of any number of lines. Of the
+// control characters it may have tabs and line breaks; marks of direction are allowed, because
+// some languages need them.
 func CheckMetadata(pairs map[string]string) string {
 	if len(pairs) > MaxMetadata {
 		return "must not have more than 16 pairs"
@@ -86,8 +85,8 @@ func CheckMetadata(pairs map[string]string) string {
 	return ""
 }
 
-// oneLine reports whether a text shows as it is wherever it is printed: in a log,
-// on a terminal or in a table.
+// oneLine reports whether a text shows unchanged wherever it is printed: in a log, on a terminal
+// or in a table.
 func oneLine(s string) bool {
 	return !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp)

@@ -9,23 +9,23 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxWaits is how many entries of one named holder may wait. A holder with more is a name that
-// many clients use, as for deadlocks.
+// maxWaits bounds the waiting entries of one named holder. Above it, the name is taken for one
+// that many clients use, as for deadlocks.
 const maxWaits = 100
 
-// Queue is a lock with waiters: the entry that is in the way, and those behind it.
+// Queue is a lock with waiters: the blocking entry, and those behind it.
 type Queue struct {
 	lock.Ref
 	Head   *lock.Entry
 	Holds  bool      // the head holds; otherwise it is a set that waits for another lock
-	Since  time.Time // since when the head is in the way
-	Front  int       // how many are in the way with it, itself included
+	Since  time.Time // since when the head blocks
+	Front  int       // blocking entries, including the head
 	Behind []*lock.Entry
 
-	// Further is how many stand behind those. They count, and nothing else is known of them.
+	// Further is the number of entries behind Behind. Only their number is known.
 	Further int
 
-	// Or is, of a semaphore, who else is in the way: if any of them lets go there is room.
+	// Or lists, for a semaphore, the other blocking holders: any release frees a slot.
 	Or []Holder
 }
 
@@ -35,7 +35,7 @@ type Holder struct {
 	Since time.Time
 }
 
-// Limits bound what of a forest is listed. What is not listed counts all the same.
+// Limits bound what a forest lists. What it does not list still counts.
 type Limits struct {
 	Trees int // of the forest
 	Waits int // of a tree
@@ -44,27 +44,27 @@ type Limits struct {
 
 // Forest is all entries that wait, below the entries that block them.
 type Forest struct {
-	Trees   []*Tree       // those blamed for most first
-	Heads   int           // how many trees there are
+	Trees   []*Tree       // most blamed first
+	Heads   int           // the number of trees
 	Waiting int           // in all trees
 	Blamed  time.Duration // of the known waiters
 }
 
-// Tree is a holder that blocks others and does not wait, with all that it blocks.
+// Tree is a holder that blocks others and does not wait, with everything that it blocks.
 type Tree struct {
 	Tenant string
 	Holder string
-	Named  bool // the entries are of a holder that requests name; otherwise there is one entry
-	Cycle  bool // the holder waits too: a deadlock that is about to be rejected
+	Named  bool // requests name the holder; otherwise the tree is for one entry
+	Cycle  bool // the holder waits too: a deadlock that will be rejected soon
 	Heads  []Head
-	Waits  []Wait // those listed, each behind the one for which it waits
+	Waits  []Wait // the listed ones, each after the one that it waits for
 
 	Waiting int           // in the whole tree
-	Depth   int           // of the whole tree, as far as it is known
+	Depth   int           // of the whole tree, as far as known
 	Blamed  time.Duration // of the known waiters
 }
 
-// Head is a lock at which the holder of a tree blocks others.
+// Head is a lock at which a tree's holder blocks others.
 type Head struct {
 	Lock    string
 	Entry   *lock.Entry
@@ -74,39 +74,38 @@ type Head struct {
 	Waiting int
 }
 
-// Wait is an entry that waits.
+// Wait is a waiting entry in a tree.
 type Wait struct {
 	Lock     string
 	Entry    *lock.Entry
 	Position int
-	Depth    int         // 1 waits for the head of the tree itself
+	Depth    int         // 1 waits for the head of the tree
 	Behind   *lock.Entry // the entry that blocks it
-	Under    *lock.Entry // whose wait holds up Behind; nil at depth 1
+	Under    *lock.Entry // whose wait delays Behind; nil at depth 1
 
-	// Since is since when all of it has been so, up to the head of the tree: before, it was not
-	// because of him that this entry waited.
+	// Since is the time from which every wait up to the head of the tree has existed. Before it, the
+	// entry did not wait because of the tree's holder.
 	Since time.Time
 }
 
-// actor takes its steps one after another: a named holder with all its entries, or one
-// entry.
+// actor works sequentially: a named holder with all its entries, or one entry.
 type actor struct {
 	lock.Worker
 	id lock.ID
 }
 
-// graph has for each actor what it blocks, and what it waits for.
+// graph records what each actor blocks and what it waits for.
 type graph struct {
 	now    time.Time
 	limits Limits
-	crowds map[lock.Worker]bool  // by whose name many go
-	blocks map[actor][]*Queue    // at which he is in the way
-	waits  map[actor]*lock.Entry // the first of his waits
+	crowds map[lock.Worker]bool  // names that many clients use
+	blocks map[actor][]*Queue    // queues that the actor blocks
+	waits  map[actor]*lock.Entry // the actor's first wait
 	done   map[actor]bool
 }
 
-// Of returns the forest at an instant. An entry that waits for several locks is listed once, for
-// the first of the queues; a holder that waits, below its first entry that does.
+// Of returns the forest at an instant. It lists an entry that waits for several locks once, in
+// the first of their queues. It lists a waiting holder below its first waiting entry.
 func Of(queues []Queue, now time.Time, limits Limits) *Forest {
 	slices.SortFunc(queues, func(a, b Queue) int {
 		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Name, b.Name))
@@ -124,7 +123,7 @@ func Of(queues []Queue, now time.Time, limits Limits) *Forest {
 	for _, a := range g.heads() {
 		f.add(g.tree(a, false))
 	}
-	for _, a := range g.inOrder() { // the actors that are left wait for themselves
+	for _, a := range g.inOrder() { // the remaining actors wait for themselves
 		if !g.done[a] {
 			f.add(g.tree(a, true))
 		}
@@ -143,7 +142,7 @@ func (f *Forest) add(t *Tree) {
 	f.Blamed += t.Blamed
 }
 
-// crowds returns the workers by whose name more wait than one would.
+// crowds returns the workers whose name has more waiting entries than one worker would.
 func crowds(queues []Queue) map[lock.Worker]bool {
 	waiting, many := map[lock.Worker]map[lock.ID]bool{}, map[lock.Worker]bool{}
 	for i := range queues {
@@ -175,7 +174,7 @@ func (g *graph) link(queues []Queue) {
 		q := &queues[i]
 		for at, e := range q.Behind {
 			if seen[e.ID] {
-				q.Behind[at] = nil // it is listed elsewhere, but its place counts
+				q.Behind[at] = nil // listed elsewhere, but its place counts
 				continue
 			}
 			seen[e.ID] = true
@@ -223,7 +222,7 @@ func (g *graph) inOrder() []actor {
 	return all
 }
 
-// heads are those of them who wait for nothing.
+// heads returns the actors that wait for nothing.
 func (g *graph) heads() []actor {
 	return slices.DeleteFunc(g.inOrder(), func(a actor) bool { return g.waits[a] != nil })
 }
@@ -241,7 +240,7 @@ func (g *graph) tree(a actor, cycle bool) *Tree {
 	return t
 }
 
-// grow adds all entries that wait for an actor, which itself waits as under says.
+// grow adds all entries that wait for an actor, which itself waits as in under.
 func (g *graph) grow(t *Tree, a actor, under Wait) {
 	g.done[a] = true
 	for _, q := range g.blocks[a] {

@@ -13,7 +13,7 @@ type step struct {
 	from  int       // the step before; -1 at the start
 }
 
-// trace finds the shortest way from start to its own holder through those who are
+// trace finds the shortest way from start back to its own holder through the entries that are
 // left.
 func (in *search) trace() []lock.Wait {
 	start := in.known[in.start]
@@ -43,8 +43,8 @@ func (in *search) trace() []lock.Wait {
 	return nil
 }
 
-// unseen returns which part of the queue's first at entries was not traced for a
-// claim like the one there, and notes that it is now.
+// unseen returns which part of the queue's first at entries the trace has not visited for a claim
+// like this one, and marks it as visited.
 func (q *simQueue) unseen(at int) (from, to int) {
 	if q.order[at].claim.Mode == lock.Shared {
 		from = max(q.tracedHard, q.traced)
@@ -56,13 +56,13 @@ func (q *simQueue) unseen(at int) (from, to int) {
 	return from, at
 }
 
-// blocks reports whether entry j of the queue is in the way of the one at p.
+// blocks reports whether entry j of the queue blocks the one at p.
 func (p simPlace) blocks(j int) bool {
 	mine, other := p.queue.order[p.at].claim, p.queue.order[j].claim
 	return mine.Mode != lock.Shared || other.Mode != lock.Shared
 }
 
-// follow adds what the blocker waits for: itself, or all that its holder does.
+// follow adds what the blocker waits for: itself, or everything that its holder waits for.
 func (n *simEntry) follow(steps []step, w lock.Wait, from int) []step {
 	if n.with == nil {
 		return n.visit(steps, w, from)

@@ -1,35 +1,33 @@
-// Package deadlock finds entries that wait for ever: a wait-for graph of holders that name
-// themselves, over the queues of a [lock.Table]. What it finds is a function of the
-// entries that are there, so replicas that see the same entries agree without talking to
-// each other. Like package lock it does no I/O and reads no clock.
+// Package deadlock finds entries that wait forever. It builds a wait-for graph of named holders
+// over the queues of a [lock.Table]. The result is a function of the present entries, so replicas
+// with the same entries agree without talking. Like package lock it does no I/O and reads no
+// clock.
 package deadlock
 
 import "github.com/fencepost/fencepost/lock"
 
-// MaxLooks bounds the places in queues, and entries of their holders, at which one search for a
-// deadlock looks: every grant waits for it, also of other tenants. At which ones it looks depends
-// on the entries alone, and so is the same for all replicas.
+// MaxLooks bounds the queue entries that one search reads, because every grant waits for the
+// search. Which ones it reads depends on the entries alone, so all replicas read the same.
 const MaxLooks = 5_000
 
-// Cycle returns the waits that lead from e back to the holder of e, or nil if there are none:
-// then e is granted once all others have done what they can. Each waiter of the cycle belongs to
-// the holder of the blocker before it, or is that blocker itself; the last blocker belongs to the
-// holder of e.
+// Cycle returns the waits that lead from e back to the holder of e. Without a cycle it returns
+// nil: then e is granted once all others have done what they can. Each waiter of the cycle
+// belongs to the holder of the blocker before it, or is that blocker itself. The last blocker
+// belongs to the holder of e.
 //
-// e is an entry that waits, or one that would be put at the end of its queues. A holder that
-// names itself waits as a whole: it releases nothing while one of its entries waits. A holder
-// without a name can release at any time after its grant. Entries that do not queue, and rejected
-// ones, block no entry.
+// e is a waiting entry, or one that would join its queues now. A named holder waits as a whole:
+// it releases nothing while one of its entries waits. A holder without a name can release at any
+// time after its grant. Tries and rejected entries block no entry.
 //
 // It costs O(entries before e, and before those that they wait for), and next to nothing if no
-// entry can wait for e's holder. It finds no cycle that takes more than [MaxLooks] looks.
+// entry can wait for e's holder. It finds no cycle that takes more than [MaxLooks] reads.
 func (t *Table) Cycle(e *lock.Entry) []lock.Wait {
 	left := MaxLooks
 	return cycleAt(t.candidate(e), &left)
 }
 
-// cycleAt looks at what there was when start joined: entries that stand after it in
-// the order of all entries are not seen. It takes what it costs from looks.
+// cycleAt searches in the state when start joined: it ignores entries after start in the order of
+// all entries. It subtracts its cost from looks.
 func cycleAt(start *node, looks *int) []lock.Wait {
 	if start == nil {
 		return nil

@@ -8,23 +8,23 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// detector keeps the rejections: the victims of deadlock detection on the wait-for graph, and
-// of modes that disagree. An entry that waits is rejected if an earlier entry that is not
-// rejected disagrees with it in a queue, or if it closed a cycle with earlier entries when it
-// joined. Earlier entries are checked first, so a replica that lists the entries gets the same
-// answer as one that followed them.
+// detector keeps the rejections: the entries that closed a cycle, and those whose mode disagrees
+// with an earlier one. A waiting entry is rejected in two cases. An earlier entry that is not
+// rejected disagrees with it in a queue, or it closed a cycle with earlier entries when it
+// joined. The detector checks earlier entries first, so a replica that lists the entries gets the
+// same result as one that followed them.
 //
-// Each rejection notes on which entries it depends. An entry that leaves, or is rejected, can
-// only lift rejections that depend on it. An entry that was not rejected when it joined is
-// rejected later only if another one gets into its way: one whose rejection is lifted, or one
-// that was going to leave and was granted.
+// Each rejection records the entries that it depends on. An entry that leaves, or is rejected,
+// can only lift rejections that depend on it. An entry can be rejected later than at its join
+// only if another entry begins to block it. That is an entry whose rejection is lifted, or one
+// that was about to leave and was granted.
 type detector struct {
-	newest     *lock.Entry       // the last that ever joined, in order
-	beside     []*node           // those of its number that waited when they joined
+	newest     *lock.Entry       // the last one that ever joined, in order
+	beside     []*node           // entries of its number that waited when they joined
 	pending    heap.Heap[*check] // to be checked
-	dependents sets[*node]       // whose rejections depend on an entry
+	dependents sets[*node]       // rejections by the entries that they depend on
 	loose      sets[string]      // by tenant: see [Rejection.loose]
-	looks      int               // that are left for the present change
+	looks      int               // left for the present change
 }
 
 // check is a pending look at an entry.
@@ -32,13 +32,15 @@ type check struct {
 	heap.Place
 	node *node
 
-	ahead []*node // got into the way: after the check, the next one stuck by them is looked for
+	// nodes that became blocking: after the check, the detector looks for the next entry that they
+	// block forever
+	ahead []*node
 }
 
-// Before has those checked first that come first.
+// Before puts the earlier entry in front.
 func (c *check) Before(other *check) bool { return inOrder(c.node.entry, other.node.entry) < 0 }
 
-// sets are nodes by what they belong to. No set is empty.
+// sets groups nodes by a key. No set is empty.
 type sets[K comparable] map[K]map[*node]struct{}
 
 func (s sets[K]) add(key K, n *node) {
@@ -54,8 +56,8 @@ func (s sets[K]) remove(key K, n *node) {
 	}
 }
 
-// maxLooksOfChange bounds the looks of one change. Entries for which none are left are taken
-// for not deadlocked.
+// maxLooksOfChange bounds the reads of one change. The detector takes entries beyond it for not
+// deadlocked.
 const maxLooksOfChange = 20 * MaxLooks
 
 // schedule adds n to the pending checks.
@@ -85,7 +87,7 @@ func (c *detector) joined(n *node) {
 	c.schedule(n)
 }
 
-// granted notes that n holds now. If it was going to leave, it was in no entry's way so far.
+// granted notes that n holds now. If it was about to leave, it blocked no entry so far.
 func (c *detector) granted(n *node) {
 	switch {
 	case n.rejection != nil:
@@ -104,7 +106,7 @@ func (c *detector) left(n *node) {
 	delete(c.dependents, n)
 }
 
-// recheckDependents is for n that left or is rejected.
+// recheckDependents schedules the dependents of n, which left or is rejected.
 func (c *detector) recheckDependents(n *node) {
 	for other := range c.dependents[n] {
 		c.schedule(other)
@@ -116,7 +118,7 @@ func (c *detector) recheckDependents(n *node) {
 	}
 }
 
-// record notes why n is rejected, nil if it is not, and on which entries that depends.
+// record stores n's rejection, or nil, and the entries that it depends on.
 func (c *detector) record(n *node, v *Rejection, others ...*node) {
 	if n.rejection != nil {
 		for _, other := range n.dependsOn {
@@ -136,9 +138,9 @@ func (c *detector) record(n *node, v *Rejection, others ...*node) {
 	}
 }
 
-// Detect brings the rejections up to date with what was inserted and removed. It returns the
-// entries that were rejected or are not any more, in order. An entry that joins costs as much as
-// [Table.Cycle]; all of them cost at most 20 times the maximum of that.
+// Detect updates the rejections after insertions and removals. It returns the entries that were
+// rejected, or whose rejection was lifted, in order. An entry that joins costs as much as
+// [Table.Cycle]. One call costs at most 20 times the maximum of that.
 func (t *Table) Detect() []*lock.Entry {
 	var changed []*lock.Entry
 	t.detector.looks = maxLooksOfChange
@@ -158,7 +160,7 @@ func (t *Table) Detect() []*lock.Entry {
 	return changed
 }
 
-// recheck checks n, and schedules those whose rejections may change by it.
+// recheck checks n, and schedules the entries whose rejections may change with it.
 func (t *Table) recheck(n *node) (changed bool) {
 	before, fresh := n.rejection, !n.checked
 	n.checked = true
@@ -204,7 +206,7 @@ func (t *Table) rejectionOf(n *node) *Rejection {
 		return &Rejection{Clash: new(c), Against: against}
 	}
 	before := n.rejection
-	n.rejection = nil // what it would do if it stayed
+	n.rejection = nil // as if it stayed
 	cycle := cycleAt(t.candidate(n.entry), &t.detector.looks)
 	n.rejection = before
 	if cycle == nil {
@@ -213,7 +215,8 @@ func (t *Table) rejectionOf(n *node) *Rejection {
 	return &Rejection{Cycle: cycle}
 }
 
-// scheduleThoseWhoDisagree schedules entries of another mode behind n, which did not count so far.
+// scheduleThoseWhoDisagree schedules entries of another mode behind n, which did not count so
+// far.
 func (t *Table) scheduleThoseWhoDisagree(n *node) {
 	for i := range n.member.Slots() {
 		mine := &n.member.Slots()[i]
@@ -225,8 +228,7 @@ func (t *Table) scheduleThoseWhoDisagree(n *node) {
 	}
 }
 
-// lookBehind schedules the first entry after the given one that waits for ever with n in
-// the way.
+// lookBehind schedules the first entry after the given one that n makes wait forever.
 func (t *Table) lookBehind(n *node, after *lock.Entry) {
 	if !n.inTheWay() {
 		return
@@ -242,8 +244,8 @@ func (t *Table) lookBehind(n *node, after *lock.Entry) {
 	}
 }
 
-// stuck returns the entries up to limit that wait for ever, among the ones that the holder of
-// n waits for, or n itself if it has none. It returns none if that takes too many looks.
+// stuck returns the entries up to limit that wait forever, among those that the holder of n waits
+// for, or n itself if its holder has no name. It returns none if the search takes too long.
 func (t *Table) stuck(n *node, limit *lock.Entry) []*node {
 	in := newSearch(nil, limit, &t.detector.looks)
 	if n.holder == nil && !n.holds() {

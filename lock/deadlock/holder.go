@@ -7,17 +7,17 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// holder is a name with all its entries in the order in which they joined. If requests name it,
-// it does one thing after another: while it waits, it releases nothing.
+// holder is a name with its entries in the order in which they joined. A holder that requests
+// name works sequentially: while it waits, it releases nothing.
 type holder struct {
 	worker      lock.Worker
 	first, last *node
-	waiting     int // how many of its entries do not hold
+	waiting     int // its waiting entries
 
 	prevNamesake, nextNamesake *holder // of another subject
 }
 
-// groups are holders, and the last that came of each tenant and name.
+// groups are a named holder, and the last holder of each tenant and name.
 type groups struct {
 	all   map[lock.Worker]*holder
 	names map[lock.Ref]*holder
@@ -60,7 +60,7 @@ func (g groups) remove(h *holder) {
 	}
 }
 
-// named returns the holders of a name, by their subjects.
+// named returns the holders of a name, by subject.
 func (g groups) named(who lock.Ref) (all []*holder) {
 	for h := g.names[who]; h != nil; h = h.nextNamesake {
 		all = append(all, h)
@@ -79,7 +79,7 @@ func (t *Table) groupsOf(e *lock.Entry) groups {
 	return t.others
 }
 
-// addToHolder adds n to the entries of its holder, which counts for deadlocks if it is named.
+// addToHolder adds n to the entries of its holder. A named holder counts for deadlocks.
 func (t *Table) addToHolder(n *node) {
 	h := t.groupsOf(n.entry).add(n.entry)
 	if n.entry.Named {
@@ -96,7 +96,7 @@ func (t *Table) addToHolder(n *node) {
 	}
 }
 
-// removeFromHolder takes n, which held or waited, out of the entries of its holder.
+// removeFromHolder removes n, which held or waited, from the entries of its holder.
 func (t *Table) removeFromHolder(n *node, held bool) {
 	h := n.group
 	if !held {
@@ -118,17 +118,17 @@ func (t *Table) removeFromHolder(n *node, held bool) {
 	}
 }
 
-// MaxWaits is how many entries of one named holder may wait for a deadlock of it to be looked
-// for. A holder with more is a name that many clients use.
+// MaxWaits bounds the waiting entries of one named holder in deadlock detection. A holder with
+// more is taken for a name that many clients use.
 const MaxWaits = 100
 
-// awaited reports whether an entry may wait for another entry of h than n, or n itself would:
-// otherwise no wait of n can lead back to h. It is false if h has too many that wait.
+// awaited reports whether an entry may wait for an entry of h other than n, or n itself would.
+// Otherwise no wait of n can lead back to h. It is false if h has too many waiting entries.
 func (h *holder) awaited(n *node) bool {
 	if h.waiting > MaxWaits {
 		return false
 	}
-	const many = 64 // entries that are looked at to find that none is waited for
+	const many = 64 // entries read to find that none is waited for
 	looked := 0
 	for other := h.first; other != nil; other = other.next {
 		if other == n {

@@ -12,15 +12,15 @@ type node struct {
 	member *lock.Member // own, or nil if it is not in the table
 	own    lock.Member
 	entry  *lock.Entry
-	behind []place // that it would have, if it is not in the table
+	behind []place // the position that it would have, if it is not in the table
 
 	rejection *Rejection // why it cannot stay; see [Table.Detect]
 	checked   bool
 	check     check   // pending if it is queued
-	dependsOn []*node // that the rejection does
+	dependsOn []*node // entries on which the rejection depends
 
 	holder     *holder // nil if the request did not name its holder
-	group      *holder // those of the same name with it, whether requests name it or not
+	group      *holder // entries with its holder's name, named by requests or not
 	prev, next *node   // of the same group
 }
 
@@ -42,7 +42,7 @@ func (t *Table) node(id lock.ID) *node {
 	return m.Attached.(*node)
 }
 
-// last returns e as if it had joined now, without changing the table.
+// last returns e as if it joined now, without changing the table.
 func (t *Table) last(e *lock.Entry, h *holder) *node {
 	late := *e
 	late.Number = math.MaxUint64
@@ -58,7 +58,7 @@ func (t *Table) last(e *lock.Entry, h *holder) *node {
 	return n
 }
 
-// places yields where the node stands in its queues.
+// places yields the node's position in each of its queues.
 func (n *node) places() iter.Seq[place] {
 	return func(yield func(place) bool) {
 		for _, p := range n.behind {
@@ -101,7 +101,7 @@ func (n *node) waitsIn(q *lock.Queue) bool {
 	return false
 }
 
-// inTheWay reports whether anybody may wait for n or for another entry of its holder.
+// inTheWay reports whether an entry may wait for n or for another entry of its holder.
 func (n *node) inTheWay() bool {
 	for i := range n.member.Slots() {
 		if n.member.Slots()[i].Next() != nil {
@@ -111,7 +111,7 @@ func (n *node) inTheWay() bool {
 	return n.holder != nil && n.holder.awaited(n)
 }
 
-// leaving reports whether the replica of the entry is going to take it back.
+// leaving reports whether a replica is about to remove the entry.
 func (n *node) leaving() bool {
 	return !n.holds() && (n.rejection != nil || n.entry.Tries())
 }

@@ -7,15 +7,15 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Rejection says why an entry that waits cannot stay in its queues: its claim does not agree with
-// that of an earlier entry, or it closed a cycle when it joined.
+// Rejection is why a waiting entry cannot stay in its queues: its claim disagrees with that of an
+// earlier entry, or it closed a cycle when it joined.
 type Rejection struct {
 	Clash   *lock.Claim
-	Against *lock.Entry // whose claim Clash is
+	Against *lock.Entry // the entry of Clash
 	Cycle   []lock.Wait // if there is no clash
 }
 
-// others returns the entries that v is about, but not e itself.
+// others returns the other entries that v depends on.
 func (v *Rejection) others(e *lock.Entry) []*lock.Entry {
 	if v.Clash != nil {
 		return []*lock.Entry{v.Against}
@@ -31,8 +31,8 @@ func (v *Rejection) others(e *lock.Entry) []*lock.Entry {
 	return all
 }
 
-// loose reports whether v may become wrong while all its others are there: an entry that waits
-// for a semaphore waits for many at once.
+// loose reports whether v may become wrong while all its others exist: an entry that waits for a
+// semaphore waits for many entries at once.
 func (v *Rejection) loose() bool {
 	return slices.ContainsFunc(v.Cycle, func(w lock.Wait) bool {
 		for _, c := range w.Waiter.Claims {

@@ -2,22 +2,22 @@ package deadlock
 
 import "github.com/fencepost/fencepost/lock"
 
-// search works out whether start, or the entries it begins with, can ever hold. It explores all
-// that they wait for, directly or not, and then lets every holder go that can. What is left at
-// the end waits for ever. A search shares nothing with others that run at the same time.
+// search decides whether start, or the entries that it begins with, can ever hold. It explores
+// everything that they wait for, directly or not, and then releases every holder that can
+// proceed. The rest waits forever. A search shares nothing with concurrent searches.
 type search struct {
 	start   *node
-	limit   *lock.Entry // nothing that joined after it is looked at; nil is all
-	entries []*simEntry // in the order in which they were found, like the queues
+	limit   *lock.Entry // ignore entries that joined after it; nil ignores none
+	entries []*simEntry // in the order of discovery, like the queues
 	queues  []*simQueue
 	known   map[*node]*simEntry
 	queueOf map[*lock.Queue]*simQueue
 	waiters map[*holder]*simHolder
 	looks   *int // of this search and others
-	left    int  // how much this one may still look at; below 0 it is given up
+	left    int  // reads that this search has left; below 0 it gives up
 	returns bool // the exploration came back to start's holder
 	todo    []*node
-	free    []*simEntry // that can go
+	free    []*simEntry // entries that can proceed
 }
 
 func newSearch(start *node, limit *lock.Entry, looks *int) *search {
@@ -48,9 +48,9 @@ type simPlace struct {
 // simQueue is a queue in the simulation, without the entries that can go at once.
 type simQueue struct {
 	name  string
-	last  *node // up to which it was gone through
+	last  *node // up to which it was read
 	order []simClaim
-	front int // how many of order are in the front and not gone
+	front int // how many of order are in the front and still hold
 	next  int // the first that was never in the front
 
 	traced, tracedHard int // how much of order was traced, for all claims and for shared ones
@@ -68,14 +68,14 @@ type simHolder struct {
 	traced  bool
 }
 
-// idle reports whether the node can go at once: it holds, and its holder waits for nothing.
+// idle reports whether the node can release at once: it holds, and its holder waits for nothing.
 func (in *search) idle(n *node) bool {
 	return n.holds() && (n.holder == nil || !in.starts(n.holder) && n.holder.waiting == 0)
 }
 
 func (in *search) starts(h *holder) bool { return in.start != nil && in.start.holder == h }
 
-// sees reports whether n is part of what is looked at.
+// sees reports whether n is part of the search.
 func (in *search) sees(n *node) bool { return in.limit == nil || inOrder(n.entry, in.limit) <= 0 }
 
 func (in *search) explore() {
@@ -90,15 +90,15 @@ func (in *search) explore() {
 	}
 }
 
-// look reports whether one more may be looked at.
+// look reports whether the search may read one more entry.
 func (in *search) look() bool {
 	*in.looks--
 	in.left--
 	return in.left >= 0
 }
 
-// lookAhead includes the entries before a node that were not looked at yet. Numbers only grow in
-// a queue, so they tell how far it was gone through.
+// lookAhead includes the unread entries before a node. Numbers only grow in a queue, so they show
+// how far it was read.
 func (in *search) lookAhead(n *node, p place) {
 	q := in.queueOf[p.queue]
 	if q == nil {
@@ -111,7 +111,7 @@ func (in *search) lookAhead(n *node, p place) {
 		return
 	}
 	q.last = n
-	if stop != nil { // it was included as one that waits
+	if stop != nil { // it was included as a waiting entry
 		in.returns = in.returns || in.starts(stop.holder)
 	}
 	for s := p.before; s != nil && nodeAt(s) != stop && in.look(); s = s.Prev() {
@@ -123,7 +123,7 @@ func (in *search) lookAhead(n *node, p place) {
 	}
 }
 
-// include makes the node, and all that its holder waits for, part of the simulation.
+// include adds the node, and everything that its holder waits for, to the simulation.
 func (in *search) include(n *node) {
 	if in.known[n] != nil {
 		return

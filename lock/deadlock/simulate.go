@@ -7,7 +7,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// arrange puts those who matter in their queues in order.
+// arrange sorts the relevant entries of each queue.
 func (in *search) arrange() {
 	for _, one := range in.entries {
 		for p := range one.node.places() {
@@ -28,7 +28,7 @@ func (in *search) arrange() {
 	}
 }
 
-// simulate lets every entry go that can, until none can.
+// simulate releases every entry that can proceed, until none can.
 func (in *search) simulate() {
 	in.arrange()
 	for _, n := range in.entries {
@@ -50,8 +50,8 @@ func (in *search) simulate() {
 	}
 }
 
-// advance moves the front of a queue. Claims in one front are alike, so that the
-// latest speaks for all.
+// advance moves the front of a queue. Claims in one front are alike, so the latest represents
+// all.
 func (in *search) advance(q *simQueue) {
 	joins := func(at int) bool {
 		return lock.Joins(q.order[max(at-1, 0)].claim, q.front, q.order[at].claim)
@@ -66,7 +66,7 @@ func (in *search) advance(q *simQueue) {
 	}
 }
 
-// grant notes that n holds, and frees those who wait for nothing any more.
+// grant notes that n holds, and frees the holders that wait for nothing else.
 func (in *search) grant(n *simEntry) {
 	n.granted = true
 	if n.with == nil {
@@ -84,7 +84,7 @@ func (in *search) grant(n *simEntry) {
 		in.free = append(in.free, n)
 		return
 	}
-	// The last that the holder waited for: it can let go of all.
+	// The holder waits for nothing else: it can release everything.
 	for _, other := range h.entries {
 		if other.granted {
 			in.free = append(in.free, other)

@@ -8,11 +8,11 @@ import (
 )
 
 // Table is a [lock.Table] that knows which of its entries cannot stay in their queues, and why.
-// It may be read concurrently, but not while it is changed.
+// It allows concurrent reads, but not during a change.
 type Table struct {
 	*lock.Table
 	named    groups
-	others   groups // whose requests did not name it: many may go by that name
+	others   groups // entries whose requests did not name the holder: many clients may share the name
 	detector detector
 }
 
@@ -63,8 +63,8 @@ func (t *Table) Rejection(id lock.ID) *Rejection {
 	return nil
 }
 
-// Clash returns an earlier claim on a lock with which a claim of e does not agree. An entry that
-// is not in the table would come last. Rejected entries that wait do not count.
+// Clash returns an earlier claim on a lock that disagrees with a claim of e. An entry that is not
+// in the table would come last. Rejected waiting entries do not count.
 func (t *Table) Clash(e *lock.Entry) (lock.Claim, bool) {
 	c, against := t.clash(e)
 	return c, against != nil
@@ -106,8 +106,9 @@ func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 	return grounds, ok
 }
 
-// EntriesOf yields the entries of a holder by its tenant and name, and whether they hold: first
-// the ones whose requests name it, subject by subject, in the order in which they joined.
+// EntriesOf yields the entries of a holder, by its tenant and name, and whether they hold.
+// Entries whose requests name the holder come first, subject by subject, in the order in which
+// they joined.
 func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
 	return func(yield func(*lock.Entry, bool) bool) {
 		for _, all := range []groups{t.named, t.others} {
@@ -122,8 +123,8 @@ func (t *Table) EntriesOf(who lock.Ref) iter.Seq2[*lock.Entry, bool] {
 	}
 }
 
-// AlsoHeld yields the other entries that the named holder of e holds, of its last 64 entries,
-// the latest first.
+// AlsoHeld yields what else the named holder of e holds, among its last 64 entries, the latest
+// first.
 func (t *Table) AlsoHeld(e *lock.Entry) iter.Seq[*lock.Entry] {
 	const enough = 64
 	return func(yield func(*lock.Entry) bool) {

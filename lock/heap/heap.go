@@ -1,11 +1,10 @@
-// Package heap has a queue with the first of its elements in front, whose elements know
-// their places in it: one that has changed, or is not wanted any more, need not be searched
-// for. It is what container/heap is for elements of one type.
+// Package heap is container/heap for elements of one type that know their index, so that a
+// changed or removed element need not be searched for.
 package heap
 
 import "iter"
 
-// Place is where an element stands in a heap. Elements embed it; its zero value is nowhere.
+// Place is an element's index in a heap. Elements embed it; its zero value is in no heap.
 type Place struct {
 	at int // from 1 on
 }
@@ -15,20 +14,19 @@ func (p *Place) Queued() bool { return p.at != 0 }
 
 func (p *Place) place() *Place { return p } //nolint:unused // elements have it from here, as Element demands
 
-// Element is what heaps are made of: pointers to structs that embed [Place]. An element is
-// in one heap at a time.
+// Element is a pointer to a struct that embeds [Place]. An element is in one heap at a time.
 type Element[E any] interface {
 	comparable
 
-	// Before reports whether the element sorts in front of the other. What it goes by
-	// does not change while the element is in a heap, unless Fix is called then.
+	// Before reports whether the element sorts in front of the other. While the element is in a
+	// heap, its sort key changes only with a call of Fix.
 	Before(E) bool
 
 	place() *Place
 }
 
-// Heap has its elements in such an order that the first is found at once. Its zero value is
-// empty. It is not safe for concurrent use.
+// Heap keeps its first element available. Its zero value is empty. It is not safe for concurrent
+// use.
 type Heap[E Element[E]] struct {
 	all []E
 }
@@ -36,10 +34,10 @@ type Heap[E Element[E]] struct {
 // Len returns how many elements there are.
 func (h *Heap[E]) Len() int { return len(h.all) }
 
-// First returns the element before which there is no other. There must be one.
+// First returns the first element. There must be one.
 func (h *Heap[E]) First() E { return h.all[0] }
 
-// All yields all elements in no particular order, while none is added or removed.
+// All yields all elements in no particular order. The heap must not change meanwhile.
 func (h *Heap[E]) All() iter.Seq[E] {
 	return func(yield func(E) bool) {
 		for _, e := range h.all {
@@ -76,17 +74,17 @@ func (h *Heap[E]) Remove(e E) {
 	}
 }
 
-// Fix puts an element of this heap, which has changed, into its place.
+// Fix moves a changed element of this heap to its new index.
 func (h *Heap[E]) Fix(e E) { h.put(e.place().at-1, e) }
 
-// FixAll puts all elements into their places, after any of them has changed.
+// FixAll restores the order after any elements have changed.
 func (h *Heap[E]) FixAll() {
 	for at := len(h.all)/2 - 1; at >= 0; at-- {
 		h.down(at, h.all[at])
 	}
 }
 
-// put puts e where it belongs, from a place that is free.
+// put places e, starting from a free index.
 func (h *Heap[E]) put(at int, e E) {
 	if at > 0 && e.Before(h.all[(at-1)/2]) {
 		h.up(at, e)

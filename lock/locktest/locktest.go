@@ -1,5 +1,5 @@
-// Package locktest has what the tests of package lock and of the packages below it share:
-// tables by brute force, and entries.
+// Package locktest has what the tests of package lock and its subpackages share: tables by brute
+// force, and entries.
 package locktest
 
 import (
@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Model is the table by brute force: a list of entries. It computes
-// everything else from the rules on each call.
+// Model is the table by brute force: a list of entries. It computes everything else from the
+// rules on each call.
 type Model struct {
 	Entries []*lock.Entry
 	Newest  map[lock.Ref]uint64 // of the queues that are not empty
@@ -30,7 +30,7 @@ func (m *Model) Find(id lock.ID) *lock.Entry {
 	return m.Entries[i]
 }
 
-// Accepts says whether every queue of e is still below e's number.
+// Accepts reports whether every queue of e is still below e's number.
 func (m *Model) Accepts(e *lock.Entry) bool {
 	return !slices.ContainsFunc(Refs(e), func(r lock.Ref) bool {
 		n, used := m.Newest[r]
@@ -46,7 +46,7 @@ func (m *Model) Insert(e *lock.Entry) {
 	}
 }
 
-// Remove takes out an entry that is there.
+// Remove removes an existing entry.
 func (m *Model) Remove(id lock.ID) {
 	e := m.Find(id)
 	m.Entries = slices.DeleteFunc(m.Entries, func(other *lock.Entry) bool { return other == e })
@@ -79,7 +79,7 @@ func (m *Model) Front(r lock.Ref) []*lock.Entry {
 	return queue[:lock.Front(claims)]
 }
 
-// Holds says whether an entry is in the front of all its queues.
+// Holds reports whether an entry is in the front of all its queues.
 func (m *Model) Holds(e *lock.Entry) bool {
 	return !slices.ContainsFunc(
 		Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) },

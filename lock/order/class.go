@@ -2,9 +2,9 @@ package order
 
 import "strings"
 
-// classOf returns the class of the lock with the name, so that a rule about orders:1 and orders:2
-// is one rule. What stands before the last colon names the class: orders:1 is of orders:*. A name
-// without a colon is a class of its own.
+// classOf returns the class of a lock, so that a rule about orders:1 and orders:2 is one rule.
+// The text before the last colon is the class: orders:1 belongs to orders:*. A name without a
+// colon is its own class.
 func classOf(name string) string {
 	if i := strings.LastIndexByte(name, ':'); i >= 0 {
 		return name[:i+1] + "*"
@@ -12,9 +12,8 @@ func classOf(name string) string {
 	return name
 }
 
-// step returns the classes of two locks that are taken one after the other. Two
-// of one class become the smaller and the greater one by name, because to take
-// them in either way, but always in the same, is safe.
+// step returns the classes of two locks taken one after the other. Two locks of one class become
+// the smaller and the greater one by name, because any consistent order of the two is safe.
 func step(held, taken string) (from, to string) {
 	from, to = classOf(held), classOf(taken)
 	switch {
@@ -26,7 +25,7 @@ func step(held, taken string) (from, to string) {
 	return from + greater, to + smaller
 }
 
-// What tells two locks of one class apart. Names do not contain spaces.
+// Marks for the two locks of one class. Names contain no spaces.
 const (
 	smaller = " (smaller name)"
 	greater = " (greater name)"

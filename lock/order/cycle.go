@@ -5,22 +5,21 @@ import (
 	"slices"
 )
 
-// reached is a class on the way back, with whether more than one holder takes the
-// steps that lead there.
+// reached is a class on the way back, and whether more than one holder takes the steps to it.
 type reached struct {
 	class   string
 	several bool
 }
 
-// arrival is how a class was reached first, which is by the fewest steps.
+// arrival is how the search first reached a class, which is by the fewest steps.
 type arrival struct {
 	from reached
 	edge *Edge // nil at the start
 }
 
-// cycle looks for the shortest way from where the edge ends back to where it
-// begins, on which not all steps are by one holder, which takes one step after
-// another and cannot wait for itself. It stops when the grant has cost enough.
+// cycle searches for the shortest way from the edge's end back to its start with steps of more
+// than one holder. One holder takes its steps one after the other and cannot wait for itself. The
+// search stops when the grant's budget is used up.
 func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	if k.into[edge.From] == 0 {
 		return nil
@@ -62,8 +61,8 @@ func (g *Graph) cycle(k *tenantEdges, edge *Edge, x Example) *Contradiction {
 	return g.report(edge, x, way)
 }
 
-// simple reports whether the way passes every class once. One that does not is
-// two cycles; the one that begins with the new edge is by one holder.
+// simple reports whether the way passes every class once. A way that does not is two cycles; the
+// one that begins with the new edge belongs to one holder.
 func simple(way []*Edge) bool {
 	passed := make(map[string]bool, len(way))
 	for _, edge := range way {
@@ -75,7 +74,7 @@ func simple(way []*Edge) bool {
 	return true
 }
 
-// wayTo returns the edges that led to the goal, in order.
+// wayTo returns the edges to the goal, in order.
 func wayTo(came map[reached]arrival, goal reached) []*Edge {
 	var way []*Edge
 	for at := goal; came[at].edge != nil; at = came[at].from {
@@ -104,14 +103,14 @@ func (g *Graph) report(edge *Edge, x Example, way []*Edge) *Contradiction {
 	return &c
 }
 
-// Bounds of the search for a way that is not the shortest one: how many steps it
-// has at most, and how many are tried. Such ways are hard to find in general.
+// Bounds of the search for a way that is not the shortest: its longest way, and its steps in all.
+// Finding such ways is hard in general.
 const (
 	longestDetour = 16
 	maxTries      = 5_000
 )
 
-// detour looks for the shortest way back that passes every class once.
+// detour searches for the shortest way back that passes every class once.
 func (g *Graph) detour(k *tenantEdges, edge *Edge, x Example, several bool, atLeast int) []*Edge {
 	tries := min(maxTries, g.left)
 	d := detour{
@@ -133,13 +132,13 @@ func (g *Graph) detour(k *tenantEdges, edge *Edge, x Example, several bool, atLe
 type detour struct {
 	*tenantEdges
 	goal   string
-	not    Example // whose holder must not take all steps
+	not    Example // its holder must not take all steps
 	passed map[string]bool
 	way    []*Edge
 	left   int
 }
 
-// walk goes on from a class for so many steps at most.
+// walk continues from a class for at most that many steps.
 func (d *detour) walk(at string, several bool, steps int) bool {
 	for _, to := range slices.Sorted(maps.Keys(d.from[at])) {
 		if d.left--; d.left < 0 {

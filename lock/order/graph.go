@@ -1,7 +1,6 @@
-// Package order is the lock order graph: in which order named holders take locks, and
-// where the orders of different holders contradict each other, so that a deadlock is
-// possible although none has happened (as Linux's lockdep finds them). Like package lock
-// it does no I/O and reads no clock.
+// Package order is the lock order graph: the orders in which named holders take locks. Orders of
+// different holders that contradict each other make a deadlock possible, even if none has
+// happened (as in Linux's lockdep). Like package lock it does no I/O and reads no clock.
 package order
 
 import (
@@ -15,44 +14,44 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Bounds of what a [Graph] remembers.
+// Bounds of a [Graph].
 const (
 	maxEdges        = 10_000 // in all
 	maxTenantEdges  = 1_000  // of one tenant
-	maxFound        = 1_000  // contradictions that are kept to be shown
-	maxTenantCycles = 1_000  // contradictions of one tenant that are reported at all
-	maxCycles       = 50_000 // reported contradictions that are recognised, of all tenants
-	maxCycle        = 32     // of a contradiction
-	maxSteps        = 64     // that one grant can teach
-	maxLooks        = 20_000 // edges that are looked at because of one grant
+	maxFound        = 1_000  // contradictions kept for display
+	maxTenantCycles = 1_000  // reported contradictions of one tenant
+	maxCycles       = 50_000 // reported contradictions of all tenants
+	maxCycle        = 32     // edges of a contradiction
+	maxSteps        = 64     // steps learnt from one grant
+	maxLooks        = 20_000 // edges read for one grant
 )
 
 // Graph learns in which order named holders take locks, and finds orders of different holders
 // that contradict each other: some take A and then B, others B and then A, or a longer cycle of
-// such steps. Then a deadlock is possible although none may have happened yet.
+// such steps. Then a deadlock is possible even if none has happened yet.
 //
 // Locks are instances of classes; see [classOf]. Two locks of one class are compared by their
 // names: some holders take the smaller first, others the greater.
 //
-// Of each tenant, and of all together, Graph keeps the steps that were seen last: 30 MiB at
-// most. It reports a contradiction once, and at most 1,000 of a tenant. It is not safe for
-// concurrent use.
+// Graph keeps the most recent steps of each tenant, and of all together: 30 MiB at most. It
+// reports a contradiction once, and at most 1,000 of a tenant. It is not safe for concurrent use.
 type Graph struct {
 	tenants map[string]*tenantEdges
-	recent  *list.List                     // of *Edge, the one seen last first
-	cycles  map[string]map[uint64]struct{} // those reported, by tenant, as hashes of their keys
-	known   int                            // how many these are
-	left    int                            // how many edges may still be looked at for this grant
-	found   []Contradiction                // the newest last
+	recent  *list.List // of *Edge, the most recently seen first
+	// reported contradictions by tenant, as hashes of their keys
+	cycles  map[string]map[uint64]struct{}
+	known   int             // the number of cycles
+	left    int             // edges that may still be read for this grant
+	found   []Contradiction // the newest last
 	dropped uint64
 }
 
-// Edge says that holders of a lock of one class took one of another.
+// Edge records that holders of a lock of one class took one of another.
 type Edge struct {
 	Tenant   string
 	From, To string // classes
 	Seen     uint64
-	Examples []Example // one each of up to two holders, the one seen first first
+	Examples []Example // one each of up to two holders, the first seen first
 
 	inTenant, inAll *list.Element
 }
@@ -73,8 +72,8 @@ func (x Example) sameWorker(
 	return x.Holder == y.Holder && x.Subject == y.Subject
 }
 
-// Contradiction is a cycle of orders: each leads from the class where the one
-// before it ends, and the last back to the first. Seen alone, each is harmless.
+// Contradiction is a cycle of orders: each starts at the class where the one before it ends, and
+// the last ends at the first. Each order alone is harmless.
 type Contradiction struct {
 	Tenant string
 	Found  time.Time
@@ -89,12 +88,12 @@ type Step struct {
 
 // tenantEdges are the edges of one tenant.
 type tenantEdges struct {
-	from   map[string]map[string]*Edge // by class held, then class taken
-	into   map[string]int              // how many edges lead to a class
+	from   map[string]map[string]*Edge // by held class, then taken class
+	into   map[string]int              // the number of edges to a class
 	recent *list.List                  // of *Edge
 }
 
-// NewGraph returns an empty structure.
+// NewGraph returns an empty graph.
 func NewGraph() *Graph {
 	return &Graph{
 		tenants: map[string]*tenantEdges{},
@@ -104,8 +103,8 @@ func NewGraph() *Graph {
 }
 
 // Granted learns from an entry that was just granted, and from what its holder also holds, the
-// latest first. It returns the contradictions that this shows, each once. Of a holder with very
-// many locks, it learns from those that it took last.
+// latest first. It returns the new contradictions. For a holder with very many locks, it learns
+// from the latest ones.
 func (g *Graph) Granted(
 	e *lock.Entry,
 	beside iter.Seq[*lock.Entry],
@@ -132,8 +131,8 @@ func (g *Graph) Granted(
 	return found
 }
 
-// learn notes one step. Only one that is new, or new of this holder, can bring a
-// contradiction to light.
+// learn records one step. Only a step that is new, or new for this holder, can show a
+// contradiction.
 func (g *Graph) learn(tenant string, x Example) *Contradiction {
 	if x.Held == x.Taken {
 		return nil // the same lock again, shared: no order
@@ -155,7 +154,7 @@ func (g *Graph) learn(tenant string, x Example) *Contradiction {
 	return g.cycle(k, edge, x)
 }
 
-// note keeps x if it is the first of its holder, and there is room for it.
+// note keeps x if it is the first of its holder and fewer than two are kept.
 func (e *Edge) note(x Example) bool {
 	if len(e.Examples) == 2 || len(e.Examples) == 1 && e.Examples[0].sameWorker(x) {
 		return false
@@ -164,7 +163,7 @@ func (e *Edge) note(x Example) bool {
 	return true
 }
 
-// by returns an example of another holder than of not, if there is one.
+// by returns an example of another holder than not's, if there is one.
 func (e *Edge) by(not Example) (x Example, another bool) {
 	for _, x := range e.Examples {
 		if !x.sameWorker(not) {
@@ -215,10 +214,10 @@ func (g *Graph) drop(edge *Edge) {
 	}
 }
 
-// isNew reports whether the contradiction was not reported before, and notes it.
+// isNew reports whether the contradiction was not reported before, and records it.
 func (g *Graph) isNew(c *Contradiction) bool {
 	hash := fnv.New64a()
-	_, _ = hash.Write([]byte(c.key())) // a hash takes everything
+	_, _ = hash.Write([]byte(c.key())) // a hash never fails
 	key, reported := hash.Sum64(), g.cycles[c.Tenant]
 	if _, known := reported[key]; known {
 		return false
@@ -239,7 +238,7 @@ func (g *Graph) isNew(c *Contradiction) bool {
 	return true
 }
 
-// dispensable returns the oldest contradiction of the tenant that has most.
+// dispensable returns the oldest contradiction of the tenant with most.
 func (g *Graph) dispensable() int {
 	of, most := map[string]int{}, 0
 	for _, c := range g.found {
@@ -249,7 +248,7 @@ func (g *Graph) dispensable() int {
 	return slices.IndexFunc(g.found, func(c Contradiction) bool { return of[c.Tenant] == most })
 }
 
-// String tells the cycle for a log: who held what and took what.
+// String describes the cycle for a log: which holder held which lock and took which.
 func (c *Contradiction) String() string {
 	parts := make([]string, 0, len(c.Steps))
 	for _, s := range c.Steps {
@@ -258,7 +257,7 @@ func (c *Contradiction) String() string {
 	return strings.Join(parts, "; ")
 }
 
-// key is the same for a cycle wherever it begins. Names contain no slash.
+// key is the same for a cycle wherever it starts. Names contain no slash.
 func (c *Contradiction) key() string {
 	first := 0
 	for i, s := range c.Steps {
@@ -285,8 +284,8 @@ func (g *Graph) Contradictions(tenant string, limit int) []Contradiction {
 	return out
 }
 
-// Edges returns up to limit edges of the tenant, or of all tenants if it is "", those seen last
-// first, how many there are, and how many were dropped.
+// Edges returns up to limit edges of the tenant, or of all tenants if it is "", the most recently
+// seen first. It also returns the number of edges, and how many were dropped.
 func (g *Graph) Edges(tenant string, limit int) (edges []Edge, total int, dropped uint64) {
 	recent := g.recent
 	if tenant != "" {

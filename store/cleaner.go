@@ -8,21 +8,21 @@ import (
 )
 
 const (
-	// cleanWorkers clean up beside each other, and maxToClean may wait for them.
+	// cleanWorkers bounds the concurrent clean-ups, and maxToClean the queued ones.
 	cleanWorkers = 4
 	maxToClean   = 10_000
 
-	// cleanPause is between two attempts, and cleanTimeout the deadline of one.
+	// cleanPause is the time between two attempts, and cleanTimeout bounds one.
 	cleanPause   = 100 * time.Millisecond
 	cleanTimeout = 4 * time.Second
 
-	// cleanGrace is how long after its lease should have ended a write is given
-	// up: leases last longer while a store has no leader.
+	// cleanGrace is how long after the end of its lease the cleaner drops a write. Leases last
+	// longer while a store has no leader.
 	cleanGrace = 5 * time.Minute
 )
 
-// Cleaner takes back the writes that were given up while their outcomes were unknown, in the
-// background, the first first, each until it has worked.
+// Cleaner removes abandoned writes with unknown outcomes in the background, oldest first. It
+// repeats each until it succeeds.
 type Cleaner[T any] struct {
 	clean   func(context.Context, T) error
 	log     *slog.Logger
@@ -37,8 +37,8 @@ type cleaning[T any] struct {
 	until time.Time
 }
 
-// NewCleaner returns a cleaner that runs until it is closed. clean is repeated until
-// there is no error.
+// NewCleaner returns a cleaner that runs until it is closed. It repeats clean until there is no
+// error.
 func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *Cleaner[T] {
 	c := &Cleaner[T]{clean: clean, log: log, waiting: make(chan cleaning[T], maxToClean)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
@@ -48,7 +48,7 @@ func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *
 	return c
 }
 
-// Add hands over a write whose lease is ttl. If too many wait, it is left to its lease.
+// Add queues a write with the lease ttl. If too many are queued, the write is left to its lease.
 func (c *Cleaner[T]) Add(what T, ttl time.Duration) {
 	c.enter(cleaning[T]{what, time.Now().Add(ttl + cleanGrace)})
 }
@@ -65,7 +65,7 @@ func (c *Cleaner[T]) enter(x cleaning[T]) {
 	}
 }
 
-// Close ends the workers and waits for them. What is left lapses by its lease.
+// Close ends the workers and waits for them. The remaining writes end with their leases.
 func (c *Cleaner[T]) Close() {
 	c.stop()
 	c.workers.Wait()
@@ -82,7 +82,7 @@ func (c *Cleaner[T]) run() {
 	}
 }
 
-// work makes one attempt. If it fails there is another after those that wait.
+// work makes one attempt. After a failure it queues the next attempt behind the others.
 func (c *Cleaner[T]) work(x cleaning[T]) {
 	ctx, cancel := context.WithTimeout(c.ctx, cleanTimeout)
 	err := c.clean(ctx, x.what)

@@ -8,28 +8,28 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Form is the highest form of what is stored that this code understands, and the
-// highest that it writes.
+// Form is the highest form of stored data that this code understands, and the highest that it
+// writes.
 //
-// A form is raised by what a reader of the one before would treat wrong: it would
-// grant, remove or refuse something that it must not. What such a reader can pass over
-// raises none. A higher form may have more fields, and give another meaning to those
-// that are there, but not another JSON type.
+// A change raises the form if a reader of the form before would misread it: it would grant,
+// remove or reject something that it must not. Data that such a reader can ignore does not raise
+// it. A higher form may have more fields, and give existing fields another meaning, but not
+// another JSON type.
 //
 //	1  entries that their clients keep
 //	2  entries that the replicas keep ([lock.Entry.Async])
-//	3  closures as entries, which are records now: nothing is written in it any more, and such
-//	   an entry of an earlier version is one of a lock that nobody asks for
+//	3  closures as entries. Closures are records now, so nothing is written in it any more. Such
+//	   an entry of an earlier version belongs to a lock that no client requests
 //
-// A form is written as 0 if it is 1, as it was before there were forms.
+// Form 1 is written as 0, as it was before there were forms.
 const Form = 3
 
-// formAsync is that of entries that the replicas keep. A replica that knows only form 1
-// grants as it should, but it keeps none of them and calls nobody back: it would say that
-// it is ready to serve while their places lapse.
+// formAsync is the form of entries that the replicas keep. A replica that knows only form 1
+// grants correctly, but neither keeps these entries nor sends their callbacks. It would report
+// that it is ready while their leases end.
 const formAsync = 2
 
-// FormOf returns the lowest form that whoever reads e has to understand.
+// FormOf returns the lowest form that a reader of e must understand.
 func FormOf(e *lock.Entry) int {
 	if e.Async {
 		return formAsync
@@ -37,14 +37,14 @@ func FormOf(e *lock.Entry) int {
 	return 1
 }
 
-// ErrNewerForm is the cause of a refusal, or of an error of opening a store, that holds
-// what this code does not understand. Other replicas may go on.
+// ErrNewerForm is the cause of an error about stored data that this code does not understand.
+// Other replicas may still work.
 var ErrNewerForm = errors.New("the store is in use by a newer version of the server")
 
-// NewerFormError says that something is stored in a form that is not understood.
+// NewerFormError reports stored data in a form that is not understood.
 type NewerFormError struct{ Form, Understood int }
 
-// Error says which form it is.
+// Error describes the form.
 func (e *NewerFormError) Error() string {
 	return fmt.Sprintf("%v: what it holds is of form %d, and this version understands up to form %d; "+
 		"nothing is granted here, start the newer version again", ErrNewerForm, e.Form, e.Understood)
@@ -53,8 +53,8 @@ func (e *NewerFormError) Error() string {
 // Is reports whether target is [ErrNewerForm].
 func (e *NewerFormError) Is(target error) bool { return target == ErrNewerForm }
 
-// Newer stands for an entry of a form that is not understood: in the one queue that is
-// known to be its, alone, and for so long that nobody here takes it for expired. Who has met one
+// Newer represents an entry of a form that is not understood. It is in the one queue that its key
+// names, alone, for so long that no reader takes it for expired. A replica that has read one
 // grants nothing.
 func Newer(key Key, number uint64, handle int64) *lock.Entry {
 	return &lock.Entry{

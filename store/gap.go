@@ -2,10 +2,10 @@ package store
 
 import "time"
 
-// LongestGap is for how long a feed may have been interrupted at most for its reader to say why
-// entries went meanwhile: stores may have forgotten the reasons after that.
+// LongestGap bounds the interruption of a feed after which its reader can still explain why
+// entries left. After longer ones stores may have dropped the reasons.
 const LongestGap = 10 * time.Minute
 
-// Age is how long ago t was, at most. A machine that sleeps stops the monotonic clock, and one
-// whose clock is set changes the other.
+// Age returns the time since t, at most. Sleep stops the monotonic clock, and setting the clock
+// changes the wall clock.
 func Age(t time.Time) time.Duration { return max(time.Since(t), time.Since(t.Round(0))) }

@@ -9,22 +9,22 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// MaxPast is how many bytes are remembered of an entry that ended, beside why it did. An
-// entry that has more, a set of many locks, is remembered by its id and place alone: ends
-// stay for minutes, at thousands a second.
+// MaxPast bounds the bytes kept of an ended entry, besides its reason. For a larger entry, a set
+// of many locks, only its id and position are kept, because ends stay for minutes, at thousands a
+// second.
 const MaxPast = 1 << 10
 
-// Past is what may be told of an entry that ended: its locks, holder, number and times;
-// not its metadata, which would make it several times as large, nor anything that is for
-// its client alone. It stays encoded, as it is rarely looked at.
+// Past is what the server may report about an ended entry: its locks, holder, number and times.
+// It leaves out the metadata, which would make it several times larger, and everything that is
+// for its client alone. It stays encoded because it is rarely read.
 type Past struct {
 	Text  json.RawMessage
-	Floor uint64 // to be added to its position
+	Floor uint64 // added to its position
 }
 
 type past struct {
 	Lock     string       `json:"lock,omitempty"` // of an entry with one claim
-	Mode     lock.Mode    `json:"mode,omitempty"` // likewise; "" is exclusive
+	Mode     lock.Mode    `json:"mode,omitempty"` // the same; "" is exclusive
 	Limit    int          `json:"limit,omitempty"`
 	Claims   []ValueClaim `json:"claims,omitempty"` // of a set
 	Holder   string       `json:"holder,omitempty"`
@@ -36,12 +36,12 @@ type past struct {
 	Position int64        `json:"position"` // its number without the fence floor
 }
 
-// PlaceOf returns what is remembered of an entry of which nothing is to be told: where it
-// was written. So its end is not taken for that of another entry of its key.
+// PlaceOf returns the record of an entry that keeps only the position. With it, readers do not
+// take the end for that of another entry of its key.
 func PlaceOf(position int64) json.RawMessage { return Encode(past{Position: position}) }
 
-// pastOf returns what is remembered of e, which was written at the position; [PlaceOf] it
-// if that is more than [MaxPast], nil if nothing is known of it.
+// pastOf returns the record of e, which was written at the position. It is only [PlaceOf] if the
+// record exceeds [MaxPast], and nil if nothing is known of e.
 func pastOf(e *lock.Entry, position int64) json.RawMessage {
 	if e.Opaque {
 		return nil
@@ -69,7 +69,7 @@ func pastOf(e *lock.Entry, position int64) json.RawMessage {
 	return PlaceOf(position)
 }
 
-// Position returns where the entry was written, 0 if that is not remembered.
+// Position returns the position of the entry, 0 if it is not recorded.
 func (p Past) Position() int64 {
 	var was past
 	if len(p.Text) == 0 || json.Unmarshal(p.Text, &was) != nil {
@@ -78,7 +78,7 @@ func (p Past) Position() int64 {
 	return was.Position
 }
 
-// Entry returns the entry with the id as far as it is remembered; nil if nothing is.
+// Entry returns the entry with the id as far as it is recorded, or nil.
 func (p Past) Entry(tenant string, id lock.ID) *lock.Entry {
 	var was past
 	if len(p.Text) == 0 || json.Unmarshal(p.Text, &was) != nil {
@@ -113,25 +113,25 @@ func (p *past) claims() []lock.Claim {
 	return claims
 }
 
-// pastBudget is how many bytes of what entries were are remembered of one tenant's ends in
-// each pastSpan, at a replica: of a thousand typical ones a second. In the minutes for
-// which ends stay that comes to 105 MiB.
+// pastBudget bounds the bytes of entries' records that one replica keeps of one tenant's ends in
+// each pastSpan: a thousand typical ones a second. Over the minutes for which ends stay, that is
+// 105 MiB.
 const (
 	pastBudget = 8 << 20
 	pastSpan   = time.Minute
 )
 
-// Pasts gives out what is remembered of entries that end, as long as their tenant has not
-// had too much of it: a store may keep all of that in memory. The zero value is ready.
+// Pasts makes the records of ended entries, within a budget for each tenant, because a store may
+// keep all of them in memory. The zero value is ready.
 type Pasts struct {
 	mu    sync.Mutex
 	since time.Time
 	spent map[string]int // bytes, by tenant
 }
 
-// Of returns what is remembered of e, which was written at the position: [PlaceOf] it if
-// that is more than [MaxPast], or its tenant has used up its bytes for now; nil if nothing
-// is known of it.
+// Of returns the record of e, which was written at the position. It is only [PlaceOf] if the
+// record exceeds [MaxPast] or its tenant has used up its budget, and nil if nothing is known of
+// e.
 func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 	text := pastOf(e, position)
 	if text != nil && !p.spend(e.Tenant, len(text)) {
@@ -140,19 +140,19 @@ func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 	return text
 }
 
-// SaysAll reports whether what is remembered of e, if nothing of that was cut, is all that a
-// store keeps of it.
+// SaysAll reports whether the record of e, if it was not cut, has everything that a store keeps
+// of e.
 func SaysAll(e *lock.Entry) bool {
 	return len(e.Metadata) == 0 && !e.Async && e.Callback == nil && e.AskWithin == nil &&
 		e.Trace == "" &&
 		e.Request == "" && e.Handle == 0 && !e.Opaque
 }
 
-// IsPlace reports whether only the place of an entry is remembered, see [PlaceOf].
+// IsPlace reports whether a record has only the position of an entry, see [PlaceOf].
 func IsPlace(text json.RawMessage) bool { return bytes.HasPrefix(text, []byte(`{"position"`)) }
 
-// Note returns how a note on an end of the tenant's is stored: not at all if the tenant has
-// used up its bytes for now.
+// Note returns the stored form of a note on an end of the tenant's entry, or nil if the tenant
+// has used up its budget.
 func (p *Pasts) Note(tenant string, n *lock.Note) *ValueNote {
 	if n == nil || !p.spend(tenant, len(n.By)+len(n.Reason)) {
 		return nil
@@ -160,7 +160,7 @@ func (p *Pasts) Note(tenant string, n *lock.Note) *ValueNote {
 	return (*ValueNote)(n)
 }
 
-// spend reports whether the tenant may have so many bytes more.
+// spend reports whether the tenant's budget has that many bytes left, and takes them.
 func (p *Pasts) spend(tenant string, bytes int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Between two readings of a kind is followPace, and followSlack times what one took: whoever
-// writes all the time costs no more than a tenth of a replica's time. followRefresh is how often
-// everything is read at least, and followRetry how long after a failure.
+// Between two readings of a kind are followPace, and followSlack times the duration of the last
+// one, so that constant writes take no more than a tenth of a replica's time. followRefresh is
+// the longest time between two full readings, and followRetry the pause after a failure.
 const (
 	followRefresh = 30 * time.Second
 	followRetry   = time.Second
@@ -16,8 +16,8 @@ const (
 	followSlack   = 10
 )
 
-// RecordFollower keeps reading all records of a kind, so that its user has a copy that is late by
-// a second at most while the store can be asked. What cannot be read is passed over.
+// RecordFollower keeps reading all records of a kind, so that its user has a copy at most a
+// second old while the store answers. It skips unreadable records.
 type RecordFollower[T any] struct {
 	Records interface {
 		RecordLister
@@ -25,21 +25,20 @@ type RecordFollower[T any] struct {
 	}
 	Log   *slog.Logger
 	Kind  string
-	Most  int // records that are read; those beyond it are passed over
+	Most  int // bounds the records; the rest is skipped
 	Parse func(Record) (T, error)
 
 	kept    map[RecordKey]followed[T] // nil before the first reading
-	damaged map[RecordKey]uint64      // the versions that could not be read, and were logged
+	damaged map[RecordKey]uint64      // unreadable versions that were logged
 }
 
-// followed is what a record said, at one version.
+// followed is the decoded record of one version.
 type followed[T any] struct {
 	version uint64
 	value   T
 }
 
-// Run calls take with what there is, whenever that is something else, until ctx ends. The map is
-// take's to keep.
+// Run calls take with the records whenever they differ, until ctx ends. take owns the map.
 func (f *RecordFollower[T]) Run(ctx context.Context, take func(map[RecordKey]T)) {
 	changed, stop := RecordChanges(ctx, f.Records, f.Kind)
 	defer stop()
@@ -56,7 +55,7 @@ func (f *RecordFollower[T]) Run(ctx context.Context, take func(map[RecordKey]T))
 	}
 }
 
-// read reads everything once. What it has read before at the same version stays as it is.
+// read reads everything once. It keeps the decoded value of an unchanged version.
 func (f *RecordFollower[T]) read(ctx context.Context, take func(map[RecordKey]T)) error {
 	next, damaged, same := map[RecordKey]followed[T]{}, map[RecordKey]uint64{}, f.kept != nil
 	read := 0
@@ -95,7 +94,7 @@ func (f *RecordFollower[T]) values() map[RecordKey]T {
 	return all
 }
 
-// complain logs what is wrong with a record, once, and nothing of what is in it.
+// complain logs what is wrong with a record, once, without its content.
 func (f *RecordFollower[T]) complain(record Record, bad error) {
 	if f.damaged[record.RecordKey] != record.Version {
 		f.Log.Error("a record cannot be read, and is passed over",

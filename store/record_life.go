@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// lifeAttempt is how long one attempt to renew or end a life may take.
+// lifeAttempt bounds one attempt to renew or end a life.
 const lifeAttempt = 1500 * time.Millisecond
 
-// ErrLifeOver says that a life has ended, and what was bound to it.
+// ErrLifeOver means that a life has ended, with everything that was bound to it.
 var ErrLifeOver = errors.New("what is bound to the replica has ended")
 
-// LifeTable is what an adapter brings to keep lives: one attempt at each thing.
+// LifeTable is an adapter's part in lives: one attempt at each action.
 type LifeTable[ID comparable] interface {
 	// BeginLife makes a new life, which lasts for [RecordLife].
 	BeginLife(ctx context.Context) (ID, error)
-	// RenewLife has it last for RecordLife from now on. [ErrLifeOver] says that it has
-	// ended; after any other error it may last.
+	// RenewLife restarts its RecordLife. [ErrLifeOver] means that it has ended; after any other
+	// error it may still last.
 	RenewLife(ctx context.Context, id ID) error
-	// EndLife ends it, and what is bound to it.
+	// EndLife ends it, with everything that is bound to it.
 	EndLife(ctx context.Context, id ID) error
 }
 
-// Life is what the bound records of one replica end with. It begins with the first of
-// them and is renewed until it is closed or over; then the next one begins another.
+// Life is the lifetime of one replica's bound records. It begins with the first of them and is
+// renewed until it is closed or over; the next bound record then begins another one.
 type Life[ID comparable] struct {
 	table   LifeTable[ID]
 	closing context.Context
@@ -33,17 +33,17 @@ type Life[ID comparable] struct {
 	tasks   sync.WaitGroup
 
 	mu sync.Mutex
-	id ID // the zero value if there is none
+	id ID // zero if there is none
 }
 
-// NewLife returns a life that has yet to begin. The caller closes it.
+// NewLife returns a life that has not begun. The caller closes it.
 func NewLife[ID comparable](t LifeTable[ID]) *Life[ID] {
 	l := &Life[ID]{table: t}
 	l.closing, l.stop = context.WithCancel(context.Background())
 	return l
 }
 
-// Begin returns what a record is to be bound to.
+// Begin returns the life for a new bound record.
 func (l *Life[ID]) Begin(ctx context.Context) (id ID, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -77,7 +77,7 @@ func (l *Life[ID]) renew(id ID) {
 	}
 }
 
-// Over says that the life with the id has ended.
+// Over marks the life with the id as ended.
 func (l *Life[ID]) Over(id ID) {
 	var none ID
 	l.mu.Lock()
@@ -87,7 +87,7 @@ func (l *Life[ID]) Over(id ID) {
 	}
 }
 
-// Close ends what is bound, if the store can be asked; otherwise it ends by itself.
+// Close ends the bound records if the store answers; otherwise they end by themselves.
 func (l *Life[ID]) Close() {
 	l.stop()
 	var none ID

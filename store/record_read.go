@@ -11,7 +11,7 @@ type RecordLister interface {
 	List(ctx context.Context, q RecordQuery) (RecordPage, error)
 }
 
-// EachRecord reads page after page from q.After on. An error is the last that it yields.
+// EachRecord reads all pages from q.After on. An error is the last value that it yields.
 func EachRecord(ctx context.Context, s RecordLister, q RecordQuery) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		for more := true; more; more = q.After != "" {
@@ -30,13 +30,13 @@ func EachRecord(ctx context.Context, s RecordLister, q RecordQuery) iter.Seq2[Re
 	}
 }
 
-// RecordWatcher tells that records have changed, as [RecordStore].
+// RecordWatcher reports changes of records, as [RecordStore] does.
 type RecordWatcher interface {
 	Watch(ctx context.Context, kind string, changed func())
 }
 
-// RecordChanges watches the records of a kind until ctx ends or stop is called, which waits
-// for that. changed holds a value when there is something that was not yet read.
+// RecordChanges watches the records of a kind until ctx ends or stop is called, which waits for
+// the end. changed holds a value when there are unread changes.
 func RecordChanges(
 	ctx context.Context, s RecordWatcher, kind string,
 ) (changed <-chan struct{}, stop func()) {
@@ -47,7 +47,7 @@ func RecordChanges(
 		s.Watch(ctx, kind, func() {
 			select {
 			case told <- struct{}{}:
-			default: // whoever reads it looks anyway
+			default: // a reader will look anyway
 			}
 		})
 	})

@@ -11,51 +11,50 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// Pauses and the deadline of what is done to a small record.
+// Pauses and the deadline of actions on a small record.
 const (
 	recordTimeout = 4 * time.Second
 	recordPause   = 20 * time.Millisecond
 )
 
-// RecordTable is what an adapter brings to keep small records: one attempt at each
-// thing. [GetRecord], [PutRecord] and [DeleteRecord] make the calls of [RecordStore] of
-// them.
+// RecordTable is an adapter's part in small records: one attempt at each action. [GetRecord],
+// [PutRecord] and [DeleteRecord] build the calls of [RecordStore] from them.
 type RecordTable interface {
-	// Look reads what is under a key. It is no older than the call if fresh is set.
+	// Look reads the state of a key. With fresh it is no older than the call.
 	Look(ctx context.Context, k RecordKey, fresh bool) (RecordState, error)
 
-	// Swap writes w if what is under its key is as it was in s, and returns the
-	// version. [ErrRecordRaced] says that it was not and nothing was written;
-	// [batch.ErrNotSent] that it was not tried; a *lock.Error ends the call. Of any other
-	// error it is unknown whether the write happened or will.
+	// Swap writes w if the state of its key is still s, and returns the version. [ErrRecordRaced]
+	// means that the state differed and nothing was written; [batch.ErrNotSent] that the write was
+	// not tried. A *lock.Error ends the call. After any other error it is unknown whether the write
+	// happened or will.
 	Swap(ctx context.Context, s RecordState, w *RecordWrite) (version uint64, err error)
 }
 
-// RecordState is what is under a key.
+// RecordState is the state of a key.
 type RecordState struct {
 	Found   bool
 	Version uint64
 	RecordForm
 
-	// Guard is another number whenever a record under this key was deleted, and
-	// perhaps more often. With it "there is none" has an identity too: a write that
-	// was sent before a record came and went does not bring it back.
+	// Guard changes whenever a record under this key is deleted, and perhaps more often. It gives
+	// "no record" an identity: a write that was sent before a record was made and deleted does not
+	// bring it back.
 	Guard int64
 }
 
 // RecordWrite is a put, or a deletion.
 type RecordWrite struct {
 	RecordKey
-	Version uint64 // that is compared with; 0 none
+	Version uint64 // to compare with; 0 none
 	Delete  bool
 	Bound   bool
 	RecordForm
 }
 
-// ErrRecordRaced says that a record is not as it was when it was looked at.
+// ErrRecordRaced means that a record has changed since it was read.
 var ErrRecordRaced = errors.New("the record has changed since it was read")
 
-// CheckRemovalPut returns what is wrong with a record that is put with a removal.
+// CheckRemovalPut returns what is wrong with a record that is put together with a removal.
 func CheckRemovalPut(p RecordPut) error {
 	if p.Bound {
 		return lock.Invalid("bound", "is not for a record that is put with a removal")
@@ -80,7 +79,7 @@ func GetRecord(ctx context.Context, t RecordTable, k RecordKey) (Record, error) 
 	return Record{k, s.Value, s.Version}, nil
 }
 
-// lookUntil repeats a look until it is answered or ctx ends.
+// lookUntil repeats a look until there is an answer or ctx ends.
 func lookUntil(
 	ctx context.Context, t RecordTable, k RecordKey, fresh bool,
 ) (s RecordState, err error) {
@@ -124,7 +123,7 @@ func DeleteRecord(ctx context.Context, t RecordTable, k RecordKey, version uint6
 	return err
 }
 
-// swap looks and writes until that has worked, or cannot.
+// swap looks and writes until it succeeds, or cannot succeed.
 func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
@@ -161,17 +160,16 @@ func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, e
 	}
 }
 
-// recordAttempts is what is known of the attempts at one write.
+// recordAttempts is what a call knows of the attempts at one write.
 type recordAttempts struct {
 	write   *RecordWrite
-	fresh   bool  // the next look has to be no older than it
-	again   bool  // another look is needed before anything is said
-	unknown bool  // one of them may have happened, or may yet
-	guard   int64 // that those were compared with, if they make a record
+	fresh   bool  // the next look must be no older than it
+	again   bool  // another look must come before any result
+	unknown bool  // one of them may have happened, or still may
+	guard   int64 // what those were compared with, if they make a record
 }
 
-// decide decides what a state means: the write is done, can not be done, or is to be
-// tried.
+// decide returns what a state means: the write is done, cannot be done, or must be tried.
 func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 	w := a.write
 	a.again = false
@@ -180,18 +178,18 @@ func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 	}
 	final = w.refused(s)
 	if final == nil && a.unknown && w.Version == 0 && s.Guard != a.guard {
-		// It may have been written and deleted since, and must not come a second time.
+		// It may have been written and deleted since, and must not be written a second time.
 		final = Unavailable(ErrRecordRaced, "write a record", true)
 	}
-	if final != nil && !a.fresh { // it may be so no more, or not yet
+	if final != nil && !a.fresh { // it may have changed, or not be visible yet
 		a.fresh, a.again = true, true
 		return false, nil
 	}
 	return false, final
 }
 
-// confirm tells a write that found gone what it depends on, although an attempt before it
-// may have happened: that one would have left its mark, and cannot happen any more.
+// confirm handles a write that found its precondition gone, although an earlier attempt may have
+// happened. That attempt would have left its mark, and cannot happen any more.
 func (a *recordAttempts) confirm(
 	ctx context.Context, t RecordTable, gone *lock.Error,
 ) (uint64, error) {
@@ -204,11 +202,11 @@ func (a *recordAttempts) confirm(
 	if done {
 		return s.Version, nil
 	}
-	gone.OutcomeUnknown = changed != nil // what came after it has taken the mark away, or it never was
+	gone.OutcomeUnknown = changed != nil // a later write has removed the mark, or it never existed
 	return 0, gone
 }
 
-// failed takes note of an attempt that has not worked.
+// failed records a failed attempt.
 func (a *recordAttempts) failed(s RecordState, err error) {
 	a.fresh = true
 	if !errors.Is(err, ErrRecordRaced) && !errors.Is(err, batch.ErrNotSent) {
@@ -216,7 +214,7 @@ func (a *recordAttempts) failed(s RecordState, err error) {
 	}
 }
 
-// refused says why a record in this state is not written.
+// refused returns why a record in this state cannot be written.
 func (w *RecordWrite) refused(s RecordState) *lock.Error {
 	switch {
 	case w.Version == 0 && s.Found:

@@ -5,16 +5,16 @@ import (
 	"strings"
 )
 
-// RecordForm is a record's value as stores keep it: a line of our own, then the value
-// as it is, so that a person can read it. The line is "1 <mark> <life>".
+// RecordForm is a record's value as stores keep it: a header line, then the value unchanged, so
+// that a person can read it. The line is "1 <mark> <life>".
 type RecordForm struct {
 	Mark string // random, of the call that wrote it
-	// of the replica that it is bound to, where the store does not keep that beside the value; or ""
+	// of the replica that it is bound to, if the store does not keep that elsewhere; or ""
 	Life  string
 	Value []byte
 }
 
-// noLife stands for no life.
+// noLife marks a record without a life.
 const noLife = "-"
 
 // Encode returns the bytes to store.
@@ -26,9 +26,8 @@ func (f RecordForm) Encode() []byte {
 	return append([]byte("1 "+f.Mark+" "+life+"\n"), f.Value...)
 }
 
-// ParseRecordForm reads what is stored. What is not in this form, by somebody's hand or
-// by a later version, is a value as it stands: only who wrote it knows what to make
-// of it.
+// ParseRecordForm parses a stored record. Data without the header, written by hand or by a later
+// version, is a plain value: only its writer can interpret it.
 func ParseRecordForm(data []byte) RecordForm {
 	line, value, found := bytes.Cut(data, []byte("\n"))
 	parts := strings.Split(string(line[:min(len(line), 200)]), " ")

@@ -14,9 +14,9 @@ const (
 	MaxRecordPageBytes = 1 << 20  // bytes of the values of one page
 )
 
-// A bound record ends when its replica has not reached the store for RecordLife,
-// while the store serves others, and at most RecordLifeLate after that. A store's
-// change of leader gives it its full life again.
+// A bound record ends when its replica has not reached the store for RecordLife, while the store
+// serves others, and at most RecordLifeLate after that. A change of the store's leader restarts
+// its life.
 const (
 	RecordLife     = 3 * time.Second
 	RecordLifeLate = 2 * time.Second
@@ -27,40 +27,38 @@ const NoTenant = "-"
 
 // RecordKey names a small record.
 type RecordKey struct {
-	Kind   string // ^[a-z0-9][a-z0-9-]{0,62}$: what it is, for whoever lists and watches
+	Kind   string // ^[a-z0-9][a-z0-9-]{0,62}$: what it is, for lists and watches
 	Tenant string // [lock.ValidTenant], or [NoTenant]
-	ID     string // [lock.ValidName]: one of its kind and tenant
+	ID     string // [lock.ValidName], unique in its kind and tenant
 }
 
-// Record is a small record as it was at one moment.
+// Record is a small record as of one moment.
 type Record struct {
 	RecordKey
 	Value []byte
 
-	// Version is the number of the write that made the record what it is. It is
-	// another one after each write, greater than before, and none comes again, also
-	// not when the record is deleted and made anew.
+	// Version is the number of the record's last write. Every write gives a greater one. No version
+	// is used twice, even after a deletion.
 	Version uint64
 }
 
-// RecordPut is what is to be written. It is a value of its own so that it can be part
-// of a larger write.
+// RecordPut is a write of a record. It is a separate value so that it can be part of a larger
+// write.
 type RecordPut struct {
 	RecordKey
 	Value []byte // at most [MaxRecordValue]
 
-	// Version is that of the record which is replaced; 0 says that there must be none.
+	// Version is the version to replace; 0 requires that there is no record.
 	Version uint64
 
-	// Bound says that the record ends with the replica that writes it: when its
-	// store is closed, or [RecordLife] after it stopped. It can so end although the
-	// replica lives on, cut off for a while; whoever wants it to be there watches the
-	// kind and puts it again. A put that is not bound makes a bound record a lasting
-	// one.
+	// Bound ends the record with the replica that writes it: when its store is closed, or
+	// [RecordLife] after the replica stopped. The record can also end while the replica lives on,
+	// cut off for a while. A replica that needs it watches the kind and puts it again. A put without
+	// Bound makes a bound record permanent.
 	Bound bool
 
-	// Frees says that what follows takes more out of the store than this puts there. So it may use the
-	// room that a store keeps free, as removals do.
+	// Frees means that the record makes the store smaller in the end. So it may use the space that a
+	// store keeps free, as removals do.
 	Frees bool
 }
 
@@ -68,60 +66,55 @@ type RecordPut struct {
 type RecordQuery struct {
 	Kind   string
 	Tenant string // "" asks for those of all tenants, and of none
-	From   string // only ids from this one on, in the order of their bytes; "" has no bound
+	From   string // only ids from this one on, in byte order; "" has no bound
 	Until  string // only ids before this one; "" has no bound
 	After  string // the Next of the page before; "" begins
-	Limit  int    // of records; 0, or more than there may be, is [MaxRecordPage]
+	Limit  int    // of records; 0, or more than the maximum, is [MaxRecordPage]
 }
 
-// RecordPage is a part of a list. It can have less than its limit, or nothing, although
+// RecordPage is a part of a list. It can have fewer records than its limit, or none, although
 // others follow.
 type RecordPage struct {
 	Records []Record
-	Next    string // After of the next page; "" says that there is none
+	Next    string // After of the next page; "" on the last page
 }
 
-// RecordStore keeps small records: what is neither a lock nor large, such as
-// settings, subscriptions, or the list of replicas. Each write is of one record and
-// atomic.
+// RecordStore keeps small records: what is neither a lock nor large, such as settings,
+// subscriptions, or the list of replicas. Each write is of one record and atomic.
 //
-// Every call returns a *lock.Error and ends within the deadline that the store puts
-// on it, whatever ctx allows. [lock.StoreUnavailable] says that the store could not be
-// asked, or that it lost its past and writes nothing by version until an operator has
-// given it a fence floor. [lock.InvalidRequest] says that a key, a value, a version or
-// a page is out of its bounds.
+// Every call returns a *lock.Error and ends within the store's own deadline, whatever ctx allows.
+// [lock.StoreUnavailable] means that the store did not answer, or that it lost its past. In the
+// latter case it writes nothing by version until an operator has set a fence floor.
+// [lock.InvalidRequest] means that a key, a value, a version or a page is out of its bounds.
 //
-// An error of Put and Delete has OutcomeUnknown set if the write may have happened, or may yet.
-// It then happens only to the very record that the call was about: once anything else
-// was written or deleted under the key, it never will. So it is safe to read and to
-// decide anew.
+// An error of Put and Delete has OutcomeUnknown set if the write may have happened, or still may.
+// It then affects only the very record that the call was about: after another write or deletion
+// under the key, it never happens. So it is safe to read and to decide again.
 type RecordStore interface {
-	// Get returns the record as it is, no older than the call, or [lock.NotFound].
+	// Get returns the record, no older than the call, or [lock.NotFound].
 	Get(ctx context.Context, k RecordKey) (Record, error)
 
-	// List returns a page of records, each as it is, no older than the call. All
-	// pages together have every record once that is there all the while, in an order
-	// of the store's own, and none twice; it is no picture of one moment. A page has at
-	// most [MaxRecordPageBytes] of values, or one record. Where the query has bounds, what
-	// is beyond them is passed over, not read one by one.
+	// List returns a page of records, each no older than the call. All pages together have every
+	// record that exists throughout exactly once, in an order of the store's own. They are not a
+	// snapshot. A page has at most [MaxRecordPageBytes] of values, or one record. Records outside
+	// the query's bounds are skipped, not read one by one.
 	List(ctx context.Context, q RecordQuery) (RecordPage, error)
 
-	// Put writes a record if it has the version that p says, and returns its new one.
-	// [lock.Changed] says that it has another one, or is there and must not be;
-	// [lock.NotFound] that it is not there and must be. It is not idempotent for its
-	// caller: of two equal calls one is refused. But a call that sends its write more
-	// than once finds out by a random mark in the record whether one of them happened.
+	// Put writes a record if it has the version in p, and returns its new one. [lock.Changed] means
+	// that it has another version, or exists and must not; [lock.NotFound] that it does not exist
+	// and must. Put is not idempotent for its caller: of two equal calls one fails. A call that
+	// sends its write more than once finds out by a random mark in the record whether one of them
+	// happened.
 	Put(ctx context.Context, p RecordPut) (version uint64, err error)
 
-	// Delete removes the record if it has the version. [lock.NotFound] says that there
-	// is none, and [lock.Changed] that it has another version.
+	// Delete removes the record if it has the version. [lock.NotFound] means that there is none, and
+	// [lock.Changed] that it has another version.
 	Delete(ctx context.Context, k RecordKey, version uint64) error
 
-	// Watch calls changed at once, after every write, deletion or end of a record of
-	// the kind, and after every gap in which there can have been one, until ctx ends.
-	// What is read in or after a call is no older than what it was called for. Several
-	// changes can be one call, and a call can be about none. changed is called from
-	// one goroutine at a time and must not block.
+	// Watch calls changed at once, after every write, deletion or end of a record of the kind, and
+	// after every gap that may have hidden one, until ctx ends. A read in or after a call sees at
+	// least the change that caused it. Several changes can be one call, and a call can come without
+	// a change. changed is called from one goroutine at a time and must not block.
 	Watch(ctx context.Context, kind string, changed func())
 }
 
@@ -153,16 +146,16 @@ func (q *RecordQuery) Check() *lock.Error {
 	return k.check()
 }
 
-// maxRecordCursor is more than the longest tenant and id with what a store adds.
+// maxRecordCursor exceeds the longest tenant and id with a store's additions.
 const maxRecordCursor = 300
 
-// Wants reports whether the record is one of those that the query asks for.
+// Wants reports whether the query selects the record.
 func (q *RecordQuery) Wants(k RecordKey) bool {
 	return k.Kind == q.Kind && (q.Tenant == "" || q.Tenant == k.Tenant) &&
 		k.ID >= q.From && (q.Until == "" || k.ID < q.Until) && k.check() == nil
 }
 
-// Add appends a record if there is room for it in a page of the query.
+// Add appends a record if it fits into a page of the query.
 func (p *RecordPage) Add(q *RecordQuery, r Record) bool {
 	size := len(r.Value)
 	for _, other := range p.Records {

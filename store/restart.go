@@ -17,7 +17,7 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// Await waits until something has changed, for d at most, or until ctx ends.
+// Await waits until changed, for d at most, or until ctx ends.
 func Await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -28,17 +28,16 @@ func Await(ctx context.Context, changed <-chan struct{}, d time.Duration) {
 	}
 }
 
-// Pauses between the attempts of a feed to start over, and how long it must have
-// run for the first of them to count again.
+// Pauses between a feed's attempts to restart, and how long it must have run for the first pause
+// to apply again.
 const (
 	firstRestart   = 50 * time.Millisecond
 	longestRestart = time.Second
 	soundRun       = 10 * time.Second
 )
 
-// Restart runs follow again and again until ctx ends: at once a little later, and
-// less and less often while it keeps failing soon. interrupted is told why follow
-// has ended, before the pause.
+// Restart runs follow repeatedly until ctx ends. The first restart comes after a short pause;
+// quick failures make the pauses longer. interrupted receives why follow ended, before the pause.
 func Restart(ctx context.Context, follow func(context.Context) error, interrupted func(error)) {
 	wait := firstRestart
 	for ctx.Err() == nil {

@@ -12,68 +12,67 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Trust decides whether a store's numbers can be trusted. A number is a position
-// in the store (a revision, a zxid) plus the fence floor.
+// Trust decides whether a store's numbers can be trusted. A number is a position in the store (a
+// revision, a zxid) plus the fence floor.
 //
-// After a restore from a backup positions start over from an old one, and fences
-// would be handed out a second time. What gives it away is a linearizable answer to
-// a call that was sent after a higher number was received, and that shows a lower
-// one or another cluster. Answers that overtake each other prove nothing, nor does
-// what one member says of itself. Such an answer makes grants be refused at once;
-// then the store's own records are read anew, which tells a lost past from a floor
-// that another replica was given meanwhile.
+// After a restore from a backup, positions restart from an old one, and the store would issue
+// fences a second time. A linearizable answer reveals that, if its call was sent after a higher
+// number was received, and it shows a lower one or another cluster. Answers that overtake each
+// other prove nothing, nor does one member's own view. After such an answer the replica refuses
+// grants at once. It then reads the store's own records again, which distinguish a lost past from
+// a floor that another replica has set.
 //
 // It is safe for concurrent use.
 type Trust struct {
 	floor    atomic.Uint64 // only rises
-	greatest atomic.Uint64 // of the numbers that were received
-	cluster  atomic.Uint64 // whose answers are expected; 0 if the store has no identity
+	greatest atomic.Uint64 // of the received numbers
+	cluster  atomic.Uint64 // the expected cluster; 0 if the store has no identity
 	refusal  atomic.Pointer[refusal]
-	told     atomic.Pointer[string] // what was logged last of why nothing is granted
+	told     atomic.Pointer[string] // the last logged reason for refusing grants
 
-	understood int          // up to which form
-	needed     atomic.Int64 // the form that the store's records say or are to say
+	understood int          // the highest form that is understood
+	needed     atomic.Int64 // the form that the store's records require, or will
 	met        atomic.Int64 // the highest form of an entry that is not understood; 0 if none was read
 	doubts     chan struct{}
-	// held while records are read anew, so that an old answer cannot undo a newer one
+	// held during a new read of the records, so that an old answer cannot undo a newer one
 	reading chan struct{}
 }
 
-// refusal is why nothing may be granted. Each is another one, so that none is taken
-// back by who judged an earlier one.
+// refusal is why nothing may be granted. Each is a new value, so that a decision about an earlier
+// one does not lift it.
 type refusal struct {
 	why   string
-	newer error // that another version is needed, which other replicas may be
+	newer error // another version is needed, which other replicas may have
 	lost  bool  // the store lost its past, and needs a fence floor
 }
 
-// Records is what a linearizable answer says of a store's numbers.
+// Records is what a linearizable answer states about a store's numbers.
 type Records struct {
 	Position uint64 // the newest one
-	Cluster  uint64 // who answered; 0 if the store has no identity
-	Kept     uint64 // the identity that is kept beside the data
+	Cluster  uint64 // the cluster that answered; 0 if the store has no identity
+	Kept     uint64 // the identity kept with the data
 	Floor    uint64
-	Distrust uint64 // a number that the store must have reached, but had not; 0 none
-	Form     int    // the lowest form that who uses the store has to understand; 0 is 1
+	Distrust uint64 // a number that the store should have reached, but had not; 0 none
+	Form     int    // the lowest form that a user of the store must understand; 0 is 1
 
-	// Keep, if it is there, has the store compare what it writes with these records from
-	// now on. It is called when they are taken over: a write that was compared with them
-	// before would be handed out without their floor, or in spite of their distrust.
+	// Keep, if not nil, makes the store compare its writes with these records from now on. It is
+	// called when they are adopted. A write that was compared with older records would ignore the
+	// new floor, or the new distrust.
 	Keep func()
 }
 
-// Correction is what is to be done after records were read anew.
+// Correction is what must be written after a new read of the records.
 type Correction struct {
-	// Lost is the number that the store must have reached, but has not, if that is
-	// not recorded yet; 0 none.
+	// Lost is the number that the store should have reached, but has not, if that is not recorded
+	// yet; 0 none.
 	Lost uint64
-	// Form is the lowest form that who uses the store has to understand, if that is not
-	// recorded; 0 none.
+	// Form is the lowest form that a user of the store must understand, if that is not recorded; 0
+	// none.
 	Form int
 }
 
-// NewTrust returns a trust that knows nothing yet, of who understands what is stored up
-// to a form; 0 is [Form].
+// NewTrust returns an empty trust for a replica that understands forms up to understood; 0 is
+// [Form].
 func NewTrust(understood int) *Trust {
 	return &Trust{
 		doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1),
@@ -81,10 +80,10 @@ func NewTrust(understood int) *Trust {
 	}
 }
 
-// Understood is the highest form of what is stored that is understood.
+// Understood returns the highest form that is understood.
 func (t *Trust) Understood() int { return t.understood }
 
-// Understands returns a [NewerFormError] if the records of a store ask for more.
+// Understands returns a [NewerFormError] if the records of a store require more.
 func (t *Trust) Understands(form int) error {
 	if form > t.understood {
 		return &NewerFormError{form, t.understood}
@@ -92,14 +91,13 @@ func (t *Trust) Understands(form int) error {
 	return nil
 }
 
-// Need says that something of the form is going to be written. The next correction has it
-// recorded first, unless it is: whoever does not understand it learns so before he could
-// read it.
+// Need announces a write of the form. The next correction first records the form, unless it is
+// recorded, so that a replica without it learns so before it could read the data.
 func (t *Trust) Need(form int) { atLeast(&t.needed, form) }
 
-// Raised is told by a feed that the store's records ask for a form from there on. It reports
-// whether the feed can go on: the form is understood, and has not been lowered. The records
-// are then read anew, as writes are compared with them.
+// Raised handles a feed's report that the store's records require a form from there on. It
+// reports whether the feed can continue: the form is understood, and has not been lowered. The
+// records are then read again, because writes are compared with them.
 func (t *Trust) Raised(form int) bool {
 	if t.Understands(form) != nil || form < int(t.needed.Load()) {
 		return false
@@ -109,9 +107,9 @@ func (t *Trust) Raised(form int) bool {
 	return true
 }
 
-// Meet says that an entry of a form was read that is not understood, although the
-// store's records do not ask for it. Nothing is granted any more until the server is
-// started anew. first reports whether this is news.
+// Meet handles an entry of a form that is not understood, although the store's records do not
+// require it. Nothing is granted any more until the server restarts. first reports whether this
+// is new.
 func (t *Trust) Meet(newer *NewerFormError) (first bool) {
 	first = atLeast(&t.met, newer.Form)
 	t.refusal.Store(refusedAs(newer))
@@ -130,7 +128,7 @@ func atLeast(n *atomic.Int64, to int) (raised bool) {
 
 func refusedAs(newer error) *refusal { return &refusal{why: newer.Error(), newer: newer} }
 
-// Floor is added to every position to give a number.
+// Floor returns the floor that is added to every position.
 func (t *Trust) Floor() uint64 { return t.floor.Load() }
 
 // Number returns the number of a position.
@@ -142,9 +140,9 @@ func (t *Trust) Position(number uint64) int64 { return int64(number - t.floor.Lo
 // Sent returns the mark of a call that is sent now, for [Trust.Received].
 func (t *Trust) Sent() (mark uint64) { return t.greatest.Load() }
 
-// Received takes note of the position in a linearizable answer to the call that was
-// sent at the mark. If it proves that the store lost its past, nothing is granted
-// from now on, until the store's records were read anew.
+// Received records the position in a linearizable answer to the call that was sent at the mark.
+// If it proves that the store lost its past, nothing is granted until the store's records were
+// read again.
 func (t *Trust) Received(mark uint64, position int64, cluster uint64) {
 	number, expected := t.Number(position), t.cluster.Load()
 	switch {
@@ -162,8 +160,8 @@ func (t *Trust) Received(mark uint64, position int64, cluster uint64) {
 	}
 }
 
-// Saw takes note of a position that was received and proves nothing by itself, such
-// as that of an event in a feed.
+// Saw records a received position that proves nothing by itself, such as that of an event in a
+// feed.
 func (t *Trust) Saw(position int64) { t.reach(t.Number(position)) }
 
 func (t *Trust) reach(number uint64) {
@@ -182,7 +180,7 @@ func (t *Trust) doubt(why string) {
 func (t *Trust) wake() {
 	select {
 	case t.doubts <- struct{}{}:
-	default: // it is being looked into already
+	default: // it is already being checked
 	}
 }
 
@@ -215,9 +213,9 @@ func (t *Trust) TellRefusal(log *slog.Logger) {
 	}
 }
 
-// HandOut returns an entry that s enqueued, unless an answer since the call began,
-// perhaps that to its own write, proves that the store lost its past. Then it is taken
-// back: by leave, some time later, if that cannot be done now and nobody can come back for it.
+// HandOut returns an entry that s enqueued, unless an answer since the call began proves that the
+// store lost its past. In that case it removes the entry. If that fails now and no client can
+// come back for the entry, leave removes it later.
 func (t *Trust) HandOut(
 	ctx context.Context, s Store, e *lock.Entry, written bool, leave func(),
 ) (*lock.Entry, bool, error) {
@@ -235,8 +233,8 @@ func (t *Trust) HandOut(
 	return nil, false, refusal
 }
 
-// Believe returns nil for a write that was answered, unless an answer since the call began,
-// perhaps that to the write, proves that the store lost its past.
+// Believe returns nil for an answered write, unless an answer since the call began, perhaps that
+// to the write, proves that the store lost its past.
 func (t *Trust) Believe() error {
 	if refusal := t.Refusal(); refusal != nil {
 		refusal.OutcomeUnknown = true
@@ -245,8 +243,8 @@ func (t *Trust) Believe() error {
 	return nil
 }
 
-// Attend has what is doubtful looked into until ctx ends. look reads the records
-// anew; it is repeated until it succeeds.
+// Attend checks doubts until ctx ends. look reads the records again; Attend repeats it until it
+// succeeds.
 func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {
 	for {
 		select {
@@ -259,12 +257,11 @@ func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {
 	}
 }
 
-// lookAgain is how long after a failed look the next one begins.
+// lookAgain is the pause after a failed look.
 const lookAgain = 100 * time.Millisecond
 
-// Anew reads a store's records and takes them over. read makes a linearizable call
-// and returns what the answer says, all of it at one position. told is a number that
-// is known to be handed out, as by a token, or 0.
+// Anew reads a store's records and adopts them. read makes a linearizable call and returns the
+// records, all at one position. told is a number known to be issued, as by a token, or 0.
 func (t *Trust) Anew(
 	ctx context.Context, told uint64, read func(context.Context) (Records, error),
 ) (Correction, error) {
@@ -289,8 +286,8 @@ func (t *Trust) Anew(
 	return v, nil
 }
 
-// takeOver takes over records that were asked for at the mark. A refusal since then is
-// not taken back by them.
+// takeOver adopts records that were requested at the mark. They do not lift a refusal from after
+// the mark.
 func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
 	var v Correction
 	floor := max(r.Floor, t.floor.Load())
@@ -339,12 +336,12 @@ func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
 	return v
 }
 
-// maxFloor keeps fences where JSON numbers are exact, which is below 2^53, for
-// 2^51 further writes.
+// maxFloor keeps fences where JSON numbers are exact, which is below 2^53, for 2^51 further
+// writes.
 const maxFloor = 1<<53 - 1<<51
 
-// CheckFloor refuses a floor with which the numbers of a store whose newest position
-// is given would come near 2^53.
+// CheckFloor rejects a floor with which the numbers of a store at the position would come near
+// 2^53.
 func CheckFloor(floor, position uint64) error {
 	if floor != 0 && (floor > maxFloor || position > maxFloor-floor) {
 		return fmt.Errorf("the fence floor %d is too high: fences have to stay well "+
@@ -354,9 +351,8 @@ func CheckFloor(floor, position uint64) error {
 	return nil
 }
 
-// Raises reports whether floor, which an operator gives, is to be recorded in a
-// store with these records: 0 and the one that is there already are not. An error
-// says why it cannot be right.
+// Raises reports whether a store with these records must record the operator's floor: not for 0,
+// nor for the recorded one. An error explains why the floor cannot be right.
 func (r Records) Raises(floor uint64) (bool, error) {
 	if err := CheckFloor(floor, r.Position); err != nil {
 		return false, err
@@ -377,10 +373,10 @@ func (r Records) Raises(floor uint64) (bool, error) {
 	return true, nil
 }
 
-// TellLow says in the log that a floor with which the recorded one was raised is below what the
-// store has handed out itself, as one that was mistyped may be. It harms nothing: fences go on
-// above both. jump is by how much a restore alone can have brought positions forward: none of these
-// is known to have been a fence.
+// TellLow logs a floor that raised the recorded one but is below the numbers that the store
+// itself has issued, as a mistyped one may be. It does no harm: fences continue above both. jump
+// bounds how far a restore alone can have moved positions forward: none of these is known to have
+// been a fence.
 func (r Records) TellLow(log *slog.Logger, floor, jump uint64) {
 	position := r.Position
 	if position > jump {

@@ -11,13 +11,12 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Value is everything of an entry but what its key says, and its number, in the
-// form in which stores keep it. It is JSON, so that a person with etcdctl or zkCli
-// can read a queue, and one form, so that what is said of one store is true of the
-// other.
+// Value is everything in an entry except its key and its number, in the form in which stores keep
+// it. It is JSON, so that a person with etcdctl or zkCli can read a queue. All stores share the
+// form, so that a statement about one holds for the others.
 type Value struct {
 	Form int `json:"form,omitempty"` // see [Form]; 0 is 1
-	// where the store does not keep it beside the value
+	// if the store does not keep it elsewhere
 	Handle   int64             `json:"handle,omitempty"`
 	Mode     lock.Mode         `json:"mode,omitempty"` // of an entry with one claim
 	Limit    int               `json:"limit,omitempty"`
@@ -36,12 +35,12 @@ type Value struct {
 	Trace    string            `json:"trace,omitempty"`
 }
 
-// ValueAsk is what an entry asks of those who hold.
+// ValueAsk is what an entry asks of the holders.
 type ValueAsk struct {
 	Within int64 `json:"within_ms"`
 }
 
-// ValueCallback is where an entry's grant is told.
+// ValueCallback is the URL that receives an entry's grant.
 type ValueCallback struct {
 	URL    string `json:"url"`
 	Secret string `json:"secret"` // its id
@@ -54,13 +53,13 @@ type ValueClaim struct {
 	Limit int       `json:"limit,omitempty"`
 }
 
-// Key is what a store's key says of an entry: Lock is one of its locks.
+// Key is what a store's key states about an entry: Lock is one of its locks.
 type Key struct {
 	Tenant, Lock string
 	ID           lock.ID
 }
 
-// ValueOf returns the form of e.
+// ValueOf returns the stored form of e.
 func ValueOf(e *lock.Entry) *Value {
 	v := &Value{
 		Holder: e.Holder, Named: e.Named, Subject: e.Subject, Metadata: e.Metadata, Request: e.Request,
@@ -86,9 +85,8 @@ func ValueOf(e *lock.Entry) *Value {
 	return v
 }
 
-// ParseValue reads the value of an entry's key. An error says what is wrong with it:
-// that it is no entry, or that no replica can have written it; if it is a
-// [NewerFormError], that it is of a higher form than is understood.
+// ParseValue parses the value of an entry's key. An error reports that it is no entry, or that no
+// replica can have written it. A [NewerFormError] reports a form that is not understood.
 func ParseValue(key Key, data []byte, understood int) (*Value, error) {
 	var v Value
 	if err := json.Unmarshal(data, &v); err != nil {
@@ -103,8 +101,8 @@ func ParseValue(key Key, data []byte, understood int) (*Value, error) {
 	return &v, nil
 }
 
-// Check returns what says that no replica can have written this for key. Nothing says
-// that of a form that is above [Form].
+// Check returns why no replica can have written this for key, or nil. For a form above [Form] it
+// is nil.
 func (v *Value) Check(key Key) error {
 	if v.Form > Form {
 		return nil
@@ -140,7 +138,7 @@ func (v *Value) checkAsync() error {
 	return (*lock.Callback)(v.Callback).Check()
 }
 
-// claims returns what the entry at key asks of each lock.
+// claims returns the claims of the entry at key.
 func (v *Value) claims(key Key) []lock.Claim {
 	if len(v.Claims) == 0 {
 		return []lock.Claim{{Name: key.Lock, Mode: v.Mode, Limit: v.Limit}}
@@ -176,12 +174,11 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 	return e
 }
 
-// damagedTTL is the lease of an entry that cannot be read.
+// damagedTTL is the lease of an unreadable entry.
 const damagedTTL = time.Minute
 
-// Damaged stands for an entry that cannot be read. It keeps its place, alone, so
-// that nobody comes to hold beside its holder; unless that one goes on to renew
-// it, it expires.
+// Damaged represents an unreadable entry. It keeps its position, alone, so that no other entry is
+// granted together with its holder. It expires unless its holder renews it.
 func Damaged(key Key, number uint64, handle int64) *lock.Entry {
 	return &lock.Entry{
 		ID: key.ID, Tenant: key.Tenant, Claims: []lock.Claim{{Name: key.Lock, Mode: lock.Exclusive}},
@@ -191,7 +188,7 @@ func Damaged(key Key, number uint64, handle int64) *lock.Entry {
 	}
 }
 
-// End is one remembered removal; several share a key.
+// End is one recorded removal; several share a key.
 type End struct {
 	ID     lock.ID     `json:"id"`
 	Tenant string      `json:"tenant,omitempty"`
@@ -202,13 +199,13 @@ type End struct {
 	Note *ValueNote      `json:"note,omitempty"`
 }
 
-// ValueNote is what an operator said of an end.
+// ValueNote is an operator's note on an end.
 type ValueNote struct {
 	By     string `json:"by"`
 	Reason string `json:"reason"`
 }
 
-// Ended returns what the feed tells of it, with the fence floor.
+// Ended returns what the feed reports about it, with the fence floor.
 func (e End) Ended(floor uint64) Ended {
 	return Ended{
 		ID: e.ID, Tenant: e.Tenant, Reason: e.Reason, At: time.UnixMilli(e.At), Was: Past{e.Was, floor},
@@ -216,8 +213,8 @@ func (e End) Ended(floor uint64) Ended {
 	}
 }
 
-// Encode returns the JSON of a value that can be encoded. It is as long as what is
-// in it: nothing is escaped for HTML, which would make six bytes of one.
+// Encode returns the JSON of a value that can be encoded. It does not escape for HTML, which
+// would turn one byte into six.
 func Encode(v any) []byte {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

@@ -1,9 +1,9 @@
 package batch
 
-// chain is the pending writes that have a key in common, in the order of their arrival.
+// chain holds the pending writes that share a key, in the order of their arrival.
 type chain[P, O any] struct {
 	first, last *link[P, O]
-	size        Size // with what is reserved
+	size        Size // including reservations
 }
 
 // link is a write's position in the chain of one key.
@@ -13,7 +13,7 @@ type link[P, O any] struct {
 	prev, next *link[P, O]
 }
 
-// countKey adds writes to the size of a key's chain, or subtracts them.
+// countKey adds writes to the size of a key's chain; negative numbers subtract.
 func (p *pending[P, O]) countKey(key string, writes, bytes int) *chain[P, O] {
 	c := p.chains[key]
 	if c == nil {
@@ -42,7 +42,7 @@ func (p *pending[P, O]) append(w *Write[P, O], key string) {
 	c.last = l
 }
 
-// unlink takes a write out of one chain. It returns the next write if that is ready now.
+// unlink removes a write from one chain. It returns the next write if that becomes ready.
 func (p *pending[P, O]) unlink(l *link[P, O]) *Write[P, O] {
 	c := p.countKey(l.key, -1, -l.write.Bytes)
 	if l.next != nil {

@@ -11,64 +11,65 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Limits of a [Committer].
+// Limits configure a [Committer].
 type Limits struct {
-	// Ops and Bytes bound a batch. A write that is larger goes alone.
+	// Ops and Bytes bound a batch. A larger write forms its own batch.
 	Ops, Bytes int
 
-	// InFlight bounds the batches that are under way at once: what arrives meanwhile
-	// gathers for the next, which spends less on each write. While writes are pending that
-	// cannot share a batch, as those that join one lock, the bound is Most.
+	// InFlight bounds the concurrent batches. Writes that arrive meanwhile gather for the next
+	// batch, which lowers the cost of each. While there are pending writes that cannot share a
+	// batch, such as joins of one lock, the bound is Most.
 	InFlight, Most int
 
-	// Linger is for how long a write that lingers is held back at most.
+	// Linger bounds how long a lingering write is delayed.
 	Linger time.Duration
 
-	// Inline has a batch sent by the goroutine of one of its writes, which saves a lone
-	// write a switch of goroutines. A batch that is not full waits for the one under way,
-	// which saves the store batches. It is for a store whose calls always end soon.
+	// Inline makes the goroutine of one of its writes send a batch, which saves a lone write a
+	// switch of goroutines. A batch that is not full waits for the one in flight, which saves the
+	// store batches. It suits a store whose calls always end soon.
 	Inline bool
 
-	// Pending bounds the writes that are not sent yet.
+	// Pending bounds the unsent writes.
 	Pending Backlog
 }
 
-// MostPending bounds how long a write stays pending after it is due, while others are written.
+// MostPending bounds how long a write stays pending after it is due, while other writes proceed.
 const MostPending = 22500 * time.Millisecond
 
-// A store that wrote no batch for silence counts as lost for the writes that are pending and due,
-// which is checked every lookAfter. A write that was sent late gets silence for its outcome.
+// If the store has written no batch for silence, pending writes that are due fail; each checks
+// that every lookAfter. A write that was sent late gets silence for its outcome.
 const (
 	silence   = 2 * time.Second
 	lookAfter = 250 * time.Millisecond
 )
 
-// Committer puts writes that arrive while others are in flight into the next batch.
+// Committer gathers the writes that arrive during a batch into the next one.
 type Committer[P, O any] struct {
 	limits Limits
 	send   func(writes []*Write[P, O]) (again [][]*Write[P, O])
 	ready  func() bool
 
-	// Sending is called with the spans of the sampled requests of a batch, before it is sent;
-	// sent is called after it. It may be nil, and is set before the first call.
+	// Sending, if not nil, is called with the spans of a batch's sampled requests before the batch
+	// is sent; sent is called after it. Set it before the first call.
 	Sending func(requests []trace.SpanContext) (sent func())
 
 	mu      sync.Mutex
 	pending *pending[P, O]
-	wrote   time.Time // when a batch was written last
+	wrote   time.Time // the last successful batch
 	running int       // workers, each with at most one batch in flight
 	linger  *time.Timer
-	armed   bool      // linger runs
-	due     time.Time // when the first of the writes that linger has done so for long enough
+	armed   bool      // the linger timer runs
+	due     time.Time // when the first lingering write becomes urgent
 	closed  bool
 	workers sync.WaitGroup
 }
 
-// NewCommitter returns a committer. send writes a batch, settles its writes, and returns those
-// that did not run and need sending again, as batches of their own that go before all
-// others; writes whose callers stopped waiting are left out then. Before a batch is chosen, await
-// may wait until the store can be reached, so that writes can be withdrawn until then; it returns
-// soon if it cannot. It may be nil.
+// NewCommitter returns a committer. send writes a batch and settles its writes. It returns those
+// that did not run and must be sent again, as batches of their own, before all others. The
+// committer then leaves out writes whose callers have stopped waiting.
+//
+// Before a batch is chosen, await may wait until the store is reachable, so that writes can still
+// be withdrawn. It returns soon if the store is not reachable. It may be nil.
 func NewCommitter[P, O any](
 	limits Limits, send func([]*Write[P, O]) [][]*Write[P, O], await func() bool,
 ) *Committer[P, O] {
@@ -78,9 +79,9 @@ func NewCommitter[P, O any](
 	}
 }
 
-// Do has w sent and returns the outcome that the send function settled. If w was not sent the
-// error is [ErrNotSent], or [lock.Overloaded] if too many writes are pending. If ctx ends first,
-// or w is due, and w was sent, it is [ErrUnknown].
+// Do queues w, waits, and returns the outcome that the send function settled. If w was not sent,
+// the error is [ErrNotSent], or [lock.Overloaded] if too many writes are pending. If w was sent
+// and ctx ends or w is due first, it is [ErrUnknown].
 func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
 	var none O
 	if ctx.Err() != nil {
@@ -137,8 +138,8 @@ func (c *Committer[P, O]) await(ctx context.Context, w *Write[P, O]) error {
 	}
 }
 
-// overdue returns for how much longer Do waits for a write that is due, or why it stops. A write
-// that is pending is withdrawn then.
+// overdue returns how much longer Do waits for a write that is due, or why it stops. It withdraws
+// a write that is still pending.
 func (c *Committer[P, O]) overdue(w *Write[P, O], now time.Time) (time.Duration, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -158,8 +159,9 @@ func (c *Committer[P, O]) overdue(w *Write[P, O], now time.Time) (time.Duration,
 	return 0, overloaded()
 }
 
-// Reserve counts w as pending until release is called: for a write that has to wait for something
-// else first, and is not to be rejected after that. It returns [lock.Overloaded] as Do does.
+// Reserve counts w as pending until release is called. It serves a write that first has to wait
+// for something else and must not be rejected afterwards. It returns [lock.Overloaded] as Do
+// does.
 func (c *Committer[P, O]) Reserve(w *Write[P, O]) (release func(), err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -174,13 +176,13 @@ func (c *Committer[P, O]) Reserve(w *Write[P, O]) (release func(), err error) {
 	}, nil
 }
 
-// Close settles what is pending with [ErrNotSent], and waits for what is in flight.
+// Close settles the pending writes with [ErrNotSent], and waits for those in flight.
 func (c *Committer[P, O]) Close() {
 	c.Stop()
 	c.workers.Wait()
 }
 
-// Stop is Close without the wait, for a store that can end what is in flight only then.
+// Stop is Close without the wait, for a store that must end the writes in flight first.
 func (c *Committer[P, O]) Stop() {
 	c.mu.Lock()
 	c.closed = true
@@ -194,14 +196,14 @@ func (c *Committer[P, O]) Stop() {
 	}
 }
 
-// Pending returns the number and bytes of the writes that wait to be sent.
+// Pending returns the number and bytes of the unsent writes.
 func (c *Committer[P, O]) Pending() Size {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pending.all
 }
 
-// enter adds a write to the pending ones. lead says that the caller is to send a batch.
+// enter adds a pending write. lead reports that the caller must send a batch.
 func (c *Committer[P, O]) enter(w *Write[P, O]) (lead bool, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -223,14 +225,14 @@ func (c *Committer[P, O]) enter(w *Write[P, O]) (lead bool, err error) {
 	return c.reserve(), nil
 }
 
-// withdraw takes back a write that is in no batch yet.
+// withdraw removes a write that is in no batch yet.
 func (c *Committer[P, O]) withdraw(w *Write[P, O]) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.pending.withdraw(w)
 }
 
-// arm starts the timer that ends the patience of writes that linger. The caller holds mu.
+// arm starts the timer after which lingering writes are urgent. The caller holds mu.
 func (c *Committer[P, O]) arm(now time.Time) {
 	if c.pending.lingering == 1 {
 		c.due = now.Add(c.limits.Linger)
@@ -246,7 +248,7 @@ func (c *Committer[P, O]) arm(now time.Time) {
 	c.armed = true
 }
 
-// hurry makes all that is pending urgent, unless what lingers came after the timer was started.
+// hurry makes all pending writes urgent, unless the lingering ones came after the timer started.
 func (c *Committer[P, O]) hurry() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,13 +6,13 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Backlog bounds the writes that are pending, in number and in bytes. A write over a bound is
-// rejected when it arrives. Zero sizes stand for defaults.
+// Backlog bounds the pending writes, in number and in bytes. It rejects a write over a bound on
+// arrival. A zero size is the default.
 type Backlog struct {
 	PerKey, PerTenant, InAll Size
 }
 
-// Size of some writes.
+// Size is the size of some writes.
 type Size struct{ Writes, Bytes int }
 
 func (s *Size) add(writes, bytes int) { s.Writes, s.Bytes = s.Writes+writes, s.Bytes+bytes }
@@ -34,7 +34,7 @@ func (b Backlog) orDefault() Backlog {
 	return b
 }
 
-// overloaded is the error of a write that is not sent because too many are pending.
+// overloaded returns the error of a write that is rejected because too many are pending.
 func overloaded() *lock.Error {
 	return &lock.Error{
 		Code: lock.Overloaded, Detail: "too many requests are waiting to be written; try again later",
@@ -42,33 +42,33 @@ func overloaded() *lock.Error {
 	}
 }
 
-// pending is the writes that are not in a batch yet. Its owner locks it.
+// pending holds the writes that are in no batch yet. Its owner locks it.
 //
-// The writes that have a key in common form a chain, in the order of their arrival. A write is
-// ready when it is the first of all its chains. So choosing a batch takes constant time for each
-// write in it, and a long chain of joins of one lock delays nothing else.
+// The writes that share a key form a chain, in the order of their arrival. A write is ready when
+// it is the first of all its chains. So choosing a batch takes constant time for each write in
+// it, and a long chain of joins of one lock delays nothing else.
 type pending[P, O any] struct {
 	limits  Limits
 	chains  map[string]*chain[P, O]
 	tenants map[string]Size
 	all     Size
 
-	first, last *Write[P, O] // of the ready ones, in the order in which they became ready
+	first, last *Write[P, O] // ready writes, in the order in which they became ready
 	ready       int
 	blocked     int // not ready
 
-	// Writes that linger are patient until the generation changes.
+	// Lingering writes can wait until the generation changes.
 	generation uint64
-	lingering  int // still patient
-	patient    int // of these, ready
+	lingering  int // writes that can still wait
+	patient    int // ready ones among them
 }
 
-// state is what pending knows of a write.
+// state is pending's record of a write.
 type state[P, O any] struct {
 	links      []link[P, O]
-	behind     int // in how many chains others are before it
+	behind     int // the number of chains in which it is not first
 	prev, next *Write[P, O]
-	generation uint64 // patient while it is that of pending; 0: not patient
+	generation uint64 // it can wait while this equals pending's; 0: it cannot
 	ready, in  bool
 }
 
@@ -78,7 +78,7 @@ func newPending[P, O any](limits Limits) *pending[P, O] {
 	}
 }
 
-// urgent reports whether a write is ready that does not linger.
+// urgent reports whether a ready write does not linger.
 func (p *pending[P, O]) urgent() bool { return p.ready > p.patient }
 
 // reject returns an error for a write over a bound.
@@ -96,7 +96,7 @@ func (p *pending[P, O]) reject(w *Write[P, O]) error {
 	return overloaded()
 }
 
-// reserve counts a write that is added later; with -1 and minus its bytes it stops counting it.
+// reserve counts a write that arrives later. With -1 and minus its bytes it stops counting it.
 func (p *pending[P, O]) reserve(w *Write[P, O], writes, bytes int) {
 	p.count(w.Tenant, writes, bytes)
 	for _, key := range w.Keys {
@@ -122,7 +122,7 @@ func (p *pending[P, O]) add(w *Write[P, O]) {
 		s.generation = p.generation
 		p.lingering++
 	}
-	s.links = make([]link[P, O], 0, len(w.Keys)) // never grows: links point at each other
+	s.links = make([]link[P, O], 0, len(w.Keys)) // never grows, because links point at each other
 	for _, key := range w.Keys {
 		p.append(w, key)
 	}
@@ -172,7 +172,7 @@ func (p *pending[P, O]) hurry() {
 	p.lingering, p.patient = 0, 0
 }
 
-// remove takes a write out of everything, and returns the writes that it alone blocked.
+// remove removes a write from everything, and returns the writes that become ready.
 func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 	if w.state.ready {
 		p.unready(w)
@@ -198,8 +198,8 @@ func (p *pending[P, O]) release(freed []*Write[P, O]) {
 	}
 }
 
-// take removes the writes of the next batch. A write that becomes ready by that has a key in
-// common with one of them, so it is for the batch after it.
+// take removes the writes of the next batch. A write that becomes ready by that shares a key with
+// one of them, so it waits for the batch after it.
 func (p *pending[P, O]) take() (taken []*Write[P, O]) {
 	var freed []*Write[P, O]
 	ops, bytes := 0, 0

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// allowed is how many workers there may be. The caller holds mu.
+// allowed returns the bound on workers. The caller holds mu.
 func (c *Committer[P, O]) allowed() int {
 	switch {
 	case c.pending.blocked > 0:
@@ -18,7 +18,7 @@ func (c *Committer[P, O]) allowed() int {
 	return c.limits.InFlight
 }
 
-// reserve counts one more worker if there is something for it to do. The caller holds mu.
+// reserve counts one more worker if there is work for it. The caller holds mu.
 func (c *Committer[P, O]) reserve() bool {
 	if c.closed || !c.pending.urgent() || c.running >= c.allowed() {
 		return false
@@ -34,7 +34,8 @@ func (c *Committer[P, O]) start() {
 	}
 }
 
-// lead sends one batch in the goroutine of one of its writes. A worker sends what arrived since.
+// lead sends one batch in the goroutine of one of its writes. A worker sends what has arrived
+// meanwhile.
 func (c *Committer[P, O]) lead() {
 	c.round()
 	if c.proceed() {
@@ -42,14 +43,14 @@ func (c *Committer[P, O]) lead() {
 	}
 }
 
-// work sends batch after batch while there is something to send.
+// work sends batches while there are any.
 func (c *Committer[P, O]) work() {
 	for c.round(); c.proceed(); {
 		c.round()
 	}
 }
 
-// proceed reports whether a worker goes on; otherwise it no longer counts.
+// proceed reports whether a worker continues; otherwise it no longer counts.
 func (c *Committer[P, O]) proceed() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +62,7 @@ func (c *Committer[P, O]) proceed() bool {
 	return false
 }
 
-// round sends one batch, and again what did not run of it.
+// round sends one batch, and then what must be sent again.
 func (c *Committer[P, O]) round() {
 	if c.ready != nil && !c.ready() {
 		return
@@ -75,7 +76,7 @@ func (c *Committer[P, O]) round() {
 	}
 }
 
-// take takes the next batch, and starts another worker for what cannot share it.
+// take takes the next batch, and starts another worker for writes that cannot share it.
 func (c *Committer[P, O]) take() []*Write[P, O] {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -90,7 +91,7 @@ func (c *Committer[P, O]) take() []*Write[P, O] {
 	return taken
 }
 
-// wanted leaves out the writes of a batch that are not to be sent any more.
+// wanted leaves out the writes of a batch that must not be sent any more.
 func (c *Committer[P, O]) wanted(writes []*Write[P, O]) []*Write[P, O] {
 	c.mu.Lock()
 	closed := c.closed
@@ -106,7 +107,7 @@ func (c *Committer[P, O]) wanted(writes []*Write[P, O]) []*Write[P, O] {
 	return wanted
 }
 
-// errForgotten is a bug of a send function. The write may have been executed.
+// errForgotten is a bug of a send function. The write may have run.
 var errForgotten = errors.New("bug: the send function settled no outcome of a write")
 
 // commit sends a batch, and returns the writes to send again.

@@ -9,34 +9,33 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Write is one call's part of a batch. P is what the adapter makes the batch of, O the outcome
-// that it reports for each write. A write is handed to [Committer.Do] once.
+// Write is one call's part of a batch. P is the adapter's part, O the outcome that it reports for
+// each write. A write is passed to [Committer.Do] once.
 type Write[P, O any] struct {
-	Tenant string // the pending writes of a tenant are bounded together
+	Tenant string // the tenant whose pending writes are bounded together
 
-	// Keys are what no two writes of one batch may share: the queues that this one joins
-	// (their entries would get one number), and the keys of the store that it touches.
-	// Writes with a key in common are sent in the order of their arrival.
+	// Keys are keys that no two writes of one batch may share. They are the queues that the write
+	// joins, because two entries would get one number, and the store keys that it touches. Writes
+	// that share a key are sent in the order of their arrival.
 	Keys []string
 
 	Ops, Bytes int // its size
 
-	// Lingers says that sending the write a little later makes no difference.
+	// Lingers means that the write may be sent a little later.
 	Lingers bool
 
-	// Due is when Do stops waiting for the outcome; zero: when its ctx ends. If the write is
-	// still pending then, and others are being written, Do goes on for up to [MostPending]:
-	// a long queue is no sign of a lost store.
+	// Due is when Do stops waiting for the outcome; zero is the end of its ctx. If the write is
+	// still pending then and other writes proceed, Do waits up to [MostPending] longer, because a
+	// long queue is no sign of a lost store.
 	Due time.Time
 
-	// Must says that the write is never rejected because others are pending: removals, and
-	// repetitions of a write that may have been executed.
+	// Must exempts the write from rejection: removals, and repetitions of a write that may have run.
 	Must bool
 
 	Payload P
 
-	// OutcomeUnknown says that a write that the send function hands back may have been
-	// executed. The send function sets it.
+	// OutcomeUnknown means that a write that the send function returned may have run. The send
+	// function sets it.
 	OutcomeUnknown bool
 
 	request   trace.SpanContext
@@ -44,37 +43,37 @@ type Write[P, O any] struct {
 	err       error
 	done      chan struct{}
 	abandoned atomic.Bool
-	retried   bool // handed back by the send function
+	retried   bool // returned by the send function
 	arrived   time.Time
 	taken     time.Time // into a batch
 	waited    time.Duration
 	state     state[P, O]
 }
 
-// ErrNotSent says that a write was not executed and will not be.
+// ErrNotSent means that a write did not run and will not.
 var ErrNotSent = errors.New("the request ended before its write was sent")
 
-// ErrUnknown says that a write is under way and that its caller stopped waiting for the outcome,
-// which [Write.Late] returns.
+// ErrUnknown means that a write is in flight and its caller has stopped waiting. [Write.Late]
+// returns the outcome.
 var ErrUnknown = errors.New("the request ended before the outcome of its write was known")
 
 // Settle sets the outcome of a write. The send function calls it once for each write that it does
-// not hand back. err is the adapter's own.
+// not return. err is the adapter's own.
 func (w *Write[P, O]) Settle(out O, err error) {
 	w.out, w.err = out, err
 	close(w.done)
 }
 
 // Abandoned reports whether the caller stopped waiting. It may have repeated the write elsewhere
-// since, and removed what it wrote, so the write must not be sent again.
+// since, and removed the result, so the write must not be sent again.
 func (w *Write[P, O]) Abandoned() bool { return w.abandoned.Load() }
 
-// Waited returns for how long the write was pending while others were written, once
-// [Committer.Do] has returned and it was sent.
+// Waited returns how long the write was pending while others were written, once [Committer.Do]
+// has returned and it was sent.
 func (w *Write[P, O]) Waited() time.Duration { return w.waited }
 
 // Late waits for the outcome of a write for which [Committer.Do] returned [ErrUnknown]. It can
-// return [ErrNotSent] too.
+// also return [ErrNotSent].
 func (w *Write[P, O]) Late(ctx context.Context) (O, error) {
 	select {
 	case <-w.done:

@@ -19,21 +19,21 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// A process with an embedded store sends a copy to each connection to a socket in its data folder:
-// the size in 8 bytes, then the copy. The copy has the form of etcd's own tools, which is the data
-// file and its SHA-256. A connection that closes without it says that the process is busy.
+// A process with an embedded store sends a copy to each connection to a socket in its data
+// folder: the size in 8 bytes, then the copy. The copy has the form of etcd's own tools, which is
+// the data file and its SHA-256. If the process is busy, it closes the connection without a copy.
 const (
 	backupSocket = "backup.sock" // in the folder that only its owner can enter
 
-	// longestBackup bounds the time of a copy: it keeps pages from being used again, so that the data
-	// file grows.
+	// longestBackup bounds the time of a copy: meanwhile etcd cannot reuse pages, so the data file
+	// grows.
 	longestBackup = 10 * time.Minute
 )
 
-// Backup writes a copy of the embedded store in the data folder dir to w, as it is at one
-// moment, and returns its size in bytes. If a process uses the folder, Backup asks that process
-// for the copy; it makes one at a time. Otherwise Backup starts the store for the time of the copy.
-// What was written to w counts only if there is no error.
+// Backup writes a consistent copy of the embedded store in the data folder dir to w, and returns
+// its size in bytes. If a process uses the folder, Backup asks that process for the copy; it
+// makes one at a time. Otherwise Backup starts the store for the time of the copy. The output is
+// valid only if there is no error.
 func Backup(ctx context.Context, dir string, w io.Writer) (bytes int64, err error) {
 	if _, err := os.Stat(filepath.Join(dir, dataDir, "member")); err != nil {
 		return 0, fmt.Errorf("there is no embedded store in %s: %w", dir, err)
@@ -107,7 +107,7 @@ func receiveBackup(ctx context.Context, dir string, w io.Writer) (size int64, er
 
 var errWrongSum = errors.New("its checksum is wrong")
 
-// readCopy passes on a copy of the size, and fails if its checksum is wrong.
+// readCopy copies that many bytes, and fails if the checksum is wrong.
 func readCopy(r io.Reader, w io.Writer, size int64) error {
 	sum, end := sha256.New(), make([]byte, sha256.Size)
 	_, err := io.CopyN(io.MultiWriter(w, sum), r, size-sha256.Size)
@@ -125,10 +125,10 @@ func readCopy(r io.Reader, w io.Writer, size int64) error {
 }
 
 // listenForBackups listens in the data folder, which this process has claimed. A store without a
-// socket works, so a failure is logged and no more.
+// socket works, so listenForBackups only logs a failure.
 func (m *member) listenForBackups(dir string, log *slog.Logger) {
 	path := filepath.Join(dir, dataDir, backupSocket)
-	err := os.Remove(path) // what a killed process left
+	err := os.Remove(path) // left by a killed process
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		m.listener, err = new(net.ListenConfig).Listen(m.ctx, "unix", path)
 	}
@@ -151,7 +151,7 @@ func (m *member) serveBackups(log *slog.Logger) {
 				_ = conn.Close()
 			}
 			return
-		case err != nil: // as when no more files may be opened
+		case err != nil: // for example when no more files may be opened
 			log.Warn("a backup could not be begun", "error", err)
 			_ = store.Pause(m.ctx, time.Second)
 		case !m.copying.TryLock():

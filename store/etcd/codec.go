@@ -26,21 +26,21 @@ func (ks *keyspace) entryKey(tenant, name string, id lock.ID) string {
 	return ks.prefix + entriesDir + tenant + "/" + name + "/" + string(id)
 }
 
-// primaryKey is the entry's key in its first lock: the one that decides whether
-// the entry exists.
+// primaryKey returns the entry's key in its first lock: the one that decides whether the entry
+// exists.
 func (ks *keyspace) primaryKey(e *lock.Entry) []byte {
 	return []byte(ks.entryKey(e.Tenant, e.Name(), e.ID))
 }
 
-// pointer is the value of a set's entry in another lock than its first, under whose key
-// the entry's value is.
+// pointer is the value of a set's entry under its locks other than the first. The first has the
+// entry's value.
 type pointer struct {
 	First string `json:"first"`
 }
 
 const pointerStart = `{"first":`
 
-// valueAt returns what goes under the key of an entry's i-th lock.
+// valueAt returns the value for the key of an entry's i-th lock.
 func valueAt(e *lock.Entry, i int, val []byte) []byte {
 	if i == 0 {
 		return val
@@ -48,8 +48,8 @@ func valueAt(e *lock.Entry, i int, val []byte) []byte {
 	return store.Encode(pointer{e.Name()})
 }
 
-// pointsTo returns the key that kv points to, if it is a set's entry in another lock
-// than its first.
+// pointsTo returns the key that kv points to, if kv is a set's entry under a lock other than its
+// first.
 func (ks *keyspace) pointsTo(kv *mvccpb.KeyValue) (primary []byte, ok bool) {
 	if !hasPrefix(kv.Value, pointerStart) {
 		return nil, false
@@ -62,7 +62,8 @@ func (ks *keyspace) pointsTo(kv *mvccpb.KeyValue) (primary []byte, ok bool) {
 	return []byte(ks.entryKey(k.Tenant, p.First, k.ID)), true
 }
 
-// primaryAt decodes an entry at its first key; nil is another key of it, or unreadable.
+// primaryAt decodes an entry at its first key. It returns nil for another key of the entry, or an
+// unreadable value.
 func (ks *keyspace) primaryAt(kv *mvccpb.KeyValue) *lock.Entry {
 	if _, ok := ks.pointsTo(kv); ok {
 		return nil
@@ -78,9 +79,9 @@ func (ks *keyspace) isPrimary(e *lock.Entry, key []byte) bool {
 	return !e.Set || string(key) == ks.entryKey(e.Tenant, e.Name(), e.ID)
 }
 
-// decode reads an entry. One whose value cannot be read is reported and keeps its
-// place for as long as its lease lasts: its holder may not know. What has no lease
-// is not ours, and must not block a lock for ever.
+// decode reads an entry. An unreadable entry keeps its position while its lease lasts, because
+// its holder may not know. A key without a lease is not Fencepost's, and must not block a lock
+// forever.
 func (ks *keyspace) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
 	number := ks.number(kv.CreateRevision)
 	if e := ks.own.take(kv.Key); e != nil {
@@ -126,8 +127,8 @@ func (ks *keyspace) splitKey(key []byte) (k store.Key, ok bool) {
 	return k, ok && k.Tenant != "" && name != "" && last != ""
 }
 
-// entryOf decodes an entry. What cannot be decoded is reported and left out: it
-// must not block its lock.
+// entryOf decodes an entry. It reports what cannot be decoded, and leaves it out, so that it does
+// not block its lock.
 func (ks *keyspace) entryOf(kv *mvccpb.KeyValue) *lock.Entry {
 	e, err := ks.decode(kv)
 	if err != nil {

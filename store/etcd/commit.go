@@ -15,55 +15,55 @@ import (
 )
 
 const (
-	// maxTxnOps is how many operations and comparisons etcd takes in one transaction
-	// by default. Those of a nested one are bounded by what the outer one leaves.
+	// maxTxnOps is etcd's default bound on operations and comparisons in one transaction. For a
+	// nested transaction it is what the outer one leaves.
 	maxTxnOps = 128
 
-	// batchOps bounds the operations of all writes of a batch. The rest is for the
-	// record of ends and for what the outer transaction compares.
+	// batchOps bounds the operations of a batch. The rest is for the record of ends and for the
+	// comparisons of the outer transaction.
 	batchOps = maxTxnOps - 8
 
 	// batchBytes stays far below etcd's limit of 1.5 MiB for a request.
 	batchBytes = 512 << 10
 
-	// linger is how long a write that is not urgent is held back at most. Somebody
-	// who queues behind the holder of a busy lock loses nothing by it, and the
-	// holder's release, which all wait for, need not queue behind his flush to disk.
+	// linger bounds the delay of a write that is not urgent. A client that queues behind the holder
+	// of a busy lock loses nothing by it. The holder's release, for which all wait, then need not
+	// queue behind the flush of that write.
 	linger = time.Millisecond
 
-	// maxInFlight is how many transactions are under way at once as a rule, as a cluster
-	// answers after a while; of the embedded store only while full ones are pending.
-	// mostInFlight are while entries of one lock are to be written, which cannot share
-	// one: etcd flushes what is under way together.
+	// maxInFlight bounds the concurrent transactions, because a cluster takes a while to answer. For
+	// the embedded store it applies only while full transactions are pending. mostInFlight is the
+	// bound while entries of one lock are pending, which cannot share a transaction: etcd flushes
+	// concurrent ones together.
 	maxInFlight  = 3
 	mostInFlight = 64
 )
 
 // part is one request's part of a transaction.
 type part struct {
-	again       bool // an attempt before this one may have been executed
+	again       bool // an earlier attempt may have run
 	compares    []*pb.Compare
 	ops         []*pb.RequestOp
-	end         *store.End // remembered together with a delete
-	memory      int64      // the lease under which it is
-	puts        bool       // an entry
-	conditional bool       // a removal that depends on other entries
+	end         *store.End // recorded together with a delete
+	memory      int64      // the lease of that record
+	puts        bool       // it puts an entry
+	conditional bool       // the removal depends on other entries
 }
 
 type write = batch.Write[*part, outcome]
 
-// outcome of a write: applied, or not applied because a comparison failed. If it is
-// not known, there is an error beside it.
+// outcome is a write's result: applied, or not applied because a comparison failed. If it is
+// unknown, there is also an error.
 type outcome struct {
 	applied  bool
 	again    bool // it was sent before, and may have been applied then
 	revision int64
-	endKey   []byte // where the write's end is recorded if it was applied
+	endKey   []byte // the key that records the end, if the write was applied
 }
 
-// committer writes batches as transactions, plain ones first. If one of a batch's writes cannot
-// be done, each of them, or the removals together, becomes a nested transaction with comparisons
-// of its own, so that one that fails does not fail the others.
+// committer writes batches as transactions, plain ones first. If one write of a batch fails its
+// comparison, each write, or all removals together, becomes a nested transaction with its own
+// comparisons. So the failed one does not fail the others.
 type committer struct {
 	*batch.Committer[*part, outcome]
 	kv      kvClient
@@ -75,8 +75,8 @@ type committer struct {
 	own     *ownWrites
 }
 
-// over finishes a committer over kv. local says that the store is in this process:
-// its calls do not hang on a network.
+// over completes a committer over kv. local means that the store is in this process: its calls do
+// not depend on a network.
 func (c *committer) over(kv kvClient, local bool) *committer {
 	c.kv = kv
 	c.Committer = batch.NewCommitter(batch.Limits{
@@ -86,14 +86,14 @@ func (c *committer) over(kv kvClient, local bool) *committer {
 	return c
 }
 
-// group is writes that stand or fall together: one, or several removals.
+// group holds writes that succeed or fail together: one, or several removals.
 type group struct {
 	writes []*write
 	endKey []byte
 }
 
-// send writes a batch. When it fails as a whole because of one of its writes, it is
-// divided until that one stands alone.
+// send writes a batch. If one of its writes fails all of it, send divides the batch until that
+// one is alone.
 func (c *committer) send(writes []*write) (again [][]*write) {
 	groups := grouped(writes)
 	start := time.Now()
@@ -113,9 +113,9 @@ func (c *committer) send(writes []*write) (again [][]*write) {
 	return c.failed(groups, err)
 }
 
-// failed tells the writes of a batch that it failed. A full store must not take down the
-// removals that need no room, so they are sent again without the others. Those are not:
-// etcd may have executed the batch, and who made a write knows how to look.
+// failed handles a batch that failed as a whole. A full store must still accept the removals that
+// need no space, so failed sends them again without the others. It does not repeat the others:
+// etcd may have run the batch, and their callers know how to find out.
 func (c *committer) failed(groups []*group, err error) (again [][]*write) {
 	var withoutRoom []*write
 	mixed := slices.ContainsFunc(groups, (*group).needsRoom)
@@ -133,7 +133,7 @@ func (c *committer) failed(groups []*group, err error) (again [][]*write) {
 	return [][]*write{withoutRoom}
 }
 
-// needsRoom reports whether something is put.
+// needsRoom reports whether the part puts anything.
 func (p *part) needsRoom() bool { return p.puts || p.end != nil }
 
 // puts reports whether the group is a write of an entry.
@@ -143,9 +143,9 @@ func (g *group) needsRoom() bool {
 	return slices.ContainsFunc(g.writes, func(w *write) bool { return w.Payload.needsRoom() })
 }
 
-// transact makes the transaction. Nearly always all that the writes compare is as it should
-// be, and a plain transaction costs etcd less than one of nested ones; the answer is as if
-// there had been those. If it is not, nothing was written, and nested ones tell whose it was.
+// transact runs the transaction. Almost always all comparisons hold, and a plain transaction
+// costs etcd less than nested ones. The answer has the form of nested ones. If a comparison
+// fails, nothing was written, and nested transactions show which one it was.
 func (c *committer) transact(groups []*group) (*pb.TxnResponse, error) {
 	all, puts := together(groups), slices.ContainsFunc(groups, (*group).puts)
 	txn := c.plain(all)
@@ -162,14 +162,14 @@ func (c *committer) transact(groups []*group) (*pb.TxnResponse, error) {
 	return nest(resp, len(groups)), err
 }
 
-// try makes one transaction, which has all of an attempt's time.
+// try makes one transaction with one attempt's timeout.
 func (c *committer) try(txn *pb.TxnRequest) (*pb.TxnResponse, error) {
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
 	defer cancel()
 	return c.kv.Txn(ctx, txn)
 }
 
-// together makes one group of all writes, in the order in which nested transactions have them.
+// together merges all writes into one group, in the order of the nested transactions.
 func together(groups []*group) *group {
 	if len(groups) == 1 {
 		return groups[0]
@@ -181,7 +181,7 @@ func together(groups []*group) *group {
 	return all
 }
 
-// nest is the answer to nested transactions of which a plain one did what they would have done.
+// nest converts the answer of a plain transaction to that of equivalent nested ones.
 func nest(inner *pb.TxnResponse, groups int) *pb.TxnResponse {
 	if inner == nil {
 		return nil
@@ -192,8 +192,8 @@ func nest(inner *pb.TxnResponse, groups int) *pb.TxnResponse {
 	}
 }
 
-// grouped puts the removals that depend on nothing else together, which saves records
-// of ends. They all succeed but for a rare one whose entry expired.
+// grouped merges the unconditional removals into one group, which saves records of ends. They
+// nearly always all succeed; an exception is an entry that has just expired.
 func grouped(writes []*write) []*group {
 	groups := make([]*group, 0, len(writes))
 	var removals *group
@@ -224,7 +224,7 @@ func (c *committer) transaction(groups []*group) *pb.TxnRequest {
 	return outer
 }
 
-// plain is the transaction of a group alone.
+// plain returns the transaction of one group.
 func (c *committer) plain(g *group) *pb.TxnRequest {
 	txn := &pb.TxnRequest{}
 	var ends []store.End
@@ -244,8 +244,8 @@ func (c *committer) plain(g *group) *pb.TxnRequest {
 	return txn
 }
 
-// settle tells the writes of a group their outcome. If one of several could not be done,
-// nobody knows which.
+// settle settles the writes of a group. If a group of several failed, settle returns each alone,
+// because the answer does not show which one failed.
 func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) {
 	if !resp.Succeeded && len(g.writes) > 1 {
 		return batch.Halves(g.writes)
@@ -259,9 +259,9 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 	return nil
 }
 
-// stale brings the store's records up to date, with which the entries of the batch were
-// compared, and returns what is to be sent again. Nothing of it was written. An entry is
-// not put into a store that is found to have lost its past: its caller sees that.
+// stale reads the store's own records again after the comparison with them failed, and returns
+// the writes to send again. Nothing of the batch was written. It does not send entries to a store
+// that has lost its past: their callers see that.
 func (c *committer) stale(writes []*write) (again [][]*write) {
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
 	defer cancel()
@@ -293,7 +293,7 @@ func deleteOp(key []byte) *pb.RequestOp {
 	}}
 }
 
-// created compares the revision at which key was created, 0 if it is not there.
+// created compares the revision at which key was created; 0 means that the key is missing.
 func created(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{
 		Key: key, Target: pb.Compare_CREATE, Result: pb.Compare_EQUAL,
@@ -301,18 +301,18 @@ func created(key []byte, revision int64) *pb.Compare {
 	}
 }
 
-// endedKey returns a fresh key in the bucket of the time. Buckets are deleted
-// whole, so their names sort by time.
+// endedKey returns a new key in the bucket of the time. Buckets are deleted whole, so their names
+// sort by time.
 func endedKey(prefix string, at time.Time) []byte {
 	return fmt.Appendf(nil, "%s%s%s/%016x", prefix, endedDir, bucket(at), rand.Uint64())
 }
 
 func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 
-// putWrite writes e if its primary key is not there, under a lease that is yet to be
-// given, see [part.under]. An attempt may commit long after it was given up, and its
-// entry was written by the next one, or even removed; then it must not write the key
-// again. withdrawn is the revision of the mark that it replaces, see [Store.putMark].
+// putWrite writes e if its primary key is missing, under a lease that is set later, see
+// [part.under]. An attempt may commit long after its caller gave up. By then the next attempt may
+// have written the entry, or the entry may be removed. So an attempt never overwrites the key.
+// withdrawn is the revision of the mark that it replaces, see [Store.putMark].
 func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
 	w := &write{
@@ -327,7 +327,7 @@ func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	return p.sized(w)
 }
 
-// under has what is put go with the lease.
+// under attaches the part's puts to the lease.
 func (p *part) under(lease int64) {
 	for _, op := range p.ops {
 		if put := op.GetRequestPut(); put != nil {
@@ -336,9 +336,9 @@ func (p *part) under(lease int64) {
 	}
 }
 
-// deleteWrite removes exactly the entry e, told from a later one with the same
-// key by its number, if all of while are there. The reason is recorded under the
-// lease of the memory; without one it is not recorded.
+// deleteWrite removes exactly the entry e if all of while exist; the number distinguishes e from
+// a later entry with the same key. The reason is recorded under the memory's lease. Without a
+// lease it is not recorded.
 func (s *Store) deleteWrite(
 	e *lock.Entry, why lock.Reason, memory int64, while []*lock.Entry,
 ) *write {
@@ -362,7 +362,7 @@ func (s *Store) deleteWrite(
 		switch position := s.revision(e.Number); {
 		case why != lock.Withdrawn:
 			end.Was = s.pasts.Of(e, position)
-		case e.Resumable(): // its key can be taken again
+		case e.Resumable(): // its key can be used again
 			end.Was = store.PlaceOf(position)
 		}
 		p.end, p.memory = &end, memory
@@ -376,7 +376,7 @@ const (
 	endOverhead = 192
 )
 
-// sized fills in how much of a transaction the write takes.
+// sized sets how much of a transaction the write takes.
 func (p *part) sized(w *write) *write {
 	w.Ops = max(len(p.ops), len(p.compares))
 	w.Bytes = endOverhead + opOverhead*(len(p.ops)+len(p.compares))
@@ -392,7 +392,7 @@ func (p *part) sized(w *write) *write {
 	return w
 }
 
-// bytesOf is about how long an operation is, besides what each is.
+// bytesOf estimates the variable length of an operation.
 func bytesOf(op *pb.RequestOp) (bytes int) {
 	put, del, txn := op.GetRequestPut(), op.GetRequestDeleteRange(), op.GetRequestTxn()
 	for _, inner := range slices.Concat(txn.GetSuccess(), txn.GetFailure()) {

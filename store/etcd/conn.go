@@ -11,35 +11,36 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Deadlines of the calls to etcd. An HTTP request must be answered within 5 s when the store is
-// lost, so all attempts of one operation fit into operationTimeout. Joining a queue may take up to
-// batch.MostPending longer while others are being written.
+// Deadlines of the calls to etcd. A request must be answered within 5 s when the store is lost,
+// so all attempts of one operation fit into operationTimeout. Joining a queue may take up to
+// batch.MostPending longer while other writes proceed.
 const (
 	attemptTimeout   = 1500 * time.Millisecond
 	operationTimeout = 4 * time.Second
 )
 
-// leaseSlack is added to each lease's TTL: a pooled lease that was renewed less than this ago
-// needs no renewal before it carries another entry.
+// leaseSlack is added to each lease's TTL: a pooled lease that was renewed more recently than
+// that can carry another entry without a renewal.
 const leaseSlack = time.Second
 
-// Conn is how a [Store] reaches an etcd; [StartEmbedded] and [Dial] make one. It may serve several
+// Conn is a connection to an etcd, made by [StartEmbedded] or [Dial]. It may serve several
 // stores.
 type Conn struct {
 	kv      kvClient
 	leases  leaseClient
 	renewer renewer
 
-	// watch follows a range of keys on the connection of the feed, watchPast on that of the calls:
-	// for short looks at what was written.
+	// watch follows a range of keys on the feed's connection. watchPast does so on the connection of
+	// the calls, for short reads of the history.
 	watch, watchPast watchFunc
 
-	// admit reports whether a new entry of so many bytes fits; nil where others keep the quota.
+	// admit reports whether a new entry of that many bytes fits; nil if another process enforces the
+	// quota.
 	admit func(bytes int) bool
-	size  func() Size // of the embedded store; nil for others
-	local bool        // the store is in this process: its calls do not hang on a network
+	size  func() Size // of the embedded store; nil for a cluster
+	local bool        // the store is in this process: its calls do not depend on a network
 
-	// version asks one of the endpoints which etcd it is; nil for the embedded one.
+	// version asks one endpoint for its etcd version; nil for the embedded store.
 	version   func(ctx context.Context, endpoint string) (string, error)
 	endpoints []string
 
@@ -58,19 +59,19 @@ func (c *Conn) Size() (s Size, ok bool) {
 	return c.size(), true
 }
 
-// hasRoom reports whether a new entry or record of so many bytes fits.
+// hasRoom reports whether a new entry or record of that many bytes fits.
 func (c *Conn) hasRoom(bytes int) bool { return c.admit == nil || c.admit(bytes) }
 
-// kvClient is the part of etcd's KV service that the store uses. clientv3 repeats reads, and never
-// a write.
+// kvClient is the part of etcd's KV service that the store uses. clientv3 repeats reads, and
+// never a write.
 type kvClient interface {
 	Range(context.Context, *pb.RangeRequest, ...grpc.CallOption) (*pb.RangeResponse, error)
 	Txn(context.Context, *pb.TxnRequest, ...grpc.CallOption) (*pb.TxnResponse, error)
 }
 
 // leaseClient is the part of etcd's lease service that the store uses, besides renewal. The
-// caller always chooses the lease id: a retried grant without one would leave a second lease
-// behind.
+// caller always chooses the lease id, because a retried grant without one would leave a second
+// lease behind.
 type leaseClient interface {
 	LeaseGrant(
 		context.Context, *pb.LeaseGrantRequest, ...grpc.CallOption,
@@ -83,8 +84,8 @@ type leaseClient interface {
 	) (*pb.LeaseTimeToLiveResponse, error)
 }
 
-// renewer restarts a lease for its full TTL. It returns errLeaseGone when etcd has no such lease.
-// It says nothing about keys (etcd #14758).
+// renewer restarts a lease for its full TTL. It returns errLeaseGone if etcd has no such lease.
+// Success proves nothing about keys (etcd #14758).
 type renewer interface {
 	renew(ctx context.Context, lease int64) error
 }
@@ -94,8 +95,8 @@ type clients struct {
 	kv     pb.KVClient
 	leases pb.LeaseClient
 
-	// watcher returns a new watcher, which has a stream of its own: etcd reports progress to all
-	// watches of a stream together, perhaps before a new one has had its events.
+	// watcher returns a new watcher with its own stream. etcd reports progress to all watches of a
+	// stream together, perhaps before a new one has received its events.
 	watcher, pastWatcher func() clientv3.Watcher
 
 	close func() error
@@ -120,8 +121,8 @@ func newConn(c clients) *Conn {
 	}
 }
 
-// watchFunc watches the keys from the first one up to end from the revision on, without gaps,
-// until ctx ends or the watch breaks; the channel is then closed after a last message with err set.
+// watchFunc watches the keys from first up to end, from the revision on, without gaps. If ctx
+// ends or the watch breaks, it sends a last message with err set and closes the channel.
 type watchFunc func(ctx context.Context, first, end string, from int64) watch
 
 type watch struct {
@@ -129,22 +130,22 @@ type watch struct {
 	ask      func() // makes etcd report its progress, if it can
 }
 
-// watchMessage is a run of events, or progress up to revision without any.
+// watchMessage is a run of events, or the progress up to revision without any.
 type watchMessage struct {
 	events   []*mvccpb.Event
-	revision int64 // of the last event, or of the progress report
+	revision int64 // of the last event or of the progress report
 	err      error
 }
 
-// watches are the open watches of a connection, whose Close waits for their end.
+// watches are a connection's open watches. Its Close waits for their end.
 type watches struct {
 	ctx   context.Context //nolint:containedctx // ends with the connection
 	tasks sync.WaitGroup
 }
 
-// over returns a watchFunc. The member must have a leader, or it would report nothing while it is
-// cut off. A watch does not wait until the member confirms it: over a silent connection the feed
-// would not notice that it is behind.
+// over returns a watchFunc. It requires a leader; otherwise a member that is cut off would report
+// nothing. A watch does not wait until the member confirms it, because over a silent connection
+// the feed would not notice that it lags.
 func (w *watches) over(watcher func() clientv3.Watcher) watchFunc {
 	return func(ctx context.Context, first, end string, from int64) watch {
 		ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx))
@@ -181,7 +182,7 @@ func message(r clientv3.WatchResponse) watchMessage {
 	return m
 }
 
-// prefixEnd returns the end of the key range that starts with prefix. No prefix of ours ends in
+// prefixEnd returns the end of the key range with the prefix. No prefix of Fencepost ends in
 // 0xff.
 func prefixEnd(prefix string) []byte {
 	end := []byte(prefix)

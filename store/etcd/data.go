@@ -16,18 +16,18 @@ import (
 
 const (
 	dataDir  = "etcd" // in the data folder
-	lockFile = "lock" // next to it
+	lockFile = "lock" // in the data folder
 
-	// beginning is a file next to them that exists until a store was ready for the first time. It
-	// says what makes the store: starting or restoring.
+	// beginning is a file in the data folder. It exists until a store is ready for the first time,
+	// and names what makes the store: a start or a restore.
 	beginning = "beginning"
 	starting  = "start"
 	restoring = "restore"
 )
 
-// claimDir makes the data folder and holds it against other processes: etcd itself would wait for
-// the other one without end. A volume may be shared with others, so claimDir restricts only the
-// folder in it that holds the data.
+// claimDir makes the data folder and locks it against other processes; etcd alone would wait for
+// the other one without end. Others may share the volume, so claimDir restricts access only to
+// the folder with the data.
 func claimDir(dir string) (release func() error, err error) {
 	own := filepath.Join(dir, dataDir)
 	if err := os.MkdirAll(own, 0o700); err != nil {
@@ -48,10 +48,10 @@ func claimDir(dir string) (release func() error, err error) {
 
 var errInUse = errors.New("in use by another process")
 
-// begin records that a new store is being made, by starting or restoring. It removes what an
-// attempt left that was killed before the store was ready: etcd would wait for a leader for ever.
-// Data with keys is removed only if a restore wrote it and is repeated: after a first start, or
-// for a server, it may be a store that was copied into the folder and used.
+// begin records that a start or a restore makes a new store. It removes the remains of an attempt
+// that was killed before the store was ready, because etcd would wait for a leader forever. It
+// removes data with keys only if a restore wrote it and is repeated. After a first start, or for
+// a server, it may be a store that was copied into the folder.
 func begin(dir, by string) error {
 	member, mark := filepath.Join(dir, dataDir, "member"), filepath.Join(dir, beginning)
 	left, err := os.ReadFile(mark)
@@ -70,7 +70,7 @@ func begin(dir, by string) error {
 	return errors.Join(os.RemoveAll(member), os.WriteFile(mark, []byte(by), 0o600), SyncDir(dir))
 }
 
-// hasKeys reports whether a data file has keys. One that cannot be read may have some.
+// hasKeys reports whether a data file has keys. A file that cannot be read may have some.
 func hasKeys(path string) bool {
 	if file, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && file.Size() == 0 {
 		return false
@@ -86,7 +86,7 @@ func hasKeys(path string) bool {
 	return found || err != nil
 }
 
-// begun records that the store is ready and may be used from now on.
+// begun records that the store is ready.
 func begun(dir string) error {
 	err := os.Remove(filepath.Join(dir, beginning))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,8 +95,8 @@ func begun(dir string) error {
 	return errors.Join(err, SyncDir(dir))
 }
 
-// SyncDir flushes what a folder lists to the disk: a file that was made in it, or got another
-// name, is there after a crash.
+// SyncDir flushes a folder's listing to the disk, so that a new or renamed file in it survives a
+// crash.
 func SyncDir(path string) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -108,9 +108,9 @@ func SyncDir(path string) error {
 const remedyOfDamage = "restore a backup into an empty folder with api restore, " +
 	"or begin with an empty folder, and start with --fence-floor above every fence ever handed out"
 
-// checkData rejects a data file that would end the process: etcd maps it into memory, so that a
-// missing page is a fault in a goroutine of its own. The log next to it has checksums. Without the
-// log, etcd would run once on what is left, and then never again.
+// checkData rejects a data file that would end the process. etcd maps it into memory, so a
+// missing page is a fault in one of etcd's goroutines. The log next to it has checksums. Without
+// the log, etcd would run once on the rest, and then never again.
 func checkData(dir string) error {
 	member := filepath.Join(dir, dataDir, "member")
 	path, log := filepath.Join(member, "snap", "db"), filepath.Join(member, "wal")
@@ -142,8 +142,8 @@ func checkFile(path string, size int64) error {
 	})
 }
 
-// readData reads a data file. Damage shows as a panic of bbolt's or as a fault, in this goroutine,
-// and is an error.
+// readData reads a data file. Damage causes a panic of bbolt or a fault in this goroutine; both
+// become an error.
 func readData(path string, read func(*bbolt.Tx) error) (err error) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
@@ -159,7 +159,7 @@ func readData(path string, read func(*bbolt.Tx) error) (err error) {
 	return db.View(read)
 }
 
-// checkBucket rejects a bucket whose keys are out of order, and a key that is no revision. It
+// checkBucket rejects a bucket with keys out of order, or with a key that is no revision. It
 // leaves the values to etcd, which reads each when it starts.
 func checkBucket(name []byte, b *bbolt.Bucket) error {
 	var before []byte
@@ -175,8 +175,8 @@ func checkBucket(name []byte, b *bbolt.Bucket) error {
 	})
 }
 
-// checkRevision rejects a revision that is not two numbers of 8 bytes with a _ between them, with
-// or without a mark of deletion behind them.
+// checkRevision rejects a revision other than two numbers of 8 bytes with a _ between them,
+// optionally followed by a mark of deletion.
 func checkRevision(revision []byte) error {
 	if n := len(revision); n != 17 && n != 18 || revision[8] != '_' {
 		return fmt.Errorf("the name %q is no revision", revision)

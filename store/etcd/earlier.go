@@ -3,23 +3,24 @@ package etcd
 import "time"
 
 const (
-	// maxResumed is how many revisions in the past a feed may begin. A watch from the past gets
-	// 1 000 revisions every 100 ms, and etcd reads all the rest for each of these, under a lock
-	// that every write needs: what it costs grows with the square of the distance.
+	// maxResumed bounds how many revisions in the past a feed may begin. A watch from the past gets
+	// 1 000 revisions every 100 ms. For each of these etcd reads all the rest, under a lock that
+	// every write needs, so the cost grows with the square of the distance.
 	maxResumed = 20_000
 
-	// resumeTime is for how long a feed may be behind after it began in the past. Then it begins
-	// with what there is: answers to requests matter more than events of the past.
+	// resumeTime bounds how long a feed may lag after it began in the past. Then it begins at the
+	// present, because answers to requests matter more than old events.
 	resumeTime = 30 * time.Second
 )
 
-// Resume has the feed begin at an earlier number, so that it reports again what happened since,
-// if the store still has that history and it is not too long. Call it before [Store.Watch].
+// Resume makes the feed begin at an earlier number, so that it reports the events since then
+// again. It does so only if the store still has that history and it is not too long. Call it
+// before [Store.Watch].
 func (fd *feed) Resume(number uint64) { fd.resume.Store(number) }
 
-// earlier returns the revision at which the feed is to begin, 0 for now: where it was interrupted,
-// or is to be resumed. What was told with another fence floor, as before this one was given, has
-// other numbers and may be another past; in a store that lost its own past it is.
+// earlier returns the revision at which the feed begins, 0 for the present: where it was
+// interrupted, or where [feed.Resume] asked. Events under another fence floor have other numbers
+// and may belong to another past; in a store that lost its past they do.
 func (g *gaps) earlier(newest int64, now time.Time) int64 {
 	floor, number := g.feed.trust.Floor(), g.told
 	if number == 0 {
@@ -43,8 +44,8 @@ func (g *gaps) earlier(newest int64, now time.Time) int64 {
 	return int64(number - floor)
 }
 
-// beginNow has the feed begin with what there is: after what was told it would meet again what
-// made it start over.
+// beginNow makes the feed begin at the present. From the last reported number it would meet the
+// same obstacle again.
 func (g *gaps) beginNow() {
 	g.told = 0
 	g.feed.resume.Store(0)

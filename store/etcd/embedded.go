@@ -28,27 +28,27 @@ const (
 	// DefaultQuota bounds the embedded store's data file, in bytes.
 	DefaultQuota = 4 << 30
 
-	// keptInMemory is how many of the latest transactions etcd keeps in memory, next to up to a
-	// hundred more, for members that lag behind, of which there are none. etcd's default of 5 000
-	// could take 2.5 GB of the size of batchBytes; 0 would be that default.
+	// keptInMemory is how many of the latest transactions, and up to a hundred more, etcd keeps in
+	// memory for lagging members, of which there are none. etcd's default of 5 000 could take 2.5 GB
+	// of the size of batchBytes; 0 would be that default.
 	keptInMemory = 10
 
-	// tick and election are those of raft. A member alone elects itself after up to two elections,
-	// and is ready only then: with etcd's default of 1 s that is most of a start.
+	// tick and election are raft's. A lone member elects itself after up to two elections, and is
+	// ready only then. With etcd's default of 1 s that is most of a start.
 	tick     = 50 * time.Millisecond
 	election = 250 * time.Millisecond
 )
 
-// EmbeddedConfig says where and how large the embedded store is.
+// EmbeddedConfig configures the embedded store.
 type EmbeddedConfig struct {
-	Dir    string // made if it is not there; only its owner can read what the store puts into it
+	Dir    string // made if missing; only its owner can read what the store puts into it
 	Quota  int64  // bytes of the data file, 0 is DefaultQuota
 	Logger *slog.Logger
 }
 
-// StartEmbedded runs a member inside the process, with every write flushed to disk. The data
-// belongs to this process alone. The member listens on no network; the owner of the data folder
-// can get a copy by a socket in it, see [Backup].
+// StartEmbedded runs a member inside the process, and flushes every write to disk. The data
+// belongs to this process alone. The member listens on no network. The owner of the data folder
+// can get a copy through a socket in it, see [Backup].
 func StartEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, error) {
 	conn, _, err := startEmbedded(ctx, cfg)
 	return conn, err
@@ -82,7 +82,7 @@ func startEmbedded(ctx context.Context, cfg EmbeddedConfig) (*Conn, *member, err
 	return conn, m, nil
 }
 
-// startMember starts etcd in a data folder that this process holds.
+// startMember starts etcd in a data folder that this process has locked.
 func startMember(ctx context.Context, cfg EmbeddedConfig) (*embed.Etcd, error) {
 	if err := checkData(cfg.Dir); err != nil {
 		return nil, err
@@ -112,8 +112,8 @@ func doesNotStart(cfg EmbeddedConfig, why error) error {
 		why, cfg.Dir, remedyOfDamage)
 }
 
-// launch starts etcd, which panics over a log that it finds empty or without a beginning, and ends
-// the process over other damage, which launch turns into an error too.
+// launch starts etcd and returns its failures as errors. etcd panics over a log that is empty or
+// lacks its beginning, and would end the process over other damage.
 func launch(cfg EmbeddedConfig) (server *embed.Etcd, err error) {
 	var launching atomic.Bool
 	launching.Store(true)
@@ -146,7 +146,7 @@ func memberConfig(cfg EmbeddedConfig) *embed.Config {
 	return c
 }
 
-// member is the embedded server with its upkeep.
+// member is the embedded server with its maintenance.
 type member struct {
 	etcd   *embed.Etcd
 	server *etcdserver.EtcdServer
@@ -155,7 +155,7 @@ type member struct {
 
 	// copying is held while the data file is copied or defragmented.
 	copying  sync.Mutex
-	tidied   time.Time // when it was defragmented last
+	tidied   time.Time // when it was last defragmented
 	copies   sync.WaitGroup
 	listener net.Listener // for backups; nil if there is none
 
@@ -164,8 +164,8 @@ type member struct {
 	tasks sync.WaitGroup
 }
 
-// newMember returns a member, and a connection that calls it as v3client does, which does not
-// offer the raw clients.
+// newMember returns a member, and a connection to it. It calls the member as v3client does, which
+// does not offer the raw clients.
 func newMember(server *embed.Etcd) (*Conn, *member) {
 	m := &member{etcd: server, server: server.Server}
 	m.kv = adapter.KvServerToKvClient(v3rpc.NewQuotaKVServer(m.server))

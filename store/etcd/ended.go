@@ -15,42 +15,41 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// ends records why entries ended, when the removal itself has not done so.
+// ends records why entries ended, if the removal itself has not.
 type ends struct {
 	*keyspace
 	memory     *memory
 	unrecorded unrecorded
-	pasts      store.Pasts // of this replica's ends
+	pasts      store.Pasts // of the ends that this replica knows
 
-	// unrecordedReasons holds the reasons of removals that a full store had no room to record. This
-	// replica's feed reports them; to the others they look like expiries, but for withdrawals of
-	// entries with a key.
+	// unrecordedReasons holds the reasons of removals that a full store had no space to record. This
+	// replica's feed reports them. To other replicas they look like expiries, except for withdrawals
+	// of entries with a key.
 	unrecordedReasons sync.Map // lock.ID → lock.Reason
 
 	closing context.Context //nolint:containedctx // ends when the store is closed
 }
 
-// maxEndsPerKey keeps a record of many expiries far below etcd's limits for a request,
-// which counts the marks of those that were resumable.
+// maxEndsPerKey keeps a record of many expiries far below etcd's limits for a request, which also
+// count the marks of resumable entries.
 const maxEndsPerKey = 100
 
-// unrecorded are ends that the store does not know the reason of yet: expiries,
-// because etcd removes the entries of a dead lease without a word, and releases for
-// whose record a full store had no room. Every replica sees them in its feed and
-// writes them down at its next upkeep, unless another one was faster; a replica
-// that starts later can then still tell the reason.
+// unrecorded holds ends whose reason the store does not have: expiries, because etcd removes the
+// entries of an expired lease without a record, and releases for whose record a full store had no
+// space. Every replica sees them in its feed and records them in its next maintenance, unless
+// another replica already has. A replica that starts later can then still report the reason.
 type unrecorded struct {
 	mu   sync.Mutex
 	open map[lock.ID]unrecordedEnd
-	held bool // the feed is behind, and may yet come to the records of some
+	held bool // the feed lags, and may still reach the records of some
 }
 
 type unrecordedEnd struct {
 	store.End
-	marked bool // the entry was resumable, and had a mark that went
+	marked bool // the entry was resumable, and its mark was removed
 
 	key      store.Key // with its first lock
-	revision int64     // at which it went; 0 if no feed saw that
+	revision int64     // of its removal; 0 if no feed saw it
 }
 
 func (x *unrecorded) saw(key store.Key, revision int64, why lock.Reason, marked bool) {
@@ -66,13 +65,13 @@ func (x *unrecorded) add(e unrecordedEnd) {
 	}
 	if open := x.open[e.ID].Reason; e.Reason == lock.Withdrawn && open != "" &&
 		open != lock.Withdrawn {
-		return // an entry of the key before this one has used it up
+		return // an earlier entry of the key has used it up
 	}
 	x.open[e.ID] = e
 }
 
-// recorded forgets an end that is in the store. That an entry was withdrawn is not the end
-// of one that expired before it, whose key was in use again.
+// recorded drops an end that is in the store. A withdrawal is not the end of an entry that
+// expired before it under the same key.
 func (x *unrecorded) recorded(e store.End) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -81,8 +80,8 @@ func (x *unrecorded) recorded(e store.End) {
 	}
 }
 
-// written forgets an end that this replica has recorded. Another one of the same key may
-// have come meanwhile.
+// written drops an end that this replica has recorded. Another end of the same key may have
+// arrived meanwhile.
 func (x *unrecorded) written(e unrecordedEnd) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -91,7 +90,7 @@ func (x *unrecorded) written(e unrecordedEnd) {
 	}
 }
 
-// hold has nothing be recorded until it is called again.
+// hold(true) suspends recording until hold(false).
 func (x *unrecorded) hold(held bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -115,8 +114,7 @@ func (x *unrecorded) ends() []unrecordedEnd {
 	return slices.Collect(maps.Values(x.open))
 }
 
-// recordEnds writes down what is open. What fails is tried again with the
-// next upkeep.
+// recordEnds records the open ends. The next maintenance retries what fails.
 func (x *ends) recordEnds() {
 	answers := true
 	for batch := range slices.Chunk(x.unrecorded.due(), maxEndsPerKey) {
@@ -130,8 +128,8 @@ func (x *ends) recordEnds() {
 	}
 }
 
-// recordSome writes a record of ends, and the marks that went with their entries: from
-// now on their keys are used up.
+// recordSome writes a record of ends, and puts the marks that were removed with their entries:
+// from then on their keys are used up.
 func (x *ends) recordSome(batch []unrecordedEnd) error {
 	ctx, cancel := context.WithTimeout(x.closing, attemptTimeout)
 	defer cancel()
@@ -156,16 +154,16 @@ func (x *ends) recordSome(batch []unrecordedEnd) error {
 	return err
 }
 
-// lookBack fills in what the entries were, as their keys stood before they went. If etcd
-// has forgotten that, the ends are recorded without. It reports whether etcd answers: if it
-// does not, all that have expired are not to wait for it again and again.
+// lookBack reads the entries as they were before their removal. If etcd has compacted that
+// history, the ends are recorded without it. lookBack reports whether etcd answers; if it does
+// not, the other expired entries need not wait for it too.
 func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
 	ctx, cancel := context.WithTimeout(x.closing, attemptTimeout/2)
 	defer cancel()
 	txn, of := &pb.TxnRequest{}, []int(nil)
 	for i, e := range batch {
 		if e.revision == 0 {
-			continue // it is known
+			continue // already known
 		}
 		of = append(of, i)
 		key := []byte(x.entryKey(e.key.Tenant, e.key.Lock, e.key.ID))
@@ -191,7 +189,7 @@ func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
 	return true
 }
 
-// endsAt returns the ends of a record that was put, for the feed.
+// endsAt returns the ends of a record from the feed.
 func (ks *keyspace) endsAt(kv *mvccpb.KeyValue) []store.End {
 	if ends, ok := ks.own.takeRecord(kv.Key); ok {
 		return ends

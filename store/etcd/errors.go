@@ -13,11 +13,11 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// errLeaseGone says that etcd has no such lease, any more or yet.
+// errLeaseGone means that etcd does not have the lease, any more or yet.
 var errLeaseGone = errors.New("lease not found")
 
-// unavailable translates an error of etcd's at the boundary. ambiguous says that
-// one of the attempts may have happened, whatever became of the last one.
+// unavailable translates an etcd error at the boundary. unknown means that one of the attempts
+// may have taken effect, even if the last one did not.
 func unavailable(err error, doing string, unknown bool) *lock.Error {
 	e := store.Unavailable(err, doing, unknown)
 	if isNoSpace(err) {
@@ -28,9 +28,8 @@ func unavailable(err error, doing string, unknown bool) *lock.Error {
 	return e
 }
 
-// refused reports whether etcd said that a write was not and will not be
-// executed. Everything else that is not an answer may still commit, up to 7 s
-// after the proposal.
+// refused reports whether etcd stated that a write did not and will not run. A write without such
+// an answer may still commit, up to 7 s after the proposal.
 func refused(err error) bool {
 	if isTooLarge(err) {
 		return true
@@ -46,7 +45,7 @@ func refused(err error) bool {
 	return false
 }
 
-// isTooLarge reports whether a request was refused, here or by etcd, for its size.
+// isTooLarge reports whether this process or etcd rejected a request for its size.
 func isTooLarge(err error) bool {
 	text := description(err)
 	return text == description(rpctypes.ErrGRPCRequestTooLarge) || strings.HasPrefix(
@@ -54,8 +53,8 @@ func isTooLarge(err error) bool {
 	)
 }
 
-// isNoSpace reports whether etcd says that it is full. It says so too when it has executed
-// the very write that took it beyond its quota: whoever made it has to look.
+// isNoSpace reports whether etcd reports that it is full. It also reports so after it has run the
+// very write that exceeded its quota, so the caller has to check the write.
 func isNoSpace(err error) bool {
 	return description(err) == description(rpctypes.ErrGRPCNoSpace)
 }

@@ -19,15 +19,15 @@ type feed struct {
 	*ends
 	meta *metaKeeper
 
-	// at is the revision that the feed has reached, and behind asks it for progress: revisions that
-	// are not ours pass without an event.
+	// at is the revision that the feed has reached. behind asks the feed for progress, because other
+	// programs' revisions bring no event.
 	at     atomic.Int64
 	behind chan struct{}
-	resume atomic.Uint64 // the number at which the feed begins; 0 is now
+	resume atomic.Uint64 // the number at which the feed begins; 0 is the present
 }
 
-// Watch implements store.Store: it lists and then watches until ctx ends, starting over after every
-// gap. A watch is never resumed at the revision of a compaction: the deletes in
+// Watch implements store.Store. It lists and then watches until ctx ends, and restarts after
+// every gap. It never resumes a watch at the revision of a compaction, because the deletes in
 // between would be lost (tikv/pd #11033).
 func (fd *feed) Watch(ctx context.Context, f store.Watcher) {
 	g := newGaps(fd, f)
@@ -42,7 +42,7 @@ func (fd *feed) Watch(ctx context.Context, f store.Watcher) {
 	})
 }
 
-// followOnce lists, then hands on events until something is wrong.
+// followOnce lists, then passes on events until something fails.
 func (fd *feed) followOnce(ctx context.Context, f *gaps) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -91,8 +91,9 @@ var (
 	errMetaChanged = errors.New("the fence floor or the trust in the store has changed")
 )
 
-// hand translates a run of events and applies it. All numbers are by the floor of the
-// list: one that has risen, which this replica may know before its feed, is listed anew.
+// hand translates a run of events and applies it. All numbers use the floor of the list. If the
+// floor has risen, the feed must list again; this replica may know the new floor before its feed
+// does.
 func (fd *feed) hand(g *gaps, m watchMessage) error {
 	var changes []store.Change
 	if len(m.events) > 0 {
@@ -108,26 +109,27 @@ func (fd *feed) hand(g *gaps, m watchMessage) error {
 	return nil
 }
 
-// departure is an entry that went. The keys of a set go at one revision and count as one.
+// departure is an entry that left. The keys of a set leave at one revision and count as one.
 type departure struct {
 	key      store.Key // with its first lock
 	revision int64
-	change   int // its place among the changes
+	change   int // its index among the changes
 	recorded bool
 
-	withdrawn bool // its mark went before it
+	withdrawn bool // its mark was removed before it
 }
 
-// departures are those in a run of events. An id can be among them more than once: a key
-// whose entry was withdrawn is taken again.
+// departures are the entries that left in a run of events. An id can appear more than once: after
+// a withdrawal its key can be used again.
 type departures struct {
 	all    []*departure
 	last   map[lock.ID]*departure // without the ids that joined again
 	ends   map[lock.ID]recordedEnd
-	marked map[markGone]bool // the marks that went
+	marked map[markGone]bool // the removed marks
 }
 
-// markGone is where the mark of a key went: with its entry, unless it is that of an earlier one.
+// markGone names the removal of a key's mark: with its entry, unless the mark belongs to an
+// earlier entry.
 type markGone struct {
 	id       lock.ID
 	revision int64
@@ -139,9 +141,9 @@ type recordedEnd struct {
 	revision int64
 }
 
-// changes translates events. A removal and its reason are in one transaction, hence in
-// one run of events, in either order. The reason of one that nobody recorded then comes
-// later, perhaps in the same run.
+// changes translates events. A removal and its reason are in one transaction, hence in one run of
+// events, in either order. A reason that was not recorded with the removal comes later, perhaps
+// in the same run.
 func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	changes := make([]store.Change, 0, len(events))
 	var d departures
@@ -184,9 +186,9 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	return changes, nil
 }
 
-// onlyRaises reports whether what was written below meta/ only asks for a form that is
-// understood, at which nothing has to be listed anew. One that was raised again before the
-// records were read last, as a feed that is late may be told of, counts no more.
+// onlyRaises reports whether a write below meta/ only raises the required form to one that this
+// version understands; then the feed need not list again. A raise from before the last read of
+// the records no longer counts; a lagging feed may report it.
 func (fd *feed) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
 	form, err := strconv.Atoi(string(kv.Value))
 	if name != metaForm || err != nil {
@@ -198,9 +200,9 @@ func (fd *feed) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
 	return fd.trust.Raised(form)
 }
 
-// left notes a key that went. It reports whether it is the first of its entry. What a lease takes
-// along goes in the order of the keys, an entry before its mark; only a withdrawal for whose
-// record there is no room takes the mark first.
+// left records a removed key. It reports whether the key is the first of its entry. An expired
+// lease removes the keys in order, an entry before its mark. Only a withdrawal without space for
+// its record removes the mark first.
 func (d *departures) left(k store.Key, revision int64, changes []store.Change) bool {
 	if last := d.last[k.ID]; last != nil && last.revision == revision {
 		last.key.Lock = min(last.key.Lock, k.Lock)
@@ -217,7 +219,7 @@ func (d *departures) left(k store.Key, revision int64, changes []store.Change) b
 	return true
 }
 
-// ended notes a record of an end: of the last one of the id, or of one that comes at the
+// ended handles a record of an end: of the last entry with the id, or of one that leaves at the
 // same revision.
 func (d *departures) ended(e store.End, revision int64, changes []store.Change) {
 	if d.ends == nil {
@@ -230,7 +232,7 @@ func (d *departures) ended(e store.End, revision int64, changes []store.Change) 
 	}
 }
 
-// noteAt is what an operator said of an end, which is in the same write.
+// noteAt returns the operator's note on an end, which is in the same write.
 func (d *departures) noteAt(id lock.ID, revision int64) *lock.Note {
 	if end := d.ends[id]; end.revision == revision {
 		return end.note
@@ -253,7 +255,7 @@ func hasPrefix(key []byte, prefix string) bool {
 	return len(key) >= len(prefix) && string(key[:len(prefix)]) == prefix
 }
 
-// reasonOf returns why an entry left of which nobody recorded that, and puts it down.
+// reasonOf returns why an entry left without a recorded reason, and schedules it for recording.
 func (x *ends) reasonOf(d *departure, marked bool) lock.Reason {
 	why := x.unsaid(d.key.ID)
 	if d.withdrawn && why == lock.Expired {
@@ -263,7 +265,7 @@ func (x *ends) reasonOf(d *departure, marked bool) lock.Reason {
 	return why
 }
 
-// unsaid is the reason of an end of which the store has none.
+// unsaid returns the reason of an end for which the store has none.
 func (x *ends) unsaid(id lock.ID) lock.Reason {
 	if own, ok := x.unrecordedReasons.LoadAndDelete(id); ok {
 		return own.(lock.Reason)

@@ -7,24 +7,23 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// gaps is a follower that puts down the expiries which fell into a gap of its feed. etcd
-// removes the entries of a dead lease without a word, and the mark of a key with its entry.
-// A change of leader interrupts the feeds of all replicas at once, so that none of them
-// sees it happen.
+// gaps is a follower that records the expiries in a gap of its feed. etcd removes the entries of
+// an expired lease, and their marks, without a record. A change of leader interrupts the feeds of
+// all replicas at once, so none of them sees the removal.
 type gaps struct {
 	store.Watcher
 	feed    *feed
-	floor   uint64            // by which all that the feed tells has its numbers
+	floor   uint64            // the floor of all the feed's numbers
 	there   map[lock.ID]keyed // the entries with a key
-	missing map[lock.ID]keyed // entries that went for a reason not known yet
-	told    uint64            // the number up to which the feed was handed on; 0 if it has not begun
-	// since when it begins, or tries to begin, in the past; zero if it has caught up
+	missing map[lock.ID]keyed // entries that left for a reason that is still unknown
+	told    uint64            // the number up to which the feed was passed on; 0 before it begins
+	// since when the feed begins, or tries to begin, in the past; zero once it has caught up
 	behind time.Time
-	whole  time.Time // when the feed is known to have had everything
-	since  time.Time // of the gap; zero if there is none
+	whole  time.Time // when the feed was last known to be complete
+	since  time.Time // start of the gap; zero without a gap
 }
 
-// keyed is an entry with a key. Its number is by the floor that the feed had.
+// keyed is an entry with a key. Its number uses the floor that the feed had.
 type keyed struct {
 	entry    *lock.Entry
 	position int64
@@ -36,8 +35,7 @@ func newGaps(f *feed, w store.Watcher) *gaps {
 	}
 }
 
-// Lost implements store.Watcher. A replica that stood still hears of a gap when it is
-// over.
+// Lost implements store.Watcher. A paused replica hears of a gap after the gap is over.
 func (g *gaps) Lost(err error) {
 	if g.since.IsZero() {
 		g.since = g.whole
@@ -45,7 +43,7 @@ func (g *gaps) Lost(err error) {
 	g.Watcher.Lost(err)
 }
 
-// mayLag returns for how long the watch may stay behind the store.
+// mayLag returns how long the watch may lag behind the store.
 func (g *gaps) mayLag() time.Duration {
 	if g.behind.IsZero() {
 		return feedTimeout
@@ -53,7 +51,7 @@ func (g *gaps) mayLag() time.Duration {
 	return resumeTime
 }
 
-// reached says that the feed has had everything that there was at the time.
+// reached records that the feed had everything up to the instant.
 func (g *gaps) reached(at time.Time) {
 	if at.After(g.whole) {
 		g.whole = at
@@ -61,8 +59,8 @@ func (g *gaps) reached(at time.Time) {
 	}
 }
 
-// setBehind notes since when the feed is behind. What it tells to have ended may be on record
-// further on, so that nothing is recorded until it has caught up.
+// setBehind records since when the feed lags. An end without a reason may have its record further
+// on, so nothing is recorded until the feed has caught up.
 func (g *gaps) setBehind(since time.Time) {
 	g.behind = since
 	g.feed.unrecorded.hold(!since.IsZero())
@@ -88,9 +86,9 @@ func (g *gaps) Reset(s store.Snapshot) {
 	g.Watcher.Reset(s)
 }
 
-// forgetOwn forgets the reasons in this replica's memory of entries that went in a gap, and
-// so are not told to have gone. Of those with a key they may be asked for. A feed that begins
-// in the past is yet to tell what went since.
+// forgetOwn drops the reasons in this replica's memory of entries that left in a gap, because the
+// feed will not report them. It keeps those of entries with a key, which may still be needed. A
+// feed that begins in the past will still report them.
 func (g *gaps) forgetOwn(there []*lock.Entry) {
 	if !g.behind.IsZero() {
 		return
@@ -134,8 +132,8 @@ func (g *gaps) joined(e *lock.Entry) {
 	}
 }
 
-// Recall implements store.Watcher. When all reasons are told, those of which there is
-// none expired, or this replica has the reason in memory.
+// Recall implements store.Watcher. After all reasons have been reported, an entry without one
+// expired, or this replica has its reason in memory.
 func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	for _, e := range ends {
 		if of, gone := g.missing[e.ID]; gone && of.endedBy(e) {
@@ -149,8 +147,8 @@ func (g *gaps) Recall(ends []store.Ended, complete bool) {
 	g.Watcher.Recall(ends, complete)
 }
 
-// endedBy reports whether an end is that of the entry, and not of an earlier one of its
-// key that was withdrawn. Of ends whose place is not remembered there is none such.
+// endedBy reports whether an end is that of the entry, and not of an earlier, withdrawn entry of
+// its key. An end without a recorded position is never one of those.
 func (k keyed) endedBy(e store.Ended) bool {
 	at := e.Was.Position()
 	return at == k.position || at == 0
@@ -169,7 +167,7 @@ func (g *gaps) unexplained() (ends []store.Ended) {
 	return ends
 }
 
-// missed puts down the end of an entry that no feed has told.
+// missed records the end of an entry that no feed has reported.
 func (x *ends) missed(k keyed) store.Ended {
 	e := k.entry
 	end := store.End{

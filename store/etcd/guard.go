@@ -10,9 +10,8 @@ import (
 )
 
 const (
-	// feedCheck is how often a silent watch is held against the store, and
-	// feedTimeout how long it may stay behind before it is started over. Watch
-	// delay has no bound by contract, so this is the bound.
+	// feedCheck is how often a silent watch is compared with the store, and feedTimeout how long it
+	// may lag before it restarts. etcd does not bound the delay of a watch, so this is the bound.
 	feedCheck   = time.Second
 	feedTimeout = 2 * time.Second
 )
@@ -22,18 +21,18 @@ var (
 	errWentBack   = errors.New("the store is behind what it has told")
 )
 
-// guard finds out that a watch which looks alive is not: it holds its position
-// against a linearizable read.
+// guard detects a watch that only looks alive: it compares the watch's position with a
+// linearizable read.
 type guard struct {
 	keys    *keyspace
 	at      int64 // the revision that the watch has reached
 	ask     func()
-	goal    int64 // a revision of the store that the watch has yet to reach; 0 none
+	goal    int64 // a revision of the store that the watch has yet to reach; or 0
 	goalSet time.Time
 
-	lags    func(time.Duration)  // gets for how long the goal has not been reached
-	reached func(time.Time)      // gets since when the goal that was reached is one
-	limit   func() time.Duration // returns for how long the watch may stay behind
+	lags    func(time.Duration)  // receives how long the watch has not reached the goal
+	reached func(time.Time)      // receives the time of the goal that the watch has reached
+	limit   func() time.Duration // returns how long the watch may lag
 }
 
 func newGuard(ks *keyspace, at int64, ask func()) *guard {
@@ -43,8 +42,8 @@ func newGuard(ks *keyspace, at int64, ask func()) *guard {
 	}
 }
 
-// saw takes note of a revision that the watch has told of. If the store is found to be behind
-// that, it has lost its past.
+// saw records a revision from the watch. If the store turns out to be behind it, the store has
+// lost its past.
 func (g *guard) saw(revision int64) {
 	g.keys.trust.Saw(revision)
 	g.at = max(g.at, revision)
@@ -67,7 +66,7 @@ func (g *guard) check(ctx context.Context) error {
 		return err
 	}
 	if goal < g.at {
-		return errWentBack // nothing would come until it is there again
+		return errWentBack // no event would come until the store reaches it again
 	}
 	g.goal, g.goalSet = goal, time.Now()
 	if g.at < goal {

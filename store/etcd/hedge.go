@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// What must be known before an entry is written again is asked again, as a rule of another
-// member, if there is no answer within hedgeAfter, and mostHedges times at most: one member that
-// is late would use up the call's time.
+// Reads that must precede a second write are hedged. If there is no answer within hedgeAfter, the
+// store asks again, usually another member, up to mostHedges times. Otherwise one slow member
+// would use up the call's time.
 const (
 	hedgeAfter = 300 * time.Millisecond
 	mostHedges = 4
 )
 
-// hedged returns the first answer, which can be that a key is used up, or the last error if none
-// works. What it asks can be asked any number of times at once, and ends with its context.
+// hedged returns the first answer, which may be that a key is used up, or the last error if all
+// fail. ask must allow concurrent calls, and end with its context.
 func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T, error) {
 	type answer struct {
 		value T

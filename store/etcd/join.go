@@ -11,24 +11,24 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// joining is one call of Enqueue: attempts to write an entry until one stands. Each has
-// a lease of its own. One whose outcome is not known may still commit, long after the
-// call; it cannot once its lease is revoked.
+// joining is one call of Enqueue: attempts to write an entry until one stands. Each attempt has
+// its own lease. An attempt with an unknown outcome may still commit long after the call, until
+// its lease is revoked.
 type joining struct {
 	store    *Store
 	entry    *lock.Entry
 	value    []byte
 	leases   []int64 // of all attempts
-	open     []int64 // of the attempts whose outcomes are not known
-	revoking []int64 // whose revocation was asked for: it may be done any time
+	open     []int64 // of the attempts with unknown outcomes
+	revoking []int64 // leases whose revocation was requested: it may happen any time
 	since    int64   // a revision before the first attempt
-	looked   int64   // at which a fresh entry was looked for last
-	absent   int64   // at which it was not there, before any lease of an open attempt was revoked
+	looked   int64   // when a fresh entry was last looked for
+	absent   int64   // when it was missing, before the lease of any open attempt was revoked
 
-	withdrawn int64 // the revision of the key's mark that is to be replaced; 0 if there is none
+	withdrawn int64 // the revision of the key's mark to replace; 0 if there is none
 
-	// due is when the call is over. While a write of it waits for others that are being
-	// written it is put off, but not beyond last.
+	// due is when the call ends. Time that its write spends behind other writes extends it, but not
+	// beyond last.
 	due, last time.Time
 }
 
@@ -68,8 +68,8 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		if final(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
 			return nil, unavailable(err, "enqueue", j.giveUp())
 		}
-		// The outcome may be unknown, but the id is ours: an entry with it is the
-		// one we wrote, and the comparison keeps us from writing a second while it is there.
+		// The outcome may be unknown, but the id is unique: an entry with it is this call's, and the
+		// comparison prevents a second write while it exists.
 		found, err := j.find(ctx)
 		if used := usedUp(err); used != nil {
 			return nil, used // the mark of the key keeps late attempts from writing
@@ -81,7 +81,7 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 	}
 }
 
-// errNotTried marks an attempt that ended before anything was written.
+// errNotTried marks an attempt that ended before any write.
 var errNotTried = errors.New("nothing was written")
 
 func (j *joining) pause(ctx context.Context) error {
@@ -90,8 +90,8 @@ func (j *joining) pause(ctx context.Context) error {
 	return store.Pause(ctx, 20*time.Millisecond)
 }
 
-// find reads the entry. One under a lease that may be revoked in a moment is as good as gone,
-// and told to nobody.
+// find reads the entry. An entry under a lease that may be revoked soon counts as gone, and is
+// reported to no client.
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
@@ -107,15 +107,15 @@ func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	return l.found, err
 }
 
-// final reports whether no further attempt can fare better.
+// final reports whether another attempt cannot succeed.
 func final(err error) bool {
 	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(
 		err, errForgotten,
 	) || errors.Is(err, store.ErrTakenBack)
 }
 
-// attempt writes the entry. Under a fresh id that is done only if no attempt before has
-// done it: once there, it may have been removed since.
+// attempt writes the entry. Under a fresh id it first makes sure that no earlier attempt has
+// written it, because that entry may have been removed since.
 func (j *joining) attempt(ctx context.Context) (*lock.Entry, error) {
 	if len(j.open) > 0 && !j.entry.Resumable() {
 		if found, err := j.exclude(ctx); found != nil || err != nil {
@@ -125,15 +125,15 @@ func (j *joining) attempt(ctx context.Context) (*lock.Entry, error) {
 	return j.try(ctx)
 }
 
-// waited puts the end off by what a write has been pending.
+// waited extends the deadline by the time that a write was pending.
 func (j *joining) waited(pending time.Duration) {
 	if j.due = j.due.Add(pending); j.due.After(j.last) {
 		j.due = j.last
 	}
 }
 
-// lease decides whether the write can be made in time, and gets a lease for it. So who
-// is refused is so before anything was done for him.
+// lease decides whether the write can be made in time, and gets a lease for it. So a rejection
+// costs no work.
 func (j *joining) lease(ctx context.Context, w *write) error {
 	release, err := j.store.commits.Reserve(w)
 	if err != nil {
@@ -150,11 +150,11 @@ func (j *joining) lease(ctx context.Context, w *write) error {
 	return nil
 }
 
-// try makes one attempt. The lease of one that certainly wrote nothing is used again.
+// try makes one attempt. It reuses the lease of an attempt that certainly wrote nothing.
 func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	s, e := j.store, j.entry
 	w := s.putWrite(e, j.value, j.withdrawn)
-	w.Must = len(j.open) > 0 // what may have happened is not refused any more
+	w.Must = len(j.open) > 0 // what may have happened must not be rejected any more
 	if err := j.lease(ctx, w); err != nil {
 		return nil, err
 	}
@@ -193,9 +193,9 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	return nil, errGoneMeanwhile
 }
 
-// beyondQuota finds out what became of an attempt that etcd answers with full: it may have
-// executed it. Its lease is used again only if nobody can have found the entry meanwhile,
-// and removed it.
+// beyondQuota finds out what became of an attempt to which etcd answered that it is full: etcd
+// may have run it. It reuses the lease only if no caller can have found and removed the entry
+// meanwhile.
 func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.Entry, error) {
 	found, err := j.find(ctx)
 	switch {
@@ -215,13 +215,13 @@ func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.E
 	return found, err
 }
 
-// certain reports whether a write that failed was not executed and never will be.
+// certain reports whether a failed write did not run and never will.
 func certain(err error) bool {
 	return refused(err) || errors.Is(err, batch.ErrNotSent) || errors.Is(err, lock.Overloaded)
 }
 
-// endOthers has the attempts ended that did not write the entry, which may be gone. One that
-// commits after the entry was removed would bring it back.
+// endOthers ends the attempts that did not write the entry, which may be gone. An attempt that
+// commits after the entry's removal would bring it back.
 func (j *joining) endOthers(placed *lock.Entry) {
 	var late []int64
 	for _, l := range j.open {
@@ -234,9 +234,10 @@ func (j *joining) endOthers(placed *lock.Entry) {
 	}
 }
 
-// giveUp ends a call that does not know what stands, and reports whether something may.
-// Nobody can come back for an entry that is not resumable, so it is taken back. A retry
-// can join one that is there, or it lapses by its lease; what would write it later does not.
+// giveUp ends a call with an unknown result, and reports whether an entry may stand. If the entry
+// is not resumable, no client can come back for it, so giveUp removes it. A resumable entry that
+// exists stays: a retry can join it, or its lease ends. Writes that would create it later do not
+// take effect.
 func (j *joining) giveUp() (unknown bool) {
 	unknown = len(j.open) > 0
 	if unknown {

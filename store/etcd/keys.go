@@ -13,34 +13,34 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// mark says that the id of a resumable entry is in use, or was. It is written with the entry, under
-// the entry's lease, if there is none. The removal puts the reason in its place, under a lease of
-// the memory. So an idempotency key is used once, whatever replicas know.
+// mark shows that the id of a resumable entry is or was in use. It is written with the entry,
+// under the entry's lease, only if there is none. The removal replaces it with the reason, under
+// a lease of the memory. So an idempotency key is used once, whatever replicas know.
 //
-// A withdrawn entry leaves its mark too, although its key was not used: the next entry replaces the
-// very version of the mark that its call has read. So a late attempt from before finds that it was
-// not the last. An expired entry takes its mark along, since they share a lease; the record of its
-// end puts the mark again, unless the key is in use again by then.
+// A withdrawn entry also leaves its mark, although its key was not used. The next entry replaces
+// exactly the version of the mark that its call has read. So a late attempt from before finds
+// that it was not the last. An expired entry takes its mark along, since they share a lease. The
+// record of its end puts the mark again, unless the key is in use again by then.
 type mark struct {
-	Lock   string      `json:"lock,omitempty"`   // while the entry is there: its first lock
-	Reason lock.Reason `json:"reason,omitempty"` // after that: why it ended
+	Lock   string      `json:"lock,omitempty"`   // while the entry exists: its first lock
+	Reason lock.Reason `json:"reason,omitempty"` // afterwards: why it ended
 	At     int64       `json:"at_ms,omitempty"`
 
-	revision int64 // of the last put of it
+	revision int64 // of the last put of the mark
 }
 
 func (ks *keyspace) markKey(tenant string, id lock.ID) string {
 	return ks.prefix + keysDir + tenant + "/" + string(id)
 }
 
-// splitMarkKey reads the part of a mark's key behind keysDir.
+// splitMarkKey parses the part of a mark's key after keysDir.
 func splitMarkKey(rest string) (id lock.ID, ok bool) {
 	_, last, ok := strings.Cut(rest, "/")
 	return lock.ID(last), ok
 }
 
-// putMark has w write e only if its id is neither in use nor used up: there is no mark, or
-// that of a withdrawn entry which was put at the revision.
+// putMark makes w conditional: it writes e only if its id is neither in use nor used up. There
+// must be no mark, or that of a withdrawn entry which was put at the revision.
 func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 	if !e.Resumable() {
 		return
@@ -51,9 +51,9 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), 0))
 }
 
-// endMark has w leave the reason in the place of the mark of e, or nothing if there is no lease for
-// it. The mark of a withdrawal without a record goes before its entry: that is how the feeds of
-// others recognize it, see [departures.left].
+// endMark makes w replace the mark of e with the reason, or delete it without a lease. The mark
+// of a withdrawal without a record is removed before its entry: that is how the feeds of others
+// recognize it, see [departures.left].
 func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int64) {
 	if !e.Resumable() {
 		return
@@ -71,13 +71,13 @@ func (s *Store) endMark(w *write, e *lock.Entry, why lock.Reason, at, lease int6
 	}
 }
 
-// markEnded has txn put the mark of an entry that expired, unless its key is in use again. The mark
-// of a withdrawal, which was put since, gives way to an end that counts.
+// markEnded adds to txn the mark of an entry that expired, unless its key is in use again. It
+// replaces the mark of a withdrawal, which was put since.
 func (x *ends) markEnded(txn *pb.TxnRequest, end store.End, lease int64) {
 	key := []byte(x.markKey(end.Tenant, end.ID))
 	put := []*pb.RequestOp{putOp(key, store.Encode(mark{Reason: end.Reason, At: end.At}), lease)}
 	unlessThere := &pb.TxnRequest{Compare: []*pb.Compare{created(key, 0)}, Success: put}
-	if end.Reason != lock.Withdrawn { // as from a full store: it has used nothing up
+	if end.Reason != lock.Withdrawn { // from a full store: it has not used up the key
 		unlessThere.Failure = []*pb.RequestOp{txnOp(&pb.TxnRequest{
 			Compare: goesOn(key, mark{Reason: lock.Withdrawn}), Success: put,
 		})}
@@ -85,8 +85,8 @@ func (x *ends) markEnded(txn *pb.TxnRequest, end store.End, lease int64) {
 	txn.Success = append(txn.Success, txnOp(unlessThere))
 }
 
-// goesOn compares whether there is a mark at key that says this, and more, by how it is encoded:
-// etcd compares whole values only.
+// goesOn compares whether the mark at key begins with m's encoding: etcd compares whole values
+// only.
 func goesOn(key []byte, m mark) []*pb.Compare {
 	from, to := valuesOf(m)
 	is := func(how pb.Compare_CompareResult, value string) *pb.Compare {
@@ -98,29 +98,28 @@ func goesOn(key []byte, m mark) []*pb.Compare {
 	return []*pb.Compare{is(pb.Compare_GREATER, from), is(pb.Compare_LESS, to)}
 }
 
-// valuesOf returns between which values those are that say what a mark says, and more.
+// valuesOf returns the bounds of the values that begin with a mark's encoding.
 func valuesOf(m mark) (from, to string) {
 	begin := strings.TrimSuffix(string(store.Encode(m)), "}")
 	return begin + ",", begin + "-"
 }
 
-// find reads the entry with e's id, or nil if there is none. If e is resumable and its
-// key is used up, the error is [lock.Lost] with the reason.
+// find reads the entry with e's id, or nil if there is none. If e is resumable and its key is
+// used up, the error is [lock.Lost] with the reason.
 func (ks *keyspace) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
 	l, err := ks.lookFor(ctx, e)
 	return l.found, err
 }
 
-// look is what came of looking for an entry.
+// look is the result of a search for an entry.
 type look struct {
 	found *lock.Entry // nil if there is none
-	// the revision of the mark that is to be replaced if there is none: that of a withdrawn entry, or
-	// 0
+	// the revision of the mark to replace if there is no entry: that of a withdrawn entry, or 0
 	withdrawn int64
-	at        int64 // the revision at which it was looked for under its key; 0 if it was not
+	at        int64 // the revision at which the entry's key was read; 0 if it was not
 }
 
-// lookFor is find, and tells more.
+// lookFor is find with more results.
 func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err error) {
 	if e.Resumable() {
 		m, err := ks.readMark(ctx, e)
@@ -173,7 +172,7 @@ func (ks *keyspace) findAt(
 	return found, resp.Header.Revision, err
 }
 
-// usedUp returns the error of an id that cannot be used again, if err is one.
+// usedUp returns err as the error of an id that cannot be used again, or nil.
 func usedUp(err error) *lock.Error {
 	var used *lock.Error
 	if errors.As(err, &used) && used.Code == lock.Lost && used.Reason != "" {
@@ -182,9 +181,9 @@ func usedUp(err error) *lock.Error {
 	return nil
 }
 
-// errWithdrawn says that the key has a mark of a withdrawn entry, which the next attempt
-// can replace.
+// errWithdrawn means that the key has a mark of a withdrawn entry, which the next attempt can
+// replace.
 var errWithdrawn = errors.New("the entry of the key was withdrawn")
 
-// errGoneMeanwhile says that the key that stood in the way is gone again.
+// errGoneMeanwhile means that the conflicting key is gone again.
 var errGoneMeanwhile = errors.New("the entry was removed at the same moment")

@@ -13,8 +13,8 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// keyspace is the store's own keys: how entries are named and read, and what a revision
-// stands for.
+// keyspace is the store's own keys: how entries are named and read, and how revisions become
+// numbers.
 type keyspace struct {
 	conn    *Conn
 	kv      trustedKV
@@ -25,7 +25,7 @@ type keyspace struct {
 	timeout time.Duration // of every call
 	own     ownWrites
 
-	readingPast chan struct{} // one for each call that reads the past
+	readingPast chan struct{} // one slot for each call that reads the history
 }
 
 func newKeyspace(conn *Conn, cfg Config) *keyspace {
@@ -46,7 +46,7 @@ func (ks *keyspace) number(revision int64) uint64 { return ks.trust.Number(revis
 
 func (ks *keyspace) revision(number uint64) int64 { return ks.trust.Position(number) }
 
-// newest reads a single key: what it holds does not matter, the header does.
+// newest reads a single key for the revision in the header; its value does not matter.
 func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, ks.timeout)
 	defer cancel()
@@ -59,9 +59,9 @@ func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 	return resp.Header.Revision, nil
 }
 
-// read is a linearizable read. It is repeated until it is answered or ctx ends,
-// each attempt with a deadline of its own, because a frozen member answers
-// nothing and the next attempt may reach another.
+// read is a linearizable read. It retries until there is an answer or ctx ends. Each attempt has
+// its own deadline, because a frozen member does not answer and the next attempt may reach
+// another.
 func (ks *keyspace) read(
 	ctx context.Context, name string, r *pb.RangeRequest,
 ) (*pb.RangeResponse, error) {
@@ -109,7 +109,7 @@ func (ks *keyspace) tryTxn(
 	)
 }
 
-// attempt makes one call within its time, and has it observed.
+// attempt makes one call with a timeout, and reports it to the metrics.
 func attempt[T any](
 	ctx context.Context, ks *keyspace, name string, call func(context.Context) (T, error),
 ) (T, error) {

@@ -19,66 +19,65 @@ const (
 	maxIdle         = 16384 // of all classes
 	idleLifetime    = 5 * time.Minute
 
-	// idleInterval is the time between two looks at idle leases.
+	// idleInterval is the time between two checks of the idle leases.
 	idleInterval = 200 * time.Millisecond
 
-	// dropsAtOnce are how many leases are left to end at each look, of those that nobody wanted:
-	// etcd flushes its data file for each.
+	// dropsAtOnce bounds the unused leases that each check lets expire, because etcd flushes its
+	// data file for each.
 	dropsAtOnce = 10
 
-	// renewalTimeout is how long the renewal of an idle lease is waited for, until one is granted
-	// instead: while etcd ends leases by the thousand it answers renewals after a second or more,
-	// and writes sooner.
+	// renewalTimeout bounds the renewal of an idle lease, before a new one is granted instead. While
+	// etcd ends leases by the thousand it answers renewals after a second or more, and writes
+	// sooner.
 	renewalTimeout = 300 * time.Millisecond
 
-	// maxGrants bounds the leases that are granted at once. Each is a write to etcd,
-	// which refuses all writes when too many are under way.
+	// maxGrants bounds the concurrent grants of leases. Each is a write to etcd, which rejects all
+	// writes when too many are in flight.
 	maxGrants = 64
 
-	// forgetInUse bounds what is remembered of entries that never came back.
+	// forgetInUse bounds how long the pool keeps a lease whose entry never came back.
 	forgetInUse = 10 * time.Minute
 )
 
-// lease is an etcd lease as the pool knows it.
+// lease is the pool's record of an etcd lease.
 type lease struct {
-	id      int64
-	renewed time.Time // before the last acknowledged grant or renewal was sent; zero if unknown
-	idle    time.Time // since when it has been in the pool
+	id int64
+	// no later than the last acknowledged grant or renewal was sent; zero if unknown
+	renewed time.Time
+	idle    time.Time // since when it has been idle
 }
 
-// use is what is known of a lease that carries an entry, or is about to.
+// use is the pool's record of a lease that carries an entry, or will soon.
 type use struct {
-	renewed   time.Time // before the last renewal of ours was sent
-	confirmed uint64    // the number of the entry that our own call has learned to stand under it
+	renewed   time.Time // no later than this replica's last renewal was sent
+	confirmed uint64    // the number of the entry that this replica's own call knows to stand under it
 }
 
-// leaseClass is what leases must agree on to be used for one another. Tenants do
-// not share leases: a late renewal of a released entry could otherwise prolong
-// another tenant's.
+// leaseClass is what interchangeable leases share. Tenants do not share leases, because a late
+// renewal of a released entry could otherwise prolong another tenant's entry.
 type leaseClass struct {
 	tenant string
 	ttl    time.Duration // whole seconds
 }
 
-// lapsed reports whether a lease of that age is as good as expired: a renewal could block until
-// etcd revokes it.
+// lapsed reports whether a lease of that age counts as expired: a renewal could block until etcd
+// revokes it.
 func (c leaseClass) lapsed(age time.Duration) bool { return age > c.ttl-c.ttl/10 }
 
-// leasePool keeps leases whose entries were released for the next entries of the
-// same tenant and TTL, so that an acquire costs one write and not two. Idle
-// leases are renewed for a while, which etcd answers from memory, and then left
-// to expire.
+// leasePool keeps the leases of released entries for the next entries of the same tenant and TTL,
+// so that an acquire costs one write and not two. It renews idle leases for a while, which etcd
+// answers from memory, and then lets them expire.
 type leasePool struct {
 	conn   *Conn
 	grants *batch.Committer[grant, lease]
-	longer func(granted time.Duration) // gets the least TTL that etcd grants, if that is too long
+	longer func(granted time.Duration) // receives the least TTL that etcd grants, if that is too long
 
 	mu    sync.Mutex
-	idle  map[leaseClass][]lease // the one used last at the end
+	idle  map[leaseClass][]lease // the most recently used at the end
 	spare int                    // of all classes
 	of    map[string]int         // by tenant
 	inUse map[int64]use
-	swept time.Time // when it was last looked through inUse
+	swept time.Time // when inUse was last swept
 }
 
 // grant is a request for a new lease.
@@ -112,9 +111,9 @@ func (p *leasePool) seconds(ttl time.Duration) time.Duration {
 	return whole + p.conn.slack
 }
 
-// take returns a lease for e, which lives for at least its TTL from now on. If one has
-// to be granted, e waits behind those who want the same locks: pending is for how long.
-// It is due then, unless others are being granted.
+// take returns a lease for e that lives for at least its TTL from now on. If one has to be
+// granted, e waits behind other requests for the same locks; pending is for how long. The grant
+// is due then, unless others are being granted.
 func (p *leasePool) take(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) (l lease, pending time.Duration, err error) {
@@ -137,8 +136,7 @@ func (p *leasePool) fresh(
 	return l, w.Waited(), err
 }
 
-// takeIdle returns an idle lease for e, unless there is none, or it takes too long to start it
-// anew.
+// takeIdle returns an idle lease for e, unless there is none, or its renewal takes too long.
 func (p *leasePool) takeIdle(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) (l lease, found bool, err error) {
@@ -179,8 +177,7 @@ func (p *leasePool) renew(ctx context.Context, id int64, due time.Time) error {
 	return p.conn.renewer.renew(ctx, id)
 }
 
-// grantFor asks for a lease. Whether there is time for it was decided with the write
-// that it is for.
+// grantFor requests a lease. The time for it was checked together with its write.
 func (p *leasePool) grantFor(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) *batch.Write[grant, lease] {
@@ -194,8 +191,7 @@ func (p *leasePool) grantFor(
 	return w
 }
 
-// refreshed notes that the lease of an entry was renewed by a call that began at
-// the given time.
+// refreshed records that a call from the given time renewed the lease of an entry.
 func (p *leasePool) refreshed(id int64, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -204,8 +200,8 @@ func (p *leasePool) refreshed(id int64, at time.Time) {
 	p.inUse[id] = u
 }
 
-// confirm notes that the call which wrote e knows that e stands under its lease, and so will not
-// end that lease.
+// confirm records that the call which wrote e knows that e stands under its lease, and so will
+// not revoke that lease.
 func (p *leasePool) confirm(e *lock.Entry) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -214,9 +210,9 @@ func (p *leasePool) confirm(e *lock.Entry) {
 	p.inUse[e.Handle] = u
 }
 
-// left takes back the lease of an entry that was removed, and reports whether it can be used again:
-// only if no call is left that may end it, as a call does that learns late, perhaps at another
-// replica, that what it wrote does not stand. An entry under it would be lost.
+// left takes back the lease of a removed entry, and reports whether it can be reused. It can only
+// if no remaining call may revoke it. A call revokes the lease if it learns late, perhaps at
+// another replica, that its write does not stand. An entry under the lease would then be lost.
 func (p *leasePool) left(e *lock.Entry, why lock.Reason) (again bool) {
 	p.mu.Lock()
 	confirmed := p.inUse[e.Handle].confirmed == e.Number
@@ -229,8 +225,8 @@ func (p *leasePool) left(e *lock.Entry, why lock.Reason) (again bool) {
 	return false
 }
 
-// give puts an empty lease into the pool, which no other caller may end.
-// Another replica may have renewed it last.
+// give adds an empty lease to the pool that no other caller may revoke. Another replica may have
+// renewed it last.
 func (p *leasePool) give(tenant string, ttl time.Duration, id int64) {
 	class := leaseClass{tenant, p.seconds(ttl)}
 	p.mu.Lock()
@@ -251,14 +247,14 @@ func (p *leasePool) count(class leaseClass, n int) {
 	}
 }
 
-// hasRoom reports whether one more lease may be idle. A tenant has no more than others could
-// have yet. The caller holds mu.
+// hasRoom reports whether one more lease may be idle. A tenant may not have more idle leases than
+// there are free slots. The caller holds mu.
 func (p *leasePool) hasRoom(class leaseClass) bool {
 	return p.of[class.tenant] < maxIdle-p.spare && len(p.idle[class]) < maxIdlePerClass
 }
 
-// revoke ends a lease, and with it what was written under it: what is written under it
-// later is refused. It is acknowledged if there is no error.
+// revoke ends a lease and everything written under it; later writes under it fail. Without an
+// error it is acknowledged.
 func (p *leasePool) revoke(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -285,12 +281,12 @@ func (p *leasePool) pop(class leaseClass) (lease, bool) {
 	return l, true
 }
 
-// grant makes a new lease under an id of our choice. An id that exists already
-// is our own earlier attempt: 63 random bits do not meet by chance.
+// grant makes a new lease under an id that the caller chooses. If the id exists, it is from this
+// call's earlier attempt: 63 random bits do not collide.
 func (p *leasePool) grant(ctx context.Context, ttl time.Duration) (lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, operationTimeout)
 	defer cancel()
-	// It may be the first attempt that etcd has executed, and counts from.
+	// etcd may have run the first attempt, and counts from there.
 	l := lease{id: rand.Int64() | 1, renewed: time.Now()}
 	for {
 		err := p.tryGrant(ctx, l.id, ttl)
@@ -314,8 +310,7 @@ func (p *leasePool) tryGrant(ctx context.Context, id int64, ttl time.Duration) e
 	return err
 }
 
-// maintain renews the idle leases that need it and forgets those that nobody
-// wanted for a while.
+// maintain renews the idle leases that need it and drops those that were unused for a while.
 func (p *leasePool) maintain(ctx context.Context) {
 	now := time.Now()
 	for class, due := range p.due(now) {
@@ -329,9 +324,8 @@ func (p *leasePool) maintain(ctx context.Context) {
 	}
 }
 
-// due takes the idle leases out of the pool whose last renewal is a third of
-// their TTL ago, and drops those that were idle for too long, a few
-// at a time.
+// due removes the idle leases from the pool whose last renewal is a third of their TTL ago. It
+// drops those that were idle for too long, a few at a time.
 func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -359,8 +353,8 @@ func (p *leasePool) due(now time.Time) map[leaseClass][]lease {
 	return out
 }
 
-// sweep forgets entries that never came back. There may be very many, so it looks through them
-// now and then. The caller holds mu.
+// sweep drops entries that never came back. There may be very many, so it runs rarely. The caller
+// holds mu.
 func (p *leasePool) sweep(now time.Time) {
 	if now.Sub(p.swept) < forgetInUse/10 {
 		return
@@ -373,7 +367,7 @@ func (p *leasePool) sweep(now time.Time) {
 	}
 }
 
-// put returns leases to the cold end of the pool.
+// put returns leases to the least recently used end of the pool.
 func (p *leasePool) put(class leaseClass, renewed []lease) {
 	if len(renewed) == 0 {
 		return

@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// listPage is how many keys one page of a list has at most, and pageSize how
-	// many bytes it should have.
+	// listPage bounds the keys of one page of a list, and pageSize is the target for its bytes.
 	listPage = 1000
 	pageSize = 1 << 20
-	// firstPage is the number of keys of a page whose keys' size is not known.
+	// firstPage is the number of keys in a page before their size is known.
 	firstPage = 100
 )
 
-// list reads all entries at one revision and resets g with them: at the one where g was
-// interrupted or is to begin, if the store still has it, so that the watch reports what happened
-// since. list takes over the store's own records as they are now.
+// list reads all entries at one revision and resets g with them. If the store still has the
+// history, that is the revision where g was interrupted or should begin, so that the watch
+// reports the events since. list also reads the store's own records as they are now.
 func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 	newest, err := fd.readRecords(ctx)
 	if err != nil {
@@ -55,7 +54,7 @@ func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 	return at, nil
 }
 
-// readRecords takes over the store's own records, and returns the revision of the answer.
+// readRecords reads the store's own records, and returns the revision of the answer.
 func (fd *feed) readRecords(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -73,14 +72,14 @@ func (fd *feed) listAt(ctx context.Context, revision int64) (read picture, err e
 	return read, err
 }
 
-// picture is entries that are read at one revision. The floor may rise meanwhile, so all
-// get their numbers by one: it is their order that tells who holds.
+// picture holds the entries of one revision. All get their numbers from one floor, even if it
+// rises meanwhile, because their order determines the holders.
 type picture struct {
 	entries   []*lock.Entry
 	revisions []int64
 }
 
-// add adds what was read, unless it is no entry.
+// add adds an entry that was read, if there is one.
 func (p *picture) add(kv *mvccpb.KeyValue, e *lock.Entry) {
 	if e != nil {
 		p.entries, p.revisions = append(p.entries, e), append(p.revisions, kv.CreateRevision)
@@ -96,7 +95,7 @@ func (p *picture) at(revision int64, floor uint64) ([]*lock.Entry, uint64) {
 	return p.entries, uint64(revision) + floor
 }
 
-// eachKey reads the keys of a page and of all after it.
+// eachKey reads the keys of a page and of all pages after it.
 func (ks *keyspace) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyValue)) error {
 	for more := true; more; {
 		resp, err := ks.tryRead(ctx, ks.kv, "list", page.next())
@@ -111,8 +110,8 @@ func (ks *keyspace) eachKey(ctx context.Context, page *pager, each func(*mvccpb.
 	return nil
 }
 
-// pager asks for a range of keys page by page, so that a page has about pageSize
-// bytes, judged by the largest value so far.
+// pager reads a range of keys page by page. It sizes pages for about pageSize bytes, by the
+// largest value so far.
 type pager struct {
 	request *pb.RangeRequest
 	largest int
@@ -131,7 +130,7 @@ func (p *pager) next() *pb.RangeRequest {
 	return p.request
 }
 
-// turn goes on behind a page. It reports whether there is more.
+// turn moves on to the next page. It reports whether there is one.
 func (p *pager) turn(resp *pb.RangeResponse) bool {
 	for _, kv := range resp.Kvs {
 		p.largest = max(p.largest, len(kv.Key)+len(kv.Value))
@@ -142,7 +141,7 @@ func (p *pager) turn(resp *pb.RangeResponse) bool {
 	return resp.More
 }
 
-// reasons are read beside the feed and told by it a page at a time.
+// reasons are read concurrently with the feed, which passes them on a page at a time.
 type reasons struct {
 	pages chan reasonsPage
 	task  *sync.WaitGroup
@@ -154,9 +153,8 @@ type reasonsPage struct {
 	err      error
 }
 
-// readReasons begins to read what is remembered of ends. Each page is as of now:
-// nothing is kept from compaction for it, however long it takes. What was recorded
-// after the revision at is told by the watch.
+// readReasons starts to read the kept ends. Each page is as of now, so compaction need not wait
+// for a slow read. The watch reports what was recorded after the revision at.
 func (fd *feed) readReasons(ctx context.Context, at int64) reasons {
 	r := reasons{pages: make(chan reasonsPage), task: &sync.WaitGroup{}}
 	tell := func(p reasonsPage) bool {

@@ -4,5 +4,5 @@ package etcd
 
 import "os"
 
-// lockAlone does nothing here: etcd locks its data file itself, and waits for the other process.
+// lockAlone does nothing here: etcd itself locks its data file, and waits for the other process.
 func lockAlone(*os.File) error { return nil }

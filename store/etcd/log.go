@@ -10,7 +10,7 @@ import (
 	"go.uber.org/zap/zapcore"
 )
 
-// A slow disk makes etcd warn of each flush and of each request that fails. The log gets
+// On a slow disk etcd logs a warning for each flush and each failed request. The log gets
 // samplesOf lines of each message in each samplesEvery.
 const (
 	samplesOf    = 5
@@ -48,8 +48,9 @@ func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Chec
 	return ce.AddCore(e, c)
 }
 
-// irrelevant reports whether a line is about listeners that the embedded member does not have,
-// slow calls, which are in the metrics, or the schema of a store that was just made.
+// irrelevant reports whether a line needs no log. Such lines are about listeners that the
+// embedded member does not have, about slow calls, which are in the metrics, or about the schema
+// of a new store.
 func irrelevant(message string) bool {
 	switch message {
 	case "Running http and grpc server on single port. This is not recommended for production.",
@@ -82,8 +83,8 @@ func (c slogCore) Write(e zapcore.Entry, fields []zapcore.Field) error {
 // Sync implements zapcore.Core.
 func (c slogCore) Sync() error { return nil }
 
-// lastWords is what follows a line of etcd's that is to end the process. While etcd is launched
-// it is a panic instead, which the launching goroutine turns into an error.
+// lastWords handles an etcd line that would end the process. During launch it panics instead, and
+// the launching goroutine turns that into an error.
 type lastWords struct{ launching *atomic.Bool }
 
 // OnWrite implements zapcore.CheckWriteHook.

@@ -7,18 +7,18 @@ import (
 )
 
 const (
-	// memoryTTL is how long reasons stay in the store at least. The contract says 10
-	// minutes. A change of leader gives every lease its full time again.
+	// memoryTTL is how long the store keeps reasons at least. The contract requires 10 minutes. A
+	// change of leader restarts every lease.
 	memoryTTL = 12 * time.Minute
 
-	// memorySpan is for how long new records go under one lease, and memoryRecords how many: etcd
+	// memorySpan bounds how long new records share one lease, and memoryRecords how many: etcd
 	// deletes them all at once.
 	memorySpan    = 30 * time.Second
 	memoryRecords = 1000
 )
 
-// memory gives out the leases of records of ends. They are never renewed: so it is the
-// store's own time that decides when something is forgotten, and no replica's clock.
+// memory provides the leases of records of ends. They are never renewed, so the store's own time
+// decides when a record is dropped, and no replica's clock.
 type memory struct {
 	grant func(ctx context.Context, id int64, ttl time.Duration) error
 
@@ -51,7 +51,7 @@ func (m *memory) lease(ctx context.Context, n int) (int64, error) {
 	return m.id, nil
 }
 
-// drop forgets a lease that the store does not have.
+// drop discards a lease that the store does not have.
 func (m *memory) drop(id int64) {
 	m.turn <- struct{}{}
 	defer func() { <-m.turn }()

@@ -13,17 +13,17 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// What the store remembers about itself, below meta/.
+// The store's own records, below meta/.
 const (
-	metaCluster  = metaDir + "cluster"  // the etcd cluster's id when it was first used
-	metaTokenKey = metaDir + "tokenkey" // 32 random bytes behind the lock tokens
+	metaCluster  = metaDir + "cluster"  // the etcd cluster's id at first use
+	metaTokenKey = metaDir + "tokenkey" // 32 random bytes that sign the lock tokens
 	metaFloor    = metaDir + "floor"    // added to every revision
-	metaDistrust = metaDir + "distrust" // a number that the store must have reached, but has not
-	// the lowest that must be understood, see [store.Form]; not there is 1
+	metaDistrust = metaDir + "distrust" // a number that the store should have reached, but has not
+	// the lowest form that a version must understand, see [store.Form]; missing is 1
 	metaForm = metaDir + "form"
 )
 
-// meta is what stood there when it was last read.
+// meta is the store's own records as last read.
 type meta struct {
 	cluster  uint64
 	tokenKey []byte
@@ -31,19 +31,19 @@ type meta struct {
 	distrust uint64
 	form     int
 
-	keys map[string]metaKey // by their names; what is not there is missing
+	keys map[string]metaKey // by name, without the missing ones
 	at   int64              // the revision at which they were read
 }
 
-// metaKey is one of meta's keys as it was read.
+// metaKey is one key of meta as last read.
 type metaKey struct {
-	good     bool // it could be read
+	good     bool // it could be decoded
 	revision int64
 	value    []byte
 }
 
-// complete reports whether all keys of meta, which are written together, are there
-// and can be read.
+// complete reports whether all keys of meta, which are written together, exist and can be
+// decoded.
 func (m *meta) complete() bool {
 	for _, name := range []string{metaCluster, metaTokenKey, metaFloor, metaDistrust} {
 		if !m.keys[name].good {
@@ -54,7 +54,7 @@ func (m *meta) complete() bool {
 	return form.good || !there
 }
 
-// records returns what meta says beside the header of the answer that it came with.
+// records combines meta with the header of the answer that it came in.
 func (m *meta) records(header *pb.ResponseHeader) store.Records {
 	return store.Records{
 		Position: uint64(header.Revision), Cluster: header.ClusterId,
@@ -62,7 +62,7 @@ func (m *meta) records(header *pb.ResponseHeader) store.Records {
 	}
 }
 
-// floorGiven returns at which revision the fence floor was given, as far as that is known.
+// floorGiven returns the revision at which the fence floor was set, as far as known.
 func (mk *metaKeeper) floorGiven() int64 {
 	if m := mk.known.Load(); m != nil {
 		return m.keys[metaFloor].revision
@@ -70,7 +70,7 @@ func (mk *metaKeeper) floorGiven() int64 {
 	return 0
 }
 
-// formGiven returns at which revision the form was asked for last, as far as that is known.
+// formGiven returns the revision at which the form was last raised, as far as known.
 func (mk *metaKeeper) formGiven() int64 {
 	if m := mk.known.Load(); m != nil {
 		return m.keys[metaForm].revision
@@ -78,22 +78,21 @@ func (mk *metaKeeper) formGiven() int64 {
 	return 0
 }
 
-// metaKeeper keeps the store's own records as they were read last, and decides by them
-// whether the store's numbers can be trusted.
+// metaKeeper keeps the store's own records as last read, and decides by them whether the store's
+// numbers can be trusted.
 type metaKeeper struct {
 	*keyspace
 	tokenKey []byte
-	known    atomic.Pointer[meta] // as it was read last
+	known    atomic.Pointer[meta] // as last read
 }
 
-// TokenKey returns the secret behind the lock tokens: made on first use, the
+// TokenKey returns the secret that signs the lock tokens. It is made on first use, and is the
 // same for all replicas and after every restart.
 func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
 
-// load reads meta, writes it on first use, takes over the floor that the
-// operator gave, and decides whether the store's numbers can be trusted: see
-// [store.Trust]. A restore of etcd from a snapshot changes its cluster id, unless
-// it is told the old one.
+// load reads meta, writes it on first use, applies the operator's floor, and decides whether the
+// store's numbers can be trusted: see [store.Trust]. A restore of etcd from a snapshot changes
+// its cluster id, unless the operator passes the old one.
 func (mk *metaKeeper) load(ctx context.Context, floor uint64) error {
 	err := mk.raise(ctx, floor)
 	for errors.Is(err, errRaced) {
@@ -118,16 +117,16 @@ func (mk *metaKeeper) load(ctx context.Context, floor uint64) error {
 	return nil
 }
 
-// finalError is one that another attempt would not change.
+// finalError is an error that another attempt would not change.
 type finalError struct{ cause error }
 
 func (e *finalError) Error() string { return e.cause.Error() }
 
-// errDamaged says that records below meta/ are gone or cannot be read.
+// errDamaged means that records below meta/ are missing or unreadable.
 var errDamaged = store.RecordsDamaged(metaDir)
 
-// raise writes the floor that the operator gave, unless it is there. It only ever
-// rises: the comparison fails if another replica was faster.
+// raise writes the operator's floor, unless it is there. The floor only rises: the comparison
+// fails if another replica was faster.
 func (mk *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	m, header, err := mk.readAll(ctx)
 	if err == nil && !m.complete() {
@@ -155,10 +154,10 @@ func (mk *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	return err
 }
 
-// errRaced says that another replica changed a record between a read and a write.
+// errRaced means that another replica changed a record between a read and a write.
 var errRaced = errors.New("the record has changed")
 
-// replace writes keys of meta if none has changed since it was read.
+// replace writes keys of meta if none has changed since the read.
 func (mk *metaKeeper) replace(ctx context.Context, read *meta, puts ...*pb.RequestOp) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -173,8 +172,8 @@ func (mk *metaKeeper) replace(ctx context.Context, read *meta, puts ...*pb.Reque
 	return err
 }
 
-// make writes meta on first use. If there is anything else, meta was deleted or damaged by hand:
-// then make needs a floor, in place of the one that is not known.
+// make writes meta on first use. If there are other keys, meta was deleted or damaged by hand.
+// Then make needs a floor from the operator, because the old one is unknown.
 func (mk *metaKeeper) make(
 	ctx context.Context, found *meta, floor uint64,
 ) (*meta, *pb.ResponseHeader, error) {
@@ -187,12 +186,12 @@ func (mk *metaKeeper) make(
 	next := &meta{cluster: all.Header.ClusterId, floor: floor}
 	if all.Count > 0 {
 		if m, header, err := mk.readAll(ctx); err != nil || m.complete() {
-			return m, header, err // another replica made it just now, and then used the store
+			return m, header, err // another replica just made it, and then used the store
 		}
 		if floor == 0 {
 			return nil, nil, errDamaged
 		}
-		next.form = mk.trust.Understood() // of entries that may be there
+		next.form = mk.trust.Understood() // for entries that may exist
 		mk.log.Error(
 			"the store's own records are made again; lock tokens may be void", "error", errDamaged,
 		)
@@ -212,8 +211,8 @@ func (mk *metaKeeper) make(
 	return mk.readAll(ctx)
 }
 
-// readAnew reads the store's own records and takes them over. It records a lost past that they
-// show. told is a number that was handed out, or 0.
+// readAnew reads the store's own records again and applies them. It records a lost past that they
+// prove. told is an issued number, or 0.
 func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 	for {
 		correction, err := mk.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
@@ -232,14 +231,14 @@ func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 	}
 }
 
-// look reads anew what has become doubtful.
+// look reads the store's own records again after a reason for doubt.
 func (s *Store) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	return s.meta.readAnew(ctx, 0)
 }
 
-// takeOver returns what was read, to be kept.
+// takeOver keeps what was read and returns it as records.
 func (mk *metaKeeper) takeOver(m *meta, header *pb.ResponseHeader) (store.Records, error) {
 	if !m.complete() {
 		return store.Records{}, errDamaged
@@ -249,7 +248,7 @@ func (mk *metaKeeper) takeOver(m *meta, header *pb.ResponseHeader) (store.Record
 	return r, nil
 }
 
-// settle does what a correction asks for, and then has the records read again.
+// settle makes a correction, and then has the records read again.
 func (mk *metaKeeper) settle(ctx context.Context, v store.Correction) error {
 	mk.trust.TellRefusal(mk.log)
 	m := mk.known.Load()
@@ -269,10 +268,10 @@ func (mk *metaKeeper) settle(ctx context.Context, v store.Correction) error {
 	return nil
 }
 
-// unchanged compares the floor, the distrust and the form with what this replica knows of
-// them. Each transaction that puts an entry has these comparisons: none is granted
-// below a floor that another replica was given, nor in a store that one distrusts, nor
-// behind what this replica does not understand.
+// unchanged compares the floor, the distrust and the form with what this replica knows of them.
+// Each transaction that puts an entry has these comparisons. So no entry is granted below a floor
+// that another replica has set, in a distrusted store, or behind a form that this replica does
+// not understand.
 func (mk *metaKeeper) unchanged() []*pb.Compare {
 	m := mk.known.Load()
 	return []*pb.Compare{
@@ -282,7 +281,7 @@ func (mk *metaKeeper) unchanged() []*pb.Compare {
 	}
 }
 
-// modified compares with the revision of a key's last write, 0 if there is no key.
+// modified compares with the revision of a key's last write; 0 means that the key is missing.
 func modified(key []byte, revision int64) *pb.Compare {
 	return &pb.Compare{
 		Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL,
@@ -297,10 +296,10 @@ func valued(key, value []byte) *pb.Compare {
 	}
 }
 
-// readAll reads all of meta, also what is not complete.
+// readAll reads all of meta, even if it is incomplete.
 func (mk *metaKeeper) readAll(ctx context.Context) (*meta, *pb.ResponseHeader, error) {
 	prefix := mk.prefix + metaDir
-	// What the answer proves is judged with the floor that is in it.
+	// The trust in the answer is decided with the floor that is in it.
 	resp, err := mk.readFrom(ctx, mk.conn.kv, "meta", &pb.RangeRequest{
 		Key: []byte(prefix), RangeEnd: prefixEnd(prefix),
 	})
@@ -316,7 +315,7 @@ func (mk *metaKeeper) readAll(ctx context.Context) (*meta, *pb.ResponseHeader, e
 	return m, resp.Header, nil
 }
 
-// set takes over a key. One that cannot be read is noted too.
+// set stores a key, even if it cannot be decoded.
 func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 	val := string(kv.Value)
 	switch key {
@@ -352,8 +351,8 @@ func (mk *metaKeeper) puts(m *meta) []*pb.RequestOp {
 	return puts
 }
 
-// require returns when the store's records say that who uses it has to understand the
-// form, so that none who does not reads what is written then.
+// require returns once the store's records require the form, so that no version without it reads
+// what is written then.
 func (s *Store) require(ctx context.Context, form int) error {
 	if form <= 1 || s.meta.known.Load().form >= form {
 		return nil
@@ -375,8 +374,8 @@ func (s *Store) Refusal() error {
 	return nil
 }
 
-// Distrust implements store.Store. Other replicas learn of it by their feeds, or
-// by their next write.
+// Distrust implements store.Store. Other replicas learn of it from their feeds, or by their next
+// write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -12,19 +12,19 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// orphan is what a call of Enqueue left behind: writes that may have committed, or may
-// yet, and that nobody waits for any more.
+// orphan is what a call of Enqueue left behind: writes that may have committed, or still may, for
+// which no caller waits.
 type orphan struct {
-	entry  *lock.Entry // to be taken back, or kept from being written later if it is resumable; or nil
-	leases []int64     // under which the writes are
+	entry  *lock.Entry // to remove, or to keep from being written later if it is resumable; or nil
+	leases []int64     // of the writes
 
-	// the revision of the key's mark that the last of them would replace; 0 if there was none
+	// the revision of the key's mark that the last write would replace; 0 if there was none
 	withdrawn int64
 }
 
-// clean takes back the entry if it is there, which tells the feeds why it goes, and then
-// what could still write it: a lease that is revoked takes what was written under it
-// along, and refuses what comes.
+// clean removes the entry if it exists, so that the feeds see the reason. Then it revokes the
+// leases of late writes: a revoked lease removes what was written under it, and rejects further
+// writes.
 func (s *Store) clean(ctx context.Context, x *orphan) error {
 	switch {
 	case x.entry == nil:
@@ -46,9 +46,9 @@ func (s *Store) clean(ctx context.Context, x *orphan) error {
 	return nil
 }
 
-// shutOut keeps the writes of an entry that is not there from writing it, by a mark as of a
-// withdrawn one, in place of the one that they would replace: whoever comes back for the entry
-// replaces that. The lease of an entry that is there is not among those to be revoked then.
+// shutOut keeps late writes from creating a missing entry. It puts a mark as of a withdrawn entry
+// in place of the one that they would replace; a client that retries replaces that one. If the
+// entry exists, its lease must not be among those to be revoked.
 func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 	memory, err := s.memory.lease(ctx, 1)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 	case isLeaseNotFound(err):
 		s.memory.drop(memory)
 		return err
-	case isNoSpace(err): // nor has the entry room; others are not to wait for that to change
+	case isNoSpace(err): // the entry has no space either; do not make others wait
 		x.leases = nil
 		return nil
 	case err != nil:
@@ -78,14 +78,14 @@ func (s *Store) shutOut(ctx context.Context, x *orphan) error {
 	if err != nil && usedUp(err) == nil {
 		return err
 	}
-	if found != nil { // nobody else may have learned of it
+	if found != nil { // no other caller may have learned of it
 		x.leases = slices.DeleteFunc(x.leases, func(l int64) bool { return l == found.Handle })
 	}
 	return nil
 }
 
-// takeBack removes the entry, also from a store that is full. It is told by its lease from
-// one that somebody else wrote.
+// takeBack removes the entry, even from a full store. The lease distinguishes it from another
+// caller's entry.
 func (s *Store) takeBack(ctx context.Context, x *orphan) error {
 	found, err := s.find(ctx, x.entry)
 	if err != nil || found == nil || !slices.Contains(x.leases, found.Handle) {

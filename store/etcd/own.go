@@ -7,15 +7,15 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// maxOwnWrites bounds the entries, and the ends, that are kept of writes that no feed reported.
+// maxOwnWrites bounds the kept entries, and ends, of writes that no feed has reported.
 const maxOwnWrites = 4096
 
-// ownWrites are the entries that this replica has just written under fresh ids, and its records of
-// ends, so that its feed need not decode them.
+// ownWrites holds the entries that this replica has just written under fresh ids, and its records
+// of ends, so that its feed need not decode them.
 type ownWrites struct {
 	mu      sync.Mutex
 	byKey   map[string]*lock.Entry
-	records map[string][]store.End // without what the entries were
+	records map[string][]store.End // without the entries' data
 	ends    int                    // of all records
 }
 
@@ -30,8 +30,8 @@ func (o *ownWrites) add(key string, e *lock.Entry) {
 	o.byKey[key] = &written
 }
 
-// take returns the entry whose first key it is, once, without its number and
-// handle; nil if it is not one of ours.
+// take returns the entry with that first key, once, without its number and handle. It returns nil
+// if the entry is not this replica's.
 func (o *ownWrites) take(key []byte) *lock.Entry {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -42,7 +42,7 @@ func (o *ownWrites) take(key []byte) *lock.Entry {
 	return e
 }
 
-// record keeps the ends of the record at key, which it cuts to what the feed reads.
+// record keeps the ends of the record at key, reduced to what the feed reads.
 func (o *ownWrites) record(key []byte, ends []store.End) {
 	for i := range ends {
 		ends[i].Was = nil
@@ -55,7 +55,8 @@ func (o *ownWrites) record(key []byte, ends []store.End) {
 	o.records[string(key)] = ends
 }
 
-// takeRecord returns the ends of the record at key, once; ok is false if it is not one of ours.
+// takeRecord returns the ends of the record at key, once; ok is false if the record is not this
+// replica's.
 func (o *ownWrites) takeRecord(key []byte) (ends []store.End, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

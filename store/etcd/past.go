@@ -12,13 +12,13 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// errForgotten says that etcd has forgotten what was written since a call began.
+// errForgotten means that etcd has compacted what was written since a call began.
 var errForgotten = errors.New("whether the entry was written is forgotten")
 
-// exclude makes sure that no attempt of the call has written the entry, which has a fresh
-// id, and that none will any more. It returns the entry if it is there. If it was written
-// and has gone since, the error is [lock.Lost] with the reason, or [store.ErrTakenBack] if it
-// was written too late to be found before its lease was revoked.
+// exclude makes sure that no attempt of the call has written the entry, which has a fresh id, and
+// that none will. It returns the entry if it exists. If the entry was written and has gone since,
+// the error is [lock.Lost] with the reason. If it was written too late to be found before its
+// lease was revoked, the error is [store.ErrTakenBack].
 func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
@@ -47,8 +47,8 @@ func (j *joining) exclude(ctx context.Context) (*lock.Entry, error) {
 	return nil, nil
 }
 
-// revokeOpen revokes the leases of the attempts whose outcomes are not known, after the entry
-// was not found. One that commits now is as good as removed: nobody knows of it.
+// revokeOpen revokes the leases of the attempts with unknown outcomes, after the entry was not
+// found. An attempt that commits now counts as removed, because no client knows of it.
 func (j *joining) revokeOpen(ctx context.Context) error {
 	if !slices.ContainsFunc(j.open, func(l int64) bool { return slices.Contains(j.revoking, l) }) {
 		j.absent = j.looked
@@ -67,8 +67,8 @@ func (j *joining) revokeOpen(ctx context.Context) error {
 	return nil
 }
 
-// written tells whether e, which is not there, was, between two revisions, and if so since which
-// and why it has gone.
+// written returns whether e, which is missing, existed between two revisions, and if so since
+// when and why it has gone.
 func (ks *keyspace) written(
 	ctx context.Context, e *lock.Entry, since, upTo int64,
 ) (joined int64, gone *lock.Error, err error) {
@@ -88,7 +88,7 @@ func (ks *keyspace) written(
 	return joined, ks.whyGone(ctx, e, left), nil
 }
 
-// whyGone tells why e, which was removed at a revision before its call was answered, has gone.
+// whyGone returns why e has gone. It was removed at a revision before its call was answered.
 func (ks *keyspace) whyGone(ctx context.Context, e *lock.Entry, left int64) *lock.Error {
 	gone := lock.LostBecause(lock.Expired)
 	gone.Detail = "the entry was removed before its request was answered"
@@ -108,17 +108,17 @@ func (ks *keyspace) whyGone(ctx context.Context, e *lock.Entry, left int64) *loc
 	return gone
 }
 
-// maxPasts is how many read the past at once: calls whose first attempts had no answer, which
-// can be all calls of a replica.
+// maxPasts bounds the concurrent reads of the history. They follow first attempts without an
+// answer, which can be all of a replica's calls.
 const maxPasts = 16
 
-// past tells what was written below a prefix from one revision up to another, which are
-// those of the store, and perhaps some of what came then.
+// past reports what was written below a prefix between two revisions of the store, and perhaps
+// some later writes.
 func (ks *keyspace) past(
 	ctx context.Context, prefix string, from, upTo int64, tell func(*mvccpb.Event),
 ) error {
 	if from > upTo {
-		return nil // no watch could say so
+		return nil // no watch could report that
 	}
 	select {
 	case ks.readingPast <- struct{}{}:
@@ -131,8 +131,8 @@ func (ks *keyspace) past(
 	return ks.readPast(ctx, prefix, string(prefixEnd(prefix)), from, upTo, tell)
 }
 
-// readPast tells what was written to a range of keys, as past does, until ctx ends. There must be
-// such revisions.
+// readPast reports what was written to a range of keys, as past does, until ctx ends. The
+// revisions must exist.
 func (ks *keyspace) readPast(
 	ctx context.Context, first, end string, from, upTo int64, tell func(*mvccpb.Event),
 ) error {
@@ -166,5 +166,5 @@ func (ks *keyspace) readPast(
 	}
 }
 
-// askAgain is how long a watch that says nothing is left alone.
+// askAgain is the time after which a silent watch is asked for progress.
 const askAgain = 20 * time.Millisecond

@@ -12,7 +12,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// primariesAtOnce is how many entries of sets one read asks for.
+// primariesAtOnce bounds the entries of sets that one read requests.
 const primariesAtOnce = 100
 
 // Queue implements store.Store.
@@ -30,7 +30,7 @@ func (ks *keyspace) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 	return entries, number, nil
 }
 
-// readQueue reads a lock's keys, and then at the same revision what those of sets
+// readQueue reads a lock's keys, and then at the same revision the entries that those of sets
 // point to.
 func (ks *keyspace) readQueue(ctx context.Context, r lock.Ref) (read picture, at int64, err error) {
 	prefix := ks.prefix + entriesDir + r.Tenant + "/" + r.Name + "/"

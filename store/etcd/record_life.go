@@ -9,7 +9,7 @@ import (
 
 var _ store.LifeTable[int64] = (*lives)(nil)
 
-// lives are leases that bound records hang on.
+// lives are the leases of bound records.
 type lives struct{ store *Store }
 
 // BeginLife implements store.LifeTable.

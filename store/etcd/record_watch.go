@@ -22,7 +22,7 @@ func (r *RecordStore) Watch(ctx context.Context, kind string, changed func()) {
 	})
 }
 
-// watchOnce says that there were changes, until something is wrong.
+// watchOnce reports changes until something fails.
 func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -32,7 +32,7 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 	}
 	prefix := r.kindPrefix(kind)
 	w := r.store.conn.watch(ctx, prefix, string(prefixEnd(prefix)), at+1)
-	changed() // what came before the watch
+	changed() // for changes before the watch
 	check := time.NewTicker(feedCheck)
 	defer check.Stop()
 	guard := newGuard(r.store.keyspace, at, w.ask)

@@ -22,11 +22,11 @@ const (
 
 	guardShards = 64
 
-	// recordsAtOnce bounds an answer of whose records nothing is known: so many of the largest are 2
-	// MiB.
+	// recordsAtOnce bounds an answer while the records' sizes are unknown: that many of the largest
+	// are 2 MiB.
 	recordsAtOnce = 32
 
-	// partsOfPage bounds for how many answers a page asks etcd.
+	// partsOfPage bounds the requests to etcd for one page.
 	partsOfPage = 64
 )
 
@@ -79,8 +79,8 @@ func keyOf(kind, rest string) (k store.RecordKey, ok bool) {
 	return store.RecordKey{Kind: kind, Tenant: tenant, ID: id}, ok
 }
 
-// Look implements store.RecordTable: it reads the record and the guard of its key at
-// one revision, which is no older than the call.
+// Look implements store.RecordTable: it reads the record and the guard of its key at one
+// revision, no older than the call.
 func (r *RecordStore) Look(
 	ctx context.Context, k store.RecordKey, _ bool,
 ) (store.RecordState, error) {
@@ -102,7 +102,7 @@ func lookOps(keys ...[]byte) (ops []*pb.RequestOp) {
 	return ops
 }
 
-// state is what an answer to lookOps says.
+// state returns what an answer to lookOps shows.
 func (r *RecordStore) state(resp *pb.TxnResponse) (s store.RecordState) {
 	if kvs := resp.Responses[0].GetResponseRange().GetKvs(); len(kvs) > 0 {
 		s.Found, s.Version = true, r.store.number(kvs[0].ModRevision)
@@ -135,7 +135,7 @@ func (r *RecordStore) Swap(
 	return r.swapped(ctx, s, w, resp, err)
 }
 
-// swapped tells what became of an attempt at a write.
+// swapped returns the result of an attempt at a write.
 func (r *RecordStore) swapped(
 	ctx context.Context, s store.RecordState, w *store.RecordWrite, resp *pb.TxnResponse, err error,
 ) (uint64, error) {
@@ -156,8 +156,9 @@ func (r *RecordStore) swapped(
 	return r.store.number(resp.Header.Revision), nil
 }
 
-// beyondQuota finds out what became of a write that etcd answers with full: it may have
-// executed it. Of a deletion nobody can tell whose it was.
+// beyondQuota finds out what became of a write to which etcd answered that it is full: etcd may
+// have run it. For a deletion the outcome stays unknown, because the record does not show which
+// caller deleted it.
 func (r *RecordStore) beyondQuota(
 	ctx context.Context, w *store.RecordWrite, full error,
 ) (uint64, error) {
@@ -172,7 +173,7 @@ func (r *RecordStore) beyondQuota(
 	return 0, unavailable(full, "write a record", true)
 }
 
-// swapTxn writes w if everything is as it was. Otherwise it reads how that is.
+// swapTxn writes w if nothing has changed. Otherwise it reads the present state.
 func (r *RecordStore) swapTxn(
 	s store.RecordState, w *store.RecordWrite, lease int64,
 ) *pb.TxnRequest {
@@ -191,8 +192,8 @@ func (r *RecordStore) swapTxn(
 	return txn
 }
 
-// raced tells why a swap was refused. If it was not for the record, it was for what the
-// store remembers of itself, which is read anew.
+// raced returns why a swap was rejected. If the reason was not the record, the store's own
+// records have changed, and raced reads them again.
 func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.TxnResponse) error {
 	now := r.state(resp)
 	if now.Found == s.Found && now.Version == s.Version && (s.Found || now.Guard == s.Guard) {
@@ -203,7 +204,7 @@ func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.T
 	return store.ErrRecordRaced
 }
 
-// List implements store.RecordStore. Each part of a page is as it is then.
+// List implements store.RecordStore. Each part of a page is as of its own read.
 func (r *RecordStore) List(
 	ctx context.Context, q store.RecordQuery,
 ) (page store.RecordPage, err error) {
@@ -235,7 +236,7 @@ func (r *RecordStore) List(
 			return page, nil
 		}
 		request.Key = []byte(r.behind(&q, last))
-		// etcd counts all keys that follow for each answer, so there are to be few.
+		// etcd counts all following keys for each answer, so a page takes few answers.
 		request.Limit = min(
 			int64(q.Limit-len(page.Records)+1), int64(max(recordsAtOnce, store.MaxRecordPageBytes/largest)),
 		)
@@ -244,7 +245,7 @@ func (r *RecordStore) List(
 	return page, nil
 }
 
-// rangeOf returns the request for what follows the query's last page.
+// rangeOf returns the request for the records after the query's last page.
 func (r *RecordStore) rangeOf(q *store.RecordQuery) *pb.RangeRequest {
 	prefix, first := r.kindPrefix(q.Kind), ""
 	end := string(prefixEnd(prefix))
@@ -264,8 +265,8 @@ func (r *RecordStore) rangeOf(q *store.RecordQuery) *pb.RangeRequest {
 	}
 }
 
-// behind returns where a list goes on behind a key of the kind. A tenant's ids are in their
-// order, so what the query does not want of them is passed over at once.
+// behind returns where a list continues after a key of the kind. A tenant's ids are in order, so
+// behind skips those that the query does not want.
 func (r *RecordStore) behind(q *store.RecordQuery, last string) string {
 	next := r.kindPrefix(q.Kind) + last + "\x00"
 	k, ok := keyOf(q.Kind, last)
@@ -280,7 +281,7 @@ func (r *RecordStore) behind(q *store.RecordQuery, last string) string {
 	return next
 }
 
-// record reads one of a list.
+// record decodes one record of a list.
 func (r *RecordStore) record(
 	q *store.RecordQuery, kv *mvccpb.KeyValue,
 ) (rec store.Record, ok bool) {

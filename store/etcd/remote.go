@@ -11,7 +11,7 @@ import (
 	"go.uber.org/zap"
 )
 
-// RemoteConfig says how to reach an etcd cluster.
+// RemoteConfig configures the connection to an etcd cluster.
 type RemoteConfig struct {
 	Endpoints []string // host:port
 	TLS       *tls.Config
@@ -19,11 +19,10 @@ type RemoteConfig struct {
 	Password  string
 }
 
-// Dial connects to an etcd cluster. It returns before anything answers; [Open]
-// finds out whether something does.
+// Dial connects to an etcd cluster. It returns before any member answers; [Open] checks whether
+// one does.
 //
-// The feed has a connection of its own, so that large reads beside it cannot
-// starve it (etcd #15402).
+// The feed has its own connection, so that large reads cannot starve it (etcd #15402).
 func Dial(cfg RemoteConfig) (*Conn, error) {
 	if len(cfg.Endpoints) == 0 {
 		return nil, errors.New("no etcd endpoint is given")
@@ -57,9 +56,8 @@ func dial(cfg RemoteConfig) (*clientv3.Client, error) {
 	c, err := clientv3.New(clientv3.Config{
 		Endpoints: cfg.Endpoints, TLS: cfg.TLS, Username: cfg.Username, Password: cfg.Password,
 		DialTimeout: attemptTimeout,
-		// A member that is frozen or cut off is noticed by its silence. More
-		// frequent pings than every 5 s would be refused (too_many_pings), and so
-		// would pings without a stream.
+		// Silence reveals a member that is frozen or cut off. The server would reject pings more often
+		// than every 5 s (too_many_pings), and pings without a stream.
 		DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 3 * time.Second,
 		Logger: zap.NewNop(),
 	})

@@ -12,8 +12,8 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// RemoveAndPut implements store.Store. It is a transaction of its own: operators are few. A full
-// store has room for it, as for any removal.
+// RemoveAndPut implements store.Store. It is a separate transaction, because operators' actions
+// are few. A full store has space for it, as for any removal.
 func (s *Store) RemoveAndPut(
 	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
 ) error {
@@ -27,7 +27,7 @@ func (s *Store) RemoveAndPut(
 	return err
 }
 
-// removing is a table of records whose writes remove an entry too.
+// removing is a table of records whose writes also remove an entry.
 type removing struct {
 	*RecordStore
 	entry *lock.Entry
@@ -73,7 +73,7 @@ func (r *removing) removalTxn(
 	return txn
 }
 
-// there reports whether the entry was there when its removal was refused.
+// there reports whether the entry existed when its removal was rejected.
 func (r *removing) there(resp *pb.TxnResponse) bool {
 	kvs := resp.Responses[2].GetResponseRange().GetKvs()
 	return len(kvs) > 0 && kvs[0].CreateRevision == r.store.revision(r.entry.Number)

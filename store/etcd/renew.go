@@ -12,19 +12,18 @@ import (
 )
 
 const (
-	// renewStreams is over how many streams renewals are spread. A member serves a stream strictly in
-	// order, and a renewal of a lease that is expired and not yet revoked holds up all behind it.
+	// renewStreams is the number of streams for renewals. A member serves a stream strictly in
+	// order, and a renewal of a lease that has expired but is not yet revoked delays all behind it.
 	renewStreams = 4
 
-	// renewBacklog bounds the renewals that wait to be sent over one stream.
+	// renewBacklog bounds the unsent renewals of one stream.
 	renewBacklog = 8192
 
-	// renewAhead bounds the renewals of a stream that are sent and not answered. More would only wait
-	// at the member, and still have to be done when no call waits for them any more.
+	// renewAhead bounds the renewals of a stream that are sent and not answered. More would only
+	// wait at the member, which would still process them after their callers have left.
 	renewAhead = 64
 
-	// renewStall is for how long a stream may answer nothing, while renewals wait, before it is
-	// replaced.
+	// renewStall is how long a stream with waiting renewals may be silent before it is replaced.
 	renewStall = time.Second
 )
 
@@ -36,9 +35,9 @@ type keepAliveStream interface {
 	Recv() (*pb.LeaseKeepAliveResponse, error)
 }
 
-// streamRenewer multiplexes renewals over a few keepalive streams of our own. clientv3's KeepAlive
-// renews for ever on behalf of clients that are gone, and its KeepAliveOnce opens a stream for each
-// call (etcd #13536).
+// streamRenewer multiplexes renewals over a few keepalive streams. clientv3's KeepAlive keeps
+// renewing for clients that are gone, and its KeepAliveOnce opens a stream for each call (etcd
+// #13536).
 type streamRenewer struct {
 	streams [renewStreams]*renewStream
 }
@@ -51,7 +50,7 @@ func newStreamRenewer(ctx context.Context, open openStream) *streamRenewer {
 	return r
 }
 
-// renew tries again on a new stream when one breaks, until ctx ends.
+// renew retries on a new stream after a broken one, until ctx ends.
 func (r *streamRenewer) renew(ctx context.Context, id int64) error {
 	stream := r.streams[uint64(id)%renewStreams]
 	for {
@@ -72,7 +71,7 @@ func (r *streamRenewer) close() {
 	}
 }
 
-// renewStream is one stream at a time, opened when it is needed and replaced when it breaks or
+// renewStream is one stream at a time. It is opened on demand and replaced when it breaks or
 // stalls.
 type renewStream struct {
 	ctx  context.Context
@@ -147,12 +146,12 @@ type renewal struct {
 type renewSession struct {
 	ctx   context.Context //nolint:containedctx // ends with the stream, and says why
 	end   context.CancelCauseFunc
-	queue chan *renewal // to be sent
+	queue chan *renewal // to send
 	ahead chan struct{} // one for each that is sent and not answered
 
 	mu       sync.Mutex
-	sent     map[int64][]*renewal // by lease; each has an answer
-	answered time.Time            // when the last answer came, or the session began
+	sent     map[int64][]*renewal // by lease; each will have an answer
+	answered time.Time            // time of the last answer, or of the session's start
 }
 
 func newRenewSession(ctx context.Context) *renewSession {
@@ -164,9 +163,8 @@ func newRenewSession(ctx context.Context) *renewSession {
 	}
 }
 
-// run opens the stream, which can take for as long as no member answers, and passes answers on
-// until it ends. Calls do not wait for run but for their own answers, and end a session that
-// stalls.
+// run opens the stream, which takes until a member answers, and passes answers on until it ends.
+// Calls do not wait for run but for their own answers, and end a session that stalls.
 func (s *renewSession) run(open openStream) {
 	stream, err := open(s.ctx)
 	if err != nil {
@@ -208,7 +206,7 @@ func (s *renewSession) write(stream keepAliveStream) {
 	}
 }
 
-// next returns the next renewal that a call still waits for, or nil when the session has ended.
+// next returns the next renewal for which a call still waits, or nil when the session has ended.
 func (s *renewSession) next() *renewal {
 	for {
 		select {
@@ -226,7 +224,7 @@ func (s *renewSession) next() *renewal {
 	}
 }
 
-// pass passes an answer on. Those of one lease come in the order in which they were asked for.
+// pass passes an answer on. Answers about one lease come in the order of the requests.
 func (s *renewSession) pass(id int64, result error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -242,7 +240,7 @@ func (s *renewSession) pass(id int64, result error) {
 	<-s.ahead
 }
 
-// silent is for how long nothing was answered.
+// silent returns the time since the last answer.
 func (s *renewSession) silent() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()

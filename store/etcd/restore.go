@@ -19,20 +19,19 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// RestoredBump is added to the revision of a store that is restored, so that up to so many writes
-// after the backup have no number that is used again.
+// RestoredBump is added to the revision of a restored store, so that up to that many writes after
+// the backup do not have their numbers used again.
 const RestoredBump = 1_000_000_000
 
 // Restored describes the content of a backup.
 type Restored struct {
-	// Highest is a number that no fence handed out before the backup was made is above.
+	// Highest is at least every fence that was issued before the backup.
 	Highest uint64
 }
 
-// Restore makes the embedded store in the data folder dir from a backup, which is a file as
-// [Backup] or etcdctl writes it, with a checksum, and proves that it starts. The folder has
-// to be empty. The store is another cluster then: nothing is granted in it until it is opened
-// with a fence floor.
+// Restore makes the embedded store in the empty data folder dir from a backup, and proves that it
+// starts. The backup is a file from [Backup] or etcdctl, with a checksum. The store is then
+// another cluster: it grants nothing until it is opened with a fence floor.
 func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 	if err := checkEmpty(dir); err != nil {
 		return r, err
@@ -45,7 +44,7 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	if err := begin(dir, restoring); err != nil { // a restore that is killed is begun again
+	if err := begin(dir, restoring); err != nil { // repeats a restore that was killed
 		return r, err
 	}
 	if err := unpack(file, dir); err != nil {
@@ -58,8 +57,9 @@ func Restore(ctx context.Context, file, dir string) (r Restored, err error) {
 	return r, begun(dir)
 }
 
-// checkEmpty rejects a folder with something in it. A new volume has a lost+found, and an attempt
-// that failed leaves the lock, an empty folder, and what it unpacked if it was killed.
+// checkEmpty rejects a folder that is not empty. It allows a new volume's lost+found, and what a
+// failed attempt leaves: the lock file, an empty folder, and the unpacked files of a killed
+// attempt.
 func checkEmpty(dir string) error {
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -85,8 +85,8 @@ func checkEmpty(dir string) error {
 // sectorSize divides the size of each data file.
 const sectorSize = 512
 
-// checkBackup rejects a file that is no whole backup, before etcd's own code reads it, which ends
-// the process where a page points nowhere.
+// checkBackup rejects an incomplete backup before etcd's own code reads it, because that ends the
+// process where a page points nowhere.
 func checkBackup(file string) error {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -107,7 +107,7 @@ func checkBackup(file string) error {
 	return nil
 }
 
-// checkSum compares the checksum behind the first size bytes with theirs.
+// checkSum compares the checksum after the first size bytes with theirs.
 func checkSum(file string, size int64) error {
 	f, err := os.Open(file)
 	if err != nil {
@@ -124,8 +124,8 @@ func checkSum(file string, size int64) error {
 var errAltered = errors.New("the checksum at its end is wrong: it was cut short, " +
 	"or altered since it was written; use another backup")
 
-// unpack makes a data folder from a backup, with a cluster id of its own. Where etcd's code would
-// end the process, unpack returns an error.
+// unpack makes a data folder from a backup, with a new cluster id. Where etcd's code would end
+// the process, unpack returns an error.
 func unpack(file, dir string) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -148,7 +148,7 @@ func peerURLs(c *embed.Config) (urls []string) {
 	return urls
 }
 
-// inspect starts the restored store, which changes no key of ours in it, and reads it.
+// inspect starts the restored store, which changes none of Fencepost's keys in it, and reads it.
 func inspect(ctx context.Context, dir string) (r Restored, err error) {
 	server, err := startMember(ctx, EmbeddedConfig{Dir: dir})
 	if err != nil {

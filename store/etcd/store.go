@@ -16,14 +16,14 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// MinTTL is the shortest lease that etcd keeps to: 1.5 election timeouts, which
-// is 2 s by default. It raises shorter ones silently.
+// MinTTL is the shortest lease that etcd honours: 1.5 election timeouts, which is 2 s by default.
+// It raises shorter ones silently.
 const MinTTL = 2 * time.Second
 
-// defaultPrefix starts every key of ours.
+// defaultPrefix starts every key of Fencepost.
 const defaultPrefix = "/fencepost/v1/"
 
-// Config of a [Store].
+// Config configures a [Store].
 type Config struct {
 	Prefix string       // of all keys, ending in a slash; "" is /fencepost/v1/
 	Logger *slog.Logger // nil discards
@@ -32,16 +32,15 @@ type Config struct {
 	// Timeout bounds every call, with as many attempts as fit; 0 is 4 s.
 	Timeout time.Duration
 
-	// FenceFloor is added to every revision to give a number. The store
-	// remembers it; a greater one may be given after the store lost its past, and
-	// 0 keeps what it remembers.
+	// FenceFloor is added to every revision to give a number. The store keeps it. A greater one may
+	// be given after the store lost its past; 0 keeps the stored one.
 	FenceFloor uint64
 
-	// Pending bounds the writes that wait to be sent; zero is [batch.Backlog]'s own.
+	// Pending bounds the unsent writes; zero is [batch.Backlog]'s default.
 	Pending batch.Backlog
 
-	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
-	// makes it what an older version is, for tests.
+	// Form is the highest form that this store understands; 0 is [store.Form]. A lower one imitates
+	// an older version, for tests.
 	Form int
 }
 
@@ -62,9 +61,9 @@ type Store struct {
 	tasks   sync.WaitGroup
 }
 
-// Open reads what the store remembers about itself, or writes it on first use,
-// and starts the store's upkeep. It fails when etcd does not answer, and when
-// cfg's fence floor cannot be right. The caller closes the store, then conn.
+// Open reads the store's own records, or writes them on first use, and starts the maintenance. It
+// fails if etcd does not answer, or if cfg's fence floor cannot be right. The caller closes the
+// store, then conn.
 func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	s := newStore(conn, cfg)
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -101,8 +100,8 @@ func newStore(conn *Conn, cfg Config) *Store {
 	return s
 }
 
-// Close ends the upkeep and the writes in flight, and waits for both. Feeds end
-// by their own contexts.
+// Close ends the maintenance and the writes in flight, and waits for both. Feeds end by their own
+// contexts.
 func (s *Store) Close() error {
 	s.stop()
 	s.records.life.Close()
@@ -133,7 +132,7 @@ func (s *Store) Enqueue(
 		left := &orphan{entry: placed, leases: []int64{placed.Handle}}
 		s.orphans.Add(left, s.leases.seconds(placed.TTL))
 	})
-	if err == nil && written { // the lease of what is taken back ends, and must not be reused
+	if err == nil && written { // the lease of a removed entry ends, and must not be reused
 		s.leases.confirm(placed)
 	}
 	return placed, written, err
@@ -154,21 +153,21 @@ func (s *Store) Remove(
 		}
 		switch {
 		case out.applied && withoutRecord && why == lock.Withdrawn && e.Resumable():
-			return nil // its mark may be there still, and lapses with the lease
+			return nil // its mark may still exist, and ends with the lease
 		case out.applied:
 			s.left(e, why)
 			return nil
 		case err == nil:
 			err := s.notRemoved(ctx, e, unknown, while)
 			if !unknown.bare || errors.Is(err, lock.Changed) {
-				s.unrecordedReasons.Delete(e.ID) // no attempt without a record did it
+				s.unrecordedReasons.Delete(e.ID) // no attempt without a record removed it
 			}
 			return err
 		case isNoSpace(err) && !withoutRecord:
 			if out.endKey != nil {
 				unknown.add(out.endKey, false)
 			}
-			withoutRecord = true // a record needs room; the removal itself does not
+			withoutRecord = true // a record needs space; the removal itself does not
 			s.unrecordedReasons.Store(e.ID, why)
 		case isLeaseNotFound(err):
 			s.memory.drop(memory)
@@ -197,20 +196,20 @@ func (s *Store) tryRemove(
 	return memory, out, err
 }
 
-// left uses the lease of an entry that was removed again, or ends it.
+// left reuses the lease of a removed entry, or ends it.
 func (s *Store) left(e *lock.Entry, why lock.Reason) {
 	if !s.leases.left(e, why) {
 		s.endLease(e, e.Handle)
 	}
 }
 
-// endLease ends a lease that is not used again. etcd itself ends no more than 1 000 in a second,
-// and those of dead holders would have to wait behind them.
+// endLease ends a lease that is not reused. etcd itself ends at most 1 000 leases a second, so
+// those of dead holders would wait behind these.
 func (s *Store) endLease(e *lock.Entry, lease int64) {
 	s.orphans.Add(&orphan{leases: []int64{lease}}, s.leases.seconds(e.TTL))
 }
 
-// notRemoved tells why a comparison has failed: e was gone, or one of while.
+// notRemoved returns why a comparison failed: e was gone, or one of while.
 func (s *Store) notRemoved(
 	ctx context.Context, e *lock.Entry, unknown attempts, while []*lock.Entry,
 ) error {
@@ -226,11 +225,11 @@ func (s *Store) notRemoved(
 	return s.removedBefore(ctx, unknown)
 }
 
-// attempts are removals of unknown outcome.
+// attempts are removals with unknown outcomes.
 type attempts struct {
 	any     bool
 	bare    bool     // one of them leaves no record
-	endKeys [][]byte // each is there if its attempt was applied
+	endKeys [][]byte // each exists if its attempt was applied
 }
 
 func (a *attempts) add(endKey []byte, bare bool) {
@@ -240,8 +239,8 @@ func (a *attempts) add(endKey []byte, bare bool) {
 	}
 }
 
-// removedBefore tells an entry that one of our own attempts removed from one
-// that was gone. An attempt that leaves no record is believed to have done it.
+// removedBefore reports whether an earlier attempt of this call removed the entry, or it was gone
+// before. It credits an attempt that leaves no record.
 func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
 	for _, key := range unknown.endKeys {
 		resp, err := s.read(ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true})
@@ -271,7 +270,7 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 		}
 		if err == nil {
 			s.leases.refreshed(e.Handle, start)
-			// A lease that answers is no proof that its keys are there (etcd #14758).
+			// A lease that answers does not prove that its keys exist (etcd #14758).
 			return s.prove(ctx, e)
 		}
 		if err := s.proveLeased(ctx, e); err != nil {
@@ -283,9 +282,9 @@ func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 	}
 }
 
-// proveLeased is [Store.prove] for an entry whose lease etcd does not know. That is no
-// proof that the entry is gone: a leader that was just elected may not know the lease
-// yet. The entry has to be there under it.
+// proveLeased is [Store.prove] for an entry whose lease etcd does not know. A leader that was
+// just elected may not know the lease yet, so the entry may still exist. It must exist under that
+// lease.
 func (ks *keyspace) proveLeased(ctx context.Context, e *lock.Entry) error {
 	resp, err := ks.read(ctx, "check", &pb.RangeRequest{Key: ks.primaryKey(e)})
 	if err != nil {
@@ -298,12 +297,11 @@ func (ks *keyspace) proveLeased(ctx context.Context, e *lock.Entry) error {
 	return nil
 }
 
-// renewPause is how long a lease that is not known, though its entry is there, is left
-// alone.
+// renewPause is the pause before another renewal of an unknown lease whose entry exists.
 const renewPause = 100 * time.Millisecond
 
 // Remaining implements store.Store. The leader answers from memory, in whole seconds. The lease
-// may carry another entry already, so Remaining also reads the entry.
+// may already carry another entry, so Remaining also reads the entry.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -320,11 +318,11 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	if err := s.prove(ctx, e); err != nil {
 		return 0, err
 	}
-	slack := time.Duration(resp.GrantedTTL)*time.Second - e.TTL // which no holder was promised
+	slack := time.Duration(resp.GrantedTTL)*time.Second - e.TTL // not promised to any holder
 	return max(0, min(time.Duration(resp.TTL)*time.Second-slack, e.TTL)), nil
 }
 
-// prove reads whether exactly the entry e is there.
+// prove reads whether exactly the entry e exists.
 func (ks *keyspace) prove(ctx context.Context, e *lock.Entry) error {
 	resp, err := ks.read(ctx, "check", &pb.RangeRequest{Key: ks.primaryKey(e), KeysOnly: true})
 	if err != nil {
@@ -345,7 +343,7 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	if s.feed.at.Load() < revision {
 		select {
 		case s.behind <- struct{}{}:
-		default: // it is being asked already
+		default: // it is already being asked
 		}
 	}
 	return s.number(revision), nil

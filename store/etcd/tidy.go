@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// historyInterval is how often the embedded store is compacted, up to where it was one interval
-	// before: lists that are being read, and calls that read what their attempts wrote, need less.
+	// historyInterval is how often the embedded store is compacted, up to its revision one interval
+	// before. Lists in progress, and calls that read what their attempts wrote, need less history.
 	historyInterval = 15 * time.Second
 
 	// keptRevisions are never compacted. A replica that starts after a quiet time finds the last
@@ -21,21 +21,21 @@ const (
 	keptRevisions = 1000
 
 	// compactPace is how many bytes of the data file etcd compacts in a second on a slow disk. etcd
-	// walks through all of the file, and answers before that: compactions that come sooner queue up.
+	// walks through the whole file, and answers before it is done, so compactions that come sooner
+	// queue up.
 	compactPace = 32 << 20
 
-	// forEntries is the percentage of the quota that new entries may use. The rest is for what
-	// renewals and releases write, so that etcd's own alarm is not reached, which would refuse their
-	// records.
+	// forEntries is the percentage of the quota for new entries. Renewals and releases write to the
+	// rest. Otherwise etcd's own alarm would go off and reject their records.
 	forEntries = 90
 
-	// costOf is how many percent of an entry's bytes the file needs for it, and keyRoom bounds the
-	// bytes of one of its keys.
+	// costOf is the percentage of an entry's bytes that the file needs for it, and keyRoom bounds
+	// the bytes of one of its keys.
 	costOf  = 150
 	keyRoom = 512
 
-	// tidyInterval is how often the alarm is looked for, and tidyPause the least time between two
-	// defragmentations, which stop all calls.
+	// tidyInterval is the time between two checks of the alarm, and tidyPause the least time between
+	// two defragmentations, which stop all calls.
 	tidyInterval = 5 * time.Second
 	tidyPause    = time.Minute
 )
@@ -70,15 +70,15 @@ func (m *member) compact(revision int64) error {
 	defer cancel()
 	_, err := m.kv.Compact(ctx, &pb.CompactionRequest{Revision: revision})
 	if isCompacted(err) {
-		return nil // nothing was written since
+		return nil // no write since
 	}
 	return err
 }
 
-// Size is how full the embedded store is.
+// Size shows how full the embedded store is.
 type Size struct {
-	Used  int64 // bytes of its file that are in use, as far as they were flushed
-	Quota int64 // bytes that the file may have
+	Used  int64 // bytes of its file in use, as far as they were flushed
+	Quota int64 // largest size of the file in bytes
 }
 
 func (m *member) size() Size {
@@ -88,14 +88,14 @@ func (m *member) size() Size {
 // room decides whether a new entry fits.
 type room struct {
 	mu   sync.Mutex
-	used int64 // as the store reported last: it counts what was flushed
+	used int64 // as last reported by the store: it counts what was flushed
 
-	// since is what was admitted since used changed, and before between that change and the one before
-	// it, which may have been flushed too late to be counted.
+	// since counts what was admitted after used last changed, and before what was admitted in the
+	// interval before that. The latter may have been flushed too late to be counted.
 	since, before int64
 }
 
-// admit reports whether so many bytes fit, and counts them.
+// admit reports whether that many bytes fit, and counts them.
 func (r *room) admit(bytes int, size Size) bool {
 	cost := int64(bytes) * costOf / 100
 	r.mu.Lock()
@@ -110,8 +110,7 @@ func (r *room) admit(bytes int, size Size) bool {
 	return true
 }
 
-// attend gives free pages back if etcd's alarm went off. It leaves a store alone whose data needs
-// the quota.
+// attend frees pages if etcd's alarm went off. It does nothing if the data needs the quota.
 func (m *member) attend(log *slog.Logger) {
 	size := m.size()
 	if !m.alarmed() || size.Used > size.Quota/100*forEntries || !m.copying.TryLock() {
@@ -136,7 +135,7 @@ func (m *member) alarmed() bool {
 	return false
 }
 
-// tidy defragments and clears the alarm once the file is well below the quota.
+// tidy defragments, and clears the alarm once the file is well below the quota.
 func (m *member) tidy(log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(m.ctx, startTimeout)
 	defer cancel()

@@ -9,8 +9,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// trustedKV holds every linearizable answer against what was received before the
-// call was sent.
+// trustedKV compares every linearizable answer with what was received before the call was sent.
 type trustedKV struct {
 	kv    kvClient
 	trust *store.Trust
@@ -42,7 +41,7 @@ func (t trustedKV) received(mark uint64, h *pb.ResponseHeader) {
 	t.trust.Received(mark, h.Revision, h.ClusterId)
 }
 
-// trusted is what a committer needs of the store's trust.
+// trusted is the part of the store's trust that a committer needs.
 type trusted interface {
 	unchanged() []*pb.Compare
 	readAnew(ctx context.Context, told uint64) error

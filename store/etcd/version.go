@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// checkVersions warns of servers that are too old for the store. It looks once, at the
-// start, at those that answer.
+// checkVersions warns of servers that are too old for the store. It checks once, at the start,
+// the servers that answer.
 func (s *Store) checkVersions() {
 	if s.conn.version == nil {
 		return
@@ -30,9 +30,9 @@ func (s *Store) checkVersions() {
 	}
 }
 
-// supported reports whether a version of etcd, such as 3.7.1, has what the store needs.
-// Before 3.7.1, and 3.6.14 of the older line, the quota did not count what is in nested
-// transactions, and the store writes some (etcd #22134).
+// supported reports whether a version of etcd, such as 3.7.1, has what the store needs. Before
+// 3.7.1, and 3.6.14 of the older line, the quota did not count nested transactions, which the
+// store uses (etcd #22134).
 func supported(version string) bool {
 	var major, minor, patch int
 	if _, err := fmt.Sscanf(version, "%d.%d.%d", &major, &minor, &patch); err != nil {
@@ -50,7 +50,7 @@ func supported(version string) bool {
 }
 
 // warnOfElections returns a function that warns once of servers that keep leases for longer than
-// asked: etcd silently grants none under one and a half election timeouts.
+// requested: etcd silently grants none under one and a half election timeouts.
 func (s *Store) warnOfElections() func(granted time.Duration) {
 	var once sync.Once
 	return func(granted time.Duration) {

@@ -66,7 +66,7 @@ func (c Code) meaning() meaning {
 			http.StatusBadRequest, "The request is not valid",
 			"A header, a query parameter or a field of the body is unknown, missing, or " +
 				"outside its bounds.",
-			"Correct the field that the problem names. A retry of the same request gets the same answer.",
+			"Correct the field that the problem names.",
 		}
 	case InvalidName:
 		return meaning{
@@ -175,8 +175,9 @@ func (c Code) meaning() meaning {
 	case Closed:
 		return meaning{
 			http.StatusLocked, "The lock is closed",
-			"An operator has closed the lock for a time, whatever wait_seconds is.",
-			"An operator closed the lock. Retry after the time in until.",
+			"An operator has closed the lock for a time. No request joins its queue, whatever " +
+				"wait_seconds is.",
+			"Retry after the time in until.",
 		}
 	case RateLimited:
 		return meaning{
@@ -190,7 +191,7 @@ func (c Code) meaning() meaning {
 			http.StatusTooManyRequests, "The server is overloaded",
 			"The server has reached a bound: requests, lists, streams or large answers " +
 				"under way. Nothing was carried out.",
-			"The server has too much to do. Retry after Retry-After.",
+			"Retry after Retry-After.",
 		}
 	case QuotaExceeded:
 		return meaning{

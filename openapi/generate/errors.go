@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/fencepost/fencepost/api"
@@ -14,38 +15,43 @@ const errorsPage = "../docs/reference/errors.md"
 
 const errorsHead = `# Errors
 
-Look up what an error code means, and what to do. Each error is ` + "`application/problem+json`" + `
-(RFC 9457). ` + "`type`" + ` is the path of a page of the server with the same text. Decide by ` + "`code`" + `, and
-by the status if your program does not know the code. ` + "`request_id`" + ` finds the request in the server's log.
+Look up what an error code means, and what to do. Each error is ` + "`application/problem+json`" + ` (RFC 9457), such as:
 
-| code | status | |
-| --- | --- | --- |
 `
 
-const errorsRetry = `
-Retry 429, 503, 500 and requests without an answer, with the same ` + "`Idempotency-Key`" + `, after
-` + "`Retry-After`" + ` seconds if the answer has it. Everything else gets the same answer again.
-` + "`may_have_taken_effect`" + ` says whether the server may have carried out the request.
+const errorsRules = `
+Decide by ` + "`code`" + `, and by the status if your program does not know the code. ` + "`request_id`" + ` finds the
+request in the server's log. ` + "`may_have_taken_effect`" + ` reports whether the server may have carried out the request.
+
+Retry 429, 500, 503 and requests without an answer, with the same ` + "`Idempotency-Key`" + `, after
+` + "`Retry-After`" + ` seconds if the answer has it. A retry of anything else gets the same answer.
+
+The examples below leave out ` + "`type`, `title`, `status` and `request_id`" + `.
 `
 
 // writeErrors returns the page.
 func writeErrors() ([]byte, error) {
 	var b bytes.Buffer
-	b.WriteString(errorsHead)
-	for _, code := range api.Codes() {
-		fmt.Fprintf(&b, "| [`%[1]s`](#%[1]s) | %[2]d | %[3]s |\n", code, code.Status(), code.Title())
+	whole, err := problemExample(api.NotFound)
+	if err != nil {
+		return nil, err
 	}
-	b.WriteString(errorsRetry)
+	fmt.Fprintf(&b, "%s```json\n%s\n```\n%s", errorsHead, whole, errorsRules)
 	for _, code := range api.Codes() {
 		text, err := problemExample(code)
 		if err != nil {
 			return nil, err
 		}
 		fmt.Fprintf(&b, "\n## `%s`\n\n**%d.** %s %s\n\n```json\n%s\n```\n",
-			code, code.Status(), code.When(), code.Advice(), text)
+			code, code.Status(), code.When(), code.Advice(), ownMembers.ReplaceAllString(text, "{$1$2"))
 	}
 	return b.Bytes(), nil
 }
+
+// ownMembers finds the members of a problem that say something about its case.
+var ownMembers = regexp.MustCompile(
+	`(?s)^.*?("detail":.*),"request_id":"[0-9a-f]*"(.*)$`,
+)
 
 // problemExample returns a problem of the code, as the server writes it.
 func problemExample(code api.Code) (string, error) {

@@ -11,7 +11,7 @@ import (
 
 const retryPause = 50 * time.Millisecond
 
-// none is the answer of a request that has none but its error.
+// none is the answer of a request that returns only an error.
 type none = struct{}
 
 // reply is an answer with the server's number at that time.
@@ -20,8 +20,8 @@ type reply[T any] struct {
 	number uint64
 }
 
-// once sends a request over the wire, once. The answer counts only if it comes
-// while the caller waits for it.
+// once sends a request over the wire, once. The answer counts only if it arrives while the caller
+// waits.
 func once[T any](
 	ctx context.Context,
 	c *Client,
@@ -71,8 +71,7 @@ func (c *Client) doubt(more int) {
 
 func unanswered(err error) bool { return errors.Is(err, ErrUnknown) || errors.Is(err, ErrUnsent) }
 
-// lostPast makes it known that the server's newest number is below one that it has
-// shown before.
+// lostPast reports that the server's newest number is below an earlier one.
 func (c *Client) lostPast(ctx context.Context, known uint64) {
 	c.doubt(1)
 	c.inBackground(ctx, func(ctx context.Context) {
@@ -81,7 +80,7 @@ func (c *Client) lostPast(ctx context.Context, known uint64) {
 	})
 }
 
-// ask repeats a request that has no answer until the call's deadline.
+// ask repeats an unanswered request until the call's deadline.
 func ask[T any](
 	ctx context.Context,
 	c *Client,

@@ -25,16 +25,16 @@ type Cable struct {
 	cut     Cut
 	held    []func() error // requests on a silent cable
 	changed chan struct{}  // closed and replaced when cut changes
-	broken  chan struct{}  // the same when the cable breaks
+	broken  chan struct{}  // the same, when the cable breaks
 }
 
-// NewCable returns a cable that is whole.
+// NewCable returns a working cable.
 func NewCable() *Cable {
 	return &Cable{changed: make(chan struct{}), broken: make(chan struct{})}
 }
 
-// Cut cuts the cable; "" repairs it. What was held then arrives, before anything else does;
-// otherwise it is lost.
+// Cut cuts the cable; "" repairs it. A repair first delivers the held requests; any other change
+// drops them.
 func (c *Cable) Cut(how Cut) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -11,10 +11,10 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// attemptLimit is how long an attempt of a call may take. The adapters have the same.
+// attemptLimit bounds one attempt of a call, as in the adapters.
 const attemptLimit = 1500 * time.Millisecond
 
-// Operation is what a request over a [Wire] asks for.
+// Operation is the kind of a request over a [Wire].
 type Operation string
 
 // The operations.
@@ -31,12 +31,12 @@ const (
 	List      Operation = "list"
 )
 
-// Wire is what lies between a client and its server.
+// Wire connects a client to its server.
 type Wire interface {
-	// Call carries a request to the server, by do, and its answer back, which is
-	// do's error. It may do neither, or one only, and do may even be called when
-	// Call has returned; then it returns [ErrUnknown] or, if the request can not
-	// have reached the server, [ErrUnsent]. It returns when ctx ends.
+	// Call carries a request to the server, by do, and its answer back, which is do's error. It may
+	// do neither, or only one, and may even call do after it has returned. Then it returns
+	// [ErrUnknown], or [ErrUnsent] if the request cannot have reached the server. It returns when
+	// ctx ends.
 	Call(ctx context.Context, op Operation, id lock.ID, do func() error) error
 
 	// Listen waits until a feed can begin, and returns a context for it that ends
@@ -47,7 +47,7 @@ type Wire interface {
 	Tell(ctx context.Context, r Run) error
 }
 
-// What a wire says of a request without an answer.
+// Errors of a wire for a request without an answer.
 var (
 	ErrUnknown = errors.New("no answer")
 	ErrUnsent  = errors.New("not sent")
@@ -61,7 +61,7 @@ type Client struct {
 	wire   Wire
 	small  *RecordStore
 
-	understood int // up to which form
+	understood int // the highest form
 	group      group
 
 	closing context.Context
@@ -71,12 +71,12 @@ type Client struct {
 	mu       sync.Mutex
 	id       int64
 	attempts int64
-	greatest uint64 // number that any answer has shown
-	doubts   int    // proofs of a lost past that the server does not know yet
+	greatest uint64 // number in any answer
+	doubts   int    // proofs of a lost past that the server does not have yet
 }
 
-// Connect returns a client that reaches the server over the wire; nil is one
-// that never fails. The caller closes it.
+// Connect returns a client that reaches the server over the wire; a nil wire never fails. The
+// caller closes it.
 func (s *Server) Connect(w Wire) *Client {
 	if w == nil {
 		w = NewCable()
@@ -90,14 +90,14 @@ func (s *Server) Connect(w Wire) *Client {
 	return c
 }
 
-// Close ends what the client still has to do, and waits for that.
+// Close ends the client's tasks, and waits for them.
 func (c *Client) Close() {
 	c.close()
 	c.tasks.Wait()
 	c.small.life.Close()
 }
 
-// attempt returns a name that no other has.
+// attempt returns a unique name.
 func (c *Client) attempt() Attempt {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,8 +111,8 @@ func (c *Client) newest() uint64 {
 	return c.greatest
 }
 
-// note keeps the number that an answer shows. One that is smaller than what was
-// known when the question was sent proves that the server lost its past.
+// note records the number in an answer. A number below the one known when the question was sent
+// proves that the server lost its past.
 func (c *Client) note(known, number uint64) (lostPast bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -120,8 +120,7 @@ func (c *Client) note(known, number uint64) (lostPast bool) {
 	return number < known
 }
 
-// inBackground runs a task that outlives the call whose ctx is given, but not the
-// client.
+// inBackground runs a task that outlives the call of ctx, but not the client.
 func (c *Client) inBackground(ctx context.Context, task func(context.Context)) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	unhook := context.AfterFunc(c.closing, cancel)
@@ -162,7 +161,7 @@ func (c *Client) RemoveAndPut(
 	return err
 }
 
-// removing is a table of records whose writes remove an entry too.
+// removing is a table of records whose writes also remove an entry.
 type removing struct {
 	*RecordStore
 	entry *lock.Entry
@@ -233,7 +232,7 @@ func (c *Client) Distrust(ctx context.Context, number uint64) error {
 	return err
 }
 
-// Refusal implements [store.Store]. What the server knows, all clients do at once.
+// Refusal implements [store.Store]. All clients know at once what the server knows.
 func (c *Client) Refusal() error {
 	c.mu.Lock()
 	doubted := c.doubts > 0

@@ -9,10 +9,10 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Enqueue implements [store.Store]. An attempt without an answer is followed by
-// another one, which writes nothing if an earlier one did. What is left of the
-// attempts at the end is excluded in the background, unless a client can come back for
-// what it may write: the contract allows that to come late.
+// Enqueue implements [store.Store]. After an unanswered attempt it makes another one, which
+// writes nothing if an earlier one did. In the end the client excludes the remaining attempts in
+// the background. It leaves an attempt alone if a client can come back for its entry: the
+// contract allows that to come late.
 func (c *Client) Enqueue(
 	ctx context.Context,
 	e *lock.Entry,
@@ -23,7 +23,7 @@ func (c *Client) Enqueue(
 	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.CallLimit)
 	defer cancel()
 	var attempts []Attempt
-	var withdrawn uint64 // the number of the withdrawal that the key is free by
+	var withdrawn uint64 // the number of the withdrawal that freed the key
 	unknown := false
 	for {
 		attempts = append(attempts, c.attempt())
@@ -41,7 +41,7 @@ func (c *Client) Enqueue(
 			break
 		}
 	}
-	if err == nil { // what the others still write, when this one is gone, is not wanted
+	if err == nil { // remove what the other attempts may still write after this entry is gone
 		others := slices.DeleteFunc(
 			slices.Clone(attempts),
 			func(a Attempt) bool { return a == Attempt(placed.Handle) },
@@ -69,8 +69,8 @@ func (c *Client) put(
 	})
 }
 
-// settle makes sure, however long that takes, that nothing is written by attempts
-// that had no answer, and takes back what they have written.
+// settle makes sure, however long that takes, that unanswered attempts write nothing, and removes
+// what they have written.
 func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry) {
 	c.inBackground(ctx, func(ctx context.Context) {
 		untilDone(
@@ -83,8 +83,8 @@ func (c *Client) settle(ctx context.Context, attempts []Attempt, e *lock.Entry) 
 	})
 }
 
-// outcomeUnknown is a refusal of the last attempt, after others that may have been
-// carried out. That the entry ended says all there is to say.
+// outcomeUnknown marks the error of the last attempt, after others that may have run. An error
+// about an ended entry stays as it is.
 func outcomeUnknown(err error, unknown bool) error {
 	var refused *lock.Error
 	if !unknown || !errors.As(err, &refused) || refused.Code == lock.Lost {

@@ -11,10 +11,10 @@ import (
 // endsAtOnce is how many kept ends one part reports.
 const endsAtOnce = 100
 
-// trustPause is after how long a server that lost its past is listed again.
+// trustPause is the pause before a server that lost its past is listed again.
 const trustPause = 250 * time.Millisecond
 
-// listing is what a feed begins with.
+// listing is the start of a feed.
 type listing struct {
 	view store.Snapshot
 	ends []store.Ended
@@ -33,8 +33,7 @@ func (c *Client) Watch(ctx context.Context, f store.Watcher) {
 	}
 }
 
-// follow tells a view and what follows it, until ctx or the history ends, and
-// returns why.
+// follow reports a view and what follows it, until ctx or the history ends, and returns why.
 func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 	l, err := once(ctx, c, List, "", func() (listing, uint64, error) {
 		view, ends, next := c.server.list()
@@ -63,8 +62,8 @@ func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 	}
 }
 
-// awaitTrust passes some time while the server's past is missing: what it lists is
-// older than what it reported before.
+// awaitTrust waits while the server's past is missing: what it lists is older than what it
+// reported before.
 func (c *Client) awaitTrust(ctx context.Context) error {
 	if err := store.Pause(ctx, trustPause); err != nil {
 		return err

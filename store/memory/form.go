@@ -5,8 +5,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// ConnectOlder is [Server.Connect] for a client that understands what is stored up to a
-// form only.
+// ConnectOlder is [Server.Connect] for a client that understands forms only up to the given one.
 func (s *Server) ConnectOlder(w Wire, form int) (*Client, error) {
 	if newer := s.newerThan(form); newer != nil {
 		return nil, newer
@@ -16,8 +15,8 @@ func (s *Server) ConnectOlder(w Wire, form int) (*Client, error) {
 	return c, nil
 }
 
-// newerThan returns an error if who understands only up to a form must not use the
-// server.
+// newerThan returns an error if a client that understands forms only up to understood must not
+// use the server.
 func (s *Server) newerThan(understood int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -31,8 +30,8 @@ func (s *Server) newer(understood int) error {
 	return nil
 }
 
-// require notes the form of what is about to be written. Feeds of clients that do
-// not understand it list again, and others continue.
+// require records the form of the next write. Feeds of clients that do not understand it list
+// again; others continue.
 func (s *Server) require(form, understood int) error {
 	s.form = max(s.form, form)
 	return s.newer(understood)

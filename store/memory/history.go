@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// publish makes a step of the history known. The caller holds the mutex.
+// publish adds a step to the history. The caller holds the mutex.
 func (s *Server) publish(changes ...store.Change) {
 	if s.joint != nil {
 		s.joint.changes = append(s.joint.changes, changes...)
@@ -27,16 +27,16 @@ func (s *Server) show(changes []store.Change) {
 	s.grown = make(chan struct{})
 }
 
-// cursor is a place in the history.
+// cursor is a position in the history.
 type cursor struct {
 	life int
-	form int // the lowest that had to be understood
+	form int // the lowest form that had to be understood
 	next uint64
 }
 
 var errHistory = errors.New("the history from there on was forgotten")
 
-// list returns all entries, the remembered ends, and where the history goes on.
+// list returns all entries, the kept ends, and where the history continues.
 func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -46,7 +46,7 @@ func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
 	return view, s.ends(), cursor{s.life, s.form, s.first + uint64(len(s.runs))}
 }
 
-// next waits for the step after the cursor, for who understands up to a form.
+// next waits for the step after the cursor, for a client that understands forms up to understood.
 func (s *Server) next(ctx context.Context, at cursor, understood int) (Run, error) {
 	for {
 		r, ok, grown, err := s.step(at, understood)
@@ -76,7 +76,7 @@ func (s *Server) step(
 	return Run{}, false, s.grown, nil
 }
 
-// Compact drops the history: a feed that is behind has to list again.
+// Compact drops the history: a feed that lags has to list again.
 func (s *Server) Compact() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ type Checkpoint struct {
 	small      recordTable
 }
 
-// Checkpoint returns a copy of the server as it stands.
+// Checkpoint returns a copy of the server.
 func (s *Server) Checkpoint() Checkpoint {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -117,8 +117,7 @@ func (s *Server) Checkpoint() Checkpoint {
 	return c
 }
 
-// Restore makes the server what it was: it continues from there, and numbers repeat.
-// Leases restart.
+// Restore restores a copy: the server continues from there, and numbers repeat. Leases restart.
 func (s *Server) Restore(c Checkpoint) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -127,8 +126,8 @@ func (s *Server) Restore(c Checkpoint) {
 	s.restore(c)
 }
 
-// RestoreElsewhere does the same, into another cluster: what is kept in the data does
-// not fit the cluster's own identity, so that it grants nothing.
+// RestoreElsewhere does the same, into another cluster: the identity in the data differs from the
+// cluster's own, so that it grants nothing.
 func (s *Server) RestoreElsewhere(c Checkpoint) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -155,12 +154,12 @@ func (s *Server) restore(c Checkpoint) {
 	s.startOver()
 }
 
-// maxFloor leaves room for numbers below 2^53.
+// maxFloor leaves enough numbers below 2^53.
 const maxFloor = 1 << 52
 
-// Raise is an operator's fence floor, which is part of every number, also of those
-// that are there, so that feeds list again. The server is trusted again if it so has
-// reached what is missing. A floor only rises.
+// Raise sets an operator's fence floor. It is part of every number, including those of existing
+// entries, so feeds list again. If the floor covers what is missing, the server is trusted again.
+// A floor only rises.
 func (s *Server) Raise(floor uint64) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -193,7 +192,7 @@ func (s *Server) shift(by uint64) {
 	s.startOver()
 }
 
-// startOver makes feeds list again, as numbers mean something else now.
+// startOver makes feeds list again, because numbers have a new meaning.
 func (s *Server) startOver() {
 	s.runs, s.first = nil, 0
 	s.life++
@@ -201,7 +200,7 @@ func (s *Server) startOver() {
 	s.grown = make(chan struct{})
 }
 
-// distrust notes that number was handed out, if the server's newest is smaller.
+// distrust records that number was issued, if the server's newest is smaller.
 func (s *Server) distrust(number uint64) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,7 +210,7 @@ func (s *Server) distrust(number uint64) uint64 {
 	return s.number
 }
 
-// Distrusted returns the number that was handed out and is missing, 0 if none is.
+// Distrusted returns the issued number that is missing, or 0.
 func (s *Server) Distrusted() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()

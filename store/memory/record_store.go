@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// What requests about small records ask for.
+// Kinds of requests about small records.
 const (
 	LookAtRecord Operation = "look at record"
 	SwapRecord   Operation = "swap record"
@@ -93,7 +93,7 @@ func (r *RecordStore) Swap(
 	return version, err
 }
 
-// lives are what bound records of a client hang on, by numbers.
+// lives are a client's lifetimes of bound records, by number.
 type lives struct{ client *Client }
 
 // BeginLife implements [store.LifeTable].

@@ -10,10 +10,10 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// recordTable is what a server keeps of small records.
+// recordTable is the server's small records.
 type recordTable struct {
 	kept    map[store.RecordKey]smallRecord
-	deleted map[store.RecordKey]uint64 // when a record of the key was deleted last
+	deleted map[store.RecordKey]uint64 // when a record of the key was last deleted
 	lives   map[int64]*time.Timer      // of clients with bound records
 	grown   map[string]chan struct{}   // by kind; closed and replaced with every change
 }
@@ -21,7 +21,7 @@ type recordTable struct {
 type smallRecord struct {
 	store.RecordForm
 	version uint64
-	life    int64 // of the client that it is bound to; 0 none
+	life    int64 // of the client that it is bound to; or 0
 }
 
 func newRecordTable() recordTable {
@@ -31,7 +31,7 @@ func newRecordTable() recordTable {
 	}
 }
 
-// copied returns the table as of now, by numbers that are higher by so much.
+// copied returns a copy of the table with numbers raised by by.
 func (t *recordTable) copied(by uint64) recordTable {
 	c := newRecordTable()
 	for k, r := range t.kept {
@@ -44,7 +44,7 @@ func (t *recordTable) copied(by uint64) recordTable {
 	return c
 }
 
-// replaceRecords puts another table in the place of this one. Watchers stay, and lives.
+// replaceRecords replaces the table. Watchers and lives stay.
 func (s *Server) replaceRecords(t recordTable) {
 	old := s.small
 	s.small.kept, s.small.deleted = t.kept, t.deleted
@@ -53,7 +53,7 @@ func (s *Server) replaceRecords(t recordTable) {
 	}
 }
 
-// lookAtRecord reads what is under a key.
+// lookAtRecord reads the state of a key.
 func (s *Server) lookAtRecord(k store.RecordKey) (store.RecordState, uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,8 @@ func (s *Server) lookAtRecord(k store.RecordKey) (store.RecordState, uint64) {
 	}, s.number
 }
 
-// swapRecord writes w if what is under its key is as it was, for the client of that
-// life if w is bound, who knows of a number.
+// swapRecord writes w if the state of its key is unchanged. If w is bound, the client must have
+// that life. The client knows a number.
 func (s *Server) swapRecord(
 	known uint64,
 	was store.RecordState,
@@ -97,8 +97,7 @@ func (s *Server) swapRecord(
 	return s.number, s.number, nil
 }
 
-// checkSwap returns why nothing is written: what is under the key is not as it was, or the
-// past is missing.
+// checkSwap returns why nothing is written: the key's state has changed, or the past is missing.
 func (s *Server) checkSwap(was store.RecordState, w *store.RecordWrite) error {
 	r, found := s.small.kept[w.RecordKey]
 	switch {
@@ -111,7 +110,7 @@ func (s *Server) checkSwap(was store.RecordState, w *store.RecordWrite) error {
 	return nil
 }
 
-// removeAndSwap takes the entry away and puts a record, at one number, if both can be done.
+// removeAndSwap removes the entry and puts a record, at one number, if both are possible.
 func (s *Server) removeAndSwap(
 	e *lock.Entry,
 	why lock.Reason,
@@ -190,8 +189,7 @@ func (s *Server) pageOfRecords(q *store.RecordQuery) (page store.RecordPage, num
 	return page, s.number
 }
 
-// renewLife keeps a client's bound records for a while longer; begin says that it has
-// none yet.
+// renewLife extends the life of a client's bound records; begin means that it has none yet.
 func (s *Server) renewLife(life int64, begin bool) (number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -10,19 +10,19 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Config of a [Server].
+// Config configures a [Server].
 type Config struct {
 	// Number is the number of the server's history before its first write.
 	Number uint64
 
-	// CallLimit is how long a call of a client may take; 0 is 4 s, as in the adapters.
+	// CallLimit bounds a client's call; 0 is 4 s, as in the adapters.
 	CallLimit time.Duration
 
-	// Remember is for how long ends are remembered; 0 is 11 minutes.
+	// Remember is how long ends are kept; 0 is 11 minutes.
 	Remember time.Duration
 
-	// ExpiryRecord is how long after an expiry its record is written. Until then
-	// the key of the entry is not used up.
+	// ExpiryRecord is the time from an expiry to its record. Until then the key of the entry is not
+	// used up.
 	ExpiryRecord time.Duration
 
 	// Together is how long a write waits for others of its client, with which it shares a
@@ -41,12 +41,12 @@ type Run struct {
 	Changes []store.Change
 }
 
-// Server is a history: one sequence of writes with their numbers, what they made
-// of the entries, and the leases that end them. It is safe for concurrent use.
+// Server is a history: one sequence of writes with their numbers, the resulting entries, and the
+// leases that end them. It is safe for concurrent use.
 type Server struct {
 	cfg Config
 
-	turn sync.Mutex // of a transaction, and of what must not see half of one; before mu
+	turn sync.Mutex // for a transaction, and for what must not see half of one; before mu
 
 	mu         sync.Mutex
 	number     uint64
@@ -55,14 +55,14 @@ type Server struct {
 	pasts      store.Pasts
 	attempts   map[Attempt]fate
 	removals   map[Attempt]bool // that took effect
-	floor      uint64           // that an operator gave
-	distrusted uint64           // the number that was missed, 0 if none was
-	foreign    bool             // the data was another cluster's
-	form       int              // the lowest that must be understood, see [store.Form]
+	floor      uint64           // set by an operator
+	distrusted uint64           // the number that is missing, or 0
+	foreign    bool             // the data belonged to another cluster
+	form       int              // the lowest form that must be understood, see [store.Form]
 	clients    int64
 	small      recordTable
 
-	joint *joint // the transaction that is being carried out, nil if there is none
+	joint *joint // the transaction in progress, or nil
 
 	runs    []Run         // since the last compaction
 	first   uint64        // the index of runs[0]
@@ -71,7 +71,7 @@ type Server struct {
 	stopped bool
 }
 
-// key is what an entry is found by.
+// key identifies an entry.
 type key struct {
 	tenant string
 	id     lock.ID
@@ -86,17 +86,17 @@ type kept struct {
 	end   time.Time
 }
 
-// record remembers an end.
+// record is a kept end.
 type record struct {
 	ended  store.Ended
-	number uint64 // at which it was made
+	number uint64 // of the end
 	forget *time.Timer
 }
 
-// Attempt names one try to write something, for ever.
+// Attempt names one attempt to write something, forever.
 type Attempt int64
 
-// fate is what became of an attempt to write an entry.
+// fate is the state of an attempt to write an entry.
 type fate int
 
 const (
@@ -161,15 +161,14 @@ func (s *Server) Entries() []*lock.Entry {
 	return s.sorted(func(*lock.Entry) bool { return true })
 }
 
-// Ends returns all ends that are remembered, in the order of their times, withdrawals
-// among them.
+// Ends returns all kept ends, withdrawals included, in the order of their times.
 func (s *Server) Ends() []store.Ended {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ends()
 }
 
-// Forget drops all remembered ends.
+// Forget drops all kept ends.
 func (s *Server) Forget() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -190,7 +189,7 @@ func (s *Server) ends() []store.Ended {
 	return all
 }
 
-// sorted returns copies of the entries that are wanted, in the order of their numbers.
+// sorted returns copies of the selected entries, in the order of their numbers.
 func (s *Server) sorted(wanted func(*lock.Entry) bool) []*lock.Entry {
 	var all []*lock.Entry
 	for _, k := range s.entries {

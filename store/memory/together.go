@@ -8,16 +8,15 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// joint is the transaction that [Server.Together] carries out.
+// joint is the transaction of [Server.Together].
 type joint struct {
 	begun   bool // it has written something
 	changes []store.Change
-	keys    map[lock.Ref]bool // that no two of its writes may share
+	keys    map[lock.Ref]bool // keys that no two of its writes may share
 }
 
-// Together carries out requests in one transaction, as stores do that commit in groups: what
-// they write shares one number. A second write of one entry, or of an entry into one queue,
-// begins the next number.
+// Together runs requests in one transaction, as stores with group commit do: their writes share
+// one number. A second write of one entry, or of an entry into one queue, begins the next number.
 func (s *Server) Together(requests ...func() error) []error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -56,7 +55,7 @@ func (s *Server) advance(keys ...lock.Ref) {
 	}
 }
 
-// before is the number of the last write that is no part of the transaction under way.
+// before returns the number of the last write outside the present transaction.
 func (s *Server) before() uint64 {
 	if s.joint != nil && s.joint.begun {
 		return s.number - 1
@@ -64,7 +63,7 @@ func (s *Server) before() uint64 {
 	return s.number
 }
 
-// commit makes known what the transaction has written so far.
+// commit publishes what the transaction has written so far.
 func (s *Server) commit() {
 	if s.joint.begun {
 		s.show(s.joint.changes)
@@ -72,7 +71,7 @@ func (s *Server) commit() {
 	s.joint = &joint{keys: map[lock.Ref]bool{}}
 }
 
-// keysOf are the keys of a write that puts e: its queues, in which numbers only grow, and
+// keysOf returns the keys of a write that puts e: its queues, in which numbers only grow, and
 // that of the entry.
 func keysOf(e *lock.Entry) []lock.Ref {
 	keys := []lock.Ref{entryKey(e)}
@@ -89,7 +88,7 @@ func entryKey(
 	return lock.Ref{Tenant: e.Tenant, Name: "/" + string(e.ID)}
 }
 
-// group gathers the writes of one client that arrive within a moment.
+// group gathers the writes of one client that arrive together.
 type group struct {
 	mu      sync.Mutex
 	pending []*grouped
@@ -101,7 +100,7 @@ type grouped struct {
 	done chan struct{}
 }
 
-// carryOut carries out a write together with others that arrive within the time.
+// carryOut runs a write together with others that arrive within the time.
 func (g *group) carryOut(s *Server, within time.Duration, do func() error) error {
 	w := &grouped{do: do, done: make(chan struct{})}
 	g.mu.Lock()

@@ -10,19 +10,18 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// withdrawnError says that the entry of a key was withdrawn, as which the key can be taken by
-// who knows of it. An attempt that was made before, and comes late, does not.
+// withdrawnError reports a withdrawn entry of the key. A client that knows of it can use the key.
+// An earlier attempt that arrives late does not know of it.
 type withdrawnError struct{ number uint64 }
 
 func (e *withdrawnError) Error() string {
 	return fmt.Sprintf("the entry of the key was withdrawn at %d", e.number)
 }
 
-// put writes e as the last of one call's attempts. The call knows the
-// number of the last withdrawal of an entry with its key, or of none. put writes nothing if
-// e's id is there already or used up, if the attempt was excluded meanwhile, or if the client
-// knows of a later number: then the past is missing. A client that does not understand all
-// that is stored writes nothing either.
+// put writes e as the last of one call's attempts. The call knows the number of the last
+// withdrawal of an entry with its key, or none. put writes nothing if e's id exists or is used
+// up, if the attempt was excluded meanwhile, or if the client knows a later number: then the past
+// is missing. A client that does not understand all stored data also writes nothing.
 func (s *Server) put(
 	attempts []Attempt, withdrawn, known uint64, understood int, e *lock.Entry,
 ) (placed *lock.Entry, number uint64, err error) {
@@ -55,13 +54,13 @@ func (s *Server) put(
 	return s.insert(this, e), s.number, nil
 }
 
-// gone returns why an entry that is not there is not to be written.
+// gone returns why a missing entry must not be written.
 func (s *Server) gone(e *lock.Entry, wroteBefore bool, withdrawn uint64) error {
 	r := s.records[keyOf(e)]
 	switch ended := r != nil && r.ended.Reason != lock.Withdrawn; {
 	case ended && (wroteBefore || e.Resumable()):
 		return lock.LostBecause(r.ended.Reason)
-	case wroteBefore: // and it was withdrawn, or that is forgotten
+	case wroteBefore: // and it was withdrawn, or the record of that is gone
 		return lock.LostBecause(lock.Unknown)
 	case r != nil && e.Resumable() && r.number != withdrawn:
 		return &withdrawnError{r.number}
@@ -80,8 +79,8 @@ func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
 	return copied(k.entry)
 }
 
-// takeBack makes sure that none of the attempts writes anything any more, and removes what
-// one of them has written.
+// takeBack makes sure that none of the attempts writes anything any more, and removes what one of
+// them has written.
 func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +95,7 @@ func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
 	return s.number
 }
 
-// remove takes the entry away, unless this very removal did so before.
+// remove removes the entry, unless this very removal already has.
 func (s *Server) remove(
 	a Attempt,
 	e *lock.Entry,
@@ -123,7 +122,7 @@ func (s *Server) remove(
 	return s.number, nil
 }
 
-// End takes the entry away as an operator would, and reports whether it was there.
+// End removes the entry as an operator would, and reports whether it existed.
 func (s *Server) End(e *lock.Entry, why lock.Reason) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -134,7 +133,7 @@ func (s *Server) End(e *lock.Entry, why lock.Reason) bool {
 	return k != nil
 }
 
-// drop removes the entry and records why, with what an operator said.
+// drop removes the entry and records the reason, with an operator's note.
 func (s *Server) drop(k *kept, why lock.Reason, note *lock.Note) {
 	k.lease.Stop()
 	delete(s.entries, keyOf(&k.entry))
@@ -145,14 +144,14 @@ func (s *Server) drop(k *kept, why lock.Reason, note *lock.Note) {
 	s.publish(store.Change{Number: s.number, Left: k.entry.ID, Reason: why, Note: note})
 }
 
-// expire ends an entry whose lease is over, and before it those that were written before and
-// whose leases are over too: timers of one instant fire in any order, and the same history has
-// to come of the same calls.
+// expire ends an entry whose lease is over. Before it, it ends older entries whose leases are
+// over too: timers of one instant fire in any order, and the same calls must give the same
+// history.
 func (s *Server) expire(e *lock.Entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, now := s.find(e), time.Now()
-	if s.stopped || k == nil || now.Before(k.end) { // it was refreshed as the timer fired
+	if s.stopped || k == nil || now.Before(k.end) { // it was renewed as the timer fired
 		return
 	}
 	for _, due := range s.sorted(func(other *lock.Entry) bool {
@@ -177,8 +176,8 @@ func (s *Server) expired(e *lock.Entry) {
 	})
 }
 
-// remember records an end, the first of an id. One that was withdrawn does not count:
-// it is recorded only so that a feed which missed it does not take it for an expiry.
+// remember records an end, the first of an id. A withdrawal does not count: it is recorded only
+// so that a feed which missed it does not take it for an expiry.
 func (s *Server) remember(e lock.Entry, why lock.Reason, note *lock.Note) {
 	k := keyOf(&e)
 	if before := s.records[k]; before != nil {
@@ -193,7 +192,7 @@ func (s *Server) remember(e lock.Entry, why lock.Reason, note *lock.Note) {
 	})
 }
 
-// forgetting returns a record that will be forgotten.
+// forgetting returns a record that will be dropped.
 func (s *Server) forgetting(k key, number uint64, ended store.Ended) *record {
 	r := &record{ended: ended, number: number}
 	r.forget = time.AfterFunc(time.Until(ended.At.Add(s.cfg.Remember)), func() {

@@ -41,8 +41,9 @@ func burstCases() []testCase {
 // one waits for the other.
 const burstSize = 4000
 
-// burst has thousands join one lock at once while another tenant works. They are written
-// in time or refused at once, and who was told anything but that he joined is not there.
+// burst makes thousands of entries join one lock at once while another tenant works. Each join
+// succeeds in time or fails at once, and an entry without a successful answer is not in the
+// queue.
 func burst(t *trial) {
 	var mu sync.Mutex
 	joined := map[lock.ID]*lock.Entry{}

@@ -80,9 +80,9 @@ func feedComplete(t *trial) {
 	}
 }
 
-// feedNumbers has two feeds tell the same changes, with the same numbers and in the same
-// order, while entries come and go so fast that several share a write. That numbers do not
-// fall, and are within what is told, feeds are held to by every case.
+// feedNumbers compares the changes of two feeds, with their numbers and order, while entries come
+// and go so fast that several share a write. Every case checks that numbers do not fall and stay
+// within what was reported.
 func feedNumbers(t *trial) {
 	a, b := t.follow(t.A), t.follow(t.B)
 	for range 3 {
@@ -163,8 +163,8 @@ func feedSeam(t *trial) {
 	t.wantSame(early, final)
 }
 
-// feedLarge has more entries than one page of any store's list, all of which come
-// and go while followers start: their pages must still be of one moment.
+// feedLarge has more entries than one page of any store's list. All of them come and go while
+// followers start: their pages must still be of one moment.
 func feedLarge(t *trial) {
 	early := t.follow(t.A)
 	const workers, each = 16, 160

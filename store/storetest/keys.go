@@ -24,8 +24,8 @@ func keyCases() []testCase {
 	}
 }
 
-// writtenOnce has several calls write one id at once. One of them has written it, and
-// who comes later has not.
+// writtenOnce makes several calls write one id at once. One of them has written it, and the later
+// ones have not.
 func writtenOnce(t *trial) {
 	for range 20 {
 		draft := t.repeatable("a")

@@ -71,8 +71,8 @@ func pastExpired(t *trial) {
 	t.wantPast(t.Reopen(t.T), want)
 }
 
-// wantPast compares what a client tells of ends with the entries, of which it tells
-// nothing that is for their clients alone.
+// wantPast compares the ends that a client reports with the entries. It must report nothing that
+// is for their clients alone.
 func (t *trial) wantPast(s store.Store, want []*lock.Entry) {
 	t.Helper()
 	ended := map[lock.ID]store.Ended{}

@@ -112,8 +112,8 @@ func (t *trial) followFrom(number uint64) *feed {
 	return t.follow(s)
 }
 
-// resumed has entries of every kind go after a number, some of which were there by then, and
-// some not, and one whose id comes again.
+// resumed makes entries of every kind leave after a number: some that existed by then, some that
+// did not, and one whose id is used again.
 func resumed(t *trial) {
 	early := t.follow(t.A)
 	all := t.various()

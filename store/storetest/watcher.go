@@ -168,8 +168,8 @@ func (f *feed) Reset(s store.Snapshot) {
 	}
 }
 
-// Recall implements store.Watcher. That an entry was withdrawn is told so that it is
-// not taken for an expiry; it is not remembered.
+// Recall implements store.Watcher. The feed reports a withdrawal only so that it is not taken for
+// an expiry; the store does not keep it.
 func (f *feed) Recall(ends []store.Ended, complete bool) {
 	defer f.enter()()
 	if !f.current {

@@ -14,7 +14,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// archive keeps the ends that the log has no longer: old records are folded into nodes below
+// archive keeps the ends that are no longer in the log: old records are folded into nodes below
 // ended/, which are deleted later.
 type archive struct {
 	*journal
@@ -22,12 +22,12 @@ type archive struct {
 	feed   *feed
 }
 
-// endedPath is the path of a new node of ends; its name has the time, for people.
+// endedPath returns the path of a new node of ends; its name has the time, for people.
 func (a *archive) endedPath() string {
 	return fmt.Sprintf("%s/%013d-%s", a.root.ended(), time.Now().UnixMilli(), rand.Text()[:8])
 }
 
-// recallMoved tells what was moved below ended/.
+// recallMoved reports what was moved below ended/.
 func (a *archive) recallMoved(ctx context.Context, l *link, f *follower, v view) error {
 	names, err := children(ctx, l, a.root.ended())
 	if err != nil {
@@ -55,7 +55,7 @@ func (a *archive) recallMoved(ctx context.Context, l *link, f *follower, v view)
 func (a *archive) readMoved(ctx context.Context, l *link, path string) (ends []end, err error) {
 	n, err := do(ctx, l, get(path))
 	if errors.Is(err, zk.ErrNoNode) {
-		return nil, nil // forgotten meanwhile
+		return nil, nil // deleted meanwhile
 	}
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (a *archive) readMoved(ctx context.Context, l *link, path string) (ends []e
 }
 
 // forget deletes reasons that were moved long ago, and logs that are no longer in use. It
-// compares when the node was made with a write of now, both by the server's clock, plus ahead.
+// compares a node's creation time with a write of now, both by the server's clock, plus ahead.
 func (a *archive) forget(ctx context.Context, ahead time.Duration) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func (a *archive) forgetEnds(ctx context.Context, l *link, before int64) error {
 	if err != nil {
 		return err
 	}
-	// So replicas share the work.
+	// A random order divides the work among replicas.
 	mathrand.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
 	for _, name := range names {
 		if err := a.forgetOne(ctx, l, a.root.ended()+"/"+name, before); err != nil {
@@ -106,8 +106,8 @@ func (a *archive) forgetEnds(ctx context.Context, l *link, before int64) error {
 	return nil
 }
 
-// forgetOne deletes a node of reasons that was made before the time, and the marks of
-// the keys in it.
+// forgetOne deletes a node of reasons that was made before the time, and the marks of the keys in
+// it.
 func (a *archive) forgetOne(ctx context.Context, l *link, node string, before int64) error {
 	stat, err := do(ctx, l, func(c *zk.Conn) (*zk.Stat, error) {
 		there, stat, err := c.Exists(node)
@@ -131,8 +131,8 @@ func (a *archive) forgetOne(ctx context.Context, l *link, node string, before in
 	return err
 }
 
-// forgetMarks deletes the marks of keys whose entries ended so, unless the key was taken
-// again since, as that of an entry which was withdrawn.
+// forgetMarks deletes the marks of keys whose entries ended so, unless the key is in use again,
+// for example after a withdrawal.
 func (a *archive) forgetMarks(ctx context.Context, l *link, ends []end, before int64) error {
 	return inParallel(len(ends), func(i int) error {
 		if !ends[i].Keyed {
@@ -158,12 +158,12 @@ func (a *archive) forgetMarks(ctx context.Context, l *link, ends []end, before i
 	})
 }
 
-// retire moves what an old log says of ends, and deletes it.
+// retire moves the ends in an old log, and deletes the log.
 func (a *archive) retire(ctx context.Context, l *link, epoch int32) error {
 	all := logRecords{}
 	err := a.eachPart(ctx, l, epoch, math.MaxInt32, func(records []folded) error {
 		for i := range records {
-			records[i].at = 0 // it is not in use, so that nothing is kept
+			records[i].at = 0 // it is not in use, so nothing is kept
 		}
 		all.records = append(all.records, records...)
 		for len(all.records) > 0 {
@@ -181,7 +181,7 @@ func (a *archive) retire(ctx context.Context, l *link, epoch int32) error {
 	if err != nil {
 		return err
 	}
-	names, err := children(ctx, l, a.root.log(epoch)) // which are no records
+	names, err := children(ctx, l, a.root.log(epoch)) // names that are no records
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil
 	}

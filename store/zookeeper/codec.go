@@ -8,25 +8,25 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// valueOf is what the primary node of an entry holds.
+// valueOf returns the value of an entry's primary node.
 func valueOf(e *lock.Entry, handle int64) *store.Value {
 	v := store.ValueOf(e)
 	v.Handle = handle
 	return v
 }
 
-// record is what one transaction has changed.
+// record is the changes of one transaction.
 type record struct {
 	Changes []change `json:"changes,omitempty"`
 
-	// Meta says that what the store remembers about itself has changed.
+	// Meta means that the store's own record has changed.
 	Meta bool `json:"meta,omitempty"`
 
-	// Form says that it only asks for this form from there on, see [store.Form].
+	// Form means that the record only requires this form from there on, see [store.Form].
 	Form int `json:"form,omitempty"`
 }
 
-// change is one entry that came, with its value, or one that went.
+// change is one entry that joined, with its value, or one that left.
 type change struct {
 	Tenant string       `json:"tenant"`
 	Lock   string       `json:"lock"` // the entry's first
@@ -38,18 +38,18 @@ type change struct {
 	Try    string      `json:"try,omitempty"`   // names the attempt that removed it
 	Keyed  bool        `json:"keyed,omitempty"` // its key has a mark
 
-	Was  json.RawMessage  `json:"was,omitempty"` // of the entry that went, see [store.Past]
+	Was  json.RawMessage  `json:"was,omitempty"` // of the entry that left, see [store.Past]
 	Note *store.ValueNote `json:"note,omitempty"`
 
-	// Gone is the whole entry that went, so that a feed can begin before that, unless Whole
-	// says that Was is all of it. It is not moved with the reason.
+	// Gone is the whole entry that left, so that a feed can begin before that, unless Whole means
+	// that Was is all of it. It is not moved with the reason.
 	Gone  json.RawMessage `json:"gone,omitempty"`
 	Whole bool            `json:"whole,omitempty"`
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }
 
-// errDamaged says that a record is not as any replica writes it.
+// errDamaged means that no replica can have written the record.
 var errDamaged = errors.New("the record is damaged")
 
 func parseRecord(data []byte) (*record, error) {

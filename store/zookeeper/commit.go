@@ -14,53 +14,50 @@ import (
 )
 
 const (
-	// parallelCommits is how many transactions are in flight as a rule: one that is
-	// flushed and one that is on its way. More would be smaller and cost both
-	// sides more. Up to mostCommits are while writes wait that one transaction cannot
-	// take together, as those that join one lock: a server flushes them together.
+	// parallelCommits is the usual bound on transactions in flight: one being flushed and one in
+	// transit. More would be smaller and cost more on both sides. mostCommits is the bound while
+	// there are writes that cannot share a transaction, such as joins of one lock: a server flushes
+	// concurrent ones together.
 	parallelCommits = 2
 	mostCommits     = 64
 
-	// A transaction has at most this many operations, and bytes, which stays far from
-	// the server's limit of 1 MiB.
+	// Bounds of a transaction in operations, and in bytes, far from the server's limit of 1 MiB.
 	maxBatch     = 128
 	maxBatchSize = 256 << 10
 
-	// A write that lingers joins the transaction of another one, unless none comes for this
-	// long.
+	// gather is how long a lingering write waits for another write's transaction.
 	gather = 5 * time.Millisecond
 
-	// maxInline is the size up to which a record is also the log's data, where
-	// followers find it with one read.
+	// maxInline is the size up to which a record is also the log's data, which followers get with
+	// one read.
 	maxInline = 4 << 10
 )
 
-// part is what one call wants to have written.
+// part is one call's part of a transaction.
 type part struct {
 	ops    []any
-	change change // what the log says of it
+	change change // what the log records of it
 }
 
 type write = batch.Write[*part, outcome]
 
-// outcome of a write.
+// outcome is the result of a write.
 type outcome struct {
 	zxid    int64 // of the transaction, if err is nil
 	err     error
-	op      int  // the op that failed, if the server refused it
-	unknown bool // it may have happened, or may still
+	op      int  // the failed operation, if the server rejected it
+	unknown bool // it may have happened, or still may
 }
 
-// committer turns writes into transactions. On a busy lock an entry that joins the queue
-// shares one with the release that lets the next holder in, instead of making it wait
-// for a flush of its own. ZooKeeper refuses a transaction as a whole: the committer answers
-// the write that is at fault and sends the others again.
+// committer turns writes into transactions. On a busy lock a joining entry shares one with the
+// release that grants the next holder, which need not wait for another flush. ZooKeeper rejects a
+// transaction as a whole: the committer answers the write at fault and sends the others again.
 type committer struct {
 	*batch.Committer[*part, outcome]
 	*journal
 	calls   *connector
 	meta    *metaKeeper
-	feed    *feed // gets what was written
+	feed    *feed // receives what was written
 	observe store.Observer
 	closing context.Context
 }
@@ -78,13 +75,13 @@ func newCommitter(s *Store, pending batch.Backlog) *committer {
 	return c
 }
 
-// do hands in a write and waits for its outcome.
+// do queues a write and waits for its outcome.
 func (c *committer) do(ctx context.Context, w *write) outcome {
 	out, err := c.Do(ctx, w)
 	return told(out, err)
 }
 
-// told is the outcome that a write has, or that it has none that is known.
+// told returns the outcome of a write, or an unknown outcome.
 func told(out outcome, err error) outcome {
 	switch {
 	case errors.Is(err, batch.ErrUnknown):
@@ -97,8 +94,7 @@ func told(out outcome, err error) outcome {
 	return out
 }
 
-// connected waits for a connection, so that writes can be withdrawn as long as there is
-// none.
+// connected waits for a connection, so that writes can be withdrawn while there is none.
 func (c *committer) connected() bool {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
@@ -106,7 +102,7 @@ func (c *committer) connected() bool {
 	return l != nil
 }
 
-// send writes the batch, and hands back what the server did not refuse.
+// send writes the batch, and returns the writes that the server did not reject.
 func (c *committer) send(writes []*write) [][]*write {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
@@ -128,8 +124,8 @@ func (c *committer) send(writes []*write) [][]*write {
 	return nil
 }
 
-// try makes one transaction. If the server refuses one of the writes it returns
-// which one; -1 stands for all of them.
+// try makes one transaction. If the server rejects one of the writes, try returns its index; -1
+// means all of them.
 func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 	epoch := c.epoch.Load()
 	log := c.root.log(epoch)
@@ -167,33 +163,33 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 	c.feed.wrote(written{
 		epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data),
 	})
-	runtime.Gosched() // the next holder, which is woken, is answered before the callers here
+	runtime.Gosched() // the next holder, which is awake now, gets its answer before the callers here
 	return -1, outcome{zxid: stat.Mzxid}
 }
 
-// failedOp returns which operation of a transaction was refused, or -1.
+// failedOp returns the rejected operation of a transaction, or -1.
 func failedOp(results []zk.MultiResponse) int {
 	return slices.IndexFunc(results, func(r zk.MultiResponse) bool { return r.Error != nil })
 }
 
-// created returns how many children a node has ever had. ZooKeeper counts those
-// that came and those that went in one.
+// created returns how many children a node has ever had. Cversion counts creations and deletions
+// together.
 func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 2 }
 
-// joining reports whether a write of the batch puts an entry. Its transaction checks that
-// meta is as this replica knows it: none is granted below a floor that another one was given,
-// nor in a store that one distrusts.
+// joining reports whether a write of the batch puts an entry. Its transaction checks that meta is
+// as this replica knows it. So no entry is granted below a floor that another replica has set, or
+// in a distrusted store.
 func joining(writes []*write) bool {
 	return slices.ContainsFunc(writes, joins)
 }
 
 func joins(w *write) bool { return w.Payload.change.Joined != nil }
 
-// errOutdated says that meta is not as this replica knows it.
+// errOutdated means that meta is not as this replica knows it.
 var errOutdated = errors.New("the fence floor or the trust in the store has changed")
 
-// bringUpToDate reads meta and returns the writes to send again. No entry goes into a store
-// that has lost its past: its caller sees that.
+// bringUpToDate reads meta and returns the writes to send again. It does not send entries to a
+// store that has lost its past: their callers see that.
 func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
@@ -209,7 +205,7 @@ func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	return again
 }
 
-// explain finds out whose fault it was. The first own ops are not of any write.
+// explain finds the write at fault. The first own operations belong to no write.
 func (c *committer) explain(
 	l *link, writes []*write, results []zk.MultiResponse, own int, err error,
 ) (at int, out outcome) {
@@ -218,7 +214,7 @@ func (c *committer) explain(
 	}
 	failed := failedOp(results)
 	if failed == 1 && errors.Is(err, zk.ErrNoNode) {
-		l.fail(errNodeGone) // the session is over, or the node was deleted by hand
+		l.fail(errNodeGone) // the session is over, or a person deleted the node
 	}
 	if failed == 2 && failed < own && !errors.Is(err, zk.ErrNoAuth) {
 		return -1, outcome{err: errOutdated}
@@ -238,7 +234,7 @@ func (c *committer) explain(
 	return -1, outcome{err: &retry{err}}
 }
 
-// retry marks a refusal that has nothing to do with the write.
+// retry marks a rejection that was not caused by the write.
 type retry struct{ cause error }
 
 func (e *retry) Error() string { return "to be repeated: " + e.cause.Error() }

@@ -14,16 +14,15 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// connector keeps one connection open: when it breaks, the next one is opened,
-// to another server if there is one, sooner or later by chance, so that many
-// replicas do not come back in step.
+// connector keeps one connection open. When it breaks, the connector opens the next one, to
+// another server if there is one. A random delay keeps many replicas from returning together.
 type connector struct {
 	name    string
-	servers []string // in an order of its own
+	servers []string // in a random order
 	access  access
 	log     *slog.Logger
 
-	// prepare readies a connection before it is used.
+	// prepare sets a connection up before its use.
 	prepare func(context.Context, *link) error
 
 	ctx  context.Context
@@ -63,7 +62,7 @@ func (c *connector) close() {
 
 func (c *connector) run() {
 	defer close(c.done)
-	var closing sync.WaitGroup // of a connection that broke; the next one does not wait for it
+	var closing sync.WaitGroup // of a broken connection; the next one does not wait for it
 	defer closing.Wait()
 	wait := firstPause
 	for i := 0; c.ctx.Err() == nil; i++ {
@@ -83,7 +82,7 @@ func (c *connector) run() {
 		case <-l.broken:
 			c.set(nil, l.why)
 			c.log.Warn("a connection to ZooKeeper broke", "use", c.name, "server", server, "error", l.why)
-			_ = l.raw.Close() // nothing more goes over it, whatever the next one does
+			_ = l.raw.Close() // nothing more is sent over it, whatever the next one does
 			closing.Wait()
 			closing.Go(l.close)
 		case <-c.ctx.Done():
@@ -141,9 +140,8 @@ func (c *connector) get(ctx context.Context) (*link, error) {
 	}
 }
 
-// onLink makes a request on whichever connection there is, and repeats it on the
-// next one until it is answered or ctx ends. It is for requests that may be
-// executed more than once.
+// onLink makes a request on the present connection, and repeats it on the next one until there is
+// an answer or ctx ends. The request must be safe to run more than once.
 func onLink[T any](
 	ctx context.Context, c *connector, request func(*zk.Conn) (T, error),
 ) (T, error) {

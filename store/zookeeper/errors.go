@@ -11,14 +11,13 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// reports are the reports of nodes that are not as they should be, so that each is not logged
-// at every list.
+// reports records logged damage to nodes, so that it is not logged at every list.
 type reports struct {
 	mu   sync.Mutex
 	last map[string]time.Time
 }
 
-// reportAgain is how long after a report the same one is logged again.
+// reportAgain is the time after which the same report is logged again.
 const reportAgain = 10 * time.Minute
 
 // report logs what is wrong with a node, at most once in [reportAgain].
@@ -47,8 +46,7 @@ func unavailable(err error, doing string, unknown bool) *lock.Error {
 	return e
 }
 
-// answered reports whether the server itself said that it did not execute a
-// request.
+// answered reports whether the server itself stated that it did not run a request.
 func answered(err error) bool {
 	for _, definite := range []error{
 		zk.ErrNoNode, zk.ErrNodeExists, zk.ErrBadVersion, zk.ErrNotEmpty, zk.ErrNoAuth, zk.ErrInvalidACL,
@@ -61,15 +59,14 @@ func answered(err error) bool {
 	return false
 }
 
-// harmless reports whether a write with this error cannot have happened and
-// never will. [zk.ErrNoServer] is given to what was not sent.
+// harmless reports whether a write with this error cannot have happened and never will. Unsent
+// requests get [zk.ErrNoServer].
 func harmless(err error) bool {
 	var unsent *notSent
 	return answered(err) || errors.As(err, &unsent) || errors.Is(err, zk.ErrNoServer)
 }
 
-// broke reports whether a request ended with its connection, and may be asked again over
-// the next one.
+// broke reports whether a request ended with its connection, and may be repeated on the next one.
 func broke(err error) bool {
 	var unsent *notSent
 	return errors.Is(err, errSilent) || errors.Is(err, errEnded) || errors.As(err, &unsent) ||

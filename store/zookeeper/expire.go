@@ -11,11 +11,11 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// parallelChecks bounds the reads of leases, and the removals of what is over, that are
-// under way: what clients ask for waits behind them at the store.
+// parallelChecks bounds the concurrent reads of leases and removals of expired entries, because
+// clients' requests wait behind them at the store.
 const parallelChecks = 16
 
-// expirer looks at the leases that are due, and removes the entries whose leases are over.
+// expirer checks the leases that are due, and removes the entries whose leases are over.
 type expirer struct {
 	*leases
 	reader  *reader
@@ -23,7 +23,7 @@ type expirer struct {
 	remover *remover
 }
 
-// run looks at the leases that are due, until ctx ends.
+// run checks the leases that are due, until ctx ends.
 func (x *expirer) run(ctx context.Context) {
 	var checks sync.WaitGroup
 	defer checks.Wait()
@@ -65,10 +65,10 @@ func (x *expirer) check(ctx context.Context, l *lease) {
 	x.nudge()
 }
 
-// asPlanned is how soon to look again after a look that was answered.
+// asPlanned schedules the next check as usual, after one that was answered.
 const asPlanned = 0
 
-// look reads the version. It returns after how long to look again, or [asPlanned].
+// look reads the version. It returns when to check again, or [asPlanned].
 func (x *expirer) look(ctx context.Context, l *lease) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -93,15 +93,15 @@ func (x *expirer) look(ctx context.Context, l *lease) time.Duration {
 	case before == unknownVersion && version == noLease: // it is as old as it was
 		l.version = version
 		x.plan(l, now)
-	default: // a lower one is of a lease made again
+	default: // a lower one belongs to a new lease
 		l.mine = false
 		x.seen(l, version, now)
 	}
 	return asPlanned
 }
 
-// expire removes the entry, unless its lease was renewed. The feed drops it then. An entry
-// without a lease, as there was no renewal or somebody has deleted it by hand, is removed if
+// expire removes the entry, unless its lease was renewed; the feed then drops it. An entry may
+// have no lease, because no client renewed it or a person deleted the lease. It is removed if
 // nothing is below it: a later entry of the same key has a lease from its beginning.
 func (x *expirer) expire(ctx context.Context, l *lease, version int32) {
 	ctx, cancel := context.WithTimeout(ctx, x.reader.timeout)

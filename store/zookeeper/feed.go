@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// guardInterval is how often the feed writes, to find out that the store
-	// answers and that the watch still works. It is also what an idle store costs.
+	// guardInterval is how often the feed writes, to check that the store answers and that the watch
+	// works. It is also the load on an idle store.
 	guardInterval = time.Second
-	// feedTimeout is how long the feed may stay behind a write of its guard.
+	// feedTimeout bounds how long the feed may lag behind a write of its guard.
 	feedTimeout = 2 * time.Second
 )
 
-// feed follows the log for all followers of the store, with a single watch: on
-// the log's data. It keeps the entries, so that a follower can begin at any time.
+// feed follows the log for all followers of the store, with a single watch on the log's data. It
+// keeps the entries, so that a follower can begin at any time.
 type feed struct {
 	reader  *reader
 	meta    *metaKeeper
@@ -30,29 +30,29 @@ type feed struct {
 
 	mu        sync.Mutex
 	current   bool
-	listing   *listing // under way; nil otherwise
+	listing   *listing // in progress; nil otherwise
 	epoch     int32
 	born      int64    // czxid of the log's node
-	next      int32    // the record that is expected
-	last      *written // the one before it; nil if it was not read
+	next      int32    // the next expected record
+	last      *written // the record before it; nil if it was not read
 	zxid      int64    // everything up to it was applied
-	newest    int64    // the zxid of the log when the feed started; it is behind up to there
+	newest    int64    // the log's zxid at the start of the feed, which lags until it gets there
 	whole     bool     // entries has all entries as of zxid
-	since     uint64   // the number at which a new follower begins; 0 is now
-	number    uint64   // the greatest that followers have got
-	floor     uint64   // with which entries have their numbers
-	time      int64    // of the server, in ms, some time ago
-	began     int64    // likewise, when it first followed the log
+	since     uint64   // the number at which a new follower begins; 0 is the present
+	number    uint64   // the greatest that followers have received
+	floor     uint64   // of the entries' numbers
+	time      int64    // the server's, in ms, recently
+	began     int64    // the same, when the feed first followed the log
 	entries   index
-	records   logRecords // records that are still there
+	records   logRecords // records that still exist
 	followers map[*follower]struct{}
 
 	ownMu sync.Mutex
 	own   []written     // by this replica, known without a read
-	fresh chan struct{} // there are new ones, or one came in turn
-	ahead atomic.Bool   // the tail has some that are not in turn yet
+	fresh chan struct{} // there are new ones, or one is next now
+	ahead atomic.Bool   // the tail has some that are not next yet
 
-	again chan error // why the feed starts over
+	again chan error // why the feed restarts
 }
 
 func newFeed(s *Store) *feed {
@@ -63,7 +63,7 @@ func newFeed(s *Store) *feed {
 	}
 }
 
-// catchUp waits for the feed to have everything that there is now.
+// catchUp waits for the feed to have everything that exists now.
 func (s *Store) catchUp(ctx context.Context) error {
 	l, err := s.reads.get(ctx)
 	if err != nil {
@@ -76,18 +76,18 @@ func (s *Store) catchUp(ctx context.Context) error {
 	return err
 }
 
-// entry returns the entry as far as the feed knows, or nil.
+// entry returns the feed's entry, or nil.
 func (f *feed) entry(k key) *lock.Entry {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.entries.byKey[k]
 }
 
-// queueTimeout is how long a call waits for the feed before it reads itself.
+// queueTimeout bounds how long a call waits for the feed before it reads itself.
 const queueTimeout = 200 * time.Millisecond
 
-// queue returns a lock's entries as of a transaction that is no older than the
-// call, unless the feed is late. It asks through the connector how new that is.
+// queue returns a lock's entries as of a transaction that is no older than the call, unless the
+// feed lags. It asks the store over the connector for that transaction.
 func (f *feed) queue(
 	ctx context.Context, c *connector, r lock.Ref,
 ) (entries []*lock.Entry, number uint64, ok bool) {
@@ -114,8 +114,8 @@ func (f *feed) queue(
 	}
 }
 
-// here returns where the feed is. That may be in an earlier log than the one in use,
-// which [Store.epoch] is of: a place in the one is none in the other.
+// here returns the feed's position. That may be in an earlier log than the one in use, which
+// [Store.epoch] names; positions of different logs do not compare.
 func (f *feed) here() place {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -129,8 +129,8 @@ func (f *feed) position() int32 {
 	return f.next
 }
 
-// wrote gives the feed a record that this replica wrote, which it so need not read. The next
-// record is applied at once; others are left to the tail.
+// wrote gives the feed a record that this replica wrote, so that it need not read it. The feed
+// applies the next record at once and leaves others to the tail.
 func (f *feed) wrote(w written) {
 	if f.applyOwn(w) {
 		if f.ahead.Load() {
@@ -151,7 +151,7 @@ func (f *feed) applyOwn(w written) bool {
 	return following && w.epoch == f.epoch && w.n == f.next && f.applyLocked([]written{w}, 0) == nil
 }
 
-// refresh has the tail look at what it knows already.
+// refresh makes the tail look at the records that it already has.
 func (f *feed) refresh() {
 	select {
 	case f.fresh <- struct{}{}:
@@ -167,7 +167,7 @@ func (f *feed) takeOwn() []written {
 	return own
 }
 
-// run follows until ctx ends, starting over after every doubt.
+// run follows until ctx ends, and restarts after every doubt.
 func (f *feed) run(ctx context.Context) {
 	store.Restart(ctx, f.follow, func(err error) {
 		if errors.Is(err, errResumed) {
@@ -184,7 +184,7 @@ func (f *feed) lost(err error) {
 	defer f.mu.Unlock()
 	f.listing = nil
 	if !errors.Is(err, errRaced) && (answered(err) || errors.Is(err, errDamaged)) {
-		// so it would be again
+		// otherwise it would fail again
 		f.whole, f.since = false, 0
 	}
 	if !f.current {
@@ -196,7 +196,7 @@ func (f *feed) lost(err error) {
 	}
 }
 
-// doubt has the feed list the entries again.
+// doubt makes the feed list the entries again.
 func (f *feed) doubt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -211,7 +211,7 @@ func (f *feed) startOver(why error) {
 	}
 }
 
-// errResumed says that a new follower begins at an earlier number.
+// errResumed means that a new follower begins at an earlier number.
 var errResumed = errors.New("a follower begins earlier")
 
 // shows reports whether the feed is current, has reached the zxid, and has the entry.
@@ -223,8 +223,8 @@ func (f *feed) shows(e *lock.Entry, zxid int64) bool {
 		known.Handle == e.Handle
 }
 
-// follow follows the log on one connection, and lists the entries meanwhile, until
-// something is wrong.
+// follow follows the log on one connection, and lists the entries meanwhile, until something
+// fails.
 func (f *feed) follow(ctx context.Context) error {
 	l, err := f.reader.reads.get(ctx)
 	if err != nil {
@@ -250,9 +250,8 @@ func (f *feed) follow(ctx context.Context) error {
 	return t.run(ctx)
 }
 
-// guard writes to the log every guardInterval. A store that does not answer fails the
-// connection, and so does a watch that does not fire. A feed that starts may be behind: nothing
-// relies on it yet.
+// guard writes to the log every guardInterval. If the store does not answer, or a watch does not
+// fire, guard fails the connection. A starting feed may lag, because nothing relies on it yet.
 func (f *feed) guard(ctx context.Context, l *link) {
 	tick := time.NewTicker(guardInterval)
 	defer tick.Stop()
@@ -284,9 +283,9 @@ func (f *feed) guard(ctx context.Context, l *link) {
 
 var errBehind = errors.New("the feed stays behind the store")
 
-// reaches waits for the feed to apply everything up to the zxid. It counts its looks instead of
-// asking a clock, which runs on while the process is stopped. A feed that is down reports no
-// lag, which so grows.
+// reaches waits for the feed to apply everything up to the zxid. It counts its checks instead of
+// reading a clock, which continues while the process is stopped. A feed that is down reports no
+// lag, so the reported lag grows.
 func (f *feed) reaches(ctx context.Context, zxid int64) bool {
 	const each = 20 * time.Millisecond
 	start := time.Now()
@@ -316,14 +315,14 @@ func (f *feed) apply(records []written, zxid int64) error {
 }
 
 func (f *feed) applyLocked(records []written, zxid int64) error {
-	if f.reader.trust.Floor() != f.floor { // the entries have their numbers by another one
+	if f.reader.trust.Floor() != f.floor { // the entries' numbers use another floor
 		return errMeta
 	}
 	var changes []store.Change
 	bytes := 0
 	for _, w := range records {
 		if err := f.follows(w); err != nil {
-			f.whole = false // as some records may be in entries and not told
+			f.whole = false // some records may be in entries and unreported
 			return err
 		}
 		f.next, f.zxid, f.last = w.n+1, w.zxid, &w
@@ -350,8 +349,8 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 	return nil
 }
 
-// follows returns an error if a record is not the next, or meta has changed with it since the
-// feed started.
+// follows returns an error if a record is not the next, or if it changed meta since the feed
+// started.
 func (f *feed) follows(w written) error {
 	r := w.record
 	switch {
@@ -363,13 +362,13 @@ func (f *feed) follows(w written) error {
 		if r.Form == 0 || !f.reader.trust.Raised(r.Form) {
 			return errMeta
 		}
-	case r.Form == 0 && f.listing != nil: // numbers from before may be of another floor
+	case r.Form == 0 && f.listing != nil: // earlier numbers may use another floor
 		f.listing.untold = errMeta
 	}
 	return nil
 }
 
-// change applies one change. While the entries are listed, one that went may be among them.
+// change applies one change. During a list, an entry that left may still be listed.
 func (f *feed) change(changes []store.Change, c change, w written) []store.Change {
 	k, r := c.key(), f.reader
 	if c.Joined != nil {

@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	// The log keeps its records for keepFor, by the server's clock, for followers that
-	// are behind or begin earlier, and for calls whose answer was lost, those from before a
-	// replica was started for as long from there on, but no more than keepRecords and
-	// keepBytes of them. What older ones say of ends moves to a node below ended/, in
-	// the transaction that deletes them. foldSpread and a part of the other bounds are
-	// added by chance, so that one replica does it before others think of it.
+	// The log keeps its records for keepFor, by the server's clock. Followers that lag or begin
+	// earlier need them, and calls whose answer was lost. Records from before a replica's start are
+	// kept that long from the start on. keepRecords and keepBytes bound them. The ends in older
+	// records move to a node below ended/, in the transaction that deletes the records. foldSpread
+	// and a random part of the other bounds are added, so that one replica usually does so before
+	// the others.
 	keepFor     = time.Minute
 	foldSpread  = 10 * time.Second
 	keepRecords = 20_000
 	keepBytes   = 64 << 20
 
-	// One transaction moves no more than this, or one record. So a server that takes the
-	// largest transaction of the committer takes this one.
+	// Bounds of one transaction that moves ends, or it moves one record. A server that accepts the
+	// committer's largest transaction accepts this one.
 	foldRecords = 500
 	foldBytes   = 256 << 10
 
-	// rotateAfter records another log is begun: the count of children that came
-	// and went would overflow at twice as many.
+	// After rotateAfter records the next log begins: the count of created and deleted children would
+	// overflow at twice as many.
 	rotateAfter = 1 << 29
 )
 
-// folded are the ends of one record.
+// folded holds the ends of one record.
 type folded struct {
 	n    int32
 	at   int64 // ms, by the server's clock
 	zxid int64 // of the record
-	size int   // likewise, in bytes
+	size int   // in bytes
 	ends []end
 }
 
-// logRecords is the records that the log still has, as far as they are known.
+// logRecords lists the records that are still in the log, as far as they are known.
 type logRecords struct {
 	from    int32 // those before it are known once they were read
 	loaded  bool
@@ -73,8 +73,8 @@ func (k *logRecords) part(now time.Time) []folded {
 	return slices.Clone(k.records[:n])
 }
 
-// exceeds reports whether the record at n, with which size bytes are left, is not to be
-// kept any longer. more records are borne.
+// exceeds reports whether the record at n is over a bound, when size bytes are left. more raises
+// the bound by that many records.
 func (k *logRecords) exceeds(n, size int, now time.Time, more int) bool {
 	if n >= len(k.records) {
 		return false
@@ -83,7 +83,7 @@ func (k *logRecords) exceeds(n, size int, now time.Time, more int) bool {
 	return old || len(k.records)-n > keepRecords+more || size > keepBytes+more<<10
 }
 
-// drop forgets records.
+// drop removes records from the list.
 func (k *logRecords) drop(gone func(folded) bool) {
 	k.records = slices.DeleteFunc(k.records, func(r folded) bool {
 		if gone(r) {
@@ -94,7 +94,7 @@ func (k *logRecords) drop(gone func(folded) bool) {
 	})
 }
 
-// sizeOf is about what moving a record adds to a request.
+// sizeOf estimates what moving a record adds to a request.
 func sizeOf(r folded) int {
 	bytes := 100
 	for _, e := range r.ends {
@@ -103,7 +103,7 @@ func sizeOf(r folded) int {
 	return bytes
 }
 
-// noteBytes is about what a note takes: JSON can write a byte as two.
+// noteBytes estimates the size of a note: JSON can write a byte as two.
 func noteBytes(n *store.ValueNote) int {
 	if n == nil {
 		return 0
@@ -119,8 +119,8 @@ func endsOf(records []folded) []end {
 	return ends
 }
 
-// fold moves the ends of records that were kept long enough. ahead is added to the
-// time that has passed.
+// fold moves the ends of records that were kept long enough. ahead is added to the time that has
+// passed.
 func (a *archive) fold(ctx context.Context, ahead time.Duration) error {
 	if err := a.loadRecords(ctx); err != nil {
 		return err
@@ -158,8 +158,8 @@ func (f *feed) foldable(ahead time.Duration) (part []folded, epoch, last int32) 
 	return part, f.epoch, f.next
 }
 
-// forgetFolded forgets the records up to one, without those that are still there, and returns
-// whether there were some.
+// forgetFolded removes the records up to one from the list, except those that still exist, and
+// reports whether there were some.
 func (f *feed) forgetFolded(upTo int32, there map[int32]bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -168,7 +168,7 @@ func (f *feed) forgetFolded(upTo int32, there map[int32]bool) bool {
 	return len(f.records.records) < before
 }
 
-// compareRecords finds out which records there are still, after another replica was faster.
+// compareRecords finds out which records still exist, after another replica was faster.
 func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {
@@ -185,7 +185,7 @@ func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 	return err
 }
 
-// loadRecords reads the records from before the feed has started.
+// loadRecords reads the records from before the start of the feed.
 func (a *archive) loadRecords(ctx context.Context) error {
 	f := a.feed
 	f.mu.Lock()
@@ -215,7 +215,7 @@ func (a *archive) loadRecords(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.epoch != epoch || f.records.from != from || f.records.loaded {
-		return nil // the feed has started over
+		return nil // the feed has restarted
 	}
 	before.records = append(before.records, f.records.records...)
 	for _, r := range before.records {
@@ -225,7 +225,7 @@ func (a *archive) loadRecords(ctx context.Context) error {
 	return nil
 }
 
-// move moves what records say of ends and deletes the records.
+// move moves the ends in records and deletes the records.
 func (a *archive) move(ctx context.Context, epoch int32, records []folded, checks ...any) error {
 	l, err := a.chores.get(ctx)
 	if err != nil {

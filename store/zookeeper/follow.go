@@ -20,15 +20,15 @@ type follower struct {
 	begun chan struct{} // there is another view
 }
 
-// view is a view that a follower has got; it gets ends from before it later.
+// view is a follower's view; the ends from before it follow later.
 type view struct {
 	count int   // views and losses before it
 	lost  bool  // it is over, and there is no other yet
 	epoch int32 // of the log in use
 }
 
-// begin gives the follower a view: of now, or of the past with all changes since if it has none
-// yet. The caller holds the feed's mu.
+// begin gives the follower a view of the present. If it has none yet, was can be a view of the
+// past with all changes since. The caller holds the feed's mu.
 func (f *follower) begin(from *feed, was *past) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func (f *follower) lose(err error) {
 	f.f.Lost(err)
 }
 
-// apply tells what happened. The caller holds the feed's mu.
+// apply reports an update. The caller holds the feed's mu.
 func (f *follower) apply(one update) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,7 +76,7 @@ func (f *follower) apply(one update) {
 	}
 }
 
-// viewed returns the view that there is.
+// viewed returns the present view.
 func (f *follower) viewed() view {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,7 +93,7 @@ func (f *follower) close() {
 // errAnotherView ends the recall for an older view.
 var errAnotherView = errors.New("the follower has another view")
 
-// recall gives the follower some ends from before its view.
+// recall reports some ends from before the follower's view.
 func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error {
 	told := make([]store.Ended, 0, len(ends))
 	for _, e := range ends {
@@ -108,8 +108,8 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 	return nil
 }
 
-// Resume has the next [Store.Watch] begin at an earlier number, if the log still has all
-// records since and these are not too many. Otherwise it begins with the entries of now.
+// Resume makes the next [Store.Watch] begin at an earlier number, if the log still has all
+// records since and these are not too many. Otherwise it begins with the present entries.
 func (s *Store) Resume(number uint64) { s.resume.Store(number) }
 
 // Watch implements store.Store. The first view is no older than the call.
@@ -135,8 +135,8 @@ func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	delete(s.feed.followers, f)
 }
 
-// add begins with a view, now or when there is one. With a number the feed starts over, and
-// begins there if the log has all that happened since.
+// add gives the follower a view, now or when there is one. With a number the feed restarts, and
+// begins there if the log has everything since.
 func (f *feed) add(to *follower, number uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -150,14 +150,14 @@ func (f *feed) add(to *follower, number uint64) {
 	}
 }
 
-// teller gives followers the ends from before their views.
+// teller reports the ends from before their views to followers.
 type teller struct {
 	*reader
-	chores  *connector // so that the feed does not wait for it
+	chores  *connector // separate, so that the feed does not wait for it
 	archive *archive
 }
 
-// recall gives a follower the ends from before its view, unless it gets another one.
+// recall reports the ends from before a follower's view, unless the follower gets another view.
 func (t *teller) recall(ctx context.Context, f *follower, v view) {
 	for {
 		err := t.recallOn(ctx, f, v)
@@ -173,9 +173,9 @@ func (t *teller) recall(ctx context.Context, f *follower, v view) {
 	}
 }
 
-// recallOn reads the ends, a part at a time: in the records that the logs still have, and then
-// in the nodes to which those of older records were moved. The follower gets those that are
-// moved meanwhile twice. It reads no record that the feed has not applied yet.
+// recallOn reads the ends, a part at a time: first from the records that are still in the logs,
+// then from the nodes with the ends of older records. The follower receives ends that are moved
+// meanwhile twice. recallOn reads no record that the feed has not applied yet.
 func (t *teller) recallOn(ctx context.Context, f *follower, v view) error {
 	l, err := t.chores.get(ctx)
 	if err != nil {

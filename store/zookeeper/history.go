@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// gone is a whole entry that went.
+// gone is a whole entry that left.
 type gone struct {
 	store.Value
 	Position int64 `json:"position"` // its czxid
@@ -26,7 +26,7 @@ func saysAll(was json.RawMessage, e *lock.Entry) bool {
 	return len(was) > 0 && !store.IsPlace(was) && store.SaysAll(e)
 }
 
-// goneOf returns an entry that goes as its record has it; nil if nothing is known of it.
+// goneOf returns a leaving entry in the form of its record, or nil if nothing is known of it.
 func goneOf(e *lock.Entry, position int64) json.RawMessage {
 	if e.Opaque {
 		return nil
@@ -34,10 +34,10 @@ func goneOf(e *lock.Entry, position int64) json.RawMessage {
 	return store.Encode(gone{*valueOf(e, e.Handle), position})
 }
 
-// errUntold is why a feed cannot begin at an earlier number.
+// errUntold means that a feed cannot begin at an earlier number.
 var errUntold = errors.New("the log has not all of it any more")
 
-// went returns the entry that a change says is gone, which was there after a transaction.
+// went returns the entry of a change that removed it, if it existed at a transaction.
 func (r *reader) went(c change, since int64) (*lock.Entry, error) {
 	e, err := r.wentOf(c)
 	if err == nil && r.zxid(e.Number) > since {
@@ -63,14 +63,14 @@ func (r *reader) wentOf(c change) (*lock.Entry, error) {
 	return g.Entry(k, r.number(g.Position)), nil
 }
 
-// foldMark says which record of a log was folded last.
+// foldMark names the last folded record of a log.
 type foldMark struct {
 	Epoch int32 `json:"epoch"`
 	N     int32 `json:"record"`
 	Zxid  int64 `json:"zxid"`
 }
 
-// lastFolded reads which record was folded last; its log is none if none is known to be.
+// lastFolded reads which record was folded last; its log is none if that is unknown.
 func (j *journal) lastFolded(ctx context.Context, l *link) (mark foldMark, err error) {
 	n, err := do(ctx, l, get(j.root.logs()))
 	if err == nil && json.Unmarshal(n.data, &mark) != nil {
@@ -79,8 +79,8 @@ func (j *journal) lastFolded(ctx context.Context, l *link) (mark foldMark, err e
 	return mark, err
 }
 
-// lastBefore reads the record before another one, without its changes if it was folded. It is
-// nil if there is none, or if it is not known.
+// lastBefore reads the record before another one, without its changes if it was folded. It is nil
+// if there is none, or if it is unknown.
 func (j *journal) lastBefore(ctx context.Context, l *link, epoch, n int32) (*written, error) {
 	if n == 0 {
 		return nil, nil //nolint:nilnil // as it says
@@ -99,14 +99,14 @@ func (j *journal) lastBefore(ctx context.Context, l *link, epoch, n int32) (*wri
 	return &written{n: mark.N, zxid: mark.Zxid}, nil
 }
 
-// errFolding says that records were folded while the ones behind them were read.
+// errFolding means that records were folded while later ones were read.
 var errFolding = errors.New("the log is being folded")
 
-// placeTries is how often it is tried to find a place in a log that is being folded.
+// placeTries bounds the attempts to find a position in a log that is being folded.
 const placeTries = 10
 
-// placeAfter returns the first record behind a transaction, before the one at end. It fails if
-// the log does not have all records since any more.
+// placeAfter returns the first record after a transaction, before the one at end. It fails if
+// some records since then are gone.
 func (j *journal) placeAfter(
 	ctx context.Context, l *link, epoch, end int32, since int64,
 ) (int32, error) {
@@ -155,7 +155,7 @@ func (j *journal) tryPlaceAfter(
 	return 0, errUntold
 }
 
-// bornBy fails unless the log was made by a transaction.
+// bornBy fails unless the log existed at a transaction.
 func (j *journal) bornBy(ctx context.Context, l *link, epoch int32, since int64) error {
 	stat, err := j.readHead(ctx, l, epoch)
 	if err == nil && stat.Czxid > since {

@@ -7,8 +7,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// index is entries by their keys, and those of each lock in their order, so that a
-// queue is found without looking at all others.
+// index holds entries by key, and each lock's entries in order, so that reading a queue does not
+// scan all others.
 type index struct {
 	byKey  map[key]*lock.Entry
 	queues map[lock.Ref][]*lock.Entry
@@ -18,7 +18,7 @@ func newIndex() index {
 	return index{map[key]*lock.Entry{}, map[lock.Ref][]*lock.Entry{}}
 }
 
-// add puts in an entry, in place of one with the same key.
+// add adds an entry, or replaces one with the same key.
 func (x *index) add(e *lock.Entry) {
 	x.remove(keyOf(e))
 	x.byKey[keyOf(e)] = e
@@ -44,7 +44,7 @@ func (x *index) remove(k key) {
 	}
 }
 
-// leave takes an entry out of one queue.
+// leave removes an entry from one queue.
 func (x *index) leave(ref lock.Ref, e *lock.Entry) {
 	queue := x.queues[ref]
 	at, _ := slices.BinarySearchFunc(queue, e.Number, func(e *lock.Entry, n uint64) int {
@@ -57,7 +57,7 @@ func (x *index) leave(ref lock.Ref, e *lock.Entry) {
 	case at == len(queue):
 	case len(queue) == 1:
 		delete(x.queues, ref)
-	case at == 0: // as a rule: nothing is moved, and growing the queue copies what is left
+	case at == 0: // the usual case: nothing moves, and growing the queue copies the rest
 		queue[0] = nil
 		x.queues[ref] = queue[1:]
 	default:

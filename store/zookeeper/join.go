@@ -28,11 +28,11 @@ type join struct {
 	since  place // in the log, before the first attempt
 
 	unknown bool     // one of the attempts may have happened
-	open    []*write // those, of a fresh id
+	open    []*write // those of a fresh id
 	unseen  bool     // and the call has not read yet whether it did
 
-	// due is when the call is over. While a write of it waits for others that are being
-	// written it is put off, but not beyond last.
+	// due is when the call ends. Time that its write spends behind other writes extends it, but not
+	// beyond last.
 	due, last time.Time
 }
 
@@ -46,17 +46,17 @@ func (j *join) pause(ctx context.Context) error {
 	return store.Pause(ctx, firstPause)
 }
 
-// outcome finds what became of the attempts.
+// outcome finds out what became of the attempts.
 func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := j.hurried(ctx)
 	defer cancel()
 	return j.outcomeOf(ctx, j.entry, j.since)
 }
 
-// write hands in an attempt. What it waits for others is not its own time.
+// write queues an attempt. Its wait for other writes does not count as its own time.
 func (j *join) write(ctx context.Context) outcome {
 	w := j.joinWrite(j.entry, j.handle, j.taken)
-	w.Must, w.Due = j.unknown, j.due // what may have happened is not refused any more
+	w.Must, w.Due = j.unknown, j.due // what may have happened must not be rejected any more
 	out := j.commits.do(ctx, w)
 	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {
 		j.due = j.last
@@ -68,8 +68,8 @@ func (j *join) write(ctx context.Context) outcome {
 	return out
 }
 
-// attempt writes the entry, or finds that it is there. A *lock.Error is final; after
-// any other one the next attempt may fare better.
+// attempt writes the entry, or finds that it exists. A *lock.Error is final; after any other
+// error the next attempt may succeed.
 func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, err error) {
 	e := j.entry
 	if j.unseen && !e.Resumable() {
@@ -87,7 +87,7 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 		return j.refused(ctx, out.err)
 	case errors.Is(out.err, zk.ErrNoNode):
 		j.taken = noMark
-		_ = j.makeShards(ctx, e) // the next attempt tells whether it worked
+		_ = j.makeShards(ctx, e) // the next attempt shows whether it worked
 	case errors.Is(out.err, lock.Overloaded):
 		return nil, false, out.err
 	case answered(out.err):
@@ -96,9 +96,8 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 	return nil, false, out.err
 }
 
-// refused returns the entry that is there instead, or why there is none any more. The key
-// of one that was withdrawn can be taken by the next attempt, which is an entry of its
-// own: the name of a lease is used once.
+// refused returns the entry that exists instead, or why there is none. The next attempt can take
+// the key of a withdrawn entry. It is a new entry, because the name of a lease is used once.
 func (j *join) refused(
 	ctx context.Context, cause error,
 ) (found *lock.Entry, written bool, err error) {
@@ -116,8 +115,8 @@ func (j *join) refused(
 	return nil, false, cause
 }
 
-// newHandle returns the name of the lease of an entry whose id may come again, which is
-// made with the entry, or 0 for a fresh one.
+// newHandle returns the name of the lease of an entry whose id can be used again, or 0 for a
+// fresh id.
 func newHandle(e *lock.Entry) int64 {
 	if e.Resumable() {
 		return randomHandle()
@@ -125,8 +124,8 @@ func newHandle(e *lock.Entry) int64 {
 	return 0
 }
 
-// joinWrite makes the nodes of an entry: the primary, its lease and the mark of its key
-// if its id may come again, and one in each other lock of a set. A handle of 0 stands for
+// joinWrite makes the nodes of an entry: the primary, and one in each other lock of a set. If its
+// id can be used again, it also makes the lease and the mark of its key. A handle of 0 stands for
 // a [fresh] id.
 func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	k, v := keyOf(e), valueOf(e, handle)
@@ -144,11 +143,11 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 		}
 	}
 	w.Ops = len(p.ops)
-	w.Bytes = 3*len(data) + opSize*(len(p.ops)+1) // the data is in the record too, and in the log
+	w.Bytes = 3*len(data) + opSize*(len(p.ops)+1) // the data is also in the record and in the log
 	return w
 }
 
-// makeShards makes the shards that e's nodes go into.
+// makeShards makes the shards of e's nodes.
 func (j *join) makeShards(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := j.hurried(ctx)
 	defer cancel()
@@ -163,9 +162,9 @@ func (j *join) makeShards(ctx context.Context, e *lock.Entry) error {
 	return nil
 }
 
-// find reads the entry, or nil if there is none. It is called after a write of
-// ours on the same connection, or one opened later, was answered: what that write
-// saw is what this one sees, or newer.
+// find reads the entry, or nil if there is none. Before it, a write of this replica must be
+// answered on the same connection, or on one opened earlier: then find sees what that write saw,
+// or newer.
 func (j *joiner) find(ctx context.Context, k key) (*lock.Entry, error) {
 	l, err := j.calls.get(ctx)
 	if err != nil {

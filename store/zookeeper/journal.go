@@ -16,8 +16,8 @@ import (
 // rotated is the data of a log that is no longer in use.
 const rotated = "rotated"
 
-// journal is the log in which every change of a queue has a record: which one is in use,
-// the newest number, and what the records say.
+// journal is the log in which every change of a queue has a record. It knows which log is in use,
+// its newest number, and its records.
 type journal struct {
 	*tree
 	trust *store.Trust
@@ -33,9 +33,9 @@ func (j *journal) number(zxid int64) uint64 { return j.trust.Number(zxid) }
 
 func (j *journal) zxid(number uint64) int64 { return j.trust.Position(number) }
 
-// barrier sets the log's data. ZooKeeper's reads may be old, even after a sync
-// (ZOOKEEPER-1675); a write is not, reads on the same connection after it are at
-// least as new, and all followers learn of its number.
+// barrier sets the log's data. ZooKeeper's reads may be old, even after a sync (ZOOKEEPER-1675);
+// a write is not. Reads on the same connection after it are at least as new, and all followers
+// learn its number.
 func (j *journal) barrier(ctx context.Context, c *connector) (*zk.Stat, error) {
 	for {
 		l, err := c.get(ctx)
@@ -106,8 +106,8 @@ func (j *journal) findLog() {
 	}
 }
 
-// followEpoch reads which log is in use. Only Open makes a log: one that is gone was deleted
-// by hand, and with it what would tell a late write from a new one.
+// followEpoch reads which log is in use. Only Open makes a log. If a person deletes one, its
+// protection against late writes is gone too.
 func (j *journal) followEpoch(ctx context.Context) error {
 	n, err := onLink(ctx, j.reads, get(j.root.epoch()))
 	if err != nil {
@@ -120,8 +120,8 @@ func (j *journal) followEpoch(ctx context.Context) error {
 	return j.deleted(j.root.log(n.stat.Version), err)
 }
 
-// rotate begins another log before the names of records overflow. Writers and followers
-// find out by the old one, which is read for the reasons of ends until it is retired.
+// rotate begins another log before the names of records overflow. Writers and followers find out
+// from the old one. It is read for the reasons of ends until it is retired.
 func (j *journal) rotate(ctx context.Context) error {
 	was := j.epoch.Load()
 	_, err := onLink(ctx, j.reads, multi(
@@ -135,7 +135,7 @@ func (j *journal) rotate(ctx context.Context) error {
 	return j.followEpoch(ctx)
 }
 
-// readHead reads how far the log is.
+// readHead reads how long the log is.
 func (j *journal) readHead(ctx context.Context, l *link, epoch int32) (*zk.Stat, error) {
 	head, err := do(ctx, l, get(j.root.log(epoch)))
 	if err == nil && string(head.data) == rotated {
@@ -190,8 +190,7 @@ func (j *journal) recordNames(ctx context.Context, l *link, epoch int32) ([]int3
 	return numbers, nil
 }
 
-// eachPart reads what the records of a log before the one at end say of ends, a part
-// at a time.
+// eachPart reads the ends in the records of a log before the one at end, a part at a time.
 func (j *journal) eachPart(
 	ctx context.Context, l *link, epoch, end int32, use func([]folded) error,
 ) error {
@@ -212,7 +211,7 @@ func (j *journal) eachPart(
 	return nil
 }
 
-// readEnds reads what records say of ends, without those that are gone.
+// readEnds reads the ends in records, without those that are gone.
 func (j *journal) readEnds(
 	ctx context.Context, l *link, epoch int32, numbers []int32,
 ) ([]folded, error) {

@@ -11,20 +11,20 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// mark is what the node of an idempotency key holds. The node is made with the entry
-// and outlives it, so that the store itself refuses a join with a key that was used,
-// however late it comes and from whichever replica.
+// mark is the content of an idempotency key's node. The node is made with the entry and outlives
+// it. So the store itself rejects a join with a used key, however late and from whichever
+// replica.
 type mark struct {
-	Lock   string      `json:"lock"`             // the first one of the entry
+	Lock   string      `json:"lock"`             // the entry's first lock
 	Reason lock.Reason `json:"reason,omitempty"` // why it ended, if it did
 	At     int64       `json:"at_ms,omitempty"`
 }
 
-// noMark stands for the version of a node that is not there.
+// noMark is the version of a missing node.
 const noMark = -1
 
-// claim is the operation by which an entry takes its key: by a new node, or by one of
-// that version which an entry left that was withdrawn.
+// claim is the operation by which an entry takes its key. It makes a new node, or replaces that
+// version of a withdrawn entry's node.
 func (j *joiner) claim(e *lock.Entry, version int32) any {
 	path, data := j.root.mark(e.Tenant, e.ID), store.Encode(mark{Lock: e.Name()})
 	if version == noMark {
@@ -33,10 +33,10 @@ func (j *joiner) claim(e *lock.Entry, version int32) any {
 	return &zk.SetDataRequest{Path: path, Data: data, Version: version}
 }
 
-// findByKey finds out why a join was refused: the entry is there, or its key is used up,
-// which is an error with the reason. If neither is so the key may be taken by replacing
-// the version of its mark. It is called after a write of ours on the same connection,
-// or one opened later, was answered: what that write saw is what this one sees, or newer.
+// findByKey finds out why a join was rejected. Either the entry exists, or its key is used up,
+// which is an error with the reason. If neither holds, a join may replace the version of the
+// key's mark. Before it, a write of this replica must be answered on the same connection, or on
+// one opened earlier: then findByKey sees what that write saw, or newer.
 func (j *joiner) findByKey(
 	ctx context.Context, e *lock.Entry,
 ) (found *lock.Entry, version int32, err error) {
@@ -68,13 +68,13 @@ func (j *joiner) findByKey(
 	return found, version, err
 }
 
-// place is one in a log.
+// place is a position in a log.
 type place struct{ epoch, n int32 }
 
-// outcomeOf finds out what became of the attempts to write an entry with a fresh id since
-// a place in the log, none of which is under way any more, as another connection is in
-// use. It returns the entry if it is there. If it was written and has gone since, the
-// error is [lock.Lost] with the reason: a repetition would write it a second time.
+// outcomeOf finds out what became of the attempts to write an entry with a fresh id since a
+// position in the log. None of them is in flight, because another connection is in use. It
+// returns the entry if it exists. If it was written and has gone since, the error is [lock.Lost]
+// with the reason: another attempt would write it a second time.
 func (j *joiner) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lock.Entry, error) {
 	l, err := j.calls.get(ctx)
 	if err != nil {
@@ -115,8 +115,7 @@ func (j *joiner) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lo
 	return nil, nil
 }
 
-// end is one remembered removal, and whether the entry had a key, whose mark is forgotten
-// with it.
+// end is one recorded removal, and whether the entry had a key, whose mark is deleted with it.
 type end struct {
 	store.End
 	Keyed bool `json:"keyed,omitempty"`

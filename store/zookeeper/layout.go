@@ -9,7 +9,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// layout is the path below which everything of ours is; see the package comment.
+// layout is the path of all the store's nodes; see the package comment.
 type layout string
 
 func (r layout) meta() string    { return string(r) + "/meta" }
@@ -20,7 +20,7 @@ func (r layout) ended() string   { return string(r) + "/ended" }
 func (r layout) keys() string    { return string(r) + "/keys" }
 func (r layout) entries() string { return string(r) + "/entries" }
 
-// parts are the nodes that are always there, but for meta.
+// parts are the nodes that always exist, without meta.
 func (r layout) parts() []string {
 	return []string{
 		r.epoch(), r.links(), r.logs(), r.ended(), r.keys(), r.entries(), r.records(), r.lives(),
@@ -31,11 +31,9 @@ func (r layout) log(epoch int32) string     { return fmt.Sprintf("%s/%010d", r.l
 func (r layout) shard(name string) string   { return r.entries() + "/" + name }
 func recordPath(log string, n int32) string { return fmt.Sprintf("%s/%010d", log, n) }
 
-// Entries are spread over shards by the hash of their lock and the hash of their
-// id: a lock's entries are in up to shardsPerLock of them, so that neither many
-// locks nor many entries of one lock make a list of children long. 100 000
-// entries are 100 names in a shard if they are in many locks, and 3 000 if they
-// are in one.
+// Entries are spread over shards by the hashes of their lock and id. A lock's entries are in up
+// to shardsPerLock of them, so no list of children gets long. 100 000 entries are 100 names in a
+// shard if they are in many locks, and 3 000 if they are in one.
 const (
 	lockGroups    = 32
 	shardsPerLock = 32
@@ -70,7 +68,7 @@ func hash(text string) uint32 {
 	return h.Sum32()
 }
 
-// key names an entry: an id is one of its tenant and first lock.
+// key names an entry: an id is unique in its tenant and first lock.
 type key struct {
 	tenant, lock string
 	id           lock.ID
@@ -78,25 +76,25 @@ type key struct {
 
 func (k key) pastKey() store.Key { return store.Key{Tenant: k.tenant, Lock: k.lock, ID: k.id} }
 
-// conflict names the entry and the mark of its key among what no two writes of one
+// conflict returns the conflict key of the entry and its mark, which no two writes of one
 // transaction may share.
 func (k key) conflict() string { return "id," + k.tenant + "," + string(k.id) }
 
 func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Name(), e.ID} }
 
-// primary is the path of the entry in its first lock, which has everything.
+// primary returns the path of the entry in its first lock, which has all data.
 func (r layout) primary(k key) string {
 	return r.shardOf(k.tenant, k.lock, k.id) + "/" + k.tenant + "," + k.lock + "," + string(k.id)
 }
 
-// secondary is the path of the entry in another lock of its set. It has no data;
-// its name leads to the primary.
+// secondary returns the path of the entry in another lock of its set. It has no data; its name
+// leads to the primary.
 func (r layout) secondary(k key, name string) string {
 	shard := r.shardOf(k.tenant, name, k.id)
 	return shard + "/" + strings.Join([]string{k.tenant, name, string(k.id), k.lock}, ",")
 }
 
-// keyShard is where the mark of an idempotency key is, which is one of its tenant.
+// keyShard returns the shard of an idempotency key's mark, which is unique in its tenant.
 func (r layout) keyShard(tenant string, id lock.ID) string {
 	return r.keys() + "/" + hex3(hash(tenant+","+string(id))%(lockGroups*shardsPerLock))
 }
@@ -107,7 +105,7 @@ func (r layout) mark(tenant string, id lock.ID) string {
 
 func (r layout) lease(k key, handle int64) string { return leaseOf(r.primary(k), handle) }
 
-// leaseOf is the path of the lease of an entry, of which it is given the path.
+// leaseOf returns the path of the lease of the entry at a path.
 func leaseOf(primary string, handle int64) string {
 	if handle == 0 {
 		return primary + "/lease"
@@ -115,12 +113,12 @@ func leaseOf(primary string, handle int64) string {
 	return fmt.Sprintf("%s/%016x", primary, uint64(handle))
 }
 
-// fresh reports whether e's id never comes again, so that its lease need not be
-// there before the first renewal, nor have a name that tells it from others.
+// fresh reports whether e's id is never used again. Then its lease need not exist before the
+// first renewal, nor have a unique name.
 func fresh(e *lock.Entry) bool { return e.Handle == 0 }
 
-// parseName reads a child of a shard: the entry's key, the lock that this node
-// stands for, and whether it is the primary one.
+// parseName parses a child of a shard: the entry's key, the lock of this node, and whether it is
+// the primary one.
 func parseName(name string) (k key, in string, primary, ok bool) {
 	parts := strings.Split(name, ",")
 	if len(parts) < 3 || len(parts) > 4 || parts[2] == "" ||

@@ -12,24 +12,23 @@ import (
 )
 
 const (
-	// The replica that wrote or renewed an entry last knows when its lease ends, and
-	// looks at it only then. The others look every third of the TTL, so that the end comes
-	// no later than that if the first has died, but no more often than checkInterval.
+	// The replica that last wrote or renewed an entry knows when its lease ends, and checks it only
+	// then. The others check every third of the TTL, in case that replica has died, but no more
+	// often than checkInterval.
 	checkInterval = 500 * time.Millisecond
 
-	// The replica that wrote or renewed an entry removes it first; the others
-	// leave it this much time, and as much again by chance.
+	// The replica that last wrote or renewed an entry removes it first. The others wait for
+	// courtesy, and up to as much again at random.
 	courtesy = 150 * time.Millisecond
 
-	// Versions of leases are 0 and more. No node has one of these, to ZooKeeper
-	// neither, so that a delete which asks for one fails.
-	noLease        = -2 // there is none, as there was no renewal yet
+	// Versions of leases are 0 and more. ZooKeeper has no node with one of these, so a delete with
+	// one of them fails.
+	noLease        = -2 // there is none, because there was no renewal yet
 	unknownVersion = -3
 )
 
-// aliveClock counts time by the monotonic clock, but only while the store
-// answers: an outage costs it no more than maxStep. So entries do not expire
-// because renewals could not reach the store.
+// aliveClock counts monotonic time, but only while the store answers: an outage adds maxStep at
+// most. So entries do not expire because renewals could not reach the store.
 type aliveClock struct {
 	mu    sync.Mutex
 	total time.Duration
@@ -59,18 +58,18 @@ func (c *aliveClock) now() time.Duration {
 
 // lease is what this replica has seen of an entry's lease.
 type lease struct {
-	heap.Place // none while it is being looked at
+	heap.Place // none during a check
 	entry      *lock.Entry
-	version    int32         // seen last
+	version    int32         // last seen
 	since      time.Duration // when it was first seen, by the alive clock
-	mine       bool          // written or renewed here
-	due        time.Duration // when to look next
+	mine       bool          // last written or renewed here
+	due        time.Duration // when to check next
 }
 
-// Before has the one looked at first that is due first.
+// Before puts the lease that is due first in front.
 func (l *lease) Before(other *lease) bool { return l.due < other.due }
 
-// leases watches over the leases of all entries.
+// leases tracks the leases of all entries.
 type leases struct {
 	clock aliveClock
 
@@ -84,8 +83,8 @@ func newLeases() *leases {
 	return &leases{all: map[key]*lease{}, wake: make(chan struct{}, 1)}
 }
 
-// reset takes over the entries that there are. The leases of those that are known
-// already go on, as their versions tell what happened meanwhile.
+// reset adopts the present entries. It keeps tracking known leases, because their versions show
+// what happened meanwhile.
 func (ls *leases) reset(entries map[key]*lock.Entry) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -108,7 +107,7 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 	ls.nudge()
 }
 
-// joined begins to watch an entry that was just written, here or elsewhere.
+// joined starts to track an entry that was just written, here or elsewhere.
 func (ls *leases) joined(e *lock.Entry, here bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -124,14 +123,14 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 	ls.nudge()
 }
 
-// left ends the watch over an entry that has ended, also while the feed lists.
+// left stops tracking an entry that has ended, even during a list.
 func (ls *leases) left(k key) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	ls.drop(k)
 }
 
-// drop ends the watch over a lease. The caller holds mu.
+// drop stops tracking a lease. The caller holds mu.
 func (ls *leases) drop(k key) {
 	if l := ls.all[k]; l != nil {
 		delete(ls.all, k)
@@ -141,7 +140,7 @@ func (ls *leases) drop(k key) {
 	}
 }
 
-// renewed notes a renewal by this replica.
+// renewed records a renewal by this replica.
 func (ls *leases) renewed(k key, handle int64, version int32) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
@@ -164,13 +163,13 @@ func (ls *leases) made(k key) bool {
 	return l != nil && l.version >= 0
 }
 
-// seen notes a version that was not seen before. The caller holds mu.
+// seen records a new version. The caller holds mu.
 func (ls *leases) seen(l *lease, version int32, now time.Duration) {
 	l.version, l.since = version, now
 	ls.plan(l, now)
 }
 
-// plan sets when to look next. The caller holds mu.
+// plan schedules the next check. The caller holds mu.
 func (ls *leases) plan(l *lease, now time.Duration) {
 	l.due = l.since + l.entry.TTL
 	if !l.mine {
@@ -191,7 +190,7 @@ func (ls *leases) sleep(ctx context.Context, wait time.Duration) {
 	store.Await(ctx, ls.wake, wait)
 }
 
-// next takes a lease that is due out of the heap, or says how long to wait.
+// next removes a lease that is due from the heap, or returns how long to wait.
 func (ls *leases) next() (*lease, time.Duration) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()

@@ -15,28 +15,28 @@ import (
 )
 
 const (
-	// sessionTimeout matters little, as nothing is bound to a session but the
-	// node below links/. A server may give another one.
+	// sessionTimeout matters little, because only the node below links/ is bound to a session. A
+	// server may choose another one.
 	sessionTimeout = 10 * time.Second
 
-	// attemptTimeout is how long an answer may take before the connection counts
-	// as broken, and openTimeout the same for the steps of opening one.
+	// attemptTimeout bounds the wait for an answer before the connection counts as broken, and
+	// openTimeout the same for each step of opening one.
 	attemptTimeout = 1500 * time.Millisecond
 	openTimeout    = 2 * time.Second
 
-	// secondLook is the end of attemptTimeout. A process that was stopped for a
-	// while, and finds its timers over, so finds the answers that came meanwhile.
+	// secondLook is the last part of attemptTimeout. A process that was stopped, and finds its
+	// timers expired, still finds the answers that came meanwhile.
 	secondLook = 100 * time.Millisecond
 
-	// drainTimeout is how long requests in flight may take to end with their connection.
+	// drainTimeout bounds how long requests in flight may take to end with their connection.
 	drainTimeout = time.Second
 
-	// inFlight bounds the requests of one connection, and bulk those of one task
-	// that reads much, which so leaves room for the others.
+	// inFlight bounds the requests of one connection, and bulk those of one task with many reads,
+	// which leaves capacity for the others.
 	inFlight = 256
 	bulk     = 64
 
-	// maxPacket bounds what a server may make us buffer. No answer comes near it.
+	// maxPacket bounds what a server can make this process buffer. No real answer comes near it.
 	maxPacket = 8 << 20
 )
 
@@ -55,8 +55,8 @@ type notSent struct{ cause error }
 func (e *notSent) Error() string { return "not sent: " + e.cause.Error() }
 func (e *notSent) Unwrap() error { return e.cause }
 
-// link is one connection to one server with one session. It is never repaired:
-// go-zookeeper is kept from connecting again by a dialer that works once.
+// link is one connection to one server with one session. It never reconnects: its dialer works
+// once.
 type link struct {
 	conn   *zk.Conn
 	raw    net.Conn
@@ -69,7 +69,7 @@ type link struct {
 	why    error // read after broken
 }
 
-// access is what it takes to connect.
+// access is the configuration of connections.
 type access struct {
 	tls                *tls.Config
 	username, password string
@@ -111,7 +111,7 @@ func openLink(ctx context.Context, server string, a access) (*link, error) {
 	return l, nil
 }
 
-// begin waits for the session and shows who we are.
+// begin waits for the session and authenticates.
 func (l *link) begin(ctx context.Context, started <-chan struct{}, a access) error {
 	select {
 	case <-started:
@@ -150,7 +150,7 @@ func (l *link) event(e zk.Event, ready func()) {
 	}
 }
 
-// fail gives the connection up. Its owner closes it.
+// fail marks the connection as broken. Its owner closes it.
 func (l *link) fail(why error) {
 	l.once.Do(func() {
 		l.why = why
@@ -158,13 +158,13 @@ func (l *link) fail(why error) {
 	})
 }
 
-// close ends the connection and waits for what is in flight. A sound one ends
-// its session, so that the server forgets it at once.
+// close ends the connection and waits for what is in flight. A healthy one ends its session, so
+// that the server drops it at once.
 //
-// The library is closed when no request is under way any more: one that it was just
-// given, while the connection broke, would be answered three times, for which it has no
-// room, and would never end (go-zookeeper v1.0.4, queueRequest). If some do not end
-// all the same, they are left behind.
+// The library is closed when no request is in flight any more. If the connection breaks just
+// after the library accepts a request, it answers that request three times; the channel has no
+// space for that, and the goroutine would hang (go-zookeeper v1.0.4, queueRequest). Requests that
+// still do not end are left behind.
 func (l *link) close() {
 	select {
 	case <-l.broken:
@@ -178,8 +178,8 @@ func (l *link) close() {
 	l.drain(taken)
 }
 
-// drain takes the slots of requests as they end, so that no other begins, for drainTimeout
-// at most. It returns how many are taken, of which some were before.
+// drain takes the slots of requests as they end, so that no other begins, for drainTimeout at
+// most. It returns the number of taken slots, including those that were taken before.
 func (l *link) drain(taken int) int {
 	late := time.NewTimer(drainTimeout)
 	defer late.Stop()
@@ -193,9 +193,9 @@ func (l *link) drain(taken int) int {
 	return taken
 }
 
-// do makes one request. The library's calls know no context, so they run beside;
-// one that is abandoned keeps its slot until it is answered or the connection
-// closed. A request that was not made gives [notSent].
+// do makes one request. The library's calls have no context, so they run in their own goroutine.
+// An abandoned call keeps its slot until it is answered or the connection closes. A request that
+// was not made returns [notSent].
 func do[T any](ctx context.Context, l *link, request func(*zk.Conn) (T, error)) (T, error) {
 	var none T
 	if err := l.enter(ctx); err != nil {
@@ -249,8 +249,8 @@ func (l *link) enter(ctx context.Context) error {
 	}
 }
 
-// dial resolves the server's name each time, so that a server that comes back
-// with another address is found.
+// dial resolves the server's name each time, so that a server that returns with another address
+// is found.
 func (a access) dial(ctx context.Context, server string) (net.Conn, error) {
 	plain := &net.Dialer{}
 	if a.tls == nil {
@@ -259,7 +259,7 @@ func (a access) dial(ctx context.Context, server string) (net.Conn, error) {
 	return (&tls.Dialer{NetDialer: plain, Config: a.tls}).DialContext(ctx, "tcp", server)
 }
 
-// buffered reads what has come at once. The library asks for each answer in two parts,
+// buffered reads everything that has arrived at once. The library reads each answer in two parts,
 // and a busy server sends many together.
 type buffered struct {
 	net.Conn
@@ -268,7 +268,7 @@ type buffered struct {
 
 func (b *buffered) Read(p []byte) (int, error) { return b.in.Read(p) }
 
-// oneHost is a zk.HostProvider for the connection that there already is.
+// oneHost is a zk.HostProvider for the existing connection.
 type oneHost struct {
 	server string
 	asked  bool
@@ -278,14 +278,14 @@ func (h *oneHost) Init(servers []string) error { h.server = servers[0]; return n
 func (h *oneHost) Len() int                    { return 1 }
 func (h *oneHost) Connected()                  {}
 
-// Next says from the second time on that all servers were tried, upon which the
-// library fails what it has not sent, and waits.
+// Next reports from the second call on that all servers were tried. The library then fails what
+// it has not sent, and waits.
 func (h *oneHost) Next() (server string, retryStart bool) {
 	retryStart, h.asked = h.asked, true
 	return h.server, retryStart
 }
 
-// silence is a logger; what the library says of broken connections is said by us.
+// silence discards the library's log: this package logs broken connections itself.
 type silence struct{}
 
 func (silence) Printf(string, ...any) {}

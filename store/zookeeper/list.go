@@ -14,34 +14,34 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// listing is a list of all entries that is under way while the feed follows the log,
-// so that it comes to its end however long it takes and however much is written.
-// What joins meanwhile goes into the feed's entries; what is older is listed, unless
-// it went meanwhile. So no more is kept than there are entries.
+// listing is a list of all entries in progress while the feed follows the log. So it ends however
+// long it takes and however much is written. Entries that join meanwhile go into the feed's
+// entries. Older ones are listed, unless they left meanwhile. So it keeps no more than there are
+// entries.
 //
-// A feed that begins in the past follows the log from there on. So the entries of then are
-// known, too: the older ones that are there, and those that have gone since, which the log
-// describes.
+// A feed that begins in the past follows the log from there on. So it also knows the entries of
+// then: the older ones that still exist, and those that have left since, which the log describes.
 type listing struct {
-	from int64               // zxid behind which the feed follows
-	gone map[key]*lock.Entry // older entries that went since; nil if the past is not kept
+	from int64               // zxid after which the feed follows
+	gone map[key]*lock.Entry // older entries that left since; nil if the past is not kept
 
 	untold error // why the past is not kept, or nil
 	since  []update
 	cost   int
 }
 
-// update is what followers get by one call.
+// update is what followers receive in one call.
 type update struct {
 	upTo    uint64
 	changes []store.Change
 }
 
-// maxKept bounds the updates that a listing keeps, in bytes, about. With more a follower begins
-// with the entries of now.
+// maxKept bounds the updates that a listing keeps, in bytes, roughly. Above it, a follower begins
+// with the present entries.
 const maxKept = 16 << 20
 
-// left notes the end of an entry that may be listed, and returns false if it was noted.
+// left records the end of an entry that may be listed, and returns false if it was already
+// recorded.
 func (l *listing) left(r *reader, c change) bool {
 	if _, noted := l.gone[c.key()]; noted {
 		return false
@@ -64,13 +64,14 @@ func (l *listing) keep(one update, bytes int) {
 	}
 }
 
-// past is a view as of an earlier number, and what happened from there on.
+// past is a view as of an earlier number, and everything since.
 type past struct {
 	was   store.Snapshot
 	since []update
 }
 
-// past returns what there was where the listing began, and all since, or nil if it cannot.
+// past returns the entries at the start of the listing, and all updates since, or nil if that is
+// impossible.
 func (l *listing) past(r *reader, listed *snapshot) *past {
 	if l.untold != nil {
 		return nil
@@ -87,9 +88,9 @@ func (l *listing) past(r *reader, listed *snapshot) *past {
 	return &past{store.Snapshot{Number: r.number(l.from), Entries: was.sorted()}, l.since}
 }
 
-// start begins to follow the log, at a record that is no older than the call, where the feed
-// was interrupted, or where a follower wants to begin. What has changed in meta before that the
-// log does not tell, so it must not have changed since it was read.
+// start begins to follow the log. It begins at a record no older than the call, at the
+// interruption of the feed, or where a follower wants to begin. The log does not report earlier
+// changes of meta, so meta must not have changed since it was read.
 func (f *feed) start(ctx context.Context, l *link) error {
 	f.takeOwn() // they will be in the list, or are read
 	epoch, floor := f.reader.epoch.Load(), f.reader.trust.Floor()
@@ -140,8 +141,8 @@ func (f *feed) wanted() uint64 {
 	return f.since
 }
 
-// goOn has the feed go on where it was interrupted, if it has all entries as of there and the
-// log is known to have all records since. Otherwise the entries are listed again.
+// goOn continues the feed where it was interrupted, if it has all entries as of there and the log
+// has all records since. Otherwise the feed lists the entries again.
 func (f *feed) goOn(ctx context.Context, l *link, end place, stat *zk.Stat) (bool, error) {
 	f.mu.Lock()
 	next, was := f.next, f.last
@@ -163,7 +164,7 @@ func (f *feed) goOn(ctx context.Context, l *link, end place, stat *zk.Stat) (boo
 }
 
 // sameRecord reports whether two records are the same, as far as they are known. If not, the
-// store has lost its past and has come to as great numbers again. What joins has a random id,
+// store has lost its past and has since reached the same numbers again. A join has a random id,
 // and so has an attempt to end something.
 func sameRecord(a, b *written) bool {
 	switch {
@@ -176,9 +177,9 @@ func sameRecord(a, b *written) bool {
 	return a.zxid == b.zxid && slices.EqualFunc(a.record.Changes, b.record.Changes, same)
 }
 
-// list reads the entries that were there when the feed started, unless it goes on. When the
-// feed has reached what the last of these reads saw, they and what the log said since are a
-// view of one moment, with which all followers begin.
+// list reads the entries that existed when the feed started, unless it resumes. Once the feed has
+// reached what the last of these reads saw, they and the log since form a consistent view, with
+// which all followers begin.
 func (f *feed) list(ctx context.Context, l *link) error {
 	f.mu.Lock()
 	listing := f.listing != nil
@@ -212,9 +213,8 @@ func (f *feed) list(ctx context.Context, l *link) error {
 	}
 }
 
-// begin makes a view of what was listed and what the log said meanwhile. If the floor has
-// risen since, their numbers do not tell their order, and the feed starts over. The caller
-// holds mu.
+// begin combines the listed entries with the log since. If the floor has risen since, the numbers
+// do not show the order, and the feed restarts. The caller holds mu.
 func (f *feed) begin(listed *snapshot) error {
 	r, since := f.reader, f.entries
 	if r.trust.Floor() != f.floor {

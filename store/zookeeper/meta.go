@@ -14,32 +14,32 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// meta is what the store remembers about itself.
+// meta is the store's own record.
 type meta struct {
-	TokenKey []byte `json:"token_key"`          // 32 random bytes behind the lock tokens
+	TokenKey []byte `json:"token_key"`          // 32 random bytes that sign the lock tokens
 	Floor    uint64 `json:"floor,omitempty"`    // added to every zxid
-	Distrust uint64 `json:"distrust,omitempty"` // a number that was handed out and not reached
+	Distrust uint64 `json:"distrust,omitempty"` // an issued number that was not reached
 	Form     int    `json:"form,omitempty"`     // the lowest to understand: [store.Form]; 0 is 1
 
 	version int32
 }
 
-// records returns what meta says beside the zxid at which it stood there.
+// records combines meta with the zxid at which it was read.
 func (m *meta) records(zxid int64) store.Records {
 	return store.Records{Position: uint64(zxid), Floor: m.Floor, Distrust: m.Distrust, Form: m.Form}
 }
 
-// metaKeeper keeps meta as it was read last, and decides by it whether the store's numbers
-// can be trusted.
+// metaKeeper keeps meta as last read, and decides by it whether the store's numbers can be
+// trusted.
 type metaKeeper struct {
 	*journal
 	tokenKey []byte
-	known    atomic.Pointer[meta] // as it was read last
+	known    atomic.Pointer[meta] // as last read
 }
 
-// load reads meta, writes it on first use, takes over the floor that the operator
-// gave, and decides whether the store's numbers can be trusted: see [store.Trust].
-// ZooKeeper has no cluster id that a restore would change.
+// load reads meta, writes it on first use, applies the operator's floor, and decides whether the
+// store's numbers can be trusted: see [store.Trust]. ZooKeeper has no cluster id that a restore
+// would change.
 func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 	err := k.raise(ctx, floor)
 	if err == nil {
@@ -52,21 +52,21 @@ func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 	return k.trust.Understands(k.known.Load().Form)
 }
 
-// make writes meta on first use. If the store has been used, meta was deleted or damaged by hand:
-// then make needs a floor, in place of the one that is not known.
+// make writes meta on first use. If the store has been used, meta was deleted or damaged by hand.
+// Then make needs a floor from the operator, because the old one is unknown.
 func (k *metaKeeper) make(ctx context.Context, floor uint64, why error) (*meta, error) {
 	m := meta{TokenKey: make([]byte, 32), Floor: floor}
 	_, _ = rand.Read(m.TokenKey) // never fails: crypto/rand ends the program instead
 	if k.used(ctx) || errors.Is(why, errUnreadable) {
 		if m, err := k.read(ctx); !damaged(err) {
-			return m, err // another replica made it just now, and then used the store
+			return m, err // another replica just made it, and then used the store
 		}
 		if floor == 0 {
 			return nil, store.RecordsDamaged(k.root.meta())
 		}
 		k.log.Error("the store's own record is made again; all lock tokens from before are void",
 			"path", k.root.meta())
-		m.Form = k.trust.Understood() // of entries that may be there
+		m.Form = k.trust.Understood() // for entries that may exist
 		_, err := onLink(ctx, k.reads, remove(k.root.meta(), anyVersion))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err
@@ -78,7 +78,7 @@ func (k *metaKeeper) make(ctx context.Context, floor uint64, why error) (*meta, 
 	return k.read(ctx)
 }
 
-// damaged reports whether err says that meta was deleted or changed by hand.
+// damaged reports whether err means that meta was deleted or changed by hand.
 func damaged(err error) bool {
 	return errors.Is(err, zk.ErrNoNode) || errors.Is(err, errUnreadable) || errors.Is(err, errOtherKey)
 }
@@ -89,8 +89,8 @@ func (k *metaKeeper) used(ctx context.Context) bool {
 	return err == nil && (n.stat.Cversion > 0 || k.epoch.Load() > 0)
 }
 
-// raise writes the floor that the operator gave, unless it is there. It only ever
-// rises: the write is refused if another replica was faster.
+// raise writes the operator's floor, unless it is there. The floor only rises: the write fails if
+// another replica was faster.
 func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	m, err := k.read(ctx)
 	if damaged(err) {
@@ -123,7 +123,7 @@ func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	return err
 }
 
-// epochJump is by how much an election, and so a start of the servers, raises zxids.
+// epochJump is how far an election, and so a start of the servers, raises zxids.
 const epochJump = 1 << 32
 
 func (k *metaKeeper) read(ctx context.Context) (*meta, error) {
@@ -148,8 +148,8 @@ var (
 	errOtherKey   = fmt.Errorf("it has another key for lock tokens: %w", zk.ErrAPIError)
 )
 
-// readAnew reads meta and takes it over. It records a lost past that it shows. handedOut is a
-// number that was handed out, or 0.
+// readAnew reads meta again and applies it. It records a lost past that it proves. handedOut is
+// an issued number, or 0.
 func (k *metaKeeper) readAnew(ctx context.Context, c *connector, handedOut uint64) error {
 	ask := func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) }
 	for {
@@ -164,11 +164,11 @@ func (k *metaKeeper) readAnew(ctx context.Context, c *connector, handedOut uint6
 	}
 }
 
-// errRaced says that meta has changed since it was read.
+// errRaced means that meta has changed since it was read.
 var errRaced = errors.New("meta has changed")
 
-// ask returns meta as it stood at one transaction, which is no older than the call: the
-// transaction checks that meta is what was read. The trust keeps it.
+// ask returns meta as of one transaction, which is no older than the call: the transaction checks
+// that meta is what was read. The trust keeps it.
 func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, error) {
 	l, err := c.get(ctx)
 	if err != nil {
@@ -213,8 +213,8 @@ func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Correctio
 	return errRaced
 }
 
-// require returns when meta says that every user of the store has to understand the form. So
-// no version reads what it does not understand.
+// require returns once meta requires the form, so that no version reads what it does not
+// understand.
 func (s *Store) require(ctx context.Context, form int) error {
 	if form <= 1 || s.meta.known.Load().Form >= form {
 		return nil
@@ -226,7 +226,7 @@ func (s *Store) require(ctx context.Context, form int) error {
 	return nil
 }
 
-// reread reads meta until that succeeds. handedOut is a number that was handed out, or 0.
+// reread reads meta until that succeeds. handedOut is an issued number, or 0.
 func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -238,8 +238,8 @@ func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 	}
 }
 
-// refresh reads on the feed's connection what another replica may have
-// changed. What cannot be read leaves everything as it was.
+// refresh reads on the feed's connection what another replica may have changed. After a failed
+// read everything stays as it was.
 func (k *metaKeeper) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
@@ -256,7 +256,7 @@ func (k *metaKeeper) check() any {
 	return &zk.CheckVersionRequest{Path: k.root.meta(), Version: k.known.Load().version}
 }
 
-// write replaces meta and tells all followers of it by a record.
+// write replaces meta and reports it to all followers by a record.
 func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta, r record) error {
 	epoch := k.epoch.Load()
 	_, err := onLink(ctx, c, multi(
@@ -268,7 +268,8 @@ func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta, r record)
 	return err
 }
 
-// barrierAsKnown is a barrier at which meta is as this replica knows it, or cannot be read.
+// barrierAsKnown is a barrier that fails unless meta is as this replica knows it, or is
+// unreadable.
 func (k *metaKeeper) barrierAsKnown(ctx context.Context, l *link) (*zk.Stat, error) {
 	mark := k.trust.Sent()
 	stat, err := k.setLog(ctx, l, k.check())
@@ -289,8 +290,8 @@ func (s *Store) Refusal() error {
 	return nil
 }
 
-// Distrust implements store.Store. Other replicas learn of it by the log, or by their
-// next write.
+// Distrust implements store.Store. Other replicas learn of it from the log, or by their next
+// write.
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	if err := s.reread(ctx, number); err != nil {
 		return unavailable(err, "record the distrust", true)

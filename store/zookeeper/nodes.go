@@ -44,7 +44,7 @@ func (t *tree) create(path string, data []byte) *zk.CreateRequest {
 	return &zk.CreateRequest{Path: path, Data: data, Acl: t.acl}
 }
 
-// ensure makes a node that may be there already.
+// ensure makes a node that may already exist.
 func (t *tree) ensure(ctx context.Context, c *connector, path string, data []byte) error {
 	_, err := onLink(ctx, c, create(path, data, 0, t.acl))
 	if errors.Is(err, zk.ErrNodeExists) {
@@ -53,7 +53,7 @@ func (t *tree) ensure(ctx context.Context, c *connector, path string, data []byt
 	return t.deleted(path, err)
 }
 
-// deleted reports a node that is missing, or the one above it, although only Open makes it.
+// deleted reports a node that is missing, or its parent, although only Open makes it.
 func (t *tree) deleted(path string, err error) error {
 	if errors.Is(err, zk.ErrNoNode) {
 		t.report(path, "the node, or the one above it, was deleted by hand: "+
@@ -62,8 +62,8 @@ func (t *tree) deleted(path string, err error) error {
 	return err
 }
 
-// makeNodes makes the nodes that everything else is below. The chroot must be
-// there: a replica with a wrong one would have locks of its own.
+// makeNodes makes the parents of all other nodes. The chroot must exist: a replica with a wrong
+// one would have separate locks.
 func (t *tree) makeNodes(ctx context.Context) error {
 	chroot := t.chroot
 	if chroot != "" {
@@ -95,15 +95,15 @@ func (t *tree) makeNodes(ctx context.Context) error {
 
 var errNoChroot = errors.New("create it, or correct the path in the store's address")
 
-// staleNodes are the nodes of broken connections that are yet to be deleted.
+// staleNodes are nodes of broken connections that must still be deleted.
 type staleNodes struct {
 	mu    sync.Mutex
 	paths []string
 }
 
-// fence prepares a connection for writing: it makes the connection's own node, which all its
-// writes check, and deletes the nodes of the connections before it, so that the server executes
-// no write that was sent on those from now on.
+// fence prepares a connection for writing. It makes the connection's own node, which all its
+// writes check, and deletes the nodes of earlier connections. From then on the server runs no
+// write that was sent on those.
 func (s *Store) fence(ctx context.Context, l *link) error {
 	s.stale.mu.Lock()
 	defer s.stale.mu.Unlock()

@@ -16,25 +16,24 @@ type orphan struct {
 	writes []*write
 }
 
-// giveUp ends a call that does not know whether its entry stands. It takes back an entry that
-// is not resumable, as no retry can join it. One that is resumable waits for a retry, or
-// expires.
+// giveUp ends a call with an unknown result. It removes an entry that is not resumable, because
+// no retry can join it. A resumable one waits for a retry, or expires.
 func (j *join) giveUp() {
 	if len(j.open) > 0 && !j.entry.Resumable() {
 		j.orphans.Add(&orphan{j.entry, j.open}, j.entry.TTL)
 	}
 }
 
-// refuse ends a call with an error, and says of it whether an attempt before may stand.
+// refuse ends a call with an error, which states whether an earlier attempt may stand.
 func (j *join) refuse(why *lock.Error) *lock.Error {
 	j.giveUp()
 	why.OutcomeUnknown = why.OutcomeUnknown || j.unknown
 	return why
 }
 
-// clean learns what became of the writes, and removes the entry if it is there. When each has
-// an outcome, none is in flight: the server executes no write of a connection that broke once
-// the next one is in use.
+// clean learns what became of the writes, and removes the entry if it exists. When each has an
+// outcome, none is in flight: the server runs no write of a broken connection once the next one
+// is in use.
 func (s *Store) clean(ctx context.Context, x *orphan) error {
 	for len(x.writes) > 0 {
 		if _, err := x.writes[0].Late(ctx); errors.Is(err, batch.ErrUnknown) {

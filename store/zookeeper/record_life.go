@@ -16,8 +16,8 @@ const sweepInterval = store.RecordLife / 6
 
 var _ store.LifeTable[string] = (*lives)(nil)
 
-// lives are nodes that bound records hang on, by a node below it for each. A replica
-// counts the version of its own up.
+// lives are the nodes of replicas with bound records, which have a child for each record. A
+// replica raises the version of its own node.
 type lives struct{ store *Store }
 
 // BeginLife implements store.LifeTable.
@@ -40,8 +40,8 @@ func (l *lives) EndLife(ctx context.Context, id string) error {
 	return l.store.small.end(ctx, id, anyVersion)
 }
 
-// sweeper ends the lives of replicas that have stopped: those whose version it has seen
-// unchanged for [store.RecordLife], by its own clock.
+// sweeper ends the lives of stopped replicas: those whose version it has seen unchanged for
+// [store.RecordLife], by its own clock.
 type sweeper struct {
 	records *RecordStore
 	now     func() time.Duration // monotonic, and counts only while the store answers
@@ -61,8 +61,8 @@ func (w *sweeper) run() {
 	}
 }
 
-// sweep looks at all lives once. After an error it has seen none: a replica that could not be
-// heard has its full time again.
+// sweep checks all lives once. After an error it starts over: a replica that could not be read
+// has its full time again.
 func (w *sweeper) sweep(ctx context.Context) error {
 	s, before := w.records.store, w.seen
 	w.seen = nil
@@ -98,8 +98,8 @@ func (w *sweeper) sweep(ctx context.Context) error {
 	return nil
 }
 
-// end removes the records that are bound to a life, and the life, while that has the version;
-// -1 is any. It is safe for several replicas at once.
+// end removes the records that are bound to a life, and then the life, if it still has the
+// version; -1 is any. Several replicas may do so at once.
 func (r *RecordStore) end(ctx context.Context, life string, version int32) error {
 	l, err := r.store.calls.get(ctx)
 	if err != nil {
@@ -127,10 +127,10 @@ func (r *RecordStore) end(ctx context.Context, life string, version int32) error
 	return err
 }
 
-// errLives says that a replica has counted its life up.
+// errLives means that a replica has renewed its life.
 var errLives = errors.New("the replica lives")
 
-// endOne removes the record that a node below a life stands for, and that node.
+// endOne removes the record of a node below a life, and that node.
 func (r *RecordStore) endOne(ctx context.Context, life, name string, version int32) error {
 	kind, rest, _ := strings.Cut(name, ",")
 	k, ok := nameOf(kind, rest)

@@ -15,18 +15,18 @@ import (
 )
 
 const (
-	// recordsAtOnce are read in parallel: so many of the largest are 1 MiB.
+	// recordsAtOnce bounds parallel reads of records: that many of the largest are 1 MiB.
 	recordsAtOnce = 16
 
-	// shardsAtOnce are listed in parallel. A page lists the names of some shards that it does
-	// not reach, so it does not list all.
+	// shardsAtOnce bounds parallel lists of shards. A page lists the names of some shards that it
+	// does not reach, so it does not list all.
 	shardsAtOnce = 4
 
 	// watchCheck is how often a watch that does not fire is compared with the node.
 	watchCheck = time.Second
 )
 
-// List implements store.RecordStore. A page begins in a shard, behind a name. On a slow store it
+// List implements store.RecordStore. A page begins in a shard, after a name. On a slow store it
 // ends with what was read within the deadline.
 func (r *RecordStore) List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error) {
 	if err := q.Check(); err != nil {
@@ -65,7 +65,8 @@ func cursorAt(k store.RecordKey) string {
 	return strconv.FormatInt(int64(recordShard(k)), 16) + "/" + recordName(k)
 }
 
-// list reads a page from a shard on. If that fails, the next page begins behind what was read.
+// list reads a page from a shard on. If that fails, the next page begins after the last read
+// record.
 func (r *RecordStore) list(
 	ctx context.Context, q *store.RecordQuery, shard int, after string,
 ) (page store.RecordPage, err error) {
@@ -95,7 +96,7 @@ func (r *RecordStore) list(
 	return page, nil
 }
 
-// keysAfter returns the keys in shardsAtOnce shards that the query wants, in their order.
+// keysAfter returns the keys in shardsAtOnce shards that the query selects, in order.
 func (r *RecordStore) keysAfter(
 	ctx context.Context, l *link, q *store.RecordQuery, shard int, after string,
 ) ([]store.RecordKey, error) {
@@ -158,7 +159,7 @@ func (r *RecordStore) watchOnce(ctx context.Context, kind string, changed func()
 	}
 	check := time.NewTicker(watchCheck)
 	defer check.Stop()
-	seen := int32(-1) // as no node has it
+	seen := int32(-1) // no node has it
 	for {
 		n, err := do(ctx, l, getWatched(r.store.root.kind(kind)))
 		if errors.Is(err, zk.ErrNoNode) {

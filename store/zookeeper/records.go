@@ -13,7 +13,7 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// recordShards is over how many nodes the records of a kind are spread.
+// recordShards is the number of nodes for the records of a kind.
 const recordShards = 16
 
 func (r layout) records() string         { return string(r) + "/records" }
@@ -37,7 +37,7 @@ func (r layout) recordNode(k store.RecordKey) string {
 
 func recordName(k store.RecordKey) string { return k.Tenant + "," + k.ID }
 
-// boundNode says below a life that the record ends with it.
+// boundNode is the node below a life that binds the record to it.
 func (r layout) boundNode(life string, k store.RecordKey) string {
 	return r.life(life) + "/" + k.Kind + "," + recordName(k)
 }
@@ -68,8 +68,8 @@ func (r *RecordStore) Delete(ctx context.Context, k store.RecordKey, version uin
 	return store.DeleteRecord(ctx, r, k, version)
 }
 
-// Look implements store.RecordTable. The shard is read first: if its version is still
-// that when something is written, nothing in it has changed since.
+// Look implements store.RecordTable. It reads the shard first: if its version is unchanged at the
+// write, nothing in it has changed since.
 func (r *RecordStore) Look(
 	ctx context.Context, k store.RecordKey, fresh bool,
 ) (s store.RecordState, err error) {
@@ -98,8 +98,7 @@ func (r *RecordStore) Look(
 	return s, err
 }
 
-// link returns the connection for calls; what is read on it is no older than the call
-// if fresh is set.
+// link returns the connection for calls; with fresh, reads on it are no older than the call.
 func (r *RecordStore) link(ctx context.Context, fresh bool) (*link, error) {
 	l, err := r.store.calls.get(ctx)
 	if err == nil && fresh {
@@ -108,7 +107,7 @@ func (r *RecordStore) link(ctx context.Context, fresh bool) (*link, error) {
 	return l, err
 }
 
-// makeKind makes the nodes that a kind's records are below.
+// makeKind makes the parents of a kind's records.
 func (r *RecordStore) makeKind(ctx context.Context, kind string) error {
 	if err := r.store.ensure(ctx, r.store.calls, r.store.root.kind(kind), nil); err != nil {
 		return err
@@ -142,7 +141,7 @@ func (r *RecordStore) Swap(
 	return r.store.number(zxid), nil
 }
 
-// writeOps are what a write takes. The second of them sets the shard.
+// writeOps returns the operations of a write. The second of them sets the shard.
 func (r *RecordStore) writeOps(
 	s store.RecordState, w *store.RecordWrite, form store.RecordForm,
 ) []recordOp {
@@ -152,14 +151,14 @@ func (r *RecordStore) writeOps(
 	return append(ops, r.bindOps(s, w, form.Life)...)
 }
 
-// recordOp is an operation with what it means that it failed.
+// recordOp is an operation, and what its failure means.
 type recordOp struct {
 	failed func(ctx context.Context, r *RecordStore, life, kind string) error
 	op     any
 }
 
-// shardOps exclude every other write in the shard since [RecordStore.Look], however late it
-// comes, and wake the watchers of the kind.
+// shardOps exclude every other write in the shard since [RecordStore.Look], however late, and
+// wake the watchers of the kind.
 func (r *RecordStore) shardOps(s store.RecordState, k store.RecordKey) []recordOp {
 	return []recordOp{
 		{raced, &zk.SetDataRequest{Path: r.store.root.shardOfRecord(k), Version: int32(s.Guard)}},
@@ -180,7 +179,7 @@ func (r *RecordStore) recordOps(
 	return []recordOp{{raced, r.store.create(path, form.Encode())}}
 }
 
-// bindOps bind the record to a life, or to none, instead of to what it was bound to.
+// bindOps bind the record to a life, or to none, and unbind it from the old one.
 func (r *RecordStore) bindOps(
 	s store.RecordState, w *store.RecordWrite, life string,
 ) (ops []recordOp) {
@@ -243,7 +242,7 @@ func lifeOver(_ context.Context, r *RecordStore, life, _ string) error {
 	return batch.ErrNotSent
 }
 
-// nameOf reads the name of a record's node.
+// nameOf parses the name of a record's node.
 func nameOf(kind, name string) (k store.RecordKey, ok bool) {
 	tenant, id, ok := strings.Cut(name, ",")
 	return store.RecordKey{Kind: kind, Tenant: tenant, ID: id}, ok

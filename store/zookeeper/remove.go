@@ -22,30 +22,28 @@ type removal struct {
 
 	lease   string
 	paths   []string // to delete, in order, the lease first
-	while   []string // nodes that must be there
+	while   []string // nodes that must exist
 	besides []any    // operations of the same transaction
 	held    string   // the conflict key of these operations, if there are some
 	mark    string   // of the entry's key, "" if it has none
 	try     string
-	since   place // records since then may be of an attempt of ours
+	since   place // records since then may belong to this call's attempts
 }
 
-// anyVersion is what ZooKeeper takes for any.
+// anyVersion matches any version in ZooKeeper.
 const anyVersion = -1
 
-// remover takes entries out of their queues: those that are removed, and those whose leases
-// are over.
+// remover removes entries from their queues, for calls and for expired leases.
 type remover struct {
 	*reader
 	calls   *connector
 	commits *committer
 	feed    *feed
 	leases  *leases
-	pasts   store.Pasts // of this replica's ends
+	pasts   store.Pasts // of the ends that this replica knows
 }
 
-// newRemoval plans to delete e's nodes, leased telling whether it is known to have a
-// lease.
+// newRemoval plans to delete e's nodes. leased reports whether e is known to have a lease.
 func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock.Reason) *removal {
 	k := keyOf(e)
 	primary := m.root.primary(k)
@@ -99,7 +97,7 @@ func (m *remover) removeWrite(r *removal) *write {
 	size := len(p.change.Was) + len(p.change.Gone) + noteBytes(p.change.Note)
 	w := &write{
 		Tenant: k.tenant, Keys: []string{k.conflict()}, Must: true, Payload: p,
-		Bytes: 2 * size, // the record is the log's data too
+		Bytes: 2 * size, // the record is also the log's data
 	}
 	if p.ops = append(p.ops, r.besides...); r.held != "" {
 		w.Keys, w.Bytes = append(w.Keys, r.held), w.Bytes+store.MaxRecordValue
@@ -108,11 +106,11 @@ func (m *remover) removeWrite(r *removal) *write {
 	return w
 }
 
-// opSize is more than an operation takes besides data, with the longest names.
+// opSize exceeds an operation with the longest names, without data.
 const opSize = 512
 
-// witnesses returns a node of each entry whose path is used only once, so that it is
-// there if and only if that very entry is.
+// witnesses returns for each entry a node whose path is used only once, so that it exists exactly
+// while the entry does.
 func (m *remover) witnesses(entries []*lock.Entry) []string {
 	var paths []string
 	for _, e := range entries {
@@ -163,10 +161,10 @@ func (m *remover) remove(
 }
 
 // hasLease reports whether an entry has been renewed, as far as this replica knows. If it is
-// wrong the removal is refused first, and with it all that share its transaction.
+// wrong, the server first rejects the removal, and with it the rest of its transaction.
 func (m *remover) hasLease(e *lock.Entry) bool { return !fresh(e) || m.leases.made(keyOf(e)) }
 
-// attempt writes the removal. It deletes a lease that this replica did not know, too, unless
+// attempt writes the removal. It also deletes a lease that this replica did not know, unless
 // there must not be one.
 func (m *remover) attempt(ctx context.Context, r *removal) outcome {
 	for {
@@ -188,8 +186,8 @@ func (r *removal) own() int {
 	return len(r.paths)
 }
 
-// reportStuck says how to fix an entry that cannot be removed because a person has changed
-// its nodes by hand.
+// reportStuck logs how to fix an entry that cannot be removed because a person has changed its
+// nodes by hand.
 func (m *remover) reportStuck(ctx context.Context, r *removal, out outcome) {
 	how := ""
 	switch {
@@ -207,16 +205,16 @@ func (m *remover) reportStuck(ctx context.Context, r *removal, out outcome) {
 	}
 }
 
-// stands reports whether the feed has the entry, and everything up to a moment after the call:
-// no removal of it was recorded.
+// stands reports whether the feed has the entry, and everything up to a moment after the call: no
+// removal of it was recorded.
 func (m *remover) stands(ctx context.Context, e *lock.Entry) bool {
 	now, err := m.barrier(ctx, m.calls)
 	return err == nil && m.feed.reaches(ctx, now.Mzxid) && m.feed.shows(e, now.Mzxid)
 }
 
-// checkNumber fails if e is known not to be the entry that was written. The path of a lease
-// that has a handle is never used twice. So a server that lags does not know it yet, and what
-// it knows is true; if it does not, the removal itself decides.
+// checkNumber fails if e is known not to be the stored entry. The path of a lease with a handle
+// is never used twice. So a lagging server may not know it yet, but what it knows is true.
+// Without it, the removal itself decides.
 func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
 	known := m.feed.entry(keyOf(e))
 	switch {
@@ -224,7 +222,7 @@ func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
 		return nil
 	case fresh(e) && known == nil:
 		return nil // there is no other
-	case fresh(e): // a greater fence floor was given, and the view has the new number
+	case fresh(e): // a greater fence floor was set, and the view has the new number
 		return store.Lost("another entry is in the queue")
 	}
 	path := m.root.lease(keyOf(e), e.Handle)
@@ -240,9 +238,9 @@ func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
 	return nil
 }
 
-// removedBefore distinguishes an entry that an attempt of this call removed from one that was
-// gone, by the record that the removal left. If the record may have been folded since, it
-// takes the attempt for the removal.
+// removedBefore finds out whether an attempt of this call removed the entry or it was gone
+// before, by the record of the removal. If the record may have been folded since, it credits the
+// attempt.
 func (m *remover) removedBefore(ctx context.Context, r *removal, unknown bool) error {
 	if !unknown {
 		return store.Lost("the entry is not in the queue")

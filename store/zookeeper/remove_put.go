@@ -29,14 +29,14 @@ func (s *Store) RemoveAndPut(
 	return err
 }
 
-// removing is a table of records whose writes remove an entry too.
+// removing is a table of records whose writes also remove an entry.
 type removing struct {
 	*RecordStore
 	removal *removal
 }
 
-// Swap implements store.RecordTable. The write goes the way of other removals, so that it is
-// in the log.
+// Swap implements store.RecordTable. The write goes through the committer like other removals, so
+// that it is in the log.
 func (t *removing) Swap(
 	ctx context.Context, s store.RecordState, w *store.RecordWrite,
 ) (uint64, error) {
@@ -55,9 +55,9 @@ func (t *removing) Swap(
 	return 0, t.refused(ctx, out, ops, w.Kind)
 }
 
-// refused tells why an attempt did not work, as [store.RecordTable] has it.
+// refused returns why an attempt failed, in the terms of [store.RecordTable].
 func (t *removing) refused(ctx context.Context, out outcome, ops []recordOp, kind string) error {
-	first := t.removal.own() // of the ops besides
+	first := t.removal.own() // of the operations besides
 	switch {
 	case out.unknown:
 		return out.err

@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// Renew implements store.Store. A write that was executed proves that its
-// node was there, or the one above it, and no removal is missing from that.
+// Renew implements store.Store. A successful write proves that its node, or its parent, existed,
+// and it sees every earlier removal.
 func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -52,8 +52,8 @@ func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err er
 	return stat.Version, nil
 }
 
-// Remaining implements store.Store. It goes by the server's wall clock and ours,
-// as nothing is decided by it.
+// Remaining implements store.Store. It uses the server's wall clock and this replica's, because
+// nothing is decided by it.
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 	return max(0, min(e.TTL-time.Since(time.UnixMilli(n.stat.Mtime)), e.TTL)), nil
 }
 
-// renewal reads the node that was written with the last renewal.
+// renewal reads the node that the last renewal wrote.
 func (s *Store) renewal(ctx context.Context, e *lock.Entry) (node, error) {
 	k := keyOf(e)
 	n, err := onLink(ctx, s.calls, get(s.root.lease(k, e.Handle)))

@@ -13,7 +13,7 @@ type node struct {
 	stat *zk.Stat
 }
 
-// What follows are requests, for [do] and [onLink].
+// The following functions are requests for [do] and [onLink].
 
 func get(path string) func(*zk.Conn) (node, error) {
 	return func(c *zk.Conn) (node, error) {
@@ -47,8 +47,7 @@ func children(ctx context.Context, l *link, path string) ([]string, error) {
 	})
 }
 
-// inParallel does n things, a bounded number at a time, and returns one of their
-// errors.
+// inParallel runs n tasks, a bounded number at a time, and returns one of their errors.
 func inParallel(n int, work func(i int) error) error {
 	var all sync.WaitGroup
 	var mu sync.Mutex

@@ -17,9 +17,8 @@ import (
 
 // snapshot is a lock's entries as of one transaction.
 //
-// ZooKeeper reads one node at a time, so that a list of many is of no single
-// moment. It becomes one by the log: what the records since before the list say
-// is applied on top of it.
+// ZooKeeper reads one node at a time, so a list of many nodes is not consistent. The log makes it
+// so: the records since before the list are applied to it.
 type snapshot struct {
 	epoch   int32
 	zxid    int64
@@ -32,7 +31,7 @@ func (s *snapshot) sorted() []*lock.Entry {
 
 func byNumber(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) }
 
-// written is a record with its place in the log and its transaction.
+// written is a record with its position in the log and its transaction.
 type written struct {
 	n      int32
 	zxid   int64
@@ -46,15 +45,15 @@ var (
 	errRotated = errors.New("another log is in use")
 	errGap     = errors.New("records of the log are missing")
 
-	// errAnotherLog says that the log was deleted by hand, and made again by a replica that
-	// started then.
+	// errAnotherLog means that a person deleted the log, and a replica that started then made a new
+	// one.
 	errAnotherLog = errors.New("the log was deleted and is another one now")
 )
 
-// reader reads entries, and what the log says of them.
+// reader reads entries, and their records in the log.
 type reader struct{ *journal }
 
-// snapshot reads what is in a lock.
+// snapshot reads a lock's entries.
 func (r *reader) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot, error) {
 	snap, floor := &snapshot{epoch: r.epoch.Load(), entries: map[key]*lock.Entry{}}, r.trust.Floor()
 	from, err := r.barrierOn(ctx, l)
@@ -83,13 +82,13 @@ func (r *reader) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot
 	case from.Czxid != head.Czxid:
 		return nil, errAnotherLog
 	case r.trust.Floor() != floor:
-		return nil, errMeta // their numbers do not tell their order
+		return nil, errMeta // their numbers do not show their order
 	}
 	snap.zxid = head.Mzxid
 	return snap, nil
 }
 
-// replay applies what a record says of the lock that the snapshot is of.
+// replay applies the part of a record that is about the snapshot's lock.
 func (r *reader) replay(snap *snapshot, w written, ref lock.Ref) {
 	for _, c := range w.record.Changes {
 		k := c.key()
@@ -109,8 +108,8 @@ func claims(e *lock.Entry, ref lock.Ref) bool {
 	return e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, same)
 }
 
-// listKeys lists the keys of a lock's entries, or of all if ref is nil. The node of a set in
-// another lock than its first has the entry's key in its name.
+// listKeys lists the keys of a lock's entries, or of all if ref is nil. In a set's other locks,
+// the node's name contains the entry's key.
 func (r *reader) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
 	shards, err := r.shardsToList(ctx, l, ref)
 	if err != nil {
@@ -167,8 +166,8 @@ func (r *reader) readEntries(ctx context.Context, l *link, keys []key, snap *sna
 	})
 }
 
-// readEntry reads one entry. One that is damaged is reported, and stays in its queue until its
-// lease is over.
+// readEntry reads one entry. It reports a damaged one, which stays in its queue until its lease
+// is over.
 func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, error) {
 	path := r.root.primary(k)
 	n, err := do(ctx, l, get(path))
@@ -203,7 +202,7 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 	return standIn(k.pastKey(), r.number(n.stat.Czxid), int64(handle)), nil
 }
 
-// joined returns the entry that a change tells of.
+// joined returns the entry of a change that added it.
 func (r *reader) joined(c change, zxid int64) *lock.Entry {
 	k, number := c.key().pastKey(), r.number(zxid)
 	if c.Joined.Form > r.trust.Understood() {
@@ -214,7 +213,7 @@ func (r *reader) joined(c change, zxid int64) *lock.Entry {
 	return c.Joined.Entry(k, number)
 }
 
-// meet notes that an entry is not understood.
+// meet handles an entry of a form that is not understood.
 func (r *reader) meet(path string, newer *store.NewerFormError) {
 	if r.trust.Meet(newer) {
 		r.log.Error("an entry has a form that this version does not understand; it stays in its queue",

@@ -19,41 +19,40 @@ import (
 	"github.com/fencepost/fencepost/store/batch"
 )
 
-// MinTTL is the shortest lease that can be kept to. TTLs run only while the store
-// answers, so an election does not use them up.
+// MinTTL is the shortest lease that this store can honour. TTLs run only while the store answers,
+// so an election does not use them up.
 const MinTTL = 2 * time.Second
 
-// operationTimeout is the Timeout of a [Config] that has none.
+// operationTimeout is the default Timeout of a [Config].
 const operationTimeout = 4 * time.Second
 
-// Config of a [Store].
+// Config configures a [Store].
 type Config struct {
 	Servers []string // host:port; names are resolved for every connection
-	Chroot  string   // path below which everything goes, which exists; "" is the root
-	Prefix  string   // path below that, made on first use; "" is /fencepost/v1
+	Chroot  string   // the existing path of everything; "" is the root
+	Prefix  string   // the path below it, made on first use; "" is /fencepost/v1
 	TLS     *tls.Config
 
-	// Username and Password are for digest authentication. With them every node that the
-	// store makes is for this user only; without, for every client.
+	// Username and Password are for digest authentication. With them every node that the store makes
+	// is for this user only; without them, for every client.
 	Username, Password string
 
 	Logger *slog.Logger // nil discards
 	store.Observer
 
-	// Timeout bounds every call, with as many attempts as fit; 0 is 4 s. Joining a queue
-	// may take up to batch.MostPending longer for as long as others are being written.
+	// Timeout bounds every call, with as many attempts as fit; 0 is 4 s. Joining a queue may take up
+	// to batch.MostPending longer while other writes proceed.
 	Timeout time.Duration
 
-	// FenceFloor is added to every zxid to give a number. The store remembers it;
-	// a greater one may be given after the store lost its past, and 0 keeps what
-	// it remembers.
+	// FenceFloor is added to every zxid to give a number. The store keeps it. A greater one may be
+	// given after the store lost its past; 0 keeps the stored one.
 	FenceFloor uint64
 
-	// Pending bounds the writes that wait to be sent; zero is [batch.Backlog]'s own.
+	// Pending bounds the unsent writes; zero is [batch.Backlog]'s default.
 	Pending batch.Backlog
 
-	// Form is up to which form what is stored is understood; 0 is [store.Form]. Less
-	// makes it what an older version is, for tests.
+	// Form is the highest form that this store understands; 0 is [store.Form]. A lower one imitates
+	// an older version, for tests.
 	Form int
 }
 
@@ -65,7 +64,7 @@ type Store struct {
 
 	calls   *connector // for requests
 	chores  *connector // for the upkeep, so that requests do not wait behind it
-	stale   staleNodes // of broken connections, which are yet to be deleted
+	stale   staleNodes // of broken connections, still to be deleted
 	commits *committer
 	orphans *store.Cleaner[*orphan]
 	feed    *feed
@@ -76,16 +75,16 @@ type Store struct {
 	remover *remover
 	joiner  *joiner
 	teller  *teller
-	resume  atomic.Uint64 // where the next feed begins; 0 is now
+	resume  atomic.Uint64 // where the next feed begins; 0 is the present
 
 	closing context.Context
 	stop    context.CancelFunc
 	tasks   sync.WaitGroup
 }
 
-// Open connects, makes the store's own nodes that are missing, and begins to follow the log
-// and to remove expired entries. It fails if no server serves within a few seconds, if the
-// chroot is missing or its ACL excludes the store, and if cfg's fence floor cannot be right.
+// Open connects, makes the missing parts of the store's own nodes, and starts to follow the log
+// and to remove expired entries. It fails if no server answers within a few seconds, if the
+// chroot is missing or its ACL excludes the store, or if cfg's fence floor cannot be right.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if len(cfg.Servers) == 0 {
 		return nil, errors.New("no ZooKeeper server is given")
@@ -133,11 +132,11 @@ func newStore(cfg Config) *Store {
 	return s
 }
 
-// begin makes and reads the store's own nodes. An answer of the server, or a fault in it, is
-// not reported as a store that did not answer.
+// begin makes and reads the store's own nodes. It does not report an answer of the server, or
+// damage in it, as a store that did not answer.
 func (s *Store) begin(ctx context.Context, cfg Config) error {
 	err := s.tryBegin(ctx, cfg)
-	// Another replica was faster, or another log is in use; or the connection broke.
+	// Another replica was faster, another log is in use, or the connection broke.
 	for (errors.Is(err, zk.ErrBadVersion) || broke(err)) && store.Pause(ctx, firstPause) == nil {
 		err = s.tryBegin(ctx, cfg)
 	}
@@ -177,7 +176,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// TokenKey returns the secret behind the lock tokens: made on first use, the
+// TokenKey returns the secret that signs the lock tokens. It is made on first use, and is the
 // same for all replicas and after every restart.
 func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
 
@@ -231,8 +230,8 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	return s.number(stat.Mzxid), nil
 }
 
-// Queue implements store.Store. The feed answers, once it has reached a number that is no
-// older than the call. If it is behind or cut off, the nodes are read.
+// Queue implements store.Store. The feed answers once it has reached a number that is no older
+// than the call. If it lags or is cut off, Queue reads the nodes.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()

@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// If no other replica has written for alone, the feed reads the log at most every lull: it
-	// knows this replica's own records without that.
+	// If no other replica has written for alone, the feed reads the log at most every lull: it has
+	// this replica's own records without a read.
 	alone = time.Second
 	lull  = 10 * time.Millisecond
 )
@@ -19,17 +19,17 @@ const (
 type tail struct {
 	feed  *feed
 	link  *link
-	ahead map[int32]written // known, but not in turn yet
+	ahead map[int32]written // known, but not next yet
 	heads chan head
 	read  chan reading
 	reads sync.WaitGroup
 
 	listed chan error // the list has ended
 
-	foreign time.Time // when a record of another replica was read last
+	foreign time.Time // when a record of another replica was last read
 }
 
-// head is the log's data and how long the log is, with a watch on that.
+// head is the log's data and length, with a watch on it.
 type head struct {
 	data  []byte
 	stat  *zk.Stat
@@ -42,8 +42,8 @@ type reading struct {
 	err     error
 }
 
-// run reads the head whenever it has changed, and the records that it is ahead.
-// One of the two is under way or the watch is armed; our own writes come beside.
+// run reads the head whenever it has changed, and the records before it. Either a read is in
+// flight or the watch is armed; this replica's own writes arrive besides.
 func (t *tail) run(ctx context.Context) error {
 	t.readHead(ctx)
 	var h head
@@ -92,7 +92,7 @@ func (t *tail) run(ctx context.Context) error {
 	}
 }
 
-// takeOwn takes over what this replica has written.
+// takeOwn adopts what this replica has written.
 func (t *tail) takeOwn() {
 	next := t.feed.position()
 	for _, w := range t.feed.takeOwn() {
@@ -121,8 +121,8 @@ func (t *tail) readHead(ctx context.Context) {
 	})
 }
 
-// seen takes over a head. Records before it that are not known are read first;
-// the newest is often the head's own data.
+// seen handles a head. It first reads the unknown records before it; the newest is often the
+// head's own data.
 func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 	t.takeOwn()
 	next, length := t.feed.position(), created(h.stat)
@@ -147,7 +147,7 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 			break
 		}
 	}
-	to = min(to, from+foldRecords) // so that the feed gets on while it reads many
+	to = min(to, from+foldRecords) // so that the feed advances while it reads many
 	if from >= to {
 		*watch = h.watch
 		return t.advance(h)
@@ -160,8 +160,8 @@ func (t *tail) seen(ctx context.Context, h head, watch *<-chan zk.Event) error {
 	return nil
 }
 
-// advance applies the records that are in turn, and the head's position if all
-// before it were.
+// advance applies the records that are next, and the head's position once all before it are
+// applied.
 func (t *tail) advance(h head) error {
 	var ready []written
 	t.feed.ahead.Store(true) // from here on [feed.wrote] wakes the tail

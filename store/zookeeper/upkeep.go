@@ -10,19 +10,19 @@ import (
 const (
 	upkeepInterval = time.Second
 
-	// endedRetention is how long reasons stay in the store. The contract says 10
-	// minutes; the rest allows for clocks that differ between replicas.
+	// endedRetention is how long the store keeps reasons. The contract requires 10 minutes; the rest
+	// allows for differing clocks of replicas.
 	endedRetention = 11 * time.Minute
 	forgetInterval = 30 * time.Second
 )
 
-// upkeep looks after what is stored. All replicas do it; what they do is idempotent.
+// upkeep maintains what is stored. All replicas do so; each action is idempotent.
 type upkeep struct {
 	*journal
 	archive *archive
 }
 
-// follow finds the log that is in use when a write or the feed has missed it, until ctx ends.
+// follow finds the log in use after a write or the feed has missed it, until ctx ends.
 func (u *upkeep) follow(ctx context.Context) {
 	for {
 		select {
@@ -30,7 +30,7 @@ func (u *upkeep) follow(ctx context.Context) {
 			return
 		case <-u.moved:
 			u.attend(ctx, "find the log", operationTimeout, u.followEpoch)
-			_ = store.Pause(ctx, firstPause) // at most so often; the loop sees whether it is over
+			_ = store.Pause(ctx, firstPause) // limits the rate; the loop checks whether it is over
 		}
 	}
 }

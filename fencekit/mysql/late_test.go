@@ -4,7 +4,6 @@ package mysql
 import (
 	"context"
 	"errors"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,7 +15,9 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-func TestMain(m *testing.M) { kittest.Main(m, ways()) }
+var server = &sqlkit.Server{Start: rig.StartMariaDB}
+
+func TestMain(m *testing.M) { kittest.Main(m, ways(), server.Close) }
 
 func ways() []kittest.Way {
 	return []kittest.Way{
@@ -32,14 +33,13 @@ func ways() []kittest.Way {
 
 // TestLateWrite: a holder that is stopped past its lease cannot write after the next one.
 func TestLateWrite(t *testing.T) {
-	server := start(t)
 	fencepost := kittest.StartFencepost(t)
 	for _, way := range ways() {
 		files := []string{"schema.sql"}
 		if way.Name == "trigger" {
 			files = append(files, "trigger.sql")
 		}
-		kittest.LateWrite(t, fencepost, way, create(t, server, way.Name, files...))
+		kittest.LateWrite(t, fencepost, way, create(t, way.Name, files...))
 	}
 }
 
@@ -117,31 +117,29 @@ func trigger(s *sqlkit.SQL) {
 		return sqlkit.PlainRead().Number(ctx, s, nil)
 	}, func(ctx context.Context, fence uint64, balance int) error {
 		_, err := sqlkit.PlainWrite("?").Exec(ctx, s, sqlkit.ValuesOf(fence, balance))
-		if refused := new(mysql.MySQLError); errors.As(err, &refused) {
-			if text, ok := strings.CutPrefix(refused.Message, "stale_fence: "); ok {
-				known, err := strconv.ParseUint(text, 10, 64)
-				return errors.Join(err, &kittest.Stale{Known: known})
-			}
-		}
-		return err
+		return refused(err)
 	})
 }
 
-func start(t *testing.T) *rig.Database {
-	t.Helper()
-	server, err := rig.StartMariaDB(t.Context(), filepath.Join(t.TempDir(), "mariadb"))
-	if err != nil {
-		t.Fatal(err)
+// refused turns the trigger's refusal into what the other ways return.
+func refused(err error) error {
+	refusal := new(mysql.MySQLError)
+	if !errors.As(err, &refusal) {
+		return err
 	}
-	t.Cleanup(func() { _ = server.Close() })
-	return server
+	text, found := strings.CutPrefix(refusal.Message, "stale_fence: ")
+	if !found {
+		return err
+	}
+	known, err := strconv.ParseUint(text, 10, 64)
+	return errors.Join(err, &kittest.Stale{Known: known})
 }
 
 // create makes a database with account 7, and returns its address.
-func create(t *testing.T, server *rig.Database, name string, files ...string) string {
+func create(t *testing.T, name string, files ...string) string {
 	t.Helper()
 	config := mysql.NewConfig()
-	config.User, config.Net, config.Addr = "root", "tcp", server.Address()
+	config.User, config.Net, config.Addr = "root", "tcp", server.Get(t).Address()
 	config.InterpolateParams = true // one request for a statement
 	sqlkit.Execute(t, "mysql", config.FormatDSN(), "CREATE DATABASE `"+name+"`")
 	config.DBName = name

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"net/url"
-	"path/filepath"
 	"strconv"
 	"testing"
 
@@ -17,7 +16,9 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-func TestMain(m *testing.M) { kittest.Main(m, ways()) }
+var server = &sqlkit.Server{Start: rig.StartPostgreSQL}
+
+func TestMain(m *testing.M) { kittest.Main(m, ways(), server.Close) }
 
 func ways() []kittest.Way {
 	return []kittest.Way{
@@ -33,14 +34,13 @@ func ways() []kittest.Way {
 
 // TestLateWrite: a holder that is stopped past its lease cannot write after the next one.
 func TestLateWrite(t *testing.T) {
-	server := start(t)
 	fencepost := kittest.StartFencepost(t)
 	for _, way := range ways() {
 		files := []string{"schema.sql"}
 		if way.Name == "trigger" {
 			files = append(files, "trigger.sql")
 		}
-		kittest.LateWrite(t, fencepost, way, create(t, server, way.Name, files...))
+		kittest.LateWrite(t, fencepost, way, create(t, way.Name, files...))
 	}
 }
 
@@ -101,21 +101,11 @@ func trigger(s *sqlkit.SQL) {
 	})
 }
 
-func start(t *testing.T) *rig.Database {
-	t.Helper()
-	server, err := rig.StartPostgreSQL(t.Context(), filepath.Join(t.TempDir(), "postgresql"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Close() })
-	return server
-}
-
 // create makes a database with account 7, and returns its address.
-func create(t *testing.T, server *rig.Database, name string, files ...string) string {
+func create(t *testing.T, name string, files ...string) string {
 	t.Helper()
 	address := url.URL{
-		Scheme: "postgres", User: url.User("postgres"), Host: server.Address(), Path: "postgres",
+		Scheme: "postgres", User: url.User("postgres"), Host: server.Get(t).Address(), Path: "postgres",
 		RawQuery: "sslmode=disable",
 	}
 	sqlkit.Execute(t, "pgx", address.String(), `CREATE DATABASE "`+name+`"`)

@@ -16,6 +16,7 @@ package kittest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"testing"
@@ -64,11 +65,11 @@ const (
 	takesOfB = 30
 )
 
-// Main runs the tests, or is A if a test started it.
-func Main(m *testing.M, ways []Way) {
+// Main runs the tests and then closes what they share, or is A if a test started it.
+func Main(m *testing.M, ways []Way, closers ...func() error) {
 	name, isWorker := os.LookupEnv("FENCEKIT_WAY")
 	if !isWorker {
-		rig.Main(m, 8) // they wait for leases
+		os.Exit(run(m, closers))
 	}
 	for _, way := range ways {
 		if way.Name == name {
@@ -78,6 +79,22 @@ func Main(m *testing.M, ways []Way) {
 	}
 	fmt.Println("there is no way", name)
 	os.Exit(1)
+}
+
+func run(m *testing.M, closers []func() error) int {
+	err := rig.RunAtOnce(8) // they wait for leases
+	code := 1
+	if err == nil {
+		code = m.Run()
+	}
+	for _, close := range closers {
+		err = errors.Join(err, close())
+	}
+	if err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	return code
 }
 
 func connect(url, token string) (*client.Client, error) {

@@ -70,6 +70,12 @@ func BuildAPI(ctx context.Context, dir string, options ...BuildOption) (string, 
 	return build(ctx, filepath.Join(dir, "api"), modulePath+"/cmd/api", options)
 }
 
+// BuildCommand builds the command of this module, ./cmd/fencepost, and returns the path of the
+// binary in dir.
+func BuildCommand(ctx context.Context, dir string, options ...BuildOption) (string, error) {
+	return build(ctx, filepath.Join(dir, "fencepost"), modulePath+"/cmd/fencepost", options)
+}
+
 func build(ctx context.Context, binary, pkg string, options []BuildOption) (string, error) {
 	var o buildOptions
 	for _, option := range options {

@@ -19,8 +19,8 @@ func Find(program string) (path string, code int, err error) {
 	switch {
 	case err == nil || errors.Is(err, exec.ErrDot):
 		return path, 0, nil
-	case errors.Is(err, fs.ErrPermission):
-		return "", notExecutable, err
+	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
+		return "", notFound, err
 	}
-	return "", notFound, err
+	return "", notExecutable, err
 }

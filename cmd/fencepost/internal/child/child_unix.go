@@ -7,8 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"runtime"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -16,6 +16,7 @@ import (
 // Child is a running command. One goroutine may use it.
 type Child struct {
 	pid      int
+	guard    *guard
 	terminal *os.File // the controlling terminal; nil without one
 	// Stopped says that the terminal's user stopped the command (Ctrl-Z).
 	Stopped chan struct{}
@@ -24,33 +25,43 @@ type Child struct {
 }
 
 // Start runs the command with the standard streams of this process. If this process is in the
-// foreground of a terminal, the command is, too.
-func Start(path string, args, env []string) (*Child, error) {
+// foreground of a terminal, the command is, too. If guarded, the command dies with this process,
+// and does not outlive the last [Child.Extend].
+func Start(path string, args, env []string, guarded bool) (c *Child, err error) {
+	c = &Child{Stopped: make(chan struct{}, 1), Done: make(chan int, 1)}
+	if guarded {
+		if c.guard, err = startGuard(); err != nil {
+			return nil, err
+		}
+	}
 	cmd := exec.Command(path)
 	cmd.Args, cmd.Env = args, env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = attributes()
-	c := &Child{Stopped: make(chan struct{}, 1), Done: make(chan int, 1)}
-	c.terminal, _ = os.OpenFile("/dev/tty", os.O_RDWR, 0)
-	started := make(chan error)
-	go func() {
-		// The kernel kills the command when the thread ends that started it, not the process.
-		runtime.LockOSThread()
-		err := cmd.Start()
-		if err == nil {
-			c.pid = cmd.Process.Pid
-		}
-		started <- err
-		if err == nil {
-			c.wait()
-		}
-	}()
-	if err := <-started; err != nil {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := cmd.Start(); err != nil {
+		c.Close()
 		return nil, err
 	}
+	c.pid = cmd.Process.Pid
+	go c.wait()
+	c.terminal, _ = os.OpenFile("/dev/tty", os.O_RDWR, 0) // there may be none
 	c.Resume()
 	signal.Ignore(syscall.SIGTTOU) // which taking the terminal back would send
 	return c, nil
+}
+
+// Extend lets the command live for so long from now on, whatever happens to this process.
+func (c *Child) Extend(left time.Duration) {
+	if c.guard != nil {
+		c.guard.set(c.pid, left)
+	}
+}
+
+// Close ends the guard. The command lives on, if it does.
+func (c *Child) Close() {
+	if c.guard != nil {
+		c.guard.set(0, 0)
+	}
 }
 
 // wait reports each stop, and the end.

@@ -1,8 +1,10 @@
 package child
 
 import (
+	"io"
 	"os"
 	"os/exec"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/windows"
@@ -18,8 +20,14 @@ type Child struct {
 	Done chan int
 }
 
+// GuardCommand is for other systems.
+const GuardCommand = "guard"
+
+// Guard is for other systems.
+func Guard(io.Reader) {}
+
 // Start runs the command with the standard streams of this process, in a job that ends with it.
-func Start(path string, args, env []string) (*Child, error) {
+func Start(path string, args, env []string, _ bool) (*Child, error) {
 	job, err := newJob()
 	if err != nil {
 		return nil, err
@@ -73,6 +81,12 @@ func (c *Child) assign() error {
 	defer func() { _ = windows.CloseHandle(process) }()
 	return windows.AssignProcessToJobObject(c.job, process)
 }
+
+// Extend does nothing.
+func (c *Child) Extend(time.Duration) {}
+
+// Close does nothing.
+func (c *Child) Close() {}
 
 // Signal sends Ctrl-Break to the process group of the command, whatever the signal.
 func (c *Child) Signal(os.Signal) {

@@ -19,6 +19,7 @@ type claim struct {
 	shared    bool
 	semaphore int
 	holder    string
+	metadata  map[string]string
 }
 
 const (
@@ -37,12 +38,13 @@ func (c *claim) bind(command *cobra.Command) {
 	flags.IntVar(&c.semaphore, "semaphore", 0, "let up to `N` hold the lock at once")
 	flags.StringVar(&c.holder, "holder", "",
 		"`name` for people and for the detection of deadlocks ($FENCEPOST_HOLDER, host-pid)")
-	command.MarkFlagsMutuallyExclusive("shared", "semaphore")
 }
 
 // check returns what is wrong with the flags.
 func (c *claim) check(flags *pflag.FlagSet) error {
 	switch {
+	case c.shared && flags.Changed("semaphore"):
+		return usage("--shared and --semaphore exclude each other")
 	case c.ttl < leastTTL:
 		return usage("--ttl is 2s at least")
 	case c.wait < 0 || c.wait > mostWait:
@@ -70,6 +72,7 @@ func (c *claim) options() client.Options {
 	}
 	return client.Options{
 		TTL: c.ttl, Wait: c.wait, Mode: mode, Limit: c.semaphore, Holder: c.holder,
+		Metadata: c.metadata,
 	}
 }
 

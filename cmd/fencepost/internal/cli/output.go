@@ -78,10 +78,14 @@ func rounded(d time.Duration) string {
 	switch {
 	case d < time.Second:
 		return d.Round(time.Millisecond).String()
-	case d < time.Hour:
+	case d < time.Minute:
 		return d.Round(time.Second).String()
+	case d < time.Hour:
+		d = d.Round(time.Second)
+		return fmt.Sprintf("%dm%ds", d/time.Minute, d%time.Minute/time.Second)
 	case d < day:
-		return strings.TrimSuffix(d.Round(time.Minute).String(), "0s")
+		d = d.Round(time.Minute)
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
 	}
 	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/internal/child"
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/settings"
 )
 
@@ -99,8 +100,16 @@ command before another holder can have the lock.`,
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table",
 		"what to print: table, json or name")
 	root.AddCommand(
-		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(), a.statusCommand(),
+		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(),
+		a.statusCommand(), a.listCommand(), a.queueCommand(), a.watchCommand(), a.waitCommand(),
+		a.whyCommand(), a.revokeCommand(), a.closeCommand(), a.openCommand(), a.webhooksCommand(),
+		a.loginCommand(), a.contextsCommand(), a.tokenCommand(), a.doctorCommand(),
+		a.serverCommand(), a.manCommand(), a.versionCommand(),
 	)
+	root.AddCommand(&cobra.Command{
+		Use: child.GuardCommand, Hidden: true, Args: cobra.NoArgs,
+		Run: func(*cobra.Command, []string) { child.Guard(os.Stdin) },
+	})
 	for _, command := range extra {
 		root.AddCommand(command(a.connect))
 	}

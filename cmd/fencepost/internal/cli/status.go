@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -54,7 +55,7 @@ func stateOf(lock *api.Lock) string {
 	case len(lock.Holders) == 0 && lock.Waiting == 0:
 		return "free"
 	case lock.Waiting > 0:
-		return fmt.Sprintf("held, and %d wait", lock.Waiting)
+		return fmt.Sprintf("held, %d waiting", lock.Waiting)
 	}
 	return "held"
 }
@@ -64,4 +65,101 @@ func mode(mode string, limit int) string {
 		return fmt.Sprintf("%s of %d", mode, limit)
 	}
 	return mode
+}
+
+func (a *app) listCommand() *cobra.Command {
+	var state string
+	command := &cobra.Command{
+		Use:   "list [PREFIX]",
+		Short: "List the locks in use",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			all, names := []api.LockSummary{}, []string{}
+			for lock, err := range to.List(ctx, first(args), state) {
+				if err != nil {
+					return err
+				}
+				all, names = append(all, lock), append(names, lock.Name)
+			}
+			return a.print(all, names, func(w *tabwriter.Writer) { list(w, all) })
+		}),
+	}
+	command.Flags().StringVar(&state, "state", "", "only locks that are held or contended")
+	return command
+}
+
+func first(args []string) string {
+	if len(args) == 0 {
+		return ""
+	}
+	return args[0]
+}
+
+func list(w *tabwriter.Writer, all []api.LockSummary) {
+	row(w, "LOCK", "STATE", "HOLDER", "FOR", "FENCE", "WAITING")
+	for _, lock := range all {
+		holder, since := "", ""
+		if len(lock.Holders) > 0 {
+			holder, since = lock.Holders[0].Holder, ago(lock.Holders[0].Since)
+		}
+		if len(lock.Holders) > 1 {
+			holder += fmt.Sprintf(" and %d more", len(lock.Holders)-1)
+		}
+		row(w, lock.Name, lock.State, holder, since, lock.Fence, lock.Waiting)
+	}
+}
+
+func (a *app) queueCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "queue NAME",
+		Short: "Show who waits for a lock",
+		Args:  cobra.ExactArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			lock, err := to.Look(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			names := []string{}
+			for _, q := range lock.Waiters {
+				names = append(names, q.Holder)
+			}
+			return a.print(lock.Waiters, names, func(w *tabwriter.Writer) {
+				row(w, "POSITION", "HOLDER", "WAITED", "MODE")
+				for _, q := range lock.Waiters {
+					waited := rounded(q.WaitedSeconds.Duration())
+					row(w, q.Position, q.Holder, waited, mode(q.Mode, q.Limit))
+				}
+			})
+		}),
+	}
+}
+
+// waitEvery is between two looks of wait.
+const waitEvery = 500 * time.Millisecond
+
+func (a *app) waitCommand() *cobra.Command {
+	var timeout time.Duration
+	command := &cobra.Command{
+		Use:   "wait NAME",
+		Short: "Wait until a lock is free, without acquiring it",
+		Long: `Wait until a lock is free. Another holder may have it a moment later: to do
+something while it is free, use fencepost run.`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			for begun := time.Now(); ; {
+				lock, err := to.Look(ctx, args[0])
+				switch {
+				case err != nil:
+					return err
+				case len(lock.Holders)+lock.Waiting == 0:
+					return nil
+				case timeout > 0 && time.Since(begun) >= timeout:
+					return &exit{codeNotHad, fmt.Errorf("%s is still in use", args[0])}
+				}
+				time.Sleep(waitEvery) //nolint:forbidigo // of a poll
+			}
+		}),
+	}
+	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 is for ever")
+	return command
 }

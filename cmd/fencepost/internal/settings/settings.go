@@ -88,21 +88,39 @@ func (c Context) or(other Context) Context {
 	return c
 }
 
+// Target returns a context for a new sign-in: what the flags say, and the rest as it was.
+func (s *Settings) Target(saved Context) (Context, error) {
+	target := Context{
+		URL:    cmp.Or(s.url, saved.URL, os.Getenv("FENCEPOST_URL")),
+		CAFile: cmp.Or(s.caFile, saved.CAFile, os.Getenv("FENCEPOST_CA_FILE")),
+		Issuer: saved.Issuer, ClientID: saved.ClientID,
+	}
+	if target.URL == "" {
+		return target, ErrNoServer
+	}
+	return target, nil
+}
+
 // Client returns a client of the server. It sends no request.
 func (s *Settings) Client(retryFor time.Duration) (*client.Client, error) {
 	server, err := s.Server()
 	if err != nil {
 		return nil, err
 	}
-	if server.URL == "" {
+	return server.Client(retryFor)
+}
+
+// Client returns a client of the server. It sends no request.
+func (c Context) Client(retryFor time.Duration) (*client.Client, error) {
+	if c.URL == "" {
 		return nil, ErrNoServer
 	}
-	transport, err := server.HTTP()
+	transport, err := c.HTTP()
 	if err != nil {
 		return nil, err
 	}
 	return client.New(client.Config{
-		URLs: server.URLs(), Token: server.Bearer, HTTP: transport, RetryFor: retryFor,
+		URLs: c.URLs(), Token: c.Bearer, HTTP: transport, RetryFor: retryFor,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // commands say what happens
 	})
 }

@@ -1,0 +1,242 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+)
+
+// deed is what the flags of an operator's change say.
+type deed struct {
+	tenant, reason string
+}
+
+func (d *deed) bind(flags *pflag.FlagSet) {
+	flags.StringVar(&d.tenant, "tenant", "", "tenant of the locks; that of the token by default")
+	flags.StringVar(&d.reason, "reason", "", "why, in 10 characters or more; the tenant sees it")
+}
+
+// of fills in the tenant of the token.
+func (d *deed) of(a *app) error {
+	if d.tenant != "" {
+		return nil
+	}
+	server, err := a.settings.Server()
+	if err != nil {
+		return err
+	}
+	claims, err := claimsOf(server)
+	if err != nil || claims.Tenant == "" {
+		return usage("the token names no tenant: set --tenant")
+	}
+	d.tenant = claims.Tenant
+	return nil
+}
+
+func (a *app) revokeCommand() *cobra.Command {
+	d := &deed{}
+	var id string
+	var yes bool
+	command := &cobra.Command{
+		Use:   "revoke NAME --reason TEXT",
+		Short: "Take a lock away from its holder",
+		Long: `Take a lock away from its holder, or remove an entry from its queue. The next
+in the queue has the lock at once. fencepost run kills the command of the
+holder when it notices; for other holders the fence is the protection.
+
+It needs a token with the scope tenant-admin or admin.`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			if err := d.of(a); err != nil {
+				return err
+			}
+			return a.revoke(ctx, to, d, args[0], id, yes)
+		}),
+	}
+	d.bind(command.Flags())
+	command.Flags().StringVar(&id, "entry", "", "`ID` of the entry, if several hold the lock")
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return command
+}
+
+// seen is an entry that an operator saw.
+type seen struct {
+	id, holder string
+	fence      uint64
+	set        bool
+}
+
+func (a *app) revoke(
+	ctx context.Context, to *client.Client, d *deed, name, id string, yes bool,
+) error {
+	var lock api.AdminLockView
+	path := "/admin/locks/" + url.PathEscape(d.tenant) + "/" + url.PathEscape(name)
+	if err := to.Call(ctx, http.MethodGet, path, nil, nil, &lock); err != nil {
+		return err
+	}
+	entry, err := choose(&lock, id)
+	if err != nil {
+		return err
+	}
+	question := fmt.Sprintf("revoke %s of %s (fence %d)?", name, entry.holder, entry.fence)
+	if !yes && !confirmed(question) {
+		return errors.New("not confirmed: use --yes")
+	}
+	path += "/entries/" + url.PathEscape(entry.id) + "/revoke"
+	if entry.set {
+		path = "/admin/locksets/" + url.PathEscape(d.tenant) + "/" + url.PathEscape(entry.id) + "/revoke"
+	}
+	var revoked api.Revoked
+	body := api.RevokeBody{Fence: api.Fence(entry.fence), Reason: d.reason}
+	if err := to.Call(ctx, http.MethodPost, path, nil, body, &revoked); err != nil {
+		return err
+	}
+	return a.print(revoked, []string{revoked.ID}, func(w *tabwriter.Writer) {
+		row(w, fmt.Sprintf("revoked %s of %s (fence %d)", name, revoked.Holder, revoked.Fence))
+	})
+}
+
+// choose returns the entry with the id, or the only holder.
+func choose(lock *api.AdminLockView, id string) (seen, error) {
+	var holders []seen
+	for _, h := range lock.Holders {
+		entry := seen{h.ID, h.Holder, h.Fence, h.Set > 0}
+		if h.ID == id {
+			return entry, nil
+		}
+		holders = append(holders, entry)
+	}
+	for _, q := range lock.Waiters {
+		if q.ID == id {
+			return seen{q.ID, q.Holder, q.Number, q.Set > 0}, nil
+		}
+	}
+	switch {
+	case id != "":
+		return seen{}, fmt.Errorf("%s has no entry %s", lock.Name, id)
+	case len(holders) == 0:
+		return seen{}, fmt.Errorf("%s is not held", lock.Name)
+	case len(holders) > 1:
+		return seen{}, usage("%s has %d holders: name one by --entry", lock.Name, len(holders))
+	}
+	return holders[0], nil
+}
+
+// confirmed asks a person. A program cannot answer.
+func confirmed(question string) bool {
+	if !isTerminal(os.Stdin) || !isTerminal(os.Stderr) {
+		return false
+	}
+	fmt.Fprintf(os.Stderr, "%s [y/N] ", plain(question))
+	var answer string
+	_, _ = fmt.Scanln(&answer) // nothing is no
+	return answer == "y" || answer == "yes"
+}
+
+func (a *app) closeCommand() *cobra.Command {
+	d := &deed{}
+	var lasting time.Duration
+	var description string
+	command := &cobra.Command{
+		Use:   "close PATTERN --reason TEXT",
+		Short: "Close locks for a time: no new entry joins them",
+		Long: `Close locks for a time. Holders finish and waiters are granted in order; new
+requests are refused, with the reason. A pattern is a name, in which one star
+stands for any text. It needs a token with the scope tenant-admin or admin.`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			if err := d.of(a); err != nil {
+				return err
+			}
+			body := api.CloseBody{
+				Tenant: d.tenant, Locks: args[0], Until: api.InstantOf(time.Now().Add(lasting)),
+				Reason: d.reason, Description: description,
+			}
+			var made api.Closure
+			if err := to.Call(ctx, http.MethodPost, "/admin/closures", nil, body, &made); err != nil {
+				return err
+			}
+			return a.print(made, []string{made.ID}, func(w *tabwriter.Writer) {
+				row(w, fmt.Sprintf("%s is closed until %s (fencepost open %s)",
+					made.Locks, made.Until, made.ID))
+			})
+		}),
+	}
+	d.bind(command.Flags())
+	command.Flags().DurationVar(&lasting, "for", time.Hour, "how long, up to 144h")
+	command.Flags().StringVar(&description, "description", "", "for other operators")
+	return command
+}
+
+func (a *app) openCommand() *cobra.Command {
+	d := &deed{}
+	command := &cobra.Command{
+		Use:   "open [ID|PATTERN]",
+		Short: "List closures, or end one",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			var page api.ClosurePage
+			query := url.Values{}
+			if d.tenant != "" {
+				query.Set("tenant", d.tenant)
+			}
+			path := "/admin/closures"
+			if err := to.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, nil, &page); err != nil {
+				return err
+			}
+			if len(args) == 0 {
+				return a.listClosures(page.Closures)
+			}
+			return end(ctx, to, page.Closures, args[0], d.reason)
+		}),
+	}
+	d.bind(command.Flags())
+	return command
+}
+
+func (a *app) listClosures(all []api.Closure) error {
+	ids := []string{}
+	for _, c := range all {
+		ids = append(ids, c.ID)
+	}
+	return a.print(all, ids, func(w *tabwriter.Writer) {
+		row(w, "ID", "LOCKS", "ENDS IN", "BY", "REASON")
+		for _, c := range all {
+			row(w, c.ID, c.Locks, in(&c.Until), c.By, c.Reason)
+		}
+	})
+}
+
+// end ends the closures with an id or a pattern.
+func end(
+	ctx context.Context, to *client.Client, all []api.Closure, which, reason string,
+) error {
+	found := false
+	query := url.Values{"reason": {cmp.Or(reason, "opened by fencepost open")}}
+	for _, c := range all {
+		if c.ID != which && c.Locks != which {
+			continue
+		}
+		found = true
+		path := "/admin/closures/" + url.PathEscape(c.ID) + "?" + query.Encode()
+		if err := to.Call(ctx, http.MethodDelete, path, nil, nil, nil); err != nil {
+			return err
+		}
+	}
+	if !found {
+		return fmt.Errorf("there is no closure %s", which)
+	}
+	return nil
+}

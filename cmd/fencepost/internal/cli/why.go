@@ -1,0 +1,153 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+)
+
+// mostBlockers bounds how far why follows holders that wait themselves.
+const mostBlockers = 8
+
+func (a *app) whyCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "why NAME",
+		Short: "Explain why a lock is not free",
+		Long: `Explain in sentences who holds a lock, for how long, who waits, and what the
+holder waits for itself. The last needs a token with the scope tenant-admin.`,
+		Args: cobra.ExactArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
+			lock, err := to.Look(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			names := []string{}
+			for _, h := range lock.Holders {
+				names = append(names, h.Holder)
+			}
+			said := append(why(lock), a.blockedBy(ctx, to, lock)...)
+			return a.print(lock, names, func(w *tabwriter.Writer) {
+				for _, sentence := range said {
+					fmt.Fprintln(w, plain(sentence))
+				}
+			})
+		}),
+	}
+}
+
+// why says what a look at the lock shows.
+func why(lock *api.Lock) (said []string) {
+	say := func(format string, args ...any) { said = append(said, fmt.Sprintf(format, args...)) }
+	switch {
+	case len(lock.Holders) > 0:
+		for _, h := range lock.Holders {
+			said = append(said, whyHeld(lock, h))
+		}
+	case lock.Waiting > 0:
+		say("%s is not held. The first in its queue waits for another lock of its set.", lock.Name)
+	default:
+		say("%s is free: no entry holds it or waits for it.", lock.Name)
+	}
+	if p := lock.Figures.HoldSeconds; p != nil && len(lock.Holders) > 0 {
+		say("Of its recent holders, half were done after %s, and 99 of 100 after %s.",
+			rounded(p.P50.Duration()), rounded(p.P99.Duration()))
+	}
+	if len(lock.Waiters) > 0 {
+		q := lock.Waiters[0]
+		say("%s. The first is %s, which has waited for %s.", count(lock.Waiting, "entry waits",
+			"entries wait"), q.Holder, rounded(q.WaitedSeconds.Duration()))
+	}
+	if r := lock.ReleaseRequested; r != nil {
+		say("%s asked the holder to finish, %s ago.", r.By, ago(r.Since))
+	}
+	if c := lock.Closed; c != nil {
+		say("It is closed for %s (%s): until then no new entry joins its queue.",
+			in(&c.Until), c.Reason)
+	}
+	return said
+}
+
+func whyHeld(lock *api.Lock, h api.Holder) string {
+	text := fmt.Sprintf("%s is held by %s for %s (%s, fence %d).",
+		lock.Name, h.Holder, ago(h.Since), mode(h.Mode, h.Limit), h.Fence)
+	if h.ExpiresAt != nil {
+		text += fmt.Sprintf(" Its lease ends in %s unless the holder renews it.", in(h.ExpiresAt))
+	}
+	if job := h.Metadata["command"]; job != "" {
+		text += fmt.Sprintf(" It runs %s.", job)
+	}
+	return text
+}
+
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// blockedBy follows the first holder to the lock that it waits for, the holder of that, and so on.
+// Without the scope for it, it says nothing.
+func (a *app) blockedBy(ctx context.Context, to *client.Client, lock *api.Lock) (said []string) {
+	server, err := a.settings.Server()
+	if err != nil {
+		return nil
+	}
+	claims, err := claimsOf(server)
+	if err != nil {
+		return nil
+	}
+	seen := map[string]bool{}
+	for len(lock.Holders) > 0 && len(said) < mostBlockers {
+		holder := lock.Holders[0].Holder
+		name := waitsFor(ctx, to, claims.Tenant, holder)
+		if name == "" || seen[holder] {
+			break
+		}
+		seen[holder] = true
+		next, err := to.Look(ctx, name)
+		if err != nil || len(next.Holders) == 0 {
+			break
+		}
+		said = append(said, fmt.Sprintf("%s waits for %s itself, which is held by %s.",
+			holder, name, holders(next.Holders)))
+		lock = next
+	}
+	return said
+}
+
+// waitsFor returns the lock that a holder waits for, or "".
+func waitsFor(ctx context.Context, to *client.Client, tenant, holder string) string {
+	var has api.AdminHoldings
+	query := url.Values{"tenant": {tenant}, "holder": {holder}}
+	err := to.Call(ctx, http.MethodGet, "/admin/holders?"+query.Encode(), nil, nil, &has)
+	if err != nil {
+		return ""
+	}
+	for _, entry := range has.Entries {
+		for _, lock := range entry.Locks {
+			if lock.State == "waiting" {
+				return lock.Name
+			}
+		}
+	}
+	return ""
+}
+
+// matches reports whether a name has the pattern, in which one star stands for any text.
+func matches(pattern, name string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == "" || name == pattern
+	}
+	return len(name) >= len(before)+len(after) &&
+		strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+}

@@ -1,0 +1,225 @@
+package commands_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestExitCodes: run ends with the code of the command, or says why there was none.
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		code int
+		args []string
+	}{
+		{0, []string{"run", "codes", "--", "true"}},
+		{7, []string{"run", "codes", "--", "sh", "-c", "exit 7"}},
+		{128 + 9, []string{"run", "codes", "--", "sh", "-c", "kill -9 $$"}},
+		{128 + 15, []string{"run", "codes", "--", "sh", "-c", "kill $$"}},
+		{64, []string{"run", "codes"}},
+		{64, []string{"run", "--", "true"}},
+		{64, []string{"run", "--ttl", "1s", "codes", "--", "true"}},
+		{64, []string{"run", "--shared", "--semaphore", "2", "codes", "--", "true"}},
+		{64, []string{"run", "no/name", "--", "true"}},
+		{124, []string{"run", "--timeout", "50ms", "codes", "--", "sleep", "60"}},
+		{126, []string{"run", "codes", "--", "/"}},
+		{127, []string{"run", "codes", "--", "there-is-no-such-command"}},
+		{77, []string{"run", "--token", "bad", "codes", "--", "true"}},
+	} {
+		t.Run(strings.Join(c.args, " "), func(t *testing.T) {
+			newUser(t).command(c.args...).expect(c.code)
+		})
+	}
+}
+
+// TestEnvironment: the command learns its lock and its fence, and the fence grows.
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	var last int
+	for range 3 {
+		text := u.command("run", "--holder", "me", "environment", "--",
+			"sh", "-c", "echo $FENCEPOST_LOCK $FENCEPOST_ENTRY $FENCEPOST_HOLDER $FENCEPOST_FENCE").expect(0)
+		words := strings.Fields(text)
+		if len(words) != 4 || words[0] != "environment" || words[2] != "me" {
+			t.Fatalf("the command gets %q", words)
+		}
+		fence, err := strconv.Atoi(words[3])
+		if err != nil || fence <= last {
+			t.Errorf("the fence %q follows %d", words[3], last)
+		}
+		last = fence
+	}
+}
+
+// TestHeldLock: another command waits, does not wait, or is skipped.
+func TestHeldLock(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.command("run", "held", "--", "sh", "-c", "touch begun; while [ ! -e over ]; do sleep 0.01; done; echo one >>order").start()
+	await(t, "the first command", func() bool { return u.exists("begun") })
+
+	if out := u.command("run", "--wait", "0", "held", "--", "echo", "ran").expect(75); out != "" {
+		t.Errorf("a command without the lock printed %q", out)
+	}
+	if out := u.command("run", "--wait", "1s", "held", "--", "echo", "ran").expect(75); out != "" {
+		t.Errorf("a command whose wait is over printed %q", out)
+	}
+	skipped := u.command("run", "--skip-if-held", "held", "--", "echo", "ran")
+	if out := skipped.expect(0); out+skipped.stderr.String() != "" {
+		t.Errorf("cron would mail %q", out+skipped.stderr.String())
+	}
+	waits := u.command("run", "held", "--", "sh", "-c", "echo two >>order").start()
+	await(t, "a waiter", func() bool {
+		return strings.Contains(u.command("status", "held").expect(0), "1 waiting")
+	})
+	u.touch("over")
+	if code := waits.code(); code != 0 {
+		t.Errorf("the waiter ends with %d", code)
+	}
+	if order := u.lines("order"); !slices.Equal(order, []string{"one", "two"}) {
+		t.Errorf("they ran in the order %q", order)
+	}
+}
+
+func (u *user) exists(name string) bool {
+	_, err := os.Stat(u.path(name))
+	return err == nil
+}
+
+func (u *user) touch(name string) {
+	u.t.Helper()
+	if err := os.WriteFile(u.path(name), nil, 0o600); err != nil {
+		u.t.Fatal(err)
+	}
+}
+
+// TestWaiterLeaves: a signal ends the wait, and nothing stays in the queue.
+func TestWaiterLeaves(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.command("run", "left", "--", "sleep", "60").start()
+	await(t, "the holder", func() bool {
+		return strings.Contains(u.command("status", "left").expect(0), "is held")
+	})
+	waits := u.command("run", "left", "--", "true").start()
+	await(t, "a waiter", func() bool {
+		return strings.Contains(u.command("status", "left").expect(0), "1 waiting")
+	})
+	waits.signal(syscall.SIGINT)
+	if code := waits.code(); code != 128+2 {
+		t.Errorf("it ends with %d: %s", code, &waits.stderr)
+	}
+	if text := u.command("status", "left").expect(0); strings.Contains(text, "waiting") {
+		t.Errorf("left behind: %s", text)
+	}
+}
+
+// TestSignals: the command gets what its wrapper is sent, and decides.
+func TestSignals(t *testing.T) {
+	t.Parallel()
+	for _, s := range []syscall.Signal{
+		syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2,
+	} {
+		t.Run(s.String(), func(t *testing.T) {
+			t.Parallel()
+			u := newUser(t)
+			script := fmt.Sprintf("trap 'exit 42' %d; touch begun; while :; do sleep 0.01; done", s)
+			p := u.command("run", "signals:"+strconv.Itoa(int(s)), "--", "sh", "-c", script).start()
+			await(t, "the command", func() bool { return u.exists("begun") })
+			p.signal(s)
+			if code := p.code(); code != 42 {
+				t.Errorf("it ends with %d: %s", code, &p.stderr)
+			}
+		})
+	}
+}
+
+// TestTimeoutEndsTheGroup: a command that ignores SIGTERM, and what it started, do not outlive it.
+func TestTimeoutEndsTheGroup(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	script := "(" + beat("beats")[2] + ") & wait"
+	u.command("run", "--ttl", "3s", "--timeout", "300ms", "group", "--", "sh", "-c", script).
+		expect(124)
+	last := len(u.instants("beats"))
+	u.command("run", "group", "--", "sleep", "0.2").expect(0)
+	if now := len(u.instants("beats")); last == 0 || now != last {
+		t.Errorf("of its group something still runs: %d beats became %d", last, now)
+	}
+}
+
+// TestCrowd: of 300 commands at once each runs, and no two at a time.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	const n = 300
+	u := newUser(t)
+	u.touch("file")
+	all := make([]*process, 0, n)
+	for range n {
+		all = append(all, u.command("run", "--wait", "5m", "crowd", "--", "sh", "-c",
+			"mkdir alone || exit 9; wc -l <file >>file; rmdir alone").start())
+	}
+	for _, p := range all {
+		if code := p.code(); code != 0 {
+			t.Fatalf("one ends with %d: %s", code, &p.stderr)
+		}
+	}
+	lines := u.lines("file")
+	for i, line := range lines {
+		if line != strconv.Itoa(i) {
+			t.Fatalf("line %d counts %s before it", i, line)
+		}
+	}
+	if len(lines) != n {
+		t.Errorf("%d of %d ran", len(lines), n)
+	}
+}
+
+// TestSetOfNames: two names are taken at once, in whatever order they are given.
+func TestSetOfNames(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	all := []*process{}
+	for i := range 10 {
+		names := []string{"set:a", "set:b"}
+		if i%2 == 1 {
+			slices.Reverse(names)
+		}
+		args := append(append([]string{"run"}, names...), "--", "sh", "-c",
+			`[ "$FENCEPOST_LOCK" = set:a,set:b ] && mkdir alone && sleep 0.02 && rmdir alone`)
+		all = append(all, u.command(args...).start())
+	}
+	for _, p := range all {
+		if code := p.code(); code != 0 {
+			t.Errorf("one ends with %d: %s", code, &p.stderr)
+		}
+	}
+}
+
+// TestStart: from the start of run to that of the command it takes less than 20 ms, with a server
+// that runs. The fastest of many counts, as other tests take the processors.
+func TestStart(t *testing.T) {
+	u := newUser(t)
+	least := time.Hour
+	for range 20 {
+		begun := time.Now()
+		text := u.command("run", "start", "--", "date", "+%s%N").expect(0)
+		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least = min(least, time.Unix(0, n).Sub(begun))
+	}
+	t.Logf("%v from start to command", least)
+	if least > 20*time.Millisecond {
+		t.Errorf("%v from start to command", least)
+	}
+}

@@ -4,13 +4,13 @@ package api
 type Seen struct {
 	// Revision up to which the answer is complete.
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
-	// ServerNow is the server's clock when the answer was made: each instant in the answer is by this
+	// ServerNow is the server's clock when it made the answer. Instants in the answer are by this
 	// clock.
 	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Replica that answers. What it has counted and measured is its own, since it started.
+	// Replica that answers. Its counts and measurements are its own, since it started.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
-	// StoreLostSince is since when this replica does not see what happens in the store: what it tells
-	// is as of then. Left out if it does.
+	// StoreLostSince is since when this replica has no current view of the store; the answer is as of
+	// then. Left out if the view is current.
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 
@@ -18,13 +18,12 @@ type Seen struct {
 type AdminHolder struct {
 	// ID of the entry.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Since when it holds, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// ExpiresAt is when the lease ends unless it is renewed; told of one lock, for its first ten
-	// holders, and in lists, as it was some seconds ago, for the first holder of a lock that has been
-	// looked at for a moment.
+	// ExpiresAt is when the lease ends without a renewal, where the replica knows it. In lists it can
+	// be some seconds old.
 	ExpiresAt *Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
@@ -46,13 +45,13 @@ type AdminWaiter struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Position in the queue, 1 is next.
 	Position int `json:"position" minimum:"1" example:"1"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-8"`
-	// Number of the entry's place in its queues: the fence that it gets with its grant.
+	// Number of the entry in its queues: the fence that its grant will have.
 	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// WaitUntil is when it gives up.
+	// WaitUntil is when the entry leaves the queue without a grant.
 	WaitUntil *Instant `json:"wait_until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:05:05.000Z"`
 	// TTLSeconds is how long its lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
@@ -62,7 +61,7 @@ type AdminWaiter struct {
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
 	// Set is how many locks the entry asks for, if it is a set.
 	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
-	// Async says that the server keeps the place, and no connection waits.
+	// Async is set if the entry waits without a connection.
 	Async bool `json:"async,omitempty"`
 	// Metadata as they were sent.
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
@@ -70,7 +69,7 @@ type AdminWaiter struct {
 
 // AdminLock is a lock in use, in a list.
 type AdminLock struct {
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
@@ -89,7 +88,7 @@ type AdminLock struct {
 	Utilization Seconds `json:"utilization" swaggertype:"number" minimum:"0" maximum:"1" example:"0.93"`
 	// Fence is the newest that was handed out, as far as this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Closed says that no new entry joins the lock; left out if it is open.
+	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
 }
 
@@ -113,21 +112,21 @@ type DistributionStep struct {
 	Count int `json:"count" minimum:"1" example:"7"`
 }
 
-// AdminFigures tell how a lock was used, as the answering replica saw it since it started.
+// AdminFigures are figures of a lock, as the answering replica saw it since it started.
 type AdminFigures struct {
 	Figures
 	// Waits are how long the latest grants took, up to 128 of them; steps without any are left out.
 	Waits []DistributionStep `json:"waits"`
-	// Holds are how long the lock was held, likewise.
+	// Holds are how long the latest holds took, up to 128 of them; empty steps are left out.
 	Holds []DistributionStep `json:"holds"`
-	// RecommendedTTLReason says why recommended_ttl_seconds is what it is, or why there is none yet.
+	// RecommendedTTLReason explains `recommended_ttl_seconds`, or why there is none yet.
 	RecommendedTTLReason string `json:"recommended_ttl_reason" example:"99 of 100 holds ended within 4.5 s; twice that leaves room for slow days"`
 }
 
 // AdminLockView is one lock with its holders and waiters.
 type AdminLockView struct {
 	Seen
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
@@ -141,14 +140,13 @@ type AdminLockView struct {
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 	// Fence is the newest that was handed out, as far as this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Closed says that no new entry joins the lock; left out if it is open.
+	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
-	// ReleaseRequested says that waiters ask the holders to finish; left out if none does.
+	// ReleaseRequested is set while waiters ask the holders to finish.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 	// Figures of this replica.
 	Figures AdminFigures `json:"figures"`
-	// StaleWrites that resources reported about the lock, the newest first, among the newest 100 of
-	// the tenant; left out if there are none, or if the store did not answer.
+	// StaleWrites are reports about the lock, newest first, among the newest 100 of the tenant.
 	StaleWrites []ReportedStaleWrite `json:"stale_writes,omitempty"`
 }
 
@@ -166,7 +164,7 @@ type ReportedStaleWrite struct {
 
 // AdminBlocker is a lock with waiters, and its oldest holder.
 type AdminBlocker struct {
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
@@ -178,13 +176,13 @@ type AdminBlocker struct {
 	Waiting int `json:"waiting" minimum:"1" example:"3"`
 	// OldestSince is since when the oldest waiter waits.
 	OldestSince Instant `json:"oldest_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Closed says that no new entry joins the lock; left out if it is open.
+	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
 }
 
 // AdminOldest is the oldest waiter.
 type AdminOldest struct {
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
@@ -204,13 +202,13 @@ type AdminReplica struct {
 	Started Instant `json:"started" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 
-// AdminStore tells how the answering replica gets along with the store.
+// AdminStore is the answering replica's view of the store.
 type AdminStore struct {
-	// Current says that the replica sees what happens in the store.
+	// Current is set if the replica has a current view of the store.
 	Current bool `json:"current" example:"true"`
 	// LostSeconds is for how long it has not; left out if it does.
 	LostSeconds *Seconds `json:"lost_seconds,omitempty" swaggertype:"number" minimum:"0" example:"2.5"`
-	// Refusal is why nothing may be granted at the moment; left out if it may.
+	// Refusal is why the replica grants nothing at the moment.
 	Refusal string `json:"refusal,omitempty" example:"the store is older than it was"`
 }
 
@@ -229,13 +227,13 @@ type AdminOverview struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// Oldest waiter; left out without waiters.
 	Oldest *AdminOldest `json:"oldest,omitempty"`
-	// Recent is what happened in the last quarter of an hour, or since this replica started; left out
-	// before anything did, and of what is shown to a bearer token that is limited to lock names.
+	// Recent figures are of the last 15 minutes, or since this replica started. A token that is
+	// limited to lock names does not see them.
 	Recent *SeriesPoint `json:"lately,omitempty"`
 	// Blockers are the locks at which most wait, at most five.
 	Blockers []AdminBlocker `json:"blockers"`
-	// Replicas that serve the store; left out if they are not known. Operators of one tenant are not
-	// told.
+	// Replicas that serve the store, if this replica knows them. Operators of one tenant do not see
+	// them.
 	Replicas []AdminReplica `json:"replicas,omitempty"`
 	// Store as this replica sees it.
 	Store AdminStore `json:"store"`

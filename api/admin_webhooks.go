@@ -12,9 +12,9 @@ type AdminWebhookPage struct {
 	Total int `json:"total" minimum:"0" example:"3"`
 }
 
-// AdminWebhook is a webhook of a tenant, and how it does.
+// AdminWebhook is a webhook of a tenant, with its health.
 type AdminWebhook struct {
-	// Tenant whose it is.
+	// Tenant of the webhook.
 	Tenant string `json:"tenant" example:"acme"`
 	// ID of the webhook.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
@@ -22,11 +22,11 @@ type AdminWebhook struct {
 	Receiver string `json:"receiver" example:"https://example.org"`
 	// Events are the types that it receives; `*` is all.
 	Events []string `json:"events" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it receives events of locks with such a name.
+	// Locks is a pattern of lock names with at most one star.
 	Locks string `json:"locks" example:"orders:*"`
-	// Paused says that nothing is sent for now.
+	// Paused is set while the server sends nothing.
 	Paused bool `json:"paused" example:"false"`
-	// Disabled says why nothing is sent any more: the receiver answered 410, or failed for five days.
+	// Disabled is why the server sends nothing: the receiver answered 410, or failed for five days.
 	Disabled string `json:"disabled,omitempty" enums:"gone,failing" example:"failing"`
 	// FailingSince is since when every attempt fails; it may be some seconds old.
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -34,18 +34,18 @@ type AdminWebhook struct {
 	Failures int `json:"failures,omitempty" minimum:"0" example:"4"`
 	// Owed counts the pending deliveries that the server retries.
 	Owed int `json:"owed" minimum:"0" example:"12"`
-	// OwedMore says that more may be pending.
+	// OwedMore is set if more may be pending.
 	OwedMore bool `json:"owed_more,omitempty"`
-	// CreatedAt is when it was made.
+	// CreatedAt is when the webhook was created. It receives later events.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// CreatedBy is the `sub` of the bearer token that made it.
 	CreatedBy string `json:"created_by" example:"worker-7"`
 }
 
-// AdminWebhookChange says whether a webhook of a tenant sends.
+// AdminWebhookChange pauses or resumes a webhook.
 type AdminWebhookChange struct {
-	// Paused says that nothing is sent for now; false also sets one going again that was
-	// disabled because its receiver failed.
+	// Paused stops the deliveries; false also resumes a webhook that the server disabled because its
+	// receiver failed.
 	Paused *bool `json:"paused" example:"true"`
 	// Reason in the operator's words. It is kept in the audit.
 	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"its receiver is being repaired"`

@@ -10,29 +10,29 @@ type AdminBlocking struct {
 	// Waiting is how many entries wait in all of them. One that waits for several locks, and is not
 	// among the first 1000 at any, counts at each.
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
-	// BlamedSeconds is how long those who were looked at have waited because of the heads, added up.
+	// BlamedSeconds is the waiting time that the heads caused, added up over the waiters that the
+	// server examined.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"94.5"`
-	// Truncated says that more is there than was looked at, or than is listed in some tree. What is
-	// not listed counts. An entry that was not looked at counts as waiting, and not in blamed_seconds.
+	// Truncated is set if the server examined or listed only a part. Entries that it did not examine
+	// count as waiting, not in `blamed_seconds`.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
 // BlockingTree is a worker that blocks waiters and waits for nothing itself.
 type BlockingTree struct {
-	// Tenant whose locks these are.
+	// Tenant of the locks.
 	Tenant string `json:"tenant" example:"acme"`
 	// Holder is the worker that blocks the others.
 	Holder string `json:"holder" example:"worker-7"`
-	// Named says that all entries of the holder are meant, as requests name it; otherwise there is one
-	// entry.
+	// Named is set if the tree has all entries of a named holder; otherwise it has one entry.
 	Named bool `json:"named"`
-	// Cycle says that it waits for a worker that waits for it. The server is about to refuse one of
+	// Cycle is set if it waits for a worker that waits for it. The server is about to refuse one of
 	// them.
 	Cycle bool `json:"cycle,omitempty"`
-	// Heads are its entries at whose locks others wait.
+	// Heads are its entries that block others.
 	Heads []BlockingHead `json:"heads"`
-	// Waits are those who wait, each after the one for which it waits: a tree written line by line. At
-	// most 200, and not deeper than 16.
+	// Waits are the waiters, each after the entry that blocks it: up to 200, and up to 16 levels
+	// deep.
 	Waits []BlockedWait `json:"waits"`
 	// Waiting is how many entries wait in the whole tree.
 	Waiting int `json:"waiting" minimum:"0" example:"5"`
@@ -43,7 +43,7 @@ type BlockingTree struct {
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"61.2"`
 }
 
-// BlockingHead is an entry at whose lock others wait.
+// BlockingHead is an entry that blocks others at a lock.
 type BlockingHead struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
@@ -51,8 +51,8 @@ type BlockingHead struct {
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Fence of the entry, or the number with which the closure began.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// State is reserved if the entry is a set that keeps this lock while it waits for another, and
-	// closed if it is no holder's, but stands for the closure of the lock.
+	// State is reserved if the entry is a set that waits for another lock, and closed if the head is
+	// a closure.
 	State string `json:"state" enums:"held,reserved"`
 	// Since when, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -72,7 +72,7 @@ type BlockedWait struct {
 	Name string `json:"name" example:"orders:42"`
 	// Position in the queue, 1 is next.
 	Position int `json:"position" minimum:"1" example:"1"`
-	// Number of the entry's place: the fence that it gets with its grant.
+	// Number of the entry in its queues: the fence that its grant will have.
 	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
 	// Depth in the tree. At 1 it waits for an entry of the head.
 	Depth int `json:"depth" minimum:"1" example:"1"`
@@ -89,9 +89,9 @@ type BlockedWait struct {
 // AdminHoldings are what a holder holds and waits for.
 type AdminHoldings struct {
 	Seen
-	// Tenant whose the entries are.
+	// Tenant of the entries.
 	Tenant string `json:"tenant" example:"acme"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Entries in the order in which they joined: first of requests that name the holder, then of
 	// requests for which it is the token's subject.
@@ -100,7 +100,7 @@ type AdminHoldings struct {
 	Holding int `json:"holding" minimum:"0" example:"2"`
 	// Waiting is how many of them wait.
 	Waiting int `json:"waiting" minimum:"0" example:"1"`
-	// Truncated says that there are further entries than are listed.
+	// Truncated is set if the holder has further entries.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
@@ -120,9 +120,9 @@ type AdminEntry struct {
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
 	// Set is how many locks the entry asks for, if it is a set.
 	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
-	// Async says that the server keeps the place, and no connection waits.
+	// Async is set if the entry waits without a connection.
 	Async bool `json:"async,omitempty"`
-	// Named says that the request named the holder.
+	// Named is set if the request named the holder.
 	Named bool `json:"named"`
 	// Locks of the entry that the bearer token may see.
 	Locks []AdminEntryLock `json:"locks"`
@@ -132,10 +132,10 @@ type AdminEntry struct {
 type AdminEntryLock struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// Mode that is asked for.
+	// Mode of the request.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
-	// State is reserved if the set keeps this lock while it waits for another, or if the lock is
-	// closed and no entry is before it.
+	// State is reserved if the set keeps this lock while it waits for another, or if a closed lock
+	// has no entry before it.
 	State string `json:"state" enums:"held,reserved,waiting"`
 	// Position in the queue, 1 is next; left out if it does not wait there.
 	Position int `json:"position,omitempty" minimum:"1" example:"1"`

@@ -2,13 +2,13 @@ package api
 
 // CloseBody closes locks.
 type CloseBody struct {
-	// Tenant whose locks they are.
+	// Tenant of the locks.
 	Tenant string `json:"tenant" example:"acme"`
-	// Locks that are closed: a name, in which one star may stand for any text.
+	// Locks is a pattern of lock names with at most one star.
 	Locks string `json:"locks" minLength:"1" maxLength:"256" example:"orders:*"`
 	// Until when, within six days.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Reason, which refused requests are answered with.
+	// Reason that refused requests get.
 	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"the stock is counted"`
 	// Description for other operators.
 	Description string `json:"description,omitempty" maxLength:"200" example:"ticket OPS-311, until Mia is back"`
@@ -18,7 +18,7 @@ type CloseBody struct {
 type Closure struct {
 	// ID of the closure.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Tenant whose locks they are.
+	// Tenant of the locks.
 	Tenant string `json:"tenant" example:"acme"`
 	// Locks that are closed.
 	Locks string `json:"locks" example:"orders:*"`
@@ -40,12 +40,12 @@ type ClosurePage struct {
 	Closures []Closure `json:"closures"`
 	// NextCursor asks for the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6MTA0Mg"`
-	// StoreLostSince is since when this replica does not see what happens in the store: what it tells
-	// is as of then. Left out if it does.
+	// StoreLostSince is since when this replica has no current view of the store; the answer is as of
+	// then. Left out if the view is current.
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 
-// LockClosing says until when and why no new entry joins a lock.
+// LockClosing is until when and why no new entry joins a lock.
 type LockClosing struct {
 	// Until when, unless it is ended before.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

@@ -1,7 +1,6 @@
 package api
 
-// CycleStep is one wait of a cycle. Who is in the way of the last step is the
-// holder of the first.
+// CycleStep is one wait of a cycle; the last step waits for the holder of the first.
 type CycleStep struct {
 	// Holder is the worker that waits.
 	Holder string `json:"holder" example:"worker-7"`
@@ -17,12 +16,12 @@ type CycleStep struct {
 
 // Learnt says whose knowledge an answer is.
 type Learnt struct {
-	// Replica that answers. What it tells is what it has seen itself.
+	// Replica that answers. It shows only what it saw itself.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
-	// Since when it has: since it started.
+	// Since is when the replica started.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// StoreLostSince is since when this replica does not see what happens in the store: what it tells
-	// is as of then. Left out if it does.
+	// StoreLostSince is since when this replica has no current view of the store; the answer is as of
+	// then. Left out if the view is current.
 	StoreLostSince *Instant `json:"store_lost_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
 }
 
@@ -40,9 +39,9 @@ type RefusedDeadlock struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// At is when.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Refused is the worker whose request was refused.
+	// Refused is the worker of the refused request.
 	Refused string `json:"refused" example:"worker-7"`
-	// Locks that the request asked for, as far as the bearer token may use them.
+	// Locks of the request, as far as the bearer token may use them.
 	Locks []string `json:"locks" example:"orders:42"`
 	// Cycle of waits; of a long one the first 32.
 	Cycle []CycleStep `json:"cycle"`
@@ -50,16 +49,16 @@ type RefusedDeadlock struct {
 	Waits int `json:"waits" minimum:"1" example:"2"`
 }
 
-// LockOrderReport tells in which orders workers take locks, as the answering
-// replica has seen it since it started.
+// LockOrderReport is in which orders workers take locks, as the answering replica has seen it since
+// it started.
 type LockOrderReport struct {
 	// Contradictions, the newest first. Each can become a deadlock.
 	Contradictions []OrderContradiction `json:"contradictions"`
 	// Orders that were seen, the latest first.
 	Orders []SeenOrder `json:"orders"`
-	// Known is how many orders are remembered in all.
+	// Known is how many orders the replica keeps.
 	Known int `json:"known" minimum:"0" example:"12"`
-	// Forgotten is how many were forgotten to make room.
+	// Forgotten is how many orders were evicted.
 	Forgotten uint64 `json:"forgotten" format:"int64" minimum:"0" example:"0"`
 	Learnt
 }

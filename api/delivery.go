@@ -2,21 +2,20 @@ package api
 
 // Delivery is one event for a webhook or a callback.
 type Delivery struct {
-	// ID of the event, which receivers get as `webhook-id`; of `events.missed` the ids of both ends;
-	// of a callback a number and the id of its entry.
+	// ID of the event, sent as `webhook-id`. A gap has the ids of both ends; a callback a number and
+	// its entry.
 	ID string `json:"id" example:"1042-1"`
 	// Type of the event.
 	Type string `json:"type" example:"lock.acquired"`
 	// Lock that it is about, of a set the first, if the bearer token may use it.
 	Lock string `json:"lock,omitempty" example:"orders:42"`
-	// State of the delivery: pending until its receiver has it, or it is given up because
-	// every attempt failed, the receiver wants nothing any more (410), or it would come too
-	// late to be of use.
+	// State of the delivery. The server drops one that always failed, that the receiver refused with
+	// 410, or that is too late.
 	State string `json:"state" enums:"pending,delivered,failed,gone,expired" example:"delivered"`
 	// CreatedAt is when it was first to be sent.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// NextAttemptAt is when it is tried next, if it is pending; left out while the webhook is paused
-	// or disabled, since nothing is sent until that goes on.
+	// NextAttemptAt is when the next attempt is due; left out while the webhook is paused or
+	// disabled.
 	NextAttemptAt Instant `json:"next_attempt_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:10.000Z"`
 	// Tried is how many attempts were made.
 	Tried int `json:"tried" minimum:"0" example:"1"`
@@ -24,15 +23,15 @@ type Delivery struct {
 	Attempts []Attempt `json:"attempts"`
 }
 
-// Attempt is what came of one request to a receiver.
+// Attempt is one request to a receiver, and its result.
 type Attempt struct {
 	// At is when it was made.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Outcome of it.
+	// Outcome of the attempt.
 	Outcome string `json:"outcome" enums:"delivered,failed,throttled,gone,rejected,expired,interrupted" example:"delivered"`
 	// Status of the receiver's answer, if there was one.
 	Status int `json:"status,omitempty" example:"204"`
-	// Error says what went wrong.
+	// Error is what went wrong.
 	Error string `json:"error,omitempty" example:"it answered 503"`
 	// TookSeconds is how long it took.
 	TookSeconds Seconds `json:"took_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
@@ -50,12 +49,12 @@ type DeliveryPage struct {
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6YWNtZQ"`
 	// FailingSince is from when on every attempt has failed. On the first page.
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Disabled says why nothing is sent any more: the receiver answered 410, or failed for
-	// five days. On the first page.
+	// Disabled is why the server sends nothing: the receiver answered 410, or failed for five days.
+	// Only on the first page.
 	Disabled string `json:"disabled,omitempty" enums:"gone,failing" example:"failing"`
 }
 
-// TestDelivery is a test that was asked for.
+// TestDelivery is a requested test.
 type TestDelivery struct {
 	// Delivery is its id.
 	Delivery string `json:"delivery" example:"test-ufvkvjxrpzy5mzsxbdzqg2qrqa"`

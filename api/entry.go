@@ -15,7 +15,7 @@ type EntryFields struct {
 
 // GrantFields are what entries and sets have in common.
 type GrantFields struct {
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Token proves that it is yours. Send it as Lock-Token.
 	Token string `json:"token"`
@@ -29,7 +29,7 @@ type GrantFields struct {
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
 
-// Entry is one acquisition of a lock. Its state says which of the two it is.
+// Entry is one acquisition of a lock; `state` selects its form.
 type Entry struct {
 	Held    *HeldEntry
 	Waiting *WaitingEntry
@@ -54,16 +54,15 @@ type HeldEntry struct {
 	EntryFields
 	// State of the entry.
 	State string `json:"state" enums:"held" example:"held"`
-	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
+	// Fence grows with each grant of the lock; it is below 2^53.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// WaitedSeconds is how long after the request it was granted; 0 without an entry in front.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
-	// ReleaseRequested says that a waiter asks for the lock; left out if none does.
+	// ReleaseRequested is set while a waiter asks for the lock.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 }
 
-// ReleaseRequested is what those ask of a holder who wait for it now. When they are gone, so
-// is it.
+// ReleaseRequested is the request of waiters that the holders finish; it ends with the waiters.
 type ReleaseRequested struct {
 	// Since is when the first of them asked.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -71,8 +70,8 @@ type ReleaseRequested struct {
 	By string `json:"by" example:"worker-8"`
 	// Waiting is how many ask.
 	Waiting int `json:"waiting" minimum:"1" example:"2"`
-	// WishedAt is the earliest instant by which one of them hopes for the lock. Nothing
-	// happens then.
+	// WishedAt is the earliest instant by which a waiter wants the lock. Nothing happens when it has
+	// passed.
 	WishedAt Instant `json:"wished_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 }
 

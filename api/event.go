@@ -6,10 +6,9 @@ type Event struct {
 	ID string `json:"id" example:"1042-0"`
 	// Type of the event; `webhook.test` goes to receivers alone, on request.
 	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
-	// Timestamp is when the server that tells the event saw it; another may have seen it a moment
-	// earlier or later.
+	// Timestamp is when the sending server saw the event; another server's may differ slightly.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Data says what happened.
+	// Data of the event.
 	Data EventData `json:"data"`
 }
 
@@ -35,26 +34,26 @@ const (
 type EventData struct {
 	// Number of the write that caused the event; of `events.missed`, that of `before`.
 	Number uint64 `json:"number" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant,omitempty" example:"acme"`
 	// Lock that the entry asks for, unless it is a set.
 	Lock string `json:"lock,omitempty" example:"orders:42"`
-	// Locks of a set, in byte order: those of them that the reader may use and asked for.
+	// Locks of a set that the reader may use and selected, in byte order.
 	Locks []string `json:"locks,omitempty" example:"orders:42"`
 	// Entry to which it happened.
 	Entry *EventEntry `json:"entry,omitempty"`
 	// Reason for which the entry ended. Of an `events.missed` that a webhook is sent, why something is
 	// missing: `unknown`, `too_many`, `undelivered`, `unreadable`, or `several` of them.
 	Reason string `json:"reason,omitempty" example:"released"`
-	// Revoked is what the operator said who ended the entry. With lock.revoked.
+	// Revoked is the operator and the reason. With `lock.revoked`.
 	Revoked *EventRevoked `json:"revoked,omitempty"`
-	// Held tells of an end whether the entry held until then, rather than waited.
+	// Held is whether the entry held until its end, rather than waited.
 	Held *bool `json:"held,omitempty" example:"true"`
 	// WaitedSeconds is how long a grant took, by the clocks of the servers.
 	WaitedSeconds *Seconds `json:"waited_seconds,omitempty" swaggertype:"number" minimum:"0" example:"0.25"`
-	// HeldSeconds is how long it held, as the server that tells it saw it.
+	// HeldSeconds is how long the entry held, as the sending server saw it.
 	HeldSeconds *Seconds `json:"held_seconds,omitempty" swaggertype:"number" minimum:"0" example:"12.5"`
-	// ReleaseRequested says of `lock.release_requested` what the entry asks of the holders.
+	// ReleaseRequested is the request of a `lock.release_requested`.
 	ReleaseRequested *EventAsk `json:"release_requested,omitempty"`
 	// After is the id of the last event before those that are missing.
 	After string `json:"after,omitempty" example:"1042-1"`
@@ -62,21 +61,22 @@ type EventData struct {
 	Before string `json:"before,omitempty" example:"1050-0"`
 }
 
-// EventAsk is what a waiter asks of the holders. It is a wish.
+// EventAsk is the request of a waiter that the holders finish.
 type EventAsk struct {
 	// Since is when it asked.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// WithinSeconds is within what time it hopes that they finish.
+	// WithinSeconds is the time within which the waiter wants the lock. Nothing happens when it has
+	// passed.
 	WithinSeconds Seconds `json:"within_seconds" swaggertype:"number" minimum:"0" example:"30"`
-	// WishedAt is the instant by which it hopes for it.
+	// WishedAt is the instant by which the waiter wants the lock.
 	WishedAt Instant `json:"wished_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 }
 
-// EventRevoked is who ended an entry, and why.
+// EventRevoked is the operator that ended an entry, and the reason.
 type EventRevoked struct {
-	// By is the operator: the subject of his bearer token.
+	// By is the subject of the operator's token.
 	By string `json:"by" example:"ops@example.org"`
-	// Reason in his words.
+	// Reason that the operator gave.
 	Reason string `json:"reason" example:"its node was lost in the fire"`
 }
 
@@ -88,9 +88,9 @@ type EventEntry struct {
 	Mode string `json:"mode,omitempty" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
-	// Locks of a set, in byte order: those of them that the reader may use and asked for.
+	// Locks of a set that the reader may use and selected, in byte order.
 	Locks []SetLock `json:"locks,omitempty"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Fence of the grant; left out as long as there is none.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`

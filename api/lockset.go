@@ -1,7 +1,6 @@
 package api
 
-// Set is one acquisition of several locks as a whole. Its state says which of the
-// two it is.
+// Set is one acquisition of several locks as a whole; `state` selects its form.
 type Set struct {
 	Held    *HeldSet
 	Waiting *WaitingSet
@@ -32,7 +31,7 @@ type HeldSet struct {
 	State string `json:"state" enums:"held" example:"held"`
 	// WaitedSeconds is how long after the request it was granted; 0 without an entry in front.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
-	// ReleaseRequested says that a waiter asks for one of the locks; left out if none does.
+	// ReleaseRequested is set while a waiter asks for one of the locks.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 }
 
@@ -64,17 +63,17 @@ type SetLock struct {
 // HeldSetLock is one lock of a set that holds.
 type HeldSetLock struct {
 	SetLock
-	// Fence grows from each grant of the lock to the next, for ever; below 2^53.
+	// Fence grows with each grant of the lock; it is below 2^53.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 }
 
-// BusyLock is a lock of a set that was not granted, with those who use it.
+// BusyLock is a lock of a set that was not granted, with its holders.
 type BusyLock struct {
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// Holders, the longest holding first, without their metadata. Empty if others only wait, or the
-	// server has no room to tell.
+	// Holders, the longest holding first, without metadata. Empty if other entries only wait, or the
+	// server has no space for them.
 	Holders []Holder `json:"holders"`
-	// Waiting tells how many wait for the lock.
+	// Waiting is how many entries wait for the lock.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 }

@@ -2,7 +2,7 @@ package api
 
 // Holder is an entry that holds a lock.
 type Holder struct {
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Since when the lock is held.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -23,7 +23,7 @@ type Holder struct {
 type Waiter struct {
 	// Position in the queue, 1 is next.
 	Position int `json:"position" minimum:"1" example:"1"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-8"`
 	// Mode that is waited for.
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
@@ -47,8 +47,7 @@ type Percentiles struct {
 	P99 Seconds `json:"p99" swaggertype:"number" example:"4.5"`
 }
 
-// Figures tell how a lock was used, as the answering replica saw it since it
-// started.
+// Figures of a lock, as the answering replica saw it since it started.
 type Figures struct {
 	// Acquisitions counts the grants.
 	Acquisitions uint64 `json:"acquisitions" format:"int64" minimum:"0" example:"1042"`
@@ -59,8 +58,7 @@ type Figures struct {
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
 	// HoldSeconds is how long the lock was held; left out before the first end.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
-	// RecommendedTTLSeconds is twice the hold time that one in a hundred exceeds;
-	// left out before ten acquisitions.
+	// RecommendedTTLSeconds is twice the p99 of the hold times; left out before ten acquisitions.
 	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
 }
 
@@ -78,9 +76,9 @@ type Lock struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Figures of this replica.
 	Figures Figures `json:"figures"`
-	// ReleaseRequested says that waiters ask the holders to finish; left out if none does.
+	// ReleaseRequested is set while waiters ask the holders to finish.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
-	// Closed says that no new entry joins the lock; left out if it is open.
+	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
 	// Revision up to which the answer is complete.
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
@@ -110,7 +108,7 @@ type LockPage struct {
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`
 }
 
-// Health tells how the process is.
+// Health is the state of the process.
 type Health struct {
 	// Status in a word.
 	Status string `json:"status" enums:"ok,ready"`

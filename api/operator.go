@@ -1,6 +1,6 @@
 package api
 
-// RevokeBody is what an operator says who ends an entry.
+// RevokeBody names the entry to revoke, and the reason.
 type RevokeBody struct {
 	// Fence of the entry that the operator saw; of one that waits its number, which is the
 	// fence that it would hold with.
@@ -13,25 +13,25 @@ type RevokeBody struct {
 type Revoked struct {
 	// ID of the entry.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Tenant whose it was.
+	// Tenant of the entry.
 	Tenant string `json:"tenant" example:"acme"`
 	// Locks that it held or waited for.
 	Locks []string `json:"locks" example:"orders:42"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Fence of the entry.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Held tells whether it held, rather than waited, as the answering replica saw it.
+	// Held is whether the entry held, rather than waited, as the answering replica saw it.
 	Held bool `json:"held"`
 	// AuditID names the record of this in the audit.
 	AuditID string `json:"audit_id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
 }
 
-// RevokeHolderBody is what an operator says who ends what a holder has and waits for.
+// RevokeHolderBody names the entries of a holder to revoke, and the reason.
 type RevokeHolderBody struct {
-	// Tenant whose the entries are.
+	// Tenant of the entries.
 	Tenant string `json:"tenant" example:"acme"`
-	// Holder is the worker that asked for all of them.
+	// Holder of all the entries.
 	Holder string `json:"holder" minLength:"1" maxLength:"200" example:"worker-7"`
 	// Entries that the operator saw, 1 to 100.
 	Entries []SeenEntry `json:"entries"`
@@ -47,13 +47,13 @@ type SeenEntry struct {
 	Fence Fence `json:"fence" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 }
 
-// RevokedList is what came of the entries that were to be revoked, in their order.
+// RevokedList is the results of revocations, in the order of the request.
 type RevokedList struct {
 	// Entries as they were named.
 	Entries []RevokeOutcome `json:"entries"`
 }
 
-// RevokeOutcome is what came of one entry.
+// RevokeOutcome is the result of one revocation.
 type RevokeOutcome struct {
 	// ID of the entry.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
@@ -64,7 +64,7 @@ type RevokeOutcome struct {
 	Result string `json:"result" example:"revoked"`
 	// Reason for which the entry is gone. With lock_lost.
 	Reason string `json:"reason,omitempty" example:"released"`
-	// MayHaveTakenEffect says that it may have been revoked all the same.
+	// MayHaveTakenEffect is set if the server may have revoked the entry although it failed.
 	MayHaveTakenEffect bool `json:"may_have_taken_effect,omitempty"`
 	// AuditID names the record of this in the audit. With revoked.
 	AuditID string `json:"audit_id,omitempty" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
@@ -84,25 +84,25 @@ type AuditRecord struct {
 	ID string `json:"id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
 	// At is when, by the clock of the replica that did it.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Tenant whose things it is about.
+	// Tenant of the object.
 	Tenant string `json:"tenant" example:"acme"`
-	// Actor is who did it.
+	// Actor is the caller.
 	Actor AuditActor `json:"actor"`
 	// Action that was done.
 	Action string `json:"action" enums:"entry.revoke,set.revoke,locks.close,locks.open,quota.set,quota.reset,webhook.create,webhook.change,webhook.pause,webhook.resume,webhook.delete,webhook.rotate,webhook.test,webhook.redeliver" example:"entry.revoke"`
 	// Object to which it was done, as it was then.
 	Object AuditObject `json:"object"`
-	// Reason in the words of who did it; empty if none was given.
+	// Reason that the caller gave; empty without one.
 	Reason string `json:"reason" example:"its node was lost in the fire"`
-	// Result of the action. asked is put on record before: what follows may have failed.
+	// Result of the action. `asked` is written before the change, which may have failed.
 	Result string `json:"result" example:"revoked"`
 	// RequestID finds the request in the server's log. The client may have chosen it.
 	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
-	// ServerRequestID finds it too. The server made it. Empty in records of earlier versions.
+	// ServerRequestID is the server's own id of the request; empty in records of earlier versions.
 	ServerRequestID string `json:"server_request_id" example:"9b2e83a64f1a7c0d"`
 }
 
-// AuditActor is who did something.
+// AuditActor is the caller of an action.
 type AuditActor struct {
 	// Subject of the bearer token.
 	Subject string `json:"subject" example:"ops@example.org"`
@@ -110,10 +110,9 @@ type AuditActor struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Scope that allowed it.
 	Scope string `json:"scope" example:"tenant-admin"`
-	// Address of the client, by the proxies that the server trusts. Left out of what is shown to other
-	// tenants' operators.
+	// Address of the client, as trusted proxies report it. Operators of other tenants do not see it.
 	Address string `json:"address,omitempty" example:"192.0.2.7"`
-	// Peer is the address of the connection, as the server saw it. Left out as the address.
+	// Peer is the address of the connection. Operators of other tenants do not see it.
 	Peer string `json:"peer,omitempty" example:"10.0.0.4"`
 }
 
@@ -123,11 +122,11 @@ type AuditObject struct {
 	Locks []string `json:"locks" example:"orders:42"`
 	// Entry is its id; of a closure that of the closure; of a quota or a webhook empty, as the holder.
 	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Fence of the entry; of a closure that is ended the number with which it began.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Held tells whether it held, rather than waited.
+	// Held is whether the entry held, rather than waited.
 	Held bool `json:"held"`
 	// Quota is the limits that were set for the tenant; of what is about a quota alone.
 	Quota *QuotaOverrides `json:"quota,omitempty"`

@@ -4,48 +4,46 @@ package api
 type Problem struct {
 	// Type is the path of a page that explains the code.
 	Type string `json:"type" format:"uri-reference" example:"/problems/lock_held"`
-	// Title says what the code means, always in the same words.
+	// Title of the code, always in the same words.
 	Title string `json:"title" example:"The lock is held"`
 	// Status of the response.
 	Status int `json:"status" minimum:"400" maximum:"599" example:"423"`
-	// Detail says what is wrong with this request, for a person.
+	// Detail is for people: what is wrong with this request.
 	Detail string `json:"detail,omitempty" example:"others are in front; with wait_seconds the request would queue"`
-	// Code says what went wrong, for a program.
+	// Code is for programs: decide by it.
 	Code Code `json:"code" swaggertype:"string" example:"lock_held"`
 	// RequestID finds the request in the server's log.
 	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
 
 	// Field of the request that is at fault. With invalid_request.
 	Field string `json:"field,omitempty" example:"ttl_seconds"`
-	// Reason for which the entry is gone: released, expired, revoked, wait_timeout, deadlock,
-	// mode_mismatch or unknown. With lock_lost. With lock_closed, and with wait_timeout if the
-	// lock is closed, it is why, in an operator's words.
+	// Reason for which the entry is gone, with `lock_lost`; or the operator's reason, with
+	// `lock_closed` and for a closed lock `wait_timeout`.
 	Reason string `json:"reason,omitempty" example:"expired"`
-	// RevokeReason is what the operator said who revoked the entry. With lock_lost, if the
-	// reason is revoked and the replica knows it.
+	// RevokeReason is the operator's reason. With `lock_lost`, if the reason is `revoked` and the
+	// replica knows it.
 	RevokeReason string `json:"revoke_reason,omitempty" example:"its node was lost in the fire"`
 	// Until when the lock is closed, unless it is opened before. With lock_closed, and with
 	// wait_timeout if the lock is closed.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// MayHaveTakenEffect says whether the request may have been carried out all
-	// the same. With store_unavailable, draining, and with overloaded, where it is false.
+	// MayHaveTakenEffect is whether the server may have carried out the request. With
+	// `store_unavailable`, `draining` and `overloaded`.
 	MayHaveTakenEffect *bool `json:"may_have_taken_effect,omitempty"`
 
-	// Quota of the tenant that is used up. With quota_exceeded and rate_limited, if it is one that can
-	// be set; a client treats one that it does not know like any other.
+	// Quota that is used up. With `quota_exceeded` and `rate_limited`, if an operator can set it.
 	Quota string `json:"quota,omitempty" example:"held_locks"`
 	// Limit that the quota has. With quota.
 	Limit *int `json:"limit,omitempty" minimum:"0" example:"1000"`
 	// Used is how much of it was in use. With quota.
 	Used *int `json:"used,omitempty" minimum:"0" example:"1000"`
 
-	// Holders of the lock, or of all locks of the set, each once; of many the first. With lock_held,
-	// lock_closed and wait_timeout, and empty if others only wait, or the server has no room to tell.
+	// Holders of the lock or of the set's locks. With `lock_held`, `lock_closed` and `wait_timeout`;
+	// can be empty.
 	Holders []Holder `json:"holders,omitzero" validate:"optional"`
-	// Waiting tells how many wait for the lock, or for each lock of the set, added up. With lock_held,
-	// lock_closed and wait_timeout.
+	// Waiting is how many entries wait, added up over a set. With `lock_held`, `lock_closed` and
+	// `wait_timeout`.
 	Waiting *int `json:"waiting,omitempty" minimum:"0" example:"3"`
-	// InUse says as what the lock is in use. With mode_mismatch.
+	// InUse is the mode in which the lock is in use. With `mode_mismatch`.
 	InUse *SetLock `json:"in_use,omitempty"`
 
 	// Locks of the set that others hold or wait for. With lock_held, lock_closed and wait_timeout, of
@@ -55,11 +53,9 @@ type Problem struct {
 	// deadlock.
 	Cycle []CycleStep `json:"cycle,omitempty"`
 
-	// Entry that still stands in the queue and can be gone on with at Location.
-	// With store_unavailable and draining.
+	// Entry that still waits; resume at `Location`. With `store_unavailable` and `draining`.
 	Entry *Entry `json:"entry,omitempty"`
-	// Set that still stands in its queues and can be gone on with at Location. With
-	// store_unavailable and draining.
+	// Set that still waits; resume at `Location`. With `store_unavailable` and `draining`.
 	Set *Set `json:"set,omitempty"`
 }
 

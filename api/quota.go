@@ -10,28 +10,27 @@ type QuotaNumbers struct {
 	WaitingPerLock int `json:"waiting_per_lock" minimum:"0" maximum:"10000000" example:"100000"`
 	// Sets is how many sets may be held or wait.
 	Sets int `json:"sets" minimum:"0" maximum:"10000000" example:"100000"`
-	// Places is how many places in queues entries may take, held or waiting: each takes one for each
-	// of its locks.
+	// Places is how many queue entries there may be; an entry counts once for each of its locks.
 	Places int `json:"places" minimum:"0" maximum:"10000000" example:"200000"`
 	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each
 	// `holder` that a request names, each `callback_url`.
 	MetadataBytes int `json:"metadata_bytes" minimum:"0" maximum:"1073741824" example:"67108864"`
-	// AsyncRenewals is how many renewals a second async entries may need while they wait.
+	// AsyncRenewals is how many renewals per second waiting async entries may need.
 	AsyncRenewals int `json:"async_renewals_per_second" minimum:"0" maximum:"1000000" example:"1250"`
 	// Webhooks is how many webhooks there may be.
 	Webhooks int `json:"webhooks" minimum:"0" maximum:"1000" example:"100"`
 	// EventStreams is how many event streams may be open at each replica.
 	EventStreams int `json:"event_streams" minimum:"0" maximum:"2000" example:"100"`
-	// Requests is how many requests a second each replica takes, besides renewals and releases. A set
-	// counts as many as it has locks, and what is long one more for each 4 KiB.
+	// Requests is how many requests per second each replica takes, besides renewals and releases. A
+	// set costs one per lock, long bodies one per 4 KiB.
 	Requests int `json:"requests_per_second" minimum:"0" maximum:"1000000" example:"50000"`
-	// Renewals is how many renewals a second each replica takes, with requests for an entry by its
+	// Renewals is how many renewals per second each replica takes, with requests for an entry by its
 	// token.
 	Renewals int `json:"renewals_per_second" minimum:"0" maximum:"1000000" example:"50000"`
-	// Releases is how many releases a second each replica takes.
+	// Releases is how many releases per second each replica takes.
 	Releases int `json:"releases_per_second" minimum:"0" maximum:"1000000" example:"50000"`
-	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks;
-	// what is more waits.
+	// WebhookAttempts is how many deliveries of webhooks and callbacks each replica attempts per
+	// second; the rest waits.
 	WebhookAttempts int `json:"webhook_attempts_per_second" minimum:"0" maximum:"1000000" example:"1000"`
 }
 
@@ -43,19 +42,19 @@ type QuotaUse struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// Sets is how many sets are held or wait.
 	Sets int `json:"sets" minimum:"0" example:"2"`
-	// Places is how many places in queues entries take.
+	// Places is how many queue entries there are; an entry counts once for each of its locks.
 	Places int `json:"places" minimum:"0" example:"130"`
 	// MetadataBytes is how many bytes of metadata entries have together, with named holders and
 	// callback URLs.
 	MetadataBytes int `json:"metadata_bytes" minimum:"0" example:"4096"`
-	// AsyncRenewals is how many renewals a second async entries need while they wait.
+	// AsyncRenewals is how many renewals per second waiting async entries may need.
 	AsyncRenewals int `json:"async_renewals_per_second" minimum:"0" example:"30"`
 	// Webhooks is how many webhooks there are.
 	Webhooks int `json:"webhooks" minimum:"0" example:"3"`
 	// EventStreams is how many event streams are open at this replica.
 	EventStreams int `json:"event_streams" minimum:"0" example:"2"`
-	// Requests is how many requests of its second's worth are used up at this replica; more than all
-	// if something costly is still to be paid for.
+	// Requests is how many requests of this second's limit are used at this replica; debt of
+	// expensive requests can exceed it.
 	Requests int `json:"requests_per_second" minimum:"0" example:"40"`
 	// Renewals is how many renewals of its second's worth are used up at this replica.
 	Renewals int `json:"renewals_per_second" minimum:"0" example:"12"`
@@ -76,28 +75,27 @@ type QuotaOverrides struct {
 	WaitingPerLock *Whole `json:"waiting_per_lock,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"1000"`
 	// Sets is how many sets may be held or wait.
 	Sets *Whole `json:"sets,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"1000"`
-	// Places is how many places in queues entries may take, held or waiting: each takes one for each
-	// of its locks.
+	// Places is how many queue entries there may be; an entry counts once for each of its locks.
 	Places *Whole `json:"places,omitempty" swaggertype:"integer" minimum:"0" maximum:"10000000" example:"2000"`
 	// MetadataBytes is how many bytes of metadata entries may have together: keys, values, each
 	// `holder` that a request names, each `callback_url`.
 	MetadataBytes *Whole `json:"metadata_bytes,omitempty" swaggertype:"integer" minimum:"0" maximum:"1073741824" example:"671088"`
-	// AsyncRenewals is how many renewals a second async entries may need while they wait.
+	// AsyncRenewals is how many renewals per second waiting async entries may need.
 	AsyncRenewals *Whole `json:"async_renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"12"`
 	// Webhooks is how many webhooks there may be.
 	Webhooks *Whole `json:"webhooks,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000" example:"1"`
 	// EventStreams is how many event streams may be open at each replica.
 	EventStreams *Whole `json:"event_streams,omitempty" swaggertype:"integer" minimum:"0" maximum:"2000" example:"1"`
-	// Requests is how many requests a second each replica takes, besides renewals and releases. A set
-	// counts as many as it has locks, and what is long one more for each 4 KiB.
+	// Requests is how many requests per second each replica takes, besides renewals and releases. A
+	// set costs one per lock, long bodies one per 4 KiB.
 	Requests *Whole `json:"requests_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
-	// Renewals is how many renewals a second each replica takes, with requests for an entry by its
+	// Renewals is how many renewals per second each replica takes, with requests for an entry by its
 	// token.
 	Renewals *Whole `json:"renewals_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
-	// Releases is how many releases a second each replica takes.
+	// Releases is how many releases per second each replica takes.
 	Releases *Whole `json:"releases_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"500"`
-	// WebhookAttempts is how many attempts a second each replica makes to tell webhooks and callbacks;
-	// what is more waits.
+	// WebhookAttempts is how many deliveries of webhooks and callbacks each replica attempts per
+	// second; the rest waits.
 	WebhookAttempts *Whole `json:"webhook_attempts_per_second,omitempty" swaggertype:"integer" minimum:"0" maximum:"1000000" example:"100"`
 }
 
@@ -111,7 +109,7 @@ type QuotaBody struct {
 	Version *Version `json:"version,omitempty" swaggertype:"integer" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
 }
 
-// Quota is how much a tenant may use, and what it uses.
+// Quota is the limits of a tenant, and their use.
 type Quota struct {
 	Seen
 	// Tenant by its name.
@@ -126,17 +124,18 @@ type Quota struct {
 	Overrides *QuotaOverrides `json:"overrides,omitempty"`
 	// Version of what is set; 0 if nothing is.
 	Version uint64 `json:"version" format:"int64" minimum:"0" maximum:"9007199254740991" example:"1042"`
-	// Damaged says that the server cannot read what was set. The defaults hold until it is set again.
+	// Damaged is set if the server cannot read the setting. The defaults apply until an operator sets
+	// it again.
 	Damaged bool `json:"damaged"`
 	// ChangedAt is when it was set, by the clock of the replica that did it.
 	ChangedAt *Instant `json:"changed_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// ChangedBy is the subject of who set it.
+	// ChangedBy is the subject of the operator that set it.
 	ChangedBy string `json:"changed_by,omitempty" example:"ops@example.org"`
-	// Reason in his words.
+	// Reason that the operator gave.
 	Reason string `json:"reason,omitempty" example:"a migration until Friday"`
 }
 
-// TenantQuota is how much a tenant may use, and what it uses.
+// TenantQuota is the limits of a tenant, and their use.
 type TenantQuota struct {
 	// Limits that hold.
 	Limits QuotaNumbers `json:"limits"`

@@ -5,8 +5,8 @@ type AdminSeries struct {
 	Seen
 	// Tenant that it is about; left out of what is about all.
 	Tenant string `json:"tenant,omitempty" example:"acme"`
-	// Since when the answering replica has counted, if that is less than a quarter of an hour; left
-	// out if it has counted nothing yet.
+	// Since when the replica has counted, if that is less than 15 minutes; left out before the first
+	// event.
 	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// StepSeconds is how long a step is.
 	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"10"`
@@ -20,42 +20,41 @@ type AdminSeries struct {
 type SeriesPoint struct {
 	// At is when the step begins.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:00.000Z"`
-	// Grants counts the entries that came to hold; a set once.
+	// Grants counts the grants; a set counts once.
 	Grants int `json:"grants" minimum:"0" example:"420"`
-	// GrantsPerSecond is as many a second.
+	// GrantsPerSecond is the rate of grants.
 	GrantsPerSecond Seconds `json:"grants_per_second" swaggertype:"number" minimum:"0" example:"42"`
 	// Releases counts the entries that their clients released.
 	Releases int `json:"releases" minimum:"0" example:"415"`
-	// ReleasesPerSecond is as many a second.
+	// ReleasesPerSecond is the rate of releases.
 	ReleasesPerSecond Seconds `json:"releases_per_second" swaggertype:"number" minimum:"0" example:"41.5"`
-	// Expiries counts the entries that held until their leases ran out.
+	// Expiries counts the leases that expired.
 	Expiries int `json:"expiries" minimum:"0" example:"1"`
-	// ExpiriesPerSecond is as many a second.
+	// ExpiriesPerSecond is the rate of expiries.
 	ExpiriesPerSecond Seconds `json:"expiries_per_second" swaggertype:"number" minimum:"0" example:"0.1"`
 	// Waiting is how many entries waited, on average.
 	Waiting Seconds `json:"waiting" swaggertype:"number" minimum:"0" example:"3.2"`
 	// Holding is how many held, on average; a set counts at each of its locks.
 	Holding Seconds `json:"holding" swaggertype:"number" minimum:"0" example:"12.5"`
-	// WaitSeconds is how long the grants took, the store included, also where no entry was in front,
-	// each within a factor of 1.5; left out without grants.
+	// WaitSeconds is how long grants took, the store included, within a factor of 1.5; left out
+	// without grants.
 	WaitSeconds *Percentiles `json:"wait_seconds,omitempty"`
-	// HoldSeconds is how long entries had held that ended, likewise.
+	// HoldSeconds is how long entries held that ended, within a factor of 1.5; left out without ends.
 	HoldSeconds *Percentiles `json:"hold_seconds,omitempty"`
 }
 
 // AdminHistory is what happened to a lock, as the answering replica saw it since it started.
 type AdminHistory struct {
 	Seen
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`
-	// Since when the replica runs. What happened before it does not know.
+	// Since is when the replica started; it does not know earlier events.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Events of the lock, the newest first, at most 50.
+	// Events of the lock, newest first, at most 50.
 	Events []PastEvent `json:"events"`
-	// Holders are the last who held the lock and do not any more, as far as the events tell, the
-	// newest first.
+	// Holders are workers that held the lock recently, as far as the events show, newest first.
 	Holders []PastHolder `json:"holders"`
 	// Waiting is how many waited for it recently; left out if none did, or this replica has no space
 	// for it.
@@ -64,7 +63,7 @@ type AdminHistory struct {
 	Evidence LeaseEvidence `json:"evidence"`
 	// RecommendedTTLSeconds is what the measured holds suggest; left out if there are too few.
 	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
-	// RecommendedTTLReason says why, or why there is none yet.
+	// RecommendedTTLReason explains `recommended_ttl_seconds`, or why there is none yet.
 	RecommendedTTLReason string `json:"recommended_ttl_reason" example:"99 of 100 holds ended within 4.5 s; twice that leaves room for slow days"`
 }
 
@@ -88,11 +87,11 @@ type PastEvent struct {
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Entry to which it happened.
 	Entry string `json:"entry,omitempty" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder,omitempty" example:"worker-7"`
-	// Number of the entry's place, which is the fence with which it holds.
+	// Number of the entry in its queues: the fence that its grant has.
 	Number uint64 `json:"number,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// Held says that the entry held until its end.
+	// Held is set if the entry held until its end.
 	Held bool `json:"held,omitempty"`
 	// LastedSeconds is for how long it waited for its grant; of an end, for how long it held.
 	LastedSeconds *Seconds `json:"lasted_seconds,omitempty" swaggertype:"number" minimum:"0" example:"4.2"`
@@ -106,7 +105,7 @@ type PastEvent struct {
 type PastHolder struct {
 	// ID of the entry.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Holder is the worker that asked.
+	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Fence of the grant.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
@@ -114,11 +113,11 @@ type PastHolder struct {
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:09.000Z"`
 	// HeldSeconds is for how long.
 	HeldSeconds Seconds `json:"held_seconds" swaggertype:"number" minimum:"0" example:"4.2"`
-	// Ended tells why: released, expired, revoked.
+	// Ended is the reason: released, expired or revoked.
 	Ended string `json:"ended" example:"released"`
 }
 
-// LeaseEvidence shows whether leases were too short for those who held the lock.
+// LeaseEvidence shows whether leases were too short for the holders of the lock.
 type LeaseEvidence struct {
 	// WorkedAfterExpiry counts the entries that were renewed or released at this replica after they
 	// had expired: their holders still worked.
@@ -131,15 +130,15 @@ type LeaseEvidence struct {
 	StaleWrites uint64 `json:"stale_writes" format:"int64" minimum:"0" example:"1"`
 	// Signs are the last of the first two, the newest first, at most 10.
 	Signs []LeaseSign `json:"signs"`
-	// Words say what it means.
+	// Words explain the evidence.
 	Words []string `json:"words" example:"2 holders renewed or released after their lease had run out"`
 }
 
-// LeaseSign says that a lease was too short for its holder, or nearly.
+// LeaseSign is a sign that a lease was too short for its holder, or nearly.
 type LeaseSign struct {
 	// Kind of the sign.
 	Kind string `json:"kind" enums:"renewed_after_expiry,released_after_expiry,renewed_late" example:"renewed_after_expiry"`
-	// Entry whose lease it was.
+	// Entry with the lease.
 	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Holder is the worker that asked; left out if it is not known any more.
 	Holder string `json:"holder,omitempty" example:"worker-7"`
@@ -154,7 +153,7 @@ type LeaseSign struct {
 	TTLSeconds *Seconds `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30"`
 }
 
-// AdminHeatMap is how many waited for the locks where most did, in steps.
+// AdminHeatMap is how many entries waited for the most contended locks, in steps.
 type AdminHeatMap struct {
 	Seen
 	// From is when the first cell of each row begins.
@@ -163,13 +162,13 @@ type AdminHeatMap struct {
 	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"30"`
 	// Rows, those first where most waited in all.
 	Rows []HeatMapRow `json:"rows"`
-	// Truncated says that others were waited for too.
+	// Truncated is set if further locks had waiters.
 	Truncated bool `json:"truncated,omitempty"`
 }
 
 // HeatMapRow is one lock.
 type HeatMapRow struct {
-	// Tenant whose lock it is.
+	// Tenant of the lock.
 	Tenant string `json:"tenant" example:"acme"`
 	// Name of the lock.
 	Name string `json:"name" example:"orders:42"`

@@ -1,6 +1,6 @@
 package api
 
-// SessionBody says who signs in at the dashboard: with either of the two.
+// SessionBody signs in at the dashboard, with either of the two.
 type SessionBody struct {
 	// BearerToken is one with the scope `admin` or `tenant-admin`.
 	BearerToken *string `json:"bearer_token,omitempty" maxLength:"8192" example:"eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmVk"`
@@ -18,10 +18,10 @@ type Session struct {
 	Scopes []string `json:"scopes" example:"admin"`
 	// Locks are the patterns that the token is limited to; left out without a limit.
 	Locks []string `json:"locks,omitempty" example:"orders:*"`
-	// ExpiresAt is when the session ends: with the token, or after 12 hours; an hour after
-	// somebody signed in by an identity provider.
+	// ExpiresAt is when the session ends: with the token, after 12 hours, or an hour after a sign-in
+	// by an identity provider.
 	ExpiresAt Instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T20:04:05.000Z"`
-	// ServerNow is the server's time, for those who show how long something will last.
+	// ServerNow is the server's clock.
 	ServerNow Instant `json:"server_now" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 

@@ -27,20 +27,22 @@ type AdminTenant struct {
 	Waiting int `json:"waiting" minimum:"0" example:"9"`
 	// OldestSince is since when the oldest waiter waits; left out without waiters.
 	OldestSince *Instant `json:"oldest_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Bounds are what counts against the tenant's bounds; left out of what is shown to a bearer token
-	// that is limited to lock names.
+	// Bounds are what counts against the tenant's bounds. A token that is limited to lock names does
+	// not see them.
 	Bounds *TenantBounds `json:"bounds,omitempty"`
-	// Quota is how much the tenant may use, and what it uses; likewise.
+	// Quota is the limits of the tenant and their use. A token that is limited to lock names does not
+	// see it.
 	Quota *TenantQuota `json:"quota,omitempty"`
-	// Recent is what happened in the last quarter of an hour, as this replica saw it; likewise.
+	// Recent figures are of the last 15 minutes, as this replica saw them. A token that is limited to
+	// lock names does not see them.
 	Recent *SeriesPoint `json:"lately,omitempty"`
 }
 
 // TenantBounds are what counts against a tenant's bounds, as the answering replica sees it.
 type TenantBounds struct {
-	// Places that its entries take in queues.
+	// Places is how many queue entries it has; an entry counts once for each of its locks.
 	Places int `json:"places" minimum:"0" example:"1200"`
-	// MaxPlaces is how many they may take.
+	// MaxPlaces is how many it may have.
 	MaxPlaces int `json:"max_places" minimum:"0" example:"200000"`
 	// RenewalsPerSecond is how many renewals its async entries need while they wait.
 	RenewalsPerSecond int `json:"renewals_per_second" minimum:"0" example:"30"`

@@ -1,32 +1,31 @@
 package api
 
-// WebhookBody says which events the server sends, and where.
+// WebhookBody is which events the server sends, and where.
 type WebhookBody struct {
-	// URL of the receiver. The server's operator decides where that may be; by default at
-	// public addresses, with https, at port 443.
+	// URL of the receiver. By default it must be a public address with https at port 443; the
+	// operator can allow others.
 	URL string `json:"url" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
-	// Events are the types that it receives; `*` is all of them, also later ones, and the
-	// default. An `events.missed` always comes.
+	// Events are the types to send; the default `*` is all, also of later versions. `events.missed`
+	// is always sent.
 	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it receives events of locks with such a name. It has at most
-	// one star, which matches anything. A bearer token that is limited to patterns has to name one
-	// within them.
+	// Locks is a pattern of lock names with at most one star. It must be within the patterns of the
+	// token.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" default:"*" example:"orders:*"`
 	// Description for people.
 	Description *string `json:"description,omitempty" maxLength:"200" example:"tells the shop"`
 }
 
-// WebhookChange says what changes; what is left out stays as it is.
+// WebhookChange has the fields to change; the others stay.
 type WebhookChange struct {
 	// URL of the receiver.
 	URL *string `json:"url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
-	// Events are the types that it receives; `*` is all of them, also later ones. An
-	// `events.missed` always comes.
+	// Events are the types to send; `*` is all, also of later versions. `events.missed` is always
+	// sent.
 	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it receives events of locks with such a name.
+	// Locks is a pattern of lock names with at most one star.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" example:"orders:*"`
-	// Paused says that nothing is sent for now; false also sets one going again that was
-	// disabled because its receiver failed.
+	// Paused stops the deliveries; false also resumes a webhook that the server disabled because its
+	// receiver failed.
 	Paused *bool `json:"paused,omitempty" example:"true"`
 	// Description for people; an empty one is none.
 	Description *string `json:"description,omitempty" maxLength:"200" example:"tells the shop"`
@@ -40,13 +39,13 @@ type WebhookFields struct {
 	URL string `json:"url" example:"https://example.org/fencepost"`
 	// Events are the types that it receives; `*` is all.
 	Events []string `json:"events" example:"lock.acquired,lock.expired"`
-	// Locks is a pattern: it receives events of locks with such a name.
+	// Locks is a pattern of lock names with at most one star.
 	Locks string `json:"locks" example:"orders:*"`
 	// Description for people, if there is one.
 	Description string `json:"description,omitempty" example:"tells the shop"`
-	// Paused says that nothing is sent for now.
+	// Paused is set while the server sends nothing.
 	Paused bool `json:"paused" example:"false"`
-	// CreatedAt is when it was made. It receives what happened after that.
+	// CreatedAt is when the webhook was created. It receives later events.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// CreatedBy is the `sub` of the bearer token that made it.
 	CreatedBy string `json:"created_by" example:"worker-7"`
@@ -59,8 +58,8 @@ type Webhook struct {
 	WebhookFields
 	// FailingSince is since when every attempt fails. It may be some seconds old.
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Disabled says why nothing is sent any more: the receiver answered 410, or failed for
-	// five days. `"paused": false` sets it going again.
+	// Disabled is why the server sends nothing: the receiver answered 410, or failed for five days.
+	// `"paused": false` resumes it.
 	Disabled string `json:"disabled,omitempty" enums:"gone,failing" example:"failing"`
 }
 

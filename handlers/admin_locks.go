@@ -51,8 +51,8 @@ func (a *endpoints) lostSince() *api.Instant {
 
 // getOverview tells how everything is.
 //
-// @Summary     See how everything is
-// @Description How many locks are in use, held and waited for, and where most wait, of all tenants that the bearer token may see. Requests within a quarter of a second get the same answer. Like all lists and looks of operators it has an `ETag`, and answers `If-None-Match` with 304.
+// @Summary     See the overview
+// @Description Returns how many locks are in use, held and contended, and the most contended locks of the tenants that the token may see.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminOverview
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
@@ -74,14 +74,14 @@ func getOverview(q *query) maker {
 // listAllLocks lists locks in use.
 //
 // @Summary     List the locks of all tenants
-// @Description Locks in use, searched and sorted. Requests within a quarter of a second, or within ten times as long as the page took to make, get the same page. Locks that are alike follow each other by tenant and name. Metadata are left out. A page may have fewer locks than `limit`: it is at most 1 MiB long. While pages are read locks may change places, and so be listed twice or not at all. The replicas' own locks are listed only for their tenant, `fencepost-internal`.
+// @Description Returns the locks in use, searched and sorted, without metadata. A page is at most 1 MiB long and up to a quarter of a second old.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
-// @Param       search query string false "Only names that contain this text, in capital letters or not; or, if it has stars, which match anything, names that are like it"
-// @Param       state  query string false "Only locks that are held, or that others wait for" Enums(held, contended)
-// @Param       holder query string false "Only locks that have this holder among their first ten"
-// @Param       sort   query string false "By what; with a minus the largest first" Enums(name, -name, waiters, -waiters, oldest_wait, -oldest_wait, held_for, -held_for, utilization, -utilization) default(name)
+// @Param       search query string false "Only names that contain this text, or match it if it has stars; upper and lower case are the same"
+// @Param       state  query string false "Only held locks, or only contended ones" Enums(held, contended)
+// @Param       holder query string false "Only locks with this holder among their first ten"
+// @Param       sort   query string false "Order; with a minus the largest first" Enums(name, -name, waiters, -waiters, oldest_wait, -oldest_wait, held_for, -held_for, utilization, -utilization) default(name)
 // @Param       limit  query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor query string false "next_cursor of the page before"
+// @Param       cursor query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.AdminLockPage
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/locks [get]
@@ -99,7 +99,7 @@ func listAllLocks(q *query) maker {
 // getAnyLock tells about one lock.
 //
 // @Summary     Look at a lock of any tenant
-// @Description The holders and the waiters, with the ids by which they can be revoked, and how the lock was used. An unused lock has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first.
+// @Description Returns the holders, waiters and figures of a lock, with the ids that a revocation needs. The answer is at most 1 MiB long.
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
 // @Param       limit  query int   false "Waiters" minimum(1) maximum(1000) default(1000)

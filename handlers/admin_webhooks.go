@@ -23,10 +23,10 @@ const (
 // listAllWebhooks lists the webhooks of all tenants.
 //
 // @Summary     List the webhooks of all tenants
-// @Description Sorted by tenant and id, with the health and the pending deliveries of each. The answer shows the scheme and host of the URL: its path may be a secret of the tenant. A webhook is listed if the bearer token may use all names that it selects. A page has at most 50. The list may be behind by a second.
+// @Description Returns webhooks by tenant and id, with their health and pending deliveries. The path of a URL may be a secret, so it is left out.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor query string false "next_cursor of the page before"
+// @Param       cursor query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.AdminWebhookPage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/webhooks [get]
@@ -139,7 +139,7 @@ func operatorOf(r *request) (subscription.Actor, error) {
 // getAnyWebhook shows a webhook of any tenant.
 //
 // @Summary     Look at a webhook of any tenant
-// @Description Its health and its pending deliveries. The answer shows the scheme and host of the URL: its path may be a secret of the tenant.
+// @Description Returns a webhook with its health and its pending deliveries. The path of its URL may be a secret, so it is left out.
 // @Param       tenant path string true "Tenant"
 // @Param       id     path string true "Webhook id"
 // @Success     200 {object} api.AdminWebhook
@@ -166,7 +166,7 @@ func showAdminWebhook(r *request, s *subscription.Subscription, err error) (repl
 // pauseAnyWebhook has a webhook of any tenant send or not.
 //
 // @Summary     Pause or resume a webhook of any tenant
-// @Description `"paused": false` also sets a webhook going again that was disabled because its receiver failed. It is in the audit before it is done. Nothing else of a webhook is for operators to change.
+// @Description Pauses or resumes a webhook. `"paused": false` also resumes one that the server disabled because its receiver failed.
 // @Param       tenant path string                 true "Tenant"
 // @Param       id     path string                 true "Webhook id"
 // @Param       body   body api.AdminWebhookChange true "Whether it sends, and why"
@@ -195,11 +195,11 @@ func pauseAnyWebhook(r *request, body *api.AdminWebhookChange) (reply, error) {
 // listAnyDeliveries shows what a webhook of any tenant is sent.
 //
 // @Summary     List the deliveries of a webhook of any tenant
-// @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
+// @Description Returns the pending deliveries, and the last ones that were attempted. The id `callbacks` selects the callbacks of the tenant.
 // @Param       tenant  path  string true  "Tenant"
 // @Param       id      path  string true  "Webhook id, or callbacks"
-// @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor  query string false "next_cursor of the page before"
+// @Param       limit   query int    false "Pending deliveries on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor  query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable"
@@ -214,13 +214,13 @@ func listAnyDeliveries(r *request) (reply, error) {
 
 // redeliverAny has a delivery to a webhook of any tenant made again.
 //
-// @Summary     Make a delivery of any tenant again
-// @Description Tells an event once more, or now if there is an attempt to come, with the same id. It is in the audit before it is done. While the webhook is paused or disabled it waits until that goes on.
+// @Summary     Repeat a delivery of any tenant
+// @Description Sends an event again with the same id, or at once if an attempt is pending. A paused webhook sends it when it resumes.
 // @Param       tenant   path string true "Tenant"
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
-// @Success     204 "It will be made"
+// @Success     204 "The delivery is pending"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     503 {object} api.Problem "store_unavailable"

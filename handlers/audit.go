@@ -33,12 +33,12 @@ const (
 // listAudit tells what was done.
 //
 // @Summary     See what operators did, and what became of webhooks
-// @Description What is on record, the newest first, of all tenants that the bearer token may see. The server keeps each record for `--audit-retention` (30 days). With `Accept: application/x-ndjson` all of it comes at once, a line for each record; `limit` counts for pages alone. Of a token that is limited to names, only what is about those.
+// @Description Returns the audit of the tenants that the token may see, newest first. `Accept: application/x-ndjson` exports all of it, one record per line.
 // @Produce     json,application/x-ndjson
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Records on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor query string false "next_cursor of the page before"
-// @Param       since  query string false "None from before this instant" format(date-time)
+// @Param       cursor query string false "`next_cursor` of the previous page"
+// @Param       since  query string false "Only records since this instant" format(date-time)
 // @Success     200 {object} api.AuditPage
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"

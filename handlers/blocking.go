@@ -14,7 +14,7 @@ const maxTrees = 100
 // getBlocking shows the trees of holders and their waiters.
 //
 // @Summary     See which holders block which waiters
-// @Description One tree for each holder that others wait for: the waiters for its locks, and below each waiter that holds locks too, the waiters for these. The holders blamed for the longest waits come first. A wait is blamed on the head of its tree from the moment at which everything in front of it belonged to that tree; no holder is blamed for the time before. An entry that waits for several locks is listed at the first of them in byte order. The server looks at the 1000 locks with most waiters, the first 1000 waiters of each, and 20 000 in all; a tree lists 200. The answer is at most 1 MiB long. Times are those of the answering replica; the order of the queues is the same at every replica.
+// @Description Returns one tree for each holder that blocks waiters, those that cost the most waiting time first.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking
@@ -89,8 +89,8 @@ func heldOr(holds bool, otherwise string) string {
 // getHoldings tells what a holder holds and waits for.
 //
 // @Summary     See what a holder holds and waits for
-// @Description Every entry of a holder over all locks of its tenant, with the id and the fence by which it can be revoked: what is shown here can be named to revoke it all. At most 200 entries: if `truncated` is set there are more, and after these were revoked another request shows the next. A set has those of its locks that the bearer token may see.
-// @Param       tenant query string false "Whose holder; the token's own with the scope `tenant-admin`, needed with `admin`"
+// @Description Returns up to 200 entries of a holder, with the ids and fences that a revocation needs.
+// @Param       tenant query string false "Tenant of the holder; required with the scope `admin`"
 // @Param       holder query string true  "Holder, as entries show it"
 // @Param       limit  query int    false "Entries" minimum(1) maximum(200) default(200)
 // @Success     200 {object} api.AdminHoldings

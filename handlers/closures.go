@@ -14,7 +14,7 @@ import (
 // closeLocks closes locks.
 //
 // @Summary     Close locks for a time
-// @Description Within a second, at every replica, no new entry joins a matching lock: the request is answered 423 `lock_closed`, whatever its `wait_seconds`. Holders finish, and entries that already wait are granted in order. The closure is in the audit before it begins. After an answer 503 it may stand; the list tells. At most 100 closures of a tenant stand at a time.
+// @Description Keeps new entries out of matching locks, at every replica within a second. Holders finish, and entries that already wait are granted in order.
 // @Param       body body     api.CloseBody true "Which locks, until when, and why"
 // @Success     201  {object} api.Closure
 // @Failure     429  {object} api.Problem "rate_limited, quota_exceeded, overloaded"
@@ -45,7 +45,7 @@ func closeLocks(r *request, body *api.CloseBody) (reply, error) {
 // openLocks ends a closure.
 //
 // @Summary     End a closure
-// @Description Within a second new entries join again, at every replica. It is in the audit before.
+// @Description Lets new entries join again, at every replica within a second.
 // @Param       id     path  string true  "Closure id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204
@@ -72,11 +72,11 @@ func mayRule(r *request, tenant, locks string) bool {
 
 // listClosures tells which closures stand.
 //
-// @Summary     List the closures that stand
-// @Description Of all tenants that the bearer token may see, in the order in which they began. Of a token that is limited to names, only those that are about no others.
+// @Summary     List the closures
+// @Description Returns the closures of the tenants that the token may see, oldest first.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Closures on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor query string false "next_cursor of the page before"
+// @Param       cursor query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.ClosurePage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/closures [get]

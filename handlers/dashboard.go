@@ -10,7 +10,7 @@ type Pages interface {
 
 // findDashboard leads to the dashboard.
 //
-// @Summary  Find the dashboard
+// @Summary  Redirect to the dashboard
 // @Produce  html
 // @Success  302 {string} string "To dashboard/"
 // @Header   302 {string} Location "The page"

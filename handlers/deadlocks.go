@@ -16,7 +16,7 @@ import (
 // getLockOrder tells in which orders locks are taken.
 //
 // @Summary     Find orders of locks that contradict each other
-// @Description In which orders workers that name themselves take locks, and where these contradict each other, so that a deadlock is possible. Locks are grouped into classes: what stands before the last colon. As the answering replica has seen it since it started, and as much of it as fits into 1 MiB.
+// @Description Returns in which orders named workers take locks, and which orders contradict each other, as this replica saw it since it started.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Entries in each list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.LockOrderReport
@@ -40,8 +40,8 @@ func getLockOrder(r *request) (reply, error) {
 
 // listDeadlocks tells which deadlocks were refused.
 //
-// @Summary     Look at deadlocks that were refused
-// @Description The last 100 of the answering replica since it started; if there were more, those of the tenants with most give way. As many as fit into 1 MiB.
+// @Summary     List refused deadlocks
+// @Description Returns the last 100 deadlocks that the answering replica refused since it started.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Deadlocks in the list" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.DeadlockPage

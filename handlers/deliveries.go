@@ -45,10 +45,10 @@ func deliveriesTo(
 // listDeliveries shows what is sent.
 //
 // @Summary     List the deliveries of a webhook
-// @Description Those that are still to be made, and the last ones that were attempted. `callbacks` in the place of an id lists those of the tenant's callbacks.
+// @Description Returns the pending deliveries, and the last ones that were attempted. The id `callbacks` selects the callbacks of the tenant.
 // @Param       id      path  string true  "Webhook id, or callbacks"
-// @Param       limit   query int    false "Deliveries that are still to be made on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor  query string false "next_cursor of the page before"
+// @Param       limit   query int    false "Pending deliveries on a page" minimum(1) maximum(1000) default(100)
+// @Param       cursor  query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
@@ -134,10 +134,10 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // testWebhook has a test sent.
 //
 // @Summary     Send a test to a webhook
-// @Description Sends one message of the type `webhook.test`. The list of deliveries shows its result under the id in the answer. While the webhook is paused or disabled the test stays pending, like every delivery, and is sent when the webhook resumes.
+// @Description Sends a message of the type `webhook.test`, whose result the list of deliveries shows. A paused webhook sends it when it resumes.
 // @Param       id      path string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
-// @Success     202 {object} api.TestDelivery "It will be sent"
+// @Success     202 {object} api.TestDelivery "The test is pending"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id}/test [post]
@@ -160,12 +160,12 @@ func testWebhook(r *request, _ *empty) (reply, error) {
 
 // redeliver has one delivery made again.
 //
-// @Summary     Make a delivery again
-// @Description Sends an event again with the same id, or at once if an attempt is pending. The event must be one that the webhook selects; of `callbacks` it is the notice of a grant whose entry still holds. While the webhook is paused or disabled the delivery stays pending until it resumes.
+// @Summary     Repeat a delivery
+// @Description Sends an event again with the same id, or at once if an attempt is pending. A paused webhook sends it when it resumes.
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
-// @Success     204 "It will be made"
+// @Success     204 "The delivery is pending"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"

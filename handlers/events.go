@@ -20,13 +20,13 @@ const maxEventPatterns = 8
 
 // followEvents tells a tenant what happens, as it happens.
 //
-// @Summary     Follow what happens
-// @Description A stream of server-sent events, which goes on until the client ends it, the credential expires or is withdrawn, the server shuts down, or the client takes nothing for 10 seconds; a comment says which, but for a client that takes nothing: its connection is cut. Each message has an `id`, the type as its `event`, and one line of `data`: an `Event`. Comments come every 15 seconds. Every event is sent once and in order, from the request on, or with `Last-Event-ID` from where another stream ended, at any server; where a server no longer has some events, a message `events.missed` says between which ids. Of a set only the locks are named that the bearer token may use and that `locks` selects.
+// @Summary     Follow events
+// @Description Streams server-sent events in order, from now on or after `Last-Event-ID`, at any replica. A message `events.missed` names a gap.
 // @Produce     text/event-stream
 // @Security    bearer[locks:read]
-// @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
-// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; each may have one star, which matches anything"
-// @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
+// @Param       types         query  string false "Only these types, separated by commas, and always `events.missed`"
+// @Param       locks         query  string false "Only locks that match one of up to 8 patterns, separated by commas, with at most one star each"
+// @Param       Last-Event-ID header string false "The id of the last message that the client received"
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"
@@ -36,13 +36,13 @@ func followEvents(r *request) error { return follow(r, r.tenant()) }
 
 // followAllEvents tells operators what happens, in all tenants.
 //
-// @Summary     Follow what happens to all tenants
-// @Description As `/events`, for all tenants or one of them. With the scope `tenant-admin` the token's own tenant is the only one.
+// @Summary     Follow the events of all tenants
+// @Description Streams events as `/events` does, of all tenants or of one.
 // @Produce     text/event-stream
-// @Param       types         query  string false "Only these types, separated by commas; `events.missed` always comes"
-// @Param       locks         query  string false "Only locks with names that one of these patterns selects, separated by commas, up to 8; each may have one star, which matches anything"
+// @Param       types         query  string false "Only these types, separated by commas, and always `events.missed`"
+// @Param       locks         query  string false "Only locks that match one of up to 8 patterns, separated by commas, with at most one star each"
 // @Param       tenant        query  string false "Only this tenant; the token's own with the scope `tenant-admin`"
-// @Param       Last-Event-ID header string false "The id of the last message that was received, after which to go on"
+// @Param       Last-Event-ID header string false "The id of the last message that the client received"
 // @Success     200 {object} api.Event "The `data` of each message"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     429 {object} api.Problem "quota_exceeded, overloaded, rate_limited"

@@ -15,14 +15,14 @@ const maxIdempotencyKey = 200 // characters
 // acquireLock takes the lock, or a place in its queue.
 //
 // @Summary     Acquire a lock
-// @Description Puts an entry into the lock's queue and waits for the grant, for at most wait_seconds in all and 50 seconds in one request. An Idempotency-Key whose entry has ended answers 410 for ten minutes.
+// @Description Joins the queue of a lock and waits for the grant, for up to 50 seconds in one request.
 // @Security    bearer[locks:write]
 // @Param       name             path   string      true  "Lock name"
-// @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
-// @Param       Prefer           header string      false "wait=N (whole seconds) has this request held open for N seconds at most, with 0 not at all; the entry waits on for wait_seconds. respond-async asks for an answer at once, as async does in the body, of a request that waits"
+// @Param       Idempotency-Key  header string      false "Makes a retry return the same entry; 1 to 200 printable characters" minlength(1) maxlength(200)
+// @Param       Prefer           header string      false "`wait=N` holds this request open for at most N seconds; `respond-async` answers at once, as `async` does"
 // @Param       body             body   api.AcquireBody false "How to acquire"
 // @Success     201 {object} api.HeldEntry "The lock is held"
-// @Success     202 {object} api.WaitingEntry "The entry waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
+// @Success     202 {object} api.WaitingEntry "The entry waits; resume at `Location`, or repeat the request with its `Idempotency-Key`"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
@@ -205,7 +205,7 @@ func location(e *lock.Entry) string {
 // renewLock restarts the lease.
 //
 // @Summary     Renew a lease
-// @Description Restarts the lease for its full TTL and proves that the entry is still there. Works on a waiting entry too, and keeps its place.
+// @Description Restarts the lease for its full TTL. A waiting entry keeps its position.
 // @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
@@ -231,7 +231,7 @@ func renew(r *request, req service.TokenRequest) (reply, error) {
 // releaseLock gives the lock back, or the place in its queue.
 //
 // @Summary     Release a lock
-// @Description Removes the entry, held or waiting. Repeating it answers 410 with the reason released.
+// @Description Removes the entry, whether it holds or waits. A second release gets 410 with the reason `released`.
 // @Security    bearer[locks:write]
 // @Param       name       path   string true "Lock name"
 // @Param       Lock-Token header string true "The entry's token"
@@ -251,7 +251,8 @@ func release(r *request, req service.TokenRequest) (reply, error) {
 
 // getEntry tells how an entry stands, or waits for its grant.
 //
-// @Summary     Look at an entry, or go on waiting with it
+// @Summary     Look at an entry or wait for it
+// @Description Returns an entry by its token. With `wait_seconds` the request waits for the grant.
 // @Security    bearer[locks:read]
 // @Security    bearer[locks:write]
 // @Param       name         path   string true  "Lock name"

@@ -11,13 +11,13 @@ import (
 // acquireLockSet takes several locks, or a place in all their queues.
 //
 // @Summary     Acquire several locks, all or nothing
-// @Description Puts one entry into the queues of all the locks at once and waits until it holds in each, as for one lock. The order of the names does not matter: sets cannot deadlock each other. An Idempotency-Key of a set counts for the tenant and the token's `sub`, whatever its locks are.
+// @Description Joins the queues of all the locks with one entry, and waits until it holds all of them. The order of the names does not matter.
 // @Security    bearer[locks:write]
-// @Param       Idempotency-Key  header string      false "Makes a repeated request the same entry; printable characters" minlength(1) maxlength(200)
-// @Param       Prefer           header string      false "wait=N (whole seconds) has this request held open for N seconds at most, with 0 not at all; the set waits on for wait_seconds. respond-async asks for an answer at once, as async does in the body, of a request that waits"
+// @Param       Idempotency-Key  header string      false "Makes a retry return the same entry; 1 to 200 printable characters" minlength(1) maxlength(200)
+// @Param       Prefer           header string      false "`wait=N` holds this request open for at most N seconds; `respond-async` answers at once, as `async` does"
 // @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
 // @Success     201 {object} api.HeldSet "All locks are held"
-// @Success     202 {object} api.WaitingSet "The set waits: it is async, or the request was held open for as long as it may be. Go on at Location, or repeat the request with its Idempotency-Key"
+// @Success     202 {object} api.WaitingSet "The set waits; resume at `Location`, or repeat the request with its `Idempotency-Key`"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
@@ -52,7 +52,7 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 // renewLockSet restarts the lease of a set.
 //
 // @Summary     Renew the lease of a set
-// @Description Restarts the one lease of all its locks for its full TTL and proves that the set is still there. Works on a waiting set too, and keeps its places.
+// @Description Restarts the one lease of all its locks. A waiting set keeps its positions.
 // @Security    bearer[locks:write]
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
@@ -67,7 +67,7 @@ func renewLockSet(r *request, _ *empty) (reply, error) { return renew(r, ofSet(r
 // releaseLockSet gives all locks of a set back, or its places in their queues.
 //
 // @Summary     Release a set
-// @Description Removes the set from all its locks at once, held or waiting. Repeating it answers 410 with the reason released.
+// @Description Removes the set from all its queues at once. A second release gets 410 with the reason `released`.
 // @Security    bearer[locks:write]
 // @Param       id         path   string true "Set id"
 // @Param       Lock-Token header string true "The set's token"
@@ -80,7 +80,8 @@ func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofS
 
 // getLockSet tells how a set stands, or waits for its grant.
 //
-// @Summary     Look at a set, or go on waiting with it
+// @Summary     Look at a set or wait for it
+// @Description Returns a set by its token. With `wait_seconds` the request waits for the grant.
 // @Security    bearer[locks:read]
 // @Security    bearer[locks:write]
 // @Param       id           path   string true  "Set id"

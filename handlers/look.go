@@ -12,10 +12,10 @@ import (
 // getLock tells about one lock.
 //
 // @Summary     Look at a lock
-// @Description The holders, the waiters in order, and how the lock was used. An unused lock has empty lists. The answer is at most 1 MiB long: beyond that, holders and waiters are left out, the last first. By default it is as the answering replica saw it last, up to `revision`; one that has not seen the store yet answers 503.
+// @Description Returns the holders, the waiters in order, and figures of a lock, as the answering replica last saw them. The answer is at most 1 MiB long.
 // @Security    bearer[locks:read]
 // @Param       name       path  string true  "Lock name"
-// @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
+// @Param       consistent query bool   false "Wait until the answer has everything that happened before the request"
 // @Success     200 {object} api.Lock
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name} [get]
@@ -36,13 +36,13 @@ func getLock(r *request) (reply, error) {
 // listLocks tells about the locks in use.
 //
 // @Summary     List the locks in use
-// @Description In byte order of their names, only those that the bearer token may use, and without the metadata of their holders. A page may have fewer locks than `limit`: it is at most 1 MiB long, and ends after 2000 holders. By default they are as the answering replica saw them last, up to `revision`; one that has not seen the store yet answers 503.
+// @Description Returns the locks in use in byte order of their names, without metadata, as the answering replica last saw them. A page is at most 1 MiB long.
 // @Security    bearer[locks:read]
 // @Param       prefix     query string false "Only names that begin with it"
-// @Param       state      query string false "Only locks that are held, or that others wait for" Enums(held, contended)
+// @Param       state      query string false "Only held locks, or only contended ones" Enums(held, contended)
 // @Param       limit      query int    false "Locks on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor     query string false "next_cursor of the page before"
-// @Param       consistent query bool   false "Wait until everything that happened before the request is in the answer"
+// @Param       cursor     query string false "`next_cursor` of the previous page"
+// @Param       consistent query bool   false "Wait until the answer has everything that happened before the request"
 // @Success     200 {object} api.LockPage
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks [get]

@@ -18,7 +18,7 @@ const maxScrapes = 4
 // getHealth answers as long as the process lives. It asks the store nothing: a
 // replica whose store is away must not be restarted for it.
 //
-// @Summary  Tell whether the process lives
+// @Summary  Check that the process runs
 // @Success  200 {object} api.Health
 // @Router   /healthz [get]
 func getHealth(r *request) (reply, error) {
@@ -29,7 +29,7 @@ func getHealth(r *request) (reply, error) {
 // getReadiness tells whether requests are welcome: the store answers, the view is
 // current, the keys for bearer tokens are known, and the replica is not shutting down.
 //
-// @Summary  Tell whether the replica can serve
+// @Summary  Check that the replica can serve
 // @Success  200 {object} api.Health
 // @Failure  503 {object} api.Problem "store_unavailable, draining"
 // @Router   /readyz [get]
@@ -52,7 +52,7 @@ func getReadiness(r *request) (reply, error) {
 
 // getDescription serves the description of this interface.
 //
-// @Summary  Describe this interface
+// @Summary  Read this description
 // @Success  200 {object} object "OpenAPI 3"
 // @Router   /openapi.json [get]
 func getDescription(r *request) error {
@@ -62,9 +62,9 @@ func getDescription(r *request) error {
 
 // getMetrics tells how much this replica does.
 //
-// @Summary  Measure the replica
+// @Summary  Read the metrics
 // @Produce  text/plain,application/openmetrics-text
-// @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics for those who accept it"
+// @Success  200 {string} string "In the Prometheus text format, or in OpenMetrics if the client accepts it"
 // @Failure  429 {object} api.Problem "overloaded"
 // @Failure  413 {object} api.Problem "body_too_large"
 // @Router   /metrics [get]
@@ -87,7 +87,7 @@ func getMetrics(r *request) error {
 
 // findPage leads to the page about this interface.
 //
-// @Summary  Find the page about this interface
+// @Summary  Redirect to the page of this API
 // @Produce  html
 // @Success  302 {string} string "To docs/"
 // @Header   302 {string} Location "The page"
@@ -99,7 +99,7 @@ func findPage(r *request) error {
 
 // getPage shows this interface to people.
 //
-// @Summary  Read about this interface
+// @Summary  Open the page of this API
 // @Produce  html
 // @Success  200 {string} string "A page that asks no other host for anything"
 // @Router   /docs/ [get]

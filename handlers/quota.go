@@ -23,8 +23,8 @@ type Quotas interface {
 
 // getQuota tells how much a tenant may use.
 //
-// @Summary     See how much a tenant may use, and uses
-// @Description The limits are those of the store, which each replica heeds within a second, and the defaults of the answering replica for what is not set. What is used is what that replica sees: of entries all, of streams and rates its own.
+// @Summary     See the quota of a tenant
+// @Description Returns the limits of a tenant, and their use as the answering replica sees it.
 // @Param       tenant path string true "Tenant"
 // @Success     200 {object} api.Quota
 // @Failure     404 {object} api.Problem "not_found"
@@ -41,8 +41,8 @@ func getQuota(r *request) (reply, error) {
 
 // setQuota sets how much a tenant may use.
 //
-// @Summary     Set how much a tenant may use
-// @Description Sets the limits that are named, and the defaults for all others. All replicas heed it within a second. What the tenant has beyond a lower limit stays, and no more is added. It is in the audit before it is done. After an answer 503 it may hold; GET tells.
+// @Summary     Set the quota of a tenant
+// @Description Sets the limits in the body, and the defaults for all others, at every replica within a second. Entries above a lower limit stay.
 // @Security    bearer[admin]
 // @Param       tenant path string        true  "Tenant"
 // @Param       body   body api.QuotaBody false "The limits that differ from the defaults"
@@ -72,8 +72,8 @@ func setQuota(r *request, body *api.QuotaBody) (reply, error) {
 
 // resetQuota has the defaults hold for a tenant.
 //
-// @Summary     Have the defaults hold for a tenant again
-// @Description Takes back what was set, also if that is damaged. To repeat it is nothing.
+// @Summary     Reset the quota of a tenant
+// @Description Restores the default limits of a tenant.
 // @Security    bearer[admin]
 // @Param       tenant path string true "Tenant"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"

@@ -46,8 +46,8 @@ func (r *request) mayUse() func(string) bool {
 // revokeEntry ends an entry of one lock.
 //
 // @Summary     Revoke an entry
-// @Description Ends exactly the entry that the operator saw, whether it holds or waits, and puts that on record. The next waiter holds then. The worker that held may not know it yet and may still write: the fence keeps it out. Its next renewal, or its waiting request, is answered 410 with the reason `revoked`. To repeat the request is safe: what was revoked is gone.
-// @Param       tenant path     string         true "Tenant whose the lock is"
+// @Description Ends exactly the entry that the operator saw, whether it holds or waits. Its client gets 410 with the reason `revoked`.
+// @Param       tenant path     string         true "Tenant of the lock"
 // @Param       name   path     string         true "Lock name"
 // @Param       id     path     string         true "Entry id"
 // @Param       body   body     api.RevokeBody true "Which entry, and why"
@@ -65,8 +65,8 @@ func revokeEntry(r *request, body *api.RevokeBody) (reply, error) {
 // revokeSet ends an entry of a lock set.
 //
 // @Summary     Revoke a lock set
-// @Description As of a single lock: the set ends in all its queues at once.
-// @Param       tenant path     string         true "Tenant whose the locks are"
+// @Description Ends a set in all its queues at once, as the revocation of an entry does for one lock.
+// @Param       tenant path     string         true "Tenant of the locks"
 // @Param       id     path     string         true "Entry id"
 // @Param       body   body     api.RevokeBody true "Which entry, and why"
 // @Success     200    {object} api.Revoked
@@ -97,8 +97,8 @@ func revoke(r *request, body *api.RevokeBody, req service.RevokeRequest) (reply,
 
 // revokeHolder ends what a holder has and waits for.
 //
-// @Summary     Revoke what a holder has and waits for
-// @Description Ends those entries of a holder that the operator saw and names, one after the other, each as alone: when the worker's node is gone, say. The answer tells of each what came of it.
+// @Summary     Revoke entries of a holder
+// @Description Revokes the named entries of a holder one after the other, and returns the result of each.
 // @Param       body body     api.RevokeHolderBody true "Which entries, and why"
 // @Success     200  {object} api.RevokedList
 // @Router      /admin/holders/revoke [post]

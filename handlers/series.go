@@ -16,8 +16,8 @@ const maxHeatRows = 200
 
 // getSeries shows the last quarter of an hour.
 //
-// @Summary     See what happened in the last quarter of an hour
-// @Description Grants, releases, expiries, how many waited and held, and how long waits and holds were, in steps of 10 seconds, as the answering replica saw it. Every replica sees all that happens, so the answers of several are never added up; each has counted since it started. Of all tenants, the replicas' own left out, or of one; the series of a tenant restarts if it had no events while 200 other tenants had many. A bearer token that is limited to lock names may not see it.
+// @Summary     See the last 15 minutes
+// @Description Returns grants, releases, expiries, waits and holds in steps of 10 seconds. Every replica sees all events, so do not add up their answers.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Success     200 {object} api.AdminSeries
 // @Failure     503 {object} api.Problem "store_unavailable"
@@ -79,7 +79,7 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // getLockHistory tells what happened to one lock.
 //
 // @Summary     See what happened to a lock
-// @Description The last events of a lock, its last holders with their fences, and evidence of leases that were too short: renewals and releases that came after the lease expired, late renewals, and reports of stale writes; and how many waited recently, in the steps of the heat map. As the answering replica saw it since it started: events, holders and stale writes are of all replicas; renewals and releases only those that it took itself. Of the 20 000 locks that were used last it keeps 50 events each, 100 000 in all, and the last 10 signs.
+// @Description Returns recent events and holders of a lock, and evidence of leases that were too short, as this replica saw them since it started.
 // @Param       tenant path string true "Tenant"
 // @Param       name   path string true "Lock name"
 // @Success     200 {object} api.AdminHistory
@@ -211,8 +211,8 @@ func wordsOf(h *service.History) (words []string) {
 
 // getHeatMap tells where was waited most, and when.
 //
-// @Summary     See where and when most waited
-// @Description For the locks that were waited for most in the last quarter of an hour, how many waited on average in each step of 30 seconds, as the answering replica saw it since it started. Every replica sees all, so answers are not added up. It is kept of the 20 000 locks that were used last.
+// @Summary     See where and when most entries waited
+// @Description Returns how many entries waited for the most contended locks in the last 15 minutes, in steps of 30 seconds, as this replica saw it.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Locks, at most 200" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminHeatMap

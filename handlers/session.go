@@ -28,7 +28,7 @@ type Codes interface {
 // signIn begins a session.
 //
 // @Summary     Sign in at the dashboard
-// @Description Takes a bearer token with the scope `admin` or `tenant-admin`, or a one-time code, and answers with a cookie that counts for what operators do, and that no script can read. The token is not in it. The session ends with the token, or after 12 hours.
+// @Description Exchanges an operator's bearer token, or a one-time code, for a cookie. The session ends with the token, or after 12 hours.
 // @Param       body body api.SessionBody true "A token or a code"
 // @Success     200 {object} api.Session "The caller that is signed in"
 // @Header      200 {string} Set-Cookie "The session"
@@ -92,7 +92,7 @@ func refusedSession(r *request, err error) error {
 
 // getSession tells the page whether it has to ask for a token.
 //
-// @Summary  Show the caller that is signed in at the dashboard
+// @Summary  See which user is signed in
 // @Success  200 {object} api.Session "The caller that is signed in"
 // @Failure  401 {object} api.Problem "unauthenticated"
 // @Failure  403 {object} api.Problem "forbidden"
@@ -107,7 +107,7 @@ func getSession(r *request) (reply, error) {
 // signOut takes the cookie back.
 //
 // @Summary     Sign out of the dashboard
-// @Description Takes the cookie back. There is no list of sessions: a copy of the cookie would be good until its end.
+// @Description Removes the cookie. The server keeps no list of sessions, so a copy of the cookie is valid until the session ends.
 // @Success     204 "Signed out, or there was no session"
 // @Header      204 {string} Set-Cookie "No session"
 // @Failure     403 {object} api.Problem "forbidden"

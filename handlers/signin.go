@@ -26,7 +26,7 @@ type SignIn interface {
 
 // getSignIn tells the page what to offer.
 //
-// @Summary  Tell how to sign in at the dashboard
+// @Summary  See how to sign in at the dashboard
 // @Success  200 {object} api.SignIn "The ways besides a bearer token"
 // @Router   /dashboard/sign-in [get]
 func getSignIn(r *request) (reply, error) {
@@ -41,7 +41,7 @@ func getSignIn(r *request) (reply, error) {
 // beginSignIn leads to the identity provider.
 //
 // @Summary     Sign in by an identity provider
-// @Description For a browser: leads to the identity provider that the server is configured for, which leads back. What does not work leads to the dashboard, which says why.
+// @Description Redirects a browser to the identity provider, or to the dashboard with the reason if that fails.
 // @Success     303 "To the identity provider, or back to the dashboard"
 // @Header      303 {string} Location "Where to go on"
 // @Header      303 {string} Set-Cookie "What the browser keeps until it is back, for 10 minutes"
@@ -66,8 +66,8 @@ func beginSignIn(r *request) error {
 // finishSignIn is where the identity provider leads back to. The request comes from its site:
 // the cookie proves that the state in the query belongs to this browser.
 //
-// @Summary     Come back from an identity provider
-// @Description For a browser that comes back from the identity provider. A user that the provider knows and that has rights here is signed in; for all others the dashboard shows the reason.
+// @Summary     Return from an identity provider
+// @Description Signs in the user that the identity provider sends back, or redirects to the dashboard with the reason.
 // @Param       state query string false "What the request to the identity provider had" maxlength(256)
 // @Param       code query string false "What the identity provider gave" maxlength(4096)
 // @Param       error query string false "Why it gave none" maxlength(256)

@@ -9,7 +9,7 @@ import (
 // reportStaleWrite takes the report of a resource that rejected a write.
 //
 // @Summary     Report a stale write
-// @Description By a resource that rejected a write, because it had seen a greater fence of the lock: the writer had lost the lock. The server counts and logs reports, and keeps the newest 100 of a tenant for operators.
+// @Description Reports that a resource rejected a write because it knew a greater fence. Operators see the newest 100 reports of a tenant.
 // @Security    bearer[locks:write]
 // @Param       name path string         true "Lock name"
 // @Param       body body api.StaleWrite true "What was rejected"

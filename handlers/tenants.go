@@ -12,11 +12,11 @@ const maxTenants = 200
 
 // listTenants tells what tenants use.
 //
-// @Summary     See what tenants use
-// @Description Tenants with locks in use, by name, with what counts against their bounds and what happened in the last quarter of an hour. The replicas' own is left out. At most 200 on a page.
+// @Summary     List the tenants
+// @Description Returns the tenants with locks in use, by name, with their quotas and recent figures.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Tenants on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor query string false "next_cursor of the page before"
+// @Param       cursor query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.AdminTenantPage
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/tenants [get]

@@ -57,8 +57,8 @@ func actorOf(r *request) (subscription.Actor, error) {
 // createWebhook subscribes a receiver.
 //
 // @Summary     Subscribe to events by webhook
-// @Description Has what happens to locks from now on told to a URL, signed with the secret that is shown here and not again. A tenant may have as many as its quota `webhooks` says.
-// @Param       body body api.WebhookBody true "What to tell, and where"
+// @Description Sends matching events from now on to a URL. Only this answer shows the secret that signs them.
+// @Param       body body api.WebhookBody true "Which events to send, and where"
 // @Success     201 {object} api.NewWebhook "The webhook, with its secret"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
@@ -81,9 +81,9 @@ func createWebhook(r *request, body *api.WebhookBody) (reply, error) {
 // listWebhooks lists what the bearer token may see.
 //
 // @Summary     List webhooks
-// @Description Those that select no names but the ones that the bearer token may use, with how their receivers do.
+// @Description Returns the webhooks that select no names beyond those of the token, with the health of their receivers.
 // @Param       limit  query int    false "Webhooks on a page" minimum(1) maximum(1000) default(100)
-// @Param       cursor query string false "next_cursor of the page before"
+// @Param       cursor query string false "`next_cursor` of the previous page"
 // @Success     200 {object} api.WebhookList "A page of them, without their secrets"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks [get]
@@ -131,6 +131,7 @@ func pageOfWebhooks(r *request) (page []*subscription.Subscription, next string,
 // getWebhook shows one.
 //
 // @Summary     Look at a webhook
+// @Description Returns a webhook with the health of its receiver.
 // @Param       id  path     string true "Webhook id"
 // @Success     200 {object} api.Webhook "The webhook, without its secret"
 // @Failure     404 {object} api.Problem "not_found"
@@ -144,7 +145,7 @@ func getWebhook(r *request) (reply, error) {
 // changeWebhook changes what is sent, and where.
 //
 // @Summary     Change, pause or resume a webhook
-// @Description Changes the fields that are there. `"paused": false` also sets a webhook going again that was disabled because its receiver failed.
+// @Description Changes the fields in the body. `"paused": false` also resumes a webhook that the server disabled because its receiver failed.
 // @Param       id   path     string            true  "Webhook id"
 // @Param       body body     api.WebhookChange false "The fields to change"
 // @Success     200  {object} api.Webhook "The webhook as it is now"
@@ -167,6 +168,7 @@ func changeWebhook(r *request, body *api.WebhookChange) (reply, error) {
 // deleteWebhook ends one.
 //
 // @Summary     Delete a webhook
+// @Description Deletes a webhook. The server sends nothing more to its URL.
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     204 "Deleted"
@@ -184,8 +186,8 @@ func deleteWebhook(r *request, _ *empty) (reply, error) {
 
 // rotateWebhook replaces a secret.
 //
-// @Summary     Give a webhook a new secret
-// @Description Shows a new secret, once. Those that it replaces sign too for 24 hours, so that a receiver can take up the new one meanwhile.
+// @Summary     Replace the secret of a webhook
+// @Description Returns a new secret once. Replaced secrets also sign for 24 hours.
 // @Param       id  path     string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.NewWebhook "The webhook, with its new secret"
@@ -207,8 +209,8 @@ func rotateWebhook(r *request, _ *empty) (reply, error) {
 
 // rotateCallbackSecret makes the secret of callbacks, or another one.
 //
-// @Summary     Make or replace the secret of callbacks
-// @Description Shows the secret that signs what is sent to a `callback_url`, once. Those that it replaces sign too for 24 hours. It is for all locks of the tenant: a bearer token that is limited to some names may not have it.
+// @Summary     Create or replace the secret of callbacks
+// @Description Returns the new secret once; replaced secrets also sign for 24 hours. A token that is limited to lock names gets 403.
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     200 {object} api.CallbackSecret "The new secret"
 // @Failure     409 {object} api.Problem "changed"

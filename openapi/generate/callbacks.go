@@ -11,12 +11,12 @@ func addCallbacks(op *openapi3.Operation) {
 	case "createWebhook":
 		op.Callbacks = openapi3.Callbacks{
 			"event": callback(
-				"{$request.body#/url}", "What happened, signed with the secret of the webhook.",
+				"{$request.body#/url}", "The event, signed with the secret of the webhook.",
 			),
 		}
 	case "acquireLock", "acquireLockSet":
 		op.Callbacks = openapi3.Callbacks{"grant": callback("{$request.body#/callback_url}",
-			"The grant, as `lock.acquired` with the token of the entry, or its end without one; signed with the tenant's callback secret.")}
+			"The grant with the token of the entry, or its end without one, signed with the tenant's callback secret.")}
 	}
 }
 
@@ -24,11 +24,11 @@ func callback(to, description string) *openapi3.CallbackRef {
 	post := openapi3.NewOperation()
 	post.Summary, post.Description = "An event", description
 	for _, header := range []struct{ name, about string }{
-		{"webhook-id", "Names the event, the same with every attempt."},
+		{"webhook-id", "The id of the event, the same with every attempt."},
 		{"webhook-timestamp", "When this attempt was made, in seconds since 1970."},
 		{
 			"webhook-signature",
-			"The signatures of id, timestamp and body, as Standard Webhooks 1.0 has them, with a space between two.",
+			"The signatures of id, timestamp and body as in Standard Webhooks 1.0, separated by spaces.",
 		},
 	} {
 		p := openapi3.NewHeaderParameter(header.name).WithRequired(true).WithSchema(
@@ -45,7 +45,7 @@ func callback(to, description string) *openapi3.CallbackRef {
 		openapi3.WithStatus(
 			410,
 			&openapi3.ResponseRef{
-				Value: openapi3.NewResponse().WithDescription("The receiver wants nothing any more"),
+				Value: openapi3.NewResponse().WithDescription("The receiver wants no more events"),
 			},
 		),
 	)

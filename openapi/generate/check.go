@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/getkin/kin-openapi/openapi3"
 )
@@ -23,12 +24,56 @@ func check(text []byte) error {
 	); err != nil {
 		return fmt.Errorf("the document is not valid: %w", err)
 	}
-	return errors.Join(append(silentOperations(doc), silentSchemas(doc)...)...)
+	return errors.Join(slices.Concat(silentOperations(doc), silentSchemas(doc), longTexts(doc))...)
+}
+
+const (
+	maxSentences = 2
+	maxWords     = 25 // of a sentence
+)
+
+// isLong reports whether a description has more than two short sentences. The scopes do not count.
+func isLong(text string) bool {
+	first, _, _ := strings.Cut(text, "\n\n")
+	sentences := strings.Split(first, ". ")
+	return len(sentences) > maxSentences || slices.ContainsFunc(sentences, func(s string) bool {
+		return len(strings.Fields(s)) > maxWords
+	})
+}
+
+func longTexts(doc *openapi3.T) (errs []error) {
+	check := func(where, text string) {
+		if isLong(text) {
+			errs = append(errs, fmt.Errorf("%s is described in more than %d sentences of %d words: %s",
+				where, maxSentences, maxWords, text))
+		}
+	}
+	for _, item := range doc.Paths.Map() {
+		for _, op := range item.Operations() {
+			check(op.OperationID, op.Description)
+			for _, p := range op.Parameters {
+				check(op.OperationID+" "+p.Value.Name, p.Value.Description)
+			}
+			for status, answer := range op.Responses.Map() {
+				check(op.OperationID+" "+status, *answer.Value.Description)
+			}
+		}
+	}
+	for name, schema := range doc.Components.Schemas {
+		check(name, schema.Value.Description)
+		for property, p := range schema.Value.Properties {
+			check(name+"."+property, p.Value.Description)
+		}
+	}
+	return errs
 }
 
 func silentOperations(doc *openapi3.T) (errs []error) {
 	for _, path := range doc.Paths.InMatchingOrder() {
 		for method, op := range doc.Paths.Value(path).Operations() {
+			if op.Description == "" && !isRest(op) {
+				errs = append(errs, fmt.Errorf("%s %s needs @Description", method, path))
+			}
 			if op.OperationID == "" || op.Summary == "" || len(op.Tags) != 1 || doc.Tags.Get(
 				op.Tags[0],
 			) == nil {

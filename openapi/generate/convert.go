@@ -38,7 +38,7 @@ const securityScheme = "bearer" // as the annotations call it
 
 func securitySchemes() openapi3.SecuritySchemes {
 	scheme := openapi3.NewJWTSecurityScheme()
-	scheme.Description = "A JWT with the claims `sub`, `tenant`, `scope` and `exp`, and optionally `locks`: a list of name patterns that it is limited to."
+	scheme.Description = "A JWT with the claims `sub`, `tenant`, `scope` and `exp`. The optional claim `locks` limits it to name patterns."
 	return openapi3.SecuritySchemes{securityScheme: {Value: scheme}}
 }
 

@@ -83,6 +83,9 @@ func TestGenerateRefuses(t *testing.T) {
 		"no summary": {
 			"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @Summary",
 		},
+		"three sentences": {
+			"	// Fence of it.\n", "	// Fence of it. One. Two.\n", "more than 2 sentences",
+		},
 		"unknown tag":       {"@Tags        things", "@Tags        thing", "one of the known @Tags"},
 		"type unexplained":  {"// Part is a part.\n", "", "Part needs a doc comment"},
 		"field unexplained": {"	// Fence of it.\n", "", "Thing.fence needs a doc comment"},

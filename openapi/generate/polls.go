@@ -38,7 +38,7 @@ func addTags(op *openapi3.Operation) {
 	op.AddParameter(known)
 	op.AddResponse(http.StatusNotModified, openapi3.NewResponse().
 		WithDescription(
-			"The answer is the one that the client has, but for `revision`, `server_now` and `replica`.",
+			"Only `revision`, `server_now` and `replica` differ from the answer that the client has.",
 		))
 }
 

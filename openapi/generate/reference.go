@@ -19,6 +19,7 @@ type reference struct {
 	doc      *openapi3.T
 	snippets map[string]snippets
 	shown    map[string]string // headings by the answers below them
+	rows     map[string]string // headings by the rows of their tables
 	bytes.Buffer
 }
 
@@ -32,7 +33,7 @@ func writeReference(doc *openapi3.T) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reference{doc: doc, snippets: read, shown: map[string]string{}}
+	r := &reference{doc: doc, snippets: read, shown: map[string]string{}, rows: map[string]string{}}
 	r.Write(head)
 	r.languages(r.snippets["start"])
 	for _, s := range sections() {

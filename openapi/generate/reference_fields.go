@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -17,7 +18,7 @@ func mapKeys[V any](m map[string]V) iter.Seq[string] { return maps.Keys(m) }
 func explained(p *openapi3.Parameter) bool {
 	return p.In == "path" || slices.Contains(
 		[]string{"cursor", "If-None-Match", "Lock-Token"}, p.Name,
-	) || p.Name == "tenant" && !p.Required
+	) || p.In == "query" && !p.Required && slices.Contains([]string{"tenant", "reason"}, p.Name)
 }
 
 // fields writes the parameters and the fields of the body.
@@ -32,8 +33,25 @@ func (r *reference) fields(op *openapi3.Operation) {
 	if op.RequestBody != nil {
 		rows = append(rows, bodyRows(op.RequestBody.Value.Content[jsonType].Schema.Value)...)
 	}
-	if len(rows) > 0 {
-		fmt.Fprintf(r, "| | | |\n| --- | --- | --- |\n%s\n", strings.Join(rows, ""))
+	r.table(op.Summary, rows)
+}
+
+// table writes the rows that no operation before has, and where the others are.
+func (r *reference) table(heading string, rows []string) {
+	var fresh, known []string
+	where := ""
+	for _, row := range rows {
+		if before := r.rows[row]; before == "" || where != "" && before != where {
+			fresh, r.rows[row] = append(fresh, row), cmp.Or(before, heading)
+		} else {
+			known, where = append(known, strings.Split(row, " | ")[0][2:]), before
+		}
+	}
+	if len(fresh) > 0 {
+		fmt.Fprintf(r, "| | | |\n| --- | --- | --- |\n%s\n", strings.Join(fresh, ""))
+	}
+	if len(known) > 0 {
+		fmt.Fprintf(r, "As in [%s](#%s): %s.\n\n", where, anchor(where), strings.Join(known, ", "))
 	}
 }
 

@@ -29,11 +29,11 @@ func headers() openapi3.Headers {
 	return openapi3.Headers{
 		"RequestId": header("Finds the request in the server's log.",
 			openapi3.NewStringSchema().WithMinLength(1).WithMaxLength(128), "4f1a7c0b9d2e83a6"),
-		"RetryAfter": header("After how many seconds to try again.",
+		"RetryAfter": header("Seconds after which to retry.",
 			openapi3.NewInt32Schema().WithMin(1), 1),
 		"Authenticate": header("How to authenticate.",
 			openapi3.NewStringSchema(), `Bearer realm="fencepost"`),
-		"Location": header("Where what was made can be asked for, or an entry gone on waiting with.",
+		"Location": header("Path of the new object, or of the entry to wait for.",
 			openapi3.NewStringSchema().WithFormat("uri-reference"),
 			"/locks/orders:42/entries/5mdrk1w5pvy0wg1dcjt2b2gthr"),
 		tagHeader: optional(header("Changes with the answer, for `If-None-Match`.",

@@ -14,7 +14,7 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// TestMoved moves a deployment as docs/operate/move.md says: from the embedded store to a cluster
+// TestMoved moves a deployment as docs/operate/backup.md says: from the embedded store to a cluster
 // of etcd, from there to ZooKeeper, and back to the embedded store, which stands still meanwhile.
 // On each store every fence is above every one before, and nobody holds what he held on another.
 func TestMoved(t *testing.T) {

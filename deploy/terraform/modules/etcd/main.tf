@@ -26,7 +26,7 @@ locals {
     "--initial-cluster-token=${var.name}",
     "--initial-cluster=${join(",", [for i, name in local.names : "${name}=${local.peer_scheme}://${local.hosts[i]}:2380"])}",
     # Counts only while a member's folder is empty. A member that lost its disk is removed
-    # and added by hand (docs/operate/members.md).
+    # and added by hand (docs/operate/stores.md).
     "--initial-cluster-state=new",
     # Every lock is a key of its own: without compaction the index only grows.
     "--auto-compaction-mode=periodic",

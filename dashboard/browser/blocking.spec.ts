@@ -19,9 +19,9 @@ test("who is in everybody's way is on top, those behind it below, and there it i
   await expect(page.getByRole("heading", { name: "Overview" })).toBeVisible();
   await page.keyboard.press("g");
   await page.keyboard.press("b");
-  const tree = page.getByRole("region", { name: "Because of root" });
+  const tree = page.getByRole("region", { name: "Blocked by root" });
   await expect(tree).toContainText("2 wait");
-  await expect(tree).toContainText("blamed for");
+  await expect(tree).toContainText("total blocked time");
   const below = tree.locator(".tree > ul > li");
   await expect(below).toHaveCount(1);
   await expect(below).toContainText("middle");
@@ -32,7 +32,7 @@ test("who is in everybody's way is on top, those behind it below, and there it i
   await expect(page.getByText("holds 1, waits for 0")).toBeVisible();
   const late = await acquire("chain:c", "root");
   await expect(page.getByText("holds 2, waits for 0")).toBeVisible();
-  await page.getByRole("button", { name: "Revoke everything" }).click();
+  await page.getByRole("button", { name: "Revoke all" }).click();
   const dialog = page.getByRole("dialog");
   await expect(dialog).toContainText("chain:a");
   // What is given back and what is taken while the dialog is open is no longer what it names.
@@ -45,7 +45,7 @@ test("who is in everybody's way is on top, those behind it below, and there it i
   expect(await violations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Revoke 2 entries" }).click();
   await expect(dialog.getByRole("row", { name: "chain:a" })).toContainText("revoked");
-  await expect(dialog.getByRole("row", { name: "chain:c" })).toContainText("given it back");
+  await expect(dialog.getByRole("row", { name: "chain:c" })).toContainText("released it");
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect(page.getByText("holds 1, waits for 0")).toBeVisible();
   expect((await server.renew("chain:d", after.token, links)).status).toBe(200);
@@ -54,7 +54,7 @@ test("who is in everybody's way is on top, those behind it below, and there it i
   await server.release("chain:b", other.token, links);
   await server.release("chain:b", (await leaf).token, links);
   await to(server, page, "blocking");
-  await expect(page.getByText("Nobody is in anybody's way")).toBeVisible();
+  await expect(page.getByText("No waiters")).toBeVisible();
 });
 
 test("a tenant's operator sees who blocks whom in that tenant alone", async ({ page, server }) => {
@@ -67,10 +67,10 @@ test("a tenant's operator sees who blocks whom in that tenant alone", async ({ p
   await server.acquire("foreign:1", waiting);
   await enter(server, page, acme);
   await to(server, page, "blocking");
-  await expect(page.getByRole("region", { name: "Because of own" })).toBeVisible();
+  await expect(page.getByRole("region", { name: "Blocked by own" })).toBeVisible();
   await expect(page.getByText("foreign")).toHaveCount(0);
   await to(server, page, "holders");
-  const blamed = page.getByRole("region", { name: "For whom most wait" });
+  const blamed = page.getByRole("region", { name: "Top blockers" });
   await expect(blamed.getByRole("row")).toHaveCount(2);
   await blamed.getByRole("link", { name: "own", exact: true }).click();
   await expect(page.getByRole("heading", { name: "own" })).toBeVisible();

@@ -15,20 +15,20 @@ async function begin(server: Server, page: Page, tenant: string) {
 
 test("locks are closed with a reason, are seen to be, and are opened again", async ({ page, server }) => {
   const { token, held } = await begin(server, page, "shop");
-  await expect(page.getByText("Nothing is closed")).toBeVisible();
+  await expect(page.getByText("No closed locks")).toBeVisible();
   await page.getByRole("button", { name: "Close locks" }).click();
   const dialog = page.getByRole("dialog");
   const confirm = dialog.getByRole("button", { name: "Close locks" });
-  await expect(dialog).toContainText("Waiters get the lock in order");
+  await expect(dialog).toContainText("Waiters acquire the lock in order");
   await dialog.getByLabel("Locks").fill("stock:*");
-  await expect(dialog.getByRole("status")).toContainText("1 lock is in use, and 1 request waits");
+  await expect(dialog.getByRole("status")).toContainText("1 lock in use, 1 request waiting");
   await expect(confirm).toBeDisabled();
   await dialog.getByLabel("Reason").fill(`counted ${attack}`);
   await dialog.getByLabel("Description").fill(`OPS-311 ${attack}`);
   await dialog.getByLabel("Locks").fill("stock *");
   await expect(confirm).toBeDisabled();
   await dialog.getByLabel("Locks").fill("stock:*");
-  await dialog.getByText("The same from a shell").click();
+  await dialog.getByText("The same with curl").click();
   await expect(dialog.locator("pre")).toContainText('{"tenant":"shop","locks":"stock:*","until":"20');
   expect(await violations(page)).toEqual([]);
   await confirm.click();
@@ -45,12 +45,12 @@ test("locks are closed with a reason, are seen to be, and are opened again", asy
   await server.release("stock:1", held.token, token);
 
   await to(server, page, "closures");
-  await page.getByRole("button", { name: "Open again: stock:*" }).click();
+  await page.getByRole("button", { name: "Open stock:*" }).click();
   await expect(dialog).toContainText("<img src=x");
   expect(await violations(page)).toEqual([]);
   await dialog.getByRole("button", { name: "Open now" }).click();
   await expect(dialog).toBeHidden();
-  await expect(page.getByText("Nothing is closed")).toBeVisible();
+  await expect(page.getByText("No closed locks")).toBeVisible();
   await to(server, page, "locks/shop/stock%3A1");
   await expect(page.getByRole("heading", { name: "next" })).toBeVisible();
 });
@@ -74,7 +74,7 @@ test("from a lock's page it is closed alone, and an unknown outcome is told as o
     return route.abort();
   });
   await dialog.getByRole("button", { name: "Close locks" }).click();
-  await expect(dialog).toContainText("It may stand all the same");
+  await expect(dialog).toContainText("The closure may exist");
   await dialog.getByRole("link", { name: "list" }).click();
   await expect(page.getByRole("row", { name: "stock:1" })).toContainText("its table is rewritten");
 });

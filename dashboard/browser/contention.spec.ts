@@ -13,7 +13,7 @@ test("a cell says how many waited, and leads to what happened then", async ({ pa
   await to(server, page, "contention?tenant=warm");
   const cell = page.getByRole("link", { name: /^hot:1: .* on average from .* UTC/ }).first();
   await expect(cell).toBeVisible();
-  await expect(page.getByText("as replica")).toBeVisible();
+  await expect(page.getByText("seen by replica")).toBeVisible();
   await expect(page.getByRole("list", { name: "Waiters on average" })).toContainText("3 to 10");
   await expect(page.getByRole("img", { name: /^Waiting, requests: .* waiting now/ })).toBeVisible();
   await expect(page.getByRole("img", { name: /^Held/ })).toBeVisible();
@@ -23,10 +23,10 @@ test("a cell says how many waited, and leads to what happened then", async ({ pa
   await expect(cell).toBeFocused();
   await page.keyboard.press("Enter");
   await expect(page).toHaveURL(/#\/locks\/warm\/hot%3A1\?at=/);
-  const past = page.getByRole("region", { name: /What happened from/ });
+  const past = page.getByRole("region", { name: /History from/ });
   await expect(past.locator(".past")).toContainText("w1");
-  await past.getByRole("button", { name: "Of late" }).click();
-  await expect(page.getByRole("region", { name: "What happened", exact: true })).toContainText("<img src=x");
+  await past.getByRole("button", { name: "Show latest" }).click();
+  await expect(page.getByRole("region", { name: "History", exact: true })).toContainText("<img src=x");
   await server.release("hot:1", held.token, warm);
 });
 
@@ -51,7 +51,7 @@ test("tenants are listed with what they use, and an operator of one sees that on
   await server.acquire("idle:1", { ttl_seconds: 120 });
   await enter(server, page);
   await to(server, page, "tenants");
-  await expect(page.getByRole("row", { name: "busy" })).toContainText("1 of 200,000 places");
+  await expect(page.getByRole("row", { name: "busy" })).toContainText("1 of 200,000 positions");
   await expect(page.getByRole("row", { name: "demo" })).toBeVisible();
   await enter(server, page, busy);
   await page.reload();

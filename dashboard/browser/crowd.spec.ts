@@ -82,7 +82,7 @@ test("a great many locks are searched and filtered", async ({ page }) => {
   await page.getByLabel("Name").fill(`${last.slice(0, -2)}*`);
   await expect(page.getByText("100 locks", { exact: true })).toBeVisible();
   await page.getByLabel("Name").fill("");
-  await page.getByLabel("State").selectOption("Somebody waits");
+  await page.getByLabel("State").selectOption("With waiters");
   await expect(page.getByText(`${number(contended)} locks`, { exact: true })).toBeVisible();
   await page.getByLabel("State").selectOption("In use");
   await page.getByRole("searchbox", { name: "Holder" }).fill("picker-1");

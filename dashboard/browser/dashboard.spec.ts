@@ -71,7 +71,7 @@ test("who blocks is found from the overview, positions move up, and time runs do
   await to(server, page, "");
   await page.getByRole("link", { name: "orders:7" }).first().click();
   await expect(page.getByRole("heading", { name: "slow" })).toBeVisible();
-  const rows = page.getByRole("table", { name: "Who waits, in order" }).locator("tbody tr");
+  const rows = page.getByRole("table", { name: "Waiters, in order" }).locator("tbody tr");
   await expect(rows).toHaveCount(2);
   await expect(rows.nth(0)).toContainText(/1.*first/);
   await expect(rows.nth(1)).toContainText(/2.*second/);
@@ -86,7 +86,7 @@ test("who blocks is found from the overview, positions move up, and time runs do
   const first = await waits[0];
   await server.release("orders:7", first?.token ?? "");
   await server.release("orders:7", (await waits[1])?.token ?? "");
-  await expect(page.getByText("Nobody holds it")).toBeVisible();
+  await expect(page.getByText("No holder")).toBeVisible();
 });
 
 test("names are text, whatever stands in them", async ({ page, server }) => {

@@ -21,7 +21,7 @@ test("filters, order and page of Locks are in the address, and a link has them a
   await page.getByLabel("Name").fill("kept:*");
   await page.getByRole("searchbox", { name: "Holder" }).fill("keeper");
   await page.getByLabel("Tenant").fill("far");
-  await page.getByLabel("State").selectOption("Somebody holds");
+  await page.getByLabel("State").selectOption("Held");
   // A table of other locks takes this one's place, and a click in that moment would be of neither.
   await expect(page.getByText("224 locks", { exact: true })).toBeVisible();
   await page.getByRole("button", { name: "Lock", exact: true }).click();
@@ -86,10 +86,12 @@ test("Deadlocks has who was refused in which circle, and both orders with an exa
   const taken = await waits;
   await server.release("knot:right", taken.token, knot);
   await to(server, page, "orders");
-  const refused = page.getByRole("region", { name: "Refused deadlocks" }).getByRole("listitem").first();
-  await expect(refused).toContainText("ben was refused knot:left: 2 waits would have gone in a circle.");
+  const refused = page.getByRole("region", { name: "Rejected deadlocks" }).getByRole("listitem").first();
+  await expect(refused).toContainText(
+    "ben requested knot:left. The server rejected it: 2 waits would have formed a cycle.",
+  );
   await expect(refused).toContainText(/ben.*waits for knot:left, held by.*ann.*waits for knot:right, held by.*ben/);
-  await expect(page.getByRole("region", { name: "Orders that were seen" })).toContainText("ann: knot:left, knot:right");
+  await expect(page.getByRole("region", { name: "Observed lock orders" })).toContainText("ann: knot:left, knot:right");
 });
 
 test("contradicting orders are drawn, each way with who took it so", async ({ page, server }) => {
@@ -104,12 +106,12 @@ test("contradicting orders are drawn, each way with who took it so", async ({ pa
   }
   await enter(server, page, cross);
   await to(server, page, "orders");
-  const drawn = page.getByRole("img", { name: "Contradicting orders of ramp and lift" });
+  const drawn = page.getByRole("img", { name: "Contradicting lock orders of ramp and lift" });
   await expect(drawn).toContainText("up");
   await expect(drawn).toContainText("down");
-  const said = page.getByRole("region", { name: "Contradicting orders" });
-  await expect(said).toContainText(/lift .*ramp up held lift and took ramp/);
-  await expect(said).toContainText(/ramp .*lift down held ramp and took lift/);
+  const said = page.getByRole("region", { name: "Contradicting lock orders" });
+  await expect(said).toContainText(/lift .*ramp up held lift and acquired ramp/);
+  await expect(said).toContainText(/ramp .*lift down held ramp and acquired lift/);
 });
 
 test("Blocking has the worst first, with the fence, the places and what else is in the way", async ({
@@ -124,17 +126,17 @@ test("Blocking has the worst first, with the fence, the places and what else is 
   for (let i = 1; i <= 10; i++) await server.acquire("jam:large", { holder: `behind-${i}`, ...waits }, jam);
   await enter(server, page);
   await to(server, page, "blocking?tenant=jam");
-  const trees = page.getByRole("region", { name: /^Because/ });
+  const trees = page.getByRole("region", { name: /^Blocked by/ });
   await expect(trees).toHaveCount(2);
-  await expect(page.getByText("11 wait because of 2")).toBeVisible();
+  await expect(page.getByText("11 waiting behind 2 holders")).toBeVisible();
   const worst = trees.first();
   await expect(worst).toContainText("large");
   await expect(worst).toContainText("10 wait");
-  await expect(worst).toContainText(/holds jam:large, for .*, fence/);
+  await expect(worst).toContainText(/holds jam:large for .*, fence/);
   await expect(worst).toContainText(`fence ${large.fence}`);
   const behind = worst.locator(".tree li");
   await expect(behind).toHaveCount(8);
-  await expect(behind.first()).toContainText(/behind-1waits for jam:large, position 1because of this for/);
+  await expect(behind.first()).toContainText(/behind-1waits for jam:large, position 1blocked for/);
   await worst.getByRole("button", { name: "Show all 10" }).click();
   await expect(behind.nth(9)).toContainText("position 10");
 });
@@ -147,11 +149,11 @@ test("a lock has how long its waits and holds took, in steps and in words", asyn
   }
   await enter(server, page, spread);
   await to(server, page, "locks/spread/spread%3A1");
-  const figures = page.getByRole("region", { name: "How it has been" });
-  await expect(figures).toContainText("20 grants, no lease ran out");
-  for (const name of ["Waits", "Holds"]) {
+  const figures = page.getByRole("region", { name: "Statistics" });
+  await expect(figures).toContainText("20 grants, no expired lease");
+  for (const name of ["Wait time", "Hold time"]) {
     const one = figures.locator(".sheet", { has: page.getByRole("heading", { name }) });
-    await expect(one).toContainText(/Half within .*, nine in ten within .*, 99 in 100 within /);
+    await expect(one).toContainText(/p50 .*, p90 .*, p99 /);
     const steps = (await one.locator("dd").allTextContents()).map(Number);
     expect(steps.reduce((a, b) => a + b, 0)).toBe(20);
     const longest = await one

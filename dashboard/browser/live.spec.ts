@@ -35,9 +35,9 @@ test("a page polls what is on the screen, one request at a time, and draws nothi
 }) => {
   const seen = asked(page);
   await signIn(server, page);
-  await expect(page.getByText("Nobody waits")).toBeVisible();
+  await expect(page.getByText("No contention")).toBeVisible();
   await to(server, page, "locks");
-  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await expect(page.getByText("No locks in use")).toBeVisible();
   const held = await server.acquire("seen:1", { holder: "one", ttl_seconds: 60 });
   await expect(page.getByRole("link", { name: "seen:1" })).toBeVisible();
   await to(server, page, "locks/demo/seen%3A1");
@@ -47,13 +47,13 @@ test("a page polls what is on the screen, one request at a time, and draws nothi
   await server.release("seen:1", held.token);
   await expect(page.getByRole("heading", { name: "two" })).toBeVisible();
   await server.release("seen:1", (await next).token);
-  await expect(page.getByText("Nobody holds it")).toBeVisible();
+  await expect(page.getByText("No holder")).toBeVisible();
   await to(server, page, "tenants");
-  await expect(page.getByText("No tenant uses a lock")).toBeVisible();
+  await expect(page.getByText("No tenants with locks in use")).toBeVisible();
   const again = await server.acquire("seen:1", { holder: "one", ttl_seconds: 60 });
   await expect(page.getByRole("row", { name: "demo" })).toBeVisible();
   await server.release("seen:1", again.token);
-  await expect(page.getByText("No tenant uses a lock")).toBeVisible();
+  await expect(page.getByText("No tenants with locks in use")).toBeVisible();
   await to(server, page, "locks");
   await until("the list has not changed", async () => seen.unchanged > 1);
   expect(new Set(seen.paths.slice(-2))).toEqual(new Set(["/admin/locks"]));
@@ -64,12 +64,12 @@ test("a page that is paused asks for nothing, and shows what has come to be when
   const seen = asked(page);
   await signIn(server, page);
   await to(server, page, "locks");
-  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await expect(page.getByText("No locks in use")).toBeVisible();
   await page.keyboard.press("p");
   await until("no request is under way", async () => seen.under === 0);
   const before = seen.paths.length;
   const held = await server.acquire("later:1", { ttl_seconds: 60 });
-  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await expect(page.getByText("No locks in use")).toBeVisible();
   await page.waitForTimeout(1500); // more than a poll
   expect(seen.paths.length).toBe(before);
   await page.getByRole("button", { name: "Paused" }).click();
@@ -106,9 +106,9 @@ test("that the server does not see the store is said on every page, and time sta
   await signIn(server, page);
   for (const at of ["locks", "closures", "events"]) {
     await to(server, page, at);
-    const said = `The server does not see the store. What you see is as of ${since.slice(0, 10)} ${since.slice(11, 19)} UTC.`;
+    const said = `Store unreachable. This page shows the state at ${since.slice(0, 10)} ${since.slice(11, 19)} UTC.`;
     await expect(page.getByRole("alert")).toContainText(said);
-    await expect(page.getByRole("button", { name: `No store since ${since.slice(11, 19)}` })).toBeVisible();
+    await expect(page.getByRole("button", { name: `Stale since ${since.slice(11, 19)}` })).toBeVisible();
   }
   await to(server, page, "blocking");
   await expect(page.getByRole("alert")).toHaveCount(0);
@@ -118,11 +118,11 @@ test("that the server does not see the store is said on every page, and time sta
 test("a connection that is lost is said, and taken up again", async ({ page }) => {
   await signIn(server, page);
   await to(server, page, "locks");
-  await expect(page.getByText("No lock is in use")).toBeVisible();
+  await expect(page.getByText("No locks in use")).toBeVisible();
   await page.context().setOffline(true); // ends no connection that is open
   await server.kill();
-  await expect(page.getByRole("alert")).toContainText(/Connection lost, reconnecting.* as of .* UTC/);
-  await expect(page.getByRole("button", { name: "Not live" })).toBeVisible();
+  await expect(page.getByRole("alert")).toContainText(/Connection lost, reconnecting.* the state at .* UTC/);
+  await expect(page.getByRole("button", { name: "Offline" })).toBeVisible();
   await server.run();
   await page.context().setOffline(false);
   await expect(page.getByRole("alert")).toBeHidden();
@@ -138,7 +138,7 @@ test("who signs out while the server is away sees nothing any more, and is signe
   await signIn(server, page);
   await page.context().setOffline(true);
   await page.getByRole("button", { name: "Sign out" }).click();
-  await expect(page.getByText("this browser keeps the session until it does")).toBeVisible();
+  await expect(page.getByText("browser keeps the session until then")).toBeVisible();
   await page.context().setOffline(false);
   await expect(page.getByText("You are signed out.")).toBeVisible();
   await page.reload();
@@ -152,8 +152,8 @@ test("a server that hangs is known within some ten seconds, time stands, and no 
   await expect(page.getByRole("link", { name: "hangs:1" })).toBeVisible();
   server.hang();
   try {
-    await expect(page.getByRole("alert")).toContainText(/No word from the server for \d+ s/, { timeout: 12_000 });
-    await expect(page.getByRole("button", { name: "Not live" })).toBeVisible();
+    await expect(page.getByRole("alert")).toContainText(/No answer from the server for \d+ s/, { timeout: 12_000 });
+    await expect(page.getByRole("button", { name: "Offline" })).toBeVisible();
     const ages = page.locator("table.locks time");
     const before = await ages.allTextContents();
     const silent = async () => Number(/for (\d+) s/.exec((await page.getByRole("alert").textContent()) ?? "")?.[1]);
@@ -161,11 +161,11 @@ test("a server that hangs is known within some ten seconds, time stands, and no 
     await until("it is silent for longer", async () => (await silent()) > at + 2);
     expect(await ages.allTextContents()).toEqual(before);
     await to(server, page, "closures");
-    await expect(page.getByText("Nothing could be loaded")).toBeVisible();
+    await expect(page.getByText("Nothing loaded yet")).toBeVisible();
   } finally {
     server.goOn();
   }
-  await expect(page.getByText("Nothing is closed")).toBeVisible();
+  await expect(page.getByText("No closed locks")).toBeVisible();
   await expect(page.getByRole("alert")).toBeHidden();
   await server.release("hangs:1", held.token);
 });

@@ -1,4 +1,3 @@
-import { join } from "node:path";
 import { expect } from "@playwright/test";
 import { test } from "./fixture";
 import { until } from "./server";
@@ -74,10 +73,10 @@ test("a phone has what matters in sight: no word is broken, and times and reason
     page
       .locator("tbody tr")
       .first()
-      .getByText(/waits?; held for/),
+      .getByText(/waiting; held for/),
   ).toBeInViewport();
   await to(server, page, "locks/demo/orders%3Acheckout");
-  const queue = page.getByRole("table", { name: "Who waits, in order" });
+  const queue = page.getByRole("table", { name: "Waiters, in order" });
   await queue.evaluate((t) => t.scrollIntoView());
   await expect(queue.getByText(/^waited/).first()).toBeInViewport({ ratio: 1 });
 });
@@ -135,7 +134,7 @@ test("a phone shows which page is open, what matters of a table, and that it goe
       page
         .locator("tbody tr")
         .first()
-        .getByText(/waits?, longest for/),
+        .getByText(/waiting, longest for/),
     ).toBeInViewport({ ratio: 1 });
     await expect(sheet).toHaveAttribute("data-after");
     await sheet.evaluate((s) => s.scrollTo({ left: s.scrollWidth }));
@@ -143,51 +142,7 @@ test("a phone shows which page is open, what matters of a table, and that it goe
     await expect(sheet).toHaveAttribute("data-before");
   }
   await to(server, page, "locks/demo/orders%3Acheckout");
-  const queue = page.getByRole("table", { name: "Who waits, in order" });
+  const queue = page.getByRole("table", { name: "Waiters, in order" });
   await queue.evaluate((t) => t.scrollIntoView());
   await expect(queue.getByRole("button", { name: /^Revoke/ }).first()).toBeInViewport({ ratio: 1 });
-});
-
-// Pictures for the documents: SCREENSHOTS=1 writes them anew, after minutes of traffic for the heat map.
-test("pictures", async ({ browser, server }) => {
-  if (process.env.SCREENSHOTS) {
-    test.setTimeout(20 * 60_000);
-    await new Promise((resolve) => setTimeout(resolve, 12 * 60_000));
-  }
-  const images = process.env.SCREENSHOTS
-    ? join(import.meta.dirname, "..", "..", "docs", "images")
-    : test.info().outputDir;
-  for (const name of ["invoices:41", "invoices:42", "export"]) {
-    await server.revoke(name, "its node was lost in the fire");
-  }
-  const until = new Date(Date.now() + 3_600_000).toISOString();
-  const reason = "the drivers are replaced in rack 7";
-  expect((await server.post("/admin/closures", { tenant: "demo", locks: "gpu-*", until, reason })).status).toBe(201);
-  for (const [theme, names] of [
-    ["light", ["overview", "locks", "events", "blocking", "closures", "holders", "orders", "tenants"]],
-    ["dark", ["lock", "audit", "contention", "webhooks"]],
-  ] as const) {
-    const page = await themed(browser, theme);
-    await page.setViewportSize({ width: 1120, height: 640 });
-    await enter(server, page);
-    for (const name of names) {
-      await to(server, page, { overview: "", lock: "locks/demo/orders%3Acheckout" }[name as string] ?? name);
-      await expect(page.getByText("Loading")).toHaveCount(0);
-      if (name === "events") await expect(page.locator(".tail li").nth(12)).toBeVisible();
-      await page.mouse.move(0, 0);
-      await page.screenshot({ path: join(images, `dashboard-${name}-${theme}.png`) });
-    }
-    if (theme === "light") {
-      await to(server, page, "locks/demo/orders%3Acheckout");
-      await expect(async () => {
-        await page.keyboard.press("Escape"); // the form goes when who holds it releases it
-        const revoke = page.getByRole("button", { name: /^Revoke/ }).first();
-        await revoke.click({ timeout: 5_000 });
-        await page.getByLabel("Reason").fill("its node was lost in the fire", { timeout: 5_000 });
-      }).toPass();
-      await page.screenshot({ path: join(images, "dashboard-revoke-light.png") });
-      await page.keyboard.press("Escape");
-    }
-    await page.context().close();
-  }
 });

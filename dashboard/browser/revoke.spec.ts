@@ -24,7 +24,7 @@ test("who holds is revoked with a reason and the lock's name, and the next one h
   await enter(server, page);
   const dialog = await ask(server, page, "stuck:1", "stuck");
   await expect(dialog).toContainText(`Fence${held.fence}`);
-  await expect(dialog).toContainText("Next to get it: patient");
+  await expect(dialog).toContainText("Granted next: patient");
   await expect(dialog).toContainText("stuck may still be writing");
   await expect(confirm(page)).toBeDisabled();
   await fill(page, "stuck:1", "too short");
@@ -32,7 +32,7 @@ test("who holds is revoked with a reason and the lock's name, and the next one h
   await dialog.getByLabel("Reason").fill("  it's gone in the fire ");
   await dialog.getByLabel("Type stuck:1").fill("stuck:2");
   await expect(confirm(page)).toBeDisabled();
-  await dialog.getByText("The same from a shell").click();
+  await dialog.getByText("The same with curl").click();
   await expect(dialog.locator("pre")).toContainText("$FENCEPOST_TOKEN");
   await expect(dialog.locator("pre")).toContainText(`"fence":${held.fence},"reason":"it'\\''s gone in the fire"`);
   expect(await violations(page)).toEqual([]);
@@ -56,11 +56,11 @@ test("what is not as it was seen is not revoked, and the page says why", async (
     route.continue({ postData: JSON.stringify({ ...route.request().postDataJSON(), fence: held.fence - 1 }) }),
   );
   await confirm(page).click();
-  await expect(dialog.getByRole("alert")).toContainText("another fence than you saw");
+  await expect(dialog.getByRole("alert")).toContainText("another fence than this dialog shows");
   expect((await server.renew("moved:1", held.token)).status).toBe(200);
   await page.unroute("**/revoke");
   await server.release("moved:1", held.token);
-  await expect(dialog.getByText("it has left this lock")).toBeVisible();
+  await expect(dialog.getByText("has left this lock")).toBeVisible();
   await expect(confirm(page)).toHaveCount(0);
   await expect(dialog.getByRole("button", { name: "Close" }).last()).toBeFocused();
   await page.keyboard.press("Escape");
@@ -101,10 +101,10 @@ test("an unknown outcome is told as one, and asking again is safe", async ({ pag
     await route.abort();
   });
   await confirm(page).click();
-  await expect(dialog.getByRole("alert")).toContainText("may have been revoked all the same");
+  await expect(dialog.getByRole("alert")).toContainText("may be revoked");
   await page.unroute("**/revoke");
   await confirm(page).click();
-  await expect(dialog.getByRole("alert")).toContainText("it has been revoked");
+  await expect(dialog.getByRole("alert")).toContainText("an operator revoked it");
 });
 
 test("names and reasons in the dialog are text, whatever stands in them", async ({ page, server }) => {
@@ -155,8 +155,8 @@ test("a closed lock shows why, and its waiter is next", async ({ page, server })
   expect(closure.status).toBe(201);
   await enter(server, page);
   const dialog = await ask(server, page, "shut:1", "last");
-  await expect(dialog).toContainText("Next to get it: w");
-  await expect(page.getByText("No new request joins; it opens")).toContainText("<img src=x");
+  await expect(dialog).toContainText("Granted next: w");
+  await expect(page.getByText("It rejects new requests and opens")).toContainText("<img src=x");
   await unhurt(page);
   expect(await violations(page)).toEqual([]);
 });

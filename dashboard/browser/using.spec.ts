@@ -76,7 +76,7 @@ test("j and k go from row to row, Enter opens one, and the first Tab leads past 
   await page.reload();
   await expect(page.getByRole("heading", { name: "row:2" })).toBeVisible();
   await page.keyboard.press("Tab");
-  const skip = page.getByRole("button", { name: "Skip to the content" });
+  const skip = page.getByRole("button", { name: "Skip to content" });
   await expect(skip).toBeFocused();
   await expect(skip).toBeInViewport({ ratio: 1 });
   const address = page.url();
@@ -116,12 +116,12 @@ test("a dialog begins with its first field, and says why it does nothing yet", a
   const dialog = page.getByRole("dialog");
   await expect(dialog.getByLabel("Reason")).toBeFocused();
   await dialog.getByLabel(/to confirm/).fill("asked:2");
-  await expect(dialog).toContainText("That is another name");
+  await expect(dialog).toContainText("The text does not match");
   await dialog.getByLabel(/to confirm/).fill("asked:1");
-  await expect(dialog).not.toContainText("That is another name");
+  await expect(dialog).not.toContainText("The text does not match");
   await dialog.getByLabel("Reason").fill("its node is gone");
   await dialog.getByRole("button", { name: "Revoke", exact: true }).click();
-  await expect(dialog).toContainText("It is on record in the audit.");
+  await expect(dialog).toContainText("The audit has a record.");
   await page.keyboard.press("Escape");
   await server.release("asked:1", held.token);
 });
@@ -130,11 +130,11 @@ test("a dialog begins with its first field, and says why it does nothing yet", a
 const dialogs: readonly { hash: string; press: RegExp }[] = [
   { hash: "locks/night/night%3A1", press: /^Revoke w/ },
   { hash: "locks/night/night%3A1", press: /^Close/ },
-  { hash: "holders?tenant=night&holder=w", press: /^Revoke everything/ },
+  { hash: "holders?tenant=night&holder=w", press: /^Revoke all/ },
   { hash: "closures", press: /^Close locks/ },
-  { hash: "closures", press: /^Open again: night:shut/ },
-  { hash: "tenants/night", press: /^Set limits/ },
-  { hash: "tenants/night", press: /^Back to the defaults/ },
+  { hash: "closures", press: /^Open night:shut/ },
+  { hash: "tenants/night", press: /^Set quota/ },
+  { hash: "tenants/night", press: /^Reset to/ },
 ];
 
 for (const theme of ["light", "dark"] as const) {

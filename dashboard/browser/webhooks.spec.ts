@@ -57,7 +57,7 @@ test("what fails is seen with its attempts, and sent again", async ({ page, serv
   await expect(row).toContainText("500");
   await unhurt(page);
   const why = page.getByRole("status").filter({ hasText: "It answered 500" });
-  await expect(why).toContainText(/Every attempt has failed for .*Still owed: 1/);
+  await expect(why).toContainText(/Every attempt has failed for .*Pending deliveries: 1/);
   // What comes meanwhile does not move what is open.
   await server.revoke("told:2", "its node was lost in the fire");
   const more = page.getByRole("button", { name: "Show 1 new" });
@@ -68,7 +68,7 @@ test("what fails is seen with its attempts, and sent again", async ({ page, serv
   await expect(row.locator("details")).toHaveAttribute("open");
   expect(await violations(page)).toEqual([]);
   await page.goBack();
-  await expect(page.getByRole("row", { name: "/orders" })).toContainText("has failed for");
+  await expect(page.getByRole("row", { name: "/orders" })).toContainText("failing for");
   await page.goForward();
   fails = false;
   await row.getByRole("button", { name: "again" }).click();
@@ -81,12 +81,12 @@ test("it is paused and goes on, tested, and its secret rotated and shown once", 
   const id = await subscribe(server, "pay");
   await enter(server, page);
   await to(server, page, `webhooks/${id}`);
-  await page.getByRole("button", { name: "Pause sending" }).click();
+  await page.getByRole("button", { name: "Pause" }).click();
   await expect(page.locator(".badge", { hasText: "paused" })).toBeVisible();
-  await expect(page.getByText("Nothing is sent until it goes on")).toBeVisible();
+  await expect(page.getByText("keeps pending deliveries")).toBeVisible();
   await expect(page.getByRole("button", { name: "Send a test" })).toBeDisabled();
-  await page.getByRole("button", { name: "Go on sending" }).click();
-  await expect(page.locator(".badge", { hasText: "sends" })).toBeVisible();
+  await page.getByRole("button", { name: "Resume" }).click();
+  await expect(page.locator(".badge", { hasText: "active" })).toBeVisible();
 
   await page.getByRole("button", { name: "Rotate" }).click();
   const dialog = page.getByRole("dialog");
@@ -147,11 +147,11 @@ test("an operator sees all tenants' webhooks, pauses one with a reason and sends
   await expect(delivery).toContainText("delivered");
 
   const dialog = page.getByRole("dialog");
-  await page.getByRole("button", { name: "Pause sending" }).press("Enter");
-  const confirm = dialog.getByRole("button", { name: "Pause sending" });
+  await page.getByRole("button", { name: "Pause…" }).press("Enter");
+  const confirm = dialog.getByRole("button", { name: "Pause deliveries" });
   await expect(confirm).toBeDisabled();
   await dialog.getByLabel("Reason").fill("its receiver is being repaired");
-  await dialog.getByText("The same from a shell").click();
+  await dialog.getByText("The same with curl").click();
   await expect(dialog.locator("pre")).toContainText(`-X PATCH ${server.url}/admin/webhooks/${tenant}/${id}`);
   expect(await violations(page)).toEqual([]);
   await dialog.getByLabel("Reason").press("Enter");

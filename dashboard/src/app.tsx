@@ -40,7 +40,7 @@ export function App() {
   return (
     <div class="frame">
       <button type="button" class="skip" onClick={skip}>
-        Skip to the content
+        Skip to content
       </button>
       <Side />
       <div>
@@ -56,17 +56,17 @@ export function App() {
   );
 }
 
-/** Says why nothing on the page is new, and as of when all of it is: the server is away, or the store is. */
+/** Standing says why the page is stale, and since when: the server does not answer, or has lost the store. */
 function Standing() {
   const lost = connection.value === "lost";
   if (!lost && outOfSight.value === undefined) return null;
   return (
     <p class="strip" role="alert">
       <span aria-hidden="true">⚠ </span>
-      {lost ? "Connection lost, reconnecting…" : "The server does not see the store."}
+      {lost ? "Connection lost, reconnecting…" : "Store unreachable."}
       {/* Not read out: it changes each second. */}
-      {lost && <span aria-hidden="true"> No word from the server for {seconds(silentFor.value * 1000)}.</span>} What you
-      see is as of {utc(outOfSight.value ?? now.value)}.
+      {lost && <span aria-hidden="true"> No answer from the server for {seconds(silentFor.value * 1000)}.</span>} This
+      page shows the state at {utc(outOfSight.value ?? now.value)}.
     </p>
   );
 }
@@ -167,7 +167,7 @@ function Side() {
           <b>{who?.subject}</b>
           <span class="soft">
             {who?.tenant}
-            {seesAll() ? ", sees all tenants" : ""}
+            {seesAll() ? ", all tenants" : ""}
           </span>
         </p>
         <button type="button" class="quiet" onClick={() => void leave().catch(outcome)}>
@@ -203,15 +203,14 @@ function Pause() {
   const away = connection.value === "lost";
   const blind = outOfSight.value;
   return (
-    <button type="button" aria-pressed={still} onClick={() => (paused.value = !still)} title="P pauses and goes on">
+    <button
+      type="button"
+      aria-pressed={still}
+      onClick={() => (paused.value = !still)}
+      title="Pause or resume live updates (P)"
+    >
       <span class={still || away || blind !== undefined ? "dot hollow" : "dot"} aria-hidden="true" />
-      {still
-        ? "Paused"
-        : away
-          ? "Not live"
-          : blind !== undefined
-            ? `No store since ${utc(blind).slice(11, 19)}`
-            : "Live"}
+      {still ? "Paused" : away ? "Offline" : blind !== undefined ? `Stale since ${utc(blind).slice(11, 19)}` : "Live"}
       <span class="does" aria-hidden="true">
         {still ? "▶" : "❚❚"}
       </span>

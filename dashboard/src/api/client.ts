@@ -85,7 +85,7 @@ export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
     got = await answer;
   } catch (e) {
     if (e instanceof DOMException && e.name === "AbortError") throw e;
-    throw new Failure("unreachable", "The server cannot be reached.", 0, "", "", true);
+    throw new Failure("unreachable", "Cannot reach the server.", 0, "", "", true);
   }
   if (got.response.ok) return got.data as T;
   if (got.response.status === 304) throw new Unchanged();
@@ -122,7 +122,7 @@ export async function answered<T>(
 /** Reads a problem document. Anything else, as of a proxy, is told by its status. */
 export function failureOf(status: number, body: unknown): Failure {
   const problem = typeof body === "object" && body !== null ? (body as Partial<Schemas["Problem"]>) : {};
-  const text = problem.detail ?? problem.title ?? `The server answers with status ${status}.`;
+  const text = problem.detail ?? problem.title ?? `The server answered with status ${status}.`;
   const uncertain = problem.may_have_taken_effect ?? (problem.code === undefined && status >= 500);
   return new Failure(problem.code ?? "unknown", text, status, problem.request_id ?? "", problem.reason, uncertain);
 }

@@ -9,14 +9,14 @@ export async function save(path: string, type: string, name: string): Promise<vo
   try {
     response = await fetch(base + path, { headers: { Accept: type }, cache: "no-store" });
   } catch {
-    throw new Failure("unreachable", "The server cannot be reached.");
+    throw new Failure("unreachable", "Cannot reach the server.");
   }
   if (!response.ok) throw failureOf(response.status, await response.json().catch(() => null));
   let content: Blob;
   try {
     content = await response.blob();
   } catch {
-    throw new Failure("broken_off", "The export broke off, and nothing was kept. Try again.");
+    throw new Failure("broken_off", "The connection ended before the export was complete. Try again.");
   }
   const link = document.createElement("a");
   link.href = URL.createObjectURL(content);

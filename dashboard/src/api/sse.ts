@@ -27,7 +27,7 @@ export class Parser {
   push(text: string): void {
     const lines = (this.rest + text).split("\n");
     this.rest = lines.pop() ?? "";
-    if (this.rest.length > longest) throw new Failure("unreadable", "The stream cannot be read.");
+    if (this.rest.length > longest) throw new Failure("unreadable", "The event stream cannot be read.");
     for (const line of lines) this.line(line.endsWith("\r") ? line.slice(0, -1) : line);
   }
 
@@ -89,7 +89,7 @@ export async function follow(
   } catch (e) {
     // What breaks off throws an error of the browser's own.
     if (options.signal.aborted || e instanceof Failure) throw e;
-    throw new Failure("unreachable", "The server cannot be reached.");
+    throw new Failure("unreachable", "Cannot reach the server.");
   } finally {
     clearTimeout(timer);
     cut.abort(); // also if what was told could not be used

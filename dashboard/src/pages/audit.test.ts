@@ -13,7 +13,7 @@ it("reads the address, and looks back from now", () => {
 });
 
 it("says which limits were set", () => {
-  expect(limitsInWords({ held_locks: 1000, webhooks: 3 })).toBe("Held: 1,000 locks, Webhooks: 3");
+  expect(limitsInWords({ held_locks: 1000, webhooks: 3 })).toBe("Held locks: 1,000, Webhooks: 3");
   expect(limitsInWords({})).toBe("all defaults");
 });
 
@@ -21,7 +21,7 @@ it("says what was done to a webhook", () => {
   const hook = { id: "w1", receiver: "https://example.org" };
   expect(webhookInWords({ ...hook, delivery: "1042-1" })).toBe("delivery 1042-1");
   expect(webhookInWords({ ...hook, since: "2026-01-02T15:04:05.000Z" })).toBe(
-    "everything since 2026-01-02T15:04:05.000Z",
+    "all events since 2026-01-02T15:04:05.000Z",
   );
   expect(webhookInWords({ ...hook, changed: ["url", "locks"] })).toBe("url, locks");
   expect(webhookInWords(hook)).toBe("");

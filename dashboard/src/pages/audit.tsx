@@ -107,9 +107,9 @@ function Filters({ filter }: { filter: Filter }) {
   return (
     <search class="filters">
       <label>
-        From
+        Period
         <select value={filter.span ?? ""} onChange={(e) => setQuery({ since: e.currentTarget.value, cursor: "" })}>
-          <option value="">All that is kept</option>
+          <option value="">All</option>
           {Object.entries(spans).map(([key, s]) => (
             <option key={key} value={key}>
               {s.name}
@@ -126,16 +126,20 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="Nothing on record">
+        <Calm title="No records">
           {filtered.tenant || filtered.span
-            ? "Of what is kept, nothing fits what is written above."
-            : "What operators change, and what is done to webhooks, is put down here and kept for 90 days."}
+            ? "No record matches the filters above. Choose a longer period or another tenant."
+            : "Changes by operators and changes of webhooks appear here. The server keeps them for 90 days."}
         </Calm>
       </div>
     );
   }
   return (
-    <Table caption="What was done, the newest first" columns={["When", "Who", "Did", "To", "Why"]} class="cards">
+    <Table
+      caption="Audit records, newest first"
+      columns={["Time", "Operator", "Action", "Target", "Reason"]}
+      class="cards"
+    >
       {all.map((r) => (
         <Row key={r.id} of={r} />
       ))}
@@ -147,18 +151,18 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
 const actions: Partial<Record<string, { name: string; sign: string }>> = {
   "entry.revoke": { name: "Revoked", sign: "✕" },
   "set.revoke": { name: "Revoked a set", sign: "✕" },
-  "locks.close": { name: "Closed", sign: "‖" },
-  "locks.open": { name: "Opened", sign: "▸" },
-  "quota.set": { name: "Set limits", sign: "≠" },
-  "quota.reset": { name: "Took limits back", sign: "=" },
-  "webhook.create": { name: "Made a webhook", sign: "+" },
+  "locks.close": { name: "Closed locks", sign: "‖" },
+  "locks.open": { name: "Opened locks", sign: "▸" },
+  "quota.set": { name: "Set a quota", sign: "≠" },
+  "quota.reset": { name: "Reset a quota", sign: "=" },
+  "webhook.create": { name: "Created a webhook", sign: "+" },
   "webhook.change": { name: "Changed a webhook", sign: "≠" },
   "webhook.pause": { name: "Paused a webhook", sign: "‖" },
-  "webhook.resume": { name: "Had a webhook go on", sign: "▸" },
+  "webhook.resume": { name: "Resumed a webhook", sign: "▸" },
   "webhook.delete": { name: "Deleted a webhook", sign: "✕" },
   "webhook.rotate": { name: "Rotated a secret", sign: "↻" },
   "webhook.test": { name: "Tested a webhook", sign: "?" },
-  "webhook.redeliver": { name: "Had it sent again", sign: "↻" },
+  "webhook.redeliver": { name: "Redelivered", sign: "↻" },
 };
 
 /** Limits that were set; the others are the defaults. */
@@ -173,7 +177,7 @@ export function limitsInWords(of: Schemas["QuotaOverrides"]): string {
 /** What of a webhook, besides its receiver. */
 export function webhookInWords(of: Schemas["AuditWebhook"]): string {
   if (of.delivery) return `delivery ${of.delivery}`;
-  if (of.since) return `everything since ${of.since}`;
+  if (of.since) return `all events since ${of.since}`;
   return of.changed ? of.changed.join(", ") : "";
 }
 

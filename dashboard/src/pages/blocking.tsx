@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
+import { Hint } from "../parts/hint";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, many, span } from "../parts/words";
@@ -27,7 +28,7 @@ export function Blocking() {
       <Head title="Blocking">
         {data && data.heads > 0 && (
           <Badge kind="wait" sign="○">
-            {many(data.waiting, "waits", "wait")} because of {count(data.heads)}
+            {count(data.waiting)} waiting behind {many(data.heads, "holder")}
           </Badge>
         )}
       </Head>
@@ -50,7 +51,9 @@ function Trees({ of }: { of: Schemas["AdminBlocking"] }) {
   if (of.trees.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="Nobody is in anybody's way">Whoever waits for a lock stands here, below whom it waits for.</Calm>
+        <Calm title="No waiters">
+          When a request waits for a lock, it appears here below the holder that blocks it.
+        </Calm>
       </div>
     );
   }
@@ -59,7 +62,7 @@ function Trees({ of }: { of: Schemas["AdminBlocking"] }) {
       {worstFirst(of.trees).map((t) => (
         <Tree key={`${t.tenant} ${t.holder} ${t.named ? "" : t.heads[0]?.id}`} of={t} />
       ))}
-      {(of.truncated || of.heads > of.trees.length) && <p class="soft">There is more than is listed here.</p>}
+      {(of.truncated || of.heads > of.trees.length) && <p class="soft">The list is incomplete: there are more.</p>}
     </>
   );
 }
@@ -92,25 +95,25 @@ function Cause({ of }: { of: TreeOf }) {
   );
 }
 
-const states = { held: "holds ", reserved: "keeps " } as const;
-const since = { held: ", for ", reserved: " while it waits for another lock, for " } as const;
+const states = { held: "holds ", reserved: "reserves " } as const;
+const since = { held: " for ", reserved: " while it waits for another lock, for " } as const;
 
 function Tree({ of }: { of: TreeOf }) {
   const all = useSignal(false);
   const shown = all.value ? of.waits : of.waits.slice(0, lines);
   const oldest = oldestOf(of);
   return (
-    <section class="sheet" aria-label={`Because of ${of.holder}`}>
+    <section class="sheet" aria-label={`Blocked by ${of.holder}`}>
       <div class="pad stack">
         <div class="head">
           <Cause of={of} />
           {of.cycle && (
             <Badge kind="harm" sign="↻">
-              waits in a circle
+              deadlock
             </Badge>
           )}
           <Badge kind="wait" sign="○">
-            {many(of.waiting, "waits", "wait")}
+            {count(of.waiting)} waiting
           </Badge>
           {oldest && (
             <span>
@@ -120,8 +123,9 @@ function Tree({ of }: { of: TreeOf }) {
               </b>
             </span>
           )}
-          <span title="How long they have waited because of this, added up">
-            blamed for <b>{span(of.blamed_seconds * 1000)}</b>
+          <span>
+            total blocked time <b>{span(of.blamed_seconds * 1000)}</b>
+            <Hint term="blocked" />
           </span>
         </div>
         <ul class="stack small">
@@ -148,9 +152,7 @@ function Tree({ of }: { of: TreeOf }) {
             </button>
           </div>
         )}
-        {of.waiting > of.waits.length && (
-          <p class="pad soft">{many(of.waiting - of.waits.length, "further one")} not listed</p>
-        )}
+        {of.waiting > of.waits.length && <p class="pad soft">{count(of.waiting - of.waits.length)} more not listed</p>}
       </div>
     </section>
   );
@@ -170,7 +172,7 @@ function Nodes({ of, tenant }: { of: Node[]; tenant: string }) {
               <span class="soft">, position {wait.position}</span>
             </span>
             <span class="soft small">
-              because of this for <Since at={wait.blamed_since} />
+              blocked for <Since at={wait.blamed_since} />
             </span>
           </div>
           {below.length > 0 && <Nodes of={below} tenant={tenant} />}

@@ -68,8 +68,8 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
         label="Locks"
         hint={
           locks.value === "" || isPattern(locks.value)
-            ? "A name; a star stands for anything."
-            : "No lock has such a name: it has letters, digits and . _ : @ = + - only."
+            ? "A name, or a pattern: * stands for any characters."
+            : "Not a valid name: use letters, digits and . _ : @ = + - only."
         }
         value={locks.value}
         set={(v) => (locks.value = v.trim())}
@@ -84,7 +84,7 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
             </option>
           ))}
         </select>
-        <span class="soft small">Until {utc(body.until)}, unless it is opened before.</span>
+        <span class="soft small">Until {utc(body.until)}, or until an operator opens it.</span>
       </label>
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
       <label class="field">
@@ -96,13 +96,13 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
           value={description.value}
           onInput={(e) => (description.value = e.currentTarget.value)}
         />
-        <span class="soft small">For other operators; tenants do not see it.</span>
+        <span class="soft small">Other operators see it, tenants do not.</span>
       </label>
       <Comes />
       {action.failure && <Trouble failure={action.failure} />}
       {action.failure?.uncertain && (
         <p>
-          It may stand all the same: look at the <a href={href(["closures"])}>list</a> before you try again.
+          The closure may exist. Check the <a href={href(["closures"])}>list</a> before you try again.
         </p>
       )}
       <div class="row end">
@@ -149,13 +149,13 @@ function Comes() {
   return (
     <ul class="note stack small">
       <li>
-        <b>Holders</b> go on, and can renew, until they release.
+        <b>Holders</b> keep the lock, and can renew, until they release it.
       </li>
       <li>
-        <b>Waiters</b> get the lock in order.
+        <b>Waiters</b> acquire the lock in order.
       </li>
       <li>
-        <b>New requests</b> are refused, with the time and the reason.
+        <b>New requests</b> are rejected with the end time and the reason.
       </li>
     </ul>
   );
@@ -190,8 +190,8 @@ async function hits(tenant: string, locks: string, ask: PollInit): Promise<Hit> 
 
 /** The same in words. */
 export function hitsInWords({ locks, waiting, more }: Hit): string {
-  if (locks === 0) return "None of these is in use now.";
-  return `Now ${many(locks, "lock is", "locks are")} in use, and ${more ? "at least " : ""}${many(waiting, "request waits", "requests wait")}.`;
+  if (locks === 0) return "No matching lock is in use.";
+  return `${many(locks, "lock")} in use, ${more ? "at least " : ""}${many(waiting, "request")} waiting.`;
 }
 
 /** Which of the locks in use are closed by that. */
@@ -204,7 +204,7 @@ function Touched({ tenant, locks }: { tenant: string; locks: string }) {
   return (
     <p class="note" role="status">
       {hitsInWords(data)}
-      {locks === "*" && <b> These are all locks of {tenant}.</b>}
+      {locks === "*" && <b> This closes all locks of {tenant}.</b>}
     </p>
   );
 }
@@ -218,10 +218,10 @@ function Done({ of }: { of: Schemas["Closure"] }) {
         </Badge>{" "}
         {of.locks} of {of.tenant}, until {utc(of.until)}.
       </p>
-      <p class="soft">Watch the holders and waiters; when there are none, all have finished.</p>
+      <p class="soft">Watch the remaining holders and waiters: the list is empty when all have finished.</p>
       <div class="row end">
         <a class="button" href={href(["locks"], { search: of.locks, tenant: of.tenant })}>
-          Who holds
+          Show holders
         </a>
         <button type="button" class="main" onClick={shut}>
           Close

@@ -15,9 +15,9 @@ it("takes for a pattern what the server would", () => {
 });
 
 it("says how many locks are touched, and of how many that wait it does not know", () => {
-  expect(hitsInWords({ locks: 0, waiting: 0, more: false })).toBe("None of these is in use now.");
-  expect(hitsInWords({ locks: 1, waiting: 1, more: false })).toBe("Now 1 lock is in use, and 1 request waits.");
+  expect(hitsInWords({ locks: 0, waiting: 0, more: false })).toBe("No matching lock is in use.");
+  expect(hitsInWords({ locks: 1, waiting: 1, more: false })).toBe("1 lock in use, 1 request waiting.");
   expect(hitsInWords({ locks: 500, waiting: 120, more: true })).toBe(
-    "Now 500 locks are in use, and at least 120 requests wait.",
+    "500 locks in use, at least 120 requests waiting.",
   );
 });

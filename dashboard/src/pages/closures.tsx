@@ -28,10 +28,12 @@ export function Closures() {
           Close locks…
         </button>
       </Head>
-      <p class="soft">While a lock is closed, no new request joins. Holders finish, and waiters get it in order.</p>
+      <p class="soft">
+        A closed lock rejects new requests. Holders keep it until they release, and waiters acquire it in order.
+      </p>
       <Failed failure={failure} />
       {data ? <Standing all={data.closures} open={(c) => (opening.value = c)} /> : <Loading failure={failure} />}
-      <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
+      <Turn first="First page" at={cursor} next={data?.next_cursor} more="Next page" />
       <Shell id="curl" line={curl("GET", "/admin/closures")} />
       {closing !== null && (
         <Close
@@ -50,14 +52,15 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="Nothing is closed">
-          Before a migration, or while something is repaired, close what it touches.
+        <Calm title="No closed locks">
+          Close locks before a migration or a repair: new requests get the end time and your reason. Use the button
+          above.
         </Calm>
       </div>
     );
   }
   return (
-    <Table caption="Closures, the oldest first" columns={["Locks", "Opens", "Why", "Closed", ""]} class="cards named">
+    <Table caption="Closures, oldest first" columns={["Locks", "Opens", "Reason", "Closed", ""]} class="cards named">
       {all.map((c) => (
         <tr key={c.id}>
           <td class="name">
@@ -80,8 +83,8 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             <span class="under">by {c.by}</span>
           </td>
           <td class="act">
-            <button type="button" aria-label={`Open again: ${c.locks}`} onClick={() => open(c)}>
-              Open again…
+            <button type="button" aria-label={`Open ${c.locks}`} onClick={() => open(c)}>
+              Open…
             </button>
           </td>
         </tr>

@@ -23,9 +23,7 @@ export function Contention() {
   const failed = heat.failure && !heat.failure.passing;
   return (
     <>
-      <Head title="Contention">
-        {heat.data && <span class="soft small">as replica {heat.data.replica} saw it</span>}
-      </Head>
+      <Head title="Contention">{heat.data && <span class="soft small">seen by replica {heat.data.replica}</span>}</Head>
       {seesAll() && (
         <search class="filters">
           <TenantField first value={tenant} set={(v) => setQuery({ tenant: v })} />
@@ -46,25 +44,25 @@ function Series({ query }: { query: { tenant?: string } }) {
   const { data, failure } = useLive(`series ${query.tenant ?? ""}`, 5000, (ask) =>
     asked(api.GET("/admin/series", { ...ask, params: { query } })),
   );
-  if (failure?.status === 403) return <p class="soft">How it went is shown to those who may see all locks.</p>;
+  if (failure?.status === 403) return <p class="soft">Charts need a token that sees all locks of the tenant.</p>;
   if (!data || (failure && !failure.passing)) return <Failed failure={failure} />;
   return (
     <section class="stack" aria-labelledby="series">
       <Failed failure={failure} />
       <h2 id="series">
-        How it went{" "}
+        Activity{" "}
         <span class="soft small">
           in steps of {data.step_seconds} s,{" "}
           {data.since ? (
             <>
-              for <Since at={data.since} />
+              last <Since at={data.since} />
             </>
           ) : (
-            "for 15 minutes"
+            "last 15 minutes"
           )}
         </span>
       </h2>
-      {data.points.length === 0 ? <p class="sheet pad soft">Nothing happened yet.</p> : <Charts points={data.points} />}
+      {data.points.length === 0 ? <p class="sheet pad soft">No activity yet.</p> : <Charts points={data.points} />}
     </section>
   );
 }
@@ -91,40 +89,28 @@ function Charts({ points }: { points: readonly Point[] }) {
         at={at}
         lines={[one("on average", (p) => p.waiting)]}
       />
+      <Chart title="Held" unit="holders" say={of("held")} at={at} lines={[one("on average", (p) => p.holding)]} />
+      <Chart title="Acquired" unit="grants" say={often} at={at} lines={[one("acquired", (p) => p.grants_per_second)]} />
       <Chart
-        title="Held"
-        unit="locks, each holder counted"
-        say={of("held")}
-        at={at}
-        lines={[one("on average", (p) => p.holding)]}
-      />
-      <Chart
-        title="Grants"
-        unit="how often"
-        say={often}
-        at={at}
-        lines={[one("came to hold", (p) => p.grants_per_second)]}
-      />
-      <Chart
-        title="Leases that ran out"
-        unit="how often"
+        title="Expired leases"
+        unit="ended without a release"
         say={often}
         at={at}
         lines={[one("expired", (p) => p.expiries_per_second)]}
       />
       <Chart
-        title="Waits"
-        unit="time until the grant"
+        title="Wait time"
+        unit="request to grant"
         say={seconds}
         at={at}
-        lines={[one("99 in 100 within", (p) => p.wait_seconds?.p99), one("half within", (p) => p.wait_seconds?.p50)]}
+        lines={[one("p99", (p) => p.wait_seconds?.p99), one("p50", (p) => p.wait_seconds?.p50)]}
       />
       <Chart
-        title="Holds"
-        unit="time until the end"
+        title="Hold time"
+        unit="grant to release"
         say={seconds}
         at={at}
-        lines={[one("99 in 100 within", (p) => p.hold_seconds?.p99), one("half within", (p) => p.hold_seconds?.p50)]}
+        lines={[one("p99", (p) => p.hold_seconds?.p99), one("p50", (p) => p.hold_seconds?.p50)]}
       />
     </div>
   );

@@ -27,14 +27,14 @@ function shown(of: Partial<Schemas["Delivery"]>, still: boolean) {
 
 it("announces no attempt while nothing is sent, and offers none", () => {
   const due = { next_attempt_at: "2126-01-02T15:04:05.000Z" };
-  expect(shown(due, false)).toMatchObject({ text: expect.stringContaining("again in"), button: "Send now" });
+  expect(shown(due, false)).toMatchObject({ text: expect.stringContaining("retry in"), button: "Send now" });
   const still = shown(due, true);
-  expect(still.text).toContain("once sending goes on");
+  expect(still.text).toContain("when the webhook resumes");
   expect(still.text).not.toContain("again");
   expect(still.button).toBeUndefined();
 });
 
 it("lets one ask for what was sent before, also while nothing is sent", () => {
   const still = shown({ state: "delivered" }, true);
-  expect(still).toMatchObject({ text: expect.not.stringContaining("goes on"), button: "Send again" });
+  expect(still).toMatchObject({ text: expect.not.stringContaining("resumes"), button: "Send again" });
 });

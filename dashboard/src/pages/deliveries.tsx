@@ -78,7 +78,7 @@ export function Deliveries({ of, still = false }: { of: Sent } & Still) {
   const again = (delivery: string) =>
     action.run(async () => {
       await redeliver(which, delivery);
-      said.value = `${delivery} is sent again${still ? " once sending goes on" : ""}.`;
+      said.value = `Redelivery of ${delivery} ${still ? "starts when the webhook resumes" : "queued"}.`;
       refresh();
     });
   return (
@@ -119,14 +119,14 @@ type Again = (delivery: string) => Promise<void>;
 
 function List({ all, still, again }: { all: readonly Schemas["Delivery"][]; still: boolean; again: Again }) {
   if (all.length === 0) {
-    return <div class="sheet pad soft">Nothing is to be sent, and nothing was sent of late.</div>;
+    return (
+      <div class="sheet pad soft">
+        No pending or recent deliveries. They appear after the next event of a matching lock.
+      </div>
+    );
   }
   return (
-    <Table
-      caption="Deliveries, the newest first"
-      columns={["State", "Event", "First sent", "Attempts", ""]}
-      class="cards"
-    >
+    <Table caption="Deliveries, newest first" columns={["State", "Event", "Created", "Attempts", ""]} class="cards">
       {all.map((d) => (
         <Row key={d.id} of={d} still={still} again={again} />
       ))}
@@ -192,11 +192,11 @@ export function Row({ of, still, again }: { of: Schemas["Delivery"]; still: bool
 /** When it is tried next, if it is. */
 function Next({ of, still }: { of: Schemas["Delivery"]; still: boolean }) {
   if (of.state !== "pending") return null;
-  if (still) return <span class="under">once sending goes on</span>;
+  if (still) return <span class="under">when the webhook resumes</span>;
   if (!of.next_attempt_at) return null;
   return (
     <span class="under">
-      again <Until at={of.next_attempt_at} />
+      retry <Until at={of.next_attempt_at} />
     </span>
   );
 }

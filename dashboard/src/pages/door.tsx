@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { Failure } from "../api/client";
+import { Hint } from "../parts/hint";
 import { Posts } from "../parts/signs";
 import { ended, provider, signIn } from "../state/session";
 
@@ -46,18 +47,17 @@ export function Door({ failed }: { failed: string }) {
         {elsewhere.value !== null && (
           <p>
             <a class="button main" href={elsewhere.value.href}>
-              Sign in by {elsewhere.value.host}
+              Sign in with {elsewhere.value.host}
             </a>
           </p>
         )}
         <p class="soft">
-          {elsewhere.value === null ? "With" : "Or with"} a bearer token that has the scope <b>admin</b> or{" "}
-          <b>tenant-admin</b>.
+          {elsewhere.value === null ? "Use" : "Or use"} a bearer token
+          <Hint term="token" /> with the scope <b>admin</b> or <b>tenant-admin</b>.
           {isHere(location.hostname) && (
             <>
               {" "}
-              Only a server that was started with <b>--dev</b> leaves one, in the file <b>dev-token</b> of its data
-              folder.
+              A server started with <b>--dev</b> writes one to the file <b>dev-token</b> in its data folder.
             </>
           )}
         </p>
@@ -86,7 +86,8 @@ export function Door({ failed }: { failed: string }) {
           {busy.value ? "Signing in…" : "Sign in"}
         </button>
         <p class="soft small">
-          The token goes to this server once and is not kept. The session lasts as long as the token, 12 hours at most.
+          The browser sends the token once and does not keep it. The session ends with the token, after 12 hours at
+          most.
         </p>
       </form>
     </main>

@@ -1,6 +1,7 @@
 import { Fragment } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Schemas } from "../api/client";
+import { acquire } from "../parts/curl";
 import { FilterField, TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head } from "../parts/signs";
 import { many, span, utc } from "../parts/words";
@@ -20,8 +21,8 @@ export const signs: Partial<Record<Kind, { name: string; sign: string; kind: str
   "lock.expired": { name: "expired", sign: "⚠", kind: "harm" },
   "lock.revoked": { name: "revoked", sign: "✕", kind: "harm" },
   "lock.wait_timeout": { name: "timed out", sign: "◔", kind: "wait" },
-  "lock.deadlock_refused": { name: "deadlock refused", sign: "↻", kind: "harm" },
-  "lock.release_requested": { name: "asked to finish", sign: "?", kind: "wait" },
+  "lock.deadlock_refused": { name: "deadlock rejected", sign: "↻", kind: "harm" },
+  "lock.release_requested": { name: "release requested", sign: "?", kind: "wait" },
   "events.missed": { name: "events missed", sign: "…", kind: "harm" },
 };
 
@@ -57,9 +58,11 @@ export function Events() {
       <Failed failure={tail.failure.value} />
       <div class="sheet">
         {shown.length === 0 ? (
-          <Calm title="Nothing yet">{tail.open.value ? "What happens from now on appears here." : "Connecting…"}</Calm>
+          <Calm title="No events yet" line={tail.open.value ? acquire("orders:42") : undefined}>
+            {tail.open.value ? "Events from now on appear here. To see one, acquire a lock:" : "Connecting…"}
+          </Calm>
         ) : (
-          <ol class="tail" aria-label="Events, the newest first">
+          <ol class="tail" aria-label="Events, newest first">
             {shown.map((e) => (
               <Line key={e.id} event={e} />
             ))}
@@ -76,7 +79,7 @@ function Filters({ filter }: { filter: { types: string; locks: string; tenant: s
       <FilterField
         label="Locks"
         first
-        placeholder="A whole name, or orders:*"
+        placeholder="Exact match, or orders:*"
         value={filter.locks}
         set={(v) => setQuery({ locks: v })}
       />

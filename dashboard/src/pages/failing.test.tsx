@@ -35,7 +35,9 @@ it("finds the last failure among all deliveries, and keeps one that is not liste
 it("says why it fails, for how long, and how much is owed", () => {
   const state = { owed: 200, owed_more: true, failures: 12, failing_since: at(1) };
   const said = text({ of: { failing_since: at(1), paused: false }, why: attempt(5), state });
-  expect(said).toMatch(/It answered 5, .* ago.*Every attempt has failed for .*: 12 so far.*Still owed: 200 or more/);
+  expect(said).toMatch(
+    /It answered 5, .* ago.*Every attempt has failed for .*: 12 so far.*Pending deliveries: 200 or more/,
+  );
 });
 
 it("tells since when and how often of one answer, and not of two that are of different times", () => {
@@ -48,15 +50,15 @@ it("tells since when and how often of one answer, and not of two that are of dif
 it("says nothing of a webhook that does well, and no reason that it does not know", () => {
   expect(text({ of: { paused: false }, why: attempt(5), state: undefined })).toBe("");
   const stopped = text({ of: { paused: false, disabled: "failing" }, why: undefined, state: undefined });
-  expect(stopped).toContain("Nothing gets through.");
+  expect(stopped).toContain("No delivery succeeds.");
   expect(stopped).not.toContain("owed");
 });
 
 it("has words for an attempt without an error", () => {
   const bare = (of: Partial<Schemas["Attempt"]>) => reason({ at: at(1), outcome: "failed", took_seconds: 1, ...of });
   expect([bare({ status: 500 }), bare({ outcome: "gone" }), bare({})]).toEqual([
-    "It answered 500",
-    "It wants nothing more",
+    "The receiver answered 500",
+    "The receiver answered 410: it wants no more deliveries",
     "The last attempt failed",
   ]);
 });

@@ -27,7 +27,7 @@ export function Failing({ of, why, state }: FailingOf) {
             <b>{reason(why)}</b>, <Since at={why.at} ago />.
           </>
         ) : (
-          <b>Nothing gets through.</b>
+          <b>No delivery succeeds.</b>
         )}{" "}
         {since && (
           <>
@@ -38,7 +38,7 @@ export function Failing({ of, why, state }: FailingOf) {
       </p>
       {state && (state.owed > 0 || state.owed_more) && (
         <p>
-          Still owed: <b>{owed(state)}</b>.
+          Pending deliveries: <b>{owed(state)}</b>.
         </p>
       )}
     </div>
@@ -46,15 +46,15 @@ export function Failing({ of, why, state }: FailingOf) {
 }
 
 const words: Partial<Record<Attempt["outcome"], string>> = {
-  throttled: "It asked to be told less often",
-  gone: "It wants nothing more",
-  rejected: "It was not sent",
+  throttled: "The receiver asked for a lower rate",
+  gone: "The receiver answered 410: it wants no more deliveries",
+  rejected: "The server did not send it",
 };
 
 /** Why an attempt failed, as the beginning of a sentence. */
 export function reason(of: Attempt): string {
   if (of.error) return of.error[0]?.toUpperCase() + of.error.slice(1);
-  if (of.status !== undefined) return `It answered ${of.status}`;
+  if (of.status !== undefined) return `The receiver answered ${of.status}`;
   return words[of.outcome] ?? "The last attempt failed";
 }
 

@@ -13,7 +13,7 @@ export function Figures({ figures, held }: FiguresOf) {
   return (
     <section class="stack" aria-labelledby="figures">
       <h2 id="figures">
-        How it has been <span class="soft small">as far as this replica remembers</span>
+        Statistics <span class="soft small">since this replica started, as far as it keeps them</span>
       </h2>
       {isEmpty(figures) ? <None held={held} /> : <Known figures={figures} />}
     </section>
@@ -29,8 +29,8 @@ function None({ held }: { held: boolean }) {
   return (
     <p class="sheet pad soft">
       {held
-        ? "This replica has no figures of it: it was granted before the replica started, or they were forgotten to make room for those of other locks."
-        : "This replica has no figures of it: nobody was granted it since the replica started, or they were forgotten to make room for those of other locks."}
+        ? "No statistics: the lock was granted before this replica started, or the replica evicted them for other locks."
+        : "No statistics: the lock was not granted since this replica started, or the replica evicted them for other locks."}
     </p>
   );
 }
@@ -38,23 +38,23 @@ function None({ held }: { held: boolean }) {
 function Known({ figures }: { figures: Schemas["AdminFigures"] }) {
   return (
     <div class="columns">
-      <Distribution name="Waits" steps={figures.waits} of={figures.wait_seconds} none="No grant is remembered." />
-      <Distribution name="Holds" steps={figures.holds} of={figures.hold_seconds} none="No end is remembered." />
+      <Distribution name="Wait time" steps={figures.waits} of={figures.wait_seconds} none="No recorded grant." />
+      <Distribution name="Hold time" steps={figures.holds} of={figures.hold_seconds} none="No recorded release." />
       <div class="sheet pad stack">
         <h3>Lease</h3>
         <p>
           {many(figures.acquisitions, "grant")},{" "}
           {figures.expirations > 0 ? (
             <Badge kind="harm" sign="⚠">
-              {many(figures.expirations, "lease")} ran out
+              {many(figures.expirations, "expired lease")}
             </Badge>
           ) : (
-            "no lease ran out"
+            "no expired lease"
           )}
         </p>
         {figures.recommended_ttl_seconds !== undefined && (
           <p>
-            Suggested TTL: <b>{span(figures.recommended_ttl_seconds * 1000)}</b>
+            Recommended TTL: <b>{span(figures.recommended_ttl_seconds * 1000)}</b>
           </p>
         )}
         <p class="soft">{figures.recommended_ttl_reason}</p>
@@ -95,8 +95,7 @@ function Distribution({ name, steps, of, none }: DistributionOf) {
       )}
       {of && (
         <p class="soft small">
-          Half within {span(of.p50 * 1000)}, nine in ten within {span(of.p90 * 1000)}, 99 in 100 within{" "}
-          {span(of.p99 * 1000)}
+          p50 {span(of.p50 * 1000)}, p90 {span(of.p90 * 1000)}, p99 {span(of.p99 * 1000)}
         </p>
       )}
     </div>

@@ -21,8 +21,9 @@ export function HeatMap({ of }: { of: Map }) {
   if (!any) {
     return (
       <div class="sheet">
-        <Calm title="Nobody was seen waiting">
-          In the last quarter of an hour, or since this replica started if that is less.
+        <Calm title="No waiters">
+          No lock had a waiter in the last 15 minutes, or since this replica started if that is shorter. A lock appears
+          here when a request has to wait for it.
         </Calm>
       </div>
     );
@@ -31,14 +32,14 @@ export function HeatMap({ of }: { of: Map }) {
     <section class="stack" aria-labelledby="heat">
       <div class="head">
         <h2 id="heat">
-          Where most waited <span class="soft small">on average in each {of.step_seconds} s</span>
+          Most contended <span class="soft small">average number of waiters in each {of.step_seconds} s</span>
         </h2>
         <Legend />
       </div>
       <div class="sheet scroll" ref={sheet}>
         <Grid of={of} />
       </div>
-      {of.truncated && <p class="soft">Others were waited for, too, less than these.</p>}
+      {of.truncated && <p class="soft">Other locks had fewer waiters than these.</p>}
     </section>
   );
 }
@@ -48,7 +49,7 @@ function Grid({ of }: { of: Map }) {
   const at = of.rows[0]?.waiting.map((_, i) => new Date(begins + i * of.step_seconds * 1000).toISOString()) ?? [];
   return (
     <table class="heat" onKeyDown={move}>
-      <caption class="unseen">How many waited on average, by lock and time. Arrow keys move from cell to cell.</caption>
+      <caption class="unseen">Average number of waiters by lock and time. Arrow keys move from cell to cell.</caption>
       <thead>
         <tr>
           <th scope="col">Lock</th>
@@ -98,7 +99,7 @@ function Legend() {
     <ul class="legend small" aria-label="Waiters on average">
       <li>
         <i class="swatch s0" aria-hidden="true" />
-        nobody
+        none
       </li>
       {shades.map((from, i) => {
         const below = shades[i + 1];

@@ -2,10 +2,10 @@ import { Dialog } from "../parts/dialog";
 import { help, places, shortcuts } from "../state/keys";
 
 const keys = [
-  ["/", "search; on a page without a field for that, among all locks"],
+  ["/", "search; opens Locks on a page without a search field"],
   ["j k", "next and previous row"],
-  ["Enter", "open the row, where its link or the row has the focus"],
-  ["p", "pause, or go on"],
+  ["Enter", "open the focused row"],
+  ["p", "pause or resume live updates"],
   ["?", "this list"],
 ] as const;
 
@@ -13,7 +13,7 @@ const keys = [
 export function Help() {
   if (!help.value) return null;
   return (
-    <Dialog title="Keys" close={() => (help.value = false)}>
+    <Dialog title="Keyboard shortcuts" close={() => (help.value = false)}>
       <dl class="fields">
         {places.map((p) => (
           <Key key={p.key} keys={`g ${p.key}`} does={p.name} />
@@ -28,7 +28,7 @@ export function Help() {
           checked={shortcuts.value === "on"}
           onChange={(e) => (shortcuts.value = e.currentTarget.checked ? "on" : "off")}
         />
-        Single keys do this
+        Enable single-key shortcuts
       </label>
     </Dialog>
   );

@@ -27,7 +27,7 @@ it("says nothing of leases without evidence, and with it what it is", () => {
   const sign = { at: "2026-01-02T15:04:05.000Z", entry: "e", fence: 7, kind: "released_after_expiry" as const };
   rerender(<Evidence of={{ ...none, worked_after_expiry: 1, words: ["It still worked."], signs: [sign] }} />);
   expect(container.textContent).toContain("It still worked.");
-  expect(container.textContent).toContain("somebody gave back after its lease had run out, fence 7");
+  expect(container.textContent).toContain("a holder tried to release after its lease had expired, fence 7");
 });
 
 it("knows how many waited in the step from which one comes, and not in others", () => {

@@ -21,7 +21,7 @@ export function History({ tenant, name }: { tenant: string; name: string }) {
       <Evidence of={data.evidence} />
       <div class="columns">
         <section class="stack" aria-labelledby="past-holders">
-          <h2 id="past-holders">Last holders</h2>
+          <h2 id="past-holders">Previous holders</h2>
           <Holders all={data.holders} />
         </section>
         <Timeline of={data} />
@@ -33,8 +33,8 @@ export function History({ tenant, name }: { tenant: string; name: string }) {
 type PastEvent = Schemas["PastEvent"];
 
 const kinds: Record<Schemas["LeaseSign"]["kind"], string> = {
-  renewed_after_expiry: "renewed after its lease had run out",
-  released_after_expiry: "gave back after its lease had run out",
+  renewed_after_expiry: "tried to renew after its lease had expired",
+  released_after_expiry: "tried to release after its lease had expired",
   renewed_late: "renewed late",
 };
 
@@ -43,7 +43,7 @@ export function Evidence({ of }: { of: Schemas["LeaseEvidence"] }) {
   if (of.worked_after_expiry + of.late_renewals + of.stale_writes === 0) return null;
   return (
     <section class="stack" aria-labelledby="evidence">
-      <h2 id="evidence">Leases were too short</h2>
+      <h2 id="evidence">Leases too short</h2>
       <div class="sheet pad stack">
         {of.words.map((w) => (
           <p key={w} class="note wait">
@@ -54,7 +54,7 @@ export function Evidence({ of }: { of: Schemas["LeaseEvidence"] }) {
         <ul class="small">
           {of.signs.map((s) => (
             <li key={`${s.at} ${s.entry} ${s.kind}`}>
-              <Since at={s.at} ago />: <b>{s.holder ?? "somebody"}</b> {kinds[s.kind]}
+              <Since at={s.at} ago />: <b>{s.holder ?? "a holder"}</b> {kinds[s.kind]}
               {s.after_seconds !== undefined && `, ${span(s.after_seconds * 1000)} after`}, fence {s.fence}
             </li>
           ))}
@@ -65,9 +65,9 @@ export function Evidence({ of }: { of: Schemas["LeaseEvidence"] }) {
 }
 
 function Holders({ all }: { all: Schemas["PastHolder"][] }) {
-  if (all.length === 0) return <div class="sheet pad soft">This replica remembers nobody who held it and ended.</div>;
+  if (all.length === 0) return <div class="sheet pad soft">No previous holder recorded on this replica.</div>;
   return (
-    <Table caption="Who held it last" columns={["Holder", "Held for", "Ended", { number: "Fence" }]}>
+    <Table caption="Previous holders" columns={["Holder", "Held for", "Ended", { number: "Fence" }]}>
       {all.slice(0, 10).map((h) => (
         <tr key={h.id}>
           <td class="name">{h.holder}</td>
@@ -107,10 +107,10 @@ function Timeline({ of }: { of: Schemas["AdminHistory"] }) {
   return (
     <section class="stack" aria-labelledby="timeline" ref={element}>
       <div class="head">
-        <h2 id="timeline">What happened {begins && <span class="soft small">from {utc(begins)}, for 30 s</span>}</h2>
+        <h2 id="timeline">History {begins && <span class="soft small">from {utc(begins)}, for 30 s</span>}</h2>
         {begins && (
           <button type="button" onClick={() => setQuery({ at: "" })}>
-            Of late
+            Show latest
           </button>
         )}
       </div>
@@ -138,12 +138,11 @@ function Waited({ of, begins }: { of?: Heat | undefined; begins: string }) {
   return (
     <>
       <p>
-        Then <b>{many(then, "waiter")}</b> on average; in the last quarter of an hour at most{" "}
-        {count(Math.max(...of.average))}.
+        <b>{many(then, "waiter")}</b> on average then; maximum of the last 15 minutes: {count(Math.max(...of.average))}.
       </p>
       <Chart
-        title="Waiting for it"
-        unit={`on average in each ${of.step_seconds} s`}
+        title="Waiting"
+        unit={`average in each ${of.step_seconds} s`}
         say={(n) => `${count(n)} waiting`}
         at={at}
         mark={at.indexOf(new Date(Date.parse(begins)).toISOString())}
@@ -157,9 +156,7 @@ function Waited({ of, begins }: { of?: Heat | undefined; begins: string }) {
 function Kept({ all, begins }: { all: readonly PastEvent[]; begins: string }) {
   const oldest = all.at(-1);
   if (!oldest || Date.parse(oldest.at) < Date.parse(begins)) return null;
-  return (
-    <p class="soft small">Of this time the events are kept from {utc(oldest.at)} on: the last of each lock are.</p>
-  );
+  return <p class="soft small">The server keeps only the latest events of each lock: here from {utc(oldest.at)}.</p>;
 }
 
 function None({ all, then }: { all: readonly PastEvent[]; then: boolean }) {
@@ -168,11 +165,11 @@ function None({ all, then }: { all: readonly PastEvent[]; then: boolean }) {
     <div class="sheet pad soft">
       {then && oldest ? (
         <>
-          What happened then is not kept one by one: the last events of each lock are, and of this one they begin at{" "}
+          No events kept from that time. The server keeps only the latest events of each lock: here from{" "}
           {utc(oldest.at)}, <Since at={oldest.at} ago />.
         </>
       ) : (
-        "This replica remembers nothing."
+        "No events recorded on this replica."
       )}
     </div>
   );

@@ -45,15 +45,16 @@ function Blamed({ tenant }: { tenant: string }) {
     <>
       <Failed failure={failure} />
       <div class="sheet">
-        <Calm title="Whose locks?">
-          Name a holder above, or press one here or on a lock's page: all that it holds and waits for, over all locks.
+        <Calm title="Choose a holder">
+          Enter the name of a holder above, or choose one below or on a lock's page, to see all that it holds and waits
+          for.
         </Calm>
       </div>
       {held.length > 0 && (
         <section class="stack" aria-labelledby="blamed">
-          <h2 id="blamed">For whom most wait</h2>
+          <h2 id="blamed">Top blockers</h2>
           <Table
-            caption="Who holds the locks at which most wait"
+            caption="Holders of the most contended locks"
             columns={["Holder", "Lock", { number: "Waiting" }, "Held for"]}
           >
             {held.map((b) => (
@@ -65,7 +66,7 @@ function Blamed({ tenant }: { tenant: string }) {
                   {b.holding > 1 && <span class="under">{others(b.holding)}</span>}
                   <span class="under">{b.tenant}</span>
                   <span class="under narrow">
-                    {many(b.waiting, "waits", "wait")}; held for <Since at={b.by.since} />
+                    {count(b.waiting)} waiting; held for <Since at={b.by.since} />
                   </span>
                 </td>
                 <td class="name">
@@ -106,7 +107,9 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
   if (of.entries.length === 0) {
     return (
       <div class="sheet">
-        <Calm title={`${of.holder} has nothing`}>It holds no lock of {of.tenant}, and waits for none.</Calm>
+        <Calm title={`No entries of ${of.holder}`}>
+          It holds no lock of {of.tenant} and waits for none. Check the name: it must match exactly.
+        </Calm>
       </div>
     );
   }
@@ -116,7 +119,7 @@ function Seen({ of, revoke }: { of: Holdings; revoke: () => void }) {
         <h2 id="entries">{of.holder}</h2>
         <span class="soft">{had(of)}</span>
         <button type="button" class="harm" onClick={revoke}>
-          {of.truncated ? `Revoke the first ${count(of.entries.length)}…` : "Revoke everything…"}
+          {of.truncated ? `Revoke the first ${count(of.entries.length)}…` : "Revoke all…"}
         </button>
       </div>
       <Table
@@ -140,7 +143,7 @@ export function had(of: Holdings): string {
   const all = `holds ${count(of.holding)}, waits for ${count(of.waiting)}`;
   if (!of.truncated) return all;
   const listed = `; the first ${count(of.entries.length)} are listed`;
-  return of.holding + of.waiting < counted ? all + listed : `has ${count(counted)} entries or more${listed}`;
+  return of.holding + of.waiting < counted ? all + listed : `has ${count(counted)} or more entries${listed}`;
 }
 
 function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
@@ -148,7 +151,7 @@ function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
     <tr>
       <td>
         <EntryState held={of.state === "held"} />
-        {!of.named && <span class="under">by its token</span>}
+        {!of.named && <span class="under">name from its token</span>}
       </td>
       <td class="name">
         {of.locks.map((l) => (

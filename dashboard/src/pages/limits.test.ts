@@ -10,9 +10,9 @@ it("names the limits that differ from the defaults, and no others", () => {
 });
 
 it("says both bounds of a limit that is none", () => {
-  expect(wrongIn({ held_locks: "99999999999" })).toBe("Held: a limit is a whole number, from 0 to 10,000,000 here.");
+  expect(wrongIn({ held_locks: "99999999999" })).toBe("Held locks: enter a whole number from 0 to 10,000,000.");
   expect(wrongIn({ held_locks: "10000000", webhooks: "1001" })).toContain(
-    "Webhooks: a limit is a whole number, from 0 to 1,000",
+    "Webhooks: enter a whole number from 0 to 1,000",
   );
   expect(wrongIn({ held_locks: "10000000", webhooks: " 0 ", sets: "" })).toBeUndefined();
 });

@@ -1,17 +1,20 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
-import { curl, Shell } from "../parts/curl";
+import { acquire, curl, Shell } from "../parts/curl";
+import { Hint } from "../parts/hint";
 import { Badge, Calm, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Left, Since, Until } from "../parts/time";
 import { count, many, span } from "../parts/words";
 import { second, useLive } from "../state/live";
 import { href } from "../state/route";
+import { session } from "../state/session";
 import { Close } from "./close";
 import { Figures } from "./figures";
 import { History } from "./history";
 import { holderPage } from "./names";
 import { Revoke, type Target } from "./revoke";
+import { Line } from "./sure";
 
 /** How many that wait are listed. */
 const rows = 100;
@@ -56,7 +59,7 @@ function State({ view }: { view: View }) {
   if (view.waiting > 0) {
     return (
       <Badge kind="wait" sign="○">
-        {many(view.waiting, "waits", "wait")}
+        {count(view.waiting)} waiting
       </Badge>
     );
   }
@@ -75,8 +78,8 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
       {view.closed && (
         <p class="note wait" role="status">
           <span aria-hidden="true">‖ </span>
-          <b>Closed.</b> No new request joins; it opens <Until at={view.closed.until} end />. Why: {view.closed.reason}{" "}
-          <a href={href(["closures"])}>Closures</a>
+          <b>Closed.</b> It rejects new requests and opens <Until at={view.closed.until} end />. Reason:{" "}
+          {view.closed.reason} <a href={href(["closures"])}>Closures</a>
         </p>
       )}
       <section class="stack" aria-labelledby="holders">
@@ -103,7 +106,7 @@ function Asked({ of }: { of: Schemas["ReleaseRequested"] }) {
   return (
     <p class="note wait" role="status">
       <span aria-hidden="true">? </span>
-      <b>{of.by}</b> asked <Since at={of.since} ago /> that the lock is released
+      <b>{of.by}</b> asked for a release <Since at={of.since} ago />
       {of.waiting > 1 && `, and ${many(of.waiting - 1, "other", "others")} since`}.
     </p>
   );
@@ -114,8 +117,8 @@ function StaleWrites({ all }: { all: Schemas["ReportedStaleWrite"][] }) {
     <section class="stack" aria-labelledby="stale-writes">
       <h2 id="stale-writes">Stale writes</h2>
       <Table
-        caption="Writes that resources rejected because of their old fence"
-        columns={["Reported", "Resource", { number: "Fence" }, { number: "Newest seen" }]}
+        caption="Writes that a resource rejected because their fence was old"
+        columns={["Reported", "Resource", { number: "Fence" }, { number: "Greatest seen" }]}
       >
         {all.map((w, i) => (
           <tr key={i}>
@@ -132,14 +135,17 @@ function StaleWrites({ all }: { all: Schemas["ReportedStaleWrite"][] }) {
   );
 }
 
+/** Whether the token of the session can acquire the lock: it is of the same tenant. */
+const own = (view: View): boolean => view.tenant === session.value?.tenant;
+
 function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
   if (view.holders.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="Nobody holds it">
+        <Calm title="Free" line={own(view) ? acquire(view.name) : undefined}>
           {view.fence
-            ? `The newest fence that was handed out is ${view.fence}.`
-            : "This replica remembers no use of it."}
+            ? `No holder. The last grant had fence ${view.fence}.`
+            : "No holder, and no use recorded on this replica."}
         </Calm>
       </div>
     );
@@ -152,7 +158,10 @@ function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
             <h3>
               <a href={holderPage(view.tenant, h.holder)}>{h.holder}</a>
             </h3>
-            <span class="soft">fence {h.fence}</span>
+            <span class="soft">
+              fence {h.fence}
+              <Hint term="fence" />
+            </span>
             <RevokeButton target={{ ...h, held: true }} revoke={revoke} />
           </div>
           {h.expires_at && <Left until={h.expires_at} ttlSeconds={h.ttl_seconds} />}
@@ -161,9 +170,15 @@ function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
             <dd>
               <Since at={h.since} />
             </dd>
-            <dt>Lease</dt>
-            <dd>{span(h.ttl_seconds * 1000)}, renewed by its client</dd>
-            <dt>Mode</dt>
+            <dt>
+              Lease
+              <Hint term="lease" />
+            </dt>
+            <dd>{span(h.ttl_seconds * 1000)} TTL</dd>
+            <dt>
+              Mode
+              <Hint term="mode" />
+            </dt>
             <dd>
               {h.mode}
               {h.limit ? ` of ${h.limit}` : ""}
@@ -182,11 +197,20 @@ function Metadata({ of = {} }: { of?: Record<string, string> | undefined }) {
 }
 
 function Queue({ view, revoke }: { view: View; revoke: Revoking }) {
-  if (view.waiters.length === 0) return <div class="sheet pad soft">Nobody stands in line.</div>;
+  if (view.waiters.length === 0) {
+    return (
+      <div class="sheet pad stack">
+        <p class="soft">No waiters.</p>
+        {view.holding > 0 && own(view) && (
+          <Line title="Wait for this lock with curl" text={acquire(view.name, { wait_seconds: 60 })} />
+        )}
+      </div>
+    );
+  }
   return (
     <Table
-      caption="Who waits, in order"
-      columns={["Position", "Waiter", "Waited", "Gives up", "Mode", { number: "Fence to be" }, ""]}
+      caption="Waiters, in order"
+      columns={["Position", "Waiter", "Waited", "Wait ends", "Mode", { number: "Fence when granted" }, ""]}
       more={view.waiting > view.waiters.length && `and ${count(view.waiting - view.waiters.length)} more`}
     >
       {view.waiters.map((w) => (
@@ -203,12 +227,12 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
       <td>{of.position}</td>
       <td class="name">
         <a href={holderPage(tenant, of.holder)}>{of.holder}</a>
-        {of.async && <Badge>no connection</Badge>}
+        {of.async && <Badge>async</Badge>}
         <span class="under narrow">
           waited <Since at={of.enqueued_at} />
           {of.wait_until && (
             <>
-              , gives up <Until at={of.wait_until} />
+              , wait ends <Until at={of.wait_until} />
             </>
           )}
         </span>

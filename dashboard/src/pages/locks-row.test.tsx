@@ -50,6 +50,6 @@ it("shows how much of a lease is left as a bar, where that is known", () => {
 
 it("counts no time of a lock that has left the page", () => {
   const gone = row(lock("2026-01-02T15:04:15.000Z"), true);
-  expect(gone.textContent).toContain("not here any more");
+  expect(gone.textContent).toContain("no longer in use");
   expect(gone.querySelector("time, .bar")).toBeNull();
 });

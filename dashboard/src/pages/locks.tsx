@@ -1,5 +1,7 @@
 import { api, asked, type Schemas } from "../api/client";
+import { acquire } from "../parts/curl";
 import { FilterField, TenantField, whole } from "../parts/filter";
+import { Hint } from "../parts/hint";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Left, Since } from "../parts/time";
@@ -65,23 +67,19 @@ function isFiltered(f: Filter): boolean {
   return (f.search ?? f.tenant ?? f.state ?? f.holder) !== undefined;
 }
 
+const clear = (): void => setQuery({ search: "", tenant: "", state: "", holder: "", cursor: "" });
+
 function Filters({ filter }: { filter: Filter }) {
   const set = (name: string) => (value: string) => setQuery({ [name]: value, cursor: "" });
   return (
     <search class="filters">
-      <FilterField
-        label="Name"
-        first
-        placeholder="Part of it, or orders:*"
-        value={filter.search ?? ""}
-        set={set("search")}
-      />
+      <FilterField label="Name" first placeholder="Part, or orders:*" value={filter.search ?? ""} set={set("search")} />
       <label>
         State
         <select value={filter.state ?? ""} onChange={(e) => set("state")(e.currentTarget.value)}>
           <option value="">In use</option>
-          <option value="contended">Somebody waits</option>
-          <option value="held">Somebody holds</option>
+          <option value="contended">With waiters</option>
+          <option value="held">Held</option>
         </select>
       </label>
       <FilterField label="Holder" placeholder={whole} value={filter.holder ?? ""} set={set("holder")} />
@@ -98,9 +96,16 @@ function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: 
     return (
       <div class="sheet">
         {filtered ? (
-          <Calm title="No lock is like that">Of those in use, none fits what is written above.</Calm>
+          <Calm title="No matches">
+            No lock in use matches these filters.{" "}
+            <button type="button" onClick={clear}>
+              Clear the filters
+            </button>
+          </Calm>
         ) : (
-          <Calm title="No lock is in use">Once somebody takes one, it stands here.</Calm>
+          <Calm title="No locks in use" line={acquire("orders:42")}>
+            A lock appears here while a client holds it or waits for it. Acquire one:
+          </Calm>
         )}
       </div>
     );
@@ -146,6 +151,7 @@ function Column({ by, sort, name, number }: { by: Sort; sort: Order; name: strin
         {name}
         <span aria-hidden="true">{active ? (down ? "↓" : "↑") : ""}</span>
       </button>
+      {by === "utilization" && <Hint term="used" />}
     </th>
   );
 }
@@ -157,7 +163,7 @@ function Brief({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
     <span class="under narrow">
       {lock.oldest_since && (
         <>
-          {many(lock.waiting, "waits", "wait")}, longest for <Since at={lock.oldest_since} />
+          {count(lock.waiting)} waiting, longest for <Since at={lock.oldest_since} />
         </>
       )}
       {sort.endsWith("held_for") && since && (
@@ -183,7 +189,7 @@ export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; 
           {lock.name}
         </a>
         <span class="under">
-          {lock.tenant} <Closed of={lock.closed} /> {gone && <Badge>not here any more</Badge>}
+          {lock.tenant} <Closed of={lock.closed} /> {gone && <Badge>no longer in use</Badge>}
         </span>
         <Brief lock={lock} sort={sort} />
       </td>
@@ -191,7 +197,7 @@ export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; 
         {first ? (
           <a href={holderPage(lock.tenant, first.holder)}>{first.holder}</a>
         ) : (
-          <span class="soft">nobody at the moment</span>
+          <span class="soft">no holder</span>
         )}
         <Terms lock={lock} />
       </td>
@@ -204,7 +210,7 @@ export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; 
         )}
       </td>
       <td>
-        {lock.waiting > 0 ? count(lock.waiting) : <span class="soft">nobody</span>}
+        {lock.waiting > 0 ? count(lock.waiting) : <span class="soft">0</span>}
         {lock.waiting > 0 && (
           <span class="under">
             <Fence holding={lock.holding} waiting={lock.waiting} most={10} />

@@ -60,9 +60,9 @@ describe("nextAfter", () => {
 });
 
 it("says who is next, or that nobody is", () => {
-  expect(nextInWords(view("x", "xx"), "h0")).toBe("Next to get it: w0 with fence 10.");
+  expect(nextInWords(view("x", "xx"), "h0")).toBe("Granted next: w0 with fence 10.");
   expect(nextInWords(view("x", "sssss"), "h0")).toContain(" and 2 more.");
   expect(nextInWords(view("x", ""), "h0")).toContain("free");
-  expect(nextInWords(view("ss", "x"), "h0")).toBe("1 other holder keeps it, and nobody new gets it.");
-  expect(nextInWords(view("sss", "x"), "w0")).toBe("3 holders keep it, and nobody new gets it.");
+  expect(nextInWords(view("ss", "x"), "h0")).toBe("1 other holder keeps it. No waiter is granted.");
+  expect(nextInWords(view("sss", "x"), "w0")).toBe("3 holders keep it. No waiter is granted.");
 });

@@ -36,12 +36,12 @@ function tolerates(w: Waiter, mode: string | undefined, before: number): boolean
 export function nextInWords(view: View, id: string): string {
   const { granted, stay } = nextAfter(view, id);
   if (granted.length === 0) {
-    if (stay === 0) return "Nobody else waits: the lock is free then.";
+    if (stay === 0) return "No other waiter: the lock becomes free.";
     const those = view.holders.some((h) => h.id === id) ? "other holder keeps" : "holder keeps";
-    return `${many(stay, those, those.replace(" keeps", "s keep"))} it, and nobody new gets it.`;
+    return `${many(stay, those, those.replace(" keeps", "s keep"))} it. No waiter is granted.`;
   }
   const names = granted.slice(0, 3).map((w) => `${w.holder} with fence ${w.number}`);
   const rest = granted.length > 3 ? ` and ${granted.length - 3} more` : "";
-  const set = granted.some((w) => w.set) ? " A set gets it when it is its turn at all of its locks." : "";
-  return `Next to get it: ${names.join(", ")}${rest}.${set}`;
+  const set = granted.some((w) => w.set) ? " A set is granted when it is first at all of its locks." : "";
+  return `Granted next: ${names.join(", ")}${rest}.${set}`;
 }

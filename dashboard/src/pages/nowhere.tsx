@@ -7,8 +7,8 @@ export function Nowhere() {
     <>
       <Head title="No such page" />
       <div class="sheet">
-        <Calm title="This address leads nowhere">
-          It may have been cut short, or mistyped. <a href={href([])}>Overview</a> · <a href={href(["locks"])}>Locks</a>
+        <Calm title="No page at this address">
+          Check the address, or continue with <a href={href([])}>Overview</a> · <a href={href(["locks"])}>Locks</a>
         </Calm>
       </div>
     </>

@@ -26,7 +26,7 @@ export function Open({ closure, done, close }: { closure: Schemas["Closure"]; do
         </dd>
         <dt>Closed by</dt>
         <dd>{by}</dd>
-        <dt>Because</dt>
+        <dt>Reason</dt>
         <dd>{reason}</dd>
         {description && (
           <>
@@ -34,12 +34,12 @@ export function Open({ closure, done, close }: { closure: Schemas["Closure"]; do
             <dd>{description}</dd>
           </>
         )}
-        <dt>Would open</dt>
+        <dt>Opens otherwise</dt>
         <dd>
           <Until at={until} end />
         </dd>
       </dl>
-      <p>New requests join again within a second, unless another closure names the lock, too.</p>
+      <p>The locks accept new requests within a second, unless another closure also names them.</p>
       {action.failure && (
         <p class="note harm" role="alert">
           <span aria-hidden="true">⚠ </span>
@@ -60,6 +60,6 @@ export function Open({ closure, done, close }: { closure: Schemas["Closure"]; do
 }
 
 function refusal(f: Failure): string {
-  if (f.status === 404) return "It has ended already.";
-  return f.uncertain ? `${f.message} It may be open all the same; it is safe to try again.` : f.message;
+  if (f.status === 404) return "The closure has already ended.";
+  return f.uncertain ? `${f.message} The closure may have ended. It is safe to try again.` : f.message;
 }

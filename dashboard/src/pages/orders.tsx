@@ -1,5 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { Graph } from "../parts/graph";
+import { Hint } from "../parts/hint";
 import { Badge, Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -20,23 +21,26 @@ export function Deadlocks() {
   const orders = useLive("orders", every, (ask) => asked(api.GET("/admin/lock-order", ask)));
   return (
     <>
-      <Head title="Deadlocks and orders" />
+      <Head title="Deadlocks" />
       <Failed failure={refused.failure} />
       <section class="stack" aria-labelledby="contradictions">
-        <h2 id="contradictions">Contradicting orders</h2>
+        <h2>
+          <span id="contradictions">Contradicting lock orders</span>
+          <Hint term="contradiction" />
+        </h2>
         <div class="sheet">
           {orders.data ? <Contradictions report={orders.data} /> : <Loading failure={orders.failure} />}
         </div>
       </section>
       <section class="stack" aria-labelledby="refused">
-        <h2 id="refused">Refused deadlocks</h2>
+        <h2 id="refused">Rejected deadlocks</h2>
         <div class="sheet">
           {refused.data ? <Refused all={refused.data.deadlocks} /> : <Loading failure={refused.failure} />}
         </div>
       </section>
       {orders.data && orders.data.orders.length > 0 && (
         <section class="stack" aria-labelledby="seen">
-          <h2 id="seen">Orders that were seen</h2>
+          <h2 id="seen">Observed lock orders</h2>
           <Orders report={orders.data} />
         </section>
       )}
@@ -45,7 +49,7 @@ export function Deadlocks() {
 }
 
 function Refused({ all }: { all: Schemas["RefusedDeadlock"][] }) {
-  if (all.length === 0) return <Calm title="No deadlocks">None was refused since this replica started.</Calm>;
+  if (all.length === 0) return <Calm title="No deadlocks">This replica has rejected none since it started.</Calm>;
   return (
     <ol class="tail">
       {all.map((d) => (
@@ -56,7 +60,8 @@ function Refused({ all }: { all: Schemas["RefusedDeadlock"][] }) {
           <span>{d.tenant}</span>
           <div class="stack">
             <p>
-              <b>{d.refused}</b> was refused {d.locks.join(", ")}: {many(d.waits, "wait")} would have gone in a circle.
+              <b>{d.refused}</b> requested {d.locks.join(", ")}. The server rejected it: {many(d.waits, "wait")} would
+              have formed a cycle.
             </p>
             <Cycle steps={d.cycle} />
           </div>
@@ -96,7 +101,7 @@ export function Contradictions({ report }: { report: Schemas["LockOrderReport"] 
             {c.tenant}, found <Since at={c.found_at} ago />
           </p>
           <Graph
-            label={`Contradicting orders of ${locksOf(c).join(" and ")}`}
+            label={`Contradicting lock orders of ${locksOf(c).join(" and ")}`}
             describedBy={`contradiction-${i}`}
             edges={c.sides.map((s) => ({ from: s.from, to: s.to, label: s.example.holder }))}
           />
@@ -109,8 +114,8 @@ export function Contradictions({ report }: { report: Schemas["LockOrderReport"] 
                 </b>
                 <span class="soft">
                   {" "}
-                  <a href={holderPage(c.tenant, s.example.holder)}>{s.example.holder}</a> held {s.example.held} and took{" "}
-                  {s.example.taken} <Since at={s.example.at} ago />
+                  <a href={holderPage(c.tenant, s.example.holder)}>{s.example.holder}</a> held {s.example.held} and
+                  acquired {s.example.taken} <Since at={s.example.at} ago />
                 </span>
               </li>
             ))}
@@ -129,15 +134,15 @@ function locksOf(c: Contradiction): string[] {
 function Agreed({ report: { orders, forgotten } }: { report: Schemas["LockOrderReport"] }) {
   if (orders.length === 0 && forgotten === 0) {
     return (
-      <Calm title="No orders were seen yet">
-        Since this replica started, no named worker has taken a lock while it held another.
+      <Calm title="No lock orders observed">
+        Since this replica started, no holder has acquired a lock while it held another.
       </Calm>
     );
   }
   return (
     <Calm title="No contradictions">
-      The orders that this replica has seen since it started agree
-      {forgotten > 0 ? ", as far as it remembers them." : "."}
+      All lock orders that this replica has observed since it started agree
+      {forgotten > 0 ? ". It evicted some of them." : "."}
     </Calm>
   );
 }
@@ -145,8 +150,8 @@ function Agreed({ report: { orders, forgotten } }: { report: Schemas["LockOrderR
 function Orders({ report }: { report: Schemas["LockOrderReport"] }) {
   return (
     <Table
-      caption="Orders in which workers took locks"
-      columns={["Tenant", "First", "Then", { number: "Seen" }, "Example"]}
+      caption="Orders in which holders acquired locks"
+      columns={["Tenant", "First", "Then", { number: "Times" }, "Example"]}
     >
       {report.orders.map((o) => (
         <tr key={`${o.tenant} ${o.from} ${o.to}`}>

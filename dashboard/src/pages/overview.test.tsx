@@ -10,8 +10,8 @@ afterEach(() => {
 
 it("says nothing of the store while the server is away", () => {
   const page = render(<Health store={{ current: true }} />);
-  expect(page.container.textContent).toContain("Store in sight");
+  expect(page.container.textContent).toContain("Store connected");
   connection.value = "lost";
   page.rerender(<Health store={{ current: true }} />);
-  expect(page.container.textContent).toBe("?Store not known");
+  expect(page.container.textContent).toBe("?Store unknown");
 });

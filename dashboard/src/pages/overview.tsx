@@ -1,5 +1,7 @@
 import type { ComponentChildren } from "preact";
 import { api, asked, type Schemas } from "../api/client";
+import { acquire } from "../parts/curl";
+import { Hint, type Term } from "../parts/hint";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -24,24 +26,24 @@ export function Overview() {
 }
 
 export function Health({ store }: { store: Schemas["AdminStore"] }) {
-  if (connection.value === "lost") return <Badge sign="?">Store not known</Badge>;
+  if (connection.value === "lost") return <Badge sign="?">Store unknown</Badge>;
   if (store.refusal) {
     return (
       <Badge kind="harm" sign="✕">
-        Nothing is granted: {store.refusal}
+        No grants: {store.refusal}
       </Badge>
     );
   }
   if (!store.current) {
     return (
       <Badge kind="harm" sign="⚠">
-        Store out of sight{store.lost_seconds === undefined ? "" : ` for ${span(store.lost_seconds * 1000)}`}
+        Store unreachable{store.lost_seconds === undefined ? "" : ` for ${span(store.lost_seconds * 1000)}`}
       </Badge>
     );
   }
   return (
     <Badge kind="held" sign="✓">
-      Store in sight
+      Store connected
     </Badge>
   );
 }
@@ -74,15 +76,15 @@ function Seen({ view }: { view: View }) {
       {view.lately && <Lately of={view.lately} />}
       <section class="stack" aria-labelledby="blockers">
         <div class="head">
-          <h2 id="blockers">Where most wait</h2>
+          <h2 id="blockers">Most contended</h2>
           {view.blockers.length > 0 && <a href={href(["blocking"])}>Who blocks whom</a>}
         </div>
         {view.blockers.length === 0 ? (
           <div class="sheet">
-            <Calm title="Nobody waits">
+            <Calm title="No contention" line={view.held === 0 ? acquire("orders:42") : undefined}>
               {view.held === 0
-                ? "No lock is in use."
-                : `${many(view.held, "lock")} held, and nobody stands in line for one.`}
+                ? "No locks in use. Acquire one:"
+                : `${many(view.held, "lock")} held, and no request waits. A lock appears here when a request has to wait for it.`}
             </Calm>
           </div>
         ) : (
@@ -105,18 +107,18 @@ export function Lately({ of }: { of: Schemas["SeriesPoint"] }) {
   return (
     <section class="stack" aria-labelledby="lately">
       <h2 id="lately">
-        Lately{" "}
+        Recent{" "}
         <span class="soft small">
-          in the last {isWhole(of.at) ? "quarter of an hour" : <Since at={of.at} />}, as this replica saw it
+          last {isWhole(of.at) ? "15 minutes" : <Since at={of.at} />}, seen by this replica
         </span>
       </h2>
       <dl class="sheet figures">
-        <Figure name="Grants" value={grants.value} unit={grants.unit} />
-        <Figure name="Leases that ran out" value={expiries.value} unit={expiries.unit}>
-          <span class="small soft">{count(of.expiries)} in all</span>
+        <Figure name="Acquired" value={grants.value} unit={grants.unit} />
+        <Figure name="Expired leases" hint="expired" value={expiries.value} unit={expiries.unit}>
+          <span class="small soft">{count(of.expiries)} in total</span>
         </Figure>
-        <Spans name="Waits" of={of.wait_seconds} />
-        <Spans name="Holds" of={of.hold_seconds} />
+        <Spans name="Wait time" hint="wait" of={of.wait_seconds} />
+        <Spans name="Hold time" hint="hold" of={of.hold_seconds} />
       </dl>
     </section>
   );
@@ -137,13 +139,13 @@ export function Replicas({ all, self, store }: ReplicasOf) {
         <h2 id="replicas">Store and replicas</h2>
         <Health store={store} />
       </div>
-      <Table caption="Replicas that serve the store" columns={["Replica", "Version", "Runs for"]}>
+      <Table caption="Replicas that serve the store" columns={["Replica", "Version", "Uptime"]}>
         {all.map((r) => (
           <tr key={r.replica}>
             <td class="name">
-              {r.replica} {r.replica === self && <Badge>answers this page</Badge>}
+              {r.replica} {r.replica === self && <Badge>serves this page</Badge>}
             </td>
-            <td>{r.version || "not told"}</td>
+            <td>{r.version || "unknown"}</td>
             <td>
               <Since at={r.started} />
             </td>
@@ -154,28 +156,29 @@ export function Replicas({ all, self, store }: ReplicasOf) {
   );
 }
 
-function Spans({ name, of }: { name: string; of?: Schemas["Percentiles"] | undefined }) {
+function Spans({ name, hint, of }: { name: string; hint: Term; of?: Schemas["Percentiles"] | undefined }) {
   return (
-    <Figure name={`${name}, half within`} value={of ? span(of.p50 * 1000) : "–"}>
-      {of && <span class="small soft">99 in 100 within {span(of.p99 * 1000)}</span>}
+    <Figure name={name} hint={hint} value={of ? span(of.p50 * 1000) : "–"} unit={of ? "p50" : ""}>
+      {of && <span class="small soft">p99 {span(of.p99 * 1000)}</span>}
     </Figure>
   );
 }
 
-function Figure({
-  name,
-  value,
-  unit,
-  children,
-}: {
+interface FigureOf {
   name: string;
+  hint?: Term;
   value: ComponentChildren;
   unit?: string;
   children?: ComponentChildren;
-}) {
+}
+
+function Figure({ name, hint, value, unit, children }: FigureOf) {
   return (
     <div>
-      <dt>{name}</dt>
+      <dt>
+        {name}
+        {hint && <Hint term={hint} />}
+      </dt>
       <dd class="big">
         {value} {unit && <span class="unit">{unit}</span>}
       </dd>
@@ -187,7 +190,7 @@ function Figure({
 function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
   return (
     <Table
-      caption="Locks at which most wait"
+      caption="Most contended locks"
       columns={["Lock", "Held by", "Queue", { number: "Waiting" }, "Oldest wait", "Held for"]}
     >
       {all.map((b) => (
@@ -200,7 +203,7 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
               {b.tenant} <Closed of={b.closed} />
             </span>
             <span class="under narrow">
-              {many(b.waiting, "waits", "wait")}, longest for <Since at={b.oldest_since} />
+              {count(b.waiting)} waiting, longest for <Since at={b.oldest_since} />
               {b.holder && (
                 <>
                   ; held for <Since at={b.holder.since} />
@@ -212,7 +215,7 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
             {b.holder ? (
               <a href={holderPage(b.tenant, b.holder.holder)}>{b.holder.holder}</a>
             ) : (
-              <span class="soft">nobody at the moment</span>
+              <span class="soft">no holder</span>
             )}
             {b.holder && (
               <span class="under">

@@ -22,7 +22,7 @@ interface PauseOf {
 export function PauseWebhook({ of, done, close }: PauseOf) {
   const on = stopped(of);
   return (
-    <Dialog title={`${on ? "Go on" : "Pause"} sending to ${of.receiver}`} close={close}>
+    <Dialog title={`${on ? "Resume" : "Pause"} deliveries to ${of.receiver}`} close={close}>
       <Ask of={of} on={on} done={done} />
     </Dialog>
   );
@@ -48,13 +48,13 @@ function Ask({ of, on, done }: { of: Schemas["AdminWebhook"]; on: boolean; done:
     <form class="stack" onSubmit={submit}>
       <p>
         {on
-          ? "What is still to be sent is sent, and what happens from now on."
-          : `${tenant} is not told what happens meanwhile; what is to be sent waits for up to five days.`}
+          ? "The server sends the pending deliveries, then new events."
+          : `The server sends ${tenant} no events until you resume. It keeps pending deliveries for up to 5 days.`}
       </p>
       <ReasonField
         value={reason.value}
         set={(v) => (reason.value = v)}
-        told="It is kept in the audit, where the tenant's operators read it."
+        told="The audit keeps it. Operators of the tenant can read it."
       />
       {action.failure && <Trouble failure={action.failure} />}
       <div class="row end">
@@ -62,7 +62,7 @@ function Ask({ of, on, done }: { of: Schemas["AdminWebhook"]; on: boolean; done:
           Cancel
         </button>
         <button type="submit" class="main" disabled={!ready || action.busy}>
-          {on ? "Go on sending" : "Pause sending"}
+          {on ? "Resume deliveries" : "Pause deliveries"}
         </button>
       </div>
       <Line text={curl("PATCH", `/admin/webhooks/${tenant}/${id}`, body)} />

@@ -28,11 +28,11 @@ export function ResetQuota({ seen, done, close }: ResetQuotaOf) {
     });
   };
   return (
-    <Dialog title={`Defaults for ${tenant}`} close={close}>
+    <Dialog title={`Reset the quota of ${tenant}`} close={close}>
       <div class="stack">
         <p class="soft">
-          What is set is taken back, at all replicas within a second. What the tenant has beyond a lower default stays,
-          and nothing is added.
+          All replicas apply the defaults within a second. If the tenant uses more than a default, it keeps what it has
+          and cannot add to it.
         </p>
         <Changes of={seen} />
         {action.failure && <Trouble failure={action.failure} />}
@@ -41,7 +41,7 @@ export function ResetQuota({ seen, done, close }: ResetQuotaOf) {
             Cancel
           </button>
           <button type="button" class="main" disabled={action.busy} onClick={reset}>
-            {action.busy ? "Taking back…" : "Take the limits back"}
+            {action.busy ? "Resetting…" : "Reset to defaults"}
           </button>
         </div>
         <Line text={curl("DELETE", `/admin/tenants/${tenant}/quota`)} />

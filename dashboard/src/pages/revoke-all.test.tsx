@@ -21,7 +21,7 @@ function holdings(from: number, n: number, truncated: boolean) {
 it("says how much a holder has, and that not all of it is listed", () => {
   const more = { ...holdings(1, 200, true), holding: 1300, waiting: 2 };
   expect(had(more)).toBe("holds 1,300, waits for 2; the first 200 are listed");
-  expect(had({ ...more, holding: 1998 })).toBe("has 2,000 entries or more; the first 200 are listed");
+  expect(had({ ...more, holding: 1998 })).toBe("has 2,000 or more entries; the first 200 are listed");
   expect(had({ ...holdings(1, 3, false), holding: 3, waiting: 0 })).toBe("holds 3, waits for 0");
 });
 
@@ -38,19 +38,19 @@ it("says that a part is not everything, and offers the next until nothing is lef
   const type = (label: RegExp, value: string) => fireEvent.input(page.getByLabelText(label), { target: { value } });
   const submit = () => fireEvent.submit(page.container.querySelector("form") as HTMLFormElement);
   expect(text()).toContain("Revoke the first 200 entries of bulk-7");
-  expect(text()).toContain("This is not everything. bulk-7 has more than these 200 entries");
-  expect(text()).not.toContain("everything of");
+  expect(text()).toContain("These are not all. bulk-7 has more than these 200 entries");
+  expect(text()).not.toContain("all entries of");
   type(/Reason/, "its node is gone");
   type(/to confirm/, "bulk-7");
   submit();
-  await waitFor(() => expect(text()).toContain("bulk-7 had more than these"));
-  fireEvent.click(page.getByText("See what is left…"));
-  await waitFor(() => expect(text()).toContain("Revoke everything of bulk-7"));
-  expect(text()).toContain("50 entries of acme that hold");
-  expect(text()).not.toContain("not everything");
+  await waitFor(() => expect(text()).toContain("bulk-7 had more entries"));
+  fireEvent.click(page.getByText("Show the others…"));
+  await waitFor(() => expect(text()).toContain("Revoke all entries of bulk-7"));
+  expect(text()).toContain("50 held and 0 waiting entries of acme");
+  expect(text()).not.toContain("not all");
   submit();
   await waitFor(() => expect(page.container.querySelector("input")).toBeNull());
-  expect(text()).not.toContain("had more than these");
+  expect(text()).not.toContain("had more entries");
   expect(look).toHaveBeenCalledOnce();
 });
 
@@ -65,9 +65,9 @@ it("names every entry once, a hundred in a request", () => {
 
 it("says of each what came of it", () => {
   const of = (more: object) => said({ id: "e", fence: 1, result: "", ...more } as Schemas["RevokeOutcome"]);
-  expect(of({ result: "lock_lost", reason: "released" })).toBe("gone: its client has given it back");
-  expect(of({ result: "changed" })).toContain("another one");
+  expect(of({ result: "lock_lost", reason: "released" })).toBe("gone: its client released it");
+  expect(of({ result: "changed" })).toContain("has changed");
   expect(of({ result: "not_tried" })).toContain("try again");
-  expect(of({ result: "store_unavailable", may_have_taken_effect: true })).toContain("not known");
+  expect(of({ result: "store_unavailable", may_have_taken_effect: true })).toContain("outcome unknown");
   expect(of({ result: "rate_limited" })).toBe("not revoked: rate_limited");
 });

@@ -65,17 +65,17 @@ export function RevokeAll({ seen: first, look, close, done }: RevokeAllOf) {
         {seen.truncated && !finished.value && (
           <p class="note wait">
             <span aria-hidden="true">⚠ </span>
-            <b>This is not everything.</b> {seen.holder} has more than these {count(seen.entries.length)} entries: once
-            they are revoked, the next ones are offered.
+            <b>These are not all.</b> {seen.holder} has more than these {count(seen.entries.length)} entries. After you
+            revoke them, the next ones follow.
           </p>
         )}
         <p>
-          {many(held, "entry", "entries")} of {seen.tenant} that {held === 1 ? "holds" : "hold"}, and {count(waiting)}{" "}
-          that {waiting === 1 ? "waits" : "wait"}, as they were when you looked. What it has taken since stays.
+          {count(held)} held and {count(waiting)} waiting {held + waiting === 1 ? "entry" : "entries"} of {seen.tenant},
+          as the page showed them when you opened this dialog. Newer entries stay.
         </p>
         <Entries seen={seen} results={results.value} />
         {failure.value && <Trouble failure={failure.value} />}
-        {failure.value?.uncertain && <p>Some may have been revoked all the same; it is safe to try again.</p>}
+        {failure.value?.uncertain && <p>Some entries may be revoked. It is safe to try again.</p>}
         {finished.value ? (
           <Rest
             of={seen}
@@ -92,8 +92,8 @@ export function RevokeAll({ seen: first, look, close, done }: RevokeAllOf) {
             {held > 0 && (
               <p class="note wait">
                 <span aria-hidden="true">⚠ </span>
-                <b>{seen.holder} may still be writing.</b> Whoever is next at each lock gets it at once; resources that
-                check the fence keep the old holder out.
+                <b>{seen.holder} may still be writing.</b> The next waiter acquires each lock at once. Resources that
+                check the fence reject the old holder.
               </p>
             )}
             <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
@@ -115,7 +115,7 @@ export function RevokeAll({ seen: first, look, close, done }: RevokeAllOf) {
 }
 
 function titleOf(seen: Holdings): string {
-  if (!seen.truncated) return `Revoke everything of ${seen.holder}`;
+  if (!seen.truncated) return `Revoke all entries of ${seen.holder}`;
   return `Revoke the first ${count(seen.entries.length)} entries of ${seen.holder}`;
 }
 
@@ -142,17 +142,17 @@ function Rest({ of, results, look, next }: RestOf) {
         if (nothing.value) return;
         await sleep(500, never);
       }
-      throw new Failure("not_seen", "The server does not see yet what is left: try again.");
+      throw new Failure("not_seen", "The replica does not show the remaining entries yet. Try again.");
     });
   return (
     <>
       {more && (
         <p class="note wait" role="status">
           <span aria-hidden="true">⚠ </span>
-          <b>{of.holder} had more than these.</b> What is left is not revoked yet.
+          <b>{of.holder} had more entries.</b> The others are not revoked yet.
         </p>
       )}
-      {nothing.value && <p role="status">Nothing of {of.holder} is left.</p>}
+      {nothing.value && <p role="status">{of.holder} has no entries left.</p>}
       {action.failure && <Trouble failure={action.failure} />}
       <div class="row end">
         <button type="button" class={more ? "" : "main"} onClick={shut}>
@@ -160,7 +160,7 @@ function Rest({ of, results, look, next }: RestOf) {
         </button>
         {more && (
           <button type="button" class="main" disabled={action.busy} onClick={go}>
-            {action.busy ? "Looking…" : "See what is left…"}
+            {action.busy ? "Loading…" : "Show the others…"}
           </button>
         )}
       </div>
@@ -198,7 +198,7 @@ function Entries({ seen, results }: { seen: Holdings; results: readonly Outcome[
   const byId = new Map(results.map((r) => [r.id, r]));
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, and has to by keyboard, too
-    <section class="sheet scroll few" tabIndex={0} aria-label="What is revoked">
+    <section class="sheet scroll few" tabIndex={0} aria-label="Entries to revoke">
       <table>
         <caption class="unseen">Entries</caption>
         <tbody>
@@ -228,9 +228,9 @@ function Result({ of }: { of: Outcome | undefined }) {
 
 /** What came of an entry that was not revoked. */
 export function said(of: Outcome | undefined): string {
-  if (of?.may_have_taken_effect) return "not known: try again";
-  if (of?.result === "lock_lost") return `gone: ${ends[of.reason ?? ""] ?? "nobody knows why"}`;
-  if (of?.result === "changed") return "not revoked: it is another one by now";
+  if (of?.may_have_taken_effect) return "outcome unknown: try again";
+  if (of?.result === "lock_lost") return `gone: ${ends[of.reason ?? ""] ?? "reason unknown"}`;
+  if (of?.result === "changed") return "not revoked: the entry has changed";
   if (of?.result === "not_tried") return "not tried: try again";
   return `not revoked: ${of?.result ?? ""}`;
 }

@@ -37,10 +37,10 @@ it("knows whether an entry is still the one that was seen", () => {
 
 it("says of a refusal what it means", () => {
   expect(refusal(new Failure("changed", "", 409))).toContain("another fence");
-  expect(refusal(new Failure("lock_lost", "", 410, "", "expired"))).toContain("lease has run out");
+  expect(refusal(new Failure("lock_lost", "", 410, "", "expired"))).toContain("lease expired");
   expect(refusal(new Failure("lock_lost", "", 410))).toContain("gone");
   expect(refusal(new Failure("store_unavailable", "The store is away.", 503, "", "", true))).toContain("safe to try");
-  expect(refusal(new Failure("rate_limited", "Too many.", 429))).toBe("Nothing was revoked: Too many.");
+  expect(refusal(new Failure("rate_limited", "Too many.", 429))).toBe("Not revoked: Too many.");
 });
 
 it("sends nothing without a reason and the lock's name, and then the fence that was seen", async () => {
@@ -71,11 +71,11 @@ it("sends nothing without a reason and the lock's name, and then the fence that 
 it("leaves nothing to fill in once what was seen has left, and says nothing of what would come of it", async () => {
   const seen = view([{ id: "e1", fence: 7 }], [{ id: "e2", number: 9 }]);
   const page = render(<Revoke target={target} view={seen} close={() => {}} done={() => {}} />);
-  expect(page.container.textContent).toContain("Next to get it: e2");
+  expect(page.container.textContent).toContain("Granted next: e2");
   const left = view([{ id: "e2", fence: 9 }]);
   page.rerender(<Revoke target={target} view={left} close={() => {}} done={() => {}} />);
-  expect(page.container.textContent).toContain("nothing is left here to revoke");
-  expect(page.container.textContent).not.toMatch(/keeps it|may still be writing|Next to get it/);
+  expect(page.container.textContent).toContain("nothing to revoke");
+  expect(page.container.textContent).not.toMatch(/keeps it|may still be writing|Granted next/);
   expect(page.container.querySelector("form, input")).toBeNull();
 });
 
@@ -89,7 +89,7 @@ it("lets one ask again when nobody knows whether it was revoked", async () => {
   type(/Reason/, "its node is gone");
   type(/to confirm/, "orders:1");
   fireEvent.submit(page.container.querySelector("form") as HTMLFormElement);
-  await waitFor(() => expect(page.container.textContent).toContain("may have been revoked"));
+  await waitFor(() => expect(page.container.textContent).toContain("may be revoked"));
   page.rerender(<Revoke target={target} view={view([])} close={() => {}} done={() => {}} />);
   expect(page.container.querySelector("form")).not.toBeNull();
   expect(page.container.textContent).not.toContain("may still be writing");

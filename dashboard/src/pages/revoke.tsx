@@ -145,7 +145,7 @@ function Entry({ target, view }: { target: Target; view: View }) {
       </dd>
       <dt>{target.held ? "Holder" : "Waiter"}</dt>
       <dd>{target.holder}</dd>
-      <dt>{target.held ? "Fence" : "Fence to be"}</dt>
+      <dt>{target.held ? "Fence" : "Fence when granted"}</dt>
       <dd>{target.fence}</dd>
     </dl>
   );
@@ -170,18 +170,18 @@ function Outcome({ target, view }: { target: Target; view: View }) {
     <>
       {target.set && (
         <p>
-          It is a set of {many(target.set, "lock")}: it loses <b>all of them</b> at once.
+          The entry is a set of {many(target.set, "lock")}. It loses <b>all of them</b> at once.
         </p>
       )}
       <p>{nextInWords(view, target.id)}</p>
       {target.held ? (
         <p class="note wait">
           <span aria-hidden="true">⚠ </span>
-          <b>{target.holder} may still be writing.</b> It learns of this when it next renews. What keeps its writes out
-          is a resource that refuses fence {target.fence} once it has seen a newer one.
+          <b>{target.holder} may still be writing.</b> Its next renewal fails with 410. Only a resource that checks the
+          fence rejects its late writes: it has seen a greater fence than {target.fence}.
         </p>
       ) : (
-        <p class="note">It loses its place, and its request is told that it is revoked.</p>
+        <p class="note">The entry leaves the queue, and its request gets the reason.</p>
       )}
     </>
   );
@@ -193,9 +193,9 @@ function Meanwhile({ target, view }: { target: Target; view: View }) {
   if (now === "same") return null;
   return (
     <p class="note wait" role="status">
-      {now === "gone" && "Meanwhile it has left this lock: nothing is left here to revoke."}
-      {now === "holds" && "Meanwhile it has come to hold the lock."}
-      {now === "other" && "Meanwhile it has come back with another fence. Close this, and look again."}
+      {now === "gone" && "The entry has left this lock meanwhile. There is nothing to revoke."}
+      {now === "holds" && "The entry has acquired the lock meanwhile."}
+      {now === "other" && "The entry has another fence now. Close this dialog and check the lock again."}
     </p>
   );
 }
@@ -237,21 +237,21 @@ function Refused({ failure }: { failure: Failure }) {
 }
 
 export const ends: Record<string, string> = {
-  released: "its client has given it back",
-  expired: "its lease has run out",
-  revoked: "it has been revoked",
-  wait_timeout: "it has waited for as long as it wanted to",
-  deadlock: "it was refused, as it would have closed a deadlock",
-  mode_mismatch: "it was refused, as the lock is in use in another way",
+  released: "its client released it",
+  expired: "its lease expired",
+  revoked: "an operator revoked it",
+  wait_timeout: "its wait timed out",
+  deadlock: "it was rejected: it would have closed a deadlock",
+  mode_mismatch: "it was rejected: the lock is in use in another mode",
 };
 
 /** What a refusal means for who wanted to revoke. */
 export function refusal(f: Failure): ComponentChildren {
   if (f.code === "changed")
-    return "Nothing was revoked: the entry has another fence than you saw. Close this, and look again.";
-  if (f.status === 410) return `Nothing is left to revoke: ${ends[f.reason] ?? "the entry is gone"}.`;
-  if (f.uncertain) return `${f.message} It may have been revoked all the same; it is safe to try again.`;
-  return `Nothing was revoked: ${f.message}`;
+    return "Not revoked: the entry has another fence than this dialog shows. Close it and check the lock again.";
+  if (f.status === 410) return `The entry is already gone: ${ends[f.reason] ?? "reason unknown"}.`;
+  if (f.uncertain) return `${f.message} The entry may be revoked. It is safe to try again.`;
+  return `Not revoked: ${f.message}`;
 }
 
 function Done({ of, next }: { of: Schemas["Revoked"]; next: boolean }) {
@@ -263,7 +263,7 @@ function Done({ of, next }: { of: Schemas["Revoked"]; next: boolean }) {
         </Badge>{" "}
         {of.holder} {of.held ? "held" : "waited for"} {of.locks.join(", ")} with fence {of.fence}.
       </p>
-      <p class="soft">It is on record in the audit{of.held && next ? ", and whoever is next holds now" : ""}.</p>
+      <p class="soft">The audit has a record{of.held && next ? ", and the next waiter holds the lock" : ""}.</p>
       <div class="row end">
         <a class="button" href={href(["audit"], { tenant: of.tenant })} onClick={shut}>
           Audit

@@ -21,8 +21,8 @@ export function Rotate({ of, done, close }: { of: Schemas["Webhook"]; done: () =
       {secret.value === "" ? (
         <div class="stack">
           <p>
-            Deliveries to {of.url} get a new secret. The one before signs too for 24 hours: give the new one to the
-            receiver within that time.
+            The server signs deliveries to {of.url} with a new secret. For 24 hours it also signs with the old one: give
+            the new secret to the receiver within that time.
           </p>
           {action.failure && <Trouble failure={action.failure} />}
           <div class="row end">
@@ -38,7 +38,7 @@ export function Rotate({ of, done, close }: { of: Schemas["Webhook"]; done: () =
       ) : (
         <div class="stack">
           <p class="note wait">
-            <span aria-hidden="true">⚠ </span>This is the only time that it is shown.
+            <span aria-hidden="true">⚠ </span>Copy the secret now. The server does not show it again.
           </p>
           <pre data-secret>{secret.value}</pre>
           <div class="row end">

@@ -4,7 +4,7 @@ import { Since } from "../parts/time";
 
 /** The types of events, in words. */
 export function told(events: readonly string[]): string {
-  return events.includes("*") ? "everything" : events.map((e) => e.replace(/^lock\./, "")).join(", ");
+  return events.includes("*") ? "all" : events.map((e) => e.replace(/^lock\./, "")).join(", ");
 }
 
 /** Whether anything is sent, and if not, why. */
@@ -13,20 +13,20 @@ export function Sending({ of }: { of: Pick<Schemas["Webhook"], "paused" | "disab
   if (of.disabled) {
     return (
       <Badge kind="harm" sign="✕">
-        {of.disabled === "gone" ? "stopped: the receiver wants nothing more" : "stopped: it failed for five days"}
+        {of.disabled === "gone" ? "disabled: the receiver answered 410" : "disabled: failed for 5 days"}
       </Badge>
     );
   }
   if (of.failing_since) {
     return (
       <Badge kind="harm" sign="⚠">
-        has failed for <Since at={of.failing_since} />
+        failing for <Since at={of.failing_since} />
       </Badge>
     );
   }
   return (
     <Badge kind="held" sign="✓">
-      sends
+      active
     </Badge>
   );
 }

@@ -17,7 +17,7 @@ interface SetQuotaOf {
 /** Sets how much a tenant may use. */
 export function SetQuota({ seen, done, close }: SetQuotaOf) {
   return (
-    <Dialog title={`Limits of ${seen.tenant}`} close={close}>
+    <Dialog title={`Quota of ${seen.tenant}`} close={close}>
       <Ask seen={seen} done={done} />
     </Dialog>
   );
@@ -45,7 +45,8 @@ function Ask({ seen, done }: { seen: Schemas["Quota"]; done: () => void }) {
   return (
     <form class="stack" onSubmit={submit}>
       <p class="soft">
-        An empty field is the default. What the tenant has beyond a lower limit stays, and nothing is added.
+        An empty field means the default. If the tenant uses more than a new limit, it keeps what it has and cannot add
+        to it.
       </p>
       <Numbers
         seen={seen}
@@ -57,7 +58,7 @@ function Ask({ seen, done }: { seen: Schemas["Quota"]; done: () => void }) {
           {wrong}
         </p>
       )}
-      <ReasonField value={reason.value} set={(v) => (reason.value = v)} told="It is kept in the audit." />
+      <ReasonField value={reason.value} set={(v) => (reason.value = v)} told="The audit keeps it." />
       {action.failure && (
         <p class="note harm" role="alert">
           <span aria-hidden="true">⚠ </span>
@@ -69,7 +70,7 @@ function Ask({ seen, done }: { seen: Schemas["Quota"]; done: () => void }) {
           Cancel
         </button>
         <button type="submit" class="main" disabled={!ready || action.busy}>
-          {action.busy ? "Setting…" : "Set limits"}
+          {action.busy ? "Setting…" : "Set quota"}
         </button>
       </div>
       <Line text={curl("PUT", `/admin/tenants/${tenant}/quota`, body)} />
@@ -92,10 +93,10 @@ function Numbers({ seen, fields, set }: NumbersOf) {
             {l.name}
             <span class="soft small">
               {l.name.toLowerCase().includes(l.unit) ? "" : ` ${l.unit}`}
-              {l.each && " at each replica"}
+              {l.each && " on each replica"}
             </span>
           </span>
-          {isWrong(l, fields) && <span class="wrong small soft">A whole number, from 0 to {count(l.most)}</span>}
+          {isWrong(l, fields) && <span class="wrong small soft">A whole number from 0 to {count(l.most)}</span>}
           <input
             aria-invalid={isWrong(l, fields)}
             name={l.key}
@@ -112,7 +113,6 @@ function Numbers({ seen, fields, set }: NumbersOf) {
 }
 
 function refusal(f: Failure): string {
-  if (f.code === "changed")
-    return "Nothing was set: somebody has set other limits meanwhile. Close this, and look again.";
-  return f.uncertain ? `${f.message} It may be set all the same: look at it before you try again.` : f.message;
+  if (f.code === "changed") return "Not set: the quota has changed meanwhile. Close this dialog and check it again.";
+  return f.uncertain ? `${f.message} The quota may be set. Check it before you try again.` : f.message;
 }

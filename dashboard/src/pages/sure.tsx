@@ -12,7 +12,7 @@ interface ReasonOf {
 }
 
 /** Why something is done: a line that the tenant is told, too, unless it is said otherwise. */
-export function ReasonField({ value, set, told = "The tenant is told it, and it is kept in the audit." }: ReasonOf) {
+export function ReasonField({ value, set, told = "The tenant sees it, and the audit keeps it." }: ReasonOf) {
   const missing = shortest - [...value.trim()].length;
   return (
     <label class="field">
@@ -38,11 +38,11 @@ export function isReason(text: string): boolean {
   return [...text.trim()].length >= shortest;
 }
 
-/** The line that does the same, folded away until it is wanted. */
-export function Line({ text }: { text: string }) {
+/** Line is a curl line, folded away until the reader opens it. */
+export function Line({ text, title = "The same with curl" }: { text: string; title?: string }) {
   return (
     <details>
-      <summary>The same from a shell</summary>
+      <summary>{title}</summary>
       <div class="stack">
         <pre>{text}</pre>
         <div class="row end">
@@ -71,7 +71,7 @@ export function ConfirmField({ text, value, set }: { text: string; value: string
         onInput={(e) => set(e.currentTarget.value)}
       />
       <span id="confirm-hint" class="soft small" role="status">
-        {!text.startsWith(value) && "That is another name: nothing is done until it is the same."}
+        {!text.startsWith(value) && "The text does not match."}
       </span>
     </label>
   );

@@ -34,12 +34,12 @@ export function Tenant({ tenant }: { tenant: string }) {
         </a>
         {data && seesAll() && (
           <button type="button" onClick={() => (seen.value = data)}>
-            Set limits…
+            Set quota…
           </button>
         )}
         {data && data.version !== 0 && seesAll() && (
           <button type="button" onClick={() => (resetting.value = data)}>
-            Back to the defaults…
+            Reset to defaults…
           </button>
         )}
       </Head>
@@ -58,11 +58,12 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
   return (
     <section class="stack" aria-labelledby="limits">
       <h2 id="limits">
-        Limits and use <span class="soft small">as replica {of.replica} sees it</span>
+        Quota and usage <span class="soft small">seen by replica {of.replica}</span>
       </h2>
       {of.damaged && (
         <p class="note harm" role="alert">
-          <span aria-hidden="true">⚠ </span>What was set cannot be read: the defaults hold until it is set anew.
+          <span aria-hidden="true">⚠ </span>The server cannot read the quota that was set. The defaults apply until you
+          set it again.
         </p>
       )}
       {of.changed_at && (
@@ -71,12 +72,12 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
           {of.reason && `: ${of.reason}`}
         </p>
       )}
-      <Table caption="Limits" columns={["Limit", "Used", { number: "Default" }]}>
+      <Table caption="Quota" columns={["Limit", "Used", { number: "Default" }]}>
         {limits.map((l) => (
           <tr key={l.key}>
             <td class="name">
               {l.name}
-              {l.each && <span class="under">at each replica</span>}
+              {l.each && <span class="under">on each replica</span>}
             </td>
             <td>
               <Used of={of} limit={l.key} unit={l.unit} />
@@ -93,8 +94,8 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
         ))}
       </Table>
       <p class="soft small">
-        Of what is limited a second at each replica, it is shown how much of a second's worth is used up at this moment.
-        That comes back all the time, so 0 does not mean that nothing is asked for.
+        For limits per second, the page shows how much of one second's quota is used at this moment. It refills
+        continuously, so 0 does not mean that there are no requests.
       </p>
     </section>
   );
@@ -107,6 +108,6 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
 function Used({ of, limit, unit }: { of: Schemas["Quota"]; limit: Limit; unit: string }) {
   const most = of.limits[limit];
   if (limit === "waiting_per_lock") return <span class="small">at most {`${count(most)} ${unit}`}</span>;
-  if (isRate(limit)) return <Use name="at this moment" is={of.used[limit]} most={most} />;
+  if (isRate(limit)) return <Use name="now" is={of.used[limit]} most={most} />;
   return <Use name={unit} is={of.used[limit]} most={most} />;
 }

@@ -1,5 +1,5 @@
 import { api, asked, type Schemas } from "../api/client";
-import { curl, Shell } from "../parts/curl";
+import { acquire, curl, Shell } from "../parts/curl";
 import { Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -20,11 +20,9 @@ export function Tenants() {
       <Head title="Tenants">{data && <span class="soft">{many(data.total, "tenant")} with locks in use</span>}</Head>
       <Failed failure={failure} />
       {data ? <Listed all={data.tenants} /> : <Loading failure={failure} />}
-      <Turn first="First page" at={cursor} next={data?.next_cursor} more="Further ones" />
+      <Turn first="First page" at={cursor} next={data?.next_cursor} more="Next page" />
       {data && (
-        <p class="soft small">
-          Grants are those of the last 15 minutes, as far as replica {data.replica} has run and seen them.
-        </p>
+        <p class="soft small">Acquired and expired count the last 15 minutes, seen by replica {data.replica}.</p>
       )}
       <Shell id="curl" line={curl("GET", "/admin/tenants")} />
     </>
@@ -36,17 +34,19 @@ const columns = [
   { number: "Held" },
   { number: "Waiting" },
   "Oldest wait",
-  { number: "Grants" },
-  { number: "Leases run out" },
-  "Places in queues",
-  "Renewals for those who wait",
+  { number: "Acquired" },
+  { number: "Expired leases" },
+  "Queue positions",
+  "Async renewals",
 ];
 
 function Listed({ all }: { all: Schemas["AdminTenant"][] }) {
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="No tenant uses a lock">Once somebody takes one, the tenant stands here.</Calm>
+        <Calm title="No tenants with locks in use" line={acquire("orders:42")}>
+          A tenant appears here while one of its locks is held or waited for.
+        </Calm>
       </div>
     );
   }
@@ -73,9 +73,9 @@ function Row({ of }: { of: Schemas["AdminTenant"] }) {
       <td>{of.oldest_since ? <Since at={of.oldest_since} /> : "–"}</td>
       <td class="number">{lately ? `${count(lately.grants_per_second)} /s` : "–"}</td>
       <td class="number">{lately ? count(lately.expiries) : "–"}</td>
-      <td>{bounds ? <Use name="places" is={bounds.places} most={bounds.max_places} /> : "–"}</td>
+      <td>{bounds ? <Use name="positions" is={bounds.places} most={bounds.max_places} /> : "–"}</td>
       <td>
-        {bounds ? <Use name="a second" is={bounds.renewals_per_second} most={bounds.max_renewals_per_second} /> : "–"}
+        {bounds ? <Use name="per second" is={bounds.renewals_per_second} most={bounds.max_renewals_per_second} /> : "–"}
       </td>
     </tr>
   );

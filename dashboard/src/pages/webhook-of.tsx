@@ -34,7 +34,7 @@ function Callbacks({ tenant }: { tenant: string }) {
       <Head title="Callbacks">
         <span class="soft">of {tenant}</span>
       </Head>
-      <p class="soft">What those are told who ask for a lock with a callback_url, of all locks of the tenant.</p>
+      <p class="soft">Deliveries to the callback_url of lock requests, for all locks of the tenant.</p>
       <Deliveries of={sent} />
     </>
   );
@@ -51,7 +51,7 @@ function One({ tenant, id }: Which) {
         {data && <Sending of={data} />}
         {data && (
           <button type="button" onClick={() => (seen.value = data)}>
-            {stopped(data) ? "Go on sending…" : "Pause sending…"}
+            {stopped(data) ? "Resume…" : "Pause…"}
           </button>
         )}
         <a class="button" href={href(["webhooks", tenant, "callbacks"])}>
@@ -77,16 +77,16 @@ function Seen({ of }: { of: Schemas["AdminWebhook"] }) {
         </dd>
         <dt>Locks</dt>
         <dd>{of.locks}</dd>
-        <dt>Told of</dt>
+        <dt>Events</dt>
         <dd>{told(of.events)}</dd>
-        <dt>To be sent</dt>
+        <dt>Pending</dt>
         <dd>{owed(of)}</dd>
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>
           <Since at={of.created_at} ago /> by {of.created_by}
         </dd>
       </dl>
-      <p class="soft small">The rest of the URL and the secret are shown to nobody but the tenant.</p>
+      <p class="soft small">Only the tenant can see the full URL and the secret.</p>
       <Deliveries of={sent} still={stopped(of)} />
     </>
   );

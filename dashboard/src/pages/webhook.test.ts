@@ -3,7 +3,7 @@ import { described } from "./deliveries";
 import { told } from "./sending";
 
 it("says what a receiver is told of", () => {
-  expect([told(["*"]), told(["lock.acquired", "events.missed"])]).toEqual(["everything", "acquired, events.missed"]);
+  expect([told(["*"]), told(["lock.acquired", "events.missed"])]).toEqual(["all", "acquired, events.missed"]);
 });
 
 it("says what came of an attempt", () => {

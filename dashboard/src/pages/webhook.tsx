@@ -33,7 +33,7 @@ function Callbacks() {
   return (
     <>
       <Head title="Callbacks" />
-      <p class="soft">What those are told who ask for a lock with a callback_url, of all locks of the tenant.</p>
+      <p class="soft">Deliveries to the callback_url of lock requests, for all locks of the tenant.</p>
       <Deliveries of={sent} />
     </>
   );
@@ -85,15 +85,15 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
         )}
         <dt>Locks</dt>
         <dd>{of.locks}</dd>
-        <dt>Told of</dt>
+        <dt>Events</dt>
         <dd>{told(of.events)}</dd>
         {state && (
           <>
-            <dt>To be sent</dt>
+            <dt>Pending</dt>
             <dd>{owed(state)}</dd>
           </>
         )}
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>
           <Since at={of.created_at} ago /> by {of.created_by}
         </dd>
@@ -122,19 +122,19 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
   const pause = () =>
     action.run(async () => {
       await asked(api.PATCH("/webhooks/{id}", { params, body: { paused: !still } }));
-      said.value = still ? "It sends again." : "";
+      said.value = still ? "Deliveries resumed." : "";
       refresh();
     });
   const test = () =>
     action.run(async () => {
       const { delivery } = await asked(api.POST("/webhooks/{id}/test", { params }));
-      said.value = `A test is sent, as delivery ${delivery}.`;
+      said.value = `Test sent as delivery ${delivery}.`;
     });
   return (
     <div class="stack">
       <div class="row">
         <button type="button" disabled={action.busy} onClick={pause}>
-          {still ? "Go on sending" : "Pause sending"}
+          {still ? "Resume" : "Pause"}
         </button>
         <button type="button" disabled={action.busy || still} onClick={test}>
           Send a test
@@ -143,7 +143,7 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
           Rotate the secret…
         </button>
         <span class="soft" role="status">
-          {still ? "Nothing is sent until it goes on: what is owed waits, for up to five days." : said.value}
+          {still ? "Paused: the server keeps pending deliveries for up to 5 days." : said.value}
         </span>
       </div>
       {action.failure && <Trouble failure={action.failure} />}

@@ -41,7 +41,7 @@ export function AllWebhooks() {
       )}
       <Failed failure={failure} />
       {data ? <Rows all={data.webhooks} filtered={filter.tenant} /> : <Loading failure={failure} />}
-      <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more="Further ones" />
+      <Turn first="First page" at={filter.cursor} next={data?.next_cursor} more="Next page" />
       <Shell
         id="curl"
         line={curl("GET", `/admin/webhooks${filter.tenant ? `?tenant=${encodeURIComponent(filter.tenant)}` : ""}`)}
@@ -54,14 +54,16 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="No webhooks">{filtered ? `${filtered} has none.` : "No tenant that you may see has one."}</Calm>
+        <Calm title="No webhooks">
+          {filtered ? `The tenant ${filtered} has none.` : "No tenant that you can see has one."}
+        </Calm>
       </div>
     );
   }
   return (
     <Table
       caption="Webhooks, by tenant"
-      columns={["Receiver", "State", { number: "To be sent" }, "Locks", "Told of", "Made"]}
+      columns={["Receiver", "State", { number: "Pending" }, "Locks", "Events", "Created"]}
     >
       {all.map((w) => (
         <tr key={w.id}>
@@ -72,7 +74,7 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
             <span class="under">
               {w.tenant} · {w.id}
             </span>
-            {w.owed > 0 && <span class="under narrow">{owed(w)} to be sent</span>}
+            {w.owed > 0 && <span class="under narrow">{owed(w)} pending</span>}
           </td>
           <td>
             <Sending of={w} />

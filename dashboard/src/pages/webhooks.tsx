@@ -18,9 +18,7 @@ export function mayUseWebhooks(): boolean {
 export function NoScope() {
   return (
     <div class="sheet">
-      <Calm title="Not with this token">
-        Webhooks are shown to those who sign in with a token that has the scope webhooks:write too.
-      </Calm>
+      <Calm title="Missing scope">To see webhooks, sign in with a token that also has the scope webhooks:write.</Calm>
     </div>
   );
 }
@@ -48,7 +46,7 @@ function Others({ all }: { all: boolean }) {
     <>
       {all ? (
         <a class="button" href={href(["webhooks"])}>
-          Those of {session.value?.tenant}
+          Only {session.value?.tenant}
         </a>
       ) : (
         <a class="button" href={href(["webhooks", "callbacks"])}>
@@ -74,7 +72,7 @@ function Listed() {
       {data ? <Rows all={data.webhooks} /> : <Loading failure={failure} />}
       <Shell
         id="curl"
-        title="Subscribe from a shell"
+        title="Create a webhook with curl"
         line={curl("POST", "/webhooks", { url: "https://example.org/fencepost", events: ["*"], locks: "orders:*" })}
       />
     </>
@@ -85,12 +83,12 @@ function Rows({ all }: { all: Schemas["Webhook"][] }) {
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="No webhooks">A webhook tells a program of yours what happens to locks.</Calm>
+        <Calm title="No webhooks">A webhook sends lock events to your URL. Create one with the curl line below.</Calm>
       </div>
     );
   }
   return (
-    <Table caption="Webhooks, the oldest first" columns={["Receiver", "State", "Locks", "Told of", "Made"]}>
+    <Table caption="Webhooks, oldest first" columns={["Receiver", "State", "Locks", "Events", "Created"]}>
       {all.map((w) => (
         <tr key={w.id}>
           <td class="name">

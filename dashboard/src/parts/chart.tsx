@@ -28,7 +28,7 @@ export function Chart({ title, unit, lines, at, say, mark }: ChartOf) {
   const top = ceiling(Math.max(0, ...lines.flatMap((l) => l.values.map((v) => v ?? 0))));
   const said = (n: number | undefined): string => (n === undefined ? "–" : say(n));
   const words = lines
-    .map((l) => `${l.name} ${said(l.values.at(-1))} now, at most ${said(greatest(l.values))}`)
+    .map((l) => `${l.name} ${said(l.values.at(-1))} now, maximum ${said(greatest(l.values))}`)
     .join("; ");
   return (
     <figure class="sheet pad stack">

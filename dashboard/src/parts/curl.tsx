@@ -11,8 +11,13 @@ export function curl(method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE", path: 
   return line.join(" ");
 }
 
+/** A line that acquires a lock for a minute; with a wait, one that queues for it. */
+export function acquire(name: string, wait?: { wait_seconds: number }): string {
+  return curl("POST", `/locks/${name}`, { ttl_seconds: 60, ...wait });
+}
+
 /** A line for a shell, with a button that copies it. */
-export function Shell({ id, title = "From a shell", line }: { id: string; title?: string; line: string }) {
+export function Shell({ id, title = "With curl", line }: { id: string; title?: string; line: string }) {
   return (
     <section class="stack" aria-labelledby={id}>
       <div class="head">

@@ -4,8 +4,8 @@ import { useEffect, useRef } from "preact/hooks";
 /** How long nothing has to be typed until what stands there counts, in milliseconds. */
 export const settled = 300;
 
-/** What is said in a field that finds whole names only. */
-export const whole = "A whole name";
+/** whole is the placeholder of a field that matches complete names only. */
+export const whole = "Exact match";
 
 interface FilterOf {
   label: string;

@@ -29,7 +29,7 @@ it("does not stay blank when the server is away before anything was loaded", () 
   const said = () => page.container.textContent;
   expect(said()).toBe("Loading…");
   page.rerender(<Loading failure={new Failure("unreachable", "away")} />);
-  expect(said()).toContain("Nothing could be loaded");
+  expect(said()).toContain("Nothing loaded yet");
   page.rerender(<Loading failure={new Failure("forbidden", "told elsewhere", 403)} />);
   expect(said()).toBe("");
 });

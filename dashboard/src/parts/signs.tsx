@@ -64,13 +64,26 @@ export function Closed({ of }: { of?: Schemas["LockClosing"] | undefined }) {
   );
 }
 
-/** What is said where nothing is wrong and nothing to be shown. */
-export function Calm({ title, children }: { title: string; children?: ComponentChildren }) {
+interface CalmOf {
+  title: string;
+  /** A curl line to try next. */
+  line?: string | undefined;
+  children?: ComponentChildren;
+}
+
+/** Calm is the empty state of a list: it says why there is nothing, and what to do next. */
+export function Calm({ title, line, children }: CalmOf) {
   return (
     <div class="calm">
       <Posts />
       <h2>{title}</h2>
       <p class="soft">{children}</p>
+      {line && (
+        <>
+          <pre class="try">{line}</pre>
+          <Copy text={line} label="Copy the line" />
+        </>
+      )}
     </div>
   );
 }
@@ -105,7 +118,7 @@ export function Loading({ failure }: { failure?: Failure | undefined }) {
   if (failure && !failure.away) return null;
   return (
     <p class="soft pad" role="status">
-      {failure ? "Nothing could be loaded: the server does not answer. It is asked again and again." : "Loading…"}
+      {failure ? "Nothing loaded yet: the server does not answer. The page retries by itself." : "Loading…"}
     </p>
   );
 }

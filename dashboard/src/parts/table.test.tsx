@@ -4,14 +4,14 @@ import { Table } from "./table";
 
 it("heads columns by what they have, and says what is not listed", () => {
   const { container } = render(
-    <Table caption="Locks" columns={["Lock", { number: "Fence" }, <th key="own">Own</th>, ""]} more={<b>and 3 more</b>}>
+    <Table caption="Locks" columns={["Lock", { number: "Times" }, <th key="own">Own</th>, ""]} more={<b>and 3 more</b>}>
       <tr />
     </Table>,
   );
   const heads = [...container.querySelectorAll("thead tr > *")].map((h) => [h.tagName, h.className, h.textContent]);
   expect(heads).toEqual([
     ["TH", "", "Lock"],
-    ["TH", "number", "Fence"],
+    ["TH", "number", "Times"],
     ["TH", "", "Own"],
     ["TD", "act", ""],
   ]);

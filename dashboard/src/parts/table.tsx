@@ -1,5 +1,6 @@
 import { type ComponentChildren, isValidElement, type VNode } from "preact";
 import { useEdges } from "../state/edges";
+import { Hint, type Term } from "./hint";
 
 /** What stands above a column: its name, that of a column of numbers, or a head of its own; "" above actions. */
 type Column = string | { number: string } | VNode;
@@ -13,6 +14,15 @@ interface TableOf {
   more?: ComponentChildren;
   children: ComponentChildren;
 }
+
+/** hints explains the columns with these names, in every table. */
+const hints: Partial<Record<string, Term>> = {
+  Fence: "fence",
+  Lease: "lease",
+  Mode: "mode",
+  Position: "position",
+  "Expired leases": "expired",
+};
 
 /** A table on a sheet of its own, which scrolls sideways where the page is narrow, and fades where it goes on. */
 export function Table({ caption, columns, class: kind, more, children }: TableOf) {
@@ -35,9 +45,11 @@ function heading(of: Column): VNode {
   if (isValidElement(of)) return of;
   if (of === "") return <td key="act" class="act" />;
   const [name, kind] = typeof of === "string" ? [of, ""] : [(of as { number: string }).number, "number"];
+  const hint = hints[name as string];
   return (
-    <th key={name} scope="col" class={kind}>
+    <th key={name} scope="col" class={kind} abbr={hint && name}>
       {name}
+      {hint && <Hint term={hint} />}
     </th>
   );
 }

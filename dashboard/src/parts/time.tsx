@@ -18,7 +18,7 @@ export function Left({ until, ttlSeconds }: { until: string; ttlSeconds: number 
   const state = left <= 0 ? "over" : part < 0.2 ? "short" : "";
   return (
     <span class="stack" title={`Until ${utc(until)}`}>
-      <span class="small">{left > 0 ? `${seconds(left + 999)} left` : "lease has run out"}</span>
+      <span class="small">{left > 0 ? `${seconds(left + 999)} left` : "lease expired"}</span>
       <span class={`bar ${state}`} aria-hidden="true">
         <i style={{ transform: `scaleX(${part})` }} />
       </span>

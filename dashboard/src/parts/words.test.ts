@@ -34,11 +34,11 @@ it("says numbers, counts and instants", () => {
 
 it("says of what is seldom how often it is in a minute, and not that it never is", () => {
   expect([0, 0.002, 0.03, 2.54, 1200].map((n) => Object.values(rate(n)).join(" "))).toEqual([
-    "0 a second",
-    "0.1 a minute",
-    "1.8 a minute",
-    "2.5 a second",
-    "1,200 a second",
+    "0 per second",
+    "0.1 per minute",
+    "1.8 per minute",
+    "2.5 per second",
+    "1,200 per second",
   ]);
 });
 

@@ -34,7 +34,7 @@ export function count(n: number): string {
 
 /** How often something happens, from how often it does in a second: what is seldom, in a minute. */
 export function rate(n: number): { value: string; unit: string } {
-  return n > 0 && n < 0.1 ? { value: count(n * 60), unit: "a minute" } : { value: count(n), unit: "a second" };
+  return n > 0 && n < 0.1 ? { value: count(n * 60), unit: "per minute" } : { value: count(n), unit: "per second" };
 }
 
 /** A count with what is counted: 1 lock, 2 locks. */

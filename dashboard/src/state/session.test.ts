@@ -104,7 +104,7 @@ it("takes out of the address why nobody was signed in, and shows nothing of its 
   expect(takeRefusal()).toContain("did not sign you in");
   expect(location.hash).toBe("");
   history.replaceState(null, "", "#sign-in=something_else");
-  expect(takeRefusal()).toBe("You could not be signed in.");
+  expect(takeRefusal()).toBe("The sign-in failed. Try again.");
   history.replaceState(null, "", "#sign-in=<b>");
   expect(takeRefusal()).toBe("");
 });
@@ -162,7 +162,7 @@ it("says so when signing out is refused, and owes nothing once it is done", asyn
   answering([403, { code: "forbidden", detail: "another origin" }], [204, null]);
   expect(await signOut()).toBe(true);
   expect([session.value, owes()]).toEqual([null, null]);
-  expect(ended.value).toBe("The session has not ended, and this browser keeps it: another origin");
+  expect(ended.value).toBe("The session has not ended, and the browser keeps it: another origin");
   session.value = someone;
   expect(await signOut()).toBe(true);
   expect([session.value, owes(), ended.value]).toEqual([null, null, "You are signed out."]);

@@ -41,7 +41,7 @@ export async function signIn(body: { bearer_token: string } | { code: string }):
     if (e instanceof Failure && e.signedOut) {
       throw new Failure(
         "not_kept",
-        "The browser did not keep the session: open the dashboard over HTTPS, or on the machine itself.",
+        "The browser did not keep the session. Open the dashboard over HTTPS, or on the machine that runs the server.",
       );
     }
     throw e;
@@ -52,7 +52,7 @@ const owed = "fencepost-sign-out";
 
 /** What is said until the server has confirmed that a session has ended. */
 const unconfirmed =
-  "Nothing is shown here any more, but the server has not confirmed that the session has ended: this browser keeps the session until it does. Leave this page open: it goes on asking.";
+  "This page shows no data any more, but the server has not confirmed that the session has ended. The browser keeps the session until then. Leave this page open: it retries by itself.";
 
 const done = "You are signed out.";
 
@@ -76,7 +76,7 @@ export async function signOut(): Promise<boolean> {
   } catch (e) {
     if (!(e instanceof Failure)) throw e;
     if (e.passing) return false;
-    if (!e.signedOut) said = `The session has not ended, and this browser keeps it: ${e.message}`;
+    if (!e.signedOut) said = `The session has not ended, and the browser keeps it: ${e.message}`;
   }
   if (owes() !== end) return true; // the operator has signed in meanwhile
   owe(null);
@@ -145,11 +145,12 @@ export async function provider(): Promise<{ host: string; href: string } | null>
 
 const turnedAway: Record<string, string> = {
   denied: "The identity provider did not sign you in.",
-  unknown_claims: "The identity provider knows you, but nobody has given you rights here. Ask who runs this server.",
-  bad_subject: "The identity provider has no name for you that can be put on record here. Ask who runs this server.",
-  bad_sign_in: "You took longer than ten minutes, or began in another browser. Try again.",
+  unknown_claims:
+    "The identity provider knows you, but no entry in the server's principals file gives you rights. Ask the operator of this server.",
+  bad_subject: "The identity provider has no name for you that the audit can record. Ask the operator of this server.",
+  bad_sign_in: "The sign-in took longer than 10 minutes, or began in another browser. Try again.",
   no_provider: "The identity provider does not answer. Try again, or sign in with a bearer token.",
-  too_large: "The name that the identity provider has for you is too long for a session.",
+  too_large: "Your name at the identity provider is too long for a session. Ask the operator of this server.",
 };
 
 /** Takes out of the address why somebody who came back from the identity provider is not signed in. */
@@ -157,7 +158,7 @@ export function takeRefusal(): string {
   const reason = /^#sign-in=([a-z_]+)$/.exec(location.hash)?.[1];
   if (reason === undefined) return "";
   bare();
-  return turnedAway[reason] ?? "You could not be signed in.";
+  return turnedAway[reason] ?? "The sign-in failed. Try again.";
 }
 
 /**

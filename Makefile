@@ -21,7 +21,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build sbom dashboard web crowd seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz clean
+.PHONY: help run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,7 +61,7 @@ dashboard: ## Build the dashboard, which the server embeds (needs node, npm)
 	  $(MAKE) --no-print-directory $(WEB) && cd dashboard && npm run --silent build
 
 # Playwright drives the system's Chromium: a browser of its own would be another download.
-web crowd: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
+web crowd screenshots: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
 
 web: dashboard ## Check the dashboard: its rules, what it computes, and in a browser (needs node, npm, chromium)
 	$(call say,the dashboard)
@@ -75,6 +75,13 @@ web: dashboard ## Check the dashboard: its rules, what it computes, and in a bro
 crowd: dashboard ## Look at 100 000 locks and 10 000 waiters in a browser, and hold the times against their bars (the machine to itself)
 	@$(MAKE) --no-print-directory $(WEB)
 	cd dashboard && CROWD=alone LOCKS=100000 WAITERS=10000 npm run --silent browser -- crowd
+
+# A server of its own is filled for MINUTES, so that the heat map has something to show.
+MINUTES ?= 12
+screenshots: dashboard ## Take the screenshots of the documents again (MINUTES=12 of traffic first; needs node, npm, chromium)
+	@$(MAKE) --no-print-directory $(WEB)
+	cd dashboard && SCREENSHOTS=$(MINUTES) npm run --silent browser -- screenshots
+	@find docs/images -size +250k -exec echo 'over 250 kB: {}' \; | (! grep .)
 
 seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS="-crowd 40")
 	$(GO) run ./test/seed $(SEEDFLAGS)
@@ -199,7 +206,7 @@ schemathesis: ## Check a server against its description with schemathesis (needs
 
 EXAMPLE ?= settlement
 
-demo: ## Three languages settle invoices while workers die (needs curl, python3, node, npm; FENCE=off shows the damage; STORE=zookeeper); EXAMPLE=batch waits for callbacks
+demo: $(BUILT) ## Show what a fence prevents, with workers in three languages; in a terminal, its dashboard stays (needs curl, python3, node, npm; STORE=zookeeper); EXAMPLE=batch waits for callbacks
 	@$(if $(filter zookeeper,$(STORE)),$(GO) run ./test/withstore zookeeper) examples/$(EXAMPLE)/demo
 
 simulate: ## Play SEEDS histories of replicas on a faulty store in virtual time, on all processors (SEEDS=1000000 FROM=1)

@@ -1,9 +1,10 @@
 // Command demo lets workers in three languages settle 500 invoices under locks,
-// kills one of them, stops another for longer than its lease, and says what came
-// of it. It is started by ../../demo, which builds the servers first.
+// kills one of them, pauses another for longer than its lease, and says what
+// happened: first with a ledger that ignores the fence, then with one that checks
+// it. ../../demo builds the servers and starts it.
 //
-// Environment: STORE is passed to the server as --store, FENCE=off makes the
-// ledger accept every write.
+// Environment: STORE is passed to the server as --store. FENCE=off or FENCE=on
+// runs one of the two.
 package main
 
 import (
@@ -19,17 +20,14 @@ import (
 	"time"
 )
 
-// limit is how long the whole story may take.
+// limit bounds one run.
 const limit = 90 * time.Second
 
 func main() {
-	dir := flag.String(
-		"dir",
-		"",
-		"a folder of our own for data, tokens and logs; removed when all went well",
-	)
+	dir := flag.String("dir", "", "an empty folder for data, tokens and logs; removed after success")
 	api := flag.String("api", "", "the Fencepost server")
 	ledger := flag.String("ledger", "", "the ledger")
+	stay := flag.Bool("stay", false, "keep the last server running until Ctrl-C")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(
 		context.Background(),
@@ -38,13 +36,9 @@ func main() {
 		syscall.SIGHUP,
 	)
 	defer stop()
-	ctx, cancel := context.WithTimeout(ctx, limit)
-	defer cancel()
-	p := play{
-		dir: *dir, api: *api, ledger: *ledger,
-		store: cmp.Or(os.Getenv("STORE"), "embedded"), fencing: os.Getenv("FENCE") != "off",
-	}
-	err := run(ctx, &p)
+	err := runs(ctx, play{
+		dir: *dir, api: *api, ledger: *ledger, store: cmp.Or(os.Getenv("STORE"), "embedded"),
+	}, os.Getenv("FENCE"), *stay)
 	if err == nil {
 		err = os.RemoveAll(*dir)
 	} else {
@@ -58,27 +52,46 @@ func main() {
 
 // keepLogs removes everything else, secrets above all.
 func keepLogs(dir string) error {
-	entries, err := os.ReadDir(dir)
-	for _, entry := range entries {
-		if filepath.Ext(entry.Name()) != ".log" {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, entry.Name())))
+	return filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || filepath.Ext(path) == ".log" {
+			return err
 		}
-	}
-	return err
+		return os.Remove(path)
+	})
 }
 
-func run(ctx context.Context, p *play) error {
+// runs shows the damage, and then the run that prevents it; fence chooses one of them.
+func runs(ctx context.Context, shared play, fence string, stay bool) error {
+	for _, mode := range []string{"off", "on"} {
+		if fence != "" && fence != mode {
+			continue
+		}
+		p := shared
+		p.dir, p.fencing = filepath.Join(shared.dir, mode), mode == "on"
+		last := mode == "on" || fence == "off"
+		if err := run(ctx, &p, stay && last); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func run(ctx context.Context, p *play, stay bool) error {
+	if err := os.Mkdir(p.dir, 0o700); err != nil {
+		return err
+	}
 	defer p.end()
-	if err := p.open(ctx); err != nil {
-		return err
-	}
-	if err := p.perform(ctx); err != nil {
-		return err
-	}
-	report, err := p.report(ctx)
+	report, err := p.run(ctx)
 	if err != nil {
 		return err
 	}
 	report.print(os.Stdout)
-	return report.verdict()
+	if err := report.verdict(); err != nil || !stay {
+		return err
+	}
+	err = p.invite(os.Stdout)
+	if err == nil {
+		<-ctx.Done()
+	}
+	return err
 }

@@ -2,8 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -17,6 +17,7 @@ import (
 )
 
 const (
+	tenant      = "settlement"
 	ttlSeconds  = "3"
 	workSeconds = "0.06" // a batch of 20 takes longer than a third of the TTL, so leases are renewed
 )
@@ -44,27 +45,50 @@ func (p *play) end() {
 	}
 }
 
+// run performs the play and returns what the ledger shows.
+func (p *play) run(ctx context.Context) (*report, error) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := p.open(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.perform(ctx); err != nil {
+		return nil, err
+	}
+	return p.report(ctx)
+}
+
+// invite prints where the dashboard of this run is.
+func (p *play) invite(w io.Writer) error {
+	link, err := p.dashboard()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\nThe dashboard of this run: %s\n", link)
+	fmt.Fprintf(w, "Then the lock whose lease expired: %s/dashboard/#/locks/%s/%s\n",
+		p.apiURL, tenant, p.pause.lock)
+	fmt.Fprintln(w, "The first link signs in once, within 5 minutes. Ctrl-C stops the server.")
+	return nil
+}
+
+// dashboard returns the link that the server printed, which signs in once.
+func (p *play) dashboard() (string, error) {
+	for _, line := range p.servers[0].lines() {
+		if _, link, found := strings.Cut(line, "The dashboard: "); found {
+			return link, nil
+		}
+	}
+	return "", errors.New("the server printed no link to its dashboard")
+}
+
 // open starts the servers and waits until they are ready.
 func (p *play) open(ctx context.Context) (err error) {
 	if p.stage, err = openStage(); err != nil {
 		return err
 	}
-	if err := p.writeSecrets(ctx); err != nil {
-		return err
-	}
-	argv := []string{
-		p.api,
-		"--listen",
-		"127.0.0.1:0",
-		"--store",
-		p.store,
-		"--jwt-secret-file",
-		p.path("jwt-secret"),
-	}
-	if p.store == "embedded" { // the only store that keeps its data in a folder of the server
-		argv = append(argv, "--data-dir", p.path("data"))
-	}
-	if p.apiURL, err = p.serve(ctx, "api", argv...); err != nil {
+	p.apiURL, err = p.serve(ctx, "api", p.api, "--dev", "--data-dir", p.path("data"),
+		"--listen", "127.0.0.1:0", "--store", p.store)
+	if err != nil {
 		return err
 	}
 	err = p.until(ctx, "the server is not ready", func() (bool, error) {
@@ -74,32 +98,19 @@ func (p *play) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if err := p.writeToken(ctx); err != nil {
+		return err
+	}
 	fence := map[bool]string{true: "on", false: "off"}[p.fencing]
 	p.ledgerURL, err = p.serve(ctx, "ledger", p.ledger, "--listen", "127.0.0.1:0",
 		"--file", p.path("ledger.db"), "--fence", fence)
 	return err
 }
 
-// writeSecrets makes a signing secret, and a bearer token for the workers.
-func (p *play) writeSecrets(ctx context.Context) error {
-	if err := os.WriteFile(p.path("jwt-secret"), []byte(rand.Text()+rand.Text()), 0o600); err != nil {
-		return err
-	}
-	mint := exec.CommandContext(
-		ctx,
-		p.api,
-		"token",
-		"--jwt-secret-file",
-		p.path("jwt-secret"),
-		"--tenant",
-		"settlement",
-		"--scope",
-		"locks:read locks:write",
-		"--subject",
-		"settlement",
-		"--ttl",
-		"1h",
-	)
+// writeToken mints a bearer token for the workers, with the secret that --dev made.
+func (p *play) writeToken(ctx context.Context) error {
+	mint := exec.CommandContext(ctx, p.api, "token", "--dev", "--data-dir", p.path("data"),
+		"--tenant", tenant, "--subject", tenant, "--scope", "locks:read locks:write", "--ttl", "1h")
 	mint.Stderr = os.Stderr
 	token, err := mint.Output()
 	if err != nil {

@@ -62,89 +62,45 @@ func (p *play) report(ctx context.Context) (*report, error) {
 	return r, err
 }
 
+// print says what happened: four lines for the damage, six for the run without any.
 func (r *report) print(w io.Writer) {
-	fmt.Fprintf(
-		w,
-		"%d invoices in %d batches of %d, one lock each; TTL %s s; store %s; the ledger %s\n\n",
-		len(r.due),
-		len(r.due)/batchSize,
-		batchSize,
-		ttlSeconds,
-		r.store,
-		map[bool]string{true: "checks the fence", false: "DOES NOT check the fence"}[r.fencing],
-	)
-	fmt.Fprintf(
-		w,
-		"%-11s killed with -9 while it held %s with fence %d\n",
-		r.kill.worker,
-		r.kill.lock,
-		r.kill.fence,
-	)
-	fmt.Fprintf(w, "%-11s started in its place\n", "bash-2")
-	fmt.Fprintf(w, "%-11s stopped for %.1f s while it held %s with fence %d, just before it paid %s\n",
-		r.pause.worker, r.stoppedFor.Seconds(), r.pause.lock, r.pause.fence, r.pause.invoice)
-	fmt.Fprintln(w, "\nWho held these two locks, in order:")
-	r.printHolders(w, r.kill.lock)
-	r.printHolders(w, r.pause.lock)
-	r.printLateWrite(w)
-	r.printTotals(w)
-}
-
-func (r *report) printHolders(w io.Writer, lock string) {
-	for _, h := range r.account.Holders[lock] {
-		fmt.Fprintf(
-			w,
-			"  %s  fence %-8d %-11s settled %2d of %d\n",
-			lock,
-			h.Fence,
-			h.Worker,
-			h.Invoices,
-			batchSize,
-		)
-	}
-}
-
-func (r *report) printLateWrite(w io.Writer) {
-	fmt.Fprintf(w, "\nWhen %s woke up, it sent its write:\n", r.pause.worker)
-	for _, x := range r.refusals {
-		fmt.Fprintf(
-			w,
-			"  %s %s: REFUSED, fence presented %d, fence known %d\n",
-			x.Lock,
-			x.Invoice,
-			x.Fence,
-			x.Known,
-		)
-	}
-	for _, x := range r.account.Late {
-		fmt.Fprintf(w, "  %s %s: ACCEPTED with fence %d, after a higher fence: %s paid again\n",
-			x.Lock, x.Invoice, x.Fence, euros(x.AmountCents))
-	}
-	fmt.Fprintf(w, "  its log: %s\n", r.lastWords)
-}
-
-func (r *report) printTotals(w io.Writer) {
-	fmt.Fprintf(w, "\n%-12s %6s %9s %16s\n", "worker", "locks", "invoices", "amount")
-	for _, s := range r.account.Shares {
-		fmt.Fprintf(w, "%-12s %6d %9d %16s\n", s.Worker, s.Locks, s.Invoices, euros(s.Cents))
-	}
-	a := r.account
-	fmt.Fprintf(w, "\nsettled exactly once  %d of %d\n", a.Once, len(r.due))
-	fmt.Fprintf(w, "settled twice         %s\n", listed(a.Twice))
-	fmt.Fprintf(w, "never, or wrong       %s\n", listed(slices.Concat(a.Never, a.Wrong)))
-	fmt.Fprintf(w, "money moved           %s of %s due\n\n", euros(a.PaidCents), euros(a.DueCents))
-	if err := r.verdict(); err != nil {
-		return // told on standard error
-	}
+	checks := map[bool]string{true: "checks", false: "does not check"}[r.fencing]
+	fmt.Fprintf(w, "\nThe ledger %s the fence. %d invoices, %d locks, TTL %s s, store %s.\n",
+		checks, len(r.due), len(r.due)/batchSize, ttlSeconds, r.store)
+	late := r.next(r.pause)
+	fmt.Fprintf(w, "  %s held %s with fence %d and was paused for %.1f s, longer than its TTL, just before a write.\n",
+		r.pause.worker, r.pause.lock, r.pause.fence, r.stoppedFor.Seconds())
+	fmt.Fprintf(w, "  Its lease expired. %s acquired %s with fence %d and finished the batch.\n",
+		late.Worker, r.pause.lock, late.Fence)
+	fmt.Fprintf(w, "  %s resumed and sent its write with fence %d: %s\n", r.pause.worker, r.pause.fence, r.outcome())
 	if r.fencing {
-		fmt.Fprintln(
-			w,
-			"Every invoice was settled exactly once: the fence stopped the write that the lock could not.",
-		)
-		return
+		dead := r.next(r.kill)
+		fmt.Fprintf(w, "  %s held %s with fence %d and was killed. After its TTL, %s acquired the lock with fence %d.\n",
+			r.kill.worker, r.kill.lock, r.kill.fence, dead.Worker, dead.Fence)
+		fmt.Fprintf(w, "  %d of %d invoices settled exactly once, %s paid, %s due.\n",
+			r.account.Once, len(r.due), euros(r.account.PaidCents), euros(r.account.DueCents))
 	}
-	fmt.Fprintf(w, "DAMAGE: without the fence %s was settled twice and %s too much was paid.\n",
-		strings.Join(a.Twice, " "), euros(a.PaidCents-a.DueCents))
+}
+
+// next returns the holder of a lock after the worker that was struck.
+func (r *report) next(struck question) account.Holder {
+	for _, h := range r.account.Holders[struck.lock] {
+		if h.Fence > struck.fence {
+			return h
+		}
+	}
+	return account.Holder{}
+}
+
+// outcome says what the ledger did with the late write.
+func (r *report) outcome() string {
+	for _, x := range r.refusals {
+		if x.Worker == r.pause.worker {
+			return fmt.Sprintf("rejected with 409, because the ledger had seen fence %d.", x.Known)
+		}
+	}
+	return fmt.Sprintf("accepted. %d invoice paid twice, %s too much.",
+		len(r.account.Twice), euros(r.account.PaidCents-r.account.DueCents))
 }
 
 // verdict returns what is missing from the story; with the fence off the story
@@ -198,12 +154,6 @@ func (r *report) expectDamage(expect func(bool, string)) {
 		"the money moved does not show it",
 	)
 	expect(len(r.refusals) == 0, "a write was refused though the fence is off")
-}
-
-// listed writes how many names there are, and the first few of them.
-func listed(names []string) string {
-	shown := strings.Join(names[:min(5, len(names))], " ")
-	return strings.TrimSpace(fmt.Sprint(len(names), " ", shown))
 }
 
 // euros writes cents as 1,234.56 EUR.

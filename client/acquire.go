@@ -251,8 +251,8 @@ func (a *acquisition) learn(answer *answer, problem *Error) {
 	}
 }
 
-// ended says what the end of the entry means for the call. One that expired because no request
-// reached a server in time is acquired anew, while the call may still wait.
+// ended decides what the end of the entry means for the call. If the entry expired because no
+// request reached a server in time, the call acquires again while it may still wait.
 func (a *acquisition) ended(problem *Error) error {
 	lost := lostOf(a.of.name, problem)
 	switch lost.Reason {

@@ -40,8 +40,8 @@ func takenBack(context.Context, func() error) error {
 	return &lock.Error{Code: lock.StoreUnavailable, RetryAfter: time.Second, Cause: store.ErrTakenBack}
 }
 
-// TestTakenBackIsAskedForAgain: of a request whose entry the store has taken back itself nothing
-// is left. It is made again, as another entry, as long as its client can be told in time.
+// TestTakenBackIsAskedForAgain: if the store itself removes the entry of a request, the service
+// writes another one, as long as the client can get its answer in time.
 func TestTakenBackIsAskedForAgain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -117,9 +117,9 @@ func (w wakes) Done() <-chan struct{} {
 	return w.Context.Done()
 }
 
-// TestHandOverWakesTheNextInLine: each of 100 waiters is granted in its turn, at
-// the instant of the release, and nobody else is woken by it but the one whose turn is
-// eight later, to get ready, if it waits for long.
+// TestHandOverWakesTheNextInLine: each of 100 waiters is granted in order, at the instant of the
+// release. The release wakes only the next waiter and the one eight positions behind it, which
+// prepares its lease if it waits for long.
 func TestHandOverWakesTheNextInLine(t *testing.T) {
 	const waiters = 100
 	bubble.Test(t, func(t *testing.T) {
@@ -168,8 +168,7 @@ func TestHandOverWakesTheNextInLine(t *testing.T) {
 	})
 }
 
-// TestWakesAreCounted: the count of the test above has to see a wake-up. A feed
-// that is lost wakes everybody.
+// TestWakesAreCounted: the count of the test above sees a wake-up. A lost feed wakes all waiters.
 func TestWakesAreCounted(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
@@ -249,8 +248,8 @@ func TestTry(t *testing.T) {
 	})
 }
 
-// TestTryAfterAReleaseElsewhere: whoever was told that the lock is released must
-// not be told at another replica that it is held.
+// TestTryAfterAReleaseElsewhere: after a client has released the lock, no other replica reports
+// to it that the lock is held.
 func TestTryAfterAReleaseElsewhere(t *testing.T) {
 	for _, lag := range []time.Duration{0, 100 * time.Millisecond, 3 * time.Second} {
 		t.Run(fmt.Sprint(lag), func(t *testing.T) {

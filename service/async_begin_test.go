@@ -69,8 +69,8 @@ func TestAsyncFloorAfterTheGrant(t *testing.T) {
 	})
 }
 
-// TestAsyncGrantInAGap: an entry joins and comes to hold while its replica sees nothing of
-// it. Its lease begins when that sees it again, and only then.
+// TestAsyncGrantInAGap: an entry joins and is granted while its replica has no feed. Its full
+// lease begins exactly when the feed returns.
 func TestAsyncGrantInAGap(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -113,9 +113,8 @@ func TestAsyncGrantSeenAtOnce(t *testing.T) {
 	})
 }
 
-// TestAsyncGrantOfAnAbsentKeeper: an entry comes to hold while the replica that keeps it
-// has stopped, and is still on the list. Whoever takes its share over begins the lease, and
-// nobody does so later.
+// TestAsyncGrantOfAnAbsentKeeper: an entry is granted while its keeper has stopped and is still
+// on the list. The replica that takes over begins the lease, and no replica does so later.
 func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, c := newSharedStore(t), &crew{}
@@ -139,8 +138,8 @@ func TestAsyncGrantOfAnAbsentKeeper(t *testing.T) {
 	})
 }
 
-// TestAsyncGrantBegunBefore: whoever takes a share over leaves alone what came to hold long
-// ago.
+// TestAsyncGrantBegunBefore: a replica that takes over a share does not restart the lease of an
+// old grant.
 func TestAsyncGrantBegunBefore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, c := newSharedStore(t), &crew{}
@@ -157,8 +156,8 @@ func TestAsyncGrantBegunBefore(t *testing.T) {
 	})
 }
 
-// TestAsyncGrantAsItIsHandedOver: an entry comes to hold just after its replica has left it
-// to one that has only started, which cannot know whether its lease began.
+// TestAsyncGrantAsItIsHandedOver: an entry is granted just after its replica has left it to a
+// replica that has only started. The latter cannot know whether the lease began.
 func TestAsyncGrantAsItIsHandedOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, c := newSharedStore(t), &crew{}

@@ -75,8 +75,8 @@ func (r *replica) alive(g *service.Grant) (stop func()) {
 	return stop
 }
 
-// TestAsync: who waits without a connection is answered at once, keeps his place for
-// hours, and holds for a full lease from the grant on, which only he can renew.
+// TestAsync: an async request gets its answer at once, its entry keeps its position for hours,
+// and its lease is full at the grant. From then on only its client can renew it.
 func TestAsync(t *testing.T) {
 	// When the keeper renewed it last is left to chance. It is hardly just before each of these.
 	for _, later := range []time.Duration{0, time.Second, 2 * time.Second} {
@@ -110,7 +110,7 @@ func isGranted(t *testing.T, wait time.Duration) {
 	after(ttl - time.Second)
 	r.isHeld(first)
 	after(time.Second)
-	r.has(first, lock.Expired) // nobody renewed it
+	r.has(first, lock.Expired) // no client renewed it
 	r.isHeld(second)
 	stop = r.alive(second)
 	after(time.Hour)
@@ -277,8 +277,8 @@ func TestAsyncStoreAway(t *testing.T) {
 	})
 }
 
-// TestAsyncLateFeed: an entry that its replica hears of late is renewed at once, and a full
-// lease begins when it comes to hold at that moment.
+// TestAsyncLateFeed: an entry that its replica learns of late is renewed at once. If it is
+// granted at that moment, its full lease begins.
 func TestAsyncLateFeed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -406,8 +406,8 @@ func TestAsyncShared(t *testing.T) {
 	})
 }
 
-// TestAsyncInDoubt: whose entry is there, but must not be told that it holds, or how it
-// stands, is told which it is.
+// TestAsyncInDoubt: if an entry exists but its state must not be reported yet, the answer says
+// which case it is.
 func TestAsyncInDoubt(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -480,8 +480,8 @@ func TestAsyncGrantDuringARenewal(t *testing.T) {
 	})
 }
 
-// TestAsyncKeyUsedAnew: an entry has the id of one that ended, of which its replica did not
-// hear in time.
+// TestAsyncKeyUsedAnew: an entry has the id of an ended one whose end its replica has not seen in
+// time.
 func TestAsyncKeyUsedAnew(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -503,8 +503,8 @@ func TestAsyncKeyUsedAnew(t *testing.T) {
 	})
 }
 
-// TestAsyncWithoutTrust: an entry that comes to hold in a store that lost its past is kept,
-// as it is not told so.
+// TestAsyncWithoutTrust: an entry that is granted in a store that lost its past is kept, because
+// its client does not learn of the grant.
 func TestAsyncWithoutTrust(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestManyOfOneKey: each request that waits for an entry keeps its lease alive and is
-// woken with it. So no more than a hundred may, by its key or its token; what is over is
-// refused at once, costs the store nothing, and harms nobody who waits.
+// TestManyOfOneKey: each request that waits on an entry renews its lease and is woken with it, so
+// at most a hundred may, by key or token. Further ones are rejected at once, cost the store
+// nothing, and do not affect the waiting ones.
 func TestManyOfOneKey(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

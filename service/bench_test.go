@@ -25,8 +25,8 @@ func (f feedOnly) Watch(ctx context.Context, to store.Watcher) {
 
 func (feedOnly) Refusal() error { return nil }
 
-// BenchmarkView is what a replica does for a cycle that it is told of: an entry joins
-// and holds, and is released. Beside it 10 000 others hold.
+// BenchmarkView measures a replica's work for one cycle in its feed: an entry joins and holds,
+// and is released, while 10 000 others hold.
 func BenchmarkView(b *testing.B) {
 	f := feedOnly{follower: make(chan store.Watcher)}
 	s := service.New(service.Config{Store: f, TokenKey: tokenKey(), MinTTL: minTTL})

@@ -16,7 +16,7 @@ func calledAt(url string) service.AcquireRequest {
 	return req
 }
 
-// TestKeyWithAnotherCallback: where the grant is told is a parameter that a retry repeats.
+// TestKeyWithAnotherCallback: the callback is a parameter that a retry must repeat.
 func TestKeyWithAnotherCallback(t *testing.T) {
 	refusesOthers(t, calledAt("https://example.org/a"), map[string]func(*service.AcquireRequest){
 		"another": func(r *service.AcquireRequest) {
@@ -40,7 +40,7 @@ func TestKeyWithAnotherCallbackSecret(t *testing.T) {
 	})
 }
 
-// TestBadCallbacks: only what nobody is connected for has one.
+// TestBadCallbacks: only an async request may have a callback.
 func TestBadCallbacks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)

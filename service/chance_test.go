@@ -15,8 +15,8 @@ type fixed struct{}
 func (fixed) Read(p []byte) (int, error) { return len(p), nil }
 func (fixed) Int64N(int64) int64         { return 0 }
 
-// TestClockOfAReplica: instants are told by the clock that the replica is handed,
-// and durations last for as long as they do, whatever that clock shows.
+// TestClockOfAReplica: instants use the replica's configured clock, and durations do not depend
+// on it.
 func TestClockOfAReplica(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		offset := -time.Hour

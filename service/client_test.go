@@ -15,8 +15,7 @@ import (
 
 var _ store.Store = (*client)(nil)
 
-// callLimit is the deadline that the client puts on calls nobody answers. The
-// etcd adapter has the same.
+// callLimit bounds the client's unanswered calls, as in the etcd adapter.
 const callLimit = 4 * time.Second
 
 // The methods of a store, as faults and counts name them.
@@ -79,7 +78,7 @@ func newOlderClient(s *sharedStore, form int) *client {
 	return c
 }
 
-// on sets the fault of methods; nil mends them.
+// on sets the fault of methods; nil repairs them.
 func (c *client) on(f fault, methods ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -160,7 +159,7 @@ func broken(context.Context, func() error) error { return unavailable(false) }
 
 // deaf does it, and the answer is lost.
 func deaf(_ context.Context, do func() error) error {
-	_ = do() // its outcome is what nobody learns
+	_ = do() // its outcome stays unknown
 	return unavailable(true)
 }
 

@@ -39,9 +39,9 @@ func bySet(g *service.Grant) service.TokenRequest {
 	return service.TokenRequest{Tenant: g.Entry.Tenant, Set: true, ID: g.Entry.ID, Token: g.Token}
 }
 
-// TestCrossingRequests: two requests close a cycle at the same moment on two
-// replicas, neither of which has seen the other's. The one that the store put
-// last is refused, whoever attends it, and the other one goes on.
+// TestCrossingRequests: two requests close a cycle at the same moment on two replicas, neither of
+// which has seen the other's. The service rejects the one that the store put last, at whichever
+// replica, and the other one continues.
 func TestCrossingRequests(t *testing.T) {
 	for name, lastAtB := range map[string]bool{"LastAtA": false, "LastAtB": true} {
 		t.Run(name, func(t *testing.T) {
@@ -144,8 +144,8 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 	})
 }
 
-// TestRenewalTellsARefusal: an entry that nobody attends, because its request was
-// answered before the view had seen it, is not kept in a queue where it cannot stay.
+// TestRenewalTellsARefusal: a renewal removes an entry that cannot stay in its queue, if its
+// request ended before the view showed that.
 func TestRenewalTellsARefusal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

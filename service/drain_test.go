@@ -8,8 +8,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestDrain: waiters are told at once, with what they need to go on elsewhere and
-// a full lease to do it in. Their places are kept.
+// TestDrain: waiters get their answer at once, with what they need to resume elsewhere and a full
+// lease. Their entries keep their positions.
 func TestDrain(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -66,7 +66,7 @@ func TestDrainingTakesNothingNew(t *testing.T) {
 	})
 }
 
-// TestDrainTellsThePlaces: each waiter is told its own place.
+// TestDrainTellsThePlaces: each waiter learns its own position.
 func TestDrainTellsThePlaces(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -120,7 +120,7 @@ func TestDrainTellsTheLost(t *testing.T) {
 	})
 }
 
-// TestDrainWithoutAStore: waiters are told all the same.
+// TestDrainWithoutAStore: waiters get their answer even if the store is lost.
 func TestDrainWithoutAStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

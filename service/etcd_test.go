@@ -74,7 +74,7 @@ func (r *real) eventually(what string, holds func() bool) {
 	}
 }
 
-// answer is what a request that waited was told.
+// answer is the result of a waiting request.
 type answer struct {
 	grant *service.Grant
 	err   error

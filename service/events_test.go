@@ -56,8 +56,8 @@ func (j *journal) with(text string) (lines []string) {
 	return lines
 }
 
-// replicaWithLog is a replica that logs to j. If nobody has opened its gate by the
-// end of the test, the replica can still be closed.
+// replicaWithLog is a replica that logs to j. If the test has not opened its gate at the end, the
+// replica can still be closed.
 func (s *sharedStore) replicaWithLog(t *testing.T, j *journal) *replica {
 	t.Helper()
 	r := s.replica(t, func(c *service.Config) { c.Logger = slog.New(j) })
@@ -75,8 +75,8 @@ func (j *journal) open() {
 	}
 }
 
-// TestLogThatStandsStill: whatever there is to log, grants go on while nobody takes
-// the lines; afterwards all are told.
+// TestLogThatStandsStill: however much there is to log, grants continue while the log is blocked;
+// afterwards all lines arrive.
 func TestLogThatStandsStill(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s, j := newSharedStore(t), &journal{gate: make(chan struct{})}

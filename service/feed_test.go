@@ -13,9 +13,8 @@ import (
 // feedNotices is how long a feed may take to say that the store is gone.
 const feedNotices = 2500 * time.Millisecond
 
-// TestLostStoreIsTold: when the store is gone, every waiter is told within 5 s,
-// whenever it came, however long its lease is, and wherever it was in keeping it
-// alive. What it is told is enough to resume.
+// TestLostStoreIsTold: when the store is gone, every waiter gets an error within 5 s, whenever it
+// came and however long its lease is. The error is enough to resume.
 func TestLostStoreIsTold(t *testing.T) {
 	for _, f := range map[string]fault{"Silent": silent, "Broken": broken} {
 		bubble.Test(t, func(t *testing.T) {
@@ -167,8 +166,8 @@ func TestLostFeed(t *testing.T) {
 	})
 }
 
-// TestShortOutage: a store and a feed that are away for a second cost nobody the
-// place.
+// TestShortOutage: no waiter loses its position while the store and the feed are away for a
+// second.
 func TestShortOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -186,7 +185,7 @@ func TestShortOutage(t *testing.T) {
 	})
 }
 
-// TestFeedComesBack: whoever waited over the interruption waits on, and what
+// TestFeedComesBack: requests that waited over the interruption continue to wait, and what
 // happened meanwhile counts.
 func TestFeedComesBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
@@ -277,8 +276,8 @@ func TestWaiterBeforeTheFirstList(t *testing.T) {
 	})
 }
 
-// TestStoppedReplica: the process stands still while it keeps a waiter's lease
-// alive, until that has ended. The waiter is told so, and not that there is no store.
+// TestStoppedReplica: a waiter's lease ends while the process is paused. The waiter's error
+// reports the end of the entry, and not a lost store.
 func TestStoppedReplica(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -325,8 +324,8 @@ func TestStoppedReplicaAsksASlowStore(t *testing.T) {
 	})
 }
 
-// TestRefusalAwaitsTheView: who is refused by what the store says is told who holds, though the
-// feed is late.
+// TestRefusalAwaitsTheView: a request that the store's answer rejects learns the holders,
+// although the feed lags.
 func TestRefusalAwaitsTheView(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

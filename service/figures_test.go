@@ -210,7 +210,7 @@ func TestAdvisedTTL(t *testing.T) {
 	}
 }
 
-// diary notes what the metrics are told.
+// diary records the calls of the metrics.
 type diary struct {
 	mu    sync.Mutex
 	notes []string

@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// stream is what a follower was told, as text.
+// stream is a follower's events, as text.
 type stream struct {
 	*service.EventStream
 	t *testing.T
@@ -32,7 +32,7 @@ func (r *replica) follow(req service.EventsRequest) *stream {
 	return &stream{s, r.t}
 }
 
-// told returns all that was told since.
+// told returns all events since the last call.
 func (s *stream) told() []string {
 	after(time.Second)
 	all := []string{}
@@ -64,8 +64,8 @@ func (s *stream) wants(want ...string) {
 	}
 }
 
-// TestFollow: both replicas tell what happens, whoever did it, and one goes on where the
-// other left off.
+// TestFollow: both replicas report every event, whichever replica caused it, and a follower can
+// resume at the other one.
 func TestFollow(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -99,7 +99,7 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestFollowOverAGap: what happened while the feed was away is missed, and that is told.
+// TestFollowOverAGap: a follower learns that it missed what happened while the feed was away.
 func TestFollowOverAGap(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -122,8 +122,8 @@ func TestFollowOverAGap(t *testing.T) {
 	})
 }
 
-// TestFollowFromAnotherHistory: who knows what the store does not is told that something
-// is missing.
+// TestFollowFromAnotherHistory: a follower with an id that the store does not know learns that
+// events are missing.
 func TestFollowFromAnotherHistory(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -11,9 +11,9 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestOlderReplica: while a newer replica writes what an older one does not understand,
-// the older one says so, hands its waiters on with their places, and takes nothing back
-// because of what it takes that entry for. Who has an entry can renew and release it.
+// TestOlderReplica: a newer replica writes what an older one does not understand. The older one
+// reports that, sends its waiters on with their positions, and removes nothing because of the
+// unknown entry. A client can still renew and release its entry.
 func TestOlderReplica(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

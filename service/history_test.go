@@ -79,8 +79,8 @@ func TestWorkedAfterExpiry(t *testing.T) {
 	})
 }
 
-// TestHeatOfIdleLocks: how many waited lately is told, until nobody has for as long as that is
-// kept.
+// TestHeatOfIdleLocks: the heat shows recent waiters until the lock was idle for the whole
+// period.
 func TestHeatOfIdleLocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		a := newSharedStore(t).replica(t)
@@ -101,7 +101,7 @@ func TestHeatOfIdleLocks(t *testing.T) {
 	})
 }
 
-// TestSeriesOverAGap: who waits is counted again after a list, and tenants apart.
+// TestSeriesOverAGap: waiters count again after a list, separately for each tenant.
 func TestSeriesOverAGap(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -233,9 +233,8 @@ func TestKeyAfterTheEnd(t *testing.T) {
 	}
 }
 
-// TestKeyThatJustEnded: the entry ends at one replica while the repeated request
-// arrives at another, which does not know yet. The store does, and nothing is
-// written, whoever holds the lock by then.
+// TestKeyThatJustEnded: the entry ends at one replica while a retry arrives at another, which
+// does not know yet. The store does, and writes nothing, whichever client holds the lock by then.
 func TestKeyThatJustEnded(t *testing.T) {
 	for _, state := range []string{"Free", "Held"} {
 		for _, wait := range []time.Duration{0, time.Minute} {
@@ -359,8 +358,8 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 	}
 }
 
-// TestTwoTriesOfOneKey: they write one entry, and the one that takes it back must
-// not look to the other like somebody who ended it.
+// TestTwoTriesOfOneKey: they write one entry. When one of them removes it, the other does not
+// take that for an end by another client.
 func TestTwoTriesOfOneKey(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

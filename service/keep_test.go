@@ -11,12 +11,12 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// shortLeases are those of which the store's deadline alone is a large part.
+// shortLeases returns leases of which the store's deadline is a large part.
 func shortLeases() []time.Duration {
 	return []time.Duration{minTTL, 3 * time.Second, 4 * time.Second, 6 * time.Second}
 }
 
-// toldInTime wants who waits to be told while there is some of the lease left to come back in.
+// toldInTime requires that a waiter gets its answer while enough of the lease is left to resume.
 func (p *pending) toldInTime(lease time.Duration) {
 	p.t.Helper()
 	<-p.done
@@ -42,7 +42,7 @@ func TestToldBeforeTheLeaseIsOver(t *testing.T) {
 		"alone": func(*sharedStore, *replica) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			for i := range 100 { // what is asked just before it is told, and for how long, is of few of them
+			for i := range 100 { // few renewals are in flight just before the answer is due
 				for _, lease := range shortLeases() {
 					bubble.Test(t, func(t *testing.T) {
 						s := newSharedStore(t)
@@ -69,8 +69,8 @@ func (r *replica) short(lease time.Duration) *pending {
 	return r.line(req)
 }
 
-// TestToldInTimeOfAGrant: a renewal that is not answered when the entry comes to hold is not waited
-// for until the lease is over.
+// TestToldInTimeOfAGrant: if a renewal is unanswered at the grant, the answer does not wait for
+// it until the lease is over.
 func TestToldInTimeOfAGrant(t *testing.T) {
 	for _, lease := range shortLeases() {
 		bubble.Test(t, func(t *testing.T) {
@@ -101,8 +101,8 @@ func TestToldInTimeOfADrain(t *testing.T) {
 	}
 }
 
-// TestDrainDuringARenewal: who waits is told soon also if a renewal is not answered just then, and
-// nobody keeps the entry from then on.
+// TestDrainDuringARenewal: a waiter gets its answer soon even if a renewal is unanswered, and the
+// replica does not renew the entry any more.
 func TestDrainDuringARenewal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -149,8 +149,8 @@ func TestClientGoesDuringARenewal(t *testing.T) {
 	})
 }
 
-// TestStoodStillDuringARenewal: a process that stood still until it was time to tell who waits
-// renews the lease again, and tells nobody that the store is lost.
+// TestStoodStillDuringARenewal: a process that was paused until the answer was due renews the
+// lease again, and does not report a lost store.
 func TestStoodStillDuringARenewal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
@@ -197,8 +197,8 @@ func TestAsyncWithoutTrustOrTime(t *testing.T) {
 	})
 }
 
-// TestFailingStoreIsAskedNowAndThen: one that fails at once is not asked again and again, by each
-// of those who wait, nor when it is almost time to tell them.
+// TestFailingStoreIsAskedNowAndThen: waiters do not ask a store that fails at once in a tight
+// loop, not even shortly before their answer is due.
 func TestFailingStoreIsAskedNowAndThen(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
@@ -212,8 +212,8 @@ func TestFailingStoreIsAskedNowAndThen(t *testing.T) {
 	})
 }
 
-// TestFullLeaseAtTheEndOfTheHold: whose request was held open for as long as may be, and who holds
-// by then as the store says, has a full lease.
+// TestFullLeaseAtTheEndOfTheHold: if the store shows the grant at the end of the long poll, the
+// grant has a full lease.
 func TestFullLeaseAtTheEndOfTheHold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -229,8 +229,8 @@ func TestFullLeaseAtTheEndOfTheHold(t *testing.T) {
 	})
 }
 
-// TestRefusedGivesWayAtLast: who is refused is not in the way of others until its lease ends,
-// though the store could not be asked just then.
+// TestRefusedGivesWayAtLast: a rejected entry does not block others until its lease ends,
+// although the store did not answer at first.
 func TestRefusedGivesWayAtLast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -260,8 +260,8 @@ func TestAskedForLess(t *testing.T) {
 	})
 }
 
-// TestWaitEndsForBoth: of two requests with one key, each of which has renewed the lease, one takes
-// the entry back when the wait is over, and both are told that it was in vain.
+// TestWaitEndsForBoth: two requests with one key have each renewed the lease. When the wait is
+// over one of them removes the entry, and both report the timeout.
 func TestWaitEndsForBoth(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

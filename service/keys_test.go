@@ -12,9 +12,9 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestKeysAreBounded: a tenant that has used as many idempotency keys as it may is refused, before
-// anything is written, until the first of them are forgotten. A retry is not, nor is who has no
-// key, nor another tenant.
+// TestKeysAreBounded: the server rejects a tenant with too many used idempotency keys before any
+// write, until the oldest are dropped. It does not reject a retry, a request without a key, or
+// another tenant.
 func TestKeysAreBounded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

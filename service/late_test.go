@@ -10,15 +10,14 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestGivesWayAtLast: a request is told that the lock is held while the store cannot
-// be asked whether its entry may go. The entry does not stay in the way of others
-// until its lease ends.
+// TestGivesWayAtLast: a request reports that the lock is held while the store cannot confirm the
+// removal of its entry. The entry does not block others until its lease ends.
 func TestGivesWayAtLast(t *testing.T) {
 	for _, req := range []string{"", "k"} {
 		bubble.Test(t, func(t *testing.T) {
 			s := newSharedStore(t)
 			r := s.replica(t)
-			r.store.setFeed(frozen) // it does not learn who is in front
+			r.store.setFeed(frozen) // it does not learn which entry is in front
 			held := s.occupy(t, "orders:1")
 			var asked atomic.Int64
 			r.store.on(func(ctx context.Context, do func() error) error {
@@ -36,13 +35,13 @@ func TestGivesWayAtLast(t *testing.T) {
 	}
 }
 
-// TestGrantToAnotherRequestStays: a try with a key cannot be taken back at once, and its entry
-// comes to hold. Another request with the key gets it; what takes it back later leaves it there.
+// TestGrantToAnotherRequestStays: a try with a key cannot be removed at once, and its entry is
+// granted. Another request with the key gets the grant, and the late removal leaves it.
 func TestGrantToAnotherRequestStays(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		a, b := s.replica(t), s.replica(t)
-		a.store.setFeed(frozen) // it does not learn who is in front
+		a.store.setFeed(frozen) // it does not learn which entry is in front
 		held := s.occupy(t, "orders:1")
 		var asked atomic.Int64
 		a.store.on(func(ctx context.Context, do func() error) error {
@@ -105,8 +104,8 @@ func TestWaitThatWasOver(t *testing.T) {
 	})
 }
 
-// TestGrantThatIsYetToBeTold: the feed goes on where it was interrupted, and has much to tell
-// before it comes to a release. Who waits is not held up by that.
+// TestGrantThatIsYetToBeTold: a feed that resumes has many events before a release. A waiter need
+// not wait for that.
 func TestGrantThatIsYetToBeTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

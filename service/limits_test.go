@@ -36,8 +36,8 @@ func noted(req service.AcquireRequest, bytes int) service.AcquireRequest {
 	return req
 }
 
-// TestLimitOfHeldLocks: each lock that is held counts, of a set each, of a semaphore each holder;
-// who waits does not, and comes to hold when it is his turn. Others have their own.
+// TestLimitOfHeldLocks: each held lock counts, each lock of a set, and each holder of a
+// semaphore. Waiters do not count, and are granted in order. Other tenants have their own limit.
 func TestLimitOfHeldLocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -62,8 +62,8 @@ func TestLimitOfHeldLocks(t *testing.T) {
 	})
 }
 
-// TestLimitOfWaiting: who waits is counted in all and at each lock. Who only tries is not kept from
-// being told that a lock is held.
+// TestLimitOfWaiting: waiters count in all and at each lock. A try still learns that a lock is
+// held.
 func TestLimitOfWaiting(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -87,8 +87,8 @@ func TestLimitOfWaiting(t *testing.T) {
 	})
 }
 
-// TestTriesBesideWaiters: who only tries is told that the lock is held, also where the replica does
-// not know that yet and as many wait as may.
+// TestTriesBesideWaiters: a try learns that the lock is held even if the replica does not know
+// that yet and the limit of waiters is reached.
 func TestTriesBesideWaiters(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

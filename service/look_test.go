@@ -75,7 +75,7 @@ func TestLock(t *testing.T) {
 	})
 }
 
-// TestPosition is the place among those that wait, wherever it is told.
+// TestPosition: every answer gives the same position among the waiters.
 func TestPosition(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -331,8 +331,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestLongList: a page that has to look at many names, most of which the caller
-// may not see.
+// TestLongList: a page has to read many names, most of which the caller may not see.
 func TestLongList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -359,8 +358,8 @@ func TestLongList(t *testing.T) {
 	})
 }
 
-// TestListLetsTheViewGo: grants wait for whoever reads the view, so a list of names that the
-// caller may not use is not gone through in one go.
+// TestListLetsTheViewGo: readers of the view delay grants, so a list releases the view's lock
+// between chunks of names that the caller may not use.
 func TestListLetsTheViewGo(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const locks, atOnce = 1500, 250
@@ -421,7 +420,7 @@ func TestContendedList(t *testing.T) {
 		synctest.Wait()
 		expect("contended", "", 0)
 
-		// A set that waits stands first in the queues of its other locks, and nobody holds them.
+		// A waiting set is first in the queues of its other locks, which are free.
 		set := r.line(wantSet(time.Minute, "orders:0000", "zz:1", "zz:2"))
 		expect("contended", "orders:0000:1+1 zz:1:0+1 zz:2:0+1", 3)
 		looked := 0
@@ -509,7 +508,7 @@ func TestLooksAskTheStoreLittle(t *testing.T) {
 	})
 }
 
-// refusedBy waits for the refusal of a request and returns who is in the way.
+// refusedBy waits for the rejection of a request and returns the holders in it.
 func (p *pending) refusedBy() []view.Holder {
 	p.t.Helper()
 	p.fails(lock.Held)

@@ -9,9 +9,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestUnknownOutcome: the answer to the write is lost. Nobody can come back for the
-// entry, but the store takes back what it gives up: who looks for it here would look
-// before a late write commits.
+// TestUnknownOutcome: the answer to the write is lost. No client can come back for the entry. The
+// store itself removes it, because a check by the service could come before a late write commits.
 func TestUnknownOutcome(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

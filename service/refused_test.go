@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestRefusedBeforeTheRequest: a repeated request finds its entry in a view that is late,
-// refused because of somebody who has left since, as the entry has. It is granted.
+// TestRefusedBeforeTheRequest: a retry finds its entry rejected in a stale view, because of an
+// entry that has left since. It is granted.
 func TestRefusedBeforeTheRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -79,8 +79,8 @@ func TestRefusedBeforeTheFirstAnswer(t *testing.T) {
 	})
 }
 
-// TestRefusedTwice: two requests of one key wait at two replicas when their entry is
-// refused. Both are told why, whichever of them takes it back.
+// TestRefusedTwice: two requests of one key wait at two replicas when their entry is rejected.
+// Both learn the reason, whichever removes the entry.
 func TestRefusedTwice(t *testing.T) {
 	for name, lag := range map[string]time.Duration{"Together": 0, "Late": 100 * time.Millisecond} {
 		t.Run(name, func(t *testing.T) {

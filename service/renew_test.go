@@ -162,8 +162,8 @@ func TestReasonsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestRenewPastTheWait: a client that keeps a waiting entry alive for longer than
-// it wanted to wait is told so, and the place is given up.
+// TestRenewPastTheWait: a client that renews a waiting entry past its wait learns that, and the
+// entry leaves the queue.
 func TestRenewPastTheWait(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -67,7 +67,7 @@ func lasting(req service.AcquireRequest) service.AcquireRequest {
 	return req
 }
 
-// by is the request of the one who was granted g.
+// by is a token request of the client with the grant g.
 func by(g *service.Grant) service.TokenRequest {
 	if g.Entry.Set {
 		return service.TokenRequest{Tenant: g.Entry.Tenant, Set: true, ID: g.Entry.ID, Token: g.Token}

@@ -70,7 +70,7 @@ func (s *sharedStore) onRecord(t *testing.T) []*audit.Record {
 	return page.Records
 }
 
-// notes are what the revocations were told with, since the stream began.
+// notes returns the notes of the revocations since the stream began.
 func (s *stream) notes() (notes []*lock.Note) {
 	after(time.Second)
 	for {
@@ -170,8 +170,8 @@ func TestRevokeSet(t *testing.T) {
 	})
 }
 
-// TestRevokeExactly names entries that are not as they were seen, or nobody's concern:
-// nothing ends, and nothing comes to be on record.
+// TestRevokeExactly: a request names an entry that has changed or is out of the operator's scope.
+// Nothing ends, and nothing is recorded.
 func TestRevokeExactly(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -239,8 +239,8 @@ func TestRevokeExactly(t *testing.T) {
 	})
 }
 
-// TestRevokeRepeated loses the answer to a revocation: who repeats it is told that the entry is
-// gone, and it is on record once.
+// TestRevokeRepeated: the answer to a revocation is lost. A retry learns that the entry is gone,
+// and the audit has it once.
 func TestRevokeRepeated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -371,7 +371,7 @@ func TestRevokeFlood(t *testing.T) {
 	})
 }
 
-// TestRevokeOutlivesItsOperator: an operator who goes away leaves no revocation in doubt.
+// TestRevokeOutlivesItsOperator: a revocation finishes even if the operator disconnects.
 func TestRevokeOutlivesItsOperator(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -427,8 +427,8 @@ func TestRevokeSeenElsewhere(t *testing.T) {
 	})
 }
 
-// TestRevokeAllAsksOnce: whoever names very many entries that are not there has the store asked
-// once, and not for each.
+// TestRevokeAllAsksOnce: for a request with very many missing entries the service asks the store
+// once, not for each.
 func TestRevokeAllAsksOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -8,9 +8,9 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestRenewalSharesNoOlderRead: a replica whose feed is late reads the queue to answer a
-// renewal. A read that began before the question does not count: the entry was told by
-// another replica meanwhile that it holds.
+// TestRenewalSharesNoOlderRead: a replica whose feed lags reads the queue to answer a renewal. A
+// read that began before the question does not count, because another replica may have reported
+// the grant meanwhile.
 func TestRenewalSharesNoOlderRead(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -55,7 +55,7 @@ func TestTimesOutLate(t *testing.T) {
 	}
 }
 
-// TestTimesOutBehindAnother: who was in the way is gone, but another one is.
+// TestTimesOutBehindAnother: the blocking entry is gone, but another one blocks.
 func TestTimesOutBehindAnother(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -75,7 +75,7 @@ func TestTimesOutBehindAnother(t *testing.T) {
 	})
 }
 
-// TestRenewalTimesOutLate: the same for an entry that nobody attends.
+// TestRenewalTimesOutLate: the same for an entry without a waiting request.
 func TestRenewalTimesOutLate(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -125,8 +125,8 @@ func TestTryGivesWayLate(t *testing.T) {
 	}
 }
 
-// TestSemaphoreGivesWay: it waits for as many as there are units, all of whom its
-// removal is decided by; beyond what can be compared it is not.
+// TestSemaphoreGivesWay: the removal is conditional on as many blockers as the limit. Above the
+// number that can be compared it is unconditional.
 func TestSemaphoreGivesWay(t *testing.T) {
 	for _, limit := range []int{2, lock.MaxBlockers, lock.MaxBlockers + 1} {
 		bubble.Test(t, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestSemaphoreGivesWay(t *testing.T) {
 	}
 }
 
-// TestCycleAfterAList: one of two replicas lists again, and does not know by whom an
-// entry was rejected that has left meanwhile. Both come to one decision all the same.
+// TestCycleAfterAList: one of two replicas lists again, and does not know the entry that caused a
+// rejection and has left since. Both still reach one decision.
 func TestCycleAfterAList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -175,8 +175,8 @@ func TestCycleAfterAList(t *testing.T) {
 	})
 }
 
-// TestCycleThatIsNoMore: an entry is refused because of a cycle of which one has left,
-// as the replica that refuses it has not heard yet. It goes on waiting.
+// TestCycleThatIsNoMore: a replica rejects an entry because of a cycle from which another entry
+// has just left. The entry continues to wait.
 func TestCycleThatIsNoMore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -219,7 +219,8 @@ func TestModeThatNoLongerDisagrees(t *testing.T) {
 	})
 }
 
-// TestRenewedAtALateReplica: who was told that it holds is not told that it waits.
+// TestRenewedAtALateReplica: after a client has learnt of its grant, no replica reports that it
+// waits.
 func TestRenewedAtALateReplica(t *testing.T) {
 	for name, unseen := range map[string]bool{"SeenWaiting": false, "Unseen": true} {
 		for _, lag := range []time.Duration{100 * time.Millisecond, time.Minute} {
@@ -302,8 +303,8 @@ func TestModeRefusedTwice(t *testing.T) {
 	})
 }
 
-// TestWaitedByItsClock: how long a request waited is told by the clock that says when it
-// was asked for, also where the store shows at the last moment that it holds.
+// TestWaitedByItsClock: the wait time uses the clock of the request's start, even if the store
+// shows the grant at the last moment.
 func TestWaitedByItsClock(t *testing.T) {
 	for _, off := range []time.Duration{-time.Hour, time.Hour} {
 		bubble.Test(t, func(t *testing.T) {
@@ -324,9 +325,9 @@ func TestWaitedByItsClock(t *testing.T) {
 	}
 }
 
-// TestTryBehindAnOldView: a try is repeated at a replica that shows its entry behind a
-// holder who is gone, as the store says when the entry is to be taken back. What is so
-// now cannot be read. It is not told that the lock is held, which it does not know.
+// TestTryBehindAnOldView: a try is repeated at a replica whose view shows a holder that is gone,
+// as the store shows at the removal. The present queue cannot be read. The answer does not claim
+// that the lock is held, because the replica does not know.
 func TestTryBehindAnOldView(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -76,7 +76,7 @@ func TestNewestStaleWritesAreKept(t *testing.T) {
 			after(time.Millisecond)
 		}
 		after(3 * time.Second)
-		records.mend()
+		records.repair()
 		after(3 * time.Second)
 		if n := records.count(); n != 1 {
 			t.Errorf("%d writes, want 1", n)
@@ -108,8 +108,8 @@ type countedRecords struct {
 	fail error
 }
 
-// mend ends the failure, and counts from here on.
-func (c *countedRecords) mend() {
+// repair ends the failure, and counts from here on.
+func (c *countedRecords) repair() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail, c.puts = nil, 0

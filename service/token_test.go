@@ -217,7 +217,7 @@ func TestTokenAheadOfTheStore(t *testing.T) {
 	}
 }
 
-// TestDistrustThatFails: whoever presented the token is not told that all is well.
+// TestDistrustThatFails: a client with that token does not get a success.
 func TestDistrustThatFails(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

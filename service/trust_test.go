@@ -22,7 +22,7 @@ func (r *replica) lostFuture() {
 	}
 }
 
-// holdsWithoutTrust has an async entry come to hold when its store has lost its past.
+// holdsWithoutTrust grants an async entry after its store has lost its past.
 func (r *replica) holdsWithoutTrust(wait time.Duration) {
 	r.t.Helper()
 	holder := r.hold(lasting(want("orders:1", 0)))
@@ -31,9 +31,9 @@ func (r *replica) holdsWithoutTrust(wait time.Duration) {
 	r.release(holder)
 }
 
-// TestNoGrantWithoutTrust: requests wait from before the store lost its past. Nobody
-// knows who was granted the lock in what was lost, so none of them is, whichever way
-// its replica learns that its turn has come, and however its client asks.
+// TestNoGrantWithoutTrust: requests wait from before the store lost its past. An unknown client
+// may have been granted the lock in the lost part. So the service grants none of them, whichever
+// way its replica learns of the next holder, and however the client asks.
 func TestNoGrantWithoutTrust(t *testing.T) {
 	for name, f := range map[string]feed{"View": running, "Store": frozen, "List": lost} {
 		t.Run(name, func(t *testing.T) {
@@ -98,8 +98,8 @@ func TestWaitsInARestoredStore(t *testing.T) {
 	})
 }
 
-// TestHoldersWithoutTrust: who held before goes on to, and whoever has come to hold is
-// told when there is trust again.
+// TestHoldersWithoutTrust: holders from before continue, and a new holder learns of its grant
+// when the store is trusted again.
 func TestHoldersWithoutTrust(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -170,9 +170,9 @@ func (b *belowFloor) Distrust(context.Context, uint64) error {
 	return nil
 }
 
-// TestTokenAboveAFloorThatIsNotKnown: another replica was given a fence floor, and has
-// granted a lock since. This one, with a feed that is late, is asked about the token. The
-// number proves no loss, and whoever holds is not told that he has lost the lock.
+// TestTokenAboveAFloorThatIsNotKnown: another replica has set a fence floor, and has granted a
+// lock since. A client sends the token to this replica, whose feed lags. The number proves no
+// loss, and the answer does not report a lost lock.
 func TestTokenAboveAFloorThatIsNotKnown(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -22,8 +22,8 @@ func (r *replica) interrupt(d time.Duration, during func()) {
 	synctest.Wait()
 }
 
-// TestSinceSurvivesAnInterruption: for how long somebody has held is not forgotten
-// when the feed lists again; who came to hold meanwhile is dated to the list.
+// TestSinceSurvivesAnInterruption: the start of a hold survives a new list of the feed. A hold
+// that began meanwhile starts at the list.
 func TestSinceSurvivesAnInterruption(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -85,8 +85,8 @@ func TestEndsDuringAnInterruption(t *testing.T) {
 	})
 }
 
-// TestFirstReasonCounts: an end that was taken for an expiry stays one, and one
-// that was told is not taken for an expiry later.
+// TestFirstReasonCounts: an end that was taken for an expiry remains one, and a reported end is
+// not taken for an expiry later.
 func TestFirstReasonCounts(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -114,7 +114,7 @@ func TestRememberedEnds(t *testing.T) {
 	})
 }
 
-// TestListAgainWithoutChange: nobody who waits or holds notices.
+// TestListAgainWithoutChange: no waiter or holder notices.
 func TestListAgainWithoutChange(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -133,8 +133,8 @@ func TestListAgainWithoutChange(t *testing.T) {
 	})
 }
 
-// TestWaitForNumbers: of many requests that wait for a late view, each goes on when
-// its own number is there, whoever has given up meanwhile.
+// TestWaitForNumbers: many requests wait for a stale view. Each continues when its own number is
+// there, whichever others have given up meanwhile.
 func TestWaitForNumbers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -111,8 +111,8 @@ func TestSlowStoreIsWaitedFor(t *testing.T) {
 	})
 }
 
-// TestToldInTimeToComeBack: where renewals fail and the feed does not, who waits is told while a
-// third of the lease is left, however short that is.
+// TestToldInTimeToComeBack: if renewals fail and the feed does not, a waiter gets an error while
+// a third of the lease is left, however short it is.
 func TestToldInTimeToComeBack(t *testing.T) {
 	leases := []time.Duration{minTTL, 4 * time.Second, ttl}
 	for more := range 200 { // a renewal ends just before, or after, of few of them
@@ -151,7 +151,7 @@ func TestWrittenLate(t *testing.T) {
 	})
 }
 
-// TestAbandonedWaitLapses: nobody keeps an entry alive whose request has ended.
+// TestAbandonedWaitLapses: no replica renews an entry after its request has ended.
 func TestAbandonedWaitLapses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -171,8 +171,8 @@ func TestAbandonedWaitLapses(t *testing.T) {
 	})
 }
 
-// TestRemovedWaiterIsTold: a waiter whose entry is gone is told at once and why,
-// and it is not granted when its turn would have come.
+// TestRemovedWaiterIsTold: a waiter whose entry is gone learns at once that it is, and why. It is
+// not granted later.
 func TestRemovedWaiterIsTold(t *testing.T) {
 	for _, why := range []lock.Reason{lock.Expired, lock.Released, lock.Revoked, lock.WaitTimeout} {
 		for _, lag := range []time.Duration{0, 600 * time.Millisecond} {
@@ -231,8 +231,8 @@ func TestExpiresAsItComesToHold(t *testing.T) {
 	})
 }
 
-// TestLeaseCountsFromTheQuestion: how long the lease lasts is counted from before
-// the store was asked, as nobody knows when it did what it was asked for.
+// TestLeaseCountsFromTheQuestion: the lease counts from before the question to the store, because
+// the time of its action is unknown.
 func TestLeaseCountsFromTheQuestion(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		r := newSharedStore(t).replica(t)
@@ -353,7 +353,7 @@ func TestGoneWaiterMakesRoom(t *testing.T) {
 	})
 }
 
-// TestGoneClientAndStore: if the store cannot be told, the entry lapses.
+// TestGoneClientAndStore: if the store does not answer, the entry ends with its lease.
 func TestGoneClientAndStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -402,7 +402,7 @@ func TestGoneClientWithAKey(t *testing.T) {
 	})
 }
 
-// TestGoneClientWithAToken: who waits by a token can come back by it, too.
+// TestGoneClientWithAToken: a client that waits by a token can also come back by it.
 func TestGoneClientWithAToken(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -435,9 +435,9 @@ func TestGoneClientWithAKeyLapses(t *testing.T) {
 	})
 }
 
-// TestStoreTellsWhatTheFeedDoesNot: the feed is silent, and the store says that
-// the waiter's entry is gone. Then it is gone, whether it seemed to wait or to
-// hold, and the waiter is told within the keepalive and a second.
+// TestStoreTellsWhatTheFeedDoesNot: the feed is silent, and the store shows that the waiter's
+// entry is gone. Then it is gone, whether it seemed to wait or to hold, and the waiter learns it
+// within the keepalive and a second.
 func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 	for name, f := range map[string]feed{"Frozen": frozen, "Lost": lost} {
 		for _, seems := range []string{"Waiting", "Held"} {
@@ -479,8 +479,8 @@ func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 	}
 }
 
-// TestKeepAliveSurvivesAMoment: a store that does not answer for a moment costs
-// nobody the place in the queue.
+// TestKeepAliveSurvivesAMoment: no waiter loses its position while the store does not answer for
+// a moment.
 func TestKeepAliveSurvivesAMoment(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -495,8 +495,8 @@ func TestKeepAliveSurvivesAMoment(t *testing.T) {
 	})
 }
 
-// TestUnreachableStoreIsTold: when the store stays away, the waiter is told
-// before its lease is over, and how to resume.
+// TestUnreachableStoreIsTold: if the store stays away, the waiter learns it, and how to resume,
+// before its lease is over.
 func TestUnreachableStoreIsTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

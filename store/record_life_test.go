@@ -98,7 +98,7 @@ func TestLife(t *testing.T) {
 		table.failWith(nil)
 		table.take()
 		wantLife(t, l, 2)
-		l.Over(1) // which somebody finds out late
+		l.Over(1) // a caller finds out late
 		wantLife(t, l, 2)
 		<-time.After(store.RecordLife)
 		if renewed := table.take(); len(renewed) < 2 || slices.Contains(renewed, 1) {

@@ -74,8 +74,8 @@ func TestRecordLostAnswer(t *testing.T) {
 	})
 }
 
-// TestRecordReplacedMeanwhile has somebody else write over, or delete, what a call wrote
-// before the call learns that it did.
+// TestRecordReplacedMeanwhile: another client replaces or deletes what a call wrote, before the
+// call learns that it did.
 func TestRecordReplacedMeanwhile(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		table := &tableOfOne{}
@@ -154,8 +154,8 @@ func TestRecordForm(t *testing.T) {
 	}
 }
 
-// removalTable is a table whose writes remove an entry too, of which the first arrives when
-// the call has looked for it in vain.
+// removalTable is a table whose writes also remove an entry. The first of them arrives after the
+// call has looked for it in vain.
 type removalTable struct {
 	*tableOfOne
 	late    func()

@@ -136,8 +136,7 @@ func TestTrustTakesOverFirst(t *testing.T) {
 	}
 }
 
-// A lost past of which the record could not be written is looked into again, with no
-// further doubt.
+// A lost past whose record could not be written is checked again, without another doubt.
 func TestTrustLooksUntilItIsRecorded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		trust := trustAt(t)
@@ -213,8 +212,8 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// TestLowFloorIsTold: a floor below what the store has handed out is told of in the log, with both.
-// What a restore alone adds to its positions was not handed out.
+// TestLowFloorIsTold: the log reports a floor below the numbers that the store has issued, with
+// both. What a restore alone adds to positions was not issued.
 func TestLowFloorIsTold(t *testing.T) {
 	const jump = 1000
 	for name, c := range map[string]struct {
@@ -281,8 +280,8 @@ func TestTrustIsTold(t *testing.T) {
 	}
 }
 
-// TestTrustInAForm: who understands less than the store's records say grants nothing, who
-// is about to write it has it recorded, and nobody has it lowered.
+// TestTrustInAForm: a replica that understands less than the store's records require grants
+// nothing. A replica that will write the form first records it, and no replica lowers it.
 func TestTrustInAForm(t *testing.T) {
 	anew := func(trust *store.Trust, form int) store.Correction {
 		t.Helper()

@@ -62,8 +62,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestDamage: what no replica can have written is not believed, whatever somebody
-// made of the JSON.
+// TestDamage: the store rejects what no replica can have written, whatever a person made of the
+// JSON.
 func TestDamage(t *testing.T) {
 	set := func(claims string) string { return `"ttl_ms":30000,"claims":[` + claims + `]` }
 	kept := func(fields string) string { return `"ttl_ms":30000,"mode":"exclusive",` + fields }

@@ -160,8 +160,8 @@ func checkOrder(t *testing.T, out *sink, writers, each int) {
 	}
 }
 
-// TestReaderThatStandsStill: nobody waits for it, what is lost is counted, and said
-// when it reads again.
+// TestReaderThatStandsStill: no caller waits for the blocked reader. Lost lines are counted, and
+// the count is logged when it reads again.
 func TestReaderThatStandsStill(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		out := sink{gate: make(chan struct{})}

@@ -14,11 +14,10 @@ const (
 	FormatText = "text"
 )
 
-// NewLogger returns a logger that writes one line per record of at least level
-// to w, in [FormatText] or else in [FormatJSON], with times in UTC. If w has a
-// method Flush() error, as [LineWriter] has, it is called after each record of
-// level warn or above, so that such a line has left the process when the call
-// that logged it returns, unless nobody takes it.
+// NewLogger returns a logger that writes one line per record of at least level to w, in
+// [FormatText] or else in [FormatJSON], with times in UTC. If w has a method Flush() error, as
+// [LineWriter] has, the logger calls it after each record of level warn or above. So such a line
+// has left the process when its call returns, unless the reader is blocked.
 func NewLogger(w io.Writer, format string, level slog.Leveler) *slog.Logger {
 	options := &slog.HandlerOptions{Level: level}
 	var inner slog.Handler = slog.NewJSONHandler(w, options)

@@ -264,8 +264,8 @@ const (
 	FileOIDCPrincipals = "oidc_principals" // what the identity provider's claims allow
 )
 
-// ObservePrincipals names the source of which of these files the server cannot use. A file that it
-// does not read is left out.
+// ObservePrincipals reports for each principals file whether the server rejects it. It leaves out
+// files that the server does not read.
 func (m *Metrics) ObservePrincipals(read func() (refused map[string]bool)) {
 	m.observe(func(to report) {
 		now := read()

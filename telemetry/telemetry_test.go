@@ -25,8 +25,8 @@ import (
 	"github.com/fencepost/fencepost/telemetry"
 )
 
-// unsetStandard makes sure that the environment of whoever runs the tests does
-// not decide what they see.
+// unsetStandard removes the standard variables, so that the environment does not change what the
+// tests see.
 func unsetStandard(t *testing.T) {
 	t.Helper()
 	for _, name := range []string{
@@ -263,7 +263,7 @@ func TestCollectorThatIsDownIsLogged(t *testing.T) {
 	}
 }
 
-// TestHangingCollectorTakesNoMemory: spans that nobody takes are dropped.
+// TestHangingCollectorTakesNoMemory: spans that the collector does not accept are dropped.
 func TestHangingCollectorTakesNoMemory(t *testing.T) {
 	unsetStandard(t)
 	defer started(t)()
@@ -350,7 +350,7 @@ func TestTraceparentIsPassedOn(t *testing.T) {
 	}
 }
 
-// A tracer that nobody listens to must not even allocate under a remote parent.
+// A tracer without an exporter must not even allocate under a remote parent.
 func TestSpansCostNothingWithoutExporter(t *testing.T) {
 	unsetStandard(t)
 	tracer := setup(t, telemetry.Config{}).Tracer()

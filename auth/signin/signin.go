@@ -26,8 +26,9 @@ const (
 	// FlowLife bounds the time that a user takes to sign in at the provider.
 	FlowLife = 10 * time.Minute
 
-	// SessionLife is how long a session lasts. Then the user signs in again, so that a user whom
-	// the provider has locked out loses access. A user who is signed in there needs one click.
+	// SessionLife is how long a session lasts. Then the user signs in again, so that a user without
+	// access at the provider loses it here. A user who has a session at the provider needs one
+	// click.
 	SessionLife = time.Hour
 
 	// maxFinishing is how many sign-ins ask the provider at a time.

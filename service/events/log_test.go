@@ -219,9 +219,9 @@ func TestGaps(t *testing.T) {
 	})
 }
 
-// TestMissedUntil: who is told that something is missing knows when that happened at the latest:
-// where the feed was cut off, before it went on, and of what is kept no longer, when the last of
-// that did.
+// TestMissedUntil: a follower that misses events learns the latest time of a missed event. After
+// a gap of the feed it is the end of the gap; after dropped events it is the time of the last
+// one.
 func TestMissedUntil(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f, began := newFeed(t, events.Config{TenantEvents: 2}), time.Now()
@@ -599,9 +599,9 @@ func TestNotBegun(t *testing.T) {
 	}
 }
 
-// TestEveryEventOrItsGap: whatever is added, missed and forgotten, and however followers read,
-// each is told of every event once and in order, or that it is missed; and without bounds or
-// gaps nothing is missed.
+// TestEveryEventOrItsGap: whatever is added, missed and dropped, and however followers read, each
+// receives every event once and in order, or a report that it is missed. Without bounds or gaps
+// nothing is missed.
 func TestEveryEventOrItsGap(t *testing.T) {
 	for seed := range uint64(60) {
 		bubble.Test(t, func(t *testing.T) {
@@ -742,7 +742,8 @@ func TestResumeInAnotherPast(t *testing.T) {
 	})
 }
 
-// TestAllFollow: who follows all tenants is woken for a gap, and is told on when numbers went back.
+// TestAllFollow: a gap wakes a follower of all tenants, which continues to receive events after
+// numbers went back.
 func TestAllFollow(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed(t, events.Config{})

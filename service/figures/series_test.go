@@ -15,7 +15,7 @@ var start = time.Date(2026, 1, 2, 15, 0, 0, 0, time.UTC)
 
 func after(d time.Duration) time.Time { return start.Add(d) }
 
-// TestSteps: what happens is counted in its step, and who waits in each for its part.
+// TestSteps: an event counts in its step, and a waiter in each step for its part.
 func TestSteps(t *testing.T) {
 	var s figures.Series
 	s.Level(after(0), 2, 1)
@@ -47,7 +47,7 @@ func TestSteps(t *testing.T) {
 	}
 }
 
-// TestQuarterOfAnHour: what is older is forgotten, also if nothing was told for long.
+// TestQuarterOfAnHour: the series drops what is older, even after a long time without events.
 func TestQuarterOfAnHour(t *testing.T) {
 	var s figures.Series
 	s.Granted(after(0), 0)

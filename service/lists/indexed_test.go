@@ -66,7 +66,7 @@ func goesOn(t *testing.T, by lists.Sort, contended int) {
 			f.join("a", "w2", name)
 		}
 	}
-	gone := contended // by waits it is the first on the page for which nobody waits
+	gone := contended // by waits it is the first row without waiters
 	if contended >= 10 {
 		gone = 20 // there is none
 	}

@@ -27,7 +27,7 @@ type ledger struct {
 	mu     sync.Mutex
 	sizes  []int
 	full   int // so many of the next ones do not fit
-	refuse int // and so many of those after that are not applied
+	refuse int // so many later ones are not applied
 }
 
 func (l *ledger) Txn(

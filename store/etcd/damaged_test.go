@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// TestDamagedEntry: an entry whose value somebody spoiled keeps its place, for its
-// holder may not know, and goes like any other. What was never ours blocks nothing.
+// TestDamagedEntry: an entry with a spoilt value keeps its position, because its holder may not
+// know, and leaves like any other. A key that is not Fencepost's blocks nothing.
 func TestDamagedEntry(t *testing.T) {
 	cluster := startCluster(t, 1)
 	s := dial(t, cluster.Endpoints(), "/damaged/")

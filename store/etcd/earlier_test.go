@@ -97,9 +97,9 @@ func (s *Store) newestNumber(t *testing.T) uint64 {
 	return number
 }
 
-// TestInterruptedGoesOn: a feed that is interrupted goes on where it was, also when the store does
-// not answer at first: what happened meanwhile is told. So it is where one begins at an earlier
-// number. Where the store has forgotten it, the feed begins with what there is.
+// TestInterruptedGoesOn: an interrupted feed resumes where it was, even if the store does not
+// answer at first, and reports what happened meanwhile. A feed that begins at an earlier number
+// does the same. If the store has compacted that history, the feed begins at the present.
 func TestInterruptedGoesOn(t *testing.T) {
 	var cut atomic.Bool
 	var refused atomic.Int64
@@ -238,9 +238,8 @@ func TestMeetsAChangeOnce(t *testing.T) {
 	f.mu.Unlock()
 }
 
-// TestResumedBehindAFloor: by a fence floor nothing has the number that it was told by before the
-// floor was given, also where that is above the floor. A feed that is to begin there begins with
-// what there is.
+// TestResumedBehindAFloor: a fence floor changes every number from before it, even one above the
+// floor. A feed that should resume at such a number begins at the present.
 func TestResumedBehindAFloor(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	for _, id := range []lock.ID{"a", "b", "c"} {
@@ -295,8 +294,8 @@ func TestStoreThatWentBack(t *testing.T) {
 	}
 }
 
-// TestRecordsOfALostPast: a watch of small records has told of a revision that the store has not
-// reached. So it has lost its past, whatever else was told of it, and nothing is granted.
+// TestRecordsOfALostPast: a watch of small records has reported a revision that the store has not
+// reached. So the store has lost its past, and grants nothing.
 func TestRecordsOfALostPast(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(c *Conn) {
 		c.watch = func(context.Context, string, string, int64) watch {
@@ -355,7 +354,7 @@ func TestManyRevisionsAreToldAgain(t *testing.T) {
 	again := &retold{}
 	follow(again)
 	soon(t, "another feed has all", again.reached(upTo))
-	// The first feed is no measure: on a busy machine it may have begun anew.
+	// The first feed is no measure: on a busy machine it may have restarted.
 	at := map[string]int{}
 	for i, text := range again.all() {
 		at[text] = i
@@ -392,9 +391,9 @@ func TestMayLagWhileItCatchesUp(t *testing.T) {
 	}
 }
 
-// TestRetoldEndIsNotRecordedAgain: an end and the record of it are told a part of the past apart,
-// between which a replica records ends. It was recorded then, and its key has been forgotten and
-// taken again since: that is not used up.
+// TestRetoldEndIsNotRecordedAgain: between the event of an end and the event of its record, a
+// replica records ends. The end was recorded then, and since then its key was dropped and used
+// again. The key is not used up.
 func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	e := reusable("again", true)
@@ -439,7 +438,7 @@ func TestEndsAreRecordedWhenCaughtUp(t *testing.T) {
 		t.Fatal("it does not go on where it was")
 	}
 	s.unrecorded.add(unrecordedEnd{End: store.End{ID: "e", Reason: lock.Expired}})
-	g.reached(time.Time{}) // as it is told before it has a goal
+	g.reached(time.Time{}) // as it is called before it has a goal
 	if n := len(s.unrecorded.due()); n != 0 {
 		t.Errorf("%d ends are to be recorded while it is behind", n)
 	}

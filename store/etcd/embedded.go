@@ -29,7 +29,7 @@ const (
 	DefaultQuota = 4 << 30
 
 	// keptInMemory is how many of the latest transactions, and up to a hundred more, etcd keeps in
-	// memory for lagging members, of which there are none. etcd's default of 5 000 could take 2.5 GB
+	// memory for lagging members. A lone member has none. etcd's default of 5 000 could take 2.5 GB
 	// of the size of batchBytes; 0 would be that default.
 	keptInMemory = 10
 

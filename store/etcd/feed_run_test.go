@@ -45,9 +45,9 @@ func (r *run) record(revision int64, e *lock.Entry, why lock.Reason) {
 	)
 }
 
-// TestReasonOfEachEnd: in one run of events, as a late feed has them, a key is taken again
-// after its entry has ended. Each end has its own reason, and one that nobody recorded is
-// put down, so that the key is used up.
+// TestReasonOfEachEnd: in one run of events of a lagging feed, a key is used again after its
+// entry has ended. Each end has its own reason. A missing reason is recorded, so that the key is
+// used up.
 func TestReasonOfEachEnd(t *testing.T) {
 	e := reusable("again", true)
 	for name, c := range map[string]struct {

@@ -103,7 +103,7 @@ func within(bound time.Duration, ok func() bool) bool {
 type followerTest struct {
 	store   *etcd.Store
 	history *history
-	done    [len(kinds)]atomic.Int64 // entries of which an attempt was late
+	done    [len(kinds)]atomic.Int64 // entries with a late attempt
 
 	mu   sync.Mutex
 	late map[lock.ID]bool

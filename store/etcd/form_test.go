@@ -12,8 +12,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestFormOfAnEntryAlone has an entry in a form of the future, of which the store's own
-// records say nothing, as after a restore. It is not taken for a damaged one.
+// TestFormOfAnEntryAlone has an entry in a future form that the store's own records do not
+// require, as after a restore. It is not taken for a damaged one.
 func TestFormOfAnEntryAlone(t *testing.T) {
 	cluster := startCluster(t, 1)
 	s := dial(t, cluster.Endpoints(), "/form/")
@@ -46,7 +46,7 @@ func TestFormOfAnEntryAlone(t *testing.T) {
 	) {
 		t.Errorf("Enqueue = %v", err)
 	}
-	if err := s.Distrust(t.Context(), 1); err != nil { // reads the records anew
+	if err := s.Distrust(t.Context(), 1); err != nil { // reads the records again
 		t.Fatal(err)
 	}
 	if !errors.Is(s.Refusal(), store.ErrNewerForm) {

@@ -17,7 +17,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// lostPast is a store whose records have changed: read anew they say that it refuses.
+// lostPast is a store that refuses grants after its records were read again.
 type lostPast struct{ read bool }
 
 func (l *lostPast) refuses() bool { return l.read }

@@ -16,8 +16,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// lateKV holds writes back that put an entry: their callers are told that the time is
-// over, and the writes can commit later, as those that a slow follower forwards.
+// lateKV holds back writes that put an entry. Their callers time out, and the writes can commit
+// later, like those that a slow follower forwards.
 type lateKV struct {
 	kvClient
 	now func() bool // whether one is held back, or committed with its answer lost
@@ -235,8 +235,8 @@ func TestLateAttempt(t *testing.T) {
 	}
 }
 
-// TestGivenUp: an entry that nobody can come back for is taken back, whether its write
-// has committed or is still to. One that somebody can come back for stays.
+// TestGivenUp: an entry that no client can come back for is removed, whether its write has
+// committed or still will. One that a client can come back for stays.
 func TestGivenUp(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -292,8 +292,8 @@ func TestGivenUp(t *testing.T) {
 	}
 }
 
-// TestWithdrawnIsTold: feeds are told that an entry which was given up was taken back, and
-// not that it expired.
+// TestWithdrawnIsTold: feeds report that an abandoned entry was withdrawn, and not that it
+// expired.
 func TestWithdrawnIsTold(t *testing.T) {
 	s, late := startLate(t, 1_000_000)
 	late.now = func() bool { return true }

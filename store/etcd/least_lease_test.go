@@ -30,8 +30,8 @@ func (w *warnings) has(what string) bool {
 	return strings.Contains(w.text.String(), what)
 }
 
-// TestLongElections: servers that keep leases for longer than is promised are told at the start,
-// others are not.
+// TestLongElections: the start logs servers that keep leases for longer than promised, and only
+// those.
 func TestLongElections(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ timeout, says string }{{"5000", "least_lease=8s"}, {"1000", ""}} {

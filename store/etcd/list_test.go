@@ -16,7 +16,7 @@ import (
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// seen is a follower that keeps what it is told of ends.
+// seen is a follower that keeps the reported ends.
 type seen struct {
 	mu       sync.Mutex
 	resets   int
@@ -56,9 +56,8 @@ func (f *seen) Apply(_ uint64, changes []store.Change) {
 
 func (f *seen) Lost(error) {}
 
-// TestListUnderLoad: a store remembers far more ends than one page can have, somebody
-// compacts it all the time, and locks are taken and released. A follower begins all
-// the same, and gets to know every end.
+// TestListUnderLoad: a store keeps far more ends than fit on one page, is compacted all the time,
+// and locks are taken and released. A follower still begins, and receives every end.
 func TestListUnderLoad(t *testing.T) {
 	t.Parallel()
 	const prefix, records, each = "/list/", 12_000, 10

@@ -9,8 +9,8 @@ import (
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 )
 
-// TestMemoryOfWrites: what was written is on disk, and not kept in memory for other
-// members, of which there are none. It looks at the whole heap, so that it runs alone.
+// TestMemoryOfWrites: writes are on disk, and not kept in memory for other members, which do not
+// exist. It measures the whole heap, so it runs alone.
 func TestMemoryOfWrites(t *testing.T) {
 	conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
 	if err != nil {

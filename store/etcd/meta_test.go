@@ -78,8 +78,8 @@ func wantRemedy(t *testing.T, doing string, err error) {
 	}
 }
 
-// TestMetaGone deletes it while no replica runs: nobody knows which floor it had, and
-// so whether fences would be handed out a second time.
+// TestMetaGone deletes it while no replica runs. The floor is then unknown, and with it whether
+// the store would issue fences a second time.
 func TestMetaGone(t *testing.T) {
 	const prefix = "/gone/"
 	cluster := startCluster(t, 1)

@@ -29,8 +29,9 @@ func (l *lateKV) beside(t *testing.T, s *Store) *Store {
 	return other
 }
 
-// TestLateAttemptOfAKey: a try is given up with its write still out, and repeated at another
-// replica, which takes its entry back as the lock is held. Nobody attends what is written then.
+// TestLateAttemptOfAKey: a try is abandoned with its write in flight, and repeated at another
+// replica, which removes its entry because the lock is held. No replica would serve the late
+// entry.
 func TestLateAttemptOfAKey(t *testing.T) {
 	s, late := startLate(t, 1_000_000)
 	other := late.beside(t, s)
@@ -99,8 +100,8 @@ func TestWrittenOnce(t *testing.T) {
 	}
 }
 
-// TestWrittenOrNotIsForgotten: whether the first attempt has written the entry cannot be told
-// any more. Then it is not written again, and the client is told at once.
+// TestWrittenOrNotIsForgotten: it is no longer known whether the first attempt has written the
+// entry. Then no attempt writes it again, and the client gets an error at once.
 func TestWrittenOrNotIsForgotten(t *testing.T) {
 	s, late := startLate(t, 1)
 	late.now = func() bool {
@@ -146,10 +147,9 @@ func (f *comings) Apply(_ uint64, changes []store.Change) {
 	}
 }
 
-// TestNotHandedOutWhileItIsRevoked: the first write commits between the look for it and the
-// revocation of its lease, whose answer is lost: the entry that is there then can go any moment,
-// and is nobody's. That it was taken back is no news for its client but that nothing of the request
-// is left.
+// TestNotHandedOutWhileItIsRevoked: the first write commits between the read and the revocation
+// of its lease, whose answer is lost. That entry may vanish any moment, so no client gets it. The
+// client learns that nothing of its request is left.
 func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 	s, late := startLate(t, 1)
 	commit := func() {
@@ -170,8 +170,8 @@ func TestNotHandedOutWhileItIsRevoked(t *testing.T) {
 }
 
 // TestWithdrawnKeyIsShutOut: a call whose writes would replace the mark of a withdrawn entry is
-// given up with them still out. They find another mark by the time that their leases are revoked,
-// as whoever comes back for the entry could join it else.
+// abandoned with them in flight. By the time that their leases are revoked, they find another
+// mark. Otherwise a client that comes back could join the late entry.
 func TestWithdrawnKeyIsShutOut(t *testing.T) {
 	s, late := startLate(t, 1_000_000)
 	other := late.beside(t, s)

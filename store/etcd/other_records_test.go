@@ -7,8 +7,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// twoWithRoom starts two replicas of which each has its own room, and returns what the feed of the
-// second tells of ends.
+// twoWithRoom starts two replicas with separate space, and returns the ends in the second one's
+// feed.
 func twoWithRoom(t *testing.T, no, others *noRoom) (s, other *Store, left <-chan store.Change) {
 	t.Helper()
 	var otherConn Conn

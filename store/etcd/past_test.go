@@ -15,9 +15,9 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// TestPastIsReadBySomeAtOnce: very many calls look at what was written, of a member that says
-// nothing. No more than some do so at once, beside the feed's stream, and who waits for that
-// waits no longer than its own deadline.
+// TestPastIsReadBySomeAtOnce: very many calls read the history of a member that is silent. A
+// bounded number reads at once, besides the feed's stream, and the others wait no longer than
+// their own deadlines.
 func TestPastIsReadBySomeAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

@@ -27,9 +27,9 @@ func (atRest) Range(
 	return &pb.RangeResponse{Header: &pb.ResponseHeader{Revision: restsAt}}, nil
 }
 
-// TestEndsOfALongPause: an entry with a key went while a replica stood still, or was cut
-// off. After a pause for which the store does not remember reasons nobody can say that it
-// expired. A feed that has had nothing to tell for long is none.
+// TestEndsOfALongPause: an entry with a key left while a replica was paused or cut off. After a
+// pause longer than the store keeps reasons, no replica can know that it expired. A feed that was
+// silent for long is not a pause.
 func TestEndsOfALongPause(t *testing.T) {
 	for name, c := range map[string]struct {
 		quiet, pause time.Duration
@@ -70,8 +70,8 @@ func TestEndsOfALongPause(t *testing.T) {
 	}
 }
 
-// TestKeyInUseAfterAGap: an entry with a key went in a gap of the feed, and the key is
-// taken again before all reasons are told. Nobody is told that what has the key now ended.
+// TestKeyInUseAfterAGap: an entry with a key left in a gap of the feed, and the key is used again
+// before all reasons are reported. The feed does not report an end of the new entry.
 func TestKeyInUseAfterAGap(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
@@ -89,9 +89,9 @@ func TestKeyInUseAfterAGap(t *testing.T) {
 	}
 }
 
-// TestFloorKnownBeforeItsFeed: this replica learns of a fence floor while it lists, and an
-// entry of that list is released in a gap. The record of its end is known to be its own, so
-// that nobody is told that it expired.
+// TestFloorKnownBeforeItsFeed: this replica learns of a fence floor during a list, and an entry
+// of that list is released in a gap. The record of its end matches it, so the feed does not
+// report an expiry.
 func TestFloorKnownBeforeItsFeed(t *testing.T) {
 	s := newStore(&Conn{}, Config{})
 	defer s.leases.grants.Close()
@@ -137,9 +137,8 @@ func (h *silentHistory) Txn(
 	return nil, ctx.Err()
 }
 
-// TestEndsDoNotWaitForThePast: many entries expire at once, and what they were cannot be
-// read in time. That they have is put down all the same, without asking for each hundred of
-// them anew.
+// TestEndsDoNotWaitForThePast: many entries expire at once, and their data cannot be read in
+// time. The expiries are still recorded, without a new read for each hundred of them.
 func TestEndsDoNotWaitForThePast(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newStore(&Conn{leases: &countedLeases{}}, Config{})

@@ -242,9 +242,9 @@ func (p *leasePool) idleCount() int {
 	return p.spare
 }
 
-// TestSharedBeyondTheQuota: a removal without a record shares a transaction with a join,
-// for which there is no room. It is sent again alone. If it is not applied then, it may
-// have been the first time, which is told; the join is not sent again.
+// TestSharedBeyondTheQuota: a removal without a record shares a transaction with a join, for
+// which there is no space. It is sent again alone. If it is not applied then, it may have been
+// applied the first time, which the caller learns. The join is not sent again.
 func TestSharedBeyondTheQuota(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := &ledger{took: time.Microsecond, refuse: 1, full: 1}
@@ -280,10 +280,10 @@ func (trusting) unchanged() []*pb.Compare               { return nil }
 func (trusting) readAnew(context.Context, uint64) error { return nil }
 func (trusting) refuses() bool                          { return false }
 
-// TestRefusedIsNotThere: many join at once until etcd is full. Who is told for certain
-// that he has not, has not; and no lease is used again under which something is.
+// TestRefusedIsNotThere: many entries join at once until etcd is full. An entry with a certain
+// rejection is not there, and no lease with an entry under it is reused.
 func TestRefusedIsNotThere(t *testing.T) {
-	// as a cluster, whose room nobody here guards
+	// as a cluster, whose quota this process does not guard
 	s, _ := testStore(t, EmbeddedConfig{Quota: 16 << 20}, func(c *Conn) { c.admit = nil })
 	var mu sync.Mutex
 	var refused, placed []*lock.Entry

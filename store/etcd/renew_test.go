@@ -122,8 +122,8 @@ func TestSlowKeepalives(t *testing.T) {
 	})
 }
 
-// TestAbandonedKeepalives: of the renewals that nobody waits for any more only those are done that
-// were sent, which are some. One that is asked for again keeps its place.
+// TestAbandonedKeepalives: of the renewals without a waiting caller only those that were sent are
+// done. A renewal that is requested again keeps its position.
 func TestAbandonedKeepalives(t *testing.T) {
 	slow := 10 * time.Millisecond
 	renewsOneByOne(t, slow, func(ctx context.Context, r *streamRenewer, streams opened) {

@@ -14,7 +14,7 @@ import (
 	"github.com/fencepost/fencepost/store/etcd"
 )
 
-// told is a watcher that keeps all that it is told of entries.
+// told is a watcher that keeps everything reported about entries.
 type told struct {
 	mu   sync.Mutex
 	text []string

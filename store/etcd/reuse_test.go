@@ -23,8 +23,8 @@ func reusable(id lock.ID, key bool) *lock.Entry {
 	return e
 }
 
-// startTwo starts two replicas. The answer to the first write of an entry is lost: it is
-// committed when committed is closed, and its call is told so when lose is called.
+// startTwo starts two replicas. The answer to the first write of an entry is lost: the write
+// commits when committed is closed, and its call fails when lose is called.
 func startTwo(t *testing.T) (a, b *Store, committed chan struct{}, lose func()) {
 	t.Helper()
 	conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
@@ -70,9 +70,9 @@ func (s *Store) mustJoin(t *testing.T, e *lock.Entry) *lock.Entry {
 	return joined
 }
 
-// TestLeaseThatAnotherCallMayEnd: the answer to the write of an entry is late, and
-// meanwhile somebody else removes the entry. When the call learns that it is gone, it
-// leaving the lease, and so nothing else may be under that.
+// TestLeaseThatAnotherCallMayEnd: the answer to the write of an entry is late, and another caller
+// removes the entry meanwhile. When the first call learns that the entry is gone, it revokes the
+// lease, so the lease must not carry anything else.
 func TestLeaseThatAnotherCallMayEnd(t *testing.T) {
 	for name, c := range map[string]struct {
 		key, elsewhere bool
@@ -121,7 +121,7 @@ func TestLeaseThatAnotherCallMayEnd(t *testing.T) {
 	}
 }
 
-// TestLeaseIsUsedAgain: what nobody else may end spares the next acquire a write.
+// TestLeaseIsUsedAgain: a lease that no other call may revoke saves the next acquire a write.
 func TestLeaseIsUsedAgain(t *testing.T) {
 	for name, c := range map[string]struct {
 		key, elsewhere bool

@@ -9,8 +9,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
 
-// TestWatchOverASilentConnection: a watch that nobody answers is there at once, so that
-// whoever reads it notices that it is late, and it ends with its context.
+// TestWatchOverASilentConnection: a watch that gets no answer is available at once, so that its
+// reader notices the lag, and it ends with its context.
 func TestWatchOverASilentConnection(t *testing.T) {
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -109,7 +109,7 @@ func TestFloorThatComesLate(t *testing.T) {
 	}
 }
 
-// counting is a follower that counts what it is told.
+// counting is a follower that counts its calls.
 type counting struct {
 	store.Watcher
 	resets, losses atomic.Int32
@@ -120,8 +120,8 @@ func (c *counting) Apply(uint64, []store.Change) {}
 func (c *counting) Recall([]store.Ended, bool)   {}
 func (c *counting) Lost(error)                   { c.losses.Add(1) }
 
-// TestSilentWatch: a watch that stays open and tells nothing is found out by what
-// the store says, and begun anew.
+// TestSilentWatch: the store's position reveals a watch that stays open and reports nothing, and
+// the feed restarts.
 func TestSilentWatch(t *testing.T) {
 	t.Parallel()
 	conn := startEmbedded(t, etcd.EmbeddedConfig{})

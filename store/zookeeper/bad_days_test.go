@@ -19,7 +19,7 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// TestOpenRefuses checks that each mistake of an operator's is told as what it is.
+// TestOpenRefuses checks that the error names each of the operator's mistakes.
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -92,7 +92,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestCreatedForItsUser checks that nobody else can read or write what is ours.
+// TestCreatedForItsUser checks that no other user can read or write the store's nodes.
 func TestCreatedForItsUser(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -313,7 +313,7 @@ func (m *mirror) knows(id lock.ID) bool {
 	return e != nil
 }
 
-// first returns who is first in the lock's queue, or "".
+// first returns the first entry in the lock's queue, or "".
 func (m *mirror) first(name string) lock.ID {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -261,8 +261,8 @@ func TestMetaByHand(t *testing.T) {
 	}
 }
 
-// TestMetaGone deletes meta while no replica runs: nobody knows which floor it had, and
-// so whether fences would be handed out a second time.
+// TestMetaGone deletes meta while no replica runs. The floor is then unknown, and with it whether
+// the store would issue fences a second time.
 func TestMetaGone(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

@@ -57,7 +57,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// longTimeout is for calls of which a case says nothing but that they work.
+// longTimeout is for calls that only need to work in a case.
 const longTimeout = 20 * time.Second
 
 // cutTimeout is for calls of a client that is cut off: twice the time of production.

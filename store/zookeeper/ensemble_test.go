@@ -25,8 +25,8 @@ func rounds() int {
 	return 1
 }
 
-// ordeal is an ensemble of three with two stores, of which the first reaches it
-// through proxies, and entries that are renewed all the time.
+// ordeal is an ensemble of three with two stores, the first behind proxies, and entries that are
+// renewed all the time.
 type ordeal struct {
 	t       *testing.T
 	z       *rig.ZooKeeper
@@ -36,14 +36,14 @@ type ordeal struct {
 
 	mu      sync.Mutex
 	newest  map[string]uint64 // the greatest number that was given on a lock
-	unclear map[lock.ID]bool  // ids of which nobody knows whether they were written, or still will be
+	unclear map[lock.ID]bool  // ids that may have been written, or still may
 	cycles  atomic.Int64
 	errors  atomic.Int64
 }
 
-// TestEnsemble lets clients work and holders renew while servers are stopped and
-// killed and connections cut. Every write must have one effect or none, numbers
-// never go back, and who goes on renewing is never removed.
+// TestEnsemble lets clients work and holders renew while servers are stopped and killed and
+// connections cut. Every write has one effect or none, numbers never go back, and a holder that
+// renews is never removed.
 func TestEnsemble(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
@@ -251,8 +251,7 @@ func (o *ordeal) join(worker, i int, name string) (*zookeeper.Store, *lock.Entry
 	}
 }
 
-// finish removes an entry. It may be found gone only after an attempt of which
-// nobody knows whether it worked.
+// finish removes an entry. The entry may be gone only after an attempt with an unknown outcome.
 func (o *ordeal) finish(s *zookeeper.Store, e *lock.Entry) {
 	unknown := false
 	for {

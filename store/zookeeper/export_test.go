@@ -65,7 +65,7 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 	return len(part), err
 }
 
-// RecallAfterLoss has a feed lose a view just before the ends from before it are told.
+// RecallAfterLoss makes a feed lose a view just before the ends from before it are reported.
 func RecallAfterLoss(to store.Watcher) error {
 	f := &follower{f: to, view: view{count: 1}}
 	f.lose(errEnded)
@@ -189,8 +189,8 @@ func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 	return err
 }
 
-// Expire is what a replica does when it finds the lease of an entry over, of which it has seen
-// one version, or none.
+// Expire does what a replica does when the lease of an entry is over after it has seen one
+// version, or none.
 func (s *Store) Expire(ctx context.Context, e *lock.Entry, leased bool) {
 	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
 	l := &lease{entry: e, version: noLease}

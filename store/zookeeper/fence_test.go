@@ -95,9 +95,9 @@ func TestFloorWithoutAFeed(t *testing.T) {
 	}
 }
 
-// TestReleaseWhileTheFloorRises releases an entry, by the number that it had below a
-// floor which was raised since, through a replica that has taken that floor over and has
-// no feed. All others are told that the entry left.
+// TestReleaseWhileTheFloorRises releases an entry, by its number from before a new floor, through
+// a replica that has adopted the floor and has no feed. All other feeds report that the entry
+// left.
 func TestReleaseWhileTheFloorRises(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

@@ -10,9 +10,8 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// TestFormOfAnEntryAlone has an entry in a form of the future, of which meta says
-// nothing, as after a restore. It is not taken for a damaged one, which would be removed
-// after a minute.
+// TestFormOfAnEntryAlone has an entry in a future form that meta does not require, as after a
+// restore. It is not taken for a damaged one, which would be removed after a minute.
 func TestFormOfAnEntryAlone(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

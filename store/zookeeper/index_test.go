@@ -72,8 +72,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestIndexLooksAtOneQueue: a queue is found without looking at all entries, of which there can be
-// very many, under the feed's lock.
+// TestIndexLooksAtOneQueue: reading a queue does not scan all entries, under the feed's lock;
+// there can be very many.
 func TestIndexLooksAtOneQueue(t *testing.T) {
 	x, r := newIndex(), rand.New(rand.NewPCG(1, 2))
 	mine := indexed(1, r)

@@ -195,7 +195,7 @@ func TestInterruptedFeedGoesOn(t *testing.T) {
 	}
 }
 
-// TestInterruptedAndFolded: a feed goes on behind what was folded, but not where it was told less.
+// TestInterruptedAndFolded: a feed resumes after folded records, but not before them.
 func TestInterruptedAndFolded(t *testing.T) {
 	t.Parallel()
 	i := interrupt(t)
@@ -212,9 +212,8 @@ func TestInterruptedAndFolded(t *testing.T) {
 	i.wantGaps(1)
 }
 
-// TestInterruptedInAnotherPast: a feed begins with what there is where the log has something else
-// in the place of what was told last, as when the store was restored meanwhile, and by another
-// floor.
+// TestInterruptedInAnotherPast: a feed begins at the present if the log has another record in the
+// place of the last reported one, as after a restore, and under another floor.
 func TestInterruptedInAnotherPast(t *testing.T) {
 	t.Parallel()
 	i := interrupt(t)
@@ -234,9 +233,9 @@ func TestInterruptedInAnotherPast(t *testing.T) {
 	i.wantGaps(2)
 }
 
-// TestInterruptedBeforeItWasToldAny: a feed that has begun behind all records, and was told none,
-// knows what was written last by then: it does not go on where the log has something else there,
-// and does where it has not, be it folded by then.
+// TestInterruptedBeforeItWasToldAny: a feed that began after all records, and has reported none,
+// knows the last record of then. It resumes only if the log still has that record there, folded
+// or not.
 func TestInterruptedBeforeItWasToldAny(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -207,8 +207,8 @@ func TestOldEndOfAUsedUpKey(t *testing.T) {
 	}
 }
 
-// TestWrittenOnce: the answer to a create is lost, and before it is repeated somebody
-// removes the entry. The same call does not write it a second time.
+// TestWrittenOnce: the answer to a create is lost, and another client removes the entry before
+// the repetition. The call does not write it a second time.
 func TestWrittenOnce(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

@@ -21,9 +21,9 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// TestRotate begins another log now and then while two replicas work, as happens
-// long before the names of records overflow. Nobody notices: numbers grow, both
-// feeds follow, nothing is left over, and the reasons of all ends are remembered.
+// TestRotate begins another log repeatedly while two replicas work, as happens long before the
+// names of records overflow. No client notices: numbers grow, both feeds follow, nothing is left
+// over, and the reasons of all ends are kept.
 func TestRotate(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

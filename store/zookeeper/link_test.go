@@ -11,7 +11,7 @@ import (
 	"github.com/go-zookeeper/zk"
 )
 
-// mute is a server that begins a session with whoever connects, and answers nothing.
+// mute is a server that begins a session with each client, and answers nothing.
 func mute(t *testing.T) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

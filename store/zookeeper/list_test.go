@@ -40,7 +40,7 @@ func TestListUnderLoad(t *testing.T) {
 		held = append(held, placed)
 	})
 	var cycles atomic.Int64
-	leaving := func() (e *lock.Entry) { // one of those that are listed, unless half of them have gone
+	leaving := func() (e *lock.Entry) { // a listed one, unless half of them have left
 		mu.Lock()
 		defer mu.Unlock()
 		if len(held) > 750 {
@@ -128,8 +128,8 @@ func TestNoReasonsAfterLoss(t *testing.T) {
 	}
 }
 
-// TestReasonsComeLater has reasons that cannot be read for a while, and many of them.
-// The view does not wait for them, and they are told in parts.
+// TestReasonsComeLater has many reasons that cannot be read for a while. The view does not wait
+// for them, and they are reported in parts.
 func TestReasonsComeLater(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -166,7 +166,7 @@ func TestReasonsComeLater(t *testing.T) {
 	}
 }
 
-// recalls notes how reasons are told.
+// recalls records how reasons are reported.
 type recalls struct {
 	ends
 	begun, complete atomic.Bool

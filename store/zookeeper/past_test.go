@@ -13,7 +13,7 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// numbers is a follower that looks only at the numbers that it is told.
+// numbers is a follower that keeps only the reported numbers.
 type numbers struct {
 	mu     sync.Mutex
 	last   uint64
@@ -60,8 +60,8 @@ func (n *numbers) told() int {
 func (*numbers) Recall([]store.Ended, bool) {}
 func (*numbers) Lost(error)                 {}
 
-// TestFeedOfALostPast puts an older copy of its data under a server whose log is followed. What
-// happens there until a floor is given has smaller numbers, and the feed begins anew below them.
+// TestFeedOfALostPast puts an older copy of its data under a server whose log is followed. Until
+// a floor is set, later writes have smaller numbers, and the feed restarts below them.
 func TestFeedOfALostPast(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -94,7 +94,7 @@ func TestFeedOfALostPast(t *testing.T) {
 		t,
 		time.Minute,
 		"the feed tells what is released",
-		func() bool { // it may begin anew more than once
+		func() bool { // it may restart more than once
 			if looks++; looks%50 == 1 && len(held) > 0 &&
 				s.Remove(t.Context(), held[0], lock.Released) == nil {
 				held = held[1:]

@@ -47,9 +47,9 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	}
 }
 
-// TestFloorRisesUnderAFeed: this replica has learned of a greater floor before the log told
-// its feed. Which entry an end is of is told by its place, and that by its number less the
-// floor: the end is not passed over, but the feed starts over.
+// TestFloorRisesUnderAFeed: this replica has learnt of a greater floor before the log reports it
+// to its feed. The feed matches an end to its entry by position, which is the number less the
+// floor. It must not skip the end, so it restarts.
 func TestFloorRisesUnderAFeed(t *testing.T) {
 	t.Parallel()
 	s := newStore(Config{})

@@ -15,7 +15,7 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// beginsAt is where a feed begins that is to begin at a number.
+// beginsAt returns where a feed begins that should begin at a number.
 func beginsAt(t *testing.T, z *rig.ZooKeeper, number uint64) uint64 {
 	t.Helper()
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
@@ -83,8 +83,7 @@ func TestResumeBehindWhatWasFolded(t *testing.T) {
 	}
 }
 
-// TestResumeByHand: a log of which something is missing, or says too little, is not told as if
-// that were all.
+// TestResumeByHand: a feed does not report a log with a missing or incomplete record as complete.
 func TestResumeByHand(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

@@ -113,8 +113,8 @@ func TestLeaseOfTheFirstRenewal(t *testing.T) {
 	}
 }
 
-// TestRemoveTogether has two replicas remove an entry at once, one of which does not
-// know that it has a lease: one of them does, and the other one is told so.
+// TestRemoveTogether has two replicas remove an entry at once, one of which does not know that it
+// has a lease: one removes it, and the other learns that it is gone.
 func TestRemoveTogether(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -360,10 +360,9 @@ func TestJoinSharesARelease(t *testing.T) {
 	}
 }
 
-// TestFloorRisesBeforeTheFeedBegins: another replica is given a floor when this one has
-// read which there is, and has not begun to follow the log yet. So the log does not tell
-// it. Its feed does not begin with the floor that was: who waits here would be granted
-// below what others have handed out.
+// TestFloorRisesBeforeTheFeedBegins: another replica sets a floor after this one has read it, and
+// before this one follows the log. So the log does not report it. The feed must not begin with
+// the old floor, because a waiter here would be granted below issued fences.
 func TestFloorRisesBeforeTheFeedBegins(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
@@ -397,8 +396,8 @@ func (h *atMessage) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// TestFloorRisesWhileAQueueIsRead: this replica learns of a greater floor when it has read
-// who waits, and not yet who is first. That one is first all the same.
+// TestFloorRisesWhileAQueueIsRead: this replica learns of a greater floor after it has read the
+// waiters and before it has read the first entry. That entry is still first.
 func TestFloorRisesWhileAQueueIsRead(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})

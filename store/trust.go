@@ -260,9 +260,9 @@ func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {
 // lookAgain is the pause after a failed look.
 const lookAgain = 100 * time.Millisecond
 
-// Anew reads a store's records and adopts them. read makes a linearizable call and returns the
+// Reread reads a store's records and adopts them. read makes a linearizable call and returns the
 // records, all at one position. told is a number known to be issued, as by a token, or 0.
-func (t *Trust) Anew(
+func (t *Trust) Reread(
 	ctx context.Context, told uint64, read func(context.Context) (Records, error),
 ) (Correction, error) {
 	select {

@@ -28,7 +28,7 @@ func records(position uint64) store.Records {
 
 func judge(t *testing.T, trust *store.Trust, r store.Records) store.Correction {
 	t.Helper()
-	v, err := trust.Anew(
+	v, err := trust.Reread(
 		t.Context(), 0, func(context.Context) (store.Records, error) { return r, nil },
 	)
 	if err != nil {
@@ -160,7 +160,7 @@ func TestTrustLooksUntilItIsRecorded(t *testing.T) {
 // A proof that comes while the records are read is not taken back by what is read.
 func TestTrustDoubtWhileReading(t *testing.T) {
 	trust := trustAt(t)
-	_, err := trust.Anew(t.Context(), 0, func(context.Context) (store.Records, error) {
+	_, err := trust.Reread(t.Context(), 0, func(context.Context) (store.Records, error) {
 		trust.Saw(90)
 		trust.Received(trust.Sent(), 80, 7)
 		return records(70), nil
@@ -261,19 +261,19 @@ func TestTrustIsTold(t *testing.T) {
 	}
 	higher := records(51)
 	higher.Floor = 2000
-	if v, err := trust.Anew(
+	if v, err := trust.Reread(
 		t.Context(), 2051, read(higher),
 	); err != nil || v != (store.Correction{}) || trust.Refusal() != nil {
 		t.Errorf(
 			"a floor that this replica did not know yet: %+v, %v, refuses %v", v, err, trust.Refusal(),
 		)
 	}
-	if v, err := trust.Anew(
+	if v, err := trust.Reread(
 		t.Context(), 2053, read(higher),
 	); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
 		t.Errorf("a number that the store has not reached: %+v, %v, refuses %v", v, err, trust.Refusal())
 	}
-	if v, err := trust.Anew(
+	if v, err := trust.Reread(
 		t.Context(), 0, read(higher),
 	); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
 		t.Errorf("the same as long as it is not recorded: %+v, %v, refuses %v", v, err, trust.Refusal())
@@ -285,7 +285,7 @@ func TestTrustIsTold(t *testing.T) {
 func TestTrustInAForm(t *testing.T) {
 	anew := func(trust *store.Trust, form int) store.Correction {
 		t.Helper()
-		v, err := trust.Anew(
+		v, err := trust.Reread(
 			t.Context(), 0,
 			func(context.Context) (store.Records, error) {
 				return store.Records{Position: 7, Form: form}, nil

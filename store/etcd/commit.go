@@ -265,7 +265,7 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 func (c *committer) stale(writes []*write) (again [][]*write) {
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
 	defer cancel()
-	err := c.trusted.readAnew(ctx, 0)
+	err := c.trusted.rereadRecords(ctx, 0)
 	var rest []*write
 	for _, w := range writes {
 		if w.Payload.puts && (err != nil || c.trusted.refuses()) {

@@ -43,7 +43,7 @@ func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
 	written := make(chan struct{})
 	var e *lock.Entry
 	var joined error
-	_, err = s.trust.Anew(t.Context(), 0, func(ctx context.Context) (store.Records, error) {
+	_, err = s.trust.Reread(t.Context(), 0, func(ctx context.Context) (store.Records, error) {
 		m, header, err := s.meta.readAll(ctx)
 		if err != nil {
 			return store.Records{}, err
@@ -105,11 +105,11 @@ func TestTokenKeyByHand(t *testing.T) {
 		}
 	}
 	put("somebody else's")
-	if err := s.meta.readAnew(t.Context(), 0); err != nil {
+	if err := s.meta.rereadRecords(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
 	put("")
-	_ = s.meta.readAnew(t.Context(), 0) // its error is that the record is damaged
+	_ = s.meta.rereadRecords(t.Context(), 0) // its error is that the record is damaged
 	if got := s.TokenKey(); !bytes.Equal(got, ours) {
 		t.Errorf("the key is %x, want %x", got, ours)
 	}

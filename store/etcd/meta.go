@@ -99,7 +99,7 @@ func (mk *metaKeeper) load(ctx context.Context, floor uint64) error {
 		err = mk.raise(ctx, floor)
 	}
 	if err == nil {
-		err = mk.readAnew(ctx, 0)
+		err = mk.rereadRecords(ctx, 0)
 	}
 	if err == nil {
 		err = mk.trust.Understands(mk.known.Load().form)
@@ -211,11 +211,11 @@ func (mk *metaKeeper) make(
 	return mk.readAll(ctx)
 }
 
-// readAnew reads the store's own records again and applies them. It records a lost past that they
+// rereadRecords reads the store's own records again and applies them. It records a lost past that they
 // prove. told is an issued number, or 0.
-func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
+func (mk *metaKeeper) rereadRecords(ctx context.Context, told uint64) error {
 	for {
-		correction, err := mk.trust.Anew(ctx, told, func(ctx context.Context) (store.Records, error) {
+		correction, err := mk.trust.Reread(ctx, told, func(ctx context.Context) (store.Records, error) {
 			m, header, err := mk.readAll(ctx)
 			if err != nil {
 				return store.Records{}, err
@@ -235,7 +235,7 @@ func (mk *metaKeeper) readAnew(ctx context.Context, told uint64) error {
 func (s *Store) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.meta.readAnew(ctx, 0)
+	return s.meta.rereadRecords(ctx, 0)
 }
 
 // takeOver keeps what was read and returns it as records.
@@ -360,7 +360,7 @@ func (s *Store) require(ctx context.Context, form int) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	s.trust.Need(form)
-	if err := s.meta.readAnew(ctx, 0); err != nil {
+	if err := s.meta.rereadRecords(ctx, 0); err != nil {
 		return unavailable(err, "record the form of what is stored", false)
 	}
 	return nil
@@ -379,7 +379,7 @@ func (s *Store) Refusal() error {
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.meta.readAnew(ctx, number); err != nil {
+	if err := s.meta.rereadRecords(ctx, number); err != nil {
 		return unavailable(err, "record the distrust", true)
 	}
 	return nil

@@ -102,7 +102,7 @@ func TestFloorKnownBeforeItsFeed(t *testing.T) {
 	raised := func(context.Context) (store.Records, error) {
 		return store.Records{Floor: 1 << 40}, nil
 	}
-	if _, err := s.trust.Anew(t.Context(), 0, raised); err != nil {
+	if _, err := s.trust.Reread(t.Context(), 0, raised); err != nil {
 		t.Fatal(err)
 	}
 	g.Reset(store.Snapshot{Number: restsAt, Entries: []*lock.Entry{e}}) // by the floor of before

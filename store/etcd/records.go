@@ -197,7 +197,7 @@ func (r *RecordStore) swapTxn(
 func (r *RecordStore) raced(ctx context.Context, s store.RecordState, resp *pb.TxnResponse) error {
 	now := r.state(resp)
 	if now.Found == s.Found && now.Version == s.Version && (s.Found || now.Guard == s.Guard) {
-		if err := r.store.meta.readAnew(ctx, 0); err != nil {
+		if err := r.store.meta.rereadRecords(ctx, 0); err != nil {
 			return errors.Join(batch.ErrNotSent, err)
 		}
 	}

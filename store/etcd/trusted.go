@@ -44,7 +44,7 @@ func (t trustedKV) received(mark uint64, h *pb.ResponseHeader) {
 // trusted is the part of the store's trust that a committer needs.
 type trusted interface {
 	unchanged() []*pb.Compare
-	readAnew(ctx context.Context, told uint64) error
+	rereadRecords(ctx context.Context, told uint64) error
 	refuses() bool
 }
 

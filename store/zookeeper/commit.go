@@ -193,7 +193,7 @@ var errOutdated = errors.New("the fence floor or the trust in the store has chan
 func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	err := c.meta.readAnew(ctx, c.calls, 0)
+	err := c.meta.rereadRecords(ctx, c.calls, 0)
 	for _, w := range writes {
 		if joins(w) && (err != nil || c.trust.Refusal() != nil) {
 			refused := &retry{errOutdated}

@@ -117,7 +117,7 @@ func (s *Store) BeginBehind(ctx context.Context, happens func()) error {
 	if err != nil {
 		return err
 	}
-	if err := s.meta.readAnew(ctx, s.chores, 0); err != nil {
+	if err := s.meta.rereadRecords(ctx, s.chores, 0); err != nil {
 		return err
 	}
 	happens()
@@ -145,7 +145,7 @@ func (s *Store) LearnFloor(ctx context.Context, floor uint64) error {
 	rise := func(context.Context) (store.Records, error) {
 		return store.Records{Position: s.trust.Sent(), Floor: floor}, nil
 	}
-	_, err := s.trust.Anew(ctx, 0, rise)
+	_, err := s.trust.Reread(ctx, 0, rise)
 	return err
 }
 
@@ -181,7 +181,7 @@ func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
 
 // ReadAnew takes over meta. read is called when it has been read, but not taken over.
 func (s *Store) ReadAnew(ctx context.Context, read func()) error {
-	_, err := s.trust.Anew(ctx, 0, func(ctx context.Context) (store.Records, error) {
+	_, err := s.trust.Reread(ctx, 0, func(ctx context.Context) (store.Records, error) {
 		r, err := s.meta.ask(ctx, s.calls)
 		read()
 		return r, err

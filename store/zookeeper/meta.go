@@ -43,7 +43,7 @@ type metaKeeper struct {
 func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 	err := k.raise(ctx, floor)
 	if err == nil {
-		err = k.readAnew(ctx, k.reads, 0)
+		err = k.rereadRecords(ctx, k.reads, 0)
 	}
 	if err != nil {
 		return err
@@ -148,12 +148,12 @@ var (
 	errOtherKey   = fmt.Errorf("it has another key for lock tokens: %w", zk.ErrAPIError)
 )
 
-// readAnew reads meta again and applies it. It records a lost past that it proves. handedOut is
+// rereadRecords reads meta again and applies it. It records a lost past that it proves. handedOut is
 // an issued number, or 0.
-func (k *metaKeeper) readAnew(ctx context.Context, c *connector, handedOut uint64) error {
+func (k *metaKeeper) rereadRecords(ctx context.Context, c *connector, handedOut uint64) error {
 	ask := func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) }
 	for {
-		correction, err := k.trust.Anew(ctx, handedOut, ask)
+		correction, err := k.trust.Reread(ctx, handedOut, ask)
 		k.trust.TellRefusal(k.log)
 		if err == nil {
 			err = k.settle(ctx, c, correction)
@@ -231,7 +231,7 @@ func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	for {
-		err := s.meta.readAnew(ctx, s.calls, handedOut)
+		err := s.meta.rereadRecords(ctx, s.calls, handedOut)
 		if err == nil || store.Pause(ctx, firstPause) != nil {
 			return err
 		}
@@ -243,7 +243,7 @@ func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 func (k *metaKeeper) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, k.timeout)
 	defer cancel()
-	err := k.readAnew(ctx, k.reads, 0)
+	err := k.rereadRecords(ctx, k.reads, 0)
 	if answered(err) && !errors.Is(err, zk.ErrBadVersion) {
 		k.log.Error("the store's own records cannot be read", "error", err)
 		return nil

@@ -33,7 +33,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	rise := func(context.Context) (store.Records, error) {
 		return store.Records{Position: 100, Floor: 1 << 40}, nil
 	}
-	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
+	if _, err := s.trust.Reread(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}
 	holds := entry("holds", 10)
@@ -66,7 +66,7 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	rise := func(context.Context) (store.Records, error) {
 		return store.Records{Position: 20, Floor: 1 << 40}, nil
 	}
-	if _, err := s.trust.Anew(t.Context(), 0, rise); err != nil {
+	if _, err := s.trust.Reread(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}
 	left := change{Tenant: "acme", Lock: "a", ID: e.ID, Reason: lock.Released}

@@ -230,7 +230,7 @@ func raced(context.Context, *RecordStore, string, string) error { return store.E
 
 // outdated reads meta, which has changed.
 func outdated(ctx context.Context, r *RecordStore, _, _ string) error {
-	return errors.Join(batch.ErrNotSent, r.store.meta.readAnew(ctx, r.store.calls, 0))
+	return errors.Join(batch.ErrNotSent, r.store.meta.rereadRecords(ctx, r.store.calls, 0))
 }
 
 func noKind(ctx context.Context, r *RecordStore, _, kind string) error {

@@ -107,14 +107,15 @@ func adminWebhookOf(
 	if err != nil {
 		return out, err
 	}
-	owed, err := r.endpoints.Deliveries.Owed(ctx, s.Tenant, s.ID)
+	pending, err := r.endpoints.Deliveries.Pending(ctx, s.Tenant, s.ID)
 	if err != nil {
 		return out, err
 	}
 	out = api.AdminWebhook{
 		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks,
 		Paused:    s.Paused,
-		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By, Owed: owed.Deliveries, OwedMore: owed.More,
+		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
+		Pending: pending.Deliveries, PendingMore: pending.More,
 	}
 	health = health.Of(s.Enabled)
 	out.Disabled, out.Failures = string(health.Disabled), health.Failures

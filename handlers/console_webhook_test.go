@@ -36,7 +36,7 @@ func TestAdminWebhook(t *testing.T) {
 		var w api.AdminWebhook
 		a := who.get(path)
 		a.want(http.StatusOK, &w)
-		if w.ID != made.ID || w.Tenant != tenant || w.Receiver != "https://example.org" || w.Owed != 1 ||
+		if w.ID != made.ID || w.Tenant != tenant || w.Receiver != "https://example.org" || w.Pending != 1 ||
 			strings.Contains(string(a.body), "told") ||
 			strings.Contains(string(a.body), "whsec") {
 			t.Errorf("it is shown as %s", a.body)

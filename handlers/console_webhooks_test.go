@@ -52,8 +52,8 @@ func TestAdminWebhooks(t *testing.T) {
 	eventually(t, "both are there", func() bool { return list(c.operator(), "") == "both" })
 	if w := p.Webhooks[0]; len(p.Webhooks) != 2 || p.Total != 2 || w.Tenant != c.claims.Tenant ||
 		w.Receiver != "https://example.org" ||
-		w.Owed != 3 ||
-		!w.OwedMore ||
+		w.Pending != 3 ||
+		!w.PendingMore ||
 		w.Disabled != "gone" ||
 		w.Failures != 4 ||
 		w.FailingSince == "" {

@@ -17,7 +17,7 @@ import (
 type Deliveries interface {
 	List(ctx context.Context, tenant, id, cursor string, limit int) (*outbox.Page, error)
 	Health(ctx context.Context, tenant, id string) (outbox.Health, error)
-	Owed(ctx context.Context, tenant, id string) (outbox.Owed, error)
+	Pending(ctx context.Context, tenant, id string) (outbox.Pending, error)
 	Test(context.Context, outbox.Order) (delivery string, err error)
 	Redeliver(ctx context.Context, o outbox.Order, delivery string) error
 }

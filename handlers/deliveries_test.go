@@ -49,8 +49,8 @@ func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health,
 	return s.page.Health, nil
 }
 
-func (s *stubDeliveries) Owed(_ context.Context, tenant, id string) (outbox.Owed, error) {
-	return outbox.Owed{
+func (s *stubDeliveries) Pending(_ context.Context, tenant, id string) (outbox.Pending, error) {
+	return outbox.Pending{
 		Deliveries: len(s.page.Deliveries),
 		More:       s.page.Next != "",
 	}, s.note("owed", tenant, id)

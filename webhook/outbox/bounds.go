@@ -75,7 +75,7 @@ const (
 // cursorKind is the kind of the cursors of all shards; the other kinds are one for each shard.
 const cursorKind = "webhook-cursor"
 
-func owedKind(shard string) string    { return kindOf("owed", shard) }    // pending deliveries
+func pendingKind(shard string) string { return kindOf("owed", shard) }    // pending deliveries
 func stateKind(shard string) string   { return kindOf("state", shard) }   // health, recent ones
 func requestKind(shard string) string { return kindOf("request", shard) } // tests, redeliveries
 

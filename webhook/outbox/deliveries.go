@@ -90,11 +90,11 @@ func (d *Deliveries) List(
 			p.Deliveries = append(p.Deliveries, *r)
 		}
 	}
-	owed, err := d.pendingOf(ctx, tenant, id, cursor, limit)
+	pending, err := d.pendingOf(ctx, tenant, id, cursor, limit)
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range owed.Records {
+	for _, r := range pending.Records {
 		f, bad := readForm(r)
 		shown := func(d Delivery) bool { return d.ID == f.ID }
 		if targetOf(r) != id || bad != nil || slices.ContainsFunc(p.Deliveries, shown) {
@@ -104,7 +104,7 @@ func (d *Deliveries) List(
 		row.Due = time.UnixMilli(f.Due).UTC()
 		p.Deliveries = append(p.Deliveries, row)
 	}
-	p.Next = owed.Next
+	p.Next = pending.Next
 	slices.SortStableFunc(p.Deliveries, func(a, b Delivery) int { return b.Made.Compare(a.Made) })
 	return p, nil
 }
@@ -113,27 +113,27 @@ func (d *Deliveries) List(
 func (d *Deliveries) pendingOf(
 	ctx context.Context, tenant, id, after string, limit int,
 ) (store.RecordPage, error) {
-	kind := owedKind(shardOfTarget(tenant, id))
+	kind := pendingKind(shardOfTarget(tenant, id))
 	q := store.RecordQuery{Kind: kind, Tenant: tenant, After: after, Limit: limit}
 	return d.records.List(ctx, q)
 }
 
-// Owed counts pending deliveries of a subscription.
-type Owed struct {
+// Pending counts the pending deliveries of a subscription.
+type Pending struct {
 	Deliveries int
 	More       bool // there may be further ones
 }
 
-// Owed returns how many deliveries are pending, among the first 200 of the tenant.
-func (d *Deliveries) Owed(ctx context.Context, tenant, id string) (o Owed, err error) {
+// Pending returns how many deliveries are pending, among the first 200 of the tenant.
+func (d *Deliveries) Pending(ctx context.Context, tenant, id string) (p Pending, err error) {
 	page, err := d.pendingOf(ctx, tenant, id, "", 200)
 	for _, r := range page.Records {
 		if targetOf(r) == id {
-			o.Deliveries++
+			p.Deliveries++
 		}
 	}
-	o.More = page.Next != ""
-	return o, err
+	p.More = page.Next != ""
+	return p, err
 }
 
 // Health returns the health of a subscription, as its sender last wrote it.
@@ -195,7 +195,7 @@ func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error
 	if !lock.ValidName(record) || delivery == missedRecord {
 		return unknown
 	}
-	kind := owedKind(shardOfTarget(o.Tenant, o.id()))
+	kind := pendingKind(shardOfTarget(o.Tenant, o.id()))
 	switch r, err := d.records.Get(ctx, store.RecordKey{Kind: kind, Tenant: o.Tenant, ID: record}); {
 	case err == nil && holdsGap(r, delivery):
 		return nil

@@ -188,7 +188,7 @@ func TestTakenOverDeliveriesCountTheirBytes(t *testing.T) {
 		w.records.listed = []store.Record{{
 			RecordKey: w.keyOf(w.target, f.ID), Value: store.Encode(&f), Version: 1,
 		}}
-		if err := w.loadOwed(); err != nil || w.targets.load[""].bytes != len(f.Payload) {
+		if err := w.loadPending(); err != nil || w.targets.load[""].bytes != len(f.Payload) {
 			t.Errorf("%v, %+v", err, w.targets.load)
 		}
 	})

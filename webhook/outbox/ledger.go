@@ -36,11 +36,11 @@ type ledger struct {
 
 	queue   []call
 	running int
-	paused  int // calls that are to be repeated
+	paused  int // calls that must be repeated
 	all     sync.WaitGroup
 }
 
-// call asks the store, and returns what the owner does then; nil if the call is to be repeated,
+// call asks the store, and returns what the owner does next; nil if the call must be repeated,
 // because its outcome is unknown.
 type call func() (then func())
 

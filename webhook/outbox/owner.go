@@ -80,7 +80,7 @@ func (w *owner) begin() bool {
 		w.Logger.Error("the cursor of a shard cannot be read; all until now is missed",
 			"shard", w.name, "error", unreadable)
 	}
-	if err = errors.Join(err, w.loadStates(), w.loadOwed()); err == nil {
+	if err = errors.Join(err, w.loadStates(), w.loadPending()); err == nil {
 		q := service.EventsRequest{Of: lock.OwnTenant, After: &w.cursor.at}
 		w.stream, err = w.Locks.Events(w.ctx, q)
 	}

@@ -88,7 +88,7 @@ func (f *form) namesIn() []string {
 
 // keyOf is the key of a delivery's record.
 func (w *dispatch) keyOf(t *target, id string) store.RecordKey {
-	return store.RecordKey{Kind: owedKind(w.name), Tenant: t.tenant, ID: recordOf(t.id, id)}
+	return store.RecordKey{Kind: pendingKind(w.name), Tenant: t.tenant, ID: recordOf(t.id, id)}
 }
 
 // encode writes a delivery. Instants of this process's clock become those of the wall clock.
@@ -101,9 +101,9 @@ func (w *dispatch) encode(d *delivery) []byte {
 	return store.Encode(&d.form)
 }
 
-// loadOwed takes up the deliveries that are in the store.
-func (w *dispatch) loadOwed() error {
-	return w.ledger.each(w.ctx, owedKind(w.name), func(r store.Record) {
+// loadPending loads the pending deliveries from the store.
+func (w *dispatch) loadPending() error {
+	return w.ledger.each(w.ctx, pendingKind(w.name), func(r store.Record) {
 		t := w.targets.of(r.Tenant, targetOf(r))
 		f, err := readForm(r)
 		if err != nil {

@@ -86,7 +86,7 @@ type AdminLock struct {
 	// Utilization is for which part of the last five minutes the lock was held, about, as this replica
 	// saw it.
 	Utilization Seconds `json:"utilization" swaggertype:"number" minimum:"0" maximum:"1" example:"0.93"`
-	// Fence is the newest that was handed out, as far as this replica knows.
+	// Fence is the newest fence of the lock that this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
@@ -97,7 +97,7 @@ type AdminLockPage struct {
 	Seen
 	// Locks of the page.
 	Locks []AdminLock `json:"locks"`
-	// NextCursor asks for the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"b2xkZXN0X3dhaXR8MXxhY21lfG9yZGVyczo0Mg"`
 	// Matching is how many locks there are on all pages.
 	Matching int `json:"matching" minimum:"0" example:"12"`
@@ -106,9 +106,9 @@ type AdminLockPage struct {
 // DistributionStep is how many of the latest samples were longer than the step before and at most
 // as long as this one.
 type DistributionStep struct {
-	// UpToSeconds is the longest that is counted here.
+	// UpToSeconds is the longest sample of this step.
 	UpToSeconds Seconds `json:"up_to_seconds" swaggertype:"number" example:"0.25"`
-	// Count of them.
+	// Count of the samples.
 	Count int `json:"count" minimum:"1" example:"7"`
 }
 
@@ -138,7 +138,7 @@ type AdminLockView struct {
 	Waiters []AdminWaiter `json:"waiters"`
 	// Waiting is how many wait in all.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
-	// Fence is the newest that was handed out, as far as this replica knows.
+	// Fence is the newest fence of the lock that this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
@@ -154,7 +154,7 @@ type AdminLockView struct {
 type ReportedStaleWrite struct {
 	// At is when the server took the report.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// FencePresented came with the write.
+	// FencePresented is the fence of the write.
 	FencePresented uint64 `json:"fence_presented" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1041"`
 	// FenceKnown is the greatest that the resource had seen.
 	FenceKnown uint64 `json:"fence_known" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
@@ -196,9 +196,9 @@ type AdminOldest struct {
 type AdminReplica struct {
 	// Replica is its id.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
-	// Version that it runs.
+	// Version of the server.
 	Version string `json:"version" example:"1.4.0"`
-	// Started is when it did.
+	// Started is when it started.
 	Started Instant `json:"started" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 
@@ -206,7 +206,7 @@ type AdminReplica struct {
 type AdminStore struct {
 	// Current is set if the replica has a current view of the store.
 	Current bool `json:"current" example:"true"`
-	// LostSeconds is for how long it has not; left out if it does.
+	// LostSeconds is the time since the view was current; left out if it is.
 	LostSeconds *Seconds `json:"lost_seconds,omitempty" swaggertype:"number" minimum:"0" example:"2.5"`
 	// Refusal is why the replica grants nothing at the moment.
 	Refusal string `json:"refusal,omitempty" example:"the store is older than it was"`

@@ -6,7 +6,7 @@ type AdminWebhookPage struct {
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
 	// Webhooks of the page.
 	Webhooks []AdminWebhook `json:"webhooks"`
-	// NextCursor asks for the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWNtZXw1bWRyazF3NXB2eTB3ZzFkY2p0MmIyZ3Rocg"`
 	// Total is how many there are on all pages.
 	Total int `json:"total" minimum:"0" example:"3"`

@@ -38,8 +38,7 @@ type BlockingTree struct {
 	Waiting int `json:"waiting" minimum:"0" example:"5"`
 	// Depth of the whole tree.
 	Depth int `json:"depth" minimum:"0" example:"2"`
-	// BlamedSeconds is how long the waiters have waited because of it, added up: of each, since all
-	// that holds it up has been so.
+	// BlamedSeconds is the waiting time that it caused, added up over its waiters.
 	BlamedSeconds Seconds `json:"blamed_seconds" swaggertype:"number" minimum:"0" example:"61.2"`
 }
 
@@ -54,11 +53,11 @@ type BlockingHead struct {
 	// State is reserved if the entry is a set that waits for another lock, and closed if the head is
 	// a closure.
 	State string `json:"state" enums:"held,reserved"`
-	// Since when, as this replica saw it.
+	// Since is when it began, as this replica saw it.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Sharing is how many hold or keep the lock with it, itself included.
 	Sharing int `json:"sharing" minimum:"1" example:"1"`
-	// Waiting is how many stand behind it.
+	// Waiting is how many entries wait behind it.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 }
 
@@ -76,13 +75,13 @@ type BlockedWait struct {
 	Number uint64 `json:"number" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
 	// Depth in the tree. At 1 it waits for an entry of the head.
 	Depth int `json:"depth" minimum:"1" example:"1"`
-	// Behind is the id of the entry that is in its way.
+	// Behind is the id of the entry that blocks it.
 	Behind string `json:"behind" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Under is the id of the waiting entry that blocks the one in its way; left out at depth 1.
+	// Under is the id of the waiting entry that blocks `behind`; left out at depth 1.
 	Under string `json:"under,omitempty" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// BlamedSince is since when it waits because of the head of the tree.
+	// BlamedSince is since when the head of the tree blocks it.
 	BlamedSince Instant `json:"blamed_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:07.000Z"`
 }
 

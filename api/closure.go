@@ -6,7 +6,7 @@ type CloseBody struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Locks is a pattern of lock names with at most one star.
 	Locks string `json:"locks" minLength:"1" maxLength:"256" example:"orders:*"`
-	// Until when, within six days.
+	// Until is the end, at most six days away.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Reason that refused requests get.
 	Reason string `json:"reason" minLength:"10" maxLength:"500" example:"the stock is counted"`
@@ -22,9 +22,9 @@ type Closure struct {
 	Tenant string `json:"tenant" example:"acme"`
 	// Locks that are closed.
 	Locks string `json:"locks" example:"orders:*"`
-	// Since when.
+	// Since is the start.
 	Since Instant `json:"since" swaggertype:"string" format:"date-time" example:"2026-01-02T14:04:05.000Z"`
-	// Until when, unless it is ended before.
+	// Until is the end, unless an operator ends it earlier.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Reason in the operator's words.
 	Reason string `json:"reason" example:"the stock is counted"`
@@ -38,7 +38,7 @@ type Closure struct {
 type ClosurePage struct {
 	// Closures of the page.
 	Closures []Closure `json:"closures"`
-	// NextCursor asks for the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6MTA0Mg"`
 	// StoreLostSince is since when this replica has no current view of the store; the answer is as of
 	// then. Left out if the view is current.
@@ -47,7 +47,7 @@ type ClosurePage struct {
 
 // LockClosing is until when and why no new entry joins a lock.
 type LockClosing struct {
-	// Until when, unless it is ended before.
+	// Until is the end, unless an operator ends it earlier.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Reason in the operator's words.
 	Reason string `json:"reason" example:"the stock is counted"`

@@ -9,8 +9,7 @@ type CycleStep struct {
 	WaitsFor string `json:"waits_for,omitempty" example:"orders:42"`
 	// InTheWay is the worker that it waits for.
 	InTheWay string `json:"in_the_way" example:"worker-8"`
-	// Holds is false if that worker does not hold the lock but stands before the
-	// holder in its queue.
+	// Holds is false if that worker only waits before the holder in its queue.
 	Holds bool `json:"holds"`
 }
 
@@ -37,7 +36,7 @@ type DeadlockPage struct {
 type RefusedDeadlock struct {
 	// Tenant in which it happened.
 	Tenant string `json:"tenant" example:"acme"`
-	// At is when.
+	// At is the time.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Refused is the worker of the refused request.
 	Refused string `json:"refused" example:"worker-7"`
@@ -88,11 +87,11 @@ type OrderSide struct {
 type OrderExample struct {
 	// Holder is the worker.
 	Holder string `json:"holder" example:"worker-7"`
-	// Held is the lock that it had.
+	// Held is the lock that the worker held.
 	Held string `json:"held" example:"orders:42"`
-	// Taken is the lock that it got then.
+	// Taken is the lock that it acquired then.
 	Taken string `json:"taken" example:"stock:7"`
-	// At is when.
+	// At is the time.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 

@@ -7,19 +7,19 @@ type Delivery struct {
 	ID string `json:"id" example:"1042-1"`
 	// Type of the event.
 	Type string `json:"type" example:"lock.acquired"`
-	// Lock that it is about, of a set the first, if the bearer token may use it.
+	// Lock of the event, or the first of a set, if the bearer token may use it.
 	Lock string `json:"lock,omitempty" example:"orders:42"`
 	// State of the delivery. The server drops one that always failed, that the receiver refused with
 	// 410, or that is too late.
 	State string `json:"state" enums:"pending,delivered,failed,gone,expired" example:"delivered"`
-	// CreatedAt is when it was first to be sent.
+	// CreatedAt is when the delivery was created.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// NextAttemptAt is when the next attempt is due; left out while the webhook is paused or
 	// disabled.
 	NextAttemptAt Instant `json:"next_attempt_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:10.000Z"`
 	// Tried is how many attempts were made.
 	Tried int `json:"tried" minimum:"0" example:"1"`
-	// Attempts are the last of them, the newest last.
+	// Attempts are the last ones, newest last.
 	Attempts []Attempt `json:"attempts"`
 }
 
@@ -42,12 +42,11 @@ type Attempt struct {
 
 // DeliveryPage is a part of the deliveries of a webhook.
 type DeliveryPage struct {
-	// Deliveries that are still to be made, and on the first page the last ones that were
-	// attempted, which may be some seconds old.
+	// Deliveries that are pending, and on the first page the last ones that were attempted.
 	Deliveries []Delivery `json:"deliveries"`
-	// NextCursor gets the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6YWNtZQ"`
-	// FailingSince is from when on every attempt has failed. On the first page.
+	// FailingSince is since when every attempt has failed. Only on the first page.
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Disabled is why the server sends nothing: the receiver answered 410, or failed for five days.
 	// Only on the first page.

@@ -17,11 +17,11 @@ type EntryFields struct {
 type GrantFields struct {
 	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
-	// Token proves that it is yours. Send it as Lock-Token.
+	// Token of the entry; send it as `Lock-Token`.
 	Token string `json:"token"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
-	// ExpiresAt is until when the lease is sure to last unless it is renewed.
+	// ExpiresAt is until when the lease is valid without a renewal.
 	ExpiresAt Instant `json:"expires_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
 	// EnqueuedAt is when it joined the queue, or all its queues.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -56,7 +56,7 @@ type HeldEntry struct {
 	State string `json:"state" enums:"held" example:"held"`
 	// Fence grows with each grant of the lock; it is below 2^53.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// WaitedSeconds is how long after the request it was granted; 0 without an entry in front.
+	// WaitedSeconds is how long the grant took; 0 without an entry before it.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
 	// ReleaseRequested is set while a waiter asks for the lock.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`

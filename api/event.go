@@ -2,9 +2,9 @@ package api
 
 // Event is something that happened to an entry.
 type Event struct {
-	// ID of the event: that of the message in an event stream, and the `webhook-id`.
+	// ID of the event, the same in streams and as `webhook-id`.
 	ID string `json:"id" example:"1042-0"`
-	// Type of the event; `webhook.test` goes to receivers alone, on request.
+	// Type of the event; only a test of a webhook has `webhook.test`.
 	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
 	// Timestamp is when the sending server saw the event; another server's may differ slightly.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
@@ -42,8 +42,7 @@ type EventData struct {
 	Locks []string `json:"locks,omitempty" example:"orders:42"`
 	// Entry to which it happened.
 	Entry *EventEntry `json:"entry,omitempty"`
-	// Reason for which the entry ended. Of an `events.missed` that a webhook is sent, why something is
-	// missing: `unknown`, `too_many`, `undelivered`, `unreadable`, or `several` of them.
+	// Reason for which the entry ended, or for which a webhook has a gap.
 	Reason string `json:"reason,omitempty" example:"released"`
 	// Revoked is the operator and the reason. With `lock.revoked`.
 	Revoked *EventRevoked `json:"revoked,omitempty"`
@@ -55,7 +54,7 @@ type EventData struct {
 	HeldSeconds *Seconds `json:"held_seconds,omitempty" swaggertype:"number" minimum:"0" example:"12.5"`
 	// ReleaseRequested is the request of a `lock.release_requested`.
 	ReleaseRequested *EventAsk `json:"release_requested,omitempty"`
-	// After is the id of the last event before those that are missing.
+	// After is the id of the last event before the gap.
 	After string `json:"after,omitempty" example:"1042-1"`
 	// Before is the id after which the server sends everything again.
 	Before string `json:"before,omitempty" example:"1050-0"`
@@ -96,9 +95,9 @@ type EventEntry struct {
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// TTLSeconds is how long the lease lasts each time.
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
-	// ExpiresAt is, in an entry's own callback, when its lease ends unless it is renewed.
+	// ExpiresAt is when the lease ends without a renewal. Only in the entry's own callback.
 	ExpiresAt Instant `json:"expires_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:35.000Z"`
-	// Token proves that the entry is yours. Only the entry's own callback gets it, with the grant.
+	// Token of the entry, for `Lock-Token`. Only in the entry's own callback, with the grant.
 	Token string `json:"token,omitempty"`
 	// EnqueuedAt is when it joined the queue, or all its queues.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`

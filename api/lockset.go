@@ -29,7 +29,7 @@ type HeldSet struct {
 	GrantFields
 	// State of the set.
 	State string `json:"state" enums:"held" example:"held"`
-	// WaitedSeconds is how long after the request it was granted; 0 without an entry in front.
+	// WaitedSeconds is how long the grant took; 0 without an entry before it.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" minimum:"0" example:"0.25"`
 	// ReleaseRequested is set while a waiter asks for one of the locks.
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`

@@ -31,7 +31,7 @@ type Waiter struct {
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// WaitedSeconds is how long that was ago.
+	// WaitedSeconds is how long it has waited.
 	WaitedSeconds Seconds `json:"waited_seconds" swaggertype:"number" example:"1.5"`
 	// Metadata as they were sent.
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
@@ -39,11 +39,11 @@ type Waiter struct {
 
 // Percentiles of the latest samples, in seconds.
 type Percentiles struct {
-	// P50 is what half of them stayed below.
+	// P50 is the median.
 	P50 Seconds `json:"p50" swaggertype:"number" example:"0.2"`
-	// P90 is what nine in ten stayed below.
+	// P90 is the value that 9 of 10 samples do not exceed.
 	P90 Seconds `json:"p90" swaggertype:"number" example:"1.1"`
-	// P99 is what all but one in a hundred stayed below.
+	// P99 is the value that 99 of 100 samples do not exceed.
 	P99 Seconds `json:"p99" swaggertype:"number" example:"4.5"`
 }
 
@@ -72,7 +72,7 @@ type Lock struct {
 	Waiters []Waiter `json:"waiters"`
 	// Waiting is how many wait in all.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
-	// Fence is the newest that was handed out, as far as this replica knows.
+	// Fence is the newest fence of the lock that this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Figures of this replica.
 	Figures Figures `json:"figures"`
@@ -94,7 +94,7 @@ type LockSummary struct {
 	Holders []Holder `json:"holders"`
 	// Waiting is how many wait.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
-	// Fence is the newest that was handed out, as far as this replica knows.
+	// Fence is the newest fence of the lock that this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 }
 
@@ -102,7 +102,7 @@ type LockSummary struct {
 type LockPage struct {
 	// Locks of the page.
 	Locks []LockSummary `json:"locks"`
-	// NextCursor asks for the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6b3JkZXJzOjQy"`
 	// Revision up to which the answer is complete.
 	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1050"`

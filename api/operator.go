@@ -72,9 +72,9 @@ type RevokeOutcome struct {
 
 // AuditPage is a part of the audit.
 type AuditPage struct {
-	// Records of what was done, the newest first.
+	// Records, newest first.
 	Records []AuditRecord `json:"records"`
-	// NextCursor asks for the next page; left out on the last.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty"`
 }
 
@@ -82,15 +82,15 @@ type AuditPage struct {
 type AuditRecord struct {
 	// ID of the record. Ids sort by time.
 	ID string `json:"id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
-	// At is when, by the clock of the replica that did it.
+	// At is the time, by the clock of the replica.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Tenant of the object.
 	Tenant string `json:"tenant" example:"acme"`
 	// Actor is the caller.
 	Actor AuditActor `json:"actor"`
-	// Action that was done.
+	// Action of the caller.
 	Action string `json:"action" enums:"entry.revoke,set.revoke,locks.close,locks.open,quota.set,quota.reset,webhook.create,webhook.change,webhook.pause,webhook.resume,webhook.delete,webhook.rotate,webhook.test,webhook.redeliver" example:"entry.revoke"`
-	// Object to which it was done, as it was then.
+	// Object of the action, as it was then.
 	Object AuditObject `json:"object"`
 	// Reason that the caller gave; empty without one.
 	Reason string `json:"reason" example:"its node was lost in the fire"`
@@ -118,21 +118,21 @@ type AuditActor struct {
 
 // AuditObject is an entry as it was.
 type AuditObject struct {
-	// Locks that it held or waited for; of a closure or a webhook its pattern; of a quota none.
+	// Locks of the entry, or the pattern of a closure or a webhook.
 	Locks []string `json:"locks" example:"orders:42"`
-	// Entry is its id; of a closure that of the closure; of a quota or a webhook empty, as the holder.
+	// Entry is the id of the entry or the closure; empty for a quota or a webhook.
 	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
-	// Fence of the entry; of a closure that is ended the number with which it began.
+	// Fence of the entry, or the number with which an ended closure began.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Held is whether the entry held, rather than waited.
 	Held bool `json:"held"`
-	// Quota is the limits that were set for the tenant; of what is about a quota alone.
+	// Quota is the limits that were set, if the action is about a quota.
 	Quota *QuotaOverrides `json:"quota,omitempty"`
-	// Until when a closure was to stand.
+	// Until is the planned end of a closure.
 	Until *Instant `json:"until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// Webhook that it was done to; of what is about a webhook alone.
+	// Webhook of the action, if it is about one.
 	Webhook *AuditWebhook `json:"webhook,omitempty"`
 }
 
@@ -142,10 +142,10 @@ type AuditWebhook struct {
 	ID string `json:"id" example:"06dqz3n6hfae5k1w5pvy0wg1dc"`
 	// Receiver is the scheme and host of its URL; the rest may be a secret. Of callbacks empty.
 	Receiver string `json:"receiver" example:"https://example.org"`
-	// Changed are the names of the fields that were to be others. With webhook.change.
+	// Changed are the names of the changed fields. With `webhook.change`.
 	Changed []string `json:"changed,omitempty" example:"url"`
-	// Delivery that was to be made: of a test its own, else one that is made again.
+	// Delivery of a test, or the delivery that was repeated.
 	Delivery string `json:"delivery,omitempty" example:"1042-1"`
-	// Since when everything was to be delivered again.
+	// Since is the instant from which deliveries are repeated.
 	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }

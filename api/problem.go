@@ -2,7 +2,7 @@ package api
 
 // Problem is an error as a client sees it (RFC 9457).
 type Problem struct {
-	// Type is the path of a page that explains the code.
+	// Type is the path of the page that explains the code.
 	Type string `json:"type" format:"uri-reference" example:"/problems/lock_held"`
 	// Title of the code, always in the same words.
 	Title string `json:"title" example:"The lock is held"`

@@ -61,10 +61,10 @@ type ReleaseWish struct {
 
 // StaleWrite is a write that a resource rejected, because it had seen a greater fence.
 type StaleWrite struct {
-	// FencePresented came with the write.
+	// FencePresented is the fence of the write.
 	FencePresented Fence `json:"fence_presented" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// FenceKnown is the greatest that the resource has seen of the lock.
 	FenceKnown Fence `json:"fence_known" swaggertype:"integer" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1043"`
-	// Resource that refused it, as people know it.
+	// Resource that rejected the write, as people know it.
 	Resource string `json:"resource" minLength:"1" maxLength:"200" example:"db-7/orders"`
 }

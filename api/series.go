@@ -93,7 +93,7 @@ type PastEvent struct {
 	Number uint64 `json:"number,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Held is set if the entry held until its end.
 	Held bool `json:"held,omitempty"`
-	// LastedSeconds is for how long it waited for its grant; of an end, for how long it held.
+	// LastedSeconds is how long the entry waited for its grant, or held until its end.
 	LastedSeconds *Seconds `json:"lasted_seconds,omitempty" swaggertype:"number" minimum:"0" example:"4.2"`
 	// RevokedBy is the subject of the operator's token.
 	RevokedBy string `json:"revoked_by,omitempty" example:"ops@acme"`
@@ -111,7 +111,7 @@ type PastHolder struct {
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Until when it held, as this replica saw it.
 	Until Instant `json:"until" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:09.000Z"`
-	// HeldSeconds is for how long.
+	// HeldSeconds is how long it held.
 	HeldSeconds Seconds `json:"held_seconds" swaggertype:"number" minimum:"0" example:"4.2"`
 	// Ended is the reason: released, expired or revoked.
 	Ended string `json:"ended" example:"released"`
@@ -119,16 +119,15 @@ type PastHolder struct {
 
 // LeaseEvidence shows whether leases were too short for the holders of the lock.
 type LeaseEvidence struct {
-	// WorkedAfterExpiry counts the entries that were renewed or released at this replica after they
-	// had expired: their holders still worked.
+	// WorkedAfterExpiry counts entries whose holders renewed or released at this replica after the
+	// lease expired.
 	WorkedAfterExpiry uint64 `json:"worked_after_expiry" format:"int64" minimum:"0" example:"2"`
-	// LateRenewals counts the renewals that this replica took when more than two thirds of the lease
-	// had passed since the last that it knows of.
+	// LateRenewals counts renewals at this replica after more than two thirds of the lease.
 	LateRenewals uint64 `json:"late_renewals" format:"int64" minimum:"0" example:"5"`
 	// StaleWrites counts the reports of writes that came with an old fence, among the newest 100 of
 	// the tenant.
 	StaleWrites uint64 `json:"stale_writes" format:"int64" minimum:"0" example:"1"`
-	// Signs are the last of the first two, the newest first, at most 10.
+	// Signs are up to 10 such renewals and releases, newest first.
 	Signs []LeaseSign `json:"signs"`
 	// Words explain the evidence.
 	Words []string `json:"words" example:"2 holders renewed or released after their lease had run out"`
@@ -140,14 +139,13 @@ type LeaseSign struct {
 	Kind string `json:"kind" enums:"renewed_after_expiry,released_after_expiry,renewed_late" example:"renewed_after_expiry"`
 	// Entry with the lease.
 	Entry string `json:"entry" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Holder is the worker that asked; left out if it is not known any more.
+	// Holder is the worker of the entry, if the replica still knows it.
 	Holder string `json:"holder,omitempty" example:"worker-7"`
 	// Fence of the entry.
 	Fence uint64 `json:"fence" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
-	// At is when it showed.
+	// At is the time of the sign.
 	At Instant `json:"at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
-	// AfterSeconds is how long after the lease had run out; of a late renewal, since the last one.
-	// Left out if that is not known.
+	// AfterSeconds is the time since the lease expired, or for a late renewal since the last one.
 	AfterSeconds *Seconds `json:"after_seconds,omitempty" swaggertype:"number" minimum:"0" example:"3.4"`
 	// TTLSeconds is the lease of a late renewal.
 	TTLSeconds *Seconds `json:"ttl_seconds,omitempty" swaggertype:"number" example:"30"`

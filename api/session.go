@@ -2,7 +2,7 @@ package api
 
 // SessionBody signs in at the dashboard, with either of the two.
 type SessionBody struct {
-	// BearerToken is one with the scope `admin` or `tenant-admin`.
+	// BearerToken is a token with the scope `admin` or `tenant-admin`.
 	BearerToken *string `json:"bearer_token,omitempty" maxLength:"8192" example:"eyJhbGciOiJIUzI1NiJ9.e30.c2lnbmVk"`
 	// Code is the one-time code of the link that a development server prints.
 	Code *string `json:"code,omitempty" maxLength:"64" example:"JBSWY3DPEHPK3PXPJBSWY3DPEH"`

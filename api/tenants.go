@@ -5,7 +5,7 @@ type AdminTenantPage struct {
 	Seen
 	// Tenants of the page.
 	Tenants []AdminTenant `json:"tenants"`
-	// NextCursor asks for the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"dGVuYW50OmFjbWU"`
 	// Total is how many tenants there are on all pages.
 	Total int `json:"total" minimum:"0" example:"12"`

@@ -49,14 +49,14 @@ type WebhookFields struct {
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// CreatedBy is the `sub` of the bearer token that made it.
 	CreatedBy string `json:"created_by" example:"worker-7"`
-	// RotatedAt is when its secret was last replaced, if it ever was.
+	// RotatedAt is when its secret was last replaced.
 	RotatedAt Instant `json:"rotated_at,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 }
 
 // Webhook is a subscription of a tenant, without its secret.
 type Webhook struct {
 	WebhookFields
-	// FailingSince is since when every attempt fails. It may be some seconds old.
+	// FailingSince is since when every attempt fails; it can be some seconds old.
 	FailingSince Instant `json:"failing_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Disabled is why the server sends nothing: the receiver answered 410, or failed for five days.
 	// `"paused": false` resumes it.
@@ -74,7 +74,7 @@ type NewWebhook struct {
 type WebhookList struct {
 	// Webhooks of the tenant.
 	Webhooks []Webhook `json:"webhooks"`
-	// NextCursor asks for the next page; left out on the last one.
+	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty" example:"YWZ0ZXI6MTA0Mg"`
 }
 

@@ -216,7 +216,7 @@ func listAnyDeliveries(r *request) (reply, error) {
 // redeliverAny has a delivery to a webhook of any tenant made again.
 //
 // @Summary     Repeat a delivery of any tenant
-// @Description Sends an event again with the same id, or at once if an attempt is pending. A paused webhook sends it when it resumes.
+// @Description Sends an event again with the same id; a paused webhook sends it when it resumes. For `callbacks`, the entry must still hold.
 // @Param       tenant   path string true "Tenant"
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"

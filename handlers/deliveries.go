@@ -134,7 +134,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 // testWebhook has a test sent.
 //
 // @Summary     Send a test to a webhook
-// @Description Sends a message of the type `webhook.test`, whose result the list of deliveries shows. A paused webhook sends it when it resumes.
+// @Description Sends a message of the type `webhook.test`; the list of deliveries shows its result. A paused webhook sends it when it resumes.
 // @Param       id      path string true "Webhook id"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"
 // @Success     202 {object} api.TestDelivery "The test is pending"
@@ -161,7 +161,7 @@ func testWebhook(r *request, _ *empty) (reply, error) {
 // redeliver has one delivery made again.
 //
 // @Summary     Repeat a delivery
-// @Description Sends an event again with the same id, or at once if an attempt is pending. A paused webhook sends it when it resumes.
+// @Description Sends an event again with the same id; a paused webhook sends it when it resumes. For `callbacks`, the entry must still hold.
 // @Param       id       path string true "Webhook id, or callbacks"
 // @Param       delivery path string true "Id of the delivery"
 // @Param       reason query string false "Why, for the audit; at least 10 characters"

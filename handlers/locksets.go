@@ -13,7 +13,7 @@ import (
 // @Summary     Acquire several locks, all or nothing
 // @Description Joins the queues of all the locks with one entry, and waits until it holds all of them. The order of the names does not matter.
 // @Security    bearer[locks:write]
-// @Param       Idempotency-Key  header string      false "Makes a retry return the same entry; 1 to 200 printable characters" minlength(1) maxlength(200)
+// @Param       Idempotency-Key  header string      false "Makes a retry with the same `sub` return the same set; 1 to 200 printable characters" minlength(1) maxlength(200)
 // @Param       Prefer           header string      false "`wait=N` holds this request open for at most N seconds; `respond-async` answers at once, as `async` does"
 // @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
 // @Success     201 {object} api.HeldSet "All locks are held"

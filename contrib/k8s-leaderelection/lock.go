@@ -43,7 +43,7 @@ func (l *Lock) Fence() uint64 {
 	return 0
 }
 
-// Get returns who holds the lock, as the server knows it.
+// Get returns the holder of the lock, as the server knows it.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	lock, err := l.client.Look(ctx, l.name)
 	if err != nil {

@@ -51,7 +51,7 @@ func kinds() map[string]kind {
 func (k kind) empty() any { return reflect.New(k.of).Interface() }
 
 func (k kind) object(values map[string]any) (map[string]any, error) {
-	// What Terraform alone is told.
+	// What only Terraform reads.
 	for _, name := range []string{
 		"id", "timeouts", "wait_for_rollout", "wait_for_load_balancer", "wait_until_bound",
 	} {

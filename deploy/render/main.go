@@ -67,7 +67,7 @@ func run(in io.Reader, out io.Writer) error {
 	return w.Flush()
 }
 
-// all returns the resources of a module and of those below it, always in the same order.
+// all returns the resources of a module and of its child modules, always in the same order.
 func (m module) all() []resource {
 	list := slices.Clone(m.Resources)
 	for _, child := range m.Children {

@@ -103,8 +103,8 @@ func refuse(fence, known uint64) error {
 	return nil
 }
 
-// trigger is the program that nobody can change: what wraps it raises the fence, and gives the
-// session its settings.
+// trigger is the program that cannot be changed: its wrapper raises the fence, and sets up the
+// session.
 func trigger(s *sqlkit.SQL) {
 	s.Do(func(ctx context.Context, fence uint64) (int64, error) {
 		if err := raise(ctx, s, fence); err != nil {

@@ -76,8 +76,8 @@ func raise(ctx context.Context, db sqlkit.DB, fence uint64) error {
 	return sqlkit.Know(ctx, sql["raised"], db, values)
 }
 
-// trigger is the program that nobody can change: what wraps it raises the fence, and gives the
-// session its settings.
+// trigger is the program that cannot be changed: its wrapper raises the fence, and sets up the
+// session.
 func trigger(s *sqlkit.SQL) {
 	s.Do(func(ctx context.Context, fence uint64) (int64, error) {
 		if err := raise(ctx, s, fence); err != nil {

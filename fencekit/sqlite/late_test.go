@@ -87,7 +87,8 @@ func raise(ctx context.Context, db sqlkit.DB, fence uint64) error {
 	return sqlkit.Know(ctx, sql["raised"], db, values)
 }
 
-// trigger is the code that nobody can change: what opens its connection raises the fence.
+// trigger is the code that cannot be changed: the code that opens its connection raises the
+// fence.
 func trigger(s *sqlkit.SQL) {
 	s.Do(func(ctx context.Context, fence uint64) (int64, error) {
 		held.Store(fence)

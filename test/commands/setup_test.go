@@ -81,7 +81,7 @@ var shared = sync.OnceValues(func() (struct{ url, token string }, error) {
 	return s, err
 })
 
-// user is where and as whom commands run.
+// user is the folder and the environment of commands.
 type user struct {
 	t   *testing.T
 	env []string

@@ -107,7 +107,7 @@ func (c *contest) count(w *worker, t *tally) {
 	}
 }
 
-// counts are of all values that check fences, or of those that do not.
+// counts are of the values that check fences, or of the others.
 type counts struct{ written, late, lost int }
 
 func (c *contest) sum(checks bool) (all counts) {

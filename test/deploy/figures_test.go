@@ -51,13 +51,13 @@ var (
 func (f figures) missing(expression string) []string {
 	var all []string
 	if strings.Contains(expression, `otel_metric_overflow="true", __name__=~"fencepost_.+"`) {
-		return nil // what nobody shows who works as he should
+		return nil // no figure shows a worker that works as it should
 	}
 	names := selected.FindAllStringSubmatch(expression, -1)
 	if len(names) == 0 {
 		return []string{"a figure"}
 	}
-	seen, elsewhereToo := map[string]bool{}, false // whose labels nobody knows here
+	seen, elsewhereToo := map[string]bool{}, false // its labels are not known here
 	for _, m := range names {
 		labels, ok := f[m[1]]
 		switch {

@@ -17,7 +17,7 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// fullPipe is a pipe that nobody reads, with no room left in it.
+// fullPipe returns a full pipe without a reader.
 func fullPipe(t *testing.T) *os.File {
 	t.Helper()
 	unread, full, err := os.Pipe()
@@ -37,8 +37,8 @@ func fullPipe(t *testing.T) *os.File {
 	return full
 }
 
-// stderr: a server whose stderr nobody reads, from its first line on, serves as ever, and ends when
-// it is told to.
+// stderr: a server whose stderr is not read, from its first line on, works as usual, and ends
+// when it is stopped.
 func stderr(t *testing.T, api string) {
 	t.Helper()
 	dir := t.TempDir()

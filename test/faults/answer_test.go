@@ -89,9 +89,8 @@ func (l *loser) acquire(c *drive.Client, wait time.Duration) *drive.Hold {
 	return h
 }
 
-// TestF4LostReleaseAnswer loses the answer to a release, lets somebody else (or
-// the same client) acquire the lock, and only then repeats the release. The
-// newer holder must not feel it (etcd #22082).
+// TestF4LostReleaseAnswer loses the answer to a release, lets another client (or the same)
+// acquire the lock, and only then repeats the release. The newer hold must survive (etcd #22082).
 func TestF4LostReleaseAnswer(t *testing.T) {
 	rounds := count(20, 63) // by 16 clients: 320 or 1008
 	s := newStand(t, 10*time.Minute)

@@ -14,9 +14,9 @@ import (
 // asyncTTL is the shortest lease of an entry that the replicas keep.
 const asyncTTL = 15 * time.Second
 
-// TestAsyncOutlivesItsReplica kills the replica that keeps half of the async entries. The
-// other one takes them over before their leases end, in their places, and who comes to
-// hold does so at once and for a full lease.
+// TestAsyncOutlivesItsReplica kills the replica that keeps half of the async entries. The other
+// one takes them over before their leases end, with their positions. The next holder is granted
+// at once and for a full lease.
 func TestAsyncOutlivesItsReplica(t *testing.T) {
 	s := newStand(t, 30*time.Minute)
 	for round := range count(1, 20) {

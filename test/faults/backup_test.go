@@ -227,7 +227,7 @@ func (r *restored) await(more int64) {
 	}
 }
 
-// subscriptions are the ids of those that the tenant has.
+// subscriptions returns the ids of the tenant's subscriptions.
 func (r *restored) subscriptions() (ids []string) {
 	r.t.Helper()
 	var list struct{ Webhooks []struct{ ID string } }

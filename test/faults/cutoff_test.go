@@ -48,9 +48,9 @@ type cutOff struct {
 	refused, passed, granted atomic.Int64
 }
 
-// TestF11CutOff cuts three replicas off from all members, each in another way. Their
-// clients are told in time; what these held passes to clients of the fourth replica, and
-// never before they know by their own clock that they lost it. Afterwards the replicas serve again.
+// TestF11CutOff cuts three replicas off from all members, each in another way. Their clients get
+// errors in time. Their locks pass to clients of the fourth replica, and never before the holders
+// know by their own clocks that they lost them. Afterwards the replicas serve again.
 func TestF11CutOff(t *testing.T) {
 	rounds, length := count(1, 4), time.Duration(count(0, 30))*time.Second
 	s := &cutOff{
@@ -132,8 +132,8 @@ func (s *cutOff) lock(what string, c *drive.Client) string {
 	return fmt.Sprintf("%s:%d:%d", what, c.Number, s.round)
 }
 
-// prepare has a client hold locks, renew one and wait for one at its replica, and somebody
-// wait at the whole one for what it renews.
+// prepare makes a client hold locks, renew one and wait for one at its replica. Another client
+// waits at the healthy replica for the renewed lock.
 func (s *cutOff) prepare(c *drive.Client, busy *sync.WaitGroup) *victim {
 	s.t.Helper()
 	v := &victim{
@@ -305,8 +305,8 @@ func (s *cutOff) cannotServe(v *victim, what string, a drive.Answer) {
 	}
 }
 
-// waiterTold checks that a request that waits as the replica is cut off is told so, and
-// that its place is kept meanwhile.
+// waiterTold checks that a waiting request gets an error when the replica is cut off, and that
+// its position is kept meanwhile.
 func (s *cutOff) waiterTold(v *victim) {
 	s.t.Helper()
 	a := <-v.waiter
@@ -362,8 +362,8 @@ func (s *cutOff) inherited(v *victim) {
 	v.Release(s.ctx, whole, 1, h)
 }
 
-// servesAgain has the replica grant a lock, and another client of it wait for that until it
-// is released elsewhere, of which the replica must hear.
+// servesAgain makes the replica grant a lock, and another client of it wait for the lock until it
+// is released elsewhere.
 func (s *cutOff) servesAgain(v *victim, healed time.Duration) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.ctx, within(2*servesAgain))

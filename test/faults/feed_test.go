@@ -21,9 +21,9 @@ import (
 )
 
 const (
-	// grantSeen is how late a grant is seen at most by a replica whose feed is silent. A feed is
-	// held against the store every second, and given up by the look that finds it two seconds behind;
-	// then who waits asks the store, within 0.6 s and for 0.7 s.
+	// grantSeen bounds how late a replica with a silent feed sees a grant. It compares a feed with
+	// the store every second, and drops it at the check that finds it two seconds behind. Then
+	// waiters ask the store, within 0.6 s and for 0.7 s.
 	grantSeen = 5 * time.Second
 
 	lightFor = 2 * time.Second
@@ -145,7 +145,7 @@ func (s *silence) compact(ctx context.Context) {
 	}
 }
 
-// passOn has a lock released at one replica that somebody waits for at the other.
+// passOn releases a lock at one replica for which a client waits at the other.
 func (s *silence) passOn(ctx context.Context, c, waiter *drive.Client) {
 	s.t.Helper()
 	r := drive.Request{Lock: fmt.Sprint("silent:", c.Number), TTL: 20 * time.Second, Replica: direct}

@@ -97,8 +97,8 @@ type updated struct {
 	counts
 }
 
-// counts counts the writes that were taken, those that came after a newer holder was seen, and the
-// updates of which nothing is left.
+// counts counts the accepted writes, those that came after a newer holder was seen, and the lost
+// updates.
 type counts struct{ writes, late, lost int }
 
 func (t counts) String() string {

@@ -120,8 +120,8 @@ func (s *stand) keep(c *drive.Client, h *drive.Hold, length time.Duration, repli
 	}
 }
 
-// acquirable checks that each lock can be had again soon after everything was
-// mended: a TTL, another one and an election for a leader that changed, and 2 s.
+// acquirable checks that each lock can be acquired soon after all repairs: within a TTL, another
+// TTL and an election for a leader that changed, and 2 s.
 func (s *stand) acquirable() {
 	s.t.Helper()
 	limit := within(2*killTTL + time.Second + 2*time.Second)

@@ -64,8 +64,8 @@ func (k *killer) round(all bool) {
 	pause(k.ctx, time.Duration(1000+rand.N(3000))*time.Millisecond)
 }
 
-// sender returns a replica that has a shard, once something was sent since now: one of those that
-// have more than others.
+// sender returns a replica that has a shard, once something was sent since now: a replica with
+// more shards than others.
 func (k *killer) sender() (v *rig.Replica) {
 	k.t.Helper()
 	before := k.receivers.messages()
@@ -94,13 +94,14 @@ func (k *killer) await(what string, so func() bool) {
 
 const shards = 8
 
-// owned is who has a shard, by the fence of its lock.
+// owned is the owner of a shard, by the fence of its lock.
 type owned struct {
 	by    *rig.Replica
 	fence uint64
 }
 
-// owners returns who has each shard, of those that run: of the newest grant of its lock.
+// owners returns the owner of each shard among the running replicas: the newest grant of its
+// lock.
 func (k *killer) owners() map[string]owned {
 	for _, r := range k.replicas {
 		text := k.news(r)

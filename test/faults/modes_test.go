@@ -61,8 +61,8 @@ type modesGrant struct {
 	claims []claim
 }
 
-// mixed is the test's load: readers and writers of registers, semaphores, and
-// sets of them, by clients some of which die or come back late.
+// mixed is the test's load: readers and writers of registers, semaphores, and sets of them. Some
+// clients die or come back late.
 type mixed struct {
 	*stand
 	registers map[string]*register
@@ -74,9 +74,9 @@ type mixed struct {
 
 const modesTTL = 2 * time.Second
 
-// TestModes has clients share and count locks, alone and in sets, while members,
-// leaders and replicas are killed. No update may be lost, nobody may hold beside
-// somebody who does not tolerate it, and nothing may be left.
+// TestModes makes clients share and count locks, alone and in sets, while members, leaders and
+// replicas are killed. No update may be lost, no two incompatible entries may hold together, and
+// nothing may be left.
 func TestModes(t *testing.T) {
 	length, enough := time.Duration(count(20, 600))*time.Second, int64(count(1_000, 100_000))
 	s := &mixed{stand: newStand(t, length+seenWithin+5*time.Minute), registers: map[string]*register{}}

@@ -14,9 +14,10 @@ import (
 	"github.com/fencepost/fencepost/test/rig"
 )
 
-// TestMoved moves a deployment as docs/operate/backup.md says: from the embedded store to a cluster
-// of etcd, from there to ZooKeeper, and back to the embedded store, which stands still meanwhile.
-// On each store every fence is above every one before, and nobody holds what he held on another.
+// TestMoved moves a deployment as docs/operate/backup.md describes: from the embedded store to a
+// cluster of etcd, from there to ZooKeeper, and back to the embedded store, which was stopped
+// meanwhile. On each store every fence is above every earlier one, and no client holds what it
+// held on another store.
 func TestMoved(t *testing.T) {
 	r := newRestored(t)
 	etcd, zookeeper := r.otherStores()

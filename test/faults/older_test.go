@@ -16,9 +16,9 @@ import (
 // older is a store outside of the servers, under which an older copy of all its data is put.
 type older struct{ *restored }
 
-// TestF15OlderCopy makes a copy of what every member of the store has, goes on under load, and puts
-// the copy back while the replicas run. Neither grants anything from then on, nor does one that is
-// started anew, before a floor is given; every fence after that is above every one before.
+// TestF15OlderCopy copies the data of every member of the store, continues under load, and puts
+// the copy back while the replicas run. Neither replica grants anything from then on, nor does a
+// restarted one, before a floor is set. Every fence after that is above every earlier one.
 func TestF15OlderCopy(t *testing.T) {
 	o := &older{&restored{stand: newCluster(t, 6*time.Minute)}}
 	o.serveAnew()

@@ -13,9 +13,9 @@ import (
 	"github.com/fencepost/fencepost/test/faults/history"
 )
 
-// TestOutageIsTold kills both replicas under load. Those that are started again go on from the
-// store's history: every grant and release is told, and nothing is missed. When the history is
-// gone by then, it is said that something is missed.
+// TestOutageIsTold kills both replicas under load. Restarted replicas resume from the store's
+// history: webhooks report every grant and release, and nothing is missed. If the history is gone
+// by then, they report that something is missed.
 func TestOutageIsTold(t *testing.T) {
 	s := newStand(t, 15*time.Minute, toLoopback...)
 	names := []string{"a", "b"}
@@ -108,8 +108,8 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 	return granted, released
 }
 
-// settleWebhooks has something happen, and waits until the store has it that the subscriptions were
-// told: until then all since they were made is told again, for which more history is needed.
+// settleWebhooks causes an event, and waits until the store records its deliveries. Until then a
+// restart delivers everything since the subscriptions were made again, which needs more history.
 func (s *stand) settleWebhooks(ids []string) {
 	s.t.Helper()
 	h, _ := s.clients[0].Acquire(
@@ -129,7 +129,7 @@ func (s *stand) settleWebhooks(ids []string) {
 	}
 }
 
-// recorded reports whether each subscription was told everything, and the store has that.
+// recorded reports whether each subscription received everything, and the store records that.
 func (s *stand) recorded(ids []string) bool {
 	for _, id := range ids {
 		var list struct{ Deliveries []struct{ State string } }
@@ -151,7 +151,7 @@ func (r *receivers) acquiredBy(names []string) int {
 	return r.least(names, func(one *told) int { return len(one.acquired) })
 }
 
-// missedBy is how often the one that was told so least was told that it misses something.
+// missedBy returns the least number of missed-events reports of any receiver.
 func (r *receivers) missedBy(names []string) int {
 	return r.least(names, func(one *told) int { return len(one.missed) })
 }

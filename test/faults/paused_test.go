@@ -206,12 +206,11 @@ func (s *renewed) gone(c *drive.Client, h *drive.Hold, a drive.Answer, basis tim
 // oldLeaderFor is for how long a leader that was woken may go on as one.
 const oldLeaderFor = 2 * time.Second
 
-// endedByOldLeader reports whether etcd ended a lease before its time as its old leader woke,
-// whenever its holder was told. That one takes leases for over that were renewed while it was
-// stopped; it looks whether it still leads only if its own clock has not ticked for a while, which
-// it has as soon as it runs, and what it asks for is passed on to the new leader (etcd #15247,
-// #16822). No client of etcd can keep it from that. It is taken out of the history as a removal
-// from outside, and published.
+// endedByOldLeader reports whether etcd ended a lease early when its old leader woke. That leader
+// takes leases for expired that were renewed while it was stopped. It checks whether it still
+// leads only if its own clock has not ticked for a while, which it has as soon as it runs, and
+// the new leader executes its request (etcd #15247, #16822). No client of etcd can prevent that.
+// The lease is removed from the history as an external removal, and published.
 func (s *renewed) endedByOldLeader(c *drive.Client, h *drive.Hold, until time.Duration) bool {
 	s.t.Helper()
 	if onZooKeeper() {

@@ -14,9 +14,9 @@ import (
 // toldOfOutage is how soon a client must hear that the store cannot be asked.
 const toldOfOutage = 5 * time.Second
 
-// TestQuorumLost kills two of three members under running replicas. Every request
-// is told so in time, nobody is granted anything, and once a majority is back the
-// locks go on by themselves, with those who held them.
+// TestQuorumLost kills two of three members under running replicas. Every request gets an error
+// in time, no request gets a grant, and once a majority is back the locks continue by themselves,
+// with their holders.
 func TestQuorumLost(t *testing.T) {
 	s := newStand(t, 5*time.Minute)
 	const ttl = time.Minute // longer than the outage, however slow the machine is

@@ -28,7 +28,7 @@ type receivers struct {
 	last int    // of these periods
 }
 
-// told is what one of them was told of.
+// told is what one receiver received.
 type told struct {
 	happened        map[lock.EventID]event
 	acquired, ended map[uint64]lock.EventID // by the fence of the entry

@@ -210,8 +210,8 @@ func (s *stand) reuse(c *drive.Client, r drive.Request) (*drive.Hold, history.Ou
 	return c.Acquire(s.ctx, r)
 }
 
-// inherit acquires after waiting for a holder, and checks that the lease was
-// started anew for the grant.
+// inherit acquires after waiting for a holder, and checks that the lease was restarted for the
+// grant.
 func (s *stand) inherit(c *drive.Client, r drive.Request) (*drive.Hold, history.Outcome) {
 	s.t.Helper()
 	first, outcome := c.Acquire(s.ctx, drive.Request{Lock: r.Lock, TTL: 10 * time.Second})

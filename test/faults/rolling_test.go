@@ -48,7 +48,7 @@ type crowd struct {
 	goroutines []int // of each replica before anybody came
 }
 
-// crowded is a lock, its holder, who waits for it, and who came to hold.
+// crowded is a lock, its holder, its waiters, and its later holders.
 type crowded struct {
 	lock    string
 	c       *drive.Client
@@ -66,9 +66,9 @@ type crowdWaiter struct {
 	patience int
 }
 
-// TestF12RollingRestart restarts both replicas in turn under a crowd of waiting requests, first by
-// SIGTERM and then by kill -9. Who goes on at the other replica keeps the place; who does not is
-// gone after a TTL; and no replica keeps anything of them.
+// TestF12RollingRestart restarts both replicas in turn under many waiting requests, first by
+// SIGTERM and then by kill -9. A client that resumes at the other replica keeps its position. The
+// entry of one that does not is gone after a TTL, and no replica keeps anything of it.
 func TestF12RollingRestart(t *testing.T) {
 	size, locks := count(300, 5000), count(3, 10)
 	s := &crowd{
@@ -251,8 +251,8 @@ func (s *crowd) arrive(replica int) {
 	}
 }
 
-// stay holds the locks for longer than a lease after the last restart. Whoever did not come back is
-// gone by then; the others are there only because they did.
+// stay holds the locks for longer than a lease after the last restart. By then the entries of
+// clients that did not come back are gone, and the others exist only because their clients did.
 func (s *crowd) stay(restarted time.Duration) {
 	s.t.Helper()
 	pause(s.ctx, s.ttl+time.Second)

@@ -110,8 +110,8 @@ func run(m *testing.M) int {
 	return code
 }
 
-// stand is what every test needs: three members, two replicas, clients, and two
-// observers: of what the clients are told, and of what the store goes through.
+// stand is what every test needs: three members, two replicas, clients, and two observers: of the
+// answers to the clients, and of the store's history.
 type stand struct {
 	t        *testing.T
 	ctx      context.Context // ends with the test's own limit
@@ -313,8 +313,8 @@ func (s *stand) proxied(c *drive.Client) (*drive.Client, *rig.Proxy) {
 	return through, p
 }
 
-// judge holds everything that was observed against the rules. It waits until
-// the store is empty: whatever nobody released must expire.
+// judge checks everything that was observed. It waits until the store is empty: whatever no
+// client released must expire.
 func (s *stand) judge() {
 	s.t.Helper()
 	ops := s.history.Ops()

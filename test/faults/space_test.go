@@ -22,10 +22,10 @@ import (
 // smallQuota is the size at which the members of a cluster take nothing more.
 const smallQuota = 16 << 20
 
-// TestF13OutOfSpace has somebody else fill a cluster of etcd until it raises its alarm. Acquires
-// are refused, for certain; who holds renews, who releases has released, and who waits is granted
-// the lock. When an operator has made room and cleared the alarm, locks are granted again. The
-// embedded store never gets there: TestFullAtItsQuota.
+// TestF13OutOfSpace makes another client fill a cluster of etcd until it raises its alarm.
+// Acquires fail for certain; holders renew, holders release, and waiters are granted. After an
+// operator has made space and cleared the alarm, the server grants locks again. The embedded
+// store never gets there: TestFullAtItsQuota.
 func TestF13OutOfSpace(t *testing.T) {
 	s := newSmallStand(t)
 	kept, left := s.holdEach("kept", 5*time.Minute), s.holdEach("left", 5*time.Minute)
@@ -146,7 +146,7 @@ func (s *stand) noRoom(c *drive.Client, slowest *longest) {
 	}
 }
 
-// fillEtcd writes values that are nobody's of ours, until etcd takes no more, however small.
+// fillEtcd writes values outside the store's prefix, until etcd accepts no more, however small.
 func fillEtcd(ctx context.Context, client *clientv3.Client) error {
 	for i, size := 0, 512<<10; ; i++ {
 		_, err := client.Put(ctx, fmt.Sprint("/elsewhere/", i), strings.Repeat("x", size))

@@ -27,7 +27,7 @@ const (
 	probes = 4
 )
 
-// expiring is an entry that nobody renews.
+// expiring is an entry that no client renews.
 type expiring struct {
 	id  string
 	end time.Duration // of its lease, if it counts from the answer

@@ -37,14 +37,15 @@ func during(from, to uint64) where {
 // has reports whether an event is missed that is somewhere in a range.
 func (g gap) has(w where) bool { return w.from.Compare(g.before) <= 0 && w.to.Compare(g.after) > 0 }
 
-// due is what receivers are to be told of an entry that held.
+// due is what receivers must learn of an entry that held.
 type due struct {
 	fence          uint64
 	granted, ended where
-	ends           bool // that it ended is to be told
+	ends           bool // the end must be delivered
 }
 
-// duesOf is what is to be told of all that held of some locks, by the store's own history.
+// duesOf returns what must be delivered about all holders of some locks, by the store's own
+// history.
 func duesOf(truth *history.Truth, locks []string) (all []due) {
 	for _, name := range locks {
 		for _, l := range truth.Entries(name) {
@@ -60,8 +61,8 @@ func duesOf(truth *history.Truth, locks []string) (all []due) {
 	return all
 }
 
-// duesOfClients is what is to be told as far as clients know. When a release was written they do
-// not know.
+// duesOfClients returns what must be delivered as far as clients know. They do not know when a
+// release was written.
 func duesOfClients(granted, released []int64) (all []due) {
 	for _, fence := range granted {
 		n := uint64(fence)
@@ -78,11 +79,10 @@ func duesOfClients(granted, released []int64) (all []due) {
 	return all
 }
 
-// outcomes are what became of what one receiver was to be told.
+// outcomes counts the results of one receiver's dues.
 type outcomes struct{ told, missed, lacking int }
 
-// count finds out what became of what a receiver was to be told: that it was, that it was told that
-// it misses this very event, or neither.
+// count sorts a receiver's dues: delivered, reported as missed, or neither.
 func (r *receivers) count(name string, dues []due) (n outcomes) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,7 +116,7 @@ func (one *told) add(n *outcomes, known map[uint64]lock.EventID, fence uint64, w
 	}
 }
 
-// narrow returns where an event is exactly, if some receiver was told it.
+// narrow returns the exact position of an event, if a receiver has it.
 func (r *receivers) narrow(w where, fence uint64, of func(*told) map[uint64]lock.EventID) where {
 	for _, one := range r.told {
 		if id, ok := of(one)[fence]; ok {
@@ -126,8 +126,7 @@ func (r *receivers) narrow(w where, fence uint64, of func(*told) map[uint64]lock
 	return w
 }
 
-// untrue returns what receivers were told that did not happen, or what one was told otherwise than
-// another.
+// untrue returns deliveries of events that did not happen, or that differ between receivers.
 func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error) {
 	lives := map[string][]life{}
 	for _, name := range locks {
@@ -188,9 +187,9 @@ func (l life) had(e event) bool {
 	return false
 }
 
-// disorder returns first attempts about one lock that were not made in the order of its events, and
-// of how many it knows that they were, of what happened and came while nobody was killed. A message
-// that comes late though it was sent first is no disorder.
+// disorder returns first attempts about one lock that were out of the order of its events. It
+// also returns how many it could check, while no replica was killed. A late message that was sent
+// first is in order.
 func (r *receivers) disorder() (wrong []error, judged int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -229,7 +228,7 @@ func TestWhatReceiversLack(t *testing.T) {
 	dues := []due{{fence: 10, granted: during(10, 20), ended: during(20, 20), ends: true}}
 	for name, c := range map[string]struct {
 		missed []gap
-		others bool // another receiver was told
+		others bool // another receiver has it
 		want   int
 	}{
 		"nothing said":     {nil, false, 2},

@@ -17,7 +17,7 @@ import (
 type upgraded struct {
 	*stand
 	mu                sync.Mutex
-	granted, released []int64 // fences that the clients know of which are told to receivers
+	granted, released []int64 // fences known to clients and due to receivers
 }
 
 // TestUpgrade upgrades two replicas one after the other, by SIGTERM, under load: those before it,
@@ -159,7 +159,7 @@ func (s *upgraded) line(lock string) (holder *drive.Hold, queue []asyncWait) {
 	return holder, queue
 }
 
-// allTold checks that each receiver was told of each grant and release, or that it misses it.
+// allTold checks that each receiver has each grant and release, or a report that it is missed.
 func (s *upgraded) allTold(r *receivers, names []string) {
 	s.t.Helper()
 	dues := duesOfClients(s.granted, s.released)

@@ -108,8 +108,8 @@ func (q *queued) pass() {
 	q.c.Release(q.s.ctx, 1, 1, h)
 }
 
-// TestF3WaiterExpires lets the entries of connected waiters expire behind a
-// holder: they are told within a second and never granted (etcd #11456, #19597).
+// TestF3WaiterExpires lets the entries of connected waiters expire behind a holder: they learn it
+// within a second and are never granted (etcd #11456, #19597).
 func TestF3WaiterExpires(t *testing.T) {
 	rounds := count(10, 63) // by 16 clients: 160 or 1008
 	s := newStand(t, 15*time.Minute)

@@ -17,9 +17,9 @@ import (
 )
 
 // TestWebhooksOutliveTheirSenders kills the replicas that send webhooks, one after the other and
-// all at once, under load, beside receivers that fail: every grant and every end that the store has
-// is told to every subscription, or that this very event is missed; nothing else is; and first
-// attempts about a lock are made in the order of its events where nobody was killed.
+// all at once, under load and with failing receivers. Every subscription receives every grant and
+// every end in the store, or a report that this very event is missed, and nothing else. First
+// attempts about a lock are in the order of its events unless a replica was killed.
 func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	s := newStand(t, 2*time.Hour, toLoopback...)
 	names := []string{"a", "b", "c", "d", "e", "f"}
@@ -44,7 +44,7 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 		t.Fatal(err)
 	}
 	dues := duesOf(truth, locks)
-	// Thousands may be owed at the end, and what failed twice comes minutes later.
+	// Thousands may be pending at the end, and the third attempt comes minutes later.
 	end := time.Now().Add(10 * time.Minute)
 	for r.all(names, dues).lacking > 0 && time.Now().Before(end) {
 		pause(s.ctx, time.Second)
@@ -105,7 +105,7 @@ func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) 
 	}
 }
 
-// all is what became of what receivers were to be told.
+// all sums the results of all receivers' dues.
 func (r *receivers) all(names []string, dues []due) (sum outcomes) {
 	for _, name := range names {
 		n := r.count(name, dues)

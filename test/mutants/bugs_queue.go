@@ -1,6 +1,6 @@
 package main
 
-// queueBugs break package lock: who holds, in which order, and which waits form a cycle.
+// queueBugs break package lock: the holders, their order, and the cycles of waits.
 func queueBugs() []Bug {
 	return []Bug{
 		{

@@ -1,9 +1,8 @@
-// Mutants seeds known bugs into a copy of the tree, one at a time, and runs the
-// test that must fail because of each. It fails if a bug passes unnoticed or can
-// no longer be seeded: then a protection that the documents promise has no test, or
-// nobody knows whether it has one.
+// Mutants seeds known bugs into a copy of the tree, one at a time, and runs the test that must
+// fail because of each. It fails if a bug survives or can no longer be seeded: then a documented
+// protection has no test, or it is unknown whether it has one.
 //
-// README.md says how to add a bug.
+// README.md describes how to add a bug.
 package main
 
 import (

@@ -17,9 +17,9 @@ func Main(m *testing.M, n int) {
 	os.Exit(m.Run())
 }
 
-// RunAtOnce lets n tests of this process run at once, unless -parallel says how many.
-// Most of those that start servers wait for leases and deadlines, so that more can run
-// than there are processors. It is for TestMain, and parses the flags.
+// RunAtOnce lets n tests of this process run at once, unless -parallel sets the number. Most
+// tests that start servers wait for leases and deadlines, so more can run than there are
+// processors. It is for TestMain, and parses the flags.
 func RunAtOnce(n int) error {
 	flag.Parse()
 	chosen := false

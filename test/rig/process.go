@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// ErrExited says that a process ended although nobody asked it to.
+// ErrExited means that a process ended although it was not stopped.
 var ErrExited = errors.New("process exited")
 
 // errNotRunning is the answer to a signal for a process that has ended.

@@ -23,7 +23,7 @@ type ProgramConfig struct {
 	Args, Env []string
 	// Log receives what the program writes.
 	Log string
-	// Unprivileged runs it as nobody if the caller is root: some servers refuse root.
+	// Unprivileged runs it as the user nobody if the caller is root: some servers refuse root.
 	Unprivileged bool
 }
 
@@ -82,7 +82,7 @@ func (p *Program) End(with syscall.Signal) error {
 	}
 }
 
-// nobody is the user of that name, with its group, on Linux.
+// nobody is the id of that user and its group on Linux.
 const nobody = 65534
 
 // open makes a folder that an unprivileged program can write, and reach from the folder of

@@ -46,7 +46,7 @@ type Proxy struct {
 	dropped []byte
 }
 
-// faults is what the proxy is told to do; the zero value forwards everything.
+// faults is the behaviour of the proxy; the zero value forwards everything.
 type faults struct {
 	dropAnswers int
 	cutRequests int

@@ -118,7 +118,7 @@ type wire struct {
 	cut      context.CancelCauseFunc // ends the feed that is running
 	cutUntil time.Time
 
-	// For whoever decides, about the numbers of the store:
+	// For decisions about the store's numbers:
 	heard    uint64        // the greatest that has arrived here
 	numbered int           // which [world.numbered] the view has
 	since    time.Duration // from when on
@@ -218,7 +218,7 @@ type message struct {
 	sent     time.Duration
 	numbered int         // the world's when it was sent
 	heard    uint64      // the sender's when it was sent
-	unheard  atomic.Bool // nobody waits for the answer any more
+	unheard  atomic.Bool // no caller waits for the answer any more
 }
 
 // news is a step of the history on its way to a replica.

@@ -21,8 +21,7 @@ func (t *truth) check(c *call) {
 	}
 }
 
-// checkGrant is about answers with an entry: it is there, and it holds or waits as
-// it was told.
+// checkGrant checks answers with an entry: it exists, and it holds or waits as reported.
 func (t *truth) checkGrant(c *call, g *service.Grant) {
 	l := t.at(g.Entry.ID, g.Entry.Number)
 	if l == nil {
@@ -75,8 +74,8 @@ func (t *truth) anyAsks(e *lock.Entry) bool {
 	return false
 }
 
-// checkEnd is about entries that somebody was told hold: nobody takes them away
-// but their clients, and they last for as long as was said.
+// checkEnd checks entries that were reported to hold: only their clients remove them, and they
+// last as long as the answer said.
 func (t *truth) checkEnd(l *life) {
 	if !l.told || l.ended == never {
 		return
@@ -118,8 +117,8 @@ func (t *truth) checkKept(l *life) {
 	}
 }
 
-// checkTime: who is granted what it asked for has all of its time, but for what the
-// answer needs when nothing goes wrong.
+// checkTime: a granted client has all of its time, except what the answer needs when nothing
+// fails.
 func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
 	left := g.ExpiresAt.Sub(c.replica.wall())
 	if c.kind == acquire && !g.Entry.Async && t.w.healed && l.held > t.w.since+5*time.Second &&
@@ -147,8 +146,8 @@ func (t *truth) checkOneOfKey(id lock.ID) {
 	}
 }
 
-// checkLate: when an entry of a key has been there and has gone, no attempt from before writes
-// another one, which nobody would attend.
+// checkLate: after the entry of a key has existed and has gone, no earlier attempt writes another
+// one, which no replica would serve.
 func (t *truth) checkLate(l *life) {
 	by := t.writing[l.entry.ID]
 	if by == nil || !l.entry.Resumable() {
@@ -239,8 +238,8 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 	}
 }
 
-// checkGone: who was told that a wait is over has no entry left. An attempt of the same
-// call that was late may have written it again; it is taken back like what is left behind.
+// checkGone: a client whose wait is over has no entry left. A late attempt of the same call may
+// have written it again; it is removed like other remains.
 func (t *truth) checkGone(c *call, e *lock.Error) {
 	lives := t.lives[c.id]
 	if len(lives) == 0 || e.Code != lock.TimedOut {
@@ -266,7 +265,7 @@ func (t *truth) joinedOr(c *call) time.Duration {
 	return c.began
 }
 
-// checkLost: the entry has ended, for the reason that was told.
+// checkLost: the entry has ended, for the reported reason.
 func (t *truth) checkLost(c *call, why lock.Reason) {
 	if c.kind != acquire {
 		switch l := t.at(c.id, c.number); {
@@ -281,7 +280,7 @@ func (t *truth) checkLost(c *call, why lock.Reason) {
 		return
 	}
 	if c.id == "" {
-		return // nobody ever learnt the id of the key
+		return // no client ever learnt the id of the key
 	}
 	fits := t.undone(c.id)
 	for _, l := range t.lives[c.id] {

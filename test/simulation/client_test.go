@@ -33,7 +33,7 @@ type call struct {
 	asked   *asked
 	held    *holding
 	main    bool // its client waits for it
-	gone    bool // nobody hears the answer
+	gone    bool // the client no longer reads the answer
 	altered bool // other parameters than those that the key was used with
 	jumped  bool // the replica's clock was changed meanwhile
 

@@ -24,8 +24,8 @@ func (t *truth) queuesAt(at time.Duration) queues {
 	return q
 }
 
-// stuck returns the entries that never come to hold. Who does not want to queue leaves,
-// and who asks for a mode in which the lock is not in use.
+// stuck returns the entries that are never granted. Tries leave, and so do entries with a mode in
+// which the lock is not in use.
 func (q queues) stuck() []*lock.Entry {
 	q.removeTries()
 	q.removeClashing(nil)
@@ -56,9 +56,8 @@ func (q queues) removeTries() {
 	q.remove(func(e *lock.Entry) bool { return e.Tries() && !q.holds(e) })
 }
 
-// simulate has everybody let go who can, again and again, and returns who is left. A
-// holder with a name lets go when none of its entries waits, one without when its entry
-// holds.
+// simulate releases every holder that can proceed, repeatedly, and returns the rest. A named
+// holder releases when none of its entries waits, one without a name when its entry holds.
 func (q queues) simulate() []*lock.Entry {
 	for {
 		waits := map[string]bool{}

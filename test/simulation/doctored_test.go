@@ -207,7 +207,7 @@ func (d *doctored) left(e *lock.Entry, why lock.Reason) {
 	d.pass(time.Second)
 }
 
-// held has an entry be written, and its client be told that it holds.
+// held writes an entry, and reports to its client that it holds.
 func (d *doctored) held(id lock.ID, claims ...lock.Claim) *lock.Entry {
 	e := d.joined(id, claims...)
 	d.told(e, acquire, true)
@@ -261,7 +261,7 @@ func (d *doctored) lost(
 	d.fails(id, k, lock.LostBecause(why))
 }
 
-// stored has the store keep an entry that nobody asked for.
+// stored makes the store keep an entry that no client requested.
 func (d *doctored) stored(id lock.ID) *lock.Entry {
 	e, _, err := d.store.Enqueue(context.Background(), d.entry(id))
 	if err != nil {

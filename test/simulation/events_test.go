@@ -155,7 +155,7 @@ func (r *replica) watchEvents() {
 	r.calls.Go(func() { r.w.told.follow(ctx, svc, name, nil) })
 }
 
-// travel has one stream go on at some replica behind what it was told at others.
+// travel makes one stream continue at some replica after what it received at others.
 func (w *world) travel(after *lock.EventID) {
 	r := w.someReplica()
 	if w.over {

@@ -6,9 +6,9 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// checkNumber: an entry's number is above all that entries ever had, and nobody writes
-// where it is known that the past is missing. What a restore has taken back without
-// anybody knowing can be handed out again.
+// checkNumber: an entry's number is above all that entries ever had, and no client writes while
+// it is known that the past is missing. Numbers that an unnoticed restore has taken back can be
+// issued again.
 func (t *truth) checkNumber(e *lock.Entry) {
 	by, newest := t.writing[e.ID], t.greatest
 	for _, c := range e.Claims {
@@ -41,9 +41,9 @@ func (t *truth) checkNumber(e *lock.Entry) {
 	}
 }
 
-// checkFence: who comes to hold has a greater fence than all who held before it and
-// could not have held at one time with it. While a restore is unanswered, that is not
-// so of what came back and of numbers given again.
+// checkFence: a new holder has a greater fence than all earlier holders that could not hold
+// together with it. While a restore is unanswered, this does not apply to what came back and to
+// repeated numbers.
 func (t *truth) checkFence(l *life) {
 	for _, c := range l.entry.Claims {
 		of := t.fences[c.Name]
@@ -66,8 +66,7 @@ func (t *truth) checkFence(l *life) {
 	}
 }
 
-// checkExclusion: of those who were told that they hold a lock, and whose entries are
-// there, all may hold it at one time.
+// checkExclusion: all existing entries that were reported to hold a lock may hold it together.
 func (t *truth) checkExclusion(l *life) {
 	if l.ended != never {
 		return // the answer was long on its way

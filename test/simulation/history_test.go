@@ -7,9 +7,9 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// How long everything may take to come right when nothing goes wrong any more:
-// every call is answered and every client has given back what it has; nothing is
-// left that nobody knows of; and leases of what was forgotten have ended.
+// How long everything may take to settle when nothing fails any more: every call is answered and
+// every client has released what it has; nothing unknown is left; and leases of abandoned entries
+// have ended.
 const (
 	answersWithin = time.Minute
 	orphansWithin = 20 * time.Second

@@ -30,8 +30,8 @@ type options struct {
 	Tries        int // acquires of a hundred that do not wait
 	ExpiryRecord time.Duration
 	Restored     bool // the store goes back to a copy while replicas run
-	Async        int  // acquires of a hundred, of those that wait, whose place the replicas keep
-	Asks         int  // acquires of a hundred, of those that wait, that ask who holds to finish
+	Async        int  // percent of waiting acquires that the replicas keep
+	Asks         int  // percent of waiting acquires that ask the holders to finish
 }
 
 func expand(seed uint64) options {

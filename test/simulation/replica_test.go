@@ -22,7 +22,7 @@ type replica struct {
 	store   *memory.Client
 	wire    *wire
 	calls   *sync.WaitGroup // that were not answered yet
-	living  context.Context // of those who follow its events, until it ends
+	living  context.Context // for its followers, until it ends
 	unwatch context.CancelFunc
 	closed  []chan struct{} // of each life that has ended: closed when all of it has
 
@@ -58,8 +58,7 @@ func (r *replica) start() {
 // name is the replica's in the list of replicas, another one in each life.
 func (r *replica) name() string { return fmt.Sprint("replica-", r.n, "-", r.life) }
 
-// crash ends the replica: none of its messages leaves it any more, and nobody hears
-// its answers.
+// crash ends the replica: it sends no more messages, and no client gets its answers.
 func (r *replica) crash() {
 	r.down, r.crashed = true, true
 	close(r.wire.dead)

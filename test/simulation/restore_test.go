@@ -38,8 +38,8 @@ func (w *world) restore(to memory.Checkpoint, copied time.Duration) {
 	w.schedule(w.between(2*time.Second, 15*time.Second), w.operate)
 }
 
-// operate is what an operator does about a restore: one replica is started anew, with
-// a floor above every fence that was ever handed out.
+// operate does what an operator does about a restore: it restarts one replica with a floor above
+// every fence that was ever issued.
 func (w *world) operate() {
 	if !w.missing {
 		return

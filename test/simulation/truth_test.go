@@ -18,12 +18,12 @@ type truth struct {
 	queues map[string]*queue   // of each lock
 	calls  map[int]*call
 	writer map[lock.ID]*call // the first call that wrote the id
-	told   []lock.ID         // whose tokens were told
+	told   []lock.ID         // ids whose tokens were sent
 
 	greatest  uint64 // number that any entry ever had
 	fences    map[string]map[lock.Mode]uint64
 	greatests map[string]uint64 // the same, of each lock
-	writing   writings          // what the store does right now, nil if nobody asked it to
+	writing   writings          // the store's present write; nil without a request
 }
 
 // writings are the requests of one transaction, by the entries that they are about.
@@ -48,8 +48,8 @@ type life struct {
 
 	ghost    bool          // it came back with a copy of the store, or got another number
 	undone   bool          // what came of it is not so any more, since a restore
-	told     bool          // somebody was told that it holds
-	sureTill time.Duration // until when somebody was told that it cannot expire
+	told     bool          // a client learnt that it holds
+	sureTill time.Duration // until when a client was promised that it cannot expire
 }
 
 // never is later than everything.
@@ -153,7 +153,7 @@ func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	t.checkKept(l)
 }
 
-// promote notes who holds because of a change in the queues of the claims.
+// promote records the holders after a change in the queues of the claims.
 func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 	for _, c := range claims {
 		for _, e := range t.queues[c.Name].now() {
@@ -173,8 +173,8 @@ func (t *truth) holds(e *lock.Entry) bool {
 	)
 }
 
-// inFront reports whether an entry holds in one queue, by the rules as one would say
-// them: nobody before it but those it can hold together with, and not too many.
+// inFront reports whether an entry holds in one queue, by the plain rules: before it are only
+// entries that it can hold together with, and not too many.
 func inFront(queue []*lock.Entry, id lock.ID, mine lock.Claim) bool {
 	n := lock.Place(queue, id)
 	for _, before := range lock.ClaimsOn(queue[:n], mine.Name) {

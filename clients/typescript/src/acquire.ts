@@ -178,8 +178,8 @@ export class Acquisition {
   }
 
   /**
-   * Throws what the end of the entry means for the call. One that expired because no request
-   * reached a server in time is acquired anew, while the call may still wait.
+   * Decides what the end of the entry means for the call. If the entry expired because no request
+   * reached a server in time, the call acquires again while it may still wait.
    */
   #ended(error: FencepostError): void {
     if (error.code !== "lock_lost") {

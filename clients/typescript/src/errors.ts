@@ -93,7 +93,7 @@ export function errorOf(problem: Problem, details: Details): FencepostError {
   return new (types[problem.code] ?? FencepostError)(shown as Problem, details);
 }
 
-/** Why the entry is gone of which a server reports `lock_lost`. */
+/** Returns why the entry is gone when a server reports `lock_lost`. */
 export function lostOf(lock: string, error: FencepostError): LockLost {
   const { title: _, ...problem } = error.problem;
   return new LockLost(lock, problem.reason ?? "unknown", problem, { status: error.status });

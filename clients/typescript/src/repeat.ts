@@ -45,7 +45,7 @@ export interface Attempt {
   begun: Reading;
 }
 
-/** The base URLs of the servers, of which all calls of a client use one until it fails. */
+/** The base URLs of the servers. All calls of a client use one of them until it fails. */
 export class Urls {
   readonly #urls: string[];
   #current = 0;

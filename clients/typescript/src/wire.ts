@@ -88,7 +88,7 @@ export interface FencepostEvent {
   data: EventData;
 }
 
-/** What happened, to which entry of which lock. */
+/** What happened, with the entry and the lock. */
 export interface EventData {
   number: number;
   tenant?: string;

@@ -65,7 +65,8 @@ func (two Two) awaitWaiting(t *testing.T) {
 	if two.Waiting == "" {
 		return
 	}
-	tick := time.NewTicker(150 * time.Millisecond) // InnoDB refreshes what nobody read for 100 ms
+	// InnoDB refreshes values that were not read for 100 ms
+	tick := time.NewTicker(150 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
 		var n int

@@ -13,7 +13,7 @@ import (
 // said so: it had no effect.
 var ErrRefused = errors.New("refused")
 
-// Burst is requests that are sent at once. Who is granted a lock keeps it until
+// Burst is requests that are sent at once. A client that is granted a lock keeps it until
 // [Burst.Release].
 type Burst struct {
 	workers []Worker
@@ -111,8 +111,7 @@ func (b *Burst) Seen() BurstResult {
 // Since returns how long ago the burst began.
 func (b *Burst) Since() time.Duration { return time.Since(b.start) }
 
-// Release has whoever holds a lock, or is granted one from now on, give it back. It is
-// called once.
+// Release makes every holder, now or later, release its lock. It is called once.
 func (b *Burst) Release() { close(b.release) }
 
 // Wait returns when all requests are answered and all grants released.

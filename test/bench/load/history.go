@@ -32,8 +32,8 @@ func (h History) ordered() History {
 	)
 }
 
-// CheckExclusion says whether a client was told of its grant before the holder
-// ahead of it had sent its release.
+// CheckExclusion returns an error if a client learnt of its grant before the holder ahead of it
+// had sent its release.
 func (h History) CheckExclusion() error {
 	var errs []error
 	o := h.ordered()

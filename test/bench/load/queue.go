@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Queue is one lock on which a fixed number of clients wait behind a holder.
-// Whoever is granted the lock gives it back at once and queues again.
+// Queue is one lock on which a fixed number of clients wait behind a holder. A client that is
+// granted the lock releases it at once and queues again.
 type Queue struct {
 	name    string
 	workers []Worker
@@ -97,8 +97,7 @@ func (q *Queue) Close() error {
 	return q.failure()
 }
 
-// wait is one client: it asks for the lock and gives it back until it is told
-// to stop.
+// wait is one client: it acquires and releases the lock until it is stopped.
 func (q *Queue) wait(ctx context.Context, i int) {
 	var err error
 	for err == nil {

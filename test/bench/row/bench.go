@@ -118,8 +118,8 @@ func Select(ids string) ([]Definition, error) {
 	return chosen, nil
 }
 
-// Run runs one row after the other. It returns the outcomes of those that ran
-// to their end, and the errors of the others.
+// Run runs one row after the other. It returns the outcomes of the rows that finished, and the
+// errors of the others.
 func Run(ctx context.Context, config Config, rows []Definition) ([]Outcome, error) {
 	if err := findPeers(ctx, rows); err != nil {
 		return nil, err

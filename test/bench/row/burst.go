@@ -63,8 +63,8 @@ type burstBench struct {
 	store  string
 	serve  func(context.Context, *closers) (*served, error)
 	warmup time.Duration // before the first round
-	// rehearsals are bursts before it, of which the first goes to many locks: a store that
-	// has seen nothing is slow, and Java compiles what it has done some 10 000 times.
+	// rehearsals are bursts before it, the first to many locks: a store is slow at first, and Java
+	// compiles code after some 10 000 runs.
 	rehearsals int
 
 	queue  []load.Worker // of S5
@@ -139,7 +139,7 @@ func (r *burstBench) round(ctx context.Context, round int) error {
 	var many, one *burstRound
 	for i, of := range []**burstRound{&many, &one} {
 		if round%2 == 1 {
-			of = []**burstRound{&one, &many}[i] // whoever comes first finds the server rested
+			of = []**burstRound{&one, &many}[i] // the first one finds the server rested
 		}
 		if *of, err = r.burst(ctx, round, of == &one); err != nil {
 			return fmt.Errorf("a burst on one lock: %t: %w", of == &one, err)
@@ -349,7 +349,7 @@ func (r *burstBench) bystanders(
 	return result, nil
 }
 
-// restart starts the server anew, which lists what the store has, and counts the locks.
+// restart restarts the server, which lists the store's entries, and counts the locks.
 func (r *burstBench) restart(ctx context.Context) error {
 	if err := r.Terminate(ctx); err != nil {
 		return err

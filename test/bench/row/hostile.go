@@ -45,7 +45,7 @@ func runS17(ctx context.Context, b *bench) ([]Outcome, error) {
 	return outcomes, errors.Join(errs...)
 }
 
-// wants reports whether a way is to be run.
+// wants reports whether to run a way.
 func (b *bench) wants(name string) bool {
 	return len(b.Ways) == 0 ||
 		slices.ContainsFunc(b.Ways, func(part string) bool { return strings.Contains(name, part) })
@@ -185,7 +185,7 @@ func (b *bench) besideNeighbours(
 				all.Go(func() {
 					for n := 0; paced.next(ctx); n++ {
 						if _, err := w.Acquire(ctx, fmt.Sprintf("neighbour:%d:%d", i, n%namesPerWorker)); err == nil {
-							_ = w.Release(ctx) // whoever is cut off at the end has no answer
+							_ = w.Release(ctx) // a client that is cut off at the end gets no answer
 							paced.done.Add(2)
 						}
 					}

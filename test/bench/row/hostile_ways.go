@@ -262,14 +262,14 @@ func (a *attack) fillShared(ctx context.Context, entries int) error {
 	return ctx.Err()
 }
 
-// openStreams follows events a hundred times, and takes nothing of what is told.
+// openStreams follows events a hundred times, and reads none of them.
 func openStreams(ctx context.Context, a *attack) error {
 	for range 100 {
 		conn, err := a.dial(ctx, "GET /events HTTP/1.1\r\n")
 		if err != nil {
 			return err
 		}
-		context.AfterFunc(ctx, func() { _ = conn.Close() }) // nobody reads from it
+		context.AfterFunc(ctx, func() { _ = conn.Close() }) // it is never read
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ const (
 	actionsOnFile  = 160 // closures that were ended again, beside those that stand
 	learntOrders   = 50  // pairs of locks that were taken in both orders
 	ownedWebhooks  = 20
-	toldGrants     = 100 // of which each webhook owes a delivery
+	toldGrants     = 100 // each webhook has a pending delivery of each
 )
 
 // look is a page that is asked for.
@@ -120,7 +120,7 @@ func (l *lookBench) learn(ctx context.Context) error {
 	return nil
 }
 
-// close closes locks of which there are none, and opens most of them again.
+// close closes unused locks, and opens most of them again.
 func (l *lookBench) close(ctx context.Context) error {
 	body := map[string]any{
 		"tenant": tenant,
@@ -145,7 +145,7 @@ func (l *lookBench) close(ctx context.Context) error {
 	return nil
 }
 
-// subscribe makes webhooks whose receiver does not answer, and something that they owe it.
+// subscribe makes webhooks whose receiver does not answer, with pending deliveries.
 func (l *lookBench) subscribe(ctx context.Context) error {
 	token, err := l.Token(tenant, "locks:write webhooks:write", "told")
 	if err != nil {

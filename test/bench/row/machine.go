@@ -183,8 +183,8 @@ func measure(pid int) (f footprint, err error) {
 // has them, and to servers, which keep a quarter of their connections for others.
 func allowClients(n int) error { return allowOpenFiles(uint64(n+n/3) + spareFiles) }
 
-// allowOpenFiles raises the limit of open files of this process and of those it
-// starts, as far as the system lets it, and fails when that is not enough.
+// allowOpenFiles raises the limit of open files of this process and its children, as far as the
+// system lets it. It fails if that is not enough.
 func allowOpenFiles(n uint64) error {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -13,9 +13,8 @@ import (
 	"github.com/fencepost/fencepost/test/bench/load"
 )
 
-// debugAddress finds a free port for the server's profiler, which does not say
-// where it listens. Nobody is kept from taking the port in between; the server
-// then fails to start.
+// debugAddress finds a free port for the server's profiler, which does not print its address. If
+// another process takes the port in between, the server fails to start.
 func debugAddress() (string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

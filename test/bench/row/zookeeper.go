@@ -145,7 +145,7 @@ func (b *bench) warmupOf(round int) time.Duration {
 	return b.Warmup
 }
 
-// heated returns rounds, the first of which begins with javaWarmup.
+// heated returns rounds that begin with javaWarmup.
 func (b *bench) heated(queue, fifo bool) func([]load.Worker) roundFunc {
 	return func(workers []load.Worker) roundFunc {
 		return func(ctx context.Context, round int) (*load.Result, error) {

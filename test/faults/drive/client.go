@@ -1,5 +1,5 @@
-// Package drive uses a lock service as its clients do, over HTTP, breaks it, and
-// records both what the clients were told and what its store went through.
+// Package drive uses a lock service as its clients do, over HTTP, breaks it, and records both the
+// answers to the clients and the history of the store.
 package drive
 
 import (
@@ -131,8 +131,8 @@ func (c *Client) request(
 	if err != nil {
 		return nil, err
 	}
-	// Go's transport repeats a request with an Idempotency-Key by itself if it
-	// can rewind the body. Here every attempt is to be seen.
+	// Go's transport repeats a request with an Idempotency-Key by itself if it can rewind the body.
+	// Here every attempt must be visible.
 	req.GetBody = nil
 	req.Header.Set("Authorization", "Bearer "+c.bearer)
 	if body != nil {

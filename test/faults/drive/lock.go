@@ -214,7 +214,7 @@ func settled(a Answer) Answer {
 		a.Status = http.StatusNoContent
 	case "expired":
 	default:
-		a.Status = 0 // gone, but nobody knows by whom
+		a.Status = 0 // gone, for an unknown reason
 	}
 	return a
 }

@@ -62,9 +62,9 @@ func (n *Nemesis) Run(ctx context.Context) error {
 		if store.Pause(ctx, n.Every*2/3) != nil {
 			return nil
 		}
-		// What was broken is mended even if time is up.
-		mend, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
-		err := turns[i%len(turns)](mend)
+		// Repairs run even if time is up.
+		repair, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
+		err := turns[i%len(turns)](repair)
 		cancel()
 		if err != nil {
 			return fmt.Errorf("nemesis: %w", err)

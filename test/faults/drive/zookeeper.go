@@ -41,9 +41,9 @@ type record struct {
 	}
 }
 
-// inZooKeeper observes by reading the log of changes again and again: watches
-// are registered anew by the library in a way that is a data race. Its positions
-// are numbers of records, and it begins with the first.
+// inZooKeeper observes by reading the log of changes repeatedly, because the library registers
+// watches again with a data race. Its positions are numbers of records, and it begins with the
+// first.
 type inZooKeeper struct {
 	conn *zk.Conn
 	log  string

@@ -85,14 +85,13 @@ func checkLock(ops []Op, options CheckOptions) error {
 	return err
 }
 
-// prepare makes porcupine's operations. It leaves out those that can forbid
-// nothing, so that the checker need not try all their places: an acquire or a
-// renewal of unknown outcome (what it may have held may also have gone by
-// itself at any time; a deadline that it may have moved need not have moved),
-// and a refusal of an entry that nobody can name.
+// prepare makes porcupine's operations. It leaves out those that forbid nothing, so that the
+// checker need not try all their positions. One kind is an acquire or a renewal of unknown
+// outcome: what it may have held may also have ended at any time, and a deadline that it may have
+// moved need not have moved. The other is a refusal of an entry without a known id.
 //
-// A release of unknown outcome may take effect at any time after its call, but
-// the next grant was possible only after it or without it: it ends there.
+// A release of unknown outcome may take effect at any time after its call, but the next grant was
+// possible only after it or without it: it ends there.
 func prepare(ops []Op) []porcupine.Operation {
 	var out []porcupine.Operation
 	for _, op := range ops {

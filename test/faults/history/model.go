@@ -14,12 +14,11 @@ import (
 // the lease in its answer is held against the store, see [Truth].
 const freshEnough = 250 * time.Millisecond
 
-// state is one lock, as it may be at one moment. It is a value: two states that
-// look the same are the same.
+// state is one lock, as it may be at one moment. It is a value: two states that look the same are
+// the same.
 //
-// Nobody sees an entry expire, so there is no such step. Instead the holder is
-// kept until somebody's success or failure shows that it is gone, which is legal
-// only from deadline on.
+// No client sees an entry expire, so there is no such step. Instead the holder is kept until
+// another operation shows that it is gone, which is legal only from deadline on.
 type state struct {
 	holder string        // the entry that holds the lock, or ""
 	fence  int64         // the newest that was granted

@@ -1,9 +1,9 @@
-// Package history records what clients of a lock service were told, and what
-// its store went through, and judges both: the first with porcupine against a
-// model of a fenced lock, the second by the order of the store's revisions.
+// Package history records the answers to clients of a lock service, and the history of its store,
+// and checks both: the first with porcupine against a model of a fenced lock, the second by the
+// order of the store's revisions.
 //
-// All times are read from one monotonic clock, the [Recorder]'s, so the clients
-// and the observer of the store must live in one process.
+// All times are read from one monotonic clock, the [Recorder]'s, so the clients and the observer
+// of the store must live in one process.
 package history
 
 import (

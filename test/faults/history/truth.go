@@ -15,7 +15,7 @@ type Change struct {
 	Revision    int64
 	Joined      bool   // else it left
 	Rewritten   bool   // the entry had been written before
-	Reason      string // why it left, if the store was told
+	Reason      string // why it left, if the store has a reason
 	Mode        string // that it joined with
 	Limit       int
 	At          time.Duration // when it was observed, which is after it happened
@@ -114,8 +114,8 @@ func (t *Truth) Entries(lock string) []Life {
 	return out
 }
 
-// Check holds what clients were told against what happened. Operations of locks
-// that the store's history does not cover are errors.
+// Check compares the answers to clients with the store's history. Operations of locks that the
+// history does not cover are errors.
 func (t *Truth) Check(ops []Op) error {
 	var errs []error
 	for _, one := range byLock(ops) {
@@ -202,9 +202,9 @@ func byEntry(ops []Op) map[string][]Op {
 	return groups
 }
 
-// checkEntry holds what was told about one entry against the life that it was
-// told of. An entry may come back after its end (a write whose answer was lost is
-// repeated, a duplicate of a request is late), but it is granted at most once.
+// checkEntry compares the answers about one entry with its life. An entry may come back after its
+// end (a write whose answer was lost is repeated, a duplicate of a request is late), but it is
+// granted at most once.
 func (t *Truth) checkEntry(lives []*Life, heads map[*Life]bool, told []Op) error {
 	if len(lives) == 0 {
 		return fmt.Errorf("%v: %w", told[0], ErrNoEntry)

@@ -18,7 +18,7 @@ locals {
     }
   } : k => s if s != null }
 
-  # Files that say who may do what; nothing in them is secret.
+  # Files with principals and their rights; nothing in them is secret.
   config_maps = { for k, m in {
     principals      = try(var.tls.principals, null)
     oidc-principals = try(var.oidc.principals, null)

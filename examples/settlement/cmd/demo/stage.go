@@ -35,7 +35,7 @@ type stage struct {
 	server *http.Server
 	served chan struct{} // closed when the server has ended
 
-	strikes chan question // a worker that stands where it is to be struck
+	strikes chan question // a worker at the point where it will be killed
 	struck  chan struct{} // closed when both strikes have fallen
 	wake    chan struct{} // closed when the stopped worker may go on
 	quit    chan struct{} // closed when the stage ends

@@ -216,8 +216,8 @@ final class Acquisition {
   }
 
   /**
-   * Returns what the end of the entry means for the call. One that expired because no request
-   * reached a server in time is acquired anew, while the call may still wait.
+   * Decides what the end of the entry means for the call. If the entry expired because no request
+   * reached a server in time, the call acquires again while it may still wait.
    */
   private RuntimeException ended(FencepostException problem) {
     LockLostException lost = LockLostException.of(of.name, problem);

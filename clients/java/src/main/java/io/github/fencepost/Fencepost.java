@@ -152,13 +152,13 @@ public final class Fencepost implements AutoCloseable {
 
   /**
    * Takes the grant that a callback reported, see {@link Webhooks#verify}, and renews the lock from
-   * then on. A callback may come twice: pass over an event whose id you have seen, as two claims of
+   * then on. A callback may come twice: skip an event whose id you have seen, because two claims of
    * one grant would both count as its holder.
    *
    * @param event of the callback
-   * @param options of which the margin and the listener count
+   * @param options only the margin and the listener count
    * @return the held lock
-   * @throws LockLostException if the lock has passed on meanwhile, or the event is no grant
+   * @throws LockLostException if the lock has another holder by now, or the event is no grant
    */
   public Held claim(Event event, LockOptions options) {
     Target of = Target.of(event.lock());

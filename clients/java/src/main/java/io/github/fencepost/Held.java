@@ -196,7 +196,7 @@ public final class Held implements AutoCloseable {
         client.linger(life.headers, Thread.currentThread(), this::sendRelease));
   }
 
-  /** Takes back the interrupt of a loss, of which the release tells. */
+  /** Clears the interrupt of a loss, because the release reports the loss. */
   private synchronized void calm() {
     if (interrupted && worker == Thread.currentThread()) {
       Thread.interrupted();

@@ -10,8 +10,8 @@ import java.util.concurrent.Semaphore;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Time that passes when the runner says so, and the threads of calls, of which one at a time runs:
- * one that waits hands over to the runner.
+ * Time that passes when the runner says so, and the threads of calls. One of them runs at a time: a
+ * thread that waits hands over to the runner.
  */
 final class VirtualTime implements Clock {
   private static final long SECOND = 1_000_000_000;

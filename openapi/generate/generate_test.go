@@ -48,6 +48,22 @@ func TestPages(t *testing.T) {
 	}
 }
 
+// TestDocumentIsExplained: each operation and field of the document has a short description, and each
+// example fits its schema.
+func TestDocumentIsExplained(t *testing.T) {
+	document, err := os.ReadFile(filepath.Join("..", target))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := check(document); err != nil {
+		t.Error(err)
+	}
+	unfit := strings.Replace(string(document), `"example": "orders:42"`, `"example": "a/b"`, 1)
+	if err := check([]byte(unfit)); err == nil {
+		t.Error("an example that does not fit its schema is not refused")
+	}
+}
+
 // TestEachOperationHasAnExample: a new operation cannot be left out of the page.
 func TestEachOperationHasAnExample(t *testing.T) {
 	doc := &openapi3.T{Paths: openapi3.NewPaths(openapi3.WithPath("/new", &openapi3.PathItem{

@@ -43,7 +43,7 @@ func StartProgram(config ProgramConfig) (*Program, error) {
 func (p *Program) Await(
 	ctx context.Context, what string, check func(context.Context) error,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
 	defer cancel()
 	return p.process.await(ctx, what, check)
 }
@@ -56,7 +56,7 @@ func (p *Program) Exited() <-chan struct{} { return p.process.exited }
 
 // Wait waits for the end of a program that ends by itself. Another exit code than 0 is an error.
 func (p *Program) Wait(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
 	defer cancel()
 	select {
 	case <-p.process.exited:
@@ -69,7 +69,7 @@ func (p *Program) Wait(ctx context.Context) error {
 	return nil
 }
 
-// End sends a signal, and kills the program if it is still there after 10 s.
+// End sends a signal, and kills the program if it is still there after 30 s.
 func (p *Program) End(with syscall.Signal) error {
 	if err := p.process.signal(with); err != nil {
 		return p.Kill()
@@ -77,7 +77,7 @@ func (p *Program) End(with syscall.Signal) error {
 	select {
 	case <-p.process.exited:
 		return nil
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		return errors.Join(fmt.Errorf("the program ignores %s", with), p.Kill())
 	}
 }

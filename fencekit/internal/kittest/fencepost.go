@@ -59,7 +59,9 @@ func StartFencepost(t *testing.T) *Fencepost {
 func (f *Fencepost) isReported(t *testing.T, lock string, presented, known uint64) {
 	t.Helper()
 	var seen []api.ReportedStaleWrite
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
 		if seen = f.staleWrites(t, lock); len(seen) > 0 {
 			break
 		}

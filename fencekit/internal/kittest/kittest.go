@@ -59,7 +59,7 @@ func (s *Stale) Error() string {
 }
 
 const (
-	ttl      = 2 * time.Second // the shortest
+	ttl      = 5 * time.Second // A, on a busy machine, has to check its lease before it ends
 	start    = 100             // balance of the account
 	takesOfA = 10
 	takesOfB = 30

@@ -68,7 +68,7 @@ func (two Two) awaitWaiting(t *testing.T) {
 	// InnoDB refreshes values that were not read for 100 ms
 	tick := time.NewTicker(150 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); <-tick.C {
 		var n int
 		if err := two.DB.QueryRowContext(t.Context(), two.Waiting).Scan(&n); err != nil {
 			t.Fatal(err)

@@ -89,8 +89,9 @@ func may() map[string][]string {
 			"webhook/subscription",
 			"openapi",
 		},
-		"client":        {"api"},
-		"cmd/fencepost": {"api", "client"},
+		"client":           {"api"},
+		"client/fencehttp": {},
+		"cmd/fencepost":    {"api", "client"},
 		"webhook/outbox": {
 			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events",
 			"service/replicas",

@@ -20,7 +20,7 @@ it ends. The agent never sees a token.
     "env": {"FENCEPOST_URL": "…", "FENCEPOST_TOKEN_FILE": "…"}}}}`
 
 // Command returns the command mcp.
-func Command(connect func() (*client.Client, error)) *cobra.Command {
+func Command(connect func() (*client.Client, error), version string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve locks to an agent by the Model Context Protocol",
@@ -36,7 +36,7 @@ func Command(connect func() (*client.Client, error)) *cobra.Command {
 				command.Context(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP,
 			)
 			defer stop()
-			return Serve(ctx, to, command.InOrStdin(), command.OutOrStdout())
+			return Serve(ctx, to, version, command.InOrStdin(), command.OutOrStdout())
 		},
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"runtime/debug"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -40,10 +39,12 @@ The session renews your locks while it lives. A lock can still be lost: if an an
 
 // Serve runs one session on in and out until in ends or ctx does, then releases its locks. It takes
 // at most 5 s to release; what it cannot release expires within a minute.
-func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer) error {
+func Serve(
+	ctx context.Context, c *client.Client, version string, in io.Reader, out io.Writer,
+) error {
 	s := newSession(ctx, c)
 	defer s.end()
-	err := s.server().Run(ctx, &sdk.IOTransport{
+	err := s.server(version).Run(ctx, &sdk.IOTransport{
 		Reader: &input{Reader: in, ended: s.cancel}, Writer: output{out}, MaxLineLength: maxLine,
 	})
 	if errors.Is(err, io.EOF) || ctx.Err() != nil {
@@ -52,21 +53,20 @@ func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer) e
 	return err
 }
 
-func (s *session) server() *sdk.Server {
+func (s *session) server(version string) *sdk.Server {
 	server := sdk.NewServer(
-		&sdk.Implementation{Name: "fencepost", Title: "Fencepost", Version: version()},
-		&sdk.ServerOptions{Instructions: instructions, Capabilities: &sdk.ServerCapabilities{}},
+		&sdk.Implementation{Name: "fencepost", Title: "Fencepost", Version: version},
+		&sdk.ServerOptions{
+			Instructions: instructions, Capabilities: &sdk.ServerCapabilities{},
+			// What a lock shows depends on the token.
+			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
+				c.CacheScope = "private"
+			},
+		},
 	)
 	s.addTools(server)
 	s.addResources(server)
 	return server
-}
-
-func version() string {
-	if info, ok := debug.ReadBuildInfo(); ok {
-		return info.Main.Version
-	}
-	return "dev"
 }
 
 // input reports its end: calls that wait have to end with it.

@@ -418,3 +418,18 @@ func TestResources(t *testing.T) {
 		t.Errorf("the templates are %+v, %v", templates, err)
 	}
 }
+
+func TestToolsArePortable(t *testing.T) {
+	t.Parallel()
+	tools, err := newWorld(t).agent().session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(tools)
+	if err != nil || len(tools.Tools) != 5 || bytes.Contains(text, []byte(`"null"`)) {
+		t.Errorf("some clients reject a list of types: %s, %v", text, err)
+	}
+	if tools.CacheScope != "private" {
+		t.Errorf("the scope of a cache is %q", tools.CacheScope)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fencepost/fencepost/api"
@@ -65,6 +66,7 @@ func tool[In, Out any](
 		Name: name, Description: text, Annotations: &sdk.ToolAnnotations{
 			ReadOnlyHint: reads, IdempotentHint: true, DestructiveHint: &harmless,
 		},
+		InputSchema: schema[In](), OutputSchema: schema[Out](),
 	}, func(ctx context.Context, _ *sdk.CallToolRequest, in In) (*sdk.CallToolResult, Out, error) {
 		s.calls.Add(1)
 		defer s.calls.Done()
@@ -74,6 +76,29 @@ func tool[In, Out any](
 		out, err := call(ctx, in)
 		return nil, out, err
 	})
+}
+
+// schema describes T. A pointer or a slice has one type there, not null as a second: some clients
+// reject a list of types, and no answer has null.
+func schema[T any]() *jsonschema.Schema {
+	root, err := jsonschema.For[T](nil)
+	if err != nil {
+		panic(err) // of a type in this file
+	}
+	withoutNull(root)
+	return root
+}
+
+func withoutNull(s *jsonschema.Schema) {
+	if len(s.Types) == 2 && s.Types[0] == "null" {
+		s.Type, s.Types = s.Types[1], nil
+	}
+	for _, property := range s.Properties {
+		withoutNull(property)
+	}
+	if s.Items != nil {
+		withoutNull(s.Items)
+	}
 }
 
 type acquireInput struct {

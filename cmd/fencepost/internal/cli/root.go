@@ -77,8 +77,8 @@ func Main(args []string, version, commit string, extra ...Extra) int {
 	return known.code
 }
 
-// Extra is a command of another package.
-type Extra func(connect func() (*client.Client, error)) *cobra.Command
+// Extra is a command of another package, which connects by the function. It also gets the version.
+type Extra func(connect func() (*client.Client, error), version string) *cobra.Command
 
 func (a *app) root(extra []Extra) *cobra.Command {
 	root := &cobra.Command{
@@ -111,7 +111,7 @@ command before another holder can have the lock.`,
 		Run: func(*cobra.Command, []string) { child.Guard(os.Stdin) },
 	})
 	for _, command := range extra {
-		root.AddCommand(command(a.connect))
+		root.AddCommand(command(a.connect, a.thisVersion().Version))
 	}
 	return root
 }

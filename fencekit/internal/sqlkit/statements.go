@@ -50,7 +50,7 @@ func (s Statement) args(values Values) (args []any) {
 var named = regexp.MustCompile(`(?m)^-- name: (\S+)\n`)
 
 // Statements reads the named statements of SQL files. A parameter, such as :fence, becomes the
-// driver's: ? or, if the mark is $, $1 and so on.
+// driver's: ? or, if the mark is $, $1 and so on. With the mark : it stays, for pgbench.
 func Statements(mark string, files ...string) map[string]Statement {
 	statements := map[string]Statement{}
 	for _, file := range files {
@@ -84,8 +84,11 @@ func NewStatement(mark, text string) (s Statement) {
 	s.SQL = parameter.ReplaceAllStringFunc(withoutComments(text), func(found string) string {
 		before, name, _ := strings.Cut(found, ":")
 		s.names = append(s.names, name)
-		if mark == "$" {
+		switch mark {
+		case "$":
 			return before + "$" + strconv.Itoa(len(s.names))
+		case ":":
+			return found
 		}
 		return before + mark
 	})

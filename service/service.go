@@ -31,7 +31,7 @@ type Metrics interface {
 	Renewed(ctx context.Context, outcome string)
 	RenewedWith(ctx context.Context, slack float64) // slack is the share of the TTL that was left
 	Revoked(ctx context.Context, actor string)      // actor is the operator's scope
-	Deadlocked(ctx context.Context)                 // a request closed a cycle of waits and was rejected
+	Deadlocked(ctx context.Context)                 // a request that closed a cycle was rejected
 	StaleWrite(ctx context.Context)                 // a resource reported a stale write
 }
 

@@ -48,8 +48,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// TestDocumentIsExplained: each operation and field of the document has a short description, and each
-// example fits its schema.
+// TestDocumentIsExplained: each operation and field of the document has a short description, and
+// each example fits its schema.
 func TestDocumentIsExplained(t *testing.T) {
 	document, err := os.ReadFile(filepath.Join("..", target))
 	if err != nil {

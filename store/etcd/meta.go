@@ -211,8 +211,8 @@ func (mk *metaKeeper) make(
 	return mk.readAll(ctx)
 }
 
-// rereadRecords reads the store's own records again and applies them. It records a lost past that they
-// prove. told is an issued number, or 0.
+// rereadRecords reads the store's own records again and applies them. It records a lost past that
+// they prove. told is an issued number, or 0.
 func (mk *metaKeeper) rereadRecords(ctx context.Context, told uint64) error {
 	for {
 		correction, err := mk.trust.Reread(ctx, told, func(ctx context.Context) (store.Records, error) {

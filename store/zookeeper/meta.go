@@ -148,8 +148,8 @@ var (
 	errOtherKey   = fmt.Errorf("it has another key for lock tokens: %w", zk.ErrAPIError)
 )
 
-// rereadRecords reads meta again and applies it. It records a lost past that it proves. handedOut is
-// an issued number, or 0.
+// rereadRecords reads meta again and applies it. It records a lost past that it proves.
+// handedOut is an issued number, or 0.
 func (k *metaKeeper) rereadRecords(ctx context.Context, c *connector, handedOut uint64) error {
 	ask := func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) }
 	for {

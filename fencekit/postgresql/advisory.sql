@@ -7,4 +7,6 @@ SELECT pg_advisory_xact_lock(:key);
 
 -- name: raise
 INSERT INTO fences (name, fence) VALUES (:lock, :fence)
-ON CONFLICT (name) DO UPDATE SET fence = excluded.fence WHERE fences.fence <= excluded.fence;
+ON CONFLICT (name) DO UPDATE
+SET fence = CASE WHEN fences.fence < excluded.fence THEN excluded.fence ELSE fences.fence END
+RETURNING fence;

@@ -12,15 +12,14 @@ WHERE id = :id AND fence <= :fence;
 -- name: known
 SELECT fence FROM account WHERE id = :id;
 
--- Many rows for a lock: raise is the first statement of the transaction. If it affects no row, a
--- later holder was here: roll back.
+-- Many rows for a lock: raise is the first statement of the transaction. If it returns a
+-- greater fence than yours, a later holder was here: roll back.
 
 -- name: raise
 INSERT INTO fences (name, fence) VALUES (:lock, :fence)
-ON CONFLICT (name) DO UPDATE SET fence = excluded.fence WHERE fences.fence <= excluded.fence;
-
--- name: raised
-SELECT fence FROM fences WHERE name = :lock;
+ON CONFLICT (name) DO UPDATE
+SET fence = CASE WHEN fences.fence < excluded.fence THEN excluded.fence ELSE fences.fence END
+RETURNING fence;
 
 -- A holder that is stopped inside a transaction blocks the next one. This ends it.
 

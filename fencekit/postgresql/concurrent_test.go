@@ -89,11 +89,7 @@ func TestProgramsWithTheAdvisoryLockGoOn(t *testing.T) {
 		if err := take(ctx, tx, fence); err != nil {
 			return err
 		}
-		n, err := advisory["raise"].Exec(ctx, tx, sqlkit.ValuesOf(fence, 0))
-		if n != 1 {
-			t.Errorf("the fence %d is raised in %d rows", fence, n)
-		}
-		return err
+		return sqlkit.Raise(ctx, advisory["raise"], tx, fence)
 	}
 	old, current := sqlkit.Add("$", take, 0, 1), sqlkit.Add("$", both, 33, 10)
 	for name, two := range map[string]sqlkit.Two{

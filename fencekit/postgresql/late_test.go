@@ -68,12 +68,7 @@ func oneRow(s *sqlkit.SQL) {
 
 // raise is the first statement of a transaction under a lock.
 func raise(ctx context.Context, db sqlkit.DB, fence uint64) error {
-	sql, values := statements(), sqlkit.ValuesOf(fence, 0)
-	n, err := sql["raise"].Exec(ctx, db, values)
-	if err != nil || n == 1 {
-		return err
-	}
-	return sqlkit.Know(ctx, sql["raised"], db, values)
+	return sqlkit.Raise(ctx, statements()["raise"], db, fence)
 }
 
 // trigger is the program that cannot be changed: its wrapper raises the fence, and sets up the

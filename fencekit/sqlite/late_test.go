@@ -79,12 +79,7 @@ func oneRow(s *sqlkit.SQL) {
 
 // raise is the first statement of a transaction under a lock.
 func raise(ctx context.Context, db sqlkit.DB, fence uint64) error {
-	sql, values := statements(), sqlkit.ValuesOf(fence, 0)
-	n, err := sql["raise"].Exec(ctx, db, values)
-	if err != nil || n == 1 {
-		return err
-	}
-	return sqlkit.Know(ctx, sql["raised"], db, values)
+	return sqlkit.Raise(ctx, statements()["raise"], db, fence)
 }
 
 // trigger is the code that cannot be changed: the code that opens its connection raises the
@@ -101,7 +96,7 @@ func trigger(s *sqlkit.SQL) {
 		_, err := sqlkit.PlainWrite("?").Exec(ctx, s, values)
 		if refused := new(sqlite.Error); errors.As(err, &refused) &&
 			strings.Contains(refused.Error(), "stale_fence") {
-			return sqlkit.Know(ctx, statements()["raised"], s, values)
+			return raise(ctx, s, fence)
 		}
 		return err
 	})

@@ -92,3 +92,12 @@ func Know(ctx context.Context, known Statement, db DB, values Values) error {
 	}
 	return &kittest.Stale{Known: uint64(fence)}
 }
+
+// Raise runs a statement that raises the fence of the lock and returns the greatest.
+func Raise(ctx context.Context, raise Statement, db DB, fence uint64) error {
+	known, err := raise.Number(ctx, db, ValuesOf(fence, 0))
+	if err != nil || uint64(known) <= fence {
+		return err
+	}
+	return &kittest.Stale{Known: uint64(known)}
+}

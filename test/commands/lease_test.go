@@ -3,63 +3,89 @@ package commands_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/test/rig"
 )
 
-const lease = 3 * time.Second
+const (
+	lease = 3 * time.Second
 
-// holds starts a command that ignores SIGTERM under a lock with a short lease, and one that waits
-// for the lock and writes when it has it.
-func (u *user) holds(lock string) (holder, waiter *process) {
+	// stubborn ignores SIGTERM, as does the process that it starts. Both write to the file log.
+	stubborn = `trap '' TERM
+(while :; do echo beat >>log; sleep 0.02; done) &
+while :; do echo beat >>log; sleep 0.02; done`
+
+	// next writes that it has the lock, and keeps the lock for a time in which others could write.
+	next = "echo granted >>log; sleep 0.5"
+)
+
+// holds starts a stubborn command under a lock with a short lease, and a command that waits for
+// the lock as another user of the same folder.
+func (u *user) holds(lock string, other *user) (holder, waiter *process) {
 	u.t.Helper()
-	args := append([]string{"run", "--ttl", lease.String(), lock, "--"}, beat("beats")...)
-	holder = u.command(args...)
+	holder = u.command("run", "--ttl", lease.String(), lock, "--", "sh", "-c", stubborn)
 	holder.Stdout, holder.Stderr = nil, nil // which the command could keep open
 	holder.start()
-	u.beats("beats", 5)
-	waiter = u.command("run", "--wait", "5m", lock, "--", "sh", "-c", "date +%s%N >granted").start()
+	await(u.t, "the command", func() bool { return len(u.lines("log")) > 5 })
+	waiter = other.command("run", "--wait", "5m", lock, "--", "sh", "-c", next).start()
+	await(u.t, "a waiter", func() bool {
+		return strings.Contains(u.command("status", lock).expect(0), "1 waiting")
+	})
 	return holder, waiter
 }
 
-// alone fails the test unless the command of the holder had ended when the waiter had the lock.
+// alone waits until the waiter is done. It fails the test if the holder's command, or a process
+// that it started, wrote to the log after the waiter had the lock.
 func (u *user) alone(waiter *process) {
 	u.t.Helper()
 	if code := waiter.code(); code != 0 {
 		u.t.Fatalf("the waiter ends with %d: %s", code, &waiter.stderr)
 	}
-	beats, granted := u.instants("beats"), u.instants("granted")
-	last := beats[len(beats)-1]
-	u.t.Logf("granted %v after the last beat", granted[0].Sub(last))
-	if !last.Before(granted[0]) {
-		u.t.Errorf("the command ran for %v after the lock was granted to another", last.Sub(granted[0]))
+	log := u.lines("log")
+	granted := slices.Index(log, "granted")
+	if late := len(log) - 1 - granted; granted < 0 || late > 0 {
+		u.t.Errorf("%d beats after the lock was granted to another", late)
 	}
 }
 
-// TestServerStops: a command is dead before its lease can end if no server answers renewals.
-func TestServerStops(t *testing.T) {
+// TestReplicaFails: when the replica of the holder is stopped or dies, and another replica grants
+// the lock at the end of the lease, the command is dead.
+func TestReplicaFails(t *testing.T) {
 	t.Parallel()
-	r, token := server(t)
-	u := userOf(t, r.URL(), token)
-	holder, waiter := u.holds("stops")
-	stopped := time.Now()
-	if err := r.Stop(); err != nil {
+	binary, err := rig.BuildEtcd(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
-	if code := holder.code(); code != 76 {
-		t.Errorf("it ends with %d", code)
-	}
-	if took := time.Since(stopped); took > lease {
-		t.Errorf("the command lived for %v after the last renewal, longer than its lease", took)
-	}
-	await(t, "the end of the lease", func() bool { return time.Since(stopped) > lease+time.Second })
-	if err := r.Continue(); err != nil {
+	store, err := rig.StartEtcd(t.Context(), rig.EtcdConfig{Binary: binary, Dir: t.TempDir()})
+	if err != nil {
 		t.Fatal(err)
 	}
-	u.alone(waiter)
+	t.Cleanup(func() { _ = store.Close() })
+	for name, fail := range map[string]func(*rig.Replica) error{
+		"stop": (*rig.Replica).Stop, "kill": (*rig.Replica).Kill,
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, token := serverOn(t, store.Store())
+			second, _ := serverOn(t, store.Store())
+			u, other := userOf(t, first.URL(), token), userOf(t, second.URL(), token)
+			other.dir = u.dir
+			holder, waiter := u.holds(name, other)
+			if err := fail(first); err != nil {
+				t.Fatal(err)
+			}
+			u.alone(waiter)
+			if code := holder.code(); code != 76 {
+				t.Errorf("it ends with %d", code)
+			}
+		})
+	}
 }
 
 // TestGrace: a command that heeds SIGTERM has time to end before SIGKILL.
@@ -67,14 +93,39 @@ func TestGrace(t *testing.T) {
 	t.Parallel()
 	r, token := server(t)
 	u := userOf(t, r.URL(), token)
-	p := u.command("run", "--ttl", lease.String(), "grace", "--", "sh", "-c",
-		"trap 'sleep 0.1; touch tidy; exit 0' TERM; touch begun; while :; do sleep 0.01; done").start()
-	await(t, "the command", func() bool { return u.exists("begun") })
+	p := u.heeds("grace")
 	if err := r.Stop(); err != nil {
 		t.Fatal(err)
 	}
 	if code := p.code(); code != 76 || !u.exists("tidy") {
 		t.Errorf("it ends with %d, tidy: %v: %s", code, u.exists("tidy"), &p.stderr)
+	}
+}
+
+// heeds starts a command that cleans up at SIGTERM, and writes each one to a file.
+func (u *user) heeds(lock string) *process {
+	u.t.Helper()
+	p := u.command("run", "--ttl", "6s", lock, "--", "sh", "-c",
+		"trap 'echo term >>terms; sleep 0.2; touch tidy; exit 0' TERM; touch begun\n"+
+			"while :; do sleep 0.01; done").start()
+	await(u.t, "the command", func() bool { return u.exists("begun") })
+	return p
+}
+
+// TestGuardTerminates: the guard sends SIGTERM before SIGKILL if the process that renews is
+// stopped, and fencepost does not repeat it.
+func TestGuardTerminates(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	p := u.heeds("guard")
+	p.signal(syscall.SIGSTOP)
+	await(t, "the end of the command", func() bool { return u.exists("tidy") })
+	p.signal(syscall.SIGCONT)
+	if code := p.code(); code != 76 {
+		t.Errorf("it ends with %d: %s", code, &p.stderr)
+	}
+	if terms := u.lines("terms"); len(terms) != 1 {
+		t.Errorf("the command got SIGTERM %d times", len(terms))
 	}
 }
 
@@ -97,12 +148,12 @@ func TestNoKill(t *testing.T) {
 	}
 }
 
-// TestWrapperStops: a command is dead before its lease can end, also if the process that renews is
-// stopped and cannot end it.
+// TestWrapperStops: the guard kills the command before its lease can end if the process that
+// renews is stopped.
 func TestWrapperStops(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	holder, waiter := u.holds("wrapper")
+	holder, waiter := u.holds("wrapper", u)
 	holder.signal(syscall.SIGSTOP)
 	u.alone(waiter)
 	holder.signal(syscall.SIGCONT)
@@ -111,29 +162,27 @@ func TestWrapperStops(t *testing.T) {
 	}
 }
 
-// TestMachineStops: when all processes of the holder are stopped for longer than the lease, and
-// wake again, its command is killed before anything else.
+// TestMachineStops: when all processes of the holder are stopped for longer than the lease, its
+// command is killed as they wake. How soon depends on the scheduler: a second's work is too much.
 func TestMachineStops(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	holder, waiter := u.holds("machine")
+	holder, waiter := u.holds("machine", u)
 	family := familyOf(t, holder.Process.Pid)
-	if len(family) < 3 { // with the command and the guard
+	if len(family) < 4 { // with the guard, the command, and what that started
 		t.Fatalf("the processes %v", family)
 	}
-	each(t, family, syscall.SIGSTOP)
-	if code := waiter.code(); code != 0 {
-		t.Fatalf("the waiter ends with %d: %s", code, &waiter.stderr)
-	}
-	before := len(u.instants("beats"))
-	each(t, family, syscall.SIGCONT)
+	each(family, syscall.SIGSTOP)
+	u.alone(waiter)
+	before := len(u.lines("log"))
+	each(family, syscall.SIGCONT)
 	if code := holder.code(); code != 76 {
 		t.Errorf("it ends with %d", code)
 	}
-	after := u.instants("beats")
-	t.Logf("%d beats after it woke", len(after)-before)
-	if len(after) > before+1 {
-		t.Errorf("%d beats after it woke", len(after)-before)
+	beats := len(u.lines("log")) - before
+	t.Logf("%d beats after it woke", beats)
+	if beats > 100 {
+		t.Errorf("%d beats after it woke", beats)
 	}
 }
 
@@ -141,21 +190,16 @@ func TestMachineStops(t *testing.T) {
 func TestWrapperDies(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	holder, waiter := u.holds("dies")
+	holder, waiter := u.holds("dies", u)
 	holder.signal(syscall.SIGKILL)
-	died := time.Now()
 	u.alone(waiter)
-	beats := u.instants("beats")
-	if late := beats[len(beats)-1].Sub(died); late > time.Second {
-		t.Errorf("the command lived for %v longer", late)
-	}
 }
 
 // TestRevoked: a command is killed when an operator revokes its lock.
 func TestRevoked(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	holder, waiter := u.holds("revoked")
+	holder, waiter := u.holds("revoked", u)
 	u.command("revoke", "--yes", "--reason", "the tests need it", "revoked").expect(0)
 	if code := holder.code(); code != 76 {
 		t.Errorf("it ends with %d", code)
@@ -165,7 +209,23 @@ func TestRevoked(t *testing.T) {
 	}
 }
 
-// familyOf lists a process and all below it. The order is that in which they would be stopped.
+// TestReleasesAtTheEnd: the lock is free as soon as the command has ended, long before its TTL,
+// also when a signal ended it.
+func TestReleasesAtTheEnd(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.command("run", "--ttl", "10m", "ends", "--", "true").expect(0)
+	p := u.command("run", "--wait", "0", "--ttl", "10m", "ends", "--", "sh", "-c",
+		"touch begun; exec sleep 60").start()
+	await(t, "the command", func() bool { return u.exists("begun") })
+	p.signal(syscall.SIGTERM)
+	if code := p.code(); code != 128+15 {
+		t.Errorf("it ends with %d: %s", code, &p.stderr)
+	}
+	u.command("run", "--wait", "0", "ends", "--", "true").expect(0)
+}
+
+// familyOf lists a process and all below it. The order is that in which they are stopped.
 func familyOf(t *testing.T, pid int) []int {
 	t.Helper()
 	out, err := exec.Command("ps", "-e", "-o", "pid=,ppid=").Output()
@@ -184,11 +244,26 @@ func familyOf(t *testing.T, pid int) []int {
 	return family
 }
 
-func each(t *testing.T, pids []int, s syscall.Signal) {
-	t.Helper()
+func each(pids []int, s syscall.Signal) {
 	for _, pid := range pids {
 		if p, err := os.FindProcess(pid); err == nil {
 			_ = p.Signal(s) // a child of the script may have ended
 		}
 	}
+}
+
+// serverOn starts a server on a store.
+func serverOn(t *testing.T, store string) (r *rig.Replica, token string) {
+	t.Helper()
+	r, err := rig.StartReplica(t.Context(), rig.ReplicaConfig{
+		Binary: programs.api, DataDir: filepath.Join(t.TempDir(), "data"), Secret: secret, Store: store,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = r.Close() })
+	if token, err = r.Token("acme", scopes, "tester"); err != nil {
+		t.Fatal(err)
+	}
+	return r, token
 }

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 )
 
 // TestExitCodes: run ends with the code of the command, or says why there was none.
@@ -146,40 +145,60 @@ func TestSignals(t *testing.T) {
 func TestTimeoutEndsTheGroup(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	script := "(" + beat("beats")[2] + ") & wait"
-	u.command("run", "--ttl", "3s", "--timeout", "300ms", "group", "--", "sh", "-c", script).
-		expect(124)
-	last := len(u.instants("beats"))
-	u.command("run", "group", "--", "sleep", "0.2").expect(0)
-	if now := len(u.instants("beats")); last == 0 || now != last {
-		t.Errorf("of its group something still runs: %d beats became %d", last, now)
-	}
+	u.command("run", "--ttl", "3s", "--timeout", "1s", "group", "--", "sh", "-c", stubborn).expect(124)
+	u.alone(u.command("run", "group", "--", "sh", "-c", next).start())
 }
 
-// TestCrowd: of 300 commands at once each runs, and no two at a time.
+// TestCrowd: of 300 commands at once on one lock each runs, and no two at a time.
 func TestCrowd(t *testing.T) {
 	t.Parallel()
-	const n = 300
 	u := newUser(t)
 	u.touch("file")
-	all := make([]*process, 0, n)
-	for range n {
-		all = append(all, u.command("run", "--wait", "5m", "crowd", "--", "sh", "-c",
-			"mkdir alone || exit 9; wc -l <file >>file; rmdir alone").start())
-	}
-	for _, p := range all {
-		if code := p.code(); code != 0 {
-			t.Fatalf("one ends with %d: %s", code, &p.stderr)
+	u.crowd(func(int) []string {
+		return []string{
+			"crowd", "--", "sh", "-c",
+			"mkdir alone || exit 9; wc -l <file >>file; rmdir alone; exit 7",
 		}
-	}
+	}, 7)
 	lines := u.lines("file")
 	for i, line := range lines {
 		if line != strconv.Itoa(i) {
 			t.Fatalf("line %d counts %s before it", i, line)
 		}
 	}
-	if len(lines) != n {
-		t.Errorf("%d of %d ran", len(lines), n)
+	if len(lines) != crowd {
+		t.Errorf("%d of %d ran", len(lines), crowd)
+	}
+}
+
+// TestCrowdOfLocks: of 300 commands at once on 300 locks none waits for another.
+func TestCrowdOfLocks(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.crowd(func(i int) []string {
+		name := "crowd:" + strconv.Itoa(i)
+		return []string{"--wait", "0", name, "--", "sh", "-c", "mkdir $FENCEPOST_LOCK"}
+	}, 0)
+	for i := range crowd {
+		if name := "crowd:" + strconv.Itoa(i); !u.exists(name) {
+			t.Errorf("%s did not run", name)
+		}
+	}
+}
+
+const crowd = 300
+
+// crowd starts commands at once. Each has to end with the code.
+func (u *user) crowd(args func(i int) []string, code int) {
+	u.t.Helper()
+	all := make([]*process, 0, crowd)
+	for i := range crowd {
+		all = append(all, u.command(append([]string{"run"}, args(i)...)...).start())
+	}
+	for _, p := range all {
+		if got := p.code(); got != code {
+			u.t.Fatalf("%q ends with %d: %s", p.Args, got, &p.stderr)
+		}
 	}
 }
 
@@ -201,25 +220,5 @@ func TestSetOfNames(t *testing.T) {
 		if code := p.code(); code != 0 {
 			t.Errorf("one ends with %d: %s", code, &p.stderr)
 		}
-	}
-}
-
-// TestStart: from the start of run to that of the command it takes less than 20 ms, with a server
-// that runs. The fastest of many counts, as other tests take the processors.
-func TestStart(t *testing.T) {
-	u := newUser(t)
-	least := time.Hour
-	for range 20 {
-		begun := time.Now()
-		text := u.command("run", "start", "--", "date", "+%s%N").expect(0)
-		n, err := strconv.ParseInt(strings.TrimSpace(text), 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		least = min(least, time.Unix(0, n).Sub(begun))
-	}
-	t.Logf("%v from start to command", least)
-	if least > 20*time.Millisecond {
-		t.Errorf("%v from start to command", least)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -52,19 +51,9 @@ func TestMain(m *testing.M) {
 }
 
 // server starts a server, with a token that may do everything in its tenant.
-func server(t *testing.T, args ...string) (r *rig.Replica, token string) {
+func server(t *testing.T) (*rig.Replica, string) {
 	t.Helper()
-	r, err := rig.StartReplica(t.Context(), rig.ReplicaConfig{
-		Binary: programs.api, DataDir: filepath.Join(t.TempDir(), "data"), Secret: secret, Args: args,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = r.Close() })
-	if token, err = r.Token("acme", scopes, "tester"); err != nil {
-		t.Fatal(err)
-	}
-	return r, token
+	return serverOn(t, "embedded")
 }
 
 // shared is one server for the tests that do not harm it.
@@ -191,30 +180,4 @@ func await(t *testing.T, what string, condition func() bool) {
 		}
 		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // a poll with a deadline
 	}
-}
-
-// instants reads the file of a beating command.
-func (u *user) instants(name string) (all []time.Time) {
-	for _, line := range u.lines(name) {
-		n, err := strconv.ParseInt(line, 10, 64)
-		if err != nil {
-			continue // it was killed while it wrote
-		}
-		all = append(all, time.Unix(0, n))
-	}
-	return all
-}
-
-// beat is a shell script that ignores SIGTERM and writes the time to a file again and again.
-func beat(file string) []string {
-	script := "trap '' TERM; while :; do date +%s%N >>" + file + "; sleep 0.02; done"
-	return []string{"sh", "-c", script}
-}
-
-// beats waits until the file has so many.
-func (u *user) beats(name string, n int) {
-	u.t.Helper()
-	await(u.t, fmt.Sprintf("%d beats in %s", n, name), func() bool {
-		return len(u.instants(name)) >= n
-	})
 }

@@ -17,18 +17,23 @@ import (
 type Child struct {
 	pid      int
 	guard    *guard
+	until    order    // what the guard was told last
 	terminal *os.File // the controlling terminal; nil without one
-	// Stopped says that the terminal's user stopped the command (Ctrl-Z).
+	// Stopped reports that the terminal's user stopped the command (Ctrl-Z).
 	Stopped chan struct{}
+	// Blocked reports that the command stopped because it is not in the foreground of the terminal.
+	Blocked chan struct{}
 	// Done gets the exit code of the command, or 128 and its signal.
 	Done chan int
 }
 
 // Start runs the command with the standard streams of this process. If this process is in the
-// foreground of a terminal, the command is, too. If guarded, the command dies with this process,
-// and does not outlive the last [Child.Extend].
+// foreground of a terminal and not part of a pipeline, the command is, too. If guarded, the
+// command dies with this process, and does not outlive the last [Child.Extend].
 func Start(path string, args, env []string, guarded bool) (c *Child, err error) {
-	c = &Child{Stopped: make(chan struct{}, 1), Done: make(chan int, 1)}
+	c = &Child{
+		Stopped: make(chan struct{}, 1), Blocked: make(chan struct{}, 1), Done: make(chan int, 1),
+	}
 	if guarded {
 		if c.guard, err = startGuard(); err != nil {
 			return nil, err
@@ -45,23 +50,41 @@ func Start(path string, args, env []string, guarded bool) (c *Child, err error) 
 	c.pid = cmd.Process.Pid
 	go c.wait()
 	c.terminal, _ = os.OpenFile("/dev/tty", os.O_RDWR, 0) // there may be none
-	c.Resume()
+	// A pager behind the command needs the terminal, and is in the group of this process.
+	if !isPipe(os.Stdin) && !isPipe(os.Stdout) {
+		c.Resume()
+	}
 	signal.Ignore(syscall.SIGTTOU) // which taking the terminal back would send
 	return c, nil
 }
 
-// Extend lets the command live for so long from now on, whatever happens to this process.
-func (c *Child) Extend(left time.Duration) {
-	if c.guard != nil {
-		c.guard.set(c.pid, left)
+func isPipe(file *os.File) bool {
+	info, err := file.Stat()
+	return err == nil && info.Mode()&os.ModeNamedPipe != 0
+}
+
+// Extend lets the command live for so long from now on, whatever happens to this process. It gets
+// SIGTERM before, with so much time to end.
+func (c *Child) Extend(left, grace time.Duration) {
+	now, term := sinceBoot(), c.until.term
+	if term != never {
+		term = now + left - grace
+	}
+	c.tell(order{c.pid, term, now + left})
+}
+
+// Overdue reports whether the guard has asked the command to end.
+func (c *Child) Overdue() bool { return c.guard != nil && sinceBoot() >= c.until.term }
+
+func (c *Child) tell(o order) {
+	if c.until = o; c.guard != nil {
+		c.guard.set(o)
 	}
 }
 
 // Close ends the guard. The command lives on, if it does.
 func (c *Child) Close() {
-	if c.guard != nil {
-		c.guard.set(0, 0)
-	}
+	c.tell(order{})
 }
 
 // wait reports each stop, and the end.
@@ -75,9 +98,7 @@ func (c *Child) wait() {
 			c.Done <- 1
 			return
 		case status.Stopped():
-			if status.StopSignal() == syscall.SIGTSTP {
-				c.Stopped <- struct{}{}
-			}
+			c.report(status.StopSignal())
 		case status.Signaled():
 			c.Done <- 128 + int(status.Signal())
 			return
@@ -88,6 +109,22 @@ func (c *Child) wait() {
 	}
 }
 
+// report says why the command stopped, unless a report is still to be read.
+func (c *Child) report(s syscall.Signal) {
+	to := c.Stopped
+	switch s {
+	case syscall.SIGTSTP:
+	case syscall.SIGTTIN, syscall.SIGTTOU:
+		to = c.Blocked
+	default:
+		return
+	}
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
 // Signal sends a signal to the process group of the command.
 func (c *Child) Signal(s os.Signal) {
 	if s, ok := s.(syscall.Signal); ok {
@@ -95,8 +132,10 @@ func (c *Child) Signal(s os.Signal) {
 	}
 }
 
-// Terminate asks the process group to end.
+// Terminate asks the process group to end. The guard does not ask again: many programs take a
+// second SIGTERM for an order to end at once.
 func (c *Child) Terminate() {
+	c.tell(order{c.pid, never, c.until.kill})
 	c.Signal(syscall.SIGTERM)
 	c.Signal(syscall.SIGCONT) // a stopped process ends when it goes on
 }
@@ -109,6 +148,13 @@ func (c *Child) Kill() { c.Signal(syscall.SIGKILL) }
 func (c *Child) Suspend() {
 	if c.TakeTerminal() {
 		_ = syscall.Kill(0, syscall.SIGTSTP)
+	}
+}
+
+// Unblock gives the terminal to a command that needs it, if this process has it.
+func (c *Child) Unblock() {
+	if c.foreground() == syscall.Getpgrp() {
+		c.Resume()
 	}
 }
 

@@ -16,6 +16,8 @@ type Child struct {
 	job windows.Handle
 	// Stopped is for other systems.
 	Stopped chan struct{}
+	// Blocked is for other systems.
+	Blocked chan struct{}
 	// Done gets the exit code of the command.
 	Done chan int
 }
@@ -40,7 +42,7 @@ func Start(path string, args, env []string, _ bool) (*Child, error) {
 		return nil, err
 	}
 	c := &Child{
-		pid: cmd.Process.Pid, job: job, Stopped: make(chan struct{}), Done: make(chan int, 1),
+		pid: cmd.Process.Pid, job: job, Done: make(chan int, 1),
 	}
 	if err := c.assign(); err != nil {
 		_ = cmd.Process.Kill()
@@ -83,7 +85,10 @@ func (c *Child) assign() error {
 }
 
 // Extend does nothing.
-func (c *Child) Extend(time.Duration) {}
+func (c *Child) Extend(_, _ time.Duration) {}
+
+// Overdue reports false.
+func (c *Child) Overdue() bool { return false }
 
 // Close does nothing.
 func (c *Child) Close() {}
@@ -101,6 +106,9 @@ func (c *Child) Kill() { _ = windows.TerminateJobObject(c.job, 1) }
 
 // Suspend does nothing.
 func (c *Child) Suspend() {}
+
+// Unblock does nothing.
+func (c *Child) Unblock() {}
 
 // Resume does nothing.
 func (c *Child) Resume() {}

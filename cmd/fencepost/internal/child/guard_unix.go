@@ -23,8 +23,11 @@ const GuardCommand = "guard"
 // still meanwhile.
 const guardEvery = 100 * time.Millisecond
 
-// guard is a process that kills the command when this one is killed, or is stopped for too long.
+// guard is a process that ends the command when this one is killed, or is stopped for too long.
 type guard struct{ in *os.File }
+
+// never is later than all deadlines.
+const never = time.Duration(math.MaxInt64)
 
 func startGuard() (*guard, error) {
 	program, err := os.Executable()
@@ -47,19 +50,20 @@ func startGuard() (*guard, error) {
 	return &guard{in}, nil
 }
 
-// set names the process group and how long it may live; 0 ends the guard.
-func (g *guard) set(group int, left time.Duration) {
+// set names the process group, and when it gets SIGTERM and SIGKILL; group 0 ends the guard.
+func (g *guard) set(o order) {
 	// Without a guard this process still does what it can.
-	_, _ = fmt.Fprintln(g.in, group, int64(sinceBoot()+left))
+	_, _ = fmt.Fprintln(g.in, o.group, int64(o.term), int64(o.kill))
 }
 
 // order is a line that the guard reads.
 type order struct {
-	group int
-	until time.Duration // since boot
+	group      int
+	term, kill time.Duration // since boot
 }
 
-// Guard reads which process group may live until when, and kills it then, or when the reader ends.
+// Guard reads which process group may live until when. It sends SIGTERM and SIGKILL then, and
+// SIGKILL when the reader ends.
 func Guard(in io.Reader) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	orders := make(chan order)
@@ -67,38 +71,50 @@ func Guard(in io.Reader) {
 		defer close(orders)
 		for lines := bufio.NewScanner(in); lines.Scan(); {
 			var o order
-			if _, err := fmt.Sscan(lines.Text(), &o.group, (*int64)(&o.until)); err == nil {
+			_, err := fmt.Sscan(lines.Text(), &o.group, (*int64)(&o.term), (*int64)(&o.kill))
+			if err == nil {
 				orders <- o
 			}
 		}
 	}()
-	o := order{until: math.MaxInt64}
+	o := order{term: never, kill: never}
 	for {
 		select {
 		case next, reads := <-orders:
 			if !reads {
-				kill(o.group)
+				o.send(syscall.SIGKILL)
 				return
 			}
 			if o = next; o.group == 0 {
 				return
 			}
-		case <-time.After(min(guardEvery, max(o.until-sinceBoot(), 0))):
+		case <-time.After(min(guardEvery, max(min(o.term, o.kill)-sinceBoot(), 0))):
 		}
-		if sinceBoot() >= o.until {
-			kill(o.group)
-			o.until = math.MaxInt64
-		}
+		o.carryOut(sinceBoot())
 	}
 }
 
-func kill(group int) {
-	if group > 0 {
-		_ = syscall.Kill(-group, syscall.SIGKILL) // a group that is gone needs none
+// carryOut does what is due, once.
+func (o *order) carryOut(now time.Duration) {
+	switch {
+	case now >= o.kill:
+		o.send(syscall.SIGKILL)
+		o.term, o.kill = never, never
+	case now >= o.term:
+		o.send(syscall.SIGTERM)
+		o.send(syscall.SIGCONT) // a stopped process ends when it continues
+		o.term = never
 	}
 }
 
-// sinceBoot reads a clock that all processes share, and that passes while the machine is suspended.
+func (o *order) send(s syscall.Signal) {
+	if o.group > 0 {
+		_ = syscall.Kill(-o.group, s) // a group that is gone needs none
+	}
+}
+
+// sinceBoot reads a clock that all processes share, and that passes while the machine is
+// suspended.
 func sinceBoot() time.Duration {
 	var t unix.Timespec
 	if unix.ClockGettime(bootClock, &t) != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 	"time"
@@ -56,6 +57,8 @@ func (w *watch) untilEnd(signals <-chan os.Signal) int {
 		case <-w.child.Stopped:
 			w.child.Suspend()
 			resume = time.After(stopPause)
+		case <-w.child.Blocked:
+			w.child.Unblock()
 		case <-resume:
 			w.look()
 			w.child.Resume()
@@ -114,7 +117,7 @@ func (w *watch) extend(left time.Duration) {
 	until := time.Now().Add(left)
 	if !w.gone && until.Sub(w.guarded) > guardAfter/2 {
 		w.guarded = until
-		w.child.Extend(left + guardAfter)
+		w.child.Extend(left+guardAfter, w.grace())
 	}
 }
 
@@ -149,7 +152,11 @@ func (w *watch) end(code int) int {
 	if !w.terminated.IsZero() {
 		w.child.Kill()
 	}
-	if err := w.held.Check(); w.lost == nil && err != nil {
+	err := w.held.Check()
+	if err == nil && w.child.Overdue() {
+		err = fmt.Errorf("%s was not renewed in time: the command got SIGTERM", w.held.Name())
+	}
+	if w.lost == nil && err != nil {
 		w.lost = err
 		w.app.say("%s", sentence(err))
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 
+	"github.com/fencepost/fencepost/client/fencesql"
 	"github.com/fencepost/fencepost/fencekit/internal/kittest"
 	"github.com/fencepost/fencepost/fencekit/internal/sqlkit"
 	"github.com/fencepost/fencepost/test/rig"
@@ -24,6 +25,7 @@ func ways() []kittest.Way {
 		{Name: "unchecked", Unchecked: true, Open: open(sqlkit.Unchecked("?"))},
 		{Name: "one-row", Open: open(oneRow)},
 		{Name: "many-rows", Open: open(sqlkit.Raised("?", raise))},
+		{Name: "fencesql", Open: open(sqlkit.Guarded("?", fencesql.MySQL))},
 		{Name: "trigger", Open: open(trigger)},
 		{Name: "stopped-in-transaction", Broken: true, Open: open(
 			sqlkit.Stopped("?", statements()["limit"], raise),

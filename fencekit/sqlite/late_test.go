@@ -13,6 +13,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"github.com/fencepost/fencepost/client/fencesql"
 	"github.com/fencepost/fencepost/fencekit/internal/kittest"
 	"github.com/fencepost/fencepost/fencekit/internal/sqlkit"
 )
@@ -39,6 +40,7 @@ func ways() []kittest.Way {
 		{Name: "unchecked", Unchecked: true, Open: open(sqlkit.Unchecked("?"))},
 		{Name: "one-row", Open: open(oneRow)},
 		{Name: "many-rows", Open: open(sqlkit.Raised("?", raise))},
+		{Name: "fencesql", Open: open(sqlkit.Guarded("?", fencesql.SQLite))},
 		{Name: "trigger", Open: open(trigger)},
 	}
 }

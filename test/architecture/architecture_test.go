@@ -91,6 +91,7 @@ func may() map[string][]string {
 		},
 		"client":           {"api"},
 		"client/fencehttp": {},
+		"client/fencesql":  {"client"},
 		"cmd/fencepost":    {"api", "client"},
 		"webhook/outbox": {
 			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events",

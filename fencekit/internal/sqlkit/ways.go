@@ -3,7 +3,9 @@ package sqlkit
 import (
 	"context"
 	"database/sql"
+	"errors"
 
+	"github.com/fencepost/fencepost/client/fencesql"
 	"github.com/fencepost/fencepost/fencekit/internal/kittest"
 )
 
@@ -51,6 +53,18 @@ func Raised(mark string, raise func(context.Context, DB, uint64) error) func(*SQ
 			})
 		})
 	}
+}
+
+// Guarded reads and writes with the package fencesql.
+func Guarded(mark string, dialect fencesql.Dialect) func(*SQL) {
+	return Raised(mark, func(ctx context.Context, db DB, fence uint64) error {
+		guard := fencesql.Guard{Lock: "account:7", Fence: fence, Dialect: dialect}
+		err := guard.Raise(ctx, db)
+		if stale := new(fencesql.StaleFence); errors.As(err, &stale) {
+			return &kittest.Stale{Known: stale.Known}
+		}
+		return err
+	})
 }
 
 // Stopped is in one transaction from its read to its write. The limit is a statement by which the

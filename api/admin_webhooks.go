@@ -33,9 +33,9 @@ type AdminWebhook struct {
 	// Failures is how many attempts have failed since.
 	Failures int `json:"failures,omitempty" minimum:"0" example:"4"`
 	// Pending counts the pending deliveries that the server retries.
-	Pending int `json:"owed" minimum:"0" example:"12"`
+	Pending int `json:"pending" minimum:"0" example:"12"`
 	// PendingMore is set if more may be pending.
-	PendingMore bool `json:"owed_more,omitempty"`
+	PendingMore bool `json:"pending_more,omitempty"`
 	// CreatedAt is when the webhook was created. It receives later events.
 	CreatedAt Instant `json:"created_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// CreatedBy is the `sub` of the bearer token that made it.

@@ -1,4 +1,4 @@
-// Package dashboard is the page on which operators see who holds locks, who waits for
+// Package dashboard is the page on which operators see holders, the entries that wait for
 // them, and why it is slow. It is a program in TypeScript (src/) that asks the API of the
 // server that it came from. `make dashboard` builds it into dist/, from where it is
 // embedded here; a server that was built without it says how to build it.

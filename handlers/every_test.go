@@ -56,7 +56,7 @@ func describedOperations(t *testing.T) (all []described) {
 	return all
 }
 
-// opens reports whether the scope is one of those that the operation needs.
+// opens reports whether the operation needs the scope.
 func (d described) opens(s auth.Scope) bool {
 	switch reads := d.method == http.MethodGet; {
 	case strings.HasPrefix(d.path, "/webhooks"):

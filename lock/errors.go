@@ -148,7 +148,7 @@ func ErrModeMismatch(inUse Claim) *Error {
 func ErrDeadlock(cycle []Wait) *Error {
 	e := &Error{
 		Code: Deadlock, Cycle: cycle,
-		Detail: "to wait would close a cycle: everybody in it would wait for ever",
+		Detail: "to wait would close a cycle: each worker in it would wait forever",
 	}
 	if len(cycle) == 1 && cycle[0].Holds {
 		e.Detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. Release it first, or use the entry that holds",

@@ -11,7 +11,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// shortLeases returns leases of which the store's deadline is a large part.
+// shortLeases returns leases so short that the store's deadline is a large part of each.
 func shortLeases() []time.Duration {
 	return []time.Duration{minTTL, 3 * time.Second, 4 * time.Second, 6 * time.Second}
 }

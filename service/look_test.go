@@ -331,7 +331,7 @@ func TestPages(t *testing.T) {
 	})
 }
 
-// TestLongList: a page has to read many names, most of which the caller may not see.
+// TestLongList: a page has to read many names, and the caller may see few of them.
 func TestLongList(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

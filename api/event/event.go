@@ -1,4 +1,4 @@
-// Package event says what happened to entries as it is told outside: by event streams and
+// Package event has the public form of what happened to entries, for event streams and
 // by webhooks, in the same words.
 package event
 
@@ -9,8 +9,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Of describes an event with the claims that its reader may see, of which there is one at
-// least. What is secret of an entry, or nobody's concern, is left out by naming what is not.
+// Of describes an event with the claims that its reader may see, at least one. Secrets of an
+// entry stay out because each public field is named.
 func Of(e *lock.Event, claims []lock.Claim) *api.Event {
 	return &api.Event{
 		ID: e.ID.String(), Type: string(e.Kind), Timestamp: api.InstantOf(e.At), Data: data(e, claims),
@@ -62,7 +62,7 @@ func lasting(d *api.EventData, e *lock.Event) {
 	}
 }
 
-// entry is what everybody may know of an event's entry who may use its locks, but for these.
+// entry is the public part of an event's entry, for readers that may use its locks.
 func entry(e *lock.Event, claims []lock.Claim) *api.EventEntry {
 	of := e.Entry
 	known := &api.EventEntry{

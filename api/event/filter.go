@@ -7,15 +7,15 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// Filter is what of the events a reader is told.
+// Filter selects the events that a reader gets.
 type Filter struct {
 	Types  []lock.EventKind // nil is all
-	Locks  []auth.Pattern   // of names, of which one has to match; nil is all
+	Locks  []auth.Pattern   // patterns of names; one has to match; nil is all
 	Within []auth.Pattern   // of names that the reader may use; nil is all
 }
 
-// Claims returns what of an event the reader is told: of a set, the locks that he asked for
-// and may see. None says that he is not told of it.
+// Claims returns the part of an event that the reader gets: of a set, the locks that it asked for
+// and may see. With no claims it does not get the event.
 func (f *Filter) Claims(e *lock.Event) []lock.Claim {
 	if !f.Wants(e.Kind) {
 		return nil
@@ -34,7 +34,7 @@ func (f *Filter) Claims(e *lock.Event) []lock.Claim {
 	return seen
 }
 
-// Wants reports whether the reader is told of events of a kind.
+// Wants reports whether the reader gets events of a kind.
 func (f *Filter) Wants(kind lock.EventKind) bool {
 	return f.Types == nil || slices.Contains(f.Types, kind)
 }

@@ -27,7 +27,7 @@ const (
 	FlowLife = 10 * time.Minute
 
 	// SessionLife is how long a session lasts. Then the user signs in again, so that a user without
-	// access at the provider loses it here. A user who has a session at the provider needs one
+	// access at the provider loses it here. A user with a session at the provider needs one
 	// click.
 	SessionLife = time.Hour
 

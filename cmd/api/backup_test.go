@@ -67,7 +67,7 @@ func TestWriteWhole(t *testing.T) {
 	check("by force", "third")
 }
 
-// TestBackup: a server that runs is copied; whoever asks is told of the secrets.
+// TestBackup: a server that runs is copied; stderr warns of the secrets in the copy.
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "fp") //nolint:usetesting // that of a test is named after it, too long for a socket

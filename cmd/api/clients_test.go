@@ -49,7 +49,7 @@ func (s *server) as(config *tls.Config) *server {
 	return &other
 }
 
-// TestClientCertificates: a certificate stands for whom the file says, a bearer token goes
+// TestClientCertificates: a certificate stands for its principal in the file, a bearer token goes
 // before it, and a connection outlives neither the file's line nor the authority.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()

@@ -153,7 +153,7 @@ func TestEveryFlagByEnvironment(t *testing.T) {
 	})
 }
 
-// TestDevelopmentIsLocal: unless somebody says otherwise.
+// TestDevelopmentIsLocal: --dev listens on loopback unless a flag says otherwise.
 func TestDevelopmentIsLocal(t *testing.T) {
 	for _, listen := range []string{"127.0.0.1:0", "127.1.2.3:1", "localhost:1", "[::1]:1"} {
 		parsed(t, nil, "--dev", "--listen", listen)
@@ -162,7 +162,7 @@ func TestDevelopmentIsLocal(t *testing.T) {
 	parsed(t, nil, "--jwt-secret-file", file(t, secret), "--listen", "0.0.0.0:1")
 }
 
-// TestAddressesToListenAt: what nobody can listen at is refused before anything starts.
+// TestAddressesToListenAt: an unusable address is refused before anything starts.
 func TestAddressesToListenAt(t *testing.T) {
 	for _, listen := range []string{
 		"127.0.0.1:99999", "127.0.0.1:-1", "127.0.0.1", "127.0.0.1:no-such-service",
@@ -606,7 +606,7 @@ func oidcOf(t *testing.T, redirect string) string {
 		",principals=" + file(t, `{"principals":[]}`)
 }
 
-// TestSecretWithAByteOrderMark: an editor's mark would be a part of the secret that nobody sees.
+// TestSecretWithAByteOrderMark: an editor's mark would be an invisible part of the secret.
 func TestSecretWithAByteOrderMark(t *testing.T) {
 	marked, good := file(t, "\ufeff"+secret), environment{"FENCEPOST_JWT_SECRET": secret}
 	for flagName, args := range map[string][]string{

@@ -19,8 +19,8 @@ func openFiles() uint64 {
 	return limit.Cur
 }
 
-// asItIs opens a file itself: not what a link leads to, and without waiting for whoever writes into
-// it.
+// asItIs opens a file itself: not the target of a link, and without waiting for a writer of a
+// named pipe.
 const asItIs = syscall.O_NOFOLLOW | syscall.O_NONBLOCK
 
 // isOurs reports whether a file belongs to the user that this process runs as.

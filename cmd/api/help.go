@@ -41,7 +41,7 @@ func flagGroups() []flagGroup {
 	}
 }
 
-// names returns the names of the group's flags, or of those that most operators need.
+// names returns the names of the group's flags, or only the names that most operators need.
 func (g flagGroup) names(all bool) []string {
 	if all {
 		return strings.Fields(g.common + " " + g.rest)

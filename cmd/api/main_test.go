@@ -287,7 +287,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-// closedPort is an address where nobody listens.
+// closedPort is an address where no process listens.
 func closedPort(t *testing.T) string {
 	t.Helper()
 	l := listen(t)
@@ -296,7 +296,7 @@ func closedPort(t *testing.T) string {
 }
 
 // silentPort is an address where connections are accepted by the system and
-// nobody answers.
+// no process answers.
 func silentPort(t *testing.T) string {
 	t.Helper()
 	l := listen(t)

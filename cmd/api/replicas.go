@@ -8,7 +8,7 @@ import (
 	"github.com/fencepost/fencepost/telemetry"
 )
 
-// newReplicas returns the list of those that serve the store, for this process, which shows
+// newReplicas returns the list of replicas that serve the store, for this process, which shows
 // in the metrics how many there are.
 func newReplicas(records replicas.Records, t *telemetry.Telemetry) *replicas.List {
 	self := replicas.Replica{ID: rand.Text(), Version: thisBuild().version, Started: time.Now().UTC()}

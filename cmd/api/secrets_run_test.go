@@ -23,7 +23,7 @@ type secretRun struct {
 	spans   *inbox // what a collector got
 	token   string
 	hook    string // where webhooks go
-	called  string // the token that the entry's own receiver is told
+	called  string // the token that the entry's own receiver gets
 
 	identity *signintest.Provider
 	document map[string]any // of the operations that there are
@@ -223,7 +223,7 @@ func (r *secretRun) webhooks() {
 	r.do("GET", of, "")
 	r.do("GET", of+"/deliveries", "")
 	r.do("POST", of+"/deliveries/"+delivery+"/redeliver", "")
-	// it would not be told of that delivery's event any more
+	// it would not get that delivery's event any more
 	r.do("PATCH", where, `{"locks":"orders:*"}`)
 	r.do("DELETE", where, "")
 }
@@ -332,7 +332,7 @@ var (
 	setCookie = regexp.MustCompile(`(?m)^Set-Cookie: \S+?=([^;]*);`)
 )
 
-// cookies keeps what was set as cookies, of which the answers that set them may speak.
+// cookies keeps the values of cookies, which only the answers that set them may have.
 func (r *secretRun) cookies() {
 	for _, a := range r.answers.list() {
 		for _, found := range setCookie.FindAllStringSubmatch(a.String(), -1) {

@@ -287,7 +287,7 @@ func closedToOthers(t *testing.T, dir string) {
 	}
 }
 
-// TestDrain: on SIGTERM a waiting request is told to go on elsewhere, and the
+// TestDrain: on SIGTERM a waiting request gets 503 with its entry, and the
 // place is there when it comes back.
 func TestDrain(t *testing.T) {
 	t.Parallel()
@@ -450,7 +450,7 @@ func TestSettingsReachTheServer(t *testing.T) {
 	}
 	s.end()
 
-	// Without the key, its tokens are nobody's; the floor is kept.
+	// Without the key, its tokens are invalid; the floor is kept.
 	other := start(t, common...)
 	if r := other.call(
 		token, "PUT", "/locks/orders:1/renew", "", "Lock-Token", held.text("token"),

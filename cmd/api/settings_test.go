@@ -109,7 +109,7 @@ func TestEveryProblem(t *testing.T) {
 	)
 }
 
-// TestNothingBesideAProblem: what is wrong is told once, and nothing that follows from what could
+// TestNothingBesideAProblem: a problem is reported once, and nothing that follows from what could
 // not be read.
 func TestNothingBesideAProblem(t *testing.T) {
 	key := "jwt-secret-file: " + file(t, secret) + "\n"
@@ -184,7 +184,7 @@ func TestPrintConfig(t *testing.T) {
 	}
 }
 
-// TestPrintedWithoutSecrets: whatever is set, and wherever somebody put it by mistake.
+// TestPrintedWithoutSecrets: for every setting, also in a wrong place.
 func TestPrintedWithoutSecrets(t *testing.T) {
 	marker := "marker-marker-marker-marker-marker-marker"
 	password := file(t, marker)

@@ -125,7 +125,7 @@ type reloaded struct {
 	refused atomic.Bool // they cannot be used
 }
 
-// keepFiles keeps up with the files of TLS and of who may what, and shows the certificate in
+// keepFiles keeps up with the files of TLS and of principals, and shows the certificate in
 // the metrics, until stop is called, which waits for that.
 func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 	files := append(c.clients.files(), c.oidc.files()...)
@@ -154,8 +154,8 @@ func keepFiles(c *config, t *telemetry.Telemetry) (stop func()) {
 	})
 }
 
-// observeFiles shows in the metrics which files cannot be used. What is wrong with who may what is
-// not to be taken for a certificate that ends.
+// observeFiles shows in the metrics which files cannot be used. A wrong file of principals is
+// not shown as a certificate that ends.
 func observeFiles(c *config, t *telemetry.Telemetry, files []*reloaded) {
 	if c.pair != nil {
 		t.Metrics().ObserveTLS(func() telemetry.Secured {

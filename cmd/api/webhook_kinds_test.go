@@ -90,7 +90,7 @@ func (w told) in(data map[string]any) bool {
 	return true
 }
 
-// kinds causes events, and remembers what is to be told of each.
+// kinds causes events, and keeps what the receiver should get of each.
 type kinds struct {
 	*server
 	token  string
@@ -129,7 +129,7 @@ func (k *kinds) end() {
 	}
 }
 
-// wait has one wait who asks the holder to finish, and gives up.
+// wait waits for the lock, asks the holder to finish, and cancels.
 func (k *kinds) wait() {
 	k.do("POST", "/locks/waits", `{"ttl_seconds":600}`)
 	e := k.do(

@@ -128,7 +128,7 @@ test("the address is what is on the screen", async ({ page, server }) => {
   const held = await server.acquire("kept:1", { holder: "w", ttl_seconds: 60 });
   await enter(server, page);
   await to(server, page, "locks");
-  await expect(page.getByLabel("Name")).toBeVisible(); // until then the key is nobody's
+  await expect(page.getByLabel("Name")).toBeVisible(); // before this, no field takes the key
   await page.keyboard.press("/");
   await expect(page.getByLabel("Name")).toBeFocused();
   await page.keyboard.type("kept");

@@ -55,7 +55,7 @@ interface Changing<T> {
 const inARound = 40;
 
 /**
- * How late changes are seen on a page, in milliseconds: from when the server has answered whoever made one, until
+ * How late changes are seen on a page, in milliseconds: from the server's answer to the change, until
  * the frame is drawn in which the row, whose link has its name, has come, or has gone. Both are times of one clock.
  */
 export async function changesSeen<T>(page: Page, rounds: number, of: Changing<T>): Promise<number[]> {

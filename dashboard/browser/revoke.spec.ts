@@ -3,7 +3,7 @@ import { test } from "./fixture";
 import type { Server } from "./server";
 import { attack, enter, to, unhurt, violations } from "./world";
 
-/** Opens the page of a lock, and there the dialog of one who holds it or waits. */
+/** Opens the page of a lock, and there the dialog of a holder or waiter. */
 async function ask(server: Server, page: Page, lock: string, holder: string) {
   await to(server, page, `locks/demo/${encodeURIComponent(lock)}`);
   await page.getByRole("button", { name: `Revoke ${holder}` }).click();

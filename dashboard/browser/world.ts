@@ -2,7 +2,7 @@ import { AxeBuilder } from "@axe-core/playwright";
 import { type Browser, expect, type Page } from "@playwright/test";
 import type { Server } from "./server";
 
-/** A name as somebody would write it who wants to run something on the operators' page. */
+/** A name that would run a script on the operators' page if it were not escaped. */
 export const attack = `<img src=x onerror="window.hurt=1"><script>window.hurt=1</script>"'&`;
 
 /** The pages, by what follows the # in their addresses. */

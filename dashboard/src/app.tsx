@@ -29,7 +29,7 @@ import { finishSignOut, owes, seesAll, session, signOut } from "./state/session"
 import { outOfSight } from "./state/store";
 import { theme, themes } from "./state/theme";
 
-/** Everything that one sees who is signed in. */
+/** The pages of a user with a session. */
 export function App() {
   const path = route.value.path.join("/");
   const before = useRef(path);
@@ -127,13 +127,13 @@ function Page(): ComponentChildren {
   }
 }
 
-/** Signs out, and if the server is away goes on asking it to, while nobody signs in anew. */
+/** Signs out. If the server is away, retries until it answers or the user signs in again. */
 async function leave(): Promise<void> {
   if (await signOut()) return;
   const never = new AbortController().signal;
   for (let failures = 1; owes() !== null; failures++) {
     await sleep(patience(failures, 1000), never);
-    await finishSignOut().catch(() => {}); // it is still owed, and asked again
+    await finishSignOut().catch(() => {}); // still pending: the next round retries
   }
 }
 

@@ -15,7 +15,7 @@ import "./style/main.css";
 let failed = takeRefusal();
 const away = new Failure("unreachable", "The server does not answer.");
 
-/** Signs in with the code of the address, if there is one, or learns who is signed in. */
+/** Signs in with the code of the address, if there is one, or reads the session. */
 async function begin(): Promise<void> {
   const code = takeCode();
   if (code !== null) {
@@ -42,7 +42,7 @@ async function begin(): Promise<void> {
   }
 }
 
-/** Whether the server has not said yet who is signed in, though it was asked. */
+/** Whether the answer about the session is still pending. */
 const slow = signal(false);
 
 function Root() {

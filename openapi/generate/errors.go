@@ -92,7 +92,7 @@ func exampleOf(code api.Code) api.Problem {
 		}
 	case api.Deadlock:
 		return api.Problem{
-			Detail: "to wait would close a cycle: everybody in it would wait for ever",
+			Detail: "to wait would close a cycle: each worker in it would wait forever",
 			Cycle: []api.CycleStep{
 				{Holder: "shipping", WaitsFor: "orders:1", InTheWay: "billing", Holds: true},
 				{Holder: "billing", WaitsFor: "stock:7", InTheWay: "shipping", Holds: true},

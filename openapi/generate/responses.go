@@ -80,7 +80,7 @@ func commonWithBody() map[int]string {
 	}
 }
 
-// overloaded is answered by any operation, whoever asks, over a connection that has too many
+// overloaded is answered by any operation, to any client, over a connection that has too many
 // requests under way. Those that need no bearer token do not say so: they are asked by probes, one
 // at a time.
 const overloaded = "overloaded"

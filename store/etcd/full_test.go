@@ -84,7 +84,7 @@ type fullStore struct {
 	big []*lock.Entry
 }
 
-// renew renews the others' entries in turn, each of which must exist all the time.
+// renew renews the others' entries in turn; each must exist all the time.
 func (f *fullStore) renew(t *testing.T, stop <-chan struct{}) {
 	for i := 0; ; i++ {
 		select {

@@ -113,7 +113,7 @@ func TestLeaseOfTheFirstRenewal(t *testing.T) {
 	}
 }
 
-// TestRemoveTogether has two replicas remove an entry at once, one of which does not know that it
+// TestRemoveTogether has two replicas remove an entry at once; one does not know that the entry
 // has a lease: one removes it, and the other learns that it is gone.
 func TestRemoveTogether(t *testing.T) {
 	t.Parallel()

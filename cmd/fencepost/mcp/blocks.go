@@ -39,7 +39,7 @@ func (s *session) whoBlocks(ctx context.Context, in whoBlocksInput) (*blocks, er
 	return &blocks{Text: strings.Join(text, "\n"), Lost: s.lost()}, nil
 }
 
-// describe says who holds a lock and who waits for it.
+// describe names the holders and waiters of a lock.
 func describe(l *api.Lock, self string) []string {
 	var text []string
 	if len(l.Holders) == 0 {

@@ -206,7 +206,7 @@ func (c *claim) await(ctx context.Context, wait time.Duration) (string, error) {
 	return "", err
 }
 
-// behind says who is in front of the session.
+// behind names the entries in front of the session.
 func (s *session) behind(name, state string) (*acquired, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, lookTimeout)
 	defer cancel()

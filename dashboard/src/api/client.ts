@@ -32,7 +32,7 @@ export class Failure extends Error {
     return this.status === 401;
   }
 
-  /** The server was not reached: by nobody, or by a proxy, which answers for it. */
+  /** The server was not reached: there was no answer, or a proxy answered for it. */
   get away(): boolean {
     return this.status === 0 || (this.code === "unknown" && [502, 503, 504].includes(this.status));
   }
@@ -92,12 +92,12 @@ export async function asked<T>(answer: Promise<Answer<T>>): Promise<T> {
   throw failureOf(got.response.status, got.error);
 }
 
-/** How long an answer may take that somebody looks at, in milliseconds. */
+/** How long an answer for the visible page may take, in milliseconds. */
 export const patient = 8000;
 
 /**
  * Asks for something, and gives it up once that has taken too long: a server that takes requests and answers none
- * is away, and who looks at the page is to learn it.
+ * is away, and the page reports that.
  */
 export async function answered<T>(
   ask: (signal: AbortSignal) => Promise<T>,
@@ -119,7 +119,7 @@ export async function answered<T>(
   }
 }
 
-/** Reads a problem document. Anything else, as of a proxy, is told by its status. */
+/** Reads a problem document. Anything else, as of a proxy, is reported by its status. */
 export function failureOf(status: number, body: unknown): Failure {
   const problem = typeof body === "object" && body !== null ? (body as Partial<Schemas["Problem"]>) : {};
   const text = problem.detail ?? problem.title ?? `The server answered with status ${status}.`;

@@ -2,7 +2,7 @@ import { base, Failure, failureOf } from "./client";
 
 /**
  * Has the browser keep an answer as a file. It is asked for whole before: of an answer that
- * breaks off nothing is kept, so that nobody takes a part for all.
+ * breaks off nothing is kept: a part could be mistaken for the whole.
  */
 export async function save(path: string, type: string, name: string): Promise<void> {
   let response: Response;

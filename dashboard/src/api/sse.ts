@@ -92,6 +92,6 @@ export async function follow(
     throw new Failure("unreachable", "Cannot reach the server.");
   } finally {
     clearTimeout(timer);
-    cut.abort(); // also if what was told could not be used
+    cut.abort(); // also if an event could not be used
   }
 }

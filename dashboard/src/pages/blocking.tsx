@@ -69,21 +69,21 @@ function Trees({ of }: { of: Schemas["AdminBlocking"] }) {
 
 type TreeOf = Schemas["BlockingTree"];
 
-/** Since when somebody in a tree waits, of those who are listed. */
+/** When the longest listed wait of a tree began. */
 export function oldestOf(of: TreeOf): string | undefined {
   return of.waits.reduce<string | undefined>((old, w) => (old && old < w.enqueued_at ? old : w.enqueued_at), undefined);
 }
 
 /**
- * Those first for whom most wait, as in the overview, and of these where somebody has waited for longest. For how
- * long a holder is blamed begins anew with each hand-over, and would have the trees change places all the time.
+ * Sorts by the number of waiters, as the overview does, then by the longest wait. Not by blamed time: that
+ * restarts with each hand-over, and the trees would change places all the time.
  */
 export function worstFirst(trees: readonly TreeOf[]): TreeOf[] {
   const since = (of: TreeOf): number => Date.parse(oldestOf(of) ?? "") || Number.MAX_VALUE;
   return [...trees].sort((a, b) => b.waiting - a.waiting || since(a) - since(b) || (a.holder < b.holder ? -1 : 1));
 }
 
-/** Because of whom they wait. */
+/** The holder that blocks the others. */
 function Cause({ of }: { of: TreeOf }) {
   return (
     <h2>

@@ -168,7 +168,7 @@ const most = 100;
 export interface Hit {
   locks: number;
   waiting: number;
-  /** There are locks of which it is not known. */
+  /** The numbers leave out some locks. */
   more: boolean;
 }
 

@@ -15,7 +15,7 @@ import { lastFailure } from "./failing";
 
 const page = 50;
 
-/** Of which webhook: of the session's tenant, or of one that an operator looks at. */
+/** The webhook: of the session's tenant, or of the tenant that an operator looks at. */
 interface Which {
   id: string;
   tenant?: string;
@@ -49,7 +49,7 @@ export interface Sent extends Live<Schemas["DeliveryPage"]> {
   /** Where it is asked for. */
   at: string;
   cursor: string;
-  /** What came of the last attempt that failed, of those that were told. */
+  /** The last failed attempt in the answer. */
   why: Schemas["Attempt"] | undefined;
 }
 

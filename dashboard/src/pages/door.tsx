@@ -5,7 +5,7 @@ import { Hint } from "../parts/hint";
 import { Posts } from "../parts/signs";
 import { ended, provider, signIn } from "../state/session";
 
-/** Whether the server is on this machine, as one with --dev is unless it was told otherwise. */
+/** Whether the server is on this machine, as one with --dev is by default. */
 export function isHere(host: string): boolean {
   return host === "localhost" || host === "[::1]" || /^127(\.\d+){3}$/.test(host);
 }

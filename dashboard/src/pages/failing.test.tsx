@@ -32,8 +32,8 @@ it("finds the last failure among all deliveries, and keeps one that is not liste
   expect(lastFailure([], undefined)).toBeUndefined();
 });
 
-it("says why it fails, for how long, and how much is owed", () => {
-  const state = { owed: 200, owed_more: true, failures: 12, failing_since: at(1) };
+it("says why it fails, for how long, and how much is pending", () => {
+  const state = { pending: 200, pending_more: true, failures: 12, failing_since: at(1) };
   const said = text({ of: { failing_since: at(1), paused: false }, why: attempt(5), state });
   expect(said).toMatch(
     /It answered 5, .* ago.*Every attempt has failed for .*: 12 so far.*Pending deliveries: 200 or more/,
@@ -41,17 +41,17 @@ it("says why it fails, for how long, and how much is owed", () => {
 });
 
 it("tells since when and how often of one answer, and not of two that are of different times", () => {
-  const old = { owed: 0, failures: 26, failing_since: at(1) };
+  const old = { pending: 0, failures: 26, failing_since: at(1) };
   const { container } = render(<Failing of={{ failing_since: at(9), paused: false }} why={undefined} state={old} />);
   expect(container.querySelector("time")?.dateTime).toBe(at(1));
-  expect(text({ of: { failing_since: at(9), paused: false }, why: undefined, state: { owed: 0 } })).toBe("");
+  expect(text({ of: { failing_since: at(9), paused: false }, why: undefined, state: { pending: 0 } })).toBe("");
 });
 
 it("says nothing of a webhook that does well, and no reason that it does not know", () => {
   expect(text({ of: { paused: false }, why: attempt(5), state: undefined })).toBe("");
   const stopped = text({ of: { paused: false, disabled: "failing" }, why: undefined, state: undefined });
   expect(stopped).toContain("No delivery succeeds.");
-  expect(stopped).not.toContain("owed");
+  expect(stopped).not.toContain("Pending");
 });
 
 it("has words for an attempt without an error", () => {

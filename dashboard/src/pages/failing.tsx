@@ -1,7 +1,7 @@
 import type { Schemas } from "../api/client";
 import { Since } from "../parts/time";
 import { count } from "../parts/words";
-import { owed } from "./webhooks-all";
+import { pending } from "./webhooks-all";
 
 type Attempt = Schemas["Attempt"];
 
@@ -10,12 +10,12 @@ interface FailingOf {
   /** The last attempt that failed, if one is known. */
   why: Attempt | undefined;
   /** How it does, once that is known. */
-  state: Pick<Schemas["AdminWebhook"], "owed" | "owed_more" | "failures" | "failing_since"> | undefined;
+  state: Pick<Schemas["AdminWebhook"], "pending" | "pending_more" | "failures" | "failing_since"> | undefined;
 }
 
 /** Says of a webhook that fails why, for how long, and how much its receiver has not got. */
 export function Failing({ of, why, state }: FailingOf) {
-  // Since when and how often are told together: the two answers may be of before and of after something has changed.
+  // Take both figures from one answer: the two answers can be from before and after a change.
   const since = state ? state.failing_since : of.failing_since;
   if (!since && !of.disabled) return null;
   return (
@@ -36,9 +36,9 @@ export function Failing({ of, why, state }: FailingOf) {
           </>
         )}
       </p>
-      {state && (state.owed > 0 || state.owed_more) && (
+      {state && (state.pending > 0 || state.pending_more) && (
         <p>
-          Pending deliveries: <b>{owed(state)}</b>.
+          Pending deliveries: <b>{pending(state)}</b>.
         </p>
       )}
     </div>

@@ -129,7 +129,7 @@ export function averageAt(of: Heat | undefined, begins: string): number | undefi
   return of.average[Math.round((Date.parse(begins) - Date.parse(of.from)) / (of.step_seconds * 1000))];
 }
 
-/** What is known of a time of which no event may be kept: how many waited then, and before and after. */
+/** The number of waiters at a time whose events may be gone, and before and after. */
 function Waited({ of, begins }: { of?: Heat | undefined; begins: string }) {
   const then = averageAt(of, begins);
   if (!of || then === undefined) return null;

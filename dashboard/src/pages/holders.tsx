@@ -34,7 +34,7 @@ export function Holders() {
   );
 }
 
-/** Until a holder is named: those for whom most wait, of a tenant or of all that one may see. */
+/** Shown until a holder is chosen: the holders with most waiters, of a tenant or of all. */
 function Blamed({ tenant }: { tenant: string }) {
   const query = tenant === "" ? {} : { tenant };
   const { data, failure } = useLive(`overview ${query.tenant ?? ""}`, second, (ask) =>

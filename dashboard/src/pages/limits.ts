@@ -27,7 +27,7 @@ export function fieldsOf(overrides: Schemas["QuotaOverrides"] = {}): Fields {
   return Object.fromEntries(Object.entries(overrides).map(([key, n]) => [key, String(n)]));
 }
 
-/** Whether a limit is of what is done in a second, of which a replica keeps a second's worth. */
+/** Whether a limit is a rate: a replica's bucket has the tokens of one second. */
 export function isRate(limit: Limit): boolean {
   return ["requests_per_second", "renewals_per_second", "releases_per_second", "webhook_attempts_per_second"].includes(
     limit,

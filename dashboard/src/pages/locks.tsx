@@ -179,7 +179,7 @@ function Brief({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
 
 const inUse = (lock: Schemas["AdminLock"]): string => `${Math.round(lock.utilization * 100)} %`;
 
-/** A row; of a lock that has left the page while somebody is at the rows, as it was last. */
+/** A row. While the user is at the rows, a lock that has left the page keeps its last state. */
 export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; sort: Order; gone?: boolean }) {
   const first = lock.holders[0];
   return (

@@ -101,7 +101,7 @@ function isWhole(since: string): boolean {
   return now.value - Date.parse(since) >= 14 * 60_000;
 }
 
-/** What happened in the last quarter of an hour. Who may not see it, or sees nothing yet, has no row. */
+/** What happened in the last quarter of an hour. Without the right or without data there is no row. */
 export function Lately({ of }: { of: Schemas["SeriesPoint"] }) {
   const [grants, expiries] = [rate(of.grants_per_second), rate(of.expiries_per_second)];
   return (

@@ -25,8 +25,8 @@ interface RevokeAllOf {
 }
 
 /**
- * Ends what a holder had when it was looked at: a preview, and then exactly that. Of a holder who has more
- * than is listed these are the first ones, and then the next.
+ * Revokes what a holder had when the dialog opened: a preview, and then exactly that. Of a holder with more
+ * entries than the list has, it revokes the first ones, and then the next.
  */
 export function RevokeAll({ seen: first, look, close, done }: RevokeAllOf) {
   const part = useSignal(first);

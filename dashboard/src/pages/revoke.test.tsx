@@ -24,7 +24,7 @@ it("knows whether an entry is still the one that was seen", () => {
   expect(statusOf(view([{ id: "e2", fence: 9 }]), target)).toBe("gone");
   expect(statusOf(view([{ id: "e1", fence: 7 }]), { ...target, held: false })).toBe("holds");
   const many = view([{ id: "e2", fence: 9 }]);
-  many.waiting = 5000; // of whom some are not listed
+  many.waiting = 5000; // the list has only some of them
   expect(statusOf(many, target)).toBe("gone"); // all who hold are listed
   many.holding = 200;
   expect(statusOf(many, target)).toBe("same");

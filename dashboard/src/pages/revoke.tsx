@@ -53,7 +53,7 @@ interface RevokeOf {
 interface AskOf {
   target: Target;
   view: View;
-  /** Takes what came of it, and whether somebody waited who holds now. */
+  /** Takes the outcome, and whether a waiter was granted. */
   done: (r: Schemas["Revoked"], next: boolean) => void;
 }
 
@@ -77,7 +77,7 @@ function Ask({ target, view, done }: AskOf) {
     }
     busy.value = false;
   };
-  // While it is asked, or when nobody knows what came of that, asking (again) is what is left to do.
+  // While the request runs, or if its outcome is unknown, the user can only send it (again).
   if (isOver(view, target) && !busy.value && !failure.value?.uncertain) {
     return <Over target={target} view={view} failure={failure.value} />;
   }
@@ -217,7 +217,7 @@ export function statusOf(view: View, target: Target): "same" | "holds" | "other"
 
 /**
  * Whether what is not listed is not there: the first that wait are listed, in the order of their numbers, and
- * so many that hold. Who waits behind those that are listed may be there.
+ * so many that hold. An entry behind the listed waiters may be there.
  */
 function isMissing(view: View, target: Target): boolean {
   if (view.holders.length < view.holding) return false;

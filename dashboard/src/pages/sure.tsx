@@ -7,11 +7,11 @@ const shortest = 10;
 interface ReasonOf {
   value: string;
   set: (v: string) => void;
-  /** Who is told it. */
+  /** The hint below the field: the readers of the reason. */
   told?: string;
 }
 
-/** Why something is done: a line that the tenant is told, too, unless it is said otherwise. */
+/** The reason of an action: one line, which the tenant sees too unless the hint says otherwise. */
 export function ReasonField({ value, set, told = "The tenant sees it, and the audit keeps it." }: ReasonOf) {
   const missing = shortest - [...value.trim()].length;
   return (
@@ -53,7 +53,7 @@ export function Line({ text, title = "The same with curl" }: { text: string; tit
   );
 }
 
-/** A name that has to be typed, so that nobody does by a slip what cannot be undone. */
+/** A name that the user has to type, against slips that cannot be undone. */
 export function ConfirmField({ text, value, set }: { text: string; value: string; set: (v: string) => void }) {
   return (
     <label class="field">

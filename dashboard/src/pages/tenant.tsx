@@ -102,8 +102,8 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
 }
 
 /**
- * Of those that wait for one lock no number is one of the tenant's. Of a rate it is told what is used of a second's
- * worth, which comes back all the time: no use there does not mean that nobody asks.
+ * Shows the use of a limit. The waiters of one lock have no number for the tenant. The use of a rate is of one second's
+ * tokens, which refill all the time: no use there does not mean that there are no requests.
  */
 function Used({ of, limit, unit }: { of: Schemas["Quota"]; limit: Limit; unit: string }) {
   const most = of.limits[limit];

@@ -12,7 +12,7 @@ it.each([
   ["a1 b1", "a b"],
   ["a1 b2 c3 d2 e1", "a(b(c) d) e"],
   ["a1 b2 c2 d1 e2 f3", "a(b c) d(e(f))"],
-  ["a1 b3 c3", "a(b(c))"], // a level is missing: nobody is lost
+  ["a1 b3 c3", "a(b(c))"], // a level is missing: no entry is lost
 ])("makes of the lines %s the tree %s", (lines, tree) => {
   const waits = lines.split(" ").filter(Boolean);
   const all = waits.map((w) => ({ id: w[0], depth: Number(w[1]) }) as unknown as Schemas["BlockedWait"]);

@@ -2,7 +2,7 @@ import type { Schemas } from "../api/client";
 
 type Wait = Schemas["BlockedWait"];
 
-/** Somebody who waits, and who waits because of that. */
+/** A wait, and the waits behind it. */
 export interface Node {
   wait: Wait;
   below: Node[];

@@ -8,7 +8,7 @@ import { Deliveries, useDeliveries } from "./deliveries";
 import { Failing } from "./failing";
 import { PauseWebhook, stopped } from "./pause-webhook";
 import { Sending, told } from "./sending";
-import { owed } from "./webhooks-all";
+import { pending } from "./webhooks-all";
 
 interface Which {
   tenant: string;
@@ -80,7 +80,7 @@ function Seen({ of }: { of: Schemas["AdminWebhook"] }) {
         <dt>Events</dt>
         <dd>{told(of.events)}</dd>
         <dt>Pending</dt>
-        <dd>{owed(of)}</dd>
+        <dd>{pending(of)}</dd>
         <dt>Created</dt>
         <dd>
           <Since at={of.created_at} ago /> by {of.created_by}

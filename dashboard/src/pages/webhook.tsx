@@ -14,7 +14,7 @@ import { Rotate } from "./rotate";
 import { Sending, told } from "./sending";
 import { Line } from "./sure";
 import { mayUseWebhooks, NoScope } from "./webhooks";
-import { owed } from "./webhooks-all";
+import { pending } from "./webhooks-all";
 
 /** One subscription, with its recent and pending deliveries; or the tenant's callbacks. */
 export function Webhook({ id }: { id: string }) {
@@ -54,7 +54,7 @@ function One({ id }: { id: string }) {
   );
 }
 
-/** How it does, as operators see it, which all are who sign in here: their page alone tells what is owed. */
+/** The state of a webhook from the operators' API: only that has the pending deliveries. */
 function useHow(id: string): Live<Schemas["AdminWebhook"]> {
   const tenant = session.value?.tenant ?? "";
   return useLive(`state ${tenant} ${id}`, 5000, (ask) =>
@@ -90,7 +90,7 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
         {state && (
           <>
             <dt>Pending</dt>
-            <dd>{owed(state)}</dd>
+            <dd>{pending(state)}</dd>
           </>
         )}
         <dt>Created</dt>

@@ -74,12 +74,12 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
             <span class="under">
               {w.tenant} · {w.id}
             </span>
-            {w.owed > 0 && <span class="under narrow">{owed(w)} pending</span>}
+            {w.pending > 0 && <span class="under narrow">{pending(w)} pending</span>}
           </td>
           <td>
             <Sending of={w} />
           </td>
-          <td class="number">{owed(w)}</td>
+          <td class="number">{pending(w)}</td>
           <td>{w.locks}</td>
           <td class="text">{told(w.events)}</td>
           <td class="whole">
@@ -93,7 +93,7 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
 }
 
 /** How many deliveries are kept to be tried again. */
-export function owed(of: Pick<Schemas["AdminWebhook"], "owed" | "owed_more">): string {
-  if (of.owed === 0 && !of.owed_more) return "–";
-  return `${count(of.owed)}${of.owed_more ? " or more" : ""}`;
+export function pending(of: Pick<Schemas["AdminWebhook"], "pending" | "pending_more">): string {
+  if (of.pending === 0 && !of.pending_more) return "–";
+  return `${count(of.pending)}${of.pending_more ? " or more" : ""}`;
 }

@@ -14,7 +14,7 @@ export function mayUseWebhooks(): boolean {
   return session.value?.scopes.includes("webhooks:write") ?? false;
 }
 
-/** What is said to those who may not. */
+/** The page of a user without the scope. */
 export function NoScope() {
   return (
     <div class="sheet">
@@ -24,7 +24,7 @@ export function NoScope() {
 }
 
 /**
- * Who is told of what happens: the subscriptions of the session's tenant, with all that the tenant may
+ * The subscriptions of the session's tenant, with all that the tenant may
  * do, or those of all tenants, as operators see them.
  */
 export function Webhooks() {

@@ -37,7 +37,7 @@ export function FilterField({ label, value, set, placeholder, first = false }: F
     latest.current((draft.peek() ?? "").trim());
   };
   useEffect(() => {
-    // Who goes back, or to another page, has left what was typed behind.
+    // Going back, or to another page, discards the draft.
     const elsewhere = (): void => {
       forget();
       draft.value = undefined;
@@ -76,7 +76,7 @@ export function FilterField({ label, value, set, placeholder, first = false }: F
   );
 }
 
-/** The field for one tenant, of whom the whole name counts. */
+/** The field for one tenant: an exact match. */
 export function TenantField(of: Pick<FilterOf, "value" | "set" | "first">) {
   return <FilterField label="Tenant" placeholder={whole} {...of} />;
 }

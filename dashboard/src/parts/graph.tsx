@@ -11,7 +11,7 @@ export interface Edge {
 const width = 640;
 const middle = width / 2;
 
-/** The most things that are drawn: with more nothing can be told apart. */
+/** The most nodes that are drawn: more of them are unreadable. */
 export const mostNodes = 12;
 
 interface Place {

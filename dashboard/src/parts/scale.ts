@@ -25,7 +25,7 @@ export function line(values: readonly (number | undefined)[], top: number, width
   return path;
 }
 
-/** Below what a cell of the heat map has which shade: nobody, fewer than one on average, and so on. */
+/** Below what a cell of the heat map has which shade: no waiter, fewer than one on average, and so on. */
 export const shades = [0, 1, 3, 10, 30] as const;
 
 /** The shade of a cell: 0 where no entry waited, up to 5. */

@@ -10,7 +10,7 @@ interface FenceOf {
   most?: number;
 }
 
-/** Who holds and who waits, as a fence: full posts, then hollow ones. Where not all fit, each kind has half of the room. */
+/** Holders and waiters as a fence: full posts, then hollow ones. If not all fit, each kind gets half of the space. */
 export function Fence({ holding, waiting, most = 24 }: FenceOf) {
   const full = Math.min(holding, Math.max(Math.floor(most / 2), most - waiting));
   const hollow = Math.min(waiting, most - full);

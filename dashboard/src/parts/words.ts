@@ -42,7 +42,7 @@ export function many(n: number, one: string, more = `${one}s`): string {
   return `${count(n)} ${n === 1 ? one : more}`;
 }
 
-/** Who holds a lock besides one who is named: "and 2 others", or nothing. */
+/** The holders of a lock next to the named one: "and 2 others", or nothing. */
 export function others(holding: number): string {
   return holding > 1 ? `and ${many(holding - 1, "other")}` : "";
 }

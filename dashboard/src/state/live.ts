@@ -56,7 +56,7 @@ export const second = 1000;
 
 /**
  * Loads something, and loads it again every so often, while the page can be seen and is not paused.
- * Another key is another thing, of which nothing is known yet: that is asked for once even then.
+ * For another key nothing is known yet: it is loaded once even then.
  */
 export function useLive<T>(key: string, every: number, load: (ask: PollInit) => Promise<T>): Live<T> {
   const data = useSignal<{ key: string; value: T } | undefined>(undefined);

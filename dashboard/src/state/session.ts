@@ -5,10 +5,10 @@ import { bare } from "./route";
 
 export type Session = Schemas["Session"];
 
-/** Who is signed in: undefined until it is known, or null. */
+/** The session: undefined until it is known, null if there is none. */
 export const session = signal<Session | null | undefined>(undefined);
 
-/** Why nobody is signed in any more, to be told beside the form. */
+/** Why the session ended, shown next to the form. */
 export const ended = signal("");
 
 function begin(s: Session): void {
@@ -20,7 +20,7 @@ function begin(s: Session): void {
 const current = (signal: AbortSignal) => asked(api.GET("/dashboard/session", { signal }));
 const takeBack = (signal: AbortSignal) => asked(api.DELETE("/dashboard/session", { signal }));
 
-/** Asks who is signed in. A server that cannot be reached is no reason to ask for a token. */
+/** Reads the session. A server that cannot be reached is no reason to ask for a token. */
 export async function recall(): Promise<void> {
   try {
     begin(await answered(current));
@@ -64,7 +64,7 @@ export function leaveUnconfirmed(): void {
 
 /**
  * Signs out. What was shown is gone at once, whatever comes of it. A server that does not answer cannot take the
- * session back, and no script can: then what is owed is kept for `finishSignOut`. Reports whether it is done.
+ * session back, and no script can: then the sign-out stays pending for `finishSignOut`. Reports whether it is done.
  */
 export async function signOut(): Promise<boolean> {
   const end = session.value?.expires_at ?? null;
@@ -101,7 +101,7 @@ export async function finishSignOut(): Promise<void> {
 
 let owing: string | null = null;
 
-/** The end of the session that is to be taken back, which tells it from others; null if none is. */
+/** The end of the session whose sign-out is pending, which identifies it; null if none is. */
 export function owes(): string | null {
   try {
     return localStorage.getItem(owed);
@@ -116,7 +116,7 @@ function owe(end: string | null): void {
     if (end === null) localStorage.removeItem(owed);
     else localStorage.setItem(owed, end);
   } catch {
-    // Storage is off: it is owed for as long as the page is open.
+    // Storage is off: it stays pending while the page is open.
   }
 }
 
@@ -153,7 +153,7 @@ const turnedAway: Record<string, string> = {
   too_large: "Your name at the identity provider is too long for a session. Ask the operator of this server.",
 };
 
-/** Takes out of the address why somebody who came back from the identity provider is not signed in. */
+/** Takes the reason of a refused sign-in by the identity provider out of the address. */
 export function takeRefusal(): string {
   const reason = /^#sign-in=([a-z_]+)$/.exec(location.hash)?.[1];
   if (reason === undefined) return "";

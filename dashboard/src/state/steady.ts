@@ -12,8 +12,8 @@ interface Steady<T, E> {
 }
 
 /**
- * Leaves the rows of a live list in their places while somebody is at one of them: has it open, in
- * focus or under the pointer. What is told of each is new all the same.
+ * Leaves the rows of a live list in their places while the user is at one of them: has it open, in
+ * focus or under the pointer. The content of each row stays current.
  */
 export function useSteady<T, E extends HTMLElement>(all: readonly T[], key: (of: T) => string): Steady<T, E> {
   const box = useRef<E>(null);

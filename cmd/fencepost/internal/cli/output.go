@@ -90,7 +90,7 @@ func rounded(d time.Duration) string {
 	return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
 }
 
-// sentence says what went wrong without the prefix of the client, and who has the lock.
+// sentence says what went wrong without the prefix of the client, and names the holder.
 func sentence(err error) string {
 	text := plain(strings.TrimPrefix(err.Error(), "fencepost: "))
 	var problem *client.Error
@@ -100,7 +100,7 @@ func sentence(err error) string {
 	return text + "; held by " + holders(problem.Holders)
 }
 
-// holders names the first of those that hold a lock.
+// holders names the first holder of a lock, and counts the others.
 func holders(all []api.Holder) string {
 	first := all[0]
 	text := plain(fmt.Sprintf("%s for %s (fence %d)", first.Holder, ago(first.Since), first.Fence))

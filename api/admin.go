@@ -229,7 +229,7 @@ type AdminOverview struct {
 	Oldest *AdminOldest `json:"oldest,omitempty"`
 	// Recent figures are of the last 15 minutes, or since this replica started. A token that is
 	// limited to lock names does not see them.
-	Recent *SeriesPoint `json:"lately,omitempty"`
+	Recent *SeriesPoint `json:"recent,omitempty"`
 	// Blockers are the locks at which most wait, at most five.
 	Blockers []AdminBlocker `json:"blockers"`
 	// Replicas that serve the store, if this replica knows them. Operators of one tenant do not see

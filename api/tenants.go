@@ -35,7 +35,7 @@ type AdminTenant struct {
 	Quota *TenantQuota `json:"quota,omitempty"`
 	// Recent figures are of the last 15 minutes, as this replica saw them. A token that is limited to
 	// lock names does not see them.
-	Recent *SeriesPoint `json:"lately,omitempty"`
+	Recent *SeriesPoint `json:"recent,omitempty"`
 }
 
 // TenantBounds are what counts against a tenant's bounds, as the answering replica sees it.

@@ -184,7 +184,7 @@ func timeOf(id string) (time.Time, bool) {
 }
 
 // Records are kept by weeks: what is too old is found at once. The kinds are used in turn, since a
-// store keeps a little of each for ever.
+// store keeps a little of each forever.
 const (
 	week  = 7 * 24 * time.Hour
 	kinds = 16 // more weeks than records are kept for, with some for clocks that differ

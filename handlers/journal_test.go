@@ -103,7 +103,7 @@ func (j *journal) keep(line []byte) {
 	j.lines = append(j.lines, line)
 }
 
-// check looks for secrets once more, as some became known only after the line.
+// check looks for secrets again, as some became known only after the line.
 func (j *journal) check() error {
 	j.mu.Lock()
 	defer j.mu.Unlock()

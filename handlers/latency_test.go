@@ -20,7 +20,7 @@ import (
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
-// requests reads the histogram of requests: the number of waiting requests, and of those that do
+// requests reads the histogram of requests: the number of waiting requests, and of the others
 // not.
 func requests(t *testing.T, exposition http.Handler) (slow, all map[bool]int) {
 	t.Helper()

@@ -139,7 +139,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestEvidence: a holder that works on after its lease ran out shows, once.
+// TestEvidence: a holder that works on after its lease expired shows, once.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)

@@ -141,7 +141,7 @@ func showSession(r *request) (reply, error) {
 func authenticateSession(r *request) error {
 	found := r.Request.CookiesNamed(r.cookies().name(sessionName))
 	if len(found) != 1 {
-		return lock.Errorf(lock.Unauthenticated, "nobody is signed in")
+		return lock.Errorf(lock.Unauthenticated, "there is no session: sign in")
 	}
 	if err := checkOrigin(r); err != nil {
 		return err

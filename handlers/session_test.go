@@ -71,7 +71,7 @@ func bearing(c *http.Cookie) option {
 func notSignedIn(detail string) problem { return problem{code: "unauthenticated", detail: detail} }
 
 const (
-	nobody       = "nobody is signed in"
+	nobody       = "there is no session: sign in"
 	notOurs      = "the session is not one of this server's: sign in again"
 	otherSite    = "the request comes from another site"
 	noSuchCode   = "the code is not known here, was used, or is older than 5 minutes"

@@ -103,7 +103,7 @@ func cameBack(r *request) (string, *auth.Principal, error) {
 	if why := said.Get("error"); why != "" || said.Get("code") == "" {
 		return "", nil, &auth.Error{
 			Reason: auth.Denied,
-			Detail: "the identity provider has signed nobody in",
+			Detail: "the identity provider did not sign you in",
 		}
 	}
 	who, err := r.endpoints.SignIn.Finish(

@@ -17,7 +17,7 @@ type Pattern struct {
 	text   string
 	prefix string // before the star
 	suffix string // after it
-	star   bool   // without a star, prefix is the whole name
+	star   bool   // without a star, prefix is an exact match
 }
 
 // ParsePattern compiles a pattern of 1 to 256 bytes.

@@ -283,7 +283,7 @@ func filled(t *rapid.T) (*lock.Table, []*lock.Entry) {
 	return table, all
 }
 
-// No entry waits for ever: an entry holds at the latest when all that came before
+// No entry waits forever: an entry holds at the latest when all that came before
 // it are gone, in whatever order they go and whatever comes after it.
 func TestEntryHoldsOnceAllBeforeItAreGone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

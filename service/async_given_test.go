@@ -50,7 +50,7 @@ func TestAsyncWithoutAFeed(t *testing.T) {
 	}
 }
 
-// TestAsyncGivenAndNotKept: a replica does not remember for ever an entry that it wrote,
+// TestAsyncGivenAndNotKept: a replica does not keep forever an entry that it wrote,
 // that is another's to keep, and that ended before it saw it.
 func TestAsyncGivenAndNotKept(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -106,7 +106,7 @@ func (e *dispatcher) run() {
 		spare = batch
 		if n := e.dropped.Load(); n > told {
 			e.log.Warn(
-				"events could not be told in time; they are missing from the log and from the hold times",
+				"events came too fast; they are missing from the log and from the hold times",
 				"dropped", n-told,
 			)
 			told = n

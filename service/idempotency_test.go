@@ -351,7 +351,7 @@ func TestTryFindsItsWaitingEntry(t *testing.T) {
 					t.Fatal(err)
 				}
 				b.store.setFeed(running)
-				synctest.Wait() // a late view may refuse a try once more
+				synctest.Wait() // a late view may refuse a try again
 				b.start(keyed("orders:1", 0, "k")).holdsLater()
 			})
 		})

@@ -205,7 +205,7 @@ func TestFailingStoreIsAskedNowAndThen(t *testing.T) {
 		p := r.short(ttl)
 		r.store.on(broken, refresh)
 		p.fails(lock.StoreUnavailable)
-		// From a third of the lease on, or a quarter of that sooner, until two thirds, and once more.
+		// From a third of the lease on, or a quarter of that sooner, until two thirds, and again.
 		if n := r.store.count(refresh); n > int(ttl*5/12/(300*time.Millisecond))+2 {
 			t.Errorf("asked %d times", n)
 		}

@@ -35,7 +35,7 @@ func (r *replica) reported(name string) (resources []string) {
 }
 
 // TestStaleWritesAreKeptForAllReplicas: reports to several replicas are kept together, the newest
-// first, and only of the lock that is looked at.
+// first, and only of the requested lock.
 func TestStaleWritesAreKeptForAllReplicas(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

@@ -79,7 +79,7 @@ func TestTraces(t *testing.T) {
 
 // TestLinks: the span of a request that waited leads to the request whose entry it waited
 // for, and to the release that ended that; or, if another replica had the release, to the
-// request once more.
+// request again.
 func TestLinks(t *testing.T) {
 	for name, here := range map[string]bool{"released here": true, "released elsewhere": false} {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 )
 
 // TestKeepsWaitersAlive: while a request waits its lease is started again every
-// third of the TTL, or up to a quarter of that sooner, and once more at the grant. From
+// third of the TTL, or up to a quarter of that sooner, and again at the grant. From
 // then on the client renews.
 func TestKeepsWaitersAlive(t *testing.T) {
 	for _, lease := range []time.Duration{minTTL, ttl} {
@@ -448,7 +448,7 @@ func TestStoreTellsWhatTheFeedDoesNot(t *testing.T) {
 					holder := a.hold(lasting(want("orders:1", 0)))
 					p := b.line(want("orders:1", 45*time.Second))
 					after(5 * time.Second)
-					if seems == "Held" { // and while that is looked at, the feed stops and the entry goes
+					if seems == "Held" { // and during that check, the feed stops and the entry goes
 						b.store.on(first(1, func(_ context.Context, do func() error) error {
 							b.store.setFeed(f)
 							_ = s.end(p.entry(s, 0), lock.Expired)

@@ -58,7 +58,7 @@ func (c *Cleaner[T]) enter(x cleaning[T]) {
 	case c.waiting <- x:
 	default:
 		c.log.Warn(
-			"too many writes of unknown outcome are to be taken back; one lapses by its lease",
+			"too many writes of unknown outcome wait for their removal; one lapses by its lease",
 			"waiting",
 			maxToClean,
 		)

@@ -40,7 +40,7 @@ func lostLines(format string) func(Lost) []byte {
 			attrs = append(attrs, slog.String("error", l.Err.Error()))
 		}
 		NewLogger(&line, format, slog.LevelWarn).LogAttrs(context.Background(), slog.LevelWarn,
-			"lines of the log were dropped, because nobody took them", attrs...)
+			"lines of the log were dropped: their reader is too slow", attrs...)
 		return line.Bytes()
 	}
 }

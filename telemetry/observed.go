@@ -170,7 +170,7 @@ func (m *Metrics) ObserveCounts(read func() Counts) {
 	},
 		figure{
 			name: "fencepost.lock.expirations", unit: "{entry}", counts: true,
-			description: "Entries that the store removed because nobody renewed them.",
+			description: "Entries that the store removed because no client renewed them.",
 		},
 		figure{
 			name: "fencepost.lock.order_contradictions", unit: "{ring}", counts: true,

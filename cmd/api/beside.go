@@ -14,7 +14,7 @@ import (
 )
 
 // opsConnections is how many connections those may have who watch the server: some scrapers
-// and probes. Where there is no room the oldest gives way.
+// and probes. Beyond the bound the oldest one is closed.
 const opsConnections = 128
 
 // beside is an address besides the one where clients are.

@@ -48,7 +48,7 @@ func (c *config) resolveClients() error {
 	case c.clientCA == "" || c.principals == "":
 		return usagef("--client-ca and --principals need each other")
 	case c.tlsCert == "":
-		return usagef("--client-ca needs --tls-cert: without TLS nobody shows a certificate")
+		return usagef("--client-ca needs --tls-cert: without TLS no client shows a certificate")
 	}
 	authorities, caErr := auth.LoadAuthorities(c.clientCA)
 	if caErr != nil {
@@ -190,7 +190,7 @@ func reload(files []*reloaded, log *slog.Logger) {
 			)
 			f.failing = err.Error()
 		case changed:
-			log.Info("files were read anew", noted...)
+			log.Info("files were read again", noted...)
 		}
 		if err == nil {
 			f.failing = ""

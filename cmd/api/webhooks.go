@@ -92,7 +92,7 @@ func resume(ctx context.Context, t *telemetry.Telemetry, opened openedStore) {
 	defer cancel()
 	since, err := outbox.Since(ctx, opened.smallRecords())
 	if err != nil {
-		t.Logger().Warn("where webhooks were told last could not be read", "error", err)
+		t.Logger().Warn("the last position of the webhooks could not be read", "error", err)
 	}
 	opened.Resume(since)
 }

@@ -12,7 +12,7 @@ const wanted = 1_000;
 const inASet = 32;
 const atOnce = 24;
 
-/** The longest lease and wait, in seconds: nothing of the crowd goes while it is looked at. */
+/** The longest lease and wait, in seconds: the crowd stays while the tests look. */
 const long = 3_600;
 
 export const lockName = (i: number): string => `item:${String(i).padStart(6, "0")}`;

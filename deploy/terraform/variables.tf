@@ -87,11 +87,11 @@ variable "tls" {
     principals = optional(object({ name = string, key = optional(string, "principals.json") }))
   })
   default     = null
-  description = "TLS of the API itself. secret is a Secret of type kubernetes.io/tls, which may be renewed while replicas run. client_ca is a Secret with the authorities of clients' certificates, principals a ConfigMap with the file that says for whom a certificate stands; they need each other. Probes and /metrics are then on port 9090 of the pods, without TLS."
+  description = "TLS of the API itself. secret is a Secret of type kubernetes.io/tls, which may be renewed while replicas run. client_ca is a Secret with the authorities of clients' certificates, principals a ConfigMap with the file that maps certificates to principals; they need each other. Probes and /metrics are then on port 9090 of the pods, without TLS."
 
   validation {
     condition     = var.tls == null || try((var.tls.client_ca == null) == (var.tls.principals == null), false)
-    error_message = "client_ca and principals need each other: who signs clients' certificates, and for whom they stand."
+    error_message = "client_ca and principals need each other: the signers of clients' certificates, and the principals of the certificates."
   }
 }
 
@@ -106,7 +106,7 @@ variable "oidc" {
     scopes        = optional(list(string), [])
   })
   default     = null
-  description = "An identity provider by which operators sign in at the dashboard (docs/operate/dashboard.md). principals is a ConfigMap with the file that says what somebody may by his claims, client_secret a Secret; a public client has none. redirect_url is https://<host of the ingress>/dashboard/sign-in/oidc/callback unless it is set. The provider is reached at a public address on port 443; name another in egress."
+  description = "An identity provider by which operators sign in at the dashboard (docs/operate/dashboard.md). principals is a ConfigMap with the file that maps claims to rights, client_secret a Secret; a public client has none. redirect_url is https://<host of the ingress>/dashboard/sign-in/oidc/callback unless it is set. The provider is reached at a public address on port 443; name another in egress."
 
   validation {
     condition     = var.oidc == null || try(can(regex("^https://[^/ ?#]+[^ ?#]*$", var.oidc.issuer)), false)
@@ -343,7 +343,7 @@ variable "network_policies" {
     private_ranges  = optional(list(string), ["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "100.64.0.0/10", "169.254.0.0/16"])
   })
   default     = {}
-  description = "Who may reach what. from_namespaces may use the API (none named: everybody), metrics_from may read etcd's metrics. Out go the store, DNS, the JWK Set and webhooks (public addresses, which are all but private_ranges), and what egress adds."
+  description = "Network policy. from_namespaces may use the API (none named: all), metrics_from may read etcd's metrics. Out go the store, DNS, the JWK Set and webhooks (public addresses, which are all but private_ranges), and what egress adds."
 
   validation {
     condition     = alltrue([for e in var.network_policies.egress : can(cidrhost(e.cidr, 0)) && e.port >= 1 && e.port <= 65535])

@@ -78,7 +78,7 @@ func TestSearchIsBounded(t *testing.T) {
 }
 
 // TestWhoIsNotAwaited: a worker that no entry waits for closes no cycle, however many it
-// waits behind. Nothing is looked at for that.
+// waits behind. That needs no search.
 func TestWhoIsNotAwaited(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)
@@ -103,7 +103,7 @@ func TestWhoIsNotAwaited(t *testing.T) {
 }
 
 // TestManyWrittenTogether: to learn of many locks of few workers, which the store wrote some at a
-// time and in any order of their ids, nothing is looked at. So it is at each start of a replica.
+// time and in any order of their ids, there is no search. So it is at each start of a replica.
 func TestManyWrittenTogether(t *testing.T) {
 	t.Parallel()
 	h := newHall(t)

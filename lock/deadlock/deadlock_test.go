@@ -111,7 +111,7 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 
 // rejectedOf is the entries that cannot stay, by brute force and from the beginning:
 // one entry after the other joins, in order, and stays only if it agrees with those
-// before it that do, and no entry waits for ever because of it.
+// before it that do, and no entry waits forever because of it.
 func rejectedOf(all []*lock.Entry) map[lock.ID]bool {
 	rejected := map[lock.ID]bool{}
 	var joined []*lock.Entry

@@ -85,7 +85,7 @@ func TestBlockingAtASemaphore(t *testing.T) {
 	}
 }
 
-// TestOfHolderIsBounded: by what is looked at, whatever may be seen of it.
+// TestOfHolderIsBounded: by the entries read, however many of them the caller may see.
 func TestOfHolderIsBounded(t *testing.T) {
 	v, _ := line(1, 2050)
 	who := lock.Ref{Tenant: "acme", Name: "w"}

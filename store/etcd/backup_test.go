@@ -154,7 +154,7 @@ func TestBackupSocket(t *testing.T) {
 	}
 }
 
-// TestBackupWithoutASocket: a folder whose name leaves no room for one is served all the same.
+// TestBackupWithoutASocket: a folder whose name is too long for one is served all the same.
 func TestBackupWithoutASocket(t *testing.T) {
 	var log bytes.Buffer
 	dir := filepath.Join(shortDir(t), strings.Repeat("long", 30))

@@ -73,7 +73,7 @@ func TestDataFolder(t *testing.T) {
 }
 
 // TestStartedAfterAnEndAtOnce: a server whose first start was killed starts the next time. etcd
-// would wait for a leader for ever.
+// would wait for a leader forever.
 func TestStartedAfterAnEndAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	member := filepath.Join(dir, "etcd", "member")

@@ -8,7 +8,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// TestFullStoreLetsGo: a store that has no room for more lets go of what it has: operators revoke,
+// TestFullStoreLetsGo: a full store lets go of what it has: operators revoke,
 // and records are deleted, with what is on record of that.
 func TestFullStoreLetsGo(t *testing.T) {
 	t.Parallel()

@@ -108,7 +108,7 @@ func (f *fullStore) renew(t *testing.T, stop <-chan struct{}) {
 	}
 }
 
-// fill adds entries of the largest size until there is no room.
+// fill adds entries of the largest size until the store is full.
 func (f *fullStore) fill(t *testing.T) {
 	var all sync.WaitGroup
 	for worker := range 256 {
@@ -125,7 +125,7 @@ func (f *fullStore) fill(t *testing.T) {
 	all.Wait()
 }
 
-// join writes an entry, under another id each time. The error says that there is no room.
+// join writes an entry, under another id each time. The error says that the store is full.
 func (f *fullStore) join(t *testing.T, e *lock.Entry) error {
 	for attempt := 0; ; attempt++ {
 		e := *e

@@ -84,7 +84,7 @@ func TestExpiryInAGap(t *testing.T) {
 
 // TestOwnReasonsAreForgotten: etcd was full, so that reasons of removals are in this
 // replica's memory only. Its feed was interrupted when the entries went, and does not tell
-// that any more. The reasons are not kept for ever.
+// that any more. The reasons are not kept forever.
 func TestOwnReasonsAreForgotten(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {

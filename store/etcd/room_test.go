@@ -76,7 +76,7 @@ func TestRoom(t *testing.T) {
 }
 
 // TestBareRemovalOfUnknownOutcome: a removal's first attempt is lost, the second one
-// finds no room for its record, and the third one, without a record, is executed and
+// finds no space for its record, and the third one, without a record, is executed and
 // its answer is lost. The release was done.
 func TestBareRemovalOfUnknownOutcome(t *testing.T) {
 	attempt := 0

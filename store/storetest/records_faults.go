@@ -110,7 +110,7 @@ func (t *recordTrial) addTo(a *attempted) bool {
 }
 
 // checkSum reads a record through the client that was not cut, until it has settled,
-// and adds to it once more.
+// and adds to it again.
 func (t *recordTrial) checkSum(a *attempted) {
 	r, err := t.records(0).Get(t.ctx, recordKey(a.id))
 	sum, version := 0, uint64(0)

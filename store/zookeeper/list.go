@@ -231,7 +231,7 @@ func (f *feed) begin(listed *snapshot) error {
 	}
 	was := f.listing.past(r, listed)
 	if f.since != 0 && was == nil {
-		r.log.Info("what happened before cannot be told; the feed begins with what there is",
+		r.log.Info("what happened before is unknown; the feed begins with the present entries",
 			"since", f.since, "why", f.listing.untold)
 	}
 	f.listing, f.current, f.whole = nil, true, true

@@ -91,7 +91,7 @@ func (c *called) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if r.URL.Path != "/"+c.round { // once more, of the round before
+	if r.URL.Path != "/"+c.round { // a repeated one, of the round before
 		return
 	}
 	id := r.Header.Get("webhook-id")

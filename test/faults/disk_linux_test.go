@@ -37,7 +37,7 @@ func limitFiles(pid int, bytes uint64) error {
 	return nil
 }
 
-// TestDiskFull has the embedded store find no room for what it writes: the server ends and says
+// TestDiskFull has the embedded store find no space for what it writes: the server ends and says
 // why, acknowledges nothing that it could not write, and goes on when there is room. As root the
 // disk is a small file system that is full; anybody can have the kernel refuse the writes.
 func TestDiskFull(t *testing.T) {

@@ -22,7 +22,7 @@ const (
 	// hundreds or thousands of requests: it takes webhooks' shards over from the other one, renews
 	// leases, and has more streams to the store, some 30 in all.
 	strayGoroutines = 60
-	// quitsOneOf is that one of so many does not come back for ever; it is odd, so that they are at
+	// quitsOneOf is that one of so many never comes back; it is odd, so that they are at
 	// both replicas.
 	quitsOneOf = 11
 )

@@ -86,7 +86,7 @@ func TestF9ExpireTogether(t *testing.T) {
 
 // fill has all clients acquire locks whose leases end a while from now: the later one is acquired,
 // the shorter its TTL. It returns when the last lease ends, too. An acquire that a slow store does
-// not answer in time is left out: what is looked at is how leases end.
+// not answer in time is left out: the check is about how leases end.
 func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last time.Duration) {
 	s.t.Helper()
 	start, end := s.history.Now(), s.history.Now()+plan

@@ -41,7 +41,7 @@ func (q queues) stuckBesideTries() []*lock.Entry {
 }
 
 // stuckBesideRefused is like stuck while those are still there that are refused because they
-// would wait for ever: no lock is in use in their mode.
+// would wait forever: no lock is in use in their mode.
 func (q queues) stuckBesideRefused() []*lock.Entry {
 	q.removeTries()
 	all := queues{of: map[string][]*lock.Entry{}}
@@ -133,7 +133,7 @@ func (q queues) remove(goes func(*lock.Entry) bool) int {
 }
 
 // checkDeadlock: at some instant of the call the refused request would have waited
-// for ever.
+// forever.
 func (t *truth) checkDeadlock(c *call, e *lock.Error) {
 	if len(e.Cycle) == 0 {
 		t.w.problem("%v: a deadlock without a cycle", c)

@@ -190,7 +190,7 @@ func (w *owner) keepLate(now time.Time) {
 }
 
 // finishAll sends what has happened by now, and leaves the rest to the next owner. What is not
-// written by then is sent once more.
+// written by then is sent again.
 func (w *owner) finishAll() {
 	over := time.After(finishTime)
 	for quiet := time.After(quietTime); !w.isLost; {

@@ -168,7 +168,7 @@ impl Follow<'_> {
     async fn deliver(&mut self, message: Message) -> Result<(), Failure> {
         if !message.data.is_empty() {
             let event = serde_json::from_str(&message.data).map_err(|e| ended(e.to_string()))?;
-            // Nobody receives: the task ends.
+            // The receiver is gone: the task ends.
             let _ = self.send.send(Ok(event)).await;
         }
         if !message.id.is_empty() {

@@ -152,7 +152,7 @@ function Waited({ of, begins }: { of?: Heat | undefined; begins: string }) {
   );
 }
 
-/** From when on events are kept, if that is within the time that is looked at. */
+/** From when on events are kept, if that is within the time shown. */
 function Kept({ all, begins }: { all: readonly PastEvent[]; begins: string }) {
   const oldest = all.at(-1);
   if (!oldest || Date.parse(oldest.at) < Date.parse(begins)) return null;

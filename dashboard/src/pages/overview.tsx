@@ -73,11 +73,11 @@ function Seen({ view }: { view: View }) {
           )}
         </Figure>
       </dl>
-      {view.lately && <Lately of={view.lately} />}
+      {view.recent && <Recent of={view.recent} />}
       <section class="stack" aria-labelledby="blockers">
         <div class="head">
           <h2 id="blockers">Most contended</h2>
-          {view.blockers.length > 0 && <a href={href(["blocking"])}>Who blocks whom</a>}
+          {view.blockers.length > 0 && <a href={href(["blocking"])}>All blocking holders</a>}
         </div>
         {view.blockers.length === 0 ? (
           <div class="sheet">
@@ -102,11 +102,11 @@ function isWhole(since: string): boolean {
 }
 
 /** What happened in the last quarter of an hour. Without the right or without data there is no row. */
-export function Lately({ of }: { of: Schemas["SeriesPoint"] }) {
+export function Recent({ of }: { of: Schemas["SeriesPoint"] }) {
   const [grants, expiries] = [rate(of.grants_per_second), rate(of.expiries_per_second)];
   return (
-    <section class="stack" aria-labelledby="lately">
-      <h2 id="lately">
+    <section class="stack" aria-labelledby="recent">
+      <h2 id="recent">
         Recent{" "}
         <span class="soft small">
           last {isWhole(of.at) ? "15 minutes" : <Since at={of.at} />}, seen by this replica

@@ -60,7 +60,7 @@ function Listed({ all }: { all: Schemas["AdminTenant"][] }) {
 }
 
 function Row({ of }: { of: Schemas["AdminTenant"] }) {
-  const { tenant, bounds, lately } = of;
+  const { tenant, bounds, recent } = of;
   return (
     <tr>
       <td class="name">
@@ -71,8 +71,8 @@ function Row({ of }: { of: Schemas["AdminTenant"] }) {
       <td class="number">{count(of.held)}</td>
       <td class="number">{of.waiting > 0 ? count(of.waiting) : "–"}</td>
       <td>{of.oldest_since ? <Since at={of.oldest_since} /> : "–"}</td>
-      <td class="number">{lately ? `${count(lately.grants_per_second)} /s` : "–"}</td>
-      <td class="number">{lately ? count(lately.expiries) : "–"}</td>
+      <td class="number">{recent ? `${count(recent.grants_per_second)} /s` : "–"}</td>
+      <td class="number">{recent ? count(recent.expiries) : "–"}</td>
       <td>{bounds ? <Use name="positions" is={bounds.places} most={bounds.max_places} /> : "–"}</td>
       <td>
         {bounds ? <Use name="per second" is={bounds.renewals_per_second} most={bounds.max_renewals_per_second} /> : "–"}

@@ -25,7 +25,7 @@ interface Layout {
   width: number;
 }
 
-/** Whether there is no room for two things beside each other, in words that can be read. */
+/** Whether two readable labels do not fit next to each other. */
 const small = matchMedia("(max-width: 40rem)");
 const isNarrow = signal(small.matches);
 small.addEventListener("change", () => {

@@ -123,7 +123,7 @@ func (s *Store) position() int64 {
 	return s.at
 }
 
-// entryValue is what both stores write of an entry, as far as it is looked at.
+// entryValue is what both stores write of an entry, as far as the checks read it.
 type entryValue struct {
 	Mode   string
 	Limit  int

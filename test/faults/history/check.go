@@ -120,7 +120,7 @@ func fenceOf(ops []Op, entry string) int64 {
 	return math.MaxInt64
 }
 
-// nextGrant returns when the grant that followed fence was answered, or for ever.
+// nextGrant returns when the grant that followed fence was answered, or never.
 func nextGrant(ops []Op, fence int64) time.Duration {
 	next, at := int64(math.MaxInt64), time.Duration(math.MaxInt64)
 	for _, op := range ops {

@@ -74,7 +74,7 @@ func acquire(s state, op Op) []state {
 	case op.Outcome != OK:
 		return []state{s.without(op.Entry)}
 	case s.holder == op.Entry && s.fence == op.Fence:
-		return []state{s} // told once more
+		return []state{s} // reported again
 	case s.isGone(op.Entry), op.Fence <= s.fence:
 		return nil
 	case s.holder != "" && op.Return < s.deadline():

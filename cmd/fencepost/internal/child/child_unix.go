@@ -17,7 +17,7 @@ import (
 type Child struct {
 	pid      int
 	guard    *guard
-	until    order    // what the guard was told last
+	until    order    // the last order to the guard
 	terminal *os.File // the controlling terminal; nil without one
 	// Stopped reports that the terminal's user stopped the command (Ctrl-Z).
 	Stopped chan struct{}

@@ -15,7 +15,7 @@ import (
 func (a *app) statusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status NAME",
-		Short: "Show who holds a lock, and who waits",
+		Short: "Show the holders and waiters of a lock",
 		Args:  cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			lock, err := to.Look(ctx, args[0])
@@ -112,7 +112,7 @@ func list(w *tabwriter.Writer, all []api.LockSummary) {
 func (a *app) queueCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "queue NAME",
-		Short: "Show who waits for a lock",
+		Short: "Show the waiters of a lock",
 		Args:  cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			lock, err := to.Look(ctx, args[0])

@@ -155,5 +155,5 @@ variable "network_policies" {
     egress          = list(object({ cidr = string, port = number }))
     private_ranges  = list(string)
   })
-  description = "Who may reach what."
+  description = "Network policy: the permitted connections."
 }

@@ -189,7 +189,7 @@ func (p *play) strike(ctx context.Context) error {
 
 // takenOver waits until another worker has finished the batch of the stopped worker.
 func (p *play) takenOver(ctx context.Context) error {
-	return p.until(ctx, "nobody took "+p.pause.lock+" over", func() (bool, error) {
+	return p.until(ctx, "no worker took "+p.pause.lock+" over", func() (bool, error) {
 		settled, err := get(ctx, p.ledgerURL+"/batches/"+p.pause.lock)
 		return len(strings.Fields(string(settled))) == batchSize, err
 	})

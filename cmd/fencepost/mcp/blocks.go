@@ -1,9 +1,9 @@
 package mcp
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/fencepost/fencepost/api"
@@ -11,7 +11,7 @@ import (
 
 const (
 	maxBehind = 20 // contended locks that are looked at for those that block the holders
-	maxNamed  = 10 // waiters that are named
+	maxNamed  = 10 // holders, waiters and waits of holders that an answer names
 )
 
 type whoBlocksInput struct {
@@ -39,18 +39,23 @@ func (s *session) whoBlocks(ctx context.Context, in whoBlocksInput) (*blocks, er
 	return &blocks{Text: strings.Join(text, "\n"), Lost: s.lost()}, nil
 }
 
-// describe names the holders and waiters of a lock.
+// describe names the holders and waiters of a lock. It quotes the texts of holders, waiters and
+// operators, so that an agent can tell them from the sentences of this program.
 func describe(l *api.Lock, self string) []string {
 	var text []string
 	if len(l.Holders) == 0 {
 		text = append(text, l.Name+" is free.")
 	}
-	for _, h := range l.Holders {
+	for i, h := range l.Holders {
+		if i == maxNamed {
+			text = append(text, fmt.Sprintf("%d more hold it.", len(l.Holders)-i))
+			break
+		}
 		text = append(text, fmt.Sprintf("%s holds %s (%s, fence %d) since %s%s.",
 			called(h.Holder, self), l.Name, h.Mode, h.Fence, h.Since, purpose(h.Metadata)))
 	}
 	if l.Closed != nil {
-		text = append(text, fmt.Sprintf("An operator closed %s: %s", l.Name, l.Closed.Reason))
+		text = append(text, fmt.Sprintf("An operator closed %s: %q", l.Name, l.Closed.Reason))
 	}
 	for i, w := range l.Waiters {
 		if i == maxNamed {
@@ -87,6 +92,9 @@ func (s *session) behindHolders(ctx context.Context, of *api.Lock) ([]string, er
 			return nil, err
 		}
 		text = append(text, waitingAmong(other, holders, s.holder)...)
+		if len(text) > maxNamed {
+			return append(text[:maxNamed], "Holders wait for more locks."), nil
+		}
 	}
 	return text, nil
 }
@@ -106,7 +114,7 @@ func called(holder, self string) string {
 	if holder == self {
 		return "This session"
 	}
-	return cmp.Or(holder, "A holder without a name")
+	return strconv.Quote(holder)
 }
 
 func purpose(metadata map[string]string) string {

@@ -42,7 +42,7 @@ when it failed. An error says that the lock was lost before: another may have wo
 time, so check what you wrote.`
 
 const statusText = `Show what this session holds and waits for. With a name, show that lock's
-holders and its queue too. If "release_requested" is there, a waiter asks you to finish soon.`
+first 10 holders and waiters too. If "release_requested" is there, a waiter asks you to finish soon.`
 
 const listText = `List the locks that are in use, at most 100. A prefix selects names.`
 
@@ -176,7 +176,7 @@ func (s *session) claim(
 		if client.CodeOf(err) == api.Held {
 			return busy, nil
 		}
-		return held, err
+		return c.unlessCancelled(ctx, err)
 	case c.pending == nil:
 		if c.pending, err = s.client.AsyncAcquire(ctx, in.Name, "", in.options(s.holder)); err != nil {
 			return "", err
@@ -191,19 +191,29 @@ func (c *claim) await(ctx context.Context, wait time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, wait)
 	defer cancel() // this does not end the renewals of what is held
 	got, err := c.pending.Wait(limited)
-	switch {
+	switch code := client.CodeOf(err); {
 	case err == nil:
 		c.held, c.pending = got, nil
-		return held, nil
-	case client.CodeOf(err) == client.Cancelled && ctx.Err() == nil:
+	case code == client.Cancelled && ctx.Err() == nil:
 		return waiting, nil
-	case client.CodeOf(err) == client.Cancelled:
+	case code == api.Lost, code == api.TimedOut, code == api.Deadlock, code == api.ModeMismatch:
+		c.pending = nil
+		return "", err // after other errors the entry may still be queued
+	}
+	return c.unlessCancelled(ctx, err)
+}
+
+// unlessCancelled releases the lock if the call was cancelled: the agent gets no answer, and the
+// session would renew the lock until its end.
+func (c *claim) unlessCancelled(ctx context.Context, err error) (string, error) {
+	if ctx.Err() != nil {
 		c.leave(ctx)
-	case client.CodeOf(err) == client.NoAnswer:
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
 		return "", err
 	}
-	c.pending = nil
-	return "", err
+	return held, nil
 }
 
 // behind names the entries in front of the session.
@@ -215,7 +225,7 @@ func (s *session) behind(name, state string) (*acquired, error) {
 		return nil, err
 	}
 	a := &acquired{
-		Name: name, State: state, Waiting: look.Waiting, Holders: look.Holders, Lost: s.lost(),
+		Name: name, State: state, Waiting: look.Waiting, Holders: firstOf(look.Holders), Lost: s.lost(),
 	}
 	for _, w := range look.Waiters {
 		if w.Holder == s.holder {
@@ -275,8 +285,15 @@ func (s *session) status(ctx context.Context, in statusInput) (*status, error) {
 		return &status{Mine: s.own()}, nil
 	}
 	look, err := s.client.Look(ctx, in.Name)
-	return &status{Mine: s.own(), Lock: look}, err
+	if err != nil {
+		return nil, err
+	}
+	look.Holders, look.Waiters = firstOf(look.Holders), firstOf(look.Waiters)
+	return &status{Mine: s.own(), Lock: look}, nil
 }
+
+// firstOf bounds how many holders or waiters of a lock an answer lists.
+func firstOf[T any](all []T) []T { return all[:min(len(all), maxNamed)] }
 
 type listInput struct {
 	Prefix string `json:"prefix,omitempty"`

@@ -125,6 +125,9 @@ func (a *app) obtain(
 			cancel()
 			<-done
 			<-shown
+			if held != nil {
+				a.release(held) // it was granted when the signal came
+			}
 			_ = to.Close() // leaves the queue
 			return nil, &exit{code: codeSignal + child.Number(s)}
 		}

@@ -30,7 +30,8 @@ FENCEPOST_ENTRY and FENCEPOST_LOCK_TOKEN as lines for a shell.
 
 Nothing renews the lock: call fencepost renew before its TTL ends. fencepost
 run does that for you, and ends the work when it cannot.`,
-		Example: `  eval "$(fencepost acquire --ttl 5m deploy:prod)"
+		Example: `  lock=$(fencepost acquire --ttl 5m deploy:prod) || exit
+  eval "$lock"
   fencepost renew
   fencepost release`,
 		Args: cobra.MinimumNArgs(1),
@@ -72,8 +73,20 @@ func (a *app) acquire(c *claim, names []string) error {
 	return a.print(g, []string{g.Token}, func(w *tabwriter.Writer) {
 		fmt.Fprintf(w, "export FENCEPOST_LOCK=%s\nexport FENCEPOST_FENCE=%d\n"+
 			"export FENCEPOST_ENTRY=%s\nexport FENCEPOST_LOCK_TOKEN=%s\n",
-			g.Lock, g.Fence, g.Entry, g.Token)
+			quoted(g.Lock), g.Fence, quoted(g.Entry), quoted(g.Token))
 	})
+}
+
+// quoted quotes a word for a shell if it needs quotes: a hostile server could send shell code.
+func quoted(word string) string {
+	harmless := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' ||
+			strings.ContainsRune("._:@=+-,/", r)
+	}
+	if word != "" && strings.TrimFunc(word, harmless) == "" {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 const holdingHelp = `

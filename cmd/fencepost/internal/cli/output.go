@@ -8,6 +8,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
@@ -22,7 +23,7 @@ func (a *app) print(value any, names []string, table func(*tabwriter.Writer)) er
 		return e.Encode(value)
 	case "name":
 		for _, name := range names {
-			fmt.Fprintln(os.Stdout, name)
+			fmt.Fprintln(os.Stdout, plain(name))
 		}
 		return nil
 	}
@@ -40,10 +41,11 @@ func row(w *tabwriter.Writer, cells ...any) {
 	fmt.Fprintln(w, strings.Join(texts, "\t"))
 }
 
-// plain replaces control characters, which could steer a terminal: names of holders are anybody's.
+// plain replaces characters that steer a terminal or turn the direction of its text: a holder names
+// itself.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
-		if r < ' ' || r >= 0x7f && r < 0xa0 {
+		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
 			return '?'
 		}
 		return r

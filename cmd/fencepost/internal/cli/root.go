@@ -63,7 +63,7 @@ func Main(args []string, version, commit string, extra ...Extra) int {
 	a := &app{version: version, commit: commit}
 	root := a.root(extra)
 	root.SetArgs(args)
-	err := root.Execute()
+	command, err := root.ExecuteC()
 	if err == nil {
 		return 0
 	}
@@ -73,6 +73,9 @@ func Main(args []string, version, commit string, extra ...Extra) int {
 	}
 	if text := known.Error(); text != "" {
 		a.say("%s", sentence(known.cause))
+	}
+	if command.Name() == "acquire" && !isTerminal(os.Stdout) && a.output == "table" {
+		fmt.Fprintf(os.Stdout, "(exit %d)\n", known.code) // eval of nothing would succeed
 	}
 	return known.code
 }

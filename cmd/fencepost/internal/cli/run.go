@@ -21,7 +21,10 @@ const runHelp = `Run a command while this process holds a lock, or several at on
 The lock is renewed while the command runs, and released when it ends. If it
 cannot be renewed, the command's process group gets SIGTERM, and a sixth of the
 TTL later SIGKILL, before the lease can end and another holder can have the
-lock. If the lock is lost, the group gets SIGKILL at once.
+lock. If the lock is lost, the group gets SIGKILL at once. This does not reach
+a process of another user, as under sudo, or one that has left the group, such
+as a daemon. The lock is released when the command ends, even if processes that
+it started in the background still run.
 
 The command gets FENCEPOST_FENCE, FENCEPOST_LOCK, FENCEPOST_ENTRY and
 FENCEPOST_HOLDER. Let what it writes to compare the fence, which grows from each
@@ -105,6 +108,9 @@ func (a *app) run(r *running, names, command []string) error {
 		"FENCEPOST_FENCE="+strconv.FormatUint(held.Fence(), 10), "FENCEPOST_LOCK="+held.Name(),
 		"FENCEPOST_ENTRY="+held.ID(), "FENCEPOST_HOLDER="+r.holder,
 	)
+	if err := held.Check(); err != nil { // the process may have been stopped since the grant
+		return &exit{codeLost, err}
+	}
 	c, err := child.Start(path, command, env, !r.noKill)
 	if err != nil {
 		_ = held.Release()

@@ -29,7 +29,7 @@ func (a *app) statusCommand() *cobra.Command {
 
 // status writes a lock: what it is, then its holders and waiters.
 func status(w *tabwriter.Writer, lock *api.Lock) {
-	fmt.Fprintf(w, "%s is %s\n", lock.Name, stateOf(lock))
+	fmt.Fprintf(w, "%s is %s\n", plain(lock.Name), stateOf(lock))
 	if lock.Closed != nil {
 		fmt.Fprintf(w, "closed for %s: %s\n", in(&lock.Closed.Until), plain(lock.Closed.Reason))
 	}

@@ -53,7 +53,7 @@ func (a *app) watchLines(ctx context.Context, to *client.Client, filter client.E
 		case "json":
 			err = lines.Encode(event)
 		case "name":
-			_, err = fmt.Println(lockOf(event)) //nolint:forbidigo // what was asked for
+			_, err = fmt.Println(plain(lockOf(event))) //nolint:forbidigo // what was asked for
 		default:
 			_, err = fmt.Println(line(event)) //nolint:forbidigo // what was asked for
 		}

@@ -1,0 +1,44 @@
+package commands_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// evaluate runs a shell that evaluates what acquire prints for a lock.
+func (u *user) evaluate(lock string) *process {
+	return u.program("/bin/sh", "-c",
+		`eval "$("$0" acquire --wait 0s `+lock+`)"; code=$?; echo "$FENCEPOST_ENTRY"; exit $code`,
+		programs.fencepost)
+}
+
+// TestFailedAcquireFailsInEval: eval returns the exit code of acquire, although eval of an empty
+// text succeeds.
+func TestFailedAcquireFailsInEval(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.evaluate("eval").expect(0)
+	u.evaluate("eval").expect(75)
+	u.evaluate("--no-such-flag").expect(64)
+}
+
+// TestAcquireQuotesAnswers: a hostile server cannot send code to the shell that evaluates acquire.
+func TestAcquireQuotesAnswers(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write([]byte(`{"id":"e'$(touch first)","state":"held","fence":1,"ttl_seconds":60,` +
+			`"token":"t; touch second\ntouch third"}`))
+	}))
+	t.Cleanup(server.Close)
+	u := userOf(t, server.URL, "token")
+	if text := u.evaluate("words").expect(0); text != "e'$(touch first)\n" {
+		t.Errorf("the entry is %q", text)
+	}
+	for _, file := range []string{"first", "second", "third"} {
+		if u.exists(file) {
+			t.Errorf("the shell ran touch %s", file)
+		}
+	}
+}

@@ -1,6 +1,7 @@
 package commands_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -193,6 +194,28 @@ func TestWrapperDies(t *testing.T) {
 	holder, waiter := u.holds("dies", u)
 	holder.signal(syscall.SIGKILL)
 	u.alone(waiter)
+}
+
+// TestAllProgramsDie: a command dies with the process that renews and its guard, as after
+// pkill -KILL fencepost.
+func TestAllProgramsDie(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	holder := u.command("run", "--ttl", lease.String(), "die", "--", "sh", "-c",
+		"while :; do echo beat >>log; sleep 0.02; done")
+	holder.Stdout, holder.Stderr = nil, nil // which the command could keep open
+	holder.start()
+	await(t, "the command", func() bool { return len(u.lines("log")) > 5 })
+	programsOf := slices.DeleteFunc(familyOf(t, holder.Process.Pid), func(pid int) bool {
+		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // a child of the script may be gone
+		return program != programs.fencepost
+	})
+	if len(programsOf) != 2 {
+		t.Fatalf("the processes %v", programsOf)
+	}
+	slices.Reverse(programsOf) // the guard first, or else it kills the command
+	each(programsOf, syscall.SIGKILL)
+	u.alone(u.command("run", "--wait", "5m", "die", "--", "sh", "-c", next).start())
 }
 
 // TestRevoked: a command is killed when an operator revokes its lock.

@@ -435,7 +435,8 @@ func TestToolsArePortable(t *testing.T) {
 	}
 }
 
-// TestTextsOfHoldersAreQuotedAndBounded: a holder chooses its name and purpose, and agents read them.
+// TestTextsOfHoldersAreQuotedAndBounded: a holder chooses its name and purpose, and agents read
+// these.
 func TestTextsOfHoldersAreQuotedAndBounded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -42,7 +42,8 @@ when it failed. An error says that the lock was lost before: another may have wo
 time, so check what you wrote.`
 
 const statusText = `Show what this session holds and waits for. With a name, show that lock's
-first 10 holders and waiters too. If "release_requested" is there, a waiter asks you to finish soon.`
+first 10 holders and waiters too. If "release_requested" is there, a waiter asks you to finish
+soon.`
 
 const listText = `List the locks that are in use, at most 100. A prefix selects names.`
 

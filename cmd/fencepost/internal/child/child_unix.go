@@ -34,15 +34,17 @@ func Start(path string, args, env []string, guarded bool) (c *Child, err error) 
 	c = &Child{
 		Stopped: make(chan struct{}, 1), Blocked: make(chan struct{}, 1), Done: make(chan int, 1),
 	}
+	attributes := &syscall.SysProcAttr{Setpgid: true}
 	if guarded {
 		if c.guard, err = startGuard(); err != nil {
 			return nil, err
 		}
+		endWithParent(attributes)
 	}
 	cmd := exec.Command(path)
 	cmd.Args, cmd.Env = args, env
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = attributes
 	if err := cmd.Start(); err != nil {
 		c.Close()
 		return nil, err

@@ -52,7 +52,8 @@ func startGuard() (*guard, error) {
 
 // set names the process group, and when it gets SIGTERM and SIGKILL; group 0 ends the guard.
 func (g *guard) set(o order) {
-	// Without a guard this process still does what it can.
+	// Without a guard this process still does what it can. A stopped guard must not block it.
+	_ = g.in.SetWriteDeadline(time.Now().Add(guardEvery))
 	_, _ = fmt.Fprintln(g.in, o.group, int64(o.term), int64(o.kill))
 }
 

@@ -18,8 +18,8 @@ type Redis struct {
 	Version string
 }
 
-// StartRedis starts redis-server with its data in dir. The log is dir.log.
-func StartRedis(ctx context.Context, dir string) (*Redis, error) {
+// StartRedis starts redis-server with its data in dir, and with more options. The log is dir.log.
+func StartRedis(ctx context.Context, dir string, options ...string) (*Redis, error) {
 	r := &Redis{running: running{log: dir + ".log"}}
 	var err error
 	if r.Version, err = RedisVersion(ctx); err != nil {
@@ -31,7 +31,7 @@ func StartRedis(ctx context.Context, dir string) (*Redis, error) {
 	if r.port, err = reservePort(); err != nil {
 		return nil, fmt.Errorf("start Redis: %w", err)
 	}
-	if err := r.start(ctx, dir); err != nil {
+	if err := r.start(ctx, dir, options); err != nil {
 		return nil, errors.Join(fmt.Errorf("start Redis: %w", err), r.Close())
 	}
 	return r, nil
@@ -53,7 +53,7 @@ func RedisVersion(ctx context.Context) (string, error) {
 	return version, nil
 }
 
-func (r *Redis) start(ctx context.Context, dir string) error {
+func (r *Redis) start(ctx context.Context, dir string, options []string) error {
 	host, number, err := net.SplitHostPort(r.Address())
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (r *Redis) start(ctx context.Context, dir string) error {
 		"--bind", host, "--port", number, "--dir", dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}
-	if r.process, err = startProcess("redis-server", r.log, args, nil); err != nil {
+	if r.process, err = startProcess("redis-server", r.log, append(args, options...), nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)

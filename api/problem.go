@@ -9,7 +9,7 @@ type Problem struct {
 	// Status of the response.
 	Status int `json:"status" minimum:"400" maximum:"599" example:"423"`
 	// Detail is for people: what is wrong with this request.
-	Detail string `json:"detail,omitempty" example:"others are in front; with wait_seconds the request would queue"`
+	Detail string `json:"detail,omitempty" example:"others hold the lock or wait for it; retry after Retry-After, or queue with wait_seconds"`
 	// Code is for programs: decide by it.
 	Code Code `json:"code" swaggertype:"string" example:"lock_held"`
 	// RequestID finds the request in the server's log.

@@ -50,7 +50,8 @@ func (s *shares) take(r *Record, bytes int, now time.Time) error {
 	}
 	if wait > 0 {
 		return &lock.Error{
-			Code: lock.RateLimited, Detail: "the audit has no capacity left for this actor",
+			Code: lock.RateLimited, Detail: "the audit has no capacity left for this actor; " +
+				"retry after Retry-After",
 			RetryAfter: wait,
 		}
 	}

@@ -113,7 +113,7 @@ func (s *Sessions) vouched(ctx context.Context, p *Principal) error {
 			return nil
 		}
 	}
-	return refuse(Withdrawn, "the credential that the session began with was withdrawn: sign in again")
+	return refuse(Withdrawn, "the credential that the session began with was withdrawn")
 }
 
 func (v *sealed) principal(now time.Time) (*Principal, error) {
@@ -122,7 +122,7 @@ func (v *sealed) principal(now time.Time) (*Principal, error) {
 		voucher: v.Voucher,
 	}
 	if !now.Before(p.Expires) {
-		return nil, refuse(Expired, "the session has ended: sign in again")
+		return nil, refuse(Expired, "the session has ended")
 	}
 	if v.Locks != nil {
 		p.Locks = []Pattern{}
@@ -138,5 +138,5 @@ func (v *sealed) principal(now time.Time) (*Principal, error) {
 }
 
 func errNoSession() error {
-	return refuse(BadSession, "the session is not one of this server's: sign in again")
+	return refuse(BadSession, "the session is not one of this server's")
 }

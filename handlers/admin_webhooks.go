@@ -42,7 +42,7 @@ func listAllWebhooks(r *request) (reply, error) {
 		return reply{}, err
 	}
 	if !a.reads.take(r.tenant(), 1) {
-		return reply{}, errReads()
+		return reply{}, errOverloaded("reads of the store")
 	}
 	defer a.reads.give(r.tenant(), 1)
 	out := &api.AdminWebhookPage{Replica: a.Console.Replica(), Total: len(all)}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/lock"
 )
 
 const (
@@ -116,7 +115,7 @@ func (w *answer) deadline(t time.Time) {
 func (r *request) respondLarge(size int, body func() any) error {
 	if size > smallAnswer {
 		if !r.take(size) {
-			return errLargeAnswers()
+			return errOverloaded("large answers")
 		}
 		if err := r.walk(); err != nil {
 			return err
@@ -124,13 +123,6 @@ func (r *request) respondLarge(size int, body func() any) error {
 	}
 	r.write(http.StatusOK, "application/json", body())
 	return nil
-}
-
-func errLargeAnswers() error {
-	return &lock.Error{
-		Code: lock.Overloaded, RetryAfter: time.Second,
-		Detail: "too many large answers are on their way; read those, or ask for shorter pages",
-	}
 }
 
 // take counts what the request's answer holds until the request ends. It reports false, and

@@ -120,7 +120,7 @@ func TestBadReleaseRequests(t *testing.T) {
 	within := invalid("request_release.within_seconds", "must be between 0 and 86400")
 	for text, want := range map[string]problem{
 		`{"request_release":{}}`: invalid(
-			"request_release", "needs wait_seconds: who does not wait asks nobody",
+			"request_release", "needs wait_seconds above 0",
 		),
 
 		`{"wait_seconds":1,"request_release":{"within_seconds":-1}}`:  within,

@@ -110,7 +110,7 @@ func TestBadAsyncRequestsAreRefused(t *testing.T) {
 	c := newTenant(t)
 	c.post("/locks/orders:42", body(`{"async":true}`)).
 		wantProblem(
-			invalid("wait_seconds", "must be more than 0 with async: it is for how long the place is kept"),
+			invalid("wait_seconds", "must be more than 0 with async: it is how long the entry waits"),
 		)
 	c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":60,"ttl_seconds":14.9}`)).
 		wantProblem(invalid("ttl_seconds", "must be at least 15 with async"))

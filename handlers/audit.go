@@ -139,7 +139,7 @@ func auditWebhookOf(w *audit.Webhook) *api.AuditWebhook {
 func auditRecords(r *request, q audit.Query) (*audit.Page, error) {
 	a := r.endpoints
 	if !a.reads.take(r.tenant(), 1) {
-		return nil, errReads()
+		return nil, errOverloaded("reads of the store")
 	}
 	defer a.reads.give(r.tenant(), 1)
 	return a.Audit.Page(r.context(), q)
@@ -153,11 +153,7 @@ func export(r *request, q audit.Query) error {
 		return err
 	}
 	if !a.exports.take(r.tenant(), 1) {
-		return &lock.Error{
-			Code:       lock.Overloaded,
-			Detail:     "the audit is exported at the moment, by others or by the tenant",
-			RetryAfter: time.Second,
-		}
+		return errOverloaded("exports of the audit")
 	}
 	defer a.exports.give(r.tenant(), 1)
 	q.Limit = exportPage
@@ -202,11 +198,4 @@ func writeLines(r *request, out *http.ResponseController, page *audit.Page) erro
 		}
 	}
 	return out.Flush()
-}
-
-func errReads() error {
-	return &lock.Error{
-		Code: lock.Overloaded, RetryAfter: time.Second,
-		Detail: "too many pages are read from the store at once, of the tenant or in all",
-	}
 }

@@ -27,9 +27,11 @@ func (a admission) authenticate() error {
 		return authenticateSession(a.request)
 	case len(values) == 0 && certificates:
 		return lock.Errorf(lock.Unauthenticated,
-			"a client certificate, or one Authorization header with a bearer token, is needed")
+			"the request has no credential; "+
+				"send a bearer token in one Authorization header, or a client certificate")
 	case len(values) != 1:
-		return lock.Errorf(lock.Unauthenticated, "one Authorization header with a bearer token is needed")
+		return lock.Errorf(lock.Unauthenticated, "the request has no credential; "+
+			"send one Authorization header with a bearer token")
 	}
 	scheme, raw, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
@@ -40,7 +42,7 @@ func (a admission) authenticate() error {
 	}
 	p, err := a.endpoints.Verifier.Verify(a.context(), strings.TrimSpace(raw))
 	a.principal = p
-	return a.unauthenticated(err)
+	return a.unauthenticated(err, "get another token from its issuer")
 }
 
 func (a admission) bearsSession() bool {
@@ -52,7 +54,7 @@ func (a admission) bearsSession() bool {
 func (a admission) authenticateCertificate() error {
 	p, err := a.endpoints.Clients.Identify(a.Request.TLS)
 	if err != nil || p == nil {
-		return a.unauthenticated(err)
+		return a.unauthenticated(err, "send a bearer token, or another certificate")
 	}
 	if err := sameOrigin(a.Request); err != nil {
 		return err
@@ -61,8 +63,9 @@ func (a admission) authenticateCertificate() error {
 	return nil
 }
 
-// unauthenticated turns what is wrong with a credential into a problem, and notes it for the log.
-func (r *request) unauthenticated(err error) error {
+// unauthenticated turns what is wrong with a credential into a problem that says what to do next,
+// and notes it for the log.
+func (r *request) unauthenticated(err error, advice string) error {
 	refused, ok := errors.AsType[*auth.Error](err)
 	if !ok {
 		return err
@@ -72,7 +75,7 @@ func (r *request) unauthenticated(err error) error {
 	if refused.KeyID != "" {
 		r.note(slog.String("kid", refused.KeyID))
 	}
-	return lock.Errorf(lock.Unauthenticated, "%s", refused.Detail)
+	return lock.Errorf(lock.Unauthenticated, "%s; %s", refused.Detail, advice)
 }
 
 // challenge adds to a problem how to authenticate.
@@ -89,7 +92,8 @@ func sameOrigin(r *http.Request) error {
 	from := r.Header.Get("Sec-Fetch-Site")
 	foreign := from != "" && from != "same-origin" && from != "none"
 	if foreign || http.NewCrossOriginProtection().Check(r) != nil {
-		return lock.Errorf(lock.Forbidden, "the request comes from another site")
+		return lock.Errorf(lock.Forbidden, "the request comes from a page of another site; "+
+			"send it from this server's own pages")
 	}
 	return nil
 }

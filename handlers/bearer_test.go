@@ -11,6 +11,11 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
+// badBearer is what is wrong with a bearer token.
+func badBearer(detail string) problem {
+	return unauthenticated(detail + "; get another token from its issuer")
+}
+
 func unauthenticated(detail string) problem {
 	return problem{code: "unauthenticated", detail: detail}
 }
@@ -36,7 +41,7 @@ func TestSchemeOfABearerTokenIsWrittenInAnyCase(t *testing.T) {
 func TestBadBearersAreUnauthenticatedOnEveryRoute(t *testing.T) {
 	t.Parallel()
 	const (
-		oneHeader = "one Authorization header with a bearer token is needed"
+		oneHeader = "the request has no credential; send one Authorization header with a bearer token"
 		form      = "the Authorization header must be of the form Bearer <token>"
 		shape     = "not a JSON Web Token: three parts with a dot between each two"
 	)
@@ -52,15 +57,15 @@ func TestBadBearersAreUnauthenticatedOnEveryRoute(t *testing.T) {
 		"Twice":      {append(bearer(hs("acme", nil)), bearer(hs("acme", nil))...), oneHeader},
 		"Empty":      {[]string{""}, form},
 		"Basic":      {[]string{"Basic dXNlcjpwYXNzd29yZA=="}, form},
-		"OnlyScheme": {[]string{"Bearer"}, "no token"},
-		"OnlySpaces": {[]string{"Bearer   "}, "no token"},
-		"Garbage":    {bearer("garbage"), shape},
+		"OnlyScheme": {[]string{"Bearer"}, "no token; get another token from its issuer"},
+		"OnlySpaces": {[]string{"Bearer   "}, "no token; get another token from its issuer"},
+		"Garbage":    {bearer("garbage"), shape + "; get another token from its issuer"},
 
 		"OtherClaims": {
-			bearer(swapped(hs("acme", nil), hs("other", nil))), "the signature does not fit",
+			bearer(swapped(hs("acme", nil), hs("other", nil))), "the signature does not fit; get another token from its issuer",
 		},
-		"Expired":       {claim("exp", now-60), "it has expired"},
-		"WrongAudience": {claim("aud", "other"), "aud does not name this service"},
+		"Expired":       {claim("exp", now-60), "it has expired; get another token from its issuer"},
+		"WrongAudience": {claim("aud", "other"), "aud does not name this service; get another token from its issuer"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +102,8 @@ func TestBearerElsewhere(t *testing.T) {
 	c := newTenant(t)
 	token := c.bearer
 	c.bearer = ""
-	want := unauthenticated("one Authorization header with a bearer token is needed")
+	want := unauthenticated("the request has no credential; " +
+		"send one Authorization header with a bearer token")
 	c.get("/locks?access_token=" + token).wantProblem(want)
 	c.get("/locks", header("Cookie", "token="+token)).wantProblem(want)
 	c.get("/locks", header("Proxy-Authorization", "Bearer "+token)).wantProblem(want)
@@ -176,7 +182,7 @@ func TestFirstObjection(t *testing.T) {
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"jobs:*"} })
 	bad := []option{loose, key(""), body(`[]`), header("Content-Type", "text/plain")}
 	c.with("x").post("/locks/-", bad...).
-		wantProblem(unauthenticated("not a JSON Web Token: three parts with a dot between each two"))
+		wantProblem(badBearer("not a JSON Web Token: three parts with a dot between each two"))
 	writer.post("/locks/-", bad...).wantProblem(lacks("locks:write"))
 	limited.post("/locks/-", bad...).wantProblem(invalidName())
 	limited.post("/locks/orders:42", bad...).wantProblem(otherNames("orders:42"))

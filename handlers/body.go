@@ -63,10 +63,10 @@ func (r *request) readBody(into *bytes.Buffer) ([]byte, error) {
 	_, err := into.ReadFrom(body)
 	r.arriving += time.Since(began) // how fast a client sends says nothing of how fast the server is
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
-		return nil, lock.Errorf(lock.BodyTooLarge, "a body may be %d bytes long", maxBody)
+		return nil, lock.Errorf(lock.BodyTooLarge, "the body is too long; send %d bytes at most", maxBody)
 	}
 	if err != nil {
-		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole")
+		return nil, lock.Errorf(lock.InvalidRequest, "the body did not arrive whole; send it again")
 	}
 	_ = body.Close() // otherwise net/http looks for more of it before it sends the answer
 	r.out.unread = false
@@ -132,7 +132,7 @@ func explain(err error) error {
 	case errors.As(err, &syntax) && errors.Is(err, jsontext.ErrDuplicateName):
 		field, detail = fieldAt(syntax.JSONPointer), "must not be there twice"
 	case syntax != nil || !errors.As(err, &semantic):
-		return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON")
+		return lock.Errorf(lock.InvalidRequest, "the body is not valid JSON; send one JSON object")
 	case errors.Is(err, json.ErrUnknownName):
 		field, detail = fieldAt(semantic.JSONPointer), notKnown
 	default:

@@ -9,7 +9,7 @@ import (
 )
 
 func tooLarge() problem {
-	return problem{code: "body_too_large", detail: "a body may be 16384 bytes long"}
+	return problem{code: "body_too_large", detail: "the body is too long; send 16384 bytes at most"}
 }
 
 func notJSONType() problem {
@@ -71,7 +71,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"FieldOfAnswer": {`{"fence":5}`, unknown("fence")},
 		"CallbackURL": {
 			`{"callback_url":"https://example.com"}`,
-			invalid("callback_url", "is for async requests: others are answered"),
+			invalid("callback_url", "is for async requests; set async, or leave it out"),
 		},
 		"Tenant":    {`{"tenant":"other"}`, unknown("tenant")},
 		"OtherCase": {`{"TTL_SECONDS":5}`, meant(unknown("TTL_SECONDS"), "ttl_seconds")},
@@ -130,10 +130,10 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"LimitFraction": {
 			`{"mode":"semaphore","limit":1.5}`, invalid("limit", "must be a whole number"),
 		},
-		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only")},
+		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only; set that mode, or leave it out")},
 		"LimitShared": {
 			`{"mode":"shared","limit":3}`,
-			invalid("limit", "is for the mode semaphore only"),
+			invalid("limit", "is for the mode semaphore only; set that mode, or leave it out"),
 		},
 		"LimitExponents": {`{"mode":"semaphore","limit":1e999}`, limit},
 		"LimitAlmost": {
@@ -351,7 +351,7 @@ func TestUnfinishedBody(t *testing.T) {
 		}
 		a, _ := conn.read(http.MethodPost)
 		a.check()
-		a.wantProblem(malformed("the body did not arrive whole"))
+		a.wantProblem(malformed("the body did not arrive whole; send it again"))
 	}
 	c.acquire("orders:42")
 }

@@ -54,8 +54,9 @@ func TestCallback(t *testing.T) {
 				t.Errorf("a retry is %v", again)
 			}
 			mismatch := problem{
-				code:   "idempotency_mismatch",
-				detail: "the idempotency key was used before with other parameters",
+				code: "idempotency_mismatch",
+				detail: "the idempotency key was used before with other parameters; " +
+					"repeat those, or use a new key",
 			}
 			c.post(path, body(strings.Replace(text, hidden, "elsewhere", 1)), key("k")).wantProblem(mismatch)
 			c.post(path, body(strings.Replace(text, `,"callback_url":"`+url+`"`, "", 1)), key("k")).
@@ -82,7 +83,7 @@ func TestBadCallbackURLs(t *testing.T) {
 	c := subscriber(t)
 	none := problem{
 		code: "no_callback_secret",
-		detail: "callbacks are signed, and the tenant has no secret for that: POST " +
+		detail: "callbacks are signed, and the tenant has no secret for that; POST " +
 			"/webhooks/callback-secret/rotate makes one",
 	}
 	for path, text := range asking("https://example.org/") {
@@ -95,15 +96,15 @@ func TestBadCallbackURLs(t *testing.T) {
 			"this server does not send to",
 	} {
 		for path, text := range asking(url) {
-			c.post(path, body(text)).wantProblem(invalid("callback_url", detail))
+			c.post(path, body(text)).wantProblem(invalid("callback_url", detail+suchURL))
 		}
 	}
 	for path, text := range asking("https://example.org/") {
 		connected := body(strings.Replace(text, `"async":true,`, "", 1))
 		c.post(path, connected).
-			wantProblem(invalid("callback_url", "is for async requests: others are answered"))
+			wantProblem(invalid("callback_url", "is for async requests; set async, or leave it out"))
 		c.post(path, body(strings.Replace(text, "true", "false", 1))).
-			wantProblem(invalid("callback_url", "is for async requests: others are answered"))
+			wantProblem(invalid("callback_url", "is for async requests; set async, or leave it out"))
 		a := c.post(path, connected, header("Prefer", "respond-async"))
 		if a.status != http.StatusCreated && a.status != http.StatusAccepted {
 			t.Errorf("%v", a)

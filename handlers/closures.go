@@ -25,7 +25,8 @@ func closeLocks(r *request, body *api.CloseBody) (reply, error) {
 		return reply{}, err
 	}
 	if p, err := auth.ParsePattern(body.Locks); err == nil && !r.principal.MayUseAll(p) {
-		return reply{}, lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+		return reply{}, lock.Errorf(lock.Forbidden, "the caller is limited to other lock names; "+
+			"use a credential that covers them")
 	}
 	until, err := body.Until.Time()
 	if err != nil {

@@ -6,9 +6,6 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
-	"time"
-
-	"github.com/fencepost/fencepost/lock"
 )
 
 // Connections bounds the connections of a server, so that no client can take all file descriptors
@@ -236,18 +233,5 @@ func (r *request) leave() {
 	}
 	if r.anonymous != nil {
 		r.anonymous.depart()
-	}
-}
-
-func errTooMany() error {
-	return &lock.Error{
-		Code: lock.Overloaded, RetryAfter: time.Second, Detail: "too many requests are under way at once",
-	}
-}
-
-func errCrowded() error {
-	return &lock.Error{
-		Code: lock.Overloaded, RetryAfter: time.Second,
-		Detail: "the tenant has too many requests under way at once",
 	}
 }

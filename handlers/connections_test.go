@@ -148,7 +148,7 @@ func TestConnectionsOfOneTenant(t *testing.T) {
 		over.ask(method, path, bearer)
 		a, _ := over.read(method)
 		a.wantProblem(
-			problem{code: "overloaded", detail: "the tenant has too many requests under way at once"},
+			tooMany("requests of the tenant"),
 			"may_have_taken_effect",
 		)
 		if a.fields()["may_have_taken_effect"] != false || a.header.Get("Retry-After") != "1" {
@@ -195,5 +195,6 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 		).bearer + "\r\nContent-Length: 2\r\n\r\n{",
 	)
 	a, _ := c.read(http.MethodPost)
-	a.wantProblem(problem{code: "invalid_request", detail: "the body did not arrive whole"})
+	a.wantProblem(problem{code: "invalid_request", detail: "the body did not arrive whole; " +
+		"send it again"})
 }

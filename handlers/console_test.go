@@ -100,7 +100,7 @@ func TestAdminLocks(t *testing.T) {
 	})
 	limited.adminLocks("", shows("stock:1"))
 	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+		wantProblem(ownTenantOnly())
 }
 
 // TestAdminPages: cursors lead through all locks, in the order for which they are only.
@@ -128,7 +128,8 @@ func TestAdminPages(t *testing.T) {
 			}
 			query = "sort=" + sort + "&limit=3&cursor=" + page.NextCursor
 			c.operator().get("/admin/locks?sort=-name&cursor=" + page.NextCursor).
-				wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+				wantProblem(invalid("cursor", "must be the next_cursor of a page of this list; "+
+					"leave it out to begin again"))
 		}
 		if strings.Join(got, " ") != strings.Join(want, " ") {
 			t.Errorf("by %s: %v, want %v", sort, got, want)
@@ -162,10 +163,11 @@ func TestAdminLocksRefusals(t *testing.T) {
 		"limit=0": invalid(
 			"limit", "must be a whole number from 1 to 1000",
 		),
-		"cursor=YWZ0ZXI6b3JkZXJzOjQy": invalid("cursor", "is not a next_cursor of ours"),
-		"tenant=A":                    invalid("tenant", "is not a tenant's name"),
+		"cursor=YWZ0ZXI6b3JkZXJzOjQy": invalid("cursor", "must be the next_cursor of a page of this "+
+			"list; leave it out to begin again"),
+		"tenant=A": noTenant(),
 		"tenant=" + c.claims.Tenant + "&name=x": invalid(
-			"name", "is not known here as a query parameter",
+			"name", notAParameter,
 		),
 	} {
 		c.admin().get("/admin/locks?" + query).wantProblem(want)
@@ -174,18 +176,18 @@ func TestAdminLocksRefusals(t *testing.T) {
 		"/admin/overview?tenant=A", "/admin/series?tenant=A", "/admin/tenants?tenant=A",
 		"/admin/locks/A/a/history",
 	} {
-		c.admin().get(path).wantProblem(invalid("tenant", "is not a tenant's name"))
+		c.admin().get(path).wantProblem(noTenant())
 	}
-	c.admin().get("/admin/locks/A/a").wantProblem(invalid("tenant", "is not a tenant's name"))
+	c.admin().get("/admin/locks/A/a").wantProblem(noTenant())
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/locks/acme/a").
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+		wantProblem(ownTenantOnly())
 	limited := c.as(
 		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} },
 	)
 	limited.get("/admin/locks/acme/b").
 		wantProblem(
-			problem{code: "forbidden", detail: "the caller is limited to other lock names than b"},
+			otherNames("b"),
 		)
 }
 

@@ -80,7 +80,8 @@ func TestAdminWebhooks(t *testing.T) {
 		t.Errorf("who may see orders is shown %s", got)
 	}
 	c.operator().get("/admin/webhooks?tenant=" + other.claims.Tenant).
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+		wantProblem(ownTenantOnly())
 	c.operator().get("/admin/webhooks?cursor=x").
-		wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+		wantProblem(invalid("cursor", "must be the next_cursor of a page of this list; "+
+			"leave it out to begin again"))
 }

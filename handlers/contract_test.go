@@ -126,7 +126,7 @@ func TestSuggestions(t *testing.T) {
 		`{"priority":1}`:           unknown("priority"),
 		`{"x":1}`:                  unknown("x"),
 		`{"locks":[{"name":"a"}]}`: unknown("locks"),
-		`{"` + strings.Repeat("a", 9000) + `":1}`: malformed("a field of the body is not known here"),
+		`{"` + strings.Repeat("a", 9000) + `":1}`: malformed("a field of the body is not known here; leave it out"),
 	} {
 		c.post("/locks/a", body(text), loose).wantProblem(want)
 	}
@@ -141,14 +141,15 @@ func TestSuggestions(t *testing.T) {
 		c.post("/locksets", body(text), loose).wantProblem(want)
 	}
 	c.get("/locks?prefx=a", loose).
-		wantProblem(meant(invalid("prefx", "is not known here as a query parameter"), "prefix"))
-	c.get("/locks?zzz=a", loose).wantProblem(invalid("zzz", "is not known here as a query parameter"))
+		wantProblem(meant(invalid("prefx", notAParameter), "prefix"))
+	c.get("/locks?zzz=a", loose).wantProblem(invalid("zzz", notAParameter))
 	for _, prefix := range []string{"orders:*", "*"} {
 		c.get("/locks?prefix="+prefix, loose).
 			wantProblem(invalid("prefix", "is the beginning of names: leave out the star"))
 	}
 	c.get("/locks?prefix=o*s", loose).
-		wantProblem(invalid("prefix", "is not how a lock name can begin"))
+		wantProblem(invalid("prefix", "must be how a lock name begins: a letter or digit, then also . "+
+			"_ : @ = + -"))
 }
 
 // TestRetryAfterAHeldLock is about when the first lease ends, from 1 to 30 s.

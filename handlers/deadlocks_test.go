@@ -25,7 +25,7 @@ type step struct {
 // wantCycle checks a 409 and the cycle that it names.
 func (a *answer) wantCycle(want ...step) {
 	a.t.Helper()
-	detail := "to wait would close a cycle: each worker in it would wait forever"
+	detail := "to wait would close a cycle of waits; release what the holder has, then acquire again"
 	if len(want) == 1 {
 		detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. "+
 			"Release it first, or use the entry that holds", want[0].Holder, want[0].WaitsFor)
@@ -120,7 +120,8 @@ func TestRenewalTellsADeadlock(t *testing.T) {
 		Claims: claims("b"),
 	}
 	c := over(t, &stub{err: &lock.Error{
-		Code: lock.Deadlock, Detail: "to wait would close a cycle: each worker in it would wait forever",
+		Code: lock.Deadlock, Detail: "to wait would close a cycle of waits; " +
+			"release what the holder has, then acquire again",
 		Cycle: []lock.Wait{
 			{Waiter: one, Lock: "b", Blocker: two, Holds: true},
 			{Waiter: two, Lock: "a", Blocker: one},

@@ -36,7 +36,7 @@ func deliveriesTo(
 	if who.Locks != nil {
 		err = lock.Errorf(
 			lock.Forbidden,
-			"callbacks are for all locks, and the caller is limited to some",
+			"callbacks are for all locks, and the caller is limited to some; use a credential without that limit",
 		)
 	}
 	return id, nil, err

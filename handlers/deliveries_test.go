@@ -248,12 +248,15 @@ func TestDeliveries(t *testing.T) {
 		t.Errorf("asked (-want +got):\n%s", diff)
 	}
 	for query, want := range map[string]problem{
-		"cursor=x":                             invalid("cursor", "is not a next_cursor of ours"),
-		"cursor=" + segment("deliveries|"):     invalid("cursor", "is not a next_cursor of ours"),
-		"cursor=" + segment("deliveries|\x00"): invalid("cursor", "is not a next_cursor of ours"),
-		"limit=0":                              invalid("limit", "must be a whole number from 1 to 1000"),
+		"cursor=x": invalid("cursor", "must be the next_cursor of a page "+
+			"of this list; leave it out to begin again"),
+		"cursor=" + segment("deliveries|"): invalid("cursor", "must be the next_cursor of a page "+
+			"of this list; leave it out to begin again"),
+		"cursor=" + segment("deliveries|\x00"): invalid("cursor", "must be the next_cursor of a page "+
+			"of this list; leave it out to begin again"),
+		"limit=0": invalid("limit", "must be a whole number from 1 to 1000"),
 		"since=2026-01-02T15:04:05Z": invalid(
-			"since", "is not known here as a query parameter",
+			"since", notAParameter,
 		),
 	} {
 		c.get(path+"?"+query, loose).wantProblem(want)
@@ -327,13 +330,15 @@ func TestDeliveriesOfOthers(t *testing.T) {
 	)
 	for r, text := range deliveryRoutes(id) {
 		other.do(r.method, r.path, withText(text)).
-			wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
+			wantProblem(problem{code: "not_found", detail: "there is no webhook with this id; " +
+				"GET /webhooks lists them"})
 		limited.do(r.method, r.path, withText(text)).wantStatus(http.StatusForbidden)
 		unscoped.do(r.method, r.path, withText(text)).wantProblem(lacks("webhooks:write"))
 	}
 	callbacks := problem{
-		code:   "forbidden",
-		detail: "callbacks are for all locks, and the caller is limited to some",
+		code: "forbidden",
+		detail: "callbacks are for all locks, and the caller is limited to some; " +
+			"use a credential without that limit",
 	}
 	limited.get("/webhooks/callbacks/deliveries").wantProblem(callbacks)
 	limited.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantProblem(callbacks)

@@ -193,7 +193,7 @@ const (
 	tokenExpired = "the token or certificate of the caller has expired"
 	serverDrains = "this server shuts down; go on at another"
 	clientGone   = "the client is gone"
-	isWithdrawn  = "the credential of the caller was withdrawn"
+	isWithdrawn  = "the credential of the caller was withdrawn; get a new one"
 	clientStalls = "the client takes nothing"
 )
 

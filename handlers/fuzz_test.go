@@ -81,7 +81,7 @@ func FuzzName(f *testing.F) {
 				}
 				c.delete("/locks/"+wire, lockToken(e.Token)).wantNoContent()
 			case name == "":
-				a.wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+				a.wantProblem(nothingHere())
 			default:
 				a.wantProblem(invalidName())
 			}

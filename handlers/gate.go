@@ -5,9 +5,6 @@ import (
 	"runtime"
 	"slices"
 	"sync"
-	"time"
-
-	"github.com/fencepost/fencepost/lock"
 )
 
 const (
@@ -67,10 +64,7 @@ func (g *gate) join(tenant string) (ready chan struct{}, err error) {
 	}
 	i := g.index(tenant)
 	if g.waiting >= maxGateWaiters || i >= 0 && len(g.tenants[i].waiters) >= maxGateWaitersOfTenant {
-		return nil, &lock.Error{
-			Code: lock.Overloaded, RetryAfter: time.Second,
-			Detail: "too many lists and looks are under way at once, of the tenant or in all",
-		}
+		return nil, errOverloaded("lists and looks")
 	}
 	if i < 0 {
 		i = len(g.tenants)

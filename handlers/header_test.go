@@ -32,7 +32,7 @@ func TestHeadersAreFew(t *testing.T) {
 	} {
 		conn.write(head + more + "\r\n")
 		a, _ := conn.read(http.MethodGet)
-		a.wantProblem(malformed("a request may have 100 header fields"))
+		a.wantProblem(malformed("the request has too many header fields; send 100 at most"))
 	}
 	for _, traced := range []string{
 		"", "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\n",
@@ -41,7 +41,7 @@ func TestHeadersAreFew(t *testing.T) {
 			"Authorization: Bearer " + c.bearer + "\r\n\r\n2\r\n{}\r\n0\r\n"
 		conn.write(head + different(101) + "\r\n") // behind the body they are as many
 		a, _ := conn.read(http.MethodPost)
-		a.wantProblem(malformed("a request may have 100 header fields"))
+		a.wantProblem(malformed("the request has too many header fields; send 100 at most"))
 	}
 	conn.write(
 		"GET /healthz HTTP/1.1\r\nHost: x\r\n" + different(101) + "\r\n",

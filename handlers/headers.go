@@ -39,7 +39,8 @@ func checkHeaders(h http.Header) error {
 		fields += len(values)
 	}
 	if fields > maxHeaders {
-		return lock.Errorf(lock.InvalidRequest, "a request may have %d header fields", maxHeaders)
+		return lock.Errorf(lock.InvalidRequest, "the request has too many header fields; "+
+			"send %d at most", maxHeaders)
 	}
 	return nil
 }

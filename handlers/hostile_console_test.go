@@ -82,7 +82,7 @@ func TestRenderingsAtOnce(t *testing.T) {
 			a.wantProblem(
 				problem{
 					code:   "overloaded",
-					detail: "too many lists and looks are under way at once, of the tenant or in all",
+					detail: "too many lists and looks are under way; retry after Retry-After",
 				},
 				"may_have_taken_effect",
 			)

@@ -104,7 +104,7 @@ func TestRequestsOfOneConnection(t *testing.T) {
 	}
 	a := c.post("/locks/a")
 	a.wantProblem(
-		problem{code: "overloaded", detail: "the tenant has too many requests under way at once"},
+		tooMany("requests of the tenant"),
 		"may_have_taken_effect",
 	)
 	c.delete("/locks/a", lockToken(someToken)).wantStatus(http.StatusNoContent)
@@ -222,7 +222,7 @@ func TestSlowBodyOverHTTP2(t *testing.T) {
 	text := must(io.ReadAll(resp.Body))
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusBadRequest ||
-		!bytes.Contains(text, []byte("the body did not arrive whole")) ||
+		!bytes.Contains(text, []byte("the body did not arrive whole; send it again")) ||
 		time.Since(began) < 5*time.Second {
 		t.Errorf("%d %s after %v", resp.StatusCode, text, time.Since(began))
 	}

@@ -80,8 +80,9 @@ func TestKeysAreNotConfused(t *testing.T) {
 func TestKeyWithOtherParametersIsRefused(t *testing.T) {
 	t.Parallel()
 	want := problem{
-		code:   "idempotency_mismatch",
-		detail: "the idempotency key was used before with other parameters",
+		code: "idempotency_mismatch",
+		detail: "the idempotency key was used before with other parameters; " +
+			"repeat those, or use a new key",
 	}
 	c := newTenant(t)
 	c.acquire("held", body(someBody), key("k"))

@@ -229,7 +229,7 @@ func TestUnreadAnswersOfATenantAreBounded(t *testing.T) {
 	router.Fill(c.claims.Tenant)
 	crowded := problem{
 		code:   "overloaded",
-		detail: "too many large answers are on their way; read those, or ask for shorter pages",
+		detail: "too many large answers are under way; retry after Retry-After",
 	}
 	for path, as := range map[string]*client{
 		"/locks": c, "/locks/orders:42": c, "/admin/deadlocks": operator,
@@ -439,7 +439,7 @@ func TestScrapesAreBounded(t *testing.T) {
 	eventually(t, "the fifth is answered", crowd.answered)
 	crowd.wait().
 		wantProblem(
-			problem{code: "overloaded", detail: "too many ask for the metrics at once"},
+			tooMany("reads of the metrics"),
 			"may_have_taken_effect",
 		)
 	release()

@@ -84,7 +84,7 @@ func checkCallback(r *request, req *service.AcquireRequest) (err error) {
 	case req.Callback == nil:
 		return nil
 	case !req.Async && !req.PrefersAsync:
-		return lock.Invalid("callback_url", "is for async requests: others are answered")
+		return lock.Invalid("callback_url", "is for async requests; set async, or leave it out")
 	}
 	req.Callback, err = r.endpoints.Webhooks.Callback(r.context(), req.Tenant, req.Callback.URL)
 	return err

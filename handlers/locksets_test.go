@@ -206,9 +206,10 @@ func TestBadLockSetsAreRefused(t *testing.T) {
 		"Null":     {`{"locks":null}`, invalid("locks", "must name at least one lock")},
 		"Empty":    {`{"locks":[]}`, invalid("locks", "must name at least one lock")},
 		"TooMany":  {many(33), invalid("locks", "must not be more than 32")},
-		"Repeated": {locksOf("a", "b", "a"), invalid("locks[2].name", "repeats a")},
-		"NoName":   {`{"locks":[{"name":"a"},{}]}`, invalid("locks[1].name", "is not a lock name")},
-		"BadName":  {locksOf("a", "b/c"), invalid("locks[1].name", "is not a lock name")},
+		"Repeated": {locksOf("a", "b", "a"), invalid("locks[2].name", "repeats a; name each lock once")},
+		"NoName":   {`{"locks":[{"name":"a"},{}]}`, invalid("locks[1].name", "must be a lock name: 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + -")},
+		"BadName": {locksOf("a", "b/c"), invalid("locks[1].name", "must be a lock name: 1 to 200 of "+
+			"the characters A-Z a-z 0-9 . _ : @ = + -")},
 		"Mode": {
 			`{"locks":[{"name":"a","mode":"both"}]}`,
 			invalid("locks[0].mode", "must be exclusive, shared or semaphore"),
@@ -223,21 +224,21 @@ func TestBadLockSetsAreRefused(t *testing.T) {
 		},
 		"LimitExclusive": {
 			`{"locks":[{"name":"b","limit":2}]}`,
-			invalid("locks[0].limit", "is for the mode semaphore only"),
+			invalid("locks[0].limit", "is for the mode semaphore only; set that mode, or leave it out"),
 		},
 		"Names":      {`{"locks":["a"]}`, invalid("locks[0]", "must be an object")},
-		"NullLock":   {`{"locks":[null]}`, invalid("locks[0].name", "is not a lock name")},
+		"NullLock":   {`{"locks":[null]}`, invalid("locks[0].name", "must be a lock name: 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + -")},
 		"NoList":     {`{"locks":{"name":"a"}}`, invalid("locks", "must be a list")},
 		"NameNumber": {`{"locks":[{"name":1}]}`, invalid("locks[0].name", "must be a string")},
 		"UnknownInside": {
-			`{"locks":[{"name":"a","fence":1}]}`, invalid("locks[0].fence", "is not known here"),
+			`{"locks":[{"name":"a","fence":1}]}`, invalid("locks[0].fence", "is not known here; leave it out"),
 		},
 		"TwiceInside": {
 			`{"locks":[{"name":"a","name":"b"}]}`, invalid("locks[0].name", "must not be there twice"),
 		},
 		"CapsInside": {`{"locks":[{"Name":"a"}]}`, meant(unknown("locks[0].Name"), "name")},
 		"ModeOutside": {
-			`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here"),
+			`{"locks":[{"name":"a"}],"mode":"shared"}`, invalid("mode", "is not known here; leave it out"),
 		},
 		"TTL": {
 			`{"locks":[{"name":"a"}],"ttl_seconds":1}`, invalid("ttl_seconds", "must be between 2 and 3600"),
@@ -269,7 +270,7 @@ func TestTokenOfASetIsForThatSet(t *testing.T) {
 	} {
 		want := tokenMismatch()
 		if strings.HasPrefix(name, "Set") {
-			want.detail = "the lock token is that of a set: it belongs to /locksets/" + s.ID
+			want.detail = "the lock token is that of a set; send it to /locksets/" + s.ID
 		}
 		t.Run(name, func(t *testing.T) { a.t = t; a.wantProblem(want) })
 	}

@@ -80,7 +80,9 @@ func checkPrefix(prefix string) error {
 	case starred && (start == "" || lock.ValidName(start)):
 		return lock.Invalid("prefix", "is the beginning of names: leave out the star")
 	}
-	return lock.Invalid("prefix", "is not how a lock name can begin")
+	return lock.Invalid(
+		"prefix", "must be how a lock name begins: a letter or digit, then also . _ : @ = + -",
+	)
 }
 
 func pageOf(p *view.Page) *api.LockPage {

@@ -312,8 +312,10 @@ func TestBadListsAreRefused(t *testing.T) {
 	c := newTenant(t)
 	cursor := func(text string) string { return base64.RawURLEncoding.EncodeToString([]byte(text)) }
 	limit := invalid("limit", "must be a whole number from 1 to 1000")
-	noCursor := invalid("cursor", "is not a next_cursor of ours")
-	prefix := invalid("prefix", "is not how a lock name can begin")
+	noCursor := invalid("cursor", "must be the next_cursor of a page of this list; "+
+		"leave it out to begin again")
+	prefix := invalid("prefix", "must be how a lock name begins: a letter or digit, then also . _ "+
+		": @ = + -")
 	consistent := invalid("consistent", "must be true or false")
 	cases := map[string]problem{
 		"limit=0": limit, "limit=-1": limit, "limit=1001": limit, "limit=1.5": limit, "limit=x": limit,

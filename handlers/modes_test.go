@@ -7,7 +7,8 @@ import (
 )
 
 func modeMismatch(name, as string) problem {
-	return problem{code: "mode_mismatch", detail: "the lock " + name + " is in use " + as}
+	return problem{code: "mode_mismatch", detail: "the lock " + name + " is in use " + as +
+		"; use that, or wait until it is free"}
 }
 
 // inUse is what a refusal says of the lock.

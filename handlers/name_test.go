@@ -133,7 +133,7 @@ func TestUnknownPathsAre404(t *testing.T) {
 		"/metrics/", "/favicon.ico", "/v1/locks",
 		"/lockset", "/events/", "/webhooks/", "/hooks", "/admin", "/debug/pprof/", "/.env",
 	}
-	want := problem{code: "not_found", detail: "there is nothing at this path"}
+	want := nothingHere()
 	for _, path := range paths {
 		for _, method := range []string{"GET", "POST", "DELETE"} {
 			c.do(method, path).wantProblem(want)
@@ -141,9 +141,8 @@ func TestUnknownPathsAre404(t *testing.T) {
 		}
 	}
 	root := problem{
-		code: "not_found",
-		detail: "there is nothing at this path: the dashboard is at /dashboard/, the API is " +
-			"described at /docs/",
+		code:   "not_found",
+		detail: "there is nothing at this path; the dashboard is at /dashboard/, the API at /docs/",
 	}
 	c.get("/").wantProblem(root)
 	c.with("").get("/").wantProblem(root)
@@ -177,7 +176,8 @@ func TestUnknownMethodsAre405WithAllow(t *testing.T) {
 					t.Errorf("%v, want 405 and no body", a)
 				}
 			} else {
-				a.wantProblem(problem{code: "method_not_allowed", detail: "this path has no such method"})
+				a.wantProblem(problem{code: "method_not_allowed", detail: "this path has no such method; " +
+					"use one of those in the Allow header"})
 			}
 			got := strings.Split(a.header.Get("Allow"), ", ")
 			if slices.Sort(got); !slices.Equal(got, methods) {

@@ -74,11 +74,7 @@ func getMetrics(r *request) error {
 	}
 	a := r.endpoints
 	if !a.scrapes.take("", 1) {
-		return &lock.Error{
-			Code:       lock.Overloaded,
-			Detail:     "too many ask for the metrics at once",
-			RetryAfter: time.Second,
-		}
+		return errOverloaded("reads of the metrics")
 	}
 	defer a.scrapes.give("", 1)
 	a.Exposition.ServeHTTP(r.Writer, r.Request)
@@ -124,7 +120,7 @@ func getPageFile(r *request) error {
 }
 
 func nothingHere(*request) error {
-	return lock.Errorf(lock.NotFound, "there is nothing at this path")
+	return lock.Errorf(lock.NotFound, "there is nothing at this path; /docs/ lists the paths")
 }
 
 // nowhere answers what has no route. Who opens the server's own address looks for a page.
@@ -134,7 +130,7 @@ func nowhere(r *request) error {
 	}
 	return lock.Errorf(
 		lock.NotFound,
-		"there is nothing at this path: the dashboard is at /dashboard/, the API is described at /docs/",
+		"there is nothing at this path; the dashboard is at /dashboard/, the API at /docs/",
 	)
 }
 
@@ -145,5 +141,7 @@ func noSuchMethod(r *request) error {
 	if allowed := r.Writer.Header().Get("Allow"); slices.Contains(strings.Split(allowed, ", "), get) {
 		r.Header("Allow", strings.Replace(allowed, get, get+", "+http.MethodHead, 1))
 	}
-	return lock.Errorf(lock.MethodNotAllowed, "this path has no such method")
+	return lock.Errorf(
+		lock.MethodNotAllowed, "this path has no such method; use one of those in the Allow header",
+	)
 }

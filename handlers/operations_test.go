@@ -54,7 +54,7 @@ func (a *answer) wantDraining(besides ...string) {
 	a.wantProblem(
 		problem{
 			code:   "draining",
-			detail: "this replica is shutting down; go on at another, or here when it is back",
+			detail: "this replica is shutting down; retry at another, or here when it is back",
 		},
 		append(besides, "may_have_taken_effect")...)
 	stands := a.method == http.MethodPost && slices.Contains(besides, "entry")
@@ -111,7 +111,7 @@ func TestDocs(t *testing.T) {
 		"/docs/nothing", "/docs/../openapi.json", "/docs/%2e%2e/doc.go", "/docs/a/b", "/docs/index.html",
 	} {
 		anonymous(t).get(path).
-			wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+			wantProblem(nothingHere())
 	}
 }
 

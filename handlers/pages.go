@@ -153,7 +153,7 @@ func respondShared(r *request, body func() (any, error)) error {
 	}
 	text := made.text
 	if len(text) > smallAnswer && !r.take(len(text)) {
-		return errLargeAnswers()
+		return errOverloaded("large answers")
 	}
 	r.send(http.StatusOK, "application/json", text)
 	return nil

@@ -82,10 +82,11 @@ func (a admission) admit() error {
 // permit returns why the caller may not run the operation, whatever is locked.
 func (a admission) permit() error {
 	if !slices.ContainsFunc(a.scopes, a.principal.Allows) {
-		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s", a.scopeNames())
+		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s; "+
+			"use a credential that has it", a.scopeNames())
 	}
 	if a.crowded && a.load.sheds() {
-		return errCrowded()
+		return errOverloaded("requests of the tenant")
 	}
 	if a.named {
 		return a.readName()
@@ -144,7 +145,8 @@ func (a admission) genuine() bool {
 
 // errOtherNames says which name that the caller sent it may not use.
 func errOtherNames(name string) error {
-	return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names than %s", name)
+	return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names than %s; "+
+		"use a credential that covers it", name)
 }
 
 func errInvalidName() error {

@@ -86,14 +86,24 @@ func typed(err error) *lock.Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return &lock.Error{
 			Code:           lock.StoreUnavailable,
-			Detail:         "the request took too long",
+			Detail:         "the request took too long; retry with the same Idempotency-Key",
 			RetryAfter:     time.Second,
 			OutcomeUnknown: true,
 		}
 	}
 	return &lock.Error{
-		Code:   lock.Internal,
-		Detail: "something went wrong in the server; the request id finds it in the log",
+		Code: lock.Internal,
+		Detail: "something went wrong in the server; " +
+			"retry, and find the cause by the request id in its log",
+	}
+}
+
+// errOverloaded rejects a request because too many of its kind are under way, of the tenant or in
+// all.
+func errOverloaded(kind string) error {
+	return &lock.Error{
+		Code: lock.Overloaded, RetryAfter: time.Second,
+		Detail: "too many " + kind + " are under way; retry after Retry-After",
 	}
 }
 

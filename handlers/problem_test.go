@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -56,40 +57,69 @@ type problem struct {
 const (
 	badName = "a lock name is 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + - and begins " +
 		"with a letter or a digit"
-	mismatch  = "the lock token does not belong to this entry"
-	notJSON   = "the body is not valid JSON"
-	notObject = "the body must be a JSON object"
+	mismatch      = "the lock token does not belong to this entry; send the one that its acquire returned"
+	notAParameter = "is not known here as a query parameter; leave it out"
+	suchURL       = "; send one such as https://example.com/hook"
+	notJSON       = "the body is not valid JSON; send one JSON object"
+	notObject     = "the body must be a JSON object"
 
-	heldDetail    = "others are in front; with wait_seconds the request would queue"
-	timeoutDetail = "others were in front for all of wait_seconds"
+	heldDetail = "others hold the lock or wait for it; " +
+		"retry after Retry-After, or queue with wait_seconds"
+	timeoutDetail = "others were in front for all of wait_seconds, and the request left the queue; " +
+		"retry or wait longer"
 )
 
 func invalid(field, rest string) problem {
 	return problem{code: "invalid_request", detail: field + " " + rest, field: field}
 }
 
-func unknown(field string) problem { return invalid(field, "is not known here") }
+func unknown(field string) problem { return invalid(field, "is not known here; leave it out") }
 
 // meant is a problem that suggests another name.
 func meant(p problem, name string) problem {
-	p.detail += "; did you mean " + name + "?"
+	p.detail = strings.TrimSuffix(p.detail, "; leave it out") + "; did you mean " + name + "?"
 	return p
 }
 
 func malformed(detail string) problem { return problem{code: "invalid_request", detail: detail} }
 
 func lost(reason string) problem {
-	return problem{code: "lock_lost", detail: "the entry is gone: " + reason, reason: reason}
+	return problem{code: "lock_lost", detail: "the entry is gone: " + reason +
+		"; stop what it protects, then acquire again with a new Idempotency-Key", reason: reason}
 }
 
 func invalidName() problem   { return problem{code: "invalid_name", detail: badName} }
 func tokenMismatch() problem { return problem{code: "token_mismatch", detail: mismatch} }
 func otherNames(than string) problem {
-	return problem{code: "forbidden", detail: "the caller is limited to other lock names than " + than}
+	return problem{code: "forbidden", detail: "the caller is limited to other lock names than " +
+		than + "; use a credential that covers it"}
+}
+
+func nothingHere() problem {
+	return problem{code: "not_found", detail: "there is nothing at this path; /docs/ lists the paths"}
+}
+
+func ownTenantOnly() problem {
+	return problem{
+		code:   "forbidden",
+		detail: "the caller is limited to its own tenant; use a credential with the scope admin",
+	}
+}
+
+func noTenant() problem {
+	return invalid("tenant", "must be a tenant: 1 to 63 lower-case letters, digits and hyphens, "+
+		"with no hyphen first")
+}
+
+func tooMany(kind string) problem {
+	return problem{
+		code: "overloaded", detail: "too many " + kind + " are under way; retry after Retry-After",
+	}
 }
 
 func lacks(scope string) problem {
-	return problem{code: "forbidden", detail: "the caller lacks the scope " + scope}
+	return problem{code: "forbidden", detail: "the caller lacks the scope " + scope +
+		"; use a credential that has it"}
 }
 
 // wantProblem compares the whole problem document. The fields besides have to be

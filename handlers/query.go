@@ -163,7 +163,7 @@ func (q *query) cursor(list string, valid ...func(part string) bool) []string {
 		}
 	}
 	if !ours {
-		q.invalid("cursor", "is not a next_cursor of ours")
+		q.invalid("cursor", "must be the next_cursor of a page of this list; leave it out to begin again")
 		return nil
 	}
 	return parts
@@ -201,7 +201,7 @@ func checkQuery(query string, known []string) error {
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return lock.Errorf(lock.InvalidRequest, "the query is not of the form name=value&name=value")
+		return lock.Errorf(lock.InvalidRequest, "the query must be of the form name=value&name=value")
 	}
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		switch {
@@ -219,7 +219,7 @@ func unknownParameter(name string, known []string) error {
 	const longest = 30
 	if len(name) > longest ||
 		strings.Trim(strings.ToLower(name), "abcdefghijklmnopqrstuvwxyz_-") != "" {
-		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here")
+		return lock.Errorf(lock.InvalidRequest, "a query parameter is not known here; leave it out")
 	}
 	return suggest(lock.Invalid(name, "is not known here as a query parameter"), name, known)
 }
@@ -233,10 +233,12 @@ func operators() []auth.Scope { return []auth.Scope{auth.Admin, auth.TenantAdmin
 // the path, the query or the body.
 func (r *request) operate(tenant string) error {
 	if !lock.ValidTenant(tenant) {
-		return lock.Invalid("tenant", "is not a tenant's name")
+		return lock.Invalid("tenant", "must be a tenant: 1 to 63 lower-case letters, digits and "+
+			"hyphens, with no hyphen first")
 	}
 	if !r.principal.MayOperate(tenant) {
-		return lock.Errorf(lock.Forbidden, "the caller is limited to its own tenant")
+		return lock.Errorf(lock.Forbidden, "the caller is limited to its own tenant; "+
+			"use a credential with the scope admin")
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 func TestQueryIsStrict(t *testing.T) {
 	t.Parallel()
 	unknown := func(name string) problem {
-		return invalid(name, "is not known here as a query parameter")
+		return invalid(name, notAParameter)
 	}
 	c := newTenant(t)
 	c.post("/locks/orders:42?wait_seconds=2").wantProblem(unknown("wait_seconds"))
@@ -20,7 +20,7 @@ func TestQueryIsStrict(t *testing.T) {
 	c.get("/locks?limit=1&limit=2").wantProblem(invalid("limit", "must not be there twice"))
 	c.get("/locks?limit=1;x").
 		wantProblem(
-			problem{code: "invalid_request", detail: "the query is not of the form name=value&name=value"},
+			problem{code: "invalid_request", detail: "the query must be of the form name=value&name=value"},
 		)
 	c.get("/locks/orders:42/entries/"+e.ID+"?wait=1", lockToken(e.Token)).
 		wantProblem(meant(unknown("wait"), "wait_seconds"))

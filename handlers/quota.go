@@ -100,7 +100,7 @@ func quotaTenant(r *request) (string, error) {
 	if r.principal.Locks != nil {
 		return "", lock.Errorf(
 			lock.Forbidden,
-			"a quota is for all locks of a tenant, and the caller is limited to some",
+			"a quota is for all locks, and the caller is limited to some; use a credential without that limit",
 		)
 	}
 	tenant := r.Param("tenant")

@@ -117,7 +117,7 @@ func (r *request) check() error {
 		return err
 	}
 	if !r.enter() {
-		return errTooMany()
+		return errOverloaded("requests")
 	}
 	return checkSlashes(r.Request)
 }

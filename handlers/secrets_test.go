@@ -65,15 +65,16 @@ func exercise(c *client) {
 	c.post("/locks/orders:42").refused("lock_held")
 	c.put("/locks/orders:42/renew", lockToken(e.Token)).held(200)
 	c.get(entryPath(e)+"?token="+e.Token, lockToken(e.Token), loose).
-		wantProblem(invalid("token", "is not known here as a query parameter"))
+		wantProblem(invalid("token", notAParameter))
 	c.get(entryPath(e), lockToken(e.Token)).held(200)
 	c.put("/locks/orders:43/renew", lockToken(e.Token)).wantProblem(tokenMismatch())
 	c.delete("/locks/orders:42", lockToken(flip(e.Token, 40))).wantProblem(tokenMismatch())
-	c.get("/locks?cursor=" + e.Token).wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+	c.get("/locks?cursor=" + e.Token).wantProblem(invalid("cursor", "must be the next_cursor of a "+
+		"page of this list; leave it out to begin again"))
 	c.get("/nowhere/" + e.Token).
-		wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+		wantProblem(nothingHere())
 	c.with(swapped(c.bearer, newTenant(c.t).bearer)).get("/locks").
-		wantProblem(unauthenticated("the signature does not fit"))
+		wantProblem(badBearer("the signature does not fit"))
 	c.release(e)
 	c.delete("/locks/orders:42", lockToken(e.Token)).wantProblem(lost("released"))
 	c.post("/locks/orders:42", key("k")).wantProblem(lost("released"))

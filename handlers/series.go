@@ -26,7 +26,8 @@ func getSeries(q *query) maker {
 	s := q.sight()
 	if s.May != nil {
 		q.reject(
-			lock.Errorf(lock.Forbidden, "the caller is limited to some lock names, and this is about all"),
+			lock.Errorf(lock.Forbidden, "this is about all locks, and the caller is limited to some; "+
+				"use a credential without that limit"),
 		)
 	}
 	return func() (any, error) {

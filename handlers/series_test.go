@@ -67,7 +67,8 @@ func TestSeries(t *testing.T) {
 	limited.get("/admin/series").
 		wantProblem(
 			problem{
-				code: "forbidden", detail: "the caller is limited to some lock names, and this is about all",
+				code: "forbidden", detail: "this is about all locks, and the caller is limited to some; " +
+					"use a credential without that limit",
 			},
 		)
 	o = api.AdminOverview{}
@@ -76,7 +77,7 @@ func TestSeries(t *testing.T) {
 		t.Errorf("who may see b is told of all: %+v", o.Recent)
 	}
 	c.operator().get("/admin/series?tenant=acme").
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+		wantProblem(ownTenantOnly())
 }
 
 // TestHistory: what happened to a lock, who held it, and why.

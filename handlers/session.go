@@ -49,7 +49,7 @@ func signIn(r *request, body *api.SessionBody) (reply, error) {
 	if !slices.ContainsFunc(operators(), who.Allows) {
 		return reply{}, lock.Errorf(
 			lock.Forbidden,
-			"the dashboard is for callers with the scope %s or %s",
+			"the dashboard is for callers with the scope %s or %s; sign in with a token that has one",
 			auth.Admin,
 			auth.TenantAdmin,
 		)
@@ -74,7 +74,7 @@ func newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
 	case body.Code != nil:
 		return nil, lock.Errorf(
 			lock.Unauthenticated,
-			"this server issues no codes: sign in with a bearer token",
+			"this server issues no codes; sign in with a bearer token",
 		)
 	}
 	return r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))
@@ -82,10 +82,11 @@ func newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
 
 // refusedSession turns what is wrong with a token, a code or a session into a problem.
 func refusedSession(r *request, err error) error {
-	problem := r.unauthenticated(err)
+	problem := r.unauthenticated(err, "sign in again")
 	var refused *auth.Error
 	if errors.As(err, &refused) && errors.Is(refused, auth.TooLarge) {
-		return lock.Errorf(lock.InvalidRequest, "the token cannot be signed in with: %s", refused.Detail)
+		return lock.Errorf(lock.InvalidRequest, "%s; "+
+			"sign in with a token that has fewer patterns", refused.Detail)
 	}
 	return r.challenge(problem)
 }
@@ -141,7 +142,8 @@ func showSession(r *request) (reply, error) {
 func authenticateSession(r *request) error {
 	found := r.Request.CookiesNamed(r.cookies().name(sessionName))
 	if len(found) != 1 {
-		return lock.Errorf(lock.Unauthenticated, "there is no session: sign in")
+		return lock.Errorf(lock.Unauthenticated, "the request has no session; "+
+			"sign in, or send a bearer token")
 	}
 	if err := checkOrigin(r); err != nil {
 		return err

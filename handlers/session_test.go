@@ -71,11 +71,12 @@ func bearing(c *http.Cookie) option {
 func notSignedIn(detail string) problem { return problem{code: "unauthenticated", detail: detail} }
 
 const (
-	nobody       = "there is no session: sign in"
-	notOurs      = "the session is not one of this server's: sign in again"
-	otherSite    = "the request comes from another site"
-	noSuchCode   = "the code is not known here, was used, or is older than 5 minutes"
-	needsABearer = "one Authorization header with a bearer token is needed"
+	nobody    = "the request has no session; sign in, or send a bearer token"
+	notOurs   = "the session is not one of this server's; sign in again"
+	otherSite = "the request comes from a page of another site; " +
+		"send it from this server's own pages"
+	noSuchCode   = "the code is not known here, was used, or is older than 5 minutes; sign in again"
+	needsABearer = "the request has no credential; send one Authorization header with a bearer token"
 )
 
 func TestSignInMakesASession(t *testing.T) {
@@ -148,17 +149,19 @@ func TestSessionHasTheScopesOfItsToken(t *testing.T) {
 	c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
 	page, cookie := c.signedIn()
 	page.get("/webhooks", bearing(cookie)).
-		wantProblem(problem{code: "forbidden", detail: "the caller lacks the scope webhooks:write"})
+		wantProblem(lacks("webhooks:write"))
 	own := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.TenantAdmin} })
 	page, cookie = own.signedIn()
 	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).
-		wantProblem(problem{code: "forbidden", detail: "the caller is limited to its own tenant"})
+		wantProblem(ownTenantOnly())
 	page.get("/admin/deadlocks?tenant="+own.claims.Tenant, bearing(cookie))
 	worker := newTenant(t)
 	worker.post("/dashboard/session", worker.signsIn()).
 		wantProblem(
 			problem{
-				code: "forbidden", detail: "the dashboard is for callers with the scope admin or tenant-admin",
+				code: "forbidden", detail: "the dashboard is for callers with the scope admin or " +
+					"tenant-admin; " +
+					"sign in with a token that has one",
 			},
 		)
 }
@@ -169,7 +172,7 @@ func TestBearerTakesPrecedenceOverSession(t *testing.T) {
 	_, cookie := newOperator(t).signedIn()
 	newTenant(t).get("/admin/deadlocks", bearing(cookie)).
 		wantProblem(
-			problem{code: "forbidden", detail: "the caller lacks the scope admin or tenant-admin"},
+			lacks("admin or tenant-admin"),
 		)
 	newTenant(t).with("nonsense").get("/admin/deadlocks", bearing(cookie)).
 		wantStatus(http.StatusUnauthorized)
@@ -189,13 +192,14 @@ func TestSignInRefuses(t *testing.T) {
 		},
 		"BadToken": {
 			`{"bearer_token":"x"}`,
-			notSignedIn("not a JSON Web Token: three parts with a dot between each two"),
+			notSignedIn("not a JSON Web Token: three parts with a dot between each two; " +
+				"sign in again"),
 		},
-		"NoToken": {`{"bearer_token":""}`, notSignedIn("no token")},
+		"NoToken": {`{"bearer_token":""}`, notSignedIn("no token; sign in again")},
 		"BadCode": {`{"code":"nonsense"}`, notSignedIn(noSuchCode)},
 		"Unknown": {
 			`{"password":"x"}`,
-			problem{code: "invalid_request", detail: "password is not known here", field: "password"},
+			problem{code: "invalid_request", detail: "password is not known here; leave it out", field: "password"},
 		},
 	} {
 		a := c.with("").post("/dashboard/session", body(tc.text), loose)
@@ -216,8 +220,8 @@ func TestSignInRefuses(t *testing.T) {
 		wantProblem(
 			problem{
 				code: "invalid_request",
-				detail: "the token cannot be signed in with: its subject and name patterns are too long " +
-					"for a session",
+				detail: "its subject and name patterns are too long for a session; " +
+					"sign in with a token that has fewer patterns",
 			},
 		)
 }
@@ -337,7 +341,7 @@ func TestCodeSignsInOnce(t *testing.T) {
 	without := serve(nil, handlers.New(h))
 	t.Cleanup(without.close)
 	c.at(without).post("/dashboard/session", body(`{"code":"`+code+`"}`)).
-		wantProblem(notSignedIn("this server issues no codes: sign in with a bearer token"))
+		wantProblem(notSignedIn("this server issues no codes; sign in with a bearer token"))
 }
 
 // TestSessionCookieIsASetting: neither the address nor what a proxy says decides whether the cookie
@@ -428,6 +432,6 @@ func TestDashboard(t *testing.T) {
 		"/dashboard/assets/none.js", "/dashboard/assets/%2e%2e", "/dashboard/index.html",
 		"/dashboard/assets/",
 	} {
-		c.get(path).wantProblem(problem{code: "not_found", detail: "there is nothing at this path"})
+		c.get(path).wantProblem(nothingHere())
 	}
 }

@@ -147,7 +147,7 @@ func TestOtherSitesCannotBeginASignIn(t *testing.T) {
 	c.get("/dashboard/sign-in/oidc", header("Sec-Fetch-Site", "cross-site")).
 		wantProblem(problem{code: "forbidden", detail: otherSite})
 	none := newTenant(t).with("")
-	nothing := problem{code: "not_found", detail: "there is nothing at this path"}
+	nothing := nothingHere()
 	none.get("/dashboard/sign-in/oidc").wantProblem(nothing)
 	none.get(callback("operator")).wantProblem(nothing)
 	ways := none.get("/dashboard/sign-in")

@@ -57,7 +57,7 @@ func TestBadStaleWriteReports(t *testing.T) {
 			"fence_known", "must be between 1 and 9007199254740991",
 		),
 		`{"fence_presented":1,"fence_known":9007199254740991,"resource":"db"}`: invalid(
-			"fence_known", "is greater than every fence that was handed out",
+			"fence_known", "is greater than every fence that was handed out; send the fence of a grant",
 		),
 		`{"fence_presented":1.5,"fence_known":3,"resource":"db"}`: invalid(
 			"fence_presented", "must be a whole number",

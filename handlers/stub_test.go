@@ -260,20 +260,23 @@ func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	away := func(ambiguous bool) error {
 		return &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second,
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time; " +
+				"retry with the same Idempotency-Key", RetryAfter: time.Second,
 			OutcomeUnknown: ambiguous,
 			Cause:          errors.New("etcdserver: inside"),
 		}
 	}
-	late := "the request took too long"
+	late := "the request took too long; retry with the same Idempotency-Key"
 	cases := map[string]struct {
 		err       error
 		detail    string
 		ambiguous bool
 	}{
-		"Certain":   {away(false), "the store did not answer in time", false},
-		"Ambiguous": {away(true), "the store did not answer in time", true},
-		"Deadline":  {fmt.Errorf("wrapped: %w", context.DeadlineExceeded), late, true},
+		"Certain": {away(false), "the store did not answer in time; " +
+			"retry with the same Idempotency-Key", false},
+		"Ambiguous": {away(true), "the store did not answer in time; " +
+			"retry with the same Idempotency-Key", true},
+		"Deadline": {fmt.Errorf("wrapped: %w", context.DeadlineExceeded), late, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -368,8 +371,9 @@ func (a *answer) wantInternal() {
 	a.t.Helper()
 	want := map[string]any{
 		"type": "/problems/internal", "title": "Internal error", "status": json.Number("500"),
-		"code":       "internal",
-		"detail":     "something went wrong in the server; the request id finds it in the log",
+		"code": "internal",
+		"detail": "something went wrong in the server; " +
+			"retry, and find the cause by the request id in its log",
 		"request_id": a.header.Get("X-Request-Id"),
 	}
 	diff := cmp.Diff(want, a.fields())

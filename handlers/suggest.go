@@ -21,14 +21,19 @@ func suggestField(err error, v any) error {
 	return suggest(e, e.Field[strings.LastIndexByte(e.Field, '.')+1:], fieldsIn(reflect.TypeOf(v)))
 }
 
-// suggest adds to an error about an unknown name the known one that is most like it.
+// suggest adds to an error about an unknown name the known one that is most like it, if one is.
 func suggest(e *lock.Error, name string, known []string) *lock.Error {
 	if meant := nearest(name, known); meant != "" {
-		better := *e
-		better.Detail += "; did you mean " + meant + "?"
-		return &better
+		return advise(e, "; did you mean "+meant+"?")
 	}
-	return e
+	return advise(e, "; leave it out")
+}
+
+// advise returns a copy of an error with an addition to its detail.
+func advise(e *lock.Error, advice string) *lock.Error {
+	better := *e
+	better.Detail += advice
+	return &better
 }
 
 // fieldsIn lists the names of all fields that the JSON of a type can have, at any depth.

@@ -69,6 +69,7 @@ func TestTenants(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", "dGVuYW50OkE", "YWZ0ZXI6YQ"} {
 		c.admin().get("/admin/tenants?cursor=" + cursor).
-			wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+			wantProblem(invalid("cursor", "must be the next_cursor of a page of this list; "+
+				"leave it out to begin again"))
 	}
 }

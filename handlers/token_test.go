@@ -224,11 +224,11 @@ func TestTokenElsewhere(t *testing.T) {
 			wantProblem(tokenMismatch())
 	}
 	c.delete("/locks/orders:42?Lock-Token=" + e.Token).
-		wantProblem(invalid("Lock-Token", "is not known here as a query parameter"))
+		wantProblem(invalid("Lock-Token", notAParameter))
 	c.delete("/locks/orders:42?" + e.Token).
-		wantProblem(problem{code: "invalid_request", detail: "a query parameter is not known here"})
+		wantProblem(problem{code: "invalid_request", detail: "a query parameter is not known here; leave it out"})
 	c.delete("/locks/orders:42", body(`{"token":"`+e.Token+`"}`)).
-		wantProblem(invalid("token", "is not known here"))
+		wantProblem(invalid("token", "is not known here; leave it out"))
 	for _, held := range []entry{e, other} {
 		c.get(entryPath(held), lockToken(held.Token)).held(http.StatusOK)
 	}

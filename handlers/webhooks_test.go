@@ -90,7 +90,8 @@ func TestWebhooksPage(t *testing.T) {
 		t.Errorf("(-made +seen)\n%s", diff)
 	}
 	c.get("/webhooks?limit=0").wantProblem(invalid("limit", "must be a whole number from 1 to 1000"))
-	c.get("/webhooks?cursor=x").wantProblem(invalid("cursor", "is not a next_cursor of ours"))
+	c.get("/webhooks?cursor=x").wantProblem(invalid("cursor", "must be the next_cursor of a page "+
+		"of this list; leave it out to begin again"))
 }
 
 // TestDescriptionOfAWebhook is kept, changed, and taken away.
@@ -175,7 +176,8 @@ func TestWebhookIsMadeChangedAndDeleted(t *testing.T) {
 	want.RotatedAt = rotated.RotatedAt
 	look(want)
 	c.delete(path).wantNoContent()
-	gone := problem{code: "not_found", detail: "there is no webhook with this id"}
+	gone := problem{code: "not_found", detail: "there is no webhook with this id; " +
+		"GET /webhooks lists them"}
 	for _, r := range webhookRoutes(made.ID)[2:] {
 		c.do(r.method, r.path, body("{}")).wantProblem(gone)
 	}
@@ -257,7 +259,7 @@ func TestBadWebhooksAreRefused(t *testing.T) {
 		"https://10.0.0.7/": "leads to 10.0.0.7, a private address, " +
 			"which this server does not send to",
 	} {
-		sent, want := url(text, detail)
+		sent, want := url(text, detail+suchURL)
 		cases[sent] = want
 	}
 	for text, want := range cases {
@@ -265,7 +267,7 @@ func TestBadWebhooksAreRefused(t *testing.T) {
 		limited.do("PATCH", path, body(text)).wantProblem(want)
 	}
 	limited.post("/webhooks", body(`{`+receiver+`}`)).wantProblem(beyond) // all names by default
-	limited.post("/webhooks", body(`{"locks":"orders:*"}`)).wantProblem(invalid("url", "is missing"))
+	limited.post("/webhooks", body(`{"locks":"orders:*"}`)).wantProblem(invalid("url", "is missing"+suchURL))
 	limited.post("/webhooks", body(`{`+receiver+`,"locks":"orders:1","paused":true}`)).
 		wantProblem(unknown("paused"))
 	limited.do("PATCH", path, body(`{"paused":"yes"}`)).
@@ -290,7 +292,8 @@ func TestWebhooksOfOthers(t *testing.T) {
 				continue
 			}
 			other.do(r.method, r.path, body("{}"), loose, undescribed).
-				wantProblem(problem{code: "not_found", detail: "there is no webhook with this id"})
+				wantProblem(problem{code: "not_found", detail: "there is no webhook with this id; " +
+					"GET /webhooks lists them"})
 		}
 	}
 	if seen := other.webhooks(); len(seen) != 0 {
@@ -310,8 +313,9 @@ func TestWebhooksOfALimitedToken(t *testing.T) {
 		`{`+receiver+`,"locks":"orders:eu-*"}`,
 	)
 	want := problem{
-		code:   "forbidden",
-		detail: "the webhook is about names that the caller is not limited to",
+		code: "forbidden",
+		detail: "the webhook selects other lock names than the caller may use; " +
+			"use a credential that covers them",
 	}
 	for _, r := range webhookRoutes(wide.ID)[2:] {
 		limited.do(r.method, r.path, body("{}")).wantProblem(want)
@@ -322,8 +326,9 @@ func TestWebhooksOfALimitedToken(t *testing.T) {
 	limited.post(callbackSecret, body("{}")).
 		wantProblem(
 			problem{
-				code:   "forbidden",
-				detail: "the callback secret is for all locks, and the caller is limited to some",
+				code: "forbidden",
+				detail: "the callback secret is for all locks, and the caller is limited to some; " +
+					"use a credential without that limit",
 			},
 		)
 	limited.delete("/webhooks/" + narrow.ID).wantNoContent()

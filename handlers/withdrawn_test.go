@@ -77,7 +77,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	withdraw()
 	for name, p := range waits {
 		a := p.wait()
-		a.wantProblem(unauthenticated("the credential of the caller was withdrawn"))
+		a.wantProblem(unauthenticated("the credential of the caller was withdrawn; get a new one"))
 		if a.header.Get("WWW-Authenticate") == "" || a.header.Get("Location") != "" {
 			t.Errorf("%s: %v has the headers %v", name, a, a.header)
 		}
@@ -88,7 +88,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 		func() bool { return waiters() == 2 },
 	)
 	worker.get("/locks").
-		wantProblem(unauthenticated("the key set has no key with this kid and algorithm"))
+		wantProblem(badBearer("the key set has no key with this kid and algorithm"))
 	renewed := holder.with(sign(tenant, jwt.SigningMethodES256, "ec-1", ecKey(), nil))
 	resumed := renewed.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k"))
 	holder.release(first)
@@ -133,7 +133,7 @@ func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = out.Close() // never fails
-	p.wait().wantProblem(unauthenticated("the credential of the caller was withdrawn"))
+	p.wait().wantProblem(unauthenticated("the credential of the caller was withdrawn; get a new one"))
 	if v := holder.look("orders:1"); len(v.Holders) != 0 {
 		t.Errorf("it holds: %+v", v)
 	}
@@ -160,13 +160,13 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 	}
 	withdraw()
 	for name, s := range ends {
-		if s.wantEnd(); s.lastComment() != "the credential of the caller was withdrawn" {
+		if s.wantEnd(); s.lastComment() != "the credential of the caller was withdrawn; get a new one" {
 			t.Errorf("%s: the stream ended with %q", name, s.lastComment())
 		}
 	}
 	page.get("/dashboard/session", bearing(cookie)).
 		wantProblem(
-			notSignedIn("the credential that the session began with was withdrawn: sign in again"),
+			notSignedIn("the credential that the session began with was withdrawn; sign in again"),
 		)
 	newTenantOf(t, c).acquire("orders:1")
 	for _, s := range goOn {

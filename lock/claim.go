@@ -19,7 +19,7 @@ func CheckClaims(claims []Claim, set bool) error {
 			field = func(name string) string { return fmt.Sprintf("locks[%d].%s", i, name) }
 		}
 		if _, again := seen[c.Name]; again {
-			return Invalid(field("name"), "repeats %s", c.Name)
+			return Invalid(field("name"), "repeats %s; name each lock once", c.Name)
 		}
 		seen[c.Name] = struct{}{}
 		if err := c.check(field); err != nil {
@@ -32,13 +32,14 @@ func CheckClaims(claims []Claim, set bool) error {
 func (c Claim) check(field func(string) string) error {
 	switch {
 	case !ValidName(c.Name):
-		return Invalid(field("name"), "is not a lock name")
+		return Invalid(field("name"), "must be a lock name: 1 to 200 of the characters A-Z a-z 0-9 . "+
+			"_ : @ = + -")
 	case c.Mode != Exclusive && c.Mode != Shared && c.Mode != Semaphore:
 		return Invalid(field("mode"), "must be exclusive, shared or semaphore")
 	case c.Mode == Semaphore && (c.Limit < 1 || c.Limit > MaxLimit):
 		return Invalid(field("limit"), "must be a whole number from 1 to %d for a semaphore", MaxLimit)
 	case c.Mode != Semaphore && c.Limit != 0:
-		return Invalid(field("limit"), "is for the mode semaphore only")
+		return Invalid(field("limit"), "is for the mode semaphore only; set that mode, or leave it out")
 	}
 	return nil
 }

@@ -46,8 +46,9 @@ const maxReopens = 30 * time.Second
 // ErrClosed returns a [Closed] error with the end and the reason of the closure.
 func ErrClosed(c *Closure, now time.Time) *Error {
 	return &Error{
-		Code:    Closed,
-		Detail:  "an operator has closed the lock: no new entry joins its queue before the time in until",
+		Code: Closed,
+		Detail: "an operator has closed the lock: no new entry joins its queue; " +
+			"retry after the time in until",
 		Closure: c, RetryAfter: min(max(c.Until.Sub(now), time.Second), maxReopens),
 	}
 }

@@ -120,15 +120,19 @@ func Invalid(field, format string, args ...any) *Error {
 	}
 }
 
+// lostAdvice says what to do after any end of an entry.
+const lostAdvice = "; stop what it protects, then acquire again with a new Idempotency-Key"
+
 // LostBecause returns a [Lost] error with the reason for which the entry ended.
 func LostBecause(r Reason) *Error {
-	return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + string(r)}
+	return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + string(r) + lostAdvice}
 }
 
 // ErrHeld returns a [Held] error: earlier entries block a request that does not wait.
 func ErrHeld() *Error {
 	return &Error{
-		Code: Held, Detail: "others are in front; with wait_seconds the request would queue",
+		Code: Held, Detail: "others hold the lock or wait for it; " +
+			"retry after Retry-After, or queue with wait_seconds",
 		RetryAfter: time.Second,
 	}
 }
@@ -140,7 +144,8 @@ func ErrModeMismatch(inUse Claim) *Error {
 		as = fmt.Sprintf("as a semaphore with the limit %d", inUse.Limit)
 	}
 	return &Error{
-		Code: ModeMismatch, Detail: "the lock " + inUse.Name + " is in use " + as, InUse: &inUse,
+		Code: ModeMismatch, InUse: &inUse,
+		Detail: "the lock " + inUse.Name + " is in use " + as + "; use that, or wait until it is free",
 	}
 }
 
@@ -148,10 +153,11 @@ func ErrModeMismatch(inUse Claim) *Error {
 func ErrDeadlock(cycle []Wait) *Error {
 	e := &Error{
 		Code: Deadlock, Cycle: cycle,
-		Detail: "to wait would close a cycle: each worker in it would wait forever",
+		Detail: "to wait would close a cycle of waits; release what the holder has, then acquire again",
 	}
 	if len(cycle) == 1 && cycle[0].Holds {
-		e.Detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. Release it first, or use the entry that holds",
+		e.Detail = fmt.Sprintf("the holder %s holds the lock %s already: it would wait for itself. "+
+			"Release it first, or use the entry that holds",
 			cycle[0].Waiter.Holder, cycle[0].Lock)
 	}
 	return e

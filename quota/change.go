@@ -70,7 +70,8 @@ func parse(r store.Record) (*setting, error) {
 // have limits, store_unavailable.
 func (b *Book) Get(ctx context.Context, tenant string) (*State, error) {
 	if tenant == lock.OwnTenant || !lock.ValidTenant(tenant) {
-		return nil, lock.Errorf(lock.NotFound, "no tenant can have this name")
+		return nil, lock.Errorf(lock.NotFound, "no tenant can have this name; "+
+			"check the tenant in the path")
 	}
 	r, err := b.Records.Get(ctx, keyOf(tenant))
 	if err != nil && !errors.Is(err, lock.NotFound) {
@@ -107,7 +108,7 @@ func (b *Book) Set(ctx context.Context, c Change) (out *State, err error) {
 		if was.Version == 0 && len(*b.set.Load()) >= MaxTenants {
 			return &lock.Error{
 				Code:       lock.QuotaExceeded,
-				Detail:     "limits are set for too many tenants",
+				Detail:     "limits are set for too many tenants; reset those of another tenant first",
 				RetryAfter: time.Minute,
 			}
 		}
@@ -149,7 +150,8 @@ func (b *Book) change(
 		case err != nil:
 			return err
 		case c.Version != nil && *c.Version != was.Version:
-			return lock.Errorf(lock.Changed, "another version is there than was seen")
+			return lock.Errorf(lock.Changed, "the quota has another version than was seen; "+
+				"read it again, then repeat the change")
 		case action == audit.ResetQuota && was.Version == 0:
 			return nil
 		}
@@ -164,7 +166,7 @@ func (b *Book) change(
 			return err
 		}
 	}
-	return lock.Errorf(lock.Changed, "others change it all the time")
+	return lock.Errorf(lock.Changed, "other changes came first, several times; retry")
 }
 
 // record puts a change into the audit.

@@ -144,8 +144,9 @@ func (ls *Limits) Parse(text string) error {
 func (ls *Limits) Exceeded(l Limit, used int) *lock.Error {
 	return &lock.Error{
 		Code: lock.QuotaExceeded, RetryAfter: time.Second,
-		Detail: fmt.Sprintf("the tenant's quota %s is %d, and %d are in use", l, ls[l], used),
-		Quota:  &lock.Exceeded{Name: l.String(), Limit: ls[l], Used: used},
+		Detail: fmt.Sprintf("the tenant's quota %s is %d, and %d are in use; "+
+			"release some, or ask for a higher quota", l, ls[l], used),
+		Quota: &lock.Exceeded{Name: l.String(), Limit: ls[l], Used: used},
 	}
 }
 
@@ -153,7 +154,8 @@ func (ls *Limits) Exceeded(l Limit, used int) *lock.Error {
 func (ls *Limits) TooFast(l Limit, used int, retryAfter time.Duration) *lock.Error {
 	return &lock.Error{
 		Code: lock.RateLimited, RetryAfter: retryAfter,
-		Detail: fmt.Sprintf("the tenant's quota %s is %d at each replica, and used up", l, ls[l]),
-		Quota:  &lock.Exceeded{Name: l.String(), Limit: ls[l], Used: used},
+		Detail: fmt.Sprintf("the tenant's quota %s is %d at each replica, and used up; "+
+			"retry after Retry-After", l, ls[l]),
+		Quota: &lock.Exceeded{Name: l.String(), Limit: ls[l], Used: used},
 	}
 }

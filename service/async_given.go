@@ -75,8 +75,9 @@ func (s *Service) keepable(e *lock.Entry) error {
 		return nil
 	}
 	return &lock.Error{
-		Code:       lock.StoreUnavailable,
-		Detail:     "this replica does not see what happens in the store, and could not keep the entry",
+		Code: lock.StoreUnavailable,
+		Detail: "this replica does not see what happens in the store, and could not keep the " +
+			"entry; retry at another",
 		RetryAfter: time.Second, OutcomeUnknown: e.Resumable(), // an earlier request may have written it
 	}
 }

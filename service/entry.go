@@ -40,7 +40,8 @@ func (r TokenRequest) subject() string {
 func (r TokenRequest) permits(e *lock.Entry) error {
 	for _, c := range e.Claims {
 		if r.May != nil && !r.May(c.Name) {
-			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names than %s", c.Name)
+			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names than %s; "+
+				"use a credential that covers it", c.Name)
 		}
 	}
 	return nil

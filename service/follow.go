@@ -49,7 +49,7 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 	if s.view.LostFor() > 0 {
 		return nil, &lock.Error{
 			Code:       lock.StoreUnavailable,
-			Detail:     "this replica does not see what happens in the store at the moment",
+			Detail:     "this replica does not see what happens in the store; retry, here or at another",
 			RetryAfter: time.Second,
 		}
 	}

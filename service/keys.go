@@ -48,8 +48,8 @@ func (k *usedKeys) room(e *lock.Entry) error {
 	}
 	return &lock.Error{
 		Code: lock.RateLimited, RetryAfter: keysCounted,
-		Detail: fmt.Sprintf("the tenant has used %d idempotency keys within %d minutes, for which "+
-			"each is remembered; the same request without one is not refused for that",
+		Detail: fmt.Sprintf("the tenant has used %d idempotency keys within %d minutes, its maximum; "+
+			"retry after Retry-After, or send the request without a key",
 			k.most, keysKept),
 	}
 }

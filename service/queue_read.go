@@ -92,7 +92,8 @@ func (q *queueReads) shareRead(ctx context.Context, r lock.Ref) (queueRead, erro
 		return r.Val.(queueRead), r.Err
 	case <-ctx.Done():
 		return queueRead{}, &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: time.Second,
+			Code: lock.StoreUnavailable, Detail: "the store did not answer in time; " +
+				"retry with the same Idempotency-Key", RetryAfter: time.Second,
 			Cause: ctx.Err(),
 		}
 	}

@@ -54,14 +54,16 @@ func (s *Service) refuseOrRejoin(
 // errTimedOut returns the error for a wait that is over.
 func errTimedOut() error {
 	return &lock.Error{
-		Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds",
+		Code: lock.TimedOut, Detail: "others were in front for all of wait_seconds, and the request " +
+			"left the queue; retry or wait longer",
 		RetryAfter: time.Second,
 	}
 }
 
 func errIdempotencyMismatch() error {
 	return lock.Errorf(
-		lock.IdempotencyMismatch, "the idempotency key was used before with other parameters",
+		lock.IdempotencyMismatch, "the idempotency key was used before with other parameters; "+
+			"repeat those, or use a new key",
 	)
 }
 

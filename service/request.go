@@ -107,7 +107,7 @@ func (s *Service) check(req AcquireRequest) error {
 		return lock.Invalid("callback_url", "must be one that can be kept, of an async request")
 	case req.Async && req.Wait == 0:
 		return lock.Invalid(
-			"wait_seconds", "must be more than 0 with async: it is for how long the place is kept",
+			"wait_seconds", "must be more than 0 with async: it is how long the entry waits",
 		)
 	}
 	if wrong := lock.CheckHolder(req.Holder); wrong != "" {
@@ -160,7 +160,7 @@ func (r AcquireRequest) checkAsk() error {
 	case r.AskWithin == nil:
 		return nil
 	case r.Wait == 0:
-		return lock.Invalid("request_release", "needs wait_seconds: who does not wait asks nobody")
+		return lock.Invalid("request_release", "needs wait_seconds above 0")
 	case *r.AskWithin < 0 || *r.AskWithin > lock.MaxAskWithin:
 		return lock.Invalid(
 			"request_release.within_seconds",

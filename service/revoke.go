@@ -112,23 +112,28 @@ func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (vie
 func (r *RevokeRequest) check(e *lock.Entry) error {
 	for _, c := range e.Claims {
 		if r.May != nil && !r.May(c.Name) {
-			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names")
+			return lock.Errorf(lock.Forbidden, "the caller is limited to other lock names; "+
+				"use a credential that covers them")
 		}
 	}
 	named := func(c lock.Claim) bool { return c.Name == r.Name }
 	switch {
 	case r.Set && !e.Set:
-		return lock.Errorf(lock.NotFound, "the entry is of one lock, and no set")
+		return lock.Errorf(lock.NotFound, "the entry is of one lock, and no set; "+
+			"revoke it at /admin/locks")
 	case r.Name != "" && !slices.ContainsFunc(e.Claims, named):
-		return lock.Errorf(lock.NotFound, "the entry is of another lock")
+		return lock.Errorf(lock.NotFound, "the entry is of another lock; "+
+			"read this lock again for its entries")
 	case r.Name != "" && e.Set:
 		return lock.Errorf(
-			lock.NotFound, "the entry is a set, which is revoked as a whole, at /admin/locksets",
+			lock.NotFound, "the entry is a set; revoke it as a whole, at /admin/locksets",
 		)
 	case e.Number != r.Fence:
-		return lock.Errorf(lock.Changed, "the entry with this id has another fence than was seen")
+		return lock.Errorf(lock.Changed, "the entry has another fence than was seen; "+
+			"read the lock again before you revoke")
 	case r.Holder != "" && e.Holder != r.Holder:
-		return lock.Errorf(lock.Changed, "the entry with this id has another holder than was seen")
+		return lock.Errorf(lock.Changed, "the entry has another holder than was seen; "+
+			"read the lock again before you revoke")
 	}
 	return nil
 }

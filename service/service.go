@@ -231,7 +231,7 @@ func (s *Service) Current(ctx context.Context) (bool, error) {
 func errDraining() error {
 	return &lock.Error{
 		Code:       lock.Draining,
-		Detail:     "this replica is shutting down; go on at another, or here when it is back",
+		Detail:     "this replica is shutting down; retry at another, or here when it is back",
 		RetryAfter: time.Second,
 	}
 }

@@ -67,7 +67,8 @@ func (x *staleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) er
 	}
 	newest, err := x.Store.Newest(ctx)
 	if err == nil && w.Known > newest {
-		return lock.Invalid("fence_known", "is greater than every fence that was handed out")
+		return lock.Invalid("fence_known", "is greater than every fence that was handed out; "+
+			"send the fence of a grant")
 	}
 	return err
 }

@@ -125,7 +125,7 @@ func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 	}
 	if id, _, of := t.check(req.Token, req.Tenant, setSubject); of == nil {
 		err = lock.Errorf(
-			lock.TokenMismatch, "the lock token is that of a set: it belongs to /locksets/%s", id,
+			lock.TokenMismatch, "the lock token is that of a set; send it to /locksets/%s", id,
 		)
 	}
 	return "", 0, err
@@ -146,7 +146,8 @@ func (t tokens) mac(tenant, subject string, signed []byte) (mac [macSize]byte) {
 }
 
 func errTokenMismatch() error {
-	return lock.Errorf(lock.TokenMismatch, "the lock token does not belong to this entry")
+	return lock.Errorf(lock.TokenMismatch, "the lock token does not belong to this entry; "+
+		"send the one that its acquire returned")
 }
 
 // newID returns a unique id.

@@ -19,7 +19,8 @@ var ErrTakenBack = errors.New("the entry was written late and taken back")
 // not.
 func Unavailable(err error, doing string, unknown bool) *lock.Error {
 	return &lock.Error{
-		Code: lock.StoreUnavailable, Detail: "the store did not answer in time", RetryAfter: retryAfter,
+		Code: lock.StoreUnavailable, Detail: "the store did not answer in time; " +
+			"retry with the same Idempotency-Key", RetryAfter: retryAfter,
 		OutcomeUnknown: unknown, Cause: &operationError{doing, err},
 	}
 }

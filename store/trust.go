@@ -147,11 +147,11 @@ func (t *Trust) Received(mark uint64, position int64, cluster uint64) {
 	number, expected := t.Number(position), t.cluster.Load()
 	switch {
 	case expected != 0 && cluster != expected:
-		t.doubt("the store answers as another cluster than before, which is being looked into")
+		t.doubt("the store answers as another cluster than before; retry while the server checks it")
 	case number < mark:
 		t.doubt(
 			fmt.Sprintf(
-				"the store is at %d although %d was received from it before, which is being looked into",
+				"the store is at %d although %d was received from it before; retry while the server checks it",
 				number, mark,
 			),
 		)

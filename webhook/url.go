@@ -18,7 +18,7 @@ const MaxURL = lock.MaxCallbackURL
 // checked with each connection.
 func (p *Policy) CheckURL(field, raw string) error {
 	if _, fault := p.parse(raw); fault != "" {
-		return lock.Invalid(field, "%s", fault)
+		return lock.Invalid(field, "%s; send one such as https://example.com/hook", fault)
 	}
 	return nil
 }
@@ -67,7 +67,8 @@ func checkText(raw string) string {
 	for i := range len(raw) {
 		switch c := raw[i]; {
 		case c >= 0x80:
-			return "has characters that are not ASCII: write a host name in its xn-- form, and encode the rest"
+			return "has characters that are not ASCII: write a host name in its xn-- form, and encode " +
+				"the rest"
 		case c <= ' ' || c == 0x7f || c == '\\':
 			return "has a space, a control character or a backslash"
 		}

@@ -72,40 +72,48 @@ func exampleOf(code api.Code) api.Problem {
 	case api.InvalidRequest:
 		return api.Problem{Detail: "ttl is not known here; did you mean ttl_seconds?", Field: "ttl"}
 	case api.InvalidName:
-		return api.Problem{Detail: "a lock name is 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + -"}
+		return api.Problem{Detail: "a lock name is 1 to 200 of the characters A-Z a-z 0-9 . _ : @ = + " +
+			"- and begins with a letter or a digit"}
 	case api.Unauthenticated:
-		return api.Problem{Detail: "one Authorization header with a bearer token is needed"}
+		return api.Problem{Detail: "the request has no credential; " +
+			"send one Authorization header with a bearer token"}
 	case api.Forbidden:
-		return api.Problem{Detail: "the caller lacks the scope locks:write"}
+		return api.Problem{Detail: "the caller lacks the scope locks:write; use a credential that has it"}
 	case api.TokenMismatch:
-		return api.Problem{Detail: "the lock token does not belong to this entry"}
+		return api.Problem{Detail: "the lock token does not belong to this entry; " +
+			"send the one that its acquire returned"}
 	case api.NotFound:
-		return api.Problem{Detail: "there is nothing at this path"}
+		return api.Problem{Detail: "there is nothing at this path; /docs/ lists the paths"}
 	case api.MethodNotAllowed:
-		return api.Problem{Detail: "this path has no such method"}
+		return api.Problem{Detail: "this path has no such method; use one of those in the Allow header"}
 	case api.IdempotencyMismatch:
-		return api.Problem{Detail: "the idempotency key was used before with other parameters"}
+		return api.Problem{Detail: "the idempotency key was used before with other parameters; " +
+			"repeat those, or use a new key"}
 	case api.ModeMismatch:
 		return api.Problem{
-			Detail: "the lock orders:42 is in use as a semaphore with the limit 4",
-			InUse:  &api.SetLock{Name: "orders:42", Mode: "semaphore", Limit: 4},
+			Detail: "the lock orders:42 is in use as a semaphore with the limit 4; " +
+				"use that, or wait until it is free",
+			InUse: &api.SetLock{Name: "orders:42", Mode: "semaphore", Limit: 4},
 		}
 	case api.Deadlock:
 		return api.Problem{
-			Detail: "to wait would close a cycle: each worker in it would wait forever",
+			Detail: "to wait would close a cycle of waits; release what the holder has, then acquire again",
 			Cycle: []api.CycleStep{
 				{Holder: "shipping", WaitsFor: "orders:1", InTheWay: "billing", Holds: true},
 				{Holder: "billing", WaitsFor: "stock:7", InTheWay: "shipping", Holds: true},
 			},
 		}
 	case api.Changed:
-		return api.Problem{Detail: "the entry with this id has another fence than was seen"}
+		return api.Problem{Detail: "the entry has another fence than was seen; " +
+			"read the lock again before you revoke"}
 	case api.NoCallbackSecret:
-		return api.Problem{Detail: "the tenant has no callback secret"}
+		return api.Problem{Detail: "callbacks are signed, and the tenant has no secret for that; " +
+			"POST /webhooks/callback-secret/rotate makes one"}
 	case api.Lost:
-		return api.Problem{Detail: "the entry is gone: expired", Reason: "expired"}
+		return api.Problem{Detail: "the entry is gone: expired; " +
+			"stop what it protects, then acquire again with a new Idempotency-Key", Reason: "expired"}
 	case api.BodyTooLarge:
-		return api.Problem{Detail: "a body may be 16384 bytes long"}
+		return api.Problem{Detail: "the body is too long; send 16384 bytes at most"}
 	case api.UnsupportedMedia:
 		return api.Problem{Detail: "send the body as application/json"}
 	default:
@@ -121,45 +129,58 @@ func exampleOfBusy(code api.Code) api.Problem {
 	switch code {
 	case api.Held:
 		return api.Problem{
-			Detail:  "others are in front; with wait_seconds the request would queue",
+			Detail: "others hold the lock or wait for it; " +
+				"retry after Retry-After, or queue with wait_seconds",
 			Holders: holders, Waiting: &waiting,
 		}
 	case api.TimedOut:
 		return api.Problem{
-			Detail: "others were in front for all of wait_seconds", Holders: holders, Waiting: &waiting,
+			Detail: "others were in front for all of wait_seconds, and the request left the queue; " +
+				"retry or wait longer", Holders: holders, Waiting: &waiting,
 		}
 	case api.Closed:
 		until := api.Instant("2026-01-02T16:00:00.000Z")
 		return api.Problem{
-			Detail: "an operator has closed the lock: no new entry joins its queue before the time in until",
+			Detail: "an operator has closed the lock: no new entry joins its queue; " +
+				"retry after the time in until",
 			Reason: "the stock is counted", Until: &until, Holders: holders, Waiting: &waiting,
 		}
 	case api.RateLimited:
 		return api.Problem{
-			Detail: "the tenant's quota requests_per_second is 500 at each replica, and used up",
-			Quota:  "requests_per_second", Limit: new(500), Used: new(500),
+			Detail: "the tenant's quota requests_per_second is 500 at each replica, and used up; " +
+				"retry after Retry-After",
+			Quota: "requests_per_second", Limit: new(500), Used: new(500),
 		}
 	case api.Overloaded:
 		return api.Problem{
-			Detail: "too many requests are under way at once", MayHaveTakenEffect: new(bool),
+			Detail: "too many requests are under way; " +
+				"retry after Retry-After", MayHaveTakenEffect: new(bool),
 		}
 	case api.QuotaExceeded:
 		return api.Problem{
-			Detail: "the tenant's quota held_locks is 1000, and 1000 are in use",
-			Quota:  "held_locks", Limit: new(1000), Used: new(1000),
+			Detail: "the tenant's quota held_locks is 1000, and 1000 are in use; " +
+				"release some, or ask for a higher quota",
+			Quota: "held_locks", Limit: new(1000), Used: new(1000),
 		}
 	case api.StoreUnavailable:
-		return api.Problem{Detail: "the store did not answer in time", MayHaveTakenEffect: new(true)}
+		return api.Problem{Detail: "the store did not answer in time; " +
+			"retry with the same Idempotency-Key", MayHaveTakenEffect: new(true)}
 	case api.Draining:
 		return api.Problem{
-			Detail:             "this replica is shutting down; go on at another, or here when it is back",
+			Detail:             "this replica is shutting down; retry at another, or here when it is back",
 			MayHaveTakenEffect: new(bool),
 		}
 	case api.FenceFloorRequired:
-		return api.Problem{Detail: "the store lost its past", MayHaveTakenEffect: new(bool)}
+		return api.Problem{
+			Detail: "the store was restored from a backup: its cluster id is not the one in its data; " +
+				"nothing is granted until all servers are stopped and one is started with " +
+				"--fence-floor set above every fence ever handed out",
+			MayHaveTakenEffect: new(bool),
+		}
 	case api.Internal:
 		return api.Problem{
-			Detail: "something went wrong in the server; the request id finds it in the log",
+			Detail: "something went wrong in the server; " +
+				"retry, and find the cause by the request id in its log",
 		}
 	}
 	return api.Problem{}

@@ -109,7 +109,8 @@ func (b *Book) full(ctx context.Context, tenant string) error {
 	return &lock.Error{
 		Code: lock.QuotaExceeded, RetryAfter: time.Minute,
 		Detail: fmt.Sprintf(
-			"at most %d closures of a tenant stand at a time, and %d in all", lock.MaxClosures, maxInAll,
+			"a tenant has at most %d closures at a time, and all have %d; "+
+				"delete one first", lock.MaxClosures, maxInAll,
 		),
 	}
 }
@@ -117,7 +118,8 @@ func (b *Book) full(ctx context.Context, tenant string) error {
 // ErrUnread is the error before the first reading of the closures.
 func ErrUnread() error {
 	return &lock.Error{
-		Code: lock.StoreUnavailable, Detail: "this replica has not read yet which locks are closed",
+		Code: lock.StoreUnavailable, Detail: "this replica has not read yet which locks are closed; " +
+			"retry, here or at another",
 		RetryAfter: time.Second,
 	}
 }
@@ -160,7 +162,10 @@ func (b *Book) find(ctx context.Context, req OpenRequest) (*lock.Closure, error)
 	return nil, errNoClosure()
 }
 
-func errNoClosure() error { return lock.Errorf(lock.NotFound, "there is no such closure") }
+func errNoClosure() error {
+	return lock.Errorf(lock.NotFound, "there is no such closure; "+
+		"GET /admin/closures lists them")
+}
 
 // record writes an operator's action to the audit.
 func (b *Book) record(

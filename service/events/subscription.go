@@ -55,7 +55,7 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 	if !l.began {
 		return nil, &lock.Error{
 			Code:       lock.StoreUnavailable,
-			Detail:     "this replica has not seen the store's locks yet",
+			Detail:     "this replica has not seen the store's locks yet; retry, here or at another",
 			RetryAfter: time.Second,
 		}
 	}

@@ -57,7 +57,8 @@ func (v *progress) Await(ctx context.Context, number uint64) error {
 	case <-ctx.Done():
 		v.dropWaiter(w)
 		return &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "this replica has not caught up with the store",
+			Code: lock.StoreUnavailable, Detail: "this replica has not caught up with the store; " +
+				"retry, here or at another",
 			RetryAfter: time.Second, Cause: ctx.Err(),
 		}
 	}
@@ -112,7 +113,8 @@ func (v *progress) Missing() error {
 		return nil
 	}
 	return &lock.Error{
-		Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet",
+		Code: lock.StoreUnavailable, Detail: "this replica has not seen the store's locks yet; " +
+			"retry, here or at another",
 		RetryAfter: time.Second,
 	}
 }

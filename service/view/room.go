@@ -110,7 +110,8 @@ func (v *pending) Room(e *lock.Entry) error {
 	if x, known := v.entries[e.ID]; known { // another request with the same idempotency key
 		if x.entry.Request != e.Request {
 			return lock.Errorf(
-				lock.IdempotencyMismatch, "the idempotency key is used at this moment with other parameters",
+				lock.IdempotencyMismatch, "the idempotency key is in use with other parameters; "+
+					"repeat those, or use a new key",
 			)
 		}
 		return nil

@@ -57,7 +57,8 @@ func (v *waits) Attend(id lock.ID) (*Watch, error) {
 	if n >= maxAttending {
 		return nil, &lock.Error{
 			Code: lock.Overloaded, RetryAfter: time.Second,
-			Detail: fmt.Sprintf("%d requests wait for this entry already", maxAttending),
+			Detail: fmt.Sprintf("%d requests wait for this entry already; "+
+				"retry after Retry-After", maxAttending),
 		}
 	}
 	return v.watch(id), nil

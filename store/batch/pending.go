@@ -37,7 +37,8 @@ func (b Backlog) orDefault() Backlog {
 // overloaded returns the error of a write that is rejected because too many are pending.
 func overloaded() *lock.Error {
 	return &lock.Error{
-		Code: lock.Overloaded, Detail: "too many requests are waiting to be written; try again later",
+		Code: lock.Overloaded, Detail: "too many requests are waiting to be written; " +
+			"retry after Retry-After",
 		RetryAfter: time.Second,
 	}
 }

@@ -190,7 +190,7 @@ func (d *Deliveries) Redeliver(ctx context.Context, o Order, delivery string) er
 // known returns nil if a delivery is pending, or its event is known.
 func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error {
 	unknown := lock.Errorf(lock.NotFound,
-		"there is no such delivery, or its event is not known any more")
+		"there is no such delivery, or its event is not known any more; list the deliveries again")
 	record := recordOf(o.id(), delivery)
 	if !lock.ValidName(record) || delivery == missedRecord {
 		return unknown
@@ -213,7 +213,7 @@ func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error
 	}
 	if err == nil && o.Of == nil && slices.ContainsFunc(s.Recent, granted) {
 		return lock.Errorf(lock.Lost,
-			"the entry of that grant has ended, so its callback is not sent again")
+			"the entry of that grant has ended, so its callback is not sent again; acquire again")
 	}
 	return cmp.Or(err, error(unknown))
 }
@@ -246,7 +246,7 @@ func (d *Deliveries) request(
 		return err
 	}
 	if len(page.Records) >= maxRequests {
-		detail := "too many requests about webhooks are pending"
+		detail := "too many requests about webhooks are pending; retry after Retry-After"
 		return &lock.Error{Code: lock.RateLimited, Detail: detail, RetryAfter: retryPause}
 	}
 	record := subscription.RecordOf(o.Actor, action, o.Of)

@@ -19,7 +19,8 @@ func (s *Subscriptions) RotateCallback(
 ) (secret webhook.Secret, err error) {
 	if who.Locks != nil {
 		return secret, lock.Errorf(lock.Forbidden,
-			"the callback secret is for all locks, and the caller is limited to some")
+			"the callback secret is for all locks, and the caller is limited to some; "+
+				"use a credential without that limit")
 	}
 	err = retry(func(first bool) error {
 		next, err := s.nextCallbackSecret(ctx, who.Tenant)
@@ -33,7 +34,7 @@ func (s *Subscriptions) RotateCallback(
 			RecordKey: callbackKey(who.Tenant), Value: next.encode(), Version: next.Version,
 		}
 		if _, err = s.Records.Put(ctx, put); errors.Is(err, lock.NotFound) {
-			return lock.Errorf(lock.Changed, "it was deleted meanwhile")
+			return lock.Errorf(lock.Changed, "it was deleted meanwhile; retry")
 		}
 		secret = s.Keys.ofCallbacks(who.Tenant, next.Rotation, s.Now())[0]
 		return err
@@ -52,7 +53,8 @@ func (s *Subscriptions) nextCallbackSecret(
 	r, err := s.Records.Get(ctx, callbackKey(tenant))
 	if errors.Is(err, lock.NotFound) {
 		if s.Directory.callbackCount() >= MaxInAll {
-			return nil, errTooMany("%d tenants have a callback secret, and no more may", MaxInAll)
+			return nil, errTooMany("%d tenants have a callback secret, and no more may; "+
+				"use a webhook instead", MaxInAll)
 		}
 		return &callbackSecret{Tenant: tenant, Created: now, Rotation: Rotation{}.next(now)}, nil
 	}
@@ -91,7 +93,7 @@ func (s *Subscriptions) CallbackSecret(ctx context.Context, tenant string) (id s
 	_, err = s.Records.Get(ctx, callbackKey(tenant))
 	if errors.Is(err, lock.NotFound) {
 		return "", lock.Errorf(lock.NoCallbackSecret, "callbacks are signed, and the tenant has no "+
-			"secret for that: POST /webhooks/callback-secret/rotate makes one")
+			"secret for that; POST /webhooks/callback-secret/rotate makes one")
 	}
 	return callbackID, err
 }

@@ -84,7 +84,7 @@ func (s *Subscriptions) Create(
 // prepare makes a subscription that is not stored yet.
 func (s *Subscriptions) prepare(who *auth.Principal, c Change) (*Subscription, error) {
 	if c.URL == nil {
-		return nil, lock.Invalid("url", "is missing")
+		return nil, lock.Invalid("url", "is missing; send one such as https://example.com/hook")
 	}
 	if c.Locks == nil {
 		all := allLocks
@@ -123,7 +123,7 @@ func (s *Subscriptions) recordsOf(
 // checkCount returns an error if the tenant, or all together, have as many as they may.
 func (s *Subscriptions) checkCount(ctx context.Context, tenant string) error {
 	if s.Directory.count() >= MaxInAll {
-		return errTooMany("the server has %d webhooks, and takes no more", MaxInAll)
+		return errTooMany("the server has %d webhooks, and takes no more; delete one first", MaxInAll)
 	}
 	most := s.Limits(tenant)
 	records, err := s.recordsOf(ctx, tenant)
@@ -208,7 +208,10 @@ func (s *Subscriptions) read(
 	return r, unlessNone(err)
 }
 
-func errNone() error { return lock.Errorf(lock.NotFound, "there is no webhook with this id") }
+func errNone() error {
+	return lock.Errorf(lock.NotFound, "there is no webhook with this id; "+
+		"GET /webhooks lists them")
+}
 
 // unlessNone explains a [lock.NotFound].
 func unlessNone(err error) error {
@@ -219,7 +222,8 @@ func unlessNone(err error) error {
 }
 
 func errForbidden() error {
-	return lock.Errorf(lock.Forbidden, "the webhook is about names that the caller is not limited to")
+	return lock.Errorf(lock.Forbidden, "the webhook selects other lock names than the caller may "+
+		"use; use a credential that covers them")
 }
 
 // List returns the tenant's subscriptions that the caller may see, the oldest first.
@@ -251,7 +255,7 @@ func (s *Subscriptions) All(who *auth.Principal, tenant string) ([]*Subscription
 	if !ok {
 		return nil, &lock.Error{
 			Code:       lock.StoreUnavailable,
-			Detail:     "this replica has not read the webhooks yet",
+			Detail:     "this replica has not read the webhooks yet; retry, here or at another",
 			RetryAfter: time.Second,
 		}
 	}
@@ -341,7 +345,7 @@ func retry(change func(first bool) error) error {
 			return err
 		}
 	}
-	return lock.Errorf(lock.Changed, "others change it all the time")
+	return lock.Errorf(lock.Changed, "other changes came first, several times; retry")
 }
 
 // Delete ends a subscription. A client that may use all names may delete what cannot be read.

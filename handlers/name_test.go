@@ -177,7 +177,7 @@ func TestUnknownMethodsAre405WithAllow(t *testing.T) {
 				}
 			} else {
 				a.wantProblem(problem{code: "method_not_allowed", detail: "this path has no such method; " +
-					"use one of those in the Allow header"})
+					"use a method of the Allow header"})
 			}
 			got := strings.Split(a.header.Get("Allow"), ", ")
 			if slices.Sort(got); !slices.Equal(got, methods) {

@@ -142,6 +142,6 @@ func noSuchMethod(r *request) error {
 		r.Header("Allow", strings.Replace(allowed, get, get+", "+http.MethodHead, 1))
 	}
 	return lock.Errorf(
-		lock.MethodNotAllowed, "this path has no such method; use one of those in the Allow header",
+		lock.MethodNotAllowed, "this path has no such method; use a method of the Allow header",
 	)
 }

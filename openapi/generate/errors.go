@@ -85,7 +85,7 @@ func exampleOf(code api.Code) api.Problem {
 	case api.NotFound:
 		return api.Problem{Detail: "there is nothing at this path; /docs/ lists the paths"}
 	case api.MethodNotAllowed:
-		return api.Problem{Detail: "this path has no such method; use one of those in the Allow header"}
+		return api.Problem{Detail: "this path has no such method; use a method of the Allow header"}
 	case api.IdempotencyMismatch:
 		return api.Problem{Detail: "the idempotency key was used before with other parameters; " +
 			"repeat those, or use a new key"}

@@ -265,17 +265,16 @@ func settingsTables() string {
 	var tables strings.Builder
 	f := newConfig().flags(io.Discard)
 	for _, g := range flagGroups() {
-		fmt.Fprintf(&tables, "### %s\n\n| name | value | default | meaning |\n| --- | --- | --- | --- |\n",
-			g.subject)
+		fmt.Fprintf(&tables, "### %s\n\n| name | default | meaning |\n| --- | --- | --- |\n", g.subject)
 		for _, name := range g.names(true) {
 			fl := f.Lookup(name)
 			value, usage := pflag.UnquoteUsage(fl)
 			shown := ""
-			if fl.DefValue != "" {
+			if fl.DefValue != "" && fl.DefValue != "false" {
 				shown = "`" + fl.DefValue + "`"
 			}
-			fmt.Fprintf(&tables, "| `%s` | %s | %s | %s |\n",
-				name, value, shown, strings.ReplaceAll(usage, "*", `\*`))
+			fmt.Fprintf(&tables, "| %s | %s | %s |\n",
+				strings.TrimSpace("`"+name+"` "+value), shown, strings.ReplaceAll(usage, "*", `\*`))
 		}
 		tables.WriteString("\n")
 	}

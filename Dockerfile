@@ -11,7 +11,7 @@ WORKDIR /src
 COPY . .
 RUN --mount=type=cache,target=/root/.npm \
     cd dashboard && npm ci --no-audit --no-fund && npm run build \
- && npm sbom --package-lock-only --omit=dev --sbom-format=cyclonedx >../dashboard.cdx.json
+ && node sbom.js >../dashboard.cdx.json
 
 # The compiler runs on the builder's own platform and cross-compiles.
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build

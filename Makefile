@@ -21,7 +21,7 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz clean
+.PHONY: help run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz dist dist-test clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -48,7 +48,28 @@ build: dashboard ## Build static binaries into bin/
 
 sbom: build ## List the modules in bin/api, and the npm packages in the dashboard, in bin/*.cdx.json (CycloneDX)
 	$(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -version $(VERSION) -output bin/api.cdx.json bin/api
-	cd dashboard && npm sbom --package-lock-only --omit=dev --sbom-format=cyclonedx >../bin/dashboard.cdx.json
+	cd dashboard && node sbom.js >../bin/dashboard.cdx.json
+
+# The version of a release is its tag, or else the newest of CHANGELOG.md and the commit.
+RELEASE ?= $(or $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null)),$\
+$(shell sed -n 's/^## //p;/^## /q' CHANGELOG.md)-g$(shell git rev-parse --short HEAD))
+GORELEASER := v2.15.1
+TARGETS    ?=
+
+bin/tools/goreleaser-$(GORELEASER):
+	GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/goreleaser/goreleaser/v2@$(GORELEASER)
+	GOBIN=$(CURDIR)/bin/tools $(GO) install github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0
+	mv bin/tools/goreleaser $@
+
+# goreleaser builds single targets without packages alone: a filter of its file does.
+dist: dashboard bin/tools/goreleaser-$(GORELEASER) ## Build the files of a release in bin/dist (TARGETS=linux_amd64 for one system; RELEASE=1.2.3)
+	@sed -e '$(if $(TARGETS),/^      - [a-z]*_[a-z0-9]*$$/{/$(TARGETS)/!d})' deploy/packages/goreleaser.yaml >bin/goreleaser.yaml
+	RELEASE=$(RELEASE) COMMIT=$(COMMIT) SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) \
+	  COMMIT_DATE=$$(git log -1 --format=%cI) PATH=$(CURDIR)/bin/tools:$$PATH \
+	  bin/tools/goreleaser-$(GORELEASER) release --snapshot --clean --config bin/goreleaser.yaml
+
+dist-test: ## Build the release of linux_amd64 twice, and install it in a clean root (needs root on Debian; minutes)
+	deploy/check-packages
 
 # What npm fetched is fetched again when the lock file has changed.
 WEB := dashboard/node_modules/.package-lock.json

@@ -12,10 +12,10 @@ import (
 // saw.
 func TestManifestsDoNotTrustClientsAsProxies(t *testing.T) {
 	t.Parallel()
-	flags := regexp.MustCompile(`--trusted-prox\S+|FENCEPOST_TRUSTED_PROX\S+`)
+	flags := regexp.MustCompile(`(?m)--trusted-prox\S+|FENCEPOST_TRUSTED_PROX\S+|^trusted-proxy\S+ \d`)
 	for name, path := range map[string]string{
 		"compose": "compose.yaml", "kubernetes": "kubernetes/production.yaml",
-		"systemd": "systemd/fencepost.service",
+		"systemd": "systemd/three-machines.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -23,6 +23,9 @@ func TestManifestsDoNotTrustClientsAsProxies(t *testing.T) {
 			hops := flags.FindAllString(string(text), -1)
 			if err != nil || len(hops) != 1 {
 				t.Fatalf("the flags for proxies are %q, %v", hops, err)
+			}
+			if key, n, is := strings.Cut(hops[0], ": "); is {
+				hops[0] = "--" + key + "=" + n
 			}
 			if variable, n, is := strings.Cut(hops[0], "="); is && strings.HasPrefix(variable, envPrefix) {
 				hops[0] = "--" + strings.ReplaceAll(

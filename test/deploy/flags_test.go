@@ -67,11 +67,11 @@ func known(help string) map[string]bool {
 	return all
 }
 
-func helpOf(t *testing.T, program string) map[string]bool {
+func helpOf(t *testing.T, program, help string) map[string]bool {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), program, "--help").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), program, help).CombinedOutput()
 	if err != nil {
-		t.Fatalf("%s --help: %v\n%s", program, err, out)
+		t.Fatalf("%s %s: %v\n%s", program, help, err, out)
 	}
 	flags := known(string(out))
 	if len(flags) < 20 {
@@ -91,7 +91,7 @@ func TestServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Run("flags", func(t *testing.T) { flags(t, helpOf(t, api), helpOf(t, etcd)) })
+	t.Run("flags", func(t *testing.T) { flags(t, helpOf(t, api, "--help-all"), helpOf(t, etcd, "--help")) })
 	t.Run("stderr", func(t *testing.T) { stderr(t, api) })
 	t.Run("figures", func(t *testing.T) { asked(t, api, etcd) })
 }
@@ -113,8 +113,9 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		"x-fencepost of deploy/compose.yaml": {
 			between(t, compose, "x-fencepost:", "\nservices:"), api,
 		},
-		"deploy/systemd/etcd.service":      {text(t, "deploy/systemd/etcd.service"), etcd},
-		"deploy/systemd/fencepost.service": {text(t, "deploy/systemd/fencepost.service"), api},
+		"deploy/systemd/etcd.service":        {text(t, "deploy/systemd/etcd.service"), etcd},
+		"deploy/systemd/three-machines.yaml": {asFlags(text(t, "deploy/systemd/three-machines.yaml")), api},
+		"deploy/packages/server.yaml":        {asFlags(text(t, "deploy/packages/server.yaml")), api},
 		"etcd of deploy/compose.yaml": {
 			between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd,
 		},
@@ -138,6 +139,12 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 			}
 		}
 	}
+}
+
+// asFlags writes the keys of a configuration file as flags, without its comments.
+func asFlags(file string) string {
+	file = regexp.MustCompile(`#.*`).ReplaceAllString(file, "")
+	return regexp.MustCompile(`(?m)^([a-z])`).ReplaceAllString(file, " --$1")
 }
 
 // between cuts out of a text what stands from one mark to another.

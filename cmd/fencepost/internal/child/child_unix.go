@@ -17,6 +17,7 @@ import (
 type Child struct {
 	pid      int
 	guard    *guard
+	gate     *gate    // closed; nil if it is open
 	until    order    // the last order to the guard
 	terminal *os.File // the controlling terminal; nil without one
 	// Stopped reports that the terminal's user stopped the command (Ctrl-Z).
@@ -29,7 +30,8 @@ type Child struct {
 
 // Start runs the command with the standard streams of this process. If this process is in the
 // foreground of a terminal and not part of a pipeline, the command is, too. If guarded, the
-// command dies with this process, and does not outlive the last [Child.Extend].
+// command begins at the first [Child.Extend], dies with this process, and does not outlive the
+// last Extend.
 func Start(path string, args, env []string, guarded bool) (c *Child, err error) {
 	c = &Child{
 		Stopped: make(chan struct{}, 1), Blocked: make(chan struct{}, 1), Done: make(chan int, 1),
@@ -40,6 +42,13 @@ func Start(path string, args, env []string, guarded bool) (c *Child, err error) 
 			return nil, err
 		}
 		endWithParent(attributes)
+		if c.gate, err = newGate(); err != nil {
+			return nil, err
+		}
+		defer c.gate.started()
+		if path, args, err = c.gate.behind(path, args); err != nil {
+			return nil, err
+		}
 	}
 	cmd := exec.Command(path)
 	cmd.Args, cmd.Env = args, env
@@ -73,6 +82,10 @@ func (c *Child) Extend(left, grace time.Duration) {
 		term = now + left - grace
 	}
 	c.tell(order{c.pid, term, now + left})
+	if c.gate != nil {
+		c.gate.open()
+		c.gate = nil
+	}
 }
 
 // Overdue reports whether the guard has asked the command to end.

@@ -25,6 +25,12 @@ type Child struct {
 // GuardCommand is for other systems.
 const GuardCommand = "guard"
 
+// BeginCommand is for other systems.
+const BeginCommand = "begin"
+
+// Begin is for other systems.
+func Begin([]string) error { return nil }
+
 // Guard is for other systems.
 func Guard(io.Reader) {}
 

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// TestStoppedGuard: a stopped guard reads no orders, and does not block the process that sends them.
+// TestStoppedGuard: a stopped guard reads no orders, and does not block the process that sends
+// them.
 func TestStoppedGuard(t *testing.T) {
 	out, in, err := os.Pipe()
 	if err != nil {

@@ -113,6 +113,12 @@ command before another holder can have the lock.`,
 		Use: child.GuardCommand, Hidden: true, Args: cobra.NoArgs,
 		Run: func(*cobra.Command, []string) { child.Guard(os.Stdin) },
 	})
+	root.AddCommand(&cobra.Command{
+		Use: child.BeginCommand, Hidden: true, DisableFlagParsing: true, Args: cobra.MinimumNArgs(3),
+		RunE: func(_ *cobra.Command, args []string) error {
+			return &exit{codeCannotRun, child.Begin(args)}
+		},
+	})
 	for _, command := range extra {
 		root.AddCommand(command(a.connect, a.thisVersion().Version))
 	}

@@ -23,8 +23,8 @@ cannot be renewed, the command's process group gets SIGTERM, and a sixth of the
 TTL later SIGKILL, before the lease can end and another holder can have the
 lock. If the lock is lost, the group gets SIGKILL at once. This does not reach
 a process of another user, as under sudo, or one that has left the group, such
-as a daemon. The lock is released when the command ends, even if processes that
-it started in the background still run.
+as a daemon or a command of timeout in a script. The lock is released when the
+command ends, even if processes that it started in the background still run.
 
 The command gets FENCEPOST_FENCE, FENCEPOST_LOCK, FENCEPOST_ENTRY and
 FENCEPOST_HOLDER. Let what it writes to compare the fence, which grows from each

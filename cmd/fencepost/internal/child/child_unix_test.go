@@ -1,0 +1,65 @@
+//go:build unix
+
+package child
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestMain is the guard and the gate of the tests, too.
+func TestMain(m *testing.M) {
+	switch {
+	case len(os.Args) > 1 && os.Args[1] == GuardCommand:
+		Guard(os.Stdin)
+	case len(os.Args) > 1 && os.Args[1] == BeginCommand:
+		fmt.Fprintln(os.Stderr, Begin(os.Args[2:]))
+		os.Exit(notExecutable)
+	default:
+		os.Exit(m.Run())
+	}
+}
+
+// start starts a command that makes a file.
+func start(t *testing.T, file string, guarded bool) *Child {
+	t.Helper()
+	c, err := Start("/bin/sh", []string{"sh", "-c", `>"$0"`, file}, os.Environ(), guarded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.Close)
+	return c
+}
+
+func ended(t *testing.T, c *Child) {
+	t.Helper()
+	select {
+	case code := <-c.Done:
+		if code != 0 {
+			t.Fatalf("the command ends with %d", code)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the command does not end")
+	}
+}
+
+// TestGuardBeforeCommand: a command does not begin before its guard has an order.
+func TestGuardBeforeCommand(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "begun")
+	c := start(t, file, true)
+	for range 10 { // later commands begin and end meanwhile
+		ended(t, start(t, os.DevNull, false))
+	}
+	if _, err := os.Stat(file); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("the command has begun: %v", err)
+	}
+	c.Extend(time.Minute, time.Second)
+	ended(t, c)
+	if _, err := os.Stat(file); err != nil {
+		t.Error(err)
+	}
+}

@@ -255,7 +255,7 @@ func TestOwnLocksHaveNoLimit(t *testing.T) {
 	})
 }
 
-// TestLimitOfAKey: a retry with an idempotency key is the same entry, and needs no quota of its own.
+// TestLimitOfAKey: a retry with an idempotency key is the same entry, and needs no quota for it.
 func TestLimitOfAKey(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)

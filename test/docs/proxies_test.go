@@ -70,7 +70,8 @@ func nginx(t *testing.T, address string, replicas []string) *exec.Cmd {
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		text += fmt.Sprintf("%s_temp_path %s/%s;\n", kind, dir, kind)
 	}
-	text = "daemon off; pid " + dir + "/pid; error_log stderr; events {} http { access_log off;\n" + text + "}\n"
+	text = "daemon off; pid " + dir + "/pid; error_log stderr; events {}\n" +
+		"http { access_log off;\n" + text + "}\n"
 	file := filepath.Join(dir, "nginx.conf")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -126,7 +126,7 @@ func (ls *Limits) Parse(text string) error {
 		name, value, _ := strings.Cut(pair, "=")
 		l, ok := Named(strings.TrimSpace(name))
 		if !ok {
-			return fmt.Errorf("%q is no quota", name)
+			return fmt.Errorf("%q is no quota; the quotas are %v", name, All())
 		}
 		n, err := strconv.Atoi(strings.TrimSpace(value))
 		if err != nil {

@@ -27,24 +27,24 @@ func (c *config) flags(stdout io.Writer) *pflag.FlagSet {
 
 func (c *config) startFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.file, configFlag, "",
-		"YAML or JSON `file` with settings that no flag and no environment variable sets")
+		"YAML or JSON `file` with settings; flags and environment variables win")
 	f.BoolVar(&c.printOnly, printConfigFlag, false,
-		"check all settings, print each with its source and without secrets, and exit")
+		"check all settings, print each with its source, and exit")
 	f.BoolVar(&c.dev, "dev", false,
-		"run for development: create an HS256 secret in --data-dir and print a bearer token")
+		"development: create an HS256 secret in --data-dir, print a bearer token")
 	f.BoolVar(&c.devOpen, "dev-insecure-listen", false,
 		"let --dev listen on an address that other machines reach; the token makes them operators")
 }
 
 func (c *config) listenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.listen, "listen", "127.0.0.1:8080",
-		"`address` for clients, as host:port; port 0 takes a free port")
+		"`address` for clients; port 0 takes a free port")
 	f.StringVar(&c.opsListen, "ops-listen", "",
 		"separate `address` for /healthz, /readyz and /metrics, without TLS")
 	f.StringVar(&c.debugListen, "debug-listen", "", "`address` for the Go profiler at /debug/pprof/")
 	f.StringVar(&c.tlsCert, "tls-cert", "",
-		"PEM `file` with the server's certificate chain; turns TLS on, read again each second")
-	f.StringVar(&c.tlsKey, "tls-key", "", "PEM `file` with the key of --tls-cert")
+		"PEM `file` with the certificate chain, read again each second")
+	f.StringVar(&c.tlsKey, "tls-key", "", "PEM `file` with its key; both turn TLS on")
 	f.StringVar(&c.basePath, "base-path", "",
 		"`path` under which a proxy publishes the server, such as /fencepost")
 	f.UintVar(&c.proxyHops, "trusted-proxy-hops", 0,
@@ -58,7 +58,7 @@ func (c *config) storeFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.store, "store", storeEmbedded,
 		"embedded, etcd://host:port,host:port, or zookeeper://host:port,host:port/chroot")
 	f.StringVar(&c.dataDir, "data-dir", "./data",
-		"`folder` of the embedded store and of the secret of --dev")
+		"`folder` of the embedded store and the --dev secret")
 	f.Int64Var(&c.quotaMB, "data-quota-mb", 4096, "largest size of the embedded store, in `MiB`")
 	f.StringVar(&c.storeCA, "store-ca", "",
 		"PEM `file` with the authorities of the store's certificate, or system; turns TLS on")
@@ -69,16 +69,16 @@ func (c *config) storeFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.storePasswordSrc, "store-password-file", "",
 		"`file` with the password of --store-username")
 	f.Uint64Var(&c.fenceFloor, "fence-floor", 0,
-		"`number` above every fence ever issued; set it after a restore or a move of the store")
+		"`number` above every fence ever issued, after a restore or move")
 	f.StringVar(&c.tokenKeyFile, "token-key-file", "",
 		"`file` with the key of lock tokens, the same on all replicas; by default the store has the key")
 }
 
 func (c *config) tokenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.secretFile, "jwt-secret-file", "",
-		"`file` with the HS256 secret of bearer tokens, at least 32 bytes; or set "+envSecret)
+		"`file` with the HS256 secret, at least 32 bytes; or "+envSecret)
 	f.StringVar(&c.jwks, "jwks", "",
-		"`URL or file` of the JWK Set of bearer tokens (RS256, ES256, EdDSA)")
+		"`URL or file` of the JWK Set (RS256, ES256, EdDSA)")
 	f.StringVar(&c.issuer, "jwt-issuer", "", "`issuer` (iss) that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "`audience` (aud) that bearer tokens must have")
 	claimFlags(f, &c.claims)
@@ -107,18 +107,18 @@ func (c *config) signInFlags(f *pflag.FlagSet) {
 
 func (c *config) limitFlags(f *pflag.FlagSet) {
 	f.Var(&c.maxTTL, "max-ttl-seconds",
-		fmt.Sprintf("longest lease that a client may request, in `seconds`; at most %g",
+		fmt.Sprintf("longest lease of a client, in `seconds`; at most %g",
 			lock.MaxTTL.Seconds()))
 	c.limits = quota.Standard()
-	f.Var(defaultQuotas{c.limits}, quotasFlag, "quotas of each tenant without its own, as "+
-		"`name=value,...`, such as held_locks=1000,requests_per_second=500")
+	f.Var(defaultQuotas{c.limits}, quotasFlag, "default quotas of a tenant: "+
+		"`name=value,...`, such as held_locks=1000")
 	f.Var(&c.auditRetention, "audit-retention",
 		"how many `days` to retain audit records, such as 30d; at most 90d")
 }
 
 func (c *config) webhookFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.webhooks.Allow, "webhook-allow", "",
-		"private address `ranges` that webhooks may also reach, such as 10.0.0.0/8,127.0.0.1")
+		"private address `ranges` for webhooks too, such as 10.0.0.0/8,127.0.0.1")
 	f.BoolVar(&c.webhooks.AllowHTTP, "webhook-allow-http", false,
 		"let webhooks use http URLs, and port 80")
 	f.StringVar(&c.webhooks.Ports, "webhook-ports", "",
@@ -131,5 +131,5 @@ func (c *config) logFlags(f *pflag.FlagSet) {
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0,
 		"keep listening for so many `seconds` after SIGTERM, until load balancers see /readyz fail")
 	f.Var(&c.drain, "drain-seconds",
-		"after SIGTERM, let running requests finish for at most so many `seconds`")
+		"let requests finish for so many `seconds` after SIGTERM")
 }

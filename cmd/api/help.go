@@ -23,12 +23,12 @@ func flagGroups() []flagGroup {
 	return []flagGroup{
 		{"Start", configFlag + " dev " + printConfigFlag, "dev-insecure-listen"},
 		{
-			"Listen", "listen tls-cert tls-key ops-listen base-path trusted-proxy-hops",
-			"debug-listen idle-timeout-seconds max-hold-seconds",
+			"Listen", "listen tls-cert tls-key",
+			"ops-listen base-path trusted-proxy-hops debug-listen idle-timeout-seconds max-hold-seconds",
 		},
 		{
-			"Store", "store data-dir store-ca store-username store-password-file fence-floor",
-			"data-quota-mb store-cert store-key token-key-file",
+			"Store", "store data-dir fence-floor",
+			"store-ca store-username store-password-file data-quota-mb store-cert store-key token-key-file",
 		},
 		{
 			"Bearer tokens", "jwt-secret-file jwks jwt-issuer jwt-audience",
@@ -36,8 +36,8 @@ func flagGroups() []flagGroup {
 		},
 		{"Client certificates and sign-in", "", "client-ca principals " + oidcFlag},
 		{"Limits", "max-ttl-seconds " + quotasFlag, "audit-retention"},
-		{"Webhooks", "webhook-allow webhook-allow-http", "webhook-ports"},
-		{"Log and shutdown", "log-format log-level drain-seconds", "drain-delay-seconds"},
+		{"Webhooks", "webhook-allow", "webhook-allow-http webhook-ports"},
+		{"Log and shutdown", "log-format drain-seconds", "log-level drain-delay-seconds"},
 	}
 }
 
@@ -58,8 +58,7 @@ const serverUsage = `Fencepost is locks over HTTP.
   api health [flags]     exit with 0 if the server answers
   api version            print the version
 
-Each flag has an environment variable and a key in the file of --config. For --data-dir they
-are FENCEPOST_DATA_DIR and data-dir.
+Each flag has an environment variable (--data-dir is FENCEPOST_DATA_DIR) and a key in --config.
 `
 
 // printServerHelp prints the flags of the server by subject.

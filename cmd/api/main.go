@@ -16,9 +16,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"runtime/debug"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
@@ -59,11 +61,27 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 		return 0
 	}
 	// One line, also of several errors that were joined.
-	lastWord(stderr, fmt.Sprintf("fencepost: %s\n", strings.ReplaceAll(err.Error(), "\n", "; ")))
+	text := strings.ReplaceAll(err.Error(), "\n", "; ") + remedy(err)
+	lastWord(stderr, fmt.Sprintf("fencepost: %s\n", text))
 	if errors.As(err, &usage) {
 		return exitConfig
 	}
 	return 1
+}
+
+// remedy returns what to do about an error of the system, whose text only names the cause.
+func remedy(err error) string {
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return "; stop the program that listens there, or choose another address"
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return "; choose an address of this machine"
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return "; check the path"
+	case errors.Is(err, fs.ErrPermission):
+		return "; give this user access to it"
+	}
+	return ""
 }
 
 // lastWordTime is for how long a reader of stderr is waited for that stands still.

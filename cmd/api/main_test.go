@@ -125,10 +125,10 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// TestHelpFitsOnTwoScreens: of 50 lines with 100 columns each.
+// TestHelpFitsOnTwoScreens: of 25 lines with 100 columns each.
 func TestHelpFitsOnTwoScreens(t *testing.T) {
 	short, all := command(t, nil, "--help").out, command(t, nil, "--help-all").out
-	if n := strings.Count(short, "\n"); n > 100 {
+	if n := strings.Count(short, "\n"); n > 50 {
 		t.Errorf("--help has %d lines", n)
 	}
 	for line := range strings.Lines(short + all) {
@@ -314,4 +314,17 @@ func eventually(t *testing.T, what string, holds func() bool) {
 			t.Fatalf("not within 20 s: %s", what)
 		}
 	}
+}
+
+// TestStartSaysWhatToDo: an error of the system names the cause, and the server adds the remedy.
+func TestStartSaysWhatToDo(t *testing.T) {
+	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	fails(t, 1, nil, []string{
+		"--dev", "--data-dir", t.TempDir(), "--listen", taken.Addr().String(),
+	}, "--listen", "in use; stop the program that listens there")
+	fails(t, 1, nil, []string{"--jwt-secret-file", t.TempDir() + "/none"}, "none", "check the path")
 }

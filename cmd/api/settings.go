@@ -97,7 +97,7 @@ func (o origins) readLine(f *pflag.FlagSet, args []string) error {
 	} else if err != nil {
 		wrong = append(wrong, usagef("%v", err))
 	} else if f.NArg() > 0 {
-		wrong = append(wrong, usagef("unexpected argument %q", f.Arg(0)))
+		wrong = append(wrong, usagef("unexpected argument %q: flags begin with two dashes", f.Arg(0)))
 	}
 	return errors.Join(wrong...)
 }

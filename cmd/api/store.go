@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,8 +56,11 @@ func openStore(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSt
 		open = openZooKeeper
 	}
 	s, err := open(ctx, c, t)
-	if errors.Is(err, lock.StoreUnavailable) {
-		err = fmt.Errorf("the store %s cannot be used: %w", c.store, err)
+	if unavailable, ok := errors.AsType[*lock.Error](err); ok &&
+		unavailable.Code == lock.StoreUnavailable {
+		// The detail is for clients of the API: they have another remedy.
+		err = fmt.Errorf("the store %s cannot be used; check that it runs, its addresses in --store "+
+			"and the access to it: %w", c.store, cmp.Or(unavailable.Cause, error(unavailable)))
 	}
 	return s, err
 }

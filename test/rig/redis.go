@@ -62,17 +62,14 @@ func (r *Redis) start(ctx context.Context, dir string, options []string) error {
 		"--bind", host, "--port", number, "--dir", dir,
 		"--save", "", "--appendonly", "yes", "--appendfsync", "always",
 	}
-	if r.process, err = startProcess("redis-server", r.log, append(args, options...), nil); err != nil {
+	args = append(args, options...)
+	if r.process, err = startProcess("redis-server", r.log, args, nil); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return r.process.await(ctx, "Redis", func(ctx context.Context) error {
-		conn, err := new(net.Dialer).DialContext(ctx, "tcp", r.Address())
-		if err != nil {
-			return err
-		}
-		return conn.Close()
+		return accepts(ctx, r.Address())
 	})
 }
 

@@ -11,8 +11,8 @@ import (
 	"syscall"
 )
 
-// Database is a running PostgreSQL or MariaDB, with every flush on. Its administrator needs no
-// password.
+// Database is a running server. PostgreSQL and MariaDB have every flush on, and their administrator
+// needs no password.
 type Database struct {
 	*Program
 	port *port
@@ -95,13 +95,7 @@ func StartMariaDB(ctx context.Context, dir string) (*Database, error) {
 				"--bind-address=127.0.0.1", "--socket=socket", "--pid-file=pid",
 			}}
 		},
-		func(ctx context.Context, address string) error {
-			conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
-			if err != nil {
-				return err
-			}
-			return conn.Close()
-		},
+		accepts,
 	)
 }
 

@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 // server starts a server, with a token that may do everything in its tenant.
 func server(t *testing.T) (*rig.Replica, string) {
 	t.Helper()
-	return serverOn(t, "embedded")
+	return serverOn(t, os.Getenv("STORE"))
 }
 
 // shared is one server for the tests that do not harm it.
@@ -61,6 +61,7 @@ var shared = sync.OnceValues(func() (struct{ url, token string }, error) {
 	var s struct{ url, token string }
 	r, err := rig.StartReplica(context.Background(), rig.ReplicaConfig{
 		Binary: programs.api, DataDir: filepath.Join(programs.dir, "data"), Secret: secret,
+		Store: os.Getenv("STORE"),
 	})
 	if err != nil {
 		return s, err

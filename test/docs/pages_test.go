@@ -36,6 +36,9 @@ func TestExamplesRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := rig.BuildCommand(t.Context(), bin); err != nil {
+		t.Fatal(err)
+	}
 	run(t, filepath.Join(root, "examples", "install-clients"))
 	for _, page := range pages {
 		t.Run(page, func(t *testing.T) {

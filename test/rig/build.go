@@ -13,6 +13,7 @@ import (
 const (
 	modulePath = "github.com/fencepost/fencepost"
 	etcdPath   = "go.etcd.io/etcd/server/v3"
+	ctlPath    = "go.etcd.io/etcd/etcdctl/v3"
 )
 
 // BuildOption changes how a binary is built.
@@ -20,6 +21,7 @@ type BuildOption func(*buildOptions)
 
 type buildOptions struct {
 	race, stripped bool
+	modules        string // the flag -modfile
 }
 
 // Race builds the binary with Go's race detector; a race that it finds is
@@ -37,27 +39,45 @@ func Stripped() BuildOption {
 // is built once for all tests of this machine, which takes most of a minute on two
 // cores: the Go build cache would spare a second call the compiler, but not the linker.
 func BuildEtcd(ctx context.Context) (string, error) {
-	version, err := goOutput(ctx, "list", "-m", "-f", "{{.Version}}", etcdPath)
+	return buildOnce(ctx, "etcd", etcdPath, "go.mod")
+}
+
+// BuildEtcdctl returns the path of etcdctl, of the version that tools/etcdctl.mod names. It is
+// built once, as BuildEtcd does.
+func BuildEtcdctl(ctx context.Context) (string, error) {
+	return buildOnce(ctx, "etcdctl", ctlPath, "tools/etcdctl.mod")
+}
+
+// buildOnce builds a package of the module file, unless the cache folder has it.
+func buildOnce(ctx context.Context, name, pkg, modules string) (string, error) {
+	root, err := moduleRoot(ctx)
 	if err != nil {
-		return "", fmt.Errorf("find the version of etcd: %w", err)
+		return "", err
+	}
+	modules = "-modfile=" + filepath.Join(root, modules)
+	version, err := goOutput(ctx, "list", modules, "-m", "-f", "{{.Version}}", pkg)
+	if err != nil {
+		return "", fmt.Errorf("find the version of %s: %w", name, err)
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find a folder for etcd: %w", err)
+		return "", fmt.Errorf("find a folder for %s: %w", name, err)
 	}
-	binary := filepath.Join(cache, "fencepost", "etcd-"+version+"-"+runtime.Version(), "etcd")
+	binary := filepath.Join(cache, "fencepost", name+"-"+version+"-"+runtime.Version(), name)
 	if _, err := os.Stat(binary); err == nil {
 		return binary, nil
 	}
 	if err := os.MkdirAll(filepath.Dir(binary), 0o750); err != nil {
-		return "", fmt.Errorf("make a folder for etcd: %w", err)
+		return "", fmt.Errorf("make a folder for %s: %w", name, err)
 	}
 	fresh, err := os.MkdirTemp(filepath.Dir(binary), "build-")
 	if err != nil {
-		return "", fmt.Errorf("make a folder for etcd: %w", err)
+		return "", fmt.Errorf("make a folder for %s: %w", name, err)
 	}
 	defer func() { _ = os.RemoveAll(fresh) }()
-	built, err := build(ctx, filepath.Join(fresh, "etcd"), etcdPath, nil)
+	built, err := build(ctx, filepath.Join(fresh, name), pkg, []BuildOption{
+		func(o *buildOptions) { o.modules = modules },
+	})
 	if err != nil {
 		return "", err
 	}
@@ -90,6 +110,9 @@ func build(ctx context.Context, binary, pkg string, options []BuildOption) (stri
 		return "", err
 	}
 	args := []string{"build", "-o", binary}
+	if o.modules != "" {
+		args = append(args, o.modules)
+	}
 	if o.race {
 		args = append(args, "-race")
 	}

@@ -106,19 +106,22 @@ func (d *doctor) examine(ctx context.Context) {
 		to = &http.Client{}
 	}
 	to.Timeout = doctorWaits
+	answers := false
 	for _, base := range d.server.URLs() {
-		d.reach(ctx, to, strings.TrimRight(base, "/"))
+		answers = d.reach(ctx, to, strings.TrimRight(base, "/")) || answers
 	}
-	d.token(ctx)
+	if d.token() && answers {
+		d.rights(ctx)
+	}
 }
 
-// reach checks whether a server answers, and what its answer shows.
-func (d *doctor) reach(ctx context.Context, to *http.Client, base string) {
+// reach checks what a server's answer shows. It reports whether the server answers.
+func (d *doctor) reach(ctx context.Context, to *http.Client, base string) bool {
 	sent := time.Now()
 	health, err := probe(ctx, to, base+"/healthz")
 	if err != nil {
 		d.say(failed, "server", "%s does not answer: %v", base, err)
-		return
+		return false
 	}
 	took := time.Since(sent)
 	d.say(good, "server", "%s has the version %s and answers in %s", base, health.Version,
@@ -127,9 +130,10 @@ func (d *doctor) reach(ctx context.Context, to *http.Client, base string) {
 	d.clocks(sent, took, health.date)
 	if _, err := probe(ctx, to, base+"/readyz"); err != nil {
 		d.say(failed, "ready", "%s cannot serve: %v", base, err)
-		return
+		return true
 	}
-	d.say(good, "ready", "the server sees its store")
+	d.say(good, "ready", "the server is connected to its store")
+	return true
 }
 
 // health is what a server answers, and how.
@@ -199,31 +203,37 @@ func (d *doctor) clocks(sent time.Time, took time.Duration, date string) {
 	}
 }
 
-// token checks what the bearer token says, and whether the server agrees.
-func (d *doctor) token(ctx context.Context) {
-	c, err := claimsOf(d.server)
+// token checks what the bearer token says. It reports whether there is one.
+func (d *doctor) token() bool {
+	claims, err := claimsOf(d.server)
 	if err != nil {
 		d.say(failed, "token", "%v", err)
-		return
+		return false
 	}
 	state := good
 	switch {
-	case c.Expires == nil || time.Until(c.Expires.time()) <= 0:
+	case claims.Expires == nil || time.Until(claims.Expires.time()) <= 0:
 		state = failed
-	case time.Until(c.Expires.time()) < tokenExpires:
+	case time.Until(claims.Expires.time()) < tokenExpires:
 		state = warning
 	}
-	d.say(state, "token", "of %s, expires %s", c.Subject, c.expiry())
+	d.say(state, "token", "of %s, tenant %s, scopes %s, expires %s", claims.Subject, claims.Tenant,
+		strings.Join(claims.Scope, " "), claims.expiry())
+	return true
+}
+
+// rights checks whether the server accepts the token.
+func (d *doctor) rights(ctx context.Context) {
 	to, err := d.server.Client(retryLooks)
 	if err != nil {
-		d.say(failed, "token", "%v", err)
+		d.say(failed, "rights", "%v", err)
 		return
 	}
 	defer func() { _ = to.Close() }() // returns nil
 	err = to.Call(ctx, http.MethodGet, "/locks?limit=1", nil, nil, nil)
 	switch {
 	case err == nil:
-		d.say(good, "rights", "tenant %s, scopes %s", c.Tenant, strings.Join(c.Scope, " "))
+		d.say(good, "rights", "the server accepts the token")
 	case is(err, api.Forbidden):
 		d.say(warning, "rights", "the token may not look at locks: %s", sentence(err))
 	default:

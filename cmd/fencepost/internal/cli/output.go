@@ -96,10 +96,19 @@ func rounded(d time.Duration) string {
 func sentence(err error) string {
 	text := plain(strings.TrimPrefix(err.Error(), "fencepost: "))
 	var problem *client.Error
-	if !errors.As(err, &problem) || len(problem.Holders) == 0 {
+	if !errors.As(err, &problem) {
 		return text
 	}
-	return text + "; held by " + holders(problem.Holders)
+	switch problem.Code {
+	case api.InvalidRequest, api.InvalidName, api.TokenMismatch: // the detail says it all
+		text = strings.Replace(text, plain(problem.Title+": "+problem.Detail), plain(problem.Detail), 1)
+	case client.NoAnswer:
+		text = strings.Replace(text, " ("+string(client.NoAnswer)+")", "", 1)
+	}
+	if len(problem.Holders) > 0 {
+		text += "; held by " + holders(problem.Holders)
+	}
+	return text
 }
 
 // holders names the first holder of a lock, and counts the others.

@@ -38,10 +38,13 @@ func (a *app) showQueue(
 	}
 }
 
-// queueOf says which lock the holder waits for, or returns "" if the server does not say.
+// queueOf returns a sentence on what the holder waits for, or "" if it does not wait.
 func queueOf(ctx context.Context, to *client.Client, names []string, holder string) string {
 	for _, name := range names {
 		lock, err := to.Look(ctx, name)
+		if is(err, client.NoAnswer) || ctx.Err() != nil {
+			return "waiting for the server, which does not answer"
+		}
 		if err != nil {
 			return ""
 		}

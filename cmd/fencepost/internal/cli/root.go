@@ -101,14 +101,19 @@ command before another holder can have the lock.`,
 	}
 	a.settings.Bind(root.PersistentFlags())
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table",
-		"what to print: table, json or name")
+		"print in this `format`: table, json or name")
 	root.AddCommand(
-		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand(),
-		a.statusCommand(), a.listCommand(), a.queueCommand(), a.watchCommand(), a.waitCommand(),
-		a.whyCommand(), a.revokeCommand(), a.closeCommand(), a.openCommand(), a.webhooksCommand(),
-		a.loginCommand(), a.contextsCommand(), a.tokenCommand(), a.doctorCommand(),
 		a.serverCommand(), a.manCommand(), a.versionCommand(),
 	)
+	group(root, "Hold locks:",
+		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
+	group(root, "Look:",
+		a.statusCommand(), a.listCommand(), a.queueCommand(), a.whyCommand(), a.waitCommand(),
+		a.watchCommand())
+	group(root, "Operate:",
+		a.revokeCommand(), a.closeCommand(), a.openCommand(), a.webhooksCommand())
+	group(root, "Set up:",
+		a.loginCommand(), a.contextsCommand(), a.tokenCommand(), a.doctorCommand())
 	root.AddCommand(&cobra.Command{
 		Use: child.GuardCommand, Hidden: true, Args: cobra.NoArgs,
 		Run: func(*cobra.Command, []string) { child.Guard(os.Stdin) },
@@ -122,7 +127,32 @@ command before another holder can have the lock.`,
 	for _, command := range extra {
 		root.AddCommand(command(a.connect, a.thisVersion().Version))
 	}
+	showUse(root)
 	return root
+}
+
+// group adds commands under a title of the help.
+func group(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, command := range commands {
+		command.GroupID = title
+	}
+	root.AddCommand(commands...)
+}
+
+// showUse answers a wrong number of arguments with how the command is used.
+func showUse(command *cobra.Command) {
+	if check := command.Args; check != nil {
+		command.Args = func(command *cobra.Command, args []string) error {
+			if check(command, args) != nil {
+				return usage("use: %s", command.UseLine())
+			}
+			return nil
+		}
+	}
+	for _, below := range command.Commands() {
+		showUse(below)
+	}
 }
 
 func (a *app) checkOutput() error {
@@ -158,7 +188,7 @@ func (a *app) using(work work) func(*cobra.Command, []string) error {
 func (a *app) codeOf(err error) int {
 	var problem *client.Error
 	switch {
-	case !a.parsed, errors.Is(err, settings.ErrNoServer):
+	case !a.parsed, errors.Is(err, settings.ErrNoServer), errors.Is(err, settings.ErrServer):
 		return codeUsage
 	case client.CodeOf(err) == api.Lost, client.CodeOf(err) == client.NoAnswer:
 		return codeNotHad

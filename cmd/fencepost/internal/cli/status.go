@@ -42,7 +42,7 @@ func status(w *tabwriter.Writer, lock *api.Lock) {
 		row(w, "held", h.Holder, ago(h.Since), mode(h.Mode, h.Limit), h.Fence, in(h.ExpiresAt))
 	}
 	for _, q := range lock.Waiters {
-		row(w, fmt.Sprint(q.Position), q.Holder, rounded(q.WaitedSeconds.Duration()),
+		row(w, fmt.Sprintf("waiting %d", q.Position), q.Holder, rounded(q.WaitedSeconds.Duration()),
 			mode(q.Mode, q.Limit), "", "")
 	}
 	if more := lock.Waiting - len(lock.Waiters); more > 0 {

@@ -34,13 +34,20 @@ holder waits for itself. The last needs a token with the scope tenant-admin.`,
 				names = append(names, h.Holder)
 			}
 			said := append(why(lock), a.blockedBy(ctx, to, lock)...)
-			return a.print(lock, names, func(w *tabwriter.Writer) {
+			answer := explained{lock, said}
+			return a.print(answer, names, func(w *tabwriter.Writer) {
 				for _, sentence := range said {
 					fmt.Fprintln(w, plain(sentence))
 				}
 			})
 		}),
 	}
+}
+
+// explained is a lock with the sentences of why.
+type explained struct {
+	*api.Lock
+	Why []string `json:"why"`
 }
 
 // why says what a look at the lock shows.
@@ -57,7 +64,7 @@ func why(lock *api.Lock) (said []string) {
 		say("%s is free: no entry holds it or waits for it.", lock.Name)
 	}
 	if p := lock.Figures.HoldSeconds; p != nil && len(lock.Holders) > 0 {
-		say("Of its recent holders, half were done after %s, and 99 of 100 after %s.",
+		say("Recent holds: p50 %s, p99 %s.",
 			rounded(p.P50.Duration()), rounded(p.P99.Duration()))
 	}
 	if len(lock.Waiters) > 0 {

@@ -31,13 +31,13 @@ func (s *Settings) Bind(flags *pflag.FlagSet) {
 	flags.StringVar(&s.url, "url", "",
 		"base `URL` of the server, or several with commas in between ($FENCEPOST_URL)")
 	flags.StringVar(&s.token, "token", "",
-		"bearer token; other users of the machine may see arguments ($FENCEPOST_TOKEN)")
+		"bearer `token`; other users of the machine may see arguments ($FENCEPOST_TOKEN)")
 	flags.StringVar(&s.tokenFile, "token-file", "",
 		"`file` with the bearer token, which is read for each request ($FENCEPOST_TOKEN_FILE)")
 	flags.StringVar(&s.caFile, "ca-file", "",
 		"PEM `file` of the authorities that may sign the server's certificate ($FENCEPOST_CA_FILE)")
 	flags.StringVar(&s.context, "context", "",
-		"context of the configuration file ($FENCEPOST_CONTEXT)")
+		"`name` of a context of the configuration file ($FENCEPOST_CONTEXT)")
 }
 
 // Server is what the settings name.
@@ -51,6 +51,9 @@ type Server struct {
 var ErrNoServer = errors.New(
 	"no server is set: use --url, FENCEPOST_URL, or fencepost login --url URL",
 )
+
+// ErrServer means that the settings name a server by something else than a base URL.
+var ErrServer = errors.New("the server's URL is not valid")
 
 // Server resolves the settings. The token of a context is only used with that context's URL.
 func (s *Settings) Server() (Server, error) {
@@ -119,10 +122,14 @@ func (c Context) Client(retryFor time.Duration) (*client.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	return client.New(client.Config{
+	made, err := client.New(client.Config{
 		URLs: c.URLs(), Token: c.Bearer, HTTP: transport, RetryFor: retryFor,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // commands say what happens
 	})
+	if err != nil {
+		return nil, fmt.Errorf("%w: %s: use http:// or https://", ErrServer, c.URL)
+	}
+	return made, nil
 }
 
 // URLs of the replicas.

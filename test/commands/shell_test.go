@@ -42,3 +42,14 @@ func TestAcquireQuotesAnswers(t *testing.T) {
 		}
 	}
 }
+
+// TestNohup: a command survives SIGHUP if fencepost was started with SIGHUP ignored.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	text := u.program("/bin/sh", "-c", `trap '' HUP
+exec "$0" run nohup -- sh -c 'kill -HUP $PPID $$; sleep 0.3; echo alive'`, programs.fencepost).expect(0)
+	if text != "alive\n" {
+		t.Errorf("it prints %q", text)
+	}
+}

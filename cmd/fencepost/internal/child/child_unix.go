@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -202,12 +203,13 @@ func (c *Child) foreground() int {
 // IsContinue reports whether the signal says that this process goes on after a stop.
 func IsContinue(s os.Signal) bool { return s == syscall.SIGCONT }
 
-// Signals are those that end or steer a command, and the one that says that this process goes on.
+// Signals are those that end or steer a command, and SIGCONT. Signals that this process ignores, as
+// under nohup, are not among them: the command inherits that it ignores them.
 func Signals() []os.Signal {
-	return []os.Signal{
+	return slices.DeleteFunc([]os.Signal{
 		syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
 		syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
-	}
+	}, signal.Ignored)
 }
 
 // Ends reports whether the signal asks this process to end.

@@ -113,8 +113,10 @@ func program(ctx context.Context, t *testing.T, language string) *exec.Cmd {
 		}
 		return exec.CommandContext(ctx, "node", write("receiver.mjs"))
 	case "go":
-		run(t, dir, "go", "build", "-o", filepath.Join(dir, "receiver"), write("main.go"))
-		return exec.CommandContext(ctx, filepath.Join(dir, "receiver"))
+		module := filepath.Join("..", "..") // which has the client
+		binary := filepath.Join(dir, "receiver")
+		run(t, module, "go", "build", "-o", binary, write("main.go"))
+		return exec.CommandContext(ctx, binary)
 	}
 	t.Fatalf("no receiver in %s", language)
 	return nil

@@ -6,6 +6,7 @@ mod client;
 mod clock;
 mod errors;
 mod events;
+pub mod fencing;
 mod held;
 mod lead;
 mod lease;

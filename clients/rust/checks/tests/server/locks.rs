@@ -2,6 +2,7 @@ use std::future::IntoFuture;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 
+use fencepost::fencing::SqlGuard;
 use fencepost::{Claim, Client, Error};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -33,7 +34,11 @@ async fn a_name_may_have_all_allowed_characters() {
     let mut list = client.list().prefix("rust:a+b").state("held");
     assert_eq!(list.next().await.unwrap().unwrap().name, name);
     assert!(list.next().await.unwrap().is_none());
-    client.stale_write(name, 1, held.fence(), "db/orders").await.unwrap();
+    let guard = SqlGuard::new(name, 1, "db/orders");
+    assert_eq!(guard.check(1), Ok(()));
+    let stale = guard.check(held.fence() as i64).unwrap_err();
+    assert_eq!((stale.presented, stale.known), (1, held.fence() as i64));
+    stale.report(&client).await.unwrap();
     held.release().await.unwrap();
 }
 

@@ -1,0 +1,34 @@
+// Package dynamodb has the check of fences in DynamoDB: the condition of the update.
+package dynamodb
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb"
+	"github.com/aws/aws-sdk-go-v2/service/dynamodb/types"
+)
+
+// Item has the attributes of an item, or the values of an expression.
+type Item = map[string]types.AttributeValue
+
+// Update sets the fence of an item, and what the caller appends to the expression, unless the item
+// has a greater fence: then the error is a [types.ConditionalCheckFailedException]. It returns the
+// new item.
+func Update(
+	ctx context.Context, db *dynamodb.Client, table string, key Item, fence uint64,
+	set string, values Item,
+) (Item, error) {
+	values[":fence"] = &types.AttributeValueMemberN{Value: strconv.FormatUint(fence, 10)}
+	answer, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
+		TableName: &table, Key: key, ExpressionAttributeValues: values,
+		UpdateExpression:    aws.String("SET fence = :fence" + set),
+		ConditionExpression: aws.String("attribute_not_exists(fence) OR fence <= :fence"),
+		ReturnValues:        types.ReturnValueAllNew,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return answer.Attributes, nil
+}

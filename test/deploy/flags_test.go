@@ -113,9 +113,11 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		"x-fencepost of deploy/compose.yaml": {
 			between(t, compose, "x-fencepost:", "\nservices:"), api,
 		},
-		"deploy/systemd/etcd.service":        {text(t, "deploy/systemd/etcd.service"), etcd},
-		"deploy/systemd/three-machines.yaml": {asFlags(text(t, "deploy/systemd/three-machines.yaml")), api},
-		"deploy/packages/server.yaml":        {asFlags(text(t, "deploy/packages/server.yaml")), api},
+		"deploy/systemd/etcd.service": {text(t, "deploy/systemd/etcd.service"), etcd},
+		"deploy/systemd/three-machines.yaml": {
+			asFlags(text(t, "deploy/systemd/three-machines.yaml")), api,
+		},
+		"deploy/packages/server.yaml": {asFlags(text(t, "deploy/packages/server.yaml")), api},
 		"etcd of deploy/compose.yaml": {
 			between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd,
 		},

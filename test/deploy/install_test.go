@@ -130,7 +130,8 @@ func install(t *testing.T, from, prefix string) (out string, err error) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), "sh", filepath.Join(root, "deploy/install.sh"))
 	c.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent", "PREFIX=" + prefix, "FENCEPOST_RELEASES=" + from,
+		"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent",
+		"PREFIX=" + prefix, "FENCEPOST_RELEASES=" + from,
 	}
 	text, err := c.CombinedOutput()
 	return string(text), err

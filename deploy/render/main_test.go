@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	"sigs.k8s.io/yaml"
 )
@@ -109,5 +110,21 @@ func TestRestore(t *testing.T) {
 	if claim := pod.Volumes[0].PersistentVolumeClaim.ClaimName; claim != "data-fencepost-etcd-1" ||
 		len(want) != 5 {
 		t.Errorf("the claim is %s; %q", claim, want)
+	}
+}
+
+// TestRecipes: Kubernetes knows each field of the recipes.
+func TestRecipes(t *testing.T) {
+	t.Parallel()
+	for name, into := range map[string]any{
+		"kubernetes-cronjob.yaml": &batchv1.CronJob{}, "kubernetes-migration.yaml": &appsv1.Deployment{},
+	} {
+		text, err := os.ReadFile("../recipes/" + name)
+		if err == nil {
+			err = yaml.UnmarshalStrict(text, into)
+		}
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -71,3 +71,37 @@ func TestGuaranteesNameTheirTests(t *testing.T) {
 		t.Errorf("guarantees.md names %d tests", len(named))
 	}
 }
+
+// TestUserPagesAreShort: the pages for users have 30 000 words, 2 000 a page. A word has a letter or
+// a digit. The reference of the API is generated from the code.
+func TestUserPagesAreShort(t *testing.T) {
+	var pages []string
+	total := 0
+	// Without docs/internals, and CONTRIBUTING.md.
+	for _, pattern := range []string{"[^C]*.md", "CHANGELOG.md", "docs/*.md", "docs/[^i]*/*.md"} {
+		found, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	word := regexp.MustCompile(`\S*[\pL\d]\S*`)
+	for _, page := range pages {
+		if filepath.Base(page) == "api.md" {
+			continue
+		}
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := len(word.FindAll(text, -1))
+		if words > 2000 {
+			t.Errorf("%s has %d words", page, words)
+		}
+		total += words
+	}
+	if total > 30000 || len(pages) < 30 {
+		t.Errorf("%d pages have %d words", len(pages), total)
+	}
+	t.Logf("%d pages have %d words", len(pages), total)
+}

@@ -3,6 +3,8 @@ package commands_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"testing"
 )
 
@@ -51,5 +53,33 @@ func TestNohup(t *testing.T) {
 exec "$0" run nohup -- sh -c 'kill -HUP $PPID $$; sleep 0.3; echo alive'`, programs.fencepost).expect(0)
 	if text != "alive\n" {
 		t.Errorf("it prints %q", text)
+	}
+}
+
+// TestUpgradeWhileWaiting: run starts its guard from its own file, although an upgrade has removed
+// the file while run waited for the lock.
+func TestUpgradeWhileWaiting(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	held := u.command("run", "upgrade", "--", "sh", "-c", "until [ -e removed ]; do sleep 0.01; done")
+	held.start()
+	await(t, "the holder", func() bool {
+		return strings.Contains(u.command("status", "upgrade").expect(0), "is held")
+	})
+	if err := os.Link(programs.fencepost, u.path("old")); err != nil {
+		t.Fatal(err)
+	}
+	waiter := u.program(u.path("old"), "run", "upgrade", "--", "echo", "works").start()
+	await(t, "the waiter", func() bool {
+		return strings.Contains(u.command("status", "upgrade").expect(0), "1 waiting")
+	})
+	if err := os.Remove(u.path("old")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(u.path("removed"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := waiter.code(); code != 0 {
+		t.Errorf("it ends with %d: %s", code, &waiter.stderr)
 	}
 }

@@ -42,8 +42,8 @@ func newGate() (*gate, error) {
 
 // behind returns the program and the arguments that run the command when the gate opens.
 func (g *gate) behind(path string, args []string) (string, []string, error) {
-	program, err := os.Executable()
-	begin := []string{program, BeginCommand, strconv.Itoa(g.out), path}
+	program, err := self()
+	begin := []string{os.Args[0], BeginCommand, strconv.Itoa(g.out), path}
 	return program, append(begin, args...), err
 }
 

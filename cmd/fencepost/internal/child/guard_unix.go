@@ -30,7 +30,7 @@ type guard struct{ in *os.File }
 const never = time.Duration(math.MaxInt64)
 
 func startGuard() (*guard, error) {
-	program, err := os.Executable()
+	program, err := self()
 	if err != nil {
 		return nil, err
 	}
@@ -39,7 +39,8 @@ func startGuard() (*guard, error) {
 		return nil, err
 	}
 	defer func() { _ = out.Close() }() // the guard has it
-	cmd := exec.Command(program, GuardCommand)
+	cmd := exec.Command(program)
+	cmd.Args = []string{os.Args[0], GuardCommand}
 	cmd.Stdin = out
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // signals of the terminal are not for it
 	if err := cmd.Start(); err != nil {

@@ -2,7 +2,13 @@
 
 package child
 
-import "syscall"
+import (
+	"os"
+	"syscall"
+)
+
+// self returns the path of this program.
+func self() (string, error) { return os.Executable() }
 
 // endWithParent does nothing: only Linux kills a process with its parent.
 func endWithParent(*syscall.SysProcAttr) {}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -36,6 +37,7 @@ const (
 	soonExpires  = 14 * 24 * time.Hour
 	tokenExpires = 24 * time.Hour
 	doctorWaits  = 10 * time.Second
+	maxHealth    = 1 << 16 // bytes of an answer
 )
 
 func (a *app) doctorCommand() *cobra.Command {
@@ -155,7 +157,7 @@ func probe(ctx context.Context, to *http.Client, url string) (*health, error) {
 	}
 	defer response.Body.Close()
 	h := &health{date: response.Header.Get("Date"), tls: response.TLS}
-	if err := json.NewDecoder(response.Body).Decode(h); err != nil {
+	if err := json.NewDecoder(io.LimitReader(response.Body, maxHealth)).Decode(h); err != nil {
 		return nil, fmt.Errorf("what answers is no Fencepost: %s", response.Status)
 	}
 	if response.StatusCode != http.StatusOK {

@@ -276,10 +276,11 @@ func each(pids []int, s syscall.Signal) {
 }
 
 // serverOn starts a server on a store.
-func serverOn(t *testing.T, store string) (r *rig.Replica, token string) {
+func serverOn(t *testing.T, store string, args ...string) (r *rig.Replica, token string) {
 	t.Helper()
 	r, err := rig.StartReplica(t.Context(), rig.ReplicaConfig{
 		Binary: programs.api, DataDir: filepath.Join(t.TempDir(), "data"), Secret: secret, Store: store,
+		Args: args,
 	})
 	if err != nil {
 		t.Fatal(err)

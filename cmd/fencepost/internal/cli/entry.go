@@ -24,7 +24,7 @@ func (a *app) acquireCommand() *cobra.Command {
 	c := &claim{}
 	command := &cobra.Command{
 		Use:   "acquire [flags] NAME…",
-		Short: "Acquire a lock, and print what renews and releases it",
+		Short: "Acquire a lock, and print its fence and token",
 		Long: `Acquire a lock, or several at once, and print FENCEPOST_LOCK, FENCEPOST_FENCE,
 FENCEPOST_ENTRY and FENCEPOST_LOCK_TOKEN as lines for a shell.
 
@@ -67,7 +67,7 @@ func (a *app) acquire(c *claim, names []string) error {
 	signal.Notify(signals, child.Signals()...)
 	held, err := a.obtain(ctx, cancel, to, c, names, signals)
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 	}
 	g := grant{held.Name(), held.ID(), held.Fence(), held.Fences(), held.Token()}
 	return a.print(g, []string{g.Token}, func(w *tabwriter.Writer) {
@@ -98,7 +98,7 @@ fencepost acquire prints all of them.`
 func (a *app) renewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "renew [NAME…]",
-		Short: "Renew a lock that acquire acquired",
+		Short: "Renew a lock of acquire",
 		Long:  "Renew a lock that acquire acquired: its lease is a TTL from now on." + holdingHelp,
 		RunE: a.using(func(ctx context.Context, to *client.Client, names []string) error {
 			var renewed json.RawMessage
@@ -122,7 +122,7 @@ func (a *app) renewCommand() *cobra.Command {
 func (a *app) releaseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "release [NAME…]",
-		Short: "Release a lock that acquire acquired, or leave its queue",
+		Short: "Release a lock of acquire",
 		Long:  "Release a lock that acquire acquired." + holdingHelp,
 		RunE: a.using(func(ctx context.Context, to *client.Client, names []string) error {
 			_, err := askHeld(ctx, to, http.MethodDelete, "", names, nil)

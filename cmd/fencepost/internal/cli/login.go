@@ -66,7 +66,7 @@ in a browser, of any device. Otherwise the token is read from standard input.`,
 	command.Flags().StringVar(&issuer, "oidc-issuer", "", "`URL` of the identity provider")
 	command.Flags().StringVar(&clientID, "oidc-client-id", "",
 		"`ID` of this program at the identity provider")
-	command.Flags().StringSliceVar(&scopes, "oidc-scopes", []string{"openid"}, "scopes to ask for")
+	command.Flags().StringSliceVar(&scopes, "oidc-scopes", []string{"openid"}, "`scopes` to ask for")
 	return command
 }
 

@@ -23,6 +23,8 @@ func (a *app) manCommand() *cobra.Command {
 }
 
 const manHead = `.TH FENCEPOST 1 "" "Fencepost" "User Commands"
+.nh
+.ad l
 .SH NAME
 fencepost \- hold locks of a Fencepost server
 .SH SYNOPSIS
@@ -34,12 +36,37 @@ fencepost \- hold locks of a Fencepost server
 .SH DESCRIPTION
 `
 
-const manTail = `.SH ENVIRONMENT
-.PP
-.BR FENCEPOST_URL ", " FENCEPOST_TOKEN ", " FENCEPOST_TOKEN_FILE ", " FENCEPOST_CA_FILE
-and
-.B FENCEPOST_CONTEXT
-are the flags of these names, which go before them.
+const manTail = `.SH EXIT STATUS
+.B run
+exits with the code of its command, or 128 + \fIn\fR if signal \fIn\fR ended it. Other codes:
+.TP
+.B 1
+Another error.
+.TP
+.B 64
+An argument is not valid.
+.TP
+.B 75
+The lock was not acquired: it is held or closed, or no server answered.
+.TP
+.B 76
+The lock was lost.
+.TP
+.B 77
+The token does not allow it.
+.TP
+.B 124
+\-\-timeout of
+.B run
+passed.
+.TP
+.BR 126 ", " 127
+The command cannot run, or does not exist.
+.SH ENVIRONMENT
+.TP
+.BR FENCEPOST_URL ", " FENCEPOST_TOKEN ", " FENCEPOST_TOKEN_FILE ", " FENCEPOST_CA_FILE ", " \
+FENCEPOST_CONTEXT
+The same as the flags \-\-url, \-\-token, \-\-token\-file, \-\-ca\-file and \-\-context. Flags win.
 .TP
 .B FENCEPOST_CONFIG
 Path of the configuration file.
@@ -48,9 +75,9 @@ Path of the configuration file.
 As \-\-holder.
 .TP
 .BR FENCEPOST_FENCE ", " FENCEPOST_LOCK ", " FENCEPOST_ENTRY ", " FENCEPOST_HOLDER
-What
+Set by
 .B run
-sets for its command.
+for its command.
 .TP
 .B FENCEPOST_LOCK_TOKEN
 The lock token that
@@ -89,8 +116,13 @@ func manual(root *cobra.Command) string {
 
 // describe writes the commands below one.
 func describe(page *strings.Builder, command *cobra.Command) {
-	for _, c := range command.Commands() {
-		if !c.IsAvailableCommand() || c.Name() == "help" || c.Name() == "completion" {
+	for _, c := range inGroups(command) {
+		if !c.IsAvailableCommand() || c.Name() == "help" {
+			continue
+		}
+		if c.Name() == "completion" {
+			page.WriteString(".SS completion bash|fish|powershell|zsh\n" +
+				"Print a script that completes commands and flags in the shell.\n")
 			continue
 		}
 		if c.HasAvailableSubCommands() {
@@ -99,13 +131,29 @@ func describe(page *strings.Builder, command *cobra.Command) {
 				continue
 			}
 		}
-		fmt.Fprintf(page, ".SS %s\n%s", roff(strings.TrimPrefix(c.UseLine(), "fencepost ")),
-			prose(longOf(c)))
+		use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "fencepost "), " [flags]")
+		fmt.Fprintf(page, ".SS %s\n%s", roff(use), prose(longOf(c)))
 		flags(page, c.LocalNonPersistentFlags())
 		if c.Example != "" {
 			fmt.Fprintf(page, ".PP\n.nf\n%s\n.fi\n", roff(c.Example))
 		}
 	}
+}
+
+// inGroups returns the commands in the order of their groups, then those without a group.
+func inGroups(command *cobra.Command) (all []*cobra.Command) {
+	ids := []string{}
+	for _, g := range command.Groups() {
+		ids = append(ids, g.ID)
+	}
+	for _, id := range append(ids, "") {
+		for _, c := range command.Commands() {
+			if c.GroupID == id {
+				all = append(all, c)
+			}
+		}
+	}
+	return all
 }
 
 func longOf(c *cobra.Command) string {
@@ -129,7 +177,11 @@ func flags(page *strings.Builder, set *pflag.FlagSet) {
 		if value != "" {
 			fmt.Fprintf(page, " \\fI%s\\fR", roff(value))
 		}
-		fmt.Fprintf(page, "\n%s.\n", roff(text))
+		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0s" &&
+			f.DefValue != "0" {
+			text += "; " + f.DefValue + " by default"
+		}
+		fmt.Fprintf(page, "\n%s.\n", roff(strings.ToUpper(text[:1])+text[1:]))
 	})
 }
 

@@ -24,8 +24,8 @@ type deed struct {
 }
 
 func (d *deed) bind(flags *pflag.FlagSet) {
-	flags.StringVar(&d.tenant, "tenant", "", "tenant of the locks; that of the token by default")
-	flags.StringVar(&d.reason, "reason", "", "why, in 10 characters or more; the tenant sees it")
+	flags.StringVar(&d.tenant, "tenant", "", "`name` of the tenant of the locks; that of the token by default")
+	flags.StringVar(&d.reason, "reason", "", "`text` of 10 characters or more; the tenant sees it")
 }
 
 // of fills in the tenant of the token.
@@ -176,7 +176,7 @@ stands for any text. It needs a token with the scope tenant-admin or admin.`,
 	}
 	d.bind(command.Flags())
 	command.Flags().DurationVar(&lasting, "for", time.Hour, "how long, up to 144h")
-	command.Flags().StringVar(&description, "description", "", "for other operators")
+	command.Flags().StringVar(&description, "description", "", "`text` for other operators")
 	return command
 }
 

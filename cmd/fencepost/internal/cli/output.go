@@ -41,8 +41,8 @@ func row(w *tabwriter.Writer, cells ...any) {
 	fmt.Fprintln(w, strings.Join(texts, "\t"))
 }
 
-// plain replaces characters that steer a terminal or turn the direction of its text: a holder names
-// itself.
+// plain replaces characters that steer a terminal or turn the direction of its text: a holder
+// names itself.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
@@ -94,19 +94,32 @@ func rounded(d time.Duration) string {
 
 // sentence says what went wrong without the prefix of the client, and names the holder.
 func sentence(err error) string {
-	text := plain(strings.TrimPrefix(err.Error(), "fencepost: "))
 	var problem *client.Error
 	if !errors.As(err, &problem) {
-		return text
+		return plain(strings.TrimPrefix(err.Error(), "fencepost: "))
 	}
-	switch problem.Code {
-	case api.InvalidRequest, api.InvalidName, api.TokenMismatch: // the detail says it all
-		text = strings.Replace(text, plain(problem.Title+": "+problem.Detail), plain(problem.Detail), 1)
-	case client.NoAnswer:
-		text = strings.Replace(text, " ("+string(client.NoAnswer)+")", "", 1)
-	}
+	before, _, _ := strings.Cut(err.Error(), problem.Error())
+	text := before + refusal(problem)
 	if len(problem.Holders) > 0 {
 		text += "; held by " + holders(problem.Holders)
+	}
+	return plain(text)
+}
+
+// refusal says in the words of this program what the client met.
+func refusal(problem *client.Error) string {
+	text, title := strings.TrimPrefix(problem.Error(), "fencepost: "), problem.Title
+	repeats := strings.HasPrefix(strings.ToLower(problem.Detail), strings.ToLower(title))
+	switch {
+	// The details of these say what a client of the HTTP API does next.
+	case problem.Code == api.Held, problem.Code == api.TimedOut:
+		return title
+	case problem.Code == api.Closed:
+		return fmt.Sprintf("%s for %s: %s", title, in(problem.Until), problem.Reason)
+	case problem.Code == client.NoAnswer:
+		return strings.Replace(text, " ("+string(client.NoAnswer)+")", "", 1)
+	case repeats, problem.Code == api.InvalidRequest, problem.Code == api.InvalidName:
+		return strings.TrimPrefix(text, title+": ")
 	}
 	return text
 }

@@ -84,6 +84,7 @@ func Main(args []string, version, commit string, extra ...Extra) int {
 type Extra func(connect func() (*client.Client, error), version string) *cobra.Command
 
 func (a *app) root(extra []Extra) *cobra.Command {
+	cobra.EnableCommandSorting = false // the first of a group is the most used
 	root := &cobra.Command{
 		Use:   "fencepost",
 		Short: "Hold locks of a Fencepost server",

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,11 +29,11 @@ as a daemon or a command of timeout in a script. The lock is released when the
 command ends, even if processes that it started in the background still run.
 
 The command gets FENCEPOST_FENCE, FENCEPOST_LOCK, FENCEPOST_ENTRY and
-FENCEPOST_HOLDER. Let what it writes to compare the fence, which grows from each
+FENCEPOST_HOLDER. Let the resource compare the fence, which grows from each
 grant to the next: no lease is a guarantee.
 
 Exit codes: that of the command, or 128 and its signal;
-  64  the arguments are not valid      75  the lock was not had
+  64  the arguments are not valid      75  the lock was not acquired
   76  the lock was lost                77  the token may not do this
   124 --timeout passed                 126, 127  the command cannot be run`
 
@@ -102,7 +104,7 @@ func (a *app) run(r *running, names, command []string) error {
 		}
 		return nil
 	case err != nil:
-		return err
+		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 	}
 	env := append(os.Environ(),
 		"FENCEPOST_FENCE="+strconv.FormatUint(held.Fence(), 10), "FENCEPOST_LOCK="+held.Name(),

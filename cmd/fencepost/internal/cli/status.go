@@ -84,7 +84,7 @@ func (a *app) listCommand() *cobra.Command {
 			return a.print(all, names, func(w *tabwriter.Writer) { list(w, all) })
 		}),
 	}
-	command.Flags().StringVar(&state, "state", "", "only locks that are held or contended")
+	command.Flags().StringVar(&state, "state", "", "only locks in this `state`: held or contended")
 	return command
 }
 
@@ -160,6 +160,6 @@ something while it is free, use fencepost run.`,
 			}
 		}),
 	}
-	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 is for ever")
+	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 has no bound")
 	return command
 }

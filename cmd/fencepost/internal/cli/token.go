@@ -77,9 +77,9 @@ func (a *app) tokenCommand() *cobra.Command {
 	var show bool
 	command := &cobra.Command{
 		Use:   "token",
-		Short: "Show what the bearer token may do",
-		Long: `Show what the bearer token says of itself: subject, tenant, scopes, patterns of
-lock names and expiry. fencepost doctor asks the server whether it agrees.`,
+		Short: "Show the claims of the bearer token",
+		Long: `Show the claims of the bearer token: subject, tenant, scopes, patterns of lock
+names and expiry. fencepost doctor asks the server whether it accepts the token.`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			server, err := a.settings.Server()

@@ -20,9 +20,9 @@ func (a *app) watchCommand() *cobra.Command {
 	filter := client.EventFilter{}
 	command := &cobra.Command{
 		Use:   "watch [PATTERN]",
-		Short: "Follow what happens to locks",
-		Long: `Follow what happens to locks: a table that changes in a terminal, a line for
-each event in a pipe, and a JSON object in each line with --output json.
+		Short: "Follow events",
+		Long: `Follow events: a live table in a terminal, a line for each event in a pipe, and
+a JSON object in each line with --output json.
 
 A pattern is a name, in which one star stands for any text.`,
 		Example: `  fencepost watch 'orders:*'
@@ -38,7 +38,7 @@ A pattern is a name, in which one star stands for any text.`,
 			return a.watchLines(ctx, to, filter)
 		}),
 	}
-	command.Flags().StringSliceVar(&filter.Types, "types", nil, "only events of these types")
+	command.Flags().StringSliceVar(&filter.Types, "types", nil, "only events of these `types`")
 	command.Flags().StringVar(&filter.After, "after", "", "resume after the event with this `ID`")
 	return command
 }

@@ -110,9 +110,9 @@ func (a *app) webhookCreate() *cobra.Command {
 			})
 		}),
 	}
-	command.Flags().StringSliceVar(&body.Events, "events", nil, "types of events; all by default")
-	command.Flags().StringVar(&locks, "locks", "*", "pattern of names")
-	command.Flags().StringVar(&description, "description", "", "for people")
+	command.Flags().StringSliceVar(&body.Events, "events", nil, "`types` of events; all by default")
+	command.Flags().StringVar(&locks, "locks", "*", "`pattern` of names")
+	command.Flags().StringVar(&description, "description", "", "`text` for people")
 	return command
 }
 

@@ -21,8 +21,8 @@ func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "why NAME",
 		Short: "Explain why a lock is not free",
-		Long: `Explain in sentences who holds a lock, for how long, who waits, and what the
-holder waits for itself. The last needs a token with the scope tenant-admin.`,
+		Long: `Explain in sentences the holders of a lock, its queue, and the lock that the
+holder itself waits for. The last needs a token with the scope tenant-admin.`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			lock, err := to.Look(ctx, args[0])

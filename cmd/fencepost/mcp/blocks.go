@@ -12,6 +12,8 @@ import (
 const (
 	maxBehind = 20 // contended locks that are looked at for those that block the holders
 	maxNamed  = 10 // holders, waiters and waits of holders that an answer names
+
+	thisSession = "This session"
 )
 
 type whoBlocksInput struct {
@@ -28,7 +30,7 @@ func (s *session) whoBlocks(ctx context.Context, in whoBlocksInput) (*blocks, er
 	if err != nil {
 		return nil, err
 	}
-	text := describe(look, s.holder)
+	text := describe(look, s.holder, s.fence(look.Name))
 	if look.Waiting > 0 {
 		behind, err := s.behindHolders(ctx, look)
 		if err != nil {
@@ -40,8 +42,9 @@ func (s *session) whoBlocks(ctx context.Context, in whoBlocksInput) (*blocks, er
 }
 
 // describe names the holders and waiters of a lock. It quotes the texts of holders, waiters and
-// operators, so that an agent can tell them from the sentences of this program.
-func describe(l *api.Lock, self string) []string {
+// operators, so that an agent can tell them from the sentences of this program. The grant of this
+// session is the one with its fence: another holder may have the same name.
+func describe(l *api.Lock, self string, fence uint64) []string {
 	var text []string
 	if len(l.Holders) == 0 {
 		text = append(text, l.Name+" is free.")
@@ -51,8 +54,12 @@ func describe(l *api.Lock, self string) []string {
 			text = append(text, fmt.Sprintf("%d more hold it.", len(l.Holders)-i))
 			break
 		}
+		who := strconv.Quote(h.Holder)
+		if h.Fence == fence {
+			who = thisSession
+		}
 		text = append(text, fmt.Sprintf("%s holds %s (%s, fence %d) since %s%s.",
-			called(h.Holder, self), l.Name, h.Mode, h.Fence, h.Since, purpose(h.Metadata)))
+			who, l.Name, h.Mode, h.Fence, h.Since, purpose(h.Metadata)))
 	}
 	if l.Closed != nil {
 		text = append(text, fmt.Sprintf("An operator closed %s: %q", l.Name, l.Closed.Reason))
@@ -112,7 +119,7 @@ func waitingAmong(l *api.Lock, holders map[string]bool, self string) []string {
 
 func called(holder, self string) string {
 	if holder == self {
-		return "This session"
+		return thisSession
 	}
 	return strconv.Quote(holder)
 }

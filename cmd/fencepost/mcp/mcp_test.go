@@ -458,4 +458,16 @@ func TestTextsOfHoldersAreQuotedAndBounded(t *testing.T) {
 	if got := a.acquire("env", 0); got.State != "busy" || len(got.Holders) != 10 {
 		t.Errorf("busy is %+v", got)
 	}
+	a.acquire("own", 0)
+	own, err := w.client.Look(t.Context(), "own")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = w.client.TryLock(t.Context(), "other", client.Options{Holder: own.Holders[0].Holder})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := a.on("who_blocks", "other").Text; !strings.HasPrefix(text, `"agent-`) {
+		t.Errorf("of a holder with the name of the session, who_blocks says %q", text)
+	}
 }

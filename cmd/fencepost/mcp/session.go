@@ -106,6 +106,16 @@ func (s *session) own() []mine {
 	return all
 }
 
+// fence returns that of a lock that the session holds, or 0.
+func (s *session) fence(name string) uint64 {
+	for _, m := range s.own() {
+		if m.Name == name && m.State == held {
+			return m.Fence
+		}
+	}
+	return 0
+}
+
 // lost names the locks that the agent has lost and neither released nor acquired since.
 func (s *session) lost() []string {
 	var names []string

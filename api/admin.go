@@ -160,6 +160,15 @@ type ReportedStaleWrite struct {
 	FenceKnown uint64 `json:"fence_known" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Resource that rejected it.
 	Resource string `json:"resource" example:"orders-db"`
+	// Holder that presented the fence; left out if the replica no longer knew it.
+	Holder string `json:"holder,omitempty" example:"worker-7"`
+	// Ended is how its hold ended: released, expired or revoked. With holder.
+	Ended string `json:"ended,omitempty" example:"expired"`
+	// LateSeconds is the time from the end of the hold to the report. With holder.
+	LateSeconds *Seconds `json:"late_seconds,omitempty" swaggertype:"number" minimum:"0" example:"4.2"`
+	// EnoughTTLSeconds is the TTL with which the lease would have lasted until the report. Only if
+	// the lease expired.
+	EnoughTTLSeconds *Seconds `json:"enough_ttl_seconds,omitempty" swaggertype:"number" minimum:"0" example:"35"`
 }
 
 // AdminBlocker is a lock with waiters, and its oldest holder.

@@ -27,9 +27,17 @@ func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
 
 func staleWritesOf(all []service.StaleWrite) (out []api.ReportedStaleWrite) {
 	for _, w := range all {
-		out = append(out, api.ReportedStaleWrite{
+		one := api.ReportedStaleWrite{
 			At: api.InstantOf(w.At), FencePresented: w.Presented, FenceKnown: w.Known, Resource: w.Resource,
-		})
+			Holder: w.Holder, Ended: string(w.Ended),
+		}
+		if w.Ended != "" {
+			one.LateSeconds = new(api.SecondsOf(w.Late))
+		}
+		if ttl := w.EnoughTTL(); ttl > 0 {
+			one.EnoughTTLSeconds = new(api.SecondsOf(ttl))
+		}
+		out = append(out, one)
 	}
 	return out
 }

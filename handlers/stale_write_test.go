@@ -31,12 +31,35 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 	eventually(t, "both are kept", func() bool { return len(page("orders:42").StaleWrites) == 2 })
 	for _, w := range page("orders:42").StaleWrites {
 		if w.FencePresented != *first.Fence || w.FenceKnown != *second.Fence ||
-			w.Resource != "db-7/<orders>" {
+			w.Resource != "db-7/<orders>" || w.Holder != "worker-1" || w.Ended != "released" ||
+			w.LateSeconds == nil || w.EnoughTTLSeconds != nil {
 			t.Errorf("shown is %+v", w)
 		}
 	}
 	if got := page("orders:43").StaleWrites; len(got) != 0 {
 		t.Errorf("of another lock %+v are shown", got)
+	}
+}
+
+// TestStaleWriteAfterExpiry: the report says how late the holder was, and which TTL is enough.
+func TestStaleWriteAfterExpiry(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	ttl := minTTL.Seconds()
+	first := c.acquire("a", body(fmt.Sprintf(`{"ttl_seconds":%g}`, ttl)))
+	second := c.named("next").join("a").wait().held(http.StatusCreated)
+	c.post("/locks/a/stale-writes", body(fmt.Sprintf(
+		`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *second.Fence,
+	))).wantNoContent()
+	var v api.AdminLockView
+	eventually(t, "it is kept", func() bool {
+		c.operator().get("/admin/locks/"+c.claims.Tenant+"/a").want(http.StatusOK, &v)
+		return len(v.StaleWrites) == 1
+	})
+	w := v.StaleWrites[0]
+	if w.Holder != "worker-1" || w.Ended != "expired" || w.LateSeconds == nil ||
+		w.EnoughTTLSeconds == nil || float64(*w.EnoughTTLSeconds) < ttl+float64(*w.LateSeconds) {
+		t.Errorf("shown is %+v", w)
 	}
 }
 

@@ -244,7 +244,7 @@ func (d *diary) Revoked(_ context.Context, actor string) { d.note("revoked by %s
 
 func (d *diary) Renewed(_ context.Context, outcome string) { d.note("renewed %s", outcome) }
 
-func (d *diary) StaleWrite(context.Context) { d.note("stale write") }
+func (d *diary) StaleWrite(context.Context, time.Duration) { d.note("stale write") }
 
 func (d *diary) Deadlocked(context.Context) { d.note("deadlocked") }
 

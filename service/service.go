@@ -32,7 +32,8 @@ type Metrics interface {
 	RenewedWith(ctx context.Context, slack float64) // slack is the share of the TTL that was left
 	Revoked(ctx context.Context, actor string)      // actor is the operator's scope
 	Deadlocked(ctx context.Context)                 // a request that closed a cycle was rejected
-	StaleWrite(ctx context.Context)                 // a resource reported a stale write
+	// a resource reported a write that came late after the hold ended; 0 if that is unknown
+	StaleWrite(ctx context.Context, late time.Duration)
 }
 
 // Config configures a [Service]. A zero duration means the default in its comment.
@@ -246,4 +247,4 @@ func (silent) Renewed(context.Context, string)                     {}
 func (silent) RenewedWith(context.Context, float64)                {}
 func (silent) Revoked(context.Context, string)                     {}
 func (silent) Deadlocked(context.Context)                          {}
-func (silent) StaleWrite(context.Context)                          {}
+func (silent) StaleWrite(context.Context, time.Duration)           {}

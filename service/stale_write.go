@@ -38,6 +38,21 @@ type StaleWrite struct {
 	Presented uint64    `json:"presented"`
 	Known     uint64    `json:"known"`
 	Resource  string    `json:"resource"`
+
+	// The end of the hold whose fence was presented. Zero if this replica no longer knew it.
+	Holder string        `json:"holder,omitempty"`
+	Ended  lock.Reason   `json:"ended,omitempty"`
+	Late   time.Duration `json:"late,omitempty"` // from the end to the report
+	TTL    time.Duration `json:"ttl,omitempty"`  // of the hold
+}
+
+// EnoughTTL returns the shortest TTL, in whole seconds, with which the lease would have lasted
+// until the report. It is 0 if the lease did not expire, or its end is unknown.
+func (w StaleWrite) EnoughTTL() time.Duration {
+	if w.Ended != lock.Expired {
+		return 0
+	}
+	return (w.TTL + w.Late + time.Second - 1).Truncate(time.Second)
 }
 
 // ReportStaleWrite counts, logs and keeps the report of a resource that rejected a write. The
@@ -49,11 +64,22 @@ func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.S
 	if err := x.checkStaleWrite(ctx, w); err != nil {
 		return err
 	}
-	x.Metrics.StaleWrite(ctx)
-	x.gather(r.Tenant, 1, StaleWrite{
-		At: x.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
-	})
+	report := x.staleWrite(r, w)
+	x.Metrics.StaleWrite(ctx, report.Late)
+	x.gather(r.Tenant, 1, report)
 	return nil
+}
+
+// staleWrite returns the report to keep, with the end of the hold if this replica saw it.
+func (x *staleWrites) staleWrite(r lock.Ref, w lock.StaleWrite) StaleWrite {
+	out := StaleWrite{
+		At: x.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
+	}
+	if end, known := x.figures.Ended(r, w.Presented); known {
+		out.Holder, out.Ended, out.TTL = end.Holder, end.Reason, end.TTL
+		out.Late = max(0, out.At.Sub(end.At))
+	}
+	return out
 }
 
 // checkStaleWrite returns what is wrong with a report. A resource cannot know a fence that the
@@ -171,6 +197,7 @@ func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
 	w := fresh.kept[0]
 	x.Logger.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
 		"fence_presented", w.Presented, "fence_known", w.Known, "resource", w.Resource,
+		"holder", w.Holder, "ended", w.Ended, "late", w.Late, "enough_ttl", w.EnoughTTL(),
 		"reports", fresh.count)
 }
 

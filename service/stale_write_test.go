@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -161,6 +162,39 @@ func TestBadStaleWrites(t *testing.T) {
 			); e.Field != "resource" {
 				t.Errorf("%q is refused for %s", resource, e.Field)
 			}
+		}
+	})
+}
+
+// TestStaleWriteShowsHowLateTheHolderWas: if the replica saw the hold expire, the report has the
+// time since then and the TTL with which the lease would have lasted until the report.
+func TestStaleWriteShowsHowLateTheHolderWas(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r := s.replica(t)
+		late := r.hold(want("orders:1", 0)).Entry
+		after(late.TTL + 10*time.Second) // no renewal comes
+		now := r.hold(want("orders:1", 0)).Entry.Number
+		if err := r.report("orders:1", late.Number, now, "db"); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.report("orders:1", 1, now, "db"); err != nil {
+			t.Fatal(err)
+		}
+		after(3 * time.Second)
+		all, err := r.StaleWrites(t.Context(), lock.Ref{Tenant: "acme", Name: "orders:1"})
+		if err != nil || len(all) != 2 {
+			t.Fatalf("%d reports are kept, %v", len(all), err)
+		}
+		slices.SortFunc(all, func(a, b service.StaleWrite) int { return int(b.Late - a.Late) })
+		w, unknown := all[0], all[1]
+		if w.Holder != late.Holder || w.Ended != lock.Expired || w.Late <= 0 ||
+			w.Late > 10*time.Second || w.EnoughTTL() < late.TTL+w.Late ||
+			w.EnoughTTL() > late.TTL+w.Late+time.Second {
+			t.Errorf("kept is %+v, with the TTL %v as enough", w, w.EnoughTTL())
+		}
+		if unknown.Holder != "" || unknown.Late != 0 || unknown.EnoughTTL() != 0 {
+			t.Errorf("of an unknown fence is kept %+v", unknown)
 		}
 	})
 }

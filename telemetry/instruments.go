@@ -40,6 +40,8 @@ func (m *Metrics) makeHistograms() error {
 		"Time from a grant to the end of the hold.", append(wait, 86400))
 	m.handover = histogram("s", "fencepost.lock.handover.duration",
 		"Time from when this replica saw the grant of a waiting entry to its answer.", handover)
+	m.staleAge = histogram("s", "fencepost.lock.stale_write.age",
+		"Time from the end of a hold to the report of its stale write.", wait)
 	m.slack = histogram("1", "fencepost.lease.renew.slack",
 		"Share of the TTL that was left at a renewal, of at most ten renewals a second.",
 		[]float64{0, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, 1})

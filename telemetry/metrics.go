@@ -54,8 +54,8 @@ const (
 type Metrics struct {
 	meter metric.Meter
 
-	wait, hold, handover, slack, store, request, stream, webhook metric.Float64Histogram
-	keys, batch                                                  metric.Int64Histogram
+	wait, hold, handover, slack, staleAge, store, request, stream, webhook metric.Float64Histogram
+	keys, batch                                                            metric.Int64Histogram
 
 	renewals, revoked, deadlocks, refusals          metric.Int64Counter
 	staleWrites                                     metric.Int64Counter
@@ -167,8 +167,14 @@ func (m *Metrics) Revoked(ctx context.Context, actor string) {
 	m.revoked.Add(ctx, 1, m.actors.of(actor).add...)
 }
 
-// StaleWrite counts a write that a resource rejected and reported.
-func (m *Metrics) StaleWrite(ctx context.Context) { m.staleWrites.Add(ctx, 1) }
+// StaleWrite counts a write that a resource rejected and reported, and records how long after the
+// end of its hold it came, unless that is unknown.
+func (m *Metrics) StaleWrite(ctx context.Context, late time.Duration) {
+	m.staleWrites.Add(ctx, 1)
+	if late > 0 {
+		m.staleAge.Record(ctx, late.Seconds())
+	}
+}
 
 // StoreOperation records one call to the store. Operations and outcomes are
 // short fixed words ("txn", "range", "keepalive"; "ok", "timeout").

@@ -83,7 +83,7 @@ func measureEverything(t *testing.T, m *telemetry.Metrics) {
 	m.Acquired(ctx, telemetry.WaitGranted, 3)
 	m.RenewedWith(ctx, .65)
 	m.Revoked(ctx, telemetry.ActorTenantAdmin)
-	m.StaleWrite(ctx)
+	m.StaleWrite(ctx, 4*time.Second)
 	m.Renewed(ctx, telemetry.OutcomeLate)
 	m.Renewed(ctx, telemetry.OutcomeLost)
 	m.StoreOperation(ctx, "txn", telemetry.OutcomeOK, time.Millisecond)

@@ -243,6 +243,22 @@ func (f *Figures) History(r lock.Ref, now time.Time) (out History) {
 	return out
 }
 
+// Ended returns the end of the hold with a number, if it is among the kept events of the lock.
+func (f *Figures) Ended(r lock.Ref, number uint64) (end Past, known bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	u := f.locks[r]
+	if u == nil {
+		return end, false
+	}
+	for _, p := range u.past.read() {
+		if p.Number == number && p.Held && p.Reason != "" {
+			return p, true
+		}
+	}
+	return end, false
+}
+
 // LockHeat is the heat of a lock.
 type LockHeat struct {
 	lock.Ref

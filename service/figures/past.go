@@ -20,9 +20,10 @@ type Past struct {
 	Entry  lock.ID
 	Holder string
 	Number uint64
-	Held   bool        // it holds, or held until its end
-	Reason lock.Reason // of an end
-	Note   *lock.Note  // of an end that an operator caused
+	TTL    time.Duration // of the entry
+	Held   bool          // it holds, or held until its end
+	Reason lock.Reason   // of an end
+	Note   *lock.Note    // of an end that an operator caused
 	At     time.Time
 	Lasted time.Duration // how long it waited for its grant; at an end, how long it held
 }
@@ -65,7 +66,7 @@ func appendPast(to []byte, what *lock.Event) []byte {
 	}
 	for _, n := range []uint64{
 		what.ID.Number, uint64(what.ID.Index), what.Entry.Number, uint64(what.At.UnixNano()),
-		uint64(what.Lasted),
+		uint64(what.Lasted), uint64(what.Entry.TTL),
 	} {
 		to = binary.AppendUvarint(to, n)
 	}
@@ -88,7 +89,8 @@ type pastText struct{ rest []byte }
 func (t *pastText) read() Past {
 	p := Past{
 		ID: lock.EventID{Number: t.number(), Index: uint32(t.number())}, Number: t.number(),
-		At: time.Unix(0, int64(t.number())), Lasted: time.Duration(t.number()), Held: t.number() == 1,
+		At: time.Unix(0, int64(t.number())), Lasted: time.Duration(t.number()),
+		TTL: time.Duration(t.number()), Held: t.number() == 1,
 		Kind: lock.EventKind(t.word()), Entry: lock.ID(t.word()), Holder: t.word(),
 		Reason: lock.Reason(t.word()),
 	}

@@ -14,6 +14,7 @@ import { Figures } from "./figures";
 import { History } from "./history";
 import { holderPage } from "./names";
 import { Revoke, type Target } from "./revoke";
+import { StaleWrites } from "./stale-writes";
 import { Line } from "./sure";
 
 /** How many that wait are listed. */
@@ -109,29 +110,6 @@ function Asked({ of }: { of: Schemas["ReleaseRequested"] }) {
       <b>{of.by}</b> asked for a release <Since at={of.since} ago />
       {of.waiting > 1 && `, and ${many(of.waiting - 1, "other", "others")} since`}.
     </p>
-  );
-}
-
-function StaleWrites({ all }: { all: Schemas["ReportedStaleWrite"][] }) {
-  return (
-    <section class="stack" aria-labelledby="stale-writes">
-      <h2 id="stale-writes">Stale writes</h2>
-      <Table
-        caption="Writes that a resource rejected because their fence was old"
-        columns={["Reported", "Resource", { number: "Fence" }, { number: "Greatest seen" }]}
-      >
-        {all.map((w, i) => (
-          <tr key={i}>
-            <td class="whole">
-              <Since at={w.at} ago />
-            </td>
-            <td class="name">{w.resource}</td>
-            <td class="number">{w.fence_presented}</td>
-            <td class="number">{w.fence_known}</td>
-          </tr>
-        ))}
-      </Table>
-    </section>
   );
 }
 

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -61,9 +63,17 @@ const serverUsage = `Fencepost is locks over HTTP.
 Each flag has an environment variable (--data-dir is FENCEPOST_DATA_DIR) and a key in --config.
 `
 
+// called names the program in a help text as packages do, if it is started by that name.
+func called(text string) string {
+	if strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") != "fencepost-server" {
+		return text
+	}
+	return strings.ReplaceAll(text, serverFlags+" ", "fencepost-server ")
+}
+
 // printServerHelp prints the flags of the server by subject.
 func printServerHelp(w io.Writer, f *pflag.FlagSet, all bool) {
-	fmt.Fprint(w, serverUsage)
+	fmt.Fprint(w, called(serverUsage))
 	for _, g := range flagGroups() {
 		if names := g.names(all); len(names) > 0 {
 			fmt.Fprintf(w, "\n%s\n%s", g.subject, flagUsages(f, names))
@@ -87,5 +97,5 @@ func flagUsages(f *pflag.FlagSet, names []string) string {
 // printCommandHelp prints the flags of a command.
 func printCommandHelp(w io.Writer, f *pflag.FlagSet) {
 	fmt.Fprintf(w, "Flags of %s. Each has an environment variable: --data-dir is "+
-		"FENCEPOST_DATA_DIR.\n\n%s", f.Name(), f.FlagUsagesWrapped(helpWidth))
+		"FENCEPOST_DATA_DIR.\n\n%s", called(f.Name()), f.FlagUsagesWrapped(helpWidth))
 }

@@ -154,6 +154,10 @@ func installed(t *testing.T, prefix, out string, err error) {
 	if text, err := c.CombinedOutput(); err != nil || string(text) != string(own) {
 		t.Errorf("fencepost server version: %v: %s, not %s", err, text, own)
 	}
+	help, err := exec.CommandContext(t.Context(), c.Path, "server", "token", "--help").CombinedOutput()
+	if err != nil || !strings.HasPrefix(string(help), "Flags of fencepost-server token.") {
+		t.Errorf("fencepost server token --help: %v: %s", err, help)
+	}
 	if _, err := os.Stat(filepath.Join(prefix, "share/man/man8/fencepost-server.8.gz")); err != nil {
 		t.Error(err)
 	}

@@ -72,8 +72,8 @@ func TestGuaranteesNameTheirTests(t *testing.T) {
 	}
 }
 
-// TestUserPagesAreShort: the pages for users have 30 000 words, 2 000 a page. A word has a letter or
-// a digit. The reference of the API is generated from the code.
+// TestUserPagesAreShort: the pages for users have 30 000 words, 2 000 a page. A word has a letter
+// or a digit. The reference of the API is generated from the code.
 func TestUserPagesAreShort(t *testing.T) {
 	var pages []string
 	total := 0

@@ -118,11 +118,26 @@ func textsOf(path string) func(string) string {
 		if testers.MatchString(name) {
 			return comments
 		}
-		return func(line string) string {
-			return strings.Join(append(literal.FindAllString(line, -1), comments(line)), " ")
-		}
+		quotes := map[string]string{".py": `"""`, ".go": "`", ".ts": "`", ".tsx": "`"}
+		return printed(quotes[filepath.Ext(name)])
 	}
 	return nil
+}
+
+// printed returns what finds the comments and literals in the lines of a file. quote, if there is
+// one, begins and ends a literal of several lines.
+func printed(quote string) func(string) string {
+	within := false
+	return func(line string) string {
+		was := within
+		if quote != "" && strings.Count(line, quote)%2 == 1 {
+			within = !within
+		}
+		if was || within {
+			return line
+		}
+		return strings.Join(append(literal.FindAllString(line, -1), comments(line)), " ")
+	}
 }
 
 // comments returns the comment of a line.

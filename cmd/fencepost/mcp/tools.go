@@ -47,7 +47,7 @@ soon.`
 
 const listText = `List the locks that are in use, at most 100. A prefix selects names.`
 
-const whoBlocksText = `Say in sentences who holds a lock and why, who waits for it, and whether its
+const whoBlocksText = `Say in sentences which holders a lock has and why, which waiters, and whether the
 holders themselves wait for other locks.`
 
 func (s *session) addTools(server *sdk.Server) {

@@ -100,7 +100,9 @@ func (c *Child) tell(o order) {
 
 // Close ends the guard. The command lives on, if it does.
 func (c *Child) Close() {
-	c.tell(order{})
+	if c.guard != nil {
+		c.guard.end()
+	}
 }
 
 // wait reports each stop, and the end.

@@ -24,7 +24,10 @@ const GuardCommand = "guard"
 const guardEvery = 100 * time.Millisecond
 
 // guard is a process that ends the command when this one is killed, or is stopped for too long.
-type guard struct{ in *os.File }
+type guard struct {
+	in    *os.File
+	ended chan struct{}
+}
 
 // never is later than all deadlines.
 const never = time.Duration(math.MaxInt64)
@@ -47,8 +50,21 @@ func startGuard() (*guard, error) {
 		_ = in.Close()
 		return nil, fmt.Errorf("start the guard: %w", err)
 	}
-	go func() { _ = cmd.Wait() }()
-	return &guard{in}, nil
+	g := &guard{in, make(chan struct{})}
+	go func() {
+		_ = cmd.Wait() // its code says nothing
+		close(g.ended)
+	}()
+	return g, nil
+}
+
+// end ends the guard and waits for it: in a container without an init no other process reaps it.
+func (g *guard) end() {
+	g.set(order{})
+	select {
+	case <-g.ended:
+	case <-time.After(guardEvery): // it is stopped
+	}
 }
 
 // set names the process group, and when it gets SIGTERM and SIGKILL; group 0 ends the guard.

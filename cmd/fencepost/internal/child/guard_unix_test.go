@@ -24,7 +24,7 @@ func TestStoppedGuard(t *testing.T) {
 	_ = in.SetWriteDeadline(time.Time{})
 	sent := make(chan struct{})
 	go func() {
-		(&guard{in}).set(order{})
+		(&guard{in: in}).set(order{})
 		close(sent)
 	}()
 	select {

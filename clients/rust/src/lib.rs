@@ -14,6 +14,8 @@ mod look;
 mod pending;
 mod queue;
 mod request;
+#[cfg(feature = "tower")]
+pub mod tower;
 mod transport;
 mod types;
 mod webhook;

@@ -12,7 +12,7 @@ fn version(text: &str) -> Vec<u32> {
 #[test]
 fn the_least_version_of_rust_is_enough_for_all_dependencies() {
     let mut cargo = Command::new(env!("CARGO"));
-    cargo.args(["metadata", "--locked", "--offline", "--format-version", "1"]);
+    cargo.args(["metadata", "--locked", "--format-version", "1"]);
     let metadata: Value = serde_json::from_slice(&cargo.output().unwrap().stdout).unwrap();
     let packages = metadata["packages"].as_array().unwrap();
     let own = packages.iter().find(|package| package["name"] == "fencepost").unwrap();

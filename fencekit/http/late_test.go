@@ -1,4 +1,4 @@
-// Package http tests the guard of HTTP services, with its store in SQLite.
+// Package http tests the guard of HTTP services. Its store is raise of the kit for SQLite.
 package http
 
 import (
@@ -10,7 +10,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/fencepost/fencepost/client/fencehttp"
 	"github.com/fencepost/fencepost/fencekit/internal/kittest"
+	"github.com/fencepost/fencepost/fencekit/internal/sqlkit"
 )
 
 func TestMain(m *testing.M) { kittest.Main(m, ways()) }
@@ -45,17 +45,6 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
-// TestStoreReturnsTheGreatest: the guard accepts a fence if and only if raise.sql returns it.
-func TestStoreReturnsTheGreatest(t *testing.T) {
-	store := newStore(t)
-	for _, step := range []struct{ raise, want uint64 }{{8, 8}, {8, 8}, {9, 9}, {8, 9}, {10, 10}} {
-		got, err := store.Raise(t.Context(), "account:7", step.raise)
-		if err != nil || got != step.want {
-			t.Errorf("%d gives %d, want %d: %v", step.raise, got, step.want, err)
-		}
-	}
-}
-
 // accounts is a service that knows no fences.
 type accounts struct{ balance int }
 
@@ -69,34 +58,31 @@ func (a *accounts) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, a.balance)
 }
 
-// store is raise.sql.
+// store raises fences in a database of its own.
 type store struct {
 	db    *sql.DB
-	raise string
+	raise sqlkit.Statement
 }
 
 func newStore(t *testing.T) store {
 	t.Helper()
-	text, err := os.ReadFile("raise.sql")
-	if err != nil {
-		t.Fatal(err)
-	}
-	schema, raise, _ := strings.Cut(string(text), "-- name: raise")
 	path := filepath.Join(t.TempDir(), "fences.db")
 	db, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(30000)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	if _, err := db.ExecContext(t.Context(), schema); err != nil {
-		t.Fatal(err)
+	for _, text := range append(sqlkit.Accounts(), sqlkit.Text("../sqlite/schema.sql")) {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
 	}
-	return store{db, raise}
+	return store{db, sqlkit.Statements("?", "../sqlite/check.sql")["raise"]}
 }
 
-func (s store) Raise(ctx context.Context, resource string, fence uint64) (known uint64, err error) {
-	err = s.db.QueryRowContext(ctx, s.raise, resource, fence).Scan(&known)
-	return known, err
+func (s store) Raise(ctx context.Context, resource string, fence uint64) (uint64, error) {
+	known, err := s.raise.Number(ctx, s.db, sqlkit.Values{"lock": resource, "fence": int64(fence)})
+	return uint64(known), err
 }
 
 // account is the client of the service. Its reads have the fence, too.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"golang.org/x/oauth2"
+	"golang.org/x/term"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/settings"
@@ -75,10 +76,7 @@ func newToken(ctx context.Context, server settings.Context, scopes []string) (st
 	if server.Issuer != "" && server.ClientID != "" {
 		return signIn(ctx, server, scopes)
 	}
-	if isTerminal(os.Stdin) {
-		fmt.Fprint(os.Stderr, "Paste the bearer token, then press Enter: ")
-	}
-	line, err := bufio.NewReader(os.Stdin).ReadString('\n')
+	line, err := readLine()
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
 	}
@@ -87,6 +85,17 @@ func newToken(ctx context.Context, server settings.Context, scopes []string) (st
 		return "", usage("standard input has no token")
 	}
 	return token, nil
+}
+
+// readLine reads a line of standard input, which a terminal does not show.
+func readLine() (string, error) {
+	if !isTerminal(os.Stdin) {
+		return bufio.NewReader(os.Stdin).ReadString('\n')
+	}
+	fmt.Fprint(os.Stderr, "Paste the bearer token, then press Enter: ")
+	line, err := term.ReadPassword(int(os.Stdin.Fd()))
+	fmt.Fprintln(os.Stderr)
+	return string(line), err
 }
 
 // try asks the server whether it knows the token.

@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
@@ -214,4 +214,4 @@ func (a *app) say(format string, args ...any) {
 }
 
 // isTerminal reports whether a person reads the file, rather than a program.
-func isTerminal(file *os.File) bool { return isatty.IsTerminal(file.Fd()) }
+func isTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }

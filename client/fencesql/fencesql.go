@@ -102,7 +102,7 @@ SET fence = CASE WHEN fences.fence < excluded.fence THEN excluded.fence ELSE fen
 RETURNING fence`
 
 	raiseMySQL = `INSERT INTO fences (name, fence) VALUES (?, ?)
-ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ?)`
+ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ? + 0)`
 
 	raisedMySQL = `SELECT fence FROM fences WHERE name = ? FOR UPDATE`
 )

@@ -18,11 +18,12 @@ UPDATE account SET balance = :balance, fence = :fence WHERE id = :id AND fence <
 -- name: known
 SELECT fence FROM account WHERE id = :id FOR UPDATE;
 
--- Many rows for a lock: these are the first statements of the transaction.
+-- Many rows for a lock: these are the first statements of the transaction. If a driver sends the
+-- fence as text, MySQL 8 compares texts, and '9' is greater than 10: + 0 makes it a number.
 
 -- name: raise
 INSERT INTO fences (name, fence) VALUES (:lock, :fence)
-ON DUPLICATE KEY UPDATE fence = GREATEST(fence, :fence);
+ON DUPLICATE KEY UPDATE fence = GREATEST(fence, :fence + 0);
 
 -- name: raised
 SELECT fence FROM fences WHERE name = :lock FOR UPDATE;

@@ -7,7 +7,7 @@ BEGIN
   DECLARE known BIGINT;
   DECLARE refusal VARCHAR(100);
   INSERT INTO fences (name, fence) VALUES (@fencepost_lock, @fencepost_fence)
-  ON DUPLICATE KEY UPDATE fence = GREATEST(fence, @fencepost_fence);
+  ON DUPLICATE KEY UPDATE fence = GREATEST(fence, @fencepost_fence + 0);
   SELECT fence INTO known FROM fences WHERE name = @fencepost_lock FOR UPDATE;
   IF known > @fencepost_fence THEN
     SET refusal = CONCAT('stale_fence: ', known);

@@ -32,6 +32,23 @@ func TestLateWrite(t *testing.T) {
 	}
 }
 
+// TestNoFence: a fence that is no number replaces neither the file nor its fence.
+func TestNoFence(t *testing.T) {
+	file := create(t)
+	if _, err := checked(t.Context(), file, 34); err != nil {
+		t.Fatal(err)
+	}
+	renamed := create(t)
+	for _, fence := range []string{"", "x"} {
+		if exec.CommandContext(t.Context(), "./check.sh", file, fence, renamed).Run() == nil {
+			t.Errorf("the fence %q is accepted", fence)
+		}
+	}
+	if _, err := checked(t.Context(), file, 33); err == nil {
+		t.Error("a lower fence is accepted")
+	}
+}
+
 // BenchmarkWrite compares a write with and without the check.
 func BenchmarkWrite(b *testing.B) { kittest.Cost(b, ways(), create(b)) }
 

@@ -106,7 +106,7 @@ func TestProgramsWithTheAdvisoryLockGoOn(t *testing.T) {
 }
 
 // TestTriggerRefusesAllThatHasNoFence: a session without the settings cannot write, and one with a
-// stale fence can neither insert nor delete.
+// stale fence can neither insert, delete nor truncate.
 func TestTriggerRefusesAllThatHasNoFence(t *testing.T) {
 	address := create(t, "refusals", "schema.sql", "trigger.sql")
 	plain := sqlkit.Open(t, "pgx", address)
@@ -120,7 +120,9 @@ func TestTriggerRefusesAllThatHasNoFence(t *testing.T) {
 		t.Error(err)
 	}
 	late := sqlkit.Open(t, "pgx", address+options+"33")
-	for _, text := range []string{update, "INSERT INTO account VALUES (8, 0)", "DELETE FROM account"} {
+	for _, text := range []string{
+		update, "INSERT INTO account VALUES (8, 0)", "DELETE FROM account", "TRUNCATE account",
+	} {
 		if _, err := late.ExecContext(t.Context(), text); resultOf(err, 0) != "FP409" {
 			t.Errorf("%s with a stale fence: %v", text, err)
 		}

@@ -23,19 +23,23 @@ func TestTwoTransactions(t *testing.T) {
 	sqlkit.Expect(t, two.DB, 112)
 }
 
-// TestTriggerGuardsEachStatement: a stale fence can neither update, insert nor delete.
+// TestTriggerGuardsEachStatement: a stale fence, and none, can neither update, insert nor delete.
 func TestTriggerGuardsEachStatement(t *testing.T) {
 	db := sqlkit.Open(t, "sqlite", create(t, "schema.sql", "trigger.sql"))
 	held.Store(34)
 	if _, err := db.ExecContext(t.Context(), "UPDATE account SET balance = 70"); err != nil {
 		t.Fatal(err)
 	}
-	held.Store(33)
-	for _, text := range []string{
-		"UPDATE account SET balance = 0", "INSERT INTO account VALUES (8, 0, 0)", "DELETE FROM account",
-	} {
-		if _, err := db.ExecContext(t.Context(), text); err == nil {
-			t.Errorf("%s succeeds with a stale fence", text)
+	for _, fence := range []uint64{33, 0} {
+		held.Store(fence)
+		for _, text := range []string{
+			"UPDATE account SET balance = 0", "INSERT INTO account VALUES (8, 0, 0)",
+			"DELETE FROM account", "UPDATE OR IGNORE account SET balance = 0",
+			"REPLACE INTO account VALUES (7, 0, 0)",
+		} {
+			if _, err := db.ExecContext(t.Context(), text); err == nil {
+				t.Errorf("%s succeeds with the fence %d", text, fence)
+			}
 		}
 	}
 	sqlkit.Expect(t, db, 70)

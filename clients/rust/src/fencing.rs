@@ -25,7 +25,7 @@ RETURNING fence";
 /// Raises the fence of a lock in MySQL and MariaDB. Its parameters are the lock, the fence, and the
 /// fence again. [`RAISED_MYSQL`] follows.
 pub const RAISE_MYSQL: &str = "INSERT INTO fences (name, fence) VALUES (?, ?)
-ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ?)";
+ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ? + 0)";
 
 /// Returns the greatest fence of a lock in MySQL and MariaDB. Its parameter is the lock.
 pub const RAISED_MYSQL: &str = "SELECT fence FROM fences WHERE name = ? FOR UPDATE";

@@ -12,7 +12,7 @@ SET fence = CASE WHEN fences.fence < excluded.fence THEN excluded.fence ELSE fen
 RETURNING fence`;
 
 const raiseMysql = `INSERT INTO fences (name, fence) VALUES (?, ?)
-ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ?)`;
+ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ? + 0)`;
 
 const raisedMysql = "SELECT fence FROM fences WHERE name = ? FOR UPDATE";
 

@@ -27,7 +27,7 @@ SET fence = CASE WHEN fences.fence < excluded.fence THEN excluded.fence ELSE fen
 RETURNING fence"""
 
 _RAISE_MYSQL = """INSERT INTO fences (name, fence) VALUES (%s, %s)
-ON DUPLICATE KEY UPDATE fence = GREATEST(fence, %s)"""
+ON DUPLICATE KEY UPDATE fence = GREATEST(fence, %s + 0)"""
 
 _RAISED_MYSQL = "SELECT fence FROM fences WHERE name = %s FOR UPDATE"
 

@@ -28,7 +28,7 @@ public final class SqlGuard {
       + " RETURNING fence";
 
   private static final String RAISE_MYSQL = "INSERT INTO fences (name, fence) VALUES (?, ?)"
-      + " ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ?)";
+      + " ON DUPLICATE KEY UPDATE fence = GREATEST(fence, ? + 0)";
 
   private static final String RAISED_MYSQL = "SELECT fence FROM fences WHERE name = ? FOR UPDATE";
 

@@ -96,11 +96,12 @@ func start(t testing.TB) (address string) {
 	t.Helper()
 	binary := kittest.Install(t, "versitygw", "github.com/versity/versitygw/cmd/versitygw")
 	dir := t.TempDir()
-	log, data, attributes := filepath.Join(dir, "versitygw"), t.TempDir(), t.TempDir()
+	log, data := filepath.Join(dir, "versitygw"), t.TempDir()
+	// Not --sidecar: a GET can then have the ETag of one PUT with the content of another.
 	server, err := rig.StartServer(t.Context(), log, func(port int) rig.ProgramConfig {
 		return rig.ProgramConfig{
 			Binary: binary, Args: []string{
-				"--port", "127.0.0.1:" + strconv.Itoa(port), "posix", "--sidecar", attributes, data,
+				"--port", "127.0.0.1:" + strconv.Itoa(port), "posix", data,
 			},
 			Env: []string{"ROOT_ACCESS_KEY=fencekit", "ROOT_SECRET_KEY=fencekit"},
 		}

@@ -82,24 +82,28 @@ dashboard: ## Build the dashboard, which the server embeds (needs node, npm)
 	  $(MAKE) --no-print-directory $(WEB) && cd dashboard && npm run --silent build
 
 # Playwright drives the system's Chromium: a browser of its own would be another download.
-web crowd screenshots: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
+web crowd screenshots chromium: export FENCEPOST_CHROMIUM ?= /usr/bin/chromium
 
-web: dashboard ## Check the dashboard: its rules, what it computes, and in a browser (needs node, npm, chromium)
+# Debian's package, if root may install it.
+.PHONY: chromium
+chromium:
+	@test -x $(FENCEPOST_CHROMIUM) || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium; } || \
+	  { echo 'there is no Chromium: install it, or name one in FENCEPOST_CHROMIUM'; exit 1; }
+
+web: dashboard chromium ## Check the dashboard: its rules, what it computes, and in a browser (needs node, npm, chromium)
 	$(call say,the dashboard)
 	@$(MAKE) --no-print-directory $(WEB)
 	cd dashboard && npm run --silent lint && npm test --silent
-	@test -x $(FENCEPOST_CHROMIUM) || { test "$$(id -u)" = 0 && apt-get update -qq && apt-get install -y -qq chromium; } || \
-	  { echo 'there is no Chromium: install it, or name one in FENCEPOST_CHROMIUM'; exit 1; }
 	cd dashboard && npm run --silent browser
 
 # With 5 000 locks, and nothing said of time, this is part of web.
-crowd: dashboard ## Look at 100 000 locks and 10 000 waiters in a browser, and hold the times against their bars (the machine to itself)
+crowd: dashboard chromium ## Look at 100 000 locks and 10 000 waiters in a browser, and hold the times against their bars (the machine to itself)
 	@$(MAKE) --no-print-directory $(WEB)
 	cd dashboard && CROWD=alone LOCKS=100000 WAITERS=10000 npm run --silent browser -- crowd
 
 # A server of its own is filled for MINUTES, so that the heat map has something to show.
 MINUTES ?= 12
-screenshots: dashboard ## Take the screenshots of the documents again (MINUTES=12 of traffic first; needs node, npm, chromium)
+screenshots: dashboard chromium ## Take the screenshots of the documents again (MINUTES=12 of traffic first; needs node, npm, chromium)
 	@$(MAKE) --no-print-directory $(WEB)
 	cd dashboard && SCREENSHOTS=$(MINUTES) npm run --silent browser -- screenshots
 	@find docs/images -size +250k -exec echo 'over 250 kB: {}' \; | (! grep .)

@@ -116,7 +116,7 @@ const problemPage = `<!doctype html>
 <h1>%[1]s</h1>
 <p><code>%[2]s</code>, HTTP status %[3]d</p>
 <p>%[4]s</p>
-<p>%[5]s</p>
+<p><b>What to do.</b> %[5]s</p>
 </html>
 `
 

@@ -25,7 +25,7 @@ it("says nothing of leases without evidence, and with it what it is", () => {
   const { container, rerender } = render(<Evidence of={none} />);
   expect(container.textContent).toBe("");
   const sign = { at: "2026-01-02T15:04:05.000Z", entry: "e", fence: 7, kind: "released_after_expiry" as const };
-  rerender(<Evidence of={{ ...none, worked_after_expiry: 1, words: ["It still worked."], signs: [sign] }} />);
+  rerender(<Evidence of={{ ...none, worked_after_expiry: 1, words: ["it still worked"], signs: [sign] }} />);
   expect(container.textContent).toContain("It still worked.");
   expect(container.textContent).toContain("a holder tried to release after its lease had expired, fence 7");
 });

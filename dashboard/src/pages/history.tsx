@@ -48,17 +48,19 @@ export function Evidence({ of }: { of: Schemas["LeaseEvidence"] }) {
         {of.words.map((w) => (
           <p key={w} class="note wait">
             <span aria-hidden="true">⚠ </span>
-            {w}
+            {w.charAt(0).toUpperCase() + w.slice(1)}.
           </p>
         ))}
-        <ul class="small">
-          {of.signs.map((s) => (
-            <li key={`${s.at} ${s.entry} ${s.kind}`}>
-              <Since at={s.at} ago />: <b>{s.holder ?? "a holder"}</b> {kinds[s.kind]}
-              {s.after_seconds !== undefined && `, ${span(s.after_seconds * 1000)} after`}, fence {s.fence}
-            </li>
-          ))}
-        </ul>
+        {of.signs.length > 0 && (
+          <ul class="small">
+            {of.signs.map((s) => (
+              <li key={`${s.at} ${s.entry} ${s.kind}`}>
+                <Since at={s.at} ago />: <b>{s.holder ?? "a holder"}</b> {kinds[s.kind]}
+                {s.after_seconds !== undefined && `, ${span(s.after_seconds * 1000)} after`}, fence {s.fence}
+              </li>
+            ))}
+          </ul>
+        )}
       </div>
     </section>
   );

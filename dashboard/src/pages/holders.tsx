@@ -46,8 +46,8 @@ function Blamed({ tenant }: { tenant: string }) {
       <Failed failure={failure} />
       <div class="sheet">
         <Calm title="Choose a holder">
-          Enter the name of a holder above, or choose one below or on a lock's page, to see all that it holds and waits
-          for.
+          Enter the name of a holder above, or choose one {held.length > 0 && "below or "}on a lock's page, to see all
+          that it holds and waits for.
         </Calm>
       </div>
       {held.length > 0 && (

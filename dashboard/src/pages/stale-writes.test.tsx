@@ -11,6 +11,6 @@ it("shows how late a holder was and which TTL is enough, and only the fences if 
   const [first, second] = [...container.querySelectorAll("tbody tr")].map((row) =>
     [...row.querySelectorAll("td")].slice(1).map((cell) => cell.textContent),
   );
-  expect(first).toEqual(["db", "worker-7", "33", "34", "4.2 safter it expired", "35 s"]);
-  expect(second).toEqual(["db", "–", "33", "34", "–", "–"]);
+  expect(first).toEqual(["dbhad seen fence 34", "worker-7wrote with fence 33", "4.2 safter its hold expired", "35 s"]);
+  expect(second).toEqual(["dbhad seen fence 34", "unknownwrote with fence 33", "–", "–"]);
 });

@@ -14,28 +14,24 @@ export function StaleWrites({ all }: { all: Schemas["ReportedStaleWrite"][] }) {
       <h2 id="stale-writes">Stale writes</h2>
       <Table
         caption="Writes that a resource rejected because their fence was old"
-        columns={[
-          "Reported",
-          "Resource",
-          "Holder",
-          { number: "Fence" },
-          { number: "Greatest seen" },
-          "Late by",
-          "Enough TTL",
-        ]}
+        columns={["Reported", "Resource", "Holder", "Late by", "Enough TTL"]}
       >
         {all.map((w, i) => (
           <tr key={i}>
             <td class="whole">
               <Since at={w.at} ago />
             </td>
-            <td class="name">{w.resource}</td>
-            <td class="name">{w.holder ?? <Unknown />}</td>
-            <td class="number">{w.fence_presented}</td>
-            <td class="number">{w.fence_known}</td>
+            <td class="name">
+              {w.resource}
+              <span class="under">had seen fence {w.fence_known}</span>
+            </td>
+            <td class="name">
+              {w.holder ?? "unknown"}
+              <span class="under">wrote with fence {w.fence_presented}</span>
+            </td>
             <td class="whole">
               {w.late_seconds === undefined ? <Unknown /> : span(w.late_seconds * 1000)}
-              {w.ended && <span class="under">after it {ends[w.ended] ?? w.ended}</span>}
+              {w.ended && <span class="under">after its hold {ends[w.ended] ?? w.ended}</span>}
             </td>
             <td class="whole">
               {w.enough_ttl_seconds === undefined ? <Unknown /> : span(w.enough_ttl_seconds * 1000)}

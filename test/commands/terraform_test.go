@@ -5,6 +5,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // configuration needs no provider that Terraform would download.
@@ -18,14 +19,14 @@ const configuration = `resource "terraform_data" "deployment" {
 
 // terraform is the recipe of docs/how-to/ci.md for a deployment that runs the script. Without a
 // lock of its own, Terraform would apply two at once.
-func (u *user) terraform(script string) *process {
+func (u *user) terraform(ttl time.Duration, script string) *process {
 	u.t.Helper()
 	for name, text := range map[string]string{"main.tf": configuration, "deploy.sh": script} {
 		if err := os.WriteFile(u.path(name), []byte(text), 0o600); err != nil {
 			u.t.Fatal(err)
 		}
 	}
-	p := u.command("run", "--wait", "5m", "--ttl", lease.String(), "tf:prod", "--",
+	p := u.command("run", "--wait", "5m", "--ttl", ttl.String(), "tf:prod", "--",
 		"terraform", "apply", "-auto-approve", "-input=false", "-lock=false", "-state=../state")
 	p.Env = append(p.Env, "TF_CLI_CONFIG_FILE=/dev/null", "CHECKPOINT_DISABLE=1")
 	return p
@@ -50,7 +51,7 @@ func TestTerraformAppliesOneAtATime(t *testing.T) {
 	t.Parallel()
 	first, second := folders(t)
 	const script = "echo begin >>../log; sleep 0.5; echo end >>../log"
-	a, b := first.terraform(script).start(), second.terraform(script).start()
+	a, b := first.terraform(patient, script).start(), second.terraform(patient, script).start()
 	if code, other := a.code(), b.code(); code != 0 || other != 0 {
 		t.Fatalf("%d and %d: %s%s%s%s", code, other, &a.stdout, &a.stderr, &b.stdout, &b.stderr)
 	}
@@ -69,11 +70,12 @@ func TestTerraformEndsBeforeTheNextApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			first, second := folders(t)
-			holder := first.terraform("trap '' TERM; while :; do echo beat >>../log; sleep 0.02; done")
+			holder := first.terraform(lease,
+				"trap '' TERM; while :; do echo beat >>../log; sleep 0.02; done")
 			holder.Stdout, holder.Stderr = nil, nil // which Terraform could keep open
 			holder.start()
 			await(t, "the first deployment", func() bool { return len(first.lines("../log")) > 5 })
-			waiter := second.terraform("echo granted >>../log; sleep 0.5").start()
+			waiter := second.terraform(lease, "echo granted >>../log; sleep 0.5").start()
 			holder.signal(signal)
 			(&user{t, first.env, first.path("..")}).alone(waiter)
 		})

@@ -174,6 +174,9 @@ generate: ## Write the OpenAPI document and the pages of the API, errors and set
 	$(GO) generate ./openapi
 	UPDATE=1 $(GO) test -count=1 -run TestSettingsPage ./cmd/api
 
+# Only fencekit, another module, calls these.
+OF_FENCEKIT := ^test/rig/((sql|server)\.go:|program\.go:.* open$$)
+
 verify: ## Fail if a generated file, go.mod or a function nobody calls is out of step with the code
 	$(call say,generated files)
 	@set -e; before=$$(mktemp -d); trap 'rm -rf "$$before"' EXIT; cp -R openapi docs/reference/api.md docs/reference/errors.md "$$before"; \
@@ -182,7 +185,7 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	  diff "$$before/errors.md" docs/reference/errors.md || \
 	  { echo 'generated files were out of date; they are new now: commit them'; exit 1; }
 	$(GO) mod tidy -diff
-	@unused=$$($(TOOL) deadcode -test ./...); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
+	@unused=$$($(TOOL) deadcode -test ./... | grep -v -E '$(OF_FENCEKIT)'); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
 	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform && deploy/terraform/logic; \
 	  else echo 'no terraform: neither the form of its files is checked nor what its modules compute'; fi
 	$(call say,known vulnerabilities)

@@ -115,7 +115,7 @@ func untimelyRequests() map[api.Code]func(*testing.T, *client) *answer {
 			var a *answer
 			eventually(t, "the replica knows the closure", func() bool {
 				a = c.post("/locks/a")
-				return a.status == http.StatusLocked
+				return a.fields()["code"] == string(api.Closed)
 			})
 			return a
 		},

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	lease = 3 * time.Second
+	lease = 6 * time.Second
 
 	// stubborn ignores SIGTERM, as does the process that it starts. Both write to the file log.
 	stubborn = `trap '' TERM
@@ -106,7 +106,7 @@ func TestGrace(t *testing.T) {
 // heeds starts a command that cleans up at SIGTERM, and writes each one to a file.
 func (u *user) heeds(lock string) *process {
 	u.t.Helper()
-	p := u.command("run", "--ttl", "6s", lock, "--", "sh", "-c",
+	p := u.command("run", "--ttl", "12s", lock, "--", "sh", "-c",
 		"trap 'echo term >>terms; sleep 0.2; touch tidy; exit 0' TERM; touch begun\n"+
 			"while :; do sleep 0.01; done").start()
 	await(u.t, "the command", func() bool { return u.exists("begun") })

@@ -198,7 +198,7 @@ func (c *contest) observe() {
 func fencepostPeer(t *testing.T, u *user) peer {
 	r, token := server(t)
 	u.env = append(u.env, "FENCEPOST_URL="+r.URL(), "FENCEPOST_TOKEN="+token)
-	args := []string{programs.fencepost, "run", "--ttl", "2s", "peers", "--"}
+	args := []string{programs.fencepost, "run", "--ttl", "5s", "peers", "--"}
 	return peer{r, args, 10 * time.Second}
 }
 

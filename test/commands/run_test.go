@@ -145,7 +145,8 @@ func TestSignals(t *testing.T) {
 func TestTimeoutEndsTheGroup(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
-	u.command("run", "--ttl", "12s", "--timeout", "1s", "group", "--", "sh", "-c", stubborn).expect(124)
+	u.command("run", "--ttl", "12s", "--timeout", "1s", "group", "--", "sh", "-c", stubborn).
+		expect(124)
 	u.alone(u.command("run", "group", "--", "sh", "-c", next).start())
 }
 

@@ -3,6 +3,7 @@ package dynamodb
 
 import (
 	"context"
+	"maps"
 	"strconv"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -20,12 +21,15 @@ func Update(
 	ctx context.Context, db *dynamodb.Client, table string, key Item, fence uint64,
 	set string, values Item,
 ) (Item, error) {
-	values[":fence"] = &types.AttributeValueMemberN{Value: strconv.FormatUint(fence, 10)}
+	all := Item{":fence": &types.AttributeValueMemberN{Value: strconv.FormatUint(fence, 10)}}
+	maps.Copy(all, values)
 	answer, err := db.UpdateItem(ctx, &dynamodb.UpdateItemInput{
-		TableName: &table, Key: key, ExpressionAttributeValues: values,
+		TableName: &table, Key: key, ExpressionAttributeValues: all,
 		UpdateExpression:    aws.String("SET fence = :fence" + set),
 		ConditionExpression: aws.String("attribute_not_exists(fence) OR fence <= :fence"),
 		ReturnValues:        types.ReturnValueAllNew,
+		// a refusal has the newer fence in its item
+		ReturnValuesOnConditionCheckFailure: types.ReturnValuesOnConditionCheckFailureAllOld,
 	})
 	if err != nil {
 		return nil, err

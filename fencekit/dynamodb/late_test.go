@@ -72,7 +72,7 @@ func TestFirstWrites(t *testing.T) {
 			fence   uint64
 			refused bool
 		}{{9, false}, {10, false}, {10, false}, {9, true}} {
-			_, err := Update(t.Context(), db, table, keyOf(id), step.fence, "", Item{})
+			_, err := Update(t.Context(), db, table, keyOf(id), step.fence, "", nil)
 			refused := new(types.ConditionalCheckFailedException)
 			if errors.As(err, &refused) != step.refused || err != nil && !step.refused {
 				t.Errorf("%s, fence %d: %v", id, step.fence, err)

@@ -4,6 +4,7 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -23,7 +24,7 @@ func Do(
 	answer, err := kv.Txn(ctx).
 		If(clientv3.Compare(clientv3.Value(key), ">", mine)). // false if the key does not exist
 		Then(clientv3.OpGet(key)).
-		Else(append(ops, clientv3.OpPut(key, mine))...).
+		Else(append(slices.Clip(ops), clientv3.OpPut(key, mine))...).
 		Commit()
 	if err == nil && answer.Succeeded {
 		err = &Stale{string(answer.Responses[0].GetResponseRange().Kvs[0].Value)}

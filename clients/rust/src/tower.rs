@@ -89,12 +89,12 @@ pub struct FenceLayer<F> {
 }
 
 impl<F: FenceStore> FenceLayer<F> {
-    /// A layer whose resource is the path, and that needs a fence for all requests but `GET`, `HEAD`
-    /// and `OPTIONS`.
+    /// A layer whose resource is the unescaped path, and that needs a fence for all requests but
+    /// `GET`, `HEAD` and `OPTIONS`.
     pub fn new(store: F) -> Self {
         Self {
             store: Arc::new(store),
-            resource: Arc::new(|parts| Some(parts.uri.path().to_owned())),
+            resource: Arc::new(|parts| Some(unescaped(parts.uri.path()))),
             optional: false,
             on_stale: Arc::new(|_, _| ()),
         }
@@ -154,6 +154,22 @@ fn parse(value: &HeaderValue) -> Option<u64> {
     let text = value.to_str().ok()?;
     let fence: u64 = text.parse().ok()?;
     ((1..=MAX).contains(&fence) && fence.to_string() == text).then_some(fence)
+}
+
+/// Clients escape the same path differently.
+fn unescaped(path: &str) -> String {
+    let mut parts = path.split('%');
+    let mut out = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part.get(..2).map(|digits| u8::from_str_radix(digits, 16)) {
+            Some(Ok(byte)) => {
+                out.push(byte);
+                out.extend_from_slice(part[2..].as_bytes());
+            }
+            _ => out.extend_from_slice(format!("%{part}").as_bytes()),
+        }
+    }
+    String::from_utf8_lossy(&out).into_owned()
 }
 
 impl<F> Clone for FenceLayer<F> {

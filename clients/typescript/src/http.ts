@@ -23,8 +23,8 @@ export interface GuardOptions<R> {
    */
   raise: (resource: string, fence: number) => number | Promise<number>;
   /**
-   * What a request reads or writes, or nothing for what the guard does not check. The default is the
-   * path. All paths to what one lock protects need the same resource.
+   * What a request reads or writes, or nothing for what the guard does not check. The default is
+   * the unescaped path. All paths to what one lock protects need the same resource.
    */
   resource?: (request: R) => string | undefined;
   /** Lets writes without a fence pass. Without it only GET, HEAD and OPTIONS do. */
@@ -76,7 +76,7 @@ export function guard<R extends Request, Rest extends unknown[]>(
   options: GuardOptions<R>,
 ): (request: R, ...rest: Rest) => Promise<Response> {
   return async (request, ...rest) => {
-    const resource = options.resource ?? ((r) => new URL(r.url).pathname);
+    const resource = options.resource ?? ((r) => unescaped(new URL(r.url).pathname));
     const text = request.headers.get("fence") ?? undefined;
     const refusal = await check(request, resource(request), text, options);
     if (refusal) {
@@ -92,7 +92,7 @@ export function guardExpress<R extends ExpressRequest>(
   options: GuardOptions<R>,
 ): (request: R, response: ExpressResponse, next: (error?: unknown) => void) => void {
   const guarded = async (request: R) => {
-    const resource = options.resource ?? ((r) => r.originalUrl.split("?")[0]);
+    const resource = options.resource ?? ((r) => unescaped(r.originalUrl.split("?")[0]));
     return check(request, resource(request), request.headers.fence?.toString(), options);
   };
   return (request, response, next) => {
@@ -105,6 +105,15 @@ export function guardExpress<R extends ExpressRequest>(
       response.end(refusal.body);
     }, next);
   };
+}
+
+/** Clients escape the same path differently. */
+function unescaped(path = ""): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
 }
 
 interface Refusal {
@@ -129,7 +138,10 @@ async function check<R extends { method: string }>(
   if (!/^[1-9][0-9]*$/.test(text) || !Number.isSafeInteger(presented)) {
     return refuse(400, "invalid_fence", "The header Fence is one positive integer below 2^53.");
   }
-  const known = await options.raise(resource, presented);
+  const known = Number(await options.raise(resource, presented));
+  if (!(known >= presented)) {
+    throw new TypeError("raise has to return the greatest fence");
+  }
   if (known > presented) {
     options.onStale?.(request, { resource, presented, known });
     return stale(presented, known);

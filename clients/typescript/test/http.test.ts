@@ -114,6 +114,18 @@ for (const [framework, start] of Object.entries({ fetchHandler, expressApp })) {
   }
 }
 
+test("without a fence from the store, the handler does not run", async () => {
+  for (const known of [undefined, null, "", 8, Number.NaN]) {
+    const seen = new Seen();
+    const handler = guard((request: Request) => new Response(seen.handle(request)), {
+      raise: () => known as number,
+    });
+    const request = new Request("http://service/7", { method: "PUT", headers: { Fence: "9" } });
+    await assert.rejects(handler(request), TypeError);
+    assert.equal(seen.ran, 0);
+  }
+});
+
 async function play(wanted: Wanted, service: Service, seen: Seen): Promise<void> {
   seen.ran = 0;
   seen.stale = [];

@@ -29,7 +29,7 @@ def _path(scope: Scope) -> str:
 
 
 class Guard:
-    """Checks the fence of requests before an app serves them.
+    """Checks the fence of requests before an app serves them. WebSockets pass without a check.
 
     ``raise_fence(resource, fence)`` stores the fence if it is greater than that of the resource,
     and returns the greatest. It is atomic, and at least as durable as the data. It may be a

@@ -36,13 +36,13 @@ public final class FenceFilter implements Filter {
   private final StaleListener onStale;
 
   /**
-   * Makes a filter whose resource is the path, and that needs a fence for all requests but {@code
-   * GET}, {@code HEAD} and {@code OPTIONS}.
+   * Makes a filter whose resource is the unescaped path, and that needs a fence for all requests
+   * but {@code GET}, {@code HEAD} and {@code OPTIONS}.
    *
    * @param store that keeps the fences
    */
   public FenceFilter(FenceStore store) {
-    this(store, HttpServletRequest::getRequestURI, false, (request, key, presented, known) -> {});
+    this(store, FenceFilter::path, false, (request, key, presented, known) -> {});
   }
 
   private FenceFilter(
@@ -91,6 +91,12 @@ public final class FenceFilter implements Filter {
     if (admits((HttpServletRequest) request, (HttpServletResponse) response)) {
       chain.doFilter(request, response);
     }
+  }
+
+  /** Clients escape the same path differently, and append parameters to it. */
+  private static String path(HttpServletRequest request) {
+    String rest = request.getPathInfo();
+    return request.getContextPath() + request.getServletPath() + (rest == null ? "" : rest);
   }
 
   /** Returns whether the servlet may run. If not, the request is answered. */

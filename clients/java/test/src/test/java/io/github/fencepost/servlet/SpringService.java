@@ -4,6 +4,7 @@ import static org.springframework.test.web.servlet.request.MockMvcRequestBuilder
 
 import com.google.gson.JsonArray;
 import jakarta.servlet.ServletException;
+import java.net.URI;
 import org.springframework.http.HttpMethod;
 import org.springframework.mock.web.MockHttpServletResponse;
 import org.springframework.test.web.servlet.MockMvc;
@@ -24,7 +25,7 @@ final class SpringService implements Service {
 
   @Override
   public Answer send(String method, String path, JsonArray fences) throws Exception {
-    MockHttpServletRequestBuilder request = request(HttpMethod.valueOf(method), path);
+    MockHttpServletRequestBuilder request = request(HttpMethod.valueOf(method), URI.create(path));
     for (String fence : Service.texts(fences)) {
       request.header("Fence", fence);
     }

@@ -132,7 +132,8 @@ func TestMoreEventsThanTheLogTakes(t *testing.T) {
 			t.Errorf("%d lines and %d dropped, want %d in all", told, got.EventsDropped, many)
 		}
 		said := fmt.Sprint("dropped=", got.EventsDropped)
-		if lines := j.with("events came too fast"); len(lines) != 1 || !strings.HasSuffix(lines[0], said) {
+		lines := j.with("events came too fast")
+		if len(lines) != 1 || !strings.HasSuffix(lines[0], said) {
 			t.Errorf("said %q, want one line with %s", lines, said)
 		}
 	})

@@ -19,13 +19,12 @@ func TestTextsHaveTheStatementsOfTheKit(t *testing.T) {
 		"clients/java/src/main/java/io/github/fencepost/fencing/SqlGuard.java",
 		"clients/rust/src/fencing.rs",
 	}
-	service := "fencekit/http/raise.sql"
 	guide := []string{"docs/concepts/leases-and-fences.md"}
 	for _, c := range []struct {
 		database, name string
 		texts          []string
 	}{
-		{"postgresql", "raise", append(clients, guide[0], service)},
+		{"postgresql", "raise", append(clients, guide...)},
 		{"postgresql", "write", guide},
 		{"postgresql", "read", guide},
 		{"sqlite", "raise", clients},

@@ -73,13 +73,13 @@ func run(ctx context.Context, args []string, env environment, stdout, stderr io.
 func remedy(err error) string {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
-		return "; stop the program that listens there, or choose another address"
+		return " (stop the program that listens there, or choose another address)"
 	case errors.Is(err, syscall.EADDRNOTAVAIL):
-		return "; choose an address of this machine"
+		return " (choose an address of this machine)"
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return "; check the path"
+		return " (check the path)"
 	case errors.Is(err, fs.ErrPermission):
-		return "; give this user access to it"
+		return " (give this user access to it)"
 	}
 	return ""
 }

@@ -325,6 +325,6 @@ func TestStartSaysWhatToDo(t *testing.T) {
 	defer func() { _ = taken.Close() }()
 	fails(t, 1, nil, []string{
 		"--dev", "--data-dir", t.TempDir(), "--listen", taken.Addr().String(),
-	}, "--listen", "in use; stop the program that listens there")
+	}, "--listen", "in use (stop the program that listens there")
 	fails(t, 1, nil, []string{"--jwt-secret-file", t.TempDir() + "/none"}, "none", "check the path")
 }

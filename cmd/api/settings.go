@@ -210,10 +210,13 @@ func (o origins) readFile(f *pflag.FlagSet) error {
 }
 
 // unknownVariables are those with our prefix that set nothing. They are no error: the prefix
-// is also that of clients beside the server (FENCEPOST_URL). What Kubernetes sets because
-// of a service with the name fencepost is not among them.
+// is also that of clients next to the server. What the command fencepost reads, and what Kubernetes
+// sets because of a service with the name fencepost, is not among them.
 func unknownVariables(f *pflag.FlagSet, env environment) []string {
-	known := map[string]bool{envSecret: true}
+	known := map[string]bool{
+		envSecret: true, envPrefix + "URL": true, envPrefix + "TOKEN": true,
+		envPrefix + "TOKEN_FILE": true, envPrefix + "CA_FILE": true, envPrefix + "CONTEXT": true,
+	}
 	f.VisitAll(func(fl *pflag.Flag) { known[variable(fl.Name)] = true })
 	var unknown []string
 	for name := range env {

@@ -11,6 +11,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -219,6 +220,14 @@ The interface is described at %[5]s://%[1]s/docs/
 
 The link signs in once, within 5 minutes; after that the token does.
 
-`, address.String()+c.basePath, token, path, code, c.scheme())
+`, reachable(address)+c.basePath, token, path, code, c.scheme())
 	return nil
+}
+
+// reachable is the address for clients on this machine of a server that may listen on all.
+func reachable(address net.Addr) string {
+	if tcp, ok := address.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(tcp.Port))
+	}
+	return address.String()
 }

@@ -66,7 +66,10 @@ func TestEachCommand(t *testing.T) {
 		step{"list -o yaml", 64, "table, json or name"},
 		step{"status", 64, "use: fencepost status NAME"},
 		step{"status no/name", 64, "a lock name is 1 to 200"},
-		step{"nonsense", 64, "unknown command"},
+		step{"listt", 64, "Did you mean this? list"},
+		step{"webhooks nonsense", 64, "use: fencepost webhooks"},
+		step{"completion nonsense", 64, "use: fencepost completion"},
+		step{"run --token-file /none x -- true", 64, "no token: use --token-file"},
 		step{"version", 0, "go1."},
 		step{"completion bash", 0, "complete"},
 	)

@@ -96,7 +96,8 @@ func rounded(d time.Duration) string {
 func sentence(err error) string {
 	var problem *client.Error
 	if !errors.As(err, &problem) {
-		return plain(strings.TrimPrefix(err.Error(), "fencepost: "))
+		text := strings.TrimPrefix(err.Error(), "fencepost: ")
+		return plain(strings.Join(strings.Fields(text), " ")) // in one line
 	}
 	before, _, _ := strings.Cut(err.Error(), problem.Error())
 	text := before + refusal(problem)

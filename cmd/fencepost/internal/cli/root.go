@@ -128,6 +128,7 @@ command before another holder can have the lock.`,
 	for _, command := range extra {
 		root.AddCommand(command(a.connect, a.thisVersion().Version))
 	}
+	root.InitDefaultCompletionCmd() // before what is done to all commands
 	showUse(root)
 	return root
 }
@@ -141,8 +142,12 @@ func group(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// showUse answers a wrong number of arguments with how the command is used.
+// showUse answers a wrong number of arguments, or an unknown command, with how the command is used.
 func showUse(command *cobra.Command) {
+	if command.HasSubCommands() && command.HasParent() && !command.Runnable() {
+		command.Args = cobra.NoArgs
+		command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	}
 	if check := command.Args; check != nil {
 		command.Args = func(command *cobra.Command, args []string) error {
 			if check(command, args) != nil {
@@ -189,7 +194,8 @@ func (a *app) using(work work) func(*cobra.Command, []string) error {
 func (a *app) codeOf(err error) int {
 	var problem *client.Error
 	switch {
-	case !a.parsed, errors.Is(err, settings.ErrNoServer), errors.Is(err, settings.ErrServer):
+	case !a.parsed, errors.Is(err, settings.ErrNoServer), errors.Is(err, settings.ErrServer),
+		errors.Is(err, settings.ErrToken):
 		return codeUsage
 	case client.CodeOf(err) == api.Lost, client.CodeOf(err) == client.NoAnswer:
 		return codeNotHad

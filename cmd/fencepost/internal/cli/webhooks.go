@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -157,7 +158,7 @@ func answerOf(d api.Delivery) string {
 	if last.Error != "" {
 		return last.Error
 	}
-	return http.StatusText(last.Status)
+	return strings.TrimSpace(fmt.Sprint(last.Status, " ", http.StatusText(last.Status)))
 }
 
 func (a *app) webhookRedeliver() *cobra.Command {

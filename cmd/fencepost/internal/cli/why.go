@@ -22,7 +22,8 @@ func (a *app) whyCommand() *cobra.Command {
 		Use:   "why NAME",
 		Short: "Explain why a lock is not free",
 		Long: `Explain in sentences the holders of a lock, its queue, and the lock that the
-holder itself waits for. The last needs a token with the scope tenant-admin.`,
+holder itself waits for. The last needs a token with the scope tenant-admin or
+admin.`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			lock, err := to.Look(ctx, args[0])
@@ -102,7 +103,7 @@ func count(n int, one, many string) string {
 }
 
 // blockedBy follows the first holder to the lock that it waits for, the holder of that, and so on.
-// Without the scope for it, it says nothing.
+// Without the scope for it, it says so.
 func (a *app) blockedBy(ctx context.Context, to *client.Client, lock *api.Lock) (said []string) {
 	server, err := a.settings.Server()
 	if err != nil {
@@ -115,7 +116,11 @@ func (a *app) blockedBy(ctx context.Context, to *client.Client, lock *api.Lock) 
 	seen := map[string]bool{}
 	for len(lock.Holders) > 0 && len(said) < mostBlockers {
 		holder := lock.Holders[0].Holder
-		name := waitsFor(ctx, to, claims.Tenant, holder)
+		name, err := waitsFor(ctx, to, claims.Tenant, holder)
+		if client.CodeOf(err) == api.Forbidden {
+			return append(said, "Whether the holder itself waits for a lock, this token may not see: "+
+				"it needs the scope tenant-admin or admin.")
+		}
 		if name == "" || seen[holder] {
 			break
 		}
@@ -132,21 +137,21 @@ func (a *app) blockedBy(ctx context.Context, to *client.Client, lock *api.Lock) 
 }
 
 // waitsFor returns the lock that a holder waits for, or "".
-func waitsFor(ctx context.Context, to *client.Client, tenant, holder string) string {
+func waitsFor(ctx context.Context, to *client.Client, tenant, holder string) (string, error) {
 	var has api.AdminHoldings
 	query := url.Values{"tenant": {tenant}, "holder": {holder}}
 	err := to.Call(ctx, http.MethodGet, "/admin/holders?"+query.Encode(), nil, nil, &has)
 	if err != nil {
-		return ""
+		return "", err
 	}
 	for _, entry := range has.Entries {
 		for _, lock := range entry.Locks {
 			if lock.State == "waiting" {
-				return lock.Name
+				return lock.Name, nil
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
 // matches reports whether a name has the pattern, in which one star stands for any text.

@@ -55,6 +55,9 @@ var ErrNoServer = errors.New(
 // ErrServer means that the settings name a server by something else than a base URL.
 var ErrServer = errors.New("the server's URL is not valid")
 
+// ErrToken means that no bearer token can be read.
+var ErrToken = errors.New("no token: use --token-file, FENCEPOST_TOKEN, or fencepost login")
+
 // Server resolves the settings. The token of a context is only used with that context's URL.
 func (s *Settings) Server() (Server, error) {
 	file, err := Load()
@@ -113,10 +116,16 @@ func (s *Settings) Client(retryFor time.Duration) (*client.Client, error) {
 	return server.Client(retryFor)
 }
 
-// Client returns a client of the server. It sends no request.
+// Client returns a client of the server. It sends no request. A token that cannot be read is
+// [ErrToken].
 func (c Context) Client(retryFor time.Duration) (*client.Client, error) {
 	if c.URL == "" {
 		return nil, ErrNoServer
+	}
+	if token, err := c.Bearer(context.Background()); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrToken, err)
+	} else if token == "" {
+		return nil, ErrToken
 	}
 	transport, err := c.HTTP()
 	if err != nil {

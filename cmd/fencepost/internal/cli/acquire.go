@@ -98,8 +98,8 @@ func (c *claim) acquire(
 
 // obtain acquires, shows a person the queue meanwhile, and leaves it at a signal. The context is
 // that of the held lock as well.
-func (a *app) obtain(
-	ctx context.Context, cancel context.CancelFunc, to *client.Client, c *claim, names []string,
+func (c *claim) obtain(
+	ctx context.Context, cancel context.CancelFunc, to *client.Client, names []string,
 	signals <-chan os.Signal,
 ) (*client.Held, error) {
 	var held *client.Held
@@ -111,7 +111,7 @@ func (a *app) obtain(
 	}()
 	go func() {
 		defer close(shown)
-		a.showQueue(done, to, names, c.holder)
+		showQueue(done, to, names, c.holder)
 	}()
 	for {
 		select {
@@ -126,7 +126,7 @@ func (a *app) obtain(
 			<-done
 			<-shown
 			if held != nil {
-				a.release(held) // it was granted when the signal came
+				release(held) // it was granted when the signal came
 			}
 			_ = to.Close() // leaves the queue
 			return nil, &exit{code: codeSignal + child.Number(s)}

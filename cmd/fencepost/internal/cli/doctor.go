@@ -226,14 +226,7 @@ func (d *doctor) token() bool {
 
 // rights checks whether the server accepts the token.
 func (d *doctor) rights(ctx context.Context) {
-	to, err := d.server.Client(retryLooks)
-	if err != nil {
-		d.say(failed, "rights", "%v", err)
-		return
-	}
-	defer func() { _ = to.Close() }() // returns nil
-	err = to.Call(ctx, http.MethodGet, "/locks?limit=1", nil, nil, nil)
-	switch {
+	switch err := try(ctx, d.server.Context); {
 	case err == nil:
 		d.say(good, "rights", "the server accepts the token")
 	case is(err, api.Forbidden):

@@ -65,7 +65,7 @@ func (a *app) acquire(c *claim, names []string) error {
 	defer cancel()
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, child.Signals()...)
-	held, err := a.obtain(ctx, cancel, to, c, names, signals)
+	held, err := c.obtain(ctx, cancel, to, names, signals)
 	if err != nil {
 		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 	}

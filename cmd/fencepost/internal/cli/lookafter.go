@@ -14,7 +14,6 @@ import (
 // watch is what looks after a command while it runs.
 type watch struct {
 	*running
-	app   *app
 	held  *client.Held
 	child *child.Child
 	begun time.Time
@@ -25,10 +24,6 @@ type watch struct {
 	gone       bool
 	lost       error // why the lock is not held any more, or cannot be renewed
 	timedOut   bool
-}
-
-func (a *app) watch(r *running, held *client.Held, c *child.Child) *watch {
-	return &watch{running: r, app: a, held: held, child: c, begun: time.Now()}
 }
 
 const (
@@ -90,16 +85,16 @@ func (w *watch) look() time.Duration {
 	switch {
 	case w.noKill && err != nil && w.lost == nil:
 		w.lost = err
-		w.app.say("%s; the command goes on (--no-kill)", sentence(err))
+		say("%s; the command goes on (--no-kill)", sentence(err))
 	case w.noKill:
 	case err != nil && !w.killed:
 		w.lost = err
 		w.kill()
-		w.app.say("%s: the command was killed", sentence(err))
+		say("%s: the command was killed", sentence(err))
 	case left <= w.grace() && w.lost == nil:
 		w.lost = errors.New("it cannot be renewed")
 		w.terminate()
-		w.app.say("%s cannot be renewed: the command got SIGTERM, SIGKILL follows in %s",
+		say("%s cannot be renewed: the command got SIGTERM, SIGKILL follows in %s",
 			w.held.Name(), rounded(left))
 	}
 	if w.timeout > 0 && !w.timedOut && time.Since(w.begun) >= w.timeout {
@@ -158,13 +153,13 @@ func (w *watch) end(code int) int {
 	}
 	if w.lost == nil && err != nil {
 		w.lost = err
-		w.app.say("%s", sentence(err))
+		say("%s", sentence(err))
 	}
 	switch {
 	case w.lost != nil:
 		return codeLost
 	case w.timedOut:
-		w.app.say("the command ran for longer than %s", w.timeout)
+		say("the command ran for longer than %s", w.timeout)
 		return codeTimeout
 	}
 	return code

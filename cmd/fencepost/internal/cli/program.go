@@ -16,7 +16,7 @@ import (
 // serverProgram is the server in packages.
 const serverProgram = "fencepost-server"
 
-func (a *app) serverCommand() *cobra.Command {
+func serverCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "server [ARG…]",
 		Short:              "Start the server, if " + serverProgram + " is installed",

@@ -17,7 +17,7 @@ const (
 )
 
 // showQueue shows a person the position in the queue, in one line, until the wait is done.
-func (a *app) showQueue(
+func showQueue(
 	done <-chan struct{}, to *client.Client, names []string, holder string,
 ) {
 	if !isTerminal(os.Stderr) {

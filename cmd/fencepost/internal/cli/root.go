@@ -72,7 +72,7 @@ func Main(args []string, version, commit string, extra ...Extra) int {
 		known = &exit{a.codeOf(err), err}
 	}
 	if text := known.Error(); text != "" {
-		a.say("%s", sentence(known.cause))
+		say("%s", sentence(known.cause))
 	}
 	if command.Name() == "acquire" && !isTerminal(os.Stdout) && a.output == "table" {
 		fmt.Fprintf(os.Stdout, "(exit %d)\n", known.code) // eval of nothing would succeed
@@ -104,7 +104,7 @@ command before another holder can have the lock.`,
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table",
 		"print in this `format`: table, json or name")
 	root.AddCommand(
-		a.serverCommand(), a.manCommand(), a.versionCommand(),
+		serverCommand(), manCommand(), a.versionCommand(),
 	)
 	group(root, "Hold locks:",
 		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
@@ -215,7 +215,7 @@ func (a *app) codeOf(err error) int {
 }
 
 // say writes a line for a person.
-func (a *app) say(format string, args ...any) {
+func say(format string, args ...any) {
 	fmt.Fprintf(os.Stderr, "fencepost: "+format+"\n", args...)
 }
 

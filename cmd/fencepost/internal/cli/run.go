@@ -96,11 +96,11 @@ func (a *app) run(r *running, names, command []string) error {
 	r.metadata = map[string]string{"command": filepath.Base(path)} // arguments may be secret
 	signals := make(chan os.Signal, 16)
 	signal.Notify(signals, child.Signals()...)
-	held, err := a.obtain(ctx, cancel, to, &r.claim, names, signals)
+	held, err := r.obtain(ctx, cancel, to, names, signals)
 	switch {
 	case err != nil && r.skip && client.CodeOf(err) == api.Held:
 		if isTerminal(os.Stderr) {
-			a.say("skipped: %s", sentence(err))
+			say("skipped: %s", sentence(err))
 		}
 		return nil
 	case err != nil:
@@ -120,10 +120,11 @@ func (a *app) run(r *running, names, command []string) error {
 	}
 	// Without a reader of stderr, what is said is lost, and the command goes on.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
-	code = a.watch(r, held, c).untilEnd(signals)
+	w := &watch{running: r, held: held, child: c, begun: time.Now()}
+	code = w.untilEnd(signals)
 	c.Close()
 	c.TakeTerminal()
-	a.release(held)
+	release(held)
 	if code == 0 {
 		return nil
 	}
@@ -136,7 +137,7 @@ const codeCannotRun = 126
 const releaseTimeout = 5 * time.Second
 
 // release releases the lock, and warns if that fails.
-func (a *app) release(held *client.Held) {
+func release(held *client.Held) {
 	if held.Check() != nil {
 		return
 	}
@@ -145,9 +146,9 @@ func (a *app) release(held *client.Held) {
 	select {
 	case err := <-released:
 		if err != nil && client.CodeOf(err) != api.Lost {
-			a.say("%s could not be released, and expires: %s", held.Name(), sentence(err))
+			say("%s could not be released, and expires: %s", held.Name(), sentence(err))
 		}
 	case <-time.After(releaseTimeout):
-		a.say("%s could not be released, and expires", held.Name())
+		say("%s could not be released, and expires", held.Name())
 	}
 }

@@ -5,12 +5,11 @@ import (
 	"os"
 
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/cli"
-	"github.com/fencepost/fencepost/cmd/fencepost/mcp"
 )
 
 // version and commit are set by the linker: -X main.version=v1.2.3 -X main.commit=….
 var version, commit string //nolint:gochecknoglobals // the linker sets nothing else
 
 func main() {
-	os.Exit(cli.Main(os.Args[1:], version, commit, mcp.Command))
+	os.Exit(cli.Main(os.Args[1:], version, commit))
 }

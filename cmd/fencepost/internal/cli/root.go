@@ -57,11 +57,10 @@ type app struct {
 	parsed   bool // the arguments are valid
 }
 
-// Main runs the command of the arguments and returns the exit code. Extra commands connect by the
-// function that they get.
-func Main(args []string, version, commit string, extra ...Extra) int {
+// Main runs the command of the arguments and returns the exit code.
+func Main(args []string, version, commit string) int {
 	a := &app{version: version, commit: commit}
-	root := a.root(extra)
+	root := a.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteC()
 	if err == nil {
@@ -80,10 +79,7 @@ func Main(args []string, version, commit string, extra ...Extra) int {
 	return known.code
 }
 
-// Extra is a command of another package, which connects by the function. It also gets the version.
-type Extra func(connect func() (*client.Client, error), version string) *cobra.Command
-
-func (a *app) root(extra []Extra) *cobra.Command {
+func (a *app) root() *cobra.Command {
 	cobra.EnableCommandSorting = false // the first of a group is the most used
 	root := &cobra.Command{
 		Use:   "fencepost",
@@ -104,7 +100,7 @@ command before another holder can have the lock.`,
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table",
 		"print in this `format`: table, json or name")
 	root.AddCommand(
-		serverCommand(), manCommand(), a.versionCommand(),
+		serverCommand(), manCommand(), a.versionCommand(), a.mcpCommand(),
 	)
 	group(root, "Hold locks:",
 		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
@@ -125,9 +121,6 @@ command before another holder can have the lock.`,
 			return &exit{codeCannotRun, child.Begin(args)}
 		},
 	})
-	for _, command := range extra {
-		root.AddCommand(command(a.connect, a.thisVersion().Version))
-	}
 	root.InitDefaultCompletionCmd() // before what is done to all commands
 	showUse(root)
 	return root
@@ -172,16 +165,13 @@ func (a *app) checkOutput() error {
 // retryLooks is how long a command repeats a request that looks or changes something.
 const retryLooks = 5 * time.Second
 
-// connect returns a client for looks and changes.
-func (a *app) connect() (*client.Client, error) { return a.settings.Client(retryLooks) }
-
 // work is what a command does with a client and its arguments.
 type work func(ctx context.Context, to *client.Client, args []string) error
 
 // using connects for a command.
 func (a *app) using(work work) func(*cobra.Command, []string) error {
 	return func(command *cobra.Command, args []string) error {
-		to, err := a.connect()
+		to, err := a.settings.Client(retryLooks)
 		if err != nil {
 			return err
 		}

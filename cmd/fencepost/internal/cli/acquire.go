@@ -1,9 +1,12 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,11 +18,8 @@ import (
 
 // claim is what the flags of run and acquire ask for.
 type claim struct {
-	wait, ttl time.Duration
-	shared    bool
-	semaphore int
-	holder    string
-	metadata  map[string]string
+	client.Options
+	shared bool
 }
 
 const (
@@ -30,70 +30,75 @@ const (
 func (c *claim) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&c.wait, "wait", time.Minute,
+	flags.DurationVar(&c.Wait, "wait", time.Minute,
 		"how long to queue at most; 0 fails at once if the lock is not free")
-	flags.DurationVar(&c.ttl, "ttl", 30*time.Second,
+	flags.DurationVar(&c.TTL, "ttl", 30*time.Second,
 		"lease: how long a holder that died blocks the lock")
 	flags.BoolVar(&c.shared, "shared", false, "share the lock with others that share it")
-	flags.IntVar(&c.semaphore, "semaphore", 0, "let up to `N` hold the lock at once")
-	flags.StringVar(&c.holder, "holder", "",
+	flags.IntVar(&c.Limit, "semaphore", 0, "let up to `N` hold the lock at once")
+	flags.StringVar(&c.Holder, "holder", "",
 		"`name` for people and for the detection of deadlocks ($FENCEPOST_HOLDER, host-pid)")
 }
 
-// check returns what is wrong with the flags.
+// check returns what is wrong with the flags, and completes the options.
 func (c *claim) check(flags *pflag.FlagSet) error {
+	semaphore := flags.Changed("semaphore")
 	switch {
-	case c.shared && flags.Changed("semaphore"):
+	case c.shared && semaphore:
 		return usage("--shared and --semaphore exclude each other")
-	case c.ttl < leastTTL:
+	case c.TTL < leastTTL:
 		return usage("--ttl is 2s at least")
-	case c.wait < 0 || c.wait > mostWait:
+	case c.Wait < 0 || c.Wait > mostWait:
 		return usage("--wait is from 0 to 24h")
-	case c.semaphore < 0 || c.semaphore == 0 && flags.Changed("semaphore"):
+	case semaphore && c.Limit < 1:
 		return usage("--semaphore is 1 at least")
-	}
-	if c.holder == "" {
-		c.holder = os.Getenv("FENCEPOST_HOLDER")
-	}
-	if c.holder == "" {
-		host, _ := os.Hostname()
-		c.holder = fmt.Sprintf("%s-%d", host, os.Getpid())
-	}
-	return nil
-}
-
-func (c *claim) options() client.Options {
-	mode := client.Exclusive
-	switch {
+	case semaphore:
+		c.Mode = client.Semaphore
 	case c.shared:
-		mode = client.Shared
-	case c.semaphore > 0:
-		mode = client.Semaphore
+		c.Mode = client.Shared
 	}
-	return client.Options{
-		TTL: c.ttl, Wait: c.wait, Mode: mode, Limit: c.semaphore, Holder: c.holder,
-		Metadata: c.metadata,
-	}
+	host, _ := os.Hostname()
+	c.Holder = cmp.Or(c.Holder, os.Getenv("FENCEPOST_HOLDER"),
+		fmt.Sprintf("%s-%d", host, os.Getpid()))
+	return nil
 }
 
 // acquire takes the lock, or all locks at once.
 func (c *claim) acquire(
 	ctx context.Context, to *client.Client, names []string,
 ) (*client.Held, error) {
-	options := c.options()
-	if len(names) == 1 && c.wait == 0 {
-		return to.TryLock(ctx, names[0], options)
-	} else if len(names) == 1 {
-		return to.Lock(ctx, names[0], options)
+	lock, lockSet := to.Lock, to.LockSet
+	if c.Wait == 0 {
+		lock, lockSet = to.TryLock, to.TryLockSet
 	}
-	claims := make([]client.Claim, 0, len(names))
+	if len(names) == 1 {
+		return lock(ctx, names[0], c.Options)
+	}
+	claims := []client.Claim{}
 	for _, name := range names {
-		claims = append(claims, client.Claim{Name: name, Mode: options.Mode, Limit: options.Limit})
+		claims = append(claims, client.Claim{Name: name, Mode: c.Mode, Limit: c.Limit})
 	}
-	if c.wait == 0 {
-		return to.TryLockSet(ctx, claims, options)
+	return lockSet(ctx, claims, c.Options)
+}
+
+// holding acquires the locks and calls work with them, and with the signals of this process.
+func (a *app) holding(
+	c *claim, names []string, work func(*client.Held, <-chan os.Signal) error,
+) error {
+	to, err := a.settings.Client(0)
+	if err != nil {
+		return err
 	}
-	return to.LockSet(ctx, claims, options)
+	defer func() { _ = to.Close() }() // which releases nothing
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 16)
+	signal.Notify(signals, child.Signals()...)
+	held, err := c.obtain(ctx, cancel, to, names, signals)
+	if err != nil {
+		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
+	}
+	return work(held, signals)
 }
 
 // obtain acquires, shows a person the queue meanwhile, and leaves it at a signal. The context is
@@ -111,7 +116,7 @@ func (c *claim) obtain(
 	}()
 	go func() {
 		defer close(shown)
-		showQueue(done, to, names, c.holder)
+		showQueue(done, to, names, c.Holder)
 	}()
 	for {
 		select {

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"strings"
 	"text/tabwriter"
 
@@ -17,7 +16,6 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
-	"github.com/fencepost/fencepost/cmd/fencepost/internal/child"
 )
 
 func (a *app) acquireCommand() *cobra.Command {
@@ -56,24 +54,13 @@ type grant struct {
 }
 
 func (a *app) acquire(c *claim, names []string) error {
-	to, err := a.settings.Client(0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = to.Close() }() // which releases nothing
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, child.Signals()...)
-	held, err := c.obtain(ctx, cancel, to, names, signals)
-	if err != nil {
-		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
-	}
-	g := grant{held.Name(), held.ID(), held.Fence(), held.Fences(), held.Token()}
-	return a.print(g, []string{g.Token}, func(w *tabwriter.Writer) {
-		fmt.Fprintf(w, "export FENCEPOST_LOCK=%s\nexport FENCEPOST_FENCE=%d\n"+
-			"export FENCEPOST_ENTRY=%s\nexport FENCEPOST_LOCK_TOKEN=%s\n",
-			quoted(g.Lock), g.Fence, quoted(g.Entry), quoted(g.Token))
+	return a.holding(c, names, func(held *client.Held, _ <-chan os.Signal) error {
+		g := grant{held.Name(), held.ID(), held.Fence(), held.Fences(), held.Token()}
+		return a.print(g, []string{g.Token}, func(w *tabwriter.Writer) {
+			fmt.Fprintf(w, "export FENCEPOST_LOCK=%s\nexport FENCEPOST_FENCE=%d\n"+
+				"export FENCEPOST_ENTRY=%s\nexport FENCEPOST_LOCK_TOKEN=%s\n",
+				quoted(g.Lock), g.Fence, quoted(g.Entry), quoted(g.Token))
+		})
 	})
 }
 

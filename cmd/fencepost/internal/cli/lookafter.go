@@ -38,7 +38,7 @@ const (
 )
 
 // grace is the time between SIGTERM and SIGKILL.
-func (w *watch) grace() time.Duration { return w.ttl / 6 }
+func (w *watch) grace() time.Duration { return w.TTL / 6 }
 
 // untilEnd returns the exit code when the command has ended.
 func (w *watch) untilEnd(signals <-chan os.Signal) int {

@@ -1,13 +1,10 @@
 package cli
 
 import (
-	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -83,32 +80,29 @@ func (a *app) run(r *running, names, command []string) error {
 	if err != nil {
 		return &exit{code, err}
 	}
-	to, err := a.settings.Client(0)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = to.Close() }() // returns nil
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
 	if r.skip {
-		r.wait = 0
+		r.Wait = 0
 	}
-	r.metadata = map[string]string{"command": filepath.Base(path)} // arguments may be secret
-	signals := make(chan os.Signal, 16)
-	signal.Notify(signals, child.Signals()...)
-	held, err := r.obtain(ctx, cancel, to, names, signals)
-	switch {
-	case err != nil && r.skip && client.CodeOf(err) == api.Held:
+	r.Metadata = map[string]string{"command": filepath.Base(path)} // arguments may be secret
+	err = a.holding(&r.claim, names, func(held *client.Held, signals <-chan os.Signal) error {
+		return r.start(path, command, held, signals)
+	})
+	if r.skip && client.CodeOf(err) == api.Held {
 		if isTerminal(os.Stderr) {
 			say("skipped: %s", sentence(err))
 		}
 		return nil
-	case err != nil:
-		return fmt.Errorf("%s: %w", strings.Join(names, ", "), err)
 	}
+	return err
+}
+
+// start runs the command until its end, and releases the locks.
+func (r *running) start(
+	path string, command []string, held *client.Held, signals <-chan os.Signal,
+) error {
 	env := append(os.Environ(),
 		"FENCEPOST_FENCE="+strconv.FormatUint(held.Fence(), 10), "FENCEPOST_LOCK="+held.Name(),
-		"FENCEPOST_ENTRY="+held.ID(), "FENCEPOST_HOLDER="+r.holder,
+		"FENCEPOST_ENTRY="+held.ID(), "FENCEPOST_HOLDER="+r.Holder,
 	)
 	if err := held.Check(); err != nil { // the process may have been stopped since the grant
 		return &exit{codeLost, err}
@@ -121,7 +115,7 @@ func (a *app) run(r *running, names, command []string) error {
 	// Without a reader of stderr, what is said is lost, and the command goes on.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	w := &watch{running: r, held: held, child: c, begun: time.Now()}
-	code = w.untilEnd(signals)
+	code := w.untilEnd(signals)
 	c.Close()
 	c.TakeTerminal()
 	release(held)

@@ -37,7 +37,10 @@ run does that for you, and ends the work when it cannot.`,
 			if err := c.check(command.Flags()); err != nil {
 				return err
 			}
-			return a.acquire(c, names)
+			return a.holding(c, names, func(held *client.Held, _ <-chan os.Signal) error {
+				g := &grant{held.Name(), held.ID(), held.Fence(), held.Fences(), held.Token()}
+				return a.print(g, []string{g.Token}, g.export)
+			})
 		},
 	}
 	c.bind(command)
@@ -53,15 +56,11 @@ type grant struct {
 	Token  string            `json:"token"`
 }
 
-func (a *app) acquire(c *claim, names []string) error {
-	return a.holding(c, names, func(held *client.Held, _ <-chan os.Signal) error {
-		g := grant{held.Name(), held.ID(), held.Fence(), held.Fences(), held.Token()}
-		return a.print(g, []string{g.Token}, func(w *tabwriter.Writer) {
-			fmt.Fprintf(w, "export FENCEPOST_LOCK=%s\nexport FENCEPOST_FENCE=%d\n"+
-				"export FENCEPOST_ENTRY=%s\nexport FENCEPOST_LOCK_TOKEN=%s\n",
-				quoted(g.Lock), g.Fence, quoted(g.Entry), quoted(g.Token))
-		})
-	})
+// export writes the grant as lines for a shell.
+func (g *grant) export(w *tabwriter.Writer) {
+	fmt.Fprintf(w, "export FENCEPOST_LOCK=%s\nexport FENCEPOST_FENCE=%d\n"+
+		"export FENCEPOST_ENTRY=%s\nexport FENCEPOST_LOCK_TOKEN=%s\n",
+		quoted(g.Lock), g.Fence, quoted(g.Entry), quoted(g.Token))
 }
 
 // quoted quotes a word for a shell if it needs quotes: a hostile server could send shell code.
@@ -99,9 +98,7 @@ func (a *app) renewCommand() *cobra.Command {
 			if err := json.Unmarshal(renewed, &entry); err != nil {
 				return err
 			}
-			return a.print(renewed, []string{name}, func(w *tabwriter.Writer) {
-				row(w, name+" expires at "+entry.ExpiresAt)
-			})
+			return a.printLine(renewed, name, "%s expires at %s", name, entry.ExpiresAt)
 		}),
 	}
 }

@@ -31,7 +31,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		RunE: a.using(func(ctx context.Context, to *client.Client, _ []string) error {
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			defer stop()
-			return mcp.Serve(ctx, to, a.thisVersion().Version, os.Stdin, os.Stdout)
+			return mcp.Serve(ctx, to, a.version.Version, os.Stdin, os.Stdout)
 		}),
 	}
 }

@@ -33,11 +33,7 @@ func (d *deed) of(a *app) error {
 	if d.tenant != "" {
 		return nil
 	}
-	server, err := a.settings.Server()
-	if err != nil {
-		return err
-	}
-	claims, err := claimsOf(server)
+	claims, err := a.claims()
 	if err != nil || claims.Tenant == "" {
 		return usage("the token names no tenant: set --tenant")
 	}
@@ -103,9 +99,8 @@ func (a *app) revoke(
 	if err := to.Call(ctx, http.MethodPost, path, nil, body, &revoked); err != nil {
 		return err
 	}
-	return a.print(revoked, []string{revoked.ID}, func(w *tabwriter.Writer) {
-		row(w, fmt.Sprintf("revoked %s of %s (fence %d)", name, revoked.Holder, revoked.Fence))
-	})
+	return a.printLine(revoked, revoked.ID, "revoked %s of %s (fence %d)",
+		name, revoked.Holder, revoked.Fence)
 }
 
 // choose returns the entry with the id, or the only holder.
@@ -168,10 +163,8 @@ stands for any text. It needs a token with the scope tenant-admin or admin.`,
 			if err := to.Call(ctx, http.MethodPost, "/admin/closures", nil, body, &made); err != nil {
 				return err
 			}
-			return a.print(made, []string{made.ID}, func(w *tabwriter.Writer) {
-				row(w, fmt.Sprintf("%s is closed until %s (fencepost open %s)",
-					made.Locks, made.Until, made.ID))
-			})
+			return a.printLine(made, made.ID, "%s is closed until %s (fencepost open %s)",
+				made.Locks, made.Until, made.ID)
 		}),
 	}
 	d.bind(command.Flags())
@@ -207,10 +200,7 @@ func (a *app) openCommand() *cobra.Command {
 }
 
 func (a *app) listClosures(all []api.Closure) error {
-	ids := []string{}
-	for _, c := range all {
-		ids = append(ids, c.ID)
-	}
+	ids := namesOf(all, func(c api.Closure) string { return c.ID })
 	return a.print(all, ids, func(w *tabwriter.Writer) {
 		row(w, "ID", "LOCKS", "ENDS IN", "BY", "REASON")
 		for _, c := range all {

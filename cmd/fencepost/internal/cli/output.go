@@ -32,6 +32,22 @@ func (a *app) print(value any, names []string, table func(*tabwriter.Writer)) er
 	return w.Flush()
 }
 
+// printLine writes a value as JSON, its name, or a line of text.
+func (a *app) printLine(value any, name, format string, args ...any) error {
+	return a.print(value, []string{name}, func(w *tabwriter.Writer) {
+		row(w, fmt.Sprintf(format, args...))
+	})
+}
+
+// namesOf returns the names of all elements.
+func namesOf[T any](all []T, name func(T) string) []string {
+	names := make([]string, 0, len(all))
+	for _, element := range all {
+		names = append(names, name(element))
+	}
+	return names
+}
+
 // row writes the cells of a row.
 func row(w *tabwriter.Writer, cells ...any) {
 	texts := make([]string, 0, len(cells))

@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 )
@@ -45,26 +44,24 @@ func (a *app) versionCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "version", Short: "Print the version of this program", Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := a.thisVersion()
-			return a.print(v, []string{v.Version}, func(w *tabwriter.Writer) {
-				row(w, fmt.Sprintf("%s (commit %s, %s %s)",
-					v.Version, cmp.Or(v.Commit, "unknown"), v.Go, v.Platform))
-			})
+			v := a.version
+			return a.printLine(v, v.Version, "%s (commit %s, %s %s)",
+				v.Version, cmp.Or(v.Commit, "unknown"), v.Go, v.Platform)
 		},
 	}
 }
 
-// versionOf is what this program was made from.
-type versionOf struct {
+// version is what this program was made from.
+type version struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
 }
 
-// thisVersion is what the linker set, or else what the go command noted.
-func (a *app) thisVersion() versionOf {
-	v := versionOf{a.version, a.commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
+// versionOf returns what the linker set, or else what the go command noted.
+func versionOf(tag, commit string) version {
+	v := version{tag, commit, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		if info.Main.Version != "(devel)" {
 			v.Version = cmp.Or(v.Version, info.Main.Version)

@@ -52,14 +52,14 @@ func usage(format string, args ...any) error {
 type app struct {
 	settings settings.Settings
 	output   string
-	version  string
-	commit   string
+	version  version
 	parsed   bool // the arguments are valid
 }
 
-// Main runs the command of the arguments and returns the exit code.
-func Main(args []string, version, commit string) int {
-	a := &app{version: version, commit: commit}
+// Main runs the command of the arguments and returns the exit code. The tag and the commit are what
+// the linker set, or empty.
+func Main(args []string, tag, commit string) int {
+	a := &app{version: versionOf(tag, commit)}
 	root := a.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteC()

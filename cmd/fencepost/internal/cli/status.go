@@ -74,13 +74,14 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List the locks in use",
 		Args:  cobra.MaximumNArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			all, names := []api.LockSummary{}, []string{}
+			all := []api.LockSummary{}
 			for lock, err := range to.List(ctx, first(args), state) {
 				if err != nil {
 					return err
 				}
-				all, names = append(all, lock), append(names, lock.Name)
+				all = append(all, lock)
 			}
+			names := namesOf(all, func(lock api.LockSummary) string { return lock.Name })
 			return a.print(all, names, func(w *tabwriter.Writer) { list(w, all) })
 		}),
 	}
@@ -119,10 +120,7 @@ func (a *app) queueCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := []string{}
-			for _, q := range lock.Waiters {
-				names = append(names, q.Holder)
-			}
+			names := namesOf(lock.Waiters, func(q api.Waiter) string { return q.Holder })
 			return a.print(lock.Waiters, names, func(w *tabwriter.Writer) {
 				row(w, "POSITION", "HOLDER", "WAITED", "MODE")
 				for _, q := range lock.Waiters {

@@ -44,7 +44,16 @@ type seconds float64
 
 func (s seconds) time() time.Time { return time.UnixMilli(int64(float64(s) * 1000)) }
 
-// claimsOf reads the bearer token of the settings.
+// claims reads the bearer token of the settings.
+func (a *app) claims() (*claims, error) {
+	server, err := a.settings.Server()
+	if err != nil {
+		return nil, err
+	}
+	return claimsOf(server)
+}
+
+// claimsOf reads the bearer token of a server.
 func claimsOf(server settings.Server) (*claims, error) {
 	token, err := server.Bearer(context.Background())
 	if err != nil {

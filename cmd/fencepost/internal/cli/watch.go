@@ -155,3 +155,13 @@ func draw(
 	_, err := fmt.Fprint(os.Stdout, home+text.String())
 	return err
 }
+
+// matches reports whether a name has the pattern, in which one star stands for any text.
+func matches(pattern, name string) bool {
+	before, after, star := strings.Cut(pattern, "*")
+	if !star {
+		return pattern == "" || name == pattern
+	}
+	return len(name) >= len(before)+len(after) &&
+		strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
+}

@@ -19,10 +19,26 @@ func (a *app) webhooksCommand() *cobra.Command {
 		Use:   "webhooks",
 		Short: "Manage webhooks (scope webhooks:write)",
 	}
-	command.AddCommand(
-		a.webhookList(), a.webhookGet(), a.webhookCreate(), a.webhookDelete(), a.webhookDeliveries(),
-		a.webhookRedeliver(), a.webhookTest(),
-	)
+	below := func(use, short string, work work) {
+		arguments := cobra.ExactArgs(strings.Count(use, " ")) // the words after the name
+		command.AddCommand(&cobra.Command{
+			Use: use, Short: short, Args: arguments, RunE: a.using(work),
+		})
+	}
+	below("list", "List webhooks", a.listWebhooks)
+	below("get ID", "Show a webhook", a.getWebhook)
+	command.AddCommand(a.createWebhook())
+	below("delete ID", "Delete a webhook",
+		func(ctx context.Context, to *client.Client, args []string) error {
+			return to.Call(ctx, http.MethodDelete, webhookPath(args...), nil, nil, nil)
+		})
+	below("deliveries ID", "List the newest deliveries", a.listDeliveries)
+	below("redeliver ID DELIVERY", "Send a delivery again",
+		func(ctx context.Context, to *client.Client, args []string) error {
+			path := webhookPath(args[0], "deliveries", args[1], "redeliver")
+			return to.Call(ctx, http.MethodPost, path, nil, nil, nil)
+		})
+	below("test ID", "Send a test event", a.testWebhook)
 	return command
 }
 
@@ -35,31 +51,21 @@ func webhookPath(parts ...string) string {
 	return path
 }
 
-func (a *app) webhookList() *cobra.Command {
-	return &cobra.Command{
-		Use: "list", Short: "List webhooks", Args: cobra.NoArgs,
-		RunE: a.using(func(ctx context.Context, to *client.Client, _ []string) error {
-			all, ids := []api.Webhook{}, []string{}
-			for cursor := ""; ; {
-				var page api.WebhookList
-				path := webhookPath() + "?" + url.Values{"cursor": {cursor}}.Encode()
-				if cursor == "" {
-					path = webhookPath()
-				}
-				if err := to.Call(ctx, http.MethodGet, path, nil, nil, &page); err != nil {
-					return err
-				}
-				all = append(all, page.Webhooks...)
-				if cursor = page.NextCursor; cursor == "" {
-					break
-				}
-			}
-			for _, w := range all {
-				ids = append(ids, w.ID)
-			}
-			return a.print(all, ids, func(w *tabwriter.Writer) { webhooks(w, all...) })
-		}),
+func (a *app) listWebhooks(ctx context.Context, to *client.Client, _ []string) error {
+	all := []api.Webhook{}
+	for query := ""; ; {
+		var page api.WebhookList
+		if err := to.Call(ctx, http.MethodGet, webhookPath()+query, nil, nil, &page); err != nil {
+			return err
+		}
+		all = append(all, page.Webhooks...)
+		if page.NextCursor == "" {
+			break
+		}
+		query = "?cursor=" + url.QueryEscape(page.NextCursor)
 	}
+	ids := namesOf(all, func(hook api.Webhook) string { return hook.ID })
+	return a.print(all, ids, func(w *tabwriter.Writer) { webhooks(w, all...) })
 }
 
 func webhooks(w *tabwriter.Writer, all ...api.Webhook) {
@@ -78,30 +84,21 @@ func webhooks(w *tabwriter.Writer, all ...api.Webhook) {
 	}
 }
 
-func (a *app) webhookGet() *cobra.Command {
-	return &cobra.Command{
-		Use: "get ID", Short: "Show a webhook", Args: cobra.ExactArgs(1),
-		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			var hook api.Webhook
-			if err := to.Call(ctx, http.MethodGet, webhookPath(args[0]), nil, nil, &hook); err != nil {
-				return err
-			}
-			return a.print(hook, []string{hook.ID}, func(w *tabwriter.Writer) { webhooks(w, hook) })
-		}),
+func (a *app) getWebhook(ctx context.Context, to *client.Client, args []string) error {
+	var hook api.Webhook
+	if err := to.Call(ctx, http.MethodGet, webhookPath(args...), nil, nil, &hook); err != nil {
+		return err
 	}
+	return a.print(hook, []string{hook.ID}, func(w *tabwriter.Writer) { webhooks(w, hook) })
 }
 
-func (a *app) webhookCreate() *cobra.Command {
-	body := api.WebhookBody{}
-	var locks, description string
+func (a *app) createWebhook() *cobra.Command {
+	body := api.WebhookBody{Locks: new(string), Description: new(string)}
 	command := &cobra.Command{
 		Use: "create URL", Short: "Make a webhook, and print its secret, once", Args: cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			body.URL, body.Locks = args[0], &locks
-			if description != "" {
-				body.Description = &description
-			}
 			var hook api.NewWebhook
+			body.URL = args[0]
 			if err := to.Call(ctx, http.MethodPost, webhookPath(), nil, body, &hook); err != nil {
 				return err
 			}
@@ -112,41 +109,24 @@ func (a *app) webhookCreate() *cobra.Command {
 		}),
 	}
 	command.Flags().StringSliceVar(&body.Events, "events", nil, "`types` of events; all by default")
-	command.Flags().StringVar(&locks, "locks", "*", "`pattern` of names")
-	command.Flags().StringVar(&description, "description", "", "`text` for people")
+	command.Flags().StringVar(body.Locks, "locks", "*", "`pattern` of names")
+	command.Flags().StringVar(body.Description, "description", "", "`text` for people")
 	return command
 }
 
-func (a *app) webhookDelete() *cobra.Command {
-	return &cobra.Command{
-		Use: "delete ID", Short: "Delete a webhook", Args: cobra.ExactArgs(1),
-		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			return to.Call(ctx, http.MethodDelete, webhookPath(args[0]), nil, nil, nil)
-		}),
+func (a *app) listDeliveries(ctx context.Context, to *client.Client, args []string) error {
+	var page api.DeliveryPage
+	path := webhookPath(args[0], "deliveries")
+	if err := to.Call(ctx, http.MethodGet, path, nil, nil, &page); err != nil {
+		return err
 	}
-}
-
-func (a *app) webhookDeliveries() *cobra.Command {
-	return &cobra.Command{
-		Use: "deliveries ID", Short: "List the newest deliveries", Args: cobra.ExactArgs(1),
-		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			var page api.DeliveryPage
-			path := webhookPath(args[0], "deliveries")
-			if err := to.Call(ctx, http.MethodGet, path, nil, nil, &page); err != nil {
-				return err
-			}
-			ids := []string{}
-			for _, d := range page.Deliveries {
-				ids = append(ids, d.ID)
-			}
-			return a.print(page.Deliveries, ids, func(w *tabwriter.Writer) {
-				row(w, "ID", "TYPE", "LOCK", "STATE", "TRIED", "AGE", "LAST ANSWER")
-				for _, d := range page.Deliveries {
-					row(w, d.ID, d.Type, d.Lock, d.State, d.Tried, ago(d.CreatedAt), answerOf(d))
-				}
-			})
-		}),
-	}
+	ids := namesOf(page.Deliveries, func(d api.Delivery) string { return d.ID })
+	return a.print(page.Deliveries, ids, func(w *tabwriter.Writer) {
+		row(w, "ID", "TYPE", "LOCK", "STATE", "TRIED", "AGE", "LAST ANSWER")
+		for _, d := range page.Deliveries {
+			row(w, d.ID, d.Type, d.Lock, d.State, d.Tried, ago(d.CreatedAt), answerOf(d))
+		}
+	})
 }
 
 // answerOf is how the last attempt ended.
@@ -161,28 +141,11 @@ func answerOf(d api.Delivery) string {
 	return strings.TrimSpace(fmt.Sprint(last.Status, " ", http.StatusText(last.Status)))
 }
 
-func (a *app) webhookRedeliver() *cobra.Command {
-	return &cobra.Command{
-		Use: "redeliver ID DELIVERY", Short: "Send a delivery again", Args: cobra.ExactArgs(2),
-		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			path := webhookPath(args[0], "deliveries", args[1], "redeliver")
-			return to.Call(ctx, http.MethodPost, path, nil, nil, nil)
-		}),
+func (a *app) testWebhook(ctx context.Context, to *client.Client, args []string) error {
+	var made api.TestDelivery
+	path := webhookPath(args[0], "test")
+	if err := to.Call(ctx, http.MethodPost, path, nil, nil, &made); err != nil {
+		return err
 	}
-}
-
-func (a *app) webhookTest() *cobra.Command {
-	return &cobra.Command{
-		Use: "test ID", Short: "Send a test event", Args: cobra.ExactArgs(1),
-		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			var made api.TestDelivery
-			path := webhookPath(args[0], "test")
-			if err := to.Call(ctx, http.MethodPost, path, nil, nil, &made); err != nil {
-				return err
-			}
-			return a.print(made, []string{made.Delivery}, func(w *tabwriter.Writer) {
-				row(w, "sent as the delivery "+made.Delivery)
-			})
-		}),
-	}
+	return a.printLine(made, made.Delivery, "sent as the delivery %s", made.Delivery)
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -30,13 +29,12 @@ admin.`,
 			if err != nil {
 				return err
 			}
-			names := []string{}
-			for _, h := range lock.Holders {
-				names = append(names, h.Holder)
+			names := namesOf(lock.Holders, func(h api.Holder) string { return h.Holder })
+			said := why(lock)
+			if claims, err := a.claims(); err == nil {
+				said = append(said, blockedBy(ctx, to, claims.Tenant, lock)...)
 			}
-			said := append(why(lock), a.blockedBy(ctx, to, lock)...)
-			answer := explained{lock, said}
-			return a.print(answer, names, func(w *tabwriter.Writer) {
+			return a.print(explained{lock, said}, names, func(w *tabwriter.Writer) {
 				for _, sentence := range said {
 					fmt.Fprintln(w, plain(sentence))
 				}
@@ -104,19 +102,13 @@ func count(n int, one, many string) string {
 
 // blockedBy follows the first holder to the lock that it waits for, the holder of that, and so on.
 // Without the scope for it, it says so.
-func (a *app) blockedBy(ctx context.Context, to *client.Client, lock *api.Lock) (said []string) {
-	server, err := a.settings.Server()
-	if err != nil {
-		return nil
-	}
-	claims, err := claimsOf(server)
-	if err != nil {
-		return nil
-	}
+func blockedBy(
+	ctx context.Context, to *client.Client, tenant string, lock *api.Lock,
+) (said []string) {
 	seen := map[string]bool{}
 	for len(lock.Holders) > 0 && len(said) < mostBlockers {
 		holder := lock.Holders[0].Holder
-		name, err := waitsFor(ctx, to, claims.Tenant, holder)
+		name, err := waitsFor(ctx, to, tenant, holder)
 		if client.CodeOf(err) == api.Forbidden {
 			return append(said, "Whether the holder itself waits for a lock, this token may not see: "+
 				"it needs the scope tenant-admin or admin.")
@@ -152,14 +144,4 @@ func waitsFor(ctx context.Context, to *client.Client, tenant, holder string) (st
 		}
 	}
 	return "", nil
-}
-
-// matches reports whether a name has the pattern, in which one star stands for any text.
-func matches(pattern, name string) bool {
-	before, after, star := strings.Cut(pattern, "*")
-	if !star {
-		return pattern == "" || name == pattern
-	}
-	return len(name) >= len(before)+len(after) &&
-		strings.HasPrefix(name, before) && strings.HasSuffix(name, after)
 }

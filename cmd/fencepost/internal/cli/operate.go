@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"text/tabwriter"
 	"time"
 
@@ -67,13 +68,6 @@ It needs a token with the scope tenant-admin or admin.`,
 	return command
 }
 
-// seen is an entry that an operator saw.
-type seen struct {
-	id, holder string
-	fence      uint64
-	set        bool
-}
-
 func (a *app) revoke(
 	ctx context.Context, to *client.Client, d *deed, name, id string, yes bool,
 ) error {
@@ -86,16 +80,16 @@ func (a *app) revoke(
 	if err != nil {
 		return err
 	}
-	question := fmt.Sprintf("revoke %s of %s (fence %d)?", name, entry.holder, entry.fence)
+	question := fmt.Sprintf("revoke %s of %s (fence %d)?", name, entry.Holder, entry.Fence)
 	if !yes && !confirmed(question) {
 		return errors.New("not confirmed: use --yes")
 	}
-	path += "/entries/" + url.PathEscape(entry.id) + "/revoke"
-	if entry.set {
-		path = "/admin/locksets/" + url.PathEscape(d.tenant) + "/" + url.PathEscape(entry.id) + "/revoke"
+	path += "/entries/" + url.PathEscape(entry.ID) + "/revoke"
+	if entry.Set > 0 {
+		path = "/admin/locksets/" + url.PathEscape(d.tenant) + "/" + url.PathEscape(entry.ID) + "/revoke"
 	}
 	var revoked api.Revoked
-	body := api.RevokeBody{Fence: api.Fence(entry.fence), Reason: d.reason}
+	body := api.RevokeBody{Fence: api.Fence(entry.Fence), Reason: d.reason}
 	if err := to.Call(ctx, http.MethodPost, path, nil, body, &revoked); err != nil {
 		return err
 	}
@@ -104,29 +98,24 @@ func (a *app) revoke(
 }
 
 // choose returns the entry with the id, or the only holder.
-func choose(lock *api.AdminLockView, id string) (seen, error) {
-	var holders []seen
-	for _, h := range lock.Holders {
-		entry := seen{h.ID, h.Holder, h.Fence, h.Set > 0}
-		if h.ID == id {
-			return entry, nil
+func choose(lock *api.AdminLockView, id string) (*api.AdminHolder, error) {
+	entries := lock.Holders
+	if id != "" {
+		for _, q := range lock.Waiters {
+			waiter := api.AdminHolder{ID: q.ID, Holder: q.Holder, Fence: q.Number, Set: q.Set}
+			entries = append(entries, waiter)
 		}
-		holders = append(holders, entry)
-	}
-	for _, q := range lock.Waiters {
-		if q.ID == id {
-			return seen{q.ID, q.Holder, q.Number, q.Set > 0}, nil
-		}
+		entries = slices.DeleteFunc(entries, func(e api.AdminHolder) bool { return e.ID != id })
 	}
 	switch {
+	case len(entries) == 1:
+		return &entries[0], nil
 	case id != "":
-		return seen{}, fmt.Errorf("%s has no entry %s", lock.Name, id)
-	case len(holders) == 0:
-		return seen{}, fmt.Errorf("%s is not held", lock.Name)
-	case len(holders) > 1:
-		return seen{}, usage("%s has %d holders: name one by --entry", lock.Name, len(holders))
+		return nil, fmt.Errorf("%s has no entry %s", lock.Name, id)
+	case len(entries) == 0:
+		return nil, fmt.Errorf("%s is not held", lock.Name)
 	}
-	return holders[0], nil
+	return nil, usage("%s has %d holders: name one by --entry", lock.Name, len(entries))
 }
 
 // confirmed asks a person. A program cannot answer.

@@ -12,9 +12,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BeginCommand is the hidden command that runs [Begin].
-const BeginCommand = "begin"
-
 // gateFrom is the least number of the gate's descriptor. Commands inherit lower ones: make has its
 // job server at 3 and 4.
 const gateFrom = 100

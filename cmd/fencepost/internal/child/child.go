@@ -7,6 +7,14 @@ import (
 	"os/exec"
 )
 
+// Hidden commands of the program, on Unix.
+const (
+	// GuardCommand runs [Guard].
+	GuardCommand = "guard"
+	// BeginCommand runs [Begin].
+	BeginCommand = "begin"
+)
+
 // Codes of shells for a command that cannot be run.
 const (
 	notExecutable = 126

@@ -22,12 +22,6 @@ type Child struct {
 	Done chan int
 }
 
-// GuardCommand is for other systems.
-const GuardCommand = "guard"
-
-// BeginCommand is for other systems.
-const BeginCommand = "begin"
-
 // Begin is for other systems.
 func Begin([]string) error { return nil }
 
@@ -47,9 +41,7 @@ func Start(path string, args, env []string, _ bool) (*Child, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	c := &Child{
-		pid: cmd.Process.Pid, job: job, Done: make(chan int, 1),
-	}
+	c := &Child{pid: cmd.Process.Pid, job: job, Done: make(chan int, 1)}
 	if err := c.assign(); err != nil {
 		_ = cmd.Process.Kill()
 		return nil, err

@@ -16,9 +16,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// GuardCommand is the hidden command that runs [Guard].
-const GuardCommand = "guard"
-
 // guardEvery bounds how long the guard takes a suspension of the machine for no time: timers stand
 // still meanwhile.
 const guardEvery = 100 * time.Millisecond

@@ -36,33 +36,7 @@ fencepost \- hold locks of a Fencepost server
 .SH DESCRIPTION
 `
 
-const manTail = `.SH EXIT STATUS
-.B run
-exits with the code of its command, or 128 + \fIn\fR if signal \fIn\fR ended it. Other codes:
-.TP
-.B 1
-Another error.
-.TP
-.B 64
-An argument is not valid.
-.TP
-.B 75
-The lock was not acquired: it is held or closed, or no server answered.
-.TP
-.B 76
-The lock was lost.
-.TP
-.B 77
-The token does not allow it.
-.TP
-.B 124
-\-\-timeout of
-.B run
-passed.
-.TP
-.BR 126 ", " 127
-The command cannot run, or does not exist.
-.SH ENVIRONMENT
+const manTail = `.SH ENVIRONMENT
 .TP
 .BR FENCEPOST_URL ", " FENCEPOST_TOKEN ", " FENCEPOST_TOKEN_FILE ", " FENCEPOST_CA_FILE ", " \
 FENCEPOST_CONTEXT
@@ -110,7 +84,7 @@ func manual(root *cobra.Command) string {
 	describe(page, root)
 	page.WriteString(".SH GLOBAL FLAGS\n")
 	flags(page, root.PersistentFlags())
-	page.WriteString(manTail)
+	page.WriteString(".SH EXIT STATUS\n" + prose(exitCodes) + manTail)
 	return page.String()
 }
 
@@ -132,7 +106,7 @@ func describe(page *strings.Builder, command *cobra.Command) {
 			}
 		}
 		use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "fencepost "), " [flags]")
-		fmt.Fprintf(page, ".SS %s\n%s", roff(use), prose(longOf(c)))
+		fmt.Fprintf(page, ".SS %s\n%s", roff(use), prose(strings.TrimSuffix(longOf(c), "\n\n"+exitCodes)))
 		flags(page, c.LocalNonPersistentFlags())
 		if c.Example != "" {
 			fmt.Fprintf(page, ".PP\n.nf\n%s\n.fi\n", roff(c.Example))

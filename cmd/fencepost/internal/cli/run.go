@@ -17,22 +17,32 @@ import (
 
 const runHelp = `Run a command while this process holds a lock, or several at once.
 
-The lock is renewed while the command runs, and released when it ends. If it
-cannot be renewed, the command's process group gets SIGTERM, and a sixth of the
-TTL later SIGKILL, before the lease can end and another holder can have the
-lock. If the lock is lost, the group gets SIGKILL at once. This does not reach
-a process of another user, as under sudo, or one that has left the group, such
-as a daemon or a command of timeout in a script. The lock is released when the
-command ends, even if processes that it started in the background still run.
+fencepost renews the lock while the command runs. It releases the lock when the
+command ends, even if processes of the command still run in the background.
+
+If fencepost cannot renew the lock, it sends SIGTERM to the command's process
+group, and SIGKILL a sixth of the TTL later, before the lease ends and another
+holder can acquire the lock. If the lock is lost, it sends SIGKILL at once. The
+signals do not reach a process of another user, as under sudo, or one that left
+the group, such as a daemon or a command of timeout in a script.
 
 The command gets FENCEPOST_FENCE, FENCEPOST_LOCK, FENCEPOST_ENTRY and
-FENCEPOST_HOLDER. Let the resource compare the fence, which grows from each
-grant to the next: no lease is a guarantee.
+FENCEPOST_HOLDER. Let the resource compare the fence, which grows with each
+grant: no lease is a guarantee.
 
-Exit codes: that of the command, or 128 and its signal;
-  64  the arguments are not valid      75  the lock was not acquired
-  76  the lock was lost                77  the token may not do this
-  124 --timeout passed                 126, 127  the command cannot be run`
+` + exitCodes
+
+// exitCodes is also a section of the manual.
+const exitCodes = `run exits with the code of its command, or 128 + n if signal n ended it. Other
+codes:
+
+  1         another error
+  64        an argument is not valid
+  75        the lock was not acquired: it is held or closed, or no server answered
+  76        the lock was lost
+  77        the token does not allow it
+  124       --timeout passed
+  126, 127  the command cannot run, or does not exist`
 
 const runExample = `  fencepost run reports:nightly -- make report
   fencepost run --skip-if-held --timeout 1h backup:db -- /usr/local/bin/backup

@@ -98,7 +98,7 @@ func (c *Child) tell(o order) {
 	}
 }
 
-// Close ends the guard. The command lives on, if it does.
+// Close ends the guard. It does not end the command.
 func (c *Child) Close() {
 	if c.guard != nil {
 		c.guard.end()

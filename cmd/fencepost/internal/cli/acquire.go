@@ -31,9 +31,9 @@ func (c *claim) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.SortFlags = false
 	flags.DurationVar(&c.Wait, "wait", time.Minute,
-		"how long to queue at most; 0 fails at once if the lock is not free")
+		"how long to queue; if 0, fail at once unless the lock is free")
 	flags.DurationVar(&c.TTL, "ttl", 30*time.Second,
-		"lease: how long a holder that died blocks the lock")
+		"lease: how long a dead holder blocks the lock")
 	flags.BoolVar(&c.shared, "shared", false, "share the lock with others that share it")
 	flags.IntVar(&c.Limit, "semaphore", 0, "let up to `N` hold the lock at once")
 	flags.StringVar(&c.Holder, "holder", "",
@@ -47,11 +47,11 @@ func (c *claim) check(flags *pflag.FlagSet) error {
 	case c.shared && semaphore:
 		return usage("--shared and --semaphore exclude each other")
 	case c.TTL < leastTTL:
-		return usage("--ttl is 2s at least")
+		return usage("--ttl must be 2s or more")
 	case c.Wait < 0 || c.Wait > mostWait:
-		return usage("--wait is from 0 to 24h")
+		return usage("--wait must be 0 to 24h")
 	case semaphore && c.Limit < 1:
-		return usage("--semaphore is 1 at least")
+		return usage("--semaphore must be 1 or more")
 	case semaphore:
 		c.Mode = client.Semaphore
 	case c.shared:

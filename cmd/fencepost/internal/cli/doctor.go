@@ -44,8 +44,8 @@ func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the server, the clocks, TLS and the token",
-		Long: `Check the server, the clocks, TLS and the token. The exit code is 1 if one
-check failed.`,
+		Long: `Check the server, the clocks, TLS and the token. The exit code is 1 if a check
+failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			server, err := a.settings.Server()
@@ -158,7 +158,7 @@ func probe(ctx context.Context, to *http.Client, url string) (*health, error) {
 	defer response.Body.Close()
 	h := &health{date: response.Header.Get("Date"), tls: response.TLS}
 	if err := json.NewDecoder(io.LimitReader(response.Body, maxHealth)).Decode(h); err != nil {
-		return nil, fmt.Errorf("what answers is no Fencepost: %s", response.Status)
+		return nil, fmt.Errorf("the answer is not from a Fencepost server: %s", response.Status)
 	}
 	if response.StatusCode != http.StatusOK {
 		return nil, errors.New(h.Title)

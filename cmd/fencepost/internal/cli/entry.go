@@ -26,8 +26,8 @@ func (a *app) acquireCommand() *cobra.Command {
 		Long: `Acquire a lock, or several at once, and print FENCEPOST_LOCK, FENCEPOST_FENCE,
 FENCEPOST_ENTRY and FENCEPOST_LOCK_TOKEN as lines for a shell.
 
-Nothing renews the lock: call fencepost renew before its TTL ends. fencepost
-run does that for you, and ends the work when it cannot.`,
+fencepost acquire does not renew the lock: call fencepost renew before its TTL
+ends. fencepost run renews it for you, and ends the command if it cannot.`,
 		Example: `  lock=$(fencepost acquire --ttl 5m deploy:prod) || exit
   eval "$lock"
   fencepost renew
@@ -77,15 +77,15 @@ func quoted(word string) string {
 
 const holdingHelp = `
 
-The lock token is read from FENCEPOST_LOCK_TOKEN; the names are those of
-FENCEPOST_LOCK by default. Several locks at once are named by FENCEPOST_ENTRY.
-fencepost acquire prints all of them.`
+The command reads the lock token from FENCEPOST_LOCK_TOKEN, the names from
+FENCEPOST_LOCK unless you give some, and for several locks at once their entry
+from FENCEPOST_ENTRY. fencepost acquire prints these variables.`
 
 func (a *app) renewCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "renew [NAME…]",
-		Short: "Renew a lock of acquire",
-		Long:  "Renew a lock that acquire acquired: its lease is a TTL from now on." + holdingHelp,
+		Short: "Renew a lock that acquire acquired",
+		Long:  "Renew a lock that acquire acquired. Its lease then ends one TTL from now." + holdingHelp,
 		RunE: a.using(func(ctx context.Context, to *client.Client, names []string) error {
 			var renewed json.RawMessage
 			name, err := askHeld(ctx, to, http.MethodPut, "/renew", names, &renewed)
@@ -106,7 +106,7 @@ func (a *app) renewCommand() *cobra.Command {
 func (a *app) releaseCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "release [NAME…]",
-		Short: "Release a lock of acquire",
+		Short: "Release a lock that acquire acquired",
 		Long:  "Release a lock that acquire acquired." + holdingHelp,
 		RunE: a.using(func(ctx context.Context, to *client.Client, names []string) error {
 			_, err := askHeld(ctx, to, http.MethodDelete, "", names, nil)

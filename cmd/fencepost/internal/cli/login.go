@@ -32,7 +32,7 @@ func (a *app) loginCommand() *cobra.Command {
 only you can read, and use it from now on.
 
 With --oidc-issuer and --oidc-client-id you sign in at your identity provider
-in a browser, of any device. Otherwise the token is read from standard input.`,
+in a browser on any device. Otherwise login reads the token from standard input.`,
 		Example: `  fencepost login --url https://locks.example.com <token.txt
   fencepost login prod --url https://locks.example.com \
     --oidc-issuer https://login.example.com --oidc-client-id fencepost-cli`,
@@ -61,7 +61,7 @@ in a browser, of any device. Otherwise the token is read from standard input.`,
 			if err := file.Save(); err != nil {
 				return err
 			}
-			say("the context %s is in %s", name, settings.Path())
+			say("saved the context %s in %s", name, settings.Path())
 			return nil
 		},
 	}
@@ -128,12 +128,12 @@ func signIn(ctx context.Context, server settings.Context, scopes []string) (stri
 	}
 	identity, _ := token.Extra("id_token").(string)
 	if strings.Count(token.AccessToken, ".") != 2 && identity != "" {
-		return identity, nil // the other one means something to the provider alone
+		return identity, nil // only the provider can read the access token
 	}
 	return token.AccessToken, nil
 }
 
-// discover reads where the identity provider has its endpoints.
+// discover reads the endpoints of the identity provider.
 func discover(ctx context.Context, issuer string) (oauth2.Endpoint, error) {
 	var found struct {
 		Device string `json:"device_authorization_endpoint"`
@@ -151,7 +151,7 @@ func discover(ctx context.Context, issuer string) (oauth2.Endpoint, error) {
 	defer response.Body.Close()
 	err = json.NewDecoder(io.LimitReader(response.Body, 1<<20)).Decode(&found)
 	if err != nil || found.Device == "" || found.Token == "" {
-		return oauth2.Endpoint{}, fmt.Errorf("%s does not sign in other devices", issuer)
+		return oauth2.Endpoint{}, fmt.Errorf("%s has no device authorization endpoint", issuer)
 	}
 	return oauth2.Endpoint{DeviceAuthURL: found.Device, TokenURL: found.Token}, nil
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/fencepost/fencepost/client"
 )
 
-// deed is what the flags of an operator's change say.
+// deed has the flags of an operator's change.
 type deed struct {
 	tenant, reason string
 }
@@ -49,9 +49,9 @@ func (a *app) revokeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "revoke NAME --reason TEXT",
 		Short: "Take a lock away from its holder",
-		Long: `Take a lock away from its holder, or remove an entry from its queue. The next
-in the queue has the lock at once. fencepost run kills the command of the
-holder when it notices; for other holders the fence is the protection.
+		Long: `Take a lock away from its holder, or remove an entry from its queue. The server
+grants the lock to the next waiter at once. If the holder is fencepost run, it
+kills its command. Other holders may work on: only the fence stops their writes.
 
 It needs a token with the scope tenant-admin or admin.`,
 		Args: cobra.ExactArgs(1),
@@ -136,9 +136,11 @@ func (a *app) closeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "close PATTERN --reason TEXT",
 		Short: "Close locks for a time: no new entry joins them",
-		Long: `Close locks for a time. Holders finish and waiters are granted in order; new
-requests are refused, with the reason. A pattern is a name, in which one star
-stands for any text. It needs a token with the scope tenant-admin or admin.`,
+		Long: `Close locks for a time. Holders keep their locks, and the server still grants
+them to waiters in order. It refuses new requests with the reason. A pattern is
+a name, in which one star stands for any text.
+
+It needs a token with the scope tenant-admin or admin.`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			if err := d.of(a); err != nil {
@@ -167,7 +169,10 @@ func (a *app) openCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "open [ID|PATTERN]",
 		Short: "List closures, or end one",
-		Args:  cobra.MaximumNArgs(1),
+		Long: `List closures, or end those with an ID or a pattern.
+
+It needs a token with the scope tenant-admin or admin.`,
+		Args: cobra.MaximumNArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			var page api.ClosurePage
 			query := url.Values{}

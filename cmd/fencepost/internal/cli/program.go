@@ -23,7 +23,7 @@ func serverCommand() *cobra.Command {
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := findServer()
 			if err != nil {
-				return &exit{codeError, fmt.Errorf("%s is neither here nor on PATH", serverProgram)}
+				return &exit{codeError, fmt.Errorf("%s is not next to this program or on PATH", serverProgram)}
 			}
 			return become(path, append([]string{serverProgram}, args...))
 		},

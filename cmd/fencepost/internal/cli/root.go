@@ -29,7 +29,7 @@ const (
 	codeSignal  = 128 // and the number of the signal
 )
 
-// exit is the error of a command that ends with a code. Without a cause it says nothing.
+// exit is the error of a command that ends with a code. Without a cause it prints nothing.
 type exit struct {
 	code  int
 	cause error
@@ -89,7 +89,7 @@ func (a *app) root() *cobra.Command {
   fencepost run reports:nightly -- make report
 
 runs a command while it holds a lock, renews the lock meanwhile, and ends the
-command before another holder can have the lock.`,
+command before another holder can acquire the lock.`,
 		SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRunE: func(*cobra.Command, []string) error {
 			a.parsed = true
@@ -104,7 +104,7 @@ command before another holder can have the lock.`,
 	)
 	group(root, "Hold locks:",
 		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
-	group(root, "Look:",
+	group(root, "Look at locks:",
 		a.statusCommand(), a.listCommand(), a.queueCommand(), a.whyCommand(), a.waitCommand(),
 		a.watchCommand())
 	group(root, "Operate:",
@@ -135,7 +135,7 @@ func group(root *cobra.Command, title string, commands ...*cobra.Command) {
 	root.AddCommand(commands...)
 }
 
-// showUse answers a wrong number of arguments, or an unknown command, with how the command is used.
+// showUse returns the use of a command as the error of wrong arguments and unknown commands.
 func showUse(command *cobra.Command) {
 	if command.HasSubCommands() && command.HasParent() && !command.Runnable() {
 		command.Args = cobra.NoArgs
@@ -159,10 +159,10 @@ func (a *app) checkOutput() error {
 	case "table", "json", "name":
 		return nil
 	}
-	return usage("--output is table, json or name, not %q", a.output)
+	return usage("--output must be table, json or name, not %q", a.output)
 }
 
-// retryLooks is how long a command repeats a request that looks or changes something.
+// retryLooks is how long commands other than run and acquire repeat a request.
 const retryLooks = 5 * time.Second
 
 // work is what a command does with a client and its arguments.

@@ -69,11 +69,11 @@ func claimsOf(server settings.Server) (*claims, error) {
 func readClaims(token string) (*claims, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		return nil, errors.New("the bearer token is no JSON Web Token")
+		return nil, errors.New("the bearer token is not a JSON Web Token")
 	}
 	text, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(parts[1], "="))
 	if err != nil {
-		return nil, errors.New("the bearer token is no JSON Web Token")
+		return nil, errors.New("the bearer token is not a JSON Web Token")
 	}
 	c := &claims{}
 	if err := json.Unmarshal(text, c); err != nil {

@@ -95,7 +95,7 @@ func (a *app) getWebhook(ctx context.Context, to *client.Client, args []string) 
 func (a *app) createWebhook() *cobra.Command {
 	body := api.WebhookBody{Locks: new(string), Description: new(string)}
 	command := &cobra.Command{
-		Use: "create URL", Short: "Make a webhook, and print its secret, once", Args: cobra.ExactArgs(1),
+		Use: "create URL", Short: "Create a webhook, and print its secret once", Args: cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			var hook api.NewWebhook
 			body.URL = args[0]

@@ -21,14 +21,14 @@ type Context struct {
 	TokenFile string `json:"token_file,omitempty"`
 	// CAFile has the authorities of the server's certificate.
 	CAFile string `json:"ca_file,omitempty"`
-	// Issuer is the OpenID Connect provider of login, and ClientID what it knows the command as.
+	// Issuer is the OpenID Connect provider of login, and ClientID the ID of this program there.
 	Issuer   string `json:"oidc_issuer,omitempty"`
 	ClientID string `json:"oidc_client_id,omitempty"`
 }
 
 // File is the configuration file.
 type File struct {
-	// Current is the context of commands that name none.
+	// Current is the context that commands use by default.
 	Current  string             `json:"current,omitempty"`
 	Contexts map[string]Context `json:"contexts,omitempty"`
 }
@@ -48,8 +48,8 @@ func Path() string {
 	return filepath.Join(home, ".config", "fencepost", "config")
 }
 
-// Load reads the configuration file. One that is not there is empty. It rejects a file that others
-// may read, as it may have a token.
+// Load reads the configuration file. If there is none, it returns an empty File. It rejects a file
+// that other users may read, as it may have a token.
 func Load() (File, error) {
 	file, path := File{Contexts: map[string]Context{}}, Path()
 	if path == "" {

@@ -40,9 +40,9 @@ func (s *Settings) Bind(flags *pflag.FlagSet) {
 		"`name` of a context of the configuration file ($FENCEPOST_CONTEXT)")
 }
 
-// Server is what the settings name.
+// Server is the server that the settings name.
 type Server struct {
-	Context // what is used of the context
+	Context
 	// Name of the context, if one is used.
 	Name string
 }
@@ -52,7 +52,7 @@ var ErrNoServer = errors.New(
 	"no server is set: use --url, FENCEPOST_URL, or fencepost login --url URL",
 )
 
-// ErrServer means that the settings name a server by something else than a base URL.
+// ErrServer means that the server's URL is not a base URL.
 var ErrServer = errors.New("the server's URL is not valid")
 
 // ErrToken means that no bearer token can be read.
@@ -84,7 +84,7 @@ func (s *Settings) Server() (Server, error) {
 	return Server{used, ""}, nil
 }
 
-// or takes what c does not have from other.
+// or fills the empty fields of c from other.
 func (c Context) or(other Context) Context {
 	if c.Token == "" && c.TokenFile == "" {
 		c.Token, c.TokenFile = other.Token, other.TokenFile
@@ -94,7 +94,7 @@ func (c Context) or(other Context) Context {
 	return c
 }
 
-// Target returns a context for a new sign-in: what the flags say, and the rest as it was.
+// Target returns a context for a new sign-in: the flags, and the other fields of saved.
 func (s *Settings) Target(saved Context) (Context, error) {
 	target := Context{
 		URL:    cmp.Or(s.url, saved.URL, os.Getenv("FENCEPOST_URL")),

@@ -3,14 +3,11 @@ package mcp
 import (
 	"context"
 	"errors"
-	"fmt"
-	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/client"
 )
 
 // States of a lock for this session.
@@ -20,22 +17,6 @@ const (
 	busy    = "busy"
 	lost    = "lost"
 )
-
-const acquireText = `Acquire a named lock and wait for it. Agree on the name with the others who
-share the thing: repo:website, browser, env:staging.
-
-"state" of the answer is:
-- held: the lock is yours until you release it. "fence" is a number that grows with every grant.
-  Give it to what you write to (a header, a column, a commit message): a resource that rejects a
-  smaller fence than it has seen is safe from a writer that lost the lock and does not know yet.
-- waiting: others are in front. "position" 1 is next. Call acquire again to wait on; your position
-  is kept. If you do not call again within a minute of the grant, the next in line gets the lock.
-  If you do not want it any more, call release.
-- busy: wait_seconds was 0 and the lock is held. You are not in the queue.
-
-The lock is renewed while this session lives. It can be lost all the same: the server was not
-reachable, an operator revoked it, the machine slept. Every answer lists such locks under "lost".
-A lost lock must stop the work: another may hold it already.`
 
 const releaseText = `Release a lock, or leave its queue. Do it as soon as the work is done, also
 when it failed. An error says that the lock was lost before: another may have worked at the same
@@ -100,140 +81,6 @@ func withoutNull(s *jsonschema.Schema) {
 	if s.Items != nil {
 		withoutNull(s.Items)
 	}
-}
-
-type acquireInput struct {
-	Name    string `json:"name" jsonschema:"letters, digits and . _ : @ = + -, at most 200"`
-	Wait    *int   `json:"wait_seconds,omitempty" jsonschema:"0 to 50; 30 by default"`
-	Purpose string `json:"purpose,omitempty" jsonschema:"what you need the lock for; others see it"`
-	Mode    string `json:"mode,omitempty" jsonschema:"exclusive (default), shared or semaphore"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"how many may hold a semaphore at once"`
-}
-
-type acquired struct {
-	Name     string       `json:"name"`
-	State    string       `json:"state" jsonschema:"held, waiting or busy"`
-	Fence    uint64       `json:"fence,omitempty"`
-	Position int          `json:"position,omitempty" jsonschema:"1 is next"`
-	Waiting  int          `json:"waiting,omitempty" jsonschema:"how many wait in all"`
-	Holders  []api.Holder `json:"holders,omitempty"`
-	Lost     []string     `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
-}
-
-func (in *acquireInput) wait() (time.Duration, error) {
-	if in.Wait == nil {
-		return defaultWait, nil
-	}
-	wait := time.Duration(*in.Wait) * time.Second
-	if *in.Wait < 0 || wait > maxWait {
-		return 0, fmt.Errorf("wait_seconds is 0 to %.0f", maxWait.Seconds())
-	}
-	return wait, nil
-}
-
-func (in *acquireInput) options(holder string) client.Options {
-	o := client.Options{TTL: ttl, Wait: queueFor, Holder: holder, Mode: in.Mode, Limit: in.Limit}
-	if in.Purpose != "" {
-		o.Metadata = map[string]string{"purpose": in.Purpose}
-	}
-	return o
-}
-
-func (s *session) acquire(ctx context.Context, in acquireInput) (*acquired, error) {
-	wait, err := in.wait()
-	if err != nil {
-		return nil, err
-	}
-	c, err := s.take(in.Name)
-	if err != nil {
-		return nil, err
-	}
-	defer s.put(in.Name, c)
-	state, err := s.claim(ctx, c, &in, wait)
-	switch {
-	case err != nil:
-		return nil, err
-	case state == held:
-		return &acquired{Name: in.Name, State: held, Fence: c.held.Fence(), Lost: s.lost()}, nil
-	}
-	return s.behind(in.Name, state)
-}
-
-// claim makes one attempt to hold the lock, and returns its state.
-func (s *session) claim(
-	ctx context.Context, c *claim, in *acquireInput, wait time.Duration,
-) (state string, err error) {
-	switch {
-	case s.isFull(c):
-		return "", fmt.Errorf("this session has %d locks, the most it may: release one first", maxLocks)
-	case c.held != nil:
-		if err := c.held.Check(); err != nil {
-			c.held = nil
-			return "", fmt.Errorf("stop the work that needs it, then you may acquire again: %w", err)
-		}
-		return held, nil
-	case c.pending == nil && wait == 0:
-		c.held, err = s.client.TryLock(ctx, in.Name, in.options(s.holder))
-		if client.CodeOf(err) == api.Held {
-			return busy, nil
-		}
-		return c.unlessCancelled(ctx, err)
-	case c.pending == nil:
-		if c.pending, err = s.client.AsyncAcquire(ctx, in.Name, "", in.options(s.holder)); err != nil {
-			return "", err
-		}
-	}
-	return c.await(ctx, max(wait, time.Second))
-}
-
-// await waits for the grant. If the time is over first, the entry keeps its position. If the call
-// is cancelled, it leaves the queue.
-func (c *claim) await(ctx context.Context, wait time.Duration) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, wait)
-	defer cancel() // this does not end the renewals of what is held
-	got, err := c.pending.Wait(limited)
-	switch code := client.CodeOf(err); {
-	case err == nil:
-		c.held, c.pending = got, nil
-	case code == client.Cancelled && ctx.Err() == nil:
-		return waiting, nil
-	case code == api.Lost, code == api.TimedOut, code == api.Deadlock, code == api.ModeMismatch:
-		c.pending = nil
-		return "", err // after other errors the entry may still be queued
-	}
-	return c.unlessCancelled(ctx, err)
-}
-
-// unlessCancelled releases the lock if the call was cancelled: the agent gets no answer, and the
-// session would renew the lock until its end.
-func (c *claim) unlessCancelled(ctx context.Context, err error) (string, error) {
-	if ctx.Err() != nil {
-		c.leave(ctx)
-		return "", context.Cause(ctx)
-	}
-	if err != nil {
-		return "", err
-	}
-	return held, nil
-}
-
-// behind names the entries in front of the session.
-func (s *session) behind(name, state string) (*acquired, error) {
-	ctx, cancel := context.WithTimeout(s.ctx, lookTimeout)
-	defer cancel()
-	look, err := s.client.Look(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	a := &acquired{
-		Name: name, State: state, Waiting: look.Waiting, Holders: firstOf(look.Holders), Lost: s.lost(),
-	}
-	for _, w := range look.Waiters {
-		if w.Holder == s.holder {
-			a.Position = w.Position
-		}
-	}
-	return a, nil
 }
 
 type releaseInput struct {

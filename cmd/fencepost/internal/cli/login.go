@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
 	"slices"
@@ -166,10 +167,7 @@ func (a *app) contextsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := []string{}
-			for name := range file.Contexts {
-				names = append(names, name)
-			}
+			names := slices.AppendSeq([]string{}, maps.Keys(file.Contexts))
 			slices.Sort(names)
 			return a.print(names, names, func(w *tabwriter.Writer) {
 				row(w, "CURRENT", "CONTEXT", "URL")
@@ -187,20 +185,17 @@ func (a *app) contextsCommand() *cobra.Command {
 		changeContexts("use", "Use a context from now on", func(file *settings.File, name string) {
 			file.Current = name
 		}),
-		changeContexts("delete", "Delete a context and its token", drop),
+		changeContexts("delete", "Delete a context and its token",
+			func(file *settings.File, name string) {
+				if delete(file.Contexts, name); file.Current == name {
+					file.Current = ""
+				}
+			}),
 	)
 	return command
 }
 
-func drop(file *settings.File, name string) {
-	if delete(file.Contexts, name); file.Current == name {
-		file.Current = ""
-	}
-}
-
-func changeContexts(
-	name, short string, change func(*settings.File, string),
-) *cobra.Command {
+func changeContexts(name, short string, change func(*settings.File, string)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " CONTEXT", Short: short, Args: cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {

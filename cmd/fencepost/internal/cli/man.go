@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -151,8 +152,7 @@ func flags(page *strings.Builder, set *pflag.FlagSet) {
 		if value != "" {
 			fmt.Fprintf(page, " \\fI%s\\fR", roff(value))
 		}
-		if f.DefValue != "" && f.DefValue != "false" && f.DefValue != "[]" && f.DefValue != "0s" &&
-			f.DefValue != "0" {
+		if !slices.Contains([]string{"", "0", "0s", "false", "[]"}, f.DefValue) {
 			text += "; " + f.DefValue + " by default"
 		}
 		fmt.Fprintf(page, "\n%s.\n", roff(strings.ToUpper(text[:1])+text[1:]))

@@ -63,10 +63,6 @@ func claimsOf(server settings.Server) (*claims, error) {
 		return nil, errors.New(
 			"no bearer token is set: use --token-file, FENCEPOST_TOKEN, or fencepost login")
 	}
-	return readClaims(token)
-}
-
-func readClaims(token string) (*claims, error) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
 		return nil, errors.New("the bearer token is not a JSON Web Token")

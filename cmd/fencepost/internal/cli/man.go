@@ -100,18 +100,13 @@ func describe(page *strings.Builder, command *cobra.Command) {
 				"Print a script that completes commands and flags in the shell.\n")
 			continue
 		}
-		if c.HasAvailableSubCommands() {
-			describe(page, c)
-			if !c.Runnable() {
-				continue
-			}
-		}
 		use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "fencepost "), " [flags]")
 		fmt.Fprintf(page, ".SS %s\n%s", roff(use), prose(strings.TrimSuffix(longOf(c), "\n\n"+exitCodes)))
 		flags(page, c.LocalNonPersistentFlags())
 		if c.Example != "" {
 			fmt.Fprintf(page, ".PP\n.nf\n%s\n.fi\n", roff(c.Example))
 		}
+		describe(page, c)
 	}
 }
 

@@ -16,7 +16,7 @@ import (
 
 func (a *app) webhooksCommand() *cobra.Command {
 	command := &cobra.Command{
-		Use:   "webhooks",
+		Use:   "webhooks COMMAND",
 		Short: "Manage webhooks (scope webhooks:write)",
 	}
 	below := func(use, short string, work work) {

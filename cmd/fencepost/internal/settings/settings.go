@@ -55,7 +55,7 @@ var ErrNoServer = errors.New(
 // ErrServer means that the server's URL is not a base URL.
 var ErrServer = errors.New("the server's URL is not valid")
 
-// ErrToken means that no bearer token can be read.
+// ErrToken means that there is no bearer token, or that its file cannot be read.
 var ErrToken = errors.New("no token: use --token-file, FENCEPOST_TOKEN, or fencepost login")
 
 // Server resolves the settings. The token of a context is only used with that context's URL.
@@ -116,16 +116,13 @@ func (s *Settings) Client(retryFor time.Duration) (*client.Client, error) {
 	return server.Client(retryFor)
 }
 
-// Client returns a client of the server. It sends no request. A token that cannot be read is
-// [ErrToken].
+// Client returns a client of the server. It sends no request.
 func (c Context) Client(retryFor time.Duration) (*client.Client, error) {
 	if c.URL == "" {
 		return nil, ErrNoServer
 	}
-	if token, err := c.Bearer(context.Background()); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrToken, err)
-	} else if token == "" {
-		return nil, ErrToken
+	if _, err := c.Bearer(context.Background()); err != nil {
+		return nil, err
 	}
 	transport, err := c.HTTP()
 	if err != nil {
@@ -144,13 +141,20 @@ func (c Context) Client(retryFor time.Duration) (*client.Client, error) {
 // URLs of the replicas.
 func (c Context) URLs() []string { return strings.Split(c.URL, ",") }
 
-// Bearer returns the bearer token of the next request.
+// Bearer returns the bearer token of the next request, or [ErrToken].
 func (c Context) Bearer(context.Context) (string, error) {
-	if c.TokenFile == "" || c.Token != "" {
-		return c.Token, nil
+	token := c.Token
+	if token == "" && c.TokenFile != "" {
+		text, err := os.ReadFile(c.TokenFile)
+		if err != nil {
+			return "", fmt.Errorf("%w: %w", ErrToken, err)
+		}
+		token = strings.TrimSpace(string(text))
 	}
-	text, err := os.ReadFile(c.TokenFile)
-	return strings.TrimSpace(string(text)), err
+	if token == "" {
+		return "", ErrToken
+	}
+	return token, nil
 }
 
 // HTTP returns what sends requests; nil is the default of the client.

@@ -297,7 +297,8 @@ class Run:
         return exchange
 
     def compare_request(self, request: httpx.Request, exchange: Dict[str, Any]) -> None:
-        sent = json.loads(request.content) if request.content else None
+        content = request.read()
+        sent = json.loads(content) if content else None
         want = {"authorization": "Bearer T", "last-event-id": "", "traceparent": ""}
         want["content-type"] = "" if sent is None else "application/json"
         want["idempotency-key"] = exchange.get("key", "")

@@ -4,7 +4,9 @@ package child
 import (
 	"errors"
 	"io/fs"
+	"os"
 	"os/exec"
+	"syscall"
 )
 
 // Hidden commands of the program, on Unix.
@@ -17,7 +19,7 @@ const (
 
 // Codes of shells for a command that cannot be run.
 const (
-	notExecutable = 126
+	NotExecutable = 126
 	notFound      = 127
 )
 
@@ -30,5 +32,20 @@ func Find(program string) (path string, code int, err error) {
 	case errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist):
 		return "", notFound, err
 	}
-	return "", notExecutable, err
+	return "", NotExecutable, err
+}
+
+// Ends reports whether the signal asks this process to end.
+func Ends(s os.Signal) bool {
+	switch s {
+	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
+		return true
+	}
+	return false
+}
+
+// Number of a signal.
+func Number(s os.Signal) int {
+	number, _ := s.(syscall.Signal)
+	return int(number)
 }

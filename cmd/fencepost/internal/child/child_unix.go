@@ -213,20 +213,3 @@ func Signals() []os.Signal {
 		syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGCONT,
 	}, signal.Ignored)
 }
-
-// Ends reports whether the signal asks this process to end.
-func Ends(s os.Signal) bool {
-	switch s {
-	case syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT:
-		return true
-	}
-	return false
-}
-
-// Number of a signal.
-func Number(s os.Signal) int {
-	if s, ok := s.(syscall.Signal); ok {
-		return int(s)
-	}
-	return 0
-}

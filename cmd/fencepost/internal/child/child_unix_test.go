@@ -18,7 +18,7 @@ func TestMain(m *testing.M) {
 		Guard(os.Stdin)
 	case len(os.Args) > 1 && os.Args[1] == BeginCommand:
 		fmt.Fprintln(os.Stderr, Begin(os.Args[2:]))
-		os.Exit(notExecutable)
+		os.Exit(NotExecutable)
 	default:
 		os.Exit(m.Run())
 	}

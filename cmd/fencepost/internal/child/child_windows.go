@@ -119,9 +119,3 @@ func IsContinue(os.Signal) bool { return false }
 
 // Signals are those that end a command.
 func Signals() []os.Signal { return []os.Signal{os.Interrupt} }
-
-// Ends reports true.
-func Ends(os.Signal) bool { return true }
-
-// Number of a signal.
-func Number(os.Signal) int { return 2 }

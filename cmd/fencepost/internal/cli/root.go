@@ -119,7 +119,7 @@ command before another holder can acquire the lock.`,
 	root.AddCommand(&cobra.Command{
 		Use: child.BeginCommand, Hidden: true, DisableFlagParsing: true, Args: cobra.MinimumNArgs(3),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return &exit{codeCannotRun, child.Begin(args)}
+			return &exit{child.NotExecutable, child.Begin(args)}
 		},
 	})
 	root.InitDefaultCompletionCmd() // before what is done to all commands

@@ -120,7 +120,7 @@ func (r *running) start(
 	c, err := child.Start(path, command, env, !r.noKill)
 	if err != nil {
 		_ = held.Release()
-		return &exit{codeCannotRun, err}
+		return &exit{child.NotExecutable, err}
 	}
 	// Without a reader of stderr, what is said is lost, and the command goes on.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
@@ -134,8 +134,6 @@ func (r *running) start(
 	}
 	return &exit{code: code}
 }
-
-const codeCannotRun = 126
 
 // releaseTimeout is how long run waits for a release. The lock expires by itself.
 const releaseTimeout = 5 * time.Second

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -94,11 +95,7 @@ func (d *doctor) say(state, check, format string, args ...any) {
 }
 
 func (d *doctor) examine(ctx context.Context) {
-	name := d.server.Name
-	if name == "" {
-		name = "none: flags and environment are used"
-	}
-	d.say(good, "context", "%s", name)
+	d.say(good, "context", "%s", cmp.Or(d.server.Name, "none: flags and environment are used"))
 	to, err := d.server.HTTP()
 	if err != nil {
 		d.say(failed, "ca-file", "%v", err)
@@ -229,12 +226,9 @@ func (d *doctor) rights(ctx context.Context) {
 	switch err := try(ctx, d.server.Context); {
 	case err == nil:
 		d.say(good, "rights", "the server accepts the token")
-	case is(err, api.Forbidden):
+	case client.CodeOf(err) == api.Forbidden:
 		d.say(warning, "rights", "the token may not look at locks: %s", sentence(err))
 	default:
 		d.say(failed, "rights", "%s", sentence(err))
 	}
 }
-
-// is reports whether the error has the code.
-func is(err error, code api.Code) bool { return err != nil && client.CodeOf(err) == code }

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/settings"
 )
 
@@ -55,7 +56,8 @@ in a browser on any device. Otherwise login reads the token from standard input.
 			}
 			server.TokenFile = ""
 			// A token without locks:read may have other scopes.
-			if err := try(command.Context(), server); err != nil && !is(err, api.Forbidden) {
+			err = try(command.Context(), server)
+			if err != nil && client.CodeOf(err) != api.Forbidden {
 				return err
 			}
 			file.Contexts[name], file.Current = server, name

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"slices"
@@ -101,7 +102,8 @@ func describe(page *strings.Builder, command *cobra.Command) {
 			continue
 		}
 		use := strings.TrimSuffix(strings.TrimPrefix(c.UseLine(), "fencepost "), " [flags]")
-		fmt.Fprintf(page, ".SS %s\n%s", roff(use), prose(strings.TrimSuffix(longOf(c), "\n\n"+exitCodes)))
+		text := cmp.Or(c.Long, c.Short+".")
+		fmt.Fprintf(page, ".SS %s\n%s", roff(use), prose(strings.TrimSuffix(text, "\n\n"+exitCodes)))
 		flags(page, c.LocalNonPersistentFlags())
 		if c.Example != "" {
 			fmt.Fprintf(page, ".PP\n.nf\n%s\n.fi\n", roff(c.Example))
@@ -124,13 +126,6 @@ func inGroups(command *cobra.Command) (all []*cobra.Command) {
 		}
 	}
 	return all
-}
-
-func longOf(c *cobra.Command) string {
-	if c.Long != "" {
-		return c.Long
-	}
-	return c.Short + "."
 }
 
 func flags(page *strings.Builder, set *pflag.FlagSet) {

@@ -42,7 +42,7 @@ func showQueue(
 func queueOf(ctx context.Context, to *client.Client, names []string, holder string) string {
 	for _, name := range names {
 		lock, err := to.Look(ctx, name)
-		if is(err, client.NoAnswer) || ctx.Err() != nil {
+		if client.CodeOf(err) == client.NoAnswer || ctx.Err() != nil {
 			return "waiting for the server, which does not answer"
 		}
 		if err != nil {

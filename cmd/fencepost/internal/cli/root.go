@@ -21,13 +21,13 @@ import (
 
 // Exit codes, besides those of the command that run starts.
 const (
-	codeError   = 1
-	codeUsage   = 64 // EX_USAGE
-	codeNotHad  = 75 // EX_TEMPFAIL: the lock is not free, or no server answers
-	codeLost    = 76
-	codeRefused = 77  // EX_NOPERM
-	codeTimeout = 124 // that of timeout(1)
-	codeSignal  = 128 // and the number of the signal
+	codeError       = 1
+	codeUsage       = 64 // EX_USAGE
+	codeNotAcquired = 75 // EX_TEMPFAIL: the lock is not free, or no server answers
+	codeLost        = 76
+	codeRefused     = 77  // EX_NOPERM
+	codeTimeout     = 124 // that of timeout(1)
+	codeSignal      = 128 // and the number of the signal
 )
 
 // exit is the error of a command that ends with a code. Without a cause it prints nothing.
@@ -100,9 +100,7 @@ command before another holder can acquire the lock.`,
 	a.settings.Bind(root.PersistentFlags())
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table",
 		"print in this `format`: table, json or name")
-	root.AddCommand(
-		serverCommand(), manCommand(), a.versionCommand(), a.mcpCommand(),
-	)
+	root.AddCommand(serverCommand(), manCommand(), a.versionCommand(), a.mcpCommand())
 	group(root, "Hold locks:",
 		a.runCommand(), a.acquireCommand(), a.renewCommand(), a.releaseCommand())
 	group(root, "Look at locks:",
@@ -206,7 +204,7 @@ func (a *app) codeOf(err error) int {
 		errors.Is(err, settings.ErrToken):
 		return codeUsage
 	case client.CodeOf(err) == api.Lost, client.CodeOf(err) == client.NoAnswer:
-		return codeNotHad
+		return codeNotAcquired
 	case !errors.As(err, &problem):
 		return codeError
 	}
@@ -217,7 +215,7 @@ func (a *app) codeOf(err error) int {
 		return codeRefused
 	case status == http.StatusConflict, status == http.StatusLocked,
 		status == http.StatusTooManyRequests, status >= http.StatusInternalServerError:
-		return codeNotHad
+		return codeNotAcquired
 	}
 	return codeError
 }

@@ -152,7 +152,7 @@ something while it is free, use fencepost run.`,
 				case len(lock.Holders)+lock.Waiting == 0:
 					return nil
 				case timeout > 0 && time.Since(begun) >= timeout:
-					return &exit{codeNotHad, fmt.Errorf("%s is still in use", args[0])}
+					return &exit{codeNotAcquired, fmt.Errorf("%s is still in use", args[0])}
 				}
 				time.Sleep(waitEvery) //nolint:forbidigo // of a poll
 			}

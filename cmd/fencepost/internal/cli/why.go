@@ -67,9 +67,12 @@ func why(lock *api.Lock) (said []string) {
 			rounded(p.P50.Duration()), rounded(p.P99.Duration()))
 	}
 	if len(lock.Waiters) > 0 {
-		q := lock.Waiters[0]
-		say("%s. The first is %s, which has waited for %s.", count(lock.Waiting, "entry waits",
-			"entries wait"), q.Holder, rounded(q.WaitedSeconds.Duration()))
+		q, wait := lock.Waiters[0], "entries wait"
+		if lock.Waiting == 1 {
+			wait = "entry waits"
+		}
+		say("%d %s. The first is %s, which has waited for %s.",
+			lock.Waiting, wait, q.Holder, rounded(q.WaitedSeconds.Duration()))
 	}
 	if r := lock.ReleaseRequested; r != nil {
 		say("%s asked the holder to finish, %s ago.", r.By, ago(r.Since))
@@ -91,13 +94,6 @@ func whyHeld(lock *api.Lock, h api.Holder) string {
 		text += fmt.Sprintf(" It runs %s.", job)
 	}
 	return text
-}
-
-func count(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }
 
 // blockedBy follows the first holder to the lock that it waits for, the holder of that, and so on.

@@ -69,7 +69,7 @@ func TestEachCommand(t *testing.T) {
 		step{"listt", 64, "Did you mean this? list"},
 		step{"webhooks nonsense", 64, "use: fencepost webhooks"},
 		step{"completion nonsense", 64, "use: fencepost completion"},
-		step{"run --token-file /none x -- true", 64, "no token: use --token-file"},
+		step{"run --token-file /none x -- true", 64, "no token: open /none"},
 		step{"version", 0, "go1."},
 		step{"completion bash", 0, "complete"},
 	)

@@ -16,9 +16,9 @@ share the thing: repo:website, browser, env:staging.
 - held: the lock is yours until you release it. "fence" is a number that grows with every grant.
   Give it to what you write to (a header, a column, a commit message): a resource that rejects a
   smaller fence than it has seen is safe from a writer that lost the lock and does not know yet.
-- waiting: others are in front. "position" 1 is next. Call acquire again to wait on; your position
-  is kept. If you do not call again within a minute of the grant, the next in line gets the lock.
-  If you do not want it any more, call release.
+- waiting: others are in front. "position" 1 is next. Call acquire again to keep waiting; you
+  keep your position. If you do not call again within a minute of the grant, the next in line gets
+  the lock. If you do not want it any more, call release.
 - busy: wait_seconds was 0 and the lock is held. You are not in the queue.
 
 The lock is renewed while this session lives. It can be lost all the same: the server was not
@@ -109,7 +109,7 @@ func (s *session) claim(
 	return c.await(ctx, max(wait, time.Second))
 }
 
-// await waits for the grant. If the time is over first, the entry keeps its position. If the call
+// await waits for the grant. If wait ends first, the entry keeps its position. If the call
 // is cancelled, it leaves the queue.
 func (c *claim) await(ctx context.Context, wait time.Duration) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, wait)

@@ -1,5 +1,5 @@
 // Package mcp serves locks to agents by the Model Context Protocol, so that agents which share a
-// repository, a browser or a test environment take turns.
+// repository, a browser or a test environment work one at a time.
 //
 // A session is one agent. It renews what the agent holds and releases it at its end: when the
 // agent closes the input, or the context ends.
@@ -70,7 +70,7 @@ func (s *session) server(version string) *sdk.Server {
 	return server
 }
 
-// input reports its end: calls that wait have to end with it.
+// input reports its end, at which calls that wait must end.
 type input struct {
 	io.Reader
 	ended func()

@@ -25,7 +25,7 @@ type session struct {
 	claims map[string]*claim
 }
 
-// claim is a lock that the agent holds or waits for. A call that has taken it has it alone.
+// claim is a lock that the agent holds or waits for. Only the call that took it may use it.
 type claim struct {
 	busy    bool
 	pending *client.Pending
@@ -45,7 +45,7 @@ func newSession(ctx context.Context, c *client.Client) *session {
 	return s
 }
 
-// take returns the claim of a lock, or a new one. The caller gives it back by put.
+// take returns the claim of a lock, or a new one. The caller returns it with put.
 func (s *session) take(name string) (*claim, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +149,7 @@ func (s *session) end() {
 	}
 }
 
-// leave gives back the lock, or the position in its queue, also if ctx has ended.
+// leave releases the lock, or leaves its queue, also if ctx has ended.
 func (c *claim) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()

@@ -48,7 +48,7 @@ func (g *gate) behind(path string, args []string) (string, []string, error) {
 func (g *gate) started() { _ = unix.Close(g.out) }
 
 func (g *gate) open() {
-	_, _ = g.in.Write([]byte{1}) // a command that is gone needs none
+	_, _ = g.in.Write([]byte{1}) // fails if the command has ended
 	_ = g.in.Close()
 }
 

@@ -146,7 +146,7 @@ func (c *Child) report(s syscall.Signal) {
 // Signal sends a signal to the process group of the command.
 func (c *Child) Signal(s os.Signal) {
 	if s, ok := s.(syscall.Signal); ok {
-		_ = syscall.Kill(-c.pid, s) // a group that is gone needs none
+		_ = syscall.Kill(-c.pid, s) // fails if the group has ended
 	}
 }
 
@@ -155,7 +155,7 @@ func (c *Child) Signal(s os.Signal) {
 func (c *Child) Terminate() {
 	c.tell(order{c.pid, never, c.until.kill})
 	c.Signal(syscall.SIGTERM)
-	c.Signal(syscall.SIGCONT) // a stopped process ends when it goes on
+	c.Signal(syscall.SIGCONT) // a stopped process ends when it continues
 }
 
 // Kill ends the process group.
@@ -176,7 +176,7 @@ func (c *Child) Unblock() {
 	}
 }
 
-// Resume lets the command go on, in the foreground if this process is.
+// Resume lets the command continue, in the foreground if this process is.
 func (c *Child) Resume() {
 	if c.foreground() == syscall.Getpgrp() {
 		_ = unix.IoctlSetPointerInt(int(c.terminal.Fd()), unix.TIOCSPGRP, c.pid)
@@ -202,7 +202,7 @@ func (c *Child) foreground() int {
 	return group
 }
 
-// IsContinue reports whether the signal says that this process goes on after a stop.
+// IsContinue reports whether the signal says that this process continues after a stop.
 func IsContinue(s os.Signal) bool { return s == syscall.SIGCONT }
 
 // Signals are those that end or steer a command, and SIGCONT. Signals that this process ignores, as

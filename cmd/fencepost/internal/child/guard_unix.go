@@ -124,7 +124,7 @@ func (o *order) carryOut(now time.Duration) {
 
 func (o *order) send(s syscall.Signal) {
 	if o.group > 0 {
-		_ = syscall.Kill(-o.group, s) // a group that is gone needs none
+		_ = syscall.Kill(-o.group, s) // fails if the group has ended
 	}
 }
 

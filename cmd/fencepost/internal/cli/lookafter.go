@@ -33,7 +33,7 @@ const (
 	// guardAfter lets this process end the command before the guard does. It is less than the margin
 	// of each held lock, so both are before the lease can end.
 	guardAfter = 100 * time.Millisecond
-	// stopPause is how long the shell has to stop this process after the command was stopped.
+	// stopPause is the time for the shell to stop this process after the command was stopped.
 	stopPause = 100 * time.Millisecond
 )
 
@@ -77,7 +77,7 @@ func (w *watch) ended() <-chan struct{} {
 	return w.held.Context().Done()
 }
 
-// look ends the command if it has to. It returns when to look again.
+// look ends the command if it must not continue. It returns the time until the next look.
 func (w *watch) look() time.Duration {
 	err, left := w.held.Check(), w.held.Left()
 	w.gone = err != nil
@@ -85,7 +85,7 @@ func (w *watch) look() time.Duration {
 	switch {
 	case w.noKill && err != nil && w.lost == nil:
 		w.lost = err
-		say("%s; the command goes on (--no-kill)", sentence(err))
+		say("%s; the command continues (--no-kill)", sentence(err))
 	case w.noKill:
 	case err != nil && !w.killed:
 		w.lost = err
@@ -116,7 +116,7 @@ func (w *watch) extend(left time.Duration) {
 	}
 }
 
-// next is the time until the next instant at which look has to do something.
+// next returns the time until look must act.
 func (w *watch) next(left time.Duration) time.Duration {
 	all := []time.Duration{lookEvery}
 	if !w.noKill && w.lost == nil {

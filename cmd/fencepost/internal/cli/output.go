@@ -57,8 +57,8 @@ func row(w *tabwriter.Writer, cells ...any) {
 	fmt.Fprintln(w, strings.Join(texts, "\t"))
 }
 
-// plain replaces characters that steer a terminal or turn the direction of its text: a holder
-// names itself.
+// plain replaces characters that control a terminal or change the direction of its text, because
+// holders choose their names.
 func plain(text string) string {
 	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {

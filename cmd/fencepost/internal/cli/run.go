@@ -122,7 +122,7 @@ func (r *running) start(
 		_ = held.Release()
 		return &exit{child.NotExecutable, err}
 	}
-	// Without a reader of stderr, what is said is lost, and the command goes on.
+	// If stderr has no reader, messages are lost, but the command continues.
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	w := &watch{running: r, held: held, child: c, begun: time.Now()}
 	code := w.untilEnd(signals)

@@ -68,7 +68,7 @@ func lockOf(event *api.Event) string {
 	return cmp.Or(event.Data.Lock, strings.Join(event.Data.Locks, ","))
 }
 
-// line is an event in one line: when, what, which lock, who.
+// line returns an event as one line: time, type, lock, holder.
 func line(event *api.Event) string {
 	text := string(event.Timestamp) + " " + event.Type + " " + lockOf(event)
 	if e := event.Data.Entry; e != nil {

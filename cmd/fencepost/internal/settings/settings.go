@@ -56,7 +56,7 @@ var ErrNoServer = errors.New(
 var ErrServer = errors.New("the server's URL is not valid")
 
 // ErrToken means that there is no bearer token, or that its file cannot be read.
-var ErrToken = errors.New("no token: use --token-file, FENCEPOST_TOKEN, or fencepost login")
+var ErrToken = errors.New("no token")
 
 // Server resolves the settings. The token of a context is only used with that context's URL.
 func (s *Settings) Server() (Server, error) {
@@ -152,7 +152,7 @@ func (c Context) Bearer(context.Context) (string, error) {
 		token = strings.TrimSpace(string(text))
 	}
 	if token == "" {
-		return "", ErrToken
+		return "", fmt.Errorf("%w: use --token-file, FENCEPOST_TOKEN, or fencepost login", ErrToken)
 	}
 	return token, nil
 }

@@ -22,7 +22,7 @@ import (
 
 const (
 	secret = "mcp: thirty-two bytes or more, and never used elsewhere"
-	soon   = 20 * time.Second
+	soon   = time.Minute
 )
 
 var folder string // of the programs

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ var programs struct{ api, fencepost, dir string }
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	defaultSignals()
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "fencepost-commands-")
 		if err != nil {
@@ -48,6 +50,16 @@ func TestMain(m *testing.M) {
 		}
 		return m.Run()
 	}())
+}
+
+// defaultSignals lets commands start as from a terminal. Under nohup and in background jobs of sh
+// these signals are ignored, and run leaves ignored signals to the command.
+func defaultSignals() {
+	for _, s := range []os.Signal{syscall.SIGHUP, syscall.SIGINT} {
+		if signal.Ignored(s) {
+			signal.Notify(make(chan os.Signal, 1), s) // programs inherit no handler
+		}
+	}
 }
 
 // server starts a server, with a token that may do everything in its tenant.

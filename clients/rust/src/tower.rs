@@ -164,7 +164,7 @@ fn unescaped(path: &str) -> String {
         match part.get(..2).map(|digits| u8::from_str_radix(digits, 16)) {
             Some(Ok(byte)) => {
                 out.push(byte);
-                out.extend_from_slice(part[2..].as_bytes());
+                out.extend_from_slice(&part.as_bytes()[2..]);
             }
             _ => out.extend_from_slice(format!("%{part}").as_bytes()),
         }

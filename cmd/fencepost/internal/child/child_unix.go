@@ -20,6 +20,7 @@ type Child struct {
 	guard    *guard
 	gate     *gate    // closed; nil if it is open
 	until    order    // the last order to the guard
+	overdue  bool     // an earlier order was due when the next one came
 	terminal *os.File // the controlling terminal; nil without one
 	// Stopped reports that the terminal's user stopped the command (Ctrl-Z).
 	Stopped chan struct{}
@@ -78,6 +79,7 @@ func isPipe(file *os.File) bool {
 // Extend lets the command live for so long from now on, whatever happens to this process. It gets
 // SIGTERM before, with so much time to end.
 func (c *Child) Extend(left, grace time.Duration) {
+	c.overdue = c.Overdue()
 	now, term := sinceBoot(), c.until.term
 	if term != never {
 		term = now + left - grace
@@ -89,8 +91,11 @@ func (c *Child) Extend(left, grace time.Duration) {
 	}
 }
 
-// Overdue reports whether the guard has asked the command to end.
-func (c *Child) Overdue() bool { return c.guard != nil && sinceBoot() >= c.until.term }
+// Overdue reports whether the guard has asked the command to end, also if the lock was renewed
+// afterwards.
+func (c *Child) Overdue() bool {
+	return c.overdue || c.guard != nil && c.until.group != 0 && sinceBoot() >= c.until.term
+}
 
 func (c *Child) tell(o order) {
 	if c.until = o; c.guard != nil {

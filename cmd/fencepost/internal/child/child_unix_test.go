@@ -63,3 +63,18 @@ func TestGuardBeforeCommand(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOverdueStays: a command that its guard has asked to end is overdue, although the lock was
+// renewed before the command ended.
+func TestOverdueStays(t *testing.T) {
+	c := start(t, os.DevNull, true)
+	c.Extend(time.Minute, time.Second)
+	if c.Extend(time.Minute, time.Second); c.Overdue() {
+		t.Error("a command in time is overdue")
+	}
+	c.Extend(time.Minute, 2*time.Minute) // SIGTERM is due at once
+	if c.Extend(time.Minute, time.Second); !c.Overdue() {
+		t.Error("a renewal makes the order to end undone")
+	}
+	<-c.Done
+}

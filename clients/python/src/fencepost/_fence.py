@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from http import HTTPStatus
 from threading import Lock
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Callable, Dict, List, Optional, Tuple
 
 _MAX = 2**53 - 1
 _FENCE = re.compile(r"[1-9][0-9]{0,15}")
@@ -74,8 +74,13 @@ def read_fence(method: str, text: Optional[str], optional: bool) -> Optional[int
     return int(text)
 
 
-def stale_fence(stale: Stale) -> Refusal:
-    return Refusal(
+def compare(stale: Stale, request: Any, on_stale: Optional[Callable[[Any, Stale], object]]) -> None:
+    """Reports and refuses a fence that is smaller than the known one."""
+    if stale.known <= stale.presented:
+        return
+    if on_stale:
+        on_stale(request, stale)
+    raise Refusal(
         HTTPStatus.CONFLICT,
         "stale_fence",
         f"The request has the fence {stale.presented}, and a later holder has sent {stale.known}. "

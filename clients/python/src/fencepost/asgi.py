@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Awaitable, Callable, MutableMapping, Optional, Union
 
-from ._fence import Memory, Refusal, Stale, read_fence, stale_fence
+from ._fence import Memory, Refusal, Stale, compare, read_fence
 
 __all__ = ["Guard", "Memory", "Stale"]
 
@@ -79,11 +79,7 @@ class Guard:
         known = self._raise_fence(resource, fence)
         if inspect.isawaitable(known):
             known = await known
-        if known > fence:
-            stale = Stale(resource, fence, known)
-            if self._on_stale:
-                self._on_stale(scope, stale)
-            raise stale_fence(stale)
+        compare(Stale(resource, fence, known), scope, self._on_stale)
         return fence
 
 

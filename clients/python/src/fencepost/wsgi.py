@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterable, Optional
 
-from ._fence import Memory, Refusal, Stale, read_fence, stale_fence
+from ._fence import Memory, Refusal, Stale, compare, read_fence
 
 __all__ = ["Guard", "Memory", "Stale"]
 
@@ -72,9 +72,5 @@ class Guard:
         if fence is None:
             return None
         known = self._raise_fence(resource, fence)
-        if known > fence:
-            stale = Stale(resource, fence, known)
-            if self._on_stale:
-                self._on_stale(environ, stale)
-            raise stale_fence(stale)
+        compare(Stale(resource, fence, known), environ, self._on_stale)
         return fence

@@ -146,7 +146,7 @@ type AdminLockView struct {
 	ReleaseRequested *ReleaseRequested `json:"release_requested,omitempty"`
 	// Figures of this replica.
 	Figures AdminFigures `json:"figures"`
-	// StaleWrites are reports about the lock, newest first, among the newest 100 of the tenant.
+	// StaleWrites are reports about the lock, newest first, among the 100 that the tenant keeps.
 	StaleWrites []ReportedStaleWrite `json:"stale_writes,omitempty"`
 }
 

@@ -1,7 +1,12 @@
 package handlers
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 )
@@ -9,7 +14,7 @@ import (
 // reportStaleWrite takes the report of a resource that rejected a write.
 //
 // @Summary     Report a stale write
-// @Description Reports that a resource rejected a write because it knew a greater fence. Operators see the newest 100 reports of a tenant.
+// @Description Reports that a resource rejected a write because it knew a greater fence. Operators see the newest 100 reports of a tenant, with repeats merged and equal shares for its tokens.
 // @Security    bearer[locks:write]
 // @Param       name path string         true "Lock name"
 // @Param       body body api.StaleWrite true "What was rejected"
@@ -20,9 +25,16 @@ import (
 func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
 	w := lock.StaleWrite{
 		Presented: uint64(body.FencePresented), Known: uint64(body.FenceKnown), Resource: body.Resource,
+		Reporter: reporterOf(r.principal),
 	}
 	of := lock.Ref{Tenant: r.tenant(), Name: r.name}
 	return noContent(), r.endpoints.Locks.ReportStaleWrite(r.context(), of, w)
+}
+
+// reporterOf returns a short name of the subject and patterns of a bearer token.
+func reporterOf(p *auth.Principal) string {
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q", p.Subject, p.Locks))
+	return hex.EncodeToString(hash[:8])
 }
 
 func staleWritesOf(all []service.StaleWrite) (out []api.ReportedStaleWrite) {

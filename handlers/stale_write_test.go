@@ -7,9 +7,11 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/service"
 )
 
-// TestStaleWriteIsShownToOperators: the lock's page has what the resource reported to any replica.
+// TestStaleWriteIsShownToOperators: the lock's page has what resources reported to any replica. A
+// token of other locks cannot replace it.
 func TestStaleWriteIsShownToOperators(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -21,8 +23,12 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 		*first.Fence,
 		*second.Fence,
 	)
-	for _, r := range []*replica{shared.main, shared.other} {
-		c.at(r).post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
+	c.at(shared.main).post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
+	c.at(shared.other).named("resource-2").
+		post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
+	scratch := c.as(func(cl *auth.Claims) { cl.Locks = []string{"scratch:*"} })
+	for i := range service.MaxStaleWrites + 10 {
+		scratch.post(fmt.Sprintf("/locks/scratch:%d/stale-writes", i), body(report)).wantNoContent()
 	}
 	page := func(name string) (v api.AdminLockView) {
 		c.operator().get("/admin/locks/"+c.claims.Tenant+"/"+name).want(http.StatusOK, &v)

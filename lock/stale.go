@@ -6,6 +6,7 @@ type StaleWrite struct {
 	Presented uint64 // the fence that came with the write
 	Known     uint64 // the greatest fence that the resource has seen
 	Resource  string // the resource's name, by the rules of [CheckHolder]
+	Reporter  string // a short name of the credential that reported; reporters get equal shares
 }
 
 // Check returns what is wrong with a report, an [InvalidRequest], or nil.

@@ -16,8 +16,11 @@ const (
 	// staleWriteKind is the kind of the records, one for each tenant.
 	staleWriteKind = "stale-writes"
 
-	// MaxStaleWrites is how many reports a tenant keeps: the newest ones.
+	// MaxStaleWrites is how many reports a tenant keeps, see [shareStaleWrites].
 	MaxStaleWrites = 100
+
+	// staleWriteLines bounds the log lines of a tenant in a round. A lock has one.
+	staleWriteLines = 10
 
 	// staleWritePause is the time between two rounds of writes: each tenant with new reports takes
 	// one write.
@@ -38,12 +41,15 @@ type StaleWrite struct {
 	Presented uint64    `json:"presented"`
 	Known     uint64    `json:"known"`
 	Resource  string    `json:"resource"`
+	Reporter  string    `json:"reporter,omitempty"`
 
 	// The end of the hold whose fence was presented. Zero if this replica no longer knew it.
 	Holder string        `json:"holder,omitempty"`
 	Ended  lock.Reason   `json:"ended,omitempty"`
 	Late   time.Duration `json:"late,omitempty"` // from the end to the report
 	TTL    time.Duration `json:"ttl,omitempty"`  // of the hold
+
+	logged bool
 }
 
 // EnoughTTL returns the shortest TTL, in whole seconds, with which the lease would have lasted
@@ -74,6 +80,7 @@ func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.S
 func (x *staleWrites) staleWrite(r lock.Ref, w lock.StaleWrite) StaleWrite {
 	out := StaleWrite{
 		At: x.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
+		Reporter: w.Reporter,
 	}
 	if end, known := x.figures.Ended(r, w.Presented); known {
 		out.Holder, out.Ended, out.TTL = end.Holder, end.Reason, end.TTL
@@ -118,7 +125,7 @@ type staleWrites struct {
 // unwrittenReports are a tenant's reports that the next write will store.
 type unwrittenReports struct {
 	count int          // since the last write
-	kept  []StaleWrite // the newest of them first
+	kept  []StaleWrite // with a share for each reporter, the newest first
 }
 
 func newStaleWrites(b *base) *staleWrites {
@@ -140,24 +147,11 @@ func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 		x.waiting[tenant] = fresh
 	}
 	fresh.count += count
-	fresh.kept = newestStaleWrites(fresh.kept, reports)
+	fresh.kept = shareStaleWrites(mergeStaleWrites(fresh.kept, reports), MaxStaleWrites)
 	select {
 	case x.ready <- struct{}{}:
 	default:
 	}
-}
-
-// newestStaleWrites merges reports and keeps the newest. A report in both lists counts once,
-// because a write with an unknown outcome is repeated.
-func newestStaleWrites(a, b []StaleWrite) []StaleWrite {
-	all := slices.Concat(a, b)
-	slices.SortStableFunc(all, func(a, b StaleWrite) int { return b.At.Compare(a.At) })
-	all = slices.CompactFunc(all, func(a, b StaleWrite) bool {
-		same := a.At.Equal(b.At)
-		a.At = b.At
-		return same && a == b
-	})
-	return all[:min(len(all), MaxStaleWrites)]
 }
 
 // run writes the gathered reports until ctx ends, and then the rest.
@@ -189,16 +183,17 @@ func (x *staleWrites) write(ctx context.Context) {
 	}
 }
 
-// report logs the newest reports.
+// report logs the newest report of each lock that was not logged yet, within the tenant's share.
 func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
-	if fresh.count == 0 {
-		return // an earlier attempt stored them
+	for _, w := range linesOf(fresh.kept) {
+		x.Logger.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
+			"fence_presented", w.Presented, "fence_known", w.Known, "resource", w.Resource,
+			"holder", w.Holder, "ended", w.Ended, "late", w.Late, "enough_ttl", w.EnoughTTL(),
+			"tenant_reports", fresh.count)
 	}
-	w := fresh.kept[0]
-	x.Logger.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
-		"fence_presented", w.Presented, "fence_known", w.Known, "resource", w.Resource,
-		"holder", w.Holder, "ended", w.Ended, "late", w.Late, "enough_ttl", w.EnoughTTL(),
-		"reports", fresh.count)
+	for i := range fresh.kept {
+		fresh.kept[i].logged = true
+	}
 }
 
 // keep adds reports to the tenant's record, with a comparison against writes of other replicas.
@@ -211,7 +206,7 @@ func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrit
 			return err
 		}
 		put := store.RecordPut{RecordKey: staleWriteKey(tenant), Version: version}
-		put.Value = encodeStaleWrites(newestStaleWrites(fresh, known))
+		put.Value = encodeStaleWrites(mergeStaleWrites(fresh, known))
 		_, err = x.Records.Put(ctx, put)
 		if !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
 			return err
@@ -220,13 +215,15 @@ func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrit
 	return err
 }
 
-// encodeStaleWrites drops the oldest reports until the rest fits into a record.
+// encodeStaleWrites drops reports until the rest fits into a record.
 func encodeStaleWrites(all []StaleWrite) []byte {
-	for value := store.Encode(all); ; value = store.Encode(all) {
+	all = shareStaleWrites(all, MaxStaleWrites)
+	for {
+		value := store.Encode(all)
 		if len(value) <= store.MaxRecordValue {
 			return value
 		}
-		all = all[:len(all)*9/10]
+		all = shareStaleWrites(all, len(all)*9/10)
 	}
 }
 

@@ -1,13 +1,16 @@
 package service_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -18,7 +21,14 @@ import (
 
 func (r *replica) report(name string, presented, known uint64, resource string) error {
 	r.t.Helper()
-	w := lock.StaleWrite{Presented: presented, Known: known, Resource: resource}
+	return r.reportAs("", name, presented, known, resource)
+}
+
+func (r *replica) reportAs(reporter, name string, presented, known uint64, resource string) error {
+	r.t.Helper()
+	w := lock.StaleWrite{
+		Presented: presented, Known: known, Resource: resource, Reporter: reporter,
+	}
 	return r.ReportStaleWrite(r.t.Context(), lock.Ref{Tenant: "acme", Name: name}, w)
 }
 
@@ -88,13 +98,13 @@ func TestNewestStaleWritesAreKept(t *testing.T) {
 		}
 		long := strings.Repeat("\U0001F600", 199)
 		for i := range 500 {
-			if err := r.report("a", 1, known, fmt.Sprint(long, i%10)); err != nil {
+			if err := r.report("a", 1, known, fmt.Sprint(long[:len(long)-8], i)); err != nil {
 				t.Fatal(err)
 			}
 			after(time.Millisecond)
 		}
 		after(3 * time.Second)
-		if kept := r.reported("a"); len(kept) < 50 || kept[0] != long+"9" {
+		if kept := r.reported("a"); len(kept) < 50 || !strings.HasSuffix(kept[0], "499") {
 			t.Errorf("%d long ones are kept", len(kept))
 		}
 	})
@@ -230,6 +240,124 @@ func TestStaleWriteIsKeptOnce(t *testing.T) {
 		after(10 * time.Second)
 		if got := strings.Join(r.reported("a"), " "); got != "db" {
 			t.Errorf("kept are %q", got)
+		}
+	})
+}
+
+// TestReportersShareTheKeptStaleWrites: one reporter evicts its own reports, not the last ones of
+// another, by many locks and long names too. Of one reporter's, those of the lock with most go.
+func TestReportersShareTheKeptStaleWrites(t *testing.T) {
+	long := strings.Repeat("\U0001F600", 190)
+	for name, flood := range map[string]struct {
+		reporter string
+		lock     func(i int) string
+	}{
+		"one lock of another reporter":   {"scratch", func(int) string { return "scratch:1" }},
+		"many locks of another reporter": {"scratch", func(i int) string { return fmt.Sprint("scratch:", i) }},
+		"another lock of this reporter":  {"pay", func(int) string { return "scratch:1" }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				r := newSharedStore(t).replica(t)
+				r.hold(want("a", 0))
+				known := r.hold(want("b", 0)).Entry.Number
+				if err := r.reportAs("pay", "pay:1", 1, known, "db"); err != nil {
+					t.Fatal(err)
+				}
+				for i := range 300 {
+					after(20 * time.Millisecond)
+					err := r.reportAs(flood.reporter, flood.lock(i), 1, known, fmt.Sprint(long, i))
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				after(5 * time.Second)
+				if got := strings.Join(r.reported("pay:1"), " "); got != "db" {
+					t.Errorf("kept are %q", got)
+				}
+			})
+		})
+	}
+}
+
+// TestRepeatedStaleWritesAreMerged: a report that repeats another one is kept once, as the newest,
+// with the end of the hold if one of the replicas knew it. That of another reporter is kept too.
+func TestRepeatedStaleWritesAreMerged(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a := s.replica(t)
+		first := a.hold(want("orders:1", 0))
+		a.release(first)
+		known := a.hold(want("orders:1", 0)).Entry.Number
+		b := s.replica(t) // it did not see the release
+		for _, r := range []*replica{a, a, b} {
+			if err := r.report("orders:1", first.Entry.Number, known, "db"); err != nil {
+				t.Fatal(err)
+			}
+			after(3 * time.Second)
+		}
+		all, err := a.StaleWrites(t.Context(), lock.Ref{Tenant: "acme", Name: "orders:1"})
+		if err != nil || len(all) != 1 {
+			t.Fatalf("%d reports are kept, %v", len(all), err)
+		}
+		if w := all[0]; w.Holder != first.Entry.Holder || w.Late < 6*time.Second ||
+			w.Late > 7*time.Second {
+			t.Errorf("kept is %+v", w)
+		}
+		if err := b.reportAs("other", "orders:1", first.Entry.Number, known, "db"); err != nil {
+			t.Fatal(err)
+		}
+		after(3 * time.Second)
+		if got := strings.Join(a.reported("orders:1"), " "); got != "db db" {
+			t.Errorf("kept are %q", got)
+		}
+	})
+}
+
+// TestStaleWritesAreLogged: a line for each lock of a round, once, and at most ten of a tenant, of
+// each reporter in it.
+func TestStaleWritesAreLogged(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		records := &countedRecords{fail: errors.New("the store is down")}
+		r := newSharedStore(t).replica(t, func(c *service.Config) {
+			records.Records, c.Records = c.Records, records
+			c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		})
+		r.hold(want("a", 0))
+		known := r.hold(want("b", 0)).Entry.Number
+		report := func(reporter, name string, n int) {
+			for i := range n {
+				if err := r.reportAs(reporter, name, 1, known, fmt.Sprint("db-", i)); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		// A round begins with the first report. What comes during its pause is the next round.
+		round := func(reports func()) func(lines string) int {
+			report("", "first", 1)
+			synctest.Wait()
+			log.Reset()
+			reports()
+			after(5 * time.Second)
+			text := log.String()
+			return func(lines string) int { return strings.Count(text, lines) }
+		}
+
+		counted := round(func() { report("", "orders:1", 50); report("", "orders:2", 50) })
+		if n := counted("lock=orders:"); n != 2 || counted("tenant_reports=100") != 2 {
+			t.Errorf("%d lines of two locks while the store is down, want 2", n)
+		}
+		records.repair()
+		counted = round(func() {
+			report("pay", "pay:1", 1)
+			for i := range 300 {
+				report("scratch", fmt.Sprint("scratch:", i), 1)
+			}
+		})
+		if n := counted("lock="); n != 10 || counted("lock=pay:1") != 1 {
+			t.Errorf("%d lines of 301 locks, %d of them of another reporter, want 10 and 1", n,
+				counted("lock=pay:1"))
 		}
 	})
 }

@@ -16,15 +16,18 @@ import (
 // has to make space for others.
 type size struct{ burst, daily int }
 
-// A pool is a tenant's: for its operators, for its users of webhooks, and one more of each to undo.
+// A pool is a tenant's, see [Record.pool].
 func poolSize() size { return size{4000, 2000} }
 
-// An actor can take a part of the pool, and the actor's actions of one kind a part of that.
-func actorSize() size  { return size{2000, 1000} }
-func actionSize() size { return size{1000, 500} }
+// An actor can take a part of the pool.
+func actorSize() size { return size{1000, 500} }
 
-// share names what a tenant's actors share. The empty fields are those of larger shares.
-type share struct{ pool, tenant, subject, action string }
+// leave is how many times as much as it took an actor leaves in the pool. So the next actor has
+// some, although others took all that they could.
+const leave = 3
+
+// share names what a tenant's actors share. The subject of a pool is empty.
+type share struct{ pool, tenant, subject string }
 
 // shares bounds how much comes to be on record through one replica. The zero value is ready.
 type shares struct {
@@ -42,29 +45,32 @@ func (s *shares) take(r *Record, bytes int, now time.Time) error {
 	pool := s.pools.get(of, poolSize(), now)
 	of.subject = r.By.Subject
 	actor := s.actors.get(of, actorSize(), now)
-	of.action = r.Action
-	all := []*rate.Limiter{pool, actor, s.actors.get(of, actionSize(), now)}
-	wait := time.Duration(0)
-	for _, l := range all {
-		wait = max(wait, until(l, cost, now))
-	}
-	if wait > 0 {
+	if wait := max(until(actor, cost, now), untilLeft(pool, actor, cost, now)); wait > 0 {
 		return &lock.Error{
 			Code: lock.RateLimited, Detail: "the audit has no capacity left for this actor; " +
 				"retry after Retry-After",
 			RetryAfter: wait,
 		}
 	}
-	for _, l := range all {
-		l.AllowN(now, cost)
-	}
+	pool.AllowN(now, cost)
+	actor.AllowN(now, cost)
 	return nil
 }
 
 // until returns how long it takes until so much is allowed.
 func until(l *rate.Limiter, cost int, now time.Time) time.Duration {
-	missing := float64(cost) - l.TokensAt(now)
-	return time.Duration(math.Ceil(max(0, missing)/float64(l.Limit()))) * time.Second
+	return timeFor(float64(cost)-l.TokensAt(now), l.Limit())
+}
+
+// untilLeft returns how long it takes until the pool has enough left next to what the actor took.
+func untilLeft(pool, actor *rate.Limiter, cost int, now time.Time) time.Duration {
+	taken := float64(actor.Burst()+cost) - actor.TokensAt(now)
+	return timeFor(leave*taken-pool.TokensAt(now), leave*actor.Limit()+pool.Limit())
+}
+
+// timeFor returns in how many seconds what is missing comes.
+func timeFor(missing float64, each rate.Limit) time.Duration {
+	return time.Duration(math.Ceil(max(0, missing)/float64(each))) * time.Second
 }
 
 // maxBuckets is how many buckets a map keeps.
@@ -98,14 +104,17 @@ func (b *buckets) evict(now time.Time) {
 }
 
 // pool returns which of a tenant's pools a record counts in. Users of webhooks cannot keep
-// operators from acting. What undoes has pools of its own, so that it can follow whatever it
-// undoes.
+// operators from acting. What is urgent has pools of its own, so that nothing else can delay it.
+// So has what undoes: it can follow whatever it undoes.
 func (r *Record) pool() string {
 	pool := "operators"
 	if r.By.Scope == scopeOfUsers && strings.HasPrefix(r.Action, webhookActions) {
 		pool = "users"
 	}
-	if r.Action == DeleteWebhook || r.Action == OpenLocks || r.Action == ResetQuota {
+	switch r.Action {
+	case RevokeEntry, RevokeSet, RotateWebhook, PauseWebhook:
+		pool += " urgent"
+	case DeleteWebhook, OpenLocks, ResetQuota:
 		pool += " undo"
 	}
 	return pool

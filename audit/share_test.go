@@ -127,7 +127,7 @@ func TestActorCannotFillTheAudit(t *testing.T) {
 		{audit.OpenLocks, "mallory", 1000}, // whatever was closed can be opened
 		{audit.RevokeEntry, "mallory", 1000},
 		{audit.SetQuota, "mallory", 0},
-		{audit.RevokeEntry, "ops", 1000},
+		{audit.RevokeEntry, "ops", 750}, // a quarter of what mallory left
 	} {
 		if n := l.most(j, c.action, operator(c.subject)); n != c.want {
 			t.Errorf("%s by %s: %d, want %d", c.action, c.subject, n, c.want)
@@ -139,15 +139,51 @@ func TestActorCannotFillTheAudit(t *testing.T) {
 	}
 }
 
-// TestSubjectsOfATenantShareItsPool: many subjects put no more on record than a few.
+// TestClosuresLeaveRevocationsTheirShare: whatever other subjects close and open, revocations and
+// rotations have all of their share, and closures of a fresh subject a part.
+func TestClosuresLeaveRevocationsTheirShare(t *testing.T) {
+	l := newLedger(t)
+	j := l.journal()
+	for i := range 4 {
+		by := operator(fmt.Sprint("flood-", i))
+		l.most(j, audit.CloseLocks, by)
+		l.most(j, audit.OpenLocks, by)
+		by.Scope = user("").Scope
+		l.most(j, audit.CreateWebhook, by)
+		l.most(j, audit.DeleteWebhook, by)
+	}
+	for _, c := range []struct {
+		action string
+		by     audit.Who
+		least  int
+	}{
+		{audit.RevokeEntry, operator("ops"), 1000},
+		{audit.RevokeSet, operator("ops-2"), 750},
+		{audit.RotateWebhook, operator("ops-3"), 500},
+		{audit.RotateWebhook, user("u"), 1000},
+		{audit.PauseWebhook, user("u-2"), 750},
+		{audit.CloseLocks, operator("ops"), 300},
+		{audit.OpenLocks, operator("ops"), 300},
+	} {
+		if n := l.most(j, c.action, c.by); n < c.least {
+			t.Errorf("%s by %s: %d, want %d", c.action, c.by.Subject, n, c.least)
+		}
+	}
+}
+
+// TestSubjectsOfATenantShareItsPool: many subjects put no more on record than a few, and leave
+// some to the next one.
 func TestSubjectsOfATenantShareItsPool(t *testing.T) {
 	l := newLedger(t)
 	j, total := l.journal(), 0
 	for i := range 8 {
 		total += l.most(j, audit.CreateWebhook, user(fmt.Sprint("u", i)))
 	}
-	if total != 4000 {
-		t.Errorf("%d are on record, want 4000", total)
+	if total < 3500 || total > 3600 {
+		t.Errorf("%d are on record, want nine tenths of 4000", total)
+	}
+	if n := l.most(j, audit.CreateWebhook, user("u8")); n < 90 {
+		t.Errorf("the next one has %d, want a quarter of what is left", n)
 	}
 	if n := l.most(j, audit.RevokeEntry, operator("ops")); n != 1000 {
 		t.Errorf("users leave %d to operators, want 1000", n)
@@ -186,7 +222,7 @@ func TestManySubjectsDoNotEvictThePool(t *testing.T) {
 			n++
 		}
 	}
-	if n != 4000 {
+	if n < 3990 || n > 4000 {
 		t.Errorf("%d are on record, want 4000", n)
 	}
 }

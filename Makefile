@@ -21,6 +21,8 @@ say   = @printf '\n== %s\n' '$(1)'
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
+.PHONY: unit-packages unit-handlers unit-unraced histories-domain histories-simulated
+.PHONY: system-examples system-outside system-zookeeper clients-languages clients-contest
 .PHONY: help run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz dist dist-test clean
 
 help: ## List these targets
@@ -111,8 +113,11 @@ screenshots: dashboard chromium ## Take the screenshots of the documents again (
 seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS="-crowd 40")
 	$(GO) run ./test/seed $(SEEDFLAGS)
 
-# One after the other: beside what computes, clusters miss their deadlines.
-test: lint verify web unit histories system clients fencekit ## Check everything that a change needs (sets itself up)
+# One part after the other: next to what computes, clusters miss their deadlines. All parts run.
+PARTS := lint verify web unit histories system clients fencekit
+test: ## Check everything that a change needs (sets itself up)
+	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory --keep-going $$part || failed="$$failed $$part"; done; \
+	  test -z "$$failed" || { printf '\nfailed:%s\n' "$$failed"; exit 1; }
 
 # These run without the race detector, which makes them five to ten times slower and would
 # look at what is not ours (etcd inside the process), at one goroutine, or at what other
@@ -127,17 +132,27 @@ TEST := $(GO) test -count=1 -vet=off
 # Two packages run at once. The stores' wait for clusters, and miss deadlines beside each
 # other: they come first and last, and what needs no servers runs beside them. That of the
 # handlers has many replicas on one store, and comes alone.
-unit: ## Test the packages, the stores on real servers included
+unit: unit-packages unit-handlers unit-unraced ## Test the packages, the stores on real servers included
+
+unit-packages:
 	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
 	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$' -e '/client$$') ./store/zookeeper
+
+unit-handlers:
 	$(TEST) $(RACE) -timeout 15m ./handlers
+
+unit-unraced:
 	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/zookeeper ./service/... ./telemetry ./webhook/outbox
 
 # The first three have no goroutines; the detector makes them five times slower.
-histories: ## Test what only computes: the domain, the seeded bugs, 10 300 histories
+histories: histories-domain histories-simulated ## Test what only computes: the domain, the seeded bugs, 10 300 histories
+
+histories-domain:
 	$(call say,the domain and its simulation)
 	$(TEST) -timeout 15m ./lock/... ./test/architecture ./test/mutants
+
+histories-simulated:
 	SIMULATE_SEEDS=10000 $(TEST) -timeout 30m ./test/simulation
 	$(if $(RACE),SIMULATE_SEEDS=300 $(TEST) $(RACE) -timeout 30m -run '^TestHistories$$' ./test/simulation)
 
@@ -151,15 +166,21 @@ Query|Refusal|RequestID|RetryAfter|Scopes|Scrapes|StoreUnavailable|Text|TooLarge
 # One package after another: these start clusters. What waits for leases and elections in
 # one waits together. The second store has no detector: it looked at that code on the first.
 TERRAFORM := $(shell command -v terraform)
-system: ## Test the examples, and the built server from outside, with short fault runs
+system: system-examples system-outside system-zookeeper ## Test the examples, and the built server from outside, with short fault runs
+
+system-examples:
 	$(call say,examples)
 	@set -e; for m in $(MODULES); do \
 	  race='$(RACE)'; case $$m in contrib/*) race=;; esac; \
 	  (set -x; $(GO) -C $$m test $$race -count=1 -timeout 5m ./...); done
 	JOBS=40 RUNS=2 examples/batch/demo
+
+system-outside:
 	$(call say,from outside)
 	@$(if $(TERRAFORM),,echo 'no terraform: make deploy-test applies with it')
 	$(TEST) $(RACE) -timeout 15m -p 1 $(if $(TERRAFORM),,-skip '^TestTerraform') $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation -e /contest)
+
+system-zookeeper:
 	$(call say,HTTP and faults on ZooKeeper)
 	STORE=zookeeper $(TEST) -timeout 5m -skip '$(STORELESS)' ./handlers
 	STORE=zookeeper $(TEST) -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes|Outage' ./test/faults
@@ -218,8 +239,12 @@ mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (
 bench: ## Measure against other locks and print the table (BENCHFLAGS=...; needs redis-server 7, java, mvn)
 	$(GO) run ./test/bench $(BENCHFLAGS)
 
-clients: ## Build the client of each language, test it as its users get it, and have all contend (needs python3, node, npm, java, mvn, cargo)
+clients: clients-languages clients-contest ## Build the client of each language, test it as its users get it, and have all contend (needs python3, node, npm, java, mvn, cargo)
+
+clients-languages:
 	@RACE='$(RACE)' $(GO) run ./test/languages
+
+clients-contest:
 	$(call say,the contest of languages)
 	$(TEST) -timeout 20m -v ./test/contest
 

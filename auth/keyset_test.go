@@ -365,7 +365,7 @@ func TestReadHasADeadline(t *testing.T) {
 	})
 	began := time.Now()
 	reject(t, v, ec("unknown").token(nil), auth.UnknownKey)
-	if took := time.Since(began); took < time.Second || took > 8*time.Second {
+	if took := time.Since(began); took < time.Second || took > 30*time.Second {
 		t.Errorf("refused after %v, want about 5 s", took)
 	}
 	accept(t, v, es().token(nil))
@@ -633,7 +633,7 @@ func TestURLThatDoesNotAnswerAtTheStart(t *testing.T) {
 				)
 			}
 			server.serve(keySet(signer))
-			deadline := time.Now().Add(10 * time.Second)
+			deadline := time.Now().Add(time.Minute)
 			for tick := time.NewTicker(time.Millisecond); v.Ready() != nil; <-tick.C {
 				if time.Now().After(deadline) {
 					t.Fatal("the key set is not read again")

@@ -26,7 +26,7 @@ func wantWithdrawn(t *testing.T, ctx context.Context, what string) {
 	t.Helper()
 	select {
 	case <-ctx.Done():
-	case <-time.After(10 * time.Second):
+	case <-time.After(time.Minute):
 		t.Fatalf("%s goes on", what)
 	}
 	if cause := context.Cause(ctx); !errors.Is(cause, auth.Withdrawn) {

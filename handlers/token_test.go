@@ -15,12 +15,12 @@ import (
 func TestRenewRestartsTheLease(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	e := c.acquire("orders:42", body(`{"ttl_seconds":2,"holder":"w","metadata":{"a":"b"}}`))
-	for began := time.Now(); time.Since(began) < 4*time.Second; { // twice the TTL
+	e := c.acquire("orders:42", body(`{"ttl_seconds":6,"holder":"w","metadata":{"a":"b"}}`))
+	for began := time.Now(); time.Since(began) < 8*time.Second; { // longer than the TTL
 		eventually(
 			t,
 			"some of the TTL has passed",
-			func() bool { return time.Until(e.ExpiresAt.Time) < 1500*time.Millisecond },
+			func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second },
 		)
 		a := c.put("/locks/orders:42/renew", lockToken(e.Token))
 		again := a.held(http.StatusOK)
@@ -146,7 +146,7 @@ func tokenRoutes(e entry) map[string][2]string {
 		"Renew":     {"PUT", "/locks/" + e.Name + "/renew"},
 		"Release":   {"DELETE", "/locks/" + e.Name},
 		"Entry":     {"GET", entryPath(e)},
-		"EntryWait": {"GET", entryPath(e) + "?wait_seconds=5"},
+		"EntryWait": {"GET", entryPath(e) + "?wait_seconds=50"},
 	}
 }
 

@@ -59,12 +59,12 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	worker := holder.with(sign(tenant, jwt.SigningMethodEdDSA, "ed-1", edKey(), nil))
 	first := holder.acquire("orders:1")
 	holder.acquire("orders:2")
-	keyed := worker.post("/locks/orders:2", body(`{"wait_seconds":60,"async":true,"ttl_seconds":30}`)).
+	entry := holder.at(shared.brief).post("/locks/orders:2", body(`{"wait_seconds":60}`)).
 		waiting(http.StatusAccepted)
 	waits := map[string]*pending{
 		"acquire": worker.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`)),
 		"keyed":   worker.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k")),
-		"entry":   worker.start("GET", entryPath(keyed)+"?wait_seconds=50", lockToken(keyed.Token)),
+		"entry":   worker.start("GET", entryPath(entry)+"?wait_seconds=50", lockToken(entry.Token)),
 		"set": worker.start(
 			"POST",
 			"/locksets",
@@ -73,7 +73,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	}
 	stays := holder.named("stays").start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`))
 	waiters := func() int { return len(holder.look("orders:1").Waiters) }
-	eventually(t, "all wait", func() bool { return waiters() == 4 })
+	eventually(t, "all wait", func() bool { return waiters() == 4 && waitsOn(holder, entry) })
 	withdraw()
 	for name, p := range waits {
 		a := p.wait()

@@ -142,14 +142,14 @@ func runs(run func(context.Context)) (stop func()) {
 func startClosures(records store.RecordStore, log *slog.Logger) (book *closures.Book, stop func()) {
 	book = closures.New(closures.Config{Records: records, Logger: log})
 	stop = runs(book.Run)
-	for late := time.Now().Add(10 * time.Second); !book.Read() && time.Now().Before(late); {
+	for late := time.Now().Add(time.Minute); !book.Read() && time.Now().Before(late); {
 		<-time.After(time.Millisecond)
 	}
 	return book, stop
 }
 
 func (w *world) ready(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
 	return errors.Join(awaitReady(ctx, w.main), awaitReady(ctx, w.other), awaitReady(ctx, w.brief))
 }
@@ -296,7 +296,7 @@ func newReplica(t testing.TB, change func(*service.Config)) *replica {
 	t.Helper()
 	r := shared.replica(change, shared.telemetry.Tracer())
 	t.Cleanup(r.close)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := awaitReady(ctx, r); err != nil {
 		t.Fatalf("the replica is not ready: %v", err)
@@ -318,7 +318,7 @@ func newTenant(t testing.TB) *client {
 // eventually waits until what holds, or fails.
 func eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	within(t, 20*time.Second, what, holds)
+	within(t, time.Minute, what, holds)
 }
 
 func within(t testing.TB, limit time.Duration, what string, holds func() bool) {

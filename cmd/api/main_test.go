@@ -222,7 +222,7 @@ func TestHealth(t *testing.T) {
 func TestHealthInTime(t *testing.T) {
 	began := time.Now()
 	fails(t, 1, nil, []string{"health", "--listen", silentPort(t)}, "deadline exceeded")
-	if d := time.Since(began); d > 5*time.Second {
+	if d := time.Since(began); d > 15*time.Second { // 2 s, and what a busy machine adds
 		t.Errorf("it took %v", d)
 	}
 }
@@ -309,9 +309,9 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); <-tick.C {
+	for deadline := time.Now().Add(time.Minute); !holds(); <-tick.C {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 	}
 }

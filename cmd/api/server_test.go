@@ -313,8 +313,8 @@ func TestDrain(t *testing.T) {
 	if code := s.end(); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.log)
 	}
-	if d := time.Since(began); d > 9*time.Second {
-		t.Errorf("it took %v to end", d)
+	if d := time.Since(began); d > 20*time.Second || strings.Contains(s.log.String(), "cut off") {
+		t.Errorf("it took %v to end: %s", d, s.log)
 	}
 	r := <-told
 	entry, _ := r.body["entry"].(map[string]any)
@@ -351,7 +351,7 @@ func TestDrainDelay(t *testing.T) {
 	secretFile := file(t, secret)
 	token := bearer(t, secretFile)
 	s := start(
-		t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-delay-seconds", "2",
+		t, "--jwt-secret-file", secretFile, "--data-dir", t.TempDir(), "--drain-delay-seconds", "6",
 	)
 	held := s.call(token, "POST", "/locks/orders:1", "{}")
 	began := time.Now()
@@ -372,8 +372,8 @@ func TestDrainDelay(t *testing.T) {
 	if code := s.end(); code != 0 {
 		t.Errorf("exit code %d: %s", code, s.log)
 	}
-	if d := time.Since(began); d < 2*time.Second {
-		t.Errorf("it went on listening for %v, want 2 s", d)
+	if d := time.Since(began); d < 6*time.Second {
+		t.Errorf("it went on listening for %v, want 6 s", d)
 	}
 }
 
@@ -402,7 +402,7 @@ func TestDrainEnds(t *testing.T) {
 	if code := s.end(); code != 0 || !strings.Contains(s.log.String(), "cut off") {
 		t.Errorf("exit code %d: %s", code, s.log)
 	}
-	if d := time.Since(began); d < 300*time.Millisecond || d > 8*time.Second {
+	if d := time.Since(began); d < 300*time.Millisecond || d > 20*time.Second {
 		t.Errorf("it took %v to end", d)
 	}
 }
@@ -674,7 +674,7 @@ func TestIdleConnections(t *testing.T) {
 	began := time.Now()
 	if _, err := io.Copy(
 		io.Discard, conn,
-	); err != nil || time.Since(began) < 300*time.Millisecond || time.Since(began) > 10*time.Second {
+	); err != nil || time.Since(began) < 300*time.Millisecond || time.Since(began) > 30*time.Second {
 		t.Errorf("closed after %v, %v", time.Since(began), err)
 	}
 	if c := parsed(t, environment{envSecret: secret}); time.Duration(

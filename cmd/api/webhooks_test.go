@@ -137,7 +137,7 @@ func TestWebhooksAreSent(t *testing.T) {
 // TestWebhooksArePaced: of a tenant no more are sent in a second than its quota says; all are sent
 // in the end, and the quota shows what is used.
 func TestWebhooksArePaced(t *testing.T) {
-	const perSecond, grants = 4, 14
+	const perSecond, grants = 4, 24
 	to := &inbox{}
 	address := serveTest(t, to.ServeHTTP)
 	key := file(t, secret)

@@ -137,7 +137,7 @@ func TestGrantsDoNotWaitForPatterns(t *testing.T) {
 				}()
 				select {
 				case <-applied:
-				case <-time.After(5 * time.Second):
+				case <-time.After(30 * time.Second):
 					waited = true
 				}
 				return true

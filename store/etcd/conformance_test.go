@@ -210,8 +210,8 @@ func closing(t *testing.T, what string, end func() error) {
 		if err != nil {
 			t.Errorf("close %s: %v", what, err)
 		}
-	case <-time.After(15 * time.Second):
-		t.Errorf("close %s: it has not ended after 15 s", what)
+	case <-time.After(time.Minute):
+		t.Errorf("close %s: it has not ended after a minute", what)
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -23,7 +22,7 @@ func TestDoubtedEntryIsTakenBack(t *testing.T) {
 	silent := &silentRemovals{kvClient: s.conn.kv}
 	conn := *s.conn
 	conn.kv = silent
-	doubter, err := Open(t.Context(), &conn, Config{Timeout: 300 * time.Millisecond})
+	doubter, err := Open(t.Context(), &conn, Config{Timeout: givenUp})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,6 +16,9 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
+// givenUp is when a call is abandoned whose writes are late. A busy machine has sent one by then.
+const givenUp = 2 * time.Second
+
 // lateKV holds back writes that put an entry. Their callers time out, and the writes can commit
 // later, like those that a slow follower forwards.
 type lateKV struct {
@@ -257,7 +260,7 @@ func TestGivenUp(t *testing.T) {
 				e.Request = "the parameters"
 			}
 			late.setBlind(true)
-			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+			ctx, cancel := context.WithTimeout(t.Context(), givenUp)
 			defer cancel()
 			_, _, err := s.Enqueue(ctx, e)
 			var le *lock.Error
@@ -301,7 +304,7 @@ func TestWithdrawnIsTold(t *testing.T) {
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed is up", func() bool { return f.isUp() })
 	late.setBlind(true)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), givenUp)
 	defer cancel()
 	if _, _, err := s.Enqueue(ctx, lateEntry()); err == nil {
 		t.Fatal("the answer was not lost")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
@@ -37,7 +36,7 @@ func TestLateAttemptOfAKey(t *testing.T) {
 	other := late.beside(t, s)
 	e := lateEntry()
 	e.Request = "the parameters"
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), givenUp)
 	defer cancel()
 	if _, _, err := s.Enqueue(ctx, e); !errors.Is(err, lock.StoreUnavailable) {
 		t.Fatalf("Enqueue: %v", err)
@@ -194,7 +193,7 @@ func TestWithdrawnKeyIsShutOut(t *testing.T) {
 		found <- there
 	}
 	late.beforeRevoke.Store(&commit)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), givenUp)
 	defer cancel()
 	if _, _, err := s.Enqueue(ctx, e); !errors.Is(err, lock.StoreUnavailable) {
 		t.Fatalf("Enqueue: %v", err)

@@ -68,7 +68,7 @@ func startEmbedded(t *testing.T, cfg etcd.EmbeddedConfig) *etcd.Conn {
 func openStore(t *testing.T, conn *etcd.Conn, cfg etcd.Config) *etcd.Store {
 	t.Helper()
 	s, err := etcd.Open(t.Context(), conn, cfg)
-	for end := time.Now().Add(30 * time.Second); errors.Is(
+	for end := time.Now().Add(time.Minute); errors.Is(
 		err, lock.StoreUnavailable,
 	) && time.Now().Before(end); {
 		s, err = etcd.Open(t.Context(), conn, cfg)

@@ -99,8 +99,11 @@ func (t *trial) revokedMeanwhile(draft *lock.Entry) (revoked bool, err error) {
 	t.eventually(t.CallLimit+busy, "the call ends", func() bool {
 		queue := t.queue(t.A, t.ref("a"))
 		if i := lock.Place(queue, draft.ID); i >= 0 {
-			t.remove(t.A, queue[i], lock.Revoked)
-			revoked = true
+			err := t.A.Remove(t.ctx, queue[i], lock.Revoked)
+			if err != nil && !errors.Is(err, lock.Lost) { // lost if its call has just withdrawn it
+				t.Fatalf("Remove: %v", err)
+			}
+			revoked = err == nil
 		}
 		return revoked || len(answer) > 0
 	})

@@ -206,7 +206,7 @@ func resumedUnderLoad(t *trial) {
 		})
 	}
 	t.eventually(
-		t.CallLimit,
+		t.recovery(),
 		"others write",
 		func() bool { return len(early.state().changesAfter(from)) > 50 },
 	)

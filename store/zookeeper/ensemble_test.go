@@ -129,7 +129,7 @@ func (o *ordeal) faults() []fault {
 			if _, failed := o.stores[1].Newest(ctx); failed == nil {
 				err = errors.Join(err, errors.New("a minority answers"))
 			}
-			if took := time.Since(start); took > 5*time.Second {
+			if took := time.Since(start); took > 15*time.Second {
 				err = errors.Join(err, fmt.Errorf("it took %v to say that there is no majority", took))
 			}
 			return errors.Join(err, o.z.Server(0).Start(), o.z.Server(1).Restart(ctx))

@@ -179,7 +179,7 @@ func TestWaitersLeaveNoWatches(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	within(t, 5*time.Second, "one watch is armed", func() bool { return watches(t, z) == "1" })
+	within(t, time.Minute, "one watch is armed", func() bool { return watches(t, z) == "1" })
 }
 
 // watches asks the server how many there are.

@@ -40,7 +40,7 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e.TTL = 6 * time.Second
+			e.TTL = 15 * time.Second // a busy machine renews it within the last fifth
 			start := time.Now()
 			e = enqueue(t, here, e)
 			if name == "one of many" {
@@ -287,7 +287,7 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	within(t, 10*time.Second, "the feed has everything", func() bool {
+	within(t, time.Minute, "the feed has everything", func() bool {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		return m.at >= newest

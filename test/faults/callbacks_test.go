@@ -20,7 +20,7 @@ const (
 	callers = 300
 
 	// calledWithin is for how long a callback may take, also where its sender is killed.
-	calledWithin = 20 * time.Second
+	calledWithin = time.Minute
 )
 
 // TestEachCallerIsCalledBack acquires many locks at once, each with a callback. Entries of
@@ -173,7 +173,7 @@ func (c *called) release(tokens map[string]string) {
 	c.eachLock(func(name string) {
 		if a := c.ask(
 			http.MethodDelete, "/locks/"+name, tokens[name], nil,
-		); a.Status != http.StatusNoContent {
+		); a.Status != http.StatusNoContent && a.Status != http.StatusGone { // of a repeated one
 			c.t.Errorf("%s is not released: %v", name, a)
 		}
 	})

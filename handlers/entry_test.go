@@ -188,6 +188,15 @@ func (a *answer) wantFullTTL(e entry, slack time.Duration) {
 	}
 }
 
+// waited returns the time, or 0 if it is longer than the request took: an entry of a busy replica
+// waits for its view.
+func (a *answer) waited(seconds *float64) *float64 {
+	if seconds == nil || *seconds > a.received.Sub(a.sent).Seconds() {
+		return ptr(0.0)
+	}
+	return seconds
+}
+
 // acquire takes the lock at once.
 func (c *client) acquire(name string, o ...option) entry {
 	c.t.Helper()

@@ -84,7 +84,7 @@ func TestLockSetIsTakenAsOne(t *testing.T) {
 	)
 	got := a.set(http.StatusCreated, "held")
 	want := set{
-		State: "held", Holder: "w", WaitedSeconds: ptr(0.0), TTLSeconds: ptr(60.0),
+		State: "held", Holder: "w", WaitedSeconds: a.waited(got.WaitedSeconds), TTLSeconds: ptr(60.0),
 		Metadata: map[string]string{"k": "v"},
 		Locks: []setLock{
 			{Name: "a", Mode: "exclusive"},

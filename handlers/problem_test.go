@@ -210,13 +210,14 @@ func (a *answer) checkRetryAfter() {
 	}
 }
 
-// checkNoSecret: no refusal carries a token, except the one by which an entry
-// that stays can be gone on with.
+// checkNoSecret: no refusal carries a token, except the one by which an entry or a
+// set that stays can be resumed.
 func (a *answer) checkNoSecret(got map[string]any) {
 	a.t.Helper()
 	rest := maps.Clone(got)
 	if a.status == http.StatusServiceUnavailable {
 		delete(rest, "entry")
+		delete(rest, "set")
 	}
 	text, err := json.Marshal(rest)
 	if err != nil {

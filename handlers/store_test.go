@@ -17,6 +17,9 @@ import (
 // minTTL is that of either store.
 const minTTL = max(etcd.MinTTL, zookeeper.MinTTL)
 
+// callTimeout bounds calls of the store. A busy machine needs longer than production allows.
+const callTimeout = 20 * time.Second
+
 // backing is a store with what the server needs of it besides.
 type backing interface {
 	store.Store
@@ -46,7 +49,7 @@ func (w *world) startEtcd(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	w.servers = conn.Close
-	store, err := etcd.Open(ctx, conn, etcd.Config{Logger: log})
+	store, err := etcd.Open(ctx, conn, etcd.Config{Logger: log, Timeout: callTimeout})
 	if err != nil {
 		return err
 	}
@@ -70,7 +73,9 @@ func (w *world) startZooKeeper(ctx context.Context, log *slog.Logger) error {
 		return err
 	}
 	w.servers = z.Close
-	store, err := zookeeper.Open(ctx, zookeeper.Config{Servers: z.Endpoints(), Logger: log})
+	store, err := zookeeper.Open(
+		ctx, zookeeper.Config{Servers: z.Endpoints(), Logger: log, Timeout: callTimeout},
+	)
 	if err != nil {
 		return err
 	}

@@ -34,7 +34,7 @@ import (
 )
 
 // briefHold is for how long the replica "brief" holds a request open.
-const briefHold = 300 * time.Millisecond
+const briefHold = time.Second
 
 // world is everything behind the routes, as the server wires it.
 type world struct {

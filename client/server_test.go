@@ -66,8 +66,8 @@ func connect(t *testing.T, r *rig.Replica, urls ...string) *client.Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := client.New(client.Config{
-		URLs: append(urls, r.URL()), Token: client.Bearer(token), RetryFor: 30 * time.Second, // which a busy machine takes to restart a server
+	c, err := client.New(client.Config{ // it retries while a busy machine restarts a server
+		URLs: append(urls, r.URL()), Token: client.Bearer(token), RetryFor: 30 * time.Second,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -98,11 +98,13 @@ func serveStore(
 	})
 	defer s.Close()
 	observe(t, s)
-	defer background(func(ctx context.Context) { replicas.Run(ctx, s.Current) })()
+	leaveReplicas := background(func(ctx context.Context) { replicas.Run(ctx, s.Current) })
+	defer leaveReplicas()
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits, journal)
 	defer stopWebhooks()
 	observeUsage(t, s, limits, webhooks)
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords(), limits)()
+	defer leaveReplicas() // earlier: then others queue for the shards that this replica gives up
 	console := service.NewConsole(service.ConsoleConfig{
 		Service: s, Self: replicas.Sharing().Self, Replicas: replicas.Live,
 	})

@@ -59,7 +59,7 @@ func sendWebhooks(
 		Self: listed.Sharing().Self, Locks: s, Records: records,
 		Subscriptions: subscribed.Directory,
 		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
-		Sharing:       func() replicas.Sharing { return listed.Settled(outbox.SettledAfter, time.Now()) },
+		Sharing:       listed.Settled,
 		Metrics:       t.Metrics(),
 		Logger:        t.Logger(),
 		Pool: webhook.PoolConfig{Next: func(tenant string) time.Duration {

@@ -44,11 +44,18 @@ type Records interface {
 	Watch(ctx context.Context, kind string, changed func())
 }
 
+// SettledAfter is how long a replica runs until it counts as settled.
+const SettledAfter = 20 * time.Second
+
 // Replica is one running server process.
 type Replica struct {
 	ID      string    `json:"-"` // a [lock.ValidName], new at each start
 	Version string    `json:"version"`
-	Started time.Time `json:"started"`
+	Started time.Time `json:"started"` // by its wall clock: for people
+
+	// Settled means that it has run for [SettledAfter]. The replica itself writes this: a comparison
+	// of Started with another machine's clock would leave work without an owner when the two differ.
+	Settled bool `json:"settled,omitempty"`
 }
 
 // List is the list of replicas that run now and follow the store, including this one. A stopped
@@ -57,6 +64,7 @@ type Replica struct {
 type List struct {
 	records Records
 	self    Replica
+	began   time.Time
 	log     *slog.Logger
 
 	mu      sync.Mutex
@@ -68,16 +76,19 @@ type List struct {
 
 // New returns the list of the replica self, which does not run yet.
 func New(records Records, self Replica, log *slog.Logger) *List {
-	return &List{records: records, self: self, log: log, changed: make(chan struct{})}
+	return &List{
+		records: records, self: self, began: time.Now(), log: log, changed: make(chan struct{}),
+	}
 }
 
-// Run puts this replica on the list and keeps the list up to date, until ctx ends. It also
-// restores the replica's record after a disconnection. current reports whether the replica
+// Run puts this replica on the list and keeps the list up to date, until ctx ends. Then it takes
+// the replica off the list, so that others have its share of the work at once. It also restores the replica's record after a disconnection. current reports whether the replica
 // follows the store. While it does not, the replica stays off the list, because it would own work
 // that it cannot see.
 func (r *List) Run(ctx context.Context, current func(context.Context) (bool, error)) {
 	changed, stop := store.RecordChanges(ctx, r.records, kind)
 	defer stop()
+	defer r.leave(context.WithoutCancel(ctx))
 	for ctx.Err() == nil {
 		again := refreshEvery
 		if err := r.refresh(ctx, current); err != nil && ctx.Err() == nil {
@@ -107,16 +118,22 @@ func (r *List) refresh(ctx context.Context, current func(context.Context) (bool,
 		return err
 	}
 	live, version, err := r.readAll(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case !sees && version > 0:
+	}
+	self, is := r.self, slices.IndexFunc(live, func(one Replica) bool { return one.ID == r.self.ID })
+	self.Settled = time.Since(r.began) >= SettledAfter
+	switch {
+	case !sees && is >= 0:
 		r.log.Warn("this replica does not see what happens in the store; others do its work")
 		err = r.records.Delete(ctx, r.key(), version)
-		live = slices.DeleteFunc(live, func(one Replica) bool { return one.ID == r.self.ID })
-	case sees && version == 0:
-		err = r.register(ctx)
-		live = append(live, r.self)
+		live = slices.Delete(live, is, is+1)
+	case sees && is < 0:
+		err = r.register(ctx, self, 0)
+		live = append(live, self)
+	case sees && live[is].Settled != self.Settled:
+		err = r.register(ctx, self, version)
+		live[is] = self
 	}
 	if err != nil {
 		return err
@@ -124,6 +141,19 @@ func (r *List) refresh(ctx context.Context, current func(context.Context) (bool,
 	slices.SortFunc(live, func(a, b Replica) int { return cmp.Compare(a.ID, b.ID) })
 	r.note(live, true)
 	return nil
+}
+
+// leave deletes this replica's record. If the store does not answer, the record ends by itself.
+func (r *List) leave(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, CurrentTimeout)
+	defer cancel()
+	_, version, err := r.readAll(ctx)
+	if err == nil && version > 0 {
+		err = r.records.Delete(ctx, r.key(), version)
+	}
+	if err != nil {
+		r.log.Debug("this replica stays on the list until its record ends", "error", err)
+	}
 }
 
 // note keeps the list, or nil after a failed read, and notifies the users of Sharing if it
@@ -151,22 +181,18 @@ type Sharing struct {
 
 // Sharing returns the replicas that divide work now. It is unknown while the list cannot be read,
 // because a stopped replica could seem to run.
-func (r *List) Sharing() Sharing {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	s := Sharing{Self: r.self.ID, Changed: r.changed}
-	if r.sure {
-		for _, one := range r.live {
-			s.Live = append(s.Live, one.ID)
-		}
+func (r *List) Sharing() Sharing { return r.sharing(func(Replica) bool { return true }) }
+
+// Settled is [List.Sharing] restricted to settled replicas, if there are any. It is for work that
+// needs knowledge of earlier events.
+func (r *List) Settled() Sharing {
+	if s := r.sharing(func(one Replica) bool { return one.Settled }); s.Live != nil {
+		return s
 	}
-	return s
+	return r.Sharing()
 }
 
-// Settled is [List.Sharing] restricted to replicas that have run for a while by this replica's
-// clock, if there are any. It is for work that needs knowledge of earlier events. Changed is not
-// closed when a replica only becomes old enough.
-func (r *List) Settled(a time.Duration, now time.Time) Sharing {
+func (r *List) sharing(counts func(Replica) bool) Sharing {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Sharing{Self: r.self.ID, Changed: r.changed}
@@ -174,12 +200,7 @@ func (r *List) Settled(a time.Duration, now time.Time) Sharing {
 		return s
 	}
 	for _, one := range r.live {
-		if now.Sub(one.Started) >= a {
-			s.Live = append(s.Live, one.ID)
-		}
-	}
-	if s.Live == nil {
-		for _, one := range r.live {
+		if counts(one) {
 			s.Live = append(s.Live, one.ID)
 		}
 	}
@@ -203,9 +224,10 @@ func weight(replica, name string) uint64 {
 	return binary.BigEndian.Uint64(sum[:])
 }
 
-func (r *List) register(ctx context.Context) error {
+// register writes this replica's record over a version.
+func (r *List) register(ctx context.Context, self Replica, version uint64) error {
 	_, err := r.records.Put(ctx, store.RecordPut{
-		RecordKey: r.key(), Value: store.Encode(r.self), Bound: true,
+		RecordKey: r.key(), Value: store.Encode(self), Version: version, Bound: true,
 	})
 	if errors.Is(err, lock.Changed) {
 		return nil // an earlier attempt has written it

@@ -54,6 +54,7 @@ func TestReplicas(t *testing.T) {
 		want(listA, a, b)
 		want(listB, a, b)
 		<-time.After(time.Hour)
+		a.Settled, b.Settled = true, true
 		want(listA, a, b)
 		cable.Cut(memory.Silent)
 		<-time.After(store.RecordLife + store.RecordLifeLate)
@@ -65,6 +66,71 @@ func TestReplicas(t *testing.T) {
 		want(listB, a, b)
 		stopB()
 		want(listA, a)
+	})
+}
+
+// TestSettledByNoClock: which replicas are settled does not depend on the difference of two wall
+// clocks, so all replicas divide the work in the same way.
+func TestSettledByNoClock(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		defer server.Close()
+		var all sync.WaitGroup
+		defer all.Wait()
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		start := func(id string, ahead time.Duration) *replicas.List {
+			c := server.Connect(nil)
+			t.Cleanup(c.Close)
+			self := replicas.Replica{ID: id, Started: time.Now().Add(ahead)}
+			r := replicas.New(c.Records(), self, slog.New(slog.DiscardHandler))
+			all.Go(func() { r.Run(ctx, follows) })
+			return r
+		}
+		lists := []*replicas.List{start("a", time.Hour), start("b", -time.Hour)}
+		want := func(want ...string) {
+			t.Helper()
+			for i, r := range lists {
+				if s := r.Settled(); !slices.Equal(s.Live, want) {
+					t.Errorf("replica %d shares with %v, want %v", i, s.Live, want)
+				}
+			}
+		}
+		<-time.After(time.Second)
+		want("a", "b") // none is settled
+		<-time.After(replicas.SettledAfter + 3*time.Second)
+		lists = append(lists, start("c", -2*time.Hour))
+		<-time.After(3 * time.Second)
+		want("a", "b")
+		<-time.After(replicas.SettledAfter)
+		want("a", "b", "c")
+	})
+}
+
+// TestLeavesTheList: a replica that ends leaves the list at once, although its store is still open.
+func TestLeavesTheList(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		defer server.Close()
+		var all sync.WaitGroup
+		defer all.Wait()
+		start := func(id string) (*replicas.List, func()) {
+			c := server.Connect(nil)
+			t.Cleanup(c.Close)
+			r := replicas.New(c.Records(), replicas.Replica{ID: id}, slog.New(slog.DiscardHandler))
+			ctx, stop := context.WithCancel(t.Context())
+			all.Go(func() { r.Run(ctx, follows) })
+			return r, stop
+		}
+		a, stopA := start("a")
+		defer stopA()
+		_, stopB := start("b")
+		<-time.After(time.Second)
+		stopB()
+		synctest.Wait()
+		if s := a.Sharing(); !slices.Equal(s.Live, []string{"a"}) {
+			t.Errorf("the list is %v", s.Live)
+		}
 	})
 }
 

@@ -40,10 +40,6 @@ const (
 	writesAtOnce   = 16 // calls of the store
 )
 
-// SettledAfter is how long a replica should run before it sends. One that takes over earlier may
-// have less of the events in memory than the one before: the cursor is some seconds behind.
-const SettledAfter = 20 * time.Second
-
 const (
 	tick        = 250 * time.Millisecond
 	keepAfter   = 2 * time.Second        // an attempt that takes longer is written as pending

@@ -77,8 +77,9 @@ type Config struct {
 	Metrics       Metrics
 	Logger        *slog.Logger
 
-	// Sharing returns the replicas that share the work now, as far as possible those that have
-	// run for [SettledAfter].
+	// Sharing returns the replicas that share the work now, as far as possible settled ones. One that
+	// takes over earlier may have less of the events in memory than the one before: the cursor is some
+	// seconds behind.
 	Sharing func() replicas.Sharing
 
 	Pool webhook.PoolConfig // how many attempts run at once

@@ -197,3 +197,26 @@ func TestHandsOver(t *testing.T) {
 
 // shardTime is how long the lock of a shard lasts whose owner is gone.
 const shardTime = 6 * time.Second
+
+// TestEndsWhileItQueues: a replica that is terminated while it queues for shards leaves no entry
+// that becomes their holder.
+func TestEndsWhileItQueues(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one, _ := warm(t, w)
+		w.mu.Lock()
+		w.stuck = "two" // it queues for all shards
+		w.mu.Unlock()
+		two, three := w.replica("two"), w.replica("three")
+		w.leave("two")
+		w.leave("three")
+		<-time.After(20 * time.Second)
+		two.Drain()
+		<-time.After(100 * time.Millisecond)
+		two.stop()
+		w.leave("one")
+		w.join("three")
+		one.stop()
+		three.cycle("acme", "orders:1")
+		w.untilTold(shardTime/2, here, "orders:1", 2)
+	})
+}

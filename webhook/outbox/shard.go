@@ -46,6 +46,9 @@ func (s *shard) hold(ctx context.Context) {
 		Holder: s.Self, TTL: shardTTL, Wait: shardWait,
 	})
 	if err != nil || !grant.Held {
+		if grant != nil { // the entry may still be queued, and would hold the shard for its TTL
+			s.release(ctx, grant)
+		}
 		if !errors.Is(err, lock.TimedOut) {
 			_ = store.Pause(ctx, retryPause)
 		}

@@ -192,7 +192,7 @@ func (w *world) sharing(name string) replicas.Sharing {
 	}
 	for _, settled := range []bool{true, false} {
 		for _, one := range w.live {
-			if !settled || time.Since(one.started) >= outbox.SettledAfter {
+			if !settled || time.Since(one.started) >= replicas.SettledAfter {
 				s.Live = append(s.Live, one.name)
 			}
 		}

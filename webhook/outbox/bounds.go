@@ -23,6 +23,10 @@ const (
 	maxInAll    = 50_000
 	bytesInAll  = 32 << 20
 
+	// Callbacks that wait for space: of a tenant, and in all. Each takes 300 bytes.
+	maxWaiting      = 25_000
+	maxWaitingInAll = 50_000
+
 	// share times what a tenant has must be free for it to get more, so that some tenants whose
 	// receivers are gone leave space for others.
 	share = 8
@@ -41,21 +45,22 @@ const (
 )
 
 const (
-	tick        = 250 * time.Millisecond
-	keepAfter   = 2 * time.Second        // an attempt that takes longer is written as pending
-	cursorPause = 500 * time.Millisecond // between writes of a cursor after deliveries
-	idlePause   = 2 * time.Second        // and after events without deliveries
-	statePause  = 5 * time.Second        // between writes of one state
-	finishTime  = 2 * time.Second        // for what is under way when a shard is given up
-	quietTime   = 50 * time.Millisecond  // without news ends that earlier
-	retryPause  = time.Second            // after a write that failed, or when the pool is full
-	callTimeout = 5 * time.Second        // of a call of the store
-	flushPause  = 2 * time.Second        // between writes of what one subscription misses
-	missedPause = time.Minute            // between attempts of that while other deliveries succeed
-	silentTime  = 10 * time.Second       // an owner without a beat for so long counts as stuck
-	orphanTime  = time.Minute            // until an unknown subscription counts as deleted
-	requestLook = 30 * time.Second       // between looks for requests without a notification
-	maxQuiet    = time.Hour              // the longest Retry-After for a whole receiver
+	tick         = 250 * time.Millisecond
+	keepAfter    = 2 * time.Second        // an attempt that takes longer is written as pending
+	cursorPause  = 500 * time.Millisecond // between writes of a cursor after deliveries
+	idlePause    = 2 * time.Second        // and after events without deliveries
+	statePause   = 5 * time.Second        // between writes of one state
+	finishTime   = 2 * time.Second        // for what is under way when a shard is given up
+	quietTime    = 50 * time.Millisecond  // without news ends that earlier
+	retryPause   = time.Second            // after a write that failed, or when the pool is full
+	callTimeout  = 5 * time.Second        // of a call of the store
+	flushPause   = 2 * time.Second        // between writes of what one subscription misses
+	missedPause  = time.Minute            // between attempts of that while other deliveries succeed
+	skippedPause = time.Minute            // between log lines about callbacks that were not sent
+	silentTime   = 10 * time.Second       // an owner without a beat for so long counts as stuck
+	orphanTime   = time.Minute            // until an unknown subscription counts as deleted
+	requestLook  = 30 * time.Second       // between looks for requests without a notification
+	maxQuiet     = time.Hour              // the longest Retry-After for a whole receiver
 
 	// secretTime is how long a callback waits for the tenant's first secret to be known here.
 	secretTime = 10 * time.Second

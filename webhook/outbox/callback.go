@@ -35,6 +35,9 @@ func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
 	if err := json.Unmarshal(payload, &e); err != nil || e.Data.Entry == nil || !c.Held {
 		return payload
 	}
+	if !c.lasts.IsZero() {
+		e.Data.Entry.ExpiresAt = api.InstantOf(c.lasts)
+	}
 	e.Data.Entry.Token = locks.Token(&lock.Entry{
 		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set,
 		Claims: []lock.Claim{{Name: c.Lock}},
@@ -42,13 +45,21 @@ func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
 	return marshal(&e)
 }
 
-// callBack makes the delivery of an entry's grant, or of its end without one.
+// callBack makes the delivery of an entry's grant, or of its end without one, or has it wait.
 func (w *owner) callBack(e *lock.Event, it *item) {
 	of := e.Entry
 	if of.Callback == nil || !concernsCaller(e) || shardOf(of.Tenant) != w.name {
 		return
 	}
-	d := w.newDelivery(w.targets.of(of.Tenant, Callbacks), callID(e), e)
+	if t := w.targets.of(of.Tenant, Callbacks); !w.postpone(t, e, it) {
+		w.call(t, e, it)
+	}
+}
+
+// call makes the delivery of a callback.
+func (w *owner) call(t *target, e *lock.Event, it *item) {
+	of := e.Entry
+	d := w.newDelivery(t, callID(e), e)
 	d.Call = &callbackCall{
 		URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set,
 		Tenant: of.Tenant, Held: e.Held,

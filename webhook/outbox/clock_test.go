@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -108,4 +109,78 @@ func TestNoSecretEver(t *testing.T) {
 			t.Errorf("the record is %+v, %v", page, err)
 		}
 	})
+}
+
+// TestCallbackSaysWhenItEnds: a callback is of use until the lease of its grant is over, and says
+// when that is.
+func TestCallbackSaysWhenItEnds(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r := callable(t, w)
+		var notAfter []time.Time
+		w.setBehave(func(url string, m webhook.Message) webhook.Result {
+			if url == there {
+				notAfter = append(notAfter, m.NotAfter)
+			}
+			return webhook.Result{Outcome: webhook.Delivered}
+		})
+		w.async(r, "batch", time.Hour)
+		w.untilTold(time.Second, there, "batch", 1)
+		w.wantEnd(w.received(there)[0], notAfter[0], 20*time.Second)
+	})
+}
+
+// wantEnd wants a callback to end a TTL after it came, about.
+func (w *world) wantEnd(got received, notAfter time.Time, ttl time.Duration) {
+	w.t.Helper()
+	said, err := time.Parse(time.RFC3339, string(got.event.Data.Entry.ExpiresAt))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for what, at := range map[string]time.Time{"expires_at": said, "NotAfter": notAfter} {
+		if off := at.Sub(got.at.Add(ttl)).Abs(); off > 2*time.Second {
+			w.t.Errorf("%s is %v off", what, off)
+		}
+	}
+}
+
+// TestCallbackOfAProlongedLease: the callback of an entry that still holds is sent although its TTL
+// has passed since the grant. An election or a restart prolongs leases, and a client may renew.
+func TestCallbackOfAProlongedLease(t *testing.T) {
+	for name, ends := range map[string]func(r *replica){
+		"before it is written": func(r *replica) { r.own.refuse("webhook-owed-") },
+		"after it is written":  func(*replica) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, func(t *testing.T, w *world) {
+				one := callable(t, w)
+				two := second(t, w)
+				ends(one)
+				w.attemptsTake(time.Hour)
+				g := w.async(two, "batch", time.Hour)
+				<-time.After(5 * time.Second)
+				w.join("another") // which does nothing
+				one.kill()
+				for range 4 {
+					<-time.After(6 * time.Second)
+					if _, err := two.Renew(t.Context(), service.TokenRequest{
+						Tenant: "acme", Name: "batch", Token: g.Token,
+					}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				var notAfter time.Time
+				w.setBehave(func(url string, m webhook.Message) webhook.Result {
+					if url == there {
+						notAfter = m.NotAfter
+					}
+					return webhook.Result{Outcome: webhook.Delivered}
+				})
+				w.attemptsTake(time.Millisecond)
+				w.leave("another")
+				w.join("two")
+				w.untilTold(time.Minute, there, "batch", 1)
+				w.wantEnd(w.received(there)[0], notAfter, 20*time.Second)
+			})
+		})
+	}
 }

@@ -36,6 +36,28 @@ func (it *item) hold(d *delivery) {
 	it.open++
 }
 
+// window has items in order, from the first that is not settled on.
+type window struct{ items []*item }
+
+// wait adds an item, unless it is settled.
+func (v *window) wait(it *item) {
+	if it.open > 0 {
+		v.items = append(v.items, it)
+	}
+}
+
+// oldest drops the items that are settled, and returns the first that is not, or nil.
+func (v *window) oldest() *item {
+	for len(v.items) > 0 && v.items[0].open == 0 {
+		v.items[0] = nil
+		v.items = v.items[1:]
+	}
+	if len(v.items) == 0 {
+		return nil
+	}
+	return v.items[0]
+}
+
 // cursor is the event up to which everything is delivered or written, with the events after it. The
 // owner writes it first when it takes the shard over: then the owner before can write it no more.
 type cursor struct {
@@ -43,8 +65,8 @@ type cursor struct {
 	at    lock.EventID // as it is in the store
 	known bool         // there is one in the store
 
-	items []*item      // events that were read, in order, from the first that is not settled on
-	last  lock.EventID // everything up to it was read
+	window              // events that were read
+	last   lock.EventID // everything up to it was read
 
 	tried  time.Time // the last write
 	soon   bool      // a delivery was made or written since
@@ -59,29 +81,18 @@ type cursorForm struct {
 // reached says that everything up to id was read.
 func (c *cursor) reached(id lock.EventID) { c.last = c.last.Later(id) }
 
-// wait has the cursor stay before an item, unless that is settled.
-func (c *cursor) wait(it *item) {
-	if it.open > 0 {
-		c.items = append(c.items, it)
-	}
-}
-
-// settled drops the events that are settled, and returns the place before the first that is not.
+// settled returns the place before the first event that is not settled.
 func (c *cursor) settled() lock.EventID {
-	for len(c.items) > 0 && c.items[0].open == 0 {
-		c.items[0] = nil
-		c.items = c.items[1:]
+	if it := c.oldest(); it != nil {
+		return justBefore(it.id)
 	}
-	if len(c.items) == 0 {
-		return c.last
-	}
-	return justBefore(c.items[0].id)
+	return c.last
 }
 
 // behind returns since when events wait, or the cursor cannot be written; zero if neither.
 func (c *cursor) behind(now time.Time) (since time.Time) {
-	if c.settled(); len(c.items) > 0 {
-		since = first(c.items[0].read, c.items[0].at)
+	if it := c.oldest(); it != nil {
+		since = first(it.read, it.at)
 	}
 	if c.busy && now.Sub(c.tried) > callTimeout {
 		since = first(since, c.tried)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
@@ -77,7 +78,9 @@ func (w *dispatch) accept(d *delivery, it *item, names []string) {
 		return
 	}
 	d.progress.State = webhook.StateFailed
-	t.remember(d)
+	if t.remember(d); d.Call != nil {
+		w.skip(t, webhook.Failed)
+	}
 	w.ledger.erase(&d.cell, func() {})
 }
 
@@ -112,8 +115,9 @@ func (w *dispatch) maySend(d *delivery) bool {
 	}
 	now, quiet := time.Now(), d.lane.quiet
 	switch {
-	case d.tooLate(now):
+	case d.tooLate(now) && !w.prolong(d, now):
 		d.progress.State = webhook.StateExpired
+		w.skip(d.target, webhook.Expired)
 		w.conclude(d)
 	case w.age(d) > maxAge && !d.tellsMissed():
 		d.progress.State = webhook.StateFailed
@@ -121,13 +125,38 @@ func (w *dispatch) maySend(d *delivery) bool {
 	case !d.target.sends(): // wake schedules it
 	case quiet.After(now) && !d.asked:
 		if d.tooLate(quiet) {
-			quiet = d.progress.NotAfter
+			quiet = d.progress.NotAfter // then it is over, or the entry still holds
 		}
 		w.schedule(d, quiet)
 	default:
 		return true
 	}
 	return false
+}
+
+// held returns an entry that holds now and names a callback, or nil. A replica that may be cut off
+// does not know.
+func (w *dispatch) held(tenant string, id lock.ID, number uint64) *lock.Entry {
+	e := w.Locks.HeldCallback(tenant, id)
+	if e == nil || e.Number != number || !w.lease.holds() {
+		return nil
+	}
+	return e
+}
+
+// prolong has the callback of an entry that still holds be sent for another TTL. The store may have
+// prolonged the lease, after an election or a restart, or the client has renewed it.
+func (w *dispatch) prolong(d *delivery, now time.Time) bool {
+	if d.Call == nil {
+		return false
+	}
+	e := w.held(d.Call.Tenant, d.Call.Entry, d.Call.Number)
+	if e == nil {
+		return false
+	}
+	d.Call.lasts = now.Add(e.TTL)
+	d.progress.NotAfter, d.progress.State = d.Call.lasts, webhook.StatePending
+	return true
 }
 
 // age is how long ago a delivery was made.
@@ -178,6 +207,10 @@ func (w *dispatch) attempted(d *delivery, r *tried) {
 	d.running = false
 	d.lane.running--
 	defer w.start(d.lane)
+	if r.Outcome == webhook.Expired && !d.over && w.prolong(d, now) {
+		w.schedule(d, now)
+		return
+	}
 	if r.Outcome != webhook.Interrupted {
 		w.Metrics.WebhookAttempted(w.ctx, string(r.Outcome), r.Took)
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -190,6 +191,35 @@ func TestTakenOverDeliveriesCountTheirBytes(t *testing.T) {
 		}}
 		if err := w.loadPending(); err != nil || w.targets.load[""].bytes != len(f.Payload) {
 			t.Errorf("%v, %+v", err, w.targets.load)
+		}
+	})
+}
+
+// TestWaitingCallbacksAreBounded: if too many wait, the record of a callback says failed, and the
+// log counts it.
+func TestWaitingCallbacksAreBounded(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		own, to := &owner{dispatch: w.dispatch}, w.targets.of("acme", Callbacks)
+		for i := range maxOfTarget {
+			to.pending[strconv.Itoa(i)] = &delivery{}
+		}
+		granted := lock.EventOfGrant(&lock.Entry{
+			ID: "e", Tenant: "acme", Number: 7, TTL: time.Hour, Claims: []lock.Claim{{Name: "a"}},
+			Callback: &lock.Callback{URL: "https://x.example"},
+		})
+		granted.ID, granted.At = lock.EventID{Number: 9, Index: 1}, time.Now()
+		for _, full := range []int{0, maxWaitingInAll} {
+			w.targets.waiting = full
+			if waits := own.postpone(to, &granted, &item{id: granted.ID}); waits != (full == 0) {
+				t.Errorf("with %d it waits: %t", full, waits)
+			}
+		}
+		own.call(to, &granted, &item{id: granted.ID})
+		if len(to.Recent) != 1 || to.Recent[0].State != webhook.StateFailed || to.skipped != 1 {
+			t.Errorf("recorded %+v, counted %d", to.Recent, to.skipped)
+		}
+		if own.logSkipped(to, time.Now()); to.skipped != 0 || to.Behind != "9-0" {
+			t.Errorf("%d are not logged, the position is %q", to.skipped, to.Behind)
 		}
 	})
 }

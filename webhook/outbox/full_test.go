@@ -1,44 +1,11 @@
 package outbox_test
 
 import (
-	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/webhook"
-	"github.com/fencepost/fencepost/webhook/outbox"
 )
-
-// TestManyCallbacks: more callbacks than there is room for are not sent, which a tenant can
-// bring about: the list says so, and later waiters receive callbacks again.
-func TestManyCallbacks(t *testing.T) {
-	run(t, func(t *testing.T, w *world) {
-		r := callable(t, w)
-		w.attemptsTake(10 * time.Second)
-		for i := range outbox.MaxOfTarget {
-			w.async(r, fmt.Sprint("batch:", i), time.Hour)
-		}
-		<-time.After(5 * time.Second) // for which the shard waits for receivers that do well
-		for i := range 20 {
-			w.async(r, fmt.Sprint("more:", i), time.Hour)
-		}
-		<-time.After(7 * time.Second) // states are written every few seconds
-		page, err := w.asks.List(t.Context(), "acme", outbox.Callbacks, "", 100)
-		refused := func(d outbox.Delivery) bool { return d.State == webhook.StateFailed && d.Tried == 0 }
-		if err != nil || !slices.ContainsFunc(page.Deliveries, refused) {
-			t.Errorf("no record says that it was not sent: %v", err)
-		}
-		w.attemptsTake(time.Millisecond)
-		<-time.After(time.Minute)
-		w.async(r, "last", time.Hour)
-		until(
-			t, 20*time.Second, "there is room again",
-			func() bool { return len(kindsOf(w.received(there), "last")) > 0 },
-		)
-	})
-}
 
 // TestRequestedTwiceIsKept: a delivery that is sent again is kept although its earlier record is
 // still being deleted.

@@ -110,6 +110,11 @@ func (w *owner) beginAt(stream *service.EventStream) {
 		}
 	}
 	w.unread = nil
+	for _, t := range w.targets.all {
+		if t.Behind != "" {
+			w.resumeCalls(t)
+		}
+	}
 	w.cursor.wait(it)
 	slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
 	w.startLate()
@@ -168,6 +173,7 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan s
 
 // beat does what is due now and then.
 func (w *owner) beat(now time.Time) {
+	w.catchUpCalls(now)
 	w.flushMissed(now)
 	w.keepLate(now)
 	w.cursor.write(w.ledger, now)
@@ -230,10 +236,14 @@ func (w *owner) loadStates() error {
 	})
 }
 
-// writeStates writes some of the states that have changed, the oldest first.
+// writeStates writes some of the states that have changed, first those for which events wait, then
+// the oldest.
 func (w *owner) writeStates(now time.Time, most int, since time.Duration) {
 	var due []*target
 	for _, t := range w.targets.all {
+		if t.advance(); len(t.unsaved) > 0 {
+			t.written = time.Time{}
+		}
 		if t.dirty && !t.stateCell.busy && now.Sub(t.written) >= since {
 			due = append(due, t)
 		}
@@ -242,7 +252,12 @@ func (w *owner) writeStates(now time.Time, most int, since time.Duration) {
 	for _, t := range due[:min(len(due), most)] {
 		t.dirty, t.written = false, now
 		t.stateCell.key = store.RecordKey{Kind: stateKind(w.name), Tenant: t.tenant, ID: t.id}
+		saved := t.unsaved
+		t.unsaved = nil
 		w.ledger.save(&t.stateCell, t.encode(w.ledger.stamp), func() {
+			for _, it := range saved {
+				it.settle()
+			}
 			if t.gone {
 				w.eraseState(t)
 			}
@@ -268,7 +283,7 @@ func (w *owner) count(now time.Time) {
 		if !t.sends() {
 			continue
 		}
-		b.Deliveries += len(t.pending)
+		b.Deliveries += len(t.pending) + len(t.waiting)
 		for _, d := range t.pending {
 			if d.waits.Load() {
 				b.Oldest = first(b.Oldest, d.due)

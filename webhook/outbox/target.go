@@ -31,6 +31,8 @@ type target struct {
 	tails   map[string]*delivery                      // the last first attempt about a lock
 	flushed time.Time                                 // when what is missed was last written
 
+	behind // of callbacks
+
 	state
 	stateCell cell
 	written   time.Time // of the state
@@ -54,6 +56,7 @@ type state struct {
 	Enabled int            `json:"enabled"` // of the subscription that Health is about
 	Health  webhook.Health `json:"health"`
 	Recent  []*Delivery    `json:"recent,omitempty"` // the newest last
+	Behind  string         `json:"behind,omitempty"` // the event after which callbacks may not be made
 	stamp
 }
 
@@ -182,13 +185,16 @@ type targets struct {
 	all      map[string]*target   // by tenant and id
 	byTenant map[string][]*target // subscriptions
 	load     map[string]load      // by tenant; "" is all
+	waiting  int                  // callbacks that are still to take up
 }
 
 // load is how much is pending.
 type load struct{ count, bytes int }
 
 func newTargets() targets {
-	return targets{map[string]*target{}, map[string][]*target{}, map[string]load{}}
+	return targets{
+		all: map[string]*target{}, byTenant: map[string][]*target{}, load: map[string]load{},
+	}
 }
 
 func targetName(tenant, id string) string { return tenant + "/" + id }
@@ -209,13 +215,18 @@ func (s *targets) of(tenant, id string) *target {
 
 // admit takes a delivery up, unless there are too many.
 func (s *targets) admit(d *delivery) bool {
-	t, of, in := d.target, s.load[d.target.tenant], s.load[""]
-	ok := len(t.pending) < maxOfTarget && share*of.count < maxInAll-in.count &&
-		share*of.bytes+d.size <= bytesInAll-in.bytes
+	ok := s.fits(d.target, d.size)
 	if ok {
 		s.add(d)
 	}
 	return ok
+}
+
+// fits reports whether there is space for another delivery of a size.
+func (s *targets) fits(t *target, size int) bool {
+	of, in := s.load[t.tenant], s.load[""]
+	return len(t.pending) < maxOfTarget && share*of.count < maxInAll-in.count &&
+		share*of.bytes+size <= bytesInAll-in.bytes
 }
 
 func (s *targets) add(d *delivery) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -49,6 +50,7 @@ type world struct {
 	attempted int
 	ahead     time.Duration // of the owners' wall clocks
 	outcomes  []string      // of attempts, as the metrics count them
+	log       logLines      // of the outboxes: warnings
 
 	next func(tenant string) time.Duration // as [webhook.PoolConfig] has it
 }
@@ -81,6 +83,36 @@ func run(t *testing.T, test func(t *testing.T, w *world)) {
 		})
 		test(t, w)
 	})
+}
+
+// logLines is a handler that keeps warnings.
+type logLines struct {
+	slog.Handler
+	mu    sync.Mutex
+	lines []string
+}
+
+func (*logLines) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+
+func (l *logLines) Handle(_ context.Context, r slog.Record) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	line := r.Message
+	r.Attrs(func(a slog.Attr) bool { line += " " + a.String(); return true })
+	l.lines = append(l.lines, line)
+	return nil
+}
+
+// logged returns the lines that begin with a text.
+func (w *world) logged(text string) (lines []string) {
+	w.log.mu.Lock()
+	defer w.log.mu.Unlock()
+	for _, line := range w.log.lines {
+		if strings.HasPrefix(line, text) {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 // replica is one that serves and sends.
@@ -120,7 +152,7 @@ func (w *world) replica(name string) *replica {
 		subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys,
 	}
 	box := outbox.New(outbox.Config{
-		Metrics: w, Self: name, Logger: slog.New(slog.DiscardHandler), Locks: r.Service, Records: r.own,
+		Metrics: w, Self: name, Logger: slog.New(&w.log), Locks: r.Service, Records: r.own,
 		Subscriptions: dir, Sender: r,
 		Sharing: func() replicas.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },

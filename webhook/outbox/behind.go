@@ -1,0 +1,168 @@
+package outbox
+
+import (
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/webhook"
+)
+
+// behind are the callbacks of a tenant for which there was no space when their events came. Its
+// position is in the target's state, so the shard's cursor goes on, and others are not held up. The
+// memory has what a callback can be made from again: the entry that holds, or the tenant's history.
+type behind struct {
+	window                 // what was not taken up, or is neither made nor written since
+	waiting []*waitingCall // of that what is still to take up, in order
+	unsaved []*item        // events that wait until the state in the store has the position
+	skipped int            // callbacks that were never sent, since that was logged
+	logged  time.Time
+}
+
+// waitingCall is a callback that is still to take up.
+type waitingCall struct {
+	item
+	event  lock.Event // without its entry
+	entry  lock.ID
+	number uint64
+	lock   string
+}
+
+// postpone has a callback wait, unless there is space for it or too much waits already.
+func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
+	free := len(t.waiting) == 0 && w.targets.fits(t, webhook.MaxPayload)
+	pending := t.pending[recordOf(t.id, callID(e))] != nil
+	if it.again || pending || free || !w.wait(t, e, it.id) {
+		return false
+	}
+	it.open++
+	t.unsaved = append(t.unsaved, it)
+	return true
+}
+
+// wait adds a callback to those that wait, unless there are too many. at is its position.
+func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
+	if len(t.waiting) >= maxWaiting || w.targets.waiting >= maxWaitingInAll {
+		return false
+	}
+	c := &waitingCall{
+		item: item{id: at, open: 1}, event: *e,
+		entry: e.Entry.ID, number: e.Entry.Number, lock: e.Entry.Name(),
+	}
+	c.event.Entry, c.event.Note = nil, nil
+	t.waiting = append(t.waiting, c)
+	t.window.wait(&c.item)
+	w.targets.waiting++
+	if t.dirty = true; t.Behind == "" {
+		t.Behind = justBefore(at).String()
+	}
+	return true
+}
+
+// catchUpCalls takes up the callbacks for which there is space by now.
+func (w *owner) catchUpCalls(now time.Time) {
+	for _, t := range w.targets.all {
+		for len(t.waiting) > 0 && w.targets.fits(t, webhook.MaxPayload) {
+			c := t.waiting[0]
+			t.waiting[0] = nil
+			t.waiting = t.waiting[1:]
+			w.targets.waiting--
+			w.takeUp(t, c)
+		}
+		w.logSkipped(t, now)
+	}
+}
+
+func (w *owner) takeUp(t *target, c *waitingCall) {
+	if e := w.eventOf(t, c); e != nil {
+		w.call(t, e, &c.item)
+	} else {
+		c.event.Entry = &lock.Entry{ID: c.entry, Number: c.number, Claims: []lock.Claim{{Name: c.lock}}}
+		d := w.newDelivery(t, callID(&c.event), &c.event)
+		d.Made, d.progress.State = w.Now().UnixMilli(), webhook.StateExpired
+		t.remember(d)
+		w.skip(t, webhook.Expired)
+	}
+	c.settle()
+}
+
+// eventOf returns the event of a waiting callback: of a grant if the entry holds, of an end if the
+// tenant's history still has it. Otherwise it returns nil.
+func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
+	if c.event.Held {
+		e := w.held(t.tenant, c.entry, c.number)
+		if e == nil {
+			return nil
+		}
+		granted := c.event
+		granted.Entry = e
+		return &granted
+	}
+	each := func(_ *events.Missed, e *lock.Event) bool {
+		if e != nil && e.ID == c.event.ID {
+			found = e
+		}
+		return false
+	}
+	err := past(w.ctx, w.Locks, lock.OwnTenant, t.tenant, justBefore(c.event.ID), each)
+	if err != nil {
+		w.Logger.Debug("a tenant's events could not be read", "tenant", t.tenant, "error", err)
+	}
+	return found
+}
+
+// advance moves the position before the first callback that is neither made nor written.
+func (t *target) advance() {
+	at := ""
+	if it := t.oldest(); it != nil {
+		at = justBefore(it.id).String()
+	}
+	if at != t.Behind {
+		t.Behind, t.dirty = at, true
+	}
+}
+
+// resumeCalls has the callbacks wait that the owner before had not taken up. Some come twice.
+func (w *owner) resumeCalls(t *target) {
+	after, bad := lock.ParseEventID(t.Behind)
+	each := func(missed *events.Missed, e *lock.Event) bool {
+		switch {
+		case missed != nil && missed.Backwards():
+			return false
+		case missed != nil:
+			w.waitHeld(t, missed.Before, missed.After)
+		case e.ID.Compare(w.cursor.last) > 0:
+			return false // the stream has it
+		case e.Entry.Callback != nil && concernsCaller(e):
+			w.wait(t, e, e.ID)
+		}
+		return true
+	}
+	if bad != nil || past(w.ctx, w.Locks, lock.OwnTenant, t.tenant, after, each) != nil {
+		w.waitHeld(t, w.cursor.last, after)
+	}
+}
+
+// waitHeld has a tenant's entries that hold and were written before an event wait for a callback.
+func (w *owner) waitHeld(t *target, before, at lock.EventID) {
+	for _, e := range w.Locks.HeldCallbacks() {
+		if e.Tenant == t.tenant && lock.Before(e.Number).Compare(before) < 0 {
+			w.wait(t, grantOf(e), at)
+		}
+	}
+}
+
+// skip counts a callback that is never sent.
+func (w *dispatch) skip(t *target, as webhook.Outcome) {
+	t.skipped++
+	w.Metrics.WebhookAttempted(w.ctx, string(as), 0)
+}
+
+func (w *dispatch) logSkipped(t *target, now time.Time) {
+	if t.skipped == 0 || now.Sub(t.logged) < skippedPause {
+		return
+	}
+	w.Logger.Warn("callbacks were not sent: their entries have ended, or too many wait",
+		"tenant", t.tenant, "callbacks", t.skipped, "waiting", len(t.waiting))
+	t.skipped, t.logged = 0, now
+}

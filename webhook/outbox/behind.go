@@ -12,10 +12,11 @@ import (
 // position is in the target's state, so the shard's cursor goes on, and others are not held up. The
 // memory has what a callback can be made from again: the entry that holds, or the tenant's history.
 type behind struct {
-	window                 // what was not taken up, or is neither made nor written since
-	waiting []*waitingCall // of that what is still to take up, in order
-	unsaved []*item        // events that wait until the state in the store has the position
-	skipped int            // callbacks that were never sent, since that was logged
+	window                   // what was not taken up, or is neither made nor written since
+	waiting []*waitingCall   // of that what is still to take up, in order
+	waits   map[lock.ID]bool // their entries
+	unsaved []*item          // events that wait until the state in the store has the position
+	skipped int              // callbacks that were never sent, since that was logged
 	logged  time.Time
 }
 
@@ -28,7 +29,7 @@ type waitingCall struct {
 	lock   string
 }
 
-// postpone has a callback wait, unless there is space for it or too much waits already.
+// postpone has a callback wait, unless there is space for it or too many wait already.
 func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
 	free := len(t.waiting) == 0 && w.targets.fits(t, webhook.MaxPayload)
 	pending := t.pending[recordOf(t.id, callID(e))] != nil
@@ -42,6 +43,9 @@ func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
 
 // wait adds a callback to those that wait, unless there are too many. at is its position.
 func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
+	if t.waits[e.Entry.ID] {
+		return true
+	}
 	if len(t.waiting) >= maxWaiting || w.targets.waiting >= maxWaitingInAll {
 		return false
 	}
@@ -50,6 +54,7 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 		entry: e.Entry.ID, number: e.Entry.Number, lock: e.Entry.Name(),
 	}
 	c.event.Entry, c.event.Note = nil, nil
+	t.waits[c.entry] = true
 	t.waiting = append(t.waiting, c)
 	t.window.wait(&c.item)
 	w.targets.waiting++
@@ -66,6 +71,7 @@ func (w *owner) catchUpCalls(now time.Time) {
 			c := t.waiting[0]
 			t.waiting[0] = nil
 			t.waiting = t.waiting[1:]
+			delete(t.waits, c.entry)
 			w.targets.waiting--
 			w.takeUp(t, c)
 		}

@@ -23,7 +23,7 @@ const (
 	maxInAll    = 50_000
 	bytesInAll  = 32 << 20
 
-	// Callbacks that wait for space: of a tenant, and in all. Each takes 300 bytes.
+	// Callbacks that wait for space: of a tenant, and in all. Each takes 350 bytes.
 	maxWaiting      = 25_000
 	maxWaitingInAll = 50_000
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
@@ -24,9 +25,7 @@ func TestClockJumps(t *testing.T) {
 				r.take("acme", "orders:1")
 				w.async(r, "batch", time.Hour)
 				<-time.After(time.Second)
-				w.mu.Lock()
-				w.ahead = by
-				w.mu.Unlock()
+				w.setAhead(by)
 				r.take("acme", "orders:2")
 				<-time.After(time.Second)
 				w.setBehave(nil)
@@ -183,4 +182,55 @@ func TestCallbackOfAProlongedLease(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAskedByAnotherClock: a test of a subscription that the owner does not know yet waits for that,
+// whatever the owner's wall clock says.
+func TestAskedByAnotherClock(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, _ := warm(t, w)
+		w.setAhead(time.Hour)
+		r.own.setBlind(true)
+		s := w.subscribe("acme", there, "*")
+		if _, err := w.asks.Test(t.Context(), order(s)); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(5 * time.Second)
+		r.own.setBlind(false)
+		w.untilTold(time.Minute, there, "", 1)
+	})
+}
+
+func (w *world) setAhead(by time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ahead = by
+}
+
+// TestMissedSoonByAnotherClock: an events.missed that failed is sent soon after the receiver answers
+// again, although the wall clock was set back.
+func TestMissedSoonByAnotherClock(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r, s := warm(t, w)
+		w.setBehave(failed)
+		for i := range outbox.MaxOfTarget/2 + 2 {
+			r.cycle("acme", fmt.Sprint("orders:", i))
+		}
+		<-time.After(time.Minute) // until its third attempt is minutes away
+		w.setBehave(nil)
+		w.setAhead(-24 * time.Hour)
+		id := w.missedOf(s)
+		<-time.After(time.Minute)
+		page, err := w.asks.List(t.Context(), "acme", s.ID, "", 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := slices.IndexFunc(page.Deliveries, func(d outbox.Delivery) bool {
+			return d.Type == string(lock.EventReleased) && d.State == webhook.StatePending
+		})
+		if err := w.asks.Redeliver(t.Context(), order(s), page.Deliveries[i].ID); err != nil {
+			t.Fatal(err)
+		}
+		until(t, 10*time.Second, "it is told", func() bool { return w.times(here)[id] > 0 })
+	})
 }

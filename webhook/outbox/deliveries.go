@@ -238,7 +238,7 @@ func holdsGap(r store.Record, delivery string) bool {
 func (d *Deliveries) request(
 	ctx context.Context, o *Order, action, delivery string, r *request,
 ) error {
-	r.Webhook, r.Asked = o.id(), time.Now().UnixMilli()
+	r.Webhook = o.id()
 	kind := requestKind(shardOfTarget(o.Tenant, r.Webhook))
 	q := store.RecordQuery{Kind: kind, Tenant: o.Tenant, Limit: maxRequests}
 	page, err := d.records.List(ctx, q)

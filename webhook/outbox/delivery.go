@@ -22,7 +22,8 @@ type delivery struct {
 	size       int           // of the payload, in bytes, when it was admitted
 	gap        events.Missed // of an events.missed: the payload may be about less yet
 	progress   webhook.Progress
-	asked      bool // a tenant asked for the next attempt
+	last       time.Time // attempt, or when it was loaded
+	asked      bool      // a tenant asked for the next attempt
 
 	// A first attempt waits for those before it about the same locks.
 	first    bool // it is still to be made
@@ -81,7 +82,7 @@ func (d *delivery) tooLate(at time.Time) bool {
 
 // note keeps the outcome of an attempt.
 func (d *delivery) note(r *tried) {
-	d.Tried++
+	d.Tried, d.last = d.Tried+1, time.Now()
 	d.Attempts = append(d.Attempts, Attempt{
 		At: r.at, Outcome: r.Outcome, Status: r.Status, Err: r.Err, TookMS: r.Took.Milliseconds(),
 		SkewS: int64(r.DateSkew.Seconds()), RetryS: int64(r.RetryAfter.Seconds()),

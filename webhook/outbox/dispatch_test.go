@@ -209,7 +209,7 @@ func TestWaitingCallbacksAreBounded(t *testing.T) {
 		})
 		granted.ID, granted.At = lock.EventID{Number: 9, Index: 1}, time.Now()
 		for _, full := range []int{0, maxWaitingInAll} {
-			w.targets.waiting = full
+			w.targets.waiting, granted.Entry.ID = full, lock.ID(strconv.Itoa(full))
 			if waits := own.postpone(to, &granted, &item{id: granted.ID}); waits != (full == 0) {
 				t.Errorf("with %d it waits: %t", full, waits)
 			}

@@ -91,7 +91,7 @@ func (w *dispatch) answers(t *target) {
 		return // its first attempt is being made
 	}
 	last := d.Attempts[len(d.Attempts)-1]
-	if w.Now().Sub(last.At) > max(missedPause, time.Duration(last.RetryS)*time.Second) {
+	if time.Since(d.last) > max(missedPause, time.Duration(last.RetryS)*time.Second) {
 		w.hasten(d)
 	}
 }

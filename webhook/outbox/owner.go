@@ -20,18 +20,20 @@ type owner struct {
 	*dispatch
 	stream  *service.EventStream
 	buffer  []*events.Record
-	again   chan struct{}            // closed: there may be more events at once
-	lookAt  time.Time                // for requests of tenants
-	looking bool                     // they are being read
-	doing   map[store.RecordKey]bool // requests that are carried out
-	changed <-chan struct{}          // closed when subscriptions have changed
-	counted time.Time                // when the backlog was
+	again   chan struct{}                 // closed: there may be more events at once
+	lookAt  time.Time                     // for requests of tenants
+	looking bool                          // they are being read
+	doing   map[store.RecordKey]bool      // requests that are carried out
+	early   map[store.RecordKey]time.Time // since when requests wait for an unknown subscription
+	changed <-chan struct{}               // closed when subscriptions have changed
+	counted time.Time                     // when the backlog was
 }
 
 func newOwner(s *shard, fence uint64) *owner {
 	w := &owner{
 		dispatch: newDispatch(s, fence), buffer: make([]*events.Record, 64),
 		again: make(chan struct{}), doing: map[store.RecordKey]bool{},
+		early: map[store.RecordKey]time.Time{},
 	}
 	close(w.again)
 	return w

@@ -120,6 +120,7 @@ func (w *dispatch) loadPending() error {
 
 func (w *dispatch) adopt(d *delivery) {
 	ours := func(ms int64) time.Time { return time.Now().Add(time.UnixMilli(ms).Sub(w.Now())) }
+	d.last = time.Now()
 	due := ours(d.Due)
 	if latest := time.Now().Add(maxWait); due.After(latest) {
 		due = latest

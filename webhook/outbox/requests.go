@@ -14,7 +14,6 @@ type request struct {
 	Webhook  string `json:"webhook"`
 	Test     string `json:"test,omitempty"`     // the id of a test to send
 	Delivery string `json:"delivery,omitempty"` // the id of a delivery to make again
-	Asked    int64  `json:"asked_ms,omitempty"`
 }
 
 // look reads the requests, if there may be new ones. The owner removes a request's record when its
@@ -49,9 +48,10 @@ func (w *owner) execute(record *store.Record) {
 		t = w.targets.of(key.Tenant, Callbacks)
 	}
 	unknown := t == nil || t.sub == nil && t.id != Callbacks
-	if w.doing[key] || bad == nil && w.waits(&what, t, unknown) {
+	if w.doing[key] || bad == nil && w.waits(key, &what, t, unknown) {
 		return
 	}
+	delete(w.early, key)
 	w.doing[key] = true
 	c := &cell{key: key, version: record.Version}
 	it := &item{read: time.Now(), again: true, open: 1}
@@ -68,13 +68,15 @@ func (w *owner) execute(record *store.Record) {
 
 // waits reports whether a request stays: its subscription may be too new to be known here, or what
 // it asks for is pending while nothing is sent, or ends just now.
-func (w *owner) waits(what *request, t *target, unknown bool) bool {
+func (w *owner) waits(key store.RecordKey, what *request, t *target, unknown bool) bool {
 	if !unknown {
 		d := t.pending[recordOf(t.id, what.Delivery)]
 		if what.Delivery == "" || d == nil || !d.over {
 			return what.Delivery != "" && d != nil && !t.sends()
 		}
-	} else if w.Now().Sub(time.UnixMilli(what.Asked)) >= orphanTime {
+	} else if since, seen := w.early[key]; !seen {
+		w.early[key] = time.Now()
+	} else if time.Since(since) >= orphanTime {
 		return false
 	}
 	w.lookAt = time.Now().Add(retryPause)

@@ -24,6 +24,11 @@ type slowRecords struct {
 	deleted       int
 	version       uint64
 	listed        []store.Record
+	foreign       []byte // is in the store, under another version; nil does not matter
+}
+
+func (r *slowRecords) Get(context.Context, store.RecordKey) (store.Record, error) {
+	return store.Record{Value: r.foreign, Version: 70}, nil
 }
 
 func (r *slowRecords) List(context.Context, store.RecordQuery) (store.RecordPage, error) {
@@ -31,8 +36,11 @@ func (r *slowRecords) List(context.Context, store.RecordQuery) (store.RecordPage
 }
 
 func (r *slowRecords) Put(ctx context.Context, _ store.RecordPut) (uint64, error) {
-	if r.full {
+	switch {
+	case r.full:
 		return 0, &lock.Error{Code: lock.StoreUnavailable}
+	case r.foreign != nil:
+		return 0, &lock.Error{Code: lock.Changed}
 	}
 	select {
 	case <-r.puts:
@@ -59,13 +67,18 @@ func (oneSecret) Secrets(*subscription.Subscription, time.Time) []webhook.Secret
 	return make([]webhook.Secret, 1)
 }
 
-// accepting is a receiver that takes 5 ms.
-type accepting struct{ sent []string }
+// accepting is a receiver that takes 5 ms, or longer.
+type accepting struct {
+	sent  []string
+	takes time.Duration
+}
 
 func (s *accepting) Send(
 	ctx context.Context, _ webhook.Target, m webhook.Message,
 ) webhook.Result {
-	_ = store.Pause(ctx, 5*time.Millisecond)
+	if store.Pause(ctx, max(s.takes, 5*time.Millisecond)) != nil {
+		return webhook.Result{Outcome: webhook.Interrupted}
+	}
 	s.sent = append(s.sent, m.ID)
 	return webhook.Result{Outcome: webhook.Delivered, Status: 204}
 }
@@ -220,6 +233,114 @@ func TestWaitingCallbacksAreBounded(t *testing.T) {
 		}
 		if own.logSkipped(to, time.Now()); to.skipped != 0 || to.Behind != "9-0" {
 			t.Errorf("%d are not logged, the position is %q", to.skipped, to.Behind)
+		}
+	})
+}
+
+// TestGivenUpRecordStays: the record of a delivery that failed goes only after it is written that
+// its subscription gets events.missed.
+func TestGivenUpRecordStays(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		answers := make(chan struct{})
+		w.records.puts, w.sender.takes = answers, 10*time.Second
+		d := &delivery{cell: cell{key: w.keyOf(w.target, "9-1"), version: 5}, target: w.target}
+		w.targets.add(d)
+		w.giveUp(d, gapAt(lock.EventID{Number: 9, Index: 1}), "x")
+		w.run(flushPause + time.Second)
+		if w.records.deleted != 0 {
+			t.Error("the record is gone, and events.missed is not written")
+		}
+		close(answers)
+		w.run(time.Second)
+		if w.records.deleted != 1 {
+			t.Error("the record stays after events.missed is written")
+		}
+		w.run(10 * time.Second)
+		if w.records.deleted != 2 || len(w.target.pending) != 0 { // that of events.missed, too
+			t.Errorf("%d records are deleted; pending %v", w.records.deleted, w.target.pending)
+		}
+	})
+}
+
+// TestGrownGapIsNotSettled: what is missed while an events.missed is written waits for the next
+// write of it.
+func TestGrownGapIsNotSettled(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		answers := make(chan struct{})
+		w.records.puts = answers
+		grown := &item{}
+		w.misses(5)
+		w.flushMissed(time.Now())
+		w.note(w.target, gapAt(lock.EventID{Number: 9, Index: 1}), "x", grown)
+		answers <- struct{}{}
+		w.run(tick / 2)
+		if grown.open != 1 {
+			t.Error("it is settled before it is written")
+		}
+		close(answers)
+		w.run(2 * flushPause)
+		if grown.open != 0 {
+			t.Error("it is not settled")
+		}
+	})
+}
+
+// TestCursorGrowsWhileItIsWritten: what the owner reads while the cursor is written is not part of
+// what the store has.
+func TestCursorGrowsWhileItIsWritten(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		answers := make(chan struct{})
+		w.records.puts = answers
+		c := &w.cursor
+		c.known, c.soon, c.last = true, true, lock.EventID{Number: 5}
+		c.write(w.ledger, time.Now())
+		c.soon, c.last = true, lock.EventID{Number: 9}
+		close(answers)
+		w.run(cursorPause + tick)
+		if c.at.Number != 5 {
+			t.Errorf("the store has %v", c.at)
+		}
+		c.write(w.ledger, time.Now())
+		w.run(tick)
+		if c.at.Number != 9 || w.records.version != 2 {
+			t.Errorf("after %d writes the store has %v", w.records.version, c.at)
+		}
+	})
+}
+
+// TestForeignRecordLosesTheShard: a record that is not as the owner would write it is another
+// owner's. A record that is, is the owner's own write.
+func TestForeignRecordLosesTheShard(t *testing.T) {
+	for text, lost := range map[string]bool{"mine": false, "foreign": true} {
+		dispatches(t, func(t *testing.T, w *dispatching) {
+			w.records.foreign = []byte(text)
+			c, done := &cell{version: 3}, false
+			w.ledger.save(c, []byte("mine"), func() { done = true })
+			w.run(time.Second)
+			if w.isLost != lost || done == lost || !lost && c.version != 70 {
+				t.Errorf("%s: lost %t, done %t, version %d", text, w.isLost, done, c.version)
+			}
+		})
+	}
+}
+
+// TestEventsBeforeTheSubscription: they are not sent, also if a tenant asks for one.
+func TestEventsBeforeTheSubscription(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		w.target.sub.Events, w.target.sub.Locks = []lock.EventKind{lock.EventAcquired}, "*"
+		w.target.filter, w.target.From = filterOf(w.target.sub), 10
+		own := &owner{dispatch: w.dispatch}
+		for number := uint64(9); number <= 11; number++ {
+			e := lock.EventOfGrant(&lock.Entry{
+				ID: "e", Tenant: "acme", Number: number, Claims: []lock.Claim{{Name: "a"}},
+			})
+			e.ID = lock.EventID{Number: number, Index: 1}
+			own.offer(w.target, &e, &item{id: e.ID})
+			own.offer(w.target, &e, &item{id: e.ID, again: true})
+		}
+		w.run(time.Second)
+		if !slices.Equal(w.sender.sent, []string{"11-1"}) {
+			t.Errorf("sent %q", w.sender.sent)
 		}
 	})
 }

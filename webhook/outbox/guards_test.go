@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
@@ -159,6 +160,25 @@ func TestUnreadableCallbackIsMadeAgain(t *testing.T) {
 		w.untilNoneLeft(time.Minute)
 		if damaged != 1 {
 			t.Errorf("%d callbacks were in the store", damaged)
+		}
+	})
+}
+
+// TestGapCallsBackTheHolders: a grant that the owner's feed has missed is called back, because its
+// entry holds.
+func TestGapCallsBackTheHolders(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one := callable(t, w)
+		two := second(t, w)
+		one.cable.Cut(memory.Silent)
+		w.async(two, "batch:1", time.Hour)
+		two.cycle("acme", "orders:1")
+		w.Compact()
+		<-time.After(2 * time.Second) // shorter than the lease of the shard
+		one.cable.Cut("")
+		w.untilTold(time.Minute, there, "batch:1", 1)
+		if one.sent == 0 {
+			t.Error("another replica has sent it")
 		}
 	})
 }

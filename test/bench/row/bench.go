@@ -76,6 +76,7 @@ func Definitions() []Definition {
 		define("S13", "S1, S2 and S5 on a cluster of three", duels(locks["S13"]...)),
 		define("S14", "many requests at once for one lock", runS14),
 		define("S17", "a tenant next to a hostile one", runS17),
+		define("S19", "callbacks of many grants at once", runS19),
 		define("Redis", "against SET NX PX and compare-and-delete", duels(locks["Redis"]...)),
 		define("start", "size of the binary, start on an empty folder", runStart),
 		define("older", "against an older revision of ours", runOlder),
@@ -85,7 +86,7 @@ func Definitions() []Definition {
 // groups are names for rows that run together: those against peers, and the others.
 var groups = map[string]string{
 	"peers":  "S1,S2,S4,S5,S6,S8,S10,S13,Redis,start",
-	"stress": "S7,S9,S11,S12,S14,S17",
+	"stress": "S7,S9,S11,S12,S14,S17,S19",
 }
 
 // Select returns the definitions of the rows and groups that ids names, separated by commas, in

@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"math/rand/v2"
@@ -341,6 +342,69 @@ func TestEventsBeforeTheSubscription(t *testing.T) {
 		w.run(time.Second)
 		if !slices.Equal(w.sender.sent, []string{"11-1"}) {
 			t.Errorf("sent %q", w.sender.sent)
+		}
+	})
+}
+
+// TestNewOwnerBeginsInOrder: the deliveries that the owner before had not attempted are sent in the
+// order of their events, each when the events before it are read.
+func TestNewOwnerBeginsInOrder(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		for _, id := range []string{"10-1", "9-1"} { // as the store lists them
+			w.stored(&form{ID: id, Payload: []byte(`{"data":{"lock":"a"}}`)})
+		}
+		if err := w.loadPending(); err != nil {
+			t.Fatal(err)
+		}
+		for number := uint64(9); number <= 10; number++ {
+			w.cursor.reached(lock.EventID{Number: number, Index: 1})
+			w.startLate()
+			w.run(time.Second)
+			if want := []string{"9-1", "10-1"}[:number-8]; !slices.Equal(w.sender.sent, want) {
+				t.Errorf("up to %d sent %q, want %q", number, w.sender.sent, want)
+			}
+		}
+	})
+}
+
+// stored has a delivery in the store.
+func (w *dispatching) stored(f *form) {
+	f.Kind, f.Made = string(lock.EventAcquired), cmp.Or(f.Made, time.Now().UnixMilli())
+	w.records.listed = append(w.records.listed, store.Record{
+		RecordKey: w.keyOf(w.target, f.ID), Value: store.Encode(f), Version: 1,
+	})
+}
+
+// TestOldDeliveryIsMissed: a delivery that was pending for too long is not attempted any more.
+func TestOldDeliveryIsMissed(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		ages := map[string]time.Duration{"8-1": maxAge - time.Hour, "9-1": maxAge + time.Hour}
+		for id, age := range ages {
+			w.stored(&form{
+				ID: id, Payload: []byte(`{"data":{}}`), Steps: 1, Made: time.Now().Add(-age).UnixMilli(),
+			})
+		}
+		if err := w.loadPending(); err != nil {
+			t.Fatal(err)
+		}
+		w.run(2 * flushPause)
+		slices.Sort(w.sender.sent)
+		want := []string{"8-1", missedID(gapAt(lock.EventID{Number: 9, Index: 1}))}
+		if !slices.Equal(w.sender.sent, want) {
+			t.Errorf("sent %q, want %q", w.sender.sent, want)
+		}
+	})
+}
+
+// TestClaimWritesTheCursor: a new owner writes the cursor, so that the one before can write it no
+// more by the version that it knows.
+func TestClaimWritesTheCursor(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		if _, err := w.cursor.claim(t.Context(), w.ledger); err != nil {
+			t.Fatal(err)
+		}
+		if w.records.version != 1 || w.cursor.version != 1 {
+			t.Errorf("written %d times, the version is %d", w.records.version, w.cursor.version)
 		}
 	})
 }

@@ -118,7 +118,6 @@ func (w *owner) beginAt(stream *service.EventStream) {
 		}
 	}
 	w.cursor.wait(it)
-	slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
 	w.startLate()
 }
 

@@ -163,6 +163,13 @@ func TestCursorIsTriedAgain(t *testing.T) {
 // TestAskedOfWhoDies: what was asked for, and is taking long when its owner dies, is sent by the
 // next.
 func TestAskedOfWhoDies(t *testing.T) {
+	for _, refused := range []string{"", "webhook-owed-"} { // that fail
+		askedOfWhoDies(t, refused)
+	}
+}
+
+func askedOfWhoDies(t *testing.T, refused string) {
+	t.Helper()
 	run(t, func(t *testing.T, w *world) {
 		one, s := warm(t, w)
 		two := second(t, w)
@@ -171,6 +178,7 @@ func TestAskedOfWhoDies(t *testing.T) {
 		got := w.received(here)
 		<-time.After(5 * time.Second) // until the cursor is behind it
 		w.attemptsTake(time.Hour)
+		one.own.refuse(refused)
 		if err := w.asks.Redeliver(t.Context(), order(s), got[len(got)-1].id); err != nil {
 			t.Fatal(err)
 		}

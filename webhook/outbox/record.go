@@ -3,6 +3,7 @@ package outbox
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -103,6 +104,9 @@ func (w *dispatch) encode(d *delivery) []byte {
 
 // loadPending loads the pending deliveries from the store.
 func (w *dispatch) loadPending() error {
+	defer func() {
+		slices.SortStableFunc(w.late, func(a, b *delivery) int { return a.event().Compare(b.event()) })
+	}()
 	return w.ledger.each(w.ctx, pendingKind(w.name), func(r store.Record) {
 		t := w.targets.of(r.Tenant, targetOf(r))
 		f, err := readForm(r)

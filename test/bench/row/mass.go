@@ -62,7 +62,8 @@ func runS19(ctx context.Context, b *bench) (_ []Outcome, err error) {
 		n, joined, took.Round(time.Millisecond), before.all/(1<<20), most.all/(1<<20))
 	return []Outcome{{
 		ID: "S19", What: fmt.Sprintf("callbacks of %s grants at once", number(float64(joined))),
-		Ours: number(float64(n)), Bar: "all within their TTL", Met: verdict(n == joined && n > massGrants/2),
+		Ours: number(float64(n)), Bar: "all within their TTL",
+		Met: verdict(n == joined && n > massGrants/2),
 		Notes: []string{fmt.Sprintf("S19 took %.0f s, at the quota of 500 attempts a second. "+
 			"The server's memory grew from %.0f to %.0f MiB.",
 			took.Seconds(), before.all/(1<<20), most.all/(1<<20))},

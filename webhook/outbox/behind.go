@@ -37,7 +37,7 @@ func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
 		return false
 	}
 	it.open++
-	t.unsaved = append(t.unsaved, it)
+	t.unsaved, t.dirty = append(t.unsaved, it), true
 	return true
 }
 
@@ -58,16 +58,17 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 	t.waiting = append(t.waiting, c)
 	t.window.wait(&c.item)
 	w.targets.waiting++
-	if t.dirty = true; t.Behind == "" {
-		t.Behind = justBefore(at).String()
+	if t.Behind == "" {
+		t.Behind, t.dirty = justBefore(at).String(), true
 	}
 	return true
 }
 
-// catchUpCalls takes up the callbacks for which there is space by now.
+// catchUpCalls takes up the callbacks for which there is space by now. A replica that may be cut off
+// does not know which entries hold.
 func (w *owner) catchUpCalls(now time.Time) {
 	for _, t := range w.targets.all {
-		for len(t.waiting) > 0 && w.targets.fits(t, webhook.MaxPayload) {
+		for len(t.waiting) > 0 && w.lease.holds() && w.targets.fits(t, webhook.MaxPayload) {
 			c := t.waiting[0]
 			t.waiting[0] = nil
 			t.waiting = t.waiting[1:]
@@ -96,8 +97,8 @@ func (w *owner) takeUp(t *target, c *waitingCall) {
 // tenant's history still has it. Otherwise it returns nil.
 func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
 	if c.event.Held {
-		e := w.held(t.tenant, c.entry, c.number)
-		if e == nil {
+		e := w.Locks.HeldCallback(t.tenant, c.entry)
+		if e == nil || e.Number != c.number {
 			return nil
 		}
 		granted := c.event

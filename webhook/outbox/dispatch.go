@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/heap"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"
@@ -115,6 +114,8 @@ func (w *dispatch) maySend(d *delivery) bool {
 	}
 	now, quiet := time.Now(), d.lane.quiet
 	switch {
+	case d.tooLate(now) && !w.lease.holds(): // it may be cut off, and does not know what holds
+		w.schedule(d, now.Add(tick))
 	case d.tooLate(now) && !w.prolong(d, now):
 		d.progress.State = webhook.StateExpired
 		w.skip(d.target, webhook.Expired)
@@ -134,24 +135,14 @@ func (w *dispatch) maySend(d *delivery) bool {
 	return false
 }
 
-// held returns an entry that holds now and names a callback, or nil. A replica that may be cut off
-// does not know.
-func (w *dispatch) held(tenant string, id lock.ID, number uint64) *lock.Entry {
-	e := w.Locks.HeldCallback(tenant, id)
-	if e == nil || e.Number != number || !w.lease.holds() {
-		return nil
-	}
-	return e
-}
-
 // prolong has the callback of an entry that still holds be sent for another TTL. The store may have
 // prolonged the lease, after an election or a restart, or the client has renewed it.
 func (w *dispatch) prolong(d *delivery, now time.Time) bool {
 	if d.Call == nil {
 		return false
 	}
-	e := w.held(d.Call.Tenant, d.Call.Entry, d.Call.Number)
-	if e == nil {
+	e := w.Locks.HeldCallback(d.Call.Tenant, d.Call.Entry)
+	if e == nil || e.Number != d.Call.Number {
 		return false
 	}
 	d.Call.lasts = now.Add(e.TTL)
@@ -207,8 +198,8 @@ func (w *dispatch) attempted(d *delivery, r *tried) {
 	d.running = false
 	d.lane.running--
 	defer w.start(d.lane)
-	if r.Outcome == webhook.Expired && !d.over && w.prolong(d, now) {
-		w.schedule(d, now)
+	if r.Outcome == webhook.Expired && !d.over && (!w.lease.holds() || w.prolong(d, now)) {
+		w.schedule(d, now.Add(tick))
 		return
 	}
 	if r.Outcome != webhook.Interrupted {

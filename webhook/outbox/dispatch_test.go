@@ -408,3 +408,19 @@ func TestClaimWritesTheCursor(t *testing.T) {
 		}
 	})
 }
+
+// TestTooLateIsNotDecidedWithoutTheLease: a replica that may be cut off does not know that an entry
+// holds no more, so it gives no callback up.
+func TestTooLateIsNotDecidedWithoutTheLease(t *testing.T) {
+	dispatches(t, func(t *testing.T, w *dispatching) {
+		w.lease.renewed(time.Now().Add(-shardTTL))
+		d := &delivery{cell: cell{key: w.keyOf(w.target, "x")}, target: w.target}
+		d.Call, d.Made = &callbackCall{Held: true}, time.Now().UnixMilli()
+		d.progress = webhook.Progress{State: webhook.StatePending, NotAfter: time.Now()}
+		w.targets.add(d)
+		w.attempt(d)
+		if !d.Queued() || d.over || len(w.sender.sent) > 0 {
+			t.Errorf("queued %t, over %t, sent %q", d.Queued(), d.over, w.sender.sent)
+		}
+	})
+}

@@ -124,7 +124,8 @@ test: ## Check everything that a change needs (sets itself up)
 # tests do under it with the same code. All others run with it.
 UNRACED := ^Test(ConformanceEmbedded|RecordsEmbedded|FullStore|FullAtItsQuota|LargeValues|$\
 Growth|Memory|EndsTakeLittleMemory|FiguresOfManyLocks|FiguresOfOtherTenants|UnknownWordsAreOther|$\
-Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|ManyCallbacks|Missed(IsSentOnRequest|Meanwhile))$$
+Backlog|DeadReceiver|DeadReceiverIsNoDelay|GrantsOfAnother|$\
+MassGrant(OutlivesItsOwner|HoldsUpNoOther|TooLate)?|Missed(IsSentOnRequest|Meanwhile|SoonByAnotherClock))$$
 
 # lint runs vet.
 TEST := $(GO) test -count=1 -vet=off

@@ -82,9 +82,10 @@ func New(records Records, self Replica, log *slog.Logger) *List {
 }
 
 // Run puts this replica on the list and keeps the list up to date, until ctx ends. Then it takes
-// the replica off the list, so that others have its share of the work at once. It also restores the
-// replica's record after a disconnection. current reports whether the replica follows the store. While it does not, the replica stays off the list, because it would own work
-// that it cannot see.
+// the replica off the list, so that others have its share of the work at once. It also restores
+// the replica's record after a disconnection. current reports whether the replica follows the
+// store. While it does not, the replica stays off the list, because it would own work that it
+// cannot see.
 func (r *List) Run(ctx context.Context, current func(context.Context) (bool, error)) {
 	changed, stop := store.RecordChanges(ctx, r.records, kind)
 	defer stop()

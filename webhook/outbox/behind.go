@@ -64,8 +64,8 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 	return true
 }
 
-// catchUpCalls takes up the callbacks for which there is space by now. A replica that may be cut off
-// does not know which entries hold.
+// catchUpCalls takes up the callbacks for which there is space by now. A replica that may be cut
+// off does not know which entries hold.
 func (w *owner) catchUpCalls(now time.Time) {
 	for _, t := range w.targets.all {
 		for len(t.waiting) > 0 && w.lease.holds() && w.targets.fits(t, webhook.MaxPayload) {

@@ -184,8 +184,8 @@ func TestCallbackOfAProlongedLease(t *testing.T) {
 	}
 }
 
-// TestAskedByAnotherClock: a test waits until the owner knows its subscription, whatever the owner's
-// wall clock says.
+// TestAskedByAnotherClock: a test waits until the owner knows its subscription, whatever the wall
+// clock of the owner says.
 func TestAskedByAnotherClock(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, _ := warm(t, w)
@@ -207,8 +207,8 @@ func (w *world) setAhead(by time.Duration) {
 	w.ahead = by
 }
 
-// TestMissedSoonByAnotherClock: an events.missed that failed is sent soon after the receiver answers,
-// although the wall clock was set back.
+// TestMissedSoonByAnotherClock: an events.missed that failed is sent soon after the receiver
+// answers, although the wall clock was set back.
 func TestMissedSoonByAnotherClock(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r, s := warm(t, w)

@@ -181,6 +181,14 @@ func (v *Verifier) Ready() error {
 	return nil
 }
 
+// Known returns who a token speaks for that [Verifier.Verify] has remembered, or nil.
+func (v *Verifier) Known(raw string) *Principal {
+	if len(raw) > maxTokenLength {
+		return nil
+	}
+	return v.cache.find(digestOf(raw), v.now())
+}
+
 // Verify returns who the token speaks for. raw is the token alone, without
 // "Bearer". Every error is an [*Error]. A token with an unknown kid may wait up
 // to 5 seconds for the key set to be read again; otherwise nothing is waited for.

@@ -94,3 +94,11 @@ const LinesAtOnce = linesAtOnce
 
 // GateSlots is how many operations that walk many rows run at once.
 func GateSlots() int { return gateSlots() }
+
+// The bounds of requests that are not authenticated.
+const (
+	AnonymousPerProcessor = anonymousPerProcessor
+	AnonymousAtOnce       = anonymousAtOnce
+	LongestPace           = longestPace
+	MaxHeads              = maxHeads
+)

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,6 +44,7 @@ type request struct {
 	connection *connection // that it occupies, or nil
 	anonymous  *connection // over which it came, until the caller is authenticated, or nil
 	crowded    bool        // it occupies none, because there are too many
+	paced      bool        // by [request.pace]
 
 	// For the headers of its answer, by [request.set].
 	values   []string
@@ -102,6 +104,9 @@ func (r *request) run(p *policy, h handler) {
 	err := r.check()
 	if err == nil && p.scopes != nil {
 		err = admission{r, p}.admit()
+	}
+	if r.principal == nil {
+		err = cmp.Or(r.pace(), err)
 	}
 	if err == nil {
 		err = h(r)

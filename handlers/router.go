@@ -12,6 +12,7 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/time/rate"
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -54,6 +55,9 @@ type Closures interface {
 // Verifier turns a bearer token into who sent it; [auth.Verifier] does.
 type Verifier interface {
 	Verify(ctx context.Context, raw string) (*auth.Principal, error)
+
+	// Known returns who sent a token that was verified before, or nil. It computes no signature.
+	Known(raw string) *auth.Principal
 }
 
 // Certificates identify the principal of a client certificate; no principal and no error is no
@@ -187,6 +191,9 @@ type endpoints struct {
 	exports *shares
 	reads   *shares // pages that are read from the store
 
+	anonymous *rate.Limiter // requests that are not authenticated
+	heads     *shares       // bytes of those that wait for that
+
 	sampler *sampler
 }
 
@@ -211,6 +218,9 @@ func newEndpoints(cfg Config) *endpoints {
 		scrapes: newShares(maxScrapes, maxScrapes),
 		exports: newShares(maxExports, maxExportsOfTenant),
 		reads:   newShares(maxReads, maxReadsOfTenant),
+
+		anonymous: newPace(),
+		heads:     newShares(maxHeads, maxHeads),
 
 		sampler: newSampler(),
 	}

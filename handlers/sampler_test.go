@@ -30,6 +30,13 @@ func (verdicts) Verify(_ context.Context, raw string) (*auth.Principal, error) {
 	return &auth.Principal{Tenant: raw, Subject: "x", Scopes: []auth.Scope{auth.LocksWrite}}, nil
 }
 
+func (verdicts) Known(raw string) *auth.Principal {
+	if raw != "known" {
+		return nil
+	}
+	return &auth.Principal{Tenant: raw, Subject: "x", Scopes: []auth.Scope{auth.LocksRead}}
+}
+
 // TestLogLinesOf4xxAreSampled: each cause has some lines at once and then one a second, which says
 // how many were left out. Causes and tenants do not hide each other; errors have a line each.
 func TestLogLinesOf4xxAreSampled(t *testing.T) {

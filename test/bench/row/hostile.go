@@ -30,7 +30,7 @@ func runS17(ctx context.Context, b *bench) ([]Outcome, error) {
 	}
 	var outcomes []Outcome
 	var errs []error
-	for _, w := range hostileWays(b) {
+	for _, w := range append(hostileWays(b), frontWays()...) {
 		if !b.wants(w.name) {
 			continue
 		}
@@ -76,7 +76,11 @@ func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 		if err != nil {
 			return Outcome{}, err
 		}
-		good, err := b.besideNeighbours(ctx, bad.fair(b.Limit), round)
+		rate := bad.fair(b.Limit)
+		if w.alone {
+			rate = 0
+		}
+		good, err := b.besideNeighbours(ctx, rate, round)
 		if err != nil {
 			return Outcome{}, err
 		}

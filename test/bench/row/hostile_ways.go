@@ -20,6 +20,7 @@ import (
 type hostileWay struct {
 	name    string
 	atOnce  int                                            // requests, or connections
+	alone   bool                                           // compare with the other tenant alone
 	prepare func(context.Context, *attack) error           // before the victim comes; nil is nothing
 	attack  func(ctx context.Context, a *attack, i, n int) // the n-th of the i-th at once
 }

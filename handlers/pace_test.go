@@ -1,0 +1,159 @@
+package handlers_test
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/test/bubble"
+)
+
+// paced is a router whose clients all come at once.
+type paced struct {
+	http.Handler
+	all sync.WaitGroup
+
+	mu     sync.Mutex
+	status map[int]int // how many answers have it
+}
+
+func newPaced() *paced {
+	h := shared.handlers(&stub{})
+	h.Verifier = verdicts{}
+	return &paced{Handler: handlers.New(h), status: map[int]int{}}
+}
+
+// ask sends a request with the bearer token, or without any.
+func (p *paced) ask(ctx context.Context, path, bearer string) *httptest.ResponseRecorder {
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, path, http.NoBody)
+	if bearer != "" {
+		r.Header.Set("Authorization", "Bearer "+bearer)
+	}
+	out := httptest.NewRecorder()
+	p.ServeHTTP(out, r)
+	return out
+}
+
+// begin has n requests come at once, and returns when all that can have been answered.
+func (p *paced) begin(n int, path, bearer string) {
+	for range n {
+		p.all.Go(func() {
+			status := p.ask(context.Background(), path, bearer).Code
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			p.status[status]++
+		})
+	}
+	synctest.Wait()
+}
+
+// TestRequestsWithoutAuthenticationArePaced: whatever they ask for, so many run at once and then so
+// many a second. Requests of tokens that are known run meanwhile.
+func TestRequestsWithoutAuthenticationArePaced(t *testing.T) {
+	second := handlers.AnonymousPerProcessor * runtime.GOMAXPROCS(0)
+	for _, c := range []struct {
+		path, bearer string
+		status       int
+	}{
+		{"/healthz", "", http.StatusOK},
+		{"/nowhere", "", http.StatusNotFound},
+		{"/locks", "", http.StatusUnauthorized},
+		{"/locks", "bad", http.StatusUnauthorized},
+		{"/locks", "new", http.StatusForbidden}, // it becomes known by that
+	} {
+		t.Run(c.path+" "+c.bearer, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				p := newPaced()
+				began := time.Now()
+				p.begin(handlers.AnonymousAtOnce+second, c.path, c.bearer)
+				if n := p.status[c.status]; n != handlers.AnonymousAtOnce {
+					t.Errorf("%d run at once, want %d", n, handlers.AnonymousAtOnce)
+				}
+				if a := p.ask(t.Context(), "/locks", "known"); a.Code != http.StatusOK {
+					t.Errorf("a known token is answered %d", a.Code)
+				}
+				if d := time.Since(began); d != 0 {
+					t.Errorf("a known token waits for %s", d)
+				}
+				p.all.Wait()
+				if d := time.Since(began).Round(time.Millisecond); d != time.Second {
+					t.Errorf("all have run after %s", d)
+				}
+				if n := p.status[c.status]; n != handlers.AnonymousAtOnce+second {
+					t.Errorf("%v are answered", p.status)
+				}
+			})
+		})
+	}
+}
+
+// TestPaceHasABound: what would wait for too long, and heads that take too much memory, are rejected
+// at once, and their connections end.
+func TestPaceHasABound(t *testing.T) {
+	for name, head := range map[string]int{"of time": 0, "of bytes": 16 << 10} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				p := newPaced()
+				began := time.Now()
+				waiting := int(handlers.LongestPace.Seconds()) * handlers.AnonymousPerProcessor *
+					runtime.GOMAXPROCS(0)
+				if head > 0 {
+					waiting = handlers.MaxHeads / head
+				}
+				path := "/" + strings.Repeat("x", head)
+				p.begin(handlers.AnonymousAtOnce+waiting+10, path, "")
+				if n := p.status[http.StatusTooManyRequests]; n < 10 || n > 20 {
+					t.Errorf("%d are rejected", n)
+				}
+				a := p.ask(t.Context(), path, "")
+				if a.Code != http.StatusTooManyRequests || a.Header().Get("Connection") != "close" {
+					t.Errorf("%d %v", a.Code, a.Header())
+				}
+				if d := time.Since(began); d != 0 {
+					t.Errorf("the rejection took %s", d)
+				}
+				p.all.Wait()
+				if d := time.Since(began); d > handlers.LongestPace {
+					t.Errorf("some have waited for %s", d)
+				}
+				if a := p.ask(t.Context(), path, ""); a.Code != http.StatusNotFound && head > 0 {
+					t.Errorf("afterwards %d", a.Code)
+				}
+			})
+		})
+	}
+}
+
+// TestPaceAndClientsThatAreGone: over HTTP/1.1 a request ends with its client. Over HTTP/2, where a
+// reset costs a client nothing, it waits for what it takes of the rate.
+func TestPaceAndClientsThatAreGone(t *testing.T) {
+	for major, waits := range map[int]bool{1: false, 2: true} {
+		bubble.Test(t, func(t *testing.T) {
+			p := newPaced()
+			p.begin(handlers.AnonymousAtOnce+handlers.AnonymousPerProcessor, "/healthz", "")
+			ctx, cancel := context.WithCancel(t.Context())
+			began, ended := time.Now(), make(chan struct{})
+			go func() {
+				defer close(ended)
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", http.NoBody)
+				r.ProtoMajor = major
+				defer func() { _ = recover() }() // the connection is to be closed
+				p.ServeHTTP(httptest.NewRecorder(), r)
+			}()
+			synctest.Wait()
+			cancel()
+			<-ended
+			if waited := time.Since(began) > 0; waited != waits {
+				t.Errorf("HTTP/%d: it waits: %t", major, waited)
+			}
+			p.all.Wait()
+		})
+	}
+}

@@ -62,6 +62,8 @@ type connection struct {
 	busy      int           // authenticated requests
 	anonymous int           // requests over HTTP/2 before their authentication
 	closed    bool
+	open      context.Context // ends when it is closed
+	shut      context.CancelFunc
 }
 
 // enter counts a connection, for which another one may have to be closed. It returns nil
@@ -76,6 +78,7 @@ func (c *Connections) enter(conn net.Conn) *connection {
 	var in *connection
 	if c.all < c.most {
 		in = &connection{Conn: conn, of: c}
+		in.open, in.shut = context.WithCancel(context.Background())
 		in.place = c.spare.PushBack(in)
 		c.all++
 	}
@@ -92,6 +95,7 @@ func (c *Connections) forget(conn *connection) {
 		return
 	}
 	conn.closed = true
+	conn.shut()
 	c.all--
 	if conn.place != nil {
 		c.spare.Remove(conn.place)

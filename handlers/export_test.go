@@ -34,7 +34,7 @@ func (r *Router) Kept() (counted, kept int) {
 type Renderings struct{ *pages }
 
 // NewRenderings returns none yet.
-func NewRenderings() Renderings { return Renderings{newPages(&gate{slots: RenderingsAtOnce})} }
+func NewRenderings() Renderings { return Renderings{newPages(newGate(RenderingsAtOnce))} }
 
 // RenderingsAtOnce is how many of these are made at once.
 const RenderingsAtOnce = 2
@@ -49,7 +49,7 @@ func (p Renderings) Get(ctx context.Context, tenant, key string, body func() (an
 type Gate struct{ *gate }
 
 // NewGate has so many run at once.
-func NewGate(slots int) Gate { return Gate{&gate{slots: slots}} }
+func NewGate(slots int) Gate { return Gate{newGate(slots)} }
 
 // Enter waits for a slot.
 func (g Gate) Enter(ctx context.Context, tenant string) error { return g.enter(ctx, tenant) }
@@ -97,8 +97,8 @@ func GateSlots() int { return gateSlots() }
 
 // The bounds of requests that are not authenticated.
 const (
-	AnonymousPerProcessor = anonymousPerProcessor
-	AnonymousAtOnce       = anonymousAtOnce
-	LongestPace           = longestPace
-	MaxHeads              = maxHeads
+	PacedAtOnce       = pacedAtOnce
+	PacePause         = pacePause
+	MaxPacedOfAddress = maxPacedOfAddress
+	MaxHeads          = maxHeads
 )

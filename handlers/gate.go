@@ -18,11 +18,20 @@ const (
 // releases.
 func gateSlots() int { return max(1, runtime.GOMAXPROCS(0)/2) }
 
+// newGate returns the gate of the operations that walk many rows, with so many slots.
+func newGate(slots int) *gate {
+	return &gate{
+		slots: slots, most: maxGateWaiters, mostOfTenant: maxGateWaitersOfTenant, kind: "lists and looks",
+	}
+}
+
 // gate bounds how many operations that walk many rows run at once: each keeps a processor busy for
 // milliseconds, for which acquires, renewals and releases of all tenants would wait. Tenants
 // alternate; the operations of one tenant start in their order. Nothing else waits there.
 type gate struct {
-	slots int
+	slots              int
+	most, mostOfTenant int // that wait
+	kind               string
 
 	mu      sync.Mutex
 	running int
@@ -63,8 +72,8 @@ func (g *gate) join(tenant string) (ready chan struct{}, err error) {
 		return nil, nil //nolint:nilnil // it need not wait
 	}
 	i := g.index(tenant)
-	if g.waiting >= maxGateWaiters || i >= 0 && len(g.tenants[i].waiters) >= maxGateWaitersOfTenant {
-		return nil, errOverloaded("lists and looks")
+	if g.waiting >= g.most || i >= 0 && len(g.tenants[i].waiters) >= g.mostOfTenant {
+		return nil, errOverloaded(g.kind)
 	}
 	if i < 0 {
 		i = len(g.tenants)

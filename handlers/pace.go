@@ -1,64 +1,77 @@
 package handlers
 
 import (
+	"context"
+	"net/netip"
 	"runtime"
 	"time"
-
-	"golang.org/x/time/rate"
 )
 
 const (
-	// anonymousPerProcessor is how many requests a second run for each processor that are not
-	// authenticated, and anonymousAtOnce how many more when there were none for a while.
-	anonymousPerProcessor = 2000
-	anonymousAtOnce       = 200
+	// Of the requests that are not authenticated, pacedAtOnce begin for each processor within
+	// pacePause. These are 2000 a second, for which a processor works for a tenth of that.
+	pacedAtOnce = 4
+	pacePause   = 2 * time.Millisecond
 
-	// longestPace is how long such a request waits. The server rejects what would wait longer.
-	longestPace = 2 * time.Second
-
-	// maxHeads is how many bytes the heads of those that wait have.
-	maxHeads = 16 << 20
+	// How many of them wait, in all and of one address. maxHeads is how many bytes their heads have.
+	maxPaced          = 16_000
+	maxPacedOfAddress = 8_000
+	maxHeads          = 16 << 20
 )
 
-// newPace returns the rate of the requests that are not authenticated, of all clients together.
-func newPace() *rate.Limiter {
-	return rate.NewLimiter(rate.Limit(anonymousPerProcessor*runtime.GOMAXPROCS(0)), anonymousAtOnce)
+// newPace returns the gate of the requests that are not authenticated. Addresses alternate there.
+func newPace() *gate {
+	return &gate{
+		slots: pacedAtOnce * runtime.GOMAXPROCS(0), most: maxPaced, mostOfTenant: maxPacedOfAddress,
+		kind: "requests without authentication",
+	}
 }
 
-// pace has a request that is not authenticated wait until the rate of all of them allows it. A
-// goroutine whose connection always has the next request does not yield. Without the wait a few
-// dozen connections take a time slice of the scheduler each, at each step of an acquire.
-//
-// Over HTTP/2 the wait goes on after the client has reset the request: otherwise a reset one would
-// take nothing of the rate, while net/http bounds how many of a connection have not ended.
+// pace has a request that is not authenticated wait until few of them have just begun. A goroutine
+// whose connection always has the next request does not yield. Without the wait a few dozen
+// connections take a time slice of the scheduler each, at each step of an acquire.
 func (r *request) pace() error {
 	if r.paced {
 		return nil
 	}
 	r.paced = true
-	turn := r.endpoints.anonymous.Reserve()
-	wait := turn.Delay()
-	if wait == 0 {
-		return nil
+	a, size := r.endpoints, headSize(r)
+	err := errOverloaded(a.anonymous.kind)
+	if a.heads.take("", size) {
+		defer a.heads.give("", size)
+		err = a.anonymous.enter(r.present(), paceKey(r.address()))
 	}
-	size := headSize(r)
-	if wait > longestPace || !r.endpoints.heads.take("", size) {
-		turn.Cancel()
+	if err != nil {
 		r.Header("Connection", "close")
-		return errOverloaded("requests without authentication")
+		return err
 	}
-	defer r.endpoints.heads.give("", size)
-	gone := r.context().Done()
-	if r.Request.ProtoMajor > 1 {
-		gone = nil
+	time.AfterFunc(pacePause, a.anonymous.leave) // not when it ends: a client may take its answer slowly
+	return nil
+}
+
+// present ends when the client has closed its connection. Over HTTP/2 a client that only resets its
+// request stays: a reset would else cost it nothing, while net/http closes a connection of which too
+// many such requests have not ended.
+func (r *request) present() context.Context {
+	if r.Request.ProtoMajor < 2 {
+		return r.context()
 	}
-	select {
-	case <-time.After(wait):
-		return nil
-	case <-gone:
-		turn.Cancel()
-		return r.context().Err()
+	if conn, ok := r.context().Value(connectionKey{}).(*connection); ok {
+		return conn.open
 	}
+	return context.WithoutCancel(r.context())
+}
+
+// paceKey is whose turn it is among the addresses: of IPv6 a client has 2^64.
+func paceKey(addr netip.Addr) string {
+	const bits = 64
+	if addr.Is6() {
+		prefix, err := addr.Prefix(bits)
+		if err == nil {
+			addr = prefix.Addr()
+		}
+	}
+	return textOfAddress(addr)
 }
 
 // headSize is how many bytes of a request's head are in memory.

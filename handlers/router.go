@@ -12,7 +12,6 @@ import (
 	"github.com/gin-gonic/gin"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-	"golang.org/x/time/rate"
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
@@ -191,8 +190,8 @@ type endpoints struct {
 	exports *shares
 	reads   *shares // pages that are read from the store
 
-	anonymous *rate.Limiter // requests that are not authenticated
-	heads     *shares       // bytes of those that wait for that
+	anonymous *gate   // requests that are not authenticated
+	heads     *shares // bytes of those that wait there
 
 	sampler *sampler
 }
@@ -207,7 +206,7 @@ func newEndpoints(cfg Config) *endpoints {
 	if cfg.Heartbeat == 0 {
 		cfg.Heartbeat = heartbeat
 	}
-	g := &gate{slots: gateSlots()}
+	g := newGate(gateSlots())
 	return &endpoints{
 		Config:  cfg,
 		gate:    g,

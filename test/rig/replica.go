@@ -29,6 +29,8 @@ type ReplicaConfig struct {
 	DataDir string
 	// Secret signs bearer tokens (HS256), at least 32 bytes.
 	Secret string
+	// Secure says that Args have it serve TLS.
+	Secure bool
 	// Args and Env (KEY=value) are added to the command line and environment.
 	Args, Env []string
 }
@@ -94,7 +96,12 @@ func (r *Replica) args() []string {
 func (r *Replica) Address() string { return r.address }
 
 // URL returns the server's base address, without a slash at the end.
-func (r *Replica) URL() string { return "http://" + r.address }
+func (r *Replica) URL() string {
+	if r.config.Secure {
+		return "https://" + r.address
+	}
+	return "http://" + r.address
+}
 
 // Exited is closed when the newest process has ended.
 func (r *Replica) Exited() <-chan struct{} { return r.process.exited }

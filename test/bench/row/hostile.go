@@ -80,7 +80,7 @@ func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 		if w.alone {
 			rate = 0
 		}
-		good, err := b.besideNeighbours(ctx, rate, round)
+		good, err := b.besideNeighbours(ctx, rate, round, w.secure)
 		if err != nil {
 			return Outcome{}, err
 		}
@@ -130,6 +130,7 @@ func (b *bench) besideHostile(
 	return b.besideLoad(
 		ctx,
 		round,
+		w.secure,
 		func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
 			a, err := newAttack(r, cs)
 			if err != nil {
@@ -169,10 +170,12 @@ func (b *bench) besideNeighbours(
 	ctx context.Context,
 	rate float64,
 	round int,
+	secure bool,
 ) (out besides, err error) {
 	return b.besideLoad(
 		ctx,
 		round,
+		secure,
 		func(ctx context.Context, r *replica, cs *closers) (func() counted, error) {
 			var workers []load.Worker
 			for i := range neighbours {
@@ -212,11 +215,20 @@ type counted struct{ sent, refused int64 }
 func (b *bench) besideLoad(
 	ctx context.Context,
 	round int,
+	secure bool,
 	begin func(context.Context, *replica, *closers) (func() counted, error),
 ) (out besides, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	s, err := b.serve(ctx, embedded, &cs, toLoopback...)
+	args := toLoopback
+	if secure {
+		pair, err := b.certificate()
+		if err != nil {
+			return out, err
+		}
+		args = slices.Concat(args, pair)
+	}
+	s, err := b.serve(ctx, embedded, &cs, args...)
 	if err != nil {
 		return out, err
 	}

@@ -21,6 +21,7 @@ type hostileWay struct {
 	name    string
 	atOnce  int                                            // requests, or connections
 	alone   bool                                           // compare with the other tenant alone
+	secure  bool                                           // over TLS
 	prepare func(context.Context, *attack) error           // before the victim comes; nil is nothing
 	attack  func(ctx context.Context, a *attack, i, n int) // the n-th of the i-th at once
 }
@@ -43,7 +44,7 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &http.Transport{MaxIdleConnsPerHost: 4096}
+	t := &http.Transport{MaxIdleConnsPerHost: 4096, TLSClientConfig: toOurs()}
 	cs.add(func() error {
 		t.CloseIdleConnections()
 		return nil

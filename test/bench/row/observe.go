@@ -116,7 +116,8 @@ func get(ctx context.Context, address, token string) (*http.Response, error) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	resp, err := http.DefaultClient.Do(req)
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: toOurs()}}
+	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err
 	}

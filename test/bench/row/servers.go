@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -131,6 +132,7 @@ func (b *bench) startReplica(
 		Binary: binary, Store: store,
 		DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", r.number)),
 		Secret:  "the secret of the benchmark, which is no secret",
+		Secure:  slices.Contains(args, certFlag),
 		Args:    args,
 	}
 	if b.Profiles != "" {
@@ -157,6 +159,9 @@ func clientsOf(r *replica, tenant string, cs *closers) (side.Fencepost, error) {
 		return side.Fencepost{}, err
 	}
 	f := side.Fencepost{Connections: connections(cs), Base: base}
+	if base.Scheme == "https" {
+		f.Connections.TLS = toOurs()
+	}
 	for i := range bearers {
 		token, err := r.Token(tenant, "locks:read locks:write", fmt.Sprintf("worker-%d", i))
 		if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -21,6 +22,9 @@ import (
 // one goroutine, as a client without a pool does: the load shares the processors
 // with what it measures, and an http.Transport takes as much of them as a server.
 type Connections struct {
+	// TLS is what they speak, if it is not nil.
+	TLS *tls.Config
+
 	mu     sync.Mutex
 	open   map[net.Conn]struct{}
 	closed bool
@@ -46,6 +50,9 @@ func (c *Connections) dial(ctx context.Context, address string) (net.Conn, error
 	conn, err := (&net.Dialer{Timeout: 30 * time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
+	}
+	if c.TLS != nil {
+		conn = tls.Client(conn, c.TLS)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -261,6 +261,11 @@ func (p *Provider) redeem(
 	if err == nil {
 		err = id.Claims(&claims)
 	}
+	// OpenID Connect Core 1.0, 3.1.3.7: the token was issued for another client, and names this one
+	// as one of several audiences.
+	if azp, sent := claims["azp"]; err == nil && sent && azp != p.config.ClientID {
+		err = errors.New("azp is another client")
+	}
 	if err != nil {
 		return nil, denied("what the identity provider says of you cannot be relied on", err)
 	}

@@ -148,8 +148,11 @@ func TestWhatTheProviderSays(t *testing.T) {
 		change func(map[string]any)
 		want   auth.Reason
 	}{
-		"another issuer":   {func(c map[string]any) { c["iss"] = "https://other.example" }, auth.Denied},
-		"for another":      {func(c map[string]any) { c["aud"] = "other" }, auth.Denied},
+		"another issuer": {func(c map[string]any) { c["iss"] = "https://other.example" }, auth.Denied},
+		"for another":    {func(c map[string]any) { c["aud"] = "other" }, auth.Denied},
+		"of another client": {func(c map[string]any) {
+			c["aud"], c["azp"] = []any{c["aud"], "other"}, "other"
+		}, auth.Denied},
 		"of another nonce": {func(c map[string]any) { c["nonce"] = "other" }, auth.Denied},
 		"no nonce":         {func(c map[string]any) { delete(c, "nonce") }, auth.Denied},
 		"expired": {

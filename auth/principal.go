@@ -58,6 +58,8 @@ type Principal struct {
 	// expires. voucher names in a session what has to count for that.
 	validity validity
 	voucher  string
+
+	ends time.Time // when it expires, with leeway, by the monotonic clock; zero is never
 }
 
 // Allows reports whether the token has the scope.

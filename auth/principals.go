@@ -120,6 +120,7 @@ func (p *Principals) Identify(c *x509.Certificate) (*Principal, error) {
 	}
 	who := *found
 	who.Expires = c.NotAfter
+	who.lasts(c.NotAfter.Sub(now))
 	return &who, nil
 }
 

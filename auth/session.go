@@ -124,6 +124,7 @@ func (v *sealed) principal(now time.Time) (*Principal, error) {
 	if !now.Before(p.Expires) {
 		return nil, refuse(Expired, "the session has ended")
 	}
+	p.lasts(p.Expires.Sub(now))
 	if v.Locks != nil {
 		p.Locks = []Pattern{}
 	}

@@ -4,26 +4,48 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
 // validity says whether a credential still counts. It returns a context that ends when the answer
 // may be another one, and nil if the credential was withdrawn.
 type validity func() context.Context
 
-// Valid reports whether the credential that the principal was identified by still counts, apart
-// from its end.
-func (p *Principal) Valid() bool { return p.validity == nil || p.validity() != nil }
+// lasts has the credential end after so long.
+func (p *Principal) lasts(d time.Duration) { p.ends = time.Now().Add(d) }
 
-// While returns a context that ends with ctx, and with the cause [Withdrawn] when the credential
-// of the principal stops to count before it expires: its key left the key set, or a file or an
-// authority that vouched for it changed. stop ends the watch, but not the context.
-func (p *Principal) While(ctx context.Context) (while context.Context, stop func()) {
-	if p.validity == nil {
+// Over returns why the credential that the principal was identified by does not count any more,
+// [Withdrawn] or [Expired], or nil if it counts.
+func (p *Principal) Over() error {
+	switch {
+	case !p.ends.IsZero() && time.Until(p.ends) <= 0:
+		return Expired
+	case p.validity != nil && p.validity() == nil:
+		return Withdrawn
+	}
+	return nil
+}
+
+// While returns a context for work that takes no longer than atMost. It ends with ctx, with the cause
+// [Expired] when the credential of the principal does, and with the cause [Withdrawn] when that stops
+// to count before: its key left the key set, or a file or an authority that vouched for it changed.
+// stop ends the watch, but not the context.
+func (p *Principal) While(
+	ctx context.Context, atMost time.Duration,
+) (while context.Context, stop func()) {
+	left := time.Until(p.ends)
+	expires := !p.ends.IsZero() && left <= atMost
+	if p.validity == nil && !expires {
 		return ctx, func() {}
 	}
 	while, cancel := context.WithCancelCause(ctx)
 	w := &watch{validity: p.validity, withdrawn: func() { cancel(Withdrawn) }}
-	w.look()
+	if expires {
+		w.expiry = time.AfterFunc(left, func() { cancel(Expired) })
+	}
+	if p.validity != nil {
+		w.look()
+	}
 	return while, w.end
 }
 
@@ -31,6 +53,7 @@ func (p *Principal) While(ctx context.Context) (while context.Context, stop func
 type watch struct {
 	validity  validity
 	withdrawn func()
+	expiry    *time.Timer // nil if the work ends before
 
 	mu    sync.Mutex
 	ended bool
@@ -54,6 +77,9 @@ func (w *watch) end() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.ended = true
+	if w.expiry != nil {
+		w.expiry.Stop()
+	}
 	if w.stop != nil {
 		w.stop()
 	}

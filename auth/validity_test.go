@@ -12,12 +12,13 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/auth/certtest"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // while is the context of work that p has begun.
 func while(t *testing.T, p *auth.Principal) context.Context {
 	t.Helper()
-	ctx, stop := p.While(t.Context())
+	ctx, stop := p.While(t.Context(), time.Hour)
 	t.Cleanup(stop)
 	return ctx
 }
@@ -282,4 +283,32 @@ func TestSessionAtAReplicaThatReadsTheKeysLater(t *testing.T) {
 	); err != nil {
 		t.Errorf("the other replica: %v", err)
 	}
+}
+
+// TestWorkEndsWithItsToken: with the leeway that the token itself has. Work that takes less time
+// needs no timer.
+func TestWorkEndsWithItsToken(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		const life, leeway = 10 * time.Second, 2 * time.Second
+		v := newVerifier(t, auth.Config{Secret: secret, Leeway: leeway, Now: time.Now})
+		token := hs().token(map[string]any{"exp": time.Now().Add(life).Unix(), "nbf": 0})
+		p := accept(t, v, token)
+		short, stop := p.While(t.Context(), life)
+		defer stop()
+		if short != t.Context() {
+			t.Error("work that ends before the token is watched")
+		}
+		ctx := while(t, p)
+		<-time.After(life + leeway - 1)
+		wantGoingOn(t, ctx, "what a token allows")
+		if why := p.Over(); why != nil {
+			t.Errorf("it is over within the leeway: %v", why)
+		}
+		<-time.After(1)
+		<-ctx.Done()
+		if cause := context.Cause(ctx); !errors.Is(cause, auth.Expired) || !errors.Is(p.Over(), auth.Expired) {
+			t.Errorf("it ends because of %v, %v", cause, p.Over())
+		}
+		reject(t, v, token, auth.Expired)
+	})
 }

@@ -207,6 +207,7 @@ func (v *Verifier) Verify(ctx context.Context, raw string) (*Principal, error) {
 	if p.voucher = k.voucher; k != v.secret { // which never changes
 		p.validity = k.validity
 	}
+	p.lasts(p.Expires.Add(v.leeway).Sub(now))
 	v.cache.add(&verified{digest: d, principal: p, key: k, until: p.Expires.Add(v.leeway)}, now)
 	return p, nil
 }

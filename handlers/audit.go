@@ -161,7 +161,7 @@ func export(r *request, q audit.Query) error {
 	if err != nil {
 		return err
 	}
-	defer r.lasts()()
+	defer r.lasts(endless)()
 	r.Header("Content-Type", jsonLines)
 	r.Header("Cache-Control", "no-store")
 	r.Writer.WriteHeader(http.StatusOK)

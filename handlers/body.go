@@ -73,8 +73,10 @@ func (r *request) readBody(into *bytes.Buffer) ([]byte, error) {
 	if err := r.out.bodyDeadline(time.Time{}); err != nil {
 		return nil, err
 	}
-	if r.principal != nil && !r.principal.Valid() { // a body may take as long as [bodyTimeout]
-		return nil, r.challenge(errWithdrawn())
+	if r.principal != nil { // a body may take as long as [bodyTimeout]
+		if why := whyOver(r.principal.Over()); why != "" {
+			return nil, r.challenge(lock.Errorf(lock.Unauthenticated, "%s", why))
+		}
 	}
 	return bytes.Trim(into.Bytes(), " \t\r\n"), checkHeaders(r.arrived.Trailer)
 }

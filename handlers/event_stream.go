@@ -27,8 +27,7 @@ type eventWriter struct {
 	sent    int // bytes since the last deadline
 	err     error
 
-	expires <-chan time.Time // when the bearer token does
-	beat    *time.Timer      // when a sign of life is due
+	beat *time.Timer // when a sign of life is due
 }
 
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
@@ -74,12 +73,10 @@ func (w *eventWriter) begin() (stop func(), more bool) {
 		return nil, false
 	}
 	holdLittle(w.request, sendBuffer)
-	expires := time.NewTimer(time.Until(w.request.principal.Expires))
-	w.expires, w.beat = expires.C, time.NewTimer(w.request.endpoints.Heartbeat)
+	w.beat = time.NewTimer(w.request.endpoints.Heartbeat)
 	metrics, ctx := w.request.endpoints.Metrics, w.request.context()
 	metrics.StreamOpened(ctx, time.Since(w.request.began))
 	return func() {
-		expires.Stop()
 		w.beat.Stop()
 		metrics.StreamClosed(ctx, errors.Is(w.err, os.ErrDeadlineExceeded))
 	}, true
@@ -159,8 +156,6 @@ func (w *eventWriter) pause(more <-chan struct{}) (why string) {
 // due does what is due, without waiting.
 func (w *eventWriter) due() (why string) {
 	select {
-	case <-w.expires:
-		return tokenExpired
 	case <-w.stream.Draining:
 		return serverDrains
 	case <-w.request.context().Done():
@@ -178,8 +173,6 @@ func await[T any](w *eventWriter, something <-chan T) (why string) {
 	case <-something:
 	case <-w.beat.C:
 		w.live()
-	case <-w.expires:
-		return tokenExpired
 	case <-w.stream.Draining:
 		return serverDrains
 	case <-w.request.context().Done():
@@ -190,7 +183,7 @@ func await[T any](w *eventWriter, something <-chan T) (why string) {
 
 // Why streams end.
 const (
-	tokenExpired = "the token or certificate of the caller has expired"
+	tokenExpired = "the token or certificate of the caller has expired; get a new one"
 	serverDrains = "this server shuts down; go on at another"
 	clientGone   = "the client is gone"
 	isWithdrawn  = "the credential of the caller was withdrawn; get a new one"

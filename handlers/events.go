@@ -73,7 +73,7 @@ func follow(r *request, tenant string) error {
 		return err
 	}
 	defer stream.Close()
-	defer r.lasts()()
+	defer r.lasts(endless)()
 	newEventWriter(r, stream, filter).run()
 	return nil
 }

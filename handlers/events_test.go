@@ -477,7 +477,7 @@ func TestStreamEndsWithTokenOrReplica(t *testing.T) {
 		follow("/events")
 	long := c.at(r).follow("/events")
 	short.wantEnd()
-	if got := short.lastComment(); got != "the token or certificate of the caller has expired" {
+	if got := short.lastComment(); got != "the token or certificate of the caller has expired; get a new one" {
 		t.Errorf("the stream ended with %q", got)
 	}
 	r.service.Drain()

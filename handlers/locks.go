@@ -52,7 +52,7 @@ func enqueue(r *request, req *service.AcquireRequest) (reply, error) {
 		return reply{}, err
 	}
 	if req.Wait > 0 && !req.Async {
-		defer r.lasts()()
+		defer r.lasts(req.Wait)()
 	}
 	req.Trace = r.Request.Header.Get("Traceparent")
 	g, err := r.endpoints.Locks.Acquire(r.context(), *req)
@@ -281,7 +281,7 @@ func awaitGrant(r *request, req service.TokenRequest) (reply, error) {
 		return reply{}, q.err
 	}
 	if wait > 0 {
-		defer r.lasts()()
+		defer r.lasts(wait)()
 	}
 	g, err := r.endpoints.Locks.Entry(r.context(), req, wait)
 	if err != nil {

@@ -31,11 +31,12 @@ func (d *detailed) Unwrap() error { return d.error }
 // fail answers with err as a problem document.
 func (r *request) fail(err error) {
 	if errors.Is(err, context.Canceled) && r.context().Err() != nil {
-		if r.whyGone() != isWithdrawn {
+		why := r.whyGone()
+		if why == clientGone {
 			r.Status(statusClientGone)
 			return
 		}
-		err = r.challenge(errWithdrawn())
+		err = r.challenge(lock.Errorf(lock.Unauthenticated, "%s", why))
 	}
 	e := typed(err)
 	code := api.Code(e.Code)
@@ -106,8 +107,6 @@ func errOverloaded(kind string) error {
 		Detail: "too many " + kind + " are under way; retry after Retry-After",
 	}
 }
-
-func errWithdrawn() error { return lock.Errorf(lock.Unauthenticated, isWithdrawn) }
 
 // problemPage shows a code: title, code, status, when, advice.
 const problemPage = `<!doctype html>

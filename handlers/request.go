@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"runtime/debug"
@@ -143,11 +144,14 @@ func (r *request) recovered() {
 // context ends when the client goes away.
 func (r *request) context() context.Context { return r.Request.Context() }
 
-// lasts marks a request that goes on for as long as its client wants. Until stop is called, its
-// context ends when the caller's credential is withdrawn.
-func (r *request) lasts() (stop func()) {
+// endless is how long a request lasts that only its client ends.
+const endless = time.Duration(math.MaxInt64)
+
+// lasts marks a request that goes on for as long as its client wants, or atMost. Until stop is
+// called, its context ends when the caller's credential expires or is withdrawn.
+func (r *request) lasts(atMost time.Duration) (stop func()) {
 	r.waits = true
-	ctx, stop := r.principal.While(r.context())
+	ctx, stop := r.principal.While(r.context(), atMost)
 	if ctx != r.context() {
 		r.Request = r.Request.WithContext(ctx)
 	}
@@ -156,10 +160,18 @@ func (r *request) lasts() (stop func()) {
 
 // whyGone says why the request's context has ended.
 func (r *request) whyGone() string {
-	if errors.Is(context.Cause(r.context()), auth.Withdrawn) {
+	return cmp.Or(whyOver(context.Cause(r.context())), clientGone)
+}
+
+// whyOver says to a client that its credential does not count any more; "" is for another reason.
+func whyOver(cause error) string {
+	switch {
+	case errors.Is(cause, auth.Withdrawn):
 		return isWithdrawn
+	case errors.Is(cause, auth.Expired):
+		return tokenExpired
 	}
-	return clientGone
+	return ""
 }
 
 // tenant is "" until it is known.

@@ -49,9 +49,8 @@ func (r *request) pace() error {
 	return nil
 }
 
-// present ends when the client has closed its connection. Over HTTP/2 a client that only resets its
-// request stays: a reset would else cost it nothing, while net/http closes a connection of which too
-// many such requests have not ended.
+// present ends when the client has closed its connection. Over HTTP/2 a reset does not end it: a
+// reset would else cost the client nothing. net/http closes a connection with too many such requests.
 func (r *request) present() context.Context {
 	if r.Request.ProtoMajor < 2 {
 		return r.context()

@@ -158,7 +158,7 @@ func TestPaceAndClientsThatAreGone(t *testing.T) {
 				defer close(ended)
 				r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", http.NoBody)
 				r.ProtoMajor = major
-				defer func() { _ = recover() }() // the connection is to be closed
+				defer func() { _ = recover() }() // closes the connection
 				p.ServeHTTP(httptest.NewRecorder(), r)
 			}()
 			synctest.Wait()

@@ -191,7 +191,7 @@ type endpoints struct {
 	reads   *shares // pages that are read from the store
 
 	anonymous *gate   // requests that are not authenticated
-	heads     *shares // bytes of those that wait there
+	heads     *shares // bytes of such requests that wait
 
 	sampler *sampler
 }

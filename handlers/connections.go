@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"net"
 	"sync"
+	"sync/atomic"
 )
 
 // Connections bounds the connections of a server, so that no client can take all file descriptors
@@ -24,11 +25,18 @@ type Connections struct {
 	byTenant  map[string]int // of these
 	anonymous int            // requests over HTTP/2 before their authentication
 	spare     *list.List     // of *connection without such requests, the longest so first
+
+	// What is read of requests that are not authenticated, beyond [smallHead].
+	counted, mostCounted int        // bytes
+	large                *list.List // of *connection, the longest so first
 }
 
 // NewConnections returns a bound of most connections, at least one.
 func NewConnections(most int) *Connections {
-	return &Connections{most: max(1, most), byTenant: map[string]int{}, spare: list.New()}
+	return &Connections{
+		most: max(1, most), byTenant: map[string]int{}, spare: list.New(),
+		mostCounted: maxUnfinished, large: list.New(),
+	}
 }
 
 // Listener returns a listener that accepts the connections of l for which there is room, and closes
@@ -64,6 +72,10 @@ type connection struct {
 	closed    bool
 	open      context.Context // ends when it is closed
 	shut      context.CancelFunc
+
+	unfinished atomic.Int64  // bytes that were read since a request arrived or ended
+	counted    int           // of these, among the large ones
+	large      *list.Element // nil if there are none
 }
 
 // enter counts a connection, for which another one may have to be closed. It returns nil
@@ -96,6 +108,7 @@ func (c *Connections) forget(conn *connection) {
 	}
 	conn.closed = true
 	conn.shut()
+	c.uncount(conn)
 	c.all--
 	if conn.place != nil {
 		c.spare.Remove(conn.place)
@@ -185,11 +198,13 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 // enter counts the request if its connection may have others next to it. It returns false if too
 // many are not yet authenticated.
 func (r *request) enter() bool {
-	if r.Request.ProtoMajor < 2 {
-		return true
-	}
 	conn, ok := r.context().Value(connectionKey{}).(*connection)
 	if !ok {
+		return true
+	}
+	r.over = conn
+	conn.settle()
+	if r.Request.ProtoMajor < 2 {
 		return true
 	}
 	if r.crowded = !conn.arrive(); r.crowded {
@@ -202,14 +217,13 @@ func (r *request) enter() bool {
 // occupy has the request's connection stay until it is answered, unless its tenant has
 // too many.
 func (r *request) occupy() {
-	conn, ok := r.context().Value(connectionKey{}).(*connection)
-	if !ok {
+	if r.over == nil {
 		return
 	}
-	if r.crowded = !conn.begin(r.tenant()); r.crowded {
+	if r.crowded = !r.over.begin(r.tenant()); r.crowded {
 		return
 	}
-	r.connection = conn
+	r.connection = r.over
 	if r.anonymous != nil {
 		r.anonymous.depart()
 		r.anonymous = nil
@@ -219,11 +233,10 @@ func (r *request) occupy() {
 // holdLittle bounds what the system keeps of the request's answer for a client that does not
 // take it: without that it may be megabytes, beside all that this process counts.
 func holdLittle(r *request, bytes int) {
-	conn, ok := r.context().Value(connectionKey{}).(*connection)
-	if !ok {
+	if r.over == nil {
 		return
 	}
-	if tcp, ok := conn.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+	if tcp, ok := r.over.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(bytes) // fails if it is closed, as the write will
 	}
 }
@@ -237,5 +250,8 @@ func (r *request) leave() {
 	}
 	if r.anonymous != nil {
 		r.anonymous.depart()
+	}
+	if r.over != nil {
+		r.over.settle()
 	}
 }

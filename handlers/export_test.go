@@ -102,3 +102,13 @@ const (
 	MaxPacedOfAddress = maxPacedOfAddress
 	MaxHeads          = maxHeads
 )
+
+// BoundHeads bounds what is read of requests that are not authenticated, in bytes.
+func (c *Connections) BoundHeads(most int) { c.mostCounted = most }
+
+// Unfinished is how much of these there is.
+func (c *Connections) Unfinished() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.counted
+}

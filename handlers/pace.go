@@ -55,8 +55,8 @@ func (r *request) present() context.Context {
 	if r.Request.ProtoMajor < 2 {
 		return r.context()
 	}
-	if conn, ok := r.context().Value(connectionKey{}).(*connection); ok {
-		return conn.open
+	if r.over != nil {
+		return r.over.open
 	}
 	return context.WithoutCancel(r.context())
 }

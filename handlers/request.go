@@ -42,6 +42,7 @@ type request struct {
 	walks      bool        // it has a slot of the gate
 	taken      int         // of what [answers] count
 	tagged     bool        // its answer has an ETag
+	over       *connection // over which it came, or nil
 	connection *connection // that it occupies, or nil
 	anonymous  *connection // over which it came, until the caller is authenticated, or nil
 	crowded    bool        // it occupies none, because there are too many

@@ -7,7 +7,8 @@ const (
 	// maxConnections is where a replica needs company: with each of them waiting, they take 1.5 GiB.
 	maxConnections = 65_536
 
-	// perConnection is what a connection takes with a request that waits over it, in bytes.
+	// perConnection is what a connection takes with a request that waits over it, in bytes. An
+	// unfinished request may take more, which the handlers bound for all connections together.
 	perConnection = 54 << 10
 )
 

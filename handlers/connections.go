@@ -73,6 +73,8 @@ type connection struct {
 	open      context.Context // ends when it is closed
 	shut      context.CancelFunc
 
+	known      atomic.Bool   // a request was authenticated
+	received   atomic.Int64  // bytes before that
 	unfinished atomic.Int64  // bytes that were read since a request arrived or ended
 	counted    int           // of these, among the large ones
 	large      *list.Element // nil if there are none
@@ -138,6 +140,7 @@ func (c *connection) begin(tenant string) bool {
 		all.spare.Remove(c.place)
 		c.place = nil
 	}
+	c.known.Store(true)
 	c.busy++
 	all.busy++
 	all.byTenant[tenant]++

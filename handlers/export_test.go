@@ -89,6 +89,17 @@ func (c *Connections) Conn() net.Conn {
 	return c.enter(conn)
 }
 
+// Pipe is such a connection, and its client's end. authenticate has it carry a request of a tenant,
+// which ends at once.
+func (c *Connections) Pipe() (at, of net.Conn, authenticate func(tenant string)) {
+	of, server := net.Pipe()
+	conn := c.enter(server)
+	return conn, of, func(tenant string) {
+		conn.begin(tenant)
+		conn.end(tenant)
+	}
+}
+
 // LinesAtOnce is how many log lines one cause has at once.
 const LinesAtOnce = linesAtOnce
 
@@ -112,3 +123,6 @@ func (c *Connections) Unfinished() int {
 	defer c.mu.Unlock()
 	return c.counted
 }
+
+// ReadPause is for each byte that a connection sends before it is authenticated.
+const ReadPause = readPause

@@ -1,5 +1,7 @@
 package handlers
 
+import "time"
+
 const (
 	// smallHead is how many bytes of a request every connection has buffers for anyway.
 	smallHead = 4 << 10
@@ -8,15 +10,25 @@ const (
 	// the requests have come so far that they can be authenticated. They take about 2.5 times as
 	// much memory.
 	maxUnfinished = 16 << 20
+
+	// readPause is for each byte beyond the first few that a connection sends before it is
+	// authenticated once: 33 ms for 16 KiB.
+	readPause = 2 * time.Microsecond
 )
 
 // Read implements net.Conn. It counts what is read while no request of the connection is
 // authenticated. Over the bound the server closes the connection that has been reading a large
 // request for longest: a client that sends one at once needs milliseconds.
+//
+// It pauses while the connection is not authenticated: over HTTP/2 net/http reads frames without
+// end, even of a connection that it has given up, and each takes time.
 func (c *connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.unfinished.Add(int64(n)) > smallHead {
 		c.of.grow(c, n)
+	}
+	if !c.known.Load() && c.received.Add(int64(n)) > smallHead {
+		<-time.After(time.Duration(n) * readPause)
 	}
 	return n, err
 }

@@ -2,12 +2,15 @@ package handlers_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestUnfinishedHeadsHaveABound: over the bound of bytes the server closes the connection that has
@@ -60,4 +63,32 @@ func TestUnfinishedHeadsHaveABound(t *testing.T) {
 	if n := all.Unfinished(); n != 0 {
 		t.Errorf("%d bytes count of the body of an authenticated client", n)
 	}
+}
+
+// TestConnectionsAreReadSlowlyAtFirst: over HTTP/2 frames that make no request take time too. A
+// connection whose client is known is read at full speed, and so is what every client sends first.
+func TestConnectionsAreReadSlowlyAtFirst(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		at, client, authenticate := handlers.NewConnections(10).Pipe()
+		defer at.Close()
+		took := func(bytes int) time.Duration {
+			t.Helper()
+			began := time.Now()
+			go func() { _, _ = client.Write(make([]byte, bytes)) }()
+			if _, err := io.ReadFull(at, make([]byte, bytes)); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(began)
+		}
+		if d := took(4 << 10); d != 0 {
+			t.Errorf("the first bytes take %s", d)
+		}
+		if d := took(10_000); d != 10_000*handlers.ReadPause {
+			t.Errorf("10 000 bytes take %s", d)
+		}
+		authenticate("acme")
+		if d := took(10_000); d != 0 {
+			t.Errorf("10 000 bytes of a known client take %s", d)
+		}
+	})
 }

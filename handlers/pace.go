@@ -46,7 +46,7 @@ func (r *request) pace() error {
 		return err
 	}
 	time.AfterFunc(pacePause, a.anonymous.leave) // not when it ends: a client may take its answer slowly
-	return nil
+	return r.context().Err()
 }
 
 // present ends when the client has closed its connection. Over HTTP/2 a reset does not end it: a

@@ -4,7 +4,7 @@ const (
 	// keptFiles are the files that the process may open besides connections, most of them the store's.
 	keptFiles = 512
 
-	// maxConnections is where a replica needs company: with each of them waiting, they take 1.5 GiB.
+	// maxConnections is where a replica needs company: with each of them waiting, they take 3.4 GiB.
 	maxConnections = 65_536
 
 	// perConnection is what a connection takes with a request that waits over it, in bytes. An

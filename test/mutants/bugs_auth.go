@@ -54,6 +54,14 @@ func authBugs() []Bug {
 			In:      "./auth", Run: "^TestRotation$",
 		},
 		{
+			Name:    "auth-work-outlives-its-token",
+			Breaks:  "a wait ends with its token",
+			File:    "auth/validity.go",
+			Anchor:  "expires := !p.ends.IsZero() && left <= atMost",
+			Becomes: "expires := false",
+			In:      "./auth", Run: "^TestWorkEndsWithItsToken$",
+		},
+		{
 			Name:    "auth-work-outlives-its-credential",
 			Breaks:  "what a withdrawn credential began ends",
 			File:    "auth/validity.go",
@@ -91,6 +99,15 @@ func authBugs() []Bug {
 			Anchor:  "if !slices.ContainsFunc(a.scopes, a.principal.Allows) {",
 			Becomes: "if len(a.scopes) == 0 {",
 			In:      "./handlers", Run: "^TestScopes$",
+			Needs: "etcd",
+		},
+		{
+			Name:    "handlers-no-pace",
+			Breaks:  "requests that are not authenticated do not stop others",
+			File:    "handlers/request.go",
+			Anchor:  "err = cmp.Or(r.pace(), err)",
+			Becomes: "_ = r.pace",
+			In:      "./handlers", Run: "^TestRequestsWithoutAuthenticationArePaced$",
 			Needs: "etcd",
 		},
 	}

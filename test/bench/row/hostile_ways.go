@@ -35,6 +35,9 @@ type attack struct {
 	close  *closers     // of what it begins beside
 	sent   atomic.Int64 // requests that were answered, or given up
 
+	making sync.Once
+	resets []byte // of a connection of HTTP/2
+
 	refused atomic.Int64 // of these, for the tenant's quota of requests
 	made    atomic.Int64 // of these, 201
 }

@@ -42,7 +42,8 @@ func runS17(ctx context.Context, b *bench) ([]Outcome, error) {
 		}
 		outcomes = append(outcomes, o)
 	}
-	return outcomes, errors.Join(errs...)
+	mixes, err := b.runWriteMixes(ctx)
+	return append(outcomes, mixes...), errors.Join(append(errs, err)...)
 }
 
 // wants reports whether to run a way.
@@ -217,18 +218,31 @@ func (b *bench) besideLoad(
 	round int,
 	secure bool,
 	begin func(context.Context, *replica, *closers) (func() counted, error),
+) (besides, error) {
+	serve := func(ctx context.Context, cs *closers) (*served, error) {
+		args := toLoopback
+		if secure {
+			pair, err := b.certificate()
+			if err != nil {
+				return nil, err
+			}
+			args = slices.Concat(args, pair)
+		}
+		return b.serve(ctx, embedded, cs, args...)
+	}
+	return b.besideLoadOn(ctx, round, serve, begin)
+}
+
+// besideLoadOn is besideLoad with the server that serve starts.
+func (b *bench) besideLoadOn(
+	ctx context.Context,
+	round int,
+	serve func(context.Context, *closers) (*served, error),
+	begin func(context.Context, *replica, *closers) (func() counted, error),
 ) (out besides, err error) {
 	var cs closers
 	defer cs.closeInto(&err)
-	args := toLoopback
-	if secure {
-		pair, err := b.certificate()
-		if err != nil {
-			return out, err
-		}
-		args = slices.Concat(args, pair)
-	}
-	s, err := b.serve(ctx, embedded, &cs, args...)
+	s, err := serve(ctx, &cs)
 	if err != nil {
 		return out, err
 	}

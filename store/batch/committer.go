@@ -122,12 +122,18 @@ func (c *Committer[P, O]) await(ctx context.Context, w *Write[P, O]) error {
 		defer t.Stop()
 		due = t.C
 	}
+	gone := w.Gone
 	for {
 		select {
 		case <-w.done:
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
+		case <-gone:
+			if c.withdraw(w) {
+				return ErrNotSent
+			}
+			gone = nil
 		case now := <-due:
 			more, err := c.overdue(w, now)
 			if err != nil {

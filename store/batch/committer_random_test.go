@@ -71,6 +71,9 @@ func (r *random) run(t *testing.T) {
 				t.Context(), time.Duration(r.rand.IntN(30_000))*time.Microsecond,
 			)
 		}
+		if r.rand.IntN(2) == 0 {
+			w.Gone, ctx = ctx.Done(), t.Context()
+		}
 		r.mu.Unlock()
 		all.Go(func() {
 			defer cancel()

@@ -47,16 +47,16 @@ func overloaded() *lock.Error {
 //
 // The writes that share a key form a chain, in the order of their arrival. A write is ready when
 // it is the first of all its chains. So choosing a batch takes constant time for each write in
-// it, and a long chain of joins of one lock delays nothing else.
+// it, and a long chain of joins of one lock delays nothing else. Tenants take turns.
 type pending[P, O any] struct {
 	limits  Limits
 	chains  map[string]*chain[P, O]
-	tenants map[string]Size
+	tenants map[string]*share[P, O]
+	turns   turns[P, O]
 	all     Size
 
-	first, last *Write[P, O] // ready writes, in the order in which they became ready
-	ready       int
-	blocked     int // not ready
+	ready   int
+	blocked int // not ready
 
 	// Lingering writes can wait until the generation changes.
 	generation uint64
@@ -67,15 +67,17 @@ type pending[P, O any] struct {
 // state is pending's record of a write.
 type state[P, O any] struct {
 	links      []link[P, O]
-	behind     int // the number of chains in which it is not first
-	prev, next *Write[P, O]
-	generation uint64 // it can wait while this equals pending's; 0: it cannot
+	share      *share[P, O] // its tenant's
+	behind     int          // the number of chains in which it is not first
+	prev, next *Write[P, O] // of the ready ones of its tenant
+	generation uint64       // it can wait while this equals pending's; 0: it cannot
 	ready, in  bool
 }
 
 func newPending[P, O any](limits Limits) *pending[P, O] {
 	return &pending[P, O]{
-		limits: limits, chains: map[string]*chain[P, O]{}, tenants: map[string]Size{}, generation: 1,
+		limits: limits, chains: map[string]*chain[P, O]{}, tenants: map[string]*share[P, O]{},
+		turns: turns[P, O]{ops: max(1, limits.Ops/turnsOfBatch)}, generation: 1,
 	}
 }
 
@@ -85,7 +87,10 @@ func (p *pending[P, O]) urgent() bool { return p.ready > p.patient }
 // reject returns an error for a write over a bound.
 func (p *pending[P, O]) reject(w *Write[P, O]) error {
 	b := p.limits.Pending
-	fits := p.all.within(b.InAll, w.Bytes) && p.tenants[w.Tenant].within(b.PerTenant, w.Bytes)
+	fits := p.all.within(b.InAll, w.Bytes)
+	if s := p.tenants[w.Tenant]; s != nil {
+		fits = fits && s.size.within(b.PerTenant, w.Bytes)
+	}
 	for _, key := range w.Keys {
 		if c := p.chains[key]; c != nil {
 			fits = fits && c.size.within(b.PerKey, w.Bytes)
@@ -105,14 +110,18 @@ func (p *pending[P, O]) reserve(w *Write[P, O], writes, bytes int) {
 	}
 }
 
-func (p *pending[P, O]) count(tenant string, writes, bytes int) {
+// count adds writes to the size of a tenant; negative numbers subtract.
+func (p *pending[P, O]) count(tenant string, writes, bytes int) *share[P, O] {
 	p.all.add(writes, bytes)
-	of := p.tenants[tenant]
-	if of.add(writes, bytes); of.Writes == 0 {
-		delete(p.tenants, tenant)
-		return
+	s := p.tenants[tenant]
+	if s == nil {
+		s = &share[P, O]{}
+		p.tenants[tenant] = s
 	}
-	p.tenants[tenant] = of
+	if s.size.add(writes, bytes); s.size.Writes == 0 {
+		delete(p.tenants, tenant)
+	}
+	return s
 }
 
 // add puts a write at the end of the chains of its keys.
@@ -127,7 +136,7 @@ func (p *pending[P, O]) add(w *Write[P, O]) {
 	for _, key := range w.Keys {
 		p.append(w, key)
 	}
-	p.count(w.Tenant, 1, w.Bytes)
+	s.share = p.count(w.Tenant, 1, w.Bytes)
 	if p.blocked++; s.behind == 0 {
 		p.makeReady(w)
 	}
@@ -135,13 +144,8 @@ func (p *pending[P, O]) add(w *Write[P, O]) {
 
 func (p *pending[P, O]) makeReady(w *Write[P, O]) {
 	p.blocked--
-	w.state.ready, w.state.prev = true, p.last
-	if p.last == nil {
-		p.first = w
-	} else {
-		p.last.state.next = w
-	}
-	p.last = w
+	w.state.ready = true
+	p.turns.add(w)
 	p.countReady(w, 1)
 }
 
@@ -150,21 +154,6 @@ func (p *pending[P, O]) countReady(w *Write[P, O], by int) {
 	if w.state.generation == p.generation {
 		p.patient += by
 	}
-}
-
-func (p *pending[P, O]) unready(w *Write[P, O]) {
-	prev, next := w.state.prev, w.state.next
-	if prev == nil {
-		p.first = next
-	} else {
-		prev.state.next = next
-	}
-	if next == nil {
-		p.last = prev
-	} else {
-		next.state.prev = prev
-	}
-	p.countReady(w, -1)
 }
 
 // hurry makes all writes urgent.
@@ -176,7 +165,8 @@ func (p *pending[P, O]) hurry() {
 // remove removes a write from everything, and returns the writes that become ready.
 func (p *pending[P, O]) remove(w *Write[P, O]) (freed []*Write[P, O]) {
 	if w.state.ready {
-		p.unready(w)
+		p.turns.remove(w)
+		p.countReady(w, -1)
 	} else {
 		p.blocked--
 	}
@@ -204,11 +194,12 @@ func (p *pending[P, O]) release(freed []*Write[P, O]) {
 func (p *pending[P, O]) take() (taken []*Write[P, O]) {
 	var freed []*Write[P, O]
 	ops, bytes := 0, 0
-	for w := p.first; w != nil; w = p.first {
+	for w := p.turns.next(); w != nil; w = p.turns.next() {
 		ops, bytes = ops+w.Ops, bytes+w.Bytes
 		if len(taken) > 0 && (ops > p.limits.Ops || bytes > p.limits.Bytes) {
 			break
 		}
+		w.state.share.credit -= w.Ops
 		freed = append(freed, p.remove(w)...)
 		taken = append(taken, w)
 	}
@@ -227,7 +218,7 @@ func (p *pending[P, O]) withdraw(w *Write[P, O]) bool {
 
 // drain removes all writes.
 func (p *pending[P, O]) drain() (all []*Write[P, O]) {
-	for p.first != nil {
+	for p.ready > 0 {
 		all = append(all, p.take()...)
 	}
 	return all

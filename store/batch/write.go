@@ -29,6 +29,10 @@ type Write[P, O any] struct {
 	// long queue is no sign of a lost store.
 	Due time.Time
 
+	// Gone, if it is not nil, is closed when the client is gone. Do then withdraws the write if it
+	// is pending; otherwise it still waits for the outcome.
+	Gone <-chan struct{}
+
 	// Must exempts the write from rejection: removals, and repetitions of a write that may have run.
 	Must bool
 

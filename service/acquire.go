@@ -173,7 +173,10 @@ func (s *Service) join(
 	asked := time.Now()
 	placed, written, err := s.write(ctx, e, req.due)
 	s.keys.use(e, written, err)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil && !e.Resumable():
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, s.explained(e, err)
 	}
 	if placed.Request != e.Request {
@@ -222,13 +225,17 @@ func (s *Service) explained(e *lock.Entry, err error) error {
 	return err
 }
 
-// write stores the entry. It does not end with the client, because the outcome would then be
-// harder to learn. If the store gives up, it removes the entry. The store also gives up a write
+// write stores the entry. Once it is sent it does not end with the client, because the outcome would
+// then be harder to learn. If the store gives up, it removes the entry. The store also gives up a write
 // that it has not made by due; with a zero due the store chooses the time.
 func (s *Service) write(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) (placed *lock.Entry, written bool, err error) {
-	ctx = context.WithoutCancel(ctx)
+	if e.Resumable() { // its client can come back
+		ctx = context.WithoutCancel(ctx)
+	} else {
+		ctx = store.Outlive(ctx)
+	}
 	if !due.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, due)

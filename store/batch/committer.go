@@ -84,7 +84,7 @@ func NewCommitter[P, O any](
 // and ctx ends or w is due first, it is [ErrUnknown].
 func (c *Committer[P, O]) Do(ctx context.Context, w *Write[P, O]) (O, error) {
 	var none O
-	if ctx.Err() != nil {
+	if ctx.Err() != nil || w.gone() {
 		return none, ErrNotSent
 	}
 	w.done = make(chan struct{})

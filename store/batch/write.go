@@ -88,6 +88,15 @@ func (w *Write[P, O]) Late(ctx context.Context) (O, error) {
 	}
 }
 
+func (w *Write[P, O]) gone() bool {
+	select {
+	case <-w.Gone:
+		return true
+	default:
+		return false
+	}
+}
+
 func (w *Write[P, O]) settled() bool {
 	select {
 	case <-w.done:

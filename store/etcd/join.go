@@ -65,7 +65,7 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 			full.OutcomeUnknown = j.giveUp()
 			return nil, full
 		}
-		if final(err) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
+		if final(err) || store.IsGone(ctx) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
 			return nil, unavailable(err, "enqueue", j.giveUp())
 		}
 		// The outcome may be unknown, but the id is unique: an entry with it is this call's, and the
@@ -162,7 +162,7 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	if !e.Resumable() {
 		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
 	}
-	w.Must, w.Due = true, j.due
+	w.Must, w.Due, w.Gone = true, j.due, store.Gone(ctx)
 	out, err := s.commits.Do(ctx, w)
 	j.waited(w.Waited())
 	switch {

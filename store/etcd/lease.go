@@ -182,7 +182,7 @@ func (p *leasePool) grantFor(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) *batch.Write[grant, lease] {
 	w := &batch.Write[grant, lease]{
-		Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due,
+		Tenant: e.Tenant, Ops: 1, Bytes: 1, Must: true, Due: due, Gone: store.Gone(ctx),
 		Payload: grant{ctx, p.seconds(e.TTL)},
 	}
 	for _, c := range e.Claims {

@@ -17,8 +17,8 @@ func (c *Client) Enqueue(
 	ctx context.Context,
 	e *lock.Entry,
 ) (placed *lock.Entry, written bool, err error) {
-	if ctx.Err() != nil {
-		return nil, false, store.Unavailable(ctx.Err(), string(Put), false)
+	if ctx.Err() != nil || store.IsGone(ctx) {
+		return nil, false, store.Unavailable(ErrUnsent, string(Put), false)
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.server.cfg.CallLimit)
 	defer cancel()

@@ -13,6 +13,7 @@ import (
 func contextCases() []testCase {
 	return []testCase{
 		{name: "contexts/one that has ended does nothing", run: contextsEnded},
+		{name: "contexts/a client that is gone before its write is sent", run: contextsGone},
 		{name: "contexts/one that ends meanwhile hurts nobody else", run: contextsEnding},
 		{name: "contexts/a removal whose context ends", run: contextsRemoval},
 	}
@@ -38,6 +39,21 @@ func contextsEnded(t *trial) {
 	t.wantSame(a)
 	t.wantQueue(t.B, t.ref("a"))
 	t.wantQueue(t.B, t.ref("kept"), kept)
+}
+
+// contextsGone joins for requests that have ended: nothing is written, and the call says so.
+func contextsGone(t *trial) {
+	warm := t.enqueue(t.A, t.draft("a")) // so that a lease is at hand
+	t.remove(t.A, warm, lock.Released)
+	request, cancel := context.WithCancel(t.ctx)
+	cancel()
+	sets, fresh, repeatable := t.draft("a", "b"), t.draft("a"), t.repeatable("a")
+	for _, e := range []*lock.Entry{fresh, repeatable, sets} {
+		_, _, err := t.A.Enqueue(store.Outlive(request), e)
+		t.wantCertain("Enqueue", err)
+	}
+	t.wantQueue(t.B, t.ref("a"))
+	t.wantQueue(t.B, t.ref("b"))
 }
 
 // ended makes every call with a context that has ended.

@@ -56,6 +56,7 @@ func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
 // write queues an attempt. Its wait for other writes does not count as its own time.
 func (j *join) write(ctx context.Context) outcome {
 	w := j.joinWrite(j.entry, j.handle, j.taken)
+	w.Gone = store.Gone(ctx)
 	w.Must, w.Due = j.unknown, j.due // what may have happened must not be rejected any more
 	out := j.commits.do(ctx, w)
 	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {

@@ -206,7 +206,7 @@ func (s *Store) Enqueue(
 			return s.trust.HandOut(ctx, s, found, written, leave)
 		case errors.As(err, &final):
 			return nil, false, j.refuse(final)
-		case s.closing.Err() != nil || j.pause(ctx) != nil:
+		case store.IsGone(ctx) || s.closing.Err() != nil || j.pause(ctx) != nil:
 			j.giveUp()
 			return nil, false, unavailable(err, "enqueue", j.unknown)
 		}

@@ -225,9 +225,9 @@ func (s *Service) explained(e *lock.Entry, err error) error {
 	return err
 }
 
-// write stores the entry. Once it is sent it does not end with the client, because the outcome would
-// then be harder to learn. If the store gives up, it removes the entry. The store also gives up a write
-// that it has not made by due; with a zero due the store chooses the time.
+// write stores the entry. Once sent, the write does not end with the client, because its outcome
+// would then be harder to learn. If the store gives up, it removes the entry. The store also gives
+// up a write that it has not made by due; with a zero due the store chooses the time.
 func (s *Service) write(
 	ctx context.Context, e *lock.Entry, due time.Time,
 ) (placed *lock.Entry, written bool, err error) {

@@ -86,7 +86,9 @@ type mixStore struct {
 }
 
 func (b *bench) mixStores(m writeMix) []mixStore {
-	etcd := func(ctx context.Context, cs *closers) (*served, error) { return b.serve(ctx, embedded, cs) }
+	etcd := func(ctx context.Context, cs *closers) (*served, error) {
+		return b.serve(ctx, embedded, cs)
+	}
 	stores := []mixStore{{b, "", etcd}}
 	if m.zookeeper {
 		warm := *b

@@ -18,15 +18,16 @@ type Limits struct {
 
 	// InFlight bounds the concurrent batches. Writes that arrive meanwhile gather for the next
 	// batch, which lowers the cost of each. While there are pending writes that cannot share a
-	// batch, such as joins of one lock, the bound is Most.
+	// batch, such as joins of one lock, the bound is Most, or InFlight full batches: many small
+	// ones, because each write waits for the batches before its own.
 	InFlight, Most int
 
 	// Linger bounds how long a lingering write is delayed.
 	Linger time.Duration
 
 	// Inline makes the goroutine of one of its writes send a batch, which saves a lone write a
-	// switch of goroutines. A batch that is not full waits for the one in flight, which saves the
-	// store batches. It suits a store whose calls always end soon.
+	// switch of goroutines. InFlight is then 1, which saves the store batches, and their writes the
+	// wait for each other. It suits a store whose calls always end soon.
 	Inline bool
 
 	// Pending bounds the unsent writes.
@@ -57,11 +58,13 @@ type Committer[P, O any] struct {
 	pending *pending[P, O]
 	wrote   time.Time // the last successful batch
 	running int       // workers, each with at most one batch in flight
-	linger  *time.Timer
-	armed   bool      // the linger timer runs
-	due     time.Time // when the first lingering write becomes urgent
-	closed  bool
-	workers sync.WaitGroup
+
+	underWay int // operations in flight
+	linger   *time.Timer
+	armed    bool      // the linger timer runs
+	due      time.Time // when the first lingering write becomes urgent
+	closed   bool
+	workers  sync.WaitGroup
 }
 
 // NewCommitter returns a committer. send writes a batch and settles its writes. It returns those

@@ -29,6 +29,8 @@ type fakeStore struct {
 	batches  [][]*write
 	running  int
 	most     int
+	ops      int // of the batches that run
+	mostOps  int
 	executed map[*write]int
 }
 
@@ -37,12 +39,18 @@ func (f *fakeStore) send(writes []*write) [][]*write {
 	f.batches = append(f.batches, slices.Clone(writes))
 	f.running++
 	f.most = max(f.most, f.running)
+	ops := 0
+	for _, w := range writes {
+		ops += w.Ops
+	}
+	f.ops += ops
+	f.mostOps = max(f.mostOps, f.ops)
 	took := f.took
 	f.mu.Unlock()
 	<-time.After(took)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.running--
+	f.running, f.ops = f.running-1, f.ops-ops
 	if f.tamper != nil {
 		return f.tamper(writes)
 	}
@@ -156,27 +164,38 @@ func TestWhatCanShareGathers(t *testing.T) {
 	})
 }
 
-// TestFewWaitForTheBatchUnderWay: of a store whose calls end soon, a second batch is in flight
-// only if it is full.
-func TestFewWaitForTheBatchUnderWay(t *testing.T) {
+// TestOneBatchUnderWay: a store whose calls end soon gets one batch after the other, also if the
+// next one is full.
+func TestOneBatchUnderWay(t *testing.T) {
 	inline := limits
 	inline.Inline = true
 	withCommitter(t, inline, func(t *testing.T, c *committer, f *fakeStore) {
 		var writes []*write
-		for i := range limits.Ops {
+		for i := range 2*limits.Ops + 1 {
 			writes = append(writes, join(i, fmt.Sprint("lock", i)))
 		}
 		handIn(t, c, writes...).Wait()
-		want := "[[0] [1 2 3 4 5 6 7 8 9]]"
-		if got := fmt.Sprint(f.payloads()); got != want || f.most != 1 {
-			t.Errorf("%d in flight, batches %s; want one after the other, %s", f.most, got, want)
+		if f.most != 1 || len(f.batches) != 3 {
+			t.Errorf("%d in flight, batches %v; want one after the other", f.most, f.payloads())
 		}
-		for i := range limits.Ops + 1 {
-			writes = append(writes, join(i, fmt.Sprint("lock", i)))
+	})
+}
+
+// TestLongChainBringsNoFullBatchesUnderWay: while joins of one lock are pending, more batches are
+// under way, but not more operations: what is written next would wait for them.
+func TestLongChainBringsNoFullBatchesUnderWay(t *testing.T) {
+	withCommitter(t, limits, func(t *testing.T, c *committer, f *fakeStore) {
+		var writes []*write
+		for i := range 400 {
+			key := "hot"
+			if i%8 > 0 {
+				key = fmt.Sprint("lock", i)
+			}
+			writes = append(writes, join(i, key))
 		}
-		handIn(t, c, writes[limits.Ops:]...).Wait()
-		if f.most != 2 {
-			t.Errorf("%d in flight, want the full one next to the first", f.most)
+		handIn(t, c, writes...).Wait()
+		if f.mostOps >= (limits.InFlight+1)*limits.Ops || f.most != limits.Most {
+			t.Errorf("%d operations in flight, in %d batches: %v", f.mostOps, f.most, f.payloads())
 		}
 	})
 }

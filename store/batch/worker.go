@@ -9,13 +9,14 @@ import (
 
 // allowed returns the bound on workers. The caller holds mu.
 func (c *Committer[P, O]) allowed() int {
-	switch {
-	case c.pending.blocked > 0:
-		return c.limits.Most
-	case c.limits.Inline && c.pending.ready < c.limits.Ops:
-		return 1
+	usual := c.limits.InFlight
+	if c.limits.Inline {
+		usual = 1
 	}
-	return c.limits.InFlight
+	if c.pending.blocked > 0 && c.underWay < usual*c.limits.Ops {
+		return c.limits.Most
+	}
+	return usual
 }
 
 // reserve counts one more worker if there is work for it. The caller holds mu.
@@ -67,7 +68,9 @@ func (c *Committer[P, O]) round() {
 	if c.ready != nil && !c.ready() {
 		return
 	}
-	for parts := [][]*Write[P, O]{c.take()}; len(parts) > 0; {
+	taken := c.take()
+	defer c.ended(taken)
+	for parts := [][]*Write[P, O]{taken}; len(parts) > 0; {
 		part := c.wanted(parts[0])
 		parts = parts[1:]
 		if len(part) > 0 {
@@ -86,9 +89,19 @@ func (c *Committer[P, O]) take() []*Write[P, O] {
 	taken, now := c.pending.take(), time.Now()
 	for _, w := range taken {
 		w.taken, w.waited = now, max(0, c.wrote.Sub(w.arrived))
+		c.underWay += w.Ops
 	}
 	c.start()
 	return taken
+}
+
+// ended counts a batch as no longer under way.
+func (c *Committer[P, O]) ended(taken []*Write[P, O]) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, w := range taken {
+		c.underWay -= w.Ops
+	}
 }
 
 // wanted leaves out the writes of a batch that must not be sent any more.

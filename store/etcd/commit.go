@@ -31,10 +31,9 @@ const (
 	// queue behind the flush of that write.
 	linger = time.Millisecond
 
-	// maxInFlight bounds the concurrent transactions, because a cluster takes a while to answer. For
-	// the embedded store it applies only while full transactions are pending. mostInFlight is the
-	// bound while entries of one lock are pending, which cannot share a transaction: etcd flushes
-	// concurrent ones together.
+	// maxInFlight bounds the concurrent transactions, because a cluster takes a while to answer. The
+	// embedded store has one. mostInFlight is the bound while entries of one lock are pending, which
+	// cannot share a transaction: etcd flushes concurrent ones together.
 	maxInFlight  = 3
 	mostInFlight = 64
 )

@@ -6,18 +6,21 @@ import (
 	"time"
 )
 
-// Between two readings of a kind are followPace, and followSlack times the duration of the last
-// one, so that constant writes take no more than a tenth of a replica's time. followRefresh is
-// the longest time between two full readings, and followRetry the pause after a failure.
+// After a reading the follower pauses for followSlack times its duration, so that constant writes
+// take no more than a tenth of a replica's time, but at least for followPace and at most for
+// followPause. After a failure it pauses for followPace, and retries after followRetry or a
+// change: how long a read took that failed says nothing of its cost. followRefresh is the longest
+// time between two readings.
 const (
 	followRefresh = 30 * time.Second
 	followRetry   = time.Second
 	followPace    = 100 * time.Millisecond
+	followPause   = 2 * time.Second
 	followSlack   = 10
 )
 
 // RecordFollower keeps reading all records of a kind, so that its user has a copy at most a
-// second old while the store answers. It skips unreadable records.
+// second old while the store answers soon. It skips unreadable records.
 type RecordFollower[T any] struct {
 	Records interface {
 		RecordLister
@@ -43,12 +46,14 @@ func (f *RecordFollower[T]) Run(ctx context.Context, take func(map[RecordKey]T))
 	changed, stop := RecordChanges(ctx, f.Records, f.Kind)
 	defer stop()
 	for ctx.Err() == nil {
-		began, again := time.Now(), followRefresh
-		if err := f.read(ctx, take); err != nil && ctx.Err() == nil {
+		began, pause, again := time.Now(), followPace, followRetry
+		if err := f.read(ctx, take); err == nil {
+			pause = min(max(followPace, followSlack*time.Since(began)), followPause)
+			again = followRefresh
+		} else if ctx.Err() == nil {
 			f.Log.Debug("records could not be read, and are tried again", "kind", f.Kind, "error", err)
-			again = followRetry
 		}
-		if Pause(ctx, max(followPace, followSlack*time.Since(began))) != nil {
+		if Pause(ctx, pause) != nil {
 			return
 		}
 		Await(ctx, changed, again)

@@ -78,6 +78,10 @@ type Entry struct {
 	// urgent. The store does not keep it.
 	Lingers bool
 
+	// Admitted is the version of the tenant's closures by which the entry may join, 0 if there are
+	// none. The write of the entry compares it, and the store does not keep it.
+	Admitted uint64
+
 	// Opaque marks an entry that could not be read: only its id, its tenant, its number and one of
 	// its locks are known.
 	Opaque bool

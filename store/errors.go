@@ -14,6 +14,11 @@ const retryAfter = time.Second
 // any client learned of it. Nothing of the call is in the store, nor ever will be.
 var ErrTakenBack = errors.New("the entry was written late and taken back")
 
+// ErrClosuresChanged means that the record of a tenant's closures has not the version by which an
+// entry was admitted. The entry was not written. A caller that still wants the lock reads the
+// closures again.
+var ErrClosuresChanged = errors.New("the closures of the tenant have changed")
+
 // Unavailable returns the error for a store that did not answer while doing something, with the
 // cause. unknown means that one of the attempts may have taken effect, even if the last one did
 // not.

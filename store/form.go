@@ -20,9 +20,10 @@ import (
 //	2  entries that the replicas keep ([lock.Entry.Async])
 //	3  closures as entries. Closures are records now, so nothing is written in it any more. Such
 //	   an entry of an earlier version belongs to a lock that no client requests
+//	4  a tenant's closures as one record ([ClosuresKey]), which each put of an entry compares
 //
 // Form 1 is written as 0, as it was before there were forms.
-const Form = 3
+const Form = 4
 
 // formAsync is the form of entries that the replicas keep. A replica that knows only form 1
 // grants correctly, but neither keeps these entries nor sends their callbacks. It would report
@@ -33,6 +34,18 @@ const formAsync = 2
 func FormOf(e *lock.Entry) int {
 	if e.Async {
 		return formAsync
+	}
+	return 1
+}
+
+// formClosures is the form of closures with which puts of entries are compared. An older version
+// compares nothing, so its entries would join after a closure.
+const formClosures = 4
+
+// FormOfRecord returns the lowest form that a user of a store with the record must understand.
+func FormOfRecord(k RecordKey) int {
+	if k == ClosuresKey(k.Tenant) {
+		return formClosures
 	}
 	return 1
 }

@@ -108,7 +108,7 @@ func TestSaysAll(t *testing.T) {
 	}
 	remembered := []string{
 		"ID", "Tenant", "Claims", "Set", "Holder", "Named", "Subject", "TTL", "EnqueuedAt", "WaitUntil",
-		"Number", "Lingers",
+		"Number", "Lingers", "Admitted",
 	}
 	for _, field := range reflect.VisibleFields(reflect.TypeFor[lock.Entry]()) {
 		e := plain

@@ -25,6 +25,15 @@ const (
 // NoTenant is the tenant of records that belong to none. No tenant has that name.
 const NoTenant = "-"
 
+// ClosuresKind is the kind of the records of tenants' closures.
+const ClosuresKind = "closures"
+
+// ClosuresKey names the record of a tenant's closures. Its version is the number of the closures
+// with which every write of an entry of the tenant is compared, see [Store].Enqueue.
+func ClosuresKey(tenant string) RecordKey {
+	return RecordKey{Kind: ClosuresKind, Tenant: tenant, ID: "all"}
+}
+
 // RecordKey names a small record.
 type RecordKey struct {
 	Kind   string // ^[a-z0-9][a-z0-9-]{0,62}$: what it is, for lists and watches

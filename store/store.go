@@ -39,6 +39,11 @@ type Store interface {
 	// caller that still wants the lock passes an entry with another id. After the entry was seen or
 	// removed, no attempt of the call can write it again.
 	//
+	// An entry is written only if the record at [ClosuresKey] of its tenant has the version
+	// e.Admitted, or does not exist and that is 0. Otherwise the error is [ErrClosuresChanged]. So
+	// no entry joins after a change of the closures that its caller has not seen, however late a
+	// write happens. Where Enqueue writes nothing because an entry has the id, nothing is compared.
+	//
 	// An entry that lingers may be written a moment later than others.
 	Enqueue(ctx context.Context, e *lock.Entry) (placed *lock.Entry, written bool, err error)
 

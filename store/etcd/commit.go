@@ -46,6 +46,7 @@ type part struct {
 	end         *store.End // recorded together with a delete
 	memory      int64      // the lease of that record
 	puts        bool       // it puts an entry
+	admitted    admission  // of the entry that it puts
 	conditional bool       // the removal depends on other entries
 }
 
@@ -151,8 +152,13 @@ func (c *committer) transact(groups []*group) (*pb.TxnResponse, error) {
 	if puts {
 		txn.Compare = append(txn.Compare, c.trusted.unchanged()...)
 	}
-	resp, err := c.try(txn)
-	if err == nil && !resp.Succeeded && (puts || len(groups) > 1) {
+	var resp *pb.TxnResponse
+	var err error
+	fits := len(txn.Compare) <= maxTxnOps // it does not with puts of very many tenants
+	if fits {
+		resp, err = c.try(txn)
+	}
+	if !fits || err == nil && !resp.Succeeded && (puts || len(groups) > 1) {
 		return c.try(c.transaction(groups))
 	}
 	for _, g := range groups {
@@ -228,8 +234,13 @@ func (c *committer) plain(g *group) *pb.TxnRequest {
 	txn := &pb.TxnRequest{}
 	var ends []store.End
 	var memory int64
+	var admitted []admission
 	for _, w := range g.writes {
 		txn.Compare = append(txn.Compare, w.Payload.compares...)
+		if a := w.Payload.admitted; w.Payload.puts && !slices.Contains(admitted, a) {
+			admitted = append(admitted, a)
+			txn.Compare = append(txn.Compare, modified([]byte(a.key), a.revision))
+		}
 		txn.Success = append(txn.Success, w.Payload.ops...)
 		if w.Payload.end != nil {
 			ends, memory = append(ends, *w.Payload.end), w.Payload.memory
@@ -313,7 +324,9 @@ func bucket(at time.Time) string { return fmt.Sprintf("%011d", at.Unix()/10) }
 // have written the entry, or the entry may be removed. So an attempt never overwrites the key.
 // withdrawn is the revision of the mark that it replaces, see [Store.putMark].
 func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
-	p := &part{puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}}
+	p := &part{
+		puts: true, compares: []*pb.Compare{created(s.primaryKey(e), 0)}, admitted: s.admission(e),
+	}
 	w := &write{
 		Tenant: e.Tenant, Lingers: e.Lingers, Payload: p, Keys: make([]string, 0, 2*len(e.Claims)),
 	}
@@ -378,7 +391,7 @@ const (
 // sized sets how much of a transaction the write takes.
 func (p *part) sized(w *write) *write {
 	w.Ops = max(len(p.ops), len(p.compares))
-	w.Bytes = endOverhead + opOverhead*(len(p.ops)+len(p.compares))
+	w.Bytes = endOverhead + opOverhead*(len(p.ops)+len(p.compares)+1) + len(p.admitted.key)
 	if p.end != nil {
 		w.Bytes += len(p.end.Was)
 	}

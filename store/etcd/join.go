@@ -111,7 +111,7 @@ func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 func final(err error) bool {
 	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(
 		err, errForgotten,
-	) || errors.Is(err, store.ErrTakenBack)
+	) || errors.Is(err, store.ErrTakenBack) || errors.Is(err, store.ErrClosuresChanged)
 }
 
 // attempt writes the entry. Under a fresh id it first makes sure that no earlier attempt has
@@ -168,7 +168,8 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	switch {
 	case out.applied:
 		placed := *e
-		placed.Number, placed.Handle, placed.Lingers = s.number(out.revision), l, false
+		placed.Number, placed.Handle = s.number(out.revision), l
+		placed.Lingers, placed.Admitted = false, 0
 		return &placed, nil
 	case isLeaseNotFound(err):
 		return nil, err
@@ -189,6 +190,9 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 		return found, err
 	case j.withdrawn != before:
 		return nil, errWithdrawn
+	}
+	if err := j.shut(ctx); err != nil {
+		return nil, err
 	}
 	return nil, errGoneMeanwhile
 }

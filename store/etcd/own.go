@@ -21,7 +21,7 @@ type ownWrites struct {
 
 func (o *ownWrites) add(key string, e *lock.Entry) {
 	written := *e
-	written.Lingers = false
+	written.Lingers, written.Admitted = false, 0
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.byKey == nil || len(o.byKey) >= maxOwnWrites {

@@ -20,8 +20,9 @@ func (e *withdrawnError) Error() string {
 
 // put writes e as the last of one call's attempts. The call knows the number of the last
 // withdrawal of an entry with its key, or none. put writes nothing if e's id exists or is used
-// up, if the attempt was excluded meanwhile, or if the client knows a later number: then the past
-// is missing. A client that does not understand all stored data also writes nothing.
+// up, if the attempt was excluded or the closures have changed meanwhile, or if the client knows a
+// later number: then the past is missing. A client that does not understand all stored data also
+// writes nothing.
 func (s *Server) put(
 	attempts []Attempt, withdrawn, known uint64, understood int, e *lock.Entry,
 ) (placed *lock.Entry, number uint64, err error) {
@@ -50,6 +51,9 @@ func (s *Server) put(
 	if err := s.gone(e, wroteBefore, withdrawn); err != nil {
 		return nil, s.number, err
 	}
+	if s.small.kept[store.ClosuresKey(e.Tenant)].version != e.Admitted {
+		return nil, s.number, store.Unavailable(store.ErrClosuresChanged, string(Put), false)
+	}
 	s.attempts[this] = wrote
 	return s.insert(this, e), s.number, nil
 }
@@ -71,7 +75,8 @@ func (s *Server) gone(e *lock.Entry, wroteBefore bool, withdrawn uint64) error {
 func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
 	s.advance(keysOf(e)...)
 	k := &kept{entry: *e, end: time.Now().Add(e.TTL)}
-	k.entry.Number, k.entry.Handle, k.entry.Lingers = s.number, int64(a), false
+	k.entry.Number, k.entry.Handle = s.number, int64(a)
+	k.entry.Lingers, k.entry.Admitted = false, 0
 	mine := k.entry
 	k.lease = time.AfterFunc(e.TTL, func() { s.expire(&mine) })
 	s.entries[keyOf(e)] = k

@@ -162,7 +162,7 @@ func cases() []testCase {
 		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(),
 		readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(),
-		resumeCases(),
+		resumeCases(), closureCases(),
 	} {
 		all = append(all, topic...)
 	}

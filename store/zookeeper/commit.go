@@ -35,8 +35,10 @@ const (
 
 // part is one call's part of a transaction.
 type part struct {
-	ops    []any
-	change change // what the log records of it
+	ops []any
+	// that the closures are those which admit the entry; nil if it puts none
+	admitted *zk.CheckVersionRequest
+	change   change // what the log records of it
 }
 
 type write = batch.Write[*part, outcome]
@@ -114,6 +116,9 @@ func (c *committer) send(writes []*write) [][]*write {
 	if errors.Is(out.err, errOutdated) {
 		return [][]*write{c.bringUpToDate(writes)}
 	}
+	if moved := (*closuresMoved)(nil); errors.As(out.err, &moved) {
+		return [][]*write{refuse(writes, moved)}
+	}
 	if out.err != nil && !out.unknown && at >= 0 {
 		writes[at].Settle(out, out.err)
 		return [][]*write{slices.Delete(slices.Clone(writes), at, at+1)}
@@ -136,6 +141,9 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 	if joining(writes) {
 		ops = append(ops, c.meta.check())
 	}
+	for _, check := range admissionsOf(writes) {
+		ops = append(ops, check)
+	}
 	own := len(ops)
 	var r record
 	for _, w := range writes {
@@ -156,7 +164,7 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 	c.observe.Operation("commit", time.Since(start), err)
 	c.observe.Batch(len(writes))
 	if err != nil {
-		return c.explain(l, writes, results, own, err)
+		return c.explain(l, writes, results, ops[:own], err)
 	}
 	stat := results[len(results)-1].Stat
 	c.trust.Received(mark, stat.Mzxid, 0)
@@ -188,14 +196,14 @@ func joins(w *write) bool { return w.Payload.change.Joined != nil }
 // errOutdated means that meta is not as this replica knows it.
 var errOutdated = errors.New("the fence floor or the trust in the store has changed")
 
-// bringUpToDate reads meta and returns the writes to send again. It does not send entries to a
-// store that has lost its past: their callers see that.
+// bringUpToDate reads meta and returns the writes to send again. Entries are not among them: their
+// callers see a store that has lost its past, and a new floor that comes with other closures.
 func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	err := c.meta.rereadRecords(ctx, c.calls, 0)
+	_ = c.meta.rereadRecords(ctx, c.calls, 0) // after an error the next attempt finds the same
 	for _, w := range writes {
-		if joins(w) && (err != nil || c.trust.Refusal() != nil) {
+		if joins(w) {
 			refused := &retry{errOutdated}
 			w.Settle(outcome{err: refused}, refused)
 			continue
@@ -205,9 +213,9 @@ func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	return again
 }
 
-// explain finds the write at fault. The first own operations belong to no write.
+// explain finds the write at fault. The first operations, the shared ones, belong to no write.
 func (c *committer) explain(
-	l *link, writes []*write, results []zk.MultiResponse, own int, err error,
+	l *link, writes []*write, results []zk.MultiResponse, shared []any, err error,
 ) (at int, out outcome) {
 	if !answered(err) {
 		return -1, outcome{err: err, unknown: !harmless(err)}
@@ -216,8 +224,13 @@ func (c *committer) explain(
 	if failed == 1 && errors.Is(err, zk.ErrNoNode) {
 		l.fail(errNodeGone) // the session is over, or a person deleted the node
 	}
-	if failed == 2 && failed < own && !errors.Is(err, zk.ErrNoAuth) {
+	own := len(shared)
+	switch {
+	case errors.Is(err, zk.ErrNoAuth) || failed < 2 || failed >= own:
+	case failed == 2:
 		return -1, outcome{err: errOutdated}
+	default:
+		return -1, outcome{err: &closuresMoved{shared[failed].(*zk.CheckVersionRequest)}}
 	}
 	op := failed - own
 	if failed >= own {

@@ -17,6 +17,8 @@ type joiner struct {
 	calls   *connector
 	commits *committer
 	orphans *store.Cleaner[*orphan]
+
+	admissions *admissions
 }
 
 // join is one call of Enqueue, with all its attempts.
@@ -54,10 +56,8 @@ func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
 }
 
 // write queues an attempt. Its wait for other writes does not count as its own time.
-func (j *join) write(ctx context.Context) outcome {
-	w := j.joinWrite(j.entry, j.handle, j.taken)
-	w.Gone = store.Gone(ctx)
-	w.Must, w.Due = j.unknown, j.due // what may have happened must not be rejected any more
+func (j *join) write(ctx context.Context, w *write) outcome {
+	w.Gone, w.Due = store.Gone(ctx), j.due
 	out := j.commits.do(ctx, w)
 	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {
 		j.due = j.last
@@ -78,12 +78,25 @@ func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, er
 			return found, true, err
 		}
 	}
-	out := j.write(ctx)
-	switch {
+	w := j.joinWrite(e, j.handle, j.taken)
+	w.Must = j.unknown // what may have happened must not be rejected any more
+	if w.Payload.admitted = j.admissions.known(e); w.Payload.admitted == nil {
+		switch err := j.admit(ctx, w); {
+		case errors.Is(err, store.ErrClosuresChanged):
+			return j.refused(ctx, unavailable(err, "enqueue", j.unknown))
+		case err != nil:
+			return nil, false, err
+		}
+	}
+	out := j.write(ctx, w)
+	switch moved := (*closuresMoved)(nil); {
 	case out.err == nil:
 		placed := *e
-		placed.Number, placed.Handle, placed.Lingers = j.number(out.zxid), j.handle, false
+		placed.Number, placed.Handle = j.number(out.zxid), j.handle
+		placed.Lingers, placed.Admitted = false, 0
 		return &placed, true, nil
+	case errors.As(out.err, &moved):
+		j.admissions.forget(e.Tenant)
 	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
 		return j.refused(ctx, out.err)
 	case errors.Is(out.err, zk.ErrNoNode):

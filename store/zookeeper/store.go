@@ -108,7 +108,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases,
 	}
 	s.orphans = store.NewCleaner(s.log, s.clean)
-	s.joiner = &joiner{reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans}
+	s.joiner = &joiner{
+		reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans,
+		admissions: &admissions{records: s.small},
+	}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
 	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
 	s.tasks.Go(func() { x.run(s.closing) })

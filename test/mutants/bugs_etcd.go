@@ -4,6 +4,14 @@ package main
 func etcdBugs() []Bug {
 	return []Bug{
 		{
+			Name: "etcd-closures-not-compared", Breaks: "no entry joins after a closure",
+			File:    "store/etcd/commit.go",
+			Anchor:  "if a := w.Payload.admitted; w.Payload.puts &&",
+			Becomes: "if a := w.Payload.admitted; w.Payload.puts && a.key == \"\" &&",
+			In:      "./store/etcd", Run: "^TestConformanceEmbedded$/^closures",
+			Needs: "etcd",
+		},
+		{
 			Name:    "etcd-renewed-without-proof",
 			Breaks:  "a keepalive that returns a TTL is no proof of an entry",
 			File:    "store/etcd/store.go",

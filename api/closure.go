@@ -32,6 +32,9 @@ type Closure struct {
 	Description string `json:"description,omitempty" example:"ticket OPS-311, until Mia is back"`
 	// By is the subject of the operator's bearer token.
 	By string `json:"by" example:"ops"`
+	// Revision from which on no entry joins. An answer about locks with this revision, or a greater
+	// one, shows each entry that joined before.
+	Revision uint64 `json:"revision" format:"int64" minimum:"0" example:"1042"`
 }
 
 // ClosurePage is a page of closures, in the order in which they began.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
@@ -14,7 +15,7 @@ import (
 // closeLocks closes locks.
 //
 // @Summary     Close locks for a time
-// @Description Keeps new entries out of matching locks, at every replica within a second. Holders finish, and entries that already wait are granted in order.
+// @Description Keeps new entries out of matching locks, at every replica from this answer on. Holders finish, and entries that already wait are granted in order.
 // @Param       body body     api.CloseBody true "Which locks, until when, and why"
 // @Success     201  {object} api.Closure
 // @Failure     429  {object} api.Problem "rate_limited, quota_exceeded, overloaded"
@@ -85,7 +86,7 @@ func listClosures(r *request) (reply, error) {
 	q := r.query()
 	tenant, limit, after := q.tenant(), q.page(), lock.Closure{}
 	if place := q.cursor("closures", isNumber, lock.ValidName); place != nil {
-		after.Number, after.ID = numberIn(place[0]), lock.ID(place[1])
+		after.Since, after.ID = time.UnixMilli(int64(numberIn(place[0]))), lock.ID(place[1])
 	}
 	if q.err != nil {
 		return reply{}, q.err
@@ -113,8 +114,8 @@ func closurePage(r *request, all []*lock.Closure, n int) *api.ClosurePage {
 	}
 	if n < len(all) && n > 0 {
 		last := all[n-1]
-		number := strconv.FormatUint(last.Number, 10)
-		page.NextCursor = cursorOf("closures", number, string(last.ID))
+		since := strconv.FormatInt(last.Since.UnixMilli(), 10)
+		page.NextCursor = cursorOf("closures", since, string(last.ID))
 	}
 	return page
 }
@@ -123,6 +124,7 @@ func closureOf(c *lock.Closure) api.Closure {
 	return api.Closure{
 		ID: string(c.ID), Tenant: c.Tenant, Locks: c.Locks.String(), Since: api.InstantOf(c.Since),
 		Until: api.InstantOf(c.Until), Reason: c.Reason, Description: c.Description, By: c.By,
+		Revision: c.Number,
 	}
 }
 

@@ -23,6 +23,7 @@ type closure struct {
 	Reason      string  `json:"reason"`
 	Description string  `json:"description"`
 	By          string  `json:"by"`
+	Revision    uint64  `json:"revision"`
 }
 
 type closurePage struct {
@@ -60,7 +61,7 @@ func (c *client) closures(query string) closurePage {
 }
 
 // TestClosedLocksTakeNoNewEntries: an operator closes locks at one replica, which binds the other
-// within a second, and opens them there. Holders finish, and waiters are granted in order.
+// at once, and opens them there. Holders finish, and waiters are granted in order.
 func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
@@ -74,10 +75,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 		time.Until(made.Until.Time) < 50*time.Minute {
 		t.Errorf("made %+v", made)
 	}
-	for _, at := range []*client{c, elsewhere} {
-		eventually(t, "the replica knows of the closure", func() bool {
-			return at.get("/locks/orders:42").fields()["closed"] != nil
-		})
+	for _, at := range []*client{elsewhere, c} {
 		for _, name := range []string{"orders:42", "orders:43"} {
 			a := at.post("/locks/"+name, body(`{"wait_seconds":30}`))
 			f := a.fields()
@@ -91,6 +89,9 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 		if a.status != http.StatusLocked || a.fields()["code"] != "lock_closed" {
 			t.Errorf("a set is refused with %v", a)
 		}
+		eventually(t, "the replica shows the closure", func() bool {
+			return at.get("/locks/orders:42").fields()["closed"] != nil
+		})
 		look := at.get("/locks/orders:42?consistent=true").fields()
 		if closed, ok := look["closed"].(map[string]any); !ok || closed["reason"] != counting {
 			t.Errorf("a look shows %v", look)
@@ -106,6 +107,12 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	c.put("/locks/orders:42/renew", lockToken(held.Token)).wantStatus(http.StatusOK)
 	c.release(held)
 	c.release(waits.wait().held(http.StatusCreated))
+	eventually(t, "an answer as new as the closure shows no holder", func() bool {
+		var seen api.AdminLockView
+		operator.at(shared.other).get("/admin/locks/"+c.claims.Tenant+"/orders:42").
+			want(http.StatusOK, &seen)
+		return seen.Revision >= made.Revision && len(seen.Holders) == 0 && seen.Waiting == 0
+	})
 	if page := operator.closures(""); len(page.Closures) != 1 || page.Closures[0] != made ||
 		page.NextCursor != "" {
 		t.Errorf("listed: %+v, want %+v", page, made)
@@ -149,10 +156,10 @@ func (c *client) showsClosed(made closure) {
 	c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksWrite} }).release(open)
 }
 
-// oneWrite lists closures that one write made.
-type oneWrite struct{ closuresStub }
+// oneInstant lists closures that began at one instant.
+type oneInstant struct{ closuresStub }
 
-func (oneWrite) List(context.Context, string) (all []*lock.Closure, _ error) {
+func (oneInstant) List(context.Context, string) (all []*lock.Closure, _ error) {
 	for _, id := range []lock.ID{"a", "b", "c"} {
 		locks, err := lock.ParseNamePattern(string(id))
 		if err != nil {
@@ -161,17 +168,20 @@ func (oneWrite) List(context.Context, string) (all []*lock.Closure, _ error) {
 		id = lock.ID(strings.Repeat("0", 25)) + id
 		all = append(
 			all,
-			&lock.Closure{ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann", Number: 7},
+			&lock.Closure{
+				ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann",
+				Since: time.UnixMilli(1_700_000_000_123),
+			},
 		)
 	}
 	return all, nil
 }
 
-// TestClosuresOfOneWriteAreOnSeveralPages: a page ends between closures that share their number.
-func TestClosuresOfOneWriteAreOnSeveralPages(t *testing.T) {
+// TestClosuresOfOneInstantAreOnSeveralPages: a page ends between closures that began together.
+func TestClosuresOfOneInstantAreOnSeveralPages(t *testing.T) {
 	t.Parallel()
 	h := shared.handlers(&stub{})
-	h.Closures = oneWrite{closuresStub{&stub{}}}
+	h.Closures = oneInstant{closuresStub{&stub{}}}
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
 	operator, got, cursor := newTenant(t).at(r).admin(), "", ""

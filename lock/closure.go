@@ -26,7 +26,10 @@ type Closure struct {
 	Reason      string // the operator's, shown to clients
 	Description string // more about it, for operators
 	By          string // the subject of the operator's bearer token
-	Number      uint64 // the version of its record
+
+	// Number is that of a write from which on no entry joins: a view up to it shows all entries that
+	// joined before.
+	Number uint64
 }
 
 // Closes reports whether the closure is in force at an instant and covers one of the locks.
@@ -35,9 +38,12 @@ func (c *Closure) Closes(tenant string, claims []Claim, at time.Time) bool {
 		slices.ContainsFunc(claims, func(claim Claim) bool { return c.Locks.Match(claim.Name) })
 }
 
-// Compare orders closures by the numbers of their writes, then by id.
+// Is reports whether the other is this closure.
+func (c *Closure) Is(other *Closure) bool { return c.ID == other.ID }
+
+// Compare orders closures by the times at which they began, then by id.
 func (c *Closure) Compare(other *Closure) int {
-	return cmp.Or(cmp.Compare(c.Number, other.Number), cmp.Compare(c.ID, other.ID))
+	return cmp.Or(c.Since.Compare(other.Since), cmp.Compare(c.ID, other.ID))
 }
 
 // maxReopens bounds Retry-After of a closed lock, because an operator may open it early.

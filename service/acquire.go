@@ -1,6 +1,7 @@
 package service
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -85,17 +86,21 @@ const (
 )
 
 // acquireInTime repeats the request with a new entry if the store reports that the earlier write
-// has no effect and never will.
+// has no effect and never will: it came late, or the closures have changed since the entry was
+// admitted.
 func (s *Service) acquireInTime(
 	ctx context.Context, req *AcquireRequest, began time.Time,
 ) (*Grant, error) {
 	now := s.Now()
-	g, err := s.acquire(ctx, req, now, began)
-	for errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < rewriteWithin {
-		req.due = began.Add(rewriteUntil)
-		g, err = s.acquire(ctx, req, now, began)
+	for tries := 1; ; tries++ {
+		g, err := s.acquire(ctx, req, now, began)
+		switch {
+		case errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < rewriteWithin:
+			req.due = began.Add(rewriteUntil)
+		case !errors.Is(err, store.ErrClosuresChanged) || ctx.Err() != nil || tries == maxTries:
+			return g, err
+		}
 	}
-	return g, err
 }
 
 func (s *Service) acquire(
@@ -173,6 +178,9 @@ func (s *Service) join(
 	asked := time.Now()
 	placed, written, err := s.write(ctx, e, req.due)
 	s.keys.use(e, written, err)
+	if errors.Is(err, store.ErrClosuresChanged) && s.Config.Closures != nil {
+		err = cmp.Or(s.Config.Closures.Reread(ctx, e.Tenant, e.Admitted), err)
+	}
 	switch {
 	case err != nil && ctx.Err() != nil && !e.Resumable():
 		return nil, ctx.Err()

@@ -134,7 +134,8 @@ func (b *base) ended(id lock.ID, why lock.Reason) error {
 func (b *base) mayBeTold(st view.Status) bool { return !st.Doubt || b.Store.Refusal() == nil }
 
 // admit returns why an entry may not join: an operator has closed one of its locks, or this
-// replica has not read the closures yet.
+// replica has not read the closures yet. Otherwise it notes in e by which closures that was
+// decided, with which the write is compared.
 func (b *base) admit(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant || b.Config.Closures == nil {
 		return nil
@@ -142,9 +143,11 @@ func (b *base) admit(e *lock.Entry) error {
 	if !b.Config.Closures.Read() {
 		return closures.ErrUnread()
 	}
-	if c := b.closed(e.Tenant, e.Claims); c != nil {
+	c, version := b.Config.Closures.Closed(e.Tenant, e.Claims)
+	if c != nil {
 		return lock.ErrClosed(c, b.Now())
 	}
+	e.Admitted = version
 	return nil
 }
 
@@ -152,7 +155,8 @@ func (b *base) closed(tenant string, claims []lock.Claim) *lock.Closure {
 	if b.Config.Closures == nil {
 		return nil
 	}
-	return b.Config.Closures.Closed(tenant, claims)
+	c, _ := b.Config.Closures.Closed(tenant, claims)
+	return c
 }
 
 // spread returns a random duration from d to 2d.
@@ -165,8 +169,13 @@ func (b *base) wall(at time.Time) time.Time { return b.Now().Add(time.Until(at))
 
 // Closures are the closures that this replica knows.
 type Closures interface {
-	// Closed returns the closure that keeps an entry with these claims from joining, or nil.
-	Closed(tenant string, claims []lock.Claim) *lock.Closure
+	// Closed returns the closure that keeps an entry with these claims from joining, or nil, and the
+	// version of the tenant's closures.
+	Closed(tenant string, claims []lock.Claim) (c *lock.Closure, version uint64)
+
+	// Reread reads the closures of a tenant, no older than the call, unless their version is another
+	// one by now.
+	Reread(ctx context.Context, tenant string, version uint64) error
 
 	// Read reports whether the closures were read.
 	Read() bool

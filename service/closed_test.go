@@ -1,14 +1,20 @@
 package service_test
 
 import (
+	"context"
 	"errors"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/service/closures"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -18,7 +24,9 @@ type closing struct {
 	closed atomic.Pointer[lock.Closure]
 }
 
-func (c *closing) Closed(string, []lock.Claim) *lock.Closure { return c.closed.Load() }
+func (c *closing) Closed(string, []lock.Claim) (*lock.Closure, uint64) { return c.closed.Load(), 0 }
+
+func (c *closing) Reread(context.Context, string, uint64) error { return nil }
 
 func (c *closing) Read() bool { return !c.unread.Load() }
 
@@ -65,5 +73,97 @@ func TestUnreadClosuresRefuseNewEntries(t *testing.T) {
 		if _, err := r.Acquire(t.Context(), want("a", 0)); !errors.Is(err, lock.StoreUnavailable) {
 			t.Errorf("Acquire = %v", err)
 		}
+	})
+}
+
+// standingStill are the records of a replica that reads no lists and hears of no change after it
+// has begun, but reads what it asks for.
+type standingStill struct {
+	store.RecordStore
+	lists *memory.Client
+}
+
+func (r standingStill) List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error) {
+	return r.lists.Records().List(ctx, q)
+}
+
+func (r standingStill) Watch(ctx context.Context, kind string, changed func()) {
+	r.lists.Records().Watch(ctx, kind, changed)
+}
+
+// closable starts a replica with a book of closures, which stands still from then on if it is late.
+func (s *sharedStore) closable(late bool) (*replica, *closures.Book) {
+	s.t.Helper()
+	c, cable := newClient(s), memory.NewCable()
+	lists := s.Connect(cable)
+	s.t.Cleanup(lists.Close)
+	book := closures.New(closures.Config{Records: standingStill{c.inner.Records(), lists}})
+	ctx, stop := context.WithCancel(s.t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { book.Run(ctx) })
+	s.t.Cleanup(running.Wait)
+	s.t.Cleanup(stop)
+	synctest.Wait()
+	if late {
+		cable.Cut(memory.Broken)
+	}
+	return s.replicaWith(s.t, c, func(cfg *service.Config) { cfg.Closures = book }), book
+}
+
+func closeRequest(locks string) closures.CloseRequest {
+	return closures.CloseRequest{
+		Tenant: "acme", Locks: locks, Until: time.Now().Add(time.Hour), Reason: "the stock is counted",
+		By: audit.Who{Subject: "ops", Tenant: "acme"},
+	}
+}
+
+// TestClosureBindsAReplicaThatStoodStill: once a closure is answered, no entry joins, also at a
+// replica that has not heard of it. Entries of other locks do, and those that are there go on.
+func TestClosureBindsAReplicaThatStoodStill(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		_, a := s.closable(false)
+		late := make([]*replica, 7) // each learns of the closure by its first request
+		for i := range late {
+			late[i], _ = s.closable(true)
+		}
+		r := late[6]
+		held := r.hold(want("orders:1", 0))
+		waits := r.line(keyed("orders:1", time.Minute, "k"))
+		if _, err := a.Close(t.Context(), closeRequest("orders:*")); err != nil {
+			t.Fatal(err)
+		}
+		async, set := want("orders:2", time.Minute), want("orders:3", 0)
+		async.Async, set.Set = true, true
+		set.Claims = append(set.Claims, lock.Claim{Name: "stock", Mode: lock.Exclusive})
+		for i, req := range []service.AcquireRequest{
+			want("orders:2", 0), want("orders:1", time.Minute), async, set,
+			keyed("orders:2", time.Minute, "another"),
+		} {
+			late[i].start(req).fails(lock.Closed)
+		}
+		late[5].hold(want("stock", 0))
+		again := r.start(keyed("orders:1", time.Minute, "k"))
+		r.release(held)
+		if first, second := waits.holdsLater(), again.holdsLater(); first.Entry.ID != second.Entry.ID {
+			t.Errorf("a repeated request has %s, the first %s", second.Entry.ID, first.Entry.ID)
+		}
+	})
+}
+
+// TestClosureBindsWhatWaitsToBeWritten: an entry that was admitted before a closure and is written
+// after it does not join.
+func TestClosureBindsWhatWaitsToBeWritten(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		_, a := s.closable(false)
+		r, _ := s.closable(false)
+		r.store.on(first(2, slow(time.Second)), enqueue)
+		closed, open := r.start(want("orders:1", time.Minute)), r.start(want("stock", time.Minute))
+		if _, err := a.Close(t.Context(), closeRequest("orders:*")); err != nil {
+			t.Fatal(err)
+		}
+		closed.fails(lock.Closed)
+		open.holdsLater()
 	})
 }

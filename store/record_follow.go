@@ -31,6 +31,9 @@ type RecordFollower[T any] struct {
 	Most  int // bounds the records; the rest is skipped
 	Parse func(Record) (T, error)
 
+	// Always has Run call take after every reading, for a user that also reads single records.
+	Always bool
+
 	kept    map[RecordKey]followed[T] // nil before the first reading
 	damaged map[RecordKey]uint64      // unreadable versions that were logged
 }
@@ -85,7 +88,7 @@ func (f *RecordFollower[T]) read(ctx context.Context, take func(map[RecordKey]T)
 	}
 	same = same && len(next) == len(f.kept)
 	f.kept, f.damaged = next, damaged
-	if !same {
+	if !same || f.Always {
 		take(f.values())
 	}
 	return nil

@@ -1,5 +1,6 @@
-// Package closures keeps which locks operators have closed: records that each replica checks
-// when an entry would join. Entries that are there are not affected.
+// Package closures keeps which locks operators have closed: one record for each tenant, by which a
+// replica admits new entries. The write of an entry compares the record's version, so a replica
+// that has not read the newest one admits none. Entries that are there are not affected.
 package closures
 
 import (
@@ -16,11 +17,12 @@ import (
 )
 
 const (
-	// Kind is the kind of the records, one for each closure.
-	Kind = "closure"
-
 	// maxInAll bounds the closures of all tenants, because each replica has a copy of them.
 	maxInAll = 2000
+
+	// maxBytes bounds the closures of a tenant as stored. The rest of a record is for those that are
+	// over and not removed yet.
+	maxBytes = store.MaxRecordValue / 2
 
 	// sweepEvery is the time between two searches for expired closures. sweepAfter is how long they
 	// stay, because replicas' clocks differ.
@@ -30,6 +32,7 @@ const (
 
 // Records are the store's small records, as far as the book needs them.
 type Records interface {
+	Get(ctx context.Context, k store.RecordKey) (store.Record, error)
 	List(ctx context.Context, q store.RecordQuery) (store.RecordPage, error)
 	Put(ctx context.Context, p store.RecordPut) (version uint64, err error)
 	Delete(ctx context.Context, k store.RecordKey, version uint64) error
@@ -44,14 +47,14 @@ type Config struct {
 	Now     func() time.Time // the wall clock; nil is time.Now
 }
 
-// Book is a replica's copy of all closures, at most a second old while the store answers.
+// Book is a replica's copy of all closures, at most a second old while the store answers soon.
 type Book struct {
 	Config
 	all atomic.Pointer[byTenant] // nil before the first reading; replaced, never changed
 }
 
-// byTenant holds each tenant's closures, the oldest first.
-type byTenant map[string][]*lock.Closure
+// byTenant holds what the tenants' records hold.
+type byTenant map[string]ofTenant
 
 // New returns a book that is empty until it runs.
 func New(c Config) *Book {
@@ -69,8 +72,9 @@ func New(c Config) *Book {
 
 // Run keeps the book up to date, and removes closures that are over, until ctx ends.
 func (b *Book) Run(ctx context.Context) {
-	f := store.RecordFollower[*lock.Closure]{
-		Records: b.Records, Log: b.Logger, Kind: Kind, Most: 2 * maxInAll, Parse: parse,
+	f := store.RecordFollower[ofTenant]{
+		Records: b.Records, Log: b.Logger, Kind: store.ClosuresKind, Most: 2 * maxInAll, Parse: parse,
+		Always: true,
 	}
 	swept := make(chan struct{})
 	go func() { defer close(swept); b.sweep(ctx) }()
@@ -79,51 +83,77 @@ func (b *Book) Run(ctx context.Context) {
 }
 
 // take replaces the copy. The follower also calls it at the first reading.
-func (b *Book) take(read map[store.RecordKey]*lock.Closure) {
+func (b *Book) take(read map[store.RecordKey]ofTenant) {
 	all := byTenant{}
-	for _, c := range slices.SortedFunc(maps.Values(read), (*lock.Closure).Compare) {
-		all[c.Tenant] = append(all[c.Tenant], c)
+	for k, of := range read {
+		all[k.Tenant] = of
 	}
 	b.all.Store(&all)
 }
 
-// sweep removes the records of expired closures. Every replica does so, and each removal is
-// conditional on one version.
+// Reread reads the closures of a tenant, no older than the call, unless the book has no longer the
+// version.
+func (b *Book) Reread(ctx context.Context, tenant string, version uint64) error {
+	if b.known(tenant).version != version {
+		return nil
+	}
+	of, err := b.read(ctx, tenant)
+	if err != nil {
+		return err
+	}
+	for was := b.all.Load(); was != nil; was = b.all.Load() {
+		next := maps.Clone(*was)
+		if next[tenant] = of; of.version == 0 {
+			delete(next, tenant)
+		}
+		if b.all.CompareAndSwap(was, &next) {
+			break
+		}
+	}
+	return nil
+}
+
+// sweep removes expired closures. Every replica does so.
 func (b *Book) sweep(ctx context.Context) {
 	for store.Pause(ctx, sweepEvery) == nil {
-		for _, c := range b.known("") {
-			if b.Now().After(c.Until.Add(sweepAfter)) {
-				_ = b.Records.Delete(ctx, keyOf(c), c.Number) // the next sweep retries
+		read := b.all.Load()
+		if read == nil {
+			continue
+		}
+		for tenant, of := range *read {
+			if slices.ContainsFunc(of.all, b.over) {
+				_, _, _ = b.change(ctx, tenant, func(all []*lock.Closure) []*lock.Closure {
+					return slices.DeleteFunc(slices.Clone(all), b.over)
+				}) // the next sweep retries
 			}
 		}
 	}
 }
 
-// known returns the closures of a tenant, or of all, as last read.
-func (b *Book) known(tenant string) (all []*lock.Closure) {
-	read := b.all.Load()
-	if read == nil {
-		return nil
-	}
-	if tenant != "" {
+// over reports whether a closure is over at every replica.
+func (b *Book) over(c *lock.Closure) bool { return b.Now().After(c.Until.Add(sweepAfter)) }
+
+// known returns the closures of a tenant as last read.
+func (b *Book) known(tenant string) ofTenant {
+	if read := b.all.Load(); read != nil {
 		return (*read)[tenant]
 	}
-	for _, some := range *read {
-		all = append(all, some...)
-	}
-	return all
+	return ofTenant{}
 }
 
 // Closed returns the closure that now keeps an entry with these claims from joining, or nil. Of
-// several it returns the one that ends last.
-func (b *Book) Closed(tenant string, claims []lock.Claim) (longest *lock.Closure) {
-	now := b.Now()
-	for _, c := range b.known(tenant) {
+// several it returns the one that ends last. version is that of the tenant's closures, for
+// [lock.Entry].Admitted.
+func (b *Book) Closed(
+	tenant string, claims []lock.Claim,
+) (longest *lock.Closure, version uint64) {
+	now, of := b.Now(), b.known(tenant)
+	for _, c := range of.all {
 		if c.Closes(tenant, claims, now) && (longest == nil || c.Until.After(longest.Until)) {
 			longest = c
 		}
 	}
-	return longest
+	return longest, of.version
 }
 
 // Read reports whether the book has read the closures. Before that it cannot report a lock as

@@ -32,14 +32,19 @@ func run(t *testing.T, test func(t *testing.T, a, b *closures.Book)) {
 func replica(t *testing.T, server *memory.Server) *closures.Book {
 	t.Helper()
 	client := server.Connect(nil)
-	b := closures.New(closures.Config{Records: client.Records()})
+	t.Cleanup(client.Close)
+	return start(t, client.Records())
+}
+
+func start(t *testing.T, records store.RecordStore) *closures.Book {
+	t.Helper()
+	b := closures.New(closures.Config{Records: records})
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { b.Run(ctx) })
 	t.Cleanup(func() {
 		stop()
 		running.Wait()
-		client.Close()
 	})
 	<-time.After(time.Second)
 	return b
@@ -59,6 +64,11 @@ func claims(names ...string) (all []lock.Claim) {
 	return all
 }
 
+func closedAt(b *closures.Book, tenant string, claims []lock.Claim) *lock.Closure {
+	c, _ := b.Closed(tenant, claims)
+	return c
+}
+
 func closes(t *testing.T, b *closures.Book, req closures.CloseRequest) *lock.Closure {
 	t.Helper()
 	made, err := b.Close(t.Context(), req)
@@ -68,19 +78,19 @@ func closes(t *testing.T, b *closures.Book, req closures.CloseRequest) *lock.Clo
 	return made
 }
 
-// TestClosureBindsEveryReplicaWithinASecond: at one that reads it and at one that starts later,
-// until its time is over or an operator opens the locks.
-func TestClosureBindsEveryReplicaWithinASecond(t *testing.T) {
+// TestClosureIsKnownAtEveryReplica: within a second, until its time is over or an operator opens
+// the locks.
+func TestClosureIsKnownAtEveryReplica(t *testing.T) {
 	run(t, func(t *testing.T, a, b *closures.Book) {
 		made := closes(t, a, request("orders:*"))
 		<-time.After(time.Second)
 		for _, book := range []*closures.Book{a, b} {
-			found := book.Closed("acme", claims("stock", "orders:1"))
+			found := closedAt(book, "acme", claims("stock", "orders:1"))
 			if found == nil || found.ID != made.ID || found.Description != "OPS-311" || found.By != "ops" {
 				t.Fatalf("found %+v, want %+v", found, made)
 			}
-			if book.Closed("acme", claims("stock")) != nil ||
-				book.Closed("other", claims("orders:1")) != nil {
+			if closedAt(book, "acme", claims("stock")) != nil ||
+				closedAt(book, "other", claims("orders:1")) != nil {
 				t.Error("other locks are closed too")
 			}
 		}
@@ -88,7 +98,7 @@ func TestClosureBindsEveryReplicaWithinASecond(t *testing.T) {
 		longer.Until = time.Now().Add(2 * time.Hour)
 		second := closes(t, b, longer)
 		<-time.After(time.Second)
-		if found := a.Closed("acme", claims("orders:1")); found.ID != second.ID {
+		if found := closedAt(a, "acme", claims("orders:1")); found.ID != second.ID {
 			t.Errorf("of two closures %+v counts, want the one that lasts longest", found)
 		}
 		open := closures.OpenRequest{ID: second.ID, May: func(string, string) bool { return true }}
@@ -99,7 +109,7 @@ func TestClosureBindsEveryReplicaWithinASecond(t *testing.T) {
 			t.Errorf("open again: %v", err)
 		}
 		<-time.After(time.Hour)
-		if found := b.Closed("acme", claims("orders:1")); found != nil {
+		if found := closedAt(b, "acme", claims("orders:1")); found != nil {
 			t.Errorf("closed for longer than it says: %+v", found)
 		}
 	})
@@ -115,7 +125,7 @@ func TestClosuresThatAreOverAreRemoved(t *testing.T) {
 		<-time.After(time.Hour + 3*time.Minute)
 		client := server.Connect(nil)
 		defer client.Close()
-		page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: closures.Kind})
+		page, err := client.Records().List(t.Context(), store.RecordQuery{Kind: store.ClosuresKind})
 		if err != nil || len(page.Records) != 0 {
 			t.Errorf("there are %v (%v)", page.Records, err)
 		}
@@ -165,5 +175,83 @@ func TestInvalidClosures(t *testing.T) {
 		long := request("a")
 		long.Description = strings.Repeat("é", 200)
 		closes(t, a, long)
+	})
+}
+
+// TestClosuresOfOneTenantAtOnce: replicas change one record, and lose no change of each other.
+func TestClosuresOfOneTenantAtOnce(t *testing.T) {
+	run(t, func(t *testing.T, a, b *closures.Book) {
+		const each = 5
+		var all sync.WaitGroup
+		for _, book := range []*closures.Book{a, b} {
+			for range each {
+				all.Go(func() {
+					made, err := book.Close(t.Context(), request("a"))
+					if err == nil {
+						_, err = book.Close(t.Context(), request("b"))
+					}
+					if err == nil {
+						err = book.Open(t.Context(), closures.OpenRequest{
+							ID: made.ID, May: func(string, string) bool { return true },
+						})
+					}
+					if err != nil {
+						t.Error(err)
+					}
+				})
+			}
+		}
+		all.Wait()
+		left, err := a.List(t.Context(), "acme")
+		if err != nil || len(left) != 2*each {
+			t.Errorf("%d closures stand, want %d (%v)", len(left), 2*each, err)
+		}
+	})
+}
+
+// TestClosuresAreBoundedInBytes: a tenant's long texts are refused before they fill its record.
+func TestClosuresAreBoundedInBytes(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *closures.Book) {
+		long := request("a")
+		long.Description = strings.Repeat("é", 200)
+		var err error
+		for n := 0; err == nil && n < lock.MaxClosures; n++ {
+			_, err = a.Close(t.Context(), long)
+		}
+		if !errors.Is(err, lock.QuotaExceeded) {
+			t.Errorf("so many long texts: %v", err)
+		}
+	})
+}
+
+// unwatched are the records of a replica that hears of no change.
+type unwatched struct{ store.RecordStore }
+
+func (unwatched) Watch(ctx context.Context, _ string, _ func()) { <-ctx.Done() }
+
+// TestClosureThatWasOpenedUnseen: a replica reads a closure because a write was refused, and it is
+// opened before the replica reads all of them, which are then as they were at the reading before.
+func TestClosureThatWasOpenedUnseen(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		t.Cleanup(server.Close)
+		a, client := replica(t, server), server.Connect(nil)
+		t.Cleanup(client.Close)
+		b := start(t, unwatched{client.Records()})
+		made := closes(t, a, request("a"))
+		err := b.Reread(t.Context(), "acme", 0)
+		if err != nil || closedAt(b, "acme", claims("a")) == nil {
+			t.Fatalf("the closure was not read (%v)", err)
+		}
+		err = a.Open(t.Context(), closures.OpenRequest{
+			ID: made.ID, May: func(string, string) bool { return true },
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Minute)
+		if found := closedAt(b, "acme", claims("a")); found != nil {
+			t.Errorf("still closed by %+v", found)
+		}
 	})
 }

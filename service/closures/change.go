@@ -23,27 +23,90 @@ type CloseRequest struct {
 	By          audit.Who
 }
 
-// Close closes locks at every replica, within a second. It writes the audit record first. Errors:
-// invalid_request, quota_exceeded, rate_limited. After an unknown outcome the closure may exist;
-// the list shows it.
+// Close closes locks: once it returns, no entry joins them at any replica. It writes the audit
+// record first. Errors: invalid_request, quota_exceeded, rate_limited. After an unknown outcome the
+// closure may exist; the list shows it.
 func (b *Book) Close(ctx context.Context, req CloseRequest) (*lock.Closure, error) {
 	c, err := b.newClosure(req)
 	if err != nil {
 		return nil, err
 	}
-	if err := b.full(ctx, req.Tenant); err != nil {
+	if err := b.full(ctx, c); err != nil {
 		return nil, err
 	}
 	if err := b.record(ctx, c, req.By, audit.CloseLocks, audit.Closed, req.Reason); err != nil {
 		return nil, err
 	}
-	// The write must finish even if the operator disconnects.
-	put := store.RecordPut{RecordKey: keyOf(c), Value: encode(c)}
-	c.Number, err = b.Records.Put(context.WithoutCancel(ctx), put)
+	c.Number, _, err = b.change(ctx, c.Tenant, func(all []*lock.Closure) []*lock.Closure {
+		if slices.ContainsFunc(all, c.Is) { // an earlier attempt of this call
+			return all
+		}
+		return append(slices.Clone(all), c)
+	})
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// maxChanges bounds the attempts at a change that others are faster than.
+const maxChanges = 20
+
+// change replaces a tenant's closures by what edit makes of them, and tries again if another
+// change was faster. It returns the version of the record that has the result. changed is false if
+// edit left them as they were. It does not end with ctx, because the outcome would then be harder
+// to learn.
+func (b *Book) change(
+	ctx context.Context, tenant string, edit func([]*lock.Closure) []*lock.Closure,
+) (version uint64, changed bool, err error) {
+	ctx = context.WithoutCancel(ctx)
+	for range maxChanges {
+		was, err := b.read(ctx, tenant)
+		if err != nil {
+			return 0, false, err
+		}
+		next := edit(was.all)
+		if len(next) == len(was.all) {
+			return was.version, changed, nil
+		}
+		version, err = b.write(ctx, store.RecordPut{
+			RecordKey: store.ClosuresKey(tenant), Version: was.version, Frees: len(next) < len(was.all),
+		}, next)
+		if !errors.Is(err, lock.Changed) && !errors.Is(err, lock.NotFound) {
+			return version, true, err
+		}
+		var faster *lock.Error
+		changed = changed || errors.As(err, &faster) && faster.OutcomeUnknown
+	}
+	return 0, false, &lock.Error{
+		Code: lock.StoreUnavailable, Detail: "others change the tenant's closures all the time; retry",
+		RetryAfter: time.Second,
+	}
+}
+
+// read returns a tenant's closures, no older than the call. Of a damaged record it returns what can
+// be read.
+func (b *Book) read(ctx context.Context, tenant string) (ofTenant, error) {
+	r, err := b.Records.Get(ctx, store.ClosuresKey(tenant))
+	switch {
+	case errors.Is(err, lock.NotFound):
+		return ofTenant{}, nil
+	case err != nil:
+		return ofTenant{}, err
+	}
+	of, _ := parse(r) // the follower logs what is wrong
+	return of, nil
+}
+
+// write puts the closures, or deletes their record if there are none, and returns its version.
+func (b *Book) write(
+	ctx context.Context, p store.RecordPut, all []*lock.Closure,
+) (version uint64, err error) {
+	if len(all) == 0 {
+		return 0, b.Records.Delete(ctx, p.RecordKey, p.Version)
+	}
+	p.Value = encode(all)
+	return b.Records.Put(ctx, p)
 }
 
 // newClosure checks a request and makes the closure of it.
@@ -78,39 +141,42 @@ func (b *Book) newClosure(req CloseRequest) (*lock.Closure, error) {
 func (b *Book) List(ctx context.Context, tenant string) (all []*lock.Closure, err error) {
 	now := b.Now()
 	for r, err := range store.EachRecord(
-		ctx, b.Records, store.RecordQuery{Kind: Kind, Tenant: tenant},
+		ctx, b.Records, store.RecordQuery{Kind: store.ClosuresKind, Tenant: tenant},
 	) {
 		if err != nil {
 			return nil, err
 		}
-		if c, err := parse(r); err == nil && now.Before(c.Until) {
-			all = append(all, c)
+		of, _ := parse(r) // the follower logs what is wrong
+		for _, c := range of.all {
+			if now.Before(c.Until) {
+				all = append(all, c)
+			}
 		}
 	}
 	slices.SortFunc(all, (*lock.Closure).Compare)
 	return all, nil
 }
 
-// full returns why the tenant may have no more closures, or nil.
-func (b *Book) full(ctx context.Context, tenant string) error {
+// full returns why a tenant may not have one more closure, or nil.
+func (b *Book) full(ctx context.Context, c *lock.Closure) error {
 	all, err := b.List(ctx, "")
 	if err != nil {
 		return err
 	}
-	of := 0
-	for _, c := range all {
-		if c.Tenant == tenant {
-			of++
+	of := []*lock.Closure{c}
+	for _, other := range all {
+		if other.Tenant == c.Tenant {
+			of = append(of, other)
 		}
 	}
-	if of < lock.MaxClosures && len(all) < maxInAll {
+	if len(of) <= lock.MaxClosures && len(all) < maxInAll && len(encode(of)) <= maxBytes {
 		return nil
 	}
 	return &lock.Error{
 		Code: lock.QuotaExceeded, RetryAfter: time.Minute,
 		Detail: fmt.Sprintf(
-			"a tenant has at most %d closures at a time, and all have %d; "+
-				"delete one first", lock.MaxClosures, maxInAll,
+			"a tenant has at most %d closures at a time, with %d KiB of texts, and all have %d; "+
+				"delete one first", lock.MaxClosures, maxBytes>>10, maxInAll,
 		),
 	}
 }
@@ -142,8 +208,10 @@ func (b *Book) Open(ctx context.Context, req OpenRequest) error {
 	if err := b.record(ctx, c, req.By, audit.OpenLocks, audit.Opened, req.Reason); err != nil {
 		return err
 	}
-	err = b.Records.Delete(context.WithoutCancel(ctx), keyOf(c), c.Number)
-	if errors.Is(err, lock.NotFound) || errors.Is(err, lock.Changed) {
+	_, changed, err := b.change(ctx, c.Tenant, func(all []*lock.Closure) []*lock.Closure {
+		return slices.DeleteFunc(slices.Clone(all), c.Is)
+	})
+	if err == nil && !changed {
 		return errNoClosure()
 	}
 	return err

@@ -9,8 +9,15 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// form is the stored form of a closure.
+// ofTenant is what a tenant's record holds. Nothing changes it.
+type ofTenant struct {
+	version uint64 // of the record, 0 if there is none
+	all     []*lock.Closure
+}
+
+// form is the stored form of a closure. A record has a list of them, the oldest first.
 type form struct {
+	ID          string `json:"id"`
 	Locks       string `json:"locks"`
 	Since       int64  `json:"since_ms"`
 	Until       int64  `json:"until_ms"`
@@ -19,30 +26,34 @@ type form struct {
 	By          string `json:"by"`
 }
 
-func keyOf(c *lock.Closure) store.RecordKey {
-	return store.RecordKey{Kind: Kind, Tenant: c.Tenant, ID: string(c.ID)}
+func encode(all []*lock.Closure) []byte {
+	forms := make([]form, len(all))
+	for i, c := range all {
+		forms[i] = form{
+			ID: string(c.ID), Locks: c.Locks.String(), Since: c.Since.UnixMilli(),
+			Until: c.Until.UnixMilli(), Reason: c.Reason, Description: c.Description, By: c.By,
+		}
+	}
+	return store.Encode(forms)
 }
 
-func encode(c *lock.Closure) []byte {
-	return store.Encode(form{
-		Locks: c.Locks.String(), Since: c.Since.UnixMilli(), Until: c.Until.UnixMilli(),
-		Reason: c.Reason, Description: c.Description, By: c.By,
-	})
-}
-
-// parse reads a closure, or returns why the record is not one.
-func parse(r store.Record) (*lock.Closure, error) {
-	var f form
-	if err := json.Unmarshal(r.Value, &f); err != nil {
-		return nil, errors.New("it is not the JSON of a closure: " + err.Error())
+// parse reads a tenant's closures, or returns why the record does not hold them.
+func parse(r store.Record) (ofTenant, error) {
+	of := ofTenant{version: r.Version}
+	var forms []form
+	if err := json.Unmarshal(r.Value, &forms); err != nil {
+		return of, errors.New("it is not the JSON of closures: " + err.Error())
 	}
-	locks, err := lock.ParsePattern(f.Locks)
-	if err != nil || f.Until == 0 {
-		return nil, errors.New("it has no locks, or no end")
+	for _, f := range forms {
+		locks, err := lock.ParsePattern(f.Locks)
+		if err != nil || f.Until == 0 {
+			return of, errors.New("a closure has no locks, or no end")
+		}
+		of.all = append(of.all, &lock.Closure{
+			ID: lock.ID(f.ID), Tenant: r.Tenant, Locks: locks,
+			Since: time.UnixMilli(f.Since).UTC(), Until: time.UnixMilli(f.Until).UTC(),
+			Reason: f.Reason, Description: f.Description, By: f.By, Number: r.Version,
+		})
 	}
-	return &lock.Closure{
-		ID: lock.ID(r.ID), Tenant: r.Tenant, Locks: locks, Number: r.Version,
-		Since: time.UnixMilli(f.Since).UTC(), Until: time.UnixMilli(f.Until).UTC(),
-		Reason: f.Reason, Description: f.Description, By: f.By,
-	}, nil
+	return of, nil
 }

@@ -232,6 +232,8 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 		if !c.altered {
 			t.w.problem("%v: was told that its key was used with other parameters", c)
 		}
+	case lock.Closed:
+		t.w.operator.checkClosed(c)
 	case lock.StoreUnavailable, lock.FenceFloorRequired, lock.Draining:
 	default:
 		t.w.problem("%v: an answer that cannot be: %v", c, e)

@@ -113,6 +113,8 @@ func doctors() map[string]func(*doctored) {
 		"timed out, and free":   func(d *doctored) { d.refused("a", acquire, lock.TimedOut) },
 		"modes clash with none": func(d *doctored) { d.refused("a", acquire, lock.ModeMismatch) },
 		"the same parameters":   func(d *doctored) { d.refused("a", acquire, lock.IdempotencyMismatch) },
+		"closed by nobody":      func(d *doctored) { d.refused("a", acquire, lock.Closed) },
+		"joined, and closed":    func(d *doctored) { d.closedAndJoined() },
 		"asked by nobody":       func(d *doctored) { d.askedByNobody() },
 		"an odd answer":         func(d *doctored) { d.refused("a", acquire, lock.Forbidden) },
 		"deadlock":              func(d *doctored) { d.refused("a", acquire, lock.Deadlock) },
@@ -293,6 +295,12 @@ func (d *doctored) knownToBeMissing() {
 	d.missing, d.number = true, 500
 	d.truth.writing = writings{"b": {heard: 1001, before: 500, trusted: true}}
 	d.joined("b")
+}
+
+// closedAndJoined has an entry join a lock after an operator has closed it.
+func (d *doctored) closedAndJoined() {
+	d.operator.close()
+	d.joined("a", lock.Claim{Name: d.lockName(0), Mode: lock.Exclusive})
 }
 
 func (d *doctored) threeOfTwo() {

@@ -27,6 +27,9 @@ func (w *world) history() {
 	if w.Restored {
 		w.schedule(w.between(w.Length/4, w.Length*3/4), w.backup)
 	}
+	for range w.Closures {
+		w.schedule(w.between(0, w.Length), w.operator.close)
+	}
 	w.schedule(w.between(0, 5*time.Second), func() { w.travel(nil) })
 	defer w.end()
 	w.run(w.Length, w.failed)
@@ -45,7 +48,7 @@ func (w *world) history() {
 		leasesWithin+w.turned,
 		func() bool { return len(w.server.Entries()) == 0 },
 	)
-	if w.failed() {
+	if w.failed() || w.Closures > 0 && w.run(w.now()+reread, w.failed) {
 		return
 	}
 	w.probe()

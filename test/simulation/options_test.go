@@ -32,6 +32,7 @@ type options struct {
 	Restored     bool // the store goes back to a copy while replicas run
 	Async        int  // percent of waiting acquires that the replicas keep
 	Asks         int  // percent of waiting acquires that ask the holders to finish
+	Closures     int  // that an operator makes
 }
 
 func expand(seed uint64) options {
@@ -62,6 +63,9 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(3) > 0 {
 		o.Joined = between(10, 90)
+	}
+	if r.IntN(2) == 0 {
+		o.Closures = between(2, 8)
 	}
 	return o
 }

@@ -24,6 +24,7 @@ type replica struct {
 	calls   *sync.WaitGroup // that were not answered yet
 	living  context.Context // for its followers, until it ends
 	unwatch context.CancelFunc
+	unread  func()          // ends its book of closures
 	closed  []chan struct{} // of each life that has ended: closed when all of it has
 
 	down       bool // it takes no calls
@@ -46,11 +47,16 @@ func (r *replica) start() {
 	}
 	r.store = r.w.server.Connect(r.wire)
 	name := r.name()
-	r.svc = service.New(service.Config{
+	cfg := service.Config{
 		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),
 		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r, r.life},
 		Sharing: r.w.list.member(name),
-	})
+	}
+	r.unread = func() {}
+	if r.w.Closures > 0 {
+		cfg.Closures = r.readClosures()
+	}
+	r.svc = service.New(cfg)
 	r.w.schedule(r.w.between(0, time.Second), func() { r.w.list.add(name) })
 	r.watchEvents()
 }
@@ -75,9 +81,10 @@ func (r *replica) end() {
 		r.w.between(0, store.RecordLife+store.RecordLifeLate),
 		func() { r.w.list.remove(name) },
 	)
-	svc, client, calls := r.svc, r.store, r.calls
+	svc, client, calls, unread := r.svc, r.store, r.calls, r.unread
 	go func() {
 		defer close(gone)
+		unread()
 		calls.Wait()
 		svc.Close()
 		client.Close()

@@ -35,6 +35,7 @@ func (w *world) restore(to memory.Checkpoint, copied time.Duration) {
 		r.wire.shown, r.wire.spoke = 0, false
 	}
 	w.truth.wentBack(copied, w.server.Entries())
+	w.operator.wentBack()
 	w.schedule(w.between(2*time.Second, 15*time.Second), w.operate)
 }
 

@@ -121,6 +121,7 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 		t.w.problem("%s was written twice", e.ID)
 	}
 	t.checkNumber(e)
+	t.w.operator.checkAdmitted(e)
 	l := &life{entry: e, joined: now, held: never, ended: never}
 	t.lives[e.ID] = append(t.lives[e.ID], l)
 	t.checkLate(l)

@@ -42,6 +42,7 @@ type world struct {
 	replicas []*replica
 	clients  []*client
 	truth    *truth
+	operator operator
 	told     *told
 	calls    int     // that were begun
 	open     []*call // that were not answered yet
@@ -62,7 +63,7 @@ func newWorld(o options, trace func(string)) *world {
 		}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
 		hash: fnv.New64a(), trace: trace,
 	}
-	w.truth, w.told = newTruth(w), newTold()
+	w.truth, w.told, w.operator = newTruth(w), newTold(), operator{w: w}
 	w.server = memory.NewServer(
 		memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.steps.add},
 	)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -156,6 +157,22 @@ func (s *Store) Truth(ctx context.Context) (*history.Truth, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return history.NewTruth(s.changes)
+}
+
+// Joined returns where entries joined locks with the prefix, of all that was committed before the
+// call.
+func (s *Store) Joined(ctx context.Context, prefix string) (positions []int64, err error) {
+	if err := s.sync(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.changes {
+		if c.Joined && strings.HasPrefix(c.Lock, prefix) {
+			positions = append(positions, c.Revision)
+		}
+	}
+	return positions, nil
 }
 
 // Compact has etcd forget what happened up to where the observation stands, and reports

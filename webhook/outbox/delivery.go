@@ -1,6 +1,7 @@
 package outbox
 
 import (
+	"cmp"
 	"errors"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,9 @@ type tried struct {
 var errNoSecret = errors.New("there is no secret")
 
 // Before implements [heap.Element].
-func (d *delivery) Before(other *delivery) bool { return d.due.Before(other.due) }
+func (d *delivery) Before(other *delivery) bool {
+	return cmp.Or(d.due.Compare(other.due), cmp.Compare(d.key.ID, other.key.ID)) < 0
+}
 
 func (d *delivery) tellsMissed() bool { return d.gap != (events.Missed{}) }
 

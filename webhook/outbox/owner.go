@@ -146,6 +146,9 @@ func (w *owner) read() (more <-chan struct{}) {
 
 // step does one thing, or waits until more is closed.
 func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan struct{}) {
+	for now := time.Now(); w.due.Len() > 0 && !w.due.First().due.After(now); {
+		w.attempt(w.due.Pop())
+	}
 	var due <-chan time.Time
 	if w.due.Len() > 0 {
 		timer := time.NewTimer(time.Until(w.due.First().due))
@@ -159,10 +162,7 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan s
 	case <-w.changed:
 		all, _, changed := w.Subscriptions.Current()
 		w.take(all, changed)
-	case <-due:
-		for now := time.Now(); w.due.Len() > 0 && !w.due.First().due.After(now); {
-			w.attempt(w.due.Pop())
-		}
+	case <-due: // in the next step
 	case <-asked:
 		w.lookAt = time.Time{}
 		w.look(time.Now())

@@ -124,6 +124,8 @@ type wire struct {
 	since    time.Duration // from when on
 	shown    time.Duration // when an answer proved that the store went back, 0 if none did
 	spoke    bool          // it said so to the store
+
+	sent map[ordered]lock.EventID // the last event that no replica had tried to send before
 }
 
 // Call implements [memory.Wire].
@@ -241,7 +243,7 @@ func (w *world) send(m *message) {
 	m.wire.spoke = m.wire.spoke || m.op == memory.Distrust
 	write := m.op == memory.Put || m.op == memory.Remove || m.op == memory.Revoke
 	switch {
-	case w.chance(w.Lost):
+	case w.chance(w.Lost), m.mute():
 		w.note("lost", m.wire.r.n, string(m.op), m.id)
 	case write && w.chance(w.Late):
 		w.note("stuck", m.wire.r.n, string(m.op), m.id)
@@ -250,6 +252,13 @@ func (w *world) send(m *message) {
 	default:
 		w.schedule(w.latency(), func() { w.arrive(m) })
 	}
+}
+
+// mute reports whether a request is a renewal of a shard's lock that gets lost.
+func (m *message) mute() bool {
+	r := m.wire.r
+	return m.op == memory.Renew && r.w.now() < r.muteUntil &&
+		r.w.truth.last(m.id).entry.Tenant == lock.OwnTenant
 }
 
 // arrive hands a request to the store, unless the replica stands still.
@@ -314,6 +323,9 @@ func (w *world) transact() {
 	w.truth.writing = nil
 	number := w.server.Number()
 	for i, m := range all {
+		if m.op == memory.SwapRecord && m.id == theShard && errs[i] == nil {
+			w.checkCursor()
+		}
 		w.note("done", m.wire.r.n, string(m.op), m.id, number, errs[i] == nil, m.heardOf)
 		if m.heardOf {
 			w.schedule(w.latency(), func() { w.answer(m, number, errs[i]) })

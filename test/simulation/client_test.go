@@ -346,6 +346,9 @@ func (c *client) keep(a *asked, g *service.Grant) {
 	if a.req.IdempotencyKey != "" {
 		c.old = append(c.old, a)
 	}
+	if a.req.Callback != nil {
+		return // it waits for that
+	}
 	for _, h := range c.has {
 		if h.entry.ID == g.Entry.ID {
 			h.entry, h.token, h.held = g.Entry, g.Token, g.Held

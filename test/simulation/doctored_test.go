@@ -3,6 +3,7 @@ package simulation
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -30,7 +31,9 @@ type doctored struct {
 // is no check without one.
 func TestChecksCanFail(t *testing.T) {
 	failed := map[string]bool{}
-	for name, doctor := range doctors() {
+	all := doctors()
+	maps.Copy(all, postDoctors())
+	for name, doctor := range all {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
 				for _, format := range problemsOf(t, doctor) {

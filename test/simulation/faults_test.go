@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"time"
+
+	"github.com/fencepost/fencepost/store"
 )
 
 // fault begins something that goes wrong.
@@ -15,6 +17,9 @@ func (w *world) fault() {
 	switch kind {
 	case 0:
 		r.stillUntil = w.now() + w.between(100*time.Millisecond, 8*time.Second)
+		if w.Webhooks {
+			w.stopShards(r)
+		}
 	case 1:
 		w.lag(r)
 	case 2:
@@ -31,6 +36,21 @@ func (w *world) fault() {
 	case 8:
 		w.server.Compact()
 		w.lag(r)
+	}
+}
+
+// stopShards has the replica's shards be another's: its messages are late, or its renewals of their
+// locks are, which it does not hear of. Others do not see it on the list meanwhile.
+func (w *world) stopShards(r *replica) {
+	until := r.stillUntil
+	if w.percent(50) {
+		until = w.now() + w.between(6*time.Second, 15*time.Second)
+		r.muteUntil, r.lagUntil, r.stillUntil = until, until, 0
+	}
+	name, after := r.name(), w.between(store.RecordLife, store.RecordLife+store.RecordLifeLate)
+	if w.now()+after < until {
+		w.schedule(after, func() { w.list.away(name, true) })
+		w.schedule(until-w.now()+w.latency(), func() { w.list.away(name, false) })
 	}
 }
 
@@ -94,7 +114,7 @@ func (w *world) heal() {
 	w.healed, w.since = true, w.now()
 	w.schedule(0, w.operate)
 	for _, r := range w.replicas {
-		r.stillUntil, r.lagUntil = 0, 0
+		r.stillUntil, r.lagUntil, r.muteUntil = 0, 0, 0
 		r.wire.cutFeed(0)
 	}
 	for _, m := range w.stuck {

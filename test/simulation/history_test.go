@@ -31,6 +31,9 @@ func (w *world) history() {
 		w.schedule(w.between(0, w.Length), w.operator.close)
 	}
 	w.schedule(w.between(0, 5*time.Second), func() { w.travel(nil) })
+	if w.Webhooks {
+		w.schedule(w.between(0, w.Length/4), w.subscribe)
+	}
 	defer w.end()
 	w.run(w.Length, w.failed)
 	w.heal()
@@ -43,11 +46,10 @@ func (w *world) history() {
 		return
 	}
 	w.checkOrphans()
-	w.finish(
-		"no lease left",
-		leasesWithin+w.turned,
-		func() bool { return len(w.server.Entries()) == 0 },
-	)
+	if !w.endWebhooks() {
+		return
+	}
+	w.finish("no lease left", leasesWithin+w.turned, func() bool { return len(w.left()) == 0 })
 	if w.failed() || w.Closures > 0 && w.run(w.now()+reread, w.failed) {
 		return
 	}
@@ -83,10 +85,17 @@ func (w *world) watchDeadlocks() {
 	})
 }
 
+// left are the entries of clients.
+func (w *world) left() []*lock.Entry {
+	return slices.DeleteFunc(
+		w.server.Entries(), func(e *lock.Entry) bool { return e.Tenant == lock.OwnTenant },
+	)
+}
+
 // checkOrphans: what is left in the store is of clients that know of it and forgot,
 // or can come back for it. A replica that crashed could not tidy up.
 func (w *world) checkOrphans() {
-	for _, e := range w.server.Entries() {
+	for _, e := range w.left() {
 		c := w.truth.writer[e.ID]
 		known := slices.ContainsFunc(w.truth.told, func(id lock.ID) bool { return id == e.ID })
 		switch {
@@ -118,6 +127,7 @@ func (w *world) probe() {
 func (w *world) try(c *client, r *replica, claims []lock.Claim) {
 	a := c.wants()
 	a.req.Claims, a.req.Set, a.req.IdempotencyKey = claims, len(claims) > 1, ""
+	a.req.Callback = nil
 	k := c.asking(a)
 	k.client, k.replica = c, r
 	c.send(k)

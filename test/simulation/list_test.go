@@ -3,6 +3,7 @@ package simulation
 import (
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/fencepost/fencepost/service/replicas"
 )
@@ -12,7 +13,9 @@ import (
 type replicaList struct {
 	mu      sync.Mutex
 	live    []string
-	gone    map[string]bool // those that may have stopped before they were on it
+	gone    map[string]bool          // those that may have stopped before they were on it
+	ready   map[string]time.Duration // when they have run for long enough to send webhooks
+	cut     map[string]bool          // those that cannot read it
 	changed chan struct{}
 }
 
@@ -24,8 +27,35 @@ func (l *replicaList) member(name string) func() replicas.Sharing {
 		if l.changed == nil {
 			l.changed = make(chan struct{})
 		}
-		return replicas.Sharing{Self: name, Live: slices.Clone(l.live), Changed: l.changed}
+		s := replicas.Sharing{Self: name, Changed: l.changed}
+		if !l.cut[name] {
+			away := func(other string) bool { return l.cut[other] }
+			s.Live = slices.DeleteFunc(slices.Clone(l.live), away)
+		}
+		return s
 	}
+}
+
+// settled is like member, of those that have run for long enough at an instant, if there are any.
+func (l *replicaList) settled(name string, now time.Duration) replicas.Sharing {
+	s := l.member(name)()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	young := func(other string) bool { return l.ready[other] > now }
+	if old := slices.DeleteFunc(slices.Clone(s.Live), young); len(old) > 0 {
+		s.Live = old
+	}
+	return s
+}
+
+// settles notes when a replica has run for long enough.
+func (l *replicaList) settles(name string, at time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ready == nil {
+		l.ready = map[string]time.Duration{}
+	}
+	l.ready[name] = at
 }
 
 func (l *replicaList) add(name string) {
@@ -43,6 +73,16 @@ func (l *replicaList) remove(name string) {
 		}
 		l.gone[name] = true
 		l.live = slices.DeleteFunc(l.live, func(other string) bool { return other == name })
+	})
+}
+
+// away has others not see a replica, which does not know the list meanwhile.
+func (l *replicaList) away(name string, is bool) {
+	l.change(func() {
+		if l.cut == nil {
+			l.cut = map[string]bool{}
+		}
+		l.cut[name] = is
 	})
 }
 

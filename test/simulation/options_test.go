@@ -33,6 +33,8 @@ type options struct {
 	Async        int  // percent of waiting acquires that the replicas keep
 	Asks         int  // percent of waiting acquires that ask the holders to finish
 	Closures     int  // that an operator makes
+	Webhooks     bool // the replicas send webhooks
+	Unwell       int  // attempts of a hundred that the receivers do not take as they should
 }
 
 func expand(seed uint64) options {
@@ -66,6 +68,9 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(2) == 0 {
 		o.Closures = between(2, 8)
+	}
+	if o.Webhooks = r.IntN(16) == 0; o.Webhooks {
+		o.Restored, o.Async, o.Unwell = false, between(40, 90), between(0, 60)
 	}
 	return o
 }

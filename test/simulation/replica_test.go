@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
@@ -25,11 +26,13 @@ type replica struct {
 	living  context.Context // for its followers, until it ends
 	unwatch context.CancelFunc
 	unread  func()          // ends its book of closures
+	unsend  func()          // ends its outbox, and waits for that
 	closed  []chan struct{} // of each life that has ended: closed when all of it has
 
 	down       bool // it takes no calls
 	crashed    bool
 	stillUntil time.Duration // when its messages go on
+	muteUntil  time.Duration // when its renewals of shards' locks get through again
 	lagUntil   time.Duration // when its feed is as fast as usual again
 	offset     atomic.Int64  // of its wall clock, in nanoseconds
 }
@@ -41,7 +44,8 @@ func (r *replica) start() {
 	r.life++
 	r.down, r.crashed = false, false
 	r.calls = &sync.WaitGroup{}
-	r.wire = &wire{w: r.w, r: r, life: r.life, dead: make(chan struct{}), numbered: -1}
+	r.wire = &wire{w: r.w, r: r, life: r.life, dead: make(chan struct{}), numbered: -1,
+		sent: map[ordered]lock.EventID{}}
 	if !r.w.missing {
 		r.wire.numbered, r.wire.since = r.w.numbered, r.w.now()
 	}
@@ -59,6 +63,7 @@ func (r *replica) start() {
 	r.svc = service.New(cfg)
 	r.w.schedule(r.w.between(0, time.Second), func() { r.w.list.add(name) })
 	r.watchEvents()
+	r.sendWebhooks()
 }
 
 // name is the replica's in the list of replicas, another one in each life.
@@ -81,9 +86,10 @@ func (r *replica) end() {
 		r.w.between(0, store.RecordLife+store.RecordLifeLate),
 		func() { r.w.list.remove(name) },
 	)
-	svc, client, calls, unread := r.svc, r.store, r.calls, r.unread
+	svc, client, calls, unread, unsend := r.svc, r.store, r.calls, r.unread, r.unsend
 	go func() {
 		defer close(gone)
+		unsend()
 		unread()
 		calls.Wait()
 		svc.Close()

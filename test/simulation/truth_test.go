@@ -20,6 +20,7 @@ type truth struct {
 	writer map[lock.ID]*call // the first call that wrote the id
 	told   []lock.ID         // ids whose tokens were sent
 
+	number    uint64 // of the write that is looked at
 	greatest  uint64 // number that any entry ever had
 	fences    map[string]map[lock.Mode]uint64
 	greatests map[string]uint64 // the same, of each lock
@@ -46,9 +47,12 @@ type life struct {
 	ended  time.Duration // never if it is still there
 	reason lock.Reason
 
+	heldBy, endedBy uint64 // the numbers of the writes because of which it held and ended
+
 	ghost    bool          // it came back with a copy of the store, or got another number
 	undone   bool          // what came of it is not so any more, since a restore
 	told     bool          // a client learnt that it holds
+	called   bool          // and by its callback
 	sureTill time.Duration // until when a client was promised that it cannot expire
 }
 
@@ -106,6 +110,7 @@ func (s *steps) take() []memory.Run {
 func (t *truth) catchUp() {
 	for _, r := range t.steps.take() {
 		at := r.At.Sub(t.w.began)
+		t.number = r.Number
 		for _, c := range r.Changes {
 			if c.Joined != nil {
 				t.join(c.Joined, at)
@@ -142,7 +147,7 @@ func (t *truth) enqueue(e *lock.Entry, now time.Duration) {
 
 func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	l := t.last(id)
-	l.ended, l.reason = now, why
+	l.ended, l.endedBy, l.reason = now, t.number, why
 	for _, c := range l.entry.Claims {
 		q := t.queues[c.Name]
 		rest := slices.DeleteFunc(slices.Clone(q.now()), func(e *lock.Entry) bool { return e.ID == id })
@@ -159,7 +164,7 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 	for _, c := range claims {
 		for _, e := range t.queues[c.Name].now() {
 			if l := t.last(e.ID); l.held == never && t.holds(e) {
-				l.held = now
+				l.held, l.heldBy = now, t.number
 				t.checkFence(l)
 			}
 		}

@@ -28,6 +28,10 @@ func (c *client) wants() *asked {
 	if w.Async > 0 && req.Wait > 0 && w.percent(w.Async) {
 		req.Async, req.TTL = true, max(req.TTL, service.MinAsyncTTL)
 	}
+	if w.Webhooks && req.Async && w.percent(70) {
+		req.Callback = &lock.Callback{URL: callbackURL + fmt.Sprint(c.n), Secret: "secret"}
+		req.TTL = max(req.TTL, 45*time.Second) // or it ends before it has to be called
+	}
 	if w.Asks > 0 && req.Wait > 0 && w.percent(w.Asks) {
 		within := w.between(0, time.Minute)
 		req.AskWithin = &within

@@ -44,6 +44,8 @@ type world struct {
 	truth    *truth
 	operator operator
 	told     *told
+	hooks    hooks
+	posted   posted
 	calls    int     // that were begun
 	open     []*call // that were not answered yet
 
@@ -63,7 +65,8 @@ func newWorld(o options, trace func(string)) *world {
 		}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
 		hash: fnv.New64a(), trace: trace,
 	}
-	w.truth, w.told, w.operator = newTruth(w), newTold(), operator{w: w}
+	w.truth, w.told, w.posted = newTruth(w), newTold(), newPosted()
+	w.operator = operator{w: w}
 	w.server = memory.NewServer(
 		memory.Config{Number: 100, ExpiryRecord: o.ExpiryRecord, Observe: w.truth.steps.add},
 	)

@@ -150,6 +150,17 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 	u.alone(u.command("run", "group", "--", "sh", "-c", next).start())
 }
 
+// TestNothingStaysOfTheGroup: what a command started does not outlive it if it ends when it is asked
+// to, and they do not.
+func TestNothingStaysOfTheGroup(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	heir := `(trap '' TERM; while :; do echo beat >>log; sleep 0.02; done) >/dev/null 2>&1 &
+exec sleep 600`
+	u.command("run", "--ttl", "12s", "--timeout", "1s", "heir", "--", "sh", "-c", heir).expect(124)
+	u.alone(u.command("run", "heir", "--", "sh", "-c", next).start())
+}
+
 // TestCrowd: of 300 commands at once on one lock each runs, and no two at a time.
 func TestCrowd(t *testing.T) {
 	t.Parallel()

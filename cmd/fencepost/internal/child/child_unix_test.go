@@ -9,12 +9,18 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain is the guard and the gate of the tests, too.
 func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == GuardCommand:
+		if file := os.Getenv(sessionFile); file != "" {
+			session, _ := unix.Getsid(0)
+			_ = os.WriteFile(file, fmt.Append(nil, session == os.Getpid(), "\n"), 0o600)
+		}
 		Guard(os.Stdin)
 	case len(os.Args) > 1 && os.Args[1] == BeginCommand:
 		fmt.Fprintln(os.Stderr, Begin(os.Args[2:]))
@@ -23,6 +29,9 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 }
+
+// sessionFile is the variable with the file into which a guard writes whether its session is its own.
+const sessionFile = "GUARD_SESSION_FILE"
 
 // start starts a command that makes a file.
 func start(t *testing.T, file string, guarded bool) *Child {

@@ -5,9 +5,27 @@ package child
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"testing"
 	"time"
 )
+
+// TestSessionOfTheGuard: the guard has a session of its own, so that what stops or kills the group of
+// the process that renews, such as Ctrl-Z, leaves it.
+func TestSessionOfTheGuard(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "session")
+	t.Setenv(sessionFile, file)
+	c := start(t, os.DevNull, true)
+	c.Extend(time.Minute, time.Second)
+	ended(t, c)
+	for end := time.Now().Add(30 * time.Second); ; <-time.After(10 * time.Millisecond) {
+		if own, _ := os.ReadFile(file); string(own) == "true\n" {
+			return
+		} else if time.Now().After(end) {
+			t.Fatalf("the session is its own: %q", own)
+		}
+	}
+}
 
 // TestStoppedGuard: a stopped guard reads no orders, and does not block the process that sends
 // them.

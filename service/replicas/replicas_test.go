@@ -57,6 +57,11 @@ func TestReplicas(t *testing.T) {
 		a.Settled, b.Settled = true, true
 		want(listA, a, b)
 		cable.Cut(memory.Silent)
+		<-time.After(1500 * time.Millisecond) // after at most one more since it renewed
+		want(listA, a, b)
+		cable.Cut("")
+		<-time.After(store.RecordLife)
+		cable.Cut(memory.Silent)
 		<-time.After(store.RecordLife + store.RecordLifeLate)
 		want(listA, a)
 		want(listB, a, b) // as it was listed last

@@ -73,5 +73,14 @@ func zookeeperBugs() []Bug {
 			In:      "./store/zookeeper", Run: "^TestQueueOfALateFollower$",
 			Needs: "zookeeper",
 		},
+		{
+			Name:    "zookeeper-expires-what-was-renewed",
+			Breaks:  "a holder that has just renewed keeps its lock",
+			File:    "store/zookeeper/remove.go",
+			Anchor:  "\t\t\tversion = r.version\n",
+			Becomes: "",
+			In:      "./store/zookeeper", Run: "^TestRenewedSinceTheLook$",
+			Needs: "zookeeper",
+		},
 	}
 }

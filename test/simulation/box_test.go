@@ -24,7 +24,7 @@ func (r *replica) sendWebhooks() {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	name, started := r.name(), r.w.now()
-	r.w.list.settles(name, started+replicas.SettledAfter)
+	r.w.list.settles(name, started+settledAfter)
 	box := outbox.New(outbox.Config{
 		Self: name, Records: ownRecords{r.store.Records(), r.wire}, Subscriptions: &r.w.hooks,
 		Locks: shardLocks{r.svc, r.wire}, Sender: post{r.wire}, Metrics: noMetrics{},

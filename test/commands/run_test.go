@@ -150,8 +150,8 @@ func TestTimeoutEndsTheGroup(t *testing.T) {
 	u.alone(u.command("run", "group", "--", "sh", "-c", next).start())
 }
 
-// TestNothingStaysOfTheGroup: what a command started does not outlive it if it ends when it is asked
-// to, and they do not.
+// TestNothingStaysOfTheGroup: what a command started does not outlive it, also if the command ends
+// at SIGTERM and what it started does not.
 func TestNothingStaysOfTheGroup(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)

@@ -31,7 +31,9 @@ func postDoctors() map[string]func(*doctored) {
 			d.send(hookURL, "2001-1", "", nil)
 			d.send(hookURL, "2000-1", "", nil)
 		},
-		"called at another URL": func(d *doctored) { d.send(callbackURL+"9", "1001-a", grant, d.calls("a")) },
+		"called at another URL": func(d *doctored) {
+			d.send(callbackURL+"9", "1001-a", grant, d.calls("a"))
+		},
 		"called for too long": func(d *doctored) {
 			a := d.message(callbackURL+"1", "1001-a", grant, d.calls("a"))
 			a.message.NotAfter = time.Now().Add(time.Hour)
@@ -59,8 +61,11 @@ func postDoctors() map[string]func(*doctored) {
 			d.joined("a")
 			d.checkPosted()
 		},
-		"the cursor lost":      func(d *doctored) { d.posted.cursor = cursor{"5-1", 1}; d.checkCursor() },
-		"an owner of the past": func(d *doctored) { d.posted.writers[5] = 2; d.checkOver(&store.RecordPut{Version: 5}) },
+		"the cursor lost": func(d *doctored) { d.posted.cursor = cursor{"5-1", 1}; d.checkCursor() },
+		"an owner of the past": func(d *doctored) {
+			d.posted.writers[5] = 2
+			d.checkOver(&store.RecordPut{Version: 5})
+		},
 	}
 }
 

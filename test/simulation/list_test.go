@@ -39,7 +39,8 @@ func (l *replicaList) member(name string) func() replicas.Sharing {
 // settledAfter is when a replica has run for long enough to send webhooks.
 const settledAfter = 20 * time.Second
 
-// settled is like member, of those that have run for long enough at an instant, if there are any.
+// settled is like member. If any replica has run for long enough at an instant, the others do not
+// count.
 func (l *replicaList) settled(name string, now time.Duration) replicas.Sharing {
 	s := l.member(name)()
 	l.mu.Lock()

@@ -44,8 +44,10 @@ func (r *replica) start() {
 	r.life++
 	r.down, r.crashed = false, false
 	r.calls = &sync.WaitGroup{}
-	r.wire = &wire{w: r.w, r: r, life: r.life, dead: make(chan struct{}), numbered: -1,
-		sent: map[ordered]lock.EventID{}}
+	r.wire = &wire{
+		w: r.w, r: r, life: r.life, dead: make(chan struct{}), numbered: -1,
+		sent: map[ordered]lock.EventID{},
+	}
 	if !r.w.missing {
 		r.wire.numbered, r.wire.since = r.w.numbered, r.w.now()
 	}

@@ -20,7 +20,7 @@ type truth struct {
 	writer map[lock.ID]*call // the first call that wrote the id
 	told   []lock.ID         // ids whose tokens were sent
 
-	number    uint64 // of the write that is looked at
+	number    uint64 // of the present write
 	greatest  uint64 // number that any entry ever had
 	fences    map[string]map[lock.Mode]uint64
 	greatests map[string]uint64 // the same, of each lock
@@ -47,7 +47,7 @@ type life struct {
 	ended  time.Duration // never if it is still there
 	reason lock.Reason
 
-	heldBy, endedBy uint64 // the numbers of the writes because of which it held and ended
+	heldBy, endedBy uint64 // the numbers of the writes that made it hold and end
 
 	ghost    bool          // it came back with a copy of the store, or got another number
 	undone   bool          // what came of it is not so any more, since a restore

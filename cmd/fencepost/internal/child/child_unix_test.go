@@ -30,7 +30,8 @@ func TestMain(m *testing.M) {
 	}
 }
 
-// sessionFile is the variable with the file into which a guard writes whether its session is its own.
+// sessionFile is the variable with the file into which a guard writes whether it has a session of
+// its own.
 const sessionFile = "GUARD_SESSION_FILE"
 
 // start starts a command that makes a file.

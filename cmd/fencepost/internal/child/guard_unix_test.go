@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// TestSessionOfTheGuard: the guard has a session of its own, so that what stops or kills the group of
-// the process that renews, such as Ctrl-Z, leaves it.
+// TestSessionOfTheGuard: the guard has a session of its own, so that what stops or kills the group
+// of the process that renews, such as Ctrl-Z, does not reach it.
 func TestSessionOfTheGuard(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "session")
 	t.Setenv(sessionFile, file)

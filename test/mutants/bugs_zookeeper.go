@@ -4,14 +4,6 @@ package main
 func zookeeperBugs() []Bug {
 	return []Bug{
 		{
-			Name: "zookeeper-closures-not-checked", Breaks: "no entry joins after a closure",
-			File:    "store/zookeeper/commit.go",
-			Anchor:  "range admissionsOf(writes) {",
-			Becomes: "range admissionsOf(nil) {",
-			In:      "./store/zookeeper", Run: "^TestConformance$/^closures",
-			Needs: "zookeeper",
-		},
-		{
 			Name:    "zookeeper-key-without-mark",
 			Breaks:  "a late write cannot use a used-up key again",
 			File:    "store/zookeeper/join.go",

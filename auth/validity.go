@@ -26,10 +26,10 @@ func (p *Principal) Over() error {
 	return nil
 }
 
-// While returns a context for work that takes no longer than atMost. It ends with ctx, with the cause
-// [Expired] when the credential of the principal does, and with the cause [Withdrawn] when that stops
-// to count before: its key left the key set, or a file or an authority that vouched for it changed.
-// stop ends the watch, but not the context.
+// While returns a context for work that takes no longer than atMost. It ends with ctx, and with the
+// cause [Expired] when the credential of the principal does. It ends with the cause [Withdrawn] if
+// the credential stops to count before: its key left the key set, or a file or an authority that
+// vouched for it changed. stop ends the watch, but not the context.
 func (p *Principal) While(
 	ctx context.Context, atMost time.Duration,
 ) (while context.Context, stop func()) {

@@ -19,8 +19,8 @@ import (
 // life is how long a short token counts.
 const life = 20 * time.Second
 
-// timed is a replica in virtual time, with a store in memory. long is a bearer token for a day, short
-// one for [life].
+// timed is a replica in virtual time, with a store in memory. long is a bearer token for a day,
+// short one for [life].
 type timed struct {
 	t           *testing.T
 	router      http.Handler
@@ -55,7 +55,9 @@ func newTimed(t *testing.T) *timed {
 }
 
 // ask sends a request. The headers are names and values.
-func (r *timed) ask(bearer, method, path, text string, headers ...string) *httptest.ResponseRecorder {
+func (r *timed) ask(
+	bearer, method, path, text string, headers ...string,
+) *httptest.ResponseRecorder {
 	req := httptest.NewRequestWithContext(r.t.Context(), method, path, strings.NewReader(text))
 	req.Header.Set("Authorization", "Bearer "+bearer)
 	for i := 0; i+1 < len(headers); i += 2 {

@@ -45,12 +45,14 @@ func (r *request) pace() error {
 		r.Header("Connection", "close")
 		return err
 	}
-	time.AfterFunc(pacePause, a.anonymous.leave) // not when it ends: a client may take its answer slowly
+	// Not when it ends: a client may take its answer slowly.
+	time.AfterFunc(pacePause, a.anonymous.leave)
 	return r.context().Err()
 }
 
 // present ends when the client has closed its connection. Over HTTP/2 a reset does not end it: a
-// reset would else cost the client nothing. net/http closes a connection with too many such requests.
+// reset would else cost the client nothing, and net/http closes a connection with too many such
+// requests.
 func (r *request) present() context.Context {
 	if r.Request.ProtoMajor < 2 {
 		return r.context()

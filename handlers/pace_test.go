@@ -97,7 +97,7 @@ func TestRequestsWithoutAuthenticationArePaced(t *testing.T) {
 	}
 }
 
-// TestPaceAlternatesBetweenAddresses: a probe of one address comes after one request each of others.
+// TestPaceAlternatesBetweenAddresses: a probe of one address comes after one request of each other.
 func TestPaceAlternatesBetweenAddresses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		p := newPaced()
@@ -113,8 +113,8 @@ func TestPaceAlternatesBetweenAddresses(t *testing.T) {
 	})
 }
 
-// TestPaceHasABound: more requests of one address than may wait, and heads that take too much memory,
-// are rejected at once, and their connections end.
+// TestPaceHasABound: more requests of one address than may wait, and heads that take too much
+// memory, are rejected at once, and their connections end.
 func TestPaceHasABound(t *testing.T) {
 	for name, head := range map[string]int{"of requests": 0, "of bytes": 16 << 10} {
 		t.Run(name, func(t *testing.T) {

@@ -116,7 +116,9 @@ func get(ctx context.Context, address, token string) (*http.Response, error) {
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: toOurs()}}
+	client := http.Client{Transport: &http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: toOurs(),
+	}}
 	resp, err := client.Do(req)
 	if err != nil {
 		return nil, err

@@ -218,3 +218,45 @@ func (s *Store) KeptFrom() (all []int64) {
 	}
 	return all
 }
+
+// Removal is an attempt to remove an entry, and the question whether that has removed it, when
+// there was no answer.
+func (s *Store) Removal(
+	e *lock.Entry, why lock.Reason,
+) (attempt, confirm func(context.Context) error) {
+	r := s.remover.newRemoval(e, s.remover.hasLease(e), anyVersion, why)
+	return func(ctx context.Context) error { return s.remover.attempt(ctx, r).err },
+		func(ctx context.Context) error { return s.remover.removedBefore(ctx, r, true) }
+}
+
+// Sweep returns whether the life of a replica that does not renew it lasts, each time that another
+// one has looked after it first saw it. It begins again if the store's own sweeper could end it.
+func (s *Store) Sweep(ctx context.Context, after ...time.Duration) (lasts []bool, err error) {
+	for begun := time.Now(); err == nil; begun = time.Now() {
+		if lasts, err = s.sweepAfter(ctx, after); time.Since(begun) < store.RecordLife {
+			return lasts, err
+		}
+	}
+	return nil, err
+}
+
+func (s *Store) sweepAfter(ctx context.Context, after []time.Duration) (lasts []bool, err error) {
+	var now time.Duration
+	w := &sweeper{records: s.small, now: func() time.Duration { return now }}
+	id, err := (&lives{s}).BeginLife(ctx)
+	for _, now = range after {
+		var l *link
+		if l, err = s.chores.get(ctx); err == nil {
+			err = w.sweep(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		all, err := children(ctx, l, s.root.lives())
+		if err != nil {
+			return nil, err
+		}
+		lasts = append(lasts, slices.Contains(all, id))
+	}
+	return lasts, err
+}

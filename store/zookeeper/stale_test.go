@@ -1,13 +1,16 @@
 package zookeeper_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
 )
@@ -73,5 +76,58 @@ func TestStaleReplicaRemovesNoLaterEntry(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestRenewedSinceTheLook has a replica find a lease over by a version that the holder has replaced
+// by then: the holder keeps its lock.
+func TestRenewedSinceTheLook(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	cfg := zookeeper.Config{Servers: z.Endpoints()}
+	here, elsewhere := open(t, cfg), open(t, cfg)
+	for _, e := range []*lock.Entry{enqueue(t, here, draft("a")), take(t, here, keyed("b"))} {
+		for range 2 { // the first makes the lease of a fresh entry
+			if err := elsewhere.Renew(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		here.Expire(t.Context(), e, true)
+		if err := elsewhere.Renew(t.Context(), e); err != nil {
+			t.Errorf("Renew of %s, which was renewed before: %v", e.Name(), err)
+		}
+	}
+}
+
+// TestRemovedByAnother has a removal without an answer find its entry gone: it is done only if the
+// removal's own attempt is on record.
+func TestRemovedByAnother(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	for why, want := range map[lock.Reason]bool{lock.Released: true, lock.Expired: false} {
+		e := enqueue(t, s, draft(string(why)))
+		attempt, confirm := s.Removal(e, why)
+		if !want {
+			attempt = func(ctx context.Context) error { return s.Remove(ctx, e, why) }
+		}
+		if err := attempt(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if err := confirm(t.Context()); (err == nil) != want || !want && !errors.Is(err, lock.Lost) {
+			t.Errorf("an entry that is gone as %s: %v", why, err)
+		}
+	}
+}
+
+// TestLifeOfAnother has a replica look at the life of one that renews it no more: it lasts as long
+// as it must, and not longer.
+func TestLifeOfAnother(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	lasts, err := s.Sweep(t.Context(), 0, store.RecordLife-time.Millisecond, store.RecordLife)
+	if err != nil || !slices.Equal(lasts, []bool{true, true, false}) {
+		t.Errorf("it lasts at first, until its end and then: %v, %v", lasts, err)
 	}
 }

@@ -145,13 +145,5 @@ func waitBugs() []Bug {
 			Becomes: "",
 			In:      "./test/simulation", Run: "^TestHistories$",
 		},
-		{
-			Name:    "simulation-left-is-sent-first",
-			Breaks:  "the simulation finds a new owner's first attempts out of order",
-			File:    "webhook/outbox/record.go",
-			Anchor:  "d.held = d.Steps == 0 && !d.tellsMissed(); d.held",
-			Becomes: "d.held = false; d.held",
-			In:      "./test/simulation", Run: "^TestHistories$",
-		},
 	}
 }

@@ -54,14 +54,6 @@ func authBugs() []Bug {
 			In:      "./auth", Run: "^TestRotation$",
 		},
 		{
-			Name:    "auth-work-outlives-its-token",
-			Breaks:  "a wait ends with its token",
-			File:    "auth/validity.go",
-			Anchor:  "expires := !p.ends.IsZero() && left <= atMost",
-			Becomes: "expires := false",
-			In:      "./auth", Run: "^TestWorkEndsWithItsToken$",
-		},
-		{
 			Name:    "auth-work-outlives-its-credential",
 			Breaks:  "what a withdrawn credential began ends",
 			File:    "auth/validity.go",

@@ -48,7 +48,7 @@ func (a *admissions) known(e *lock.Entry) *zk.CheckVersionRequest {
 
 // admit reads the closures for w, which is not sent yet, and sets the check that admits its entry.
 // The error is [store.ErrClosuresChanged] if they are not as the entry's caller has seen them.
-// Meanwhile w counts as pending, so a burst stays within the bounds. The joins of a burst read once.
+// Meanwhile w counts as pending, so a burst stays within the bounds. Its joins read once.
 func (j *join) admit(ctx context.Context, w *write) error {
 	release, err := j.commits.Reserve(w)
 	if err != nil {

@@ -12,28 +12,32 @@ import (
 // position is in the target's state, so the shard's cursor goes on, and others are not held up. The
 // memory has what a callback can be made from again: the entry that holds, or the tenant's history.
 type behind struct {
-	window                   // what was not taken up, or is neither made nor written since
-	waiting []*waitingCall   // of that what is still to take up, in order
-	waits   map[lock.ID]bool // their entries
-	unsaved []*item          // events that wait until the state in the store has the position
-	skipped int              // callbacks that were never sent, since that was logged
+	window                 // what was not taken up, or is neither made nor written since
+	waiting []*waitingCall // of that what is still to take up, in order
+	waits   map[entry]bool // their entries
+	unsaved []*item        // events that wait until the state in the store has the position
+	skipped int            // callbacks that were never sent, since that was logged
 	logged  time.Time
+}
+
+// entry names an entry of a tenant. A key that is used again gives its id to another one.
+type entry struct {
+	id     lock.ID
+	number uint64
 }
 
 // waitingCall is a callback that is still to take up.
 type waitingCall struct {
 	item
-	event  lock.Event // without its entry
-	entry  lock.ID
-	number uint64
-	lock   string
+	event lock.Event // without its entry
+	entry entry
+	lock  string
 }
 
 // postpone has a callback wait, unless there is space for it or too many wait already.
 func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
 	free := len(t.waiting) == 0 && w.targets.fits(t, webhook.MaxPayload)
-	pending := t.pending[recordOf(t.id, callID(e))] != nil
-	if it.again || pending || free || !w.wait(t, e, it.id) {
+	if it.again || t.has(e) || free || !w.wait(t, e, it.id) {
 		return false
 	}
 	it.open++
@@ -41,17 +45,20 @@ func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
 	return true
 }
 
+// has reports whether the callback of an event is pending.
+func (t *target) has(e *lock.Event) bool { return t.pending[recordOf(t.id, callID(e))] != nil }
+
 // wait adds a callback to those that wait, unless there are too many. at is its position.
 func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
-	if t.waits[e.Entry.ID] {
+	of := entry{e.Entry.ID, e.Entry.Number}
+	if t.waits[of] {
 		return true
 	}
 	if len(t.waiting) >= maxWaiting || w.targets.waiting >= maxWaitingInAll {
 		return false
 	}
 	c := &waitingCall{
-		item: item{id: at, open: 1}, event: *e,
-		entry: e.Entry.ID, number: e.Entry.Number, lock: e.Entry.Name(),
+		item: item{id: at, open: 1}, event: *e, entry: of, lock: e.Entry.Name(),
 	}
 	c.event.Entry, c.event.Note = nil, nil
 	t.waits[c.entry] = true
@@ -74,6 +81,7 @@ func (w *owner) catchUpCalls(now time.Time) {
 			t.waiting = t.waiting[1:]
 			delete(t.waits, c.entry)
 			w.targets.waiting--
+			c.read = now
 			w.takeUp(t, c)
 		}
 		w.logSkipped(t, now)
@@ -84,7 +92,9 @@ func (w *owner) takeUp(t *target, c *waitingCall) {
 	if e := w.eventOf(t, c); e != nil {
 		w.call(t, e, &c.item)
 	} else {
-		c.event.Entry = &lock.Entry{ID: c.entry, Number: c.number, Claims: []lock.Claim{{Name: c.lock}}}
+		c.event.Entry = &lock.Entry{
+			ID: c.entry.id, Number: c.entry.number, Claims: []lock.Claim{{Name: c.lock}},
+		}
 		d := w.newDelivery(t, callID(&c.event), &c.event)
 		d.Made, d.progress.State = w.Now().UnixMilli(), webhook.StateExpired
 		t.remember(d)
@@ -97,8 +107,8 @@ func (w *owner) takeUp(t *target, c *waitingCall) {
 // tenant's history still has it. Otherwise it returns nil.
 func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
 	if c.event.Held {
-		e := w.Locks.HeldCallback(t.tenant, c.entry)
-		if e == nil || e.Number != c.number {
+		e := w.Locks.HeldCallback(t.tenant, c.entry.id)
+		if e == nil || e.Number != c.entry.number {
 			return nil
 		}
 		granted := c.event
@@ -141,7 +151,7 @@ func (w *owner) resumeCalls(t *target) {
 		case e.ID.Compare(w.cursor.last) > 0:
 			return false // the stream has it
 		case e.Entry.Callback != nil && concernsCaller(e):
-			w.wait(t, e, e.ID)
+			w.resume(t, e, e.ID)
 		}
 		return true
 	}
@@ -154,7 +164,29 @@ func (w *owner) resumeCalls(t *target) {
 func (w *owner) waitHeld(t *target, before, at lock.EventID) {
 	for _, e := range w.Locks.HeldCallbacks() {
 		if e.Tenant == t.tenant && lock.Before(e.Number).Compare(before) < 0 {
-			w.wait(t, grantOf(e), at)
+			w.resume(t, grantOf(e), at)
+		}
+	}
+}
+
+// resume has a callback wait that is not pending. Over the bound its record says that it failed,
+// unless there is space for it.
+func (w *owner) resume(t *target, e *lock.Event, at lock.EventID) {
+	if !t.has(e) && !w.wait(t, e, at) {
+		it := &item{id: at, read: time.Now()}
+		w.call(t, e, it)
+		t.window.wait(it)
+	}
+}
+
+// keepLateCalls writes the callbacks that were taken up and whose first attempt takes long.
+func (w *owner) keepLateCalls(now time.Time) {
+	for _, t := range w.targets.all {
+		for _, it := range t.items {
+			if it.read.IsZero() || now.Sub(it.read) < keepAfter {
+				break
+			}
+			w.keepAll(it)
 		}
 	}
 }

@@ -162,3 +162,24 @@ func TestMassGrantTooLate(t *testing.T) {
 		w.untilNoneLeft(5 * time.Minute)
 	})
 }
+
+// TestTakenUpIsWritten: of the grants that had to wait for space, those that were taken up are
+// written if their receiver is slow, so that the next owner need not look for them.
+func TestTakenUpIsWritten(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r := callsOnly(w)
+		const n = 1500
+		w.attemptsTake(20 * time.Millisecond)
+		w.release(r, w.readers(r, "acme", outbox.MaxOfTarget+n, time.Hour))
+		<-time.After(10 * time.Second)
+		w.attemptsTake(time.Hour)
+		<-time.After(10 * time.Second)
+		called, kept := len(w.received(there)), 0
+		for _, n := range w.recordsOf("webhook-owed-") {
+			kept += n
+		}
+		if called < n || called+kept != outbox.MaxOfTarget+n {
+			t.Errorf("%d are called back, and %d in the store", called, kept)
+		}
+	})
+}

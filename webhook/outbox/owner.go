@@ -177,6 +177,7 @@ func (w *owner) beat(now time.Time) {
 	w.catchUpCalls(now)
 	w.flushMissed(now)
 	w.keepLate(now)
+	w.keepLateCalls(now)
 	w.cursor.write(w.ledger, now)
 	w.writeStates(now, statesAtOnce, statePause)
 	w.look(now)

@@ -207,7 +207,7 @@ func (s *targets) of(tenant, id string) *target {
 		t = &target{
 			tenant: tenant, id: id, pending: map[string]*delivery{},
 			lanes: map[string]*lane{}, tails: map[string]*delivery{},
-			behind: behind{waits: map[lock.ID]bool{}},
+			behind: behind{waits: map[entry]bool{}},
 		}
 		s.all[name] = t
 	}

@@ -1,9 +1,12 @@
 package outbox
 
 import (
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 	"github.com/fencepost/fencepost/webhook"
 )
@@ -189,6 +192,23 @@ func (w *owner) keepLateCalls(now time.Time) {
 			w.keepAll(it)
 		}
 	}
+}
+
+// hasSeen reports whether this replica has seen what the owner before has: the callbacks that wait
+// are derived from that. It waits for it no longer than silentTime, because a store that lost its
+// past may never get there.
+func (w *owner) hasSeen() bool {
+	waits := func(t *target) bool { return t.Behind != "" }
+	targets := slices.Collect(maps.Values(w.targets.all))
+	if !slices.ContainsFunc(targets, waits) || time.Since(w.began) >= silentTime {
+		return true
+	}
+	now, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant})
+	if err != nil {
+		return false
+	}
+	defer now.Close()
+	return now.At().Compare(w.cursor.at) >= 0
 }
 
 // skip counts a callback that is never sent.

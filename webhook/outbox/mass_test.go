@@ -1,12 +1,16 @@
 package outbox_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -180,6 +184,49 @@ func TestTakenUpIsWritten(t *testing.T) {
 		}
 		if called < n || called+kept != outbox.MaxOfTarget+n {
 			t.Errorf("%d are called back, and %d in the store", called, kept)
+		}
+	})
+}
+
+// lagging is a cable over which the feed comes late.
+type lagging struct {
+	*memory.Cable
+	late atomic.Bool
+}
+
+func (l *lagging) Tell(ctx context.Context, r memory.Run) error {
+	for l.late.Load() && store.Pause(ctx, 10*time.Millisecond) == nil {
+	}
+	return l.Cable.Tell(ctx, r)
+}
+
+// TestLaggingOwnerCallsBackWhatWaits: the next owner of a shard may not have seen yet what the one
+// before has. It calls back the grants that wait all the same.
+func TestLaggingOwnerCallsBackWhatWaits(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one := callsOnly(w)
+		slow := &lagging{}
+		w.wire = func(c *memory.Cable) memory.Wire { slow.Cable = c; return slow }
+		second(t, w)
+		w.setBehave(failed)
+		w.release(one, w.readers(one, "acme", outbox.MaxOfTarget, time.Hour))
+		<-time.After(10 * time.Second) // until all are in the store
+		slow.late.Store(true)
+		req := acquire("acme", "batch", time.Hour)
+		req.Async, req.Callback = true, &lock.Callback{URL: there, Secret: "current"}
+		if _, err := one.Acquire(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(3 * time.Second) // until it waits, and the cursor is past it
+		w.setBehave(nil)
+		w.join("two")
+		w.leave("one")
+		one.stop()
+		<-time.After(2 * time.Second)
+		slow.late.Store(false)
+		<-time.After(30 * time.Minute)
+		if n := len(kindsOf(w.received(there), "batch")); n != 1 {
+			t.Errorf("it is called back %d times", n)
 		}
 	})
 }

@@ -90,6 +90,10 @@ func (w *owner) begin() bool {
 		w.Logger.Debug("a shard could not be read, and is tried again", "shard", w.name, "error", err)
 		return false
 	}
+	if !w.hasSeen() {
+		w.stream.Close()
+		return false
+	}
 	w.beginAt(w.stream)
 	w.take(all, changed)
 	return true

@@ -52,7 +52,8 @@ type world struct {
 	outcomes  []string      // of attempts, as the metrics count them
 	log       logLines      // of the outboxes: warnings
 
-	next func(tenant string) time.Duration // as [webhook.PoolConfig] has it
+	next func(tenant string) time.Duration     // as [webhook.PoolConfig] has it
+	wire func(cable *memory.Cable) memory.Wire // of new replicas; nil is the cable
 }
 
 // received is what a receiver took.
@@ -142,7 +143,11 @@ func (d directory) Secrets(s *subscription.Subscription, now time.Time) []webhoo
 func (w *world) replica(name string) *replica {
 	w.t.Helper()
 	r := &replica{w: w, name: name, cable: memory.NewCable()}
-	client := w.Connect(r.cable)
+	var wire memory.Wire = r.cable
+	if w.wire != nil {
+		wire = w.wire(r.cable)
+	}
+	client := w.Connect(wire)
 	r.Service = service.New(service.Config{
 		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second,
 		Sharing: func() replicas.Sharing { return w.sharing(name) },

@@ -41,7 +41,7 @@ func TestKeyUsedAgainWaitsToo(t *testing.T) {
 	})
 }
 
-// holding are locks of which some entries hold.
+// holding are locks with entries that hold.
 type holding struct {
 	Locks
 	held []*lock.Entry

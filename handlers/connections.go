@@ -140,6 +140,7 @@ func (c *connection) begin(tenant string) bool {
 		all.spare.Remove(c.place)
 		c.place = nil
 	}
+	all.uncount(c)
 	c.known.Store(true)
 	c.busy++
 	all.busy++

@@ -111,7 +111,7 @@ const (
 	PacedAtOnce       = pacedAtOnce
 	PacePause         = pacePause
 	MaxPacedOfAddress = maxPacedOfAddress
-	MaxHeads          = maxHeads
+	MaxHeadsOfAddress = maxHeadsOfAddress
 )
 
 // BoundHeads bounds what is read of requests that are not authenticated, in bytes.

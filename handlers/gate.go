@@ -39,10 +39,11 @@ type gate struct {
 	tenants []*gateQueue // that have waiters, the next first
 }
 
-// gateQueue has the waiters of a tenant, the first first. Closing one gives it a slot.
+// gateQueue has the waiters of a tenant, the first first. Each receives nil with its slot, or why
+// it has none.
 type gateQueue struct {
 	tenant  string
-	waiters []chan struct{}
+	waiters []chan error
 }
 
 // enter waits for a slot until ctx ends, and returns its error then, or [lock.Overloaded] at once.
@@ -53,18 +54,18 @@ func (g *gate) enter(ctx context.Context, tenant string) error {
 		return err
 	}
 	select {
-	case <-ready:
-		return nil
+	case err := <-ready:
+		return err
 	case <-ctx.Done():
-		if !g.withdraw(tenant, ready) {
+		if !g.withdraw(tenant, ready) && <-ready == nil {
 			g.leave() // it got its slot meanwhile
 		}
 		return ctx.Err()
 	}
 }
 
-// join takes a free slot, or returns what is closed when there is one.
-func (g *gate) join(tenant string) (ready chan struct{}, err error) {
+// join takes a free slot, or returns what receives nil when there is one.
+func (g *gate) join(tenant string) (ready chan error, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.running < g.slots {
@@ -72,17 +73,37 @@ func (g *gate) join(tenant string) (ready chan struct{}, err error) {
 		return nil, nil //nolint:nilnil // it need not wait
 	}
 	i := g.index(tenant)
-	if g.waiting >= g.most || i >= 0 && len(g.tenants[i].waiters) >= g.mostOfTenant {
-		return nil, errOverloaded(g.kind)
-	}
 	if i < 0 {
 		i = len(g.tenants)
 		g.tenants = append(g.tenants, &gateQueue{tenant: tenant})
 	}
-	ready = make(chan struct{})
-	g.tenants[i].waiters = append(g.tenants[i].waiters, ready)
+	q := g.tenants[i]
+	if len(q.waiters) >= g.mostOfTenant || g.waiting >= g.most && !g.shed(len(q.waiters)+1) {
+		if len(q.waiters) == 0 {
+			g.tenants = g.tenants[:i]
+		}
+		return nil, errOverloaded(g.kind)
+	}
+	ready = make(chan error, 1)
+	q.waiters = append(q.waiters, ready)
 	g.waiting++
 	return ready, nil
+}
+
+// shed rejects the last waiter of the tenant with most, unless it has no more than so many. So
+// tenants with many waiters do not keep one with few from waiting.
+func (g *gate) shed(few int) bool {
+	most := slices.MaxFunc(g.tenants, func(a, b *gateQueue) int {
+		return len(a.waiters) - len(b.waiters)
+	})
+	last := len(most.waiters) - 1
+	if last < few {
+		return false
+	}
+	most.waiters[last] <- errOverloaded(g.kind)
+	most.waiters = slices.Delete(most.waiters, last, last+1)
+	g.waiting--
+	return true
 }
 
 func (g *gate) index(tenant string) int {
@@ -90,7 +111,7 @@ func (g *gate) index(tenant string) int {
 }
 
 // withdraw removes a waiter. It returns false if the waiter has a slot.
-func (g *gate) withdraw(tenant string, ready chan struct{}) bool {
+func (g *gate) withdraw(tenant string, ready chan error) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	i := g.index(tenant)
@@ -119,7 +140,7 @@ func (g *gate) leave() {
 	}
 	q := g.tenants[0]
 	g.tenants = slices.Delete(g.tenants, 0, 1)
-	close(q.waiters[0])
+	q.waiters[0] <- nil
 	g.waiting--
 	if q.waiters = slices.Delete(q.waiters, 0, 1); len(q.waiters) > 0 {
 		g.tenants = append(g.tenants, q)

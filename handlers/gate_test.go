@@ -47,7 +47,7 @@ func TestGateAlternatesBetweenTenants(t *testing.T) {
 	})
 }
 
-// TestGateRejectsOverItsBounds: of a tenant and in all, at once.
+// TestGateRejectsOverItsBounds: of a tenant and in all, at once, and of the tenant with most.
 func TestGateRejectsOverItsBounds(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		g := handlers.NewGate(1)
@@ -65,8 +65,20 @@ func TestGateRejectsOverItsBounds(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		if err := g.Enter(ctx, "other"); !errors.Is(err, lock.Overloaded) {
-			t.Errorf("one more in all: %v", err)
+		rejected := 0
+		for range handlers.MaxGateWaitersOfTenant {
+			go func() {
+				if err := g.Enter(ctx, "other"); errors.Is(err, lock.Overloaded) {
+					rejected++
+				}
+			}()
+			synctest.Wait()
+		}
+		if n, kept := g.Waiting(); n != handlers.MaxGateWaiters || kept != n || rejected == 0 {
+			t.Errorf("%d wait, %d are kept, %d of another tenant are rejected", n, kept, rejected)
+		}
+		if rejected > handlers.MaxGateWaitersOfTenant/5 {
+			t.Errorf("%d of another tenant are rejected", rejected)
 		}
 		stop()
 		synctest.Wait()

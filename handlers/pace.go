@@ -8,38 +8,46 @@ import (
 )
 
 const (
-	// Of the requests that are not authenticated, pacedAtOnce begin for each processor within
+	// Of the requests that are paced, pacedAtOnce begin for each processor within
 	// pacePause. These are 2000 a second, for which a processor works for a tenth of that.
 	pacedAtOnce = 4
 	pacePause   = 2 * time.Millisecond
 
-	// How many of them wait, in all and of one address. maxHeads is how many bytes their heads have.
+	// How many of them wait, in all and of one address or tenant.
 	maxPaced          = 16_000
 	maxPacedOfAddress = 8_000
+
+	// How many bytes their heads have. Small heads, as those of probes, are bounded by their number.
 	maxHeads          = 16 << 20
+	maxHeadsOfAddress = 4 << 20
+	uncountedHead     = 1 << 10
 )
 
-// newPace returns the gate of the requests that are not authenticated. Addresses alternate there.
+// newPace returns the gate of the requests that are not authenticated, or exceed the rate of their
+// tenant. Addresses and such tenants alternate there.
 func newPace() *gate {
 	return &gate{
 		slots: pacedAtOnce * runtime.GOMAXPROCS(0), most: maxPaced, mostOfTenant: maxPacedOfAddress,
-		kind: "requests without authentication",
+		kind: "requests without authentication, or over a rate,",
 	}
 }
 
-// pace has a request that is not authenticated wait until few of them have just begun. A goroutine
-// whose connection always has the next request does not yield. Without the wait a few dozen
-// connections take a time slice of the scheduler each, at each step of an acquire.
+// pace has a request of the kinds that [newPace] names wait until few of them have just begun. A
+// goroutine whose connection always has the next request does not yield. Without the wait a few
+// dozen connections take a time slice of the scheduler each, at each step of an acquire.
 func (r *request) pace() error {
 	if r.paced {
 		return nil
 	}
 	r.paced = true
-	a, size := r.endpoints, headSize(r)
+	a, key, size := r.endpoints, r.paceKey(), headSize(r)
+	if size <= uncountedHead {
+		size = 0
+	}
 	err := errOverloaded(a.anonymous.kind)
-	if a.heads.take("", size) {
-		defer a.heads.give("", size)
-		err = a.anonymous.enter(r.present(), paceKey(r.address()))
+	if a.heads.take(key, size) {
+		defer a.heads.give(key, size)
+		err = a.anonymous.enter(r.present(), key)
 	}
 	if err != nil {
 		r.Header("Connection", "close")
@@ -63,16 +71,23 @@ func (r *request) present() context.Context {
 	return context.WithoutCancel(r.context())
 }
 
-// paceKey is whose turn it is among the addresses: of IPv6 a client has 2^64.
-func paceKey(addr netip.Addr) string {
+// paceKey is whose turn the request takes: that of its tenant, or of its client's address.
+func (r *request) paceKey() string {
+	if r.principal != nil {
+		return "tenant " + r.tenant()
+	}
+	return textOfAddress(network(r.address()))
+}
+
+// network is the part of an address that tells clients apart: of IPv6 a client has 2^64.
+func network(addr netip.Addr) netip.Addr {
 	const bits = 64
 	if addr.Is6() {
-		prefix, err := addr.Prefix(bits)
-		if err == nil {
-			addr = prefix.Addr()
+		if prefix, err := addr.Prefix(bits); err == nil {
+			return prefix.Addr()
 		}
 	}
-	return textOfAddress(addr)
+	return addr
 }
 
 // headSize is how many bytes of a request's head are in memory.

@@ -1,7 +1,9 @@
 package handlers_test
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -12,6 +14,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -19,6 +22,8 @@ import (
 type paced struct {
 	http.Handler
 	all sync.WaitGroup
+
+	from string // the address of the client; "" is any
 
 	mu     sync.Mutex
 	status map[int]int // how many answers have it
@@ -36,6 +41,7 @@ func (p *paced) ask(ctx context.Context, path, bearer string) *httptest.Response
 	if bearer != "" {
 		r.Header.Set("Authorization", "Bearer "+bearer)
 	}
+	r.RemoteAddr = cmp.Or(p.from, r.RemoteAddr)
 	out := httptest.NewRecorder()
 	p.ServeHTTP(out, r)
 	return out
@@ -122,7 +128,7 @@ func TestPaceHasABound(t *testing.T) {
 				p := newPaced()
 				began, most := time.Now(), handlers.MaxPacedOfAddress
 				if head > 0 {
-					most = handlers.MaxHeads / (head + 1)
+					most = handlers.MaxHeadsOfAddress / (head + 1)
 				}
 				path := "/" + strings.Repeat("x", head)
 				p.begin(atOnce()+most+10, path, "")
@@ -143,6 +149,56 @@ func TestPaceHasABound(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestNoAddressesKeepAProbeFromWaiting: whatever some addresses send, a request of another one has
+// its turn.
+func TestNoAddressesKeepAProbeFromWaiting(t *testing.T) {
+	for name, head := range map[string]int{"by number": 0, "by bytes": 16<<10 - 1} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				p := newPaced()
+				path := "/" + strings.Repeat("x", head)
+				for i := range 4 {
+					p.from = fmt.Sprintf("198.51.100.%d:80", i+1)
+					p.begin(handlers.MaxPacedOfAddress>>min(1, head), path, "")
+				}
+				p.from = "192.0.2.9:80"
+				began := time.Now()
+				if a := p.ask(t.Context(), "/healthz", ""); a.Code != http.StatusOK {
+					t.Errorf("a probe of another address is answered %d", a.Code)
+				}
+				if d := time.Since(began); d != handlers.PacePause {
+					t.Errorf("it waits for %s", d)
+				}
+				p.all.Wait()
+			})
+		})
+	}
+}
+
+// TestRequestsOverTheRateArePaced: those of a tenant, next to which another tenant's requests run.
+func TestRequestsOverTheRateArePaced(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		h := shared.handlers(&stub{})
+		h.Verifier = verdicts{}
+		h.Quotas = &brokenQuotas{shared.quotas, func() error {
+			return &lock.Error{Code: lock.RateLimited, Detail: "x"}
+		}, true}
+		p := &paced{Handler: handlers.New(h), status: map[int]int{}}
+		began := time.Now()
+		p.begin(3*atOnce(), "/locks", "known")
+		if n := p.status[http.StatusTooManyRequests]; n != atOnce() {
+			t.Errorf("%d are answered at once", n)
+		}
+		if a := p.ask(t.Context(), "/healthz", ""); a.Code != http.StatusOK {
+			t.Errorf("a probe is answered %d", a.Code)
+		}
+		if d := time.Since(began); d != handlers.PacePause {
+			t.Errorf("the probe waits for %s", d)
+		}
+		p.all.Wait()
+	})
 }
 
 // TestPaceAndClientsThatAreGone: over HTTP/1.1 a request ends with its client. Over HTTP/2, where a

@@ -20,6 +20,7 @@ import (
 	"go.opentelemetry.io/otel/trace/noop"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/lock"
 )
 
 // request is one request on its way to its answer, with what is known of it so far.
@@ -107,7 +108,7 @@ func (r *request) run(p *policy, h handler) {
 	if err == nil && p.scopes != nil {
 		err = admission{r, p}.admit()
 	}
-	if r.principal == nil {
+	if r.principal == nil || errors.Is(err, lock.RateLimited) {
 		err = cmp.Or(r.pace(), err)
 	}
 	if err == nil {

@@ -190,7 +190,7 @@ type endpoints struct {
 	exports *shares
 	reads   *shares // pages that are read from the store
 
-	anonymous *gate   // requests that are not authenticated
+	anonymous *gate   // requests that are not authenticated, or over a rate
 	heads     *shares // bytes of such requests that wait
 
 	sampler *sampler
@@ -219,7 +219,7 @@ func newEndpoints(cfg Config) *endpoints {
 		reads:   newShares(maxReads, maxReadsOfTenant),
 
 		anonymous: newPace(),
-		heads:     newShares(maxHeads, maxHeads),
+		heads:     newShares(maxHeads, maxHeadsOfAddress),
 
 		sampler: newSampler(),
 	}

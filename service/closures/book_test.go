@@ -57,6 +57,27 @@ func request(locks string) closures.CloseRequest {
 	}
 }
 
+// TestClosuresThatAreOverHaveABound: those of a tenant that are not removed yet take space, of which
+// it has so much.
+func TestClosuresThatAreOverHaveABound(t *testing.T) {
+	run(t, func(t *testing.T, a, _ *closures.Book) {
+		for i := range 1000 {
+			req := request("a")
+			req.Until, req.Description = time.Now().Add(time.Millisecond), strings.Repeat("x", 200)
+			_, err := a.Close(t.Context(), req)
+			if err == nil {
+				<-time.After(2 * time.Millisecond)
+				continue
+			}
+			if !errors.Is(err, lock.QuotaExceeded) || i < 100 {
+				t.Errorf("the closure %d is answered %v", i, err)
+			}
+			return
+		}
+		t.Error("they have no bound")
+	})
+}
+
 func claims(names ...string) (all []lock.Claim) {
 	for _, name := range names {
 		all = append(all, lock.Claim{Name: name, Mode: lock.Exclusive})

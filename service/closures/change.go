@@ -105,7 +105,9 @@ func (b *Book) write(
 	if len(all) == 0 {
 		return 0, b.Records.Delete(ctx, p.RecordKey, p.Version)
 	}
-	p.Value = encode(all)
+	if p.Value = encode(all); len(p.Value) > store.MaxRecordValue {
+		return 0, errFull() // with those that are over and not removed yet
+	}
 	return b.Records.Put(ctx, p)
 }
 
@@ -172,6 +174,10 @@ func (b *Book) full(ctx context.Context, c *lock.Closure) error {
 	if len(of) <= lock.MaxClosures && len(all) < maxInAll && len(encode(of)) <= maxBytes {
 		return nil
 	}
+	return errFull()
+}
+
+func errFull() error {
 	return &lock.Error{
 		Code: lock.QuotaExceeded, RetryAfter: time.Minute,
 		Detail: fmt.Sprintf(

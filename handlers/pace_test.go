@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -196,6 +197,45 @@ func TestRequestsOverTheRateArePaced(t *testing.T) {
 		}
 		if d := time.Since(began); d != handlers.PacePause {
 			t.Errorf("the probe waits for %s", d)
+		}
+		p.all.Wait()
+	})
+}
+
+// one is a listener of one connection.
+type one struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l one) Accept() (net.Conn, error) { return l.conn, nil }
+
+// TestPaceAndConnectionsThatAreClosed: over HTTP/2 requests that wait end before their contexts,
+// which is no fault of the server.
+func TestPaceAndConnectionsThatAreClosed(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		p := newPaced()
+		p.begin(2*atOnce(), "/healthz", "")
+		here, there := net.Pipe()
+		defer there.Close()
+		conn, err := handlers.NewConnections(1).Listener(one{conn: here}).Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := handlers.ConnContext(context.Background(), conn)
+		r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", http.NoBody)
+		r.ProtoMajor = 2
+		out, ended := httptest.NewRecorder(), make(chan struct{})
+		go func() {
+			defer close(ended)
+			defer func() { _ = recover() }() // closes the connection
+			p.ServeHTTP(out, r)
+		}()
+		synctest.Wait()
+		_ = conn.Close()
+		<-ended
+		if out.Code == http.StatusInternalServerError || out.Body.Len() > 0 {
+			t.Errorf("it is answered %d %s", out.Code, out.Body)
 		}
 		p.all.Wait()
 	})

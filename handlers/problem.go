@@ -30,7 +30,7 @@ func (d *detailed) Unwrap() error { return d.error }
 
 // fail answers with err as a problem document.
 func (r *request) fail(err error) {
-	if errors.Is(err, context.Canceled) && r.context().Err() != nil {
+	if errors.Is(err, context.Canceled) && r.ended() {
 		why := r.whyGone()
 		if why == clientGone {
 			r.Status(statusClientGone)

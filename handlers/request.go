@@ -160,6 +160,11 @@ func (r *request) lasts(atMost time.Duration) (stop func()) {
 	return stop
 }
 
+// ended reports whether the request's context has ended, or will because its connection is closed.
+func (r *request) ended() bool {
+	return r.context().Err() != nil || r.over != nil && r.over.open.Err() != nil
+}
+
 // whyGone says why the request's context has ended.
 func (r *request) whyGone() string {
 	return cmp.Or(whyOver(context.Cause(r.context())), clientGone)

@@ -57,8 +57,8 @@ func request(locks string) closures.CloseRequest {
 	}
 }
 
-// TestClosuresThatAreOverHaveABound: those of a tenant that are not removed yet take space, of which
-// it has so much.
+// TestClosuresThatAreOverHaveABound: those that are not removed yet take space, of which a tenant
+// has so much.
 func TestClosuresThatAreOverHaveABound(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *closures.Book) {
 		for i := range 1000 {

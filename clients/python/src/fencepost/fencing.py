@@ -15,7 +15,7 @@ The tables are in fencekit. For PostgreSQL, MySQL, MariaDB and SQLite::
 
 from __future__ import annotations
 
-from typing import Any, Literal, Protocol, Sequence, Tuple, TypeVar
+from typing import Any, Literal, Mapping, Optional, Protocol, Sequence, Tuple, TypeVar
 
 __all__ = ["SQLGuard", "StaleFence"]
 
@@ -61,7 +61,8 @@ class StaleFence(Exception):
 class SQLGuard:
     """Compares the fence of a grant with the greatest that a database has seen.
 
-    ``resource`` is what the lock protects, for reports. It is no secret.
+    ``resource`` is what the lock protects, for reports. It is no secret. ``mysql`` is for MariaDB,
+    too.
     """
 
     def __init__(
@@ -71,6 +72,8 @@ class SQLGuard:
         resource: str,
         dialect: Literal["postgresql", "sqlite", "mysql"] = "postgresql",
     ) -> None:
+        if dialect not in ("postgresql", "sqlite", "mysql"):
+            raise ValueError(f"fencepost: {dialect!r} is not postgresql, sqlite or mysql")
         self.lock = lock
         self.fence = fence
         self.resource = resource
@@ -80,7 +83,7 @@ class SQLGuard:
     def statements(self) -> Sequence[Tuple[str, Tuple[Any, ...]]]:
         """What ``raise_fence`` executes. The last statement returns the fence for ``check``.
 
-        For an asynchronous driver: await each of them.
+        For an asynchronous driver, such as psycopg's: await each of them, in a transaction.
         """
         if self.dialect == "mysql":
             return (
@@ -93,11 +96,21 @@ class SQLGuard:
     def raise_fence(self, cursor: Any) -> None:
         """Raises the fence of the lock in the table of fences, first in the transaction.
 
-        It locks the row until the transaction ends. ``cursor`` is one of the DB-API.
+        It locks the row until the transaction ends. ``cursor`` is one of the DB-API, which gives
+        rows as sequences or as dictionaries.
+
+        :raises StaleFence: a later holder has written
+        :raises RuntimeError: the connection commits each statement, so that the lock protects
+            nothing (as far as the driver shows it: sqlite3, psycopg, mysql.connector, PyMySQL)
         """
         for sql, values in self.statements:
             cursor.execute(sql, values)
-        self.check(cursor.fetchone()[0])
+        row = cursor.fetchone()
+        if _in_transaction(getattr(cursor, "connection", None)) is False:
+            raise RuntimeError(
+                "fencepost: the guard needs a transaction, and the connection has none"
+            )
+        self.check(row["fence"] if isinstance(row, Mapping) else row[0])
 
     def check(self, known: int) -> None:
         """Raises ``StaleFence`` if ``known`` is greater than the fence of the guard.
@@ -106,3 +119,13 @@ class SQLGuard:
         """
         if known > self.fence:
             raise StaleFence(self.lock, self.fence, known, self.resource)
+
+
+def _in_transaction(connection: Any) -> Optional[bool]:
+    """Whether a statement has left a transaction open, or None if the driver does not show it."""
+    if hasattr(connection, "in_transaction"):  # sqlite3, mysql.connector
+        return bool(connection.in_transaction)
+    status = getattr(getattr(connection, "info", None), "transaction_status", None)  # psycopg
+    if status is None and isinstance(getattr(connection, "server_status", None), int):
+        status = connection.server_status & 1  # PyMySQL
+    return None if status is None else bool(status)

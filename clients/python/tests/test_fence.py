@@ -132,6 +132,54 @@ def test_case(case: Dict[str, Any], framework: Any) -> None:
             check(want, answer, seen)
 
 
+SPELLINGS = ["/accounts/7/", "//accounts/7", "/accounts//7", "/%61ccounts/7", "/accounts%2F7"]
+
+
+def old_writes_that_pass(send: Send, paths: List[str]) -> List[str]:
+    """Writes with fence 9, then to the same account, by each path, with fence 8."""
+    url = "http://service"
+    assert send(httpx.Request("PUT", url + "/accounts/7", headers={"Fence": "9"})).text == "7"
+    old = [httpx.Request("PUT", url + path, headers={"Fence": "8"}) for path in paths]
+    return [str(request.url) for request in old if send(request).text == "7"]
+
+
+def test_no_spelling_of_a_path_passes_the_guard_of_wsgi() -> None:
+    app = flask.Flask(__name__)
+    app.url_map.strict_slashes = False
+
+    @app.put("/accounts/<account>")
+    def handle(account: str) -> str:
+        return account
+
+    app.wsgi_app = wsgi.Guard(app.wsgi_app, Memory())  # type: ignore[method-assign]
+    transport = httpx.WSGITransport(app)
+    with httpx.Client(transport=transport) as client:
+        assert old_writes_that_pass(client.send, SPELLINGS) == []
+    for name, path in (("SCRIPT_NAME", "/accounts"), ("PATH_INFO", "http://service/accounts/7")):
+        environ = {"SCRIPT_NAME": "", "PATH_INFO": "/7", name: path}
+        assert wsgi._path(environ) == "/accounts/7"
+    assert wsgi._path({"PATH_INFO": "/accounts/\xc3\xbc"}) == "/accounts/ü"
+
+
+def test_no_spelling_of_a_path_passes_the_guard_of_asgi() -> None:
+    async def handle(request: Request) -> PlainTextResponse:
+        return PlainTextResponse(request.path_params["account"].rstrip("/"))
+
+    app = Starlette(routes=[Route("/accounts/{account:path}", handle, methods=["PUT"])])
+    app.add_middleware(asgi.Guard, raise_fence=Memory())
+    transport = httpx.ASGITransport(app, root_path="/api")
+
+    def send(request: httpx.Request) -> httpx.Response:
+        async def sent() -> httpx.Response:
+            async with httpx.AsyncClient(transport=transport) as client:
+                return await client.send(request)
+
+        return asyncio.run(sent())
+
+    assert old_writes_that_pass(send, [*SPELLINGS, "/api/accounts/7", "/api/accounts/7/"]) == []
+    assert asgi._path({"path": "http://service/accounts/7"}) == "/accounts/7"
+
+
 def check(want: Dict[str, Any], answer: httpx.Response, seen: Seen) -> None:
     at = f"{want}: {answer.status_code} {answer.text}"
     if want["status"] == 500:

@@ -11,6 +11,7 @@ from typing import Any, Callable, Dict, List, Optional, Tuple
 
 _MAX = 2**53 - 1
 _FENCE = re.compile(r"[1-9][0-9]{0,15}")
+_HOST = re.compile("https?://[^/]*", re.IGNORECASE)
 _SAFE = ("GET", "HEAD", "OPTIONS")
 
 
@@ -53,6 +54,12 @@ class Refusal(Exception):
             ("Content-Type", "application/problem+json"),
             ("Content-Length", str(len(self.body))),
         ]
+
+
+def path_of(root: str, path: str) -> str:
+    """A path below a root in one spelling: routers skip slashes, and clients may send a host."""
+    full = root + "/" + _HOST.sub("", path)
+    return "/" + "/".join(filter(None, full.split("/")))
 
 
 def read_fence(method: str, text: Optional[str], optional: bool) -> Optional[int]:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, Awaitable, Callable, MutableMapping, Optional, Union
 
-from ._fence import Memory, Refusal, Stale, compare, read_fence
+from ._fence import Memory, Refusal, Stale, compare, path_of, read_fence
 
 __all__ = ["Guard", "Memory", "Stale"]
 
@@ -25,7 +25,10 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 
 def _path(scope: Scope) -> str:
-    return str(scope["path"])
+    """Routers find a path with the root path, and one without it."""
+    root, path = str(scope.get("root_path", "")).rstrip("/"), str(scope["path"])
+    below = path[len(root) :] if path == root or path.startswith(root + "/") else path
+    return path_of(root, below)
 
 
 class Guard:
@@ -36,7 +39,9 @@ class Guard:
     coroutine function. If it raises, the app does not run.
 
     ``resource(scope)`` returns what a request reads or writes, or None for what the guard does not
-    check. The default is the path. All paths to what one lock protects need the same resource.
+    check. The default is the path, however it is spelled: with or without the root path, a host,
+    repeated slashes and a slash at its end. All paths to what one lock protects need the same
+    resource: where a router ignores case, or two routes write the same, name it yourself.
 
     ``optional`` lets writes without a fence pass. Without it only GET, HEAD and OPTIONS do.
 

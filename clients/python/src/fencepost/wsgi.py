@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any, Callable, Dict, Iterable, Optional
 
-from ._fence import Memory, Refusal, Stale, compare, read_fence
+from ._fence import Memory, Refusal, Stale, compare, path_of, read_fence
 
 __all__ = ["Guard", "Memory", "Stale"]
 
@@ -22,7 +22,8 @@ App = Callable[[Environ, Any], Iterable[bytes]]
 
 
 def _path(environ: Environ) -> str:
-    return str(environ.get("SCRIPT_NAME", "")) + str(environ.get("PATH_INFO", ""))
+    root, path = (str(environ.get(name, "")) for name in ("SCRIPT_NAME", "PATH_INFO"))
+    return path_of(root, path).encode("latin-1").decode(errors="replace")  # PEP 3333
 
 
 class Guard:
@@ -33,7 +34,9 @@ class Guard:
     app does not run.
 
     ``resource(environ)`` returns what a request reads or writes, or None for what the guard does
-    not check. The default is the path. All paths to what one lock protects need the same resource.
+    not check. The default is the path, however it is spelled: with or without a host, repeated
+    slashes and a slash at its end. All paths to what one lock protects need the same resource:
+    where a router ignores case, or two routes write the same, name it yourself.
 
     ``optional`` lets writes without a fence pass. Without it only GET, HEAD and OPTIONS do.
 

@@ -10,7 +10,7 @@ from typing import Iterator, List
 import httpx
 import pytest
 
-from fencepost import _system
+from fencepost import Fencepost, _system
 from fencepost._io import BlockingIO, run
 from fencepost._wire import Request, Wire
 
@@ -54,7 +54,7 @@ def test_a_request_that_was_cut_before_it_began_is_not_sent(silent: str) -> None
     io = BlockingIO(wire)
     io.abort()
     begun = time.monotonic()
-    with pytest.raises(Exception, match="given up"):
+    with pytest.raises(Exception, match="closed"):
         run(io.send(silent, Request("PUT", "/locks/a/renew", 30), 30))
     assert time.monotonic() - begun < 5
 
@@ -73,8 +73,74 @@ def test_work_that_hangs_does_not_stop_other_work() -> None:
         free.wait(20)
 
     for _ in range(5):
-        background.spawn(hang)
-    background.spawn(done.set)
+        background.renewals.spawn(hang)
+    background.renewals.spawn(done.set)
+    assert done.wait(10)
+    free.set()
+
+
+def refuse_threads(monkeypatch: pytest.MonkeyPatch, times: int) -> List[str]:
+    """Lets the machine refuse so many threads."""
+    refused: List[str] = []
+    start = threading.Thread.start
+
+    def refusing(thread: threading.Thread) -> None:
+        if len(refused) < times:
+            refused.append(thread.name)
+            raise RuntimeError("can't start new thread")
+        start(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", refusing)
+    return refused
+
+
+def test_timers_begin_after_a_thread_was_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    background, done = _system._Background(), threading.Event()
+    refuse_threads(monkeypatch, 1)
+    with pytest.raises(RuntimeError):
+        background.call_later(0, done.set)
+    background.call_later(0, done.set)
+    assert done.wait(10)
+
+
+def test_work_begins_after_workers_were_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    background, done, more = _system._Background(), threading.Event(), threading.Event()
+    background.begin()
+    refused = refuse_threads(monkeypatch, 3)
+    background.renewals.spawn(done.set)
+    assert done.wait(10)
+    assert refused == ["fencepost-worker"] * 3
+    background.renewals.spawn(more.set)
+    assert more.wait(10)
+
+
+def test_an_acquire_that_gets_no_thread_sends_nothing(
+    monkeypatch: pytest.MonkeyPatch, silent: str
+) -> None:
+    monkeypatch.setattr(_system, "_background", _system._Background())
+    refuse_threads(monkeypatch, 1)
+    with pytest.raises(RuntimeError), Fencepost(silent, "T").lock("a"):
+        pass
+
+
+def test_calls_that_leave_queues_take_no_worker_from_renewals() -> None:
+    background = _system._Background()
+    free, done = threading.Event(), threading.Event()
+
+    def hang() -> None:
+        free.wait(20)
+
+    for _ in range(_system._MAX_WORKERS + 50):
+        background.leaves.spawn(hang)
+
+    def all_hang() -> bool:
+        return background.leaves._workers == _system._MAX_WORKERS
+
+    end = time.monotonic() + 20
+    while not all_hang() and time.monotonic() < end:
+        threading.Event().wait(0.05)
+    assert all_hang()
+    background.renewals.spawn(done.set)
     assert done.wait(10)
     free.set()
 

@@ -10,6 +10,7 @@ import os
 import pickle
 import queue
 import re
+import ssl
 import subprocess
 import sys
 import threading
@@ -24,13 +25,14 @@ import pytest
 
 from fencepost import (
     AsyncFencepost,
+    Cancelled,
     Event,
     Fencepost,
     FencepostError,
+    Forbidden,
     LockHeld,
     LockLost,
     LockReleased,
-    NoAnswer,
     WaitTimeout,
     verify_webhook,
 )
@@ -111,7 +113,11 @@ def test_the_program_of_the_readme_is_renewed_and_loses_the_lock_with_its_server
         process.wait(3)  # longer than the lease
     os.kill(pid, 9)
     begun = time.monotonic()
-    assert "is lost: deadline" in process.stdout.read()
+    said = process.stdout.read()
+    assert re.search(
+        r"is lost: deadline: no renewal has succeeded for [12]\.\d s, last error: ", said
+    )
+    assert re.search(r"http://127\.0\.0\.1:\d+: ", said)
     assert time.monotonic() - begun < 5
     process.wait(10)
     process.stdout.close()
@@ -194,8 +200,9 @@ def test_events_follow_a_lock(client: Fencepost, name: str) -> None:
     seen: queue.Queue[Event] = queue.Queue()
 
     def follow() -> None:
-        for event in client.events(types=["lock.released"], locks=[name]):
-            seen.put(event)
+        with contextlib.suppress(Cancelled):
+            for event in client.events(types=["lock.released"], locks=[name]):
+                seen.put(event)
 
     threading.Thread(target=follow, daemon=True).start()
 
@@ -289,6 +296,128 @@ with Fencepost({API!r}, {TOKEN!r}) as client:
         until(lambda: client.look(name)["waiting"] == 0)
 
 
+def test_close_ends_a_wait_and_leaves_the_queue(client: Fencepost, name: str) -> None:
+    other = Fencepost(API, TOKEN)
+    with client.lock(name), concurrent.futures.ThreadPoolExecutor(1) as pool:
+        call = pool.submit(other.lock, name, wait=60)
+        until(lambda: client.look(name)["waiting"] == 1)
+        other.close()
+        with pytest.raises(Cancelled):
+            call.result(10)
+        assert client.look(name)["waiting"] == 0
+    for refused in (other.lock, other.look):
+        with pytest.raises(Cancelled):
+            refused(name)
+
+
+def test_close_ends_campaigns_lists_and_events(client: Fencepost, name: str) -> None:
+    other = Fencepost(API, TOKEN)
+    ended: queue.Queue[BaseException] = queue.Queue()
+
+    def run(call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except FencepostError as error:
+            ended.put(error)
+
+    calls = [
+        lambda: other.lead(name, lambda held: held.lost.wait(30), ttl=30),
+        lambda: other.lead(name, lambda held: held.lost.wait(30), ttl=30),
+        lambda: list(other.events(locks=[name])),
+    ]
+    for call in calls:
+        threading.Thread(target=run, args=(call,), daemon=True).start()
+    until(lambda: client.look(name).get("waiting") == 1)
+    other.close()
+    assert {type(ended.get(timeout=10)) for _ in calls} == {Cancelled}
+
+
+def test_another_process_adopts_a_lock(client: Fencepost, name: str) -> None:
+    first = Fencepost(API, TOKEN)
+    given = first.lock(name, ttl=2)
+    with client.adopt(name, given.token + "\n") as held:
+        first.close()
+        assert (held.id, held.fence) == (given.id, given.fence)
+        assert not held.lost.wait(3)  # longer than the lease
+        held.check()
+        with pytest.raises(LockHeld):
+            client.try_lock(name)
+    with pytest.raises(LockLost, match="released"):
+        client.adopt(name, given.token)
+    with client.lock(name) as held, pytest.raises(Forbidden):
+        client.adopt(name, given.token[:-4] + "AAAA")
+
+
+# Waits and renewals.
+
+
+@pytest.fixture(params=["http", "https"])
+def server_of(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    """A server of its own, with the context that trusts it."""
+    flags, context = "", None
+    if request.param == "https":
+        goroot = subprocess.check_output(["go", "env", "GOROOT"], text=True).strip()
+        make = Path(goroot) / "src" / "crypto" / "tls" / "generate_cert.go"
+        subprocess.check_call(["go", "run", make, "--host", "127.0.0.1"], cwd=tmp_path)
+        flags = f"--tls-cert {tmp_path}/cert.pem --tls-key {tmp_path}/key.pem"
+        context = ssl.create_default_context(cafile=str(tmp_path / "cert.pem"))
+    says = "import os; print(os.environ['FENCEPOST_URL'], os.environ['FENCEPOST_TOKEN']); input()"
+    process = subprocess.Popen(
+        [str(ROOT.parent / "with-server"), sys.executable, "-u", "-c", says],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "SERVER_FLAGS": flags},
+    )
+    assert process.stdin is not None and process.stdout is not None
+    with process:
+        url, token = process.stdout.readline().split()
+        assert url.startswith(request.param + "://")
+        yield url, token, context
+        process.stdin.write("\n")
+
+
+def test_a_holder_renews_while_300_threads_wait(server_of: Any, name: str) -> None:
+    url, token, context = server_of
+    with Fencepost(url, token, verify=context) as client:
+        held = client.lock(name, ttl=3)
+
+        def wait() -> None:
+            with contextlib.suppress(Cancelled):
+                client.lock(name, wait=60)
+
+        for _ in range(300):
+            threading.Thread(target=wait, daemon=True).start()
+        until(lambda: client.look(name)["waiting"] == 300, 60)
+        assert not held.lost.wait(4)
+        held.release()
+
+
+def test_a_holder_renews_while_300_tasks_wait(server_of: Any, name: str) -> None:
+    url, token, context = server_of
+
+    async def wait(client: AsyncFencepost) -> None:
+        await client.lock(name, wait=60)
+
+    def all_wait() -> bool:
+        return look.look(name)["waiting"] == 300
+
+    async def main() -> None:
+        async with AsyncFencepost(url, token, verify=context) as client:
+            held = await client.lock(name, ttl=3)
+            waits = [asyncio.ensure_future(wait(client)) for _ in range(300)]
+            await asyncio.get_running_loop().run_in_executor(None, until, all_wait, 60)
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(held.lost.wait(), 4)
+            held.check()
+            await client.close()
+            ended = await asyncio.gather(*waits, return_exceptions=True)
+            assert {type(error) for error in ended} == {Cancelled}
+
+    with Fencepost(url, token, verify=context) as look:
+        asyncio.run(main())
+
+
 def test_a_forked_child_does_not_hold_the_lock(name: str) -> None:
     program = f"""
 import os, sys, threading
@@ -337,13 +466,15 @@ asyncio.run(main())
 def test_secrets_are_in_no_error_and_no_text(client: Fencepost, name: str) -> None:
     with client.lock(name) as held:
         texts = [repr(client), repr(held), repr(vars(held)["_entry"])]
-        token = held._entry.token
-    wrong = Fencepost(API, TOKEN + "\n", retry_for=0.1)  # h11 shows the header in its error
-    try:
-        wrong.look(name)
-    except NoAnswer as error:
-        texts += [repr(error), traceback.format_exc(), str(pickle.loads(pickle.dumps(error)))]
-    assert len(texts) == 6
+        token = held.token
+    bad: Any = lambda headers: headers.update(a="\n")  # noqa: E731  h11 shows headers in its error
+    for wrong in (Fencepost(API, TOKEN, propagate=bad), Fencepost("http://127.0.0.1:1", TOKEN)):
+        wrong.retry_for = 0.1
+        try:
+            wrong.look(name)
+        except FencepostError as error:
+            texts += [repr(error), traceback.format_exc(), str(pickle.loads(pickle.dumps(error)))]
+    assert len(texts) == 9
     assert not any(secret in text for text in texts for secret in (TOKEN, token))
 
 
@@ -421,6 +552,20 @@ def test_timeouts_around_and_in_the_block(name: str) -> None:
         held._task = task
 
     run(work)
+
+
+@pytest.mark.parametrize("ticks", [1, 2, 3])
+def test_close_waits_for_a_release_that_was_cancelled(name: str, ticks: int) -> None:
+    async def work(client: AsyncFencepost) -> None:
+        held = await client.lock(name, ttl=30)
+        task = asyncio.ensure_future(held.release())
+        for _ in range(ticks):
+            await asyncio.sleep(0)
+        task.cancel()
+
+    run(work)  # closes the client, and ends the loop
+    with Fencepost(API, TOKEN) as client:
+        client.try_lock(name).release()
 
 
 def test_a_cancelled_wait_is_not_in_the_way(client: Fencepost, name: str) -> None:

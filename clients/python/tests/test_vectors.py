@@ -38,7 +38,7 @@ FIELDS = {
         *OPTIONS,
         *("at", "do", "as", "of", "name", "claims", "callback_url", "event", "prefix", "state"),
         *("types", "locks", "after", "fence_presented", "fence_known", "resource", "secrets"),
-        *("headers", "payload", "seconds", "now", "result", "lost", "release_requested"),
+        *("headers", "payload", "seconds", "now", "result", "lost", "release_requested", "token"),
     },
     "result": {
         *("at", "error", "fence", "fences", "names", "events", "terms", "waiting", "type", "id"),
@@ -120,7 +120,7 @@ class Run:
     def resign(self, name: str) -> None:
         raise NotImplementedError
 
-    def make(self, kind: Callable[..., Any], connect: Callable[[], Any]) -> Any:
+    def make(self, kind: Callable[..., Any], connect: Callable[[str], Any]) -> Any:
         client = kind(
             self.config.get("urls", "http://a"),
             "T",
@@ -198,7 +198,7 @@ class Run:
             at: Any = self.world.now
             if len(seen) < len(want) and include(want[len(seen)]["at"], at):
                 at = want[len(seen)]["at"]
-            seen.append({"at": at, "by": request["by"]})
+            seen.append({"at": at, "by": request.by})
 
         return {**options, "on_release_requested": asked}
 
@@ -397,7 +397,7 @@ class Threads(Run):
     def setup(self) -> None:
         self.calls: Dict[str, Actor] = {}
         self.resigns: Dict[str, Actor] = {}
-        self.client: Fencepost = self.make(Fencepost, lambda: FakeLane(self))
+        self.client: Fencepost = self.make(Fencepost, lambda _base: FakeLane(self))
 
     def start(self, step: Dict[str, Any]) -> None:
         def work() -> None:
@@ -432,6 +432,8 @@ class Threads(Run):
             self.pending[step["of"]].leave()
         elif do == "claim":
             return self.got(step, client.claim(Event(**BODIES[step["event"]])))
+        elif do == "adopt":
+            return self.got(step, client.adopt(step["name"], step["token"], **self.options(step)))
         elif do in ("release", "check"):
             getattr(self.held[step["of"]], do)()
         elif do == "close":
@@ -535,8 +537,8 @@ class Asyncio(Run):
         self.tasks: Dict[str, Any] = {}
         self.works: Dict[str, Any] = {}
         self.loop = Loop(self.world)
-        self.client: AsyncFencepost = self.make(AsyncFencepost, lambda: FakeLane(self))
-        self.client.wire._connect_async = lambda: FakeAsyncLane(self)
+        self.client: AsyncFencepost = self.make(AsyncFencepost, lambda _base: FakeLane(self))
+        self.client.wire._connect_async = lambda _base: FakeAsyncLane(self)
         self.client.wire.reset()
         self.loop.start()
 
@@ -606,6 +608,9 @@ class Asyncio(Run):
             await self.pending[step["of"]].leave()
         elif do == "claim":
             return self.got(step, await client.claim(Event(**BODIES[step["event"]])))
+        elif do == "adopt":
+            held = client.adopt(step["name"], step["token"], **self.options(step))
+            return self.got(step, await held)
         elif do == "release":
             await self.held[step["of"]].release()
         elif do == "check":

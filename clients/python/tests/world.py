@@ -48,6 +48,32 @@ class Timer:
         self.call = None
 
 
+class Event:
+    """What a thread waits for at a seam."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.actor: Optional[Actor] = None
+        self.on = False
+
+    def is_set(self) -> bool:
+        return self.on
+
+    def set(self) -> None:
+        self.on = True
+        if self.actor is not None:
+            self.world.wake(self.actor)
+
+    def wait(self, timeout: Optional[float] = None) -> bool:
+        if not self.on:
+            self.actor = self.world.local.actor
+            try:
+                self.world.wait(timeout)
+            finally:
+                self.actor = None
+        return self.on
+
+
 class World(System):
     """The clocks and threads of one run. The thread that made it conducts."""
 
@@ -71,15 +97,18 @@ class World(System):
         passed = self.now + self.slept
         return Reading(self.now, 60 + passed if self.has_boot else None, 3600 + passed + self.set)
 
-    def sleep(self, seconds: float) -> None:
-        self.wait(seconds)
+    def event(self) -> Event:
+        return Event(self)
+
+    def ready(self) -> None:
+        pass
 
     def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
         timer = Timer(call)
         heapq.heappush(self._timers, (self.now + delay, next(self._order), timer))
         return timer
 
-    def spawn(self, call: Callable[[], None]) -> None:
+    def spawn(self, call: Callable[[], None], leaves: bool = False) -> None:
         self.begin(call)
 
     # What the runner calls.

@@ -22,7 +22,7 @@ from ._errors import (
 )
 from ._events import Event, verify_webhook
 from ._look import Holder, Lock, LockSummary, Waiter
-from ._options import Claim, Options, ReleaseRequested, TryOptions
+from ._options import Claim, Mode, ReleaseRequested
 from ._threads import Fencepost, Held, Pending
 
 __all__ = [
@@ -47,13 +47,12 @@ __all__ = [
     "LockLost",
     "LockReleased",
     "LockSummary",
+    "Mode",
     "ModeMismatch",
     "NoAnswer",
     "NotFound",
-    "Options",
     "Pending",
     "ReleaseRequested",
-    "TryOptions",
     "Unauthenticated",
     "Unavailable",
     "WaitTimeout",

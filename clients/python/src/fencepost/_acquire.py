@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import contextvars
+import functools
 import math
 import secrets
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Mapping, Optional, Tuple, Type
 
-from ._errors import FencepostError, LockLost, lost_of, no_answer, parse, recoded
+from ._errors import (
+    FencepostError,
+    LockLost,
+    Unexpected,
+    lost,
+    lost_of,
+    no_answer,
+    parse,
+    recoded,
+)
 from ._io import IO, BlockingIO, run
 from ._options import Settings, Target
 from ._repeat import REQUEST_TIMEOUT, Again, Attempt, Limit, repeat
@@ -62,7 +72,7 @@ async def send_for_entry(a: Attempt, request: Request) -> Entry:
         entry = entry_of(answer)
         if entry.token and 0 < entry.ttl < math.inf:
             return entry
-    raise Again(no_answer(ValueError("what answered is no server")))
+    raise a.failed(Unexpected("what answered is no server"))
 
 
 class Acquisition:
@@ -84,12 +94,16 @@ class Acquisition:
         self._restart()
 
     def __enter__(self) -> Acquisition:
+        self.client.begin()
         return self
 
     def __exit__(self, kind: Optional[Type[BaseException]], *_: object) -> None:
         """A call that fails or is cancelled takes back what it may have left."""
-        if kind is not None:
-            self.leave_later()
+        try:
+            if kind is not None:
+                self.leave_later()
+        finally:
+            self.client.end()
 
     def _restart(self) -> None:
         """Makes the next request a new entry."""
@@ -110,6 +124,8 @@ class Acquisition:
         if since is None or self._elapsed(since) > self.ttl / 3:
             since = self.client.read()
             await self._send(a, renewal(self.target, self.entry, self.ttl))
+            if self.entry.state != "held":
+                raise lost(self.target.name, "not_granted")
         self._first = None  # a grant that is waited for again has to be renewed first
         return self.entry, since
 
@@ -219,20 +235,16 @@ class Acquisition:
 
         What it cannot take back expires, one TTL after the last request that waited.
         """
-        if (not self.entry.token and not self._unknown) or not self.client.begin():
+        if not self.entry.token and not self._unknown:
             return
         self._leaves = True
         limit = self.client.within(self.ttl, leaving=True)
-        context = contextvars.copy_context()
 
         def leave() -> None:
-            try:
-                with suppress(FencepostError):  # the lease is the limit
-                    run(repeat(self.client, BlockingIO(self.client.wire), limit, self.leave))
-            finally:
-                self.client.end()
+            with suppress(FencepostError):  # the lease is the limit
+                run(repeat(self.client, BlockingIO(self.client.wire), limit, self.leave))
 
-        self.client.system.spawn(lambda: context.run(leave))
+        self.client.spawn(functools.partial(contextvars.copy_context().run, leave), leaves=True)
 
     async def leave(self, a: Attempt) -> None:
         """One attempt to release the entry.
@@ -244,8 +256,14 @@ class Acquisition:
         await a.send(release(self.target, self.entry))
 
     async def leave_now(self, io: IO) -> None:
-        with suppress(LockLost):
-            await repeat(self.client, io, self.client.within(self.ttl), self.leave)
+        self.client.opened()
+        self.client.begin()
+        try:
+            with suppress(LockLost):
+                limit = self.client.within(self.ttl, leaving=True)
+                await repeat(self.client, io, limit, self.leave)
+        finally:
+            self.client.end()
 
 
 def whole(seconds: float) -> int:

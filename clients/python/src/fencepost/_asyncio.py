@@ -7,35 +7,30 @@ import sys
 from contextlib import suppress
 from types import TracebackType
 from typing import (
-    TYPE_CHECKING,
     Any,
     AsyncIterator,
     Awaitable,
     Callable,
     Coroutine,
-    Dict,
     Generator,
-    Iterable,
+    Mapping,
     Optional,
     Sequence,
     Set,
     Type,
     TypeVar,
-    Union,
 )
 
 from ._acquire import Acquisition
-from ._base import Base, passes
+from ._base import passes
 from ._errors import FencepostError, LockLost
 from ._events import Event, Stream, events_path
 from ._io import AsyncIO
 from ._lease import Lease
+from ._locks import Locks
 from ._look import Lock, LockSummary
-from ._options import Claim, Options, Target, TryOptions, set_of, target_of
+from ._options import Mode, OnReleaseRequested, Settings, Target, target_of
 from ._repeat import backoff
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -76,7 +71,9 @@ class AsyncHeld(Lease):
 
     async def release(self) -> None:
         """Gives the lock back, as :meth:`Held.release` does, also if the task is cancelled."""
-        await finish(self._release(self._client.awaiting()))
+        io = self._client.awaiting()
+        if self._releases():
+            await finish(self._give_back(io))
 
     async def __aenter__(self) -> AsyncHeld:
         self.check()
@@ -97,7 +94,7 @@ class AsyncHeld(Lease):
             await self.release()
         except LockLost as gone:
             if error is None:
-                raise gone from None
+                raise gone from gone.__cause__
         except FencepostError:
             pass  # logged: the work is done
 
@@ -178,14 +175,14 @@ class AsyncPending:
         await self._acquisition.leave_now(self._client.awaiting())
 
 
-class AsyncFencepost(Base):
+class AsyncFencepost(Locks[Acquiring, Coroutine[Any, Any, AsyncPending]]):
     """:class:`Fencepost` for asyncio. It is used in one event loop.
 
     ::
 
         async with AsyncFencepost(url, token) as client:
             async with client.lock("orders:42", ttl=30, wait=60) as held:
-                await db.execute("UPDATE … WHERE id = $1 AND fence <= $2", id, held.fence)
+                await db.execute("UPDATE … WHERE id = %s AND fence <= %s", (id, held.fence))
     """
 
     _loop: Optional[asyncio.AbstractEventLoop] = None
@@ -198,36 +195,15 @@ class AsyncFencepost(Base):
             raise RuntimeError("fencepost: this client is used in another event loop")
         return AsyncIO(self.wire)
 
-    def lock(self, name: str, **options: Unpack[Options]) -> Acquiring:
-        """Acquires a lock and waits for it: ``async with client.lock(name) as held``.
-
-        A cancel leaves the queue in the background. If that reaches no server, the entry expires
-        with its TTL. ``held = await client.lock(name)`` does not cancel the task on a loss.
-        """
-        return self._acquire(target_of(name), dict(options))
-
-    def try_lock(self, name: str, **options: Unpack[TryOptions]) -> Acquiring:
-        """Acquires a lock if it is free now, or raises :class:`LockHeld`."""
-        return self._acquire(target_of(name), {**options, "wait": 0.0})
-
-    def lock_set(
-        self, claims: Iterable[Union[Claim, str]], **options: Unpack[Options]
-    ) -> Acquiring:
-        """Acquires all locks at once, or none. The order of claims does not matter."""
-        return self._acquire(set_of(claims), dict(options))
-
-    def try_lock_set(
-        self, claims: Iterable[Union[Claim, str]], **options: Unpack[TryOptions]
-    ) -> Acquiring:
-        """Acquires all locks if they are free now, or raises :class:`LockHeld`."""
-        return self._acquire(set_of(claims), {**options, "wait": 0.0})
-
-    def _acquire(self, target: Target, options: Dict[str, Any]) -> Acquiring:
+    def _acquire(self, target: Target, options: Settings) -> Acquiring:
         async def begin() -> AsyncHeld:
             with self.acquisition(target, options) as acquisition:
                 return await self._claim(acquisition)
 
         return Acquiring(begin)
+
+    def _take(self, begin: Callable[[], Acquisition]) -> Acquiring:
+        return Acquiring(lambda: self._claim(begin()))
 
     async def _claim(self, acquisition: Acquisition) -> AsyncHeld:
         entry, since = await acquisition.run(self.awaiting())
@@ -235,33 +211,42 @@ class AsyncFencepost(Base):
         held.start()
         return held
 
-    async def async_acquire(
-        self, name: str, callback_url: Optional[str] = None, **options: Unpack[Options]
-    ) -> AsyncPending:
-        """Queues for a lock and returns at once, see :meth:`Fencepost.async_acquire`."""
-        acquisition = self.queued(name, callback_url, dict(options))
+    async def _queue(self, begin: Callable[[], Acquisition]) -> AsyncPending:
+        acquisition = begin()
         await self.enqueue(acquisition, self.awaiting())
         return AsyncPending(self, acquisition)
 
-    def claim(self, event: Event, **options: Unpack[TryOptions]) -> Acquiring:
-        """Takes the grant that a callback reported, see :meth:`Fencepost.claim`."""
-
-        return Acquiring(lambda: self._claim(self.claimed(event, dict(options))))
-
     async def lead(
-        self, name: str, work: Callable[[AsyncHeld], Awaitable[T]], **options: Unpack[Options]
+        self,
+        name: str,
+        work: Callable[[AsyncHeld], Awaitable[T]],
+        *,
+        ttl: float = 30.0,
+        wait: float = 60.0,
+        mode: Mode = "exclusive",
+        limit: Optional[int] = None,
+        holder: Optional[str] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        request_release: Optional[float] = None,
+        margin: Optional[float] = None,
+        on_release_requested: Optional[OnReleaseRequested] = None,
     ) -> T:
         """Campaigns for a lock and runs ``work`` while this process is the leader.
 
         The term is ``held.fence``. When the lock is lost, the task of ``work`` is cancelled; then
         ``lead`` campaigns again. If ``work`` ends while the lock is held, ``lead`` resigns and
-        returns its result. A refusal such as ``forbidden`` ends the campaign.
+        returns its result. Options: :meth:`lock`.
+
+        :raises FencepostError: a refusal such as ``forbidden``, which ends the campaign
         """
+        options = Settings(
+            ttl, wait, mode, limit, holder, metadata, request_release, margin, on_release_requested
+        )
         pauses = 0
         while True:
             held: Optional[AsyncHeld] = None
             try:
-                async with self.lock(name, **options) as held:
+                async with self._acquire(target_of(name), options) as held:
                     pauses = 0
                     return await work(held)
             except FencepostError as error:
@@ -270,7 +255,7 @@ class AsyncFencepost(Base):
             except Exception:
                 if held is None or not held.is_lost:
                     raise
-            await asyncio.sleep(backoff(pauses))
+            await self.pause(self.awaiting(), backoff(pauses))
             pauses += 1
 
     async def look(self, name: str) -> Lock:
@@ -294,7 +279,7 @@ class AsyncFencepost(Base):
         await self.report(self.awaiting(), name, fence_presented, fence_known, resource)
 
     async def close(self) -> None:
-        """Ends all locks that the client still holds, see :meth:`Fencepost.close`."""
+        """Ends held locks and calls under way, see :meth:`Fencepost.close`."""
         await self.shut(self.awaiting())
         await self.wire.close_async()
 

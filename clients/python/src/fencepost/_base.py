@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
 import ssl
 import threading
-from typing import Any, AsyncIterator, Callable, Dict, Optional, Sequence, Set, Union, cast
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import AsyncIterator, Callable, Iterator, List, Optional, Sequence, Set, Union, cast
 from urllib.parse import urlencode, urlsplit
 
-from ._acquire import Acquisition, entry_of
-from ._errors import Cancelled, FencepostError, LockLost, lost
+import httpx
+
+from ._acquire import Acquisition, Entry, entry_of
+from ._errors import FencepostError, LockLost, cancelled, lost
 from ._events import Event
 from ._io import IO, BlockingIO
 from ._lease import Lease
 from ._look import Lock, LockSummary
-from ._options import Settings, Target, lock_path, set_of, target_of
+from ._options import Settings, Target, lock_path, seconds, set_of, target_of
 from ._repeat import REQUEST_TIMEOUT, Limit, ask, repeat
-from ._system import Reading, System, Timer
-from ._wire import Propagate, Request, Token, Wire
+from ._system import Reading, System, Timer, log
+from ._wire import Propagate, Request, Token, Wire, sendable_token
 
 _WATCH_EVERY = 1.0  # seconds
 _WATCH_SLACK = 0.05
@@ -40,19 +45,18 @@ class Base:
     ) -> None:
         """Sends no request.
 
-        ``urls`` are base addresses of replicas, or of what balances requests over them. The client
-        uses one of them until it fails, then the next. ``token`` is the bearer token, or a
-        function that returns it for each request; any thread may call it.
+        ``urls`` are base addresses of replicas, or of what balances requests over them, in a list
+        or with commas in between. The client uses one of them until it fails, then the next.
+        ``token`` is the bearer token, or a function that returns it for each request; any thread
+        may call it. Blanks around both are dropped. What cannot be one is a :class:`ValueError`.
 
-        ``retry_for`` is how long a call repeats a request that the servers do not answer, beyond
-        the time that it waits for a lock. ``propagate`` adds headers to a request, such as
-        ``opentelemetry.propagate.inject``. ``verify`` is for TLS, and ``proxy`` the URL of an HTTP
-        proxy; that of the environment is not used.
+        ``retry_for`` is for how many seconds a call repeats a request that the servers do not
+        answer, beyond the time that it waits for a lock. ``propagate`` adds headers to a request,
+        such as ``opentelemetry.propagate.inject``. ``verify`` is for TLS, and ``proxy`` the URL of
+        an HTTP proxy; by default that of the environment, but never for this machine itself.
         """
-        self.urls = [_base_url(url) for url in ([urls] if isinstance(urls, str) else urls)]
-        if not self.urls:
-            raise ValueError("fencepost: a URL is required")
-        self.retry_for = retry_for
+        self.urls = _base_urls(urls)
+        self.retry_for = seconds("retry_for", retry_for)
         self.system = _system or System()
         self.wire = Wire(self.system, token, propagate, verify, proxy)
         self.current = 0  # index of the URL in use
@@ -66,7 +70,9 @@ class Base:
         self._closed = False
         self._over = False  # what leaves queues has to stop
         self._held: Set[Lease] = set()
-        self._tasks = 0  # renewals, and requests that leave a queue after a cancelled call
+        self._calls: Set[IO] = set()  # that close ends
+        self._tasks = 0  # that close waits for: acquires, renewals, releases, what leaves queues
+        self.failing = False  # no server has answered since the last warning
         self._watch: Optional[Timer] = None
         self._last = self.read()
 
@@ -76,6 +82,13 @@ class Base:
     def read(self) -> Reading:
         return self.system.read()
 
+    def opened(self) -> None:
+        """Raises if the client is closed. That of a parent process begins again."""
+        if os.getpid() != self._pid:
+            self._begin_again()
+        if self._closed:
+            raise cancelled()
+
     def blocking(self) -> BlockingIO:
         if os.getpid() != self._pid:
             self._begin_again()
@@ -84,36 +97,65 @@ class Base:
     def within(self, seconds: float, leaving: bool = False) -> Limit:
         """Limits a call to a time from now on."""
         begun = self.read()
-        return Limit(lambda: 0.0 if leaving and self._over else seconds - self.read().since(begun))
+        return Limit(
+            lambda: 0.0 if leaving and self._over else seconds - self.read().since(begun),
+            leaves=leaving,
+        )
 
-    def move_on(self, at: int) -> None:
-        """Passes over a URL that failed, unless another call has done so."""
+    def move_on(self, at: int, error: Optional[FencepostError]) -> None:
+        """Passes over a URL that failed, unless another call has done so.
+
+        The first of a row of errors is logged: the next ones may last for a minute.
+        """
         with self._mutex:
             if self.current == at:
                 self.current = (at + 1) % len(self.urls)
+            warns = error is not None and not self.failing
+            self.failing = self.failing or warns
+        if warns:
+            log.warning("%s fails, the client tries again: %s", self.urls[at], error)
 
-    def begin(self) -> bool:
-        """Counts a task that close waits for. It reports false after close."""
+    @contextmanager
+    def ending(self, io: IO) -> Iterator[None]:
+        """A call that close ends."""
         with self._mutex:
-            if not self._closed:
-                self._tasks += 1
-            return not self._closed
+            if self._closed:
+                raise cancelled()
+            self._calls.add(io)
+        try:
+            yield
+        finally:
+            with self._mutex:
+                self._calls.discard(io)
+
+    async def pause(self, io: IO, seconds: float) -> None:
+        with self.ending(io):
+            await io.sleep(seconds)
+        if io.aborted:
+            raise cancelled()
+
+    def begin(self) -> None:
+        """Counts a task that close waits for."""
+        with self._mutex:
+            self._tasks += 1
 
     def end(self) -> None:
         with self._mutex:
             self._tasks -= 1
 
-    def spawn(self, work: Callable[[], None]) -> None:
-        if not self.begin():
-            return
-
+    def spawn(self, work: Callable[[], None], leaves: bool = False) -> None:
         def counted() -> None:
             try:
                 work()
             finally:
                 self.end()
 
-        self.system.spawn(counted)
+        self.begin()
+        try:
+            self.system.spawn(counted, leaves)
+        except BaseException:
+            self.end()
+            raise
 
     def keep(self, lease: Lease) -> bool:
         """Watches the clocks for a held lock. It reports false after close."""
@@ -144,28 +186,33 @@ class Base:
         for lease in held:
             lease._look()
 
-    def acquisition(self, target: Target, options: Dict[str, Any]) -> Acquisition:
-        if self._closed and os.getpid() == self._pid:
-            raise Cancelled("cancelled", "the client is closed")
-        return Acquisition(self, target, Settings(**options))
+    def acquisition(self, target: Target, settings: Settings) -> Acquisition:
+        self.opened()
+        self.system.ready()  # what fails here has sent nothing
+        return Acquisition(self, target, settings)
 
-    def claimed(self, event: Event, options: Dict[str, Any]) -> Acquisition:
+    def adopted(self, name: str, token: str, settings: Settings) -> Acquisition:
+        """The acquisition that renews the lock of another process first."""
+        acquisition = self.acquisition(target_of(name), settings)
+        acquisition.is_async = True
+        acquisition.entry = Entry(state="held", token=sendable_token(token))
+        return acquisition
+
+    def claimed(self, event: Event, settings: Settings) -> Acquisition:
         """The acquisition that claims a grant: a renewal is all that it sends."""
         entry = event.data.get("entry") or {}
         names = event.data.get("locks")
         target = set_of(names) if names else target_of(str(event.data.get("lock")))
         if event.type != "lock.acquired" or not entry.get("token"):
             raise lost(target.name, "not_granted")
-        options["wait"] = float(entry["ttl_seconds"])  # it can be claimed for so long
-        acquisition = self.acquisition(target, options)
+        settings = replace(settings, wait=float(entry["ttl_seconds"]))  # it can be claimed so long
+        acquisition = self.acquisition(target, settings)
         acquisition.is_async = True
         acquisition.entry = entry_of({**entry, "locks": None, "state": "held"})
         return acquisition
 
-    def queued(
-        self, name: str, callback_url: Optional[str], options: Dict[str, Any]
-    ) -> Acquisition:
-        acquisition = self.acquisition(target_of(name), options)
+    def queued(self, name: str, callback_url: Optional[str], settings: Settings) -> Acquisition:
+        acquisition = self.acquisition(target_of(name), settings)
         acquisition.is_async = True
         acquisition.callback = callback_url
         return acquisition
@@ -198,8 +245,11 @@ class Base:
         with self._mutex:
             self._closed = True
             held, self._held = self._held, set()
+            calls = list(self._calls)
         for lease in held:
             lease.end(lost(lease.name, "closed"))
+        for call in calls:
+            call.abort()
         begun = self.read()
         while self._tasks and self.read().since(begun) < _CLOSE_TIMEOUT:
             await io.sleep(0.02)
@@ -207,12 +257,28 @@ class Base:
         self.wire.close()
 
 
-def _base_url(url: str) -> str:
-    parts = urlsplit(url)
-    good = parts.scheme in ("http", "https") and parts.hostname and "@" not in parts.netloc
-    if not good or parts.query or parts.fragment:
-        raise ValueError("fencepost: a base URL is http://host or https://host, and a path")
-    return url.rstrip("/")
+def _base_urls(urls: Union[str, Sequence[str]]) -> List[str]:
+    texts = urls.split(",") if isinstance(urls, str) else list(urls or ())
+    given = [text.strip() if isinstance(text, str) else "?" for text in texts]
+    for i, url in enumerate(given, 1):
+        if url and not _is_base(url):  # it may have a password, so it is not shown
+            raise ValueError(
+                f"fencepost: URL {i} of {len(given)} is not http://host or https://host and a path"
+            )
+    found = [url.rstrip("/") for url in given if url]
+    if not found:
+        raise ValueError("fencepost: a URL is required")
+    return found
+
+
+def _is_base(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        httpx.URL(url)
+    except (ValueError, httpx.InvalidURL):
+        return False
+    return bool(good) and not re.search(r"[\s@?#]", url)
 
 
 def passes(error: FencepostError) -> bool:

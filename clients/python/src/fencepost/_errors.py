@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from typing import Any, Dict, Mapping, Optional
+import sys
+from typing import Any, Dict, Mapping, Optional, TypeVar
+
+E = TypeVar("E", bound=BaseException)
 
 _HIDDEN = ("entry", "set")  # of a problem: they have the token of the lock
 
@@ -64,7 +68,7 @@ class ModeMismatch(FencepostError):
 
 
 class InvalidRequest(FencepostError):
-    """The server does not accept the request; ``detail`` says why."""
+    """An option is not valid, or the request cannot be sent, or the server does not accept it."""
 
 
 class Unauthenticated(FencepostError):
@@ -88,7 +92,10 @@ class Unavailable(FencepostError):
 
 
 class NoAnswer(FencepostError):
-    """No server answered in time. What was asked may have taken effect."""
+    """No server answered in time. What was asked may have taken effect.
+
+    ``__cause__`` is the last failure, such as :class:`ConnectionRefusedError`.
+    """
 
 
 class Cancelled(FencepostError):
@@ -107,7 +114,8 @@ class LockLost(FencepostError):
     """The lock is not held any more, or an entry in a queue is gone.
 
     ``reason`` is the server's, such as ``expired`` or ``revoked``, or ``deadline`` (no renewal
-    succeeded in time), ``closed`` (the client), ``forked``, ``not_granted`` (an event).
+    succeeded in time; ``__cause__`` is the last failure), ``closed`` (the client), ``forked``,
+    ``not_granted`` (an event, or a token that was adopted).
     """
 
     @property
@@ -121,8 +129,9 @@ class LockLost(FencepostError):
 
     def __str__(self) -> str:
         text = f"{self.title} is lost: {self.reason}"
-        if self.revoke_reason:
-            text += f": {self.revoke_reason}"
+        more = self.detail if self.reason == "deadline" else self.revoke_reason
+        if more:
+            text += f": {more}"
         return text + (f" (lock_lost, request {self.request_id})" if self.request_id else "")
 
 
@@ -145,14 +154,55 @@ _TYPES = {
 }
 
 
-def no_answer(cause: Optional[BaseException] = None) -> NoAnswer:
-    """The cause is named by its type alone: its text may have the headers of the request."""
-    text = "no server answered in time"
-    return NoAnswer("no_answer", text + (f": {type(cause).__name__}" if cause else ""))
+def no_answer(cause: Optional[BaseException] = None, base: str = "") -> NoAnswer:
+    text = ": ".join(filter(None, ("no server answered in time", base, _told(cause))))
+    return caused(NoAnswer("no_answer", text), cause)
 
 
-def lost(name: str, reason: str) -> LockLost:
-    return LockLost("lock_lost", name, {"reason": reason})
+def _told(cause: Optional[BaseException]) -> str:
+    """The cause in words. Only of the system's errors is it known that they have no header."""
+    if cause is None:
+        return ""
+    text = str(cause) if isinstance(cause, (OSError, Unexpected)) else ""
+    return text or type(cause).__name__
+
+
+class Unexpected(Exception):
+    """The answer is none of a server."""
+
+
+def root(error: BaseException) -> BaseException:
+    """What a chain of errors began with, alone: those of libraries know the request's headers.
+
+    An error that the caller handles meanwhile is no part of it. httpcore cuts causes off.
+    """
+    handled = sys.exc_info()[1]
+    while True:
+        earlier = error.__cause__ or error.__context__
+        if earlier is None or earlier is handled:
+            break
+        error = getattr(earlier, "exceptions", (earlier,))[0]  # the first of a group
+    error.__context__ = None
+    return error.with_traceback(None)
+
+
+def again(error: FencepostError) -> FencepostError:
+    """A copy to raise: an error that is raised twice would collect both tracebacks."""
+    return caused(copy.copy(error), error.__cause__)
+
+
+def caused(error: E, cause: Optional[BaseException]) -> E:
+    if cause is not None:
+        error.__cause__ = cause
+    return error
+
+
+def cancelled() -> Cancelled:
+    return Cancelled("cancelled", "the client is closed")
+
+
+def lost(name: str, reason: str, detail: str = "") -> LockLost:
+    return LockLost("lock_lost", name, {"reason": reason, **({"detail": detail} if detail else {})})
 
 
 def lost_of(name: str, error: FencepostError) -> LockLost:

@@ -8,15 +8,18 @@ import hashlib
 import hmac
 import json
 import math
+import re
 import time
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, AsyncIterator, Dict, List, Mapping, Optional, Sequence
 from urllib.parse import urlencode
 
-from ._errors import BadWebhook, no_answer
+from ._errors import BadWebhook, no_answer, root
 from ._io import IO, Opened, read_all
-from ._repeat import Again, Attempt, Limit, refuse, repeat
-from ._wire import Request
+from ._options import time_of
+from ._repeat import Again, Attempt, Limit, repeat
+from ._wire import Answer, Request
 
 if TYPE_CHECKING:
     from ._base import Base
@@ -27,6 +30,8 @@ _MAX_EVENT = 1 << 20  # bytes
 
 _TOLERANCE = 300  # seconds
 _LEAST_SECRET = 24  # bytes
+_ID = re.compile("[A-Za-z0-9_-]{1,64}")
+_TIMESTAMP = re.compile("[0-9]{1,15}")
 
 
 @dataclass(frozen=True)
@@ -35,13 +40,21 @@ class Event:
 
     id: str
     type: str
-    timestamp: str
+    timestamp: datetime
     data: Dict[str, Any] = field(repr=False)
 
 
 def event_of(text: bytes) -> Event:
-    event = json.loads(text)
-    return Event(event["id"], event["type"], event["timestamp"], event["data"])
+    """Reads strict JSON: json alone takes NaN, and other encodings than UTF-8."""
+    event = json.loads(text.decode(), parse_constant=_refuse)
+    texts, data = [event[name] for name in ("id", "type", "timestamp")], event["data"]
+    if not isinstance(data, dict) or not all(isinstance(text, str) for text in texts):
+        raise TypeError("no event")
+    return Event(texts[0], texts[1], time_of(texts[2]), data)
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
 
 
 def events_path(types: Sequence[str], locks: Sequence[str]) -> str:
@@ -81,30 +94,34 @@ class Stream:
                     event = self._take(self._lines.pop(0))
                     if event is not None:
                         return event
-                await self._read(self._opened)
+                await self._read(a, self._opened)
         except BaseException:
             await self._close()
             raise
 
     async def _open(self, a: Attempt) -> Opened:
         request = Request("GET", self._path, _IDLE, after=self._after)
+        failure: Optional[Exception] = None
+        answer = Answer(200, "", b"")
         try:
-            opened = await a.io.open(self._client.wire.prepare(a.base, request, _IDLE))
-            answer = None if opened.status == 200 else await read_all(opened)
+            opened = await a.io.within(a.io.open(a.base, request, _IDLE), None)
+            if opened.status != 200:
+                answer = await a.io.within(read_all(opened), None)
         except Exception as error:
-            raise Again(no_answer(error)) from None
-        if answer is not None:
-            refuse(answer)
+            failure = error
+        if failure is not None:
+            raise a.failed(failure)
+        a.answered(answer)
         return opened
 
-    async def _read(self, opened: Opened) -> None:
+    async def _read(self, a: Attempt, opened: Opened) -> None:
         failure: Optional[Exception] = None
         try:
-            chunk = await opened.chunks.__anext__()
+            chunk = await a.io.within(opened.chunks.__anext__(), None)
         except (Exception, StopAsyncIteration) as error:
             failure = error
         if failure is not None or self._size > _MAX_EVENT:
-            raise Again(no_answer(failure), _PAUSE)
+            raise Again(no_answer(failure and root(failure)), _PAUSE, usual=True)
         self._size += len(chunk)
         *lines, self._pending = (self._pending + chunk).split(b"\n")
         self._lines += lines
@@ -123,7 +140,7 @@ class Stream:
         try:
             event = event_of(data) if data else None
         except (ValueError, LookupError, TypeError) as error:
-            raise Again(no_answer(error), _PAUSE) from None
+            raise Again(no_answer(error), _PAUSE, usual=True) from None
         self._after, self._id = self._id or self._after, ""
         return event
 
@@ -154,7 +171,7 @@ def verify_at(now: float, headers: Mapping[str, str], body: bytes, secrets: Sequ
         raise BadWebhook("bad_webhook", f"the delivery is not one of the sender: {fault}")
     try:
         return event_of(body)
-    except (ValueError, LookupError, TypeError):
+    except (ValueError, LookupError, TypeError, RecursionError):
         raise BadWebhook("bad_webhook", "the delivery has no event") from None
 
 
@@ -163,7 +180,9 @@ def _fault(
 ) -> Optional[str]:
     """Why a delivery is not believed."""
     identity, timestamp = headers.get("webhook-id", ""), headers.get("webhook-timestamp", "")
-    if not (timestamp.isascii() and timestamp.isdigit() and len(timestamp) < 16):
+    if not _ID.fullmatch(identity):  # with a dot, the signed text could be cut elsewhere
+        return "it has no id"
+    if not _TIMESTAMP.fullmatch(timestamp):
         return "it has no timestamp"
     if abs(now - int(timestamp)) > _TOLERANCE:
         return "its timestamp is not of now"

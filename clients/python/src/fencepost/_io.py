@@ -8,6 +8,7 @@ such a coroutine to its end in one step.
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import (
     Any,
     AsyncIterator,
@@ -22,7 +23,7 @@ from typing import (
 
 import httpx
 
-from ._errors import Cancelled
+from ._errors import Cancelled, Unexpected, cancelled
 from ._wire import Answer, Lane, Request, Wire
 
 T = TypeVar("T")
@@ -40,7 +41,9 @@ class Opened(NamedTuple):
 
 
 class IO:
-    """Sends requests and sleeps."""
+    """Sends requests and sleeps, until :meth:`abort`."""
+
+    aborted = False
 
     def __init__(self, wire: Wire) -> None:
         self._wire = wire
@@ -48,13 +51,23 @@ class IO:
     async def sleep(self, seconds: float) -> None:
         raise NotImplementedError
 
-    async def open(self, request: httpx.Request) -> Opened:
+    async def open(self, base: str, request: Request, timeout: float) -> Opened:
         raise NotImplementedError
+
+    async def within(self, work: Awaitable[T], timeout: Optional[float]) -> T:
+        """Awaits work that :meth:`abort` can end, and so can the time."""
+        return await work
 
     async def send(self, base: str, request: Request, timeout: float) -> Answer:
         """Sends a request and reads the whole answer."""
-        opened = await self.open(self._wire.prepare(base, request, timeout))
-        return await read_all(opened)
+        return await self.within(self._send(base, request, timeout), timeout + 0.01)
+
+    async def _send(self, base: str, request: Request, timeout: float) -> Answer:
+        return await read_all(await self.open(base, request, timeout))
+
+    def abort(self) -> None:
+        """Ends a request or a sleep that is under way, and those to come."""
+        raise NotImplementedError
 
 
 async def read_all(opened: Opened) -> Answer:
@@ -64,7 +77,7 @@ async def read_all(opened: Opened) -> Answer:
         async for chunk in opened.chunks:
             body += chunk
             if len(body) > _MAX_ANSWER:
-                raise ValueError("the answer is too long")
+                raise Unexpected("the answer is too long")
         whole = True
     finally:
         await opened.close(whole)
@@ -77,18 +90,19 @@ class BlockingIO(IO):
     def __init__(self, wire: Wire) -> None:
         super().__init__(wire)
         self._lane: Optional[Lane] = None
-        self._aborted = False
+        self._woken = wire.system.event()
 
     async def sleep(self, seconds: float) -> None:
-        self._wire.system.sleep(seconds)
+        self._woken.wait(seconds)
 
-    async def open(self, request: httpx.Request) -> Opened:
+    async def open(self, base: str, request: Request, timeout: float) -> Opened:
+        prepared = self._wire.prepare(base, request, timeout)
         lanes = self._wire.lanes
-        lane = self._lane = lanes.take()
+        lane = self._lane = lanes.take(base)
         try:
-            if self._aborted:
-                raise Cancelled("cancelled", "the request is given up")
-            response = lane.send(request)
+            if self.aborted:
+                raise cancelled()
+            response = lane.send(prepared)
         except BaseException:
             lane.close()
             raise
@@ -96,7 +110,7 @@ class BlockingIO(IO):
         async def close(reuse: bool) -> None:
             self._lane = None
             response.close()
-            if not reuse or not lanes.give(lane):
+            if not reuse or not lanes.give(base, lane):
                 lane.close()
 
         return Opened(
@@ -104,7 +118,8 @@ class BlockingIO(IO):
         )
 
     def abort(self) -> None:
-        self._aborted = True
+        self.aborted = True
+        self._woken.set()
         lane = self._lane
         if lane is not None:
             lane.abort()
@@ -119,30 +134,42 @@ async def _each(response: httpx.Response) -> AsyncIterator[bytes]:
 class AsyncIO(IO):
     """Awaits in the event loop of the caller."""
 
+    _task: Optional[asyncio.Future[Any]] = None
+
     async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        with suppress(Cancelled):
+            await self.within(asyncio.sleep(seconds), None)
 
-    async def send(self, base: str, request: Request, timeout: float) -> Answer:
-        """Sends in a task of its own: a timeout is not mistaken for a cancel of the caller.
+    async def within(self, work: Awaitable[T], timeout: Optional[float]) -> T:
+        """Awaits in a task of its own: an end of it is not mistaken for a cancel of the caller.
 
-        That of httpx is for each step of the exchange, and comes first.
+        The timeout of httpx is for each step of the exchange, and comes first.
         """
-        task = asyncio.ensure_future(super().send(base, request, timeout))
+        task: asyncio.Future[T] = asyncio.ensure_future(work)
+        self._task = task
         try:
-            await asyncio.wait([task], timeout=timeout + 0.01)
+            await asyncio.wait([task], timeout=timeout)
+            if self.aborted:
+                raise cancelled()
             if task.done():
                 return task.result()
             raise TimeoutError
         finally:
-            if not task.done():
-                task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-                task.cancel()
+            self._task = None
+            task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+            task.cancel()
 
-    async def open(self, request: httpx.Request) -> Opened:
+    def abort(self) -> None:
+        self.aborted = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def open(self, base: str, request: Request, timeout: float) -> Opened:
+        prepared = self._wire.prepare(base, request, timeout)
         lanes = self._wire.async_lanes
-        lane = lanes.take()
+        lane = lanes.take(base)
         try:
-            response = await lane.handle_async_request(request)
+            response = await lane.handle_async_request(prepared)
         except BaseException:
             await lane.aclose()
             raise
@@ -151,7 +178,7 @@ class AsyncIO(IO):
 
         async def close(reuse: bool) -> None:
             await response.aclose()
-            if not reuse or not lanes.give(lane):
+            if not reuse or not lanes.give(base, lane):
                 await lane.aclose()
 
         return Opened(

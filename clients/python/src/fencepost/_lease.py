@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextvars
-import copy
 import functools
 import math
 import os
@@ -12,9 +11,9 @@ import threading
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 
 from ._acquire import Entry, release, renewal, send_for_entry
-from ._errors import FencepostError, LockLost, LockReleased, lost, lost_of
+from ._errors import FencepostError, LockLost, LockReleased, again, caused, lost, lost_of
 from ._io import IO, BlockingIO, run
-from ._options import ReleaseRequested, Settings, Target
+from ._options import Settings, Target, release_requested
 from ._repeat import Again, Attempt, Limit, repeat
 from ._system import Reading, Timer, log
 
@@ -46,10 +45,19 @@ class Lease:
         self._due = 0.0  # when to renew, in seconds after since
         self._timer: Optional[Timer] = None
         self._renewing: Optional[BlockingIO] = None
+        self._failure: Optional[FencepostError] = None  # of the renewal under way
         self._asked: Tuple[Any, Any] = (None, None)  # the request for release reported last
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.name} fence {self.fence}>"
+
+    @property
+    def token(self) -> str:
+        """The secret of the lock, for ``adopt`` in a process that takes it over.
+
+        This process then closes its client, or ends, without a release.
+        """
+        return self._entry.token
 
     @property
     def id(self) -> str:
@@ -97,7 +105,7 @@ class Lease:
             raise lost(self.name, "forked")
         self._overdue()
         if self._error is not None:
-            raise copy.copy(self._error)
+            raise again(self._error)
 
     def start(self) -> None:
         """Begins to renew. It raises if the deadline has come, or the client is closed."""
@@ -123,7 +131,11 @@ class Lease:
     def _overdue(self) -> bool:
         """Ends the lock if its deadline has come."""
         if self._error is None and self.left() <= 0:
-            self.end(lost(self.name, "deadline"))
+            passed = self._client.read().since(self._since)
+            detail = f"no renewal has succeeded for {passed:.1f} s"
+            if self._failure is not None:
+                detail += f", last error: {self._failure}"
+            self.end(caused(lost(self.name, "deadline", detail), self._failure))
         return self._error is not None
 
     def _look(self) -> None:
@@ -194,8 +206,10 @@ class Lease:
             return sent, await send_for_entry(a, renewal(self._target, self._entry, self._ttl))
         except LockLost:
             raise
-        except FencepostError as error:
-            raise Again(error) from None
+        except (Again, FencepostError) as error:
+            failed = error if isinstance(error, Again) else Again(error)
+        self._failure = failed.error
+        raise failed
 
     def _renewed(self, sent: Reading, entry: Entry) -> None:
         """Moves the deadline, unless it has come while the answer was on its way."""
@@ -205,24 +219,32 @@ class Lease:
         key = (asked.get("since"), asked.get("by"))
         with self._mutex:
             self._since, self._ttl = sent, entry.ttl
-            self._renewing = None
+            self._renewing = self._failure = None
             self._plan()
             report = bool(asked) and key != self._asked
             self._asked = key
         self._look()
         call = self._settings.on_release_requested
         if report and call is not None and self._error is None:
-            self._on_asked(functools.partial(call, ReleaseRequested(**asked)))  # type: ignore[typeddict-item]
+            self._on_asked(functools.partial(call, release_requested(asked)))
 
-    async def _release(self, io: IO) -> None:
-        """Gives the lock back, or raises that it is lost. A second call sends nothing."""
+    def _releases(self) -> bool:
+        """Ends the lock for its release, or raises that it is lost.
+
+        It reports whether :meth:`_give_back` has to follow, for which close waits.
+        """
         if os.getpid() != self._pid:
             raise lost(self.name, "forked")
         self._overdue()
-        if not self.end(LockReleased("released", f"{self.name} is released")):
-            if self.is_lost:
-                self.check()
-            return
+        self._client.begin()
+        if self.end(LockReleased("released", f"{self.name} is released")):
+            return True
+        self._client.end()
+        if self.is_lost:
+            self.check()
+        return False
+
+    async def _give_back(self, io: IO) -> None:
         limit = Limit(self.left, held=True)
         try:
             await repeat(self._client, io, limit, self._attempt_release)
@@ -231,6 +253,8 @@ class Lease:
                 return
             log.warning("a lock could not be released and expires: %s: %s", self.name, error)
             raise
+        finally:
+            self._client.end()
 
     async def _attempt_release(self, a: Attempt) -> None:
         await a.send(release(self._target, self._entry))

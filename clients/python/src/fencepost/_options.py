@@ -2,11 +2,28 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import dataclass
-from typing import Any, Callable, Dict, Iterable, Mapping, NamedTuple, Optional, TypedDict, Union
+from datetime import datetime
+from typing import (
+    Any,
+    Callable,
+    Dict,
+    Iterable,
+    Literal,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Tuple,
+    TypedDict,
+    Union,
+)
 from urllib.parse import quote
 
 from ._errors import InvalidRequest
+
+Mode = Literal["exclusive", "shared", "semaphore"]
 
 
 class _Claim(TypedDict):
@@ -16,53 +33,89 @@ class _Claim(TypedDict):
 class Claim(_Claim, total=False):
     """One lock of a set: ``{"name": "a", "mode": "shared"}``, or just ``"a"``."""
 
-    mode: str
+    mode: Mode
     limit: int
 
 
-class ReleaseRequested(TypedDict, total=False):
+@dataclass(frozen=True)
+class ReleaseRequested:
     """What a waiter asks of the holder."""
 
-    since: str
+    since: datetime
     by: str
     waiting: int
-    wished_at: str
+    wished_at: Optional[datetime]  #: when it wants the lock; None if it named no time
 
 
-class TryOptions(TypedDict, total=False):
-    """How to acquire. Durations are in seconds."""
-
-    ttl: float  #: the lease: how long a dead holder blocks the lock; 30 by default, 2 at least
-    mode: str  #: ``exclusive`` by default, ``shared``, or ``semaphore`` with a ``limit``
-    limit: int  #: of a semaphore: how many may hold at once
-    holder: str  #: names this worker; the server detects deadlocks among holders with a name
-    metadata: Mapping[str, str]  #: shown with the lock
-    #: how long before the end of the lease the work has to stop: a tenth of the TTL, at least 0.25
-    margin: float
-    #: called while the lock is held, when a waiter asks the holder to finish
-    on_release_requested: Callable[[ReleaseRequested], object]
+OnReleaseRequested = Callable[[ReleaseRequested], object]
 
 
-class Options(TryOptions, total=False):
-    """How to acquire, and for how long to wait."""
+def release_requested(asked: Mapping[str, Any]) -> ReleaseRequested:
+    wished = asked.get("wished_at")
+    return ReleaseRequested(
+        time_of(asked["since"]),
+        str(asked.get("by") or ""),
+        int(asked.get("waiting") or 0),
+        time_of(wished) if wished else None,
+    )
 
-    wait: float  #: how long to queue at most; 60 by default
-    request_release: float  #: asks the holder to finish within this time
+
+def time_of(text: str) -> datetime:
+    """A time of RFC 3339. Python 3.9 reads neither Z nor a fraction of all lengths."""
+    return datetime.fromisoformat(re.sub(r"(\.\d{3})\d*", r"\1", text).replace("Z", "+00:00"))
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, (int, float)) and 0 <= value < math.inf
+
+
+def _is_texts(value: Any) -> bool:
+    pairs = value.items() if isinstance(value, Mapping) else [(0, 0)]
+    return all(isinstance(text, str) for pair in pairs for text in pair)
+
+
+_SECONDS = (_is_seconds, "a number of seconds")
+_CHECKS: Mapping[str, Tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("ttl", "wait", "request_release", "margin"), _SECONDS),
+    "mode": (lambda value: isinstance(value, str), "a text"),
+    "limit": (lambda value: isinstance(value, int) and value > 0, "a whole number from 1"),
+    "holder": (lambda value: isinstance(value, str), "a text"),
+    "metadata": (_is_texts, "a dictionary of texts"),
+    "on_release_requested": (callable, "a function"),
+}
+
+
+def seconds(name: str, value: Any) -> float:
+    """Returns a number of seconds, or raises ValueError for what is none, such as a timedelta."""
+    if not _is_seconds(value):
+        raise ValueError(_wrong(name, value, _SECONDS[1]))
+    return float(value)
+
+
+def _wrong(name: str, value: Any, want: str) -> str:
+    given = value if isinstance(value, (int, float)) else type(value).__name__
+    return f"fencepost: {name} is {want}, not {given}"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """Options with their defaults."""
+    """Options of an acquire with their defaults. Those that cannot be sent are refused."""
 
     ttl: float = 30.0
     wait: float = 60.0
-    mode: Optional[str] = None
+    mode: Mode = "exclusive"
     limit: Optional[int] = None
     holder: Optional[str] = None
     metadata: Optional[Mapping[str, str]] = None
     request_release: Optional[float] = None
     margin: Optional[float] = None
-    on_release_requested: Optional[Callable[[ReleaseRequested], object]] = None
+    on_release_requested: Optional[OnReleaseRequested] = None
+
+    def __post_init__(self) -> None:
+        for name, (fits, want) in _CHECKS.items():
+            value, optional = getattr(self, name), getattr(Settings, name) is None
+            if not (fits(value) or (optional and value is None)):
+                raise InvalidRequest("invalid_request", _wrong(name, value, want))
 
     def margin_of(self, ttl: float) -> float:
         """At most half of the lease, so that a renewal fits before the deadline."""
@@ -73,14 +126,14 @@ class Settings:
         """What an acquire sends."""
         body: Dict[str, Any] = {"ttl_seconds": self.ttl}
         if target.claims is None:
-            body.update(mode=self.mode, limit=self.limit)
+            body.update(mode=self.mode if self.mode != "exclusive" else None, limit=self.limit)
         else:
             body["locks"] = target.claims
         if wait > 0:
             body["wait_seconds"] = wait
             if self.request_release is not None:
                 body["request_release"] = {"within_seconds": self.request_release}
-        body.update(holder=self.holder, metadata=self.metadata)
+        body.update(holder=self.holder, metadata=self.metadata and dict(self.metadata))
         return {name: value for name, value in body.items() if value is not None}
 
 
@@ -100,9 +153,12 @@ class Target(NamedTuple):
 
 
 def lock_path(name: str) -> str:
-    if name in ("", ".", ".."):  # URLs read these as another path
-        raise InvalidRequest("invalid_name", f"{name!r} is no name")
-    return "/locks/" + quote(name, safe=":@=+")
+    try:
+        if name not in ("", ".", ".."):  # URLs read these as another path
+            return "/locks/" + quote(name, safe=":@=+")
+    except (TypeError, UnicodeError):
+        pass
+    raise InvalidRequest("invalid_name", f"fencepost: {name!r} is no name")
 
 
 def target_of(name: str) -> Target:
@@ -111,4 +167,6 @@ def target_of(name: str) -> Target:
 
 def set_of(claims: Iterable[Union[Claim, str]]) -> Target:
     full = tuple(Claim(name=claim) if isinstance(claim, str) else claim for claim in claims)
-    return Target(",".join(sorted(claim["name"] for claim in full)), full, "/locksets")
+    if isinstance(claims, str) or not all(isinstance(claim, Mapping) for claim in full):
+        raise InvalidRequest("invalid_request", "fencepost: a set is a list of names and claims")
+    return Target(",".join(sorted(str(claim.get("name")) for claim in full)), full, "/locksets")

@@ -15,9 +15,21 @@ from typing import (
     TypeVar,
 )
 
-from ._errors import FencepostError, error_of, no_answer, parse
+import httpx
+
+from ._errors import (
+    Cancelled,
+    FencepostError,
+    InvalidRequest,
+    Unexpected,
+    cancelled,
+    error_of,
+    no_answer,
+    parse,
+    root,
+)
 from ._io import IO
-from ._wire import Answer, Request
+from ._wire import Answer, Request, TokenFailed
 
 if TYPE_CHECKING:
     from ._base import Base
@@ -39,6 +51,7 @@ class Again(Exception):
         after: float = 0.0,
         stays: bool = False,
         goes: bool = False,
+        usual: bool = False,
         handed: Optional[Mapping[str, Any]] = None,
     ) -> None:
         super().__init__()
@@ -46,6 +59,7 @@ class Again(Exception):
         self.after = after  # seconds before the next one; 0 is as the client likes
         self.stays = stays  # at this URL: the server works, and refuses
         self.goes = goes  # nothing failed: the next attempt is due now
+        self.usual = usual  # no reason for a warning
         self.handed = handed  # the entry that a replica hands over
 
 
@@ -60,6 +74,12 @@ class Limit(NamedTuple):
 
     left: Callable[[], float]
     held: bool = False  # it is the deadline of a held lock: pauses are shortened to fit
+    leaves: bool = False  # the call takes back an entry
+
+    @property
+    def ends(self) -> bool:
+        """Whether the close of the client ends the call."""
+        return not (self.held or self.leaves)
 
     def pause(self, asked: float, pauses: int) -> float:
         pause = asked or backoff(pauses)
@@ -71,6 +91,7 @@ class Limit(NamedTuple):
 class Attempt(NamedTuple):
     """One try at one URL."""
 
+    client: Base
     io: IO
     base: str
     limit: Limit
@@ -83,14 +104,35 @@ class Attempt(NamedTuple):
             answer = await self.io.send(self.base, request, timeout)
         except Exception as error:
             failure = error
-        if failure is not None:  # raised here, without the cause: it knows the headers
-            raise Again(no_answer(failure))
-        refuse(answer)
+        if failure is not None:  # raised here: the context of an error is shown with it
+            raise self.failed(failure)
+        self.answered(answer)
         return answer
+
+    def answered(self, answer: Answer) -> None:
+        """Raises what an answer that is no success means."""
+        if answer.status < 500:
+            self.client.failing = False
+        refuse(answer)
+
+    def failed(self, failure: Exception, pause: float = 0.0) -> Exception:
+        """What the failure of a request means: only what may succeed later is tried again."""
+        if isinstance(failure, Cancelled):  # by close, and the request may be carried out
+            return Again(failure)
+        if isinstance(failure, FencepostError):
+            return failure
+        if isinstance(failure, TokenFailed):
+            return Again(no_answer(failure.__cause__, "the function for the token failed"), pause)
+        if isinstance(failure, (OSError, Unexpected)) or (
+            isinstance(failure, httpx.TransportError)
+            and not isinstance(failure, (httpx.LocalProtocolError, httpx.UnsupportedProtocol))
+        ):
+            return Again(no_answer(root(failure), self.base), pause)
+        text = f"the request cannot be sent: {type(failure).__name__}"
+        return InvalidRequest("invalid_request", text)
 
 
 def refuse(answer: Answer) -> None:
-    """Raises what an answer that is no success means."""
     if answer.status < 300:
         return
     error = error_of(*answer)
@@ -109,22 +151,33 @@ async def repeat(
     """Makes attempts until one succeeds or fails for good, or the limit has come.
 
     After a failure the next attempt is at the next URL at once; after all have failed, after a
-    pause.
+    pause. The close of the client ends it.
     """
+    if not limit.ends:
+        return await _repeat(client, io, limit, attempt)
+    with client.ending(io):
+        return await _repeat(client, io, limit, attempt)
+
+
+async def _repeat(
+    client: Base, io: IO, limit: Limit, attempt: Callable[[Attempt], Awaitable[T]]
+) -> T:
     failures = pauses = 0
     last: FencepostError = no_answer()
     while limit.left() > 0:
         at = client.current
         try:
-            return await attempt(Attempt(io, client.urls[at], limit))
+            return await attempt(Attempt(client, io, client.urls[at], limit))
         except Again as failed:
             again = failed
+        if io.aborted:
+            raise cancelled()
         if again.goes:
             failures = pauses = 0
             continue
         last = again.error
         if not again.stays:
-            client.move_on(at)
+            client.move_on(at, None if again.usual else last)
             failures += 1
             if failures % len(client.urls):
                 continue
@@ -133,6 +186,8 @@ async def repeat(
         if pause >= limit.left():
             break
         await io.sleep(pause)
+        if io.aborted:
+            raise cancelled()
     raise last
 
 
@@ -143,7 +198,7 @@ async def ask(client: Base, io: IO, request: Request) -> Dict[str, Any]:
         answer = await a.send(request)
         value = parse(answer.body)
         if not value and answer.status != 204:
-            raise Again(no_answer(ValueError("what answered is no server")))
+            raise a.failed(Unexpected("what answered is no server"))
         return value
 
     return await repeat(client, io, client.within(client.retry_for), attempt)

@@ -47,6 +47,12 @@ class Timer(Protocol):
     def cancel(self) -> None: ...
 
 
+class Event(Protocol):
+    def is_set(self) -> bool: ...
+    def set(self) -> None: ...
+    def wait(self, timeout: Optional[float] = None) -> bool: ...
+
+
 class System:
     """The seam to clocks and threads, which the tests replace."""
 
@@ -56,14 +62,19 @@ class System:
         boot = None if self._boot is None else time.clock_gettime(self._boot)
         return Reading(time.monotonic(), boot, time.time())
 
-    def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
+    def event(self) -> Event:
+        return threading.Event()
+
+    def ready(self) -> None:
+        """Starts the thread of the timers. It raises RuntimeError if the machine refuses it."""
+        _background.begin()
 
     def call_later(self, delay: float, call: Callable[[], None]) -> Timer:
         return _background.call_later(delay, call)
 
-    def spawn(self, call: Callable[[], None]) -> None:
-        _background.spawn(call)
+    def spawn(self, call: Callable[[], None], leaves: bool = False) -> None:
+        """Runs a call in a worker. Those that leave queues never take one from renewals."""
+        (_background.leaves if leaves else _background.renewals).spawn(call)
 
 
 class _Timer:
@@ -87,19 +98,25 @@ class _Background:
         self._changed = threading.Condition(threading.Lock())
         self._timers: List[_Timer] = []  # a heap
         self._started = False
-        self._mutex = threading.Lock()
-        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
-        self._workers = self._idle = 0
-        self._growing = False  # a timer looks whether there are enough workers
+        self.renewals = _Workers(self)
+        self.leaves = _Workers(self)
+
+    def begin(self) -> None:
+        with self._changed:
+            if not self._started:
+                self._started = True
+                try:
+                    _start("fencepost", self._run)
+                except Exception:
+                    self._started = False
+                    raise
 
     def call_later(self, delay: float, call: Callable[[], None]) -> _Timer:
+        self.begin()
         timer = _Timer(time.monotonic() + delay, call)
         with self._changed:
             heapq.heappush(self._timers, timer)
-            if not self._started:
-                self._started = True
-                threading.Thread(target=self._run, name="fencepost", daemon=True).start()
-            elif self._timers[0] is timer:
+            if self._timers[0] is timer:
                 self._changed.notify()
         return timer
 
@@ -117,16 +134,27 @@ class _Background:
             if call is not None:
                 _guard(call)
 
+
+class _Workers:
+    """Threads for calls that may block."""
+
+    def __init__(self, background: _Background) -> None:
+        self._background = background
+        self._mutex = threading.Lock()
+        self._jobs: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+        self._workers = self._idle = 0
+        self._growing = False  # a timer looks whether there are enough workers
+        self._refused = False  # the last thread could not be started
+
     def spawn(self, call: Callable[[], None]) -> None:
         """Runs a call in a worker. One that is free soon is cheaper than another thread."""
         self._jobs.put(call)
         with self._mutex:
             if self._workers == 0:
                 self._start_worker()
-            elif self._growing:
-                return
-            self._growing = True
-        self.call_later(_GROW_AFTER, self._grow)
+            if not self._growing:
+                self._background.call_later(_GROW_AFTER, self._grow)
+                self._growing = True
 
     def _grow(self) -> None:
         """Starts another worker while those that there are do not get on."""
@@ -136,12 +164,19 @@ class _Background:
                 return
             if not self._idle:
                 self._start_worker()
-        self.call_later(_GROW_AFTER, self._grow)
+        self._background.call_later(_GROW_AFTER, self._grow)
 
     def _start_worker(self) -> None:
-        """The caller has the mutex."""
+        """The caller has the mutex. If the machine refuses a thread, _grow tries again."""
         self._workers += 1
-        threading.Thread(target=self._work, name="fencepost-worker", daemon=True).start()
+        try:
+            _start("fencepost-worker", self._work)
+            self._refused = False
+        except Exception as error:
+            self._workers -= 1
+            if not self._refused:
+                log.warning("a thread cannot be started, the client tries again: %s", error)
+            self._refused = True
 
     def _work(self) -> None:
         job = self._next()
@@ -163,6 +198,10 @@ class _Background:
             if job is None:
                 self._workers -= 1
         return job
+
+
+def _start(name: str, run: Callable[[], None]) -> None:
+    threading.Thread(target=run, name=name, daemon=True).start()
 
 
 def _guard(call: Callable[[], None]) -> None:

@@ -4,32 +4,18 @@ from __future__ import annotations
 
 import threading
 from types import TracebackType
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    Callable,
-    Dict,
-    Iterable,
-    Iterator,
-    Optional,
-    Sequence,
-    Type,
-    TypeVar,
-    Union,
-)
+from typing import Any, Callable, Iterator, Mapping, Optional, Sequence, Type, TypeVar
 
 from ._acquire import Acquisition
-from ._base import Base, passes
+from ._base import passes
 from ._errors import FencepostError, LockLost
 from ._events import Event, Stream, events_path
 from ._io import iterate, run
 from ._lease import Lease
+from ._locks import Locks
 from ._look import Lock, LockSummary
-from ._options import Claim, Options, Target, TryOptions, set_of, target_of
+from ._options import Mode, OnReleaseRequested, Settings, Target, target_of
 from ._repeat import backoff
-
-if TYPE_CHECKING:
-    from typing_extensions import Unpack
 
 T = TypeVar("T")
 
@@ -54,7 +40,8 @@ class Held(Lease):
         If it fails, it logs and raises why, and the lock expires with its TTL. If the lock was
         lost before, it sends nothing and raises :class:`LockLost`.
         """
-        run(self._release(self._client.blocking()))
+        if self._releases():
+            run(self._give_back(self._client.blocking()))
 
     def __enter__(self) -> Held:
         self.check()
@@ -101,7 +88,7 @@ class Pending:
         run(self._acquisition.leave_now(self._client.blocking()))
 
 
-class Fencepost(Base):
+class Fencepost(Locks[Held, Pending]):
     """Acquires locks. Any thread may use it.
 
     ::
@@ -110,31 +97,12 @@ class Fencepost(Base):
             db.execute("UPDATE … WHERE id = %s AND fence <= %s", (id, held.fence))
     """
 
-    def lock(self, name: str, **options: Unpack[Options]) -> Held:
-        """Acquires a lock and waits for it. The client renews it until it is released.
-
-        An exception in the call, such as ``KeyboardInterrupt``, leaves the queue in the
-        background. If that reaches no server, the entry expires with its TTL.
-        """
-        return self._acquire(target_of(name), dict(options))
-
-    def try_lock(self, name: str, **options: Unpack[TryOptions]) -> Held:
-        """Acquires a lock if it is free now, or raises :class:`LockHeld`."""
-        return self._acquire(target_of(name), {**options, "wait": 0.0})
-
-    def lock_set(self, claims: Iterable[Union[Claim, str]], **options: Unpack[Options]) -> Held:
-        """Acquires all locks at once, or none. The order of claims does not matter."""
-        return self._acquire(set_of(claims), dict(options))
-
-    def try_lock_set(
-        self, claims: Iterable[Union[Claim, str]], **options: Unpack[TryOptions]
-    ) -> Held:
-        """Acquires all locks if they are free now, or raises :class:`LockHeld`."""
-        return self._acquire(set_of(claims), {**options, "wait": 0.0})
-
-    def _acquire(self, target: Target, options: Dict[str, Any]) -> Held:
+    def _acquire(self, target: Target, options: Settings) -> Held:
         with self.acquisition(target, options) as acquisition:
             return self._claim(acquisition)
+
+    def _take(self, begin: Callable[[], Acquisition]) -> Held:
+        return self._claim(begin())
 
     def _claim(self, acquisition: Acquisition) -> Held:
         entry, since = run(acquisition.run(self.blocking()))
@@ -142,37 +110,41 @@ class Fencepost(Base):
         held.start()
         return held
 
-    def async_acquire(
-        self, name: str, callback_url: Optional[str] = None, **options: Unpack[Options]
-    ) -> Pending:
-        """Queues for a lock and returns at once; the lock may also be granted at once.
-
-        With ``callback_url`` the servers report the grant there, or the end of the entry, signed
-        with the tenant's callback secret. ``ttl`` has to be at least 15.
-        """
-        acquisition = self.queued(name, callback_url, dict(options))
+    def _queue(self, begin: Callable[[], Acquisition]) -> Pending:
+        acquisition = begin()
         run(self.enqueue(acquisition, self.blocking()))
         return Pending(self, acquisition)
 
-    def claim(self, event: Event, **options: Unpack[TryOptions]) -> Held:
-        """Takes the grant that a callback reported, see :func:`verify_webhook`.
-
-        It raises :class:`LockLost` if the lock has passed on meanwhile. A callback may come twice:
-        pass over an event whose id you have seen, two claims would both count as the holder.
-        """
-        return self._claim(self.claimed(event, dict(options)))
-
-    def lead(self, name: str, work: Callable[[Held], T], **options: Unpack[Options]) -> T:
+    def lead(
+        self,
+        name: str,
+        work: Callable[[Held], T],
+        *,
+        ttl: float = 30.0,
+        wait: float = 60.0,
+        mode: Mode = "exclusive",
+        limit: Optional[int] = None,
+        holder: Optional[str] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        request_release: Optional[float] = None,
+        margin: Optional[float] = None,
+        on_release_requested: Optional[OnReleaseRequested] = None,
+    ) -> T:
         """Campaigns for a lock and calls ``work`` while this process is the leader.
 
-        The term is ``held.fence``. When the lock is lost, ``work`` has to return or raise; then
-        ``lead`` campaigns again. If it ends while the lock is held, ``lead`` resigns and returns
-        its result. A refusal such as ``forbidden`` ends the campaign.
+        The term is ``held.fence``; ``held.check()`` raises when it is over. When the lock is lost,
+        ``work`` has to return or raise; then ``lead`` campaigns again. If it ends while the lock is
+        held, ``lead`` resigns and returns its result. Options: :meth:`lock`.
+
+        :raises FencepostError: a refusal such as ``forbidden``, which ends the campaign
         """
+        options = Settings(
+            ttl, wait, mode, limit, holder, metadata, request_release, margin, on_release_requested
+        )
         pauses = 0
         while True:
             try:
-                held = self.lock(name, **options)
+                held = self._acquire(target_of(name), options)
             except FencepostError as error:
                 if not passes(error):
                     raise
@@ -184,7 +156,7 @@ class Fencepost(Base):
                 except Exception:
                     if not held.is_lost:
                         raise
-            self.system.sleep(backoff(pauses))
+            run(self.pause(self.blocking(), backoff(pauses)))
             pauses += 1
 
     def look(self, name: str) -> Lock:
@@ -215,9 +187,10 @@ class Fencepost(Base):
         run(self.report(self.blocking(), name, fence_presented, fence_known, resource))
 
     def close(self) -> None:
-        """Ends all locks that the client still holds; it does not release them.
+        """Ends the locks that the client still holds, without a release, and the calls under way.
 
-        It waits up to 2 s for calls that were cancelled to leave their queues.
+        These raise :class:`Cancelled`. It waits up to 2 s for them to leave their queues, and for
+        releases under way.
         """
         run(self.shut(self.blocking()))
 

@@ -6,15 +6,32 @@ import functools
 import json
 import math
 import os
+import re
 import socket
 import ssl
 import time
+import urllib.request
 import weakref
+from collections import defaultdict
 from contextlib import suppress
-from typing import Any, Callable, Dict, Generic, List, NamedTuple, Optional, TypeVar, Union
+from typing import (
+    Any,
+    Callable,
+    DefaultDict,
+    Dict,
+    Generic,
+    Iterator,
+    List,
+    NamedTuple,
+    Optional,
+    TypeVar,
+    Union,
+)
+from urllib.parse import urlsplit
 
 import httpx
 
+from ._errors import InvalidRequest
 from ._system import System
 
 L = TypeVar("L")
@@ -23,6 +40,8 @@ _MAX_IDLE = 16  # connections that a client keeps
 _EXPIRY = 30.0  # seconds after which an idle connection is not used again
 # Held locks are renewed at the same URLs: to parse one takes a tenth of a renewal.
 _url = functools.lru_cache(2048)(httpx.URL)
+_VISIBLE = re.compile("[!-~]+")  # in ASCII
+_LOOPBACK = re.compile(r"localhost|127(\.\d+){3}|::1")
 _LIMITS = httpx.Limits(max_connections=1, max_keepalive_connections=1, keepalive_expiry=_EXPIRY)
 
 Token = Union[str, Callable[[], str]]
@@ -79,24 +98,33 @@ class Lane:
 
 
 class Lanes(Generic[L]):
-    """Connections that are not in use. One pool for all would search it for each request."""
+    """Connections that are not in use. One pool for all would search it for each request.
 
-    def __init__(self, connect: Callable[[], L]) -> None:
+    There is no bound on those in use: a renewal never waits for a request that waits.
+    """
+
+    def __init__(self, connect: Callable[[str], L]) -> None:
         self._connect = connect
-        self.idle: List[L] = []
+        self.idle: DefaultDict[str, List[L]] = defaultdict(list)  # by base URL
         self.closed = False
 
-    def take(self) -> L:
+    def take(self, base: str) -> L:
         with suppress(IndexError):
-            return self.idle.pop()
-        return self._connect()
+            return self.idle[base].pop()
+        return self._connect(base)
 
-    def give(self, lane: L) -> bool:
+    def give(self, base: str, lane: L) -> bool:
         """Keeps a lane. It reports false if the caller has to close it."""
-        if self.closed or len(self.idle) >= _MAX_IDLE:
+        if self.closed or len(self.idle[base]) >= _MAX_IDLE:
             return False
-        self.idle.append(lane)
+        self.idle[base].append(lane)
         return True
+
+    def drain(self) -> Iterator[L]:
+        self.closed = True
+        for idle in self.idle.values():
+            while idle:
+                yield idle.pop()
 
 
 class Wire:
@@ -111,9 +139,10 @@ class Wire:
         proxy: Optional[str],
     ) -> None:
         self.system = system
-        self._token = token
+        self._token = token if callable(token) else checked_token(token)
         self._propagate = propagate
-        self._options: Dict[str, Any] = {"verify": verify, "proxy": proxy, "limits": _LIMITS}
+        self._proxy = proxy
+        self._verify = verify
         self.reset()
         _wires.add(self)
 
@@ -122,25 +151,38 @@ class Wire:
         self.lanes = Lanes(self._connect)
         self.async_lanes = Lanes(self._connect_async)
 
-    def _connect(self) -> Lane:
-        return Lane(httpx.HTTPTransport(**self._verified()))
+    def _connect(self, base: str) -> Lane:
+        return Lane(httpx.HTTPTransport(**self._options(base)))
 
-    def _connect_async(self) -> httpx.AsyncBaseTransport:
-        return httpx.AsyncHTTPTransport(**self._verified())
+    def _connect_async(self, base: str) -> httpx.AsyncBaseTransport:
+        return httpx.AsyncHTTPTransport(**self._options(base))
 
-    def _verified(self) -> Dict[str, Any]:
-        if self._options["verify"] is None:  # once: it reads all certificates of the machine
-            self._options["verify"] = httpx.create_ssl_context()
-        return self._options
+    def _options(self, base: str) -> Dict[str, Any]:
+        if self._verify is None:  # once: it reads all certificates of the machine
+            self._verify = httpx.create_ssl_context()
+        proxy = self._proxy or _environment_proxy(base)
+        return {"verify": self._verify, "proxy": proxy, "limits": _LIMITS}
+
+    def _bearer(self) -> str:
+        if isinstance(self._token, str):
+            return self._token
+        try:
+            token = self._token()
+        except Exception as error:
+            raise TokenFailed from error
+        return sendable_token(token)
 
     def prepare(self, base: str, request: Request, timeout: float) -> httpx.Request:
-        """Builds a request with all its headers. httpx would take longer to add the usual ones."""
+        """Builds a request with all its headers. httpx would take longer to add the usual ones.
+
+        An error is final, unless it is :class:`TokenFailed`.
+        """
         url = _url(base + request.path)
         headers: Dict[str, str] = {}
         if self._propagate is not None:
             self._propagate(headers)
-        token = self._token if isinstance(self._token, str) else self._token()
-        headers = {"Host": url.netloc.decode(), **headers, "Authorization": f"Bearer {token}"}
+        bearer = f"Bearer {self._bearer()}"
+        headers = {"Host": url.netloc.decode(), **headers, "Authorization": bearer}
         if request.token:
             headers["Lock-Token"] = request.token
         if request.key:
@@ -165,18 +207,50 @@ class Wire:
         )
 
     def close(self) -> None:
-        self.lanes.closed = True
-        while self.lanes.idle:
-            self.lanes.idle.pop().close()
+        for lane in self.lanes.drain():
+            lane.close()
 
     async def close_async(self) -> None:
-        self.async_lanes.closed = True
-        while self.async_lanes.idle:
-            await self.async_lanes.idle.pop().aclose()
+        for lane in self.async_lanes.drain():
+            await lane.aclose()
 
     def __del__(self) -> None:
         with suppress(Exception):
             self.close()
+
+
+class TokenFailed(Exception):
+    """The function that returns the bearer token raised its cause."""
+
+
+def checked_token(token: object) -> str:
+    """Trims a token, which may come from a file. Its errors do not show it."""
+    if not isinstance(token, str):
+        raise ValueError(f"fencepost: the token is a text, not {type(token).__name__}")
+    token = token.strip()
+    if not _VISIBLE.fullmatch(token):
+        why = "has characters that a header cannot have" if token else "is empty"
+        raise ValueError(f"fencepost: the token {why}")
+    return token
+
+
+def sendable_token(token: object) -> str:
+    """Trims a token that a request needs."""
+    try:
+        return checked_token(token)
+    except ValueError as error:
+        raise InvalidRequest("invalid_request", str(error)) from None
+
+
+def _environment_proxy(base: str) -> Optional[str]:
+    """The proxy that the environment sets for a base URL; none for this machine itself."""
+    parts = urlsplit(base)
+    proxy = urllib.request.getproxies_environment().get(parts.scheme)
+    if not proxy or _LOOPBACK.fullmatch(parts.hostname or ""):
+        return None
+    if urllib.request.proxy_bypass(parts.netloc):
+        return None
+    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 _wires: weakref.WeakSet[Wire] = weakref.WeakSet()

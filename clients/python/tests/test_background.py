@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from typing import Iterator, List
+from typing import Any, Dict, Iterator, List
 
 import httpx
 import pytest
@@ -47,6 +47,26 @@ def test_another_thread_cuts_a_request(listener: socket.socket, silent: str) -> 
     assert time.monotonic() - begun < 10
     ended.set()
     cutter.join()
+
+
+def test_a_request_that_was_cut_while_it_connected_ends(
+    listener: socket.socket, silent: str
+) -> None:
+    io = BlockingIO(Wire(_system.System(), "T", None, None, None))
+    lane = io._wire._connect(silent)
+    io._wire.lanes.give(silent, lane)
+    trace = lane._trace
+
+    def cut_first(event: str, info: Dict[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            io.abort()
+        trace(event, info)
+
+    lane._trace = cut_first  # type: ignore[method-assign]
+    begun = time.monotonic()
+    with pytest.raises(httpx.HTTPError):
+        run(io.send(silent, Request("PUT", "/locks/a/renew", 30), 30))
+    assert time.monotonic() - begun < 10
 
 
 def test_a_request_that_was_cut_before_it_began_is_not_sent(silent: str) -> None:

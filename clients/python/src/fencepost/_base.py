@@ -97,8 +97,9 @@ class Base:
     def within(self, seconds: float, leaving: bool = False) -> Limit:
         """Limits a call to a time from now on."""
         begun = self.read()
+        ends = leaving and not self._over  # an answer that comes even later is taken back, too
         return Limit(
-            lambda: 0.0 if leaving and self._over else seconds - self.read().since(begun),
+            lambda: 0.0 if ends and self._over else seconds - self.read().since(begun),
             leaves=leaving,
         )
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import functools
 import json
-import math
 import os
 import re
 import socket
 import ssl
-import time
 import urllib.request
 import weakref
 from collections import defaultdict
@@ -75,20 +73,21 @@ class Lane:
     def __init__(self, transport: httpx.BaseTransport) -> None:
         self._transport = transport
         self._socket: Optional[socket.socket] = None
-        self._used = -math.inf
+        self._aborted = False
 
     def send(self, request: httpx.Request) -> httpx.Response:
-        before, self._used = self._used, time.monotonic()
-        if self._used - before > _EXPIRY - 1:  # there will be a new connection; a trace costs
-            request.extensions["trace"] = self._trace
+        request.extensions["trace"] = self._trace  # there may be a new connection
         return self._transport.handle_request(request)
 
     def _trace(self, event: str, info: Dict[str, Any]) -> None:
         if event in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._socket = info["return_value"].get_extra_info("socket")
+            if self._aborted:
+                self.abort()
 
     def abort(self) -> None:
         """Ends a request under way. SSLSocket.shutdown would disturb the thread that reads."""
+        self._aborted = True
         if self._socket is not None:
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)

@@ -6,7 +6,7 @@ import asyncio
 import pickle
 import sqlite3
 from types import SimpleNamespace
-from typing import Any, List, Tuple
+from typing import Any, Iterator, List, Tuple
 
 import pytest
 
@@ -14,10 +14,11 @@ from fencepost.fencing import SQLGuard, StaleFence
 
 
 @pytest.fixture
-def db() -> sqlite3.Connection:
+def db() -> Iterator[sqlite3.Connection]:
     db = sqlite3.connect(":memory:", isolation_level=None)
     db.execute("CREATE TABLE fences (name TEXT PRIMARY KEY, fence INTEGER NOT NULL) STRICT")
-    return db
+    yield db
+    db.close()
 
 
 def guard(fence: int) -> SQLGuard:

@@ -62,7 +62,8 @@ def release_requested(asked: Mapping[str, Any]) -> ReleaseRequested:
 
 def time_of(text: str) -> datetime:
     """A time of RFC 3339. Python 3.9 reads neither Z nor a fraction of all lengths."""
-    return datetime.fromisoformat(re.sub(r"(\.\d{3})\d*", r"\1", text).replace("Z", "+00:00"))
+    text = re.sub(r"\.(\d+)", lambda found: "." + found[1][:6].ljust(6, "0"), text)
+    return datetime.fromisoformat(text.replace("Z", "+00:00"))
 
 
 def _is_seconds(value: Any) -> bool:

@@ -115,19 +115,19 @@ class Attempt(NamedTuple):
             self.client.failing = False
         refuse(answer)
 
-    def failed(self, failure: Exception, pause: float = 0.0) -> Exception:
+    def failed(self, failure: Exception) -> Exception:
         """What the failure of a request means: only what may succeed later is tried again."""
         if isinstance(failure, Cancelled):  # by close, and the request may be carried out
             return Again(failure)
         if isinstance(failure, FencepostError):
             return failure
         if isinstance(failure, TokenFailed):
-            return Again(no_answer(failure.__cause__, "the function for the token failed"), pause)
+            return Again(no_answer(failure.__cause__, "the function for the token failed"))
         if isinstance(failure, (OSError, Unexpected)) or (
             isinstance(failure, httpx.TransportError)
             and not isinstance(failure, (httpx.LocalProtocolError, httpx.UnsupportedProtocol))
         ):
-            return Again(no_answer(root(failure), self.base), pause)
+            return Again(no_answer(root(failure), self.base))
         text = f"the request cannot be sent: {type(failure).__name__}"
         return InvalidRequest("invalid_request", text)
 

@@ -4,6 +4,11 @@ import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
 import com.google.gson.JsonParseException;
 import com.google.gson.JsonParser;
+import com.google.gson.Strictness;
+import com.google.gson.stream.JsonReader;
+import com.google.gson.stream.JsonToken;
+import java.io.IOException;
+import java.io.StringReader;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -22,12 +27,15 @@ import java.util.function.Function;
 final class Json {
   private Json() {}
 
-  /** Returns the object that a text is, or null. */
+  /** Returns the object that a text is, or null. By itself Gson reads more than JSON. */
   static JsonObject object(byte[] text) {
+    JsonReader reader = new JsonReader(new StringReader(new String(text, StandardCharsets.UTF_8)));
+    reader.setStrictness(Strictness.STRICT);
     try {
-      JsonElement all = JsonParser.parseString(new String(text, StandardCharsets.UTF_8));
-      return all.isJsonObject() ? all.getAsJsonObject() : null;
-    } catch (JsonParseException e) {
+      JsonElement all = JsonParser.parseReader(reader);
+      boolean whole = reader.peek() == JsonToken.END_DOCUMENT;
+      return whole && all.isJsonObject() ? all.getAsJsonObject() : null;
+    } catch (JsonParseException | IOException e) {
       return null;
     }
   }

@@ -38,7 +38,9 @@ public final class Webhooks {
       Instant now, UnaryOperator<String> header, byte[] body, String... secrets) {
     String id = orEmpty(header.apply("webhook-id"));
     String timestamp = orEmpty(header.apply("webhook-timestamp"));
-    if (!isOf(now, timestamp)) {
+    if (!id.matches("[A-Za-z0-9_-]{1,64}")) { // a dot could be any of those that are signed
+      throw bad("the id is not valid");
+    } else if (!isOf(now, timestamp)) {
       throw bad("the timestamp is not of now");
     }
     String signatures = orEmpty(header.apply("webhook-signature"));
@@ -63,12 +65,8 @@ public final class Webhooks {
   }
 
   private static boolean isOf(Instant now, String timestamp) {
-    try {
-      long sent = Long.parseLong(timestamp);
-      return Math.abs(Math.subtractExact(now.getEpochSecond(), sent)) <= TOLERANCE.getSeconds();
-    } catch (NumberFormatException | ArithmeticException e) {
-      return false;
-    }
+    return timestamp.matches("[0-9]{1,18}")
+        && Math.abs(now.getEpochSecond() - Long.parseLong(timestamp)) <= TOLERANCE.getSeconds();
   }
 
   private static boolean signs(String secret, String head, byte[] body, String signatures) {

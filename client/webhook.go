@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,9 @@ const (
 	webhookTolerance = 5 * time.Minute
 	leastSecret      = 24 // bytes
 )
+
+// webhookID matches ids without a dot: what is signed has one after the id and the timestamp.
+var webhookID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // VerifyWebhook returns the event of a delivery that is signed with one of the secrets, as Standard
 // Webhooks 1.0 says, and not older or newer than five minutes. While you rotate a secret, give
@@ -37,7 +41,7 @@ func verifyAt(
 		return nil, newError(BadWebhook, "the delivery is not one of the sender", err)
 	}
 	event := new(api.Event)
-	if err := json.Unmarshal(body, event); err != nil {
+	if err := json.Unmarshal(body, event); err != nil || event.Type == "" {
 		return nil, newError(BadWebhook, "the delivery has no event", err)
 	}
 	return event, nil
@@ -46,8 +50,11 @@ func verifyAt(
 // signed returns why a delivery is not believed.
 func signed(now time.Time, header http.Header, body []byte, secrets []string) error {
 	id, timestamp := header.Get("webhook-id"), header.Get("webhook-timestamp")
-	sent, err := strconv.ParseInt(timestamp, 10, 64)
-	if err != nil || now.Sub(time.Unix(sent, 0)).Abs() > webhookTolerance {
+	if !webhookID.MatchString(id) {
+		return errors.New("the id is not valid")
+	}
+	sent, err := strconv.ParseUint(timestamp, 10, 63) // unlike ParseInt, it reads no sign
+	if err != nil || now.Sub(time.Unix(int64(sent), 0)).Abs() > webhookTolerance {
 		return fmt.Errorf("the timestamp %q is not of now", timestamp)
 	}
 	for _, secret := range secrets {

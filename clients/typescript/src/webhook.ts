@@ -39,12 +39,16 @@ async function faultOf(
   secrets: string[],
   now: number,
 ): Promise<string | undefined> {
+  const id = header(headers, "webhook-id");
+  if (!/^[\w-]{1,64}$/.test(id)) {
+    return "the id is not valid"; // a dot could be any of those that are signed
+  }
   const timestamp = header(headers, "webhook-timestamp");
   if (!/^\d+$/.test(timestamp) || Math.abs(now - Number(timestamp)) > tolerance) {
     return "the timestamp is not of now";
   }
   const { subtle } = await webCrypto();
-  const signed = signedBytes(`${header(headers, "webhook-id")}.${timestamp}.`, body);
+  const signed = signedBytes(`${id}.${timestamp}.`, body);
   const signatures = header(headers, "webhook-signature").split(" ");
   for (const secret of secrets) {
     const raw = bytesOf(secret.replace(/^whsec_/, ""));

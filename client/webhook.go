@@ -41,7 +41,8 @@ func verifyAt(
 		return nil, newError(BadWebhook, "the delivery is not one of the sender", err)
 	}
 	event := new(api.Event)
-	if err := json.Unmarshal(body, event); err != nil || event.Type == "" {
+	err := json.Unmarshal(body, event)
+	if err != nil || event.ID == "" || event.Type == "" || event.Timestamp == "" {
 		return nil, newError(BadWebhook, "the delivery has no event", err)
 	}
 	return event, nil

@@ -25,11 +25,16 @@ export async function verifyWebhook(
   const fault = await faultOf(headers, body, [secrets].flat(), now.getTime() / 1000);
   const text = typeof body === "string" ? body : new TextDecoder().decode(body);
   const event = fault === undefined ? (parse(text) as FencepostEvent | undefined) : undefined;
-  if (typeof event?.type !== "string") {
+  const texts = [event?.id, event?.type, event?.timestamp];
+  if (texts.some((text) => typeof text !== "string") || !isObject(event?.data)) {
     const detail = fault ?? "the body is no event";
     throw new BadWebhook({ code: "bad_webhook", title: "the delivery is not valid", detail });
   }
-  return event;
+  return event as FencepostEvent;
+}
+
+function isObject(value: unknown): boolean {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Why a delivery is not believed, or undefined. */

@@ -1,6 +1,8 @@
 package io.github.fencepost;
 
+import com.google.gson.JsonElement;
 import com.google.gson.JsonObject;
+import com.google.gson.JsonPrimitive;
 import java.nio.charset.StandardCharsets;
 import java.time.Instant;
 import java.util.List;
@@ -145,6 +147,17 @@ public final class Event {
 
   private JsonObject entry() {
     return Json.object(data(), "entry");
+  }
+
+  /** Reports whether it has what each delivery has. */
+  boolean isWhole() {
+    return isText("id") && isText("type") && isText("timestamp")
+        && from.has("data") && from.get("data").isJsonObject();
+  }
+
+  private boolean isText(String name) {
+    JsonElement value = from.get(name);
+    return value instanceof JsonPrimitive && ((JsonPrimitive) value).isString();
   }
 
   /** Returns the entry of a grant, or null if the event is none that can be claimed. */

@@ -54,7 +54,7 @@ public final class Webhooks {
 
   private static Event event(byte[] body) {
     Event event = Event.parse(body);
-    if (event == null) {
+    if (event == null || !event.isWhole()) {
       throw bad("the delivery has no event");
     }
     return event;

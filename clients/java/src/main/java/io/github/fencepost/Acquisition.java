@@ -46,7 +46,7 @@ final class Acquisition {
 
   /** Returns the claim of a grant that a callback reported, which can wait for one TTL. */
   static Acquisition claim(Fencepost client, Target of, Entry granted, LockOptions options) {
-    LockOptions claim = options.wait(Duration.ofNanos(granted.ttl));
+    LockOptions claim = options.wait(Duration.ofNanos(granted.ttl)); // 0 if it is adopted
     Acquisition a = new Acquisition(client, of, claim, true, "");
     a.entry = granted;
     return a;
@@ -93,7 +93,12 @@ final class Acquisition {
       return CompletableFuture.completedFuture(first);
     }
     Reading sent = client.clock.read();
-    return send(at, Request.renewal(of, entry, ttl())).thenApply(renewed -> sent);
+    return send(at, Request.renewal(of, entry, ttl())).thenApply(renewed -> {
+      if (!renewed.held) {
+        throw new LockLostException(of.name, LockLostException.NOT_GRANTED);
+      }
+      return sent;
+    });
   }
 
   private long elapsed(Reading since) {

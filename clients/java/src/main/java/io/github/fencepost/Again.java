@@ -9,6 +9,7 @@ final class Again extends RuntimeException {
   final transient JsonObject body; // of the answer, or null
   long after; // nanoseconds before the next one; 0 is as the client likes
   boolean stays; // at this URL: the server works, and refuses
+  boolean usual; // no reason for a warning
   boolean goes; // nothing failed: the next attempt is due now
 
   Again(FencepostException problem, JsonObject body) {
@@ -24,6 +25,11 @@ final class Again extends RuntimeException {
 
   Again stays() {
     stays = true;
+    return this;
+  }
+
+  Again usual() {
+    usual = true;
     return this;
   }
 

@@ -56,6 +56,13 @@ final class Entry {
     return null;
   }
 
+  /** Returns the entry of a token that another process hands over. */
+  static Entry adopted(String token) {
+    JsonObject entry = new JsonObject();
+    entry.addProperty("token", token);
+    return new Entry(entry, "held");
+  }
+
   /** Returns the entry of a grant that a callback reported. */
   static Entry granted(JsonObject from) {
     return new Entry(from, "held");

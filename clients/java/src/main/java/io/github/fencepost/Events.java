@@ -60,9 +60,9 @@ public final class Events implements Iterator<Event>, AutoCloseable {
     });
     return exchange.handle((answer, failure) -> {
       if (!begun.get()) {
-        Sender.answer(answer, failure); // which throws, as there was no stream
+        Sender.answer(at, answer, failure); // which throws, as there was no stream
       }
-      throw new Again(FencepostException.noAnswer(failure), null).after(PAUSE);
+      throw new Again(FencepostException.noAnswer(failure), null).after(PAUSE).usual();
     });
   }
 

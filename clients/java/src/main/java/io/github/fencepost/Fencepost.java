@@ -1,7 +1,6 @@
 package io.github.fencepost;
 
 import com.google.gson.JsonObject;
-import java.net.URI;
 import java.net.http.HttpClient;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -9,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import java.util.function.Supplier;
@@ -39,15 +37,15 @@ public final class Fencepost implements AutoCloseable {
   final Calls calls = new Calls();
   final Watch watch;
   final long retryFor;
-  private final List<String> urls;
-  private final AtomicInteger current = new AtomicInteger(); // of urls
+  private final Replicas replicas;
   private final Supplier<Map<String, String>> headers;
 
   /**
    * Returns a client for one address. It sends no request.
    *
-   * @param url of a replica, or of what balances requests over them
+   * @param url of a replica, or of what balances requests over them; several with commas
    * @param token of the bearer
+   * @throws IllegalArgumentException if one is missing or cannot be sent
    */
   public Fencepost(String url, String token) {
     this(builder(url).token(token));
@@ -56,7 +54,7 @@ public final class Fencepost implements AutoCloseable {
   private Fencepost(Builder from) {
     clock = from.clock;
     watch = new Watch(clock);
-    urls = from.urls;
+    replicas = new Replicas(from.urls, clock);
     retryFor = from.retryFor.toNanos();
     headers = from.headers;
     sender = new Sender(from.http(), clock, from.bearer());
@@ -67,6 +65,7 @@ public final class Fencepost implements AutoCloseable {
    *
    * @param urls of replicas: the client uses one of them until it fails, then the next
    * @return the builder
+   * @throws IllegalArgumentException if one is no base URL
    */
   public static Builder builder(String... urls) {
     return new Builder(urls);
@@ -175,6 +174,29 @@ public final class Fencepost implements AutoCloseable {
   }
 
   /**
+   * Takes over a lock that another process holds, and renews it from then on. That process hands
+   * over what {@link Held#token} returns, closes its client, and does not release the lock. A
+   * failed adoption releases nothing.
+   *
+   * @param name of the lock; a set cannot be adopted
+   * @param options only the margin and the listener count
+   * @param token of the lock
+   * @return the held lock
+   * @throws LockLostException if the lock has another holder by now, or the entry still waits
+   */
+  public Held adopt(String name, LockOptions options, String token) {
+    if (!isSendable(token.strip())) {
+      throw FencepostException.invalid("the token of the lock is empty or has other characters");
+    }
+    Entry adopted = Entry.adopted(token.strip());
+    return call(Acquisition.claim(this, Target.of(name), adopted, options)::run);
+  }
+
+  private static boolean isSendable(String token) {
+    return !token.isEmpty() && token.chars().allMatch(c -> c > ' ' && c <= '~');
+  }
+
+  /**
    * Campaigns for a lock and runs work while this process is the leader. The term is the fence: it
    * grows from each leader to the next, and a resource that compares it rejects writes of earlier
    * leaders. When the lock is lost, the client interrupts the thread of the work. The work has to
@@ -224,13 +246,11 @@ public final class Fencepost implements AutoCloseable {
   /**
    * Lists the locks that are in use, in byte order. The iterator gets a page when it needs it.
    *
-   * @param prefix of the names; may be empty
-   * @param state held or contended; empty is both
+   * @param filter of the locks
    * @return the locks
    */
-  public Iterable<LockInfo> list(String prefix, String state) {
-    Query query = Query.of("/locks").with("prefix", prefix).with("state", state);
-    return () -> new Pages(this, query);
+  public Iterable<LockInfo> list(LockFilter filter) {
+    return () -> new Pages(this, filter.query());
   }
 
   /**
@@ -246,17 +266,14 @@ public final class Fencepost implements AutoCloseable {
   /**
    * Reports a write that a resource rejected. Operators see the report.
    *
-   * @param name of the lock
-   * @param presented is the fence that came with the write
-   * @param known is the greatest fence that the resource knows
-   * @param resource names itself
+   * @param write that was rejected
    */
-  public void staleWrite(String name, long presented, long known, String resource) {
-    Request report = new Request("POST", Target.pathOf(name) + "/stale-writes");
+  public void staleWrite(StaleWrite write) {
+    Request report = new Request("POST", Target.pathOf(write.lock()) + "/stale-writes");
     report.body = new JsonObject();
-    report.body.addProperty("fence_presented", presented);
-    report.body.addProperty("fence_known", known);
-    report.body.addProperty("resource", resource);
+    report.body.addProperty("fence_presented", write.presented());
+    report.body.addProperty("fence_known", write.known());
+    report.body.addProperty("resource", write.resource());
     call(scope -> ask(scope, report));
   }
 
@@ -287,7 +304,7 @@ public final class Fencepost implements AutoCloseable {
 
   <T> CompletableFuture<T> repeat(
       Scope scope, Limit limit, Function<Repeat.Attempt, CompletableFuture<T>> attempt) {
-    return new Repeat<>(clock, urls, current, scope, limit, attempt).run();
+    return new Repeat<>(clock, replicas, scope, limit, attempt).run();
   }
 
   private Scope begin(Thread caller) {
@@ -310,7 +327,7 @@ public final class Fencepost implements AutoCloseable {
     Scope scope = begin(Thread.currentThread());
     try {
       return await(scope, run.apply(scope));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
       failed.accept(scope);
       throw e;
     } finally {
@@ -367,7 +384,9 @@ public final class Fencepost implements AutoCloseable {
 
   /** Says how to reach a deployment of Fencepost. */
   public static final class Builder {
-    private final List<String> urls = new ArrayList<>();
+    private static final String UNSENDABLE = "the bearer token is empty or has other characters";
+
+    private final List<String> urls;
     private Supplier<String> token;
     private boolean fixed; // the token does not change
     private HttpClient http;
@@ -376,17 +395,7 @@ public final class Fencepost implements AutoCloseable {
     private Clock clock = new SystemClock();
 
     private Builder(String... urls) {
-      for (String url : urls) {
-        URI uri = URI.create(url);
-        boolean web = "http".equals(uri.getScheme()) || "https".equals(uri.getScheme());
-        if (!web || uri.getHost() == null || uri.getQuery() != null) {
-          throw new IllegalArgumentException(url + " is no base URL");
-        }
-        this.urls.add(url.replaceAll("/+$", ""));
-      }
-      if (this.urls.isEmpty()) {
-        throw new IllegalArgumentException("there is no base URL");
-      }
+      this.urls = Replicas.bases(urls);
     }
 
     /**
@@ -403,7 +412,7 @@ public final class Fencepost implements AutoCloseable {
 
     /**
      * Sends the bearer token that a function returns for each request. If it throws, the request
-     * has no answer, and the client tries again.
+     * has no answer, and the client tries again; a token that cannot be sent is an error.
      *
      * @param bearer returns the token; it may block
      * @return this
@@ -415,9 +424,9 @@ public final class Fencepost implements AutoCloseable {
     }
 
     /**
-     * Sends requests by a client of yours, such as one with a proxy or a certificate. By default
-     * the client has its own, with HTTP/1.1: an attempt that hangs then costs its own connection,
-     * and no other request uses that.
+     * Sends requests by a client of yours, such as one with a proxy or a certificate, with
+     * HTTP/1.1: an attempt that hangs then costs its own connection, and no other request uses
+     * that. By default the client has its own, with the proxy of the environment.
      *
      * @param client sends the requests; one that follows redirects would carry secrets elsewhere
      * @return this
@@ -451,7 +460,7 @@ public final class Fencepost implements AutoCloseable {
      * @return this
      */
     public Builder retryFor(Duration limit) {
-      retryFor = limit;
+      retryFor = LockOptions.checked("retryFor", limit);
       return this;
     }
 
@@ -480,25 +489,36 @@ public final class Fencepost implements AutoCloseable {
           .version(HttpClient.Version.HTTP_1_1)
           .connectTimeout(Duration.ofNanos(Request.TIMEOUT))
           .executor(clock::execute)
+          .proxy(new Proxies(System.getenv()))
           .build();
     }
 
     /** Returns what gets the token: at once, or on a thread that the function may block. */
     private Supplier<CompletableFuture<String>> bearer() {
       if (fixed) {
-        CompletableFuture<String> known = CompletableFuture.completedFuture(clean(token.get()));
+        String text = token.get() == null ? "" : token.get().strip();
+        if (!isSendable(text)) {
+          throw new IllegalArgumentException(
+              UNSENDABLE + (text.isEmpty() ? ": is FENCEPOST_TOKEN set?" : ""));
+        }
+        CompletableFuture<String> known = CompletableFuture.completedFuture(text);
         return () -> known;
       }
-      return () -> CompletableFuture.supplyAsync(() -> clean(token.get()), clock::execute);
+      return () -> CompletableFuture.supplyAsync(this::ask, clock::execute);
     }
 
     /** Rejects what no header may have. The error of the HTTP library would show the token. */
-    private static String clean(String bearer) {
-      String text = bearer.strip();
-      if (text.isEmpty() || text.chars().anyMatch(c -> c <= ' ' || c > '~')) {
-        throw new IllegalArgumentException("the bearer token is empty or has other characters");
+    private String ask() {
+      String bearer;
+      try {
+        bearer = token.get();
+      } catch (RuntimeException e) { // which is tried again
+        throw new IllegalStateException("the function for the bearer token failed", e);
       }
-      return text;
+      if (bearer == null || !isSendable(bearer.strip())) {
+        throw FencepostException.invalid(UNSENDABLE);
+      }
+      return bearer.strip();
     }
   }
 }

@@ -53,9 +53,29 @@ public class FencepostException extends RuntimeException {
   }
 
   static FencepostException noAnswer(Throwable cause) {
-    FencepostException e = of("no_answer", "no server answered in time");
+    return noAnswer("", cause);
+  }
+
+  /** Returns a failure to get an answer from a URL. */
+  static FencepostException noAnswer(String base, Throwable cause) {
+    String at = base.isEmpty() ? "" : ": " + base + ": " + words(cause);
+    FencepostException e = of("no_answer", "no server answered in time" + at);
     e.initCause(cause);
     return e;
+  }
+
+  /** Java's HTTP client leaves the message to causes. */
+  private static String words(Throwable cause) {
+    Throwable deepest = cause;
+    while (deepest.getMessage() == null && deepest.getCause() != null) {
+      deepest = deepest.getCause();
+    }
+    String text = deepest.getMessage();
+    return cause.getClass().getSimpleName() + (text == null ? "" : ": " + text);
+  }
+
+  static FencepostException invalid(String why) {
+    return of("invalid_request", why);
   }
 
   static FencepostException cancelled(String why) {

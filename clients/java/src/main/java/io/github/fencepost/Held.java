@@ -31,6 +31,7 @@ public final class Held implements AutoCloseable {
   // These belong to the monitor of this. The clock is read outside of it.
   private Reading since; // when the last successful request was sent
   private long ttl; // that it was answered
+  private FencepostException failure; // of the newest renewal; null if it succeeded
   private FencepostException ended; // why it is not held any more
   private Runnable renewal = () -> {}; // these cancel timers
   private Runnable expiry = () -> {};
@@ -57,12 +58,17 @@ public final class Held implements AutoCloseable {
       Fencepost client, Target of, Entry entry, LockOptions options, Reading since,
       Map<String, String> headers) {
     Held held = new Held(client, of, entry, options, since, headers);
-    held.look();
-    if (!client.watch.keep(held)) {
-      held.end(new LockLostException(of.name, LockLostException.CLOSED));
+    try {
+      held.look();
+      if (!client.watch.keep(held)) {
+        held.end(new LockLostException(of.name, LockLostException.CLOSED));
+      }
+      held.check();
+      return held;
+    } catch (RuntimeException | Error e) { // such as a timer's thread that cannot be started
+      held.end(RELEASED); // nobody would end the renewals
+      throw e;
     }
-    held.check();
-    return held;
   }
 
   /**
@@ -100,6 +106,24 @@ public final class Held implements AutoCloseable {
    */
   public Map<String, Long> fences() {
     return entry.fences;
+  }
+
+  /**
+   * Returns the secret that renews and releases the lock, for a process that takes it over by
+   * {@link Fencepost#adopt}. Close the client of this process then, without a release.
+   *
+   * @return the token; keep it out of logs
+   */
+  public String token() {
+    return entry.token;
+  }
+
+  /** Names the lock and its fence, and not the token. */
+  @Override
+  public String toString() {
+    FencepostException why = ended();
+    String state = why == null ? left() + " left" : why == RELEASED ? "released" : "lost";
+    return name() + " with the fence " + fence() + ", " + state;
   }
 
   /**
@@ -271,10 +295,15 @@ public final class Held implements AutoCloseable {
 
   /** Ends the lock if its deadline has come. */
   private boolean overdue() {
-    if (nanosLeft() > 0) {
-      return false;
+    Reading now = client.clock.read();
+    LockLostException why;
+    synchronized (this) {
+      if (untilDeadline(now) > 0) {
+        return false;
+      }
+      why = LockLostException.deadline(name(), Duration.ofNanos(now.since(since)), failure);
     }
-    end(new LockLostException(name(), LockLostException.DEADLINE));
+    end(why);
     return true;
   }
 
@@ -350,9 +379,9 @@ public final class Held implements AutoCloseable {
   private CompletableFuture<Void> tryToRenew(Repeat.Attempt at) {
     Reading sent = client.clock.read();
     return client.sender.sendForEntry(at, Request.renewal(of, entry, ttl()))
-        .handle((answered, failure) -> {
-          if (failure != null) {
-            throw untilLost(Repeat.cause(failure));
+        .handle((answered, failed) -> {
+          if (failed != null) {
+            throw untilLost(Repeat.cause(failed));
           }
           renewed(sent, answered);
           return null;
@@ -363,11 +392,16 @@ public final class Held implements AutoCloseable {
    * Makes each failure of a renewal but 410 one to try again after. A bearer token that is refused
    * now may be replaced before the deadline.
    */
-  private static RuntimeException untilLost(Throwable failure) {
-    if (failure instanceof Again || Acquisition.isLost(failure)) {
-      return (RuntimeException) failure;
+  private RuntimeException untilLost(Throwable failed) {
+    if (Acquisition.isLost(failed)) {
+      return (FencepostException) failed;
     }
-    return new Again((FencepostException) failure, null);
+    Again again = failed instanceof Again
+        ? (Again) failed : new Again((FencepostException) failed, null);
+    synchronized (this) {
+      failure = again.problem;
+    }
+    return again;
   }
 
   /** Moves the deadline, unless it has come while the answer was on its way. */
@@ -380,6 +414,7 @@ public final class Held implements AutoCloseable {
     synchronized (this) {
       since = sent;
       ttl = answered.ttl;
+      failure = null;
       renews = false;
       report = ended == null && asks != null && asks.differs(asked);
       asked = asks;

@@ -1,5 +1,7 @@
 package io.github.fencepost;
 
+import java.time.Duration;
+
 /**
  * A lock is not held any more, or an entry in a queue is gone. Work under the lock has to stop. To
  * go on, acquire again: the fence is then greater. Its code is {@code lock_lost}.
@@ -35,8 +37,25 @@ public final class LockLostException extends FencepostException {
     this.requestId = requestId;
   }
 
+  private LockLostException(String message, LockLostException like, Throwable cause) {
+    super("lock_lost", message);
+    lock = like.lock;
+    reason = like.reason;
+    revokeReason = like.revokeReason;
+    requestId = like.requestId;
+    initCause(cause);
+  }
+
   LockLostException(String lock, String reason) {
     this(lock, reason, "", "");
+  }
+
+  /** Returns one for a lock that was not renewed in time; last is the newest failure, or null. */
+  static LockLostException deadline(String lock, Duration since, FencepostException last) {
+    LockLostException e = new LockLostException(lock, DEADLINE);
+    String message = e.getMessage() + ": no renewal succeeded for " + since.toMillis() / 1000.0
+        + " s" + (last == null ? "" : ", and the last error is: " + last.getMessage());
+    return new LockLostException(message, e, last);
   }
 
   /** Reads why an entry is gone. */
@@ -47,7 +66,7 @@ public final class LockLostException extends FencepostException {
 
   /** Returns one for another throw: try-with-resources cannot suppress an exception by itself. */
   LockLostException copy() {
-    return new LockLostException(lock, reason, revokeReason, requestId);
+    return new LockLostException(getMessage(), this, getCause());
   }
 
   private static String message(String lock, String reason, String revoked, String request) {

@@ -43,7 +43,7 @@ public final class LockOptions implements Cloneable {
    * @return the options
    */
   public static LockOptions ttl(Duration ttl) {
-    return new LockOptions().with(o -> o.ttl = ttl);
+    return new LockOptions().with(o -> o.ttl = checked("ttl", ttl));
   }
 
   /**
@@ -53,7 +53,7 @@ public final class LockOptions implements Cloneable {
    * @return the options
    */
   public LockOptions wait(Duration wait) {
-    return with(o -> o.wait = wait);
+    return with(o -> o.wait = checked("wait", wait));
   }
 
   /**
@@ -106,7 +106,7 @@ public final class LockOptions implements Cloneable {
    * @return the options
    */
   public LockOptions requestRelease(Duration within) {
-    return with(o -> o.requestRelease = within);
+    return with(o -> o.requestRelease = checked("requestRelease", within));
   }
 
   /**
@@ -118,7 +118,7 @@ public final class LockOptions implements Cloneable {
    * @return the options
    */
   public LockOptions margin(Duration margin) {
-    return with(o -> o.margin = margin);
+    return with(o -> o.margin = checked("margin", margin));
   }
 
   /**
@@ -130,6 +130,13 @@ public final class LockOptions implements Cloneable {
    */
   public LockOptions onReleaseRequested(Consumer<ReleaseRequested> listener) {
     return with(o -> o.onReleaseRequested = listener);
+  }
+
+  static Duration checked(String name, Duration value) {
+    if (value.isNegative() || value.toDays() > 36_500) { // nanoseconds overflow after 292 years
+      throw FencepostException.invalid(name + " is negative or longer than a century");
+    }
+    return value;
   }
 
   private LockOptions with(Consumer<LockOptions> change) {

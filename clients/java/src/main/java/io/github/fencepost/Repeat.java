@@ -1,11 +1,9 @@
 package io.github.fencepost;
 
-import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Function;
 
@@ -28,8 +26,7 @@ final class Repeat<T> {
   }
 
   private final Clock clock;
-  private final List<String> urls;
-  private final AtomicInteger current; // of urls, shared by all calls
+  private final Replicas replicas; // shared by all calls
   private final Scope scope;
   private final Limit limit;
   private final Function<Attempt, CompletableFuture<T>> attempt;
@@ -40,11 +37,10 @@ final class Repeat<T> {
   private FencepostException last = FencepostException.noAnswer(new TimeoutException());
 
   Repeat(
-      Clock clock, List<String> urls, AtomicInteger current, Scope scope, Limit limit,
+      Clock clock, Replicas replicas, Scope scope, Limit limit,
       Function<Attempt, CompletableFuture<T>> attempt) {
     this.clock = clock;
-    this.urls = urls;
-    this.current = current;
+    this.replicas = replicas;
     this.scope = scope;
     this.limit = limit;
     this.attempt = attempt;
@@ -57,15 +53,15 @@ final class Repeat<T> {
   }
 
   private void next() {
-    int at = current.get();
+    int at = replicas.current();
     if (limit.left() <= 0) {
       result.completeExceptionally(last);
       return;
     }
     CompletableFuture<T> made;
     try {
-      made = attempt.apply(new Attempt(scope, limit, urls.get(at)));
-    } catch (RuntimeException e) {
+      made = attempt.apply(new Attempt(scope, limit, replicas.urls.get(at)));
+    } catch (RuntimeException | Error e) { // such as a thread that cannot be started
       made = CompletableFuture.failedFuture(e);
     }
     made.whenComplete((value, failure) -> decide(at, value, cause(failure)));
@@ -77,6 +73,9 @@ final class Repeat<T> {
   }
 
   private void decide(int at, T value, Throwable failure) {
+    if (answered(failure)) {
+      replicas.answered();
+    }
     if (failure == null) {
       result.complete(value);
     } else if (scope.cancelled()) {
@@ -91,11 +90,20 @@ final class Repeat<T> {
     }
   }
 
+  /** Reports whether a server answered, and not that it fails. */
+  private static boolean answered(Throwable failure) {
+    if (failure instanceof Again) {
+      return ((Again) failure).stays || ((Again) failure).usual;
+    }
+    return failure == null
+        || failure instanceof FencepostException && ((FencepostException) failure).status() > 0;
+  }
+
   private void retry(int at, Again again) {
     last = again.problem;
     if (!again.stays) {
-      current.compareAndSet(at, (at + 1) % urls.size());
-      if (++failures % urls.size() != 0) {
+      replicas.fail(at, again);
+      if (++failures % replicas.urls.size() != 0) {
         next();
         return;
       }

@@ -34,7 +34,7 @@ final class Sender {
         exchange.completeExceptionally(new HttpTimeoutException("the attempt took too long")));
     exchange.whenComplete((answer, failure) -> timer.run());
     open(at, r, exchange, head -> new Body(exchange, head));
-    return exchange.handle(Sender::answer);
+    return exchange.handle((answer, failure) -> answer(at, answer, failure));
   }
 
   /** Makes one attempt whose answer has to be an entry. */
@@ -43,15 +43,20 @@ final class Sender {
       Entry entry = Entry.of(answer.body);
       if (entry == null) {
         IOException why = new IOException("the answer is no entry");
-        throw new Again(FencepostException.noAnswer(why), null);
+        throw new Again(FencepostException.noAnswer(at.base, why), null);
       }
       return entry;
     });
   }
 
-  static Answer answer(Answer answer, Throwable failure) {
-    if (failure != null) {
-      throw new Again(FencepostException.noAnswer(failure), null);
+  /** What failed before anything was sent would fail again. */
+  static Answer answer(Repeat.Attempt at, Answer answer, Throwable failure) {
+    if (failure instanceof FencepostException) {
+      throw (FencepostException) failure;
+    } else if (failure instanceof IllegalArgumentException) { // its message may show a header
+      throw FencepostException.invalid("the HTTP library does not send this request");
+    } else if (failure != null) {
+      throw new Again(FencepostException.noAnswer(at.base, failure), null);
     }
     return answer.orRefusal();
   }
@@ -80,7 +85,7 @@ final class Sender {
       } else {
         transmit(request, exchange, handler);
       }
-    } catch (RuntimeException e) { // such as a header of the caller that is not valid
+    } catch (RuntimeException | Error e) { // such as a header of the caller that is not valid
       exchange.completeExceptionally(e);
     }
   }
@@ -130,8 +135,16 @@ final class Sender {
   }
 
   private HttpRequest request(Repeat.Attempt at, Request r, String bearer) {
-    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(at.base + r.path));
-    at.scope.headers.forEach(request::setHeader);
+    // Streams of HTTP/2 would share a connection, with a bound: waits could delay renewals.
+    HttpRequest.Builder request = HttpRequest.newBuilder(URI.create(at.base + r.path))
+        .version(HttpClient.Version.HTTP_1_1);
+    at.scope.headers.forEach((name, value) -> {
+      try {
+        request.setHeader(name, value);
+      } catch (IllegalArgumentException e) { // whose message may show the value
+        throw FencepostException.invalid("the header " + name + " cannot be sent");
+      }
+    });
     request.setHeader("Authorization", "Bearer " + bearer);
     add(request, "Lock-Token", r.token);
     add(request, "Idempotency-Key", r.key);

@@ -12,6 +12,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Function;
 
 /**
  * The machine's clocks, and the threads of one client: one for timers, and a few for what may
@@ -19,24 +20,28 @@ import java.util.concurrent.locks.ReentrantLock;
  * them.
  */
 final class SystemClock implements Clock {
-  private static final long LINGER_SECONDS = 5;
+  private static final long RETRY = TimeUnit.MILLISECONDS.toNanos(100);
 
   final Executor workers;
   private final ScheduledThreadPoolExecutor timers;
   private final Uptime uptime = new Uptime();
 
   SystemClock() {
+    this(TimeUnit.SECONDS.toMillis(5), SystemClock::daemons);
+  }
+
+  SystemClock(long lingerMillis, Function<String, ThreadFactory> threads) {
     workers =
         new ThreadPoolExecutor(
-            0, Integer.MAX_VALUE, LINGER_SECONDS, TimeUnit.SECONDS, new SynchronousQueue<>(),
-            daemons("fencepost-worker"));
-    timers = new ScheduledThreadPoolExecutor(1, daemons("fencepost-timer"));
+            0, Integer.MAX_VALUE, lingerMillis, TimeUnit.MILLISECONDS, new SynchronousQueue<>(),
+            threads.apply("fencepost-worker"));
+    timers = new ScheduledThreadPoolExecutor(1, threads.apply("fencepost-timer"));
     timers.setRemoveOnCancelPolicy(true);
-    timers.setKeepAliveTime(LINGER_SECONDS, TimeUnit.SECONDS);
+    timers.setKeepAliveTime(lingerMillis, TimeUnit.MILLISECONDS);
     timers.allowCoreThreadTimeOut(true);
   }
 
-  private static ThreadFactory daemons(String name) {
+  static ThreadFactory daemons(String name) {
     return task -> {
       Thread thread = new Thread(task, name);
       thread.setDaemon(true);
@@ -57,9 +62,14 @@ final class SystemClock implements Clock {
     return () -> timer.cancel(false);
   }
 
+  /** The HTTP client ends for good if this throws, so a thread that is refused is tried again. */
   @Override
   public void execute(Runnable task) {
-    workers.execute(task);
+    try {
+      workers.execute(task);
+    } catch (OutOfMemoryError e) {
+      after(RETRY, () -> execute(task));
+    }
   }
 
   @Override

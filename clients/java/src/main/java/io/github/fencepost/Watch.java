@@ -33,9 +33,9 @@ final class Watch {
       }
       held.add(lock);
       if (!looks) {
-        looks = true;
         last = now;
-        clock.after(EVERY, this::look);
+        clock.after(EVERY, this::look); // which may fail
+        looks = true;
       }
       return true;
     }

@@ -1,5 +1,6 @@
 package io.github.fencepost.fencing;
 
+import io.github.fencepost.StaleWrite;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -58,9 +59,13 @@ public final class SqlGuard {
    *
    * @param transaction is a connection without auto-commit
    * @throws StaleFenceException if a later holder was here: roll back
+   * @throws IllegalStateException if the connection commits each statement by itself
    * @throws SQLException of the database
    */
   public void raise(Connection transaction) throws SQLException {
+    if (transaction.getAutoCommit()) {
+      throw new IllegalStateException("there is no transaction: call setAutoCommit(false) first");
+    }
     if (dialect != Dialect.MYSQL) {
       compare(transaction, RAISE, lock, fence);
       return;
@@ -79,7 +84,8 @@ public final class SqlGuard {
    */
   public void check(long known) {
     if (known > fence) {
-      throw new StaleFenceException(lock, fence, known, resource);
+      throw new StaleFenceException(
+          StaleWrite.of(lock).presented(fence).known(known).resource(resource));
     }
   }
 

@@ -1,28 +1,16 @@
 package io.github.fencepost.fencing;
 
 import io.github.fencepost.Fencepost;
+import io.github.fencepost.StaleWrite;
 
 /** A later holder of the lock has written: roll back, and stop. */
 @SuppressWarnings("serial")
 public final class StaleFenceException extends RuntimeException {
-  /** Name of the lock. */
-  private final String lock;
+  private final transient StaleWrite write;
 
-  /** Fence of the refused holder. */
-  private final long presented;
-
-  /** Greatest fence that the resource has seen. */
-  private final long known;
-
-  /** What the lock protects. */
-  private final String resource;
-
-  StaleFenceException(String lock, long presented, long known, String resource) {
-    super("the fence " + presented + " of " + lock + " is stale: " + known + " has written");
-    this.lock = lock;
-    this.presented = presented;
-    this.known = known;
-    this.resource = resource;
+  StaleFenceException(StaleWrite write) {
+    super(write.toString());
+    this.write = write;
   }
 
   /**
@@ -31,33 +19,15 @@ public final class StaleFenceException extends RuntimeException {
    * @param client that sends the report
    */
   public void report(Fencepost client) {
-    client.staleWrite(lock, presented, known, resource);
+    client.staleWrite(write);
   }
 
   /**
-   * Returns the name of the lock.
+   * Returns the refused write.
    *
-   * @return the name
+   * @return the write, with both fences
    */
-  public String lock() {
-    return lock;
-  }
-
-  /**
-   * Returns the fence of the refused holder.
-   *
-   * @return the fence
-   */
-  public long presented() {
-    return presented;
-  }
-
-  /**
-   * Returns the greatest fence that the resource has seen.
-   *
-   * @return the fence
-   */
-  public long known() {
-    return known;
+  public StaleWrite write() {
+    return write;
   }
 }

@@ -1,5 +1,6 @@
 package io.github.fencepost.servlet;
 
+import io.github.fencepost.StaleWrite;
 import jakarta.servlet.Filter;
 import jakarta.servlet.FilterChain;
 import jakarta.servlet.ServletException;
@@ -36,13 +37,14 @@ public final class FenceFilter implements Filter {
   private final StaleListener onStale;
 
   /**
-   * Makes a filter whose resource is the unescaped path, and that needs a fence for all requests
+   * Makes a filter whose resource is the path, however it is spelled: escaped or not, with
+   * parameters, repeated slashes, a slash at its end, or a host. It needs a fence for all requests
    * but {@code GET}, {@code HEAD} and {@code OPTIONS}.
    *
    * @param store that keeps the fences
    */
   public FenceFilter(FenceStore store) {
-    this(store, FenceFilter::path, false, (request, key, presented, known) -> {});
+    this(store, FenceFilter::path, false, (request, write) -> {});
   }
 
   private FenceFilter(
@@ -57,7 +59,8 @@ public final class FenceFilter implements Filter {
   }
 
   /**
-   * Returns a filter for resources of yours. All paths to what one lock protects need the same one.
+   * Returns a filter for resources of yours. All paths to what one lock protects need the same one:
+   * name it if the routes ignore case, or two of them write the same.
    *
    * @param named returns what a request reads or writes, or null for what is not checked
    * @return the filter
@@ -93,10 +96,11 @@ public final class FenceFilter implements Filter {
     }
   }
 
-  /** Clients escape the same path differently, and append parameters to it. */
+  /** Containers unescape the path, and drop its parameters. Routes skip slashes. */
   private static String path(HttpServletRequest request) {
     String rest = request.getPathInfo();
-    return request.getContextPath() + request.getServletPath() + (rest == null ? "" : rest);
+    String path = request.getContextPath() + request.getServletPath() + (rest == null ? "" : rest);
+    return path.replaceAll("/+", "/").replaceAll("(?<=.)/$", "");
   }
 
   /** Returns whether the servlet may run. If not, the request is answered. */
@@ -128,7 +132,8 @@ public final class FenceFilter implements Filter {
       request.setAttribute(FENCE, fence);
       return true;
     }
-    onStale.refused(request, key, fence, known);
+    onStale.refused(
+        request, StaleWrite.of("").resource(key).presented(fence).known(known));
     String detail = "The request has the fence " + fence + ", and a later holder has sent " + known
         + ". The client does not hold the lock.";
     String fields = ",\"fence_presented\":" + fence + ",\"fence_known\":" + known;

@@ -1,5 +1,6 @@
 package io.github.fencepost.servlet;
 
+import io.github.fencepost.StaleWrite;
 import jakarta.servlet.http.HttpServletRequest;
 
 /** Learns what a {@link FenceFilter} refused. */
@@ -9,9 +10,7 @@ public interface StaleListener {
    * Called before a stale request is answered: report it in another thread.
    *
    * @param request that is refused
-   * @param resource of the request
-   * @param presented fence of the request
-   * @param known fence that a later holder has sent
+   * @param write with the resource and both fences; to report it, say which lock it needs
    */
-  void refused(HttpServletRequest request, String resource, long presented, long known);
+  void refused(HttpServletRequest request, StaleWrite write);
 }

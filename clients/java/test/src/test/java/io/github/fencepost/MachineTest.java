@@ -6,16 +6,26 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.net.ConnectException;
 import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.Proxy;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.URI;
 import java.nio.charset.StandardCharsets;
+import java.text.MessageFormat;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Level;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -142,5 +152,102 @@ class MachineTest {
     Reading after = clock.read();
     assertTrue(after.since(before) >= TimeUnit.MILLISECONDS.toNanos(30));
     assertTrue(after.sleptSince(before) < TimeUnit.MILLISECONDS.toNanos(50));
+  }
+
+  private static String refusal(String url, String token) {
+    return assertThrows(IllegalArgumentException.class, () -> new Fencepost(url, token))
+        .getMessage();
+  }
+
+  @Test
+  void whatCannotWorkFailsWhenTheClientIsMadeAndShowsNoSecret() {
+    assertTrue(refusal(null, "T").contains("FENCEPOST_URL"));
+    assertTrue(refusal(" , ", "T").contains("FENCEPOST_URL"));
+    assertTrue(refusal("http://a", null).contains("FENCEPOST_TOKEN"));
+    assertTrue(refusal("http://a", " \n").contains("FENCEPOST_TOKEN"));
+    for (String url : new String[] {
+        "http://u:secret@a", "http://a, http://secret:99999", "http://a?secret", "secret",
+        "http://a#secret", "http://a b/secret", "ftp://secret"}) {
+      assertFalse(refusal(url, "T").contains("secret"), url);
+    }
+    new Fencepost(" http://a/ , http://b,", "T\r\n").close();
+    assertEquals("invalid_request", assertThrows(FencepostException.class,
+        () -> LockOptions.ttl(Duration.ofSeconds(-1))).code());
+  }
+
+  @Test
+  void requestThatCannotBeSentFailsAtOnce() {
+    Fencepost.Builder headers = builder().token("T").headers(() -> Map.of("X-A", "secret\nB: c"));
+    Fencepost.Builder tokens = builder().token(() -> "secret\nB: c").retryFor(Duration.ofDays(1));
+    for (Fencepost.Builder each : List.of(headers.retryFor(Duration.ofDays(1)), tokens)) {
+      try (Fencepost other = each.build()) {
+        FencepostException refused =
+            assertThrows(FencepostException.class, () -> other.lock("a"));
+        assertEquals("invalid_request", refused.code());
+        assertFalse(refused.toString().contains("secret"));
+        assertTrue(refused.getCause() == null);
+      }
+    }
+  }
+
+  @Test
+  void wrongPortWarnsOnceAndIsInTheError() throws Exception {
+    server.close();
+    String url = "http://127.0.0.1:" + server.getLocalPort();
+    BlockingQueue<String> warnings = new LinkedBlockingQueue<>();
+    Logger logger = Logger.getLogger("io.github.fencepost");
+    Level before = logger.getLevel();
+    logger.setLevel(Level.WARNING);
+    logger.setFilter(line -> {
+      warnings.add(MessageFormat.format(line.getMessage(), line.getParameters()));
+      return false;
+    });
+    try {
+      FencepostException failure =
+          assertThrows(FencepostException.NoAnswer.class, () -> fencepost.look("a"));
+      assertTrue(failure.getMessage().contains(url + ": ConnectException"), failure.toString());
+      assertTrue(failure.getCause() instanceof ConnectException);
+      String warning = warnings.poll(20, TimeUnit.SECONDS);
+      assertTrue(warning.startsWith(url) && warning.contains("ConnectException"), warning);
+      assertEquals(List.of(), List.copyOf(warnings));
+    } finally {
+      logger.setFilter(null);
+      logger.setLevel(before);
+    }
+  }
+
+  @Test
+  void proxyOfThePropertiesIsNotForThisMachine() {
+    String before = System.getProperty("http.nonProxyHosts");
+    System.setProperty("http.proxyHost", "192.0.2.1");
+    System.setProperty("http.nonProxyHosts", "");
+    try {
+      Proxies proxies = new Proxies(Map.of());
+      for (String host : new String[] {"localhost", "a.localhost", "127.0.0.9", "[::1]"}) {
+        assertEquals(List.of(Proxy.NO_PROXY), proxies.select(URI.create("http://" + host)));
+      }
+      assertEquals(Proxy.Type.HTTP, proxies.select(URI.create("http://a")).get(0).type());
+    } finally {
+      System.clearProperty("http.proxyHost");
+      if (before == null) {
+        System.clearProperty("http.nonProxyHosts");
+      } else {
+        System.setProperty("http.nonProxyHosts", before);
+      }
+    }
+  }
+
+  @Test
+  void proxyOfTheEnvironmentIsForItsSchemeAndOtherHosts() {
+    Proxies proxies = new Proxies(Map.of(
+        "HTTPS_PROXY", "http://p:3128", "http_proxy", "q", "NO_PROXY", "a.example, .b.example"));
+    Map<String, String> want = Map.of(
+        "https://c.example", "p:3128", "http://c.example", "q:80", "https://a.example", "",
+        "https://x.a.example", "", "https://b.example", "", "https://x.b.example", "",
+        "https://ba.example", "p:3128", "https://127.0.0.1", "");
+    want.forEach((url, address) -> {
+      InetSocketAddress is = (InetSocketAddress) proxies.select(URI.create(url)).get(0).address();
+      assertEquals(address, is == null ? "" : is.getHostString() + ":" + is.getPort(), url);
+    });
   }
 }

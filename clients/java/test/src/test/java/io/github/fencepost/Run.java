@@ -154,6 +154,9 @@ final class Run {
       case "claim":
         Event event = Event.parse(vector.body(step.get("event")).toString());
         return () -> hold(step, outcome, client.claim(event, options(step)));
+      case "adopt":
+        String token = text(step, "token");
+        return () -> hold(step, outcome, client.adopt(name, options(step), token));
       case "wait":
         return () -> hold(step, outcome, pending.get(of).await());
       case "async":
@@ -190,15 +193,16 @@ final class Run {
         };
       case "list":
         outcome.add("names", new JsonArray());
-        return () -> client.list(text(step, "prefix"), text(step, "state"))
+        return () -> client.list(filter(step))
             .forEach(lock -> outcome.getAsJsonArray("names").add(lock.name()));
       case "events":
         outcome.add("events", new JsonArray());
         return () -> follow(step, outcome.getAsJsonArray("events"));
       case "stale_write":
         return () -> client.staleWrite(
-            text(step, "name"), (long) number(step, "fence_presented"),
-            (long) number(step, "fence_known"), text(step, "resource"));
+            StaleWrite.of(text(step, "name")).resource(text(step, "resource"))
+                .presented((long) number(step, "fence_presented"))
+                .known((long) number(step, "fence_known")));
       case "verify":
         return () -> {
           JsonObject headers = object(step, "headers");
@@ -376,6 +380,10 @@ final class Run {
         fault(asks.by() + " asks for the release, want " + first);
       }
     });
+  }
+
+  private static LockFilter filter(JsonObject step) {
+    return LockFilter.all().prefix(text(step, "prefix")).state(text(step, "state"));
   }
 
   private static List<Claim> claims(JsonObject step) {

@@ -24,8 +24,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntFunction;
@@ -96,6 +98,115 @@ class ServerTest {
   }
 
   @Test
+  void tokenIsAdoptedByAnotherClientAndShownNowhere() {
+    Held held = fencepost.tryLock("java:adopt", BRIEF);
+    assertTrue(held.toString().contains("java:adopt"));
+    assertFalse(held.toString().contains(held.token()));
+    fencepost.close();
+    try (Fencepost other = new Fencepost(API, TOKEN + "\n");
+        Held adopted = other.adopt("java:adopt", BRIEF, held.token())) {
+      assertEquals(held.fence(), adopted.fence());
+      assertThrows(
+          FencepostException.LockHeld.class, () -> other.tryLock("java:adopt", BRIEF));
+    }
+  }
+
+  @Test
+  void threadsThatAreRefusedDoNotEndRenewals() throws Exception {
+    AtomicBoolean refuses = new AtomicBoolean();
+    AtomicInteger refused = new AtomicInteger();
+    SystemClock clock = new SystemClock(1, name -> task -> {
+      if (refuses.get() && name.equals("fencepost-worker")) {
+        refused.incrementAndGet();
+        throw new OutOfMemoryError("unable to create native thread");
+      }
+      return SystemClock.daemons(name).newThread(task);
+    });
+    try (Fencepost other = Fencepost.builder(API).token(() -> TOKEN).clock(clock).build();
+        Held held = other.tryLock("java:threads", BRIEF)) {
+      refuses.set(true);
+      await(() -> refused.get() > 0);
+      refuses.set(false);
+      Duration left = held.left();
+      await(() -> held.left().compareTo(left) > 0);
+      held.check();
+    }
+  }
+
+  @Test
+  void timerThatIsRefusedLeavesNoLockBehind() {
+    SystemClock real = new SystemClock();
+    AtomicInteger timers = new AtomicInteger();
+    Clock clock = new Clock() {
+      @Override
+      public Reading read() {
+        return real.read();
+      }
+
+      @Override
+      public Runnable after(long nanos, Runnable task) {
+        Runnable cancel = real.after(nanos, task);
+        if (timers.incrementAndGet() == 2) { // the first is that of the request
+          throw new OutOfMemoryError("unable to create native thread");
+        }
+        return cancel;
+      }
+
+      @Override
+      public void execute(Runnable task) {
+        real.execute(task);
+      }
+
+      @Override
+      public <T> T await(CompletableFuture<T> future)
+          throws InterruptedException, ExecutionException {
+        return real.await(future);
+      }
+    };
+    try (Fencepost other = Fencepost.builder(API).token(TOKEN).clock(clock).build()) {
+      assertThrows(OutOfMemoryError.class,
+          () -> other.tryLock("java:timer", LockOptions.ttl(Duration.ofMinutes(2))));
+      fencepost.lock("java:timer", BRIEF.wait(Duration.ofSeconds(20))).close();
+    }
+  }
+
+  @Test
+  void holderRenewsWhileThreeHundredCallersWait() throws Exception {
+    holdsWhileOthersWait("java:waits", Fencepost.builder(API).token(TOKEN));
+    holdsWhileOthersWait(
+        "java:waits:2", Fencepost.builder(API).token(TOKEN).http(HttpClient.newHttpClient()));
+  }
+
+  /** The server speaks HTTP/2, and so does the client that the user brings. */
+  @Test
+  void holderRenewsWhileThreeHundredCallersWaitOverTls() throws Exception {
+    try (TlsServer server = new TlsServer()) {
+      HttpClient http = HttpClient.newBuilder().sslContext(server.trust()).build();
+      holdsWhileOthersWait(
+          "java:waits", Fencepost.builder(server.url()).token(server.token()).http(http));
+    }
+  }
+
+  private static void holdsWhileOthersWait(String lock, Fencepost.Builder builder)
+      throws Exception {
+    LockOptions options = LockOptions.ttl(Duration.ofSeconds(12));
+    LockOptions patient = options.wait(Duration.ofMinutes(5));
+    try (Fencepost client = builder.build(); Held held = client.tryLock(lock, options)) {
+      List<CompletableFuture<Held>> waits = new ArrayList<>();
+      while (waits.size() < 300) {
+        for (int i = 0; i < 20; i++) { // a burst of TLS would take all of the processor
+          waits.add(async(() -> client.lock(lock, patient)));
+        }
+        await(() -> client.look(lock).waiting() == waits.size());
+      }
+      Duration left = held.left();
+      await(() -> held.left().compareTo(left) > 0); // it was renewed
+      held.check();
+      assertTrue(waits.stream().noneMatch(CompletableFuture::isDone));
+    }
+  }
+
+  @Test
   void setIsAllOrNothing() {
     List<Claim> claims = List.of(Claim.exclusive("java:b"), Claim.shared("java:a"));
     try (Held held = fencepost.lockSet(claims, BRIEF)) {
@@ -153,7 +264,7 @@ class ServerTest {
   @Test
   void threeHundredCallersHoldAsManyLocks() throws Exception {
     crowd(i -> "java:crowd:" + i);
-    assertFalse(fencepost.list("java:crowd:", "").iterator().hasNext());
+    assertFalse(fencepost.list(LockFilter.all().prefix("java:crowd:")).iterator().hasNext());
   }
 
   @Test
@@ -186,6 +297,7 @@ class ServerTest {
     CompletableFuture<Held> waits = async(() -> other.lock("java:close"));
     await(() -> waiting("java:close", 1));
     other.close();
+    assertEquals(0, fencepost.look("java:close").waiting());
     assertEquals(LockLostException.CLOSED, lost.get().reason());
     assertTrue(waits.handle((h, e) -> e.getCause()).get() instanceof FencepostException.Cancelled);
     assertThrows(FencepostException.Cancelled.class, () -> other.look("java:close"));
@@ -264,7 +376,8 @@ class ServerTest {
 
   @Test
   void staleWriteIsReported() {
-    fencepost.staleWrite("java:stale", 1, 2, "db-7");
+    fencepost.staleWrite(
+        StaleWrite.of("java:stale").presented(1).known(2).resource("db-7"));
   }
 
   @Test
@@ -355,7 +468,8 @@ class ServerTest {
     String text = output(() ->
         ProcessHandle.of(Long.parseLong(System.getenv("SERVER_PID"))).get().destroyForcibly());
     long killed = System.nanoTime();
-    assertTrue(text.contains("stop: orders:42 is lost: deadline"), text);
+    assertTrue(text.contains("stop: orders:42 is lost: deadline: no renewal succeeded for "), text);
+    assertTrue(text.contains(API) && text.contains("ConnectException"), text);
     assertEquals(LockLostException.DEADLINE, lost.get().reason());
     assertTrue(interrupted.get());
     assertTrue(System.nanoTime() - killed < 3_000_000_000L);

@@ -23,7 +23,7 @@ final class Vector {
       "at", "do", "as", "of", "name", "claims", "ttl", "wait", "mode", "limit", "holder",
       "metadata", "request_release", "margin", "callback_url", "event", "prefix", "state", "types",
       "locks", "after", "fence_presented", "fence_known", "resource", "secrets", "headers",
-      "payload", "seconds", "now", "result", "lost", "release_requested");
+      "payload", "seconds", "now", "token", "result", "lost", "release_requested");
   private static final Set<String> RESULT = Set.of(
       "at", "error", "fence", "fences", "names", "events", "terms", "waiting", "type", "id");
   private static final Set<String> LOST = Set.of("at", "reason", "revoke_reason");

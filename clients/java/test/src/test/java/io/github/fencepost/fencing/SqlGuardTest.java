@@ -1,6 +1,7 @@
 package io.github.fencepost.fencing;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.sql.Connection;
@@ -24,10 +25,19 @@ class SqlGuardTest {
           assertThrows(StaleFenceException.class, () -> guard(33).raise(db));
       db.rollback();
       assertEquals("the fence 33 of account:7 is stale: 34 has written", refused.getMessage());
-      assertEquals(33, refused.presented());
-      assertEquals(34, refused.known());
+      assertEquals(33, refused.write().presented());
+      assertEquals(34, refused.write().known());
       ResultSet row = db.createStatement().executeQuery("SELECT fence FROM fences");
       assertEquals(34, row.getLong(1));
+    }
+  }
+
+  @Test
+  void connectionWithoutATransactionIsRefused() throws SQLException {
+    try (Connection db = DriverManager.getConnection("jdbc:sqlite::memory:")) {
+      db.createStatement().execute("CREATE TABLE fences (name TEXT PRIMARY KEY, fence INTEGER)");
+      assertThrows(IllegalStateException.class, () -> guard(33).raise(db));
+      assertFalse(db.createStatement().executeQuery("SELECT fence FROM fences").next());
     }
   }
 

@@ -14,6 +14,8 @@ import java.nio.file.Paths;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
 
@@ -41,11 +43,27 @@ class FenceFilterTest {
     return tests;
   }
 
+  @TestFactory
+  List<DynamicTest> everySpellingOfAPathIsOneResource() {
+    return Stream.of("/accounts/7", "/accounts/7/", "//accounts//7", "/accounts/7;jsessionid=1",
+        "/accounts;a=b/7", "/accounts/%37", "/accounts/x/../7", "/accounts/./7",
+        "http://127.0.0.1/accounts/7")
+        .map(path -> DynamicTest.dynamicTest(path, () -> {
+          AtomicInteger ran = new AtomicInteger();
+          FenceFilter filter = new FenceFilter(FenceStore.inMemory());
+          try (TomcatService service = new TomcatService(filter, ran::incrementAndGet)) {
+            service.sendLine("PUT /accounts/7", 9);
+            assertEquals("409", service.sendLine("PUT " + path, 8));
+            assertEquals(1, ran.get());
+          }
+        })).collect(Collectors.toList());
+  }
+
   private static void play(JsonObject one, Service.Start start) throws Exception {
     AtomicInteger ran = new AtomicInteger();
     List<String> stale = new ArrayList<>();
     FenceFilter filter = filter(one).onStale(
-        (request, resource, presented, known) -> stale.add(presented + " " + known));
+        (request, write) -> stale.add(write.presented() + " " + write.known()));
     try (Service service = start.start(filter, ran::incrementAndGet)) {
       for (JsonElement each : one.getAsJsonArray("requests")) {
         ran.set(0);

@@ -5,10 +5,12 @@ import jakarta.servlet.http.HttpServlet;
 import jakarta.servlet.http.HttpServletRequest;
 import jakarta.servlet.http.HttpServletResponse;
 import java.io.IOException;
+import java.net.Socket;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.apache.catalina.Context;
@@ -54,6 +56,17 @@ final class TomcatService implements Service {
         client.send(request.build(), HttpResponse.BodyHandlers.ofString());
     String type = answer.headers().firstValue("Content-Type").orElse("");
     return new Answer(answer.statusCode(), type, answer.body());
+  }
+
+  /** Sends a path as it is, which HTTP clients would not, and returns the status. */
+  String sendLine(String line, long fence) throws IOException {
+    try (Socket socket = new Socket("127.0.0.1", tomcat.getConnector().getLocalPort())) {
+      String request = line + " HTTP/1.1\r\nHost: 127.0.0.1\r\nFence: " + fence
+          + "\r\nConnection: close\r\n\r\n";
+      socket.getOutputStream().write(request.getBytes(StandardCharsets.US_ASCII));
+      byte[] answer = socket.getInputStream().readAllBytes();
+      return new String(answer, StandardCharsets.UTF_8).split(" ")[1];
+    }
   }
 
   @Override

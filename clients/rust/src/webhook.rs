@@ -59,7 +59,7 @@ fn verify_signature<S: AsRef<str>>(
     let (id, timestamp) = (header("webhook-id"), header("webhook-timestamp"));
     let word = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     if id.is_empty() || id.len() > 64 || !id.bytes().all(word) {
-        return Err("its id is not valid"); // a dot could be any of those that are signed
+        return Err("its id is not valid"); // its dots could move what is signed
     }
     match timestamp.parse::<u64>() {
         Ok(sent) if !timestamp.starts_with('+') && now.abs_diff(sent) <= TOLERANCE => {}

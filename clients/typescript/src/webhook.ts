@@ -46,7 +46,7 @@ async function faultOf(
 ): Promise<string | undefined> {
   const id = header(headers, "webhook-id");
   if (!/^[\w-]{1,64}$/.test(id)) {
-    return "the id is not valid"; // a dot could be any of those that are signed
+    return "the id is not valid"; // its dots could move what is signed
   }
   const timestamp = header(headers, "webhook-timestamp");
   if (!/^\d+$/.test(timestamp) || Math.abs(now - Number(timestamp)) > tolerance) {

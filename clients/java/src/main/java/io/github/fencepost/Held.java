@@ -66,7 +66,7 @@ public final class Held implements AutoCloseable {
       held.check();
       return held;
     } catch (RuntimeException | Error e) { // such as a timer's thread that cannot be started
-      held.end(RELEASED); // nobody would end the renewals
+      held.end(RELEASED); // no call would end the renewals
       throw e;
     }
   }

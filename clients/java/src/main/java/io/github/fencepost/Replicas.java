@@ -24,7 +24,7 @@ final class Replicas {
     this.clock = clock;
   }
 
-  /** Returns the base URLs of texts, each of which may name several. */
+  /** Returns the base URLs of texts. One text may name several, with commas. */
   static List<String> bases(String... texts) {
     List<String> urls = new ArrayList<>();
     for (String url : text(texts).split(",")) {

@@ -38,7 +38,7 @@ public final class Webhooks {
       Instant now, UnaryOperator<String> header, byte[] body, String... secrets) {
     String id = orEmpty(header.apply("webhook-id"));
     String timestamp = orEmpty(header.apply("webhook-timestamp"));
-    if (!id.matches("[A-Za-z0-9_-]{1,64}")) { // a dot could be any of those that are signed
+    if (!id.matches("[A-Za-z0-9_-]{1,64}")) { // its dots could move what is signed
       throw bad("the id is not valid");
     } else if (!isOf(now, timestamp)) {
       throw bad("the timestamp is not of now");

@@ -74,8 +74,8 @@ final class TlsServer implements AutoCloseable {
   }
 
   @Override
-  public void close() throws InterruptedException {
+  public void close() {
     process.destroy();
-    assertTrue(process.waitFor(30, TimeUnit.SECONDS));
+    process.onExit().orTimeout(30, TimeUnit.SECONDS).join();
   }
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"strconv"
 	"strings"
 )
@@ -31,7 +32,8 @@ type Stale struct {
 type Guard struct {
 	Store Store
 	// Resource returns what the request reads or writes, or "" for what the guard does not check.
-	// The default is the path. All paths to what one lock protects need the same resource.
+	// The default is the path, decoded and cleaned, without a slash at its end. All paths to what
+	// one lock protects need the same resource.
 	Resource func(*http.Request) string
 	// Optional lets writes without a fence pass. Without it only GET, HEAD and OPTIONS do.
 	Optional bool
@@ -85,7 +87,7 @@ func (g Guard) check(
 
 func (g Guard) resource(r *http.Request) string {
 	if g.Resource == nil {
-		return r.URL.Path
+		return path.Clean("/" + r.URL.Path)
 	}
 	return g.Resource(r)
 }

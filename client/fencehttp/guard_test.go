@@ -99,6 +99,38 @@ func (c guardCase) play(t *testing.T) {
 	}
 }
 
+// TestDefaultResourceHasOneSpelling: an old fence does not reach the handler by another spelling of
+// the path. Handlers of subtrees see them, and routers that clean paths.
+func TestDefaultResourceHasOneSpelling(t *testing.T) {
+	handler := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if fence, _ := fencehttp.Fence(r.Context()); fence != 34 {
+			t.Errorf("%s has the fence %d", r.RequestURI, fence)
+		}
+	})
+	mux := http.NewServeMux()
+	mux.Handle("/accounts/", handler)
+	for name, routed := range map[string]http.Handler{"mux": mux, "cleaning": handler} {
+		guard := fencehttp.Guard{Store: &fencehttp.Memory{}}.Wrap(routed)
+		for i, target := range []string{
+			"/accounts/7", "/accounts/7", "/accounts/7/", "/accounts/%37", "http://a/accounts/7",
+			"http://b/accounts/7/", "//accounts/7", "/accounts//7", "/accounts/./7", "/x/../accounts/7",
+			"/accounts/7?a=b", "/accounts/%37%2F",
+		} {
+			r := httptest.NewRequestWithContext(t.Context(), http.MethodPut, target, nil)
+			if strings.HasPrefix(target, "//") { // NewRequest reads a host
+				r = httptest.NewRequestWithContext(t.Context(), http.MethodPut, "/", nil)
+				r.URL.Path, r.RequestURI = target, target
+			}
+			r.Header.Set(fencehttp.Header, map[bool]string{true: "34", false: "33"}[i == 0])
+			w := httptest.NewRecorder()
+			guard.ServeHTTP(w, r)
+			if i > 0 && w.Code != http.StatusConflict {
+				t.Errorf("%s, %s: status %d", name, target, w.Code)
+			}
+		}
+	}
+}
+
 func account(r *http.Request) string {
 	rest, ok := strings.CutPrefix(r.URL.Path, "/accounts/")
 	if !ok {

@@ -42,16 +42,22 @@ type Guard struct {
 	Dialect  Dialect
 }
 
-// DB is a [sql.Tx], or a [sql.Conn] in a transaction.
-type DB interface {
+// Tx is a [sql.Tx], or what wraps one. A [sql.DB] and a [sql.Conn] are none: they may commit each
+// statement, and then the guard protects nothing.
+type Tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+	Commit() error
+	Rollback() error
 }
 
 // Raise raises the fence of the lock in the table of fences, and locks its row until the
 // transaction ends. Call it before the transaction reads or writes anything else. If a later holder
-// was here, the error is a [*StaleFence]: roll back.
-func (g Guard) Raise(ctx context.Context, tx DB) error {
+// was here, the error is a [*StaleFence]: roll back. An unknown dialect is an error.
+func (g Guard) Raise(ctx context.Context, tx Tx) error {
+	if g.Dialect < PostgreSQL || g.Dialect > MySQL {
+		return fmt.Errorf("fencesql: there is no dialect %d", g.Dialect)
+	}
 	fence := int64(g.Fence) //nolint:gosec // fences are below 2^53
 	query, args := raise, []any{g.Lock, fence}
 	if g.Dialect == MySQL {

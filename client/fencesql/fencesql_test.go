@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -28,11 +29,45 @@ func TestRaise(t *testing.T) {
 			db := sql.OpenDB(table)
 			guard := fencesql.Guard{Lock: "account:7", Fence: 34, Resource: "accounts", Dialect: dialect}
 			var refused *fencesql.StaleFence
-			err := guard.Raise(t.Context(), db)
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err == nil {
+				err = guard.Raise(t.Context(), tx)
+			}
 			if errors.As(err, &refused) != stale || !stale && err != nil || table.log != want {
 				t.Errorf("dialect %d, known %d: %v after %s", dialect, known, err, table.log)
 			}
 			_ = db.Close()
+		}
+	}
+}
+
+// TestUnknownDialectIsRefused: it does not run the statements of another one.
+func TestUnknownDialectIsRefused(t *testing.T) {
+	for _, dialect := range []fencesql.Dialect{-1, fencesql.MySQL + 1} {
+		table := &fences{}
+		db := sql.OpenDB(table)
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guard := fencesql.Guard{Lock: "account:7", Fence: 34, Dialect: dialect}
+		if err := guard.Raise(t.Context(), tx); err == nil || table.log != "" {
+			t.Errorf("dialect %d: %v after %s", dialect, err, table.log)
+		}
+		_ = db.Close()
+	}
+}
+
+// TestOnlyTransactionsAreGuarded: what may commit each statement does not compile.
+func TestOnlyTransactionsAreGuarded(t *testing.T) {
+	method, _ := reflect.TypeFor[fencesql.Guard]().MethodByName("Raise")
+	accepted := method.Type.In(2)
+	for of, want := range map[reflect.Type]bool{
+		reflect.TypeFor[*sql.Tx](): true, reflect.TypeFor[*sql.DB](): false,
+		reflect.TypeFor[*sql.Conn](): false,
+	} {
+		if got := of.AssignableTo(accepted); got != want {
+			t.Errorf("Raise takes %v: %v", of, got)
 		}
 	}
 }
@@ -79,7 +114,9 @@ type conn struct{ *fences }
 
 func (conn) Prepare(string) (driver.Stmt, error) { return nil, errors.ErrUnsupported }
 func (conn) Close() error                        { return nil }
-func (conn) Begin() (driver.Tx, error)           { return nil, errors.ErrUnsupported }
+func (c conn) Begin() (driver.Tx, error)         { return c, nil }
+func (conn) Commit() error                       { return nil }
+func (conn) Rollback() error                     { return nil }
 
 func (c conn) QueryContext(
 	_ context.Context, query string, args []driver.NamedValue,

@@ -59,7 +59,7 @@ func Raised(mark string, raise func(context.Context, DB, uint64) error) func(*SQ
 func Guarded(mark string, dialect fencesql.Dialect) func(*SQL) {
 	return Raised(mark, func(ctx context.Context, db DB, fence uint64) error {
 		guard := fencesql.Guard{Lock: "account:7", Fence: fence, Dialect: dialect}
-		err := guard.Raise(ctx, db)
+		err := guard.Raise(ctx, db.(fencesql.Tx))
 		if stale := new(fencesql.StaleFence); errors.As(err, &stale) {
 			return &kittest.Stale{Known: stale.Known}
 		}

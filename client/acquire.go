@@ -54,22 +54,21 @@ func (c *Client) Do(
 	if err != nil {
 		return err
 	}
-	defer func() { _ = held.Release() }() // logged
+	defer func() { _ = held.Release(context.WithoutCancel(ctx)) }() // logged
 	if err := work(held.Context(), held); err != nil {
 		return err
 	}
 	return held.Check()
 }
 
-func (c *Client) acquire(ctx context.Context, of target, options Options) (*Held, error) {
-	if c.isClosed() {
-		return nil, cancelled(errors.New("the client is closed"))
-	}
+func (c *Client) acquire(
+	ctx context.Context, of target, options Options,
+) (held *Held, err error) {
 	a := c.newAcquisition(of, options)
-	held, err := a.run(ctx)
-	if err != nil {
-		a.leaveLater()
-	}
+	err = a.call(func() (err error) {
+		held, err = a.run(ctx)
+		return err
+	})
 	return held, err
 }
 
@@ -113,6 +112,30 @@ func (c *Client) newAcquisition(of target, options Options) *acquisition {
 // restart makes the next request a new entry.
 func (a *acquisition) restart() {
 	a.key, a.first, a.entry, a.unknown = rand.Text(), reading{}, entry{}, false
+}
+
+// call checks the options and makes a call. If that fails, it takes back in the background what it
+// may have left in the queue, for at most one TTL. Close waits for both. What it cannot take back
+// expires, one TTL after the last request that waited.
+func (a *acquisition) call(do func() error) error {
+	c := a.client
+	if err := a.options.check(); err != nil {
+		return err
+	}
+	if !c.begin() {
+		return cancelled(errClosed)
+	}
+	err := do()
+	if err == nil || a.entry.Token == "" && !a.unknown {
+		c.tasks.Done()
+		return err
+	}
+	a.leaves = true
+	go func() {
+		defer c.tasks.Done()
+		_ = c.attempts(c.leaving, c.within(a.ttl()), a.leave)
+	}()
+	return err
 }
 
 // run waits for the grant, and begins to renew it.
@@ -188,7 +211,7 @@ func (a *acquisition) request() *request {
 		text := strconv.Itoa(int(hold.Seconds()))
 		return &request{
 			method: http.MethodGet, path: a.of.entryPath(a.entry.ID) + "?wait_seconds=" + text,
-			token: a.entry.Token, timeout: hold + requestTimeout,
+			token: a.entry.Token, timeout: hold + requestTimeout, waits: true,
 		}
 	}
 	prefer := ""
@@ -201,7 +224,7 @@ func (a *acquisition) request() *request {
 	}
 	return &request{
 		method: http.MethodPost, path: a.of.path(), key: a.key, prefer: prefer, body: b,
-		timeout: max(hold, 0) + requestTimeout,
+		timeout: max(hold, 0) + requestTimeout, waits: hold > 0,
 	}
 }
 
@@ -272,19 +295,6 @@ func (a *acquisition) ended(problem *Error) error {
 	}
 	a.restart()
 	return &again{error: lost, stays: true}
-}
-
-// leaveLater takes back what a failed call may have left in the queue, for at most one TTL. What
-// it cannot take back expires, one TTL after the last request that waited.
-func (a *acquisition) leaveLater() {
-	if a.entry.Token == "" && !a.unknown || !a.client.begin() {
-		return
-	}
-	a.leaves = true
-	go func() {
-		defer a.client.tasks.Done()
-		_ = a.client.repeat(a.client.leaving, a.client.within(a.ttl()), a.leave)
-	}()
 }
 
 // leave makes one attempt to release the entry. If its token is not known, the acquire is

@@ -21,8 +21,8 @@ func (c *Client) AsyncAcquire(
 ) (*Pending, error) {
 	a := c.newAcquisition(target{name: name}, options.withDefaults())
 	a.async, a.callback = true, callbackURL
-	if err := c.repeat(ctx, c.within(c.config.RetryFor), a.next); err != nil {
-		a.leaveLater()
+	err := a.call(func() error { return c.repeat(ctx, c.within(c.config.RetryFor), a.next) })
+	if err != nil {
 		return nil, err
 	}
 	return &Pending{a}, nil
@@ -53,6 +53,9 @@ func (p *Pending) Leave(ctx context.Context) error {
 // A callback may come twice. Pass over an event whose ID you have seen: two claims of one grant
 // would both count as its holder.
 func (c *Client) Claim(ctx context.Context, event *api.Event, options Options) (*Held, error) {
+	if err := options.check(); err != nil {
+		return nil, err
+	}
 	data := event.Data
 	of := target{name: data.Lock}
 	if of.name == "" {

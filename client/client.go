@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,14 +17,15 @@ import (
 // Config says how to reach a deployment of Fencepost.
 type Config struct {
 	// URLs are the base addresses of replicas, or of what balances requests over them. The
-	// client uses one of them until it fails, then the next.
+	// client uses one of them until it fails, then the next. One text may name several, with commas
+	// in between.
 	URLs []string
-	// Token returns the bearer token of the next request, see [Bearer]. Its error is a request
-	// without an answer: the client tries again.
-	Token func(context.Context) (string, error)
+	// Token is a [Bearer] token, or a [TokenFunc].
+	Token TokenSource
 	// HTTP sends requests. Its Timeout has to be 0: a request that waits is open for 50 s. By
-	// default the client has its own, which uses the proxy of the environment. Redirects are not
-	// followed.
+	// default the client has its own, which uses the proxy of the environment, but not for
+	// loopback. Redirects are not followed. If its Transport is a [http.Transport], requests that
+	// wait use a copy: renewals do not queue behind them. Another one may not bound connections.
 	HTTP *http.Client
 	// Propagate adds headers to a request, such as the traceparent of the caller's context.
 	Propagate func(context.Context, http.Header)
@@ -33,26 +33,26 @@ type Config struct {
 	// with 503 or 429, beyond the time that it waits for a lock. 30 s by default. It does not
 	// apply to a held lock, whose limit is its deadline.
 	RetryFor time.Duration
-	// Logger receives a line for each lost lock and each failed release; [slog.Default] if nil.
+	// Logger receives a line for each lost lock and each failed release, and for the first request
+	// that fails; [slog.Default] if nil.
 	Logger *slog.Logger
 
 	clock clock
 }
 
-// Bearer is a [Config.Token] that does not change.
-func Bearer(token string) func(context.Context) (string, error) {
-	return func(context.Context) (string, error) { return token, nil }
-}
-
 // Client acquires locks. Its methods may be called by many goroutines at once.
 type Client struct {
 	config  Config
+	waits   *http.Client // sends requests that wait, on connections of their own
 	current atomic.Int64 // index of the URL in use
+	failing atomic.Bool  // a failure was logged, and no server has answered since
 
-	tasks sync.WaitGroup // renewals, and requests that leave a queue after a cancelled call
+	tasks sync.WaitGroup // acquires with what they take back, renewals and releases
 
-	leaving context.Context // ends some time after Close
-	stop    context.CancelFunc
+	calls    context.Context // ends with Close
+	endCalls context.CancelCauseFunc
+	leaving  context.Context // ends some time after Close
+	stop     context.CancelFunc
 
 	mu     sync.Mutex
 	closed bool
@@ -61,21 +61,24 @@ type Client struct {
 	last   reading     // of the watch
 }
 
-// closeTimeout is how long Close lets calls that were cancelled leave their queues.
+// closeTimeout is how long Close waits for what leaves its queue, and for releases.
 const closeTimeout = 2 * time.Second
+
+var errClosed = errors.New("the client is closed")
 
 // New returns a client. It sends no request.
 func New(config Config) (*Client, error) {
-	if len(config.URLs) == 0 || config.Token == nil {
-		return nil, errors.New("client: URLs and Token are required")
+	var err error
+	if config.URLs, err = baseURLs(config.URLs); err != nil {
+		return nil, err
 	}
-	config.URLs = slices.Clone(config.URLs)
-	for i, text := range config.URLs {
-		u, err := url.Parse(text)
-		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" {
-			return nil, fmt.Errorf("client: %q is no base URL", text)
+	if config.Token == nil {
+		return nil, errors.New("client: Token is required")
+	}
+	if token, ok := config.Token.(fixed); ok {
+		if _, err := tokenOf(token()); err != nil {
+			return nil, fmt.Errorf("client: %w", err)
 		}
-		config.URLs[i] = strings.TrimRight(text, "/")
 	}
 	if config.HTTP == nil {
 		config.HTTP = newHTTP()
@@ -86,9 +89,31 @@ func New(config Config) (*Client, error) {
 	if config.clock == nil {
 		config.clock = readClocks(time.Now())
 	}
-	c := &Client{config: config, held: map[*Held]bool{}}
+	c := &Client{config: config, waits: withOwnPool(config.HTTP), held: map[*Held]bool{}}
+	c.calls, c.endCalls = context.WithCancelCause(context.Background())
 	c.leaving, c.stop = context.WithCancel(context.Background())
 	return c, nil
+}
+
+// baseURLs checks addresses. Its errors have their positions: they may have a password.
+func baseURLs(texts []string) ([]string, error) {
+	var bases []string
+	for i, text := range strings.Split(strings.Join(texts, ","), ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" ||
+			u.User != nil || strings.ContainsAny(text, "?#") {
+			return nil, fmt.Errorf(
+				"client: URL %d is no base URL: http or https, a host and perhaps a path", i+1)
+		}
+		bases = append(bases, strings.TrimRight(text, "/"))
+	}
+	if len(bases) == 0 {
+		return nil, errors.New("client: URLs has no URL")
+	}
+	return bases, nil
 }
 
 // newHTTP returns a client that notices connections whose other end is gone.
@@ -109,9 +134,22 @@ func withoutRedirects(client *http.Client) *http.Client {
 	return &stays
 }
 
+// withOwnPool returns the client with connections of its own, as far as its Transport is known.
+func withOwnPool(client *http.Client) *http.Client {
+	own := *client
+	if own.Transport == nil {
+		own.Transport = http.DefaultTransport
+	}
+	if transport, ok := own.Transport.(*http.Transport); ok {
+		own.Transport = transport.Clone()
+	}
+	return &own
+}
+
 // Close stops the renewal of all locks that the client still holds, and ends their contexts.
-// It does not release them: they expire with their TTL. It waits up to 2 s for calls that were
-// cancelled to leave their queues.
+// It does not release them: they expire with their TTL. Calls under way end with the code
+// [Cancelled], and acquires take back what they may have left. Close waits up to 2 s for that, and
+// for releases under way.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -121,10 +159,20 @@ func (c *Client) Close() error {
 	for h := range held {
 		h.end(&LostError{Name: h.Name(), Reason: ReasonClosed})
 	}
-	timer := time.AfterFunc(closeTimeout, c.stop)
+	c.endCalls(errClosed)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.tasks.Wait()
+	}()
+	timer := time.NewTimer(closeTimeout)
 	defer timer.Stop()
-	c.tasks.Wait()
+	select {
+	case <-done:
+	case <-timer.C:
+	}
 	c.stop()
+	c.waits.CloseIdleConnections()
 	return nil
 }
 
@@ -136,13 +184,6 @@ func (c *Client) begin() bool {
 		c.tasks.Add(1)
 	}
 	return !c.closed
-}
-
-// isClosed reports whether Close was called.
-func (c *Client) isClosed() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.closed
 }
 
 // keep watches the clocks for a held lock. It reports false after Close.

@@ -17,8 +17,8 @@ import (
 const (
 	// NoAnswer means that no server answered in time. What was asked may have taken effect.
 	NoAnswer api.Code = "no_answer"
-	// Cancelled means that the context of the call ended. A request that waited leaves its queue
-	// in the background, as far as the servers can be reached.
+	// Cancelled means that the context of the call ended, or the client was closed. A request that
+	// waited leaves its queue in the background, as far as the servers can be reached.
 	Cancelled api.Code = "cancelled"
 	// BadWebhook means that a webhook is not signed with a secret of the receiver, or is not of now.
 	BadWebhook api.Code = "bad_webhook"
@@ -30,10 +30,11 @@ type Error struct {
 	// RetryAfter is when the server expects that a retry succeeds; 0 if it does not say.
 	RetryAfter time.Duration
 
+	base  string // URL of the server that failed
 	cause error
 }
 
-// Error names the problem, its detail, code and request id.
+// Error names the problem, its detail, code and request id, and the base URL that failed.
 func (e *Error) Error() string {
 	text := "fencepost: " + e.Title
 	if e.Detail != "" {
@@ -46,10 +47,19 @@ func (e *Error) Error() string {
 		}
 		text += ")"
 	}
-	if e.cause != nil {
-		text += ": " + e.cause.Error()
+	for _, part := range []string{e.base, textOf(e.cause)} {
+		if part != "" {
+			text += ": " + part
+		}
 	}
 	return text
+}
+
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
 }
 
 // Unwrap returns what the call met last, such as the error of the connection or of the context.
@@ -57,11 +67,11 @@ func (e *Error) Unwrap() error { return e.cause }
 
 // Reasons of a [LostError] that no server sent.
 const (
-	// ReasonDeadline means that no renewal succeeded in time.
+	// ReasonDeadline means that no renewal succeeded in time. The message says for how long.
 	ReasonDeadline = "deadline"
 	// ReasonClosed means that the client was closed.
 	ReasonClosed = "closed"
-	// ReasonNotGranted means that an event is no grant that can be claimed.
+	// ReasonNotGranted means that an event or a token is no grant that can be taken over.
 	ReasonNotGranted = "not_granted"
 )
 
@@ -76,11 +86,23 @@ type LostError struct {
 	RevokeReason string
 	// RequestID finds the answer in the server's log, if the server ended it.
 	RequestID string
+
+	unrenewed time.Duration // since the last renewal that succeeded was sent
+	cause     error         // of the last renewal that failed
 }
+
+// Unwrap returns why the last renewal failed before the deadline, or nil.
+func (e *LostError) Unwrap() error { return e.cause }
 
 // Error says which lock is lost, and why.
 func (e *LostError) Error() string {
 	text := fmt.Sprintf("fencepost: %s is lost: %s", e.Name, e.Reason)
+	if e.unrenewed > 0 {
+		text += fmt.Sprintf(": no renewal succeeded for %v", e.unrenewed.Round(100*time.Millisecond))
+	}
+	if e.cause != nil {
+		text += ": " + e.cause.Error()
+	}
 	if e.RevokeReason != "" {
 		text += ": " + e.RevokeReason
 	}

@@ -70,7 +70,7 @@ func (s *stream) follow(ctx context.Context, base string) error {
 	defer cancel()
 	idle := time.AfterFunc(eventsIdle, cancel)
 	defer idle.Stop()
-	r := &request{method: http.MethodGet, path: s.path, after: s.after}
+	r := &request{method: http.MethodGet, path: s.path, after: s.after, waits: true}
 	response, err := s.client.open(ctx, base, r)
 	if err != nil {
 		return unanswered(err)

@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,7 @@ type Held struct {
 	renewal *time.Timer
 	expiry  *time.Timer
 	renews  bool                 // a renewal is under way
+	failed  error                // of the last renewal, if it failed
 	asked   api.ReleaseRequested // that was reported last
 }
 
@@ -52,6 +54,7 @@ func (c *Client) hold(
 	h.mu.Unlock()
 	if !c.keep(h) {
 		h.end(&LostError{Name: of.name, Reason: ReasonClosed})
+		return nil, cancelled(errClosed)
 	}
 	if err := h.Check(); err != nil {
 		return nil, err
@@ -68,8 +71,8 @@ func (h *Held) GoString() string { return h.String() }
 // ID of the entry, as lists and events have it.
 func (h *Held) ID() string { return h.entry.ID }
 
-// Token returns the secret that renews and releases the lock, for a process that takes it over.
-// Keep it out of logs and arguments of commands.
+// Token returns the secret that renews and releases the lock, for a process that takes it over by
+// [Client.Adopt]. Keep it out of logs and arguments of commands.
 func (h *Held) Token() string { return h.entry.Token }
 
 // Name of the lock; the names of a set with commas in between.
@@ -108,20 +111,45 @@ func (h *Held) Check() error {
 	return h.err
 }
 
-// Release gives the lock back, and ends the context. It tries until the deadline of the lock and
-// no longer. If it fails, it logs and returns why, and the lock expires with its TTL. If the lock
-// was lost before, it sends nothing and returns the [LostError]. A second call does nothing.
-func (h *Held) Release() error {
+// Release gives the lock back, and ends the context of the work. It tries until the deadline of the
+// lock and no longer. If it fails, it logs and returns why, and the lock expires with its TTL. If
+// the lock was lost before, it sends nothing and returns the [LostError]. A second call does
+// nothing.
+//
+// ctx bounds how long Release waits: when it ends, the code is [Cancelled], and the release
+// continues in the background. [Client.Close] waits for that.
+func (h *Held) Release(ctx context.Context) error {
 	h.overdue()
-	if !h.end(errReleased) {
-		if err := h.Check(); !errors.Is(err, errReleased) {
+	if !h.client.begin() {
+		h.end(&LostError{Name: h.Name(), Reason: ReasonClosed})
+	} else if h.end(errReleased) {
+		done := make(chan error, 1)
+		go func() {
+			defer h.client.tasks.Done()
+			done <- h.release(context.WithoutCancel(ctx))
+		}()
+		select {
+		case err := <-done:
 			return err
+		case <-ctx.Done():
+			return cancelled(context.Cause(ctx))
 		}
-		return nil
+	} else {
+		h.client.tasks.Done()
 	}
-	ctx := context.WithoutCancel(h.ctx)
-	err := h.client.repeat(ctx, limit{h.Left, true}, func(ctx context.Context, base string) error {
-		_, err := h.client.try(ctx, base, release(h.of, &h.entry))
+	if err := h.Check(); !errors.Is(err, errReleased) {
+		return err
+	}
+	return nil
+}
+
+// release sends the release until a server answers it.
+func (h *Held) release(ctx context.Context) error {
+	c := h.client
+	ctx, stop := until(ctx, c.leaving)
+	defer stop()
+	err := c.attempts(ctx, limit{h.Left, true}, func(ctx context.Context, base string) error {
+		_, err := c.try(ctx, base, release(h.of, &h.entry))
 		return err
 	})
 	if err == nil || CodeOf(err) == api.Lost {
@@ -162,7 +190,13 @@ func (h *Held) overdue() bool {
 	if h.Left() > 0 {
 		return false
 	}
-	h.end(&LostError{Name: h.Name(), Reason: ReasonDeadline})
+	now := h.client.config.clock()
+	h.mu.Lock()
+	lost := &LostError{
+		Name: h.Name(), Reason: ReasonDeadline, unrenewed: now.since(h.since), cause: h.failed,
+	}
+	h.mu.Unlock()
+	h.end(lost)
 	return true
 }
 
@@ -220,10 +254,13 @@ func (h *Held) renew() {
 	}
 	var sent reading
 	var e *entry
-	err := h.client.repeat(
+	err := h.client.attempts(
 		h.life, limit{h.Left, true}, func(ctx context.Context, base string) (err error) {
 			sent = h.client.config.clock()
 			e, _, err = h.client.tryEntry(ctx, base, renewal(h.of, &h.entry))
+			h.mu.Lock()
+			h.failed = err
+			h.mu.Unlock()
 			return untilLost(err)
 		},
 	)
@@ -264,10 +301,11 @@ func (h *Held) renewed(sent reading, e *entry) {
 	}
 }
 
+// renewal may take a third of the TTL, if that is known.
 func renewal(of target, e *entry) *request {
 	return &request{
 		method: http.MethodPut, path: of.heldPath(e.ID) + "/renew", token: e.Token,
-		timeout: min(requestTimeout, e.TTLSeconds.Duration()/3),
+		timeout: min(requestTimeout, cmp.Or(e.TTLSeconds.Duration()/3, requestTimeout)),
 	}
 }
 

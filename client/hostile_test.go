@@ -100,7 +100,7 @@ func TestALeaderThatPanicsResigns(t *testing.T) {
 		})
 		func() {
 			defer func() { _ = recover() }()
-			_ = c.Lead(t.Context(), "a", Options{}, func(context.Context, uint64) error { panic("no") })
+			_ = c.Lead(t.Context(), "a", Options{}, func(context.Context, *Held) error { panic("no") })
 		}()
 		if !released {
 			t.Error("the lock is still held")

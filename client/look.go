@@ -82,10 +82,17 @@ func (c *Client) Call(
 
 // askOnce makes one attempt.
 func (c *Client) askOnce(ctx context.Context, r *request) (*answer, error) {
-	a, err := c.try(ctx, c.config.URLs[c.current.Load()], r)
+	ctx, stop := until(ctx, c.calls)
+	defer stop()
+	if ctx.Err() != nil {
+		return nil, cancelled(context.Cause(ctx))
+	}
+	base := c.config.URLs[c.current.Load()]
+	a, err := c.try(ctx, base, r)
 	var failed *again
 	if errors.As(err, &failed) {
 		err = failed.error
+		named(err, base)
 	}
 	return a, err
 }

@@ -64,6 +64,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
+// check refuses what no server would read as it was meant.
+func (o Options) check() error {
+	if min(o.TTL, o.Wait, o.RequestRelease, o.Margin) < 0 || o.Limit < 0 {
+		return invalid("TTL, Wait, RequestRelease, Margin and Limit may not be negative")
+	}
+	return nil
+}
+
 func (o Options) withoutWait() Options {
 	o = o.withDefaults()
 	o.Wait = 0

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,7 @@ type request struct {
 	header       http.Header
 	body         any // as JSON; nil is none
 	timeout      time.Duration
+	waits        bool // the server holds it open
 }
 
 // strays reports whether a name in the path is empty or of dots: URLs read that as another path.
@@ -54,21 +56,37 @@ type answer struct {
 
 // open sends a request and returns the response when its head is there.
 func (c *Client) open(ctx context.Context, base string, r *request) (*http.Response, error) {
-	bearer, err := c.config.Token(ctx)
+	req, err := c.build(ctx, base, r)
 	if err != nil {
 		return nil, err
+	}
+	if r.waits {
+		return c.waits.Do(req)
+	}
+	return c.config.HTTP.Do(req)
+}
+
+// build returns the request to send. Its error is final, except that of a [TokenFunc].
+func (c *Client) build(ctx context.Context, base string, r *request) (*http.Request, error) {
+	text, err := c.config.Token.Token(ctx)
+	if err != nil {
+		return nil, &again{error: noAnswer(err)}
+	}
+	bearer, err := tokenOf(text)
+	if err != nil {
+		return nil, invalid(err.Error())
 	}
 	var body io.Reader
 	if r.body != nil {
 		text, err := json.Marshal(r.body)
 		if err != nil {
-			return nil, err
+			return nil, invalid("the body is no JSON: " + err.Error())
 		}
 		body = bytes.NewReader(text)
 	}
 	req, err := http.NewRequestWithContext(ctx, r.method, base+r.path, body)
 	if err != nil {
-		return nil, err
+		return nil, invalid("the method or the path cannot be sent")
 	}
 	if c.config.Propagate != nil {
 		c.config.Propagate(ctx, req.Header)
@@ -86,7 +104,7 @@ func (c *Client) open(ctx context.Context, base string, r *request) (*http.Respo
 	if body != nil {
 		req.Header.Set("Content-Type", "application/json")
 	}
-	return c.config.HTTP.Do(req)
+	return req, checkHeader(req.Header)
 }
 
 // send sends a request and reads the whole answer. An error means that there is none, and that
@@ -120,8 +138,17 @@ type again struct {
 
 func (a *again) Unwrap() error { return a.error }
 
-// unanswered is the error of an attempt without an answer.
-func unanswered(cause error) *again { return &again{error: noAnswer(cause)} }
+// unanswered is the error of an attempt without an answer. That of one that was not sent is known.
+func unanswered(cause error) error {
+	if isAgain(cause) || CodeOf(cause) != "" {
+		return cause
+	}
+	var of *url.Error
+	if errors.As(cause, &of) {
+		cause = of.Err // repeat adds the address
+	}
+	return &again{error: noAnswer(cause)}
+}
 
 func isAgain(err error) bool {
 	var failed *again
@@ -194,16 +221,42 @@ func (c *Client) within(d time.Duration) limit {
 	return patient(func() time.Duration { return d - c.config.clock().since(begun) })
 }
 
-// repeat makes attempts until one succeeds or fails for good, or the limit has come. After a
-// failure the next attempt is at the next URL at once; after all have failed, after a pause.
+// repeat is attempts for a call, which ends when the client is closed.
 func (c *Client) repeat(
+	ctx context.Context, within limit, attempt func(context.Context, string) error,
+) error {
+	ctx, stop := until(ctx, c.calls)
+	defer stop()
+	return c.attempts(ctx, within, attempt)
+}
+
+// until returns a context that also ends with other.
+func until(ctx, other context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	end := func() { cancel(context.Cause(other)) }
+	if other.Err() != nil {
+		end()
+	}
+	stop := context.AfterFunc(other, end)
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// attempts makes attempts until one succeeds or fails for good, or the limit has come. After a
+// failure the next attempt is at the next URL at once; after all have failed, after a pause.
+func (c *Client) attempts(
 	ctx context.Context, within limit, attempt func(context.Context, string) error,
 ) error {
 	failures, pauses := 0, 0
 	var last error = noAnswer(context.DeadlineExceeded)
 	for {
 		left, at := within.left(), c.current.Load()
-		if left <= 0 {
+		switch {
+		case ctx.Err() != nil:
+			return cancelled(context.Cause(ctx))
+		case left <= 0:
 			return last
 		}
 		err := inTime(ctx, left, c.config.URLs[at], attempt)
@@ -212,11 +265,18 @@ func (c *Client) repeat(
 		case ctx.Err() != nil && err != nil:
 			return cancelled(context.Cause(ctx))
 		case !errors.As(err, &failed):
+			c.failing.Store(false)
 			return err
 		case failed.goes:
+			c.failing.Store(false)
 			failures, pauses = 0, 0
 			continue
-		case !failed.stays:
+		case failed.stays:
+			c.failing.Store(false)
+		default:
+			if named(failed.error, c.config.URLs[at]) && c.failing.CompareAndSwap(false, true) {
+				c.config.Logger.Warn("a request failed and is repeated", "error", failed.error)
+			}
 			c.current.CompareAndSwap(at, (at+1)%int64(len(c.config.URLs)))
 			failures++
 		}
@@ -233,6 +293,17 @@ func (c *Client) repeat(
 			return cancelled(context.Cause(ctx))
 		}
 	}
+}
+
+// named adds the base URL to the error of an attempt. It reports false for a stream of events that
+// ended as servers end it, which is no failure.
+func named(err error, base string) bool {
+	var problem *Error
+	if !errors.As(err, &problem) || problem.Code == NoAnswer && problem.cause == nil {
+		return false
+	}
+	problem.base = base
+	return true
 }
 
 func inTime(

@@ -109,7 +109,7 @@ func TestHeldLockIsRenewedAndReleased(t *testing.T) {
 	if err := held.Check(); err != nil {
 		t.Error(err)
 	}
-	if err := held.Release(); err != nil {
+	if err := held.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if held.Context().Err() == nil {
@@ -119,7 +119,7 @@ func TestHeldLockIsRenewedAndReleased(t *testing.T) {
 	if after.Fence() <= held.Fence() {
 		t.Errorf("the fence %d comes after %d", after.Fence(), held.Fence())
 	}
-	if err := after.Release(); err != nil {
+	if err := after.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 }
@@ -145,7 +145,7 @@ func TestHeldLockIsLostWhenTheServerIsKilled(t *testing.T) {
 	if after := time.Since(sent); after > ttl {
 		t.Errorf("lost %v after the request, with a TTL of %v", after, ttl)
 	}
-	if err := held.Release(); !errors.As(err, &lost) {
+	if err := held.Release(t.Context()); !errors.As(err, &lost) {
 		t.Errorf("the release of a lost lock returns %v", err)
 	}
 }
@@ -173,7 +173,7 @@ func TestHeldLockOutlivesARestartOfTheServer(t *testing.T) {
 	if err := r.Restart(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := held.Release(); err != nil {
+	if err := held.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if err := <-waited; err != nil {
@@ -207,7 +207,7 @@ func TestCancelledWaitLeavesTheQueue(t *testing.T) {
 	}
 	// The lock is still held: only a request that is not held open can tell the entry's token.
 	await(t, waiting(0))
-	_ = held.Release()
+	_ = held.Release(t.Context())
 }
 
 func TestSetsSharedLocksAndSemaphores(t *testing.T) {
@@ -228,7 +228,7 @@ func TestSetsSharedLocksAndSemaphores(t *testing.T) {
 	if _, err := c.TryLock(ctx, "a", client.Options{}); client.CodeOf(err) != api.Held {
 		t.Errorf("a lock of the set: %v", err)
 	}
-	if err := errors.Join(set.Release(), reader.Release()); err != nil {
+	if err := errors.Join(set.Release(t.Context()), reader.Release(t.Context())); err != nil {
 		t.Error(err)
 	}
 	for i, want := range []api.Code{"", "", api.Held} {
@@ -257,7 +257,7 @@ func TestHolderIsAskedToFinish(t *testing.T) {
 	if by := <-asked; by != "w2" {
 		t.Errorf("%s asks", by)
 	}
-	if err := errors.Join(held.Release(), <-done); err != nil {
+	if err := errors.Join(held.Release(t.Context()), <-done); err != nil {
 		t.Error(err)
 	}
 }
@@ -288,7 +288,7 @@ func TestCallbackIsVerifiedAndClaimed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Release(); err != nil {
+	if err := first.Release(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	event := <-events
@@ -299,7 +299,7 @@ func TestCallbackIsVerifiedAndClaimed(t *testing.T) {
 	if held.ID() != pending.ID() || held.Fence() <= first.Fence() {
 		t.Errorf("claimed %s with the fence %d", held.ID(), held.Fence())
 	}
-	if err := held.Release(); err != nil {
+	if err := held.Release(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if _, err := c.Claim(ctx, event, client.Options{}); client.CodeOf(err) != api.Lost {
@@ -355,7 +355,7 @@ func TestEventsResumeOverARestart(t *testing.T) {
 	cycle := func(name string) {
 		held, err := c.Lock(ctx, name, client.Options{})
 		if err == nil {
-			err = held.Release()
+			err = held.Release(t.Context())
 		}
 		if err != nil {
 			t.Error(err)
@@ -430,12 +430,12 @@ func TestLeadersTakeTurns(t *testing.T) {
 		c := connect(t, r)
 		all.Go(func() {
 			var options client.Options
-			err := c.Lead(t.Context(), "leader", options, func(_ context.Context, term uint64) error {
+			err := c.Lead(t.Context(), "leader", options, func(_ context.Context, held *client.Held) error {
 				if leaders.Add(1) > 1 {
 					t.Error("two leaders")
 				}
 				mu.Lock()
-				terms = append(terms, term)
+				terms = append(terms, held.Fence())
 				mu.Unlock()
 				leaders.Add(-1)
 				return nil

@@ -104,6 +104,7 @@ type step struct {
 	Metadata       map[string]string
 	RequestRelease float64 `json:"request_release"`
 	Margin         float64
+	Token          string // of adopt
 	CallbackURL    string `json:"callback_url"`
 	Event          any
 
@@ -369,7 +370,8 @@ func (r *run) call(s *step) {
 	r.mu.Unlock()
 	begin := map[string]func(context.Context, *step) (*outcome, error){
 		"lock": r.lock, "try_lock": r.lock, "lock_set": r.lock, "try_lock_set": r.lock, "claim": r.lock,
-		"wait": r.lock, "async": r.async, "leave": r.leave, "release": r.release, "check": r.check,
+		"adopt": r.lock, "wait": r.lock, "async": r.async, "leave": r.leave,
+		"release": r.release, "check": r.check,
 		"look": r.look, "list": r.list, "events": r.events, "stale_write": r.staleWrite,
 		"verify": r.verify, "lead": r.lead, "close": r.close,
 	}[s.Do]
@@ -416,6 +418,8 @@ func (r *run) lock(ctx context.Context, s *step) (*outcome, error) {
 		h, err = r.client.LockSet(ctx, s.Claims, s.options(r))
 	case "try_lock_set":
 		h, err = r.client.TryLockSet(ctx, s.Claims, s.options(r))
+	case "adopt":
+		h, err = r.client.Adopt(ctx, s.Name, s.Token, s.options(r))
 	case "wait":
 		h, err = r.pending[s.Of].Wait(ctx)
 	case "claim":
@@ -469,8 +473,8 @@ func (r *run) leave(ctx context.Context, s *step) (*outcome, error) {
 	return &outcome{}, r.pending[s.Of].Leave(ctx)
 }
 
-func (r *run) release(_ context.Context, s *step) (*outcome, error) {
-	return &outcome{}, r.held[s.Of].Release()
+func (r *run) release(ctx context.Context, s *step) (*outcome, error) {
+	return &outcome{}, r.held[s.Of].Release(ctx)
 }
 
 func (r *run) check(_ context.Context, s *step) (*outcome, error) {
@@ -545,8 +549,8 @@ func (r *run) lead(ctx context.Context, s *step) (*outcome, error) {
 	r.mu.Lock()
 	r.cancels[s.As+"-work"] = sync.OnceFunc(func() { close(resign) })
 	r.mu.Unlock()
-	err := r.client.Lead(ctx, s.Name, s.options(r), func(ctx context.Context, fence uint64) error {
-		got, want := term{Fence: fence}, term{}
+	err := r.client.Lead(ctx, s.Name, s.options(r), func(ctx context.Context, held *Held) error {
+		got, want := term{Fence: held.Fence()}, term{}
 		if i := len(o.Terms); i < len(s.Result.Terms) {
 			want = s.Result.Terms[i]
 		}

@@ -98,7 +98,7 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		return l.Create(ctx, record)
 	case record.HolderIdentity == "":
 		l.held.Store(nil)
-		return held.Release()
+		return held.Release(ctx)
 	}
 	if err := held.Check(); err != nil {
 		l.held.Store(nil)

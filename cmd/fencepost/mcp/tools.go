@@ -111,7 +111,7 @@ func (c *claim) release(ctx context.Context) (was string, err error) {
 	case c.pending != nil:
 		was, err = waiting, c.pending.Leave(ctx)
 	case c.held != nil:
-		was, err = held, c.held.Release()
+		was, err = held, c.held.Release(ctx)
 	default:
 		return "", errors.New("this session neither holds this lock nor waits for it")
 	}

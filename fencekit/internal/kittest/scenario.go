@@ -28,7 +28,7 @@ func LateWrite(t *testing.T, f *Fencepost, way Way, address string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = held.Release() })
+		t.Cleanup(func() { _ = held.Release(context.Background()) })
 		if held.Fence() <= fenceOfA {
 			t.Fatalf("B has the fence %d after %d", held.Fence(), fenceOfA)
 		}

@@ -68,7 +68,7 @@ func ratio(ctx context.Context, c *client.Client, url string) (float64, error) {
 		for range batch {
 			held, err := c.TryLock(ctx, "figures:cycle", client.Options{})
 			if err == nil {
-				err = held.Release()
+				err = held.Release(ctx)
 			}
 			if err != nil {
 				return 0, err

@@ -120,7 +120,7 @@ func sentence(err error) string {
 	if len(problem.Holders) > 0 {
 		text += "; held by " + holders(problem.Holders)
 	}
-	return plain(text)
+	return plain(strings.TrimPrefix(text, "fencepost: "))
 }
 
 // refusal says in the words of this program what the client met.

@@ -209,7 +209,8 @@ func (a *app) codeOf(err error) int {
 		return codeError
 	}
 	switch status := problem.Status; {
-	case status == http.StatusBadRequest, problem.Code == api.InvalidName:
+	case status == http.StatusBadRequest, problem.Code == api.InvalidName,
+		problem.Code == api.InvalidRequest:
 		return codeUsage
 	case status == http.StatusUnauthorized, status == http.StatusForbidden:
 		return codeRefused

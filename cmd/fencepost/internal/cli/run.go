@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -119,7 +120,7 @@ func (r *running) start(
 	}
 	c, err := child.Start(path, command, env, !r.noKill)
 	if err != nil {
-		_ = held.Release()
+		release(held)
 		return &exit{child.NotExecutable, err}
 	}
 	// If stderr has no reader, messages are lost, but the command continues.
@@ -143,14 +144,9 @@ func release(held *client.Held) {
 	if held.Check() != nil {
 		return
 	}
-	released := make(chan error, 1)
-	go func() { released <- held.Release() }()
-	select {
-	case err := <-released:
-		if err != nil && client.CodeOf(err) != api.Lost {
-			say("%s could not be released, and expires: %s", held.Name(), sentence(err))
-		}
-	case <-time.After(releaseTimeout):
-		say("%s could not be released, and expires", held.Name())
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	if err := held.Release(ctx); err != nil && client.CodeOf(err) != api.Lost {
+		say("%s could not be released, and expires: %s", held.Name(), sentence(err))
 	}
 }

@@ -129,11 +129,11 @@ func (c Context) Client(retryFor time.Duration) (*client.Client, error) {
 		return nil, err
 	}
 	made, err := client.New(client.Config{
-		URLs: c.URLs(), Token: c.Bearer, HTTP: transport, RetryFor: retryFor,
+		URLs: c.URLs(), Token: client.TokenFunc(c.Bearer), HTTP: transport, RetryFor: retryFor,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), // commands say what happens
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: use http:// or https://", ErrServer, c.URL)
+		return nil, fmt.Errorf("%w: %w", ErrServer, err)
 	}
 	return made, nil
 }

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/url"
 	"sync/atomic"
 	"time"
 
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
 )
 
@@ -89,8 +92,9 @@ func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 }
 
 // Update acquires the lock, or releases it if the record has no holder. If this candidate holds the
-// lock, Update checks that at least the duration of the elector's lease is left of it: that is what
-// the elector takes for granted after an update. The client renews in the background.
+// lock, Update asks the server whether it still does, and checks that at least the duration of the
+// elector's lease is left of it: that is what the elector takes for granted after an update. The
+// client renews in the background.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	held := l.held.Load()
 	switch {
@@ -100,13 +104,30 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 		l.held.Store(nil)
 		return held.Release(ctx)
 	}
-	if err := held.Check(); err != nil {
+	if err := l.check(ctx, held, leaseOf(record)); err != nil {
 		l.held.Store(nil)
 		l.lost = time.Now()
+		_ = held.Release(ctx) // ends the renewals of a revoked lock
 		return err
 	}
 	if left := held.Left(); left < leaseOf(record) {
 		return fmt.Errorf("the lock was not renewed in time: %v are left", left)
+	}
+	return nil
+}
+
+// check returns an error if the lock is lost. A server that does not answer soon says nothing: what
+// is left of the lease decides then.
+func (l *Lock) check(ctx context.Context, held *client.Held, lease time.Duration) error {
+	if err := held.Check(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, lease/4)
+	defer cancel()
+	err := l.client.Call(ctx, http.MethodPut, "/locks/"+url.PathEscape(l.name)+"/renew",
+		http.Header{"Lock-Token": {held.Token()}}, nil, nil)
+	if client.CodeOf(err) == api.Lost {
+		return err
 	}
 	return nil
 }

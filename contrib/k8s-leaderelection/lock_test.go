@@ -13,7 +13,9 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
 	fencepost "github.com/fencepost/fencepost/contrib/k8s-leaderelection"
 )
@@ -144,6 +146,57 @@ func TestLostTermEnds(t *testing.T) {
 	url, token := server(t)
 	a := campaign(t, connect(t, url, token), "a")
 	fence := await(t, "a leads", a.leads)
+	revoke(t, url, token, fence)
+	await(t, "a stops", a.stops)
+}
+
+// TestUpdateSeesARevocation: long before the client would renew the lock.
+func TestUpdateSeesARevocation(t *testing.T) {
+	url, token := server(t)
+	lock := fencepost.New(connect(t, url, token), "controller", "a")
+	record := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 60}
+	if err := lock.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	if err := lock.Update(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	revoke(t, url, token, lock.Fence())
+	if err := lock.Update(t.Context(), record); client.CodeOf(err) != api.Lost {
+		t.Errorf("an update after the revocation: %v", err)
+	}
+	if lock.Fence() != 0 {
+		t.Error("the candidate still leads")
+	}
+}
+
+// TestUpdateOutlastsAServer: a server that does not answer does not end the term before the lease.
+func TestUpdateOutlastsAServer(t *testing.T) {
+	url, token := server(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	c, err := client.New(client.Config{
+		URLs: []string{url}, Token: client.TokenFunc(func(context.Context) (string, error) {
+			return token, ctx.Err()
+		}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	lock := fencepost.New(c, "controller", "a")
+	record := resourcelock.LeaderElectionRecord{HolderIdentity: "a", LeaseDurationSeconds: 2}
+	if err := lock.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	cancel() // no request reaches the server any more
+	if err := lock.Update(t.Context(), record); client.CodeOf(err) == api.Lost || lock.Fence() == 0 {
+		t.Errorf("the term ends: %v", err)
+	}
+}
+
+// revoke revokes the lock as an operator does.
+func revoke(t *testing.T, url, token string, fence uint64) {
+	t.Helper()
 	var lock struct{ Holders []struct{ ID string } }
 	text := ask(t, http.MethodGet, url+"/admin/locks/demo/controller", token, "")
 	if err := json.Unmarshal(text, &lock); err != nil || len(lock.Holders) != 1 {
@@ -151,7 +204,6 @@ func TestLostTermEnds(t *testing.T) {
 	}
 	path := url + "/admin/locks/demo/controller/entries/" + lock.Holders[0].ID + "/revoke"
 	ask(t, http.MethodPost, path, token, fmt.Sprintf(`{"fence":%d,"reason":"for a test"}`, fence))
-	await(t, "a stops", a.stops)
 }
 
 func ask(t *testing.T, method, url, token, body string) []byte {

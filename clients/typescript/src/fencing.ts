@@ -47,7 +47,7 @@ export interface SqlGuardOptions {
   fence: number;
   /** What the lock protects, for reports. It is no secret. */
   resource: string;
-  /** `postgresql` by default. */
+  /** `postgresql` by default; `mysql` is MariaDB's too. */
   dialect?: "postgresql" | "sqlite" | "mysql" | undefined;
 }
 
@@ -58,7 +58,12 @@ export type Query = (sql: string, values: (string | number)[]) => unknown;
 export class SqlGuard {
   readonly #options: SqlGuardOptions;
 
+  /** @throws {TypeError} if the dialect is unknown */
   constructor(options: SqlGuardOptions) {
+    const { dialect = "postgresql" } = options;
+    if (!["postgresql", "sqlite", "mysql"].includes(dialect)) {
+      throw new TypeError(`unknown dialect: ${dialect}`);
+    }
     this.#options = options;
   }
 

@@ -45,6 +45,12 @@ test("each dialect has its parameters", async () => {
   }
 });
 
+test("an unknown dialect is an error", () => {
+  for (const dialect of ["mariadb", "postgres", ""]) {
+    assert.throws(() => new SqlGuard({ ...options, dialect: dialect as never }), TypeError);
+  }
+});
+
 test("a report has the lock, both fences and the resource", async () => {
   const seen: unknown[] = [];
   const staleWrite = async (...report: unknown[]) => void seen.push(...report);

@@ -24,7 +24,8 @@ export interface GuardOptions<R> {
   raise: (resource: string, fence: number) => number | Promise<number>;
   /**
    * What a request reads or writes, or nothing for what the guard does not check. The default is
-   * the unescaped path. All paths to what one lock protects need the same resource.
+   * the path in one spelling: unescaped, in lower case as routers may ignore it, without repeated
+   * slashes and one at its end. All paths to what one lock protects need the same resource.
    */
   resource?: (request: R) => string | undefined;
   /** Lets writes without a fence pass. Without it only GET, HEAD and OPTIONS do. */
@@ -36,7 +37,8 @@ export interface GuardOptions<R> {
 /** The part of a request of Express that a guard reads. */
 export interface ExpressRequest {
   method: string;
-  originalUrl: string;
+  baseUrl: string;
+  path: string;
   headers: { [name: string]: string | string[] | undefined };
 }
 
@@ -76,7 +78,7 @@ export function guard<R extends Request, Rest extends unknown[]>(
   options: GuardOptions<R>,
 ): (request: R, ...rest: Rest) => Promise<Response> {
   return async (request, ...rest) => {
-    const resource = options.resource ?? ((r) => unescaped(new URL(r.url).pathname));
+    const resource = options.resource ?? ((r) => spelled(new URL(r.url).pathname));
     const text = request.headers.get("fence") ?? undefined;
     const refusal = await check(request, resource(request), text, options);
     if (refusal) {
@@ -92,7 +94,7 @@ export function guardExpress<R extends ExpressRequest>(
   options: GuardOptions<R>,
 ): (request: R, response: ExpressResponse, next: (error?: unknown) => void) => void {
   const guarded = async (request: R) => {
-    const resource = options.resource ?? ((r) => unescaped(r.originalUrl.split("?")[0]));
+    const resource = options.resource ?? routed;
     return check(request, resource(request), request.headers.fence?.toString(), options);
   };
   return (request, response, next) => {
@@ -107,13 +109,24 @@ export function guardExpress<R extends ExpressRequest>(
   };
 }
 
-/** Clients escape the same path differently. */
-function unescaped(path = ""): string {
-  try {
-    return decodeURIComponent(path);
-  } catch {
-    return path;
+/** The path that Express matches: it also takes a URL with a host, and one with a fragment. */
+function routed({ baseUrl, path }: ExpressRequest): string {
+  if (typeof path !== "string") {
+    throw new TypeError("this is no request of Express: name its resource");
   }
+  return spelled(`${baseUrl ?? ""}/${path}`);
+}
+
+/** One spelling of a path. */
+function spelled(path: string): string {
+  const unescaped = path.replace(/(%[0-9a-f]{2})+/gi, (escapes) => {
+    try {
+      return decodeURIComponent(escapes);
+    } catch {
+      return escapes;
+    }
+  });
+  return `/${unescaped.toLowerCase().split("/").filter(Boolean).join("/")}`;
 }
 
 interface Refusal {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
+import { type IncomingMessage, request as rawRequest } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { test } from "node:test";
@@ -113,6 +114,62 @@ for (const [framework, start] of Object.entries({ fetchHandler, expressApp })) {
     });
   }
 }
+
+const spellings = [
+  "/accounts/7/",
+  "/Accounts/7",
+  "/accounts/%37?force=1",
+  "http://service/accounts/7",
+  "/accounts/7#now",
+  "/accounts/7/#now",
+  "//accounts/7",
+];
+
+/** Sends a request line as it is: fetch would change it. */
+async function sendRaw(port: number, path: string, fence: string): Promise<string> {
+  const options = { port, path, method: "PUT", headers: { Fence: fence } };
+  const request = rawRequest(options).end();
+  const [response] = (await once(request, "response")) as [IncomingMessage];
+  response.resume();
+  return `${path} ${response.statusCode}`;
+}
+
+for (const mount of ["/", "/accounts"]) {
+  test(`no spelling of a path passes the guard of Express at ${mount}`, async () => {
+    const app = express();
+    const router = express.Router({ mergeParams: true });
+    router.use(guardExpress({ raise: inMemory() }));
+    router.put(mount === "/" ? "/accounts/:id" : "/:id", (_, response) => void response.send(""));
+    app.use(mount, router);
+    const server = app.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    assert.equal(await sendRaw(port, "/accounts/7", "9"), "/accounts/7 200");
+    for (const path of spellings) {
+      const answer = await sendRaw(port, path, "8");
+      assert.match(answer, / (409|404)$/);
+    }
+    server.closeAllConnections();
+    server.close();
+  });
+}
+
+test("no spelling of a path passes the guard of Fetch handlers", async () => {
+  const handler = guard((_: Request) => new Response(), { raise: inMemory() });
+  const put = (path: string, fence: string) =>
+    handler(new Request(new URL(path, "http://service"), { method: "PUT", headers: { fence } }));
+  assert.equal((await put("/accounts/7", "9")).status, 200);
+  for (const path of spellings.filter((spelling) => !spelling.startsWith("//"))) {
+    assert.equal((await put(path, "8")).status, 409, path);
+  }
+});
+
+test("a request that is not of Express has no resource by default", async () => {
+  const request = { method: "PUT", url: "/7", headers: { fence: "9" } } as never;
+  const guarded = guardExpress({ raise: inMemory() });
+  const error = await new Promise((resolve) => guarded(request, {} as never, resolve));
+  assert(error instanceof TypeError);
+});
 
 test("without a fence from the store, the handler does not run", async () => {
   for (const known of [undefined, null, "", 8, Number.NaN]) {

@@ -33,23 +33,30 @@ export class Acquisition {
   }
 
   /** Acquires, or else takes back what it may have left in the queue. */
-  async acquire(signal: AbortSignal | undefined): Promise<Held> {
-    try {
-      return await this.run(signal);
-    } catch (error) {
-      this.#leaveLater();
-      throw error;
-    }
+  acquire(signal: AbortSignal | undefined): Promise<Held> {
+    return this.#core.call(signal, async (signal) => {
+      try {
+        return await this.#run(signal);
+      } catch (error) {
+        this.#leaveLater();
+        throw error;
+      }
+    });
   }
 
   /** Waits for the grant, and begins to renew it. */
-  async run(signal: AbortSignal | undefined): Promise<Held> {
-    this.#refuse(signal);
+  run(signal: AbortSignal | undefined): Promise<Held> {
+    return this.#core.call(signal, (signal) => this.#run(signal));
+  }
+
+  async #run(signal: AbortSignal): Promise<Held> {
     const scope = { left: (now: Reading) => this.#waits(now) + this.#core.retryFor, signal };
     const [entry, sent] = await this.#core.transport.repeat(scope, (attempt) =>
       this.#attempt(attempt, scope),
     );
-    this.#refuse(signal);
+    if (signal.aborted) {
+      throw cancelled(signal.reason);
+    }
     this.#first = undefined; // a grant that is waited for again has to be renewed first
     const held = new Held(this.#core, this.#of, entry, this.#options, sent);
     held.throwIfEnded();
@@ -57,19 +64,20 @@ export class Acquisition {
   }
 
   /** Queues, and does not wait. */
-  async queue(signal: AbortSignal | undefined): Promise<void> {
-    const scope = { left: this.#core.within(this.#core.retryFor), signal };
-    try {
-      this.#refuse(signal);
-      await this.#core.transport.repeat(scope, (attempt) => this.#next(attempt, signal));
-    } catch (error) {
-      this.#leaveLater();
-      throw error;
-    }
+  queue(signal: AbortSignal | undefined): Promise<void> {
+    return this.#core.call(signal, async (signal) => {
+      const scope = { left: this.#core.within(this.#core.retryFor), signal };
+      try {
+        await this.#core.transport.repeat(scope, (attempt) => this.#next(attempt, signal));
+      } catch (error) {
+        this.#leaveLater();
+        throw error;
+      }
+    });
   }
 
   /** Releases the entry, waiting or granted. It tries for one TTL. */
-  async leave(signal: AbortSignal | undefined): Promise<void> {
+  async leave(signal: AbortSignal): Promise<void> {
     const scope = { left: this.#core.within(this.#ttl()), signal };
     try {
       await this.#core.transport.repeat(scope, (attempt) => this.#leave(attempt, scope));
@@ -77,15 +85,6 @@ export class Acquisition {
       if (!(error instanceof FencepostError) || error.code !== "lock_lost") {
         throw error;
       }
-    }
-  }
-
-  #refuse(signal: AbortSignal | undefined): void {
-    if (this.#core.closed) {
-      throw cancelled(new Error("the client is closed"));
-    }
-    if (signal?.aborted) {
-      throw cancelled(signal.reason);
     }
   }
 
@@ -99,7 +98,7 @@ export class Acquisition {
       entry = await this.#next(attempt, scope.signal);
     }
     const now = this.#core.clock.read();
-    if (this.#first && since(now, this.#first) <= entry.ttl_seconds / 3) {
+    if (this.#first && since(now, this.#first) <= entry.ttlSeconds / 3) {
       return [entry, this.#first];
     }
     const late = { ...attempt, left: scope.left(now) };
@@ -172,7 +171,7 @@ export class Acquisition {
       this.entry = { ...handed, state: "" }; // its grant has to be asked for
     }
     const { status, problem } = error.error;
-    if (!this.entry && status !== 429 && problem.may_have_taken_effect !== false) {
+    if (!this.entry && status !== 429 && problem.mayHaveTakenEffect !== false) {
       this.#unknown = true;
     }
   }
@@ -208,7 +207,8 @@ export class Acquisition {
   #leaveLater(): void {
     if (this.entry || this.#unknown) {
       this.#leaves = true;
-      this.#core.background((signal) => this.leave(signal));
+      // What cannot be taken back expires, one TTL after the last request that waited.
+      this.#core.leave((signal) => this.leave(signal)).catch(() => {});
     }
   }
 
@@ -233,7 +233,7 @@ export class Acquisition {
   }
 
   #ttl(): number {
-    return this.entry?.ttl_seconds ?? this.#options.ttl;
+    return this.entry?.ttlSeconds ?? this.#options.ttl;
   }
 }
 

@@ -1,23 +1,31 @@
 import { Acquisition } from "./acquire.js";
 import { type Clock, systemClock } from "./clock.js";
 import { asyncDispose, Core, type Log } from "./core.js";
-import { FencepostError, LockLost, noAnswer } from "./errors.js";
+import { FencepostError, invalid, LockLost, noAnswer } from "./errors.js";
 import { type EventFilter, EventStream, withQuery } from "./events.js";
-import type { Held } from "./held.js";
+import { adopt, type Held } from "./held.js";
 import {
   type AsyncOptions,
+  calling,
+  check,
   type HoldOptions,
+  holding,
   type LockOptions,
+  locking,
+  lockingSet,
   lockPath,
+  queueing,
   type SetOptions,
   Target,
   type TryOptions,
   type TrySetOptions,
+  trying,
+  tryingSet,
   withDefaults,
 } from "./options.js";
 import { Pending } from "./pending.js";
 import { pause, sleep } from "./repeat.js";
-import { type Request, Transport } from "./transport.js";
+import { bearerOf, type Request, Transport } from "./transport.js";
 import { type Claim, type FencepostEvent, type Lock, type LockSummary, parse } from "./wire.js";
 
 /** How a client works. Times are in seconds. */
@@ -30,7 +38,10 @@ export interface ClientOptions {
   retryFor?: number | undefined;
   /** Adds headers to a request, such as the `traceparent` of the caller. */
   propagate?: ((headers: Record<string, string>) => void) | undefined;
-  /** Gets a line for each lost lock and each failed release; `console.warn` by default. */
+  /**
+   * Gets a line for each lost lock, each failed release, and the first of a row of requests that no
+   * server answers; `console.warn` by default.
+   */
   log?: Log | undefined;
   /** Sends requests; the global one by default. */
   fetch?: typeof fetch | undefined;
@@ -38,8 +49,15 @@ export interface ClientOptions {
   clock?: Clock | undefined;
 }
 
-const warn: Log = (message, { lock, fence, error }) =>
-  console.warn(`fencepost: ${message}: ${lock}, fence ${fence}: ${error}`);
+const warn: Log = (message, { lock, fence, url, error }) =>
+  console.warn(`fencepost: ${message}: ${url ?? `${lock}, fence ${fence}`}: ${error}`);
+
+const listing = [...calling, "prefix", "state"];
+const following = [...calling, "types", "locks", "after"];
+const settings = ["retryFor", "propagate", "log", "fetch", "clock"];
+
+/** What runs while a lock is held. */
+export type Work<T> = (held: Held) => T | Promise<T>;
 
 let system: Clock | undefined; // one for all clients
 
@@ -48,26 +66,30 @@ export class Fencepost {
   readonly #core: Core;
 
   /**
-   * The token is the bearer token, or a function that is called for each request. Its error is a
-   * request without an answer: the client tries again.
+   * Base URLs are in a list, or in one text with commas in between. The token is the bearer token,
+   * or a function that is called for each request; its error is a request without an answer: the
+   * client tries again. Blanks around both are dropped. Undefined is what `process.env` has of a
+   * variable that is not set: it throws an {@link InvalidRequest}, as all that can never work.
    */
   constructor(
-    urls: string | readonly string[],
-    token: string | (() => string | Promise<string>),
+    urls: string | readonly string[] | undefined,
+    token: string | (() => string | Promise<string>) | undefined,
     options: ClientOptions = {},
   ) {
-    const bases = [urls].flat().map(baseOf);
-    if (bases.length === 0 || !token) {
-      throw new TypeError("a base URL and a token are required");
+    check(options, settings);
+    const bases = basesOf(urls);
+    if (token === undefined) {
+      throw invalid("there is no bearer token: is FENCEPOST_TOKEN set?");
     }
     system ??= systemClock();
     const clock = options.clock ?? system;
     const transport = new Transport({
       urls: bases,
-      token,
+      token: typeof token === "function" ? token : bearerOf(token),
       clock,
       fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
       propagate: options.propagate,
+      warn: (url, error) => this.#core.log("no answer, trying again", { url, error }),
     });
     this.#core = new Core(transport, clock, options.retryFor ?? 30, options.log ?? warn);
   }
@@ -81,22 +103,22 @@ export class Fencepost {
    * queue in the background. Once the lock is held, that signal has no effect.
    */
   lock(name: string, options: LockOptions = {}): Promise<Held> {
-    return this.#acquire(name, options, options.wait);
+    return this.#acquire(name, options, locking);
   }
 
   /** Acquires a lock if it is free now, or fails with {@link LockHeld}. */
   tryLock(name: string, options: TryOptions = {}): Promise<Held> {
-    return this.#acquire(name, options, 0);
+    return this.#acquire(name, options, trying, 0);
   }
 
   /** Acquires all locks at once, or none. The order of claims does not matter. */
-  lockSet(claims: readonly Claim[], options: SetOptions = {}): Promise<Held> {
-    return this.#acquire(claims, options, options.wait);
+  lockSet(claims: readonly (string | Claim)[], options: SetOptions = {}): Promise<Held> {
+    return this.#acquire(claims, options, lockingSet);
   }
 
   /** Acquires all locks if they are free now, or fails with {@link LockHeld}. */
-  tryLockSet(claims: readonly Claim[], options: TrySetOptions = {}): Promise<Held> {
-    return this.#acquire(claims, options, 0);
+  tryLockSet(claims: readonly (string | Claim)[], options: TrySetOptions = {}): Promise<Held> {
+    return this.#acquire(claims, options, tryingSet, 0);
   }
 
   /**
@@ -105,21 +127,28 @@ export class Fencepost {
    * {@link LockLost} instead of an AbortError, or if the work did not notice. A failed release is
    * only logged.
    */
-  async withLock<T>(
-    name: string | readonly Claim[],
+  withLock<T>(name: string | readonly (string | Claim)[], work: Work<T>): Promise<T>;
+  withLock<T>(
+    name: string | readonly (string | Claim)[],
     options: LockOptions,
-    work: (held: Held) => T | Promise<T>,
+    work: Work<T>,
+  ): Promise<T>;
+  async withLock<T>(
+    name: string | readonly (string | Claim)[],
+    ...rest: [Work<T>] | [LockOptions, Work<T>]
   ): Promise<T> {
-    const held = await this.#acquire(name, options, options.wait);
+    const [options, work] = withWork(rest);
+    const held = await this.#acquire(name, options, Array.isArray(name) ? lockingSet : locking);
     held.follow(options.signal);
     try {
       const result = await work(held);
-      if (held.lost) {
-        throw held.lost;
-      }
+      held.throwIfLost();
       return result;
     } catch (error) {
-      throw (isAbort(error) && held.lost) || error;
+      if (isAbort(error)) {
+        held.throwIfLost();
+      }
+      throw error;
     } finally {
       await held.release().catch(() => {}); // logged
     }
@@ -131,9 +160,11 @@ export class Fencepost {
    * by {@link claim}. The TTL has to be at least 15 s.
    */
   async asyncAcquire(name: string, options: AsyncOptions = {}): Promise<Pending> {
-    const acquisition = new Acquisition(this.#core, new Target(name), withDefaults(options), true);
+    check(options, queueing);
+    const of = new Target(name);
+    const acquisition = new Acquisition(this.#core, of, withDefaults(options), true);
     await acquisition.queue(options.signal);
-    return new Pending(acquisition);
+    return new Pending(this.#core, acquisition);
   }
 
   /**
@@ -147,33 +178,56 @@ export class Fencepost {
     event: FencepostEvent,
     options: HoldOptions & { signal?: AbortSignal | undefined } = {},
   ): Promise<Held> {
+    check(options, holding);
     const { lock, locks = [], entry } = event.data ?? {};
     const of = new Target(lock ?? locks.map((name) => ({ name })));
     if (event.type !== "lock.acquired" || !entry?.token) {
       throw new LockLost(of.name, "not_granted");
     }
-    const { id, token, ttl_seconds } = entry;
+    const { id, token, ttlSeconds } = entry;
+    if (!(ttlSeconds > 0)) {
+      throw invalid("the event is not as verifyWebhook returns it");
+    }
     // It can be claimed for as long as the lease.
-    const acquire = { ...withDefaults({ ...options, ttl: ttl_seconds }), wait: ttl_seconds };
+    const acquire = { ...withDefaults({ ...options, ttl: ttlSeconds }), wait: ttlSeconds };
     const acquisition = new Acquisition(this.#core, of, acquire, true);
-    acquisition.entry = { id, token, ttl_seconds, state: "held" };
+    acquisition.entry = { id, token, ttlSeconds, state: "held" };
     return acquisition.run(options.signal);
   }
 
   /**
+   * Takes over a lock from another process, which gives its {@link Held.token} away, and closes its
+   * client without a release. It renews the lock first, and from then on. Fails with a
+   * {@link LockLost} if the lock has passed on, or the entry still waits. Sets cannot be adopted.
+   */
+  async adopt(
+    name: string,
+    token: string,
+    options: HoldOptions & { signal?: AbortSignal | undefined } = {},
+  ): Promise<Held> {
+    check(options, holding);
+    lockPath(name);
+    if (typeof token !== "string" || !/^[!-~]+$/.test(token)) {
+      throw invalid("the token of the lock is not valid");
+    }
+    return this.#core.call(options.signal, (signal) =>
+      adopt(this.#core, new Target(name), token, options, signal),
+    );
+  }
+
+  /**
    * Campaigns for a lock and runs work while this process is the leader. `held.fence` is the term:
-   * it grows from each leader to the next. When the lock is lost, `held.signal` is aborted; the work
+   * it grows from each leader to the next, and the work can call `held.check()`. When the lock is lost, `held.signal` is aborted; the work
    * has to return then, and the campaign goes on. If it returns or throws while the lock is held,
    * the process resigns, and lead returns or throws the same.
    *
    * The campaign goes on while no server answers, until `options.signal` is aborted, which also
    * aborts `held.signal`. Refusals such as `forbidden` end it.
    */
-  async lead<T>(
-    name: string,
-    options: LockOptions,
-    work: (held: Held) => T | Promise<T>,
-  ): Promise<T> {
+  lead<T>(name: string, work: Work<T>): Promise<T>;
+  lead<T>(name: string, options: LockOptions, work: Work<T>): Promise<T>;
+  async lead<T>(name: string, ...rest: [Work<T>] | [LockOptions, Work<T>]): Promise<T> {
+    const [options, work] = withWork(rest);
     for (let pauses = 0; ; pauses++) {
       let term: Held | undefined;
       try {
@@ -187,12 +241,15 @@ export class Fencepost {
           throw error;
         }
       }
-      await sleep(this.#core.clock, pause(pauses), options.signal);
+      await this.#core.call(options.signal, (signal) =>
+        sleep(this.#core.clock, pause(pauses), signal),
+      );
     }
   }
 
   /** A lock with its holders and waiters. A free lock has none. */
-  look(name: string, options: { signal?: AbortSignal } = {}): Promise<Lock> {
+  async look(name: string, options: { signal?: AbortSignal } = {}): Promise<Lock> {
+    check(options, calling);
     return this.#get(() => lockPath(name), options.signal);
   }
 
@@ -200,16 +257,17 @@ export class Fencepost {
   async *list(
     options: { prefix?: string; state?: "held" | "contended"; signal?: AbortSignal } = {},
   ): AsyncGenerator<LockSummary, void, undefined> {
+    check(options, listing);
     const { signal, ...query } = options;
     let cursor: string | undefined;
     do {
       const path = withQuery("/locks", { ...query, cursor });
-      const page = await this.#get<{ locks: LockSummary[]; next_cursor?: string }>(
+      const page = await this.#get<{ locks: LockSummary[]; nextCursor?: string }>(
         () => path,
         signal,
       );
       yield* page.locks;
-      cursor = page.next_cursor;
+      cursor = page.nextCursor;
     } while (cursor);
   }
 
@@ -218,8 +276,14 @@ export class Fencepost {
    * where it was, at another URL if there is one, for as long as it takes. An event of the type
    * `events.missed` says that some are unknown: read {@link list} then.
    */
-  events(filter: EventFilter = {}): AsyncGenerator<FencepostEvent, void, undefined> {
-    return new EventStream(this.#core.transport, filter).read();
+  async *events(filter: EventFilter = {}): AsyncGenerator<FencepostEvent, void, undefined> {
+    check(filter, following);
+    const { signal, end } = this.#core.begin(filter.signal);
+    try {
+      yield* new EventStream(this.#core.transport, filter, signal).read();
+    } finally {
+      end();
+    }
   }
 
   /**
@@ -243,8 +307,8 @@ export class Fencepost {
 
   /**
    * Stops the renewal of all locks that the client still holds, and aborts their signals. It does
-   * not release them: they expire with their TTL. It waits up to 2 s for calls that were cancelled
-   * to leave their queues.
+   * not release them: they expire with their TTL. Calls under way fail with {@link Cancelled}, and
+   * so do later ones. It waits up to 2 s until those have left their queues, and for releases.
    */
   close(): Promise<void> {
     return this.#core.close();
@@ -256,21 +320,25 @@ export class Fencepost {
   }
 
   async #acquire(
-    name: string | readonly Claim[],
+    name: string | readonly (string | Claim)[],
     options: LockOptions,
-    wait: number | undefined,
+    known: readonly string[],
+    wait?: number,
   ): Promise<Held> {
+    check(options, known);
     const acquisition = new Acquisition(this.#core, new Target(name), withDefaults(options, wait));
     return acquisition.acquire(options.signal);
   }
 
   /** Sends a request until a server answers it for good. */
   async #ask(request: () => Request, signal?: AbortSignal): Promise<string> {
-    const scope = { left: this.#core.within(this.#core.retryFor), signal };
-    const answer = await this.#core.transport.repeat(scope, (attempt) =>
-      this.#core.transport.try(attempt, request(), signal),
-    );
-    return answer.text;
+    return this.#core.call(signal, async (signal) => {
+      const scope = { left: this.#core.within(this.#core.retryFor), signal };
+      const answer = await this.#core.transport.repeat(scope, (attempt) =>
+        this.#core.transport.try(attempt, request(), signal),
+      );
+      return answer.text;
+    });
   }
 
   async #get<T>(path: () => string, signal: AbortSignal | undefined): Promise<T> {
@@ -299,12 +367,41 @@ function passes(error: unknown): boolean {
   );
 }
 
-/** A base URL without the slash at its end. It may have a path, and no credentials: they leak. */
-function baseOf(text: string): string {
-  const url = new URL(text);
-  const plain = !url.username && !url.password && !url.search && !url.hash;
-  if (!/^https?:$/.test(url.protocol) || !plain) {
-    throw new TypeError(`the base URL of ${url.host} is not valid`);
+/** The work, with options or without. */
+function withWork<T>(rest: [Work<T>] | [LockOptions, Work<T>]): [LockOptions, Work<T>] {
+  const [options, work] = rest.length === 1 ? [{}, rest[0]] : rest;
+  if (typeof work !== "function") {
+    throw invalid("the work is no function");
   }
-  return url.href.replace(/\/+$/, "");
+  return [options, work];
+}
+
+/** The base URLs of a list, or of a text with commas in between. */
+function basesOf(urls: string | readonly string[] | undefined): string[] {
+  if (urls === undefined) {
+    throw invalid("there is no base URL: is FENCEPOST_URL set?");
+  }
+  const texts = [urls].flat().flatMap((text) => `${text}`.split(","));
+  const bases = texts
+    .map((text) => text.trim())
+    .filter(Boolean)
+    .map(baseOf);
+  if (bases.length === 0) {
+    throw invalid("there is no base URL");
+  }
+  return bases;
+}
+
+/** A base URL without the slash at its end. Errors do not quote it: it may have a password. */
+function baseOf(text: string, at: number): string {
+  try {
+    const url = new URL(text);
+    // URL drops a mark that nothing follows.
+    if (/^https?:$/.test(url.protocol) && !url.username && !url.password && !/[?#]/.test(text)) {
+      return url.href.replace(/\/+$/, "");
+    }
+  } catch {
+    // That quotes it.
+  }
+  throw invalid(`base URL ${at + 1} is not valid: http or https, a host, and perhaps a path`);
 }

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { type Clock, type Reading, since } from "./clock.js";
+import { cancelled } from "./errors.js";
 import type { Held } from "./held.js";
 import { sleep } from "./repeat.js";
 import type { Transport } from "./transport.js";
@@ -15,11 +16,18 @@ const closeTimeout = 2; // seconds in which calls that were cancelled leave thei
 export const asyncDispose: typeof Symbol.asyncDispose =
   Symbol.asyncDispose ?? Symbol.for("Symbol.asyncDispose");
 
-/** Writes a line for an operator: a lost lock, or a failed release. */
+/** Writes a line for an operator. It is of a held lock, or of the base URL of a server. */
 export type Log = (
   message: string,
-  details: { lock: string; fence: number; error: unknown },
+  details: { lock?: string; fence?: number; url?: string; error: unknown },
 ) => void;
+
+/** A call under way. */
+export interface Call {
+  /** Aborted by the caller's signal, or when the client closes. */
+  signal: AbortSignal;
+  end(): void;
+}
 
 /** What all calls of a client share. */
 export class Core {
@@ -27,11 +35,11 @@ export class Core {
   readonly clock: Clock;
   readonly retryFor: number;
   readonly log: Log;
-  closed = false;
-
   readonly #held = new Set<Held>();
-  readonly #tasks = new Set<Promise<unknown>>();
-  readonly #leaving = new AbortController();
+  readonly #calls = new Set<AbortController>(); // that close ends at once
+  readonly #leaves = new Set<AbortController>(); // and those that it lets give something back
+  readonly #tasks = new Set<Promise<unknown>>(); // that close waits for
+  #closed = false;
   #stopWatch: (() => void) | undefined;
   #last: Reading | undefined;
 
@@ -39,7 +47,34 @@ export class Core {
     this.transport = transport;
     this.clock = clock;
     this.retryFor = retryFor;
-    this.log = log;
+    // A log that fails must not end the renewals of a lock.
+    this.log = (message, details) => {
+      try {
+        log(message, details);
+      } catch (error) {
+        console.warn(`fencepost: the log failed: ${error}`);
+      }
+    };
+  }
+
+  /** Begins a call, which the signal or the end of the client cancels. */
+  begin(outer: AbortSignal | undefined): Call {
+    this.throwIfClosed();
+    return begin(this.#calls, outer);
+  }
+
+  throwIfClosed(): void {
+    if (this.#closed) {
+      throw cancelled(closed());
+    }
+  }
+
+  /** Runs a call. */
+  async call<T>(
+    outer: AbortSignal | undefined,
+    run: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    return this.#run(this.begin(outer), run);
   }
 
   /** Seconds left at an instant, of some from the first one on. */
@@ -51,15 +86,23 @@ export class Core {
     };
   }
 
-  /** Runs what takes back the entry of a failed call. Close waits for it a while. */
-  background(task: (signal: AbortSignal) => Promise<unknown>): void {
-    if (this.closed) {
-      return;
-    }
-    // What cannot be taken back expires, one TTL after the last request that waited.
-    const running = task(this.#leaving.signal).catch(() => {});
+  /** Runs what gives something back. Close waits for it a while, and then ends it. */
+  async leave(
+    run: (signal: AbortSignal) => Promise<void>,
+    outer?: AbortSignal | undefined,
+  ): Promise<void> {
+    return this.#run(begin(this.#leaves, outer), run);
+  }
+
+  #run<T>({ signal, end }: Call, run: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const running = run(signal);
+    const ended = () => {
+      end();
+      this.#tasks.delete(running);
+    };
     this.#tasks.add(running);
-    void running.then(() => this.#tasks.delete(running));
+    running.then(ended, ended);
+    return running;
   }
 
   /** Watches the clocks for a held lock. */
@@ -93,14 +136,48 @@ export class Core {
   };
 
   async close(): Promise<void> {
-    this.closed = true;
+    this.#closed = true;
     for (const held of this.#held) {
       held.close();
     }
+    abort(this.#calls);
     const stop = new AbortController();
     const limit = sleep(this.clock, closeTimeout, stop.signal).catch(() => {});
-    await Promise.race([Promise.all(this.#tasks), limit]);
+    await Promise.race([this.#idle(), limit]);
     stop.abort();
-    this.#leaving.abort();
+    abort(this.#leaves);
   }
+
+  /** Calls that end may begin to leave their queues. */
+  async #idle(): Promise<void> {
+    while (this.#tasks.size > 0) {
+      await Promise.allSettled(this.#tasks);
+    }
+  }
+}
+
+/** Begins a call that is one of some. */
+function begin(calls: Set<AbortController>, outer: AbortSignal | undefined): Call {
+  if (outer?.aborted) {
+    throw cancelled(outer.reason);
+  }
+  const call = new AbortController();
+  const cancel = () => call.abort(outer?.reason);
+  outer?.addEventListener("abort", cancel);
+  calls.add(call);
+  const end = () => {
+    outer?.removeEventListener("abort", cancel);
+    calls.delete(call);
+  };
+  return { signal: call.signal, end };
+}
+
+function abort(calls: Set<AbortController>): void {
+  for (const call of calls) {
+    call.abort(closed());
+  }
+}
+
+function closed(): Error {
+  return new Error("the client is closed");
 }

@@ -28,14 +28,14 @@ export class FencepostError extends Error {
     this.code = problem.code;
     this.status = details.status;
     this.detail = problem.detail;
-    this.requestId = problem.request_id;
+    this.requestId = problem.requestId;
     this.retryAfter = details.retryAfter;
   }
 }
 
 function message(problem: Problem): string {
   const detail = problem.detail ? `: ${problem.detail}` : "";
-  const request = problem.request_id ? `, request ${problem.request_id}` : "";
+  const request = problem.requestId ? `, request ${problem.requestId}` : "";
   return `${problem.title}${detail}${problem.code ? ` (${problem.code}${request})` : ""}`;
 }
 
@@ -51,6 +51,12 @@ export class Deadlock extends FencepostError {}
 export class NoAnswer extends FencepostError {}
 /** A webhook is not signed with a secret of the receiver, or not of now. */
 export class BadWebhook extends FencepostError {}
+/** The bearer token is refused: status 401. */
+export class Unauthenticated extends FencepostError {}
+/** The bearer token does not allow this, or the lock has another token: status 403. */
+export class Forbidden extends FencepostError {}
+/** An option, a name or a header that cannot be sent, or that the server refuses. */
+export class InvalidRequest extends FencepostError {}
 /** The signal of the call was aborted, or the client closed. Its `cause` is the signal's reason. */
 export class Cancelled extends FencepostError {}
 
@@ -70,12 +76,12 @@ export class LockLost extends FencepostError {
   readonly revokeReason: string | undefined;
 
   constructor(lock: string, reason: string, problem: Partial<Problem> = {}, details: Details = {}) {
-    const why = problem.revoke_reason ? `: ${problem.revoke_reason}` : "";
+    const why = problem.revokeReason ? `: ${problem.revokeReason}` : "";
     const title = `${lock} is lost: ${reason}${why}`;
     super({ ...problem, code: "lock_lost", reason, title }, details);
     this.lock = lock;
     this.reason = reason;
-    this.revokeReason = problem.revoke_reason;
+    this.revokeReason = problem.revokeReason;
   }
 }
 
@@ -84,13 +90,16 @@ const types: Record<string, typeof FencepostError> = {
   wait_timeout: WaitTimeout,
   lock_closed: LockClosed,
   deadlock: Deadlock,
+  invalid_request: InvalidRequest,
 };
+const statuses: Record<number, typeof FencepostError> = { 401: Unauthenticated, 403: Forbidden };
 
 /** The error of its code. */
 export function errorOf(problem: Problem, details: Details): FencepostError {
   // A replica that drains hands an entry over, with its token.
   const { entry: _, set: __, ...shown } = problem;
-  return new (types[problem.code] ?? FencepostError)(shown as Problem, details);
+  const type = types[problem.code] ?? statuses[details.status ?? 0] ?? FencepostError;
+  return new type(shown as Problem, details);
 }
 
 /** Returns why the entry is gone when a server reports `lock_lost`. */
@@ -99,8 +108,32 @@ export function lostOf(lock: string, error: FencepostError): LockLost {
   return new LockLost(lock, problem.reason ?? "unknown", problem, { status: error.status });
 }
 
-export function noAnswer(cause?: unknown): NoAnswer {
-  return new NoAnswer({ code: "no_answer", title: "no server answered in time" }, { cause });
+/** What went wrong at a base URL. */
+export function noAnswer(cause?: unknown, base = ""): NoAnswer {
+  const why = [base, textOf(cause)].filter(Boolean).join(": ");
+  const problem = { code: "no_answer", title: "no server answered in time" };
+  return new NoAnswer(why ? { ...problem, detail: why } : problem, { cause });
+}
+
+/** The innermost message: that of fetch says only that it failed. */
+function textOf(error: unknown): string {
+  if (!(error instanceof Error)) {
+    return error === undefined ? "" : String(error);
+  }
+  const { cause, errors } = error as { cause?: unknown; errors?: unknown[] };
+  return textOf(cause ?? errors?.[0]) || error.message || error.name;
+}
+
+/** What is refused before anything is sent. */
+export function invalid(title: string, cause?: unknown): InvalidRequest {
+  return new InvalidRequest({ code: "invalid_request", title }, { cause });
+}
+
+/** No renewal succeeded until the deadline. */
+export function overdue(lock: string, seconds: number, last: FencepostError | undefined): LockLost {
+  const error = last ? `; the last error: ${last.message}` : "";
+  const detail = `no renewal has succeeded for ${seconds.toFixed(1)} s${error}`;
+  return new LockLost(lock, "deadline", { detail }, { cause: last });
 }
 
 export function cancelled(cause: unknown): Cancelled {

@@ -1,6 +1,6 @@
 import { noAnswer } from "./errors.js";
 import { Again, type Attempts, type Scope } from "./repeat.js";
-import { accept, type Guard, readAnswer, type Transport } from "./transport.js";
+import { accept, failedAt, type Guard, readAnswer, type Transport } from "./transport.js";
 import { type FencepostEvent, parse } from "./wire.js";
 
 const idle = 45; // seconds; a server sends something every 15
@@ -26,14 +26,14 @@ export class EventStream {
   readonly #scope: Scope;
   #after: string | undefined; // the last id
 
-  constructor(transport: Transport, filter: EventFilter) {
+  constructor(transport: Transport, filter: EventFilter, signal: AbortSignal) {
     this.#transport = transport;
     this.#path = withQuery("/events", {
       types: filter.types?.join(),
       locks: filter.locks?.join(),
     });
     this.#after = filter.after;
-    this.#scope = { left: () => Number.POSITIVE_INFINITY, signal: filter.signal };
+    this.#scope = { left: () => Number.POSITIVE_INFINITY, signal };
   }
 
   async *read(): AsyncGenerator<FencepostEvent, void, undefined> {
@@ -56,9 +56,8 @@ export class EventStream {
     const guard = this.#transport.guard(this.#scope.signal);
     try {
       guard.limit(idle);
-      const response = await this.#open(base, guard).catch((error) => {
-        throw new Again(noAnswer(error));
-      });
+      const response = await this.#open(base, guard).catch(failedAt(base));
+      this.#transport.answered(response.status);
       if (response.status !== 200) {
         accept(await readAnswer(response));
       }
@@ -88,12 +87,12 @@ export class EventStream {
         this.#after = id || this.#after;
       }
     }
-    throw ended(new Error("the stream ended"));
+    throw ended(new Error("the stream ended"), true);
   }
 }
 
-function ended(cause: unknown): Again {
-  return new Again(noAnswer(cause), { after: resumeAfter });
+function ended(cause: unknown, usual = false): Again {
+  return new Again(noAnswer(cause), { after: resumeAfter, usual });
 }
 
 /** The texts of a body as they come. One that is silent for too long is an error. */

@@ -1,6 +1,6 @@
 import { type Reading, since } from "./clock.js";
 import { asyncDispose, type Core } from "./core.js";
-import { FencepostError, LockLost, lostOf } from "./errors.js";
+import { cancelled, FencepostError, LockLost, lostOf, overdue } from "./errors.js";
 import { type HoldOptions, marginOf, type Target } from "./options.js";
 import { Again } from "./repeat.js";
 import { type Request, requestTimeout } from "./transport.js";
@@ -33,19 +33,20 @@ export class Held {
   #renewing: AbortController | undefined;
   #cancelRenewal: (() => void) | undefined;
   #cancelExpiry: (() => void) | undefined;
+  #failure: FencepostError | undefined; // of the last renewal
   #asked: ReleaseRequested | undefined; // that was reported last
   #released: Promise<void> | undefined;
 
   /** @internal */
   constructor(core: Core, of: Target, entry: Entry, options: HoldOptions, since: Reading) {
     const now = core.clock.read();
-    const { id, token, ttl_seconds, locks } = entry;
+    const { id, token, ttlSeconds, locks } = entry;
     this.id = id;
     this.name = of.name;
     this.fence = entry.fence ?? locks?.[0]?.fence ?? 0;
     this.#core = core;
     this.#of = of;
-    this.#entry = { id, token, ttl_seconds, state: "held", ...(locks && { locks }) };
+    this.#entry = { id, token, ttlSeconds, state: "held", ...(locks && { locks }) };
     this.#options = options;
     this.#since = since;
     core.keep(this, now);
@@ -74,7 +75,7 @@ export class Held {
 
   /** Seconds from the deadline to the earliest end of the lease. */
   get margin(): number {
-    return marginOf(this.#options, this.#entry.ttl_seconds);
+    return marginOf(this.#options, this.#entry.ttlSeconds);
   }
 
   /** Seconds until the deadline, by the clocks; 0 or less after it. */
@@ -82,10 +83,18 @@ export class Held {
     return this.#left(this.#core.clock.read());
   }
 
-  /** Why the lock is lost, or undefined. It reads the clocks, and asks no server. */
+  /**
+   * The token of the entry: whoever has it can renew and release the lock. Hand it over to a process
+   * that calls {@link Fencepost.adopt}, and close the client here without a release. It is a secret.
+   */
+  get token(): string {
+    return this.#entry.token;
+  }
+
+  /** Why the lock is lost, or undefined. It reads the clocks, and changes nothing. */
   get lost(): LockLost | undefined {
-    this.#overdue(this.#core.clock.read());
-    return this.#ended instanceof LockLost ? this.#ended : undefined;
+    const lost = this.#ended ?? this.#late(this.#core.clock.read());
+    return lost === released ? undefined : lost;
   }
 
   /**
@@ -95,6 +104,14 @@ export class Held {
   check(): void {
     this.#overdue(this.#core.clock.read());
     this.throwIfEnded();
+  }
+
+  /** @internal Throws if the lock is lost, and not if it is released. */
+  throwIfLost(): void {
+    this.#overdue(this.#core.clock.read());
+    if (this.#ended instanceof LockLost) {
+      throw this.#ended;
+    }
   }
 
   /** @internal Like check, without a look at the clocks. */
@@ -122,12 +139,8 @@ export class Held {
   async #release(): Promise<void> {
     this.check();
     this.#end(released);
-    const scope = { left: this.#left, held: true };
-    const request = releaseOf(this.#of, this.#entry);
     try {
-      await this.#core.transport.repeat(scope, (attempt) =>
-        this.#core.transport.try(attempt, request),
-      );
+      await this.#core.leave((signal) => this.#giveBack(signal));
     } catch (error) {
       if (error instanceof FencepostError && error.code === "lock_lost") {
         return; // an earlier request released it
@@ -135,6 +148,14 @@ export class Held {
       this.#log("a lock could not be released and expires", error);
       throw error;
     }
+  }
+
+  async #giveBack(signal: AbortSignal): Promise<void> {
+    const scope = { left: this.#left, held: true, signal };
+    const request = releaseOf(this.#of, this.#entry);
+    await this.#core.transport.repeat(scope, (attempt) =>
+      this.#core.transport.try(attempt, request, signal),
+    );
   }
 
   /** @internal Ends the work with another signal, which cancels it. */
@@ -170,25 +191,32 @@ export class Held {
     }
   }
 
-  #left = (now: Reading): number => this.#entry.ttl_seconds - this.margin - since(now, this.#since);
+  #left = (now: Reading): number => this.#entry.ttlSeconds - this.margin - since(now, this.#since);
 
   /**
    * A third of the TTL, up to a tenth of that sooner or later: many locks do not renew at once. A
    * fiftieth of it is a step, in which they do: requests in one turn of the event loop cost less.
    */
   #renewIn(now: Reading): number {
-    const third = this.#entry.ttl_seconds / 3;
+    const third = this.#entry.ttlSeconds / 3;
     const due = third * (0.92 + Math.random() * 0.18) - since(now, this.#since);
     const step = third / 50;
     return Math.floor((now.monotonic + due) / step) * step - now.monotonic;
   }
 
   #overdue(now: Reading): boolean {
-    if (this.#ended || this.#left(now) > 0) {
-      return false;
+    const lost = this.#ended ? undefined : this.#late(now);
+    if (lost) {
+      this.#end(lost);
     }
-    this.#end(new LockLost(this.name, "deadline"));
-    return true;
+    return lost !== undefined;
+  }
+
+  /** The loss, if the deadline has come. */
+  #late(now: Reading): LockLost | undefined {
+    return this.#left(now) > 0
+      ? undefined
+      : overdue(this.name, since(now, this.#since), this.#failure);
   }
 
   #end(why: LockLost | typeof released): void {
@@ -216,7 +244,9 @@ export class Held {
       const entry = await this.#core.transport.repeat(scope, (attempt) => {
         sent = attempt.begun;
         const request = renewalOf(this.#of, this.#entry);
-        return this.#core.transport.tryEntry(attempt, request, signal).catch(untilLost);
+        return this.#core.transport
+          .tryEntry(attempt, request, signal)
+          .catch((error) => this.#failed(error));
       });
       this.#renewed(sent, entry);
     } catch (error) {
@@ -227,15 +257,28 @@ export class Held {
     }
   }
 
+  /**
+   * Makes each failure of a renewal but 410 one to try again after. A bearer token that is refused
+   * now may be replaced before the deadline.
+   */
+  #failed(error: unknown): never {
+    const failure = error instanceof Again ? error.error : error;
+    if (!(failure instanceof FencepostError) || failure.code === "lock_lost") {
+      throw error;
+    }
+    this.#failure = failure;
+    throw error instanceof Again ? error : new Again(failure);
+  }
+
   /** Moves the deadline, unless it has come while the answer was on its way. */
-  #renewed(sent: Reading, { ttl_seconds, release_requested: asked }: Entry): void {
+  #renewed(sent: Reading, { ttlSeconds, releaseRequested: asked }: Entry): void {
     const now = this.#core.clock.read();
     if (this.#overdue(now) || this.#ended) {
       return;
     }
     this.#since = sent;
-    this.#entry.ttl_seconds = ttl_seconds;
-    this.#renewing = undefined;
+    this.#entry.ttlSeconds = ttlSeconds;
+    this.#renewing = this.#failure = undefined;
     const before = this.#asked;
     this.#asked = asked;
     this.look(now);
@@ -264,15 +307,34 @@ function errorOf(why: LockLost | typeof released): FencepostError {
     : why;
 }
 
-/**
- * Makes each failure of a renewal but 410 one to try again after. A bearer token that is refused
- * now may be replaced before the deadline.
- */
-function untilLost(error: unknown): never {
-  if (error instanceof FencepostError && error.code !== "lock_lost") {
-    throw new Again(error);
+/** Renews first: nobody knows when the lease of the token began. */
+export async function adopt(
+  core: Core,
+  of: Target,
+  token: string,
+  options: HoldOptions,
+  signal: AbortSignal,
+): Promise<Held> {
+  let sent = core.clock.read();
+  const entry = { id: "", state: "", token, ttlSeconds: 3 * requestTimeout };
+  const scope = { left: core.within(core.retryFor), signal };
+  const renewed = await core.transport.repeat(scope, (attempt) => {
+    sent = attempt.begun;
+    return core.transport.tryEntry(attempt, renewalOf(of, entry), signal).catch((error) => {
+      throw error instanceof FencepostError && error.code === "lock_lost"
+        ? lostOf(of.name, error)
+        : error;
+    });
+  });
+  if (renewed.state !== "held") {
+    throw new LockLost(of.name, "not_granted");
   }
-  throw error;
+  if (signal.aborted) {
+    throw cancelled(signal.reason);
+  }
+  const held = new Held(core, of, renewed, options, sent);
+  held.throwIfEnded();
+  return held;
 }
 
 export function renewalOf(of: Target, entry: Entry): Request {
@@ -280,7 +342,7 @@ export function renewalOf(of: Target, entry: Entry): Request {
     method: "PUT",
     path: `${of.heldPath(entry.id)}/renew`,
     token: entry.token,
-    timeout: Math.min(requestTimeout, entry.ttl_seconds / 3),
+    timeout: Math.min(requestTimeout, entry.ttlSeconds / 3),
   };
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-export { type ClientOptions, Fencepost } from "./client.js";
+export { type ClientOptions, Fencepost, type Work } from "./client.js";
 export type { Clock, Reading } from "./clock.js";
 export type { Log } from "./core.js";
 export {
@@ -11,10 +11,13 @@ export {
   Cancelled,
   Deadlock,
   FencepostError,
+  Forbidden,
+  InvalidRequest,
   LockClosed,
   LockHeld,
   LockLost,
   NoAnswer,
+  Unauthenticated,
   WaitTimeout,
 } from "./errors.js";
 export type { EventFilter } from "./events.js";

@@ -1,4 +1,4 @@
-import { FencepostError } from "./errors.js";
+import { FencepostError, invalid } from "./errors.js";
 import type { Claim, Mode, ReleaseRequested } from "./wire.js";
 
 const leastMargin = 0.25; // seconds
@@ -53,6 +53,59 @@ export interface AsyncOptions extends LockOptions {
   callbackUrl?: string | undefined;
 }
 
+const isText = (value: unknown) => typeof value === "string";
+const isFunction = (value: unknown) => typeof value === "function";
+const isObject = (value: unknown) => typeof value === "object" && value !== null;
+const isSeconds = (value: unknown) =>
+  typeof value === "number" && Number.isFinite(value) && value >= 0;
+
+const valid: Record<string, (value: unknown) => boolean> = {
+  ttl: isSeconds,
+  wait: isSeconds,
+  margin: isSeconds,
+  requestRelease: isSeconds,
+  limit: (value) => Number.isSafeInteger(value) && (value as number) > 0,
+  name: isText,
+  mode: isText,
+  holder: isText,
+  metadata: isObject,
+  callbackUrl: isText,
+  prefix: isText,
+  state: isText,
+  after: isText,
+  types: Array.isArray,
+  locks: Array.isArray,
+  onReleaseRequested: isFunction,
+  signal: (value) => isObject(value) && "aborted" in (value as object),
+  retryFor: isSeconds,
+  propagate: isFunction,
+  log: isFunction,
+  fetch: isFunction,
+  clock: isObject,
+};
+
+/** The options of calls. */
+export const calling = ["signal"];
+export const holding = [...calling, "margin", "onReleaseRequested"];
+export const tryingSet = [...holding, "ttl", "holder", "metadata"];
+export const trying = [...tryingSet, "mode", "limit"];
+export const lockingSet = [...tryingSet, "wait", "requestRelease"];
+export const locking = [...trying, "wait", "requestRelease"];
+export const queueing = [...locking, "callbackUrl"];
+const claiming = ["name", "mode", "limit"];
+
+/** Refuses options that are unknown, or of a wrong type. */
+export function check(options: object, known: readonly string[]): void {
+  if (!isObject(options)) {
+    throw invalid("the options are no object");
+  }
+  for (const [name, value] of Object.entries(options)) {
+    if (value !== undefined && !(known.includes(name) && valid[name]?.(value))) {
+      throw invalid(known.includes(name) ? `${name} is not valid` : `${name} is no option here`);
+    }
+  }
+}
+
 /** What an acquire needs to know. */
 export type Acquire = Omit<AsyncOptions, "signal"> & { ttl: number; wait: number };
 
@@ -71,9 +124,19 @@ export class Target {
   readonly name: string; // of a set, all names
   readonly claims: readonly Claim[] | undefined;
 
-  constructor(name: string | readonly Claim[]) {
-    this.name = typeof name === "string" ? name : namesOf(name);
-    this.claims = typeof name === "string" ? undefined : name;
+  constructor(name: string | readonly (string | Claim)[]) {
+    if (typeof name === "string") {
+      this.name = name;
+      return;
+    }
+    if (!Array.isArray(name)) {
+      throw invalid("the name of a lock is no text");
+    }
+    this.claims = name.map((claim) => (typeof claim === "string" ? { name: claim } : claim));
+    for (const claim of this.claims) {
+      check(claim, claiming);
+    }
+    this.name = namesOf(this.claims);
   }
 
   /** Where it is acquired. */
@@ -122,6 +185,9 @@ export function lockPath(name: string): string {
 
 /** A part of a path. URLs would read a dot or two as another path. */
 function segment(text: string): string {
+  if (typeof text !== "string") {
+    throw invalid("the name of a lock is no text");
+  }
   if (/^\.{0,2}$/.test(text)) {
     throw new FencepostError({ code: "invalid_name", title: `"${text}" is no name` });
   }

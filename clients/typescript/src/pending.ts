@@ -1,14 +1,18 @@
 import type { Acquisition } from "./acquire.js";
+import type { Core } from "./core.js";
 import type { Held } from "./held.js";
+import { calling, check } from "./options.js";
 
 /** An entry that the servers keep in its queue without a connection, for as long as its wait. */
 export class Pending {
+  readonly #core: Core;
   readonly #acquisition: Acquisition;
   /** Of the entry, as callbacks and events have it. */
   readonly id: string;
 
   /** @internal */
-  constructor(acquisition: Acquisition) {
+  constructor(core: Core, acquisition: Acquisition) {
+    this.#core = core;
     this.#acquisition = acquisition;
     this.id = acquisition.entry?.id ?? "";
   }
@@ -18,12 +22,15 @@ export class Pending {
    * signal is aborted first, the entry keeps its position, and you can wait again. Fails with a
    * {@link LockLost} if the grant was not claimed in time.
    */
-  wait(options: { signal?: AbortSignal } = {}): Promise<Held> {
+  async wait(options: { signal?: AbortSignal } = {}): Promise<Held> {
+    check(options, calling);
     return this.#acquisition.run(options.signal);
   }
 
   /** Leaves the queue, or releases a grant that was not claimed. It tries for one TTL. */
-  leave(options: { signal?: AbortSignal } = {}): Promise<void> {
-    return this.#acquisition.leave(options.signal);
+  async leave(options: { signal?: AbortSignal } = {}): Promise<void> {
+    check(options, calling);
+    this.#core.throwIfClosed();
+    return this.#core.leave((signal) => this.#acquisition.leave(signal), options.signal);
   }
 }

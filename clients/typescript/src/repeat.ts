@@ -21,16 +21,18 @@ export class Again {
   readonly after: number; // seconds; 0 is as the client likes
   readonly stays: boolean; // at this URL: the server works, and refuses
   readonly goes: boolean; // nothing failed: the next attempt is due now
+  readonly usual: boolean; // nothing to warn of
   readonly answer: Answer | undefined;
 
   constructor(
     error: FencepostError,
-    how: { after?: number; stays?: boolean; goes?: boolean; answer?: Answer } = {},
+    how: { after?: number; stays?: boolean; goes?: boolean; usual?: boolean; answer?: Answer } = {},
   ) {
     this.error = error;
     this.after = how.after ?? 0;
     this.stays = how.stays ?? false;
     this.goes = how.goes ?? false;
+    this.usual = how.usual ?? false;
     this.answer = how.answer;
   }
 }
@@ -48,10 +50,13 @@ export interface Attempt {
 /** The base URLs of the servers. All calls of a client use one of them until it fails. */
 export class Urls {
   readonly #urls: string[];
+  readonly #warn: (url: string, error: FencepostError) => void;
   #current = 0;
+  #failing = false; // nothing answered since the last warning
 
-  constructor(urls: string[]) {
+  constructor(urls: string[], warn: (url: string, error: FencepostError) => void) {
     this.#urls = urls;
+    this.#warn = warn;
   }
 
   get count(): number {
@@ -66,6 +71,19 @@ export class Urls {
   passOver(url: string): void {
     if (this.current === url) {
       this.#current = (this.#current + 1) % this.count;
+    }
+  }
+
+  /** The next failure is the first of a row. */
+  answered(): void {
+    this.#failing = false;
+  }
+
+  /** Warns of the first of a row of failures: they may last for a minute. */
+  failed(url: string, error: FencepostError): void {
+    if (!this.#failing) {
+      this.#failing = true;
+      this.#warn(url, error);
     }
   }
 }
@@ -117,6 +135,9 @@ export class Attempts {
     }
     this.#last = error.error;
     if (!error.stays) {
+      if (!error.usual) {
+        this.#urls.failed(this.#url, error.error);
+      }
       this.#urls.passOver(this.#url);
       if (++this.#failures % this.#urls.count !== 0) {
         return;

@@ -1,5 +1,5 @@
 import type { Clock } from "./clock.js";
-import { errorOf, type FencepostError, noAnswer } from "./errors.js";
+import { errorOf, FencepostError, invalid, noAnswer } from "./errors.js";
 import { Again, type Attempt, Attempts, type Scope, Urls } from "./repeat.js";
 import { type Entry, entryOf, type Problem, parse } from "./wire.js";
 
@@ -31,6 +31,7 @@ export interface TransportOptions {
   fetch: typeof fetch;
   clock: Clock;
   propagate: ((headers: Record<string, string>) => void) | undefined;
+  warn: (url: string, error: FencepostError) => void;
 }
 
 /** Sends requests to one of the base URLs. */
@@ -40,7 +41,14 @@ export class Transport {
 
   constructor(options: TransportOptions) {
     this.#options = options;
-    this.#urls = new Urls(options.urls);
+    this.#urls = new Urls(options.urls, options.warn);
+  }
+
+  /** Notes that a server works. */
+  answered(status: number): void {
+    if (status < 500) {
+      this.#urls.answered();
+    }
   }
 
   guard(signal: AbortSignal | undefined): Guard {
@@ -67,12 +75,8 @@ export class Transport {
 
   /** Makes one attempt. Throws an {@link Again} or, if it is final, an error. */
   async try(attempt: Attempt, request: Request, signal?: AbortSignal): Promise<Answer> {
-    let answer: Answer;
-    try {
-      answer = await this.#send(attempt, request, signal);
-    } catch (error) {
-      throw new Again(noAnswer(error));
-    }
+    const answer = await this.#send(attempt, request, signal).catch(failedAt(attempt.base));
+    this.answered(answer.status);
     return accept(answer);
   }
 
@@ -81,7 +85,8 @@ export class Transport {
     const answer = await this.try(attempt, request, signal);
     const entry = entryOf(parse(answer.text));
     if (!entry) {
-      throw new Again(noAnswer(new Error("what answered is no server")), { answer });
+      const error = noAnswer(new Error("what answered is no server"), attempt.base);
+      throw new Again(error, { answer });
     }
     return entry;
   }
@@ -108,32 +113,74 @@ export class Transport {
   /** Sends a request and returns the response when its head is there. */
   async open(base: string, request: Request, signal: AbortSignal): Promise<Response> {
     const { token } = this.#options;
-    const bearer = typeof token === "string" ? token : await within(signal, token);
-    const headers: Record<string, string> = {};
-    this.#options.propagate?.(headers);
-    set(headers, "Authorization", `Bearer ${bearer}`);
-    set(headers, "Lock-Token", request.token);
-    set(headers, "Idempotency-Key", request.key);
-    set(headers, "Prefer", request.prefer);
-    set(headers, "Last-Event-ID", request.after);
-    const init: RequestInit = { method: request.method, headers, signal, redirect: "manual" };
-    if (request.body !== undefined) {
-      headers["Content-Type"] = "application/json";
-      init.body = JSON.stringify(request.body);
-    }
+    const bearer = typeof token === "string" ? token : bearerOf(await within(signal, token));
+    const init = { ...this.#prepare(request, bearer), signal, redirect: "manual" as const };
     signal.throwIfAborted();
     return this.#options.fetch(base + request.path, init);
   }
+
+  /** What fetch would refuse is refused here: its error would name the value of a header. */
+  #prepare(request: Request, bearer: string): { method: string; headers: Headers; body?: string } {
+    const given: Record<string, string> = {};
+    try {
+      this.#options.propagate?.(given);
+    } catch (error) {
+      throw invalid("propagate failed", error);
+    }
+    const { method, body } = request;
+    const headers = headersOf({
+      ...given,
+      Authorization: `Bearer ${bearer}`,
+      "Lock-Token": request.token,
+      "Idempotency-Key": request.key,
+      Prefer: request.prefer,
+      "Last-Event-ID": request.after,
+      "Content-Type": body === undefined ? undefined : "application/json",
+    });
+    return { method, headers, ...(body !== undefined && { body: jsonOf(body) }) };
+  }
 }
 
-/** Sets a header. What fetch would throw of a value that it cannot send names the value. */
-function set(headers: Record<string, string>, name: string, value: string | undefined): void {
-  if (value !== undefined && !/^[\x20-\x7e]*$/.test(value)) {
-    throw new TypeError(`the value of ${name} cannot be sent in a header`);
+function headersOf(given: Record<string, string | undefined>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    try {
+      if (value) headers.set(name, value);
+    } catch {
+      throw invalid("a header cannot be sent");
+    }
   }
-  if (value) {
-    headers[name] = value;
+  return headers;
+}
+
+function jsonOf(body: unknown): string {
+  try {
+    return JSON.stringify(body);
+  } catch (error) {
+    throw invalid("an option cannot be sent as JSON", error);
   }
+}
+
+/** The bearer token without blanks around it, such as the line break at the end of its file. */
+export function bearerOf(text: unknown): string {
+  const bearer = typeof text === "string" ? text.trim() : "";
+  if (!/^[!-~]+$/.test(bearer)) {
+    throw invalid("the bearer token is empty, or has what a header cannot have");
+  }
+  return bearer;
+}
+
+const refusals = /^UND_ERR_(INVALID_ARG|NOT_SUPPORTED)$/; // of Node's fetch
+
+/** Decides whether a request that failed is sent again. What was never sent is not. */
+export function failedAt(base: string): (error: unknown) => never {
+  return (error) => {
+    const { cause } = error as { cause?: { code?: unknown } };
+    if (typeof cause?.code === "string" && refusals.test(cause.code)) {
+      throw invalid("a header cannot be sent");
+    }
+    throw error instanceof FencepostError ? error : new Again(noAnswer(error, base));
+  };
 }
 
 export async function readAnswer(response: Response): Promise<Answer> {
@@ -202,7 +249,7 @@ export class Guard {
   constructor(clock: Clock, outer: AbortSignal | undefined) {
     this.#clock = clock;
     this.#outer = outer;
-    outer?.addEventListener("abort", this.abort);
+    outer?.addEventListener("abort", this.#follow);
     if (outer?.aborted) {
       this.abort();
     }
@@ -215,22 +262,25 @@ export class Guard {
   /** Aborts after so many seconds from now, instead of when it would have. */
   limit(seconds: number): void {
     this.unlimited();
-    this.#cancel = this.#clock.timer(seconds, this.abort);
+    const late = () => this.abort(new Error(`nothing came for ${seconds.toFixed(1)} s`));
+    this.#cancel = this.#clock.timer(seconds, late);
   }
 
   unlimited(): void {
     this.#cancel?.();
   }
 
-  abort = (): void => {
+  abort(reason?: unknown): void {
     this.end();
-    this.#controller.abort();
-  };
+    this.#controller.abort(reason);
+  }
+
+  #follow = (): void => this.abort();
 
   /** Aborts no more. */
   end(): void {
     this.unlimited();
-    this.#outer?.removeEventListener("abort", this.abort);
+    this.#outer?.removeEventListener("abort", this.#follow);
   }
 }
 
@@ -238,6 +288,8 @@ export class Guard {
 function within<T>(signal: AbortSignal, ask: () => T | Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
-    Promise.resolve().then(ask).then(resolve, reject);
+    const failed = (cause: unknown) =>
+      reject(new Error("the function for the token failed", { cause }));
+    Promise.resolve().then(ask).then(resolve, failed);
   });
 }

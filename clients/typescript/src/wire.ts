@@ -1,4 +1,4 @@
-// What servers send and receive: the HTTP contract's fields under the contract's names.
+// What servers send, with the names of the HTTP contract in camel case.
 
 /** How entries share a lock. */
 export type Mode = "exclusive" | "shared" | "semaphore";
@@ -17,7 +17,7 @@ export interface Holder {
   fence: number;
   mode: Mode;
   limit?: number;
-  expires_at?: string;
+  expiresAt?: string;
   metadata?: Record<string, string>;
 }
 
@@ -28,8 +28,8 @@ export interface Waiter {
   holder: string;
   mode: Mode;
   limit?: number;
-  enqueued_at: string;
-  waited_seconds: number;
+  enqueuedAt: string;
+  waitedSeconds: number;
   metadata?: Record<string, string>;
 }
 
@@ -40,7 +40,7 @@ export interface ReleaseRequested {
   /** The worker that asked first. */
   by: string;
   waiting: number;
-  wished_at: string;
+  wishedAt: string;
 }
 
 /** Percentiles in seconds. */
@@ -61,11 +61,11 @@ export interface Lock {
   figures: {
     acquisitions: number;
     expirations: number;
-    wait_seconds?: Percentiles;
-    hold_seconds?: Percentiles;
-    recommended_ttl_seconds?: number;
+    waitSeconds?: Percentiles;
+    holdSeconds?: Percentiles;
+    recommendedTtlSeconds?: number;
   };
-  release_requested?: ReleaseRequested;
+  releaseRequested?: ReleaseRequested;
   closed?: { until?: string; reason?: string };
   revision: number;
 }
@@ -98,8 +98,8 @@ export interface EventData {
   entry?: EventEntry;
   reason?: string;
   held?: boolean;
-  waited_seconds?: number;
-  held_seconds?: number;
+  waitedSeconds?: number;
+  heldSeconds?: number;
   /** Of `events.missed`: the id before what is missing, and the one after it. */
   after?: string;
   before?: string;
@@ -114,11 +114,11 @@ export interface EventEntry {
   locks?: Claim[];
   holder: string;
   fence?: number;
-  ttl_seconds: number;
-  expires_at?: string;
+  ttlSeconds: number;
+  expiresAt?: string;
   /** Only an entry's own callback has it. Keep it out of logs. */
   token?: string;
-  enqueued_at: string;
+  enqueuedAt: string;
   metadata?: Record<string, string>;
 }
 
@@ -129,11 +129,11 @@ export interface Problem {
   type?: string;
   status?: number;
   detail?: string;
-  request_id?: string;
+  requestId?: string;
   field?: string;
   reason?: string;
-  revoke_reason?: string;
-  may_have_taken_effect?: boolean;
+  revokeReason?: string;
+  mayHaveTakenEffect?: boolean;
   holders?: Holder[];
   waiting?: number;
   until?: string;
@@ -145,10 +145,10 @@ export interface Entry {
   id: string;
   state: string;
   token: string;
-  ttl_seconds: number;
+  ttlSeconds: number;
   fence?: number;
   locks?: { name: string; fence: number }[];
-  release_requested?: ReleaseRequested;
+  releaseRequested?: ReleaseRequested;
 }
 
 /** The entry in the text of an answer, or undefined if it is none. */
@@ -165,14 +165,26 @@ function hasFence({ fence = 0 }: { fence?: number }): boolean {
 }
 
 function isTtl(e: Partial<Entry>): boolean {
-  return typeof e.ttl_seconds === "number" && e.ttl_seconds > 0;
+  return typeof e.ttlSeconds === "number" && e.ttlSeconds > 0;
 }
 
-/** The JSON value of a text, or undefined. */
+/** The JSON value of a text with its names in camel case, or undefined. */
 export function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text, camel);
   } catch {
     return undefined;
   }
+}
+
+/** The names in metadata are the user's. */
+function camel(name: string, value: unknown): unknown {
+  if (name === "metadata" || typeof value !== "object" || value === null || Array.isArray(value)) {
+    return value;
+  }
+  const renamed = Object.entries(value).map(([key, field]) => [
+    key.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+    field,
+  ]);
+  return Object.fromEntries(renamed);
 }

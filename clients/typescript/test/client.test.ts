@@ -6,7 +6,14 @@ import type { AddressInfo } from "node:net";
 import { test } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { inspect } from "node:util";
-import { Cancelled, Fencepost, FencepostError, LockLost, NoAnswer } from "@fencepost/client";
+import {
+  Cancelled,
+  Fencepost,
+  FencepostError,
+  InvalidRequest,
+  LockLost,
+  NoAnswer,
+} from "@fencepost/client";
 import { entry, Faked } from "./fake.js";
 
 const brief = 1.5; // seconds of a lease; its deadline is 0.25 s earlier
@@ -168,18 +175,222 @@ test("secrets are in no text that a client makes", async () => {
   assert.doesNotMatch(text + JSON.stringify([faked.client, held, error]), /secret/);
 });
 
-test("a token that no header can have is not in the error", async () => {
-  const options = { retryFor: 0.1, fetch: async () => entry(30) };
-  await using client = new Fencepost("http://a", "secret\nvalue", options);
+test("what no request can have is refused when a client is made, and never quoted", () => {
+  const refused = (run: () => unknown) => {
+    assert.throws(run, (error) => {
+      assert(error instanceof InvalidRequest, `${error}`);
+      assert.doesNotMatch(inspect(error, { depth: 10 }), /secret/);
+      return true;
+    });
+  };
+  for (const token of ["", " \n", "secret\nvalue", "secret\u00fc", 5 as never]) {
+    refused(() => new Fencepost("http://a", token));
+  }
+  const hosts = ["user:secret@a", "a/?secret", "a?", "a#secret", "a:secret", "a b/secret"];
+  const bad = ["", " , ", "ftp://secret", "secret", ...hosts.map((host) => `http://${host}`)];
+  for (const url of bad) {
+    refused(() => new Fencepost(url, "T"));
+  }
+  assert.throws(() => new Fencepost("http://a,http://u:p@b", "T"), /base URL 2/);
+  assert.throws(() => new Fencepost(undefined, "T"), /FENCEPOST_URL/);
+  assert.throws(() => new Fencepost("http://a", undefined), /FENCEPOST_TOKEN/);
+  refused(() => new Fencepost("http://a", "T", { retries: 3 } as never));
+  refused(() => new Fencepost("http://a", "T", { retryFor: Number.NaN }));
+});
+
+test("blanks, line breaks and commas around URLs and tokens are dropped", async () => {
+  const seen: string[] = [];
+  const fetch = async (url: unknown, init: RequestInit = {}) => {
+    seen.push(`${url} ${new Headers(init.headers).get("Authorization")}`);
+    return Response.json({});
+  };
+  for (const token of ["T\n", () => "T\r\n"]) {
+    await using client = new Fencepost(" http://a/ ,, ", token, { fetch });
+    await client.look("x");
+  }
+  assert.deepEqual(seen, ["http://a/locks/x Bearer T", "http://a/locks/x Bearer T"]);
+});
+
+test("options that are unknown or cannot be sent fail before a request", async () => {
+  await using faked = new Faked(() => entry(30));
+  const { client } = faked;
+  const bad: object[] = [
+    { ttl: Number.NaN },
+    { ttl: "10" },
+    { ttl: -1 },
+    { timeout: 5 },
+    { wait: null },
+  ];
+  bad.push({ wait: Number.POSITIVE_INFINITY }, { margin: "1" }, { limit: 1.5 }, { signal: 5 });
+  for (const options of bad) {
+    const refused = { name: "InvalidRequest", code: "invalid_request" };
+    await assert.rejects(client.lock("a", options), refused);
+    await assert.rejects(
+      client.withLock("a", options, () => {}),
+      refused,
+    );
+    await assert.rejects(client.asyncAcquire("a", options), refused);
+    await assert.rejects(
+      client.lead("a", options, () => {}),
+      refused,
+    );
+  }
+  const refused = { code: "invalid_request" };
+  await assert.rejects(client.tryLock("a", { wait: 5 } as never), refused);
+  await assert.rejects(client.lockSet(["a"], { mode: "shared" } as never), refused);
+  await assert.rejects(client.lockSet([{ name: "a", modes: "shared" } as never]), refused);
+  await assert.rejects(client.lock(undefined as never), refused);
+  await assert.rejects(client.look("a", { timeout: 5 } as never), refused);
+  await assert.rejects(client.adopt("a", "secret\n"), refused);
+  const metadata = { count: 5n } as never;
+  await assert.rejects(client.lock("a", { metadata }), refused);
+  await assert.rejects(client.withLock("a", {}, undefined as never), refused);
+  assert.equal(faked.requests.length, 0);
+});
+
+test("a header that cannot be sent is final, and not in the error", async () => {
+  const server = createServer((_, response) => response.end("{}"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const isNode = !("Deno" in globalThis || "Bun" in globalThis);
+  const refused = isNode ? [{ Expect: "secret" }] : []; // others send it
+  const headers: object[] = [{ a: "secret\nvalue" }, { "a b": "secret" }, ...refused];
+  for (const header of headers) {
+    await using client = new Fencepost(`http://127.0.0.1:${port}`, "T", {
+      propagate: (given) => void Object.assign(given, header),
+      retryFor: 1,
+    });
+    const error = await client.tryLock("a").catch((e: unknown) => e);
+    assert(error instanceof InvalidRequest, `${error}`);
+    assert.doesNotMatch(inspect(error, { depth: 10 }), /secret/);
+  }
+  server.close();
+  await using client = new Fencepost("http://a", () => "secret\nvalue", {
+    fetch: async () => assert.fail("sent"),
+  });
+  const error = await client.look("a").catch((e: unknown) => e);
+  assert(error instanceof InvalidRequest);
+  assert.doesNotMatch(inspect(error, { depth: 10 }), /secret/);
+});
+
+test("a row of failures warns once, and its error has the address and the cause", async () => {
+  const port = await unusedPort();
+  const urls = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${port}/b`];
+  const lines: string[] = [];
+  await using client = new Fencepost(urls, "bearer-secret", {
+    retryFor: 1,
+    log: (message, { url, error }) => lines.push(`${message} ${url} ${error}`),
+  });
   const error = await client.look("orders:42").catch((e: unknown) => e);
   assert(error instanceof NoAnswer);
-  assert.doesNotMatch(inspect(error, { depth: 10 }), /secret/);
-  assert.throws(() => new Fencepost("http://a", ""), { name: "TypeError" });
-  assert.throws(() => new Fencepost([], "T"), { name: "TypeError" });
-  assert.throws(() => new Fencepost("http://user:secret@a", "T"), {
-    message: "the base URL of a is not valid",
-  });
+  assert.match(error.message, new RegExp(`http://127.0.0.1:${port}.*ECONNREFUSED`));
+  assert(error.cause instanceof Error);
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? "", new RegExp(`http://127.0.0.1:${port} .*ECONNREFUSED`));
+  assert.doesNotMatch(inspect([error, lines], { depth: 10 }), /secret/);
 });
+
+test("after an answer, the next failure warns again", async () => {
+  let fails = true;
+  await using faked = new Faked(() => {
+    fails = !fails;
+    return fails ? Response.json({}, { status: 404 }) : Promise.reject(new Error("cut"));
+  });
+  await assert.rejects(faked.client.look("a"), { status: 404 });
+  await assert.rejects(faked.client.look("a"), { status: 404 });
+  assert.equal(faked.logged.length, 2);
+});
+
+test("the reason deadline says since when no renewal succeeded, and why", async () => {
+  await using faked = new Faked((method) =>
+    method === "PUT" ? Promise.reject(new Error("no route to host")) : entry(brief),
+  );
+  const held = await faked.client.tryLock("orders:42");
+  await new Promise((resolve) => held.signal.addEventListener("abort", resolve));
+  assert.match(
+    `${held.lost}`,
+    /deadline: no renewal has succeeded for 1\.\d s; .*http:\/\/a: no route/,
+  );
+  assert(held.lost?.cause instanceof NoAnswer);
+  assert(faked.logged.some((line) => line.includes("no route to host")));
+});
+
+test("a log that fails costs no renewal", async () => {
+  let sent = 0;
+  const failing = () => (sent++ === 1 ? Promise.reject(new Error("cut")) : entry(brief));
+  await using faked = new Faked(failing, {
+    log: () => {
+      throw new Error("of the log");
+    },
+  });
+  const held = await faked.client.tryLock("orders:42");
+  await sleep(1400);
+  held.check();
+});
+
+test("looking whether a lock is lost changes nothing", async () => {
+  await using faked = new Faked(() => entry(brief));
+  const held = await faked.client.tryLock("orders:42");
+  block(beyond);
+  assert.equal(held.lost?.reason, "deadline");
+  assert.equal(held.signal.aborted, false);
+  assert.equal(faked.logged.length, 0);
+  assert.throws(() => held.check(), LockLost);
+  assert(held.signal.aborted);
+});
+
+test("names of results are in camel case, but those of metadata", async () => {
+  const holder = { holder: "w1", fence: 7, expires_at: "x", metadata: { job_id: "5" } };
+  const refused = { code: "lock_held", title: "no", holders: [holder], request_id: "r1" };
+  await using faked = new Faked((method) =>
+    method === "GET"
+      ? Response.json({ holders: [holder] })
+      : Response.json(refused, { status: 423 }),
+  );
+  const { holders } = await faked.client.look("a");
+  const expected = { holder: "w1", fence: 7, expiresAt: "x", metadata: { job_id: "5" } };
+  assert.deepEqual(holders, [expected]);
+  const error = (await faked.client.tryLock("a").catch((e: unknown) => e)) as FencepostError;
+  assert.deepEqual([error.problem.holders, error.requestId], [[expected], "r1"]);
+});
+
+test("401 and 403 have classes, and options of withLock may be left out", async () => {
+  let status = 401;
+  await using faked = new Faked((method) =>
+    method === "DELETE" ? gone() : status ? Response.json({ code: "c" }, { status }) : entry(30),
+  );
+  await assert.rejects(faked.client.lock("a"), { name: "Unauthenticated", code: "c" });
+  status = 403;
+  await assert.rejects(faked.client.lock("a"), { name: "Forbidden" });
+  status = 0;
+  assert.equal(await faked.client.withLock("a", ({ fence }) => fence), 7);
+  assert.equal(await faked.client.lead("a", ({ fence }) => fence), 7);
+  assert.equal(await faked.client.withLock(["a", { name: "b" }], ({ name }) => name), "a,b");
+});
+
+test("close ends events and waits of leaders", async () => {
+  const faked = new Faked(() => new Promise<Response>(() => {}), {
+    fetch: (_, init) =>
+      new Promise((_, reject) => {
+        init?.signal?.addEventListener("abort", () => reject(init.signal?.reason));
+      }),
+  });
+  const events = faked.client.events().next();
+  const leads = faked.client.lead("a", () => {});
+  await sleep(10);
+  const ends = [assert.rejects(events, Cancelled), assert.rejects(leads, Cancelled)];
+  await Promise.all([...ends, faked.client.close()]);
+  await assert.rejects(faked.client.events().next(), Cancelled);
+  await assert.rejects(faked.client.adopt("a", "t"), Cancelled);
+});
+
+async function unusedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
 
 test("a token comes from a function for each request, and one that hangs is no answer", async () => {
   let calls = 0;

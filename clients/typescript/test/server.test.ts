@@ -92,6 +92,35 @@ test("many callers at once on as many locks hold them all", async () => {
   await Promise.all(held.map((lock) => lock.release()));
 });
 
+test("waits take no connection from the renewals of a holder", async () => {
+  await using client = connect();
+  const held = await client.tryLock("busy", { ttl: brief });
+  const waits = Array.from({ length: callers }, () => client.lock("busy"));
+  const ended = Promise.allSettled(waits);
+  await until(async () => (await client.look("busy")).waiting === callers);
+  await sleep(2000 * brief);
+  held.check();
+  await client.close();
+  for (const wait of await ended) {
+    assert(wait.status === "rejected" && wait.reason instanceof Cancelled);
+  }
+});
+
+test("a closed client leaves its queues, and another process adopts its lock", async () => {
+  await using client = connect();
+  const first = connect();
+  const { token, fence } = await first.tryLock("adopted", { ttl: 30 });
+  const wait = assert.rejects(first.lock("adopted"), Cancelled);
+  await until(async () => (await client.look("adopted")).waiting === 1);
+  await first.close();
+  await wait;
+  assert.equal((await client.look("adopted")).waiting, 0);
+  const held = await client.adopt("adopted", token);
+  assert.equal(held.fence, fence);
+  await held.release();
+  await assert.rejects(client.adopt("adopted", token), { reason: "released" });
+});
+
 test("a cancelled wait leaves the queue", async () => {
   await using client = connect();
   const waiting = async (count: number) => (await client.look("cancelled")).waiting === count;

@@ -19,6 +19,7 @@ export interface Step {
   as?: string;
   of?: string;
   name?: string;
+  token?: string;
   claims?: { name: string; mode?: "exclusive" | "shared" | "semaphore"; limit?: number }[];
   ttl?: number;
   wait?: number;
@@ -83,7 +84,7 @@ const fields: Record<string, string> = {
   vector: "name about config steps server until",
   config: "urls retry_for clock traceparent",
   step:
-    "at do as of name claims ttl wait mode limit holder metadata request_release margin " +
+    "at do as of name token claims ttl wait mode limit holder metadata request_release margin " +
     "callback_url event prefix state types locks after fence_presented fence_known resource " +
     "secrets headers payload seconds now result lost release_requested",
   claim: "name mode limit",

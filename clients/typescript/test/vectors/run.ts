@@ -1,10 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import {
   type AsyncOptions,
+  Cancelled,
   Fencepost,
   FencepostError,
   type FencepostEvent,
   type Held,
+  type HoldOptions,
   LockLost,
   type Pending,
   verifyWebhook,
@@ -22,6 +24,14 @@ export async function play(vector: Vector, bodies: Record<string, unknown>): Pro
   return run.faults;
 }
 
+/** A body as the client gives it to programs: in camel case. */
+function received(body: unknown): unknown {
+  const text = JSON.stringify(body).replace(/"[a-z_]+":/g, (name) =>
+    name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase()),
+  );
+  return JSON.parse(text);
+}
+
 class Run {
   readonly faults: string[] = [];
   readonly #vector: Vector;
@@ -36,6 +46,7 @@ class Run {
   readonly #asked = new Map<Step, number>();
   readonly #ended = new Set<Step>();
   readonly #unended = new Map<Step, Got>(); // what calls gave that go on
+  #closed = false;
   #over = false;
 
   constructor(vector: Vector, bodies: Record<string, unknown>) {
@@ -136,6 +147,9 @@ class Run {
     }
     this.#ended.add(step);
     const label = `${step.do} ${step.as ?? step.of ?? ""}`;
+    if (this.#closed && !step.result && error instanceof Cancelled) {
+      return; // close ended it
+    }
     if (!step.result) {
       this.#fail(`${label} ends and has no result: ${error}`);
     } else if (!includes(step.result.at, this.#world.now)) {
@@ -203,6 +217,11 @@ class Run {
     };
   }
 
+  #holding(step: Step): HoldOptions & { signal?: AbortSignal | undefined } {
+    const { margin, onReleaseRequested, signal } = this.#options(step);
+    return { margin, onReleaseRequested, signal };
+  }
+
   async #begin(step: Step, got: Got): Promise<unknown> {
     const client = this.#client;
     const { name = "", of = "", claims = [] } = step;
@@ -216,8 +235,8 @@ class Run {
       case "try_lock_set":
         return this.#hold(step, got, client.tryLockSet(claims, this.#options(step)));
       case "claim": {
-        const event = this.#server.body(step.event) as FencepostEvent;
-        return this.#hold(step, got, client.claim(event, this.#options(step)));
+        const event = received(this.#server.body(step.event)) as FencepostEvent;
+        return this.#hold(step, got, client.claim(event, this.#holding(step)));
       }
       case "async": {
         const pending = await client.asyncAcquire(name, this.#options(step));
@@ -235,7 +254,10 @@ class Run {
         return this.#held.get(of)?.release();
       case "check":
         return this.#held.get(of)?.check();
+      case "adopt":
+        return this.#hold(step, got, client.adopt(name, step.token ?? "", this.#holding(step)));
       case "close":
+        this.#closed = true;
         return client.close();
       case "lead":
         return this.#lead(step, got);

@@ -1,6 +1,6 @@
 use std::fmt;
 use std::future::Future;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,6 +33,7 @@ pub struct Client {
 pub(crate) struct Shared {
     pub(crate) urls: Vec<String>,
     pub(crate) current: AtomicUsize, // index of the URL in use
+    pub(crate) warned: AtomicBool,   // of a failure, and no server answered since
     pub(crate) token: Bearer,
     pub(crate) traceparent: Option<Trace>,
     pub(crate) retry_for: Duration,
@@ -59,11 +60,21 @@ pub(crate) enum Phase {
 }
 
 impl Client {
-    /// A client of the servers at a base URL, with a bearer token that does not change. It sends no
-    /// request.
+    /// A client of the servers at a base URL, or several with commas in between, with a bearer token
+    /// that does not change. It sends no request.
     pub fn new(url: impl Into<String>, token: impl Into<String>) -> Result<Client, Error> {
-        let token = token.into();
-        Client::builder().url(url).token(move || std::future::ready(Ok(token.clone()))).build()
+        Client::builder().url(url).token(token).build()
+    }
+
+    /// A client of the servers at the URLs in the environment's `FENCEPOST_URL`, with the bearer
+    /// token in `FENCEPOST_TOKEN`. The error names a variable that is missing.
+    pub fn from_env() -> Result<Client, Error> {
+        let var = |name| {
+            std::env::var(name).map_err(|_| {
+                Error::Config(format!("the environment variable {name} is missing or no text"))
+            })
+        };
+        Client::new(var("FENCEPOST_URL")?, var("FENCEPOST_TOKEN")?)
     }
 
     /// Settings of a client.
@@ -71,9 +82,10 @@ impl Client {
         Builder::default()
     }
 
-    /// Stops the renewal of all locks that the client still holds; their work has to stop. It does
-    /// not release them: they expire with their TTL. It waits up to 2 s for requests in the
-    /// background, such as those of cancelled calls that leave their queues.
+    /// Ends the calls under way, which leave their queues, and the renewal of all locks that the
+    /// client still holds; their work has to stop. It does not release them: they expire with their
+    /// TTL. It waits up to 2 s for releases and for calls that leave their queues. The error of
+    /// other calls has the code `cancelled`.
     pub async fn close(&self) {
         self.shared.enter(Phase::Closed);
         let mut tasks = self.shared.tasks.subscribe();
@@ -111,28 +123,47 @@ impl Shared {
         });
     }
 
+    /// Waits until the client is closed.
+    pub(crate) async fn closed(&self) {
+        let _ = self.signal.subscribe().wait_for(|signal| signal.phase != Phase::Open).await;
+    }
+
+    /// Pauses, unless the client is closed.
+    pub(crate) async fn pause(&self, time: Duration) -> Result<(), Error> {
+        timeout(time, self.closed()).await.map_or(Ok(()), |()| Err(Error::Cancelled))
+    }
+
+    /// Warns of a failure, once until a server answers.
+    pub(crate) fn warn(&self, url: &str, error: &Error) {
+        if !self.warned.swap(true, Ordering::Relaxed) {
+            let why = match error {
+                Error::NoAnswer(last) => last.causes(),
+                error => error.to_string(),
+            };
+            log::warn!("fencepost: {url} does not answer, trying again: {why}");
+        }
+    }
+
     /// Has the next attempt use the next URL, unless another call did so already.
     pub(crate) fn pass_over(&self, at: usize) {
         let next = (at + 1) % self.urls.len();
         let _ = self.current.compare_exchange(at, next, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Runs a task that close waits for. After close it runs none, and ends those that still run.
+    /// Runs a task that close waits for. When close returns, it ends those that still run.
     pub(crate) fn background(
         self: &Arc<Self>,
         runtime: &Handle,
         task: impl Future<Output = ()> + Send + 'static,
     ) {
-        if self.is_closed() {
-            return;
-        }
         let counted = Counted::new(self);
         let mut signal = self.signal.subscribe();
         runtime.spawn(async move {
             let _counted = counted;
             tokio::select! {
-                _ = task => {}
+                biased;
                 _ = signal.wait_for(|signal| signal.phase == Phase::Stopped) => {}
+                _ = task => {}
             }
         });
     }
@@ -177,11 +208,11 @@ impl Drop for Holding {
     }
 }
 
-/// A task that close waits for.
-struct Counted(Arc<Shared>);
+/// A task or call that close waits for.
+pub(crate) struct Counted(Arc<Shared>);
 
 impl Counted {
-    fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         shared.tasks.send_modify(|tasks| *tasks += 1);
         Counted(shared.clone())
     }

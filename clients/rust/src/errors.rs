@@ -1,4 +1,6 @@
+use std::error::Error as StdError;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -15,8 +17,8 @@ pub enum Error {
     /// The lock is not held any more, or an entry in a queue is gone.
     Lost(Box<Lost>),
     /// No server answered in time. What was asked may have taken effect.
-    NoAnswer(String),
-    /// The client was closed before the call.
+    NoAnswer(NoAnswer),
+    /// The client was closed before the call, or during it.
     Cancelled,
     /// The lock was released by this process.
     Released,
@@ -26,7 +28,17 @@ pub enum Error {
     Config(String),
 }
 
-/// The problem that a server answered, by RFC 9457. Fields that a problem does not have are empty.
+/// The last failure of a call that no server answered. It is the source of the error.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct NoAnswer {
+    /// Base URL of the last attempt, if there was one.
+    pub url: Option<String>,
+    pub(crate) cause: Arc<dyn StdError + Send + Sync>,
+}
+
+/// The problem that a server answered, by RFC 9457; or one of this crate, without a status, for a
+/// request that it refuses to send.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]
@@ -38,13 +50,13 @@ pub struct Problem {
     /// HTTP status.
     pub status: u16,
     /// What is wrong with this request, for people.
-    pub detail: String,
+    pub detail: Option<String>,
     /// Finds the request in the server's log.
-    pub request_id: String,
+    pub request_id: Option<String>,
     /// Why the entry is gone, or the lock is closed.
-    pub reason: String,
+    pub reason: Option<String>,
     /// What the operator said who revoked the entry.
-    pub revoke_reason: String,
+    pub revoke_reason: Option<String>,
     /// Holders of the lock.
     pub holders: Vec<Holder>,
     /// Whether the request may have been carried out all the same, if the server knows.
@@ -73,9 +85,13 @@ pub struct Lost {
     /// `not_granted`: an event is no grant.
     pub reason: String,
     /// What the operator said who revoked it, if the server knows.
-    pub revoke_reason: String,
+    pub revoke_reason: Option<String>,
     /// Finds the answer in the server's log, if the server ended the lock.
-    pub request_id: String,
+    pub request_id: Option<String>,
+    /// For how long no renewal has succeeded, if the reason is `deadline`.
+    pub unrenewed: Option<Duration>,
+    /// The last error of a renewal, which is the source of this one.
+    pub cause: Option<Error>,
 }
 
 impl Error {
@@ -135,7 +151,10 @@ impl fmt::Display for Error {
         match self {
             Error::Refused(problem) => problem.fmt(f),
             Error::Lost(lost) => lost.fmt(f),
-            Error::NoAnswer(cause) => write!(f, "no server answered in time: {cause} (no_answer)"),
+            Error::NoAnswer(last) => {
+                let url = last.url.as_ref().map_or(String::new(), |url| format!("{url}: "));
+                write!(f, "no server answered in time: {url}{} (no_answer)", last.causes())
+            }
             Error::Cancelled => write!(f, "the client is closed (cancelled)"),
             Error::Released => write!(f, "the lock is released"),
             Error::BadWebhook(cause) => {
@@ -146,18 +165,50 @@ impl fmt::Display for Error {
     }
 }
 
-impl std::error::Error for Error {}
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            Error::NoAnswer(last) => Some(&*last.cause),
+            Error::Lost(lost) => lost.cause.as_ref().map(|cause| cause as _),
+            _ => None,
+        }
+    }
+}
+
+impl NoAnswer {
+    /// The cause, with its own causes.
+    pub(crate) fn causes(&self) -> String {
+        let mut text = self.cause.to_string();
+        let mut cause = self.cause.source();
+        while let Some(e) = cause {
+            text += &format!(": {e}");
+            cause = e.source();
+        }
+        text
+    }
+}
+
+/// No answer, for a reason.
+pub(crate) fn no_answer(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Error {
+    Error::NoAnswer(NoAnswer { url: None, cause: Arc::from(cause.into()) })
+}
+
+/// A request that is not sent.
+pub(crate) fn unsent(code: &str, title: impl Into<String>) -> Error {
+    let (code, title) = (code.into(), title.into());
+    Error::Refused(Box::new(Problem { code, title, ..Problem::default() }))
+}
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.title)?;
-        if !self.detail.is_empty() {
-            write!(f, ": {}", self.detail)?;
+        if let Some(detail) = &self.detail {
+            write!(f, ": {detail}")?;
         }
-        match (&*self.code, &*self.request_id) {
+        match (&*self.code, &self.request_id) {
             ("", _) => Ok(()),
-            (code, "") => write!(f, " ({code})"),
-            (code, id) => write!(f, " ({code}, request {id})"),
+            (code, None) => write!(f, " ({code})"),
+            (code, Some(id)) => write!(f, " ({code}, request {id})"),
         }
     }
 }
@@ -165,11 +216,17 @@ impl fmt::Display for Problem {
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} is lost: {}", self.name, self.reason)?;
-        if !self.revoke_reason.is_empty() {
-            write!(f, ": {}", self.revoke_reason)?;
+        if let Some(reason) = &self.revoke_reason {
+            write!(f, ": {reason}")?;
         }
-        if !self.request_id.is_empty() {
-            write!(f, " (lock_lost, request {})", self.request_id)?;
+        if let Some(time) = self.unrenewed {
+            write!(f, ": no renewal succeeded for {:.1} s", time.as_secs_f64())?;
+        }
+        if let Some(cause) = &self.cause {
+            write!(f, ", the last error is: {cause}")?;
+        }
+        if let Some(id) = &self.request_id {
+            write!(f, " (lock_lost, request {id})")?;
         }
         Ok(())
     }
@@ -192,17 +249,16 @@ impl Problem {
 
     /// Why the entry is gone, which the problem says.
     pub(crate) fn lost(&self, name: &str) -> Error {
-        let reason = if self.reason.is_empty() { "unknown" } else { &self.reason };
-        Error::Lost(Box::new(Lost {
-            name: name.into(),
-            reason: reason.into(),
-            revoke_reason: self.revoke_reason.clone(),
-            request_id: self.request_id.clone(),
-        }))
+        let reason = self.reason.as_deref().unwrap_or("unknown");
+        let (revoke_reason, request_id) = (self.revoke_reason.clone(), self.request_id.clone());
+        let (name, reason) = (name.into(), reason.into());
+        let (unrenewed, cause) = (None, None);
+        let lost = Lost { name, reason, revoke_reason, request_id, unrenewed, cause };
+        Error::Lost(Box::new(lost))
     }
 }
 
 /// A loss that no server reported.
 pub(crate) fn lost(name: &str, reason: &str) -> Error {
-    Problem { reason: reason.into(), ..Problem::default() }.lost(name)
+    Problem { reason: Some(reason.into()), ..Problem::default() }.lost(name)
 }

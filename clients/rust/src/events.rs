@@ -9,8 +9,9 @@ use tokio::task::AbortHandle;
 use tokio::time::timeout;
 
 use crate::client::Client;
-use crate::errors::Error;
+use crate::errors::{no_answer, Error};
 use crate::request::{escape, read, repeat, Again, Attempt, Call, Failure, Then};
+use crate::transport::Cause;
 use crate::types::Event;
 
 const IDLE: Duration = Duration::from_secs(45); // a server sends something every 15 s
@@ -136,8 +137,7 @@ impl Attempt for Follow<'_> {
     /// Reads one connection until it ends.
     async fn attempt(&mut self, base: &str) -> Result<(), Failure> {
         let opened = timeout(IDLE, self.client.shared.open(base, &self.call)).await;
-        let mut response =
-            opened.map_err(|_| Failure::no_answer(SILENT))?.map_err(Failure::no_answer)?;
+        let mut response = opened.map_err(|_| Failure::no_answer(SILENT))??;
         if response.status != 200 {
             read(response).await?;
             return Err(ended("what answered is no server"));
@@ -167,7 +167,7 @@ impl Follow<'_> {
     /// Hands over the event of a message, if there is one in it, and keeps its id.
     async fn deliver(&mut self, message: Message) -> Result<(), Failure> {
         if !message.data.is_empty() {
-            let event = serde_json::from_str(&message.data).map_err(|e| ended(e.to_string()))?;
+            let event = serde_json::from_str(&message.data).map_err(|e| ended(e))?;
             // The receiver is gone: the task ends.
             let _ = self.send.send(Ok(event)).await;
         }
@@ -178,8 +178,8 @@ impl Follow<'_> {
     }
 }
 
-fn ended(why: impl Into<String>) -> Failure {
-    let error = Error::NoAnswer(why.into());
+fn ended(why: impl Into<Cause>) -> Failure {
+    let error = no_answer(why);
     Failure::Again(Again { error, after: Some(PAUSE), then: Then::Elsewhere })
 }
 

@@ -1,13 +1,11 @@
 use std::collections::BTreeMap;
 use std::fmt;
-use std::future::{poll_fn, Future};
-use std::pin::pin;
+use std::future::Future;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Duration;
 
 use crate::clock::Reading;
-use crate::errors::Error;
+use crate::errors::{no_answer, Error};
 use crate::lease::Lease;
 use crate::queue::Acquisition;
 use crate::types::Entry;
@@ -23,7 +21,7 @@ use crate::types::Entry;
 /// can be reached; the lease is the limit. Only [`Held::release`] says whether that worked.
 #[must_use = "a lock is released when it is dropped"]
 pub struct Held {
-    lease: Arc<Lease>,
+    pub(crate) lease: Arc<Lease>,
 }
 
 impl Held {
@@ -40,6 +38,12 @@ impl Held {
     /// Name of the lock; the names of a set with commas in between.
     pub fn name(&self) -> &str {
         &self.lease.of.name
+    }
+
+    /// Token of the lock: a secret, with which [`crate::Client::adopt`] takes the lock over in
+    /// another process.
+    pub fn token(&self) -> &str {
+        &self.lease.entry.token.0
     }
 
     /// Fence of the grant, to be compared by the resource that is written: it grows from each grant
@@ -75,13 +79,7 @@ impl Held {
 
     /// Waits until the lock is not held any more, and returns why: what [`Held::check`] says then.
     pub async fn lost(&self) -> Error {
-        let mut ended = self.lease.ended.subscribe();
-        let mut ended = pin!(ended.changed());
-        poll_fn(|context| match self.lease.check() {
-            Err(why) => Poll::Ready(why),
-            Ok(()) => ended.as_mut().poll(context).map(|_| self.lease.why()),
-        })
-        .await
+        self.lease.lost().await
     }
 
     /// Runs work under the lock, and drops it when the lock is lost. The client checks the deadline
@@ -105,7 +103,7 @@ impl Held {
             held => held?,
         }
         match self.lease.release() {
-            Some(done) => done.await.unwrap_or(Err(Error::NoAnswer("the runtime ended".into()))),
+            Some(done) => done.await.unwrap_or(Err(no_answer("the runtime ended"))),
             None => Ok(()), // another task releases it
         }
     }

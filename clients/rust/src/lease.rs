@@ -1,9 +1,10 @@
 //! The lease of a held lock, and the task that renews it.
 
 use std::collections::BTreeMap;
-use std::future::{pending, Future};
-use std::pin::Pin;
+use std::future::{pending, poll_fn, Future};
+use std::pin::{pin, Pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
 use tokio::runtime::Handle;
@@ -35,6 +36,7 @@ struct State {
     since: Reading, // when the last successful request was sent
     ttl: Duration,
     asked: ReleaseRequested, // that was reported last
+    failed: Option<Error>,   // the last attempt to renew, if it failed
 }
 
 impl Lease {
@@ -54,6 +56,7 @@ impl Lease {
                 since,
                 ttl: entry.ttl(),
                 asked: ReleaseRequested::default(),
+                failed: None,
             }),
             fences: entry.locks.iter().map(|lock| (lock.name.clone(), lock.fence)).collect(),
             entry,
@@ -102,13 +105,33 @@ impl Lease {
         if self.ended.borrow().is_some() {
             return Err(self.why());
         }
-        let reason = match (self.client.is_closed(), self.left()) {
-            (true, _) => "closed",
-            (_, Duration::ZERO) => "deadline",
+        match (self.client.is_closed(), self.left()) {
+            (true, _) => self.lose(lost(&self.of.name, "closed")),
+            (_, Duration::ZERO) => self.lose(self.overdue()),
             _ => return Ok(()),
-        };
-        self.lose(lost(&self.of.name, reason));
+        }
         Err(self.why())
+    }
+
+    /// The loss at the deadline, with what the renewals met.
+    fn overdue(&self) -> Error {
+        let mut error = lost(&self.of.name, "deadline");
+        if let Error::Lost(lost) = &mut error {
+            lost.unrenewed = Some(self.elapsed().0);
+            lost.cause = self.state().failed.clone();
+        }
+        error
+    }
+
+    /// Waits until the lock is not held any more, and returns why.
+    pub(crate) async fn lost(&self) -> Error {
+        let mut ended = self.ended.subscribe();
+        let mut ended = pin!(ended.changed());
+        poll_fn(|context| match self.check() {
+            Err(why) => Poll::Ready(why),
+            Ok(()) => ended.as_mut().poll(context).map(|_| self.why()),
+        })
+        .await
     }
 
     /// Ends the lock for a reason. It reports false if it had ended before.
@@ -160,7 +183,7 @@ impl Lease {
         let asked = entry.release_requested.clone().unwrap_or_default();
         let before = {
             let mut state = self.state();
-            (state.since, state.ttl) = (sent, entry.ttl());
+            (state.since, state.ttl, state.failed) = (sent, entry.ttl(), None);
             std::mem::replace(&mut state.asked, asked.clone())
         };
         let is_new = (&asked.since, &asked.by) != (&before.since, &before.by);
@@ -263,13 +286,17 @@ impl Attempt for Renew<'_> {
     async fn attempt(&mut self, base: &str) -> Result<Self::Output, Failure> {
         let sent = self.0.client.clock.read();
         let call = renewal(&self.0.of, &self.0.entry, self.0.elapsed().1, &self.0.trace);
-        match self.0.client.attempt_entry(base, &call).await {
-            Ok(entry) => Ok((sent, entry)),
+        let failure = match self.0.client.attempt_entry(base, &call).await {
+            Ok(entry) => return Ok((sent, entry)),
             Err(Failure::Final(error)) if error.code() != "lock_lost" => {
-                Err(Failure::Again(Again { error, after: None, then: Then::Elsewhere }))
+                Failure::Again(Again { error, after: None, then: Then::Elsewhere })
             }
-            Err(failure) => Err(failure),
+            Err(failure) => failure.at(base),
+        };
+        if let Failure::Again(again) = &failure {
+            self.0.state().failed = Some(again.error.clone());
         }
+        Err(failure)
     }
 }
 
@@ -281,6 +308,10 @@ impl Attempt for Release<'_> {
 
     fn left(&self) -> Duration {
         self.0.left()
+    }
+
+    fn outlives(&self) -> bool {
+        true
     }
 
     async fn attempt(&mut self, base: &str) -> Result<(), Failure> {

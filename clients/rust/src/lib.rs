@@ -1,4 +1,6 @@
 #![doc = include_str!("../README.md")]
+// Without the seams, what they are made of is public for nothing.
+#![cfg_attr(not(feature = "seams"), allow(unreachable_pub))]
 
 mod acquire;
 mod builder;
@@ -23,10 +25,10 @@ mod webhook;
 pub use acquire::Acquire;
 pub use builder::Builder;
 pub use client::Client;
-pub use errors::{Error, Lost, Problem};
+pub use errors::{Error, Lost, NoAnswer, Problem};
 pub use events::Events;
 pub use held::Held;
-pub use lead::Campaign;
+pub use lead::{Campaign, Term};
 pub use look::List;
 pub use pending::{Claimed, Pending};
 pub use types::{
@@ -39,6 +41,6 @@ pub use webhook::verify_webhook;
 #[doc(hidden)]
 pub mod seams {
     pub use crate::clock::{Clock, Reading};
-    pub use crate::transport::{Body, BoxFuture, Request, Response, Transport};
+    pub use crate::transport::{Body, BoxFuture, Cause, Request, Response, Transport};
     pub use crate::webhook::verify_at;
 }

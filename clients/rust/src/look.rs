@@ -4,7 +4,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::client::Client;
-use crate::errors::Error;
+use crate::errors::{no_answer, Error};
 use crate::request::{escape, Call};
 use crate::types::{Lock, LockSummary};
 
@@ -47,7 +47,7 @@ impl Client {
     async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T, Error> {
         let trace = self.shared.trace();
         let body = self.shared.ask(Call { method: "GET", path, trace, ..Call::default() }).await?;
-        serde_json::from_slice(&body).map_err(|e| Error::NoAnswer(e.to_string()))
+        serde_json::from_slice(&body).map_err(|e| no_answer(e))
     }
 }
 

@@ -1,13 +1,14 @@
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::pin::Pin;
+use std::time::Duration;
 
 use crate::acquire::{Acquire, Target};
-use crate::client::Client;
+use crate::client::{Client, Counted};
 use crate::errors::{lost, Error};
 use crate::held::Held;
 use crate::queue::{Acquisition, Goal, Queued};
-use crate::types::{Claim, Entry, Event};
+use crate::types::{Claim, Entry, Event, EventEntry, Secret};
 
 impl Client {
     /// Queues for a lock without waiting for it. Await what it returns to get a [`Pending`] entry;
@@ -25,13 +26,14 @@ impl Client {
     /// would both count as its holder.
     pub fn claim(&self, event: &Event) -> Acquire<Claimed> {
         let data = &event.data;
-        let of = match &*data.lock {
-            "" => Target::set(data.locks.iter().map(|name| Claim::from(&**name)).collect()),
-            name => Target::of(name.into()),
+        let of = match &data.lock {
+            None => Target::set(data.locks.iter().map(|name| Claim::from(&**name)).collect()),
+            Some(name) => Target::of(name.clone()),
         };
         let entry =
             data.entry.as_ref().filter(|e| event.kind == "lock.acquired" && !e.token.0.is_empty());
         let mut acquire = Acquire::new(self, of);
+        acquire.options.wait = entry.map_or(Duration::ZERO, EventEntry::ttl); // to claim it
         acquire.grant = entry.map(|e| Entry {
             id: e.id.clone(),
             state: "held".into(),
@@ -39,6 +41,24 @@ impl Client {
             ttl_seconds: e.ttl_seconds,
             ..Entry::default()
         });
+        acquire
+    }
+
+    /// Takes over a lock, no set, that another process holds and hands over by [`Held::token`], and
+    /// renews it from then on. The other process closes its client, or ends, and does not release
+    /// the lock. Of its options it uses `margin` and `on_release_requested`.
+    ///
+    /// It tries for [`crate::Builder::retry_for`]. The error is [`Error::Lost`] if the lock is not
+    /// held any more, or not yet.
+    pub fn adopt(&self, name: impl Into<String>, token: impl Into<String>) -> Acquire<Claimed> {
+        let mut acquire = Acquire::new(self, Target::of(name.into()));
+        acquire.grant = Some(Entry {
+            state: "held".into(),
+            token: Secret(token.into()),
+            ttl_seconds: acquire.options.ttl.as_secs_f64(), // until a server says it
+            ..Entry::default()
+        });
+        acquire.options.wait = Duration::ZERO;
         acquire
     }
 }
@@ -65,7 +85,7 @@ impl IntoFuture for Acquire<Pending> {
     }
 }
 
-/// What [`Client::claim`] takes: the grant that a callback reported.
+/// What [`Client::claim`] takes, the grant that a callback reported, and [`Client::adopt`].
 #[derive(Debug)]
 pub struct Claimed(());
 
@@ -78,7 +98,6 @@ impl IntoFuture for Acquire<Claimed> {
             let Some(grant) = self.grant.take() else {
                 return Err(lost(&self.of.name, "not_granted"));
             };
-            self.options.wait = grant.ttl(); // it can be claimed for so long
             let mut claimed = Acquisition::new(self)?;
             claimed.stays = true;
             claimed.entry = Some(grant);
@@ -111,6 +130,10 @@ impl Pending {
 
     /// Leaves the queue, or releases a grant that was not claimed. It tries for one TTL.
     pub async fn leave(mut self) -> Result<(), Error> {
+        let _counted = Counted::new(&self.queued.client);
+        if self.queued.client.is_closed() {
+            return Err(Error::Cancelled);
+        }
         match self.queued.pursue(Goal::Nothing).await {
             Err(Error::Refused(problem)) if problem.code == "lock_lost" => Ok(()),
             Err(Error::Lost(_)) => Ok(()),

@@ -6,9 +6,9 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 
 use crate::acquire::{Acquire, Options, Target};
-use crate::client::Shared;
+use crate::client::{Counted, Shared};
 use crate::clock::Reading;
-use crate::errors::{Error, Problem};
+use crate::errors::{lost, no_answer, Error, Problem};
 use crate::held::Held;
 use crate::lease::{release, renewal};
 use crate::request::{repeat, Again, Attempt, Call, Failure, Then, REQUEST_TIMEOUT};
@@ -21,7 +21,7 @@ const SECOND: Duration = Duration::from_secs(1);
 /// An acquisition, over lost answers, replicas that drain and requests that end before the wait
 /// does. If it is dropped before its grant is taken, it takes back in the background what it may
 /// have left in the queue.
-pub(crate) struct Queued(Option<Acquisition>);
+pub(crate) struct Queued(Option<Acquisition>, #[allow(dead_code)] Counted); // close waits for it
 
 pub(crate) struct Acquisition {
     pub(crate) client: Arc<Shared>,
@@ -57,7 +57,9 @@ pub(crate) enum Goal {
 impl Queued {
     /// An acquisition that has sent nothing. It fails if the client is closed.
     pub(crate) fn new<T>(acquire: Acquire<T>) -> Result<Queued, Error> {
-        Acquisition::new(acquire).map(|a| Queued(Some(a)))
+        let acquisition = Acquisition::new(acquire)?;
+        let counted = Counted::new(&acquisition.client);
+        Ok(Queued(Some(acquisition), counted))
     }
 
     /// Waits for the grant.
@@ -158,7 +160,7 @@ impl Acquisition {
         }
         // One that is answered too soon would be sent in a loop.
         let then = if self.client.since(&sent) < SECOND { Then::Here } else { Then::Now };
-        let error = Error::NoAnswer("the lock was not granted".into());
+        let error = no_answer("the lock was not granted");
         Err(Failure::Again(Again { error, after: None, then }))
     }
 
@@ -252,9 +254,9 @@ impl Acquisition {
     /// server in time is acquired with a new key, while the call may still wait.
     fn ended(&mut self, mut problem: Box<Problem>) -> Failure {
         let lost = problem.lost(&self.of.name);
-        match &*problem.reason {
+        match problem.reason.as_deref().unwrap_or_default() {
             "wait_timeout" | "deadlock" | "mode_mismatch" => {
-                problem.code = problem.reason.clone();
+                problem.code = problem.reason.clone().unwrap_or_default();
                 return Failure::Final(Error::Refused(problem));
             }
             "expired" | "unknown" | "" => {}
@@ -289,6 +291,10 @@ impl Attempt for Acquisition {
         }
     }
 
+    fn outlives(&self) -> bool {
+        self.goal == Goal::Nothing
+    }
+
     /// Makes one request, and a second one where a grant may be old, which is renewed before it
     /// counts, or where the token is needed to leave the queue: the same key is the same entry.
     async fn attempt(&mut self, base: &str) -> Result<Reading, Failure> {
@@ -311,6 +317,9 @@ impl Attempt for Acquisition {
                 _ => {
                     let call = renewal(&self.of, entry, entry.ttl(), &self.trace);
                     self.send(base, call).await?;
+                    if !self.is_held() {
+                        return Err(Failure::Final(lost(&self.of.name, "not_granted")));
+                    }
                 }
             },
             _ => {}

@@ -1,15 +1,18 @@
 //! One request, and what repeats it.
 
-use std::future::Future;
+use std::future::{poll_fn, Future};
+use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::sync::atomic::Ordering;
+use std::task::Poll;
 use std::time::Duration;
 
+use reqwest::header::HeaderValue;
 use tokio::time::{sleep, timeout};
 
 use crate::client::Shared;
 use crate::clock::Reading;
-use crate::errors::{Error, Problem};
-use crate::transport::{Request, Response};
+use crate::errors::{no_answer, unsent, Error, Problem};
+use crate::transport::{Cause, Request, Response};
 use crate::types::Entry;
 
 /// How long an attempt takes at most that does not wait for a lock.
@@ -69,9 +72,21 @@ pub(crate) enum Then {
 }
 
 impl Failure {
-    pub(crate) fn no_answer(cause: impl Into<String>) -> Failure {
-        let error = Error::NoAnswer(cause.into());
-        Failure::Again(Again { error, after: None, then: Then::Elsewhere })
+    pub(crate) fn no_answer(cause: impl Into<Cause>) -> Failure {
+        Failure::Again(Again { error: no_answer(cause), after: None, then: Then::Elsewhere })
+    }
+
+    /// A request that the client, or its HTTP library, refuses to send.
+    fn unsent(why: impl Into<String>) -> Failure {
+        Failure::Final(unsent("invalid_request", why))
+    }
+
+    /// The failure, with the base URL at which it came.
+    pub(crate) fn at(mut self, base: &str) -> Failure {
+        if let Failure::Again(Again { error: Error::NoAnswer(last), .. }) = &mut self {
+            last.url = Some(base.into());
+        }
+        self
     }
 
     /// The error of an answer without success.
@@ -88,8 +103,9 @@ impl Failure {
 
 impl Shared {
     /// Sends a call and returns the response when its head is there.
-    pub(crate) async fn open(&self, base: &str, call: &Call) -> Result<Response, String> {
-        let bearer = (self.token)().await?;
+    pub(crate) async fn open(&self, base: &str, call: &Call) -> Result<Response, Failure> {
+        let bearer = (self.token)().await.map_err(Failure::no_answer)?;
+        let bearer = bearer_token(&bearer).map_err(Failure::unsent)?;
         let mut headers = vec![("authorization", format!("Bearer {bearer}"))];
         for (name, value) in [
             ("lock-token", &call.token),
@@ -105,21 +121,41 @@ impl Shared {
         if call.body.is_some() {
             headers.push(("content-type", "application/json".into()));
         }
+        if let Some((name, _)) = headers.iter().find(|(_, v)| HeaderValue::from_str(v).is_err()) {
+            return Err(Failure::unsent(format!("the header {name} has a control character")));
+        }
         let url = format!("{base}{}", call.path);
-        self.transport
-            .send(Request { method: call.method, url, headers, body: call.body.clone() })
-            .await
+        let request = Request { method: call.method, url, headers, body: call.body.clone() };
+        let response = self.send(request).await.map_err(|cause| {
+            match cause.downcast_ref::<reqwest::Error>() {
+                Some(error) if error.is_builder() => Failure::unsent(error.to_string()),
+                _ => Failure::no_answer(cause),
+            }
+        })?;
+        if response.status < 500 {
+            self.warned.store(false, Ordering::Relaxed);
+        }
+        Ok(response)
+    }
+
+    /// Sends a request. The HTTP library panics if the system refuses it a thread: that costs an
+    /// attempt, and no lock.
+    async fn send(&self, request: Request) -> Result<Response, Cause> {
+        let mut sending = self.transport.send(request);
+        poll_fn(|context| {
+            catch_unwind(AssertUnwindSafe(|| sending.as_mut().poll(context)))
+                .unwrap_or_else(|_| Poll::Ready(Err("the HTTP library panicked".into())))
+        })
+        .await
     }
 
     /// Makes one attempt, and returns the body of a success.
     pub(crate) async fn attempt(&self, base: &str, call: &Call) -> Result<Vec<u8>, Failure> {
         if call.strays() {
-            let code = "invalid_name".into();
-            let title = "the name of a lock is not empty, and no dots alone".into();
-            let problem = Problem { code, title, ..Problem::default() };
-            return Err(Failure::Final(Error::Refused(Box::new(problem))));
+            let title = "the name of a lock is not empty, and no dots alone";
+            return Err(Failure::Final(unsent("invalid_name", title)));
         }
-        let answer = async { read(self.open(base, call).await.map_err(Failure::no_answer)?).await };
+        let answer = async { read(self.open(base, call).await?).await };
         timeout(call.timeout, answer)
             .await
             .unwrap_or_else(|_| Err(Failure::no_answer("the attempt took too long")))
@@ -168,6 +204,10 @@ pub(crate) trait Attempt: Send {
     type Output: Send;
     /// The limit is the deadline of a held lock: pauses are shortened to fit.
     const HELD: bool = false;
+    /// The call goes on after the client is closed.
+    fn outlives(&self) -> bool {
+        false
+    }
     /// How long the call may still take.
     fn left(&self) -> Duration;
     /// Makes one attempt at a base URL.
@@ -175,25 +215,34 @@ pub(crate) trait Attempt: Send {
         -> impl Future<Output = Result<Self::Output, Failure>> + Send;
 }
 
-/// Makes attempts until one succeeds or fails for good, or the limit has come. After a failure the
-/// next attempt is at the next URL at once; after all have failed, after a pause.
+/// Makes attempts until one succeeds or fails for good, the limit has come, or the client is closed.
 pub(crate) async fn repeat<A: Attempt>(client: &Shared, call: &mut A) -> Result<A::Output, Error> {
+    if call.outlives() {
+        return attempts(client, call).await;
+    }
+    tokio::select! {
+        biased;
+        _ = client.closed() => Err(Error::Cancelled),
+        done = attempts(client, call) => done,
+    }
+}
+
+/// After a failure the next attempt is at the next URL at once; after all have failed, after a pause.
+async fn attempts<A: Attempt>(client: &Shared, call: &mut A) -> Result<A::Output, Error> {
     let (mut failures, mut pauses) = (0, 0);
-    let mut last = Error::NoAnswer("there was no time to ask one".into());
+    let mut last = no_answer("there was no time to ask one");
     loop {
         let (left, at) = (call.left(), client.current.load(Ordering::Relaxed));
         if left.is_zero() {
             return Err(last);
         }
-        let again = match timeout(left, call.attempt(&client.urls[at])).await {
-            Ok(Ok(output)) => return Ok(output),
-            Ok(Err(Failure::Final(error))) => return Err(error),
-            Ok(Err(Failure::Again(again))) => again,
-            Err(_) => Again {
-                error: Error::NoAnswer("the time is up".into()),
-                after: None,
-                then: Then::Elsewhere,
-            },
+        let base = &*client.urls[at];
+        let attempt = timeout(left, call.attempt(base)).await;
+        let attempt = attempt.unwrap_or_else(|_| Err(Failure::no_answer("the time is up")));
+        let again = match attempt.map_err(|failure| failure.at(base)) {
+            Ok(output) => return Ok(output),
+            Err(Failure::Final(error)) => return Err(error),
+            Err(Failure::Again(again)) => again,
         };
         match again.then {
             Then::Now => {
@@ -202,6 +251,7 @@ pub(crate) async fn repeat<A: Attempt>(client: &Shared, call: &mut A) -> Result<
             }
             Then::Here => {}
             Then::Elsewhere => {
+                client.warn(base, &again.error);
                 client.pass_over(at);
                 failures += 1;
             }
@@ -257,6 +307,15 @@ impl Attempt for Ask<'_> {
 
     async fn attempt(&mut self, base: &str) -> Result<Vec<u8>, Failure> {
         self.client.attempt(base, &self.call).await
+    }
+}
+
+/// A bearer token as it is sent. A file or a secret often ends in a line break.
+pub(crate) fn bearer_token(token: &str) -> Result<&str, &'static str> {
+    match token.trim() {
+        "" => Err("the bearer token is empty"),
+        token if token.bytes().all(|b| b.is_ascii_graphic()) => Ok(token),
+        _ => Err("the bearer token has a character that is not visible ASCII"),
     }
 }
 

@@ -89,12 +89,13 @@ pub struct FenceLayer<F> {
 }
 
 impl<F: FenceStore> FenceLayer<F> {
-    /// A layer whose resource is the unescaped path, and that needs a fence for all requests but
-    /// `GET`, `HEAD` and `OPTIONS`.
+    /// A layer whose resource is the unescaped path, without repeated slashes and one at its end,
+    /// and that needs a fence for all requests but `GET`, `HEAD` and `OPTIONS`. Name the resource
+    /// yourself where a router ignores case, two routes write the same, or the service is nested.
     pub fn new(store: F) -> Self {
         Self {
             store: Arc::new(store),
-            resource: Arc::new(|parts| Some(unescaped(parts.uri.path()))),
+            resource: Arc::new(|parts| Some(path_of(parts))),
             optional: false,
             on_stale: Arc::new(|_, _| ()),
         }
@@ -154,6 +155,13 @@ fn parse(value: &HeaderValue) -> Option<u64> {
     let text = value.to_str().ok()?;
     let fence: u64 = text.parse().ok()?;
     ((1..=MAX).contains(&fence) && fence.to_string() == text).then_some(fence)
+}
+
+/// The path in one spelling: routers may skip slashes.
+fn path_of(parts: &Parts) -> String {
+    let path = unescaped(parts.uri.path());
+    let names: Vec<_> = path.split('/').filter(|name| !name.is_empty()).collect();
+    format!("/{}", names.join("/"))
 }
 
 /// Clients escape the same path differently.

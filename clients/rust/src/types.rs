@@ -1,4 +1,4 @@
-//! What servers say, as far as programs use it. Fields that are not there are empty.
+//! What servers say, as far as programs use it.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -54,13 +54,13 @@ pub struct Holder {
     /// Since when it holds, by RFC 3339.
     pub since: String,
     /// When its lease ends unless it is renewed, if the server knows.
-    pub expires_at: String,
+    pub expires_at: Option<String>,
     /// Fence of the grant.
     pub fence: u64,
     /// Mode in which it holds.
     pub mode: String,
     /// Limit of a semaphore.
-    pub limit: u32,
+    pub limit: Option<u32>,
     /// Metadata of the entry.
     pub metadata: HashMap<String, String>,
 }
@@ -77,7 +77,7 @@ pub struct Waiter {
     /// Mode that it asked for.
     pub mode: String,
     /// Limit of a semaphore.
-    pub limit: u32,
+    pub limit: Option<u32>,
     /// When it joined the queue, by RFC 3339.
     pub enqueued_at: String,
     /// How many seconds ago that was.
@@ -98,7 +98,7 @@ pub struct ReleaseRequested {
     /// How many ask.
     pub waiting: u64,
     /// The earliest time by which one of them hopes for the lock, by RFC 3339.
-    pub wished_at: String,
+    pub wished_at: Option<String>,
 }
 
 /// What happened to a lock.
@@ -127,13 +127,13 @@ pub struct EventData {
     /// Tenant whose lock it is.
     pub tenant: String,
     /// The lock, unless it is a set.
-    pub lock: String,
+    pub lock: Option<String>,
     /// Locks of a set.
     pub locks: Vec<String>,
     /// The entry to which it happened.
     pub entry: Option<EventEntry>,
     /// Why the entry ended.
-    pub reason: String,
+    pub reason: Option<String>,
     /// Further fields, such as `waited_seconds`.
     #[serde(flatten)]
     pub fields: Map<String, Value>,
@@ -149,13 +149,19 @@ pub struct EventEntry {
     pub id: String,
     /// The worker that asked.
     pub holder: String,
-    /// Fence of the grant; 0 as long as there is none.
-    pub fence: u64,
+    /// Fence of the grant, if there is one.
+    pub fence: Option<u64>,
     /// The lease in seconds.
     pub ttl_seconds: f64,
     /// Metadata of the entry.
     pub metadata: HashMap<String, String>,
     pub(crate) token: Secret,
+}
+
+impl EventEntry {
+    pub(crate) fn ttl(&self) -> Duration {
+        Duration::try_from_secs_f64(self.ttl_seconds).unwrap_or_default()
+    }
 }
 
 /// One lock of a set: `Claim::from("accounts:1")`, and in another mode

@@ -48,6 +48,28 @@ async fn the_layer_does_what_the_cases_say() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
+/// Routers may skip slashes, and clients escape what they like or send the host, too.
+#[tokio::test]
+async fn no_spelling_of_a_path_passes() -> Result<(), Box<dyn Error>> {
+    let layer = FenceLayer::new(Memory::default());
+    let app = service(Arc::default()).layer(layer);
+    let put = |path: &str, fence: u64, status| Wanted {
+        send: format!("PUT {path}"),
+        fence: vec![fence.to_string()],
+        status,
+        handler: None,
+        code: None,
+        presented: None,
+        known: None,
+    };
+    assert_eq!(send(&app, &put("/accounts/7", 9, 200)).await?.0, 200);
+    let paths = ["/accounts/7/", "/accounts//7", "//accounts/7", "/%61ccounts/7"];
+    for path in paths.iter().chain(&["http://service/accounts/7"]) {
+        assert_eq!(send(&app, &put(path, 8, 409)).await?.0, 409, "{path}");
+    }
+    Ok(())
+}
+
 struct Store {
     memory: Memory,
     fails: bool,

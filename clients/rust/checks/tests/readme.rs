@@ -16,6 +16,16 @@ fn the_program_is_that_of_the_readme() {
     assert!(code.clone().count() <= 20, "{} lines", code.count());
 }
 
+#[test]
+fn the_program_names_a_variable_that_is_missing() {
+    for name in ["FENCEPOST_URL", "FENCEPOST_TOKEN"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_first_minute"));
+        command.envs([("FENCEPOST_URL", "http://a"), ("FENCEPOST_TOKEN", "T")]).env_remove(name);
+        let output = command.output().unwrap();
+        assert!(String::from_utf8_lossy(&output.stderr).contains(name), "{output:?}");
+    }
+}
+
 /// Two programs run. The first holds the lock for longer than its TTL, and releases it. While the
 /// second works, the server is killed.
 #[test]

@@ -1,10 +1,10 @@
-use std::{env::var, time::Duration};
+use std::time::Duration;
 
 use fencepost::Client;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let client = Client::new(var("FENCEPOST_URL")?, var("FENCEPOST_TOKEN")?)?;
+    let client = Client::from_env()?;
     let held = client.lock("orders:42").ttl(Duration::from_secs(5)).await?;
     println!("held, fence {}", held.fence());
     let work = async {

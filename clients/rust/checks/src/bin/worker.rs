@@ -38,13 +38,8 @@ impl From<reqwest::Error> for Stop {
 #[tokio::main]
 async fn main() {
     let var = |name| std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set"));
-    let token = var("FENCEPOST_TOKEN");
-    let mut client = Client::builder().token(move || std::future::ready(Ok(token.clone())));
-    for url in var("FENCEPOST_URL").split(',') {
-        client = client.url(url);
-    }
     let worker = Worker {
-        client: client.build().unwrap(),
+        client: Client::from_env().unwrap(),
         http: reqwest::Client::new(),
         resource: var("RESOURCE"),
         ttl: var("TTL").parse().unwrap(),

@@ -50,6 +50,7 @@ pub struct Step {
     pub request_release: Option<f64>,
     pub margin: Option<f64>,
     pub callback_url: Option<String>,
+    pub token: String,
     pub event: Value,
 
     pub prefix: Option<String>,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use fencepost::seams::{Body, BoxFuture, Clock, Reading, Request, Response, Transport};
+use fencepost::seams::{Body, BoxFuture, Cause, Clock, Reading, Request, Response, Transport};
 use serde_json::Value;
 use tokio::time::{sleep, Instant};
 
@@ -237,7 +237,7 @@ impl Drop for Open<'_> {
 pub struct Scripted(pub Arc<World>);
 
 impl Transport for Scripted {
-    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, String>> {
+    fn send(&self, request: Request) -> BoxFuture<'_, Result<Response, Cause>> {
         Box::pin(async move {
             let Some(script) = self.0.take(&request) else {
                 return std::future::pending().await;
@@ -271,7 +271,7 @@ struct Chunks {
 }
 
 impl Body for Chunks {
-    fn chunk(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, String>> {
+    fn chunk(&mut self) -> BoxFuture<'_, Result<Option<Vec<u8>>, Cause>> {
         Box::pin(async {
             let Some(chunk) = self.chunks.last_mut() else {
                 return if self.cut { Err("unexpected end".into()) } else { Ok(None) };

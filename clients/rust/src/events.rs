@@ -167,7 +167,7 @@ impl Follow<'_> {
     /// Hands over the event of a message, if there is one in it, and keeps its id.
     async fn deliver(&mut self, message: Message) -> Result<(), Failure> {
         if !message.data.is_empty() {
-            let event = serde_json::from_str(&message.data).map_err(|e| ended(e))?;
+            let event = serde_json::from_str(&message.data).map_err(ended)?;
             // The receiver is gone: the task ends.
             let _ = self.send.send(Ok(event)).await;
         }

@@ -47,7 +47,7 @@ impl Client {
     async fn get<T: DeserializeOwned>(&self, path: String) -> Result<T, Error> {
         let trace = self.shared.trace();
         let body = self.shared.ask(Call { method: "GET", path, trace, ..Call::default() }).await?;
-        serde_json::from_slice(&body).map_err(|e| no_answer(e))
+        serde_json::from_slice(&body).map_err(no_answer)
     }
 }
 

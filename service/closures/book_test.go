@@ -57,8 +57,8 @@ func request(locks string) closures.CloseRequest {
 	}
 }
 
-// TestClosuresThatAreOverHaveABound: those that are not removed yet take space, of which a tenant
-// has so much.
+// TestClosuresThatAreOverHaveABound: those that are not removed yet take space, and a tenant's
+// space has a bound.
 func TestClosuresThatAreOverHaveABound(t *testing.T) {
 	run(t, func(t *testing.T, a, _ *closures.Book) {
 		for i := range 1000 {

@@ -84,7 +84,7 @@ export class Held {
   }
 
   /**
-   * The token of the entry: whoever has it can renew and release the lock. Hand it over to a process
+   * The token of the entry: a program that has it can renew and release the lock. Hand it over to a process
    * that calls {@link Fencepost.adopt}, and close the client here without a release. It is a secret.
    */
   get token(): string {
@@ -307,7 +307,7 @@ function errorOf(why: LockLost | typeof released): FencepostError {
     : why;
 }
 
-/** Renews first: nobody knows when the lease of the token began. */
+/** Renews first: the client does not know when the lease of the token began. */
 export async function adopt(
   core: Core,
   of: Target,

@@ -84,8 +84,9 @@ export class Held {
   }
 
   /**
-   * The token of the entry: a program that has it can renew and release the lock. Hand it over to a process
-   * that calls {@link Fencepost.adopt}, and close the client here without a release. It is a secret.
+   * The token of the entry: a program that has it can renew and release the lock. Hand it over
+   * to a process that calls {@link Fencepost.adopt}, and close the client here without a release.
+   * It is a secret.
    */
   get token(): string {
     return this.#entry.token;

@@ -23,7 +23,7 @@ say   = @printf '\n== %s\n' '$(1)'
 .NOTPARALLEL:
 .PHONY: unit-packages unit-handlers unit-unraced histories-domain histories-simulated
 .PHONY: system-examples system-outside system-zookeeper clients-languages clients-contest
-.PHONY: help run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz dist dist-test clean
+.PHONY: help tools run build sbom dashboard web crowd screenshots seed deploy-test test unit histories system lint format generate verify faults mutants bench clients fencekit generated-clients schemathesis demo simulate fuzz dist dist-test clean
 
 help: ## List these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -113,9 +113,12 @@ screenshots: dashboard chromium ## Take the screenshots of the documents again (
 seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS="-crowd 40")
 	$(GO) run ./test/seed $(SEEDFLAGS)
 
+tools: ## Name the tools that test needs and does not find (PARTS may need fewer)
+	@.ci/tools
+
 # One part after the other: next to what computes, clusters miss their deadlines. All parts run.
 PARTS := lint verify web unit histories system clients fencekit
-test: ## Check everything that a change needs (sets itself up)
+test: $(if $(filter file,$(origin PARTS)),tools) ## Check everything that a change needs (sets itself up; PARTS="unit web" for some)
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory --keep-going $$part || failed="$$failed $$part"; done; \
 	  test -z "$$failed" || { printf '\nfailed:%s\n' "$$failed"; exit 1; }
 

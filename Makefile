@@ -35,6 +35,7 @@ BUILT_OF := $(shell find dashboard/src dashboard/public ! -name schema.d.ts ! -p
 
 # What is edited while it is built is newer than the mark, which says when that began.
 $(BUILT): $(BUILT_OF) $(if $(wildcard dashboard/dist/index.html),,not-built)
+	@echo 'Building the dashboard ...'
 	@began=$$(mktemp) && $(MAKE) --no-print-directory dashboard && \
 	  { test ! -d dashboard/node_modules || touch -r "$$began" $@; } && rm "$$began"
 
@@ -42,6 +43,7 @@ $(BUILT): $(BUILT_OF) $(if $(wildcard dashboard/dist/index.html),,not-built)
 not-built:
 
 run: $(BUILT) ## Start a development server; prints a token and a curl line (RUNFLAGS="--listen 127.0.0.1:9000")
+	@echo 'Building the server (the first time, minutes) ...'
 	@$(GO) build -o bin/api ./cmd/api
 	@exec bin/api --dev $(RUNFLAGS)
 
@@ -111,7 +113,7 @@ screenshots: dashboard chromium ## Take the screenshots of the documents again (
 	@find docs/images -size +250k -exec echo 'over 250 kB: {}' \; | (! grep .)
 
 seed: ## Fill the server of make run with lively traffic until Ctrl-C (SEEDFLAGS="-crowd 40")
-	$(GO) run ./test/seed $(SEEDFLAGS)
+	@set -m 2>/dev/null; $(GO) run ./test/seed $(SEEDFLAGS) # Ctrl-C goes to the program, not to make
 
 tools: ## Name the tools that test needs and does not find (PARTS may need fewer)
 	@.ci/tools

@@ -4,6 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"go/format"
 	"io"
 	"maps"
@@ -132,7 +135,8 @@ func sender(t *testing.T, off time.Duration) *webhook.Sender {
 var message = webhook.Message{
 	ID: "1042-0",
 	Payload: []byte(
-		`{"type":"lock.acquired","timestamp":"2026-03-01T12:00:00.000Z","data":{"holder":"J\u00fcrgen Jürgen"}}`,
+		`{"id":"1042-0","type":"lock.acquired","timestamp":"2026-03-01T12:00:00.000Z",` +
+			`"data":{"holder":"J\u00fcrgen Jürgen"}}`,
 	),
 }
 
@@ -230,6 +234,8 @@ func forgeries(t *testing.T, r *receiver, own webhook.Secret) {
 		"half a signature": func(d *delivery) {
 			d.header.Set("webhook-signature", signature[:len(signature)-5])
 		},
+		"id with a dot, signed": func(d *delivery) { resign(t, d, "1042.0", own) },
+		"long id, signed":       func(d *delivery) { resign(t, d, strings.Repeat("7", 65), own) },
 	} {
 		forged := delivery{maps.Clone(real.header), real.body}
 		change(&forged)
@@ -243,6 +249,20 @@ func forgeries(t *testing.T, r *receiver, own webhook.Secret) {
 	if line := r.line(t); line != "1042-0 lock.acquired" {
 		t.Errorf("as it was: it says %q", line)
 	}
+}
+
+// resign signs a delivery under an id that the server never uses: with a dot in it, what is signed
+// could be cut in two ways.
+func resign(t *testing.T, d *delivery, id string, secret webhook.Secret) {
+	t.Helper()
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret.Reveal(), "whsec_"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	mac := hmac.New(sha256.New, key)
+	_, _ = io.WriteString(mac, id+"."+d.header.Get("webhook-timestamp")+"."+d.body)
+	d.header.Set("webhook-id", id)
+	d.header.Set("webhook-signature", "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 }
 
 func post(t *testing.T, url string, d delivery) int {

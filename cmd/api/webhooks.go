@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/fencepost/fencepost/audit"
@@ -49,19 +50,38 @@ func newWebhooks(
 	return s, background(directory.Run)
 }
 
+// shardLogger returns the logger of shards. A development server mostly owns all of
+// them, and logs one line instead of one for each.
+func shardLogger(c *config, all *slog.Logger) *slog.Logger {
+	if !c.dev {
+		return all
+	}
+	return slog.New(warnings{all.Handler()})
+}
+
+// warnings drops records below a warning.
+type warnings struct{ slog.Handler }
+
+func (w warnings) Enabled(ctx context.Context, level slog.Level) bool {
+	return level >= slog.LevelWarn && w.Handler.Enabled(ctx, level)
+}
+
 // sendWebhooks does this process's part of the sending until stop is called, which waits for
 // what is under way.
 func sendWebhooks(
 	c *config, t *telemetry.Telemetry, s *service.Service, listed *replicas.List,
 	subscribed *subscription.Subscriptions, records store.RecordStore, limits *quota.Book,
 ) (stop func()) {
+	if c.dev {
+		t.Logger().Info("this server sends webhooks")
+	}
 	box := outbox.New(outbox.Config{
 		Self: listed.Sharing().Self, Locks: s, Records: records,
 		Subscriptions: subscribed.Directory,
 		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
 		Sharing:       listed.Settled,
 		Metrics:       t.Metrics(),
-		Logger:        t.Logger(),
+		Logger:        shardLogger(c, t.Logger()),
 		Pool: webhook.PoolConfig{Next: func(tenant string) time.Duration {
 			return limits.Next(tenant, quota.WebhookAttempts)
 		}},

@@ -158,9 +158,10 @@ func TestNoAddressesKeepAProbeFromWaiting(t *testing.T) {
 	for name, head := range map[string]int{"by number": 0, "by bytes": 16<<10 - 1} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
+				const addresses = 4
 				p := newPaced()
 				path := "/" + strings.Repeat("x", head)
-				for i := range 4 {
+				for i := range addresses {
 					p.from = fmt.Sprintf("198.51.100.%d:80", i+1)
 					p.begin(handlers.MaxPacedOfAddress>>min(1, head), path, "")
 				}
@@ -169,7 +170,8 @@ func TestNoAddressesKeepAProbeFromWaiting(t *testing.T) {
 				if a := p.ask(t.Context(), "/healthz", ""); a.Code != http.StatusOK {
 					t.Errorf("a probe of another address is answered %d", a.Code)
 				}
-				if d := time.Since(began); d != handlers.PacePause {
+				turns := time.Duration(addresses/atOnce() + 1) // one address after another
+				if d := time.Since(began); d != turns*handlers.PacePause {
 					t.Errorf("it waits for %s", d)
 				}
 				p.all.Wait()

@@ -31,6 +31,7 @@ func (a *app) mcpCommand() *cobra.Command {
 		RunE: a.using(func(ctx context.Context, to *client.Client, _ []string) error {
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			defer stop()
+			signal.Ignore(syscall.SIGPIPE) // a failed write releases the locks, and then ends the process
 			return mcp.Serve(ctx, to, a.version.Version, os.Stdin, os.Stdout)
 		}),
 	}

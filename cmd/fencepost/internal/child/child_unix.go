@@ -28,6 +28,9 @@ type Child struct {
 	Blocked chan struct{}
 	// Done gets the exit code of the command, or 128 and its signal.
 	Done chan int
+	// Key is the signal of a key of the terminal (Ctrl-C, Ctrl-\) that ended the command, or nil;
+	// it is set before Done.
+	Key os.Signal
 }
 
 // Start runs the command with the standard streams of this process. If this process is in the
@@ -123,6 +126,9 @@ func (c *Child) wait() {
 		case status.Stopped():
 			c.report(status.StopSignal())
 		case status.Signaled():
+			if isKey(status.Signal()) {
+				c.Key = status.Signal()
+			}
 			c.Done <- 128 + int(status.Signal())
 			return
 		default:

@@ -20,6 +20,8 @@ type Child struct {
 	Blocked chan struct{}
 	// Done gets the exit code of the command.
 	Done chan int
+	// Key is for other systems.
+	Key os.Signal
 }
 
 // Begin is for other systems.
@@ -113,6 +115,12 @@ func (c *Child) Resume() {}
 
 // TakeTerminal does nothing.
 func (c *Child) TakeTerminal() bool { return false }
+
+// PassOn does nothing.
+func PassOn(os.Signal) {}
+
+// Die returns.
+func Die(os.Signal) {}
 
 // IsContinue reports false.
 func IsContinue(os.Signal) bool { return false }

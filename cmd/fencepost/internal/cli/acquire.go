@@ -134,7 +134,7 @@ func (c *claim) obtain(
 				release(held) // it was granted when the signal came
 			}
 			_ = to.Close() // leaves the queue
-			return nil, &exit{code: codeSignal + child.Number(s)}
+			return nil, &exit{codeSignal + child.Number(s), &killed{s}}
 		}
 	}
 }

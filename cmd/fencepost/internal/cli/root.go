@@ -30,6 +30,11 @@ const (
 	codeSignal      = 128 // and the number of the signal
 )
 
+// killed is the cause of an exit by a signal. It prints nothing.
+type killed struct{ by os.Signal }
+
+func (*killed) Error() string { return "" }
+
 // exit is the error of a command that ends with a code. Without a cause it prints nothing.
 type exit struct {
 	code  int
@@ -76,6 +81,9 @@ func Main(args []string, tag, commit string) int {
 	}
 	if command.Name() == "acquire" && !isTerminal(os.Stdout) && a.output == "table" {
 		fmt.Fprintf(os.Stdout, "(exit %d)\n", known.code) // eval of nothing would succeed
+	}
+	if cause, ok := errors.AsType[*killed](known); ok {
+		child.Die(cause.by)
 	}
 	return known.code
 }

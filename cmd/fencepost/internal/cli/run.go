@@ -128,12 +128,17 @@ func (r *running) start(
 	w := &watch{running: r, held: held, child: c, begun: time.Now()}
 	code := w.untilEnd(signals)
 	c.Close()
-	c.TakeTerminal()
+	alone := c.TakeTerminal()
 	release(held)
-	if code == 0 {
+	switch {
+	case code == 0:
 		return nil
+	case c.Key == nil || code != codeSignal+child.Number(c.Key):
+		return &exit{code: code}
+	case alone:
+		child.PassOn(c.Key)
 	}
-	return &exit{code: code}
+	return &exit{code, &killed{c.Key}}
 }
 
 // releaseTimeout is how long run waits for a release. The lock expires by itself.

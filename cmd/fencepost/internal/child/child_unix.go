@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Child is a running command. One goroutine may use it.
+// Child is a running command. One goroutine may use it. A process that adopts orphans may have one.
 type Child struct {
 	pid      int
 	guard    *guard
@@ -113,13 +113,18 @@ func (c *Child) Close() {
 	}
 }
 
-// wait reports each stop, and the end.
+// wait reports each stop, and the end. A process that adopts orphans has no other parent that reaps
+// them.
 func (c *Child) wait() {
+	of := c.pid
+	if adopts() {
+		of = -1
+	}
 	for {
 		var status syscall.WaitStatus
-		_, err := syscall.Wait4(c.pid, &status, syscall.WUNTRACED, nil)
+		pid, err := syscall.Wait4(of, &status, syscall.WUNTRACED, nil)
 		switch {
-		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EINTR), err == nil && pid != c.pid:
 		case err != nil:
 			c.Done <- 1
 			return

@@ -24,9 +24,10 @@ func PassOn(key os.Signal) {
 }
 
 // Die ends this process by SIGINT, for which a shell looks before it ends itself. It returns for
-// another signal, for which no shell looks, and if SIGINT is ignored.
+// another signal, for which no shell looks, and if SIGINT is ignored, as the kernel does for the
+// first process of a container.
 func Die(s os.Signal) {
-	if s != syscall.SIGINT || signal.Ignored(s) {
+	if s != syscall.SIGINT || signal.Ignored(s) || os.Getpid() == 1 {
 		return
 	}
 	signal.Reset(s)

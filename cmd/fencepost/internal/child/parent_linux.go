@@ -1,9 +1,21 @@
 package child
 
 import (
+	"os"
 	"runtime"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
+
+// adopts reports whether orphans become children of this process: it is the first process of a
+// container, or a subreaper.
+func adopts() bool {
+	var is int32
+	err := unix.Prctl(unix.PR_GET_CHILD_SUBREAPER, uintptr(unsafe.Pointer(&is)), 0, 0, 0)
+	return os.Getpid() == 1 || err == nil && is != 0
+}
 
 // self returns the path of this program, also if an upgrade has replaced or removed its file.
 func self() (string, error) { return "/proc/self/exe", nil }

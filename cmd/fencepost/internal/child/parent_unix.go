@@ -7,6 +7,9 @@ import (
 	"syscall"
 )
 
+// adopts reports whether orphans become children of this process.
+func adopts() bool { return os.Getpid() == 1 }
+
 // self returns the path of this program.
 func self() (string, error) { return os.Executable() }
 

@@ -27,6 +27,8 @@ func TestExitCodes(t *testing.T) {
 		{64, []string{"run", "--shared", "--semaphore", "2", "codes", "--", "true"}},
 		{64, []string{"run", "no/name", "--", "true"}},
 		{124, []string{"run", "--timeout", "50ms", "codes", "--", "sleep", "60"}},
+		{124, []string{"run", "--timeout", "1", "--wait", "30", "codes", "--", "sleep", "60"}},
+		{64, []string{"run", "--wait", "30 s", "codes", "--", "true"}},
 		{126, []string{"run", "codes", "--", "/"}},
 		{127, []string{"run", "codes", "--", "there-is-no-such-command"}},
 		{77, []string{"run", "--token", "bad", "codes", "--", "true"}},

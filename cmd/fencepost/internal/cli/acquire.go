@@ -30,9 +30,9 @@ const (
 func (c *claim) bind(command *cobra.Command) {
 	flags := command.Flags()
 	flags.SortFlags = false
-	flags.DurationVar(&c.Wait, "wait", time.Minute,
+	spanVar(flags, &c.Wait, "wait", time.Minute,
 		"how long to queue; if 0, fail at once unless the lock is free")
-	flags.DurationVar(&c.TTL, "ttl", 30*time.Second,
+	spanVar(flags, &c.TTL, "ttl", 30*time.Second,
 		"lease: how long a dead holder blocks the lock")
 	flags.BoolVar(&c.shared, "shared", false, "share the lock with others that share it")
 	flags.IntVar(&c.Limit, "semaphore", 0, "let up to `N` hold the lock at once")

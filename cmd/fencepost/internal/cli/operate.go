@@ -159,7 +159,7 @@ It needs a token with the scope tenant-admin or admin.`,
 		}),
 	}
 	d.bind(command.Flags())
-	command.Flags().DurationVar(&lasting, "for", time.Hour, "how long, up to 144h")
+	spanVar(command.Flags(), &lasting, "for", time.Hour, "how long, up to 144h")
 	command.Flags().StringVar(&description, "description", "", "`text` for other operators")
 	return command
 }

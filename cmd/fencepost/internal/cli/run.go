@@ -80,7 +80,7 @@ func (a *app) runCommand() *cobra.Command {
 	r.bind(command)
 	flags := command.Flags()
 	flags.BoolVar(&r.skip, "skip-if-held", false, "do nothing and exit with 0 if the lock is held")
-	flags.DurationVar(&r.timeout, "timeout", 0, "end the command after this time, and exit with 124")
+	spanVar(flags, &r.timeout, "timeout", 0, "end the command after this time, and exit with 124")
 	flags.BoolVar(&r.noKill, "no-kill", false, "if the lock is lost, only warn")
 	return command
 }

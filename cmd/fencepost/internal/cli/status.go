@@ -158,6 +158,6 @@ something while it is free, use fencepost run.`,
 			}
 		}),
 	}
-	command.Flags().DurationVar(&timeout, "timeout", 0, "how long to wait; 0 sets no limit")
+	spanVar(command.Flags(), &timeout, "timeout", 0, "how long to wait; 0 sets no limit")
 	return command
 }

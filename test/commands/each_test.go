@@ -62,7 +62,7 @@ func TestEachCommand(t *testing.T) {
 		step{"doctor --token bad", 1, "1 of 6 checks failed"},
 		step{"list --token bad", 77, "The caller is not known"},
 		step{"list --url http://127.0.0.1:1", 75, "no server answered in time"},
-		step{"list --url nonsense", 64, "use http:// or https://"},
+		step{"list --url nonsense", 64, "URL 1 is no base URL"},
 		step{"list -o yaml", 64, "table, json or name"},
 		step{"status", 64, "use: fencepost status NAME"},
 		step{"status no/name", 64, "a lock name is 1 to 200"},

@@ -50,6 +50,8 @@ func TestEachCommand(t *testing.T) {
 		step{"revoke each:b --reason testing-each", 1, "not confirmed: use --yes"},
 		step{"revoke each:b --reason short --yes", 64, "reason must have 10"},
 		step{"revoke each:b --reason testing-each --yes", 0, "revoked each:b of"},
+		step{"audit", 0, "testing-each"},
+		step{"audit --since 1h -o json", 0, `"action": "entry.revoke"`},
 		step{"revoke each:free --reason testing-each --yes", 1, "each:free is not held"},
 		step{"close each:* --reason testing-each", 0, "each:* is closed until"},
 		step{"acquire each:b", 75, "testing-each"},

@@ -115,7 +115,7 @@ command before another holder can acquire the lock.`,
 		a.statusCommand(), a.listCommand(), a.queueCommand(), a.whyCommand(), a.waitCommand(),
 		a.watchCommand())
 	group(root, "Operate:",
-		a.revokeCommand(), a.closeCommand(), a.openCommand(), a.webhooksCommand())
+		a.revokeCommand(), a.closeCommand(), a.openCommand(), a.auditCommand(), a.webhooksCommand())
 	group(root, "Set up:",
 		a.loginCommand(), a.contextsCommand(), a.tokenCommand(), a.doctorCommand())
 	root.AddCommand(&cobra.Command{

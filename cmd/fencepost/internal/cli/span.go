@@ -10,7 +10,9 @@ import (
 // span is a flag of a duration. A number without a unit is seconds, as in timeout(1).
 type span time.Duration
 
-func spanVar(flags *pflag.FlagSet, to *time.Duration, name string, value time.Duration, use string) {
+func spanVar(
+	flags *pflag.FlagSet, to *time.Duration, name string, value time.Duration, use string,
+) {
 	*to = value
 	flags.Var((*span)(to), name, use)
 }

@@ -108,3 +108,16 @@ func TestKeyEndsTheScriptOfAWaiter(t *testing.T) {
 		t.Errorf("it shows %q", shown)
 	}
 }
+
+// TestRevokeChecksBeforeItAsks: an operator does not confirm what the server refuses.
+func TestRevokeChecksBeforeItAsks(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.command("acquire", "asked").expect(0)
+	p := u.terminal("/bin/sh", `"$0" revoke asked --reason short`)
+	_, _ = p.keys.WriteString("y\r")
+	code := p.code()
+	if shown := <-p.read; code != 64 || strings.Contains(shown, "[y/N]") {
+		t.Errorf("it ends with %d and shows %q", code, shown)
+	}
+}

@@ -11,12 +11,19 @@ import (
 	"slices"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
+)
+
+// Bounds of a reason, in characters. The server checks the rest.
+const (
+	leastReason = 10
+	mostReason  = 500
 )
 
 // deed has the flags of an operator's change.
@@ -29,8 +36,11 @@ func (d *deed) bind(flags *pflag.FlagSet) {
 	flags.StringVar(&d.reason, "reason", "", "`text` of 10 characters or more; the tenant sees it")
 }
 
-// of fills in the tenant of the token.
+// of checks the reason before the operator confirms, and fills in the tenant of the token.
 func (d *deed) of(a *app) error {
+	if n := utf8.RuneCountInString(d.reason); n < leastReason || n > mostReason {
+		return usage("--reason must have %d to %d characters", leastReason, mostReason)
+	}
 	if d.tenant != "" {
 		return nil
 	}

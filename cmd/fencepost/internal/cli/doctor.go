@@ -42,7 +42,8 @@ const (
 )
 
 func (a *app) doctorCommand() *cobra.Command {
-	return &cobra.Command{
+	d := &doctor{}
+	command := &cobra.Command{
 		Use:   "doctor",
 		Short: "Check the server, the clocks, TLS and the token",
 		Long: `Check the server, the clocks, TLS and the token. The exit code is 1 if a check
@@ -56,11 +57,13 @@ failed.`,
 			if err != nil {
 				return err
 			}
-			d := &doctor{server: server}
+			d.server = server
 			d.examine(command.Context())
 			return a.report(d.all)
 		},
 	}
+	spanVar(command.Flags(), &d.lasts, "for", 0, "fail if the token expires within this time")
+	return command
 }
 
 func (a *app) report(all []finding) error {
@@ -87,6 +90,7 @@ func (a *app) report(all []finding) error {
 // doctor collects what it finds.
 type doctor struct {
 	server settings.Server
+	lasts  time.Duration // how long the token must be valid
 	all    []finding
 }
 
@@ -211,7 +215,7 @@ func (d *doctor) token() bool {
 	}
 	state := good
 	switch {
-	case claims.Expires == nil || time.Until(claims.Expires.time()) <= 0:
+	case claims.Expires == nil || time.Until(claims.Expires.time()) <= d.lasts:
 		state = failed
 	case time.Until(claims.Expires.time()) < tokenExpires:
 		state = warning

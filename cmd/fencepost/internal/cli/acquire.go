@@ -19,7 +19,7 @@ import (
 // claim is what the flags of run and acquire ask for.
 type claim struct {
 	client.Options
-	shared bool
+	shared, quiet bool
 }
 
 const (
@@ -38,6 +38,7 @@ func (c *claim) bind(command *cobra.Command) {
 	flags.IntVar(&c.Limit, "semaphore", 0, "let up to `N` hold the lock at once")
 	flags.StringVar(&c.Holder, "holder", "",
 		"`name` for people and for the detection of deadlocks ($FENCEPOST_HOLDER, host-pid)")
+	flags.BoolVar(&c.quiet, "quiet", false, "do not say why the wait goes on")
 }
 
 // check returns what is wrong with the flags, and completes the options.
@@ -101,7 +102,7 @@ func (a *app) holding(
 	return work(held, signals)
 }
 
-// obtain acquires, shows a person the queue meanwhile, and leaves it at a signal. The context is
+// obtain acquires, shows the queue meanwhile, and leaves it at a signal. The context is
 // that of the held lock as well.
 func (c *claim) obtain(
 	ctx context.Context, cancel context.CancelFunc, to *client.Client, names []string,
@@ -110,13 +111,21 @@ func (c *claim) obtain(
 	var held *client.Held
 	var err error
 	done, shown := make(chan struct{}), make(chan struct{})
+	waiting, granted := context.WithCancel(ctx)
 	go func() {
 		defer close(done)
+		defer granted()
 		held, err = c.acquire(ctx, to, names)
 	}()
 	go func() {
 		defer close(shown)
-		showQueue(done, to, names, c.Holder)
+		switch {
+		case c.quiet:
+		case isTerminal(os.Stderr):
+			showQueue(waiting, to, names, c.Holder)
+		default:
+			logQueue(waiting, to, names, c.Holder)
+		}
 	}()
 	for {
 		select {

@@ -12,30 +12,54 @@ import (
 const (
 	showAfter = 300 * time.Millisecond // most locks are free
 	showEvery = time.Second
+	sayEvery  = time.Minute // without a terminal
+
+	lookTimeout = 3 * time.Second
+	noAnswer    = "waiting for the server, which does not answer"
 
 	clearLine = "\r\x1b[K"
 )
 
-// showQueue shows a person the position in the queue, in one line, until the wait is done.
-func showQueue(
-	done <-chan struct{}, to *client.Client, names []string, holder string,
-) {
-	if !isTerminal(os.Stderr) {
-		return
-	}
+// showQueue shows a person the position in the queue, in one line, until ctx ends.
+func showQueue(ctx context.Context, to *client.Client, names []string, holder string) {
 	defer fmt.Fprint(os.Stderr, clearLine)
 	for pause := showAfter; ; pause = showEvery {
-		select {
-		case <-time.After(pause):
-		case <-done:
+		text := queueAfter(ctx, pause, to, names, holder)
+		if ctx.Err() != nil {
 			return
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), showEvery)
-		if text := queueOf(ctx, to, names, holder); text != "" {
+		if text != "" {
 			fmt.Fprintf(os.Stderr, clearLine+"fencepost: %s", plain(text))
 		}
-		cancel()
 	}
+}
+
+// logQueue says each minute why the wait goes on, and soon if the server does not answer, until ctx
+// ends.
+func logQueue(ctx context.Context, to *client.Client, names []string, holder string) {
+	for pause := showAfter; ; pause = sayEvery {
+		text := queueAfter(ctx, pause, to, names, holder)
+		if ctx.Err() != nil {
+			return
+		}
+		if text == noAnswer || text != "" && pause == sayEvery {
+			say("%s", plain(text))
+		}
+	}
+}
+
+// queueAfter returns what [queueOf] returns after the pause.
+func queueAfter(
+	ctx context.Context, pause time.Duration, to *client.Client, names []string, holder string,
+) string {
+	select {
+	case <-time.After(pause):
+	case <-ctx.Done():
+		return ""
+	}
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	return queueOf(ctx, to, names, holder)
 }
 
 // queueOf returns a sentence on what the holder waits for, or "" if it does not wait.
@@ -43,7 +67,7 @@ func queueOf(ctx context.Context, to *client.Client, names []string, holder stri
 	for _, name := range names {
 		lock, err := to.Look(ctx, name)
 		if client.CodeOf(err) == client.NoAnswer || ctx.Err() != nil {
-			return "waiting for the server, which does not answer"
+			return noAnswer
 		}
 		if err != nil {
 			return ""

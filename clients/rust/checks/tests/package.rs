@@ -4,8 +4,13 @@ use std::process::Command;
 
 use serde_json::Value;
 
+/// The numbers of a version, without zeros at the end: 1.85.0 is 1.85.
 fn version(text: &str) -> Vec<u32> {
-    text.split('.').map(|part| part.parse().unwrap()).collect()
+    let mut parts: Vec<u32> = text.split('.').map(|part| part.parse().unwrap()).collect();
+    while parts.last() == Some(&0) {
+        parts.pop();
+    }
+    parts
 }
 
 /// Cargo.lock has no dependency that needs a later Rust than the crate says.

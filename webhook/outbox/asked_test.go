@@ -89,7 +89,7 @@ func TestAskedWhileItGetsNothing(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
 				r, s := warm(t, w)
 				r.take("acme", "orders:1")
-				until(t, time.Second, "it is told", func() bool { return acquired(w) == 1 })
+				until(t, time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
 				got := w.received(here)
 				stop(w, r, s)
 				<-time.After(10 * time.Second)

@@ -231,6 +231,6 @@ func TestMissedSoonByAnotherClock(t *testing.T) {
 		if err := w.asks.Redeliver(t.Context(), order(s), page.Deliveries[i].ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "it is told", func() bool { return w.times(here)[id] > 0 })
+		until(t, 10*time.Second, "the receiver gets it", func() bool { return w.times(here)[id] > 0 })
 	})
 }

@@ -50,7 +50,7 @@ func TestHangsForOthers(t *testing.T) {
 				<-time.After(500 * time.Millisecond)
 				for i := range 24 {
 					if n := len(w.received(fmt.Sprint(elsewhere, i))); n != 1 {
-						t.Errorf("the receiver %d of another tenant is told %d events", i, n)
+						t.Errorf("the receiver %d of another tenant gets %d events", i, n)
 					}
 				}
 				close(hang)

@@ -17,7 +17,7 @@ func TestRequestedTwiceIsKept(t *testing.T) {
 		until(t, 5*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
 		w.setBehave(nil)
 		r.own.slow("webhook-owed-", 0, 3*time.Second)
-		until(t, 10*time.Second, "it is told", func() bool { return acquired(w) == 1 })
+		until(t, 10*time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
 		got := w.received(here)
 		w.setBehave(failed)
 		if err := w.asks.Redeliver(t.Context(), order(s), got[len(got)-1].id); err != nil {

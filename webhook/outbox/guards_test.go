@@ -115,7 +115,7 @@ func TestUnreadableIsMissed(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.join("two")
-		until(t, time.Minute, "it is told", func() bool {
+		until(t, time.Minute, "the receiver gets it", func() bool {
 			return slices.ContainsFunc(w.received(here), func(got received) bool {
 				return got.event.Data.Reason == "unreadable" && got.event.Data.Before == "105-1"
 			})

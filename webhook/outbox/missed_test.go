@@ -123,7 +123,7 @@ func TestMissedIsSentOnRequest(t *testing.T) {
 		if err := w.asks.Redeliver(t.Context(), order(s), after+"_"+after); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "it is told", func() bool {
+		until(t, 10*time.Second, "the receiver gets it", func() bool {
 			got := w.received(here)
 			return got[len(got)-1].id == id
 		})

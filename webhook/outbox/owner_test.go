@@ -174,7 +174,7 @@ func askedOfWhoDies(t *testing.T, refused string) {
 		one, s := warm(t, w)
 		two := second(t, w)
 		two.take("acme", "orders:1")
-		until(t, time.Second, "it is told", func() bool { return acquired(w) == 1 })
+		until(t, time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
 		got := w.received(here)
 		<-time.After(5 * time.Second) // until the cursor is behind it
 		w.attemptsTake(time.Hour)

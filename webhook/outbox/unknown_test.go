@@ -18,7 +18,7 @@ func TestOwnWriteAfterAll(t *testing.T) {
 		<-time.After(30 * time.Second)
 		r.own.loseAnswers(0)
 		w.setBehave(nil)
-		until(t, time.Hour, "it is told", func() bool { return acquired(w) == 1 })
+		until(t, time.Hour, "the receiver gets it", func() bool { return acquired(w) == 1 })
 		w.untilNoneLeft(time.Minute)
 		if after := w.fenceOf(s.ID); after != before {
 			t.Errorf("the shard was owned under fence %d, and is under %d", before, after)

@@ -62,7 +62,7 @@ func (g Gate) Waiting() (n int, byTenant int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, q := range g.tenants {
-		byTenant += len(q.waiters)
+		byTenant += q.waiters.Len()
 	}
 	return g.waiting, byTenant
 }

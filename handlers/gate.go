@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"container/list"
 	"context"
 	"runtime"
 	"slices"
@@ -43,29 +44,30 @@ type gate struct {
 // it has none.
 type gateQueue struct {
 	tenant  string
-	waiters []chan error
+	waiters list.List // of chan error
 }
 
 // enter waits for a slot until ctx ends, and returns its error then, or [lock.Overloaded] at once.
 // A caller without an error calls leave.
 func (g *gate) enter(ctx context.Context, tenant string) error {
-	ready, err := g.join(tenant)
-	if ready == nil {
+	w, err := g.join(tenant)
+	if w == nil {
 		return err
 	}
+	ready := w.Value.(chan error)
 	select {
 	case err := <-ready:
 		return err
 	case <-ctx.Done():
-		if !g.withdraw(tenant, ready) && <-ready == nil {
+		if !g.withdraw(tenant, w) && <-ready == nil {
 			g.leave() // it got its slot meanwhile
 		}
 		return ctx.Err()
 	}
 }
 
-// join takes a free slot, or returns what receives nil when there is one.
-func (g *gate) join(tenant string) (ready chan error, err error) {
+// join takes a free slot, or returns a waiter.
+func (g *gate) join(tenant string) (*list.Element, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.running < g.slots {
@@ -78,53 +80,49 @@ func (g *gate) join(tenant string) (ready chan error, err error) {
 		g.tenants = append(g.tenants, &gateQueue{tenant: tenant})
 	}
 	q := g.tenants[i]
-	if len(q.waiters) >= g.mostOfTenant || g.waiting >= g.most && !g.shed(len(q.waiters)+1) {
-		if len(q.waiters) == 0 {
+	if n := q.waiters.Len(); n >= g.mostOfTenant || g.waiting >= g.most && !g.shed(n+1) {
+		if n == 0 {
 			g.tenants = g.tenants[:i]
 		}
 		return nil, errOverloaded(g.kind)
 	}
-	ready = make(chan error, 1)
-	q.waiters = append(q.waiters, ready)
 	g.waiting++
-	return ready, nil
+	return q.waiters.PushBack(make(chan error, 1)), nil
 }
 
 // shed rejects the last waiter of the tenant with most, unless it has no more than so many. So
 // tenants with many waiters do not keep one with few from waiting.
 func (g *gate) shed(few int) bool {
 	most := slices.MaxFunc(g.tenants, func(a, b *gateQueue) int {
-		return len(a.waiters) - len(b.waiters)
+		return a.waiters.Len() - b.waiters.Len()
 	})
-	last := len(most.waiters) - 1
-	if last < few {
+	if most.waiters.Len() <= few {
 		return false
 	}
-	most.waiters[last] <- errOverloaded(g.kind)
-	most.waiters = slices.Delete(most.waiters, last, last+1)
-	g.waiting--
+	g.answer(most, most.waiters.Back(), errOverloaded(g.kind))
 	return true
+}
+
+// answer ends the wait of a waiter.
+func (g *gate) answer(q *gateQueue, w *list.Element, err error) {
+	q.waiters.Remove(w).(chan error) <- err
+	g.waiting--
 }
 
 func (g *gate) index(tenant string) int {
 	return slices.IndexFunc(g.tenants, func(q *gateQueue) bool { return q.tenant == tenant })
 }
 
-// withdraw removes a waiter. It returns false if the waiter has a slot.
-func (g *gate) withdraw(tenant string, ready chan error) bool {
+// withdraw removes a waiter. It returns false if the waiter has its answer.
+func (g *gate) withdraw(tenant string, w *list.Element) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(w.Value.(chan error)) > 0 {
+		return false
+	}
 	i := g.index(tenant)
-	if i < 0 {
-		return false
-	}
-	q := g.tenants[i]
-	at := slices.Index(q.waiters, ready)
-	if at < 0 {
-		return false
-	}
 	g.waiting--
-	if q.waiters = slices.Delete(q.waiters, at, at+1); len(q.waiters) == 0 {
+	if g.tenants[i].waiters.Remove(w); g.tenants[i].waiters.Len() == 0 {
 		g.tenants = slices.Delete(g.tenants, i, i+1)
 	}
 	return true
@@ -140,9 +138,7 @@ func (g *gate) leave() {
 	}
 	q := g.tenants[0]
 	g.tenants = slices.Delete(g.tenants, 0, 1)
-	q.waiters[0] <- nil
-	g.waiting--
-	if q.waiters = slices.Delete(q.waiters, 0, 1); len(q.waiters) > 0 {
+	if g.answer(q, q.waiters.Front(), nil); q.waiters.Len() > 0 {
 		g.tenants = append(g.tenants, q)
 	}
 }

@@ -126,3 +126,10 @@ func (c *Connections) Unfinished() int {
 
 // ReadPause is for each byte that a connection sends before it is authenticated.
 const ReadPause = readPause
+
+// The bounds of requests that change entries.
+const (
+	SlotsOfProcessor       = slotsOfProcessor
+	SlotTime               = slotTime
+	MaxSlotWaitersOfTenant = maxSlotWaitersOfTenant
+)

@@ -185,6 +185,7 @@ type endpoints struct {
 	used    sync.Pool // of *answer; as gin's contexts, nothing refers to one after its request
 	answers *shares   // bytes of large ones that are on their way
 	gate    *gate
+	slots   *gate // of requests that change entries
 	pages   *pages
 	scrapes *shares
 	exports *shares
@@ -210,6 +211,7 @@ func newEndpoints(cfg Config) *endpoints {
 	return &endpoints{
 		Config:  cfg,
 		gate:    g,
+		slots:   newSlots(),
 		pages:   newPages(g),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		used:    sync.Pool{New: func() any { return new(answer) }},

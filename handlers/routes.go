@@ -60,14 +60,14 @@ func lockRoutes() []route {
 	return []route{
 		{"GET", "/locks", read(list...), get(listLocks)},
 		{"GET", "/locks/:name", read("consistent"), get(getLock)},
-		{"POST", "/locks/:name", write(newWork), send(acquireLock)},
+		{"POST", "/locks/:name", write(newWork), send(inSlot(newWork, acquireLock))},
 		{"PUT", "/locks/:name/renew", write(renewing), send(renewLock)},
-		{"DELETE", "/locks/:name", write(releasing), send(releaseLock)},
+		{"DELETE", "/locks/:name", write(releasing), send(inSlot(releasing, releaseLock))},
 		{"GET", "/locks/:name/entries/:id", wait, send(getEntry)},
 		{"POST", "/locks/:name/stale-writes", write(newWork), send(reportStaleWrite)},
-		{"POST", "/locksets", write(newWork), send(acquireLockSet)},
+		{"POST", "/locksets", write(newWork), send(inSlot(newWork, acquireLockSet))},
 		{"PUT", "/locksets/:id/renew", write(renewing), send(renewLockSet)},
-		{"DELETE", "/locksets/:id", write(releasing), send(releaseLockSet)},
+		{"DELETE", "/locksets/:id", write(releasing), send(inSlot(releasing, releaseLockSet))},
 		{"GET", "/locksets/:id", wait, send(getLockSet)},
 		{"GET", "/events", read("types", "locks"), followEvents},
 	}

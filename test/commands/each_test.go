@@ -25,6 +25,10 @@ func TestEachCommand(t *testing.T) {
 	r, token := serverOn(t, "embedded", "--webhook-allow-http",
 		"--webhook-allow", "127.0.0.0/8", "--webhook-ports", "*")
 	u := userOf(t, r.URL(), token)
+	reader, err := r.Token("acme", "locks:read", "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
 	u.exports(u.command("acquire", "--holder", "me", "--ttl", "10m", "each:a").expect(0))
 	u.command("run", "--holder", "next", "--wait", "10m", "each:a", "--", "true").start()
 	await(t, "a waiter", func() bool {
@@ -46,10 +50,14 @@ func TestEachCommand(t *testing.T) {
 		step{"renew", 76, "each:a is lost: released"},
 		step{"wait each:a", 0, ""},
 		step{"why each:a", 0, "each:a is free"},
+		step{"why each:a", 0, "next had it last for"},
+		step{"why each:a --token " + reader, 0, "needs the scope tenant-admin"},
+		step{"why each:never", 0, "each:never is free: no entry holds it or waits for it.\n"},
 		step{"acquire each:b", 0, "export FENCEPOST_LOCK_TOKEN="},
 		step{"revoke each:b --reason testing-each", 1, "not confirmed: use --yes"},
 		step{"revoke each:b --reason short --yes", 64, "reason must have 10"},
 		step{"revoke each:b --reason testing-each --yes", 0, "revoked each:b of"},
+		step{"why each:b", 0, "(revoked, fence "},
 		step{"audit", 0, "testing-each"},
 		step{"audit --since 1h -o json", 0, `"action": "entry.revoke"`},
 		step{"revoke each:free --reason testing-each --yes", 1, "each:free is not held"},

@@ -16,13 +16,16 @@ import (
 // mostBlockers bounds how far why follows holders that wait themselves.
 const mostBlockers = 8
 
+// maySee ends a sentence on what only operators see.
+const maySee = "this token may not see: it needs the scope tenant-admin or admin."
+
 func (a *app) whyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "why NAME",
 		Short: "Explain why a lock is not free",
 		Long: `Explain in sentences the holders of a lock, its queue, and the lock that the
-holder itself waits for. The last needs a token with the scope tenant-admin or
-admin.`,
+holder itself waits for; of a free lock, its last holder. The last two need a
+token with the scope tenant-admin or admin.`,
 		Args: cobra.ExactArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, args []string) error {
 			lock, err := to.Look(ctx, args[0])
@@ -33,6 +36,7 @@ admin.`,
 			said := why(lock)
 			if claims, err := a.claims(); err == nil {
 				said = append(said, blockedBy(ctx, to, claims.Tenant, lock)...)
+				said = append(said, hadLast(ctx, to, claims.Tenant, lock)...)
 			}
 			return a.print(explained{lock, said}, names, func(w *tabwriter.Writer) {
 				for _, sentence := range said {
@@ -106,8 +110,7 @@ func blockedBy(
 		holder := lock.Holders[0].Holder
 		name, err := waitsFor(ctx, to, tenant, holder)
 		if client.CodeOf(err) == api.Forbidden {
-			return append(said, "Whether the holder itself waits for a lock, this token may not see: "+
-				"it needs the scope tenant-admin or admin.")
+			return append(said, "Whether the holder itself waits for a lock, "+maySee)
 		}
 		if name == "" || seen[holder] {
 			break
@@ -140,4 +143,23 @@ func waitsFor(ctx context.Context, to *client.Client, tenant, holder string) (st
 		}
 	}
 	return "", nil
+}
+
+// hadLast returns a sentence on the last holder of a free lock, if the answering replica saw one.
+func hadLast(ctx context.Context, to *client.Client, tenant string, lock *api.Lock) []string {
+	if len(lock.Holders)+lock.Waiting > 0 {
+		return nil
+	}
+	var past api.AdminHistory
+	path := "/admin/locks/" + url.PathEscape(tenant) + "/" + url.PathEscape(lock.Name) + "/history"
+	err := to.Call(ctx, http.MethodGet, path, nil, nil, &past)
+	switch {
+	case client.CodeOf(err) == api.Forbidden:
+		return []string{"Its last holder, " + maySee}
+	case err != nil || len(past.Holders) == 0:
+		return nil
+	}
+	h := past.Holders[0]
+	return []string{fmt.Sprintf("%s had it last for %s, until %s ago (%s, fence %d).",
+		h.Holder, rounded(h.HeldSeconds.Duration()), ago(h.Until), h.Ended, h.Fence)}
 }

@@ -25,7 +25,7 @@ import {
 } from "./options.js";
 import { Pending } from "./pending.js";
 import { pause, sleep } from "./repeat.js";
-import { bearerOf, type Request, Transport } from "./transport.js";
+import { bearerOf, type Request, send, Transport } from "./transport.js";
 import { type Claim, type FencepostEvent, type Lock, type LockSummary, parse } from "./wire.js";
 
 /** How a client works. Times are in seconds. */
@@ -87,7 +87,7 @@ export class Fencepost {
       urls: bases,
       token: typeof token === "function" ? token : bearerOf(token),
       clock,
-      fetch: options.fetch ?? ((...request) => globalThis.fetch(...request)),
+      fetch: options.fetch ?? send,
       propagate: options.propagate,
       warn: (url, error) => this.#core.log("no answer, trying again", { url, error }),
     });

@@ -124,7 +124,7 @@ func (c *claim) obtain(
 		case isTerminal(os.Stderr):
 			showQueue(waiting, to, names, c.Holder)
 		default:
-			logQueue(waiting, to, names, c.Holder)
+			logQueue(waiting, to, names, c.Holder, say)
 		}
 	}()
 	for {

@@ -36,7 +36,10 @@ func showQueue(ctx context.Context, to *client.Client, names []string, holder st
 
 // logQueue says each minute why the wait goes on, and soon if the server does not answer, until ctx
 // ends.
-func logQueue(ctx context.Context, to *client.Client, names []string, holder string) {
+func logQueue(
+	ctx context.Context, to *client.Client, names []string, holder string,
+	say func(format string, args ...any),
+) {
 	for pause := showAfter; ; pause = sayEvery {
 		text := queueAfter(ctx, pause, to, names, holder)
 		if ctx.Err() != nil {

@@ -92,12 +92,14 @@ func (s *Service) acquireInTime(
 	ctx context.Context, req *AcquireRequest, began time.Time,
 ) (*Grant, error) {
 	now := s.Now()
-	for tries := 1; ; tries++ {
+	for {
 		g, err := s.acquire(ctx, req, now, began)
 		switch {
-		case errors.Is(err, store.ErrTakenBack) && ctx.Err() == nil && time.Since(began) < rewriteWithin:
+		case ctx.Err() != nil || time.Since(began) >= rewriteWithin:
+			return g, err
+		case errors.Is(err, store.ErrTakenBack):
 			req.due = began.Add(rewriteUntil)
-		case !errors.Is(err, store.ErrClosuresChanged) || ctx.Err() != nil || tries == maxTries:
+		case !errors.Is(err, store.ErrClosuresChanged):
 			return g, err
 		}
 	}

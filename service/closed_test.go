@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,5 +166,37 @@ func TestClosureBindsWhatWaitsToBeWritten(t *testing.T) {
 		}
 		closed.fails(lock.Closed)
 		open.holdsLater()
+	})
+}
+
+// TestEntriesJoinWhileOthersCloseAndOpen: an operator that closes and opens other locks of the
+// tenant all the time delays them. The store takes nearly as long for a write as the operator.
+func TestEntriesJoinWhileOthersCloseAndOpen(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r, book := s.closable(false)
+		r.store.on(slow(19*time.Millisecond), enqueue)
+		ctx, stop := context.WithCancel(t.Context())
+		var churn sync.WaitGroup
+		churn.Go(func() {
+			var closed *lock.Closure
+			for store.Pause(ctx, 20*time.Millisecond) == nil { // 50 changes a second
+				var err error
+				if closed == nil {
+					closed, err = book.Close(t.Context(), closeRequest("orders:*"))
+				} else {
+					open := closures.OpenRequest{ID: closed.ID, May: func(string, string) bool { return true }}
+					closed, err = nil, book.Open(t.Context(), open)
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		for i := range 50 {
+			r.start(want(fmt.Sprint("stock:", i), 0)).holdsLater()
+		}
+		stop()
+		churn.Wait()
 	})
 }

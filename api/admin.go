@@ -205,6 +205,8 @@ type AdminOldest struct {
 type AdminReplica struct {
 	// Replica is its id.
 	Replica string `json:"replica" example:"5MDRK1W5PVY0WG1DCJT2B2GTHR"`
+	// Host is the name of its machine or pod; left out if it is unknown.
+	Host string `json:"host,omitempty" maxLength:"200" example:"fencepost-2"`
 	// Version of the server.
 	Version string `json:"version" example:"1.4.0"`
 	// Started is when it started.

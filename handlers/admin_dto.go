@@ -41,7 +41,9 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 	for _, one := range o.Replicas {
 		out.Replicas = append(
 			out.Replicas,
-			api.AdminReplica{Replica: one.ID, Version: one.Version, Started: api.InstantOf(one.Started)},
+			api.AdminReplica{
+				Replica: one.ID, Host: one.Host, Version: one.Version, Started: api.InstantOf(one.Started),
+			},
 		)
 	}
 	return out

@@ -221,7 +221,7 @@ func TestOverview(t *testing.T) {
 	var everything api.AdminOverview
 	c.admin().get("/admin/overview").want(http.StatusOK, &everything)
 	if everything.Locks < 5 || len(everything.Replicas) != 1 ||
-		everything.Replicas[0].Replica != replicaID {
+		everything.Replicas[0].Replica != replicaID || everything.Replicas[0].Host != "pod-1" {
 		t.Errorf("overview of all: %+v", everything)
 	}
 }

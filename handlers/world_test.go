@@ -247,7 +247,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 // consoleOf is what operators see of a replica.
 func consoleOf(s *service.Service) *service.Console {
 	live := func() ([]replicas.Replica, bool) {
-		return []replicas.Replica{{ID: replicaID, Version: "test"}}, true
+		return []replicas.Replica{{ID: replicaID, Host: "pod-1", Version: "test"}}, true
 	}
 	return service.NewConsole(service.ConsoleConfig{Service: s, Self: replicaID, Replicas: live})
 }

@@ -1,3 +1,4 @@
+import { hostname } from "node:os";
 import { expect } from "@playwright/test";
 import { test } from "./fixture";
 import { attack, enter, to, unhurt } from "./world";
@@ -13,7 +14,7 @@ test("a cell says how many waited, and leads to what happened then", async ({ pa
   await to(server, page, "contention?tenant=warm");
   const cell = page.getByRole("link", { name: /^hot:1: .* on average from .* UTC/ }).first();
   await expect(cell).toBeVisible();
-  await expect(page.getByText("seen by replica")).toBeVisible();
+  await expect(page.getByText("seen by")).toBeVisible();
   await expect(page.getByRole("list", { name: "Waiters on average" })).toContainText("3 to 10");
   await expect(page.getByRole("img", { name: /^Waiting, requests: .* waiting now/ })).toBeVisible();
   await expect(page.getByRole("img", { name: /^Held/ })).toBeVisible();
@@ -57,4 +58,24 @@ test("tenants are listed with what they use, and an operator of one sees that on
   await page.reload();
   await expect(page.getByRole("row", { name: "busy" })).toBeVisible();
   await expect(page.getByRole("row", { name: "demo" })).toHaveCount(0);
+});
+
+test("a replica is named by its host wherever its id is shown, to operators of all tenants alone", async ({
+  page,
+  server,
+}) => {
+  const one = server.tokenOf("one", "tenant-admin locks:write");
+  await enter(server, page);
+  for (const hash of ["contention", "tenants", "tenants/demo"]) {
+    await to(server, page, hash);
+    await expect(page.getByText(new RegExp(`seen by ${hostname()}, replica [A-Z0-9]{26}`))).toBeVisible();
+  }
+  await to(server, page, "");
+  const row = page.getByRole("table", { name: "Replicas that serve the store" }).locator("tbody tr");
+  await expect(row).toContainText(new RegExp(`${hostname()} serves this page[A-Z0-9]{26}`));
+  await enter(server, page, one);
+  await to(server, page, "contention");
+  await page.reload();
+  await expect(page.getByText(/seen by replica [A-Z0-9]{26}/)).toBeVisible();
+  await expect(page.getByText(hostname())).toHaveCount(0);
 });

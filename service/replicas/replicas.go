@@ -49,7 +49,8 @@ const SettledAfter = 20 * time.Second
 
 // Replica is one running server process.
 type Replica struct {
-	ID      string    `json:"-"` // a [lock.ValidName], new at each start
+	ID      string    `json:"-"`              // a [lock.ValidName], new at each start
+	Host    string    `json:"host,omitempty"` // of its machine or pod: for people; "" if unknown
 	Version string    `json:"version"`
 	Started time.Time `json:"started"` // by its wall clock: for people
 

@@ -2,6 +2,7 @@ import { api, asked, type Schemas } from "../api/client";
 import { Chart } from "../parts/chart";
 import { curl, Shell } from "../parts/curl";
 import { TenantField } from "../parts/filter";
+import { Replica } from "../parts/replica";
 import { Failed, Head, Loading } from "../parts/signs";
 import { Since } from "../parts/time";
 import { count, rate, span } from "../parts/words";
@@ -23,7 +24,13 @@ export function Contention() {
   const failed = heat.failure && !heat.failure.passing;
   return (
     <>
-      <Head title="Contention">{heat.data && <span class="soft small">seen by replica {heat.data.replica}</span>}</Head>
+      <Head title="Contention">
+        {heat.data && (
+          <span class="soft small">
+            seen by <Replica id={heat.data.replica} />
+          </span>
+        )}
+      </Head>
       {seesAll() && (
         <search class="filters">
           <TenantField first value={tenant} set={(v) => setQuery({ tenant: v })} />

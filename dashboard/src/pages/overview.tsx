@@ -143,7 +143,8 @@ export function Replicas({ all, self, store }: ReplicasOf) {
         {all.map((r) => (
           <tr key={r.replica}>
             <td class="name">
-              {r.replica} {r.replica === self && <Badge>serves this page</Badge>}
+              {r.host || r.replica} {r.replica === self && <Badge>serves this page</Badge>}
+              {r.host && <span class="under">{r.replica}</span>}
             </td>
             <td>{r.version || "unknown"}</td>
             <td>

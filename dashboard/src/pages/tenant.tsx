@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
+import { Replica } from "../parts/replica";
 import { Badge, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -58,7 +59,10 @@ function Seen({ of }: { of: Schemas["Quota"] }) {
   return (
     <section class="stack" aria-labelledby="limits">
       <h2 id="limits">
-        Quota and usage <span class="soft small">seen by replica {of.replica}</span>
+        Quota and usage{" "}
+        <span class="soft small">
+          seen by <Replica id={of.replica} />
+        </span>
       </h2>
       {of.damaged && (
         <p class="note harm" role="alert">

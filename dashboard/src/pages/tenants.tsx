@@ -1,5 +1,6 @@
 import { api, asked, type Schemas } from "../api/client";
 import { acquire, curl, Shell } from "../parts/curl";
+import { Replica } from "../parts/replica";
 import { Calm, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -22,7 +23,9 @@ export function Tenants() {
       {data ? <Listed all={data.tenants} /> : <Loading failure={failure} />}
       <Turn first="First page" at={cursor} next={data?.next_cursor} more="Next page" />
       {data && (
-        <p class="soft small">Acquired and expired count the last 15 minutes, seen by replica {data.replica}.</p>
+        <p class="soft small">
+          Acquired and expired count the last 15 minutes, seen by <Replica id={data.replica} />.
+        </p>
       )}
       <Shell id="curl" line={curl("GET", "/admin/tenants")} />
     </>

@@ -72,7 +72,8 @@ type RevokeOutcome struct {
 
 // AuditPage is a part of the audit.
 type AuditPage struct {
-	// Records, newest first.
+	// Records, newest first. With a filter, a page ends after about 10 000 examined records, and can
+	// be empty before the last one.
 	Records []AuditRecord `json:"records"`
 	// NextCursor selects the next page; left out on the last one.
 	NextCursor string `json:"next_cursor,omitempty"`

@@ -18,6 +18,10 @@ const (
 	// moreThanAsked is how many records beyond twice those that were asked for are read of a span
 	// before it is held for too long.
 	moreThanAsked = store.MaxRecordPage
+
+	// enoughRead is about how many records of the store are read for a page at most: those that are
+	// asked for may be few among very many. Then the page ends although it is not full.
+	enoughRead = 10_000
 )
 
 // reader reads a page, span by span, from the newest back to the oldest. What was read of a span
@@ -31,6 +35,7 @@ type reader struct {
 	span                time.Duration
 
 	found []*Record // the newest first
+	seen  int       // records of the store that were read
 }
 
 func (l *Log) reader(q Query) *reader {
@@ -63,6 +68,7 @@ func (r *reader) goBack(ctx context.Context) error {
 		}
 	}
 	of.cut()
+	r.seen += of.seen
 	if of.tooMany() {
 		least := of.records[of.most-1].At
 		r.allOfIt = least.Equal(r.enoughAfter)
@@ -73,10 +79,15 @@ func (r *reader) goBack(ctx context.Context) error {
 		r.enoughAfter = time.Time{} // unless something was trimmed meanwhile, that was all
 	}
 	left := r.q.Limit + 1 - len(r.found)
-	r.span = min(r.span*time.Duration(max(1, min(spanFactor, 2*left/(of.matched+1)))), MaxAge)
+	wider := min(spanFactor, 2*left/(of.matched+1), enoughRead/(of.seen+1))
+	r.span = min(r.span*time.Duration(max(1, wider)), MaxAge)
 	r.until = from
 	return nil
 }
+
+// readEnough reports whether the page ends here. While it is known that there is enough to fill
+// it, it goes on: it may not have come further back yet.
+func (r *reader) readEnough() bool { return r.seen >= enoughRead && r.enoughAfter.IsZero() }
 
 // from is where the next span begins: if it is known from when on there is enough, in the middle,
 // since there may be very much.
@@ -130,7 +141,8 @@ func (s *some) read(ctx context.Context, week int64, from time.Time) error {
 
 func (s *some) add(r store.Record) {
 	one, ok := parse(r)
-	if !ok || one.At.Before(s.q.Since) || s.q.May != nil && !one.MayKnow(s.q.May) {
+	if !ok || one.At.Before(s.q.Since) || s.q.May != nil && !one.MayKnow(s.q.May) ||
+		s.q.Match != nil && !s.q.Match(one) {
 		return
 	}
 	s.matched++

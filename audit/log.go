@@ -39,11 +39,12 @@ func NewLog(records Records, retention time.Duration, now func() time.Time) *Log
 
 // Query asks for a page of records, the newest first.
 type Query struct {
-	Tenant string            // "" is all
-	May    func(string) bool // which names of locks the reader may use; nil is all
-	Since  time.Time         // none from before
-	Before string            // the Next of the page before; "" begins with the newest
-	Limit  int               // of records, at least 1
+	Tenant string             // "" is all
+	May    func(string) bool  // which names of locks the reader may use; nil is all
+	Match  func(*Record) bool // which records are asked for; nil is all
+	Since  time.Time          // none from before
+	Before string             // the Next of the page before; "" begins with the newest
+	Limit  int                // of records, at least 1
 	// a guess how much time they take, such as the Span of the page before; 0 is an hour
 	Span time.Duration
 }
@@ -57,18 +58,21 @@ type Page struct {
 
 // Page reads a page. What is added or trimmed meanwhile may be on it or not. It goes back in time,
 // as far as it takes to fill the page: stores list by tenants, so of all of them only what is of a
-// time is the newest.
+// time is the newest. A page with a Next may have fewer records than the limit, or none.
 func (l *Log) Page(ctx context.Context, q Query) (*Page, error) {
 	r := l.reader(q)
-	for r.until.After(r.oldest) && len(r.found) <= q.Limit {
+	for r.until.After(r.oldest) && len(r.found) <= q.Limit && !r.readEnough() {
 		if err := r.goBack(ctx); err != nil {
 			return nil, err
 		}
 	}
 	page := &Page{Records: r.found, Span: r.newest.Sub(r.until)}
-	if len(page.Records) > q.Limit {
+	switch {
+	case len(page.Records) > q.Limit:
 		page.Records = page.Records[:q.Limit]
 		page.Next = page.Records[q.Limit-1].Place()
+	case r.until.After(r.oldest):
+		page.Next = firstID(r.until)
 	}
 	return page, nil
 }

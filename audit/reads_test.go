@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/store"
 )
@@ -76,5 +78,45 @@ func TestReads(t *testing.T) {
 				t.Errorf("%d of %d records were read as %d, want at most %d", read, all, c.records, most)
 			}
 		})
+	}
+}
+
+// TestFewAmongMany: a page of what few records match reads a bounded part of the log, however much
+// is on record, and the pages together have all of it.
+func TestFewAmongMany(t *testing.T) {
+	const all, each, most = 20_000, 4000, 15_000
+	l := newLedger(t)
+	var puts errgroup.Group
+	puts.SetLimit(100)
+	for i := range all {
+		ago := time.Duration(i) * (80 * day / all)
+		put := recordOf("t", fmt.Sprint("lock-", i%each), l.now.Add(-ago)).Put()
+		puts.Go(func() error {
+			_, err := l.records.Put(t.Context(), put)
+			return err
+		})
+	}
+	if err := puts.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	c := &counting{RecordStore: l.records}
+	l.log = audit.NewLog(c, audit.DefaultRetention, func() time.Time { return l.now })
+	found, pages := 0, 0
+	q := audit.Query{Limit: 100, Match: func(r *audit.Record) bool {
+		return r.Object.Locks[0] == "lock-7"
+	}}
+	for more := true; more; more = q.Before != "" {
+		c.records = 0
+		page, err := l.log.Page(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c.records > most || pages > all/each {
+			t.Fatalf("page %d read %d records, want at most %d", pages, c.records, most)
+		}
+		pages, found, q.Before = pages+1, found+len(page.Records), page.Next
+	}
+	if t.Logf("%d pages", pages); found != all/each {
+		t.Errorf("%d records were found, want %d", found, all/each)
 	}
 }

@@ -31,6 +31,14 @@ const (
 	Redeliver     = webhookActions + "redeliver"
 )
 
+// Actions returns all of them.
+func Actions() []string {
+	return []string{
+		RevokeEntry, RevokeSet, CloseLocks, OpenLocks, SetQuota, ResetQuota, CreateWebhook,
+		ChangeWebhook, PauseWebhook, ResumeWebhook, DeleteWebhook, RotateWebhook, TestWebhook, Redeliver,
+	}
+}
+
 // webhookActions begins the actions that the scope webhooks:write allows without an operator's.
 const webhookActions = "webhook."
 

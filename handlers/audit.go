@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/audit"
+	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 )
 
@@ -39,6 +41,9 @@ const (
 // @Param       limit  query int    false "Records on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor query string false "`next_cursor` of the previous page"
 // @Param       since  query string false "Only records since this instant" format(date-time)
+// @Param       operator query string false "Only operators whose subject contains this text; upper and lower case are the same"
+// @Param       action query string false "Only this action" Enums(entry.revoke, set.revoke, locks.close, locks.open, quota.set, quota.reset, webhook.create, webhook.change, webhook.pause, webhook.resume, webhook.delete, webhook.rotate, webhook.test, webhook.redeliver)
+// @Param       lock   query string false "Only records that name this lock, or a pattern that matches it"
 // @Success     200 {object} api.AuditPage
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
@@ -67,7 +72,39 @@ func auditQuery(r *request) (audit.Query, error) {
 	q := r.query()
 	of := audit.Query{May: r.mayUse(), Tenant: q.tenant(), Limit: q.page()}
 	of.Before, of.Since = q.after("audit", lock.ValidName), q.since()
+	of.Match = q.auditMatch()
 	return of, q.err
+}
+
+// auditMatch reads which records are asked for; nil is all.
+func (q *query) auditMatch() func(*audit.Record) bool {
+	operator, byOperator := q.sent("operator")
+	action, byAction := q.sent("action")
+	name, byLock := q.sent("lock")
+	switch {
+	case byOperator && lock.CheckHolder(operator) != "":
+		q.invalid("operator", lock.CheckHolder(operator))
+	case byAction && !slices.Contains(audit.Actions(), action):
+		q.invalid("action", "must be one of "+strings.Join(audit.Actions(), ", "))
+	case byLock && !lock.ValidName(name):
+		q.invalid("lock", "must be the name of a lock")
+	case !byOperator && !byAction && !byLock:
+		return nil
+	}
+	operator = strings.ToLower(operator)
+	return func(r *audit.Record) bool {
+		return (!byAction || r.Action == action) &&
+			strings.Contains(strings.ToLower(r.By.Subject), operator) &&
+			(!byLock || slices.ContainsFunc(r.Object.Locks, func(named string) bool {
+				return matchesName(named, name)
+			}))
+	}
+}
+
+// matchesName reports whether a record's name of locks, which may be a pattern, is one of a lock.
+func matchesName(named, name string) bool {
+	p, err := auth.ParseNamePattern(named)
+	return err == nil && p.Match(name)
 }
 
 // recordBytes is about how many bytes a record takes in an answer.

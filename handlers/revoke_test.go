@@ -316,6 +316,43 @@ func TestAuditIsReadInPagesAndAsLines(t *testing.T) {
 	operator.get("/admin/audit?limit=0", loose).wantStatus(http.StatusBadRequest)
 }
 
+// TestAuditIsFiltered: by operator, action and lock, which a record can name by a pattern.
+func TestAuditIsFiltered(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	day, night := c.tenantAdmin().named("Day@example.org"), c.tenantAdmin().named("night@example.org")
+	for name, by := range map[string]*client{"orders:1": day, "orders:2": night, "jobs:1": day} {
+		e := c.acquire(name)
+		by.post(c.revokePath(e), seenAs(*e.Fence)).wantStatus(http.StatusOK)
+	}
+	night.closes("orders:*", time.Hour)
+	for query, want := range map[string][]string{
+		"":                                   {"orders:1", "orders:2", "jobs:1", "orders:*"},
+		"operator=day":                       {"orders:1", "jobs:1"},
+		"operator=NIGHT@":                    {"orders:2", "orders:*"},
+		"operator=nobody":                    {},
+		"action=locks.close":                 {"orders:*"},
+		"lock=orders:1":                      {"orders:1", "orders:*"},
+		"lock=orders":                        {},
+		"lock=orders:2&action=entry.revoke":  {"orders:2"},
+		"lock=orders:1&operator=night":       {"orders:*"},
+		"operator=day&limit=1&lock=orders:1": {"orders:1"},
+	} {
+		got := []string{}
+		for _, r := range day.audit("?" + query).Records {
+			got = append(got, r.Object.Locks...)
+		}
+		if !sameSet(got, want) {
+			t.Errorf("%q finds %v, want %v", query, got, want)
+		}
+	}
+	for _, wrong := range []string{
+		"action=revoke", "lock=orders:*", "operator=" + strings.Repeat("x", 201),
+	} {
+		day.get("/admin/audit?"+wrong, loose).wantStatus(http.StatusBadRequest)
+	}
+}
+
 func sameSet(a, b []string) bool {
 	in := map[string]bool{}
 	for _, x := range a {

@@ -118,7 +118,9 @@ func adminRoutes() []route {
 		{"GET", "/admin/heatmap", look("tenant", "limit"), shown(getHeatMap)},
 		{"GET", "/admin/lock-order", look("tenant", "limit"), get(getLockOrder)},
 		{"GET", "/admin/deadlocks", look("tenant", "limit"), get(listDeadlocks)},
-		{"GET", "/admin/audit", look("tenant", "limit", "cursor", "since"), get(listAudit)},
+		{"GET", "/admin/audit", look(
+			"tenant", "limit", "cursor", "since", "operator", "action", "lock",
+		), get(listAudit)},
 		{"GET", "/admin/events", look("types", "locks", "tenant"), followAllEvents},
 		{"POST", "/admin/closures", change(), send(closeLocks)},
 		{"DELETE", "/admin/closures/:id", change("reason"), send(openLocks)},

@@ -145,12 +145,15 @@ func improveParameter(p *openapi3.Parameter) {
 		s.Pattern = `^([A-Za-z0-9][A-Za-z0-9._:@=+-]{0,199})?$`
 	case "query cursor":
 		s.Pattern, s.MaxLength = `^[A-Za-z0-9_-]+$`, openapi3.Ptr(uint64(460))
-	case "query name":
+	case "query name", "query lock":
 		s.Pattern, p.Example = lockName, "orders:42"
 	case "query search":
 		s.Pattern, s.MaxLength, p.Example = `^[A-Za-z0-9._:@=+*-]*$`, openapi3.Ptr(uint64(200)), "orders"
 	case "query holder":
 		s.Pattern, s.MaxLength, p.Example = oneLine, openapi3.Ptr(uint64(200)), "worker-7"
+	case "query operator":
+		s.Pattern, s.MinLength, s.MaxLength = oneLine, 1, openapi3.Ptr(uint64(200))
+		p.Example = "ops@example.org"
 	case "query reason":
 		s.Pattern, s.MinLength, s.MaxLength, p.Example = oneLine, 10, openapi3.Ptr(
 			uint64(500),

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect } from "@playwright/test";
 import { test } from "./fixture";
-import { attack, enter, to, unhurt } from "./world";
+import { attack, enter, to, unhurt, violations } from "./world";
 
 test("who did what is there, with why, in pages, and as a file", async ({ page, server }) => {
   const reason = `the ${attack} of rack 7`;
@@ -61,4 +61,32 @@ test("a tenant's operator reads what is about that tenant alone", async ({ page,
   await expect(page.getByLabel("Tenant")).toHaveCount(0);
   await to(server, page, "audit?tenant=demo");
   await expect(page.getByRole("alert")).toContainText("own tenant");
+});
+
+test("records are found by operator, action and lock, on all pages, with the time of each", async ({
+  page,
+  server,
+}) => {
+  const find = server.tokenOf("find", "tenant-admin locks:write");
+  await server.revoke("find:needle", "the needle in the haystack", find, "find");
+  for (let i = 0; i < 51; i++) await server.revoke(`find:${i}`, "one of the haystack", find, "find");
+  await enter(server, page);
+  await to(server, page, "audit?tenant=find");
+  const rows = page.getByRole("table").locator("tbody tr");
+  await expect(rows).toHaveCount(50);
+  await expect(page.getByText("find:needle")).toHaveCount(0); // it is on the next page
+  await page.getByRole("searchbox", { name: "Lock" }).fill("find:needle");
+  await expect(rows).toHaveCount(1);
+  await expect(rows).toContainText("the needle in the haystack");
+  await expect(rows).toContainText(/20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC/);
+  await page.getByRole("combobox", { name: "Action" }).selectOption("Closed locks");
+  await expect(page.getByText("No record matches the filters above.")).toBeVisible();
+  await page.getByRole("combobox", { name: "Action" }).selectOption("Revoked");
+  await expect(rows).toHaveCount(1);
+  await page.getByRole("searchbox", { name: "Operator" }).fill("nobody");
+  await expect(page.getByText("No records")).toBeVisible();
+  await page.getByRole("searchbox", { name: "Operator" }).fill("CLI");
+  await expect(rows).toHaveCount(1);
+  await expect(page).toHaveURL(/operator=CLI&?/);
+  expect(await violations(page)).toEqual([]);
 });

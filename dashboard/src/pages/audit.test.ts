@@ -1,11 +1,13 @@
 import { expect, it } from "vitest";
-import { filterOf, limitsInWords, queryOf, webhookInWords } from "./audit";
+import { limitsInWords, webhookInWords } from "./audit";
+import { filterOf, queryOf } from "./audit-filter";
 
 it("reads the address, and looks back from now", () => {
-  const f = filterOf(new URLSearchParams("tenant=acme&since=day&cursor=abc&other=1"));
-  expect(f).toEqual({ tenant: "acme", span: "day", cursor: "abc" });
+  const f = filterOf(new URLSearchParams("tenant=acme&since=day&cursor=abc&other=1&lock=a"));
+  expect(f).toEqual({ tenant: "acme", lock: "a", span: "day", cursor: "abc" });
   expect(queryOf(f, Date.parse("2026-01-02T15:04:05.678Z"))).toEqual({
     tenant: "acme",
+    lock: "a",
     since: "2026-01-01T15:04:05Z",
   });
   expect(filterOf(new URLSearchParams("since=toString&tenant="))).toEqual({});

@@ -1,54 +1,22 @@
 import { useSignal } from "@preact/signals";
 import { api, asked, type Failure, type PollInit, type Schemas } from "../api/client";
 import { save } from "../api/save";
+import type { operations } from "../api/schema";
 import { curl, Shell } from "../parts/curl";
-import { TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head, Loading, Trouble } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
 import { Turn } from "../parts/turn";
 import { count, utc } from "../parts/words";
 import { outcome, useLive } from "../state/live";
-import { href, route, setQuery } from "../state/route";
-import { seesAll } from "../state/session";
+import { href, route } from "../state/route";
+import { actions, type Filter, Filters, filterOf, queryOf } from "./audit-filter";
 import { limits } from "./limits";
 import { lockPage } from "./names";
 
 const rows = 50;
 
-/** How far back one may look, in hours; the address has the name. */
-const spans: Record<string, { name: string; hours: number }> = {
-  hour: { name: "Last hour", hours: 1 },
-  day: { name: "Last 24 hours", hours: 24 },
-  week: { name: "Last 7 days", hours: 7 * 24 },
-};
-
-interface Filter {
-  tenant?: string;
-  span?: string;
-  cursor?: string;
-}
-
-/** Reads the address. What makes no sense is left out. */
-export function filterOf(query: URLSearchParams): Filter {
-  const f: Filter = {};
-  for (const name of ["tenant", "cursor"] as const) {
-    const value = query.get(name);
-    if (value) f[name] = value;
-  }
-  const span = query.get("since") ?? "";
-  if (Object.hasOwn(spans, span)) f.span = span;
-  return f;
-}
-
-/** The query of a filter, as it is now: an hour ago is another instant each time. */
-export function queryOf({ tenant, span }: Filter, now: number): { tenant?: string; since?: string } {
-  const q: { tenant?: string; since?: string } = {};
-  if (tenant) q.tenant = tenant;
-  const back = spans[span ?? ""];
-  if (back) q.since = `${new Date(now - back.hours * 3_600_000).toISOString().slice(0, 19)}Z`;
-  return q;
-}
+type ListQuery = NonNullable<operations["listAudit"]["parameters"]["query"]>;
 
 /** What operators did, and what was done to webhooks, and why. */
 export function Audit() {
@@ -61,7 +29,7 @@ export function Audit() {
       </Head>
       <Filters filter={filter} />
       <Failed failure={failure} />
-      {data ? <Records all={data.records} filtered={filter} /> : <Loading failure={failure} />}
+      {data ? <Records of={data} filter={filter} /> : <Loading failure={failure} />}
       <Turn first="Newest" at={filter.cursor} next={data?.next_cursor} more="Earlier" />
       <Shell id="curl" line={`${curl("GET", pathOf(filter))} -H 'Accept: application/x-ndjson'`} />
     </>
@@ -70,7 +38,8 @@ export function Audit() {
 
 async function page(filter: Filter, ask: PollInit): Promise<Schemas["AuditPage"]> {
   const query = { ...queryOf(filter, Date.now()), limit: rows, ...(filter.cursor ? { cursor: filter.cursor } : {}) };
-  const answer = await asked(api.GET("/admin/audit", { ...ask, params: { query } }));
+  // An action of the address that is none is the server's to reject.
+  const answer = await asked(api.GET("/admin/audit", { ...ask, params: { query: query as ListQuery } }));
   return answer as Schemas["AuditPage"]; // lines come only to those who ask for lines
 }
 
@@ -103,34 +72,12 @@ function Export({ filter }: { filter: Filter }) {
   );
 }
 
-function Filters({ filter }: { filter: Filter }) {
-  return (
-    <search class="filters">
-      <label>
-        Period
-        <select value={filter.span ?? ""} onChange={(e) => setQuery({ since: e.currentTarget.value, cursor: "" })}>
-          <option value="">All</option>
-          {Object.entries(spans).map(([key, s]) => (
-            <option key={key} value={key}>
-              {s.name}
-            </option>
-          ))}
-        </select>
-      </label>
-      {seesAll() && <TenantField first value={filter.tenant ?? ""} set={(v) => setQuery({ tenant: v, cursor: "" })} />}
-    </search>
-  );
-}
-
-function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: Filter }) {
+function Records({ of, filter }: { of: Schemas["AuditPage"]; filter: Filter }) {
+  const all = of.records;
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="No records">
-          {filtered.tenant || filtered.span
-            ? "No record matches the filters above. Choose a longer period or another tenant."
-            : "Changes by operators and changes of webhooks appear here. The server keeps them for 90 days."}
-        </Calm>
+        <Calm title="No records">{nothing(of, filter)}</Calm>
       </div>
     );
   }
@@ -147,23 +94,12 @@ function Records({ all, filtered }: { all: Schemas["AuditRecord"][]; filtered: F
   );
 }
 
-/** A kind of action that is not here yet is shown by its name. */
-const actions: Partial<Record<string, { name: string; sign: string }>> = {
-  "entry.revoke": { name: "Revoked", sign: "✕" },
-  "set.revoke": { name: "Revoked a set", sign: "✕" },
-  "locks.close": { name: "Closed locks", sign: "‖" },
-  "locks.open": { name: "Opened locks", sign: "▸" },
-  "quota.set": { name: "Set a quota", sign: "≠" },
-  "quota.reset": { name: "Reset a quota", sign: "=" },
-  "webhook.create": { name: "Created a webhook", sign: "+" },
-  "webhook.change": { name: "Changed a webhook", sign: "≠" },
-  "webhook.pause": { name: "Paused a webhook", sign: "‖" },
-  "webhook.resume": { name: "Resumed a webhook", sign: "▸" },
-  "webhook.delete": { name: "Deleted a webhook", sign: "✕" },
-  "webhook.rotate": { name: "Rotated a secret", sign: "↻" },
-  "webhook.test": { name: "Tested a webhook", sign: "?" },
-  "webhook.redeliver": { name: "Redelivered", sign: "↻" },
-};
+function nothing(of: Schemas["AuditPage"], filter: Filter): string {
+  if (of.next_cursor) return "No record of this part matches the filters above. Earlier records may.";
+  return Object.keys(filter).length > 0
+    ? "No record matches the filters above."
+    : "Changes by operators and changes of webhooks appear here.";
+}
 
 /** Limits that were set; the others are the defaults. */
 export function limitsInWords(of: Schemas["QuotaOverrides"]): string {
@@ -196,7 +132,10 @@ function Row({ of }: { of: Schemas["AuditRecord"] }) {
   return (
     <tr data-row tabIndex={-1}>
       <td class="whole">
-        <Since at={of.at} ago />
+        <time dateTime={of.at}>{utc(of.at)}</time>
+        <span class="under">
+          <Since at={of.at} ago />
+        </span>
       </td>
       <td class="text">
         {actor.subject}

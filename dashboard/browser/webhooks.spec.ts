@@ -111,6 +111,63 @@ test("it is paused and goes on, tested, and its secret rotated and shown once", 
   await server.delete(`/webhooks/${id}`);
 });
 
+test("one is created with its secret shown once, tested, and deleted with a reason", async ({ page, server }) => {
+  const asked: string[] = [];
+  page.on("request", (r) => asked.push(r.url()));
+  await enter(server, page);
+  await to(server, page, "webhooks");
+  await page.getByRole("button", { name: "New webhook…" }).click();
+  const dialog = page.getByRole("dialog");
+  const create = dialog.getByRole("button", { name: "Create webhook" });
+  await expect(create).toBeDisabled();
+  const url = dialog.getByLabel("URL");
+  await url.fill(`http://user@127.0.0.1:${(receiver.address() as AddressInfo).port}/made`);
+  await dialog.getByLabel("Locks").fill("made:*:*");
+  await dialog.getByLabel("Description").fill("tells the shop");
+  await dialog.getByLabel("All, also future types").uncheck();
+  await expect(create).toBeDisabled();
+  await dialog.getByLabel("revoked").check();
+  // What the server objects to stands at its field, one after the other.
+  await create.click();
+  await expect(url).toHaveAttribute("aria-invalid", "true");
+  await expect(url).toHaveAccessibleDescription(/^url has a user name/);
+  await url.fill((await url.inputValue()).replace("user@", ""));
+  await create.click();
+  await expect(dialog.getByLabel("Locks")).toHaveAccessibleDescription(/^locks must be a pattern/);
+  await expect(url).not.toHaveAttribute("aria-invalid", "true");
+  await dialog.getByLabel("Locks").fill("made:*");
+  expect(await violations(page)).toEqual([]);
+  await create.click();
+  const secret = (await dialog.locator("[data-secret]").textContent()) ?? "";
+  expect(secret).toMatch(/^whsec_/);
+  expect(await violations(page)).toEqual([]);
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+
+  // Its page follows, without the secret.
+  await expect(page.getByRole("heading", { name: "/made" })).toBeVisible();
+  await expect(page.getByText("tells the shop")).toBeVisible();
+  await expect(page.getByText("revoked", { exact: true })).toBeVisible();
+  await page.getByRole("button", { name: "Send a test" }).click();
+  await expect(page.getByRole("row", { name: "webhook.test" })).toContainText("delivered");
+  expect(await page.content()).not.toContain(secret);
+  expect(await page.evaluate(() => JSON.stringify({ ...localStorage, ...sessionStorage }))).not.toContain(secret);
+
+  await page.getByRole("button", { name: "Delete…" }).click();
+  const confirm = dialog.getByRole("button", { name: "Delete webhook" });
+  await dialog.getByLabel("Reason").fill("the shop has closed");
+  await expect(confirm).toBeDisabled();
+  await dialog.getByLabel(/to confirm/).fill("example.org");
+  await expect(confirm).toBeDisabled();
+  await dialog.getByLabel(/to confirm/).fill(`127.0.0.1:${(receiver.address() as AddressInfo).port}`);
+  expect(await violations(page)).toEqual([]);
+  await confirm.click();
+  await expect(page.getByRole("heading", { name: "Webhooks" })).toBeVisible();
+  await expect(page.getByRole("link", { name: "/made" })).toHaveCount(0);
+  await to(server, page, "audit?tenant=demo");
+  await expect(page.getByRole("row", { name: "Deleted a webhook" }).first()).toContainText("the shop has closed");
+  expect(asked.filter((u) => u.includes(secret))).toEqual([]);
+});
+
 test("webhooks are of the tenant that is signed in, and need their scope", async ({ page, server }) => {
   const id = await subscribe(server, "demo-only");
   await signIn(server, page, server.tokenOf("acme", "tenant-admin webhooks:write"));

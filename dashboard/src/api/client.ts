@@ -23,6 +23,8 @@ export class Failure extends Error {
     readonly reason = "",
     /** Whether what was asked may have been done all the same. */
     readonly uncertain = false,
+    /** The field of the request that is at fault, if one is. */
+    readonly field = "",
   ) {
     super(message);
   }
@@ -124,5 +126,6 @@ export function failureOf(status: number, body: unknown): Failure {
   const problem = typeof body === "object" && body !== null ? (body as Partial<Schemas["Problem"]>) : {};
   const text = problem.detail ?? problem.title ?? `The server answered with status ${status}.`;
   const uncertain = problem.may_have_taken_effect ?? (problem.code === undefined && status >= 500);
-  return new Failure(problem.code ?? "unknown", text, status, problem.request_id ?? "", problem.reason, uncertain);
+  const { code = "unknown", request_id = "", reason, field } = problem;
+  return new Failure(code, text, status, request_id, reason, uncertain, field);
 }

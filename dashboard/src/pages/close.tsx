@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type PollInit, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
+import { Field } from "../parts/field";
 import { Badge, Trouble } from "../parts/signs";
 import { many, utc } from "../parts/words";
 import { useAction } from "../state/action";
@@ -87,17 +88,15 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
         <span class="soft small">Until {utc(body.until)}, or until an operator opens it.</span>
       </label>
       <ReasonField value={reason.value} set={(v) => (reason.value = v)} />
-      <label class="field">
-        Description
-        <input
-          name="description"
-          autoComplete="off"
-          maxLength={200}
-          value={description.value}
-          onInput={(e) => (description.value = e.currentTarget.value)}
-        />
-        <span class="soft small">Other operators see it, tenants do not.</span>
-      </label>
+      <Field
+        name="description"
+        label="Description"
+        hint="Other operators see it, tenants do not."
+        required={false}
+        most={200}
+        value={description.value}
+        set={(v) => (description.value = v)}
+      />
       <Comes />
       {action.failure && <Trouble failure={action.failure} />}
       {action.failure?.uncertain && (
@@ -115,32 +114,6 @@ function Ask(of: { locks: string; tenant: string; done: (c: Schemas["Closure"]) 
       </div>
       <Line text={curl("POST", "/admin/closures", body)} />
     </form>
-  );
-}
-
-interface FieldOf {
-  name: string;
-  label: string;
-  hint?: string;
-  value: string;
-  set: (v: string) => void;
-}
-
-function Field({ name, label, hint, value, set }: FieldOf) {
-  return (
-    <label class="field">
-      {label}
-      <input
-        name={name}
-        autoComplete="off"
-        autoCapitalize="off"
-        spellcheck={false}
-        required
-        value={value}
-        onInput={(e) => set(e.currentTarget.value)}
-      />
-      {hint && <span class="soft small">{hint}</span>}
-    </label>
   );
 }
 

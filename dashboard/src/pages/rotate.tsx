@@ -2,8 +2,9 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
 import { Dialog, shut } from "../parts/dialog";
-import { Copy, Trouble } from "../parts/signs";
+import { Trouble } from "../parts/signs";
 import { useAction } from "../state/action";
+import { Secret } from "./secret";
 import { Line } from "./sure";
 
 /** Makes a new secret, and shows it once: it is kept nowhere else on the page. */
@@ -36,18 +37,7 @@ export function Rotate({ of, done, close }: { of: Schemas["Webhook"]; done: () =
           <Line text={curl("POST", `/webhooks/${of.id}/rotate`)} />
         </div>
       ) : (
-        <div class="stack">
-          <p class="note wait">
-            <span aria-hidden="true">⚠ </span>Copy the secret now. The server does not show it again.
-          </p>
-          <pre data-secret>{secret.value}</pre>
-          <div class="row end">
-            <Copy text={secret.value} />
-            <button type="button" class="main" onClick={shut}>
-              Close
-            </button>
-          </div>
-        </div>
+        <Secret text={secret.value} />
       )}
     </Dialog>
   );

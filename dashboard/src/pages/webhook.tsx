@@ -7,6 +7,7 @@ import { useAction } from "../state/action";
 import { type Live, useLive } from "../state/live";
 import { href } from "../state/route";
 import { session } from "../state/session";
+import { DeleteWebhook } from "./delete-webhook";
 import { Deliveries, useDeliveries } from "./deliveries";
 import { Failing } from "./failing";
 import { stopped } from "./pause-webhook";
@@ -115,6 +116,7 @@ function Seen({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) 
 
 function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void }) {
   const rotating = useSignal(false);
+  const deleting = useSignal(false);
   const said = useSignal("");
   const action = useAction();
   const params = { path: { id: of.id } };
@@ -142,6 +144,9 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
         <button type="button" onClick={() => (rotating.value = true)}>
           Rotate the secret…
         </button>
+        <button type="button" class="harm" onClick={() => (deleting.value = true)}>
+          Delete…
+        </button>
         <span class="soft" role="status">
           {still ? "Paused: the server keeps pending deliveries for up to 5 days." : said.value}
         </span>
@@ -153,6 +158,7 @@ function Actions({ of, refresh }: { of: Schemas["Webhook"]; refresh: () => void 
         )}
       />
       {rotating.value && <Rotate of={of} done={refresh} close={() => (rotating.value = false)} />}
+      {deleting.value && <DeleteWebhook of={of} close={() => (deleting.value = false)} />}
     </div>
   );
 }

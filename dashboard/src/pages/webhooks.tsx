@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { Calm, Failed, Head, Loading } from "../parts/signs";
@@ -6,6 +7,7 @@ import { Since } from "../parts/time";
 import { useLive } from "../state/live";
 import { href, route } from "../state/route";
 import { operates, seesAll, session } from "../state/session";
+import { NewWebhook } from "./new-webhook";
 import { Sending, told } from "./sending";
 import { AllWebhooks } from "./webhooks-all";
 
@@ -29,13 +31,20 @@ export function NoScope() {
  */
 export function Webhooks() {
   const all = operates() && (!mayUseWebhooks() || route.value.query.get("of") === "all");
+  const making = useSignal(false);
   return (
     <>
       <Head title="Webhooks">
         <span class="soft">of {all && seesAll() ? "all tenants" : session.value?.tenant}</span>
         <Others all={all} />
+        {mayUseWebhooks() && !all && (
+          <button type="button" class="main" onClick={() => (making.value = true)}>
+            New webhook…
+          </button>
+        )}
       </Head>
       {all ? <AllWebhooks /> : mayUseWebhooks() ? <Listed /> : <NoScope />}
+      {making.value && <NewWebhook close={() => (making.value = false)} />}
     </>
   );
 }
@@ -70,11 +79,7 @@ function Listed() {
     <>
       <Failed failure={failure} />
       {data ? <Rows all={data.webhooks} /> : <Loading failure={failure} />}
-      <Shell
-        id="curl"
-        title="Create a webhook with curl"
-        line={curl("POST", "/webhooks", { url: "https://example.org/fencepost", events: ["*"], locks: "orders:*" })}
-      />
+      <Shell id="curl" line={curl("GET", "/webhooks")} />
     </>
   );
 }
@@ -83,7 +88,7 @@ function Rows({ all }: { all: Schemas["Webhook"][] }) {
   if (all.length === 0) {
     return (
       <div class="sheet">
-        <Calm title="No webhooks">A webhook sends lock events to your URL. Create one with the curl line below.</Calm>
+        <Calm title="No webhooks">A webhook sends lock events to your URL. Create one with the button above.</Calm>
       </div>
     );
   }

@@ -82,11 +82,7 @@ function Records({ of, filter }: { of: Schemas["AuditPage"]; filter: Filter }) {
     );
   }
   return (
-    <Table
-      caption="Audit records, newest first"
-      columns={["Time", "Operator", "Action", "Target", "Reason"]}
-      class="cards"
-    >
+    <Table caption="Audit records, newest first" columns={["Time", "Operator", "Action", "Target", "Reason"]}>
       {all.map((r) => (
         <Row key={r.id} of={r} />
       ))}

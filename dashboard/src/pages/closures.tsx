@@ -60,7 +60,7 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
     );
   }
   return (
-    <Table caption="Closures, oldest first" columns={["Locks", "Opens", "Reason", "Closed", ""]} class="cards named">
+    <Table caption="Closures, oldest first" columns={["Locks", "Opens", "Reason", "Closed", ""]}>
       {all.map((c) => (
         <tr key={c.id}>
           <td class="name">
@@ -70,7 +70,6 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             <span class="under">{c.tenant}</span>
           </td>
           <td class="whole">
-            <span class="narrow beside">opens </span>
             <Until at={c.until} end />
           </td>
           <td class="text">
@@ -78,7 +77,6 @@ function Standing({ all, open }: { all: Closure[]; open: (c: Closure) => void })
             {c.description && <span class="under">{c.description}</span>}
           </td>
           <td class="whole">
-            <span class="narrow beside">closed </span>
             <Since at={c.since} ago />
             <span class="under">by {c.by}</span>
           </td>

@@ -126,7 +126,7 @@ function List({ all, still, again }: { all: readonly Schemas["Delivery"][]; stil
     );
   }
   return (
-    <Table caption="Deliveries, newest first" columns={["State", "Event", "Created", "Attempts", ""]} class="cards">
+    <Table caption="Deliveries, newest first" columns={["State", "Event", "Created", "Attempts", ""]}>
       {all.map((d) => (
         <Row key={d.id} of={d} still={still} again={again} />
       ))}

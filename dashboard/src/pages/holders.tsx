@@ -65,9 +65,6 @@ function Blamed({ tenant }: { tenant: string }) {
                   </a>
                   {b.holding > 1 && <span class="under">{others(b.holding)}</span>}
                   <span class="under">{b.tenant}</span>
-                  <span class="under narrow">
-                    {count(b.waiting)} waiting; held for <Since at={b.by.since} />
-                  </span>
                 </td>
                 <td class="name">
                   <a href={lockPage(b)}>{b.name}</a>

@@ -206,14 +206,6 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
       <td class="name">
         <a href={holderPage(tenant, of.holder)}>{of.holder}</a>
         {of.async && <Badge>async</Badge>}
-        <span class="under narrow">
-          waited <Since at={of.enqueued_at} />
-          {of.wait_until && (
-            <>
-              , wait ends <Until at={of.wait_until} />
-            </>
-          )}
-        </span>
         {meta.length > 0 && <span class="under">{meta.map(([k, v]) => `${k}: ${v}`).join(", ")}</span>}
       </td>
       <td>

@@ -34,7 +34,7 @@ function row(of: Schemas["AdminLock"], gone = false): Element {
   const { container } = render(
     <table>
       <tbody>
-        <Row lock={of} sort="name" gone={gone} />
+        <Row lock={of} gone={gone} />
       </tbody>
     </table>,
   );

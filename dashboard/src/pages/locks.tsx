@@ -132,7 +132,7 @@ function Rows({ page, sort, filtered }: { page: Schemas["AdminLockPage"]; sort: 
         class="locks"
       >
         {shown.map((l) => (
-          <Row key={keyOf(l)} lock={l} sort={sort} gone={!there.has(keyOf(l))} />
+          <Row key={keyOf(l)} lock={l} gone={!there.has(keyOf(l))} />
         ))}
       </Table>
     </div>
@@ -156,31 +156,10 @@ function Column({ by, sort, name, number }: { by: Sort; sort: Order; name: strin
   );
 }
 
-/** On a narrow screen, under the name, what stands in the columns by which most sort. */
-function Brief({ lock, sort }: { lock: Schemas["AdminLock"]; sort: Order }) {
-  const since = lock.holders[0]?.since;
-  return (
-    <span class="under narrow">
-      {lock.oldest_since && (
-        <>
-          {count(lock.waiting)} waiting, longest for <Since at={lock.oldest_since} />
-        </>
-      )}
-      {sort.endsWith("held_for") && since && (
-        <>
-          {" "}
-          held for <Since at={since} />
-        </>
-      )}
-      {sort.endsWith("utilization") && ` ${inUse(lock)} in use`}
-    </span>
-  );
-}
-
 const inUse = (lock: Schemas["AdminLock"]): string => `${Math.round(lock.utilization * 100)} %`;
 
 /** A row. While the user is at the rows, a lock that has left the page keeps its last state. */
-export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; sort: Order; gone?: boolean }) {
+export function Row({ lock, gone = false }: { lock: Schemas["AdminLock"]; gone?: boolean }) {
   const first = lock.holders[0];
   return (
     <tr class={gone ? "gone" : ""}>
@@ -191,7 +170,6 @@ export function Row({ lock, sort, gone = false }: { lock: Schemas["AdminLock"]; 
         <span class="under">
           {lock.tenant} <Closed of={lock.closed} /> {gone && <Badge>no longer in use</Badge>}
         </span>
-        <Brief lock={lock} sort={sort} />
       </td>
       <td class="text">
         {first ? (

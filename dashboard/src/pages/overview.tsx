@@ -203,14 +203,6 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
             <span class="under">
               {b.tenant} <Closed of={b.closed} />
             </span>
-            <span class="under narrow">
-              {count(b.waiting)} waiting, longest for <Since at={b.oldest_since} />
-              {b.holder && (
-                <>
-                  ; held for <Since at={b.holder.since} />
-                </>
-              )}
-            </span>
           </td>
           <td>
             {b.holder ? (

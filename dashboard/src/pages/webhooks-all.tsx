@@ -74,7 +74,6 @@ function Rows({ all, filtered }: { all: Schemas["AdminWebhook"][]; filtered: str
             <span class="under">
               {w.tenant} · {w.id}
             </span>
-            {w.pending > 0 && <span class="under narrow">{pending(w)} pending</span>}
           </td>
           <td>
             <Sending of={w} />

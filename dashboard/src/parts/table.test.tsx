@@ -15,6 +15,9 @@ it("heads columns by what they have, and says what is not listed", () => {
     ["TH", "", "Own"],
     ["TD", "act", ""],
   ]);
+  // What the style sheet puts before each cell on a phone.
+  const { style } = container.querySelector("table") as HTMLTableElement;
+  expect([1, 2, 3, 4].map((n) => style.getPropertyValue(`--label-${n}`))).toEqual(['"Lock"', '"Times"', '""', '""']);
   expect(container.querySelector("caption")?.textContent).toBe("Locks");
   expect(container.textContent).toContain("and 3 more");
 });

@@ -24,12 +24,15 @@ const hints: Partial<Record<string, Term>> = {
   "Expired leases": "expired",
 };
 
-/** A table on a sheet of its own, which scrolls sideways where the page is narrow, and fades where it goes on. */
+/**
+ * A table on a sheet of its own. If it does not fit, it scrolls sideways and fades where it continues. On a phone
+ * each row is a block: the style sheet puts the label of its column, `--label-1` and so on, before each cell.
+ */
 export function Table({ caption, columns, class: kind, more, children }: TableOf) {
   const sheet = useEdges<HTMLDivElement>();
   return (
     <div class="sheet scroll" ref={sheet}>
-      <table class={kind}>
+      <table class={kind} style={Object.fromEntries(columns.map((c, i) => [`--label-${i + 1}`, label(c)]))}>
         <caption class="unseen">{caption}</caption>
         <thead>
           <tr>{columns.map(heading)}</tr>
@@ -39,6 +42,12 @@ export function Table({ caption, columns, class: kind, more, children }: TableOf
       {more && <p class="pad soft">{more}</p>}
     </div>
   );
+}
+
+/** What a cell of the column is labelled with, as CSS has strings. A head of its own has a `name`, or no label. */
+function label(of: Column): string {
+  const { number, props } = Object(of) as { number?: string; props?: { name?: string } };
+  return JSON.stringify(typeof of === "string" ? of : (number ?? props?.name ?? ""));
 }
 
 function heading(of: Column): VNode {

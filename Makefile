@@ -228,16 +228,8 @@ deploy-test: ## Check what is under deploy/ and the image's steps (needs terrafo
 	cd deploy/render && CGO_ENABLED=0 $(GO) test -trimpath -count=1 ./...
 	deploy/check-image
 
-# The revision with the form of today, which an upgrade is tried from.
-OLDER_REVISION ?= eeb09c0
-OLDER ?= $(if $(shell git cat-file -t $(OLDER_REVISION) 2>/dev/null),$(CURDIR)/bin/older-$(OLDER_REVISION))
-
-bin/older-%:
-	@set -e; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; mkdir -p bin; \
-	  git archive $* | tar x -C "$$dir"; $(GO) -C "$$dir" build -o $(CURDIR)/$@ ./cmd/api
-
-faults: $(if $(OLDER),$(OLDER:$(CURDIR)/%=%)) ## Run all faults at full length (about an hour; STORE=zookeeper; OLDER=path of an older server)
-	OLDER=$(OLDER) FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
+faults: ## Run all faults at full length (about an hour; STORE=zookeeper; OLDER=path of an older server)
+	FAULTS=full $(GO) test -count=1 -timeout 90m -v ./test/faults/...
 
 mutants: ## Seed known bugs into a copy, one at a time: a test must catch each (MUTANTFLAGS="-run lock-")
 	@$(GO) run ./test/mutants $(MUTANTFLAGS)

@@ -64,16 +64,9 @@ const (
 	retelling
 )
 
-func newClient(s *sharedStore) *client { return newOlderClient(s, store.Form) }
-
-// newOlderClient is that of a replica which understands what is stored up to a form.
-func newOlderClient(s *sharedStore, form int) *client {
+func newClient(s *sharedStore) *client {
 	c := &client{faults: map[string]fault{}, changed: make(chan struct{})}
-	inner, err := s.ConnectOlder((*wire)(c), form)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	c.inner = inner
+	c.inner = s.Connect((*wire)(c))
 	s.t.Cleanup(c.inner.Close)
 	return c
 }

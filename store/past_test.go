@@ -51,7 +51,7 @@ func TestPast(t *testing.T) {
 			t.Errorf("%q is of %d", text, at)
 		}
 	}
-	if text := new(store.Pasts).Of(store.Newer(keyOf(e), 7, 9), 7); text != nil {
+	if text := new(store.Pasts).Of(store.Damaged(keyOf(e), 7, 9), 7); text != nil {
 		t.Errorf("of what is not understood %s is told", text)
 	}
 }

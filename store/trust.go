@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,10 +29,7 @@ type Trust struct {
 	refusal  atomic.Pointer[refusal]
 	told     atomic.Pointer[string] // the last logged reason for refusing grants
 
-	understood int          // the highest form that is understood
-	needed     atomic.Int64 // the form that the store's records require, or will
-	met        atomic.Int64 // the highest form of an entry that is not understood; 0 if none was read
-	doubts     chan struct{}
+	doubts chan struct{}
 	// held during a new read of the records, so that an old answer cannot undo a newer one
 	reading chan struct{}
 }
@@ -41,9 +37,9 @@ type Trust struct {
 // refusal is why nothing may be granted. Each is a new value, so that a decision about an earlier
 // one does not lift it.
 type refusal struct {
-	why   string
-	newer error // another version is needed, which other replicas may have
-	lost  bool  // the store lost its past, and needs a fence floor
+	why  string
+	form error // of [CheckForm]: another version is needed, which other replicas may have
+	lost bool  // the store lost its past, and needs a fence floor
 }
 
 // Records is what a linearizable answer states about a store's numbers.
@@ -53,7 +49,7 @@ type Records struct {
 	Kept     uint64 // the identity kept with the data
 	Floor    uint64
 	Distrust uint64 // a number that the store should have reached, but had not; 0 none
-	Form     int    // the lowest form that a user of the store must understand; 0 is 1
+	Form     int    // see [Form]
 
 	// Keep, if not nil, makes the store compare its writes with these records from now on. It is
 	// called when they are adopted. A write that was compared with older records would ignore the
@@ -61,72 +57,10 @@ type Records struct {
 	Keep func()
 }
 
-// Correction is what must be written after a new read of the records.
-type Correction struct {
-	// Lost is the number that the store should have reached, but has not, if that is not recorded
-	// yet; 0 none.
-	Lost uint64
-	// Form is the lowest form that a user of the store must understand, if that is not recorded; 0
-	// none.
-	Form int
+// NewTrust returns an empty trust.
+func NewTrust() *Trust {
+	return &Trust{doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1)}
 }
-
-// NewTrust returns an empty trust for a replica that understands forms up to understood; 0 is
-// [Form].
-func NewTrust(understood int) *Trust {
-	return &Trust{
-		doubts: make(chan struct{}, 1), reading: make(chan struct{}, 1),
-		understood: cmp.Or(understood, Form),
-	}
-}
-
-// Understood returns the highest form that is understood.
-func (t *Trust) Understood() int { return t.understood }
-
-// Understands returns a [NewerFormError] if the records of a store require more.
-func (t *Trust) Understands(form int) error {
-	if form > t.understood {
-		return &NewerFormError{form, t.understood}
-	}
-	return nil
-}
-
-// Need announces a write of the form. The next correction first records the form, unless it is
-// recorded, so that a replica without it learns so before it could read the data.
-func (t *Trust) Need(form int) { atLeast(&t.needed, form) }
-
-// Raised handles a feed's report that the store's records require a form from there on. It
-// reports whether the feed can continue: the form is understood, and has not been lowered. The
-// records are then read again, because writes are compared with them.
-func (t *Trust) Raised(form int) bool {
-	if t.Understands(form) != nil || form < int(t.needed.Load()) {
-		return false
-	}
-	t.Need(form)
-	t.wake()
-	return true
-}
-
-// Meet handles an entry of a form that is not understood, although the store's records do not
-// require it. Nothing is granted any more until the server restarts. first reports whether this
-// is new.
-func (t *Trust) Meet(newer *NewerFormError) (first bool) {
-	first = atLeast(&t.met, newer.Form)
-	t.refusal.Store(refusedAs(newer))
-	return first
-}
-
-// atLeast raises n, and reports whether it was lower.
-func atLeast(n *atomic.Int64, to int) (raised bool) {
-	for is := n.Load(); is < int64(to); is = n.Load() {
-		if n.CompareAndSwap(is, int64(to)) {
-			return true
-		}
-	}
-	return false
-}
-
-func refusedAs(newer error) *refusal { return &refusal{why: newer.Error(), newer: newer} }
 
 // Floor returns the floor that is added to every position.
 func (t *Trust) Floor() uint64 { return t.floor.Load() }
@@ -191,10 +125,10 @@ func (t *Trust) Refusal() *lock.Error {
 		return nil
 	}
 	e := &lock.Error{
-		Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute, Cause: r.newer,
+		Code: lock.StoreUnavailable, Detail: r.why, RetryAfter: time.Minute, Cause: r.form,
 	}
 	switch {
-	case r.newer != nil:
+	case r.form != nil:
 		e.RetryAfter = retryAfter // another replica may be newer
 	case r.lost:
 		e.Code = lock.FenceFloorRequired
@@ -261,15 +195,16 @@ func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {
 const lookAgain = 100 * time.Millisecond
 
 // Reread reads a store's records and adopts them. read makes a linearizable call and returns the
-// records, all at one position. told is a number known to be issued, as by a token, or 0.
+// records, all at one position. told is a number known to be issued, as by a token, or 0. lost is
+// a number that the store should have reached, but has not, if the caller must record it; 0 none.
 func (t *Trust) Reread(
 	ctx context.Context, told uint64, read func(context.Context) (Records, error),
-) (Correction, error) {
+) (lost uint64, err error) {
 	select {
 	case t.reading <- struct{}{}:
 		defer func() { <-t.reading }()
 	case <-ctx.Done():
-		return Correction{}, ctx.Err()
+		return 0, ctx.Err()
 	}
 	mark, before := max(told, t.Sent()), t.refusal.Load()
 	r, err := read(ctx)
@@ -277,37 +212,31 @@ func (t *Trust) Reread(
 		t.refusal.Store(&refusal{why: err.Error()})
 	}
 	if err != nil {
-		return Correction{}, err
+		return 0, err
 	}
-	v := t.takeOver(mark, before, r)
+	lost = t.takeOver(mark, before, r)
 	if r.Keep != nil {
 		r.Keep()
 	}
-	return v, nil
+	return lost, nil
 }
 
-// takeOver adopts records that were requested at the mark. They do not lift a refusal from after
-// the mark.
-func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
-	var v Correction
+// takeOver adopts records that were requested at the mark, and returns what they lack. They do not
+// lift a refusal from after the mark.
+func (t *Trust) takeOver(mark uint64, before *refusal, r Records) (unrecorded uint64) {
 	floor := max(r.Floor, t.floor.Load())
 	t.floor.Store(floor)
 	t.cluster.Store(r.Cluster)
-	atLeast(&t.needed, r.Form)
-	if needed := int(t.needed.Load()); needed > r.Form {
-		v.Form = needed
-	}
 	number := t.Number(int64(r.Position))
-	lost := r.Distrust
-	if lost == 0 && number < mark {
-		lost, v.Lost = mark, mark
+	lost, form := r.Distrust, CheckForm(r.Form)
+	if form == nil && lost == 0 && number < mark { // nothing is recorded in another form's records
+		lost, unrecorded = mark, mark
 		t.reach(mark)
 		t.wake() // until it is recorded
 	}
-	newer := t.Understands(max(int(t.needed.Load()), int(t.met.Load())))
 	switch {
-	case newer != nil:
-		t.refusal.Store(refusedAs(newer))
+	case form != nil:
+		t.refusal.Store(&refusal{why: form.Error(), form: form})
 	case r.Floor < floor:
 		t.refusal.Store(&refusal{why: fmt.Sprintf(
 			"%v: the fence floor was lowered from %d to %d%s", ErrRecords, floor, r.Floor, remedy)})
@@ -333,7 +262,7 @@ func (t *Trust) takeOver(mark uint64, before *refusal, r Records) Correction {
 		t.reach(number)
 		t.refusal.CompareAndSwap(before, nil)
 	}
-	return v
+	return unrecorded
 }
 
 // maxFloor keeps fences where JSON numbers are exact, which is below 2^53, for 2^51 further

@@ -17,24 +17,24 @@ import (
 // trustAt returns a trust in a store of cluster 7 with a floor of 1000 at position 50.
 func trustAt(t *testing.T) *store.Trust {
 	t.Helper()
-	trust := store.NewTrust(0)
+	trust := store.NewTrust()
 	judge(t, trust, records(50))
 	return trust
 }
 
 func records(position uint64) store.Records {
-	return store.Records{Position: position, Cluster: 7, Kept: 7, Floor: 1000}
+	return store.Records{Position: position, Cluster: 7, Kept: 7, Floor: 1000, Form: store.Form}
 }
 
-func judge(t *testing.T, trust *store.Trust, r store.Records) store.Correction {
+func judge(t *testing.T, trust *store.Trust, r store.Records) (lost uint64) {
 	t.Helper()
-	v, err := trust.Reread(
+	lost, err := trust.Reread(
 		t.Context(), 0, func(context.Context) (store.Records, error) { return r, nil },
 	)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return v
+	return lost
 }
 
 func TestTrustAnswers(t *testing.T) {
@@ -84,21 +84,21 @@ func TestTrustReadsAnew(t *testing.T) {
 	lowered.Floor = 999
 	for name, c := range map[string]struct {
 		found   store.Records
-		want    store.Correction
+		want    uint64
 		refuses string
 		floor   uint64
 	}{
-		"it was a mistake":                  {records(60), store.Correction{}, "", 1000},
-		"another replica was given a floor": {higher, store.Correction{}, "", 2000},
+		"it was a mistake":                  {records(60), 0, "", 1000},
+		"another replica was given a floor": {higher, 0, "", 2000},
 		"the past is lost": {
-			records(59), store.Correction{Lost: 1060}, "lost its past: fence 1060", 1000,
+			records(59), 1060, "lost its past: fence 1060", 1000,
 		},
 		"that is recorded already": {
-			known, store.Correction{}, "lost its past: fence 1060", 1000,
+			known, 0, "lost its past: fence 1060", 1000,
 		},
-		"the cluster is another one": {restored, store.Correction{}, "cluster id", 1000},
+		"the cluster is another one": {restored, 0, "cluster id", 1000},
 		"the floor went down": {
-			lowered, store.Correction{}, "lowered from 1000 to 999", 1000,
+			lowered, 0, "lowered from 1000 to 999", 1000,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -141,7 +141,7 @@ func TestTrustLooksUntilItIsRecorded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		trust := trustAt(t)
 		trust.Saw(60)
-		if v := judge(t, trust, records(59)); v.Lost != 1060 {
+		if v := judge(t, trust, records(59)); v != 1060 {
 			t.Fatalf("verdict %+v", v)
 		}
 		looked := make(chan struct{})
@@ -263,68 +263,43 @@ func TestTrustIsTold(t *testing.T) {
 	higher.Floor = 2000
 	if v, err := trust.Reread(
 		t.Context(), 2051, read(higher),
-	); err != nil || v != (store.Correction{}) || trust.Refusal() != nil {
+	); err != nil || v != 0 || trust.Refusal() != nil {
 		t.Errorf(
 			"a floor that this replica did not know yet: %+v, %v, refuses %v", v, err, trust.Refusal(),
 		)
 	}
 	if v, err := trust.Reread(
 		t.Context(), 2053, read(higher),
-	); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
+	); err != nil || v != 2053 || trust.Refusal() == nil {
 		t.Errorf("a number that the store has not reached: %+v, %v, refuses %v", v, err, trust.Refusal())
 	}
 	if v, err := trust.Reread(
 		t.Context(), 0, read(higher),
-	); err != nil || v.Lost != 2053 || trust.Refusal() == nil {
+	); err != nil || v != 2053 || trust.Refusal() == nil {
 		t.Errorf("the same as long as it is not recorded: %+v, %v, refuses %v", v, err, trust.Refusal())
 	}
 }
 
-// TestTrustInAForm: a replica that understands less than the store's records require grants
-// nothing. A replica that will write the form first records it, and no replica lowers it.
+// TestTrustInAForm: a replica grants nothing in a store of another form, whichever it is, and
+// grants again when the store has its own form.
 func TestTrustInAForm(t *testing.T) {
-	anew := func(trust *store.Trust, form int) store.Correction {
-		t.Helper()
-		v, err := trust.Reread(
-			t.Context(), 0,
-			func(context.Context) (store.Records, error) {
-				return store.Records{Position: 7, Form: form}, nil
-			},
-		)
-		if err != nil {
-			t.Fatal(err)
+	trust := trustAt(t)
+	for form, want := range map[int]error{
+		0: store.ErrOlderForm, store.Form - 1: store.ErrOlderForm, store.Form + 1: store.ErrNewerForm,
+	} {
+		r := records(50)
+		r.Form = form
+		judge(t, trust, r)
+		refusal := trust.Refusal()
+		if refusal == nil || !errors.Is(refusal, want) {
+			t.Errorf("form %d: it refuses with %v, want %v", form, refusal, want)
+			continue
 		}
-		return v
-	}
-	older, newer := store.NewTrust(1), store.NewTrust(0)
-	for _, trust := range []*store.Trust{older, newer} {
-		if v := anew(trust, 0); v.Form != 0 || trust.Refusal() != nil {
-			t.Errorf("before there were forms: %+v, %v", v, trust.Refusal())
+		if asks := strings.Contains(refusal.Error(), "--fence-floor"); asks != (form < store.Form) {
+			t.Errorf("form %d: %v", form, refusal)
 		}
-	}
-	if older.Raised(store.Form) || !newer.Raised(store.Form) || newer.Raised(1) {
-		t.Error("a feed goes on if the form is understood, and no lower than before")
-	}
-	newer.Need(store.Form)
-	if v := anew(newer, 0); v.Form != store.Form {
-		t.Errorf("what is needed is not to be recorded: %+v", v)
-	}
-	if v := anew(older, store.Form); v.Form != 0 || !errors.Is(older.Refusal(), store.ErrNewerForm) {
-		t.Errorf("the older one: %+v, %v", v, older.Refusal())
-	}
-	for _, trust := range []*store.Trust{older, newer} {
-		if v := anew(trust, 1); v.Form != store.Form {
-			t.Errorf("it is lowered: %+v", v)
+		if judge(t, trust, records(50)); trust.Refusal() != nil {
+			t.Errorf("after form %d: it refuses its own form: %v", form, trust.Refusal())
 		}
-	}
-	if anew(newer, store.Form); newer.Refusal() != nil {
-		t.Errorf("the newer one refuses: %v", newer.Refusal())
-	}
-	future := &store.NewerFormError{Form: store.Form + 1, Understood: store.Form}
-	if first, again := newer.Meet(future), newer.Meet(future); !first || again {
-		t.Errorf("an entry of the future is news: %t, %t", first, again)
-	}
-	if v := anew(newer, store.Form); v.Form != 0 || !errors.Is(newer.Refusal(), store.ErrNewerForm) {
-		t.Errorf("after an entry of the future: %+v, %v", v, newer.Refusal())
 	}
 }

@@ -15,7 +15,6 @@ import (
 // it. It is JSON, so that a person with etcdctl or zkCli can read a queue. All stores share the
 // form, so that a statement about one holds for the others.
 type Value struct {
-	Form int `json:"form,omitempty"` // see [Form]; 0 is 1
 	// if the store does not keep it elsewhere
 	Handle   int64             `json:"handle,omitempty"`
 	Mode     lock.Mode         `json:"mode,omitempty"` // of an entry with one claim
@@ -23,7 +22,7 @@ type Value struct {
 	Claims   []ValueClaim      `json:"claims,omitempty"` // of a set
 	Holder   string            `json:"holder"`
 	Named    bool              `json:"named,omitempty"`
-	Subject  string            `json:"subject,omitempty"` // absent in entries of earlier versions
+	Subject  string            `json:"subject,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 	TTL      int64             `json:"ttl_ms"`
 	Enqueued int64             `json:"enqueued_ms"`
@@ -66,9 +65,6 @@ func ValueOf(e *lock.Entry) *Value {
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
 		Async: e.Async, Callback: (*ValueCallback)(e.Callback), Trace: e.Trace,
 	}
-	if form := FormOf(e); form > 1 {
-		v.Form = form
-	}
 	if e.AskWithin != nil {
 		v.Ask = &ValueAsk{e.AskWithin.Milliseconds()}
 	}
@@ -86,14 +82,11 @@ func ValueOf(e *lock.Entry) *Value {
 }
 
 // ParseValue parses the value of an entry's key. An error reports that it is no entry, or that no
-// replica can have written it. A [NewerFormError] reports a form that is not understood.
-func ParseValue(key Key, data []byte, understood int) (*Value, error) {
+// replica can have written it.
+func ParseValue(key Key, data []byte) (*Value, error) {
 	var v Value
 	if err := json.Unmarshal(data, &v); err != nil {
 		return nil, err
-	}
-	if v.Form > understood {
-		return nil, &NewerFormError{v.Form, understood}
 	}
 	if err := v.Check(key); err != nil {
 		return nil, err
@@ -101,13 +94,9 @@ func ParseValue(key Key, data []byte, understood int) (*Value, error) {
 	return &v, nil
 }
 
-// Check returns why no replica can have written this for key, or nil. For a form above [Form] it
-// is nil.
+// Check returns why no replica can have written this for key, or nil.
 func (v *Value) Check(key Key) error {
-	if v.Form > Form {
-		return nil
-	}
-	if err := v.checkAsync(); err != nil {
+	if err := v.checkCallback(); err != nil {
 		return err
 	}
 	if v.TTL <= 0 || v.TTL > lock.MaxTTL.Milliseconds() {
@@ -126,10 +115,8 @@ func (v *Value) Check(key Key) error {
 	return nil
 }
 
-func (v *Value) checkAsync() error {
+func (v *Value) checkCallback() error {
 	switch {
-	case v.Form < 0 || v.Async && v.Form < formAsync:
-		return fmt.Errorf("a form of %d", v.Form)
 	case v.Callback == nil:
 		return nil
 	case !v.Async:

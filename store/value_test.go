@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"strings"
@@ -50,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 		value.Handle = e.Handle
 		for _, c := range e.Claims {
 			key := store.Key{Tenant: e.Tenant, Lock: c.Name, ID: e.ID}
-			k, err := store.ParseValue(key, store.Encode(value), store.Form)
+			k, err := store.ParseValue(key, store.Encode(value))
 			if err != nil {
 				t.Errorf("%s of %+v: %v", c.Name, e, err)
 				continue
@@ -110,19 +109,16 @@ func TestDamage(t *testing.T) {
 		},
 		"a set too large": {set(many), "32"},
 
-		"kept, in a form without": {kept(`"form":1,"async":true`), "a form of 1"},
-		"kept, in no form":        {kept(`"async":true`), "a form of 0"},
-		"a form below all":        {kept(`"form":-1`), "a form of -1"},
 		"a callback if not kept": {
-			kept(`"form":2,"callback":{"url":"https://a","secret":"s"}`), "not kept",
+			kept(`"callback":{"url":"https://a","secret":"s"}`), "not kept",
 		},
-		"a callback to nowhere": {kept(`"form":2,"async":true,"callback":{"secret":"s"}`), "URL"},
+		"a callback to nowhere": {kept(`"async":true,"callback":{"secret":"s"}`), "URL"},
 		"a callback of no secret": {
-			kept(`"form":2,"async":true,"callback":{"url":"https://a"}`), "secret",
+			kept(`"async":true,"callback":{"url":"https://a"}`), "secret",
 		},
 		"a callback too long": {
 			kept(
-				`"form":2,"async":true,"callback":{"url":"` + strings.Repeat(
+				`"async":true,"callback":{"url":"` + strings.Repeat(
 					"u", lock.MaxCallbackURL+1,
 				) + `","secret":"s"}`,
 			),
@@ -145,7 +141,6 @@ func TestForeignTrace(t *testing.T) {
 		key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
 		v, err := store.ParseValue(
 			key, []byte(`{"holder":"worker-1","ttl_ms":30000,"mode":"exclusive","trace":"`+trace+`"}`),
-			store.Form,
 		)
 		if err != nil {
 			t.Errorf("%s: %v", trace, err)
@@ -158,7 +153,7 @@ func TestForeignTrace(t *testing.T) {
 func checkDamaged(t *testing.T, name, text, says string) {
 	t.Helper()
 	k, err := store.ParseValue(
-		store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text), store.Form,
+		store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text),
 	)
 	if err == nil {
 		t.Errorf("%s is taken for %+v", name, k)
@@ -169,12 +164,11 @@ func checkDamaged(t *testing.T, name, text, says string) {
 
 const aTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 
-// TestForm: what an earlier version can read is written as that wrote it, and what it
-// would misread is refused by it whatever else is in it.
+// TestForm: what is stored of an entry changes on purpose alone. A change that a reader would
+// misread raises [store.Form].
 func TestForm(t *testing.T) {
-	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
 	plain := &lock.Entry{
-		ID: key.ID, Tenant: key.Tenant, Holder: "w", TTL: time.Minute, EnqueuedAt: time.UnixMilli(7),
+		ID: "01H", Tenant: "acme", Holder: "w", TTL: time.Minute, EnqueuedAt: time.UnixMilli(7),
 		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	if got, want := string(
@@ -182,48 +176,24 @@ func TestForm(t *testing.T) {
 	), `{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`; got != want {
 		t.Errorf("a plain entry is %s, want %s", got, want)
 	}
-	traced, kept := *plain, *plain
-	traced.Trace, kept.Async = aTrace, true
-	if _, err := store.ParseValue(key, store.Encode(store.ValueOf(&traced)), 1); err != nil {
-		t.Errorf("a trace is not passed over: %v", err)
-	}
-	for text, form := range map[string]int{
-		string(store.Encode(store.ValueOf(&kept))): 1,
-		`{"form":3}`: 2, `{"form":3,"mode":"of the future","trace":"of the future"}`: 2,
-	} {
-		v, err := store.ParseValue(key, []byte(text), form)
-		var newer *store.NewerFormError
-		if !errors.As(err, &newer) || !errors.Is(err, store.ErrNewerForm) || newer.Form != form+1 {
-			t.Errorf("form %d reads %s: %+v, %v", form, text, v, err)
-		}
-	}
-	if e := store.Newer(key, 7, 9); e.TTL != lock.MaxTTL || e.Number != 7 || e.Handle != 9 ||
-		e.ID != key.ID || e.Claims[0] != plain.Claims[0] {
-		t.Errorf("what stands for one that is not understood is %+v", e)
-	}
 }
 
 func FuzzParseValue(f *testing.F) {
 	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
 	for _, text := range []string{
 		`{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`,
-		`{"form":2,"claims":[{"name":"a","mode":"shared"},{"name":"b","mode":"semaphore","limit":3}],"ttl_ms":60000,"async":true,"callback":{"url":"https://a","secret":"s"},"trace":"` + aTrace + `"}`,
-		`{"form":3}`, `{"form":1,"async":true}`, `{`,
+		`{"claims":[{"name":"a","mode":"shared"},{"name":"b","mode":"semaphore","limit":3}],"ttl_ms":60000,"async":true,"callback":{"url":"https://a","secret":"s"},"trace":"` + aTrace + `"}`,
+		`{`,
 	} {
-		f.Add([]byte(text), 1)
-		f.Add([]byte(text), store.Form)
+		f.Add([]byte(text))
 	}
-	f.Fuzz(func(t *testing.T, text []byte, understood int) {
-		understood = min(max(understood, 1), store.Form)
-		v, err := store.ParseValue(key, text, understood)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		v, err := store.ParseValue(key, text)
 		if err != nil {
 			return
 		}
 		e := v.Entry(key, 7)
-		if store.FormOf(e) > understood {
-			t.Errorf("form %d reads %s", understood, text)
-		}
-		again, err := store.ParseValue(key, store.Encode(store.ValueOf(e)), understood)
+		again, err := store.ParseValue(key, store.Encode(store.ValueOf(e)))
 		if err != nil {
 			t.Fatalf("%s is not read again: %v", text, err)
 		}
@@ -242,7 +212,7 @@ func TestDamaged(t *testing.T) {
 	if diff := cmp.Diff([]lock.Claim{{Name: "a", Mode: lock.Exclusive}}, e.Claims); diff != "" {
 		t.Errorf("claims (-want +got):\n%s", diff)
 	}
-	if _, err := store.ParseValue(keyOf(e), store.Encode(store.ValueOf(e)), store.Form); err != nil {
+	if _, err := store.ParseValue(keyOf(e), store.Encode(store.ValueOf(e))); err != nil {
 		t.Error(err)
 	}
 }

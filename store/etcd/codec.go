@@ -2,7 +2,6 @@ package etcd
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -92,19 +91,10 @@ func (ks *keyspace) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
 	if !ok {
 		return nil, fmt.Errorf("key %q is not an entry's", kv.Key)
 	}
-	k, err := store.ParseValue(key, kv.Value, ks.trust.Understood())
-	var newer *store.NewerFormError
+	k, err := store.ParseValue(key, kv.Value)
 	switch {
 	case err != nil && kv.Lease == 0:
 		return nil, fmt.Errorf("value of key %q: %w", kv.Key, err)
-	case errors.As(err, &newer):
-		if ks.trust.Meet(newer) {
-			ks.log.Error(
-				"an entry is of a form that this version does not understand; it keeps its place", "key",
-				string(kv.Key), "error", err,
-			)
-		}
-		return store.Newer(key, number, kv.Lease), nil
 	case err != nil:
 		ks.log.Error(
 			"an entry cannot be read; it keeps its place until its lease ends", "key", string(kv.Key),

@@ -39,7 +39,7 @@ func TestConformanceEmbedded(t *testing.T) {
 			reopen := func(t *testing.T) store.Store { return open(t, conn, prefix) }
 			return storetest.Store{
 				A: reopen(t), B: reopen(t), Reopen: reopen, Records: recordsOf,
-				OpenFloor: withFloor(conn, prefix), OpenOlder: asOlder(conn, prefix),
+				OpenFloor: withFloor(conn, prefix), SetForm: setForm(conn, prefix),
 			}
 		},
 	})
@@ -64,7 +64,7 @@ func TestConformanceCluster(t *testing.T) {
 			return storetest.Store{
 				A: reopen(t), B: dial(t, proxies.addresses(), timeoutB), Reopen: reopen, Records: recordsOf,
 				OpenFloor: withFloor(connect(t, cluster.Endpoints()), prefix),
-				OpenOlder: asOlder(connect(t, cluster.Endpoints()), prefix),
+				SetForm:   setForm(connect(t, cluster.Endpoints()), prefix),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return proxies.cut(how) },
 				Compact:   func(t *testing.T) { compact(t, cluster) },
 			}
@@ -99,10 +99,12 @@ func withFloor(conn *etcd.Conn, prefix string) func(*testing.T, uint64) (store.S
 	}
 }
 
-// asOlder opens stores of earlier versions.
-func asOlder(conn *etcd.Conn, prefix string) func(*testing.T, int) (store.Store, error) {
-	return func(t *testing.T, form int) (store.Store, error) {
-		return tryOpen(t, conn, etcd.Config{Prefix: prefix, Form: form, Timeout: longTimeout})
+// setForm records another form in the store at a prefix.
+func setForm(conn *etcd.Conn, prefix string) func(*testing.T, int) {
+	return func(t *testing.T, form int) {
+		if err := conn.SetForm(t.Context(), prefix, form); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

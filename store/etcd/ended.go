@@ -181,7 +181,7 @@ func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
 	}
 	for n, i := range of {
 		for _, kv := range resp.Responses[n].GetResponseRange().Kvs {
-			if v, err := store.ParseValue(batch[i].key, kv.Value, x.trust.Understood()); err == nil {
+			if v, err := store.ParseValue(batch[i].key, kv.Value); err == nil {
 				batch[i].Was = x.pasts.Of(v.Entry(batch[i].key, 0), kv.CreateRevision)
 			}
 		}

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -88,7 +87,7 @@ func (fd *feed) followOnce(ctx context.Context, f *gaps) error {
 
 var (
 	errFeedEnded   = errors.New("the watch ended")
-	errMetaChanged = errors.New("the fence floor or the trust in the store has changed")
+	errMetaChanged = errors.New("the store's own records have changed")
 )
 
 // hand translates a run of events and applies it. All numbers use the floor of the list. If the
@@ -171,7 +170,7 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]), ev.Kv.ModRevision)
-		case hasPrefix(rest, metaDir) && !(put && fd.onlyRaises(string(rest), ev.Kv)):
+		case hasPrefix(rest, metaDir):
 			return nil, errMetaChanged
 		}
 	}
@@ -184,20 +183,6 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		}
 	}
 	return changes, nil
-}
-
-// onlyRaises reports whether a write below meta/ only raises the required form to one that this
-// version understands; then the feed need not list again. A raise from before the last read of
-// the records no longer counts; a lagging feed may report it.
-func (fd *feed) onlyRaises(name string, kv *mvccpb.KeyValue) bool {
-	form, err := strconv.Atoi(string(kv.Value))
-	if name != metaForm || err != nil {
-		return false
-	}
-	if kv.ModRevision < fd.meta.formGiven() {
-		return fd.trust.Understands(form) == nil
-	}
-	return fd.trust.Raised(form)
 }
 
 // left records a removed key. It reports whether the key is the first of its entry. An expired

@@ -33,7 +33,7 @@ func newKeyspace(conn *Conn, cfg Config) *keyspace {
 		readingPast: make(chan struct{}, maxPasts),
 		conn:        conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger,
 		observe: cfg.Observer.OrSilent(),
-		trust:   store.NewTrust(cfg.Form), timeout: cmp.Or(cfg.Timeout, operationTimeout),
+		trust:   store.NewTrust(), timeout: cmp.Or(cfg.Timeout, operationTimeout),
 	}
 	ks.kv = trustedKV{conn.kv, ks.trust}
 	if ks.log == nil {

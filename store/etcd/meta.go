@@ -19,8 +19,7 @@ const (
 	metaTokenKey = metaDir + "tokenkey" // 32 random bytes that sign the lock tokens
 	metaFloor    = metaDir + "floor"    // added to every revision
 	metaDistrust = metaDir + "distrust" // a number that the store should have reached, but has not
-	// the lowest form that a version must understand, see [store.Form]; missing is 1
-	metaForm = metaDir + "form"
+	metaForm     = metaDir + "form"     // see [store.Form]
 )
 
 // meta is the store's own records as last read.
@@ -43,7 +42,7 @@ type metaKey struct {
 }
 
 // complete reports whether all keys of meta, which are written together, exist and can be
-// decoded.
+// decoded. Earlier versions wrote no form.
 func (m *meta) complete() bool {
 	for _, name := range []string{metaCluster, metaTokenKey, metaFloor, metaDistrust} {
 		if !m.keys[name].good {
@@ -66,14 +65,6 @@ func (m *meta) records(header *pb.ResponseHeader) store.Records {
 func (mk *metaKeeper) floorGiven() int64 {
 	if m := mk.known.Load(); m != nil {
 		return m.keys[metaFloor].revision
-	}
-	return 0
-}
-
-// formGiven returns the revision at which the form was last raised, as far as known.
-func (mk *metaKeeper) formGiven() int64 {
-	if m := mk.known.Load(); m != nil {
-		return m.keys[metaForm].revision
 	}
 	return 0
 }
@@ -102,13 +93,14 @@ func (mk *metaKeeper) load(ctx context.Context, floor uint64) error {
 		err = mk.rereadRecords(ctx, 0)
 	}
 	if err == nil {
-		err = mk.trust.Understands(mk.known.Load().form)
+		err = store.CheckForm(mk.known.Load().form)
 	}
 	var final *finalError
 	switch {
 	case errors.As(err, &final):
 		return final.cause
-	case errors.Is(err, store.ErrRecords), errors.Is(err, store.ErrNewerForm):
+	case errors.Is(err, store.ErrRecords), errors.Is(err, store.ErrNewerForm),
+		errors.Is(err, store.ErrOlderForm):
 		return err
 	case err != nil:
 		return unavailable(err, "read the store's own records", false)
@@ -135,7 +127,7 @@ func (mk *metaKeeper) raise(ctx context.Context, floor uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := mk.trust.Understands(m.form); err != nil {
+	if err := store.CheckForm(m.form); err != nil {
 		return err
 	}
 	raises, err := m.records(header).Raises(floor)
@@ -183,7 +175,7 @@ func (mk *metaKeeper) make(
 	if err != nil {
 		return nil, nil, err
 	}
-	next := &meta{cluster: all.Header.ClusterId, floor: floor}
+	next := &meta{cluster: all.Header.ClusterId, floor: floor, form: store.Form}
 	if all.Count > 0 {
 		if m, header, err := mk.readAll(ctx); err != nil || m.complete() {
 			return m, header, err // another replica just made it, and then used the store
@@ -191,7 +183,6 @@ func (mk *metaKeeper) make(
 		if floor == 0 {
 			return nil, nil, errDamaged
 		}
-		next.form = mk.trust.Understood() // for entries that may exist
 		mk.log.Error(
 			"the store's own records are made again; lock tokens may be void", "error", errDamaged,
 		)
@@ -215,7 +206,7 @@ func (mk *metaKeeper) make(
 // they prove. told is an issued number, or 0.
 func (mk *metaKeeper) rereadRecords(ctx context.Context, told uint64) error {
 	for {
-		correction, err := mk.trust.Reread(ctx, told, func(ctx context.Context) (store.Records, error) {
+		lost, err := mk.trust.Reread(ctx, told, func(ctx context.Context) (store.Records, error) {
 			m, header, err := mk.readAll(ctx)
 			if err != nil {
 				return store.Records{}, err
@@ -223,7 +214,7 @@ func (mk *metaKeeper) rereadRecords(ctx context.Context, told uint64) error {
 			return mk.takeOver(m, header)
 		})
 		if err == nil {
-			err = mk.settle(ctx, correction)
+			err = mk.settle(ctx, lost)
 		}
 		if !errors.Is(err, errRaced) {
 			return err
@@ -248,24 +239,17 @@ func (mk *metaKeeper) takeOver(m *meta, header *pb.ResponseHeader) (store.Record
 	return r, nil
 }
 
-// settle makes a correction, and then has the records read again.
-func (mk *metaKeeper) settle(ctx context.Context, v store.Correction) error {
+// settle records a lost past, unless lost is 0, and then has the records read again.
+func (mk *metaKeeper) settle(ctx context.Context, lost uint64) error {
 	mk.trust.TellRefusal(mk.log)
-	m := mk.known.Load()
-	put := func(key string, number uint64) error {
-		err := mk.replace(ctx, m, putOp([]byte(mk.prefix+key), strconv.AppendUint(nil, number, 10), 0))
-		if err == nil {
-			err = errRaced
-		}
+	if lost == 0 {
+		return nil
+	}
+	distrust := putOp([]byte(mk.prefix+metaDistrust), strconv.AppendUint(nil, lost, 10), 0)
+	if err := mk.replace(ctx, mk.known.Load(), distrust); err != nil {
 		return err
 	}
-	switch {
-	case v.Form != 0:
-		return put(metaForm, uint64(v.Form))
-	case v.Lost != 0:
-		return put(metaDistrust, v.Lost)
-	}
-	return nil
+	return errRaced
 }
 
 // unchanged compares the floor, the distrust and the form with what this replica knows of them.
@@ -340,30 +324,12 @@ func (m *meta) set(key string, kv *mvccpb.KeyValue) (err error) {
 
 func (mk *metaKeeper) puts(m *meta) []*pb.RequestOp {
 	put := func(key, val string) *pb.RequestOp { return putOp([]byte(mk.prefix+key), []byte(val), 0) }
-	puts := []*pb.RequestOp{
+	return []*pb.RequestOp{
 		put(metaCluster, strconv.FormatUint(m.cluster, 16)),
 		put(metaFloor, strconv.FormatUint(m.floor, 10)),
 		put(metaDistrust, strconv.FormatUint(m.distrust, 10)),
+		put(metaForm, strconv.Itoa(m.form)),
 	}
-	if m.form != 0 {
-		puts = append(puts, put(metaForm, strconv.Itoa(m.form)))
-	}
-	return puts
-}
-
-// require returns once the store's records require the form, so that no version without it reads
-// what is written then.
-func (s *Store) require(ctx context.Context, form int) error {
-	if form <= 1 || s.meta.known.Load().form >= form {
-		return nil
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	s.trust.Need(form)
-	if err := s.meta.rereadRecords(ctx, 0); err != nil {
-		return unavailable(err, "record the form of what is stored", false)
-	}
-	return nil
 }
 
 // Refusal implements store.Store.

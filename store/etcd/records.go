@@ -51,9 +51,6 @@ func (r *RecordStore) Put(ctx context.Context, p store.RecordPut) (uint64, error
 	if !p.Frees && !r.store.conn.hasRoom(len(p.Value)+keyRoom) {
 		return 0, unavailable(rpctypes.ErrGRPCNoSpace, "write a record", false)
 	}
-	if err := r.store.require(ctx, store.FormOfRecord(p.RecordKey)); err != nil {
-		return 0, err
-	}
 	return store.PutRecord(ctx, r, p)
 }
 

@@ -166,7 +166,7 @@ func inspect(ctx context.Context, dir string) (r Restored, err error) {
 	if !m.complete() {
 		return r, errors.New("it is not a backup of Fencepost's: the store's own records are not there")
 	}
-	if err := store.NewTrust(0).Understands(m.form); err != nil {
+	if err := store.CheckForm(m.form); err != nil {
 		return r, err
 	}
 	r.Highest = max(uint64(header.Revision)-RestoredBump+m.floor, m.distrust)

@@ -38,10 +38,6 @@ type Config struct {
 
 	// Pending bounds the unsent writes; zero is [batch.Backlog]'s default.
 	Pending batch.Backlog
-
-	// Form is the highest form that this store understands; 0 is [store.Form]. A lower one imitates
-	// an older version, for tests.
-	Form int
 }
 
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
@@ -116,9 +112,6 @@ func (s *Store) Close() error {
 func (s *Store) Enqueue(
 	ctx context.Context, e *lock.Entry,
 ) (placed *lock.Entry, written bool, err error) {
-	if err := s.require(ctx, store.FormOf(e)); err != nil {
-		return nil, false, err
-	}
 	val := store.Encode(store.ValueOf(e))
 	if !s.conn.hasRoom(len(val) + len(e.Claims)*keyRoom) {
 		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)

@@ -61,8 +61,7 @@ type Client struct {
 	wire   Wire
 	small  *RecordStore
 
-	understood int // the highest form
-	group      group
+	group group
 
 	closing context.Context
 	close   context.CancelFunc
@@ -84,7 +83,7 @@ func (s *Server) Connect(w Wire) *Client {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients++
-	c := &Client{server: s, wire: w, id: s.clients, understood: store.Form}
+	c := &Client{server: s, wire: w, id: s.clients}
 	c.small = &RecordStore{client: c, life: store.NewLife(&lives{c})}
 	c.closing, c.close = context.WithCancel(context.Background())
 	return c
@@ -213,7 +212,7 @@ func (c *Client) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, 
 	}
 	got, err := ask(ctx, c, Queue, lock.ID(r.Tenant+"/"+r.Name), func() (reading, uint64, error) {
 		entries, number := c.server.queue(r)
-		return reading{c.readAll(entries), number}, number, nil
+		return reading{entries, number}, number, nil
 	})
 	return got.entries, got.number, err
 }
@@ -240,7 +239,7 @@ func (c *Client) Refusal() error {
 	if doubted || !c.server.Trusted() {
 		return refusal()
 	}
-	return c.refusedAsNewer()
+	return c.server.refusedForm()
 }
 
 func (c *Client) distrusting(number uint64) func() (none, uint64, error) {

@@ -65,7 +65,7 @@ func (c *Client) put(
 ) (*lock.Entry, error) {
 	known := c.newest()
 	return once(ctx, c, Put, e.ID, func() (*lock.Entry, uint64, error) {
-		return c.server.put(attempts, withdrawn, known, c.understood, e)
+		return c.server.put(attempts, withdrawn, known, e)
 	})
 }
 

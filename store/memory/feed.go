@@ -45,11 +45,10 @@ func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 	if l.view.Number < c.newest() {
 		return c.awaitTrust(ctx)
 	}
-	l.view.Entries = c.readAll(l.view.Entries)
 	f.Reset(l.view)
 	tellEnds(f, l.ends)
 	for {
-		r, err := c.server.next(ctx, l.next, c.understood)
+		r, err := c.server.next(ctx, l.next)
 		if err != nil {
 			return err
 		}
@@ -57,7 +56,7 @@ func (c *Client) follow(ctx context.Context, f store.Watcher) error {
 			return err
 		}
 		c.note(0, r.Number)
-		f.Apply(r.Number, c.readRun(r).Changes)
+		f.Apply(r.Number, r.Changes)
 		l.next.next++
 	}
 }

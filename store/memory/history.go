@@ -30,7 +30,6 @@ func (s *Server) show(changes []store.Change) {
 // cursor is a position in the history.
 type cursor struct {
 	life int
-	form int // the lowest form that had to be understood
 	next uint64
 }
 
@@ -43,13 +42,13 @@ func (s *Server) list() (store.Snapshot, []store.Ended, cursor) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	view := store.Snapshot{Number: s.number, Entries: s.sorted(func(*lock.Entry) bool { return true })}
-	return view, s.ends(), cursor{s.life, s.form, s.first + uint64(len(s.runs))}
+	return view, s.ends(), cursor{s.life, s.first + uint64(len(s.runs))}
 }
 
-// next waits for the step after the cursor, for a client that understands forms up to understood.
-func (s *Server) next(ctx context.Context, at cursor, understood int) (Run, error) {
+// next waits for the step after the cursor.
+func (s *Server) next(ctx context.Context, at cursor) (Run, error) {
 	for {
-		r, ok, grown, err := s.step(at, understood)
+		r, ok, grown, err := s.step(at)
 		if ok || err != nil {
 			return r, err
 		}
@@ -61,14 +60,11 @@ func (s *Server) next(ctx context.Context, at cursor, understood int) (Run, erro
 	}
 }
 
-func (s *Server) step(
-	at cursor,
-	understood int,
-) (r Run, ok bool, grown <-chan struct{}, err error) {
+func (s *Server) step(at cursor) (r Run, ok bool, grown <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch i := at.next - s.first; {
-	case at.life != s.life || at.next < s.first, at.form != s.form && s.form > understood:
+	case at.life != s.life || at.next < s.first:
 		return Run{}, false, nil, errHistory
 	case i < uint64(len(s.runs)):
 		return s.runs[i], true, nil, nil
@@ -92,7 +88,6 @@ type Checkpoint struct {
 	floor      uint64
 	distrusted uint64
 	foreign    bool
-	form       int
 	records    map[key]record
 	small      recordTable
 }
@@ -104,7 +99,7 @@ func (s *Server) Checkpoint() Checkpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := Checkpoint{
-		Number: s.number, floor: s.floor, distrusted: s.distrusted, foreign: s.foreign, form: s.form,
+		Number: s.number, floor: s.floor, distrusted: s.distrusted, foreign: s.foreign,
 		records: map[key]record{},
 	}
 	for _, e := range s.sorted(func(*lock.Entry) bool { return true }) {
@@ -139,7 +134,7 @@ func (s *Server) RestoreElsewhere(c Checkpoint) {
 
 func (s *Server) restore(c Checkpoint) {
 	s.stopTimers()
-	s.number, s.floor, s.form = c.Number, c.floor, c.form
+	s.number, s.floor = c.Number, c.floor
 	s.distrusted, s.foreign = c.distrusted, c.foreign
 	s.entries, s.records = map[key]*kept{}, map[key]*record{}
 	for _, e := range c.Entries {
@@ -156,6 +151,30 @@ func (s *Server) restore(c Checkpoint) {
 
 // maxFloor leaves enough numbers below 2^53.
 const maxFloor = 1 << 52
+
+// SetForm records another form of the stored data, as another version of the server does.
+func (s *Server) SetForm(form int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.form = form
+	s.startOver()
+}
+
+func (s *Server) refusedForm() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return refusedForm(s.form)
+}
+
+func refusedForm(form int) error {
+	err := store.CheckForm(form)
+	if err == nil {
+		return nil
+	}
+	return &lock.Error{
+		Code: lock.StoreUnavailable, Detail: err.Error(), RetryAfter: retryPause, Cause: err,
+	}
+}
 
 // Raise sets an operator's fence floor. It is part of every number, including those of existing
 // entries, so feeds list again. If the floor covers what is missing, the server is trusted again.

@@ -1,6 +1,7 @@
 package memory_test
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -36,19 +37,16 @@ func open(t *testing.T) storetest.Store {
 			return func() { cable.Cut("") }
 		},
 		OpenFloor: func(t *testing.T, floor uint64) (store.Store, error) {
-			if floor == 0 {
-				return connect(t, nil), nil
-			}
-			return connect(t, nil), s.Raise(floor)
-		},
-		OpenOlder: func(t *testing.T, form int) (store.Store, error) {
-			c, err := s.ConnectOlder(memory.NewCable(), form)
-			if err != nil {
+			c := connect(t, nil)
+			if err := c.Refusal(); errors.Is(err, store.ErrOlderForm) || errors.Is(err, store.ErrNewerForm) {
 				return nil, err
 			}
-			t.Cleanup(c.Close)
-			return c, nil
+			if floor == 0 {
+				return c, nil
+			}
+			return c, s.Raise(floor)
 		},
+		SetForm: func(_ *testing.T, form int) { s.SetForm(form) },
 		Backup: func(*testing.T) func(*testing.T) {
 			backup := s.Checkpoint()
 			return func(*testing.T) { s.Restore(backup) }

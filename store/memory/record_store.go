@@ -81,7 +81,7 @@ func (r *RecordStore) Swap(
 	}
 	known := r.client.newest()
 	version, err := once(ctx, r.client, SwapRecord, lock.ID(w.ID), func() (uint64, uint64, error) {
-		return r.client.server.swapRecord(known, r.client.understood, s, w, life)
+		return r.client.server.swapRecord(known, s, w, life)
 	})
 	switch {
 	case errors.Is(err, store.ErrLifeOver):

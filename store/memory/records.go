@@ -64,10 +64,9 @@ func (s *Server) lookAtRecord(k store.RecordKey) (store.RecordState, uint64) {
 }
 
 // swapRecord writes w if the state of its key is unchanged. If w is bound, the client must have
-// that life. The client knows a number, and understands forms up to understood.
+// that life. The client knows a number.
 func (s *Server) swapRecord(
 	known uint64,
-	understood int,
 	was store.RecordState,
 	w *store.RecordWrite,
 	life int64,
@@ -79,11 +78,6 @@ func (s *Server) swapRecord(
 	}
 	t := &s.small
 	raced := s.checkSwap(was, w)
-	if raced == nil {
-		if newer := s.require(store.FormOfRecord(w.RecordKey), understood); newer != nil {
-			raced = newerRefusal(newer)
-		}
-	}
 	switch {
 	case raced != nil:
 		return 0, s.number, raced

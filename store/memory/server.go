@@ -58,7 +58,7 @@ type Server struct {
 	floor      uint64           // set by an operator
 	distrusted uint64           // the number that is missing, or 0
 	foreign    bool             // the data belonged to another cluster
-	form       int              // the lowest form that must be understood, see [store.Form]
+	form       int              // of the stored data, see [store.Form]
 	clients    int64
 	small      recordTable
 
@@ -119,7 +119,7 @@ func NewServer(cfg Config) *Server {
 	return &Server{
 		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{},
 		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}),
-		small: newRecordTable(),
+		small: newRecordTable(), form: store.Form,
 	}
 }
 

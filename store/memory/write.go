@@ -21,10 +21,9 @@ func (e *withdrawnError) Error() string {
 // put writes e as the last of one call's attempts. The call knows the number of the last
 // withdrawal of an entry with its key, or none. put writes nothing if e's id exists or is used
 // up, if the attempt was excluded or the closures have changed meanwhile, or if the client knows a
-// later number: then the past is missing. A client that does not understand all stored data also
-// writes nothing.
+// later number: then the past is missing. It also writes nothing into data of another form.
 func (s *Server) put(
-	attempts []Attempt, withdrawn, known uint64, understood int, e *lock.Entry,
+	attempts []Attempt, withdrawn, known uint64, e *lock.Entry,
 ) (placed *lock.Entry, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,8 +34,8 @@ func (s *Server) put(
 	if s.distrusted != 0 || s.foreign {
 		return nil, s.number, refusal()
 	}
-	if newer := s.require(store.FormOf(e), understood); newer != nil {
-		return nil, s.number, newerRefusal(newer)
+	if err := refusedForm(s.form); err != nil {
+		return nil, s.number, err
 	}
 	if found := s.entries[keyOf(e)]; found != nil {
 		return copied(found.entry), s.number, nil

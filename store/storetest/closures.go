@@ -15,7 +15,6 @@ func closureCases() []testCase {
 		{name: "closures/an entry joins by their version alone", run: closuresCompared},
 		{name: "closures/a retry joins its first attempt", run: closuresRetry},
 		{name: "closures/of one tenant leave others alone", run: closuresOfOthers},
-		{name: "closures/an older version stops granting", run: closuresOlder},
 	}
 	for _, f := range []Fault{Silent, Deaf, Broken} {
 		all = append(all, testCase{
@@ -135,27 +134,6 @@ func closuresOfOthers(t *trial) {
 	}
 	for _, name := range []string{"a", "b", "c"} {
 		t.wantQueue(t.A, t.ref(name))
-	}
-}
-
-// beforeClosures is the form of a version whose writes compare no closures.
-const beforeClosures = 3
-
-func closuresOlder(t *trial) {
-	older, err := t.OpenOlder(t.T, beforeClosures)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.enqueue(older, t.draft("a"))
-	version := t.putClosures(t.A, 0)
-	e := t.draft("b")
-	e.Admitted = version
-	if _, _, err := older.Enqueue(t.ctx, e); !errors.Is(err, store.ErrNewerForm) {
-		t.Errorf("Enqueue by an older version = %v", err)
-	}
-	t.wantQueue(t.B, t.ref("b"))
-	if _, err := t.OpenOlder(t.T, beforeClosures); !errors.Is(err, store.ErrNewerForm) {
-		t.Errorf("an older version starts: %v", err)
 	}
 }
 

@@ -2,21 +2,18 @@ package storetest
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 )
 
-// olderForm is that of a version that knows no entries which the replicas keep.
-const olderForm = 1
-
 func formCases() []testCase {
 	return []testCase{
 		{name: "form/what an entry has is kept", run: formKept},
-		{name: "form/an older version stops granting when it would misread", run: formOlder},
-		{name: "form/what an older version understands does not stop it", run: formPlain},
-		{name: "form/a feed that understands it goes on", run: formGoesOn, alone: true},
+		{name: "form/nothing is granted after a newer version", run: formNewer},
+		{name: "form/a store of an earlier version is refused", run: formOlder},
 	}
 }
 
@@ -32,7 +29,7 @@ func (t *trial) kept(locks ...string) *lock.Entry {
 	return e
 }
 
-// formKept reads an entry of the newest form in queues and feeds.
+// formKept reads an entry that has everything in queues and feeds.
 func formKept(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	one, set := t.enqueue(t.A, t.kept("a")), t.enqueue(t.B, t.kept("a", "b"))
@@ -48,100 +45,48 @@ func formKept(t *trial) {
 	t.wantSame(append(feeds, t.follow(late))...)
 }
 
-// formPlain writes what every version understands, and what it can pass over.
-func formPlain(t *trial) {
-	older := t.openOlder()
-	t.follow(older)
-	traced := t.draft("a")
-	traced.Trace, traced.AskWithin = aTrace, new(time.Duration)
-	first, second := t.enqueue(t.A, traced), t.enqueue(older, t.draft("a"))
-	t.wantQueue(older, t.ref("a"), first, second)
-	if err := older.Refusal(); err != nil {
-		t.Errorf("it refuses: %v", err)
-	}
-	t.openOlder()
-}
-
-// formGoesOn follows the store through the first entry of a new form that it ever has.
-// The feed reports no new view, as it reports no entry that joined and left in it.
-func formGoesOn(t *trial) {
-	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	before := t.enqueue(t.A, t.draft("a"))
-	kept, set := t.enqueue(t.B, t.kept("a")), t.enqueue(t.A, t.kept("a", "b"))
-	t.remove(t.A, before, lock.Released)
-	t.settle(feeds...)
-	for i, f := range feeds {
-		got := f.state()
-		if !got.whole() || got.losses > 0 || got.joined[kept.ID] != 1 || got.joined[set.ID] != 1 {
-			t.Errorf(
-				"feed %d listed %d times and was lost %d times; "+
-					"it told %d and %d times of the entries that joined",
-				i,
-				got.resets,
-				got.losses,
-				got.joined[kept.ID],
-				got.joined[set.ID],
-			)
-		}
-	}
-	if _, _, err := t.B.Enqueue(t.ctx, t.draft("a")); err != nil {
-		t.Errorf("Enqueue after it = %v", err)
-	}
-}
-
-// formOlder has a client of an earlier version beside others when an entry is written
-// that it would misread.
-func formOlder(t *trial) {
-	older := t.openOlder()
-	olderFeed := t.follow(older)
-	renewed, removed := t.enqueue(older, t.draft("a")), t.enqueue(older, t.draft("b"))
-	kept := t.enqueue(t.A, t.kept("a", "b"))
-	t.eventually(t.Late, "the older one knows, which is asked for nothing", func() bool {
-		return errors.Is(older.Refusal(), store.ErrNewerForm)
+// formNewer has a newer version record its form while clients run, and while their entries wait.
+func formNewer(t *trial) {
+	f := t.follow(t.A)
+	renewed, removed := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.draft("b"))
+	t.SetForm(t.T, store.Form+1)
+	t.eventually(t.Late, "it refuses without a call", func() bool {
+		return errors.Is(t.A.Refusal(), store.ErrNewerForm)
 	})
 	for _, names := range [][]string{{"a"}, {"c"}} {
-		_, _, err := older.Enqueue(t.ctx, t.draft(names...))
-		if t.wantUnavailable("Enqueue by an older version", err) || !errors.Is(err, store.ErrNewerForm) {
-			t.Errorf("Enqueue by an older version = %v", err)
+		for i := range 2 {
+			_, _, err := t.client(i).Enqueue(t.ctx, t.draft(names...))
+			if t.wantUnavailable("Enqueue", err) || !errors.Is(err, store.ErrNewerForm) {
+				t.Errorf("Enqueue of %v by client %d = %v", names, i, err)
+			}
 		}
 	}
-	t.wantQueue(t.B, t.ref("a"), renewed, kept)
-	t.wantQueue(t.B, t.ref("c"))
-	if err := older.Renew(t.ctx, renewed); err != nil {
-		t.Errorf("the older version cannot renew: %v", err)
+	if err := t.A.Renew(t.ctx, renewed); err != nil {
+		t.Errorf("Renew = %v", err)
 	}
-	t.remove(older, removed, lock.Released)
-	if entries := t.queue(older, t.ref("a")); len(entries) != 2 || entries[1].ID != kept.ID ||
-		entries[1].TTL != lock.MaxTTL {
-		t.Errorf("the older version sees %v", entries)
+	t.remove(t.A, removed, lock.Released)
+	t.wantQueue(t.A, t.ref("a"), renewed)
+	t.wantQueue(t.A, t.ref("c"))
+	if !f.await(2*t.Late, func() bool { return f.current && !f.has(removed.ID) }) {
+		t.Error("the feed does not go on")
 	}
-	if !olderFeed.await(
-		2*t.Late,
-		func() bool { return olderFeed.current && olderFeed.has(kept.ID) && !olderFeed.has(removed.ID) },
-	) {
-		t.Error("the older version's feed does not go on")
-	}
-	t.wantQueue(t.A, t.ref("b"), kept)
-	t.enqueue(t.B, t.draft("d"))
-	if _, err := t.OpenOlder(t.T, olderForm); !errors.Is(err, store.ErrNewerForm) {
-		t.Errorf("an older version starts: %v", err)
-	}
-	for _, s := range []store.Store{t.A, t.B, t.Reopen(t.T)} {
-		if err := s.Refusal(); err != nil {
-			t.Errorf("one that understands it refuses: %v", err)
+	for _, floor := range []uint64{0, 1 << 40} {
+		if _, err := t.OpenFloor(t.T, floor); !errors.Is(err, store.ErrNewerForm) {
+			t.Errorf("a client that starts with the floor %d: %v", floor, err)
 		}
-	}
-	t.remove(t.B, kept, lock.Released)
-	if !errors.Is(older.Refusal(), store.ErrNewerForm) {
-		t.Error("the older version grants again, though there may be another such entry at any moment")
 	}
 }
 
-func (t *trial) openOlder() store.Store {
-	t.Helper()
-	s, err := t.OpenOlder(t.T, olderForm)
-	if err != nil {
-		t.Fatalf("open as an older version: %v", err)
+// formOlder starts clients on a store that an earlier version has written.
+func formOlder(t *trial) {
+	t.enqueue(t.A, t.draft("a"))
+	for _, form := range []int{store.Form - 1, 0} {
+		t.SetForm(t.T, form)
+		for _, floor := range []uint64{0, 1 << 40} {
+			_, err := t.OpenFloor(t.T, floor)
+			if !errors.Is(err, store.ErrOlderForm) || !strings.Contains(err.Error(), "--fence-floor") {
+				t.Errorf("a client that starts on form %d with the floor %d: %v", form, floor, err)
+			}
+		}
 	}
-	return s
 }

@@ -77,9 +77,8 @@ type Store struct {
 	// OpenFloor is Reopen with a fence floor that the operator gives; 0 is none.
 	OpenFloor func(t *testing.T, floor uint64) (store.Store, error)
 
-	// OpenOlder is Reopen for an earlier version, which understands what is stored up to
-	// the form.
-	OpenOlder func(t *testing.T, form int) (store.Store, error)
+	// SetForm records another form of the stored data, as another version of the server does.
+	SetForm func(t *testing.T, form int)
 
 	// Backup copies the store's data. restore puts the copy in its place, as an
 	// operator would who restores a backup while clients run.

@@ -21,9 +21,6 @@ type record struct {
 
 	// Meta means that the store's own record has changed.
 	Meta bool `json:"meta,omitempty"`
-
-	// Form means that the record only requires this form from there on, see [store.Form].
-	Form int `json:"form,omitempty"`
 }
 
 // change is one entry that joined, with its value, or one that left.

@@ -31,10 +31,9 @@ func TestConformance(t *testing.T) {
 			reopen := func(t *testing.T) store.Store {
 				return open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeoutA})
 			}
+			a := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Timeout: timeoutA})
 			return storetest.Store{
-				A: reopen(
-					t,
-				),
+				A: a,
 				B: reader{
 					open(
 						t,
@@ -44,7 +43,7 @@ func TestConformance(t *testing.T) {
 				Reopen:    reopen,
 				Records:   recordsOf,
 				OpenFloor: withFloor(z, prefix),
-				OpenOlder: asOlder(z, prefix),
+				SetForm:   setForm(a),
 				CutB:      func(_ *testing.T, how storetest.Fault) func() { return cut(proxy, how) },
 			}
 		}
@@ -78,13 +77,12 @@ func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.
 	}
 }
 
-// asOlder opens stores of earlier versions.
-func asOlder(z *rig.ZooKeeper, prefix string) func(*testing.T, int) (store.Store, error) {
-	return func(t *testing.T, form int) (store.Store, error) {
-		return tryOpen(
-			t,
-			zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix, Form: form, Timeout: longTimeout},
-		)
+// setForm records another form, through a client that was open before.
+func setForm(s *zookeeper.Store) func(*testing.T, int) {
+	return func(t *testing.T, form int) {
+		if err := s.SetForm(t.Context(), form); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -143,10 +143,20 @@ func (s *Store) CallsThrough(ctx context.Context) string {
 // LearnFloor has the store take over a greater floor, as from what it reads.
 func (s *Store) LearnFloor(ctx context.Context, floor uint64) error {
 	rise := func(context.Context) (store.Records, error) {
-		return store.Records{Position: s.trust.Sent(), Floor: floor}, nil
+		return store.Records{Position: s.trust.Sent(), Floor: floor, Form: store.Form}, nil
 	}
 	_, err := s.trust.Reread(ctx, 0, rise)
 	return err
+}
+
+// SetForm records another form of the stored data, as another version does.
+func (s *Store) SetForm(ctx context.Context, form int) error {
+	m, err := s.meta.read(ctx)
+	if err != nil {
+		return err
+	}
+	m.Form = form
+	return s.meta.write(ctx, s.calls, m)
 }
 
 // Asking reports whether a request is under way on the connection for calls.

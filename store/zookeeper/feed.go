@@ -359,10 +359,8 @@ func (f *feed) follows(w written) error {
 	case !r.Meta:
 		return nil
 	case w.zxid > f.newest:
-		if r.Form == 0 || !f.reader.trust.Raised(r.Form) {
-			return errMeta
-		}
-	case r.Form == 0 && f.listing != nil: // earlier numbers may use another floor
+		return errMeta
+	case f.listing != nil: // earlier numbers may use another floor
 		f.listing.untold = errMeta
 	}
 	return nil

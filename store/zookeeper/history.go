@@ -57,8 +57,8 @@ func (r *reader) wentOf(c change) (*lock.Entry, error) {
 	if c.Gone == nil || json.Unmarshal(c.Gone, &g) != nil {
 		return nil, fmt.Errorf("%w: what %s was", errUntold, c.ID)
 	}
-	if err := g.Check(k); err != nil || g.Form > r.trust.Understood() {
-		return nil, fmt.Errorf("%w: what %s was: %w", errUntold, c.ID, cmp.Or(err, errDamaged))
+	if err := g.Check(k); err != nil {
+		return nil, fmt.Errorf("%w: what %s was: %w", errUntold, c.ID, err)
 	}
 	return g.Entry(k, r.number(g.Position)), nil
 }

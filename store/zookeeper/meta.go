@@ -19,7 +19,7 @@ type meta struct {
 	TokenKey []byte `json:"token_key"`          // 32 random bytes that sign the lock tokens
 	Floor    uint64 `json:"floor,omitempty"`    // added to every zxid
 	Distrust uint64 `json:"distrust,omitempty"` // an issued number that was not reached
-	Form     int    `json:"form,omitempty"`     // the lowest to understand: [store.Form]; 0 is 1
+	Form     int    `json:"form"`               // see [store.Form]
 
 	version int32
 }
@@ -49,13 +49,13 @@ func (k *metaKeeper) load(ctx context.Context, floor uint64) error {
 		return err
 	}
 	k.tokenKey = k.known.Load().TokenKey
-	return k.trust.Understands(k.known.Load().Form)
+	return store.CheckForm(k.known.Load().Form)
 }
 
 // make writes meta on first use. If the store has been used, meta was deleted or damaged by hand.
 // Then make needs a floor from the operator, because the old one is unknown.
 func (k *metaKeeper) make(ctx context.Context, floor uint64, why error) (*meta, error) {
-	m := meta{TokenKey: make([]byte, 32), Floor: floor}
+	m := meta{TokenKey: make([]byte, 32), Floor: floor, Form: store.Form}
 	_, _ = rand.Read(m.TokenKey) // never fails: crypto/rand ends the program instead
 	if k.used(ctx) || errors.Is(why, errUnreadable) {
 		if m, err := k.read(ctx); !damaged(err) {
@@ -66,7 +66,6 @@ func (k *metaKeeper) make(ctx context.Context, floor uint64, why error) (*meta, 
 		}
 		k.log.Error("the store's own record is made again; all lock tokens from before are void",
 			"path", k.root.meta())
-		m.Form = k.trust.Understood() // for entries that may exist
 		_, err := onLink(ctx, k.reads, remove(k.root.meta(), anyVersion))
 		if err != nil && !errors.Is(err, zk.ErrNoNode) {
 			return nil, err
@@ -97,7 +96,7 @@ func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 		m, err = k.make(ctx, floor, err)
 	}
 	if err == nil {
-		err = k.trust.Understands(m.Form)
+		err = store.CheckForm(m.Form)
 	}
 	if err != nil || floor == 0 {
 		return err
@@ -116,7 +115,7 @@ func (k *metaKeeper) raise(ctx context.Context, floor uint64) error {
 		return err
 	}
 	m.Floor, m.Distrust = floor, 0
-	err = k.write(ctx, k.reads, m, record{Meta: true})
+	err = k.write(ctx, k.reads, m)
 	if err == nil {
 		was.TellLow(k.log, floor, epochJump)
 	}
@@ -153,10 +152,10 @@ var (
 func (k *metaKeeper) rereadRecords(ctx context.Context, c *connector, handedOut uint64) error {
 	ask := func(ctx context.Context) (store.Records, error) { return k.ask(ctx, c) }
 	for {
-		correction, err := k.trust.Reread(ctx, handedOut, ask)
+		lost, err := k.trust.Reread(ctx, handedOut, ask)
 		k.trust.TellRefusal(k.log)
 		if err == nil {
-			err = k.settle(ctx, c, correction)
+			err = k.settle(ctx, c, lost)
 		}
 		if !errors.Is(err, errRaced) || store.Pause(ctx, firstPause) != nil {
 			return err
@@ -196,34 +195,17 @@ func (k *metaKeeper) ask(ctx context.Context, c *connector) (store.Records, erro
 	return r, nil
 }
 
-// settle writes a correction, after which meta has to be read again.
-func (k *metaKeeper) settle(ctx context.Context, c *connector, v store.Correction) error {
-	m, r := *k.known.Load(), record{Meta: true}
-	switch {
-	case v.Form != 0:
-		m.Form, r.Form = v.Form, v.Form
-	case v.Lost != 0:
-		m.Distrust = v.Lost
-	default:
+// settle records a lost past, unless lost is 0, and then has meta read again.
+func (k *metaKeeper) settle(ctx context.Context, c *connector, lost uint64) error {
+	if lost == 0 {
 		return nil
 	}
-	if err := k.write(ctx, c, &m, r); err != nil {
+	m := *k.known.Load()
+	m.Distrust = lost
+	if err := k.write(ctx, c, &m); err != nil {
 		return err
 	}
 	return errRaced
-}
-
-// require returns once meta requires the form, so that no version reads what it does not
-// understand.
-func (s *Store) require(ctx context.Context, form int) error {
-	if form <= 1 || s.meta.known.Load().Form >= form {
-		return nil
-	}
-	s.trust.Need(form)
-	if err := s.reread(ctx, 0); err != nil {
-		return unavailable(err, "record the form of what is stored", false)
-	}
-	return nil
 }
 
 // reread reads meta until that succeeds. handedOut is an issued number, or 0.
@@ -257,12 +239,12 @@ func (k *metaKeeper) check() any {
 }
 
 // write replaces meta and reports it to all followers by a record.
-func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta, r record) error {
+func (k *metaKeeper) write(ctx context.Context, c *connector, m *meta) error {
 	epoch := k.epoch.Load()
 	_, err := onLink(ctx, c, multi(
 		&zk.CheckVersionRequest{Path: k.root.epoch(), Version: epoch},
 		&zk.SetDataRequest{Path: k.root.meta(), Data: store.Encode(m), Version: m.version},
-		k.append(epoch, store.Encode(r)),
+		k.append(epoch, store.Encode(record{Meta: true})),
 		&zk.SetDataRequest{Path: k.root.log(epoch), Version: anyVersion},
 	))
 	return err

@@ -177,18 +177,12 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 	if err != nil {
 		return nil, err
 	}
-	v, err := store.ParseValue(k.pastKey(), n.data, r.trust.Understood())
+	v, err := store.ParseValue(k.pastKey(), n.data)
 	if err == nil {
 		return v.Entry(k.pastKey(), r.number(n.stat.Czxid)), nil
 	}
-	standIn := store.Damaged
-	if newer := (*store.NewerFormError)(nil); errors.As(err, &newer) {
-		standIn = store.Newer
-		r.meet(path, newer)
-	} else {
-		r.report(path, "an entry cannot be read; it stays in its queue until its lease is over",
-			"error", err)
-	}
+	r.report(path, "an entry cannot be read; it stays in its queue until its lease is over",
+		"error", err)
 	names, err := children(ctx, l, path)
 	if err != nil {
 		return nil, err
@@ -199,24 +193,10 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 			handle = h
 		}
 	}
-	return standIn(k.pastKey(), r.number(n.stat.Czxid), int64(handle)), nil
+	return store.Damaged(k.pastKey(), r.number(n.stat.Czxid), int64(handle)), nil
 }
 
 // joined returns the entry of a change that added it.
 func (r *reader) joined(c change, zxid int64) *lock.Entry {
-	k, number := c.key().pastKey(), r.number(zxid)
-	if c.Joined.Form > r.trust.Understood() {
-		newer := &store.NewerFormError{Form: c.Joined.Form, Understood: r.trust.Understood()}
-		r.meet(r.root.primary(c.key()), newer)
-		return store.Newer(k, number, c.Joined.Handle)
-	}
-	return c.Joined.Entry(k, number)
-}
-
-// meet handles an entry of a form that is not understood.
-func (r *reader) meet(path string, newer *store.NewerFormError) {
-	if r.trust.Meet(newer) {
-		r.log.Error("an entry has a form that this version does not understand; it stays in its queue",
-			"path", path, "error", newer)
-	}
+	return c.Joined.Entry(c.key().pastKey(), r.number(zxid))
 }

@@ -50,10 +50,6 @@ type Config struct {
 
 	// Pending bounds the unsent writes; zero is [batch.Backlog]'s default.
 	Pending batch.Backlog
-
-	// Form is the highest form that this store understands; 0 is [store.Form]. A lower one imitates
-	// an older version, for tests.
-	Form int
 }
 
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
@@ -125,7 +121,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 }
 
 func newStore(cfg Config) *Store {
-	j := newJournal(newTree(cfg), store.NewTrust(cfg.Form))
+	j := newJournal(newTree(cfg), store.NewTrust())
 	s := &Store{reader: &reader{j}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeases()
@@ -187,9 +183,6 @@ func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
 func (s *Store) Enqueue(
 	ctx context.Context, e *lock.Entry,
 ) (placed *lock.Entry, written bool, err error) {
-	if err := s.require(ctx, store.FormOf(e)); err != nil {
-		return nil, false, err
-	}
 	due := time.Now().Add(s.timeout)
 	j := &join{
 		joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark,

@@ -37,14 +37,14 @@ func trustBugs() []Bug {
 			Name:   "trust-compared-before-taken-over",
 			Breaks: "a floor is added before writes compare it",
 			File:   "store/trust.go",
-			Anchor: "v := t.takeOver(mark, before, r)\n" +
+			Anchor: "lost = t.takeOver(mark, before, r)\n" +
 				"\tif r.Keep != nil {\n" +
 				"\t\tr.Keep()\n" +
 				"\t}",
 			Becomes: "if r.Keep != nil {\n" +
 				"\t\tr.Keep()\n" +
 				"\t}\n" +
-				"\tv := t.takeOver(mark, before, r)",
+				"\tlost = t.takeOver(mark, before, r)",
 			In: "./store", Run: "^TestTrustTakesOverFirst$",
 		},
 		{

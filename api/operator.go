@@ -99,7 +99,7 @@ type AuditRecord struct {
 	Result string `json:"result" example:"revoked"`
 	// RequestID finds the request in the server's log. The client may have chosen it.
 	RequestID string `json:"request_id" example:"4f1a7c0b9d2e83a6"`
-	// ServerRequestID is the server's own id of the request; empty in records of earlier versions.
+	// ServerRequestID is the server's own id of the request.
 	ServerRequestID string `json:"server_request_id" example:"9b2e83a64f1a7c0d"`
 }
 

@@ -29,7 +29,7 @@ type Rotation struct {
 // generation is what one secret of a series is made from.
 type generation struct {
 	number int
-	salt   []byte // nil before there were salts
+	salt   []byte
 }
 
 // next returns the rotation with a new secret, the first one of the zero rotation. Several replaced

@@ -276,3 +276,53 @@ func TestClosureThatWasOpenedUnseen(t *testing.T) {
 		}
 	})
 }
+
+// TestDamagedRecordIsNotChanged: a closure that one version cannot read may still hold at another.
+// So no change writes over it, and no entry is admitted by the part that can be read.
+func TestDamagedRecordIsNotChanged(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		server := memory.NewServer(memory.Config{})
+		t.Cleanup(server.Close)
+		b := replica(t, server)
+		made := closes(t, b, request("a"))
+		client := server.Connect(nil)
+		defer client.Close()
+		records, key := client.Records(), store.ClosuresKey("acme")
+		was, err := records.Get(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		damaged := was.Value[:len(was.Value)-1]
+		damaged = append(damaged, `,{"id":"x","locks":"a**b","until_ms":1}]`...)
+		version, err := records.Put(
+			t.Context(), store.RecordPut{RecordKey: key, Version: was.Version, Value: damaged},
+		)
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(time.Second)
+		_, closeErr := b.Close(t.Context(), request("b"))
+		_, known := b.Closed("acme", nil)
+		for what, err := range map[string]error{
+			"close": closeErr,
+			"open": b.Open(t.Context(), closures.OpenRequest{
+				ID: made.ID, May: func(string, string) bool { return true },
+			}),
+			"admit": b.Reread(t.Context(), "acme", known),
+		} {
+			e, is := errors.AsType[*lock.Error](err)
+			if !is || e.Code != lock.StoreUnavailable || !strings.Contains(e.Detail, "acme") {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+		if _, known = b.Closed("acme", nil); known == version {
+			t.Error("entries are admitted by a damaged record")
+		}
+		if is, err := records.Get(t.Context(), key); err != nil || is.Version != version {
+			t.Errorf("the record is %q (%v)", is.Value, err)
+		}
+		other := request("a")
+		other.Tenant = "other"
+		closes(t, b, other)
+	})
+}

@@ -24,8 +24,8 @@ type CloseRequest struct {
 }
 
 // Close closes locks: once it returns, no entry joins them at any replica. It writes the audit
-// record first. Errors: invalid_request, quota_exceeded, rate_limited. After an unknown outcome the
-// closure may exist; the list shows it.
+// record first. Errors: invalid_request, quota_exceeded, rate_limited; store_unavailable also for
+// a damaged record. After an unknown outcome the closure may exist; the list shows it.
 func (b *Book) Close(ctx context.Context, req CloseRequest) (*lock.Closure, error) {
 	c, err := b.newClosure(req)
 	if err != nil {
@@ -84,8 +84,8 @@ func (b *Book) change(
 	}
 }
 
-// read returns a tenant's closures, no older than the call. Of a damaged record it returns what can
-// be read.
+// read returns a tenant's closures, no older than the call. A damaged record is an error: a change
+// would write over it, and the part that can be read may admit what the rest keeps out.
 func (b *Book) read(ctx context.Context, tenant string) (ofTenant, error) {
 	r, err := b.Records.Get(ctx, store.ClosuresKey(tenant))
 	switch {
@@ -94,8 +94,19 @@ func (b *Book) read(ctx context.Context, tenant string) (ofTenant, error) {
 	case err != nil:
 		return ofTenant{}, err
 	}
-	of, _ := parse(r) // the follower logs what is wrong
+	of, err := parse(r)
+	if err != nil {
+		return ofTenant{}, errDamaged(tenant, err)
+	}
 	return of, nil
+}
+
+func errDamaged(tenant string, why error) error {
+	return &lock.Error{
+		Code: lock.StoreUnavailable, RetryAfter: time.Minute, Cause: why,
+		Detail: "the record of the closures of tenant " + tenant + " cannot be read: an operator " +
+			"deletes it in the store, or runs the version that wrote it",
+	}
 }
 
 // write puts the closures, or deletes their record if there are none, and returns its version.
@@ -205,7 +216,8 @@ type OpenRequest struct {
 	By     audit.Who
 }
 
-// Open ends a closure. It writes the audit record first. Errors: not_found, rate_limited.
+// Open ends a closure. It writes the audit record first. Errors: not_found, rate_limited;
+// store_unavailable also for a damaged record.
 func (b *Book) Open(ctx context.Context, req OpenRequest) error {
 	c, err := b.find(ctx, req)
 	if err != nil {
@@ -241,10 +253,13 @@ func errNoClosure() error {
 		"GET /admin/closures lists them")
 }
 
-// record writes an operator's action to the audit.
+// record writes an operator's action to the audit, if the closures can be changed.
 func (b *Book) record(
 	ctx context.Context, c *lock.Closure, by audit.Who, action, result, reason string,
 ) error {
+	if _, err := b.read(ctx, c.Tenant); err != nil {
+		return err
+	}
 	return b.Journal.Put(context.WithoutCancel(ctx), &audit.Record{
 		Tenant: c.Tenant, By: by, Action: action, Reason: reason, Result: result,
 		Object: audit.Object{Locks: []string{c.Locks.String()}, Entry: c.ID, Until: &c.Until},

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -181,7 +180,7 @@ func (s *Service) join(
 	placed, written, err := s.write(ctx, e, req.due)
 	s.keys.use(e, written, err)
 	if errors.Is(err, store.ErrClosuresChanged) && s.Config.Closures != nil {
-		err = cmp.Or(s.Config.Closures.Reread(ctx, e.Tenant, e.Admitted), err)
+		err = s.reread(ctx, e, err)
 	}
 	switch {
 	case err != nil && ctx.Err() != nil && !e.Resumable():
@@ -208,6 +207,18 @@ func (s *Service) join(
 		return replayed(g, err)
 	}
 	return g, err
+}
+
+// reread reads the closures that refused the entry, and returns refused, or why it cannot read them.
+func (s *Service) reread(ctx context.Context, e *lock.Entry, refused error) error {
+	err := s.Config.Closures.Reread(ctx, e.Tenant, e.Admitted)
+	if err == nil {
+		return refused
+	}
+	if r, is := errors.AsType[*lock.Error](refused); is && r.OutcomeUnknown {
+		return tookEffect(err) // by an earlier attempt
+	}
+	return err
 }
 
 // replayed marks an answer about the entry of an earlier request with the idempotency key.

@@ -23,11 +23,12 @@ import (
 type closing struct {
 	unread atomic.Bool
 	closed atomic.Pointer[lock.Closure]
+	reread error
 }
 
 func (c *closing) Closed(string, []lock.Claim) (*lock.Closure, uint64) { return c.closed.Load(), 0 }
 
-func (c *closing) Reread(context.Context, string, uint64) error { return nil }
+func (c *closing) Reread(context.Context, string, uint64) error { return c.reread }
 
 func (c *closing) Read() bool { return !c.unread.Load() }
 
@@ -198,5 +199,23 @@ func TestEntriesJoinWhileOthersCloseAndOpen(t *testing.T) {
 		}
 		stop()
 		churn.Wait()
+	})
+}
+
+// TestUnknownOutcomeOutlivesAReadingThatFails: an earlier attempt may have written the entry, also if
+// the closures that refused the last one cannot be read again.
+func TestUnknownOutcomeOutlivesAReadingThatFails(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		c := &closing{reread: unavailable(false)}
+		r := newSharedStore(t).replica(t, func(cfg *service.Config) { cfg.Closures = c })
+		for _, unknown := range []bool{false, true} {
+			r.store.on(func(context.Context, func() error) error {
+				return store.Unavailable(store.ErrClosuresChanged, "put", unknown)
+			}, enqueue)
+			e := r.start(keyed("a", 0, "k")).fails(lock.StoreUnavailable)
+			if e.OutcomeUnknown != unknown || errors.Is(&e, store.ErrClosuresChanged) {
+				t.Errorf("the error is %+v, want that of the reading, with an unknown outcome %v", e, unknown)
+			}
+		}
 	})
 }

@@ -3,8 +3,10 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -49,23 +51,50 @@ type process struct {
 	ended chan struct{}
 }
 
-// launch starts the built server on a free port with stderr, and waits until it is ready.
-func launch(t *testing.T, stdout, stderr *os.File, args ...string) *process {
+// launch starts the built server with its log in a file.
+func launch(t *testing.T, stdout *os.File, args ...string) *process {
 	t.Helper()
-	address := closedPort(t)
+	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.Open(stderr.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	return launchWith(t, log, stdout, stderr, args...)
+}
+
+// launchWith starts the built server on a port that the system chose, and waits until it is ready.
+// log reads what the server writes to stderr, which it closes here.
+func launchWith(t *testing.T, log io.Reader, stdout, stderr *os.File, args ...string) *process {
+	t.Helper()
 	p := &process{
-		T: t, Cmd: exec.Command(built(t), append([]string{"--listen", address}, args...)...),
-		url: "http://" + address, ended: make(chan struct{}),
+		T: t, Cmd: exec.Command(built(t), append([]string{"--listen", "127.0.0.1:0"}, args...)...),
+		ended: make(chan struct{}),
 	}
 	p.Stdout, p.Stderr = stdout, stderr
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	_ = stderr.Close()
 	go func() { // ends with the process, which the clean-up kills
 		defer close(p.ended)
 		_ = p.Wait() // the tests look at the state
 	}()
 	t.Cleanup(func() { _ = p.Process.Kill() })
+	var said []byte
+	eventually(t, "it listens", func() bool {
+		part := make([]byte, 4096)
+		n, _ := log.Read(part)
+		said = append(said, part[:n]...)
+		address := listening.FindSubmatch(said[:bytes.LastIndexByte(said, '\n')+1]) // whole lines
+		if address != nil {
+			p.url = "http://" + string(address[1])
+		}
+		return address != nil
+	})
 	eventually(t, "it is ready", func() bool { return p.status("/readyz") == http.StatusOK })
 	return p
 }
@@ -120,8 +149,9 @@ func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ours, its := connect(t)
-			p := launch(t, its, its, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret))
-			_ = its.Close()
+			p := launchWith(
+				t, ours, its, its, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret),
+			)
 			_ = ours.Close()
 			for range 20 { // each request makes a line
 				if status := p.status("/locks"); status != http.StatusUnauthorized {
@@ -142,14 +172,14 @@ func TestDevelopmentServerStartsWithoutAReaderOfItsOutput(t *testing.T) {
 	t.Parallel()
 	ours, its := pipe(t)
 	_ = ours.Close()
-	p := launch(t, its, nil, "--dev", "--data-dir", t.TempDir())
+	p := launch(t, its, "--dev", "--data-dir", t.TempDir())
 	p.signal(os.Interrupt)
 	p.exits(0)
 }
 
 func TestServerIgnoresSignalsThatMeanNothingToIt(t *testing.T) {
 	t.Parallel()
-	p := launch(t, nil, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret))
+	p := launch(t, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret))
 	for _, s := range []os.Signal{
 		syscall.SIGHUP, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGPIPE, syscall.SIGSTOP,
 		syscall.SIGCONT,
@@ -166,7 +196,7 @@ func TestServerIgnoresSignalsThatMeanNothingToIt(t *testing.T) {
 func TestSecondInterruptEndsTheDrainAtOnce(t *testing.T) {
 	t.Parallel()
 	p := launch(
-		t, nil, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret),
+		t, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret),
 		"--drain-delay-seconds", "60",
 	)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} { // a supervisor may repeat SIGTERM
@@ -192,15 +222,10 @@ func TestSecondInterruptEndsTheDrainAtOnce(t *testing.T) {
 
 func TestQuitPrintsStacks(t *testing.T) {
 	t.Parallel()
-	stderr, err := os.Create(filepath.Join(t.TempDir(), "stderr"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer stderr.Close()
-	p := launch(t, nil, stderr, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret))
+	p := launch(t, nil, "--data-dir", t.TempDir(), "--jwt-secret-file", file(t, secret))
 	p.signal(syscall.SIGQUIT)
 	p.exits(2) // the runtime's own status
-	text, err := os.ReadFile(stderr.Name())
+	text, err := os.ReadFile(p.Stderr.(*os.File).Name())
 	if err != nil || !strings.Contains(string(text), "SIGQUIT: quit") {
 		t.Errorf("%v, %s", err, text)
 	}

@@ -72,7 +72,7 @@ func (j *join) admit(ctx context.Context, w *write) error {
 func (a *admissions) read(
 	ctx context.Context, tenant string, version, floor uint64,
 ) (*zk.CheckVersionRequest, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), attemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	key := store.ClosuresKey(tenant)
 	s, err := a.records.Look(ctx, key, true)

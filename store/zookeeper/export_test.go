@@ -18,6 +18,12 @@ func (s *Store) ReadQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 	return s.readQueue(ctx, r)
 }
 
+// Admit reads the closures of a tenant that has none, as a join does.
+func (s *Store) Admit(ctx context.Context, tenant string) error {
+	_, err := s.joiner.admissions.read(ctx, tenant, 0, s.trust.Floor())
+	return err
+}
+
 // Rotate is what the upkeep does long before the names of records overflow.
 func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
 

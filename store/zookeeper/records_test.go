@@ -1,6 +1,7 @@
 package zookeeper_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -56,6 +57,16 @@ func TestRecordRules(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
 	r, key := s.Records(), store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}
+	t.Run("a join reads the closures within its own deadline", func(t *testing.T) {
+		late, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+		defer cancel()
+		if err := s.Admit(late, "acme"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("after the deadline of the join: %v", err)
+		}
+		if err := s.Admit(t.Context(), "acme"); err != nil {
+			t.Error(err)
+		}
+	})
 	t.Run("a late write does not bring back what was deleted", func(t *testing.T) {
 		before, err := r.Look(t.Context(), key, true)
 		if err != nil {

@@ -209,7 +209,7 @@ func (s *Service) join(
 	return g, err
 }
 
-// reread reads the closures that refused the entry, and returns refused, or why it cannot read them.
+// reread reads the closures that refused the entry, and returns refused, or why it cannot read.
 func (s *Service) reread(ctx context.Context, e *lock.Entry, refused error) error {
 	err := s.Config.Closures.Reread(ctx, e.Tenant, e.Admitted)
 	if err == nil {

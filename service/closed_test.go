@@ -202,8 +202,8 @@ func TestEntriesJoinWhileOthersCloseAndOpen(t *testing.T) {
 	})
 }
 
-// TestUnknownOutcomeOutlivesAReadingThatFails: an earlier attempt may have written the entry, also if
-// the closures that refused the last one cannot be read again.
+// TestUnknownOutcomeOutlivesAReadingThatFails: an earlier attempt may have written the entry, also
+// if the closures that refused the last one cannot be read again.
 func TestUnknownOutcomeOutlivesAReadingThatFails(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		c := &closing{reread: unavailable(false)}

@@ -19,6 +19,8 @@ type behind struct {
 	waiting []*waitingCall // of that what is still to take up, in order
 	waits   map[entry]bool // their entries
 	unsaved []*item        // events that wait until the state in the store has the position
+	stored  lock.EventID   // the position in the store, and that of the newest write; zero is none
+	sent    lock.EventID
 	skipped int            // callbacks that were never sent, since that was logged
 	logged  time.Time
 }
@@ -43,9 +45,27 @@ func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
 	if it.again || t.has(e) || free || !w.wait(t, e, it.id) {
 		return false
 	}
-	it.open++
-	t.unsaved, t.dirty = append(t.unsaved, it), true
+	if !t.covers(it.id) {
+		it.open++
+		t.unsaved, t.dirty = append(t.unsaved, it), true
+	}
 	return true
+}
+
+// covers reports whether the next owner reads an event by the position that is in the store, also
+// if a write of the state is under way.
+func (b *behind) covers(id lock.EventID) bool {
+	var none lock.EventID
+	return b.stored != none && b.stored.Compare(id) < 0 && b.sent != none && b.sent.Compare(id) < 0
+}
+
+// position parses a position; zero is none.
+func position(text string) lock.EventID {
+	at, err := lock.ParseEventID(text)
+	if err != nil {
+		return lock.EventID{}
+	}
+	return at
 }
 
 // has reports whether the callback of an event is pending.

@@ -21,14 +21,19 @@ func (w *world) readers(r *replica, tenant string, n int, ttl time.Duration) *se
 	w.t.Helper()
 	writer := r.takeFor(tenant, "mass", 10*time.Minute)
 	for range n {
-		req := acquire(tenant, "mass", ttl)
-		req.Claims[0].Mode, req.Wait = lock.Shared, time.Hour
-		req.Async, req.Callback = true, &lock.Callback{URL: there, Secret: "current"}
-		if _, err := r.Acquire(w.t.Context(), req); err != nil {
-			w.t.Fatal(err)
-		}
+		w.reader(r, tenant, ttl)
 	}
 	return writer
+}
+
+func (w *world) reader(r *replica, tenant string, ttl time.Duration) {
+	w.t.Helper()
+	req := acquire(tenant, "mass", ttl)
+	req.Claims[0].Mode, req.Wait = lock.Shared, time.Hour
+	req.Async, req.Callback = true, &lock.Callback{URL: there, Secret: "current"}
+	if _, err := r.Acquire(w.t.Context(), req); err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 // times returns how often each callback came, by its id.
@@ -185,6 +190,33 @@ func TestTakenUpIsWritten(t *testing.T) {
 		if called < n || called+kept != outbox.MaxOfTarget+n {
 			t.Errorf("%d are called back, and %d in the store", called, kept)
 		}
+	})
+}
+
+// TestWaitingCallsWriteNoStates: while a tenant's callbacks wait, the stored position covers those
+// that come after it too. So they cost no writes, and the next owner calls them back all the same.
+func TestWaitingCallsWriteNoStates(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one := callsOnly(w)
+		two := second(t, w)
+		w.attemptsTake(time.Hour)
+		w.release(two, w.readers(two, "acme", outbox.MaxOfTarget+10, time.Hour))
+		<-time.After(20 * time.Second)
+		before := one.own.statesWritten()
+		const more = 100
+		for range more {
+			w.reader(two, "acme", time.Hour)
+			<-time.After(200 * time.Millisecond)
+		}
+		if n := one.own.statesWritten() - before; n > 2 {
+			t.Errorf("%d callbacks that wait cost %d writes of the state", more, n)
+		}
+		one.kill()
+		w.attemptsTake(time.Millisecond)
+		w.join("two")
+		until(t, 5*time.Minute, "all are called back", func() bool {
+			return len(w.times(there)) == outbox.MaxOfTarget+10+more
+		})
 	})
 }
 

@@ -258,9 +258,10 @@ func (w *owner) writeStates(now time.Time, most int, since time.Duration) {
 	for _, t := range due[:min(len(due), most)] {
 		t.dirty, t.written = false, now
 		t.stateCell.key = store.RecordKey{Kind: stateKind(w.name), Tenant: t.tenant, ID: t.id}
-		saved := t.unsaved
-		t.unsaved = nil
+		saved, at := t.unsaved, position(t.Behind)
+		t.unsaved, t.sent = nil, at
 		w.ledger.save(&t.stateCell, t.encode(w.ledger.stamp), func() {
+			t.stored = at
 			for _, it := range saved {
 				it.settle()
 			}

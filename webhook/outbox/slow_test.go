@@ -29,6 +29,7 @@ type slowRecords struct {
 	deaf    time.Duration
 	refused int // writes that another one had overtaken
 	cursors int // writes of cursors
+	states  int // writes of the states of targets
 }
 
 func (s *slowRecords) setBlind(blind bool) {
@@ -114,12 +115,27 @@ func (s *slowRecords) Put(ctx context.Context, p store.RecordPut) (uint64, error
 		<-time.After(pause)
 		return 0, lock.Errorf(lock.StoreUnavailable, "the answer was lost")
 	}
-	if err == nil && p.Kind == "webhook-cursor" {
-		s.mu.Lock()
-		s.cursors++
-		s.mu.Unlock()
+	if err == nil {
+		s.count(p.Kind)
 	}
 	return version, err
+}
+
+func (s *slowRecords) statesWritten() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.states
+}
+
+func (s *slowRecords) count(kind string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case kind == "webhook-cursor":
+		s.cursors++
+	case strings.HasPrefix(kind, "webhook-state-"):
+		s.states++
+	}
 }
 
 func (s *slowRecords) Delete(ctx context.Context, k store.RecordKey, version uint64) error {

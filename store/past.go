@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"encoding/json"
 	"sync"
 	"time"
@@ -139,17 +138,6 @@ func (p *Pasts) Of(e *lock.Entry, position int64) json.RawMessage {
 	}
 	return text
 }
-
-// SaysAll reports whether the record of e, if it was not cut, has everything that a store keeps
-// of e.
-func SaysAll(e *lock.Entry) bool {
-	return len(e.Metadata) == 0 && !e.Async && e.Callback == nil && e.AskWithin == nil &&
-		e.Trace == "" &&
-		e.Request == "" && e.Handle == 0 && !e.Opaque
-}
-
-// IsPlace reports whether a record has only the position of an entry, see [PlaceOf].
-func IsPlace(text json.RawMessage) bool { return bytes.HasPrefix(text, []byte(`{"position"`)) }
 
 // Note returns the stored form of a note on an end of the tenant's entry, or nil if the tenant
 // has used up its budget.

@@ -1,8 +1,6 @@
 package store_test
 
 import (
-	"reflect"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,44 +92,4 @@ func TestPastsOfOneTenant(t *testing.T) {
 			<-time.After(1)
 		}
 	})
-}
-
-// TestSaysAll: an entry with anything that is not remembered of ends is not said to be.
-func TestSaysAll(t *testing.T) {
-	plain := lock.Entry{
-		ID: "a", Tenant: "acme", Holder: "w", TTL: time.Second,
-		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
-	}
-	kept := new(store.Pasts).Of(&plain, 7)
-	if !store.SaysAll(&plain) || store.IsPlace(kept) || !store.IsPlace(store.PlaceOf(7)) {
-		t.Errorf("of a plain entry %s is remembered", kept)
-	}
-	remembered := []string{
-		"ID", "Tenant", "Claims", "Set", "Holder", "Named", "Subject", "TTL", "EnqueuedAt", "WaitUntil",
-		"Number", "Lingers", "Admitted",
-	}
-	for _, field := range reflect.VisibleFields(reflect.TypeFor[lock.Entry]()) {
-		e := plain
-		value := reflect.ValueOf(&e).Elem().FieldByIndex(field.Index)
-		switch value.Kind() {
-		case reflect.Pointer:
-			value.Set(reflect.New(field.Type.Elem()))
-		case reflect.Map:
-			value.Set(reflect.ValueOf(map[string]string{"job": "7"}))
-		case reflect.Bool:
-			value.SetBool(true)
-		case reflect.String:
-			value.SetString("x")
-		case reflect.Int64:
-			value.SetInt(7)
-		default:
-			if !slices.Contains(remembered, field.Name) {
-				t.Errorf("%s is of a kind that the test does not know", field.Name)
-			}
-			continue
-		}
-		if store.SaysAll(&e) != slices.Contains(remembered, field.Name) {
-			t.Errorf("with %s, it says all: %t", field.Name, store.SaysAll(&e))
-		}
-	}
 }

@@ -19,9 +19,6 @@ import (
 type openedStore interface {
 	store.Store
 
-	// Resume has the feed begin at an earlier number, if that can be.
-	Resume(number uint64)
-
 	// TokenKey is the secret behind the lock tokens that the store keeps.
 	TokenKey() []byte
 	Close() error

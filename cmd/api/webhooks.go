@@ -104,15 +104,19 @@ func age(since time.Time) time.Duration {
 // resumeTime is for how long a start waits to learn where webhooks stopped.
 const resumeTime = 10 * time.Second
 
-// resume has the store's feed begin where webhooks stopped, so that nothing of what
-// happened while no server ran is missed. If the store's history does not reach back to there it is
-// told that something is missing.
+// resume has etcd's feed begin where webhooks stopped, so that nothing of what happened while no
+// server ran is missed. If its history does not reach back to there, and on ZooKeeper, webhooks
+// report that something is missed.
 func resume(ctx context.Context, t *telemetry.Telemetry, opened openedStore) {
+	s, can := opened.(interface{ Resume(number uint64) })
+	if !can {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, resumeTime)
 	defer cancel()
 	since, err := outbox.Since(ctx, opened.smallRecords())
 	if err != nil {
 		t.Logger().Warn("the last position of the webhooks could not be read", "error", err)
 	}
-	opened.Resume(since)
+	s.Resume(since)
 }

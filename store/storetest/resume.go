@@ -17,20 +17,14 @@ func resumeCases() []testCase {
 		{
 			name:  "resume/a feed that begins earlier tells what happened since",
 			run:   resumed,
-			needs: history,
+			needs: earlier,
 			alone: true,
 		},
-		{
-			name:  "resume/over forms that were raised one after the other",
-			run:   resumedOverForms,
-			needs: history,
-			alone: true,
-		},
-		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: history, alone: true},
+		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: earlier, alone: true},
 		{
 			name:  "resume/where nothing can be told it begins now",
 			run:   resumedNowhere,
-			needs: history,
+			needs: earlier,
 			alone: true,
 		},
 		{
@@ -146,15 +140,6 @@ func resumed(t *trial) {
 			newest,
 		)
 	}
-}
-
-// resumedOverForms has a feed begin earlier than what the second form was asked for by.
-func resumedOverForms(t *trial) {
-	early := t.follow(t.A)
-	t.enqueue(t.B, t.draft("a"))
-	from := t.newest(t.A)
-	t.remove(t.B, t.enqueue(t.A, t.kept("a")), lock.Released)
-	t.wantResumed(early, t.followFrom(from), from)
 }
 
 func (t *trial) newest(s store.Store) uint64 {

@@ -54,8 +54,11 @@ type Harness struct {
 	// reason they fail.
 	NoCut, NoCompact, NoFloor, NoBackup string
 
-	// NoHistory says why no feed can begin earlier.
+	// NoHistory says why a feed that was interrupted lists again.
 	NoHistory string
+
+	// NoEarlier says why no feed can begin earlier.
+	NoEarlier string
 
 	// NoBound says why the store admits any number of writes at once.
 	NoBound string
@@ -109,7 +112,7 @@ const (
 	compact
 	floors
 	backup
-	history
+	earlier
 	cutHistory
 )
 
@@ -145,8 +148,8 @@ func (h Harness) absent(n need) string {
 		return h.NoFloor
 	case backup:
 		return h.NoBackup
-	case history:
-		return h.NoHistory
+	case earlier:
+		return h.NoEarlier
 	case cutHistory:
 		return cmp.Or(h.NoCut, h.NoHistory)
 	}

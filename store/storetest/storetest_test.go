@@ -87,7 +87,7 @@ func TestBroken(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		Open:  func(t *testing.T) storetest.Store { return open(t, breaks) },
 		NoCut: "no case", NoCompact: "no case", NoFloor: "no case", NoBackup: "no case",
-		NoHistory: "no case", NoBound: "no case",
+		NoHistory: "no case", NoEarlier: "no case", NoBound: "no case",
 	})
 }
 

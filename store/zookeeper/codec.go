@@ -37,11 +37,6 @@ type change struct {
 
 	Was  json.RawMessage  `json:"was,omitempty"` // of the entry that left, see [store.Past]
 	Note *store.ValueNote `json:"note,omitempty"`
-
-	// Gone is the whole entry that left, so that a feed can begin before that, unless Whole means
-	// that Was is all of it. It is not moved with the reason.
-	Gone  json.RawMessage `json:"gone,omitempty"`
-	Whole bool            `json:"whole,omitempty"`
 }
 
 func (c change) key() key { return key{c.Tenant, c.Lock, c.ID} }

@@ -51,6 +51,7 @@ func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
 		MinTTL:    zookeeper.MinTTL,
 		NoCompact: "ZooKeeper keeps no history that it could forget",
+		NoEarlier: "its log is for replicas that run",
 		OpenAlone: openAlone, Open: within(longTimeout, longTimeout), OpenStrict: within(0, 0),
 		OpenCut: within(longTimeout, cutTimeout), CutLimit: cutTimeout + time.Second,
 	})

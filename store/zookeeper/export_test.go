@@ -78,18 +78,6 @@ func RecallAfterLoss(to store.Watcher) error {
 	return f.recall(f.view, nil, 0, true)
 }
 
-// PlaceAfter returns how many records the log has that were written after a number, up to where
-// the feed is.
-func (s *Store) PlaceAfter(ctx context.Context, since uint64) (int, error) {
-	l, err := s.chores.get(ctx)
-	if err != nil {
-		return 0, err
-	}
-	at := s.feed.here()
-	n, err := s.placeAfter(ctx, l, at.epoch, at.n, s.zxid(since))
-	return int(at.n - n), err
-}
-
 // Ahead returns how many records this replica's feed has that the other's has not.
 func (s *Store) Ahead(of *Store) int32 { return s.feed.position() - of.feed.position() }
 
@@ -223,16 +211,6 @@ func FoldSize(ends []store.End) (taken, has int) {
 		r.ends = append(r.ends, end{e, true})
 	}
 	return sizeOf(r), len(store.Encode(r.ends))
-}
-
-// KeptFrom returns since when each record is kept, in ms, by the server's clock.
-func (s *Store) KeptFrom() (all []int64) {
-	s.feed.mu.Lock()
-	defer s.feed.mu.Unlock()
-	for _, r := range s.feed.records.records {
-		all = append(all, r.at)
-	}
-	return all
 }
 
 // Removal is an attempt to remove an entry, and the question whether that has removed it, when

@@ -38,11 +38,9 @@ type feed struct {
 	zxid      int64    // everything up to it was applied
 	newest    int64    // the log's zxid at the start of the feed, which lags until it gets there
 	whole     bool     // entries has all entries as of zxid
-	since     uint64   // the number at which a new follower begins; 0 is the present
 	number    uint64   // the greatest that followers have received
 	floor     uint64   // of the entries' numbers
 	time      int64    // the server's, in ms, recently
-	began     int64    // the same, when the feed first followed the log
 	entries   index
 	records   logRecords // records that still exist
 	followers map[*follower]struct{}
@@ -170,9 +168,6 @@ func (f *feed) takeOwn() []written {
 // run follows until ctx ends, and restarts after every doubt.
 func (f *feed) run(ctx context.Context) {
 	store.Restart(ctx, f.follow, func(err error) {
-		if errors.Is(err, errResumed) {
-			return
-		}
 		f.lost(err)
 		f.observe.Restarted()
 		f.reader.log.Warn("the feed is interrupted and starts over", "error", err)
@@ -185,7 +180,7 @@ func (f *feed) lost(err error) {
 	f.listing = nil
 	if !errors.Is(err, errRaced) && (answered(err) || errors.Is(err, errDamaged)) {
 		// otherwise it would fail again
-		f.whole, f.since = false, 0
+		f.whole = false
 	}
 	if !f.current {
 		return
@@ -201,18 +196,11 @@ func (f *feed) doubt() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.whole = false
-	f.startOver(errGap)
-}
-
-func (f *feed) startOver(why error) {
 	select {
-	case f.again <- why:
+	case f.again <- errGap:
 	default: // it will anyway
 	}
 }
-
-// errResumed means that a new follower begins at an earlier number.
-var errResumed = errors.New("a follower begins earlier")
 
 // shows reports whether the feed is current, has reached the zxid, and has the entry.
 func (f *feed) shows(e *lock.Entry, zxid int64) bool {
@@ -319,14 +307,12 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 		return errMeta
 	}
 	var changes []store.Change
-	bytes := 0
 	for _, w := range records {
 		if err := f.follows(w); err != nil {
 			f.whole = false // some records may be in entries and unreported
 			return err
 		}
 		f.next, f.zxid, f.last = w.n+1, w.zxid, &w
-		bytes += w.size
 		for _, c := range w.record.Changes {
 			changes = f.change(changes, c, w)
 		}
@@ -336,10 +322,7 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 	f.reader.trust.Saw(f.zxid)
 	number := f.reader.number(f.zxid)
 	switch {
-	case f.listing != nil:
-		f.listing.keep(update{number, changes}, bytes)
-		return nil
-	case number <= f.number && len(changes) == 0:
+	case f.listing != nil, number <= f.number && len(changes) == 0:
 		return nil
 	}
 	f.number = number
@@ -352,16 +335,11 @@ func (f *feed) applyLocked(records []written, zxid int64) error {
 // follows returns an error if a record is not the next, or if it changed meta since the feed
 // started.
 func (f *feed) follows(w written) error {
-	r := w.record
 	switch {
 	case w.zxid <= f.zxid || w.n != f.next:
 		return errGap
-	case !r.Meta:
-		return nil
-	case w.zxid > f.newest:
+	case w.record.Meta && w.zxid > f.newest:
 		return errMeta
-	case f.listing != nil: // earlier numbers may use another floor
-		f.listing.untold = errMeta
 	}
 	return nil
 }
@@ -376,7 +354,7 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		return append(changes, store.Change{Number: e.Number, Joined: e})
 	}
 	f.leases.left(k)
-	if f.entries.byKey[k] == nil && (f.listing == nil || !f.listing.left(r, c)) {
+	if f.entries.byKey[k] == nil && (f.listing == nil || !f.listing.left(k)) {
 		return changes
 	}
 	f.entries.remove(k)

@@ -13,12 +13,11 @@ import (
 )
 
 const (
-	// The log keeps its records for keepFor, by the server's clock. Followers that lag or begin
-	// earlier need them, and calls whose answer was lost. Records from before a replica's start are
-	// kept that long from the start on. keepRecords and keepBytes bound them. The ends in older
-	// records move to a node below ended/, in the transaction that deletes the records. foldSpread
-	// and a random part of the other bounds are added, so that one replica usually does so before
-	// the others.
+	// The log keeps its records for keepFor, by the server's clock, for followers that lag and for
+	// calls whose answer was lost. keepRecords and keepBytes bound them. The ends in older records
+	// move to a node below ended/, in the transaction that deletes the records. foldSpread and a
+	// random part of the other bounds are added, so that one replica usually does so before the
+	// others.
 	keepFor     = time.Minute
 	foldSpread  = 10 * time.Second
 	keepRecords = 20_000
@@ -189,7 +188,7 @@ func (a *archive) compareRecords(ctx context.Context, epoch, upTo int32) error {
 func (a *archive) loadRecords(ctx context.Context) error {
 	f := a.feed
 	f.mu.Lock()
-	todo, epoch, from, began := f.current && !f.records.loaded, f.epoch, f.records.from, f.began
+	todo, epoch, from := f.current && !f.records.loaded, f.epoch, f.records.from
 	f.mu.Unlock()
 	if !todo {
 		return nil
@@ -203,9 +202,6 @@ func (a *archive) loadRecords(ctx context.Context) error {
 	}
 	before := logRecords{from: from, loaded: true}
 	err = a.eachPart(ctx, l, epoch, from, func(records []folded) error {
-		for i := range records {
-			records[i].at = max(records[i].at, began) // others that start soon begin there too
-		}
 		before.records = append(before.records, records...)
 		return nil
 	})

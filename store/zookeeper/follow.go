@@ -27,15 +27,13 @@ type view struct {
 	epoch int32 // of the log in use
 }
 
-// begin gives the follower a view of the present. If it has none yet, was can be a view of the
-// past with all changes since. The caller holds the feed's mu.
-func (f *follower) begin(from *feed, was *past) {
+// begin gives the follower a view of the present. The caller holds the feed's mu.
+func (f *follower) begin(from *feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.over {
 		return
 	}
-	first := f.view.count == 0
 	f.view = view{count: f.view.count + 1, epoch: from.epoch}
 	select {
 	case f.begun <- struct{}{}:
@@ -43,17 +41,7 @@ func (f *follower) begin(from *feed, was *past) {
 	}
 	newest := from.reader.number(from.newest)
 	entries := (&snapshot{entries: from.entries.byKey}).sorted()
-	now := store.Snapshot{Number: from.number, Newest: newest, Entries: entries}
-	if was == nil || !first {
-		f.f.Reset(now)
-		return
-	}
-	past := was.was
-	past.Newest = from.number
-	f.f.Reset(past)
-	for _, one := range was.since {
-		f.f.Apply(one.upTo, one.changes)
-	}
+	f.f.Reset(store.Snapshot{Number: from.number, Newest: newest, Entries: entries})
 }
 
 func (f *follower) lose(err error) {
@@ -108,20 +96,15 @@ func (f *follower) recall(v view, ends []end, floor uint64, complete bool) error
 	return nil
 }
 
-// Resume makes the next [Store.Watch] begin at an earlier number, if the log still has all
-// records since and these are not too many. Otherwise it begins with the present entries.
-func (s *Store) Resume(number uint64) { s.resume.Store(number) }
-
 // Watch implements store.Store. The first view is no older than the call.
 func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	f := &follower{f: to, begun: make(chan struct{}, 1)}
-	number := s.resume.Swap(0)
-	for number == 0 && s.catchUp(ctx) != nil {
+	for s.catchUp(ctx) != nil {
 		if store.Pause(ctx, guardInterval/4) != nil {
 			return
 		}
 	}
-	s.feed.add(f, number)
+	s.feed.add(f)
 	for ctx.Err() == nil {
 		select {
 		case <-f.begun:
@@ -135,18 +118,13 @@ func (s *Store) Watch(ctx context.Context, to store.Watcher) {
 	delete(s.feed.followers, f)
 }
 
-// add gives the follower a view, now or when there is one. With a number the feed restarts, and
-// begins there if the log has everything since.
-func (f *feed) add(to *follower, number uint64) {
+// add gives the follower a view, now or when there is one.
+func (f *feed) add(to *follower) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.followers[to] = struct{}{}
-	if number != 0 {
-		f.since, f.current, f.whole = number, false, false
-		f.startOver(errResumed)
-	}
 	if f.current {
-		to.begin(f, nil)
+		to.begin(f)
 	}
 }
 

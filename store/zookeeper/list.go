@@ -1,10 +1,7 @@
 package zookeeper
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
@@ -18,16 +15,19 @@ import (
 // long it takes and however much is written. Entries that join meanwhile go into the feed's
 // entries. Older ones are listed, unless they left meanwhile. So it keeps no more than there are
 // entries.
-//
-// A feed that begins in the past follows the log from there on. So it also knows the entries of
-// then: the older ones that still exist, and those that have left since, which the log describes.
 type listing struct {
-	from int64               // zxid after which the feed follows
-	gone map[key]*lock.Entry // older entries that left since; nil if the past is not kept
+	from int64            // zxid after which the feed follows
+	gone map[key]struct{} // older entries that left since
+}
 
-	untold error // why the past is not kept, or nil
-	since  []update
-	cost   int
+// left records the end of an entry that may be listed, and returns false if it was already
+// recorded.
+func (l *listing) left(k key) bool {
+	if _, noted := l.gone[k]; noted {
+		return false
+	}
+	l.gone[k] = struct{}{}
+	return true
 }
 
 // update is what followers receive in one call.
@@ -36,61 +36,9 @@ type update struct {
 	changes []store.Change
 }
 
-// maxKept bounds the updates that a listing keeps, in bytes, roughly. Above it, a follower begins
-// with the present entries.
-const maxKept = 16 << 20
-
-// left records the end of an entry that may be listed, and returns false if it was already
-// recorded.
-func (l *listing) left(r *reader, c change) bool {
-	if _, noted := l.gone[c.key()]; noted {
-		return false
-	}
-	var e *lock.Entry
-	if l.untold == nil {
-		e, l.untold = r.went(c, l.from)
-	}
-	l.gone[c.key()] = e
-	return true
-}
-
-// keep keeps an update for a follower that begins in the past, unless it is too much.
-func (l *listing) keep(one update, bytes int) {
-	if l.cost += bytes + 200*len(one.changes); l.untold == nil && l.cost > maxKept {
-		l.untold = fmt.Errorf("%w: it is more than %d bytes", errUntold, maxKept)
-	}
-	if l.since = append(l.since, one); l.untold != nil {
-		l.since = nil
-	}
-}
-
-// past is a view as of an earlier number, and everything since.
-type past struct {
-	was   store.Snapshot
-	since []update
-}
-
-// past returns the entries at the start of the listing, and all updates since, or nil if that is
-// impossible.
-func (l *listing) past(r *reader, listed *snapshot) *past {
-	if l.untold != nil {
-		return nil
-	}
-	was := &snapshot{entries: map[key]*lock.Entry{}}
-	for k, e := range listed.entries {
-		if r.zxid(e.Number) <= l.from {
-			was.entries[k] = e
-		}
-	}
-	for k, e := range l.gone {
-		was.entries[k] = e
-	}
-	return &past{store.Snapshot{Number: r.number(l.from), Entries: was.sorted()}, l.since}
-}
-
-// start begins to follow the log. It begins at a record no older than the call, at the
-// interruption of the feed, or where a follower wants to begin. The log does not report earlier
-// changes of meta, so meta must not have changed since it was read.
+// start begins to follow the log. It begins at a record no older than the call, or at the
+// interruption of the feed. The log does not report earlier changes of meta, so meta must not have
+// changed since it was read.
 func (f *feed) start(ctx context.Context, l *link) error {
 	f.takeOwn() // they will be in the list, or are read
 	epoch, floor := f.reader.epoch.Load(), f.reader.trust.Floor()
@@ -105,15 +53,8 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	if goesOn, err := f.goOn(ctx, l, place{epoch, created(stat)}, stat); goesOn || err != nil {
 		return err
 	}
-	since, untold := f.wanted(), errUntold
+	f.settleDoubts()
 	next, zxid := created(stat), stat.Mzxid
-	if at := f.reader.zxid(since); since > floor && at > 0 && at <= zxid {
-		if n, err := f.reader.placeAfter(ctx, l, epoch, next, at); err == nil {
-			next, zxid, untold = n, at, nil
-		} else if !errors.Is(err, errUntold) {
-			return err
-		}
-	}
 	last, err := f.reader.lastBefore(ctx, l, epoch, next)
 	if err != nil {
 		return err
@@ -122,23 +63,19 @@ func (f *feed) start(ctx context.Context, l *link) error {
 	defer f.mu.Unlock()
 	f.epoch, f.born, f.next, f.last, f.zxid = epoch, stat.Czxid, next, last, zxid
 	f.time, f.newest, f.whole = stat.Mtime, stat.Mzxid, false
-	f.began = cmp.Or(f.began, f.time)
 	f.entries = newIndex()
 	f.records = logRecords{from: next}
-	f.floor, f.listing = floor, &listing{from: zxid, gone: map[key]*lock.Entry{}, untold: untold}
+	f.floor, f.listing = floor, &listing{from: zxid, gone: map[key]struct{}{}}
 	return nil
 }
 
-// wanted returns the number at which a new follower begins, or 0.
-func (f *feed) wanted() uint64 {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// settleDoubts drops the reason for which the feed starts over.
+func (f *feed) settleDoubts() {
 	select {
 	case why := <-f.again:
 		f.reader.log.Debug("the feed starts over", "why", why)
 	default:
 	}
-	return f.since
 }
 
 // goOn continues the feed where it was interrupted, if it has all entries as of there and the log
@@ -159,7 +96,7 @@ func (f *feed) goOn(ctx context.Context, l *link, end place, stat *zk.Stat) (boo
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.newest, f.time, f.current = stat.Mzxid, stat.Mtime, true
-	f.beginAll(nil)
+	f.beginAll()
 	return true, nil
 }
 
@@ -229,22 +166,16 @@ func (f *feed) begin(listed *snapshot) error {
 	for _, e := range (&snapshot{entries: since.byKey}).sorted() {
 		f.entries.add(e)
 	}
-	was := f.listing.past(r, listed)
-	if f.since != 0 && was == nil {
-		r.log.Info("what happened before is unknown; the feed begins with the present entries",
-			"since", f.since, "why", f.listing.untold)
-	}
 	f.listing, f.current, f.whole = nil, true, true
 	f.number = r.number(f.zxid)
 	f.leases.reset(f.entries.byKey)
-	f.since = 0
-	f.beginAll(was)
+	f.beginAll()
 	return nil
 }
 
 // beginAll gives all followers a view. The caller holds mu.
-func (f *feed) beginAll(was *past) {
+func (f *feed) beginAll() {
 	for to := range f.followers {
-		to.begin(f, was)
+		to.begin(f)
 	}
 }

@@ -28,7 +28,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 		}
 	}
 	f := s.feed
-	f.listing, f.zxid = &listing{from: 100, gone: map[key]*lock.Entry{}}, 100
+	f.listing, f.zxid = &listing{from: 100, gone: map[key]struct{}{}}, 100
 	waits := entry("waits", 20)
 	rise := func(context.Context) (store.Records, error) {
 		return store.Records{Position: 100, Floor: 1 << 40}, nil

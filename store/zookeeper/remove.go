@@ -72,13 +72,8 @@ func (m *remover) removeWrite(r *removal) *write {
 		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
 		Note: m.pasts.Note(k.tenant, r.note),
 	}}
-	at := m.zxid(r.entry.Number)
 	if r.why != lock.Withdrawn {
-		p.change.Was = m.pasts.Of(r.entry, at)
-	}
-	p.change.Whole = saysAll(p.change.Was, r.entry)
-	if !p.change.Whole {
-		p.change.Gone = goneOf(r.entry, at)
+		p.change.Was = m.pasts.Of(r.entry, m.zxid(r.entry.Number))
 	}
 	for _, path := range r.paths {
 		version := int32(anyVersion)
@@ -94,7 +89,7 @@ func (m *remover) removeWrite(r *removal) *write {
 	for _, path := range r.while {
 		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 	}
-	size := len(p.change.Was) + len(p.change.Gone) + noteBytes(p.change.Note)
+	size := len(p.change.Was) + noteBytes(p.change.Note)
 	w := &write{
 		Tenant: k.tenant, Keys: []string{k.conflict()}, Must: true, Payload: p,
 		Bytes: 2 * size, // the record is also the log's data

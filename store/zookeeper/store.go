@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/go-zookeeper/zk"
@@ -71,7 +70,6 @@ type Store struct {
 	remover *remover
 	joiner  *joiner
 	teller  *teller
-	resume  atomic.Uint64 // where the next feed begins; 0 is the present
 
 	closing context.Context
 	stop    context.CancelFunc

@@ -77,5 +77,5 @@ func (z ZooKeeper) Observe(
 	return ObserveZooKeeper(ctx, z.Endpoints(), tenant, now)
 }
 
-// Forget deletes the records of the log.
-func (z ZooKeeper) Forget(ctx context.Context) error { return forgetLog(ctx, z.Endpoints()) }
+// Forget does nothing: a replica that starts reads nothing of the past.
+func (z ZooKeeper) Forget(context.Context) error { return nil }

@@ -357,25 +357,3 @@ func (z *inZooKeeper) removal(e *zooEntry, leases []string) []any {
 		&zk.SetDataRequest{Path: z.log, Data: data, Version: -1},
 	)
 }
-
-// forgetLog deletes all records of all logs.
-func forgetLog(ctx context.Context, servers []string) error {
-	conn, _, err := zk.Connect(servers, zooSession, zk.WithLogInfo(false), zk.WithLogger(silent{}))
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	_, err = within(ctx, func() (int, error) {
-		logs, _, err := conn.Children(zooRoot + "/logs")
-		for _, name := range logs {
-			log := zooRoot + "/logs/" + name
-			records, _, failed := conn.Children(log)
-			err = errors.Join(err, failed)
-			for _, record := range records {
-				err = errors.Join(err, conn.Delete(log+"/"+record, -1))
-			}
-		}
-		return len(logs), err
-	})
-	return err
-}

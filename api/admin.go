@@ -185,6 +185,10 @@ type AdminBlocker struct {
 	Waiting int `json:"waiting" minimum:"1" example:"3"`
 	// OldestSince is since when the oldest waiter waits.
 	OldestSince Instant `json:"oldest_since" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+	// Hangs is set if the holder hangs, as in `/admin/blocking`.
+	Hangs bool `json:"hangs,omitempty"`
+	// UsualHoldSeconds is the p99 of the hold times; left out before ten acquisitions.
+	UsualHoldSeconds *Seconds `json:"usual_hold_seconds,omitempty" swaggertype:"number" minimum:"0" example:"0.3"`
 	// Closed is set while an operator keeps new entries out of the lock.
 	Closed *LockClosing `json:"closed,omitempty"`
 }
@@ -241,7 +245,7 @@ type AdminOverview struct {
 	// Recent figures are of the last 15 minutes, or since this replica started. A token that is
 	// limited to lock names does not see them.
 	Recent *SeriesPoint `json:"recent,omitempty"`
-	// Blockers are the locks at which most wait, at most five.
+	// Blockers are at most five locks: those whose holders hang, then those at which most wait.
 	Blockers []AdminBlocker `json:"blockers"`
 	// Replicas that serve the store, if this replica knows them. Operators of one tenant do not see
 	// them.

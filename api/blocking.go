@@ -3,7 +3,7 @@ package api
 // AdminBlocking has a tree for each holder that blocks waiters.
 type AdminBlocking struct {
 	Seen
-	// Trees, those first that are blamed for most.
+	// Trees, those of holders that hang first, then those that are blamed for most.
 	Trees []BlockingTree `json:"trees"`
 	// Heads is how many trees there are in all.
 	Heads int `json:"heads" minimum:"0" example:"2"`
@@ -59,6 +59,13 @@ type BlockingHead struct {
 	Sharing int `json:"sharing" minimum:"1" example:"1"`
 	// Waiting is how many entries wait behind it.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	// Set is how many locks the entry has, if it is a set.
+	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
+	// Hangs is set if it holds the lock for over 5 s and over twice the usual hold time. If that is
+	// unknown, over half of the longest wait.
+	Hangs bool `json:"hangs,omitempty"`
+	// UsualHoldSeconds is the p99 of the hold times; left out before ten acquisitions.
+	UsualHoldSeconds *Seconds `json:"usual_hold_seconds,omitempty" swaggertype:"number" minimum:"0" example:"0.3"`
 }
 
 // BlockedWait is an entry that waits.

@@ -32,6 +32,7 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 			Waiting:     l.Waiting,
 			OldestSince: api.InstantOf(l.Oldest.EnqueuedAt),
 			Closed:      closingOf(l.Closure),
+			Hangs:       l.Hangs, UsualHoldSeconds: usualHold(l.Usual),
 		}
 		if len(l.Holders) > 0 {
 			b.Holder = new(adminHolder(l.Holders[0], l.Name))
@@ -47,6 +48,14 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 		)
 	}
 	return out
+}
+
+// usualHold returns nil if it is unknown.
+func usualHold(d time.Duration) *api.Seconds {
+	if d == 0 {
+		return nil
+	}
+	return new(api.SecondsOf(d))
 }
 
 func storeOf(o *service.Overview) api.AdminStore {

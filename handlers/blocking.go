@@ -14,7 +14,7 @@ const maxTrees = 100
 // getBlocking shows the trees of holders and their waiters.
 //
 // @Summary     See which holders block which waiters
-// @Description Returns one tree for each holder that blocks waiters, those that cost the most waiting time first.
+// @Description Returns one tree for each holder that blocks waiters, those that hang first, then those that cost the most waiting time.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
 // @Param       limit  query int    false "Trees" minimum(1) maximum(1000) default(100)
 // @Success     200 {object} api.AdminBlocking
@@ -62,6 +62,7 @@ func treeOf(t *blocking.Tree, heads []blocking.Head, waits []blocking.Wait) api.
 		out.Heads = append(out.Heads, api.BlockingHead{
 			Name: h.Lock, ID: string(h.Entry.ID), Fence: h.Entry.Number, State: heldOr(h.Holds, "reserved"),
 			Since: api.InstantOf(h.Since), Sharing: h.Front, Waiting: h.Waiting,
+			Set: setSize(h.Entry), Hangs: h.Hangs, UsualHoldSeconds: usualHold(h.Usual),
 		})
 	}
 	for _, w := range waits {

@@ -1,6 +1,7 @@
 package service
 
 import (
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -49,11 +50,37 @@ func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	queues, more := c.Service.view.Blocking(refs, maxBlockingPlaces)
 	now := c.Service.Now()
 	forest := blocking.Of(
-		queues, now, blocking.Limits{Trees: trees, Waits: maxTreeWaits, Depth: maxTreeDepth},
+		queues, now,
+		blocking.Limits{Trees: maxBlockingLocks, Waits: maxTreeWaits, Depth: maxTreeDepth},
 	)
+	c.hangingFirst(forest, now)
+	forest.Trees = forest.Trees[:min(len(forest.Trees), trees)]
 	return &Blocking{
 		Forest: forest, Cut: more || page.Next != nil, Revision: page.Revision, Now: now,
 	}, nil
+}
+
+// hangingFirst marks the holders that hang, and puts their trees first.
+func (c *Console) hangingFirst(f *blocking.Forest, now time.Time) {
+	hangs := map[*blocking.Tree]bool{}
+	for _, t := range f.Trees {
+		for i := range t.Heads {
+			h := &t.Heads[i]
+			r := lock.Ref{Tenant: t.Tenant, Name: h.Lock}
+			h.Usual = c.Service.figures.Of(r).UsualHold()
+			h.Hangs = h.Holds && c.Service.figures.Hangs(r, now.Sub(h.Since), now.Sub(h.Oldest))
+			hangs[t] = hangs[t] || h.Hangs
+		}
+	}
+	slices.SortStableFunc(f.Trees, func(a, b *blocking.Tree) int {
+		switch {
+		case hangs[a] == hangs[b]:
+			return 0
+		case hangs[a]:
+			return -1
+		}
+		return 1
+	})
 }
 
 // Holdings are the entries of one holder, held and waiting.

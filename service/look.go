@@ -101,11 +101,11 @@ func (x *looks) addExpiries(ctx context.Context, holders []view.Holder, most int
 // within the bounds. That is long enough for a holder that never renews, and short enough to
 // notice a dead one. It returns 0 with too few holds.
 func (x *looks) advisedTTL(f figures.Lock) time.Duration {
-	const enough = 10
-	if f.Acquisitions < enough || f.Hold.P99 == 0 {
+	usual := f.UsualHold()
+	if usual == 0 {
 		return 0
 	}
-	ttl := time.Duration(math.Ceil(2*f.Hold.P99.Seconds())) * time.Second
+	ttl := time.Duration(math.Ceil(2*usual.Seconds())) * time.Second
 	return min(max(ttl, x.MinTTL), x.MaxTTL)
 }
 

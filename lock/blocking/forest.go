@@ -19,6 +19,7 @@ type Queue struct {
 	Head   *lock.Entry
 	Holds  bool      // the head holds; otherwise it is a set that waits for another lock
 	Since  time.Time // since when the head blocks
+	Oldest time.Time // since when the first behind it waits
 	Front  int       // blocking entries, including the head
 	Behind []*lock.Entry
 
@@ -70,8 +71,13 @@ type Head struct {
 	Entry   *lock.Entry
 	Holds   bool
 	Since   time.Time
+	Oldest  time.Time // since when the first behind it waits
 	Front   int
 	Waiting int
+
+	// A forest does not know holds of the past, so the caller sets these.
+	Hangs bool          // it keeps the lock for longer than is usual
+	Usual time.Duration // how long others held the lock, 0 if unknown
 }
 
 // Wait is a waiting entry in a tree.
@@ -231,10 +237,10 @@ func (g *graph) tree(a actor, cycle bool) *Tree {
 	first := g.blocks[a][0].Head
 	t := &Tree{Tenant: a.Tenant, Holder: first.Holder, Named: a.id == "", Cycle: cycle}
 	for _, q := range g.blocks[a] {
-		t.Heads = append(
-			t.Heads,
-			Head{q.Name, q.Head, q.Holds, q.Since, q.Front, len(q.Behind) + q.Further},
-		)
+		t.Heads = append(t.Heads, Head{
+			Lock: q.Name, Entry: q.Head, Holds: q.Holds, Since: q.Since, Oldest: q.Oldest,
+			Front: q.Front, Waiting: len(q.Behind) + q.Further,
+		})
 	}
 	g.grow(t, a, Wait{})
 	return t

@@ -165,6 +165,31 @@ type Lock struct {
 	Wait, Hold   Percentiles
 }
 
+// UsualHold returns the hold time that one hold in a hundred exceeds, 0 with too few holds.
+func (l Lock) UsualHold() time.Duration {
+	const enough = 10
+	if l.Acquisitions < enough {
+		return 0
+	}
+	return l.Hold.P99
+}
+
+// shortHold is the hold time up to which a holder counts as working.
+const shortHold = 5 * time.Second
+
+// Hangs reports whether a holder keeps a lock for much longer than is usual there. With too few
+// holds to know, it reports whether the holder has kept it for most of the longest wait: in a
+// queue that moves, holders change meanwhile.
+func (f *Figures) Hangs(r lock.Ref, held, longestWait time.Duration) bool {
+	if held < shortHold { // most holds: the figures are not read
+		return false
+	}
+	if usual := f.Of(r).UsualHold(); usual > 0 {
+		return held > 2*usual
+	}
+	return held > longestWait/2
+}
+
 // Of returns how a lock was used.
 func (f *Figures) Of(r lock.Ref) Lock {
 	f.mu.Lock()

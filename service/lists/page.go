@@ -71,6 +71,10 @@ type Line struct {
 	Share   int           // percent of the last five minutes for which it was held
 	Closure *lock.Closure // the closure of the lock that ends last, or nil
 
+	// Of the lines of totals: the first holder hangs, and how long others held the lock, 0 if unknown.
+	Hangs bool
+	Usual time.Duration
+
 	// ExpiresAt is the end of the first holder's lease, zero if unknown.
 	ExpiresAt time.Time
 

@@ -15,12 +15,15 @@ type Totals struct {
 	Waiting   int
 	Oldest    *view.Row // the lock with the oldest wait; nil if none waits
 
-	Worst    []Line // the locks with the longest queues, up to the requested number
+	Worst    []Line // locks whose holders hang, then those with the longest queues
 	Revision uint64
 	Now      time.Time
 }
 
-// Totals counts the locks in sight, and lists those with the longest queues.
+// hanging is added to the keys of locks whose holders hang: more than can wait.
+const hanging = 1 << 40
+
+// Totals counts the locks in sight, and lists the worst of them.
 func (l *Lists) Totals(s Sight, worst int) *Totals {
 	t := &Totals{Now: l.now()}
 	q := Query{Sort: ByWaiters, Down: true}
@@ -30,7 +33,10 @@ func (l *Lists) Totals(s Sight, worst int) *Totals {
 			return
 		}
 		t.count(row)
-		if line := l.line(ByWaiters, row, t.Now); row.Waiting > 0 && first.wants(line) {
+		if row.Waiting == 0 {
+			return
+		}
+		if line := l.contended(row, t.Now); first.wants(line) {
 			line.Row = keep(row)
 			first.add(line)
 		}
@@ -40,7 +46,24 @@ func (l *Lists) Totals(s Sight, worst int) *Totals {
 	}
 	t.Worst = first.take()
 	l.addFigures(t.Worst, t.Now)
+	for i := range t.Worst {
+		t.Worst[i].Usual = l.figures.Of(t.Worst[i].Ref).UsualHold()
+	}
 	return t
+}
+
+// contended returns the line of a lock with waiters.
+func (l *Lists) contended(row *view.Row, now time.Time) Line {
+	line := l.line(ByWaiters, row, now)
+	since := row.Since()
+	if since.IsZero() {
+		return line
+	}
+	line.Hangs = l.figures.Hangs(row.Ref, now.Sub(since), now.Sub(row.Oldest.EnqueuedAt))
+	if line.Hangs {
+		line.key += hanging
+	}
+	return line
 }
 
 // counted returns the state of the locks whose rows must be read for the totals. The view has the

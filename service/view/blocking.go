@@ -59,6 +59,8 @@ func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 		Holds: head.Holds(),
 		Since: head.Entry().EnqueuedAt,
 		Front: q.Len() - q.Waiting(),
+
+		Oldest: q.Behind().Member().Entry().EnqueuedAt,
 	}
 	if out.Holds {
 		out.Since = v.since[head.Entry().ID]

@@ -21,7 +21,7 @@ test("who is in everybody's way is on top, those behind it below, and there it i
   await page.keyboard.press("b");
   const tree = page.getByRole("region", { name: "Blocked by root" });
   await expect(tree).toContainText("2 wait");
-  await expect(tree).toContainText("total blocked time");
+  await expect(tree).toContainText("total time blocked by this holder");
   const below = tree.locator(".tree > ul > li");
   await expect(below).toHaveCount(1);
   await expect(below).toContainText("middle");
@@ -76,4 +76,70 @@ test("a tenant's operator sees who blocks whom in that tenant alone", async ({ p
   await expect(page.getByRole("heading", { name: "own" })).toBeVisible();
   await to(server, page, "holders?holder=foreign&tenant=demo");
   await expect(page.getByRole("alert")).toContainText("own tenant");
+});
+
+test("a holder that hangs comes before a longer queue whose holders change, and both are called so", async ({
+  page,
+  server,
+}) => {
+  const pace = server.tokenOf("pace", "tenant-admin locks:write");
+  const waits = { ttl_seconds: 300, wait_seconds: 300 };
+  const held = await server.acquire("pace:stuck", { holder: "stuck", ttl_seconds: 300 }, pace);
+  await server.acquire("pace:stuck", { holder: "patient", ...waits, async: true }, pace);
+  let over = false;
+  const workers = ["w1", "w2", "w3", "w4", "w5"].map(async (holder) => {
+    while (!over) {
+      const mine = await server.acquire("pace:busy", { holder, ...waits }, pace);
+      await new Promise((resolve) => setTimeout(resolve, 100)); // its work
+      await server.release("pace:busy", mine.token, pace);
+    }
+  });
+  await enter(server, page, pace);
+  await to(server, page, "blocking");
+  const trees = page.getByRole("region", { name: /^Blocked by/ });
+  await expect(trees.first()).toContainText("holder hangs");
+  await expect(trees.first()).toContainText(/pace:stuck.*Same holder for \d+ s.*The queue does not move/);
+  await expect(trees.nth(1)).toContainText(/busy queue.*pace:busy.*Holders change.*The queue moves/);
+  expect(await violations(page)).toEqual([]);
+  await to(server, page, "");
+  const rows = page.getByRole("table", { name: "Most contended locks" }).locator("tbody tr");
+  await expect(rows.first()).toContainText(/pace:stuck.*holder hangs/);
+  await expect(rows.nth(1)).toContainText(/pace:busy.*busy queue/);
+  await expect(rows.nth(1)).toContainText(/usually up to .* ms/);
+  over = true;
+  await server.release("pace:stuck", held.token, pace);
+  await Promise.all(workers);
+});
+
+test("a holder is revoked where it blocks, and if it has left, the lock is closed instead", async ({
+  page,
+  server,
+}) => {
+  const spot = server.tokenOf("spot", "tenant-admin locks:write");
+  const waits = { ttl_seconds: 60, wait_seconds: 60, async: true };
+  const held = await server.acquire("spot:1", { holder: "stuck", ttl_seconds: 300 }, spot);
+  for (const holder of ["next", "last"]) await server.acquire("spot:1", { holder, ...waits }, spot);
+  await enter(server, page, spot);
+  await to(server, page, "blocking");
+  await page.getByRole("button", { name: "Revoke stuck at spot:1" }).click();
+  const dialog = page.getByRole("dialog");
+  await expect(dialog).toContainText(`Fence${held.fence}`);
+  await dialog.getByLabel("Reason").fill("its node was lost in the fire");
+  await dialog.getByLabel("Type spot:1 to confirm").fill("spot:1");
+  await dialog.getByRole("button", { name: "Revoke", exact: true }).click();
+  await expect(dialog.getByRole("status")).toContainText("Revoked");
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  expect((await server.renew("spot:1", held.token, spot)).status).toBe(410);
+
+  await page.getByRole("button", { name: "Revoke next at spot:1" }).click();
+  await expect(dialog).toContainText("Granted next: last");
+  const seen = await page.request.get(`${server.url}/admin/locks/spot/spot:1`);
+  const { id, fence } = (await seen.json()).holders[0];
+  const path = `/admin/locks/spot/spot:1/entries/${id}/revoke`;
+  await server.post(path, { fence, reason: "another operator was faster" }, spot);
+  await expect(dialog).toContainText("There is nothing to revoke.");
+  await dialog.getByRole("button", { name: "Close lock…" }).click();
+  await expect(page.getByRole("dialog", { name: "Close locks" }).getByLabel("Locks")).toHaveValue("spot:1");
+  await page.keyboard.press("Escape");
+  await expect(page.getByRole("dialog")).toHaveCount(0);
 });

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, asked, type Schemas } from "../api/client";
 import { curl, Shell } from "../parts/curl";
 import { FilterField, TenantField, whole } from "../parts/filter";
+import { PaceBadge, paceAt } from "../parts/pace";
 import { Calm, EntryState, Failed, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -63,7 +64,7 @@ function Blamed({ tenant }: { tenant: string }) {
                   <a data-row href={holderPage(b.tenant, b.by.holder)}>
                     {b.by.holder}
                   </a>
-                  {b.holding > 1 && <span class="under">{others(b.holding)}</span>}
+                  {b.holding > 1 && <span class="under">{others(b.holding)}</span>} <PaceBadge {...paceAt(b, b.by)} />
                   <span class="under">{b.tenant}</span>
                 </td>
                 <td class="name">

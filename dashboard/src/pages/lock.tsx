@@ -49,7 +49,13 @@ export function Lock({ tenant, name }: { tenant: string; name: string }) {
       <Failed failure={failure} />
       {data ? <Seen view={data} revoke={(t) => (target.value = t)} /> : <Loading failure={failure} />}
       {data && target.value && (
-        <Revoke target={target.value} view={data} done={refresh} close={() => (target.value = undefined)} />
+        <Revoke
+          target={target.value}
+          view={data}
+          done={refresh}
+          close={() => (target.value = undefined)}
+          closeLock={() => (closing.value = true)}
+        />
       )}
       {closing.value && <Close locks={name} tenant={tenant} done={refresh} close={() => (closing.value = false)} />}
     </>

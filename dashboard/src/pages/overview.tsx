@@ -2,6 +2,7 @@ import type { ComponentChildren } from "preact";
 import { api, asked, type Schemas } from "../api/client";
 import { acquire } from "../parts/curl";
 import { Hint, type Term } from "../parts/hint";
+import { PaceBadge, paceAt } from "../parts/pace";
 import { Badge, Calm, Closed, Failed, Fence, Head, Loading } from "../parts/signs";
 import { Table } from "../parts/table";
 import { Since } from "../parts/time";
@@ -216,6 +217,7 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
                 {b.holding > 1 && `, ${others(b.holding)}`}
               </span>
             )}
+            {b.holder && <PaceBadge {...paceAt(b, b.holder)} />}
           </td>
           <td>
             <Fence holding={b.holding} waiting={b.waiting} />
@@ -224,7 +226,12 @@ function Blockers({ all }: { all: Schemas["AdminBlocker"][] }) {
           <td>
             <Since at={b.oldest_since} />
           </td>
-          <td>{b.holder && <Since at={b.holder.since} />}</td>
+          <td>
+            {b.holder && <Since at={b.holder.since} />}
+            {b.usual_hold_seconds !== undefined && (
+              <span class="under">usually up to {span(b.usual_hold_seconds * 1000)}</span>
+            )}
+          </td>
         </tr>
       ))}
     </Table>

@@ -16,6 +16,8 @@ function view(holders: { id: string; fence: number }[], waiters: { id: string; n
   } as unknown as Schemas["AdminLockView"];
 }
 
+const shuts = { close: () => {}, closeLock: () => {} };
+
 afterEach(cleanup);
 
 it("knows whether an entry is still the one that was seen", () => {
@@ -50,7 +52,7 @@ it("sends nothing without a reason and the lock's name, and then the fence that 
     return Response.json({ id: "e1", tenant: "demo", locks: ["orders:1"], holder: "stuck", fence: 7, held: true });
   });
   const done = vi.fn();
-  const page = render(<Revoke target={target} view={view([{ id: "e1", fence: 7 }])} close={() => {}} done={done} />);
+  const page = render(<Revoke target={target} view={view([{ id: "e1", fence: 7 }])} {...shuts} done={done} />);
   const form = page.container.querySelector("form") as HTMLFormElement;
   const type = (label: RegExp, value: string) => fireEvent.input(page.getByLabelText(label), { target: { value } });
   fireEvent.submit(form);
@@ -70,11 +72,12 @@ it("sends nothing without a reason and the lock's name, and then the fence that 
 
 it("leaves nothing to fill in once what was seen has left, and says nothing of what would come of it", async () => {
   const seen = view([{ id: "e1", fence: 7 }], [{ id: "e2", number: 9 }]);
-  const page = render(<Revoke target={target} view={seen} close={() => {}} done={() => {}} />);
+  const page = render(<Revoke target={target} view={seen} {...shuts} done={() => {}} />);
   expect(page.container.textContent).toContain("Granted next: e2");
   const left = view([{ id: "e2", fence: 9 }]);
-  page.rerender(<Revoke target={target} view={left} close={() => {}} done={() => {}} />);
+  page.rerender(<Revoke target={target} view={left} {...shuts} done={() => {}} />);
   expect(page.container.textContent).toContain("nothing to revoke");
+  expect(page.getByText("Close lock…")).toBeTruthy();
   expect(page.container.textContent).not.toMatch(/keeps it|may still be writing|Granted next/);
   expect(page.container.querySelector("form, input")).toBeNull();
 });
@@ -84,13 +87,13 @@ it("lets one ask again when nobody knows whether it was revoked", async () => {
     throw new TypeError("network error");
   });
   const seen = view([{ id: "e1", fence: 7 }]);
-  const page = render(<Revoke target={target} view={seen} close={() => {}} done={() => {}} />);
+  const page = render(<Revoke target={target} view={seen} {...shuts} done={() => {}} />);
   const type = (label: RegExp, value: string) => fireEvent.input(page.getByLabelText(label), { target: { value } });
   type(/Reason/, "its node is gone");
   type(/to confirm/, "orders:1");
   fireEvent.submit(page.container.querySelector("form") as HTMLFormElement);
   await waitFor(() => expect(page.container.textContent).toContain("may be revoked"));
-  page.rerender(<Revoke target={target} view={view([])} close={() => {}} done={() => {}} />);
+  page.rerender(<Revoke target={target} view={view([])} {...shuts} done={() => {}} />);
   expect(page.container.querySelector("form")).not.toBeNull();
   expect(page.container.textContent).not.toContain("may still be writing");
 });

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
+import type { ComponentChildren, TargetedEvent } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { api, asked, type Failure, type Schemas } from "../api/client";
 import { curl } from "../parts/curl";
@@ -23,7 +23,7 @@ export interface Target {
 }
 
 /** Ends exactly the entry that is named, once a reason and the lock's name are given. */
-export function Revoke({ target, view, close, done }: RevokeOf) {
+export function Revoke({ target, view, close, done, closeLock }: RevokeOf) {
   const result = useSignal<{ of: Schemas["Revoked"]; next: boolean } | undefined>(undefined);
   return (
     <Dialog title={`Revoke ${target.holder}`} close={close}>
@@ -33,6 +33,7 @@ export function Revoke({ target, view, close, done }: RevokeOf) {
         <Ask
           target={target}
           view={view}
+          closeLock={closeLock}
           done={(of, next) => {
             result.value = { of, next };
             done();
@@ -43,21 +44,24 @@ export function Revoke({ target, view, close, done }: RevokeOf) {
   );
 }
 
-interface RevokeOf {
+export interface RevokeOf {
   target: Target;
   view: View;
   close: () => void;
   done: () => void;
+  /** Opens the dialog that closes the lock: for when the entry is gone before it could be revoked. */
+  closeLock: () => void;
 }
 
 interface AskOf {
   target: Target;
   view: View;
+  closeLock: () => void;
   /** Takes the outcome, and whether a waiter was granted. */
   done: (r: Schemas["Revoked"], next: boolean) => void;
 }
 
-function Ask({ target, view, done }: AskOf) {
+function Ask({ target, view, done, closeLock }: AskOf) {
   const reason = useSignal("");
   const typed = useSignal("");
   const busy = useSignal(false);
@@ -79,7 +83,7 @@ function Ask({ target, view, done }: AskOf) {
   };
   // While the request runs, or if its outcome is unknown, the user can only send it (again).
   if (isOver(view, target) && !busy.value && !failure.value?.uncertain) {
-    return <Over target={target} view={view} failure={failure.value} />;
+    return <Over target={target} view={view} failure={failure.value} closeLock={closeLock} />;
   }
   return (
     <form class="stack" onSubmit={submit}>
@@ -117,16 +121,27 @@ async function send(view: View, target: Target, body: Schemas["RevokeBody"]): Pr
 }
 
 /** What is said in place of the form when what the operator saw is not there any more. */
-function Over({ target, view, failure }: { target: Target; view: View; failure: Failure | undefined }) {
+function Over({ target, view, failure, closeLock }: Omit<AskOf, "done"> & { failure: Failure | undefined }) {
   // What had the focus has gone with the form.
   const close = useRef<HTMLButtonElement>(null);
   useEffect(() => close.current?.focus(), []);
+  const instead = (e: TargetedEvent<HTMLElement>): void => {
+    shut(e);
+    closeLock();
+  };
+  const offer = target.held && !view.closed;
   return (
     <div class="stack">
       <Entry target={target} view={view} />
       {failure && <Refused failure={failure} />}
       <Meanwhile target={target} view={view} />
+      {offer && <p>If holders change too fast to revoke one, close the lock: its queue then empties in order.</p>}
       <div class="row end">
+        {offer && (
+          <button type="button" onClick={instead}>
+            Close lock…
+          </button>
+        )}
         <button type="button" class="main" ref={close} onClick={shut}>
           Close
         </button>

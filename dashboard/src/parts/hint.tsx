@@ -24,7 +24,7 @@ const terms = {
   ],
   blocked: [
     "What is the total blocked time?",
-    "How long requests have waited because of this holder, added up. Two requests that waited 10 s each make 20 s.",
+    "How long requests have waited because of this holder, added up. Two requests that waited 10 s each make 20 s. Waits for earlier holders do not count.",
   ],
   contradiction: [
     "What is a contradicting lock order?",

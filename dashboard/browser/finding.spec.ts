@@ -162,3 +162,21 @@ test("a lock has how long its waits and holds took, in steps and in words", asyn
     expect(longest).toContain("scaleX(1)");
   }
 });
+
+test("the number of expired leases leads to the leases", async ({ page, server }) => {
+  const gone = server.tokenOf("gone", "tenant-admin locks:write");
+  await server.acquire("gone:1", { holder: "lost", ttl_seconds: 5 }, gone);
+  await server.acquire("gone:kept", { holder: "there", ttl_seconds: 300 }, gone);
+  await enter(server, page);
+  await to(server, page, "");
+  await page.getByRole("link", { name: /^\d+ in total$/ }).click();
+  const events = page.getByRole("list", { name: "Events, newest first" }).getByRole("listitem");
+  await expect(events.filter({ hasText: "gone:1" })).toContainText(/expired.*lost/);
+  await expect(events.filter({ hasText: /enqueued|missed/ })).toHaveCount(0);
+  await expect(page.getByLabel("From")).toHaveValue("kept");
+  await to(server, page, "tenants");
+  await page.getByRole("row", { name: "gone" }).getByRole("link", { name: "1", exact: true }).click();
+  await expect(events.filter({ hasText: "gone:1" })).toHaveCount(1);
+  await page.getByLabel("From").selectOption("Now on");
+  await expect(page.getByText("No events yet")).toBeVisible();
+});

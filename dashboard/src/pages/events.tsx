@@ -6,7 +6,7 @@ import { FilterField, TenantField } from "../parts/filter";
 import { Badge, Calm, Failed, Head } from "../parts/signs";
 import { many, span, utc } from "../parts/words";
 import { hidden, paused } from "../state/live";
-import { route, setQuery } from "../state/route";
+import { href, route, setQuery } from "../state/route";
 import { seesAll } from "../state/session";
 import { type Event, most, Tail } from "../state/tail";
 import { holderPage, lockPage } from "./names";
@@ -26,6 +26,17 @@ export const signs: Partial<Record<Kind, { name: string; sign: string; kind: str
   "events.missed": { name: "events missed", sign: "…", kind: "harm" },
 };
 
+/** What the address has for events that happened before the page was opened, too. */
+const keptToo = "kept";
+
+/** The id before that of any event. */
+const beforeAll = "0-0";
+
+/** The address of the kept expiries: of all tenants, of one, or of one lock. */
+export function expiriesPage(of: { tenant?: string; locks?: string } = {}): string {
+  return href(["events"], { types: "lock.expired", from: keptToo, ...of });
+}
+
 /** What happens, as it happens. */
 export function Events() {
   const { query } = route.value;
@@ -35,7 +46,8 @@ export function Events() {
     tenant: query.get("tenant") ?? "",
   };
   const search = new URLSearchParams(Object.entries(filter).filter(([, v]) => v !== "")).toString();
-  const tail = useMemo(() => new Tail(), [search]);
+  const kept = query.get("from") === keptToo;
+  const tail = useMemo(() => new Tail(kept ? beforeAll : ""), [search, kept]);
   const unseen = hidden.value;
   useEffect(() => {
     if (unseen) return; // a browser has few connections to a server, for all of its tabs together
@@ -44,7 +56,7 @@ export function Events() {
     return () => stop.abort();
   }, [tail, search, unseen]);
   useEffect(() => paused.subscribe((still) => tail.hold(still)), [tail]);
-  const shown = tail.shown.value;
+  const shown = tail.shown.value.filter((e) => e.data.after !== beforeAll);
   return (
     <>
       <Head title="Events">
@@ -54,12 +66,15 @@ export function Events() {
           </Badge>
         )}
       </Head>
-      <Filters filter={filter} />
+      <Filters filter={filter} kept={kept} />
       <Failed failure={tail.failure.value} />
       <div class="sheet">
         {shown.length === 0 ? (
-          <Calm title="No events yet" line={tail.open.value ? acquire("orders:42") : undefined}>
-            {tail.open.value ? "Events from now on appear here. To see one, acquire a lock:" : "Connecting…"}
+          <Calm
+            title={kept ? "No such event is kept" : "No events yet"}
+            line={tail.open.value && !kept ? acquire("orders:42") : undefined}
+          >
+            {tail.open.value ? empty(kept) : "Connecting…"}
           </Calm>
         ) : (
           <ol class="tail" aria-label="Events, newest first">
@@ -69,11 +84,20 @@ export function Events() {
           </ol>
         )}
       </div>
+      {kept && <p class="soft small">The server keeps the newest events only.</p>}
     </>
   );
 }
 
-function Filters({ filter }: { filter: { types: string; locks: string; tenant: string } }) {
+const empty = (kept: boolean): string =>
+  kept ? "New ones appear here." : "Events from now on appear here. To see one, acquire a lock:";
+
+interface FiltersOf {
+  filter: { types: string; locks: string; tenant: string };
+  kept: boolean;
+}
+
+function Filters({ filter, kept }: FiltersOf) {
   return (
     <search class="filters">
       <FilterField
@@ -95,6 +119,13 @@ function Filters({ filter }: { filter: { types: string; locks: string; tenant: s
                 </option>
               ),
           )}
+        </select>
+      </label>
+      <label>
+        From
+        <select value={kept ? keptToo : ""} onChange={(e) => setQuery({ from: e.currentTarget.value })}>
+          <option value="">Now on</option>
+          <option value={keptToo}>The oldest kept</option>
         </select>
       </label>
       {seesAll() && <TenantField value={filter.tenant} set={(v) => setQuery({ tenant: v })} />}

@@ -10,6 +10,7 @@ import { count, many, others, rate, span } from "../parts/words";
 import { now } from "../state/clock";
 import { connection, second, useLive } from "../state/live";
 import { href } from "../state/route";
+import { expiriesPage } from "./events";
 import { holderPage, lockPage } from "./names";
 
 type View = Schemas["AdminOverview"];
@@ -116,7 +117,13 @@ export function Recent({ of }: { of: Schemas["SeriesPoint"] }) {
       <dl class="sheet figures">
         <Figure name="Acquired" value={grants.value} unit={grants.unit} />
         <Figure name="Expired leases" hint="expired" value={expiries.value} unit={expiries.unit}>
-          <span class="small soft">{count(of.expiries)} in total</span>
+          {of.expiries > 0 ? (
+            <a class="small" href={expiriesPage()}>
+              {count(of.expiries)} in total
+            </a>
+          ) : (
+            <span class="small soft">0 in total</span>
+          )}
         </Figure>
         <Spans name="Wait time" hint="wait" of={of.wait_seconds} />
         <Spans name="Hold time" hint="hold" of={of.hold_seconds} />

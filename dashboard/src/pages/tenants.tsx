@@ -8,6 +8,7 @@ import { Turn } from "../parts/turn";
 import { count, many } from "../parts/words";
 import { second, useLive } from "../state/live";
 import { href, route } from "../state/route";
+import { expiriesPage } from "./events";
 
 /** What each tenant uses of what it may use. */
 export function Tenants() {
@@ -75,7 +76,9 @@ function Row({ of }: { of: Schemas["AdminTenant"] }) {
       <td class="number">{of.waiting > 0 ? count(of.waiting) : "–"}</td>
       <td>{of.oldest_since ? <Since at={of.oldest_since} /> : "–"}</td>
       <td class="number">{recent ? `${count(recent.grants_per_second)} /s` : "–"}</td>
-      <td class="number">{recent ? count(recent.expiries) : "–"}</td>
+      <td class="number">
+        {recent?.expiries ? <a href={expiriesPage({ tenant })}>{count(recent.expiries)}</a> : recent ? "0" : "–"}
+      </td>
       <td>{bounds ? <Use name="positions" is={bounds.places} most={bounds.max_places} /> : "–"}</td>
       <td>
         {bounds ? <Use name="per second" is={bounds.renewals_per_second} most={bounds.max_renewals_per_second} /> : "–"}

@@ -15,10 +15,12 @@ export class Tail {
   readonly failure = signal<Failure | undefined>(undefined);
   readonly open = signal(false);
 
-  private lastId = "";
   private waiting: Event[] = [];
   private still = false;
   private timer = 0;
+
+  /** Begins after an event; with "" at what happens from now on. */
+  constructor(private lastId = "") {}
 
   /** Follows a stream of events until the signal aborts it. Run again, it goes on where that was. */
   async run(path: string, stop: AbortSignal): Promise<void> {

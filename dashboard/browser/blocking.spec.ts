@@ -143,3 +143,21 @@ test("a holder is revoked where it blocks, and if it has left, the lock is close
   await page.keyboard.press("Escape");
   await expect(page.getByRole("dialog")).toHaveCount(0);
 });
+
+test("holders are listed before a name is entered, the longest hold first", async ({ page, server }) => {
+  const list = server.tokenOf("list", "tenant-admin locks:write");
+  for (const holder of ["early", "middle", "late"]) {
+    await server.acquire(`list:${holder}`, { holder, ttl_seconds: 300 }, list);
+  }
+  await enter(server, page);
+  await to(server, page, "holders?tenant=list");
+  const rows = page.getByRole("table", { name: "Holders, the longest hold first" }).locator("tbody tr");
+  await expect(rows).toHaveCount(3);
+  await expect(rows.nth(0)).toContainText("earlylist");
+  await expect(rows.nth(2)).toContainText("latelist");
+  expect(await violations(page)).toEqual([]);
+  await rows.nth(1).getByRole("link", { name: "middle", exact: true }).click();
+  await expect(page.getByText("holds 1, waits for 0")).toBeVisible();
+  await to(server, page, "holders?tenant=void");
+  await expect(page.getByText("No holders")).toBeVisible();
+});

@@ -10,6 +10,7 @@ import { count, many, others, span } from "../parts/words";
 import { second, useLive } from "../state/live";
 import { route, setQuery } from "../state/route";
 import { seesAll, session } from "../state/session";
+import { LongestHeld } from "./longest-held";
 import { holderPage, lockPage } from "./names";
 import { RevokeAll } from "./revoke-all";
 
@@ -30,12 +31,22 @@ export function Holders() {
         <FilterField label="Holder" first placeholder={whole} value={holder} set={(v) => setQuery({ holder: v })} />
         {seesAll() && <TenantField value={tenant} set={(v) => setQuery({ tenant: v })} />}
       </search>
-      {holder === "" ? <Blamed tenant={tenant} /> : <One key={`${tenant} ${holder}`} tenant={tenant} holder={holder} />}
+      {holder === "" ? <Choose tenant={tenant} /> : <One key={`${tenant} ${holder}`} tenant={tenant} holder={holder} />}
     </>
   );
 }
 
-/** Shown until a holder is chosen: the holders with most waiters, of a tenant or of all. */
+/** Shown until a holder is chosen: those of a tenant or of all. */
+function Choose({ tenant }: { tenant: string }) {
+  return (
+    <>
+      <Blamed tenant={tenant} />
+      <LongestHeld tenant={tenant} />
+    </>
+  );
+}
+
+/** The holders that hang, or at whose locks most wait. */
 function Blamed({ tenant }: { tenant: string }) {
   const query = tenant === "" ? {} : { tenant };
   const { data, failure } = useLive(`overview ${query.tenant ?? ""}`, second, (ask) =>
@@ -45,12 +56,6 @@ function Blamed({ tenant }: { tenant: string }) {
   return (
     <>
       <Failed failure={failure} />
-      <div class="sheet">
-        <Calm title="Choose a holder">
-          Enter the name of a holder above, or choose one {held.length > 0 && "below or "}on a lock's page, to see all
-          that it holds and waits for.
-        </Calm>
-      </div>
       {held.length > 0 && (
         <section class="stack" aria-labelledby="blamed">
           <h2 id="blamed">Top blockers</h2>

@@ -1,12 +1,11 @@
 package api
 
-// AdminSeries is what happened in the last quarter of an hour, in steps.
+// AdminSeries is what happened recently, in steps.
 type AdminSeries struct {
 	Seen
 	// Tenant that it is about; left out of what is about all.
 	Tenant string `json:"tenant,omitempty" example:"acme"`
-	// Since when the replica has counted, if that is less than 15 minutes; left out before the first
-	// event.
+	// Since when the replica has counted, as far as it keeps that; left out before the first event.
 	Since *Instant `json:"since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// StepSeconds is how long a step is.
 	StepSeconds Seconds `json:"step_seconds" swaggertype:"number" example:"10"`

@@ -25,7 +25,7 @@ type Console interface {
 	Inspect(context.Context, lock.Ref) (*service.Inspection, error)
 	Blocking(s lists.Sight, trees int) (*service.Blocking, error)
 	Holdings(s lists.Sight, holder string, most int) (*service.Holdings, error)
-	Series(tenant string) (*service.Series, error)
+	Series(tenant string, step time.Duration) (*service.Series, error)
 	History(context.Context, lock.Ref) (*service.History, error)
 	HeatMap(s lists.Sight, most int) (*service.HeatMap, error)
 	Tenants(s lists.Sight, after string, most int) (*service.Tenants, error)

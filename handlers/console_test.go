@@ -337,7 +337,9 @@ func (s *consoleStub) Holdings(lists.Sight, string, int) (*service.Holdings, err
 	return &service.Holdings{}, s.fail()
 }
 
-func (s *consoleStub) Series(string) (*service.Series, error) { return &service.Series{}, s.fail() }
+func (s *consoleStub) Series(string, time.Duration) (*service.Series, error) {
+	return &service.Series{}, s.fail()
+}
 
 func (s *consoleStub) History(context.Context, lock.Ref) (*service.History, error) {
 	return &service.History{}, s.fail()

@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/lists"
 )
 
@@ -92,6 +93,19 @@ func (q *query) wait() time.Duration {
 		return 0
 	}
 	return wait()
+}
+
+// step returns how long a step of a series is.
+func (q *query) step() time.Duration {
+	const name = "step_seconds"
+	switch q.DefaultQuery(name, "10") {
+	case "10":
+		return figures.Step
+	case "300":
+		return figures.HourStep
+	}
+	q.invalid(name, "must be 10 or 300")
+	return 0
 }
 
 // state returns the state that the listed locks have; "" is any.

@@ -114,7 +114,7 @@ func adminRoutes() []route {
 		{"GET", "/admin/holders", look("tenant", "holder", "limit"), shown(getHoldings)},
 		{"POST", "/admin/holders/revoke", change(), send(revokeHolder)},
 		{"GET", "/admin/blocking", look("tenant", "limit"), shown(getBlocking)},
-		{"GET", "/admin/series", look("tenant"), shown(getSeries)},
+		{"GET", "/admin/series", look("tenant", "step_seconds"), shown(getSeries)},
 		{"GET", "/admin/heatmap", look("tenant", "limit"), shown(getHeatMap)},
 		{"GET", "/admin/lock-order", look("tenant", "limit"), get(getLockOrder)},
 		{"GET", "/admin/deadlocks", look("tenant", "limit"), get(listDeadlocks)},

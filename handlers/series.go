@@ -14,16 +14,17 @@ import (
 // maxHeatRows is how many locks a heat map has at most.
 const maxHeatRows = 200
 
-// getSeries shows the last quarter of an hour.
+// getSeries shows the last quarter of an hour, or the last hours.
 //
-// @Summary     See the last 15 minutes
-// @Description Returns grants, releases, expiries, waits and holds in steps of 10 seconds. Every replica sees all events, so do not add up their answers.
+// @Summary     See recent activity
+// @Description Returns grants, releases, expiries, waits and holds in steps. Every replica sees all events, so do not add up their answers.
 // @Param       tenant query string false "Only this tenant; the token's own with the scope `tenant-admin`"
+// @Param       step_seconds query int false "10: the last 15 minutes; 300: the last 7.5 hours" Enums(10, 300) default(10)
 // @Success     200 {object} api.AdminSeries
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/series [get]
 func getSeries(q *query) maker {
-	s := q.sight()
+	s, step := q.sight(), q.step()
 	if s.May != nil {
 		q.reject(
 			lock.Errorf(lock.Forbidden, "this is about all locks, and the caller is limited to some; "+
@@ -31,13 +32,13 @@ func getSeries(q *query) maker {
 		)
 	}
 	return func() (any, error) {
-		found, err := q.endpoints.Console.Series(s.Tenant)
+		found, err := q.endpoints.Console.Series(s.Tenant, step)
 		if err != nil {
 			return nil, err
 		}
 		out := &api.AdminSeries{
 			Seen: q.endpoints.seen(found.Revision, found.Now), Tenant: s.Tenant,
-			StepSeconds: api.SecondsOf(figures.Step), Points: []api.SeriesPoint{},
+			StepSeconds: api.SecondsOf(step), Points: []api.SeriesPoint{},
 		}
 		out.Whole = wholeOf(&found.Summary)
 		if out.Whole != nil {

@@ -51,6 +51,11 @@ func TestSeries(t *testing.T) {
 			s.StepSeconds != 10 {
 			t.Errorf("%+v\n%+v", s, s.Whole)
 		}
+		var hours api.AdminSeries
+		c.operator().at(r).get("/admin/series?step_seconds=300").want(http.StatusOK, &hours)
+		if hours.StepSeconds != 300 || len(hours.Points) > 2 || hours.Whole.Grants != 6 {
+			t.Errorf("the hours are %+v", hours)
+		}
 		if s.Tenant != c.claims.Tenant || s.Replica != replicaID {
 			t.Errorf("it is of %q at %q", s.Tenant, s.Replica)
 		}
@@ -60,6 +65,10 @@ func TestSeries(t *testing.T) {
 	if o.Recent == nil || o.Recent.Grants != 6 {
 		t.Errorf("the overview tells of %+v", o.Recent)
 	}
+	c.operator().get("/admin/series?step_seconds=60").
+		wantProblem(problem{
+			code: "invalid_request", field: "step_seconds", detail: "step_seconds must be 10 or 300",
+		})
 	c.admin().get("/admin/series").want(http.StatusOK, &api.AdminSeries{})
 	limited := c.as(
 		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },

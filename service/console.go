@@ -70,7 +70,7 @@ func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 	}
 	c.markClosed(o.Worst)
 	if s.May == nil {
-		o.Recent = new(c.Service.figures.Series(s.Tenant, time.Now()))
+		o.Recent = new(c.Service.figures.Series(s.Tenant, figures.Step, time.Now()))
 	}
 	if c.ConsoleConfig.Replicas != nil {
 		o.Replicas, _ = c.ConsoleConfig.Replicas()

@@ -11,22 +11,22 @@ import (
 	"github.com/fencepost/fencepost/service/lists"
 )
 
-// Series are the events of the last quarter of an hour, as this replica saw them.
+// Series are recent events, as this replica saw them.
 type Series struct {
 	figures.Summary
 	Revision uint64
 	Now      time.Time
 }
 
-// Series returns what happened to a tenant in the last quarter of an hour. With "" it covers all
-// tenants except the replicas' own. It returns the errors of [Console.Overview].
-func (c *Console) Series(tenant string) (*Series, error) {
+// Series returns what happened to a tenant in steps of [figures.Step] or [figures.HourStep]. With
+// "" it covers all tenants except the replicas' own. It returns the errors of [Console.Overview].
+func (c *Console) Series(tenant string, step time.Duration) (*Series, error) {
 	if err := c.Service.view.Missing(); err != nil {
 		return nil, err
 	}
 	return &Series{
 		Revision: c.Service.view.Number(), Now: c.Service.Now(),
-		Summary: c.Service.figures.Series(tenant, time.Now()),
+		Summary: c.Service.figures.Series(tenant, step, time.Now()),
 	}, nil
 }
 

@@ -119,7 +119,7 @@ func TestSeriesOverAGap(t *testing.T) {
 		b.store.setFeed(running)
 		a.renew(g)
 		after(20 * time.Second)
-		sum, err := c.Series("acme")
+		sum, err := c.Series("acme", figures.Step)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -129,10 +129,10 @@ func TestSeriesOverAGap(t *testing.T) {
 		if last := sum.Points[len(sum.Points)-2]; last.Holding < 0.99 || last.Holding > 1.01 {
 			t.Errorf("%v hold after the gap, want 1", last.Holding)
 		}
-		if other, _ := c.Series("other"); len(other.Points) != 0 {
+		if other, _ := c.Series("other", figures.Step); len(other.Points) != 0 {
 			t.Errorf("another tenant has %+v", other.Points)
 		}
-		all, _ := c.Series("")
+		all, _ := c.Series("", figures.Step)
 		if last := all.Points[len(all.Points)-2]; last.Holding < 0.99 || last.Holding > 1.01 {
 			t.Errorf("%v hold in all tenants, want 1", last.Holding)
 		}

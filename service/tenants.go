@@ -47,7 +47,7 @@ func (c *Console) Tenants(s lists.Sight, after string, most int) (*Tenants, erro
 		one := TenantUse{Tenant: t}
 		if s.May == nil {
 			one.Account = new(c.Service.view.AccountOf(t.Name))
-			one.Recent = new(c.Service.figures.Series(t.Name, now))
+			one.Recent = new(c.Service.figures.Series(t.Name, figures.Step, now))
 		}
 		out.Uses = append(out.Uses, one)
 	}

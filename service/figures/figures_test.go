@@ -68,9 +68,9 @@ func TestSeriesAreBounded(t *testing.T) {
 	}
 	kept, now := 0, after(5*time.Minute)
 	for n := range 300 {
-		kept += f.Series(fmt.Sprintf("t%d", n), now).Whole.Grants
+		kept += f.Series(fmt.Sprintf("t%d", n), figures.Step, now).Whole.Grants
 	}
-	if all := f.Series("", now).Whole.Grants; kept != 200 || all != 300 {
+	if all := f.Series("", figures.Step, now).Whole.Grants; kept != 200 || all != 300 {
 		t.Errorf("%d of %d are kept by tenants, want 200 of 300", kept, all)
 	}
 }

@@ -1,16 +1,18 @@
 package figures
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 )
 
 const (
-	// Step is the length of one cell.
-	Step = 10 * time.Second
+	// Step is the length of one cell of recent minutes, and HourStep of one of recent hours.
+	Step     = 10 * time.Second
+	HourStep = 5 * time.Minute
 
-	// Steps is the number of cells: a quarter of an hour.
+	// Steps is the number of cells: a quarter of an hour, or seven and a half.
 	Steps = 90
 )
 
@@ -25,19 +27,22 @@ type Cell struct {
 	waited, held float64 // entry-seconds
 }
 
-// Series are the cells of the last quarter of an hour. The zero value is ready.
+// Series are the last cells. The zero value is ready, with cells of a Step.
 type Series struct {
-	cells   [Steps]*Cell // indexed by step number; nil where nothing happened
-	began   time.Time    // time of the first event
-	last    int64        // the number of the newest step
+	step    time.Duration // of one cell; 0 is Step
+	cells   [Steps]*Cell  // indexed by step number; nil where nothing happened
+	began   time.Time     // time of the first event
+	last    int64         // the number of the newest step
 	waiting int
 	holding int
 	since   int64 // in nanoseconds: levels are counted up to here
 }
 
+func (s *Series) each() int64 { return int64(cmp.Or(s.step, Step)) }
+
 // number returns the number of the step of an instant. Steps begin together at all replicas, as
 // far as their clocks agree.
-func number(at time.Time) int64 { return at.UnixNano() / int64(Step) }
+func (s *Series) number(at time.Time) int64 { return at.UnixNano() / s.each() }
 
 // at returns the cell of an instant, and drops old cells. If the clock was set back, it returns
 // the newest cell.
@@ -57,10 +62,10 @@ func (s *Series) cell(n int64) *Cell {
 // forward moves to the step of an instant.
 func (s *Series) forward(now time.Time) {
 	if s.began.IsZero() {
-		s.began, s.since, s.last = now, now.UnixNano(), number(now)
+		s.began, s.since, s.last = now, now.UnixNano(), s.number(now)
 	}
 	s.settle(now.UnixNano())
-	s.turn(number(now))
+	s.turn(s.number(now))
 }
 
 // turn empties the cells of new steps.
@@ -73,10 +78,10 @@ func (s *Series) turn(to int64) {
 
 // settle adds the entry-seconds up to now, to each step its own part.
 func (s *Series) settle(now int64) {
-	s.since = max(s.since, now-Steps*int64(Step))
+	s.since = max(s.since, now-Steps*s.each())
 	for s.waiting+s.holding > 0 && s.since < now {
-		n := s.since / int64(Step)
-		end := min((n+1)*int64(Step), now)
+		n := s.since / s.each()
+		end := min((n+1)*s.each(), now)
 		s.turn(n)
 		span, c := time.Duration(end-s.since).Seconds(), s.cell(n)
 		c.waited += float64(s.waiting) * span
@@ -148,8 +153,8 @@ func (s *Series) Read(now time.Time) (sum Summary) {
 		return sum
 	}
 	s.forward(now)
-	first := max(s.last-Steps+1, number(s.began))
-	sum.Since = time.Unix(0, first*int64(Step))
+	first := max(s.last-Steps+1, s.number(s.began))
+	sum.Since = time.Unix(0, first*s.each())
 	if s.began.After(sum.Since) {
 		sum.Since = s.began
 	}
@@ -159,8 +164,9 @@ func (s *Series) Read(now time.Time) (sum Summary) {
 		if c == nil {
 			c = &Cell{}
 		}
-		begins := time.Unix(0, n*int64(Step))
-		sum.Points = append(sum.Points, c.point(begins, span(begins, begins.Add(Step), s.began, now)))
+		begins := time.Unix(0, n*s.each())
+		ends := time.Unix(0, (n+1)*s.each())
+		sum.Points = append(sum.Points, c.point(begins, span(begins, ends, s.began, now)))
 		all.add(c)
 	}
 	sum.Whole = all.point(sum.Since, now.Sub(sum.Since))

@@ -71,6 +71,32 @@ func TestQuarterOfAnHour(t *testing.T) {
 	}
 }
 
+// TestHours: what the minutes have dropped is still in the hours, of a tenant and of all, and they
+// are bounded too.
+func TestHours(t *testing.T) {
+	f := figures.New(0)
+	granted := &lock.Event{Kind: lock.EventAcquired, At: start, Entry: &lock.Entry{Tenant: "acme"}}
+	f.Happened(granted, time.Second, nil)
+	f.Level("acme", 3, 1, after(time.Minute))
+	later := after(2*time.Hour + time.Minute)
+	for _, tenant := range []string{"acme", ""} {
+		if sum := f.Series(tenant, figures.Step, later); sum.Whole.Grants != 0 {
+			t.Errorf("%d grants in the minutes of %q, want 0", sum.Whole.Grants, tenant)
+		}
+		sum := f.Series(tenant, figures.HourStep, later)
+		if len(sum.Points) != 25 || sum.Points[0].Grants != 1 || sum.Whole.Grants != 1 {
+			t.Fatalf("the hours of %q are %+v", tenant, sum)
+		}
+		if w := sum.Points[24].Waiting; math.Abs(w-3) > 0.01 || sum.Points[24].Over != time.Minute {
+			t.Errorf("%v wait in the last step of %q, want 3", w, tenant)
+		}
+		sum = f.Series(tenant, figures.HourStep, after(24*time.Hour))
+		if len(sum.Points) != figures.Steps || sum.Whole.Grants != 0 {
+			t.Errorf("a day later, %q has %d points", tenant, len(sum.Points))
+		}
+	}
+}
+
 // TestClockSetBack: nothing is lost and nothing fails.
 func TestClockSetBack(t *testing.T) {
 	var s figures.Series

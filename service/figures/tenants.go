@@ -6,22 +6,33 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// maxSeries bounds the tenants with series, the most recent ones. One takes up to 40 KB.
+// maxSeries bounds the tenants with series, the most recent ones. Those of one take up to 80 KB.
 const maxSeries = 200
 
-// tenants holds a series for each tenant, and one for all tenants without the replicas' own.
+// tenants holds the series of each tenant, and those of all tenants without the replicas' own.
 type tenants struct {
-	all    Series
+	all    *spans
 	levels map[string]level // the non-zero ones
 	total  level
-	of     map[string]*Series
+	of     map[string]*spans
+}
+
+// spans are recent minutes and recent hours.
+type spans [2]Series
+
+func newSpans() *spans { return &spans{1: {step: HourStep}} }
+
+func (x *spans) level(now time.Time, is level) {
+	for i := range x {
+		x[i].Level(now, is.waiting, is.holding)
+	}
 }
 
 // level is how many entries wait, and how many claims hold.
 type level struct{ waiting, holding int }
 
 func newTenants() tenants {
-	return tenants{levels: map[string]level{}, of: map[string]*Series{}}
+	return tenants{all: newSpans(), levels: map[string]level{}, of: map[string]*spans{}}
 }
 
 // happened counts an event in the series of its tenant and in that of all.
@@ -29,7 +40,8 @@ func (t *tenants) happened(what *lock.Event, waited time.Duration) {
 	if what.Entry.Tenant == lock.OwnTenant {
 		return
 	}
-	for _, s := range [...]*Series{t.series(what.Entry.Tenant), &t.all} {
+	own := t.series(what.Entry.Tenant)
+	for _, s := range [...]*Series{&own[0], &own[1], &t.all[0], &t.all[1]} {
 		switch {
 		case what.Kind == lock.EventAcquired:
 			s.Granted(what.At, waited)
@@ -39,14 +51,14 @@ func (t *tenants) happened(what *lock.Event, waited time.Duration) {
 	}
 }
 
-func (t *tenants) series(tenant string) *Series {
+func (t *tenants) series(tenant string) *spans {
 	if s := t.of[tenant]; s != nil {
 		return s
 	}
 	if len(t.of) >= maxSeries {
 		t.forget()
 	}
-	s := &Series{}
+	s := newSpans()
 	t.of[tenant] = s
 	return s
 }
@@ -55,7 +67,7 @@ func (t *tenants) series(tenant string) *Series {
 func (t *tenants) forget() {
 	oldest := ""
 	for tenant, s := range t.of {
-		if oldest == "" || s.last < t.of[oldest].last {
+		if oldest == "" || s[0].last < t.of[oldest][0].last {
 			oldest = tenant
 		}
 	}
@@ -67,8 +79,8 @@ func (t *tenants) level(tenant string, is level, now time.Time) {
 		return
 	}
 	t.set(tenant, is)
-	t.series(tenant).Level(now, is.waiting, is.holding)
-	t.all.Level(now, t.total.waiting, t.total.holding)
+	t.series(tenant).level(now, is)
+	t.all.level(now, t.total)
 }
 
 func (t *tenants) set(tenant string, is level) {
@@ -90,26 +102,29 @@ func (t *tenants) relist(
 			t.set(tenant, level{waiting, holding})
 		}
 	})
-	t.all.Level(now, t.total.waiting, t.total.holding)
+	t.all.level(now, t.total)
 	for tenant, s := range t.of {
-		s.Level(now, t.levels[tenant].waiting, t.levels[tenant].holding)
+		s.level(now, t.levels[tenant])
 	}
 }
 
-// Series returns a tenant's last quarter of an hour, or with "" that of all tenants except the
-// replicas' own. It is empty if nothing happened.
-func (f *Figures) Series(tenant string, now time.Time) Summary {
+// Series returns what a tenant's series with the step keeps, or with "" that of all tenants except
+// the replicas' own. It is empty if nothing happened. Another step than HourStep is Step.
+func (f *Figures) Series(tenant string, step time.Duration, now time.Time) Summary {
 	f.mu.Lock()
-	s := &f.tenants.all
+	of := f.tenants.all
 	if tenant != "" {
-		s = f.tenants.of[tenant]
+		of = f.tenants.of[tenant]
 	}
-	if s != nil {
-		s = s.copy()
-	}
-	f.mu.Unlock()
-	if s == nil {
+	if of == nil {
+		f.mu.Unlock()
 		return Summary{}
 	}
+	s := &of[0]
+	if step == HourStep {
+		s = &of[1]
+	}
+	s = s.copy()
+	f.mu.Unlock()
 	return s.Read(now)
 }

@@ -89,6 +89,22 @@ test("who blocks is found from the overview, positions move up, and time runs do
   await expect(page.getByText("No holder")).toBeVisible();
 });
 
+test("the overview shows the last hours: waits, grants and expired leases", async ({ page, server }) => {
+  const token = server.tokenOf("hours", "tenant-admin locks:write");
+  await server.acquire("hours:1", { ttl_seconds: 60 }, token);
+  await server.acquire("hours:1", { ttl_seconds: 60, wait_seconds: 60, async: true }, token);
+  const asked = page.waitForRequest(/\/admin\/series\?step_seconds=300$/);
+  await signIn(server, page, token);
+  await asked;
+  const hours = page.getByRole("region", { name: /^Last hours/ });
+  await expect(hours.getByRole("img", { name: /^Waiting, requests: on average/ })).toBeVisible();
+  await expect(hours.getByRole("img", { name: /^Acquired, grants: acquired [^0]/ })).toBeVisible();
+  await expect(hours.getByRole("img", { name: /^Expired leases/ })).toBeVisible();
+  await expect(hours).toContainText("in steps of 5 min");
+  await hours.getByRole("link", { name: "Last 15 minutes" }).click();
+  await expect(page.getByRole("heading", { name: "Contention" })).toBeVisible();
+});
+
 test("names are text, whatever stands in them", async ({ page, server }) => {
   const held = await server.acquire("xss:1", {
     holder: attack,

@@ -84,7 +84,8 @@ const often = (n: number): string => {
   return `${value} ${unit}`;
 };
 
-function Charts({ points }: { points: readonly Point[] }) {
+/** All of the charts, or the few that show whether anything hurts. */
+export function Charts({ points, few = false }: { points: readonly Point[]; few?: boolean }) {
   const at = points.map((p) => p.at);
   const one = (name: string, value: (p: Point) => number | undefined) => ({ name, values: points.map(value) });
   return (
@@ -96,7 +97,9 @@ function Charts({ points }: { points: readonly Point[] }) {
         at={at}
         lines={[one("on average", (p) => p.waiting)]}
       />
-      <Chart title="Held" unit="holders" say={of("held")} at={at} lines={[one("on average", (p) => p.holding)]} />
+      {!few && (
+        <Chart title="Held" unit="holders" say={of("held")} at={at} lines={[one("on average", (p) => p.holding)]} />
+      )}
       <Chart title="Acquired" unit="grants" say={often} at={at} lines={[one("acquired", (p) => p.grants_per_second)]} />
       <Chart
         title="Expired leases"
@@ -105,20 +108,24 @@ function Charts({ points }: { points: readonly Point[] }) {
         at={at}
         lines={[one("expired", (p) => p.expiries_per_second)]}
       />
-      <Chart
-        title="Wait time"
-        unit="request to grant"
-        say={seconds}
-        at={at}
-        lines={[one("p99", (p) => p.wait_seconds?.p99), one("p50", (p) => p.wait_seconds?.p50)]}
-      />
-      <Chart
-        title="Hold time"
-        unit="grant to release"
-        say={seconds}
-        at={at}
-        lines={[one("p99", (p) => p.hold_seconds?.p99), one("p50", (p) => p.hold_seconds?.p50)]}
-      />
+      {!few && (
+        <>
+          <Chart
+            title="Wait time"
+            unit="request to grant"
+            say={seconds}
+            at={at}
+            lines={[one("p99", (p) => p.wait_seconds?.p99), one("p50", (p) => p.wait_seconds?.p50)]}
+          />
+          <Chart
+            title="Hold time"
+            unit="grant to release"
+            say={seconds}
+            at={at}
+            lines={[one("p99", (p) => p.hold_seconds?.p99), one("p50", (p) => p.hold_seconds?.p50)]}
+          />
+        </>
+      )}
     </div>
   );
 }

@@ -11,6 +11,7 @@ import { now } from "../state/clock";
 import { connection, second, useLive } from "../state/live";
 import { href } from "../state/route";
 import { expiriesPage } from "./events";
+import { Hours } from "./hours";
 import { holderPage, lockPage } from "./names";
 
 type View = Schemas["AdminOverview"];
@@ -93,6 +94,7 @@ function Seen({ view }: { view: View }) {
           <Blockers all={view.blockers} />
         )}
       </section>
+      {view.recent && <Hours />}
       {view.replicas && <Replicas all={view.replicas} self={view.replica} store={view.store} />}
     </>
   );

@@ -23,7 +23,7 @@ interface ChartOf {
   mark?: number;
 }
 
-/** How something went over the last quarter of an hour, with what it is now. */
+/** How something went, with what it is now. */
 export function Chart({ title, unit, lines, at, say, mark }: ChartOf) {
   const top = ceiling(Math.max(0, ...lines.flatMap((l) => l.values.map((v) => v ?? 0))));
   const said = (n: number | undefined): string => (n === undefined ? "–" : say(n));

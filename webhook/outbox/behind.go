@@ -19,8 +19,8 @@ type behind struct {
 	waiting []*waitingCall // of that what is still to take up, in order
 	waits   map[entry]bool // their entries
 	unsaved []*item        // events that wait until the state in the store has the position
-	stored  lock.EventID   // the position in the store, and that of the newest write; zero is none
-	sent    lock.EventID
+	stored  lock.EventID   // the position in the store; zero is none
+	sent    lock.EventID   // the position of the newest write, which may be under way
 	skipped int            // callbacks that were never sent, since that was logged
 	logged  time.Time
 }

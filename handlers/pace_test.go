@@ -243,6 +243,51 @@ func TestPaceAndConnectionsThatAreClosed(t *testing.T) {
 	})
 }
 
+// TestConnectionsAreReadWhenTheirRequestsHaveBegun: over HTTP/2 a connection is not read while many
+// of its requests are paced, unless its client is known or has closed it.
+func TestConnectionsAreReadWhenTheirRequestsHaveBegun(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		waiting int
+		do      func(conn net.Conn, authenticate func(string))
+		pauses  time.Duration
+	}{
+		{"few", handlers.MaxUnread, nil, 0},
+		{"many", handlers.MaxUnread + 3*atOnce(), nil, 3},
+		{"known", handlers.MaxUnread + 3*atOnce(), func(_ net.Conn, to func(string)) { to("a") }, 0},
+		{"closed", handlers.MaxUnread + 3*atOnce(), func(c net.Conn, _ func(string)) { c.Close() }, 0},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				p := newPaced()
+				at, client, authenticate := handlers.NewConnections(100).Pipe()
+				defer at.Close()
+				ctx := handlers.ConnContext(context.Background(), at)
+				for range atOnce() + c.waiting {
+					p.all.Go(func() {
+						r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", http.NoBody)
+						r.ProtoMajor = 2
+						defer func() { _ = recover() }() // closes the connection
+						p.ServeHTTP(httptest.NewRecorder(), r)
+					})
+				}
+				synctest.Wait()
+				if c.do != nil {
+					c.do(at, authenticate)
+				}
+				began := time.Now()
+				go func() { _, _ = client.Write([]byte("x")) }()
+				_, _ = at.Read(make([]byte, 1)) // fails if it is closed
+				// At the instant at which requests begin, it may be seen before them.
+				if n := time.Since(began) / handlers.PacePause; n != c.pauses && n != c.pauses+c.pauses/3 {
+					t.Errorf("it is read after %d pauses", n)
+				}
+				p.all.Wait()
+			})
+		})
+	}
+}
+
 // TestPaceAndClientsThatAreGone: over HTTP/1.1 a request ends with its client. Over HTTP/2, where a
 // reset costs a client nothing, it waits for what it takes of the rate.
 func TestPaceAndClientsThatAreGone(t *testing.T) {

@@ -78,7 +78,8 @@ func tookEffect(err error) error {
 
 // If the store itself removes the entry of a request, the service writes a new one, within these
 // bounds. The request must be younger than rewriteWithin and the write must end by rewriteUntil, so
-// that the client gets its answer in time.
+// that the client gets its answer in time. After a change of closures it tries maxTries times also
+// in a slow store.
 const (
 	rewriteWithin = 3 * time.Second
 	rewriteUntil  = 4500 * time.Millisecond
@@ -91,14 +92,15 @@ func (s *Service) acquireInTime(
 	ctx context.Context, req *AcquireRequest, began time.Time,
 ) (*Grant, error) {
 	now := s.Now()
-	for {
+	for tries := 1; ; tries++ {
 		g, err := s.acquire(ctx, req, now, began)
+		young := time.Since(began) < rewriteWithin
 		switch {
-		case ctx.Err() != nil || time.Since(began) >= rewriteWithin:
+		case ctx.Err() != nil:
 			return g, err
-		case errors.Is(err, store.ErrTakenBack):
+		case errors.Is(err, store.ErrTakenBack) && young:
 			req.due = began.Add(rewriteUntil)
-		case !errors.Is(err, store.ErrClosuresChanged):
+		case !errors.Is(err, store.ErrClosuresChanged) || !young && tries >= maxTries:
 			return g, err
 		}
 	}

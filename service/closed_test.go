@@ -170,6 +170,23 @@ func TestClosureBindsWhatWaitsToBeWritten(t *testing.T) {
 	})
 }
 
+// TestSlowWriteJoinsAfterAChangeOfClosures: a write that took long is repeated too, if only the
+// closures have changed meanwhile.
+func TestSlowWriteJoinsAfterAChangeOfClosures(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r, book := s.closable(false)
+		r.store.on(first(2, slow(3500*time.Millisecond)), enqueue)
+		closed, open := r.start(want("orders:1", time.Minute)), r.start(want("stock", time.Minute))
+		synctest.Wait()
+		if _, err := book.Close(t.Context(), closeRequest("orders:*")); err != nil {
+			t.Fatal(err)
+		}
+		closed.fails(lock.Closed)
+		open.holdsLater()
+	})
+}
+
 // TestEntriesJoinWhileOthersCloseAndOpen: an operator that closes and opens other locks of the
 // tenant all the time delays them. The store takes nearly as long for a write as the operator.
 func TestEntriesJoinWhileOthersCloseAndOpen(t *testing.T) {

@@ -11,7 +11,7 @@ import { holderPage, lockPage } from "./names";
 /** How many locks are listed. */
 const rows = 50;
 
-/** Who holds locks, until one holder is chosen: the longest holds first. */
+/** The locks that are held, the longest first, until one holder is chosen. */
 export function LongestHeld({ tenant }: { tenant: string }) {
   const query = { state: "held", sort: "-held_for", limit: rows, ...(tenant === "" ? {} : { tenant }) } as const;
   const { data, failure } = useLive(`held ${tenant}`, 3000, (ask) =>

@@ -18,7 +18,6 @@ const (
 	keysDir    = "keys/"    // <tenant>/<id> → mark
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 	metaDir    = "meta/"    // see meta.go
-
 )
 
 func (ks *keyspace) entryKey(tenant, name string, id lock.ID) string {

@@ -38,8 +38,13 @@ const (
 	mostInFlight = 64
 )
 
+// mostStale bounds how often a put is sent again because what all puts compare has changed. Its
+// call has to end in time.
+const mostStale = 2
+
 // part is one request's part of a transaction.
 type part struct {
+	stale       int  // how often that was
 	again       bool // an earlier attempt may have run
 	compares    []*pb.Compare
 	ops         []*pb.RequestOp
@@ -59,6 +64,7 @@ type outcome struct {
 	again    bool // it was sent before, and may have been applied then
 	revision int64
 	endKey   []byte // the key that records the end, if the write was applied
+	writer   int64  // the revision of the writer's key with which it was sent
 }
 
 // committer writes batches as transactions, plain ones first. If one write of a batch fails its
@@ -73,6 +79,19 @@ type committer struct {
 	pending batch.Backlog
 	trusted trusted
 	own     *ownWrites
+	writer  *writer
+}
+
+// sending is a batch on its way.
+type sending struct {
+	groups []*group
+	puts   bool  // one of them puts an entry
+	writer int64 // the revision that the writer's key must have
+}
+
+func sendingOf(writes []*write, writer int64) sending {
+	groups := grouped(writes)
+	return sending{groups, slices.ContainsFunc(groups, (*group).puts), writer}
 }
 
 // over completes a committer over kv. local means that the store is in this process: its calls do
@@ -95,31 +114,58 @@ type group struct {
 // send writes a batch. If one of its writes fails all of it, send divides the batch until that
 // one is alone.
 func (c *committer) send(writes []*write) (again [][]*write) {
-	groups := grouped(writes)
+	writer := c.writer.current()
+	writes = attended(writes)
+	b := sendingOf(writes, writer)
+	switch {
+	case len(writes) == 0:
+		return nil
+	case b.puts && writer == 0:
+		return c.stale(writes, 0)
+	}
 	start := time.Now()
-	resp, err := c.transact(groups)
+	resp, err := c.transact(b)
 	c.observe(len(writes), time.Since(start), err)
 	switch {
 	case err == nil && !resp.Succeeded:
-		return c.stale(writes)
+		return c.stale(writes, writer)
 	case err == nil:
-		for i, g := range groups {
+		for i, g := range b.groups {
 			again = append(again, g.settle(resp.Responses[i].GetResponseTxn(), resp.Header.Revision)...)
 		}
 		return again
 	case len(writes) > 1 && (isLeaseNotFound(err) || isTooLarge(err)):
 		return batch.Halves(writes)
 	}
-	return c.failed(groups, err)
+	return c.failed(b, err)
+}
+
+// attended leaves out the puts whose callers have given up since the batch was chosen. They may
+// have shut out what they sent, which the revision of the writer's key would not show: it is read
+// before. For the same reason [joining.try] reads it after it gave up.
+func attended(writes []*write) []*write {
+	left := func(w *write) bool { return w.Payload.puts && w.Abandoned() }
+	if !slices.ContainsFunc(writes, left) {
+		return writes
+	}
+	rest := writes[:0:0]
+	for _, w := range writes {
+		if left(w) {
+			w.Settle(outcome{}, batch.ErrNotSent)
+			continue
+		}
+		rest = append(rest, w)
+	}
+	return rest
 }
 
 // failed handles a batch that failed as a whole. A full store must still accept the removals that
 // need no space, so failed sends them again without the others. It does not repeat the others:
 // etcd may have run the batch, and their callers know how to find out.
-func (c *committer) failed(groups []*group, err error) (again [][]*write) {
+func (c *committer) failed(b sending, err error) (again [][]*write) {
 	var withoutRoom []*write
-	mixed := slices.ContainsFunc(groups, (*group).needsRoom)
-	for _, g := range groups {
+	mixed := slices.ContainsFunc(b.groups, (*group).needsRoom)
+	for _, g := range b.groups {
 		for _, w := range g.writes {
 			if isNoSpace(err) && mixed && !w.Payload.needsRoom() {
 				w.Payload.again = true
@@ -127,7 +173,7 @@ func (c *committer) failed(groups []*group, err error) (again [][]*write) {
 				withoutRoom = append(withoutRoom, w)
 				continue
 			}
-			w.Settle(outcome{again: w.Payload.again, endKey: g.endKey}, err)
+			w.Settle(outcome{again: w.Payload.again, endKey: g.endKey, writer: b.writer}, err)
 		}
 	}
 	return [][]*write{withoutRoom}
@@ -146,25 +192,31 @@ func (g *group) needsRoom() bool {
 // transact runs the transaction. Almost always all comparisons hold, and a plain transaction
 // costs etcd less than nested ones. The answer has the form of nested ones. If a comparison
 // fails, nothing was written, and nested transactions show which one it was.
-func (c *committer) transact(groups []*group) (*pb.TxnResponse, error) {
-	all, puts := together(groups), slices.ContainsFunc(groups, (*group).puts)
+func (c *committer) transact(b sending) (*pb.TxnResponse, error) {
+	all := together(b.groups)
 	txn := c.plain(all)
-	if puts {
-		txn.Compare = append(txn.Compare, c.trusted.unchanged()...)
-	}
+	txn.Compare = append(txn.Compare, c.unchanged(b)...)
 	var resp *pb.TxnResponse
 	var err error
 	fits := len(txn.Compare) <= maxTxnOps // it does not with puts of very many tenants
 	if fits {
 		resp, err = c.try(txn)
 	}
-	if !fits || err == nil && !resp.Succeeded && (puts || len(groups) > 1) {
-		return c.try(c.transaction(groups))
+	if !fits || err == nil && !resp.Succeeded && (b.puts || len(b.groups) > 1) {
+		return c.try(c.transaction(b))
 	}
-	for _, g := range groups {
+	for _, g := range b.groups {
 		g.endKey = all.endKey
 	}
-	return nest(resp, len(groups)), err
+	return nest(resp, len(b.groups)), err
+}
+
+// unchanged compares what all puts of a batch depend on.
+func (c *committer) unchanged(b sending) []*pb.Compare {
+	if !b.puts {
+		return nil
+	}
+	return append(c.trusted.unchanged(), c.writer.unchanged(b.writer))
 }
 
 // try makes one transaction with one attempt's timeout.
@@ -216,15 +268,12 @@ func grouped(writes []*write) []*group {
 	return groups
 }
 
-func (c *committer) transaction(groups []*group) *pb.TxnRequest {
-	outer := &pb.TxnRequest{Success: make([]*pb.RequestOp, len(groups))}
-	puts := false
-	for i, g := range groups {
-		outer.Success[i] = txnOp(c.plain(g))
-		puts = puts || g.puts()
+func (c *committer) transaction(b sending) *pb.TxnRequest {
+	outer := &pb.TxnRequest{
+		Compare: c.unchanged(b), Success: make([]*pb.RequestOp, len(b.groups)),
 	}
-	if puts {
-		outer.Compare = c.trusted.unchanged()
+	for i, g := range b.groups {
+		outer.Success[i] = txnOp(c.plain(g))
 	}
 	return outer
 }
@@ -269,18 +318,32 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 	return nil
 }
 
-// stale reads the store's own records again after the comparison with them failed, and returns
-// the writes to send again. Nothing of the batch was written. It does not send entries to a store
-// that has lost its past: their callers see that.
-func (c *committer) stale(writes []*write) (again [][]*write) {
+// stale reads the store's own records again, and puts the writer's key, after the comparison with
+// them failed, unless the key has changed meanwhile. It returns the writes to send again. Nothing
+// of the batch was written. It does not send entries to a store that has lost its past: their
+// callers see that.
+func (c *committer) stale(writes []*write, writer int64) (again [][]*write) {
 	ctx, cancel := context.WithTimeout(c.ctx, attemptTimeout)
 	defer cancel()
-	err := c.trusted.rereadRecords(ctx, 0)
+	var err error
+	if writer != 0 && writer == c.writer.current() {
+		err = c.trusted.rereadRecords(ctx, 0)
+	}
+	if err == nil && !c.trusted.refuses() {
+		err = c.writer.ready(ctx, writer)
+	}
+	why := batch.ErrNotSent
+	if isNoSpace(err) {
+		why = err
+	}
 	var rest []*write
 	for _, w := range writes {
-		if w.Payload.puts && (err != nil || c.trusted.refuses()) {
-			w.Settle(outcome{}, batch.ErrNotSent)
-			continue
+		if p := w.Payload; p.puts {
+			p.stale++
+			if err != nil || c.trusted.refuses() || p.stale > mostStale {
+				w.Settle(outcome{}, why)
+				continue
+			}
 		}
 		rest = append(rest, w)
 	}

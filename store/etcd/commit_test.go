@@ -66,7 +66,8 @@ func newBook(t *testing.T, local bool) *book {
 	b := &book{
 		ledger: l,
 		commits: (&committer{
-			own: &ownWrites{}, ctx: t.Context(), observe: func(int, time.Duration, error) {},
+			own: &ownWrites{}, writer: knownWriter(),
+			ctx: t.Context(), observe: func(int, time.Duration, error) {},
 		}).over(
 			l, local,
 		),
@@ -167,7 +168,8 @@ func TestAbandoned(t *testing.T) {
 func removeThree(t *testing.T, kv kvClient, missing string) {
 	t.Helper()
 	commits := (&committer{
-		own: &ownWrites{}, ctx: t.Context(), observe: func(int, time.Duration, error) {},
+		own: &ownWrites{}, writer: knownWriter(),
+		ctx: t.Context(), observe: func(int, time.Duration, error) {},
 	}).over(
 		kv, false,
 	)

@@ -30,9 +30,7 @@ type Conn struct {
 	leases  leaseClient
 	renewer renewer
 
-	// watch follows a range of keys on the feed's connection. watchPast does so on the connection of
-	// the calls, for short reads of the history.
-	watch, watchPast watchFunc
+	watch watchFunc // follows a range of keys on the feed's connection
 
 	// admit reports whether a new entry of that many bytes fits; nil if another process enforces the
 	// quota.
@@ -97,7 +95,7 @@ type clients struct {
 
 	// watcher returns a new watcher with its own stream. etcd reports progress to all watches of a
 	// stream together, perhaps before a new one has received its events.
-	watcher, pastWatcher func() clientv3.Watcher
+	watcher func() clientv3.Watcher
 
 	close func() error
 }
@@ -111,7 +109,7 @@ func newConn(c clients) *Conn {
 	})
 	return &Conn{
 		kv: c.kv, leases: c.leases, renewer: renewer, slack: leaseSlack,
-		watch: watches.over(c.watcher), watchPast: watches.over(c.pastWatcher),
+		watch: watches.over(c.watcher),
 		close: func() error {
 			cancel()
 			renewer.close()

@@ -175,7 +175,7 @@ func newMember(server *embed.Etcd) (*Conn, *member) {
 	watcher := func() clientv3.Watcher { return clientv3.NewWatchFromWatchClient(watch, base) }
 	conn := newConn(clients{
 		kv: m.kv, leases: adapter.LeaseServerToLeaseClient(v3rpc.NewQuotaLeaseServer(m.server)),
-		watcher: watcher, pastWatcher: watcher, close: m.close,
+		watcher: watcher, close: m.close,
 	})
 	conn.local, conn.size = true, m.size
 	conn.admit = func(bytes int) bool { return m.room.admit(bytes, m.size()) }

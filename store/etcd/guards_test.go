@@ -39,7 +39,7 @@ func (l *lostPast) unchanged() []*pb.Compare {
 func TestStaleBatchIsNotPutWhereTheStoreRefuses(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		commits := &committer{
-			own: &ownWrites{},
+			own: &ownWrites{}, writer: knownWriter(),
 			ctx: t.Context(), observe: func(int, time.Duration, error) {}, trusted: &lostPast{},
 		}
 		commits.over(&present{missing: "meta"}, false)

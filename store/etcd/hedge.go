@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// Reads that must precede a second write are hedged. If there is no answer within hedgeAfter, the
-// store asks again, usually another member, up to mostHedges times. Otherwise one slow member
-// would use up the call's time.
+// What must precede a second write is hedged. If there is no answer within hedgeAfter, the store
+// asks again, usually another member, up to mostHedges times. Otherwise one slow member would use
+// up the call's time.
 const (
 	hedgeAfter = 300 * time.Millisecond
 	mostHedges = 4

@@ -3,7 +3,6 @@ package etcd
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -12,18 +11,17 @@ import (
 )
 
 // joining is one call of Enqueue: attempts to write an entry until one stands. Each attempt has
-// its own lease. An attempt with an unknown outcome may still commit long after the call, until
-// its lease is revoked.
+// its own lease.
 type joining struct {
-	store    *Store
-	entry    *lock.Entry
-	value    []byte
-	leases   []int64 // of all attempts
-	open     []int64 // of the attempts with unknown outcomes
-	revoking []int64 // leases whose revocation was requested: it may happen any time
-	since    int64   // a revision before the first attempt
-	looked   int64   // when a fresh entry was last looked for
-	absent   int64   // when it was missing, before the lease of any open attempt was revoked
+	store  *Store
+	entry  *lock.Entry
+	value  []byte
+	leases []int64 // of all attempts
+
+	// The last attempt may have happened, or still may, with that revision of the writer's key.
+	unsettled bool
+	writer    int64
+	open      []int64 // the leases of attempts that were unsettled once
 
 	withdrawn int64 // the revision of the key's mark to replace; 0 if there is none
 
@@ -36,10 +34,7 @@ func (s *Store) join(
 	ctx context.Context, e *lock.Entry, value []byte,
 ) (*joining, *lock.Entry, error) {
 	due := time.Now().Add(s.timeout)
-	j := &joining{
-		store: s, entry: e, value: value, since: s.revision(s.trust.Sent()), due: due,
-		last: due.Add(batch.MostPending),
-	}
+	j := &joining{store: s, entry: e, value: value, due: due, last: due.Add(batch.MostPending)}
 	placed, err := j.run(ctx)
 	return j, placed, err
 }
@@ -68,16 +63,6 @@ func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
 		if final(err) || store.IsGone(ctx) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
 			return nil, unavailable(err, "enqueue", j.giveUp())
 		}
-		// The outcome may be unknown, but the id is unique: an entry with it is this call's, and the
-		// comparison prevents a second write while it exists.
-		found, err := j.find(ctx)
-		if used := usedUp(err); used != nil {
-			return nil, used // the mark of the key keeps late attempts from writing
-		}
-		if err == nil && found != nil {
-			j.endOthers(found)
-			return found, nil
-		}
 	}
 }
 
@@ -90,8 +75,7 @@ func (j *joining) pause(ctx context.Context) error {
 	return store.Pause(ctx, 20*time.Millisecond)
 }
 
-// find reads the entry. An entry under a lease that may be revoked soon counts as gone, and is
-// reported to no client.
+// find reads the entry.
 func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 	ctx, cancel := context.WithDeadline(ctx, j.due)
 	defer cancel()
@@ -99,30 +83,51 @@ func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
 		ctx, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) },
 	)
 	if err == nil {
-		j.withdrawn, j.looked = l.withdrawn, l.at
-	}
-	if l.found != nil && slices.Contains(j.revoking, l.found.Handle) {
-		return nil, nil //nolint:nilnil // as it says
+		j.withdrawn = l.withdrawn
 	}
 	return l.found, err
 }
 
 // final reports whether another attempt cannot succeed.
 func final(err error) bool {
-	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) || errors.Is(
-		err, errForgotten,
-	) || errors.Is(err, store.ErrTakenBack) || errors.Is(err, store.ErrClosuresChanged)
+	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) ||
+		errors.Is(err, store.ErrTakenBack) || errors.Is(err, store.ErrClosuresChanged)
 }
 
-// attempt writes the entry. Under a fresh id it first makes sure that no earlier attempt has
-// written it, because that entry may have been removed since.
+// attempt writes the entry, or finds that an earlier attempt has.
 func (j *joining) attempt(ctx context.Context) (*lock.Entry, error) {
-	if len(j.open) > 0 && !j.entry.Resumable() {
-		if found, err := j.exclude(ctx); found != nil || err != nil {
+	if j.unsettled {
+		if found, err := j.settle(ctx); found != nil || err != nil {
 			return found, err
 		}
 	}
 	return j.try(ctx)
+}
+
+// settle finds out what became of the last attempt: once it is shut out, a read shows it. A fresh
+// id that is missing may have been there, and someone has removed it. It is not written again.
+func (j *joining) settle(ctx context.Context) (*lock.Entry, error) {
+	ctx, cancel := context.WithDeadline(ctx, j.due)
+	defer cancel()
+	if err := j.store.writer.shutOut(ctx, j.writer); err != nil {
+		return nil, err
+	}
+	found, err := j.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j.unsettled = false
+	if found == nil && !j.entry.Resumable() {
+		j.endOthers(nil)
+		return nil, store.ErrTakenBack
+	}
+	return found, nil
+}
+
+// doubt notes that an attempt may have happened, or still may.
+func (j *joining) doubt(lease, writer int64) {
+	j.unsettled, j.writer = true, writer
+	j.open = append(j.open, lease)
 }
 
 // waited extends the deadline by the time that a write was pending.
@@ -154,7 +159,6 @@ func (j *joining) lease(ctx context.Context, w *write) error {
 func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 	s, e := j.store, j.entry
 	w := s.putWrite(e, j.value, j.withdrawn)
-	w.Must = len(j.open) > 0 // what may have happened must not be rejected any more
 	if err := j.lease(ctx, w); err != nil {
 		return nil, err
 	}
@@ -175,10 +179,14 @@ func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
 		return nil, err
 	case isNoSpace(err):
 		return j.beyondQuota(ctx, l, err)
+	case errors.Is(err, batch.ErrUnknown): // it may be sent with today's revision, and with no later
+		j.doubt(l, s.writer.current())
+		return nil, err
 	case err != nil && !certain(err):
-		j.open = append(j.open, l)
+		j.doubt(l, out.writer)
 		return nil, err
 	}
+	j.leases = j.leases[:len(j.leases)-1] // another call may write under it
 	s.leases.give(e.Tenant, e.TTL, l)
 	if err != nil {
 		return nil, err
@@ -204,7 +212,7 @@ func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.E
 	found, err := j.find(ctx)
 	switch {
 	case err != nil && usedUp(err) == nil:
-		j.open = append(j.open, l)
+		j.doubt(l, j.store.writer.current())
 		return nil, full
 	case found != nil && found.Handle == l:
 		return found, nil
@@ -224,12 +232,11 @@ func certain(err error) bool {
 	return refused(err) || errors.Is(err, batch.ErrNotSent) || errors.Is(err, lock.Overloaded)
 }
 
-// endOthers ends the attempts that did not write the entry, which may be gone. An attempt that
-// commits after the entry's removal would bring it back.
+// endOthers ends the leases of the attempts that did not write the entry.
 func (j *joining) endOthers(placed *lock.Entry) {
 	var late []int64
 	for _, l := range j.open {
-		if l != placed.Handle {
+		if placed == nil || l != placed.Handle {
 			late = append(late, l)
 		}
 	}
@@ -239,16 +246,16 @@ func (j *joining) endOthers(placed *lock.Entry) {
 }
 
 // giveUp ends a call with an unknown result, and reports whether an entry may stand. If the entry
-// is not resumable, no client can come back for it, so giveUp removes it. A resumable entry that
-// exists stays: a retry can join it, or its lease ends. Writes that would create it later do not
-// take effect.
+// is not resumable, no client can come back for it, so giveUp removes it. A resumable one that
+// exists stays: a retry can join it, or its lease ends. No attempt happens later.
 func (j *joining) giveUp() (unknown bool) {
-	unknown = len(j.open) > 0
-	if unknown {
+	if j.unsettled {
 		j.store.orphans.Add(
-			&orphan{entry: j.entry, leases: j.open, withdrawn: j.withdrawn},
+			&orphan{entry: j.entry, leases: j.open, writer: j.writer},
 			j.store.leases.seconds(j.entry.TTL),
 		)
+		return true
 	}
-	return unknown
+	j.endOthers(nil)
+	return false
 }

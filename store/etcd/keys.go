@@ -116,7 +116,6 @@ type look struct {
 	found *lock.Entry // nil if there is none
 	// the revision of the mark to replace if there is no entry: that of a withdrawn entry, or 0
 	withdrawn int64
-	at        int64 // the revision at which the entry's key was read; 0 if it was not
 }
 
 // lookFor is find with more results.
@@ -131,10 +130,10 @@ func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err err
 		case m.Reason != "":
 			return look{}, lock.LostBecause(m.Reason)
 		}
-		l.found, l.at, err = ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
+		l.found, err = ks.findAt(ctx, []byte(ks.entryKey(e.Tenant, m.Lock, e.ID)))
 		return l, err
 	}
-	l.found, l.at, err = ks.findAt(ctx, ks.primaryKey(e))
+	l.found, err = ks.findAt(ctx, ks.primaryKey(e))
 	return l, err
 }
 
@@ -159,17 +158,12 @@ func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) 
 	return &m, nil
 }
 
-func (ks *keyspace) findAt(
-	ctx context.Context, key []byte,
-) (found *lock.Entry, at int64, err error) {
+func (ks *keyspace) findAt(ctx context.Context, key []byte) (*lock.Entry, error) {
 	resp, err := ks.read(ctx, "find", &pb.RangeRequest{Key: key})
-	if err != nil {
-		return nil, 0, err
+	if err != nil || len(resp.Kvs) == 0 {
+		return nil, err
 	}
-	if len(resp.Kvs) > 0 {
-		found, err = ks.decode(resp.Kvs[0])
-	}
-	return found, resp.Header.Revision, err
+	return ks.decode(resp.Kvs[0])
 }
 
 // usedUp returns err as the error of an id that cannot be used again, or nil.

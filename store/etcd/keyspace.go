@@ -24,14 +24,11 @@ type keyspace struct {
 	trust   *store.Trust
 	timeout time.Duration // of every call
 	own     ownWrites
-
-	readingPast chan struct{} // one slot for each call that reads the history
 }
 
 func newKeyspace(conn *Conn, cfg Config) *keyspace {
 	ks := &keyspace{
-		readingPast: make(chan struct{}, maxPasts),
-		conn:        conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger,
+		conn: conn, prefix: cmp.Or(cfg.Prefix, defaultPrefix), log: cfg.Logger,
 		observe: cfg.Observer.OrSilent(),
 		trust:   store.NewTrust(), timeout: cmp.Or(cfg.Timeout, operationTimeout),
 	}
@@ -74,13 +71,12 @@ func (ks *keyspace) readFrom(
 	return repeated(ctx, func() (*pb.RangeResponse, error) { return ks.tryRead(ctx, kv, name, r) })
 }
 
-// repeated reads until there is an answer, or ctx ends.
+// repeated calls try until there is an answer, or ctx ends.
 func repeated[T any](ctx context.Context, try func() (T, error)) (T, error) {
 	for {
 		resp, err := try()
-		if err == nil || isCompacted(err) || refused(err) || ctx.Err() != nil || store.Pause(
-			ctx, 20*time.Millisecond,
-		) != nil {
+		if err == nil || isCompacted(err) || isNoSpace(err) || refused(err) || ctx.Err() != nil ||
+			store.Pause(ctx, 20*time.Millisecond) != nil {
 			return resp, err
 		}
 	}

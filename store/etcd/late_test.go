@@ -1,11 +1,10 @@
 package etcd
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -30,8 +29,6 @@ type lateKV struct {
 	hold int // so many
 
 	blind bool // reads are refused, or they would tell the call that its write stands
-
-	beforeRevoke atomic.Pointer[func()]
 }
 
 // let has no more writes be late, and returns those that are.
@@ -81,10 +78,12 @@ func (l *lateKV) Txn(
 	return nil, context.DeadlineExceeded
 }
 
-// puts reports whether a transaction puts something under a lease.
+// puts reports whether a transaction puts something under a lease, besides a writer's key.
 func puts(r *pb.TxnRequest) bool {
 	for _, op := range r.Success {
-		if op.GetRequestPut().GetLease() != 0 || op.GetRequestTxn() != nil && puts(op.GetRequestTxn()) {
+		put, inner := op.GetRequestPut(), op.GetRequestTxn()
+		if put.GetLease() != 0 && !bytes.Contains(put.Key, []byte(writersDir)) ||
+			inner != nil && puts(inner) {
 			return true
 		}
 	}
@@ -104,31 +103,6 @@ func (l *lateKV) deliver(t *testing.T) int {
 	return len(l.held)
 }
 
-// lateRevocations has beforeRevoke run before the first revocation of a lease of what is held back,
-// whose answer is lost: it comes late.
-type lateRevocations struct {
-	leaseClient
-	late *lateKV
-}
-
-func (l *lateRevocations) LeaseRevoke(
-	ctx context.Context, r *pb.LeaseRevokeRequest, _ ...grpc.CallOption,
-) (*pb.LeaseRevokeResponse, error) {
-	if do := l.late.beforeRevoke.Load(); do != nil && l.late.holds(r.ID) &&
-		l.late.beforeRevoke.CompareAndSwap(do, nil) {
-		(*do)()
-		return nil, context.DeadlineExceeded
-	}
-	return l.leaseClient.LeaseRevoke(ctx, r)
-}
-
-// holds reports whether a write that is held back is under a lease.
-func (l *lateKV) holds(lease int64) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.held, func(r *pb.TxnRequest) bool { return leaseOf(r) == lease })
-}
-
 func startLate(t *testing.T, hold int) (*Store, *lateKV) {
 	t.Helper()
 	conn, err := StartEmbedded(t.Context(), EmbeddedConfig{Dir: t.TempDir()})
@@ -136,7 +110,7 @@ func startLate(t *testing.T, hold int) (*Store, *lateKV) {
 		t.Fatal(err)
 	}
 	late := &lateKV{kvClient: conn.kv, hold: hold}
-	conn.kv, conn.leases = late, &lateRevocations{leaseClient: conn.leases, late: late}
+	conn.kv = late
 	conn.local = false // its calls hang
 	s, err := Open(t.Context(), conn, Config{})
 	if err != nil {
@@ -210,7 +184,9 @@ func leaseOf(r *pb.TxnRequest) int64 {
 // lease, and one that commits after the release brings nothing back.
 func TestLateAttempt(t *testing.T) {
 	s, late := startLate(t, 2)
-	e, written, err := s.Enqueue(t.Context(), lateEntry())
+	sent := lateEntry()
+	sent.Request = "the parameters"
+	e, written, err := s.Enqueue(t.Context(), sent)
 	if err != nil || !written {
 		t.Fatal(written, err)
 	}
@@ -233,8 +209,8 @@ func TestLateAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	late.deliver(t)
-	if found := s.mustFind(t, e); found != nil {
-		t.Errorf("an entry that was released came back: %+v", found)
+	if found, err := s.find(t.Context(), e); found != nil || usedUp(err) == nil {
+		t.Errorf("an entry that was released came back: %+v, %v", found, err)
 	}
 }
 

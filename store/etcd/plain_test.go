@@ -62,12 +62,14 @@ func TestFloorIsComparedInEachBatch(t *testing.T) {
 			kv := &asked{refuses: 1}
 			commits := &committer{
 				own: &ownWrites{}, ctx: t.Context(), kv: kv, prefix: "/", trusted: floored{},
+				writer: knownWriter(),
 			}
 			var groups []*group
 			for _, p := range c.parts {
 				groups = append(groups, &group{writes: []*write{{Payload: p}}})
 			}
-			if _, err := commits.transact(groups); err != nil || len(kv.all) != 2 {
+			some := sending{groups: groups, puts: c.want > 0}
+			if _, err := commits.transact(some); err != nil || len(kv.all) != 2 {
 				t.Fatalf("%d transactions, %v", len(kv.all), err)
 			}
 			for i, r := range kv.all {
@@ -90,6 +92,7 @@ func TestEndsOfABatch(t *testing.T) {
 			kv := &asked{refuses: refuses}
 			commits := &committer{
 				own: &ownWrites{}, ctx: t.Context(), kv: kv, prefix: "/", trusted: floored{},
+				writer: knownWriter(),
 			}
 			var groups []*group
 			for i := range batchOps {
@@ -99,7 +102,7 @@ func TestEndsOfABatch(t *testing.T) {
 				}
 				groups = append(groups, &group{writes: []*write{{Payload: p}}})
 			}
-			if _, err := commits.transact(groups); err != nil {
+			if _, err := commits.transact(sending{groups: groups}); err != nil {
 				t.Fatal(err)
 			}
 			kept := endsIn(kv.all[len(kv.all)-1].Success)
@@ -131,6 +134,10 @@ func TestLargestBatch(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	commits := &committer{
 		own: &ownWrites{}, ctx: t.Context(), kv: s.kv, prefix: s.prefix, trusted: s.meta,
+		writer: s.writer,
+	}
+	if err := s.writer.ready(t.Context(), 0); err != nil {
+		t.Fatal(err)
 	}
 	for _, nested := range []bool{false, true} {
 		var groups []*group
@@ -142,7 +149,7 @@ func TestLargestBatch(t *testing.T) {
 			e.Request = "of-mine"
 			groups = append(groups, &group{writes: []*write{s.putWrite(e, []byte("{}"), 0)}})
 		}
-		resp, err := commits.transact(groups)
+		resp, err := commits.transact(sending{groups, true, s.writer.current()})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -249,7 +249,7 @@ func TestSharedBeyondTheQuota(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		l := &ledger{took: time.Microsecond, refuse: 1, full: 1}
 		c := (&committer{
-			own: &ownWrites{},
+			own: &ownWrites{}, writer: knownWriter(),
 			ctx: t.Context(), trusted: trusting{}, observe: func(int, time.Duration, error) {},
 		}).over(l, true)
 		defer c.Close()

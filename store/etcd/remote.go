@@ -37,9 +37,8 @@ func Dial(cfg RemoteConfig) (*Conn, error) {
 	}
 	conn := newConn(clients{
 		kv: clientv3.RetryKVClient(calls), leases: clientv3.RetryLeaseClient(calls),
-		watcher:     func() clientv3.Watcher { return clientv3.NewWatcher(feed) },
-		pastWatcher: func() clientv3.Watcher { return clientv3.NewWatcher(calls) },
-		close:       func() error { return errors.Join(feed.Close(), calls.Close()) },
+		watcher: func() clientv3.Watcher { return clientv3.NewWatcher(feed) },
+		close:   func() error { return errors.Join(feed.Close(), calls.Close()) },
 	})
 	conn.endpoints = cfg.Endpoints
 	conn.version = func(ctx context.Context, endpoint string) (string, error) {

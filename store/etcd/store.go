@@ -48,6 +48,7 @@ type Store struct {
 	*feed
 	meta    *metaKeeper
 	leases  *leasePool
+	writer  *writer
 	commits *committer
 	orphans *store.Cleaner[*orphan]
 	records *RecordStore
@@ -68,6 +69,7 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 		s.stop()
 		return nil, err
 	}
+	_ = s.writer.ready(ctx, 0) // a full store has no space for it; the first entry tries again
 	s.orphans = store.NewCleaner(s.log, s.clean)
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(s.renewIdle)
@@ -83,10 +85,11 @@ func newStore(conn *Conn, cfg Config) *Store {
 	s.leases.longer = s.warnOfElections()
 	s.ends = &ends{keyspace: s.keyspace, closing: s.closing, memory: newMemory(s.leases.tryGrant)}
 	s.feed = &feed{keyspace: s.keyspace, ends: s.ends, meta: s.meta, behind: make(chan struct{}, 1)}
+	s.writer = newWriter(s.keyspace, s.memory)
 	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
-		own: &s.own,
+		own: &s.own, writer: s.writer,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
 			s.observe.Operation("commit", took, err)

@@ -64,7 +64,9 @@ func TestLeaseOfAnUnknownOutcome(t *testing.T) {
 	})
 	s := openStore(t, conn, etcd.Config{})
 	for _, id := range []string{"one", "two", "three"} {
-		if _, _, err := s.Enqueue(t.Context(), newEntry("lock:"+id, id)); err != nil {
+		e := newEntry("lock:"+id, id)
+		e.Request = "the parameters"
+		if _, _, err := s.Enqueue(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}

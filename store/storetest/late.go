@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 )
 
 // cutLateTry has tries with keys be given up by a client that is cut off, and repeated by
@@ -73,6 +74,7 @@ func cutWrittenOnce(t *trial) {
 	switch {
 	// it had no time to find out
 	case errors.As(err, &gone) && gone.Code == lock.StoreUnavailable && gone.OutcomeUnknown:
+	case errors.Is(err, store.ErrTakenBack): // it did not ask why
 	case gone == nil || gone.Code != lock.Lost || gone.Reason != lock.Revoked:
 		t.Errorf("Enqueue of what was revoked meanwhile = %v, want %s, %s", err, lock.Lost, lock.Revoked)
 	}

@@ -65,16 +65,16 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-late-write-lives", Breaks: "no late write can bring an entry back",
-			File:    "store/etcd/orphan.go",
-			Anchor:  "for len(x.leases) > 0 {",
-			Becomes: "for false {",
-			In:      "./store/etcd", Run: "^TestLateAttempt$|^TestGivenUp$",
+			File:    "store/etcd/commit.go",
+			Anchor:  "return append(c.trusted.unchanged(), c.writer.unchanged(b.writer))",
+			Becomes: "return c.trusted.unchanged()",
+			In:      "./store/etcd", Run: "^TestFreshEntryComesLate$",
 		},
 		{
 			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once",
 			File:    "store/etcd/join.go",
-			Anchor:  "if len(j.open) > 0 && !j.entry.Resumable() {",
-			Becomes: "if false {",
+			Anchor:  "return nil, store.ErrTakenBack",
+			Becomes: "return nil, nil",
 			In:      "./store/etcd", Run: "^TestWrittenOnce$",
 		},
 		{
@@ -106,8 +106,8 @@ func etcdBugs() []Bug {
 			Name:    "etcd-batch-fails-together",
 			Breaks:  "a failed write does not fail the rest of its batch",
 			File:    "store/etcd/commit.go",
-			Anchor:  "return c.try(c.transaction(groups))",
-			Becomes: "return nest(resp, len(groups)), nil",
+			Anchor:  "return c.try(c.transaction(b))",
+			Becomes: "return nest(resp, len(b.groups)), nil",
 			In:      "./store/etcd", Run: "^TestOneOfABatchFails$",
 		},
 		{

@@ -73,10 +73,7 @@ func trustBugs() []Bug {
 			Name:   "etcd-floor-of-one-alone",
 			Breaks: "each batch that puts an entry compares the floor",
 			File:   "store/etcd/commit.go",
-			Anchor: "\tif puts {\n" +
-				"\t\ttxn.Compare = append(txn.Compare, c.trusted.unchanged()...)",
-			Becomes: "\tif puts && len(groups) == 1 {\n" +
-				"\t\ttxn.Compare = append(txn.Compare, c.trusted.unchanged()...)",
+			Anchor: "if !b.puts {", Becomes: "if !b.puts || len(b.groups) > 1 {",
 			In: "./store/etcd", Run: "^TestFloorIsComparedInEachBatch$",
 		},
 		{

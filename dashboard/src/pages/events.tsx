@@ -32,8 +32,8 @@ const keptToo = "kept";
 /** The id before that of any event. */
 const beforeAll = "0-0";
 
-/** The address of the kept expiries: of all tenants, of one, or of one lock. */
-export function expiriesPage(of: { tenant?: string; locks?: string } = {}): string {
+/** The address of the kept expiries, of all tenants or of one. */
+export function expiriesPage(of: { tenant?: string } = {}): string {
   return href(["events"], { types: "lock.expired", from: keptToo, ...of });
 }
 

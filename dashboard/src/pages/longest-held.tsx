@@ -62,9 +62,6 @@ function Row({ lock, by }: { lock: Schemas["AdminLock"]; by: Schemas["AdminHolde
         </a>
         {lock.holding > 1 && <span class="under">{others(lock.holding)}</span>}
         <span class="under">{lock.tenant}</span>
-        <span class="under narrow">
-          held for <Since at={by.since} />; {count(lock.waiting)} waiting
-        </span>
       </td>
       <td class="name">
         <a href={lockPage(lock)}>{lock.name}</a>

@@ -8,7 +8,7 @@ import (
 
 const (
 	// slotsOfProcessor is how many requests that change entries run at once for each processor.
-	slotsOfProcessor = 64
+	slotsOfProcessor = 128
 
 	// slotTime is for how long a request keeps its slot at most. A write that waits longer, for the
 	// store, for its lock or for earlier writes to that, takes no time of a processor meanwhile.

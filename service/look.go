@@ -22,7 +22,8 @@ type looks struct {
 // LockView is a lock as this replica sees it.
 type LockView struct {
 	Name       string
-	view.Queue               // at most 100 holders, the first 10 with ExpiresAt, and 1000 waiters
+	view.Queue // at most 100 holders, the first 10 with ExpiresAt, and 1000 waiters
+	Figures    figures.Lock
 	Advised    time.Duration // the TTL that its holds suggest, 0 with too few holds
 	Closure    *lock.Closure // keeps new entries out; nil if the lock is open
 	Asked      *view.Asked   // what waiters ask of the holders; nil if none asks
@@ -50,9 +51,11 @@ func (x *looks) Lock(
 	} else if err := long(read); err != nil {
 		return nil, err
 	}
+	used := x.figures.Of(r)
+	q.Newest = max(q.Newest, used.Newest)
 	x.addExpiries(ctx, q.Holders, askedPerLook)
 	return &LockView{
-		Name: r.Name, Queue: q, Advised: x.advisedTTL(q.Figures),
+		Name: r.Name, Queue: q, Figures: used, Advised: x.advisedTTL(used),
 		Closure: x.closed(r.Tenant, []lock.Claim{{Name: r.Name}}), Asked: x.view.AskedAt(r),
 	}, nil
 }
@@ -84,6 +87,12 @@ func (x *looks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	page := &view.Page{Locks: []view.Summary{}}
 	for last, more := req.After, true; more; {
 		last, more = x.view.List(req.ListRequest, last, page)
+	}
+	x.figures.Settle()
+	for i := range page.Locks {
+		is := &page.Locks[i]
+		newest, _ := x.figures.Recent(lock.Ref{Tenant: req.Tenant, Name: is.Name}, time.Time{})
+		is.Newest = max(is.Newest, newest)
 	}
 	return page, nil
 }

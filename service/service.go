@@ -117,6 +117,7 @@ func New(cfg Config) *Service {
 	s.feed = cancel
 	b.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
+	s.tasks.Go(func() { s.figures.Run(s.closing) })
 	s.tasks.Go(func() { s.staleWrites.run(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })

@@ -12,17 +12,21 @@ import (
 const maxLocks = 20_000
 
 // Figures are the figures of one replica. If there are too many locks, the tenant with most loses
-// its least recently used one. Figures is safe for concurrent use.
+// its least recently used one. Figures is safe for concurrent use. Grants need the lock of a view,
+// so a view only leaves notes. [Figures.Run] counts them, or the next read.
 type Figures struct {
-	mu      sync.Mutex
-	most    int // bounds the locks
+	notes   notes
+	mu      sync.Mutex // guards what follows
+	most    int        // bounds the locks
 	locks   map[lock.Ref]*usage
 	byUse   tenantLists[*usage]
 	past    int       // how many events of all locks are kept
 	cut     time.Time // when a lock with recent waiters was dropped
 	tenants tenants
-	renewed recent[lock.ID, time.Time]
 	sets    recent[lock.ID, expiredSet]
+
+	renewing sync.Mutex
+	renewed  recent[lock.ID, time.Time]
 }
 
 // usage is what is kept of one lock.
@@ -48,20 +52,18 @@ func New(most int) *Figures {
 		most: most, locks: map[lock.Ref]*usage{}, byUse: newTenantLists[*usage](), tenants: newTenants(),
 		renewed: recent[lock.ID, time.Time]{most: maxRenewed},
 		sets:    recent[lock.ID, expiredSet]{most: maxSets},
+		notes:   notes{ready: make(chan struct{}, 1)},
 	}
 }
 
-// Happened counts and keeps an event. waited is how long ago the client requested a grant. free
-// reports, at the end of a hold, whether the lock is now free.
-func (f *Figures) Happened(what *lock.Event, waited time.Duration, free func(lock.Ref) bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	e := what.Entry
+// happened counts and keeps an event.
+func (f *Figures) happened(n *note) {
+	what, e := &n.Event, n.Entry
 	if what.Kind == lock.EventExpired && e.Set {
 		f.keepSet(e)
 	}
-	f.tenants.happened(what, waited)
-	for _, c := range e.Claims {
+	f.tenants.happened(what, n.waited)
+	for i, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
 		for f.past >= maxPast {
 			f.forget(what.At)
@@ -70,9 +72,9 @@ func (f *Figures) Happened(what *lock.Event, waited time.Duration, free func(loc
 		f.past += u.past.add(what)
 		switch {
 		case what.Kind == lock.EventAcquired:
-			u.granted(what, waited)
+			u.granted(what, n.waited)
 		case what.Held:
-			u.ended(what, free(r))
+			u.ended(what, n.free&(1<<i) != 0)
 		}
 	}
 }
@@ -96,20 +98,11 @@ func (u *usage) ended(what *lock.Event, free bool) {
 	}
 }
 
-// Waiting records how many entries wait for a lock from now on.
-func (f *Figures) Waiting(r lock.Ref, n int, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// waiting records how many entries wait for a lock from now on.
+func (f *Figures) waiting(r lock.Ref, n int, now time.Time) {
 	if f.locks[r] != nil || n > 0 {
 		f.of(r, now).heat.Waiting(now, n)
 	}
-}
-
-// Level records how many entries of a tenant wait, and how many claims hold, from now on.
-func (f *Figures) Level(tenant string, waiting, holding int, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.tenants.level(tenant, level{waiting, holding}, now)
 }
 
 // Relist handles a table that was built from a list. levels calls its argument for each tenant
@@ -119,7 +112,7 @@ func (f *Figures) Relist(
 	queue func(lock.Ref) (holding, waiting int),
 	now time.Time,
 ) {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	f.tenants.relist(levels, now)
 	for r, u := range f.locks {
@@ -192,7 +185,7 @@ func (f *Figures) Hangs(r lock.Ref, held, longestWait time.Duration) bool {
 
 // Of returns how a lock was used.
 func (f *Figures) Of(r lock.Ref) Lock {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	u := f.locks[r]
 	if u == nil {
@@ -210,12 +203,14 @@ func (u *usage) read() Lock {
 
 // Newest returns the newest granted fence of a lock, or 0 if it is unknown.
 func (f *Figures) Newest(r lock.Ref) uint64 {
+	f.Settle()
 	newest, _ := f.Recent(r, time.Time{})
 	return newest
 }
 
 // Recent returns the newest granted fence of a lock, or 0 if it is unknown, and how long the lock
 // was held in the last minutes. since is the start of the present hold, zero if the lock is free.
+// It counts no notes first.
 func (f *Figures) Recent(r lock.Ref, since time.Time) (newest uint64, use Use) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -230,7 +225,7 @@ func (f *Figures) Recent(r lock.Ref, since time.Time) (newest uint64, use Use) {
 
 // Distribution returns the distributions of the latest waits and holds of a lock.
 func (f *Figures) Distribution(r lock.Ref) (waits, holds []Bin) {
-	f.mu.Lock()
+	f.lock()
 	u := f.locks[r]
 	if u == nil {
 		f.mu.Unlock()
@@ -254,7 +249,7 @@ type History struct {
 
 // History returns what is kept of a lock at an instant.
 func (f *Figures) History(r lock.Ref, now time.Time) (out History) {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	u := f.locks[r]
 	if u == nil {
@@ -270,7 +265,7 @@ func (f *Figures) History(r lock.Ref, now time.Time) (out History) {
 
 // Ended returns the end of the hold with a number, if it is among the kept events of the lock.
 func (f *Figures) Ended(r lock.Ref, number uint64) (end Past, known bool) {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	u := f.locks[r]
 	if u == nil {
@@ -293,7 +288,7 @@ type LockHeat struct {
 // Heats returns the heat of all locks for which entries waited recently; cut reports whether
 // some are missing.
 func (f *Figures) Heats(now time.Time) (heats []LockHeat, cut bool) {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	for r, u := range f.locks {
 		if !u.heat.Idle(now) {

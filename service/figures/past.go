@@ -40,7 +40,7 @@ func (p *pasts) add(what *lock.Event) int {
 	more := 1
 	if p.count == MaxPast {
 		oldest := pastText{p.text}
-		oldest.read()
+		oldest.skip()
 		p.text, more = oldest.rest, 0
 	}
 	var room [256]byte
@@ -98,6 +98,17 @@ func (t *pastText) read() Past {
 		p.Note = &n
 	}
 	return p
+}
+
+// skip skips an event, without the strings that read makes.
+func (t *pastText) skip() {
+	for range 7 {
+		t.number()
+	}
+	for range 6 {
+		n := t.number()
+		t.rest = t.rest[n:]
+	}
 }
 
 func (t *pastText) number() uint64 {

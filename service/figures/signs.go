@@ -89,8 +89,8 @@ func (s *Sign) complete(past []Past) {
 
 // Renewed notes when this replica renewed an entry, and returns the time of its previous renewal.
 func (f *Figures) Renewed(id lock.ID, at time.Time) (last time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	f.renewing.Lock()
+	defer f.renewing.Unlock()
 	last = f.renewed.get(id)
 	f.renewed.put(id, at)
 	return last
@@ -113,7 +113,7 @@ func (f *Figures) keepSet(e *lock.Entry) {
 
 // SetOf returns the locks of an expired set, or none if they are no longer known.
 func (f *Figures) SetOf(id lock.ID, number uint64) []string {
-	f.mu.Lock()
+	f.lock()
 	defer f.mu.Unlock()
 	if set := f.sets.get(id); set.number == number {
 		return set.names

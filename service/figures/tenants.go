@@ -111,7 +111,7 @@ func (t *tenants) relist(
 // Series returns what a tenant's series with the step keeps, or with "" that of all tenants except
 // the replicas' own. It is empty if nothing happened. Another step than HourStep is Step.
 func (f *Figures) Series(tenant string, step time.Duration, now time.Time) Summary {
-	f.mu.Lock()
+	f.lock()
 	of := f.tenants.all
 	if tenant != "" {
 		of = f.tenants.of[tenant]

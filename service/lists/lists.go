@@ -43,6 +43,7 @@ func New(source Source, f *figures.Figures, now func() time.Time) *Lists {
 // Page returns a page of locks. Its cost grows with the number of locks of the tenant, or of all
 // tenants: about 0.1 µs for each in the orders of names and waiters, and 1 µs in the others.
 func (l *Lists) Page(q Query) *Page {
+	l.figures.Settle() // not while it reads the view
 	switch {
 	case q.Sort == ByName && q.Holder == "":
 		return l.byName(q)

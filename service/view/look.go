@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/service/figures"
 )
 
 const (
@@ -39,7 +38,7 @@ type Summary struct {
 	Name    string
 	Holders []Holder // without ExpiresAt; at most 100
 	Waiting int
-	Newest  uint64
+	Newest  uint64 // the newest fence of the shown holders
 }
 
 // Page is a part of a list, in byte order of the names.
@@ -69,9 +68,8 @@ type Queue struct {
 	Waiters  []Waiter // in order
 	Holding  int      // how many hold in all
 	Waiting  int      // how many wait
-	Newest   uint64   // the newest fence, 0 if this replica has seen none
-	Figures  figures.Lock
-	Revision uint64 // the number up to which the view is complete
+	Newest   uint64   // the newest fence of the holders
+	Revision uint64   // the number up to which the view is complete
 }
 
 // Queue reads a queue, without the entry that is leaving it, if any. Its cost depends on what it
@@ -79,13 +77,12 @@ type Queue struct {
 func (v *queues) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	out := Queue{Figures: v.Figures.Of(r), Revision: v.number}
-	out.Newest = out.Figures.Newest
+	out := Queue{Revision: v.number}
 	q := v.table.Queue(r)
 	if q == nil {
 		return out
 	}
-	out.Newest = max(out.Newest, q.NewestHolder(leaving))
+	out.Newest = q.NewestHolder(leaving)
 	holding := q.Holders()
 	out.Waiting = q.Len() - holding
 	if e, holds := v.table.Entry(leaving); holds {
@@ -181,7 +178,7 @@ func (v *queues) summary(req ListRequest, name string) (Summary, bool) {
 	}
 	ref := lock.Ref{Tenant: req.Tenant, Name: name}
 	q := v.table.Queue(ref)
-	sum := Summary{Name: name, Newest: v.Figures.Newest(ref), Waiting: q.Len() - q.Holders()}
+	sum := Summary{Name: name, Waiting: q.Len() - q.Holders()}
 	for e := range without("", q.Holding(), MaxShownHolders) {
 		sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
 		sum.Newest = max(sum.Newest, e.Number)

@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -80,7 +81,7 @@ func ownDeadlocks(r *request, tenant string, limit int) []view.Deadlock {
 }
 
 // ownOrders is the report without the classes of locks that are not all the bearer token's.
-func ownOrders(r *request, tenant string, limit int) view.OrderReport {
+func ownOrders(r *request, tenant string, limit int) figures.OrderReport {
 	if r.principal.Locks == nil {
 		return r.endpoints.Locks.LockOrder(tenant, limit)
 	}
@@ -163,7 +164,7 @@ func cycleOf(cycle []lock.Wait, may func(string) bool) []api.CycleStep {
 	return out
 }
 
-func orderReport(by *request, r view.OrderReport) *api.LockOrderReport {
+func orderReport(by *request, r figures.OrderReport) *api.LockOrderReport {
 	out := &api.LockOrderReport{
 		Contradictions: []api.OrderContradiction{}, Orders: []api.SeenOrder{}, Known: r.Total,
 		Forgotten: r.Dropped, Learnt: learntBy(by.endpoints),

@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/service"
+	seen "github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -63,8 +64,8 @@ func largePage() view.Page {
 	return p
 }
 
-func largeReport() view.OrderReport {
-	report := view.OrderReport{Orders: make([]order.Edge, 1000)}
+func largeReport() seen.OrderReport {
+	report := seen.OrderReport{Orders: make([]order.Edge, 1000)}
 	for i := range report.Orders {
 		report.Orders[i] = order.Edge{
 			Tenant:   "acme",

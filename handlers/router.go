@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -33,7 +34,7 @@ type Locks interface {
 		ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
 	) (*service.LockView, error)
 	List(context.Context, service.ListRequest) (*view.Page, error)
-	LockOrder(tenant string, limit int) view.OrderReport
+	LockOrder(tenant string, limit int) figures.OrderReport
 	Deadlocks(tenant string, limit int) []view.Deadlock
 	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 	Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error)

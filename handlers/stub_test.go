@@ -22,6 +22,7 @@ import (
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/closures"
+	seen "github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
@@ -34,7 +35,7 @@ type stub struct {
 
 	view      service.LockView
 	page      view.Page
-	order     view.OrderReport
+	order     seen.OrderReport
 	acquired  func(service.AcquireRequest) // nil is not told
 	deadlocks []view.Deadlock
 	outcomes  []service.RevokeOutcome
@@ -135,7 +136,7 @@ func (s *stub) List(_ context.Context, req service.ListRequest) (*view.Page, err
 	return &page, err
 }
 
-func (s *stub) LockOrder(string, int) view.OrderReport {
+func (s *stub) LockOrder(string, int) seen.OrderReport {
 	_, _ = s.answer()
 	return s.order
 }

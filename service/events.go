@@ -8,13 +8,15 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// noted is one event or finding for the log and the metrics.
+// noted is one event, finding or contradiction for the log and the metrics.
 type noted struct {
 	event   lock.Event
-	finding *view.Finding // nil if there is an event
+	finding *view.Finding // nil if there is none
+	orders  *figures.Contradiction
 }
 
 const (
@@ -59,8 +61,13 @@ func (e *dispatcher) Add(what lock.Event) {
 
 // Find implements [view.Events].
 func (e *dispatcher) Find(what view.Finding) {
+	e.note(noted{finding: &what})
+}
+
+// contradicts takes a contradiction of orders of locks.
+func (e *dispatcher) contradicts(what figures.Contradiction) {
 	if !what.Quiet {
-		e.note(noted{finding: &what})
+		e.note(noted{orders: &what})
 	}
 }
 
@@ -133,9 +140,12 @@ func (e *dispatcher) gather() bool {
 }
 
 func (e *dispatcher) tell(what noted) {
-	if what.finding != nil {
+	switch {
+	case what.finding != nil:
 		e.tellFinding(what.finding)
-	} else {
+	case what.orders != nil:
+		e.tellOrders(what.orders)
+	default:
 		e.tellEvent(what.event)
 	}
 }
@@ -164,19 +174,21 @@ func (e *dispatcher) tellFinding(what *view.Finding) {
 			"lock", entry.Name(),
 		),
 			slog.String("holder", entry.Holder), slog.Int("cycle_length", what.Waits))
-	case view.OrdersContradict:
-		attrs := []slog.Attr{slog.String("ring", what.Contradiction.String())}
-		if what.Silenced > 0 {
-			attrs = append(attrs, slog.Uint64("silenced", what.Silenced))
-		}
-		e.line(
-			of, slog.LevelWarn,
-			"locks are taken in orders that contradict each other; a deadlock is possible", attrs...,
-		)
 	case view.FeedOutOfOrder:
 		e.line(of, slog.LevelError, "the feed is out of order; the entry is passed over",
 			slog.String("entry", string(entry.ID)), slog.Any("error", what.Err))
 	}
+}
+
+func (e *dispatcher) tellOrders(what *figures.Contradiction) {
+	attrs := []slog.Attr{slog.String("ring", what.String())}
+	if what.Silenced > 0 {
+		attrs = append(attrs, slog.Uint64("silenced", what.Silenced))
+	}
+	e.line(
+		about{what.At, what.Entry, what.Number}, slog.LevelWarn,
+		"locks are taken in orders that contradict each other; a deadlock is possible", attrs...,
+	)
 }
 
 // about is the subject of a log line, and when the event happened.

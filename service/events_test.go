@@ -95,7 +95,7 @@ func TestLogThatStandsStill(t *testing.T) {
 		if n := len(j.with("")); n != 0 {
 			t.Fatalf("%d lines were logged; the log does not stand still", n)
 		}
-		expected := service.Totals{Totals: view.Totals{Expired: 1, Contradicted: 1}}
+		expected := service.Totals{Totals: view.Totals{Expired: 1}, Contradicted: 1}
 		if got := r.Totals(); got != expected {
 			t.Errorf("counted %+v meanwhile, want %+v", got, expected)
 		}

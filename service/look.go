@@ -132,11 +132,14 @@ func (x *looks) Deepest() int { return x.view.Deepest() }
 // Totals count what this replica saw happen since it started.
 type Totals struct {
 	view.Totals
+	Contradicted  uint64 // contradictions between orders of locks
 	EventsDropped uint64 // that came faster than the log took them
 }
 
 // Totals returns what this replica has counted so far.
-func (x *looks) Totals() Totals { return Totals{x.view.Totals(), x.events.dropped.Load()} }
+func (x *looks) Totals() Totals {
+	return Totals{x.view.Totals(), x.figures.Contradicted(), x.events.dropped.Load()}
+}
 
 // Revision returns the store's number up to which this replica has seen everything, or 0 before
 // its first view.
@@ -147,8 +150,8 @@ func (x *looks) Started() time.Time { return x.started }
 
 // LockOrder returns the orders in which named holders take locks, and their contradictions, as
 // this replica has learnt them. tenant "" is all.
-func (x *looks) LockOrder(tenant string, limit int) view.OrderReport {
-	return x.view.LockOrder(tenant, limit)
+func (x *looks) LockOrder(tenant string, limit int) figures.OrderReport {
+	return x.figures.LockOrder(tenant, limit)
 }
 
 // Deadlocks returns the latest rejected cycles, the newest first. tenant "" is all.

@@ -101,6 +101,7 @@ func New(cfg Config) *Service {
 	}
 	seen := figures.New(0)
 	told := told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)}
+	seen.Contradicts = told.contradicts
 	b := &base{Config: cfg, tokens: newTokens(cfg.TokenKey), figures: seen, view: view.New(view.Config{
 		Events: told, Wall: cfg.Now, Refusal: cfg.Store.Refusal,
 		Limits: cfg.Limits, Fresh: freshEnough, Figures: seen,

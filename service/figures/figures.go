@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/lock/order"
 )
 
 // maxLocks bounds the locks with figures, by default.
@@ -15,6 +16,8 @@ const maxLocks = 20_000
 // its least recently used one. Figures is safe for concurrent use. Grants need the lock of a view,
 // so a view only leaves notes. [Figures.Run] counts them, or the next read.
 type Figures struct {
+	Contradicts func(Contradiction) // set before use, must not block; nil ignores contradictions
+
 	notes   notes
 	mu      sync.Mutex // guards what follows
 	most    int        // bounds the locks
@@ -23,6 +26,7 @@ type Figures struct {
 	past    int       // how many events of all locks are kept
 	cut     time.Time // when a lock with recent waiters was dropped
 	tenants tenants
+	orders  orders
 	sets    recent[lock.ID, expiredSet]
 
 	renewing sync.Mutex
@@ -51,6 +55,7 @@ func New(most int) *Figures {
 	return &Figures{
 		most: most, locks: map[lock.Ref]*usage{}, byUse: newTenantLists[*usage](), tenants: newTenants(),
 		renewed: recent[lock.ID, time.Time]{most: maxRenewed},
+		orders:  orders{graph: order.NewGraph(), limiters: map[string]*limiter{}},
 		sets:    recent[lock.ID, expiredSet]{most: maxSets},
 		notes:   notes{ready: make(chan struct{}, 1)},
 	}

@@ -22,6 +22,7 @@ type note struct {
 	of      lock.Ref      // of a level; without a name it is the tenant's
 	waiting int
 	holding int
+	also    []*lock.Entry // what else a named holder has, of a grant for the orders
 }
 
 // notes are left under one lock and counted under that of the figures.
@@ -132,6 +133,8 @@ func (f *Figures) count(most int) bool {
 
 func (f *Figures) apply(n *note) {
 	switch {
+	case n.also != nil:
+		f.learn(n)
 	case n.Entry != nil:
 		f.happened(n)
 	case n.of.Name != "":

@@ -2,7 +2,6 @@ package view
 
 import (
 	"strings"
-	"time"
 
 	"github.com/google/btree"
 
@@ -21,8 +20,6 @@ type account struct {
 
 	ends   share
 	chunks []*chunk // of ends, the oldest first
-
-	contradictions limiter // for lines about contradicting orders
 }
 
 // use is how a lock is used, as a set of bits.
@@ -165,19 +162,3 @@ func (all *shares) change(s *share, n int) {
 
 // largest returns the account with the largest share. There must be one.
 func (all *shares) largest() *account { return all.heap.First().of }
-
-// limiter passes one call per interval and counts the others.
-type limiter struct {
-	last   time.Time
-	passed uint64 // calls skipped since the last pass
-}
-
-// pass reports whether the interval is over, and how many calls were skipped since the last pass.
-func (l *limiter) pass(now time.Time, every time.Duration) (silenced uint64, ok bool) {
-	if !l.last.IsZero() && now.Sub(l.last) < every {
-		l.passed++
-		return 0, false
-	}
-	silenced, l.passed, l.last = l.passed, 0, now
-	return silenced, true
-}

@@ -173,7 +173,9 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 		v.doubtful[e.ID] = struct{}{}
 	}
 	if e.Named {
-		v.learn(e, now)
+		if also := slices.Collect(v.table.AlsoHeld(e)); also != nil {
+			v.Figures.Granted(e, also, v.told, now)
+		}
 	}
 }
 

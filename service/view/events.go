@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/order"
 )
 
 // Kind is what a view noticed.
@@ -12,9 +11,8 @@ type Kind int
 
 // The kinds of findings, with the fields of [Finding] that each has.
 const (
-	DeadlockFound    Kind = iota // Waits; the entry is the rejected one
-	OrdersContradict             // Ring, Silenced; the entry is the one whose grant showed it
-	FeedOutOfOrder               // Err; the view skips the entry
+	DeadlockFound  Kind = iota // Waits; the entry is the rejected one
+	FeedOutOfOrder             // Err; the view skips the entry
 )
 
 // Finding is something that one view noticed. Another replica may notice it differently, or not
@@ -25,11 +23,8 @@ type Finding struct {
 	At     time.Time // when this replica saw it
 	Entry  *lock.Entry
 
-	Waits         int // in the cycle
-	Contradiction *order.Contradiction
-	Silenced      uint64 // rings of the tenant without a log line since the last one
-	Quiet         bool   // no log line, because the tenant's last one is recent
-	Err           error
+	Waits int // in the cycle
+	Err   error
 }
 
 // Events receives what happens. The view calls its methods while it holds the lock that grants

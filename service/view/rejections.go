@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/order"
 )
 
 // maxDeadlocks bounds the kept deadlocks, and maxKeptWaits the kept waits of each.
@@ -14,10 +13,6 @@ const (
 	maxDeadlocks = 100
 	maxKeptWaits = 32
 )
-
-// betweenContradictions is the least time between two log lines about one tenant's contradicting
-// orders.
-const betweenContradictions = 10 * time.Second
 
 // Deadlock is a rejected cycle of waits, with the rejected entry.
 type Deadlock struct {
@@ -28,15 +23,12 @@ type Deadlock struct {
 	Waits   int         // the length of the cycle
 }
 
-// rejections holds the deadlocks that the view found, and the orders of locks that may lead to
-// one. The table decides which entries cannot stay, from the present entries alone. So all
-// replicas agree without talking, including one that has just listed. The replica that serves
-// such an entry removes it and answers with the error.
+// rejections holds the deadlocks that the view found. The table decides which entries cannot stay,
+// from the present entries alone. So all replicas agree without talking, including one that has
+// just listed. The replica that serves such an entry removes it and answers with the error.
 type rejections struct {
 	*queues
-	deadlocks    []Deadlock // the newest last
-	orders       *order.Graph
-	contradicted uint64
+	deadlocks []Deadlock // the newest last
 }
 
 // report publishes a rejected cycle. The entry may never have been written.
@@ -72,35 +64,6 @@ func (v *rejections) Refuse(e *lock.Entry) error {
 		v.report(e, refused.Cycle, time.Now())
 	}
 	return err
-}
-
-// learn records the order in which the holder of e takes locks.
-func (v *rejections) learn(e *lock.Entry, now time.Time) {
-	for _, c := range v.orders.Granted(e, v.table.AlsoHeld(e), now) {
-		v.contradicted++
-		silenced, ok := v.accounts.of(e.Tenant).contradictions.pass(now, betweenContradictions)
-		v.found(Finding{
-			Kind: OrdersContradict, Entry: e, Contradiction: &c, Silenced: silenced, Quiet: !ok,
-		}, now)
-	}
-}
-
-// OrderReport holds the orders in which locks are taken, as one replica has learnt them.
-type OrderReport struct {
-	Contradictions []order.Contradiction // the newest first
-	Orders         []order.Edge          // the most recently seen first
-	Total          int                   // the number of known orders
-	Dropped        uint64                // orders dropped over the limit, of all tenants
-}
-
-// LockOrder returns the orders in which named holders take locks, and their contradictions.
-// tenant "" is all.
-func (v *rejections) LockOrder(tenant string, limit int) OrderReport {
-	v.mu.RLock()
-	defer v.mu.RUnlock()
-	r := OrderReport{Contradictions: v.orders.Contradictions(tenant, limit)}
-	r.Orders, r.Total, r.Dropped = v.orders.Edges(tenant, limit)
-	return r
 }
 
 // Deadlocks returns the latest rejected cycles, the newest first. tenant "" is all.

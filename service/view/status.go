@@ -62,9 +62,7 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 func (v *View) Totals() Totals {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	totals := v.totals
-	totals.Contradicted = v.contradicted
-	return totals
+	return v.totals
 }
 
 // Gone reports whether an entry of that number is known to have ended: the view is complete up to

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
-	"github.com/fencepost/fencepost/lock/order"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/store"
@@ -79,7 +78,7 @@ func New(cfg Config) *View {
 	v.accounts = accounts{}
 	v.pending = newPending(&v.queues)
 	v.reasons = newReasons(shared, v.accounts)
-	v.rejections = rejections{queues: &v.queues, orders: order.NewGraph()}
+	v.rejections = rejections{queues: &v.queues}
 	v.waits = newWaits(shared)
 	v.asks = asks{}
 	return v

@@ -75,7 +75,6 @@ type connection struct {
 
 	known      atomic.Bool   // a request was authenticated
 	received   atomic.Int64  // bytes before that
-	paced      atomic.Int64  // requests that wait at [request.pace]
 	unfinished atomic.Int64  // bytes that were read since a request arrived or ended
 	counted    int           // of these, among the large ones
 	large      *list.Element // nil if there are none

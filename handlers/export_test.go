@@ -124,9 +124,6 @@ func (c *Connections) Unfinished() int {
 	return c.counted
 }
 
-// MaxUnread is how many requests of a connection may be paced before it is read again.
-const MaxUnread = maxUnread
-
 // ReadPause is for each byte that a connection sends before it is authenticated.
 const ReadPause = readPause
 

@@ -14,9 +14,6 @@ const (
 	// readPause is for each byte beyond the first few that a connection sends before it is
 	// authenticated once: 33 ms for 16 KiB.
 	readPause = 2 * time.Microsecond
-
-	// maxUnread is how many requests of a connection may be paced before it is read again.
-	maxUnread = 32
 )
 
 // Read implements net.Conn. It counts what is read while no request of the connection is
@@ -24,27 +21,16 @@ const (
 // request for longest: a client that sends one at once needs milliseconds.
 //
 // It pauses while the connection is not authenticated: over HTTP/2 net/http reads frames without
-// end, even of a connection that it has given up, and each takes time. It also pauses while many of
-// its requests are paced: when net/http gives the connection up, hundreds would end at once.
+// end, even of a connection that it has given up, and each takes time.
 func (c *connection) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
 	if c.unfinished.Add(int64(n)) > smallHead {
 		c.of.grow(c, n)
 	}
 	if !c.known.Load() && c.received.Add(int64(n)) > smallHead {
-		c.wait(time.Duration(n) * readPause)
-	}
-	for !c.known.Load() && c.paced.Load() > maxUnread && c.open.Err() == nil {
-		c.wait(pacePause)
+		<-time.After(time.Duration(n) * readPause)
 	}
 	return n, err
-}
-
-func (c *connection) wait(d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-c.open.Done():
-	}
 }
 
 // grow counts n bytes more of a large request.

@@ -47,7 +47,7 @@ func (r *request) pace() error {
 	err := errOverloaded(a.anonymous.kind)
 	if a.heads.take(key, size) {
 		defer a.heads.give(key, size)
-		err = r.awaitPace(key)
+		err = a.anonymous.enter(r.present(), key)
 	}
 	if err != nil {
 		r.Header("Connection", "close")
@@ -56,14 +56,6 @@ func (r *request) pace() error {
 	// Not when it ends: a client may take its answer slowly.
 	time.AfterFunc(pacePause, a.anonymous.leave)
 	return r.context().Err()
-}
-
-func (r *request) awaitPace(key string) error {
-	if r.over != nil {
-		r.over.paced.Add(1)
-		defer r.over.paced.Add(-1)
-	}
-	return r.endpoints.anonymous.enter(r.present(), key)
 }
 
 // present ends when the client has closed its connection. Over HTTP/2 a reset does not end it: a

@@ -243,49 +243,6 @@ func TestPaceAndConnectionsThatAreClosed(t *testing.T) {
 	})
 }
 
-// TestConnectionsAreReadWhenTheirRequestsHaveBegun: over HTTP/2 a connection is not read while many
-// of its requests are paced, unless its client is known or has closed it.
-func TestConnectionsAreReadWhenTheirRequestsHaveBegun(t *testing.T) {
-	many := handlers.MaxUnread + 3*atOnce()
-	for _, c := range []struct {
-		name    string
-		waiting int
-		do      func(conn net.Conn, authenticate func(string))
-		waits   bool
-	}{
-		{"few", handlers.MaxUnread, func(net.Conn, func(string)) {}, false},
-		{"many", many, func(net.Conn, func(string)) {}, true},
-		{"known", many, func(_ net.Conn, authenticate func(string)) { authenticate("a") }, false},
-		{"closed", many, func(conn net.Conn, _ func(string)) { _ = conn.Close() }, false},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
-				p := newPaced()
-				at, client, authenticate := handlers.NewConnections(100).Pipe()
-				defer at.Close()
-				ctx := handlers.ConnContext(context.Background(), at)
-				for range atOnce() + c.waiting {
-					p.all.Go(func() {
-						r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/healthz", http.NoBody)
-						r.ProtoMajor = 2
-						defer func() { _ = recover() }() // closes the connection
-						p.ServeHTTP(httptest.NewRecorder(), r)
-					})
-				}
-				synctest.Wait()
-				c.do(at, authenticate)
-				began := time.Now()
-				go func() { _, _ = client.Write([]byte("x")) }()
-				_, _ = at.Read(make([]byte, 1)) // fails if it is closed
-				if waits := time.Since(began) > 0; waits != c.waits {
-					t.Errorf("it waits to be read: %t", waits)
-				}
-				p.all.Wait()
-			})
-		})
-	}
-}
-
 // TestPaceAndClientsThatAreGone: over HTTP/1.1 a request ends with its client. Over HTTP/2, where a
 // reset costs a client nothing, it waits for what it takes of the rate.
 func TestPaceAndClientsThatAreGone(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 // Form is the form of stored data that this code reads and writes. A store's own records have the
 // number. Data that a reader can ignore does not change it. A change that a reader would misread
 // raises it, and comes with a migration that records the new number first, so that older replicas
-// stop granting.
+// stop granting. It may give existing fields another meaning, but not another JSON type.
 //
 // Forms 1 to 4 were never released, and nothing reads them.
 const Form = 5

@@ -165,10 +165,16 @@ func (mk *metaKeeper) replace(ctx context.Context, read *meta, puts ...*pb.Reque
 }
 
 // make writes meta on first use. If there are other keys, meta was deleted or damaged by hand.
-// Then make needs a floor from the operator, because the old one is unknown.
+// Then make needs a floor from the operator, because the old one is unknown. It leaves a store of
+// another form alone.
 func (mk *metaKeeper) make(
 	ctx context.Context, found *meta, floor uint64,
 ) (*meta, *pb.ResponseHeader, error) {
+	if found.keys[metaForm].good {
+		if err := store.CheckForm(found.form); err != nil {
+			return nil, nil, err
+		}
+	}
 	all, err := mk.read(ctx, "meta", &pb.RangeRequest{
 		Key: []byte(mk.prefix), RangeEnd: prefixEnd(mk.prefix), CountOnly: true,
 	})

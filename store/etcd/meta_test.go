@@ -107,4 +107,14 @@ func TestMetaGone(t *testing.T) {
 		}
 		before = after
 	}
+	if _, err := client.Put(t.Context(), prefix+"meta/form", "1000"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Delete(t.Context(), prefix+"meta/floor"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix, FenceFloor: 2 * before.Number})
+	if !errors.Is(err, store.ErrNewerForm) {
+		t.Errorf("Open of what is left of a newer version's = %v", err)
+	}
 }

@@ -118,7 +118,6 @@ func (j *joining) settle(ctx context.Context) (*lock.Entry, error) {
 	}
 	j.unsettled = false
 	if found == nil && !j.entry.Resumable() {
-		j.endOthers(nil)
 		return nil, store.ErrTakenBack
 	}
 	return found, nil

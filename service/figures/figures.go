@@ -206,13 +206,6 @@ func (u *usage) read() Lock {
 	}
 }
 
-// Newest returns the newest granted fence of a lock, or 0 if it is unknown.
-func (f *Figures) Newest(r lock.Ref) uint64 {
-	f.Settle()
-	newest, _ := f.Recent(r, time.Time{})
-	return newest
-}
-
 // Recent returns the newest granted fence of a lock, or 0 if it is unknown, and how long the lock
 // was held in the last minutes. since is the start of the present hold, zero if the lock is free.
 // It counts no notes first.

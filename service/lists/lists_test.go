@@ -154,7 +154,7 @@ func wantPages(t *testing.T, f *feed, l *lists.Lists, q lists.Query, limit int) 
 	t.Helper()
 	want, listed := f.rowsOf(q), []view.Row{}
 	for i := range want {
-		want[i].Newest = max(want[i].Newest, f.Figures.Newest(want[i].Ref))
+		want[i].Newest = max(want[i].Newest, f.Figures.Of(want[i].Ref).Newest)
 	}
 	key := func(row view.Row) int64 { return sortKey(q.Sort, row) }
 	last := int64(math.MinInt64)

@@ -40,7 +40,7 @@ func TestBounds(t *testing.T) {
 	}
 	known := 0
 	for i := range 3 << 10 {
-		if used.Newest(lock.Ref{Tenant: "acme", Name: fmt.Sprint("lock:", i)}) > 0 {
+		if used.Of(lock.Ref{Tenant: "acme", Name: fmt.Sprint("lock:", i)}).Newest > 0 {
 			known++
 		}
 	}

@@ -46,9 +46,7 @@ type Events interface {
 
 // Totals count what a view saw.
 type Totals struct {
-	Expired      uint64 // entries that were not renewed in time
-	Contradicted uint64 // contradictions between orders of locks
-
+	Expired        uint64 // entries that were not renewed in time
 	WaitersExpired uint64 // entries that expired while they waited
 }
 

@@ -49,14 +49,15 @@ func (c slogCore) Check(e zapcore.Entry, ce *zapcore.CheckedEntry) *zapcore.Chec
 }
 
 // irrelevant reports whether a line needs no log. Such lines are about listeners that the
-// embedded member does not have, about slow calls, which are in the metrics, or about the schema
-// of a new store.
+// embedded member does not have, about slow calls, which are in the metrics, about the schema of a
+// new store, or about a list of members that a member which starts is in only a moment later.
 func irrelevant(message string) bool {
 	switch message {
 	case "Running http and grpc server on single port. This is not recommended for production.",
 		"simple token is not cryptographically signed",
 		"apply request took too long",
-		"Failed to detect schema version", "failed to update storage version":
+		"Failed to detect schema version", "failed to update storage version",
+		"failed to publish local member to cluster through raft":
 		return true
 	}
 	return false

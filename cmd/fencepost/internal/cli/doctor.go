@@ -213,15 +213,18 @@ func (d *doctor) token() bool {
 		d.say(failed, "token", "%v", err)
 		return false
 	}
-	state := good
+	state, soon := good, ""
 	switch {
 	case claims.Expires == nil || time.Until(claims.Expires.time()) <= d.lasts:
 		state = failed
+		if d.lasts > 0 {
+			soon = ", which is too soon"
+		}
 	case time.Until(claims.Expires.time()) < tokenExpires:
 		state = warning
 	}
-	d.say(state, "token", "of %s, tenant %s, scopes %s, expires %s", claims.Subject, claims.Tenant,
-		strings.Join(claims.Scope, " "), claims.expiry())
+	d.say(state, "token", "of %s, tenant %s, scopes %s, expires %s%s", claims.Subject,
+		claims.Tenant, strings.Join(claims.Scope, " "), claims.expiry(), soon)
 	return true
 }
 

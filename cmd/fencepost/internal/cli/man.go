@@ -44,7 +44,7 @@ const manTail = `.SH ENVIRONMENT
 FENCEPOST_CONTEXT
 The same as the flags \-\-url, \-\-token, \-\-token\-file, \-\-ca\-file and \-\-context. Flags win.
 .TP
-.B FENCEPOST_CONFIG
+.B FENCEPOST_CLI_CONFIG
 Path of the configuration file.
 .TP
 .B FENCEPOST_HOLDER

@@ -35,7 +35,7 @@ type File struct {
 
 // Path of the configuration file; empty without a home directory.
 func Path() string {
-	if path := os.Getenv("FENCEPOST_CONFIG"); path != "" {
+	if path := os.Getenv("FENCEPOST_CLI_CONFIG"); path != "" {
 		return path
 	}
 	if folder := os.Getenv("XDG_CONFIG_HOME"); folder != "" {
@@ -83,7 +83,7 @@ func Load() (File, error) {
 func (f File) Save() error {
 	path := Path()
 	if path == "" {
-		return errors.New("there is no home directory: set FENCEPOST_CONFIG")
+		return errors.New("there is no home directory: set FENCEPOST_CLI_CONFIG")
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 		return err

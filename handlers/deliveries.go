@@ -49,7 +49,7 @@ func deliveriesTo(
 // @Param       id      path  string true  "Webhook id, or callbacks"
 // @Param       limit   query int    false "Pending deliveries on a page" minimum(1) maximum(1000) default(100)
 // @Param       cursor  query string false "`next_cursor` of the previous page"
-// @Success     200 {object} api.DeliveryPage "A page of deliveries, the newest first"
+// @Success     200 {object} api.DeliveryPage "A page of deliveries, its newest first; the first page has the oldest pending ones"
 // @Failure     404 {object} api.Problem "not_found"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /webhooks/{id}/deliveries [get]

@@ -286,7 +286,11 @@ public final class Fencepost implements AutoCloseable {
   public void close() {
     watch.close().forEach(held ->
         held.end(new LockLostException(held.name(), LockLostException.CLOSED)));
+    boolean interrupted = Thread.interrupted(); // its wait leaves the queue first
     awaitOrLeave(calls.close(clock));
+    if (interrupted) {
+      Thread.currentThread().interrupt();
+    }
   }
 
   JsonObject get(String path) {

@@ -24,6 +24,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
@@ -286,6 +287,35 @@ class ServerTest {
     held.release();
     fencepost.lock("java:interrupt", BRIEF.wait(Duration.ofSeconds(10))).close();
     await(() -> waiting("java:interrupt", 0));
+  }
+
+  /** As by Ctrl-C: the program closes the client and exits. Nothing answers, so it has to wait. */
+  @Test
+  void closeByAnInterruptedThreadWaitsForItsWaitToLeave() throws Exception {
+    CountDownLatch asked = new CountDownLatch(1);
+    HttpServer silent =
+        HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+    silent.createContext("/", exchange -> asked.countDown());
+    silent.start();
+    CompletableFuture<Duration> closed = new CompletableFuture<>();
+    Thread waits = new Thread(() -> {
+      Fencepost other = new Fencepost("http://127.0.0.1:" + silent.getAddress().getPort(), TOKEN);
+      try {
+        other.lock("java:interrupt:close").close();
+      } catch (FencepostException.Cancelled e) {
+        long began = System.nanoTime();
+        other.close();
+        if (Thread.currentThread().isInterrupted()) {
+          closed.complete(Duration.ofNanos(System.nanoTime() - began));
+        }
+      }
+    });
+    waits.start();
+    asked.await();
+    waits.interrupt();
+    Duration took = closed.get(10, TimeUnit.SECONDS);
+    silent.stop(0);
+    assertTrue(took.toMillis() >= 1000, "it waited for " + took);
   }
 
   @Test

@@ -54,7 +54,7 @@ impl Client {
         let mut acquire = Acquire::new(self, Target::of(name.into()));
         acquire.grant = Some(Entry {
             state: "held".into(),
-            token: Secret(token.into()),
+            token: Secret(token.into().trim().to_owned()), // a file ends in a line break
             ttl_seconds: acquire.options.ttl.as_secs_f64(), // until a server says it
             ..Entry::default()
         });

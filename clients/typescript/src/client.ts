@@ -207,11 +207,12 @@ export class Fencepost {
   ): Promise<Held> {
     check(options, holding);
     lockPath(name);
-    if (typeof token !== "string" || !/^[!-~]+$/.test(token)) {
+    const trimmed = typeof token === "string" ? token.trim() : ""; // a file ends in a line break
+    if (!/^[!-~]+$/.test(trimmed)) {
       throw invalid("the token of the lock is not valid");
     }
     return this.#core.call(options.signal, (signal) =>
-      adopt(this.#core, new Target(name), token, options, signal),
+      adopt(this.#core, new Target(name), trimmed, options, signal),
     );
   }
 

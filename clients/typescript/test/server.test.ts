@@ -129,7 +129,7 @@ test("a closed client leaves its queues, and another process adopts its lock", a
   await first.close();
   await wait;
   await until(() => waiting(0)); // before the lease of the entry ends
-  const held = await client.adopt("adopted", token);
+  const held = await client.adopt("adopted", `${token}\n`);
   assert.equal(held.fence, fence);
   await held.release();
   await assert.rejects(client.adopt("adopted", token), { reason: "released" });

@@ -130,7 +130,8 @@ async fn a_lock_is_adopted_by_its_token() {
     let (client, other) = (client(), client());
     let held = client.lock("rust:adopt").ttl(secs(3.0)).await.unwrap();
     client.close().await;
-    let adopted = other.adopt("rust:adopt", held.token()).await.unwrap();
+    let of_a_file = format!("{}\n", held.token());
+    let adopted = other.adopt("rust:adopt", of_a_file).await.unwrap();
     assert_eq!(adopted.fence(), held.fence());
     assert!(timeout(secs(4.0), adopted.lost()).await.is_err());
     adopted.release().await.unwrap();

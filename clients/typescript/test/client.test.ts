@@ -241,7 +241,7 @@ test("options that are unknown or cannot be sent fail before a request", async (
   await assert.rejects(client.lockSet([{ name: "a", modes: "shared" } as never]), refused);
   await assert.rejects(client.lock(undefined as never), refused);
   await assert.rejects(client.look("a", { timeout: 5 } as never), refused);
-  await assert.rejects(client.adopt("a", "secret\n"), refused);
+  await assert.rejects(client.adopt("a", "sec\nret"), refused);
   const metadata = { count: 5n } as never;
   await assert.rejects(client.lock("a", { metadata }), refused);
   await assert.rejects(client.withLock("a", {}, undefined as never), refused);

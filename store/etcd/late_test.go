@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ type lateKV struct {
 	hold int // so many
 
 	blind bool // reads are refused, or they would tell the call that its write stands
+
+	beforeRead atomic.Pointer[func()]
 }
 
 // let has no more writes be late, and returns those that are.
@@ -47,6 +50,9 @@ func (l *lateKV) Range(
 	l.mu.Unlock()
 	if blind {
 		return nil, context.DeadlineExceeded
+	}
+	if do := l.beforeRead.Swap(nil); do != nil {
+		(*do)()
 	}
 	return l.kvClient.Range(ctx, r)
 }

@@ -160,13 +160,7 @@ func TestClosureBindsWhatWaitsToBeWritten(t *testing.T) {
 		s := newSharedStore(t)
 		_, a := s.closable(false)
 		r, _ := s.closable(false)
-		r.store.on(first(2, slow(time.Second)), enqueue)
-		closed, open := r.start(want("orders:1", time.Minute)), r.start(want("stock", time.Minute))
-		if _, err := a.Close(t.Context(), closeRequest("orders:*")); err != nil {
-			t.Fatal(err)
-		}
-		closed.fails(lock.Closed)
-		open.holdsLater()
+		r.closedMeanwhile(time.Second, a)
 	})
 }
 
@@ -174,17 +168,23 @@ func TestClosureBindsWhatWaitsToBeWritten(t *testing.T) {
 // closures have changed meanwhile.
 func TestSlowWriteJoinsAfterAChangeOfClosures(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newSharedStore(t)
-		r, book := s.closable(false)
-		r.store.on(first(2, slow(3500*time.Millisecond)), enqueue)
-		closed, open := r.start(want("orders:1", time.Minute)), r.start(want("stock", time.Minute))
-		synctest.Wait()
-		if _, err := book.Close(t.Context(), closeRequest("orders:*")); err != nil {
-			t.Fatal(err)
-		}
-		closed.fails(lock.Closed)
-		open.holdsLater()
+		r, book := newSharedStore(t).closable(false)
+		r.closedMeanwhile(3500*time.Millisecond, book)
 	})
+}
+
+// closedMeanwhile has the locks of one of two requests closed while their entries are written. The
+// other entry joins.
+func (r *replica) closedMeanwhile(write time.Duration, book *closures.Book) {
+	r.t.Helper()
+	r.store.on(first(2, slow(write)), enqueue)
+	closed, open := r.start(want("orders:1", time.Minute)), r.start(want("stock", time.Minute))
+	synctest.Wait()
+	if _, err := book.Close(r.t.Context(), closeRequest("orders:*")); err != nil {
+		r.t.Fatal(err)
+	}
+	closed.fails(lock.Closed)
+	open.holdsLater()
 }
 
 // TestEntriesJoinWhileOthersCloseAndOpen: an operator that closes and opens other locks of the

@@ -12,6 +12,7 @@ import (
 
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/quota"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
 )
@@ -21,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // replica is a book that runs, on a connection that can be cut.
 type replica struct {
 	*quota.Book
-	records *memory.RecordStore
+	records store.RecordStore
 	cable   *memory.Cable
 	log     *bytes.Buffer
 }

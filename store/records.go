@@ -127,8 +127,8 @@ type RecordStore interface {
 	Watch(ctx context.Context, kind string, changed func())
 }
 
-// check returns what is wrong with the key.
-func (k RecordKey) check() *lock.Error {
+// Check returns what is wrong with the key.
+func (k RecordKey) Check() *lock.Error {
 	switch {
 	case !lock.ValidTenant(k.Kind):
 		return lock.Invalid("kind", "names no kind of record")
@@ -152,7 +152,7 @@ func (q *RecordQuery) Check() *lock.Error {
 	if max(len(q.After), len(q.From), len(q.Until)) > maxRecordCursor {
 		return lock.Invalid("after", "is no page's")
 	}
-	return k.check()
+	return k.Check()
 }
 
 // maxRecordCursor exceeds the longest tenant and id with a store's additions.
@@ -161,7 +161,7 @@ const maxRecordCursor = 300
 // Wants reports whether the query selects the record.
 func (q *RecordQuery) Wants(k RecordKey) bool {
 	return k.Kind == q.Kind && (q.Tenant == "" || q.Tenant == k.Tenant) &&
-		k.ID >= q.From && (q.Until == "" || k.ID < q.Until) && k.check() == nil
+		k.ID >= q.From && (q.Until == "" || k.ID < q.Until) && k.Check() == nil
 }
 
 // Add appends a record if it fits into a page of the query.

@@ -36,8 +36,7 @@ type Store interface {
 	// A call writes its entry once. If the entry has a fresh id, and is missing after a write with
 	// an unknown outcome, the error is [ErrTakenBack]: it was never there, or was removed before the
 	// call learned of its write. A caller that still wants the lock passes an entry with another id.
-	// A store that knows why the entry was removed may return [lock.Lost] with the reason. After the
-	// entry was seen or removed, no attempt of the call can write it again.
+	// After the entry was seen or removed, no attempt of the call can write it again.
 	//
 	// An entry is written only if the record at [ClosuresKey] of its tenant has the version
 	// e.Admitted, or does not exist and that is 0. Otherwise the error is [ErrClosuresChanged]. So

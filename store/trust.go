@@ -147,26 +147,6 @@ func (t *Trust) TellRefusal(log *slog.Logger) {
 	}
 }
 
-// HandOut returns an entry that s enqueued, unless an answer since the call began proves that the
-// store lost its past. In that case it removes the entry. If that fails now and no client can
-// come back for the entry, leave removes it later.
-func (t *Trust) HandOut(
-	ctx context.Context, s Store, e *lock.Entry, written bool, leave func(),
-) (*lock.Entry, bool, error) {
-	refusal := t.Refusal()
-	if refusal == nil {
-		return e, written, nil
-	}
-	if written {
-		err := s.Remove(ctx, e, lock.Withdrawn)
-		refusal.OutcomeUnknown = err != nil && !errors.Is(err, lock.Lost)
-		if refusal.OutcomeUnknown && !e.Resumable() {
-			leave()
-		}
-	}
-	return nil, false, refusal
-}
-
 // Believe returns nil for an answered write, unless an answer since the call began, perhaps that
 // to the write, proves that the store lost its past.
 func (t *Trust) Believe() error {

@@ -1,12 +1,9 @@
 package etcd
 
 import (
-	"context"
-
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // admission is the key of a tenant's closures, and the revision that it must have for an entry of
@@ -18,30 +15,9 @@ type admission struct {
 }
 
 func (s *Store) admission(e *lock.Entry) admission {
-	a := admission{key: string(s.records.key(store.ClosuresKey(e.Tenant)))}
+	a := admission{key: string(s.keyAt(engine.KeyOf(store.ClosuresKey(e.Tenant))))}
 	if e.Admitted != 0 {
 		a.revision = s.revision(e.Admitted)
 	}
 	return a
-}
-
-// shut returns [store.ErrClosuresChanged] if the closures are not those that admit the entry.
-func (j *joining) shut(ctx context.Context) error {
-	ctx, cancel := context.WithDeadline(ctx, j.due)
-	defer cancel()
-	a := j.store.admission(j.entry)
-	resp, err := j.store.read(ctx, "read the closures", &pb.RangeRequest{
-		Key: []byte(a.key), KeysOnly: true,
-	})
-	if err != nil {
-		return err
-	}
-	now := int64(0)
-	if len(resp.Kvs) > 0 {
-		now = resp.Kvs[0].ModRevision
-	}
-	if now != a.revision {
-		return store.ErrClosuresChanged
-	}
-	return nil
 }

@@ -17,7 +17,6 @@ const (
 	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value; a pointer for a set's other locks
 	keysDir    = "keys/"    // <tenant>/<id> → mark
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
-	metaDir    = "meta/"    // see meta.go
 )
 
 func (ks *keyspace) entryKey(tenant, name string, id lock.ID) string {

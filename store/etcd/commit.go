@@ -327,7 +327,7 @@ func (c *committer) stale(writes []*write, writer int64) (again [][]*write) {
 	defer cancel()
 	var err error
 	if writer != 0 && writer == c.writer.current() {
-		err = c.trusted.rereadRecords(ctx, 0)
+		err = c.trusted.reread(ctx)
 	}
 	if err == nil && !c.trusted.refuses() {
 		err = c.writer.ready(ctx, writer)
@@ -348,6 +348,14 @@ func (c *committer) stale(writes []*write, writer int64) (again [][]*write) {
 		rest = append(rest, w)
 	}
 	return [][]*write{rest}
+}
+
+// modified compares with the revision of a key's last write; 0 means that the key is missing.
+func modified(key []byte, revision int64) *pb.Compare {
+	return &pb.Compare{
+		Key: key, Target: pb.Compare_MOD, Result: pb.Compare_EQUAL,
+		TargetUnion: &pb.Compare_ModRevision{ModRevision: revision},
+	}
 }
 
 func putOp(key, val []byte, lease int64) *pb.RequestOp {

@@ -32,7 +32,7 @@ func (g *gaps) earlier(newest int64, now time.Time) int64 {
 	if g.feed.trust.Refusal() != nil || number <= floor || number >= upTo || upTo-number > maxResumed {
 		return 0
 	}
-	if int64(number-floor) < g.feed.meta.floorGiven() {
+	if int64(number-floor) < g.feed.meta.Known().Position {
 		return 0
 	}
 	if g.behind.IsZero() {

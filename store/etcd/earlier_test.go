@@ -225,10 +225,7 @@ func TestMeetsAChangeOnce(t *testing.T) {
 	f := &retold{}
 	s.tasks.Go(func() { s.Watch(s.closing, f) })
 	soon(t, "the feed has begun", f.reached(s.newestNumber(t)))
-	key := []byte(s.prefix + metaDir + "other")
-	if _, err := s.kv.Txn(
-		t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte("1"), 0)}},
-	); err != nil {
+	if err := s.conn.SetForm(t.Context(), s.prefix, store.Form); err != nil { // it is written again
 		t.Fatal(err)
 	}
 	soon(t, "the feed goes on", f.reached(s.mustEnqueue(t, reusable("after", false)).Number))

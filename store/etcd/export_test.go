@@ -2,18 +2,21 @@ package etcd
 
 import (
 	"context"
-	"strconv"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/store/engine"
+	"github.com/fencepost/fencepost/store/storetest"
 )
 
-// SetForm records a form in the store at a prefix, or none for 0, as another version does.
+// SetForm records a form in the store at a prefix, as another version does.
 func (c *Conn) SetForm(ctx context.Context, prefix string, form int) error {
-	key := []byte(prefix + metaForm)
-	op := putOp(key, strconv.AppendInt(nil, int64(form), 10), 0)
-	if form == 0 {
-		op = deleteOp(key)
+	key := []byte(prefix + engine.MetaKey().Name)
+	own, err := c.kv.Range(ctx, &pb.RangeRequest{Key: key})
+	if err != nil {
+		return err
 	}
-	_, err := c.kv.Txn(ctx, &pb.TxnRequest{Success: []*pb.RequestOp{op}})
+	put := putOp(key, storetest.WithForm(own.Kvs[0].Value, form), 0)
+	_, err = c.kv.Txn(ctx, &pb.TxnRequest{Success: []*pb.RequestOp{put}})
 	return err
 }

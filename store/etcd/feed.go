@@ -10,13 +10,14 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // feed follows the store.
 type feed struct {
 	*keyspace
 	*ends
-	meta *metaKeeper
+	meta *engine.Meta
 
 	// at is the revision that the feed has reached. behind asks the feed for progress, because other
 	// programs' revisions bring no event.
@@ -170,7 +171,7 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 			}
 		case hasPrefix(rest, keysDir) && !put:
 			d.unmarked(string(rest[len(keysDir):]), ev.Kv.ModRevision)
-		case hasPrefix(rest, metaDir):
+		case string(rest) == engine.MetaKey().Name:
 			return nil, errMetaChanged
 		}
 	}

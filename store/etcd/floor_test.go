@@ -3,12 +3,15 @@ package etcd
 import (
 	"bytes"
 	"context"
+	"errors"
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
+	"github.com/fencepost/fencepost/store/storetest"
 )
 
 // TestFloorIsAddedBeforeItIsCompared: an entry is written after a replica has read a
@@ -44,11 +47,7 @@ func TestFloorIsAddedBeforeItIsCompared(t *testing.T) {
 	var e *lock.Entry
 	var joined error
 	_, err = s.trust.Reread(t.Context(), 0, func(ctx context.Context) (store.Records, error) {
-		m, header, err := s.meta.readAll(ctx)
-		if err != nil {
-			return store.Records{}, err
-		}
-		r, err := s.meta.takeOver(m, header)
+		r, err := s.meta.Ask(ctx)
 		go func() {
 			defer close(written)
 			e, _, joined = s.Enqueue(t.Context(), lateEntry())
@@ -95,22 +94,18 @@ func TestExpiryIsRecordedLate(t *testing.T) {
 func TestTokenKeyByHand(t *testing.T) {
 	t.Parallel()
 	s, _ := startLate(t, 0)
-	ours, key := s.TokenKey(), []byte(s.prefix+metaTokenKey)
-	put := func(val string) {
-		t.Helper()
-		if _, err := s.kv.Txn(
-			t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{putOp(key, []byte(val), 0)}},
-		); err != nil {
+	ours := s.TokenKey()
+	for _, key := range []string{"somebody else's", ""} {
+		put := storetest.WithOwn(s.meta.Known().Data, "token_key", []byte(key))
+		op := putOp([]byte(s.prefix+engine.MetaKey().Name), put, 0)
+		if _, err := s.kv.Txn(t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{op}}); err != nil {
 			t.Fatal(err)
 		}
-	}
-	put("somebody else's")
-	if err := s.meta.rereadRecords(t.Context(), 0); err != nil {
-		t.Fatal(err)
-	}
-	put("")
-	_ = s.meta.rereadRecords(t.Context(), 0) // its error is that the record is damaged
-	if got := s.TokenKey(); !bytes.Equal(got, ours) {
-		t.Errorf("the key is %x, want %x", got, ours)
+		if err := s.meta.Reread(t.Context(), 0); !errors.Is(err, store.ErrRecords) {
+			t.Errorf("with the key %q: %v", key, err)
+		}
+		if got := s.TokenKey(); !bytes.Equal(got, ours) {
+			t.Errorf("the key is %x, want %x", got, ours)
+		}
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 const (
@@ -78,7 +80,7 @@ func (g *guard) check(ctx context.Context) error {
 // newestOnce does not retry: a feed whose store cannot be read is not current.
 func (ks *keyspace) newestOnce(ctx context.Context) (int64, error) {
 	resp, err := ks.tryRead(
-		ctx, ks.kv, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true},
+		ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + engine.MetaKey().Name), CountOnly: true},
 	)
 	if err != nil {
 		return 0, err

@@ -22,7 +22,7 @@ type lostPast struct{ read bool }
 
 func (l *lostPast) refuses() bool { return l.read }
 
-func (l *lostPast) rereadRecords(context.Context, uint64) error {
+func (l *lostPast) reread(context.Context) error {
 	l.read = true
 	return nil
 }

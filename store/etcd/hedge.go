@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // What must precede a second write is hedged. If there is no answer within hedgeAfter, the store
@@ -39,7 +41,7 @@ func hedged[T any](ctx context.Context, ask func(context.Context) (T, error)) (T
 	for {
 		select {
 		case a := <-answers:
-			if answered++; a.err == nil || usedUp(a.err) != nil || answered == asked {
+			if answered++; a.err == nil || engine.UsedUp(a.err) != nil || answered == asked {
 				return a.value, a.err
 			}
 		case <-again.C:

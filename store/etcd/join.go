@@ -3,216 +3,184 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
-// joining is one call of Enqueue: attempts to write an entry until one stands. Each attempt has
-// its own lease.
+// joining is one call of Enqueue: its attempts to write an entry. Each has its own lease.
 type joining struct {
 	store  *Store
 	entry  *lock.Entry
 	value  []byte
 	leases []int64 // of all attempts
 
-	// The last attempt may have happened, or still may, with that revision of the writer's key.
-	unsettled bool
-	writer    int64
-	open      []int64 // the leases of attempts that were unsettled once
+	writer int64   // the revision of the writer's key, of the last attempt with an unknown outcome
+	open   []int64 // the leases of such attempts
 
 	withdrawn int64 // the revision of the key's mark to replace; 0 if there is none
-
-	// due is when the call ends. Time that its write spends behind other writes extends it, but not
-	// beyond last.
-	due, last time.Time
 }
 
-func (s *Store) join(
-	ctx context.Context, e *lock.Entry, value []byte,
-) (*joining, *lock.Entry, error) {
-	due := time.Now().Add(s.timeout)
-	j := &joining{store: s, entry: e, value: value, due: due, last: due.Add(batch.MostPending)}
-	placed, err := j.run(ctx)
-	return j, placed, err
-}
-
-func (j *joining) run(ctx context.Context) (*lock.Entry, error) {
-	for {
-		if err := j.store.trust.Refusal(); err != nil {
-			err.OutcomeUnknown = j.giveUp()
-			return nil, err
-		}
-		placed, err := j.attempt(ctx)
-		if err == nil {
-			j.endOthers(placed)
-			return placed, nil
-		}
-		if errors.Is(err, errWithdrawn) {
-			continue
-		}
-		if used := usedUp(err); used != nil {
-			return nil, used // the mark of the key keeps late attempts from writing
-		}
-		if full := (*lock.Error)(nil); errors.As(err, &full) && full.Code == lock.Overloaded {
-			full.OutcomeUnknown = j.giveUp()
-			return nil, full
-		}
-		if final(err) || store.IsGone(ctx) || j.store.closing.Err() != nil || j.pause(ctx) != nil {
-			return nil, unavailable(err, "enqueue", j.giveUp())
-		}
-	}
-}
+var _ engine.Attempts = (*joining)(nil)
 
 // errNotTried marks an attempt that ended before any write.
 var errNotTried = errors.New("nothing was written")
 
-func (j *joining) pause(ctx context.Context) error {
-	ctx, cancel := context.WithDeadline(ctx, j.due)
-	defer cancel()
-	return store.Pause(ctx, 20*time.Millisecond)
-}
-
-// find reads the entry.
-func (j *joining) find(ctx context.Context) (*lock.Entry, error) {
-	ctx, cancel := context.WithDeadline(ctx, j.due)
-	defer cancel()
+// Find implements engine.Attempts.
+func (j *joining) Find(ctx context.Context) (found *lock.Entry, moved bool, err error) {
 	l, err := hedged(
 		ctx, func(ctx context.Context) (look, error) { return j.store.lookFor(ctx, j.entry) },
 	)
-	if err == nil {
-		j.withdrawn = l.withdrawn
-	}
-	return l.found, err
-}
-
-// final reports whether another attempt cannot succeed.
-func final(err error) bool {
-	return isNoSpace(err) || refused(err) && !isLeaseNotFound(err) ||
-		errors.Is(err, store.ErrTakenBack) || errors.Is(err, store.ErrClosuresChanged)
-}
-
-// attempt writes the entry, or finds that an earlier attempt has.
-func (j *joining) attempt(ctx context.Context) (*lock.Entry, error) {
-	if j.unsettled {
-		if found, err := j.settle(ctx); found != nil || err != nil {
-			return found, err
-		}
-	}
-	return j.try(ctx)
-}
-
-// settle finds out what became of the last attempt: once it is shut out, a read shows it. A fresh
-// id that is missing may have been there, and someone has removed it. It is not written again.
-func (j *joining) settle(ctx context.Context) (*lock.Entry, error) {
-	ctx, cancel := context.WithDeadline(ctx, j.due)
-	defer cancel()
-	if err := j.store.writer.shutOut(ctx, j.writer); err != nil {
-		return nil, err
-	}
-	found, err := j.find(ctx)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	j.unsettled = false
-	if found == nil && !j.entry.Resumable() {
-		return nil, store.ErrTakenBack
-	}
-	return found, nil
+	moved, j.withdrawn = l.withdrawn != j.withdrawn, l.withdrawn
+	return l.found, moved, nil
 }
 
-// doubt notes that an attempt may have happened, or still may.
-func (j *joining) doubt(lease, writer int64) {
-	j.unsettled, j.writer = true, writer
-	j.open = append(j.open, lease)
+// ShutOut implements engine.Attempts.
+func (j *joining) ShutOut(ctx context.Context) error {
+	return j.store.writer.shutOut(ctx, j.writer)
 }
 
-// waited extends the deadline by the time that a write was pending.
-func (j *joining) waited(pending time.Duration) {
-	if j.due = j.due.Add(pending); j.due.After(j.last) {
-		j.due = j.last
+// Admitted implements engine.Attempts.
+func (j *joining) Admitted(ctx context.Context) error {
+	a := j.store.admission(j.entry)
+	resp, err := j.store.read(ctx, "read the closures", &pb.RangeRequest{
+		Key: []byte(a.key), KeysOnly: true,
+	})
+	if err != nil {
+		return err
 	}
+	now := int64(0)
+	if len(resp.Kvs) > 0 {
+		now = resp.Kvs[0].ModRevision
+	}
+	if now != a.revision {
+		return store.ErrClosuresChanged
+	}
+	return nil
+}
+
+// Ours implements engine.Attempts. The lease distinguishes the entry from another caller's.
+func (j *joining) Ours(e *lock.Entry) bool { return slices.Contains(j.leases, e.Handle) }
+
+// others are the leases of attempts that did not write the entry kept.
+func (j *joining) others(kept *lock.Entry) []int64 {
+	return slices.DeleteFunc(
+		slices.Clone(j.open), func(l int64) bool { return kept != nil && l == kept.Handle },
+	)
+}
+
+// Open implements engine.Attempts.
+func (j *joining) Open(kept *lock.Entry) bool { return len(j.others(kept)) > 0 }
+
+// End implements engine.Attempts: it ends the leases.
+func (j *joining) End(ctx context.Context, kept *lock.Entry) error {
+	for _, l := range j.others(kept) {
+		if err := j.store.leases.revoke(ctx, l); err != nil {
+			return err
+		}
+		j.open = slices.DeleteFunc(j.open, func(open int64) bool { return open == l })
+	}
+	return nil
 }
 
 // lease decides whether the write can be made in time, and gets a lease for it. So a rejection
 // costs no work.
-func (j *joining) lease(ctx context.Context, w *write) error {
+func (j *joining) lease(
+	ctx context.Context, w *write, due time.Time,
+) (l int64, pending time.Duration, err error) {
 	release, err := j.store.commits.Reserve(w)
 	if err != nil {
-		return err
+		return 0, 0, err
 	}
 	defer release()
-	l, pending, err := j.store.leases.take(ctx, j.entry, j.due)
-	j.waited(pending)
+	taken, pending, err := j.store.leases.take(ctx, j.entry, due)
 	if err != nil {
-		return errors.Join(errNotTried, err)
+		return 0, pending, errors.Join(batch.ErrNotSent, errNotTried, err)
 	}
-	j.leases = append(j.leases, l.id)
-	w.Payload.under(l.id)
-	return nil
+	w.Payload.under(taken.id)
+	return taken.id, pending, nil
 }
 
-// try makes one attempt. It reuses the lease of an attempt that certainly wrote nothing.
-func (j *joining) try(ctx context.Context) (*lock.Entry, error) {
+// Put implements engine.Attempts. It reuses the lease of an attempt that certainly wrote nothing.
+func (j *joining) Put(
+	ctx context.Context, due time.Time,
+) (placed *lock.Entry, pending time.Duration, err error) {
 	s, e := j.store, j.entry
 	w := s.putWrite(e, j.value, j.withdrawn)
-	if err := j.lease(ctx, w); err != nil {
-		return nil, err
+	l, pending, err := j.lease(ctx, w, due)
+	if err != nil {
+		return nil, pending, j.translated(err)
 	}
-	l := j.leases[len(j.leases)-1]
+	j.leases = append(j.leases, l)
 	if !e.Resumable() {
 		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
 	}
-	w.Must, w.Due, w.Gone = true, j.due, store.Gone(ctx)
+	w.Must, w.Due, w.Gone = true, due.Add(pending), store.Gone(ctx)
 	out, err := s.commits.Do(ctx, w)
-	j.waited(w.Waited())
+	pending += w.Waited()
 	switch {
 	case out.applied:
-		placed := *e
-		placed.Number, placed.Handle = s.number(out.revision), l
-		placed.Lingers, placed.Admitted = false, 0
-		return &placed, nil
+		written := *e
+		written.Number, written.Handle = s.number(out.revision), l
+		written.Lingers, written.Admitted = false, 0
+		return &written, pending, nil
 	case isLeaseNotFound(err):
-		return nil, err
+		return nil, pending, errors.Join(batch.ErrNotSent, err)
 	case isNoSpace(err):
-		return j.beyondQuota(ctx, l, err)
+		placed, err = j.beyondQuota(ctx, l, err, due.Add(pending))
+		return placed, pending, err
 	case errors.Is(err, batch.ErrUnknown): // it may be sent with today's revision, and with no later
 		j.doubt(l, s.writer.current())
-		return nil, err
+		return nil, pending, err
 	case err != nil && !certain(err):
 		j.doubt(l, out.writer)
-		return nil, err
+		return nil, pending, err
 	}
 	j.leases = j.leases[:len(j.leases)-1] // another call may write under it
 	s.leases.give(e.Tenant, e.TTL, l)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		return nil, pending, engine.ErrConflict
 	}
-	before := j.withdrawn
-	found, err := j.find(ctx)
-	switch {
-	case err != nil || found != nil:
-		return found, err
-	case j.withdrawn != before:
-		return nil, errWithdrawn
+	return nil, pending, j.translated(err)
+}
+
+// translated returns the error of an attempt that wrote nothing.
+func (*joining) translated(err error) error {
+	if isNoSpace(err) || refused(err) && !isLeaseNotFound(err) {
+		return unavailable(err, "enqueue", false)
 	}
-	if err := j.shut(ctx); err != nil {
-		return nil, err
-	}
-	return nil, errGoneMeanwhile
+	return err
+}
+
+// doubt notes that an attempt may have happened, or still may, with a revision of the writer's key.
+func (j *joining) doubt(lease, writer int64) {
+	j.writer = writer
+	j.open = append(j.open, lease)
 }
 
 // beyondQuota finds out what became of an attempt to which etcd answered that it is full: etcd
 // may have run it. It reuses the lease only if no caller can have found and removed the entry
 // meanwhile.
-func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.Entry, error) {
-	found, err := j.find(ctx)
+func (j *joining) beyondQuota(
+	ctx context.Context, l int64, full error, due time.Time,
+) (*lock.Entry, error) {
+	ctx, cancel := context.WithDeadline(ctx, due)
+	defer cancel()
+	final := unavailable(full, "enqueue", false)
+	found, _, err := j.Find(ctx)
 	switch {
-	case err != nil && usedUp(err) == nil:
+	case err != nil && engine.UsedUp(err) == nil:
 		j.doubt(l, j.store.writer.current())
-		return nil, full
+		return nil, &engine.Full{Cause: final}
 	case found != nil && found.Handle == l:
 		return found, nil
 	case err == nil && found == nil && !j.entry.Resumable():
@@ -221,7 +189,7 @@ func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.E
 		j.store.endLease(j.entry, l)
 	}
 	if err == nil && found == nil {
-		err = full
+		return nil, final
 	}
 	return found, err
 }
@@ -229,32 +197,4 @@ func (j *joining) beyondQuota(ctx context.Context, l int64, full error) (*lock.E
 // certain reports whether a failed write did not run and never will.
 func certain(err error) bool {
 	return refused(err) || errors.Is(err, batch.ErrNotSent) || errors.Is(err, lock.Overloaded)
-}
-
-// endOthers ends the leases of the attempts that did not write the entry.
-func (j *joining) endOthers(placed *lock.Entry) {
-	var late []int64
-	for _, l := range j.open {
-		if placed == nil || l != placed.Handle {
-			late = append(late, l)
-		}
-	}
-	if len(late) > 0 {
-		j.store.orphans.Add(&orphan{leases: late}, j.store.leases.seconds(j.entry.TTL))
-	}
-}
-
-// giveUp ends a call with an unknown result, and reports whether an entry may stand. If the entry
-// is not resumable, no client can come back for it, so giveUp removes it. A resumable one that
-// exists stays: a retry can join it, or its lease ends. No attempt happens later.
-func (j *joining) giveUp() (unknown bool) {
-	if j.unsettled {
-		j.store.orphans.Add(
-			&orphan{entry: j.entry, leases: j.open, writer: j.writer},
-			j.store.leases.seconds(j.entry.TTL),
-		)
-		return true
-	}
-	j.endOthers(nil)
-	return false
 }

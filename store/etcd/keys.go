@@ -165,19 +165,3 @@ func (ks *keyspace) findAt(ctx context.Context, key []byte) (*lock.Entry, error)
 	}
 	return ks.decode(resp.Kvs[0])
 }
-
-// usedUp returns err as the error of an id that cannot be used again, or nil.
-func usedUp(err error) *lock.Error {
-	var used *lock.Error
-	if errors.As(err, &used) && used.Code == lock.Lost && used.Reason != "" {
-		return used
-	}
-	return nil
-}
-
-// errWithdrawn means that the key has a mark of a withdrawn entry, which the next attempt can
-// replace.
-var errWithdrawn = errors.New("the entry of the key was withdrawn")
-
-// errGoneMeanwhile means that the conflicting key is gone again.
-var errGoneMeanwhile = errors.New("the entry was removed at the same moment")

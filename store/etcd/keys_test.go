@@ -13,6 +13,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // TestWithdrawnAfterTheRecord: an entry that expired, and whose key was in use again before that
@@ -120,7 +121,7 @@ func TestWithdrawalRecordedLate(t *testing.T) {
 func (s *Store) usedUpBy(t *testing.T, e *lock.Entry) lock.Reason {
 	t.Helper()
 	l, err := s.lookFor(t.Context(), e)
-	if used := usedUp(err); used != nil {
+	if used := engine.UsedUp(err); used != nil {
 		return used.Reason
 	}
 	if err != nil || l.found != nil {

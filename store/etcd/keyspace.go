@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // keyspace is the store's own keys: how entries are named and read, and how revisions become
@@ -48,7 +49,7 @@ func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, ks.timeout)
 	defer cancel()
 	resp, err := ks.read(
-		ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + metaCluster), CountOnly: true},
+		ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + engine.MetaKey().Name), CountOnly: true},
 	)
 	if err != nil {
 		return 0, err
@@ -62,13 +63,7 @@ func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 func (ks *keyspace) read(
 	ctx context.Context, name string, r *pb.RangeRequest,
 ) (*pb.RangeResponse, error) {
-	return ks.readFrom(ctx, ks.kv, name, r)
-}
-
-func (ks *keyspace) readFrom(
-	ctx context.Context, kv kvClient, name string, r *pb.RangeRequest,
-) (*pb.RangeResponse, error) {
-	return repeated(ctx, func() (*pb.RangeResponse, error) { return ks.tryRead(ctx, kv, name, r) })
+	return repeated(ctx, func() (*pb.RangeResponse, error) { return ks.tryRead(ctx, name, r) })
 }
 
 // repeated calls try until there is an answer, or ctx ends.
@@ -83,14 +78,14 @@ func repeated[T any](ctx context.Context, try func() (T, error)) (T, error) {
 }
 
 func (ks *keyspace) tryRead(
-	ctx context.Context, kv kvClient, name string, r *pb.RangeRequest,
+	ctx context.Context, name string, r *pb.RangeRequest,
 ) (*pb.RangeResponse, error) {
 	if ctx.Err() != nil {
 		return nil, ctx.Err() // the embedded member would not notice
 	}
-	return attempt(
-		ctx, ks, name, func(ctx context.Context) (*pb.RangeResponse, error) { return kv.Range(ctx, r) },
-	)
+	return attempt(ctx, ks, name, func(ctx context.Context) (*pb.RangeResponse, error) {
+		return ks.kv.Range(ctx, r)
+	})
 }
 
 // tryTxn makes one attempt at a transaction.

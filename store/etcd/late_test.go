@@ -14,6 +14,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // givenUp is when a call is abandoned whose writes are late. A busy machine has sent one by then.
@@ -215,7 +216,7 @@ func TestLateAttempt(t *testing.T) {
 		t.Fatal(err)
 	}
 	late.deliver(t)
-	if found, err := s.find(t.Context(), e); found != nil || usedUp(err) == nil {
+	if found, err := s.find(t.Context(), e); found != nil || engine.UsedUp(err) == nil {
 		t.Errorf("an entry that was released came back: %+v, %v", found, err)
 	}
 }

@@ -58,10 +58,10 @@ func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 func (fd *feed) readRecords(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if err := fd.meta.rereadRecords(ctx, 0); err != nil {
+	if err := fd.meta.Reread(ctx, 0); err != nil {
 		return 0, err
 	}
-	return fd.meta.known.Load().at, nil
+	return fd.meta.Known().At.Position, nil
 }
 
 // listAt reads the entries as of a revision.
@@ -98,7 +98,7 @@ func (p *picture) at(revision int64, floor uint64) ([]*lock.Entry, uint64) {
 // eachKey reads the keys of a page and of all pages after it.
 func (ks *keyspace) eachKey(ctx context.Context, page *pager, each func(*mvccpb.KeyValue)) error {
 	for more := true; more; {
-		resp, err := ks.tryRead(ctx, ks.kv, "list", page.next())
+		resp, err := ks.tryRead(ctx, "list", page.next())
 		if err != nil {
 			return err
 		}

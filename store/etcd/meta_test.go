@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/etcd"
+	"github.com/fencepost/fencepost/store/storetest"
 )
 
 // TestMetaByHand deletes and damages what the store knows of itself: nothing is granted, holders go
@@ -25,13 +26,12 @@ func TestMetaByHand(t *testing.T) {
 	}
 	defer closing(t, "the client", client.Close)
 	conn := connect(t, cluster.Endpoints())
-	for name, damage := range map[string]clientv3.Op{
-		"all-deleted":   clientv3.OpDelete("meta/", clientv3.WithPrefix()),
-		"floor-deleted": clientv3.OpDelete("meta/floor"),
-		"floor-damaged": clientv3.OpPut("meta/floor", "x"),
-		"floor-lowered": clientv3.OpPut("meta/floor", "1"),
-		"key-emptied":   clientv3.OpPut("meta/tokenkey", ""),
-		"form-made-up":  clientv3.OpPut("meta/form", "two"),
+	for name, damage := range map[string]func(own []byte) []byte{
+		"deleted":       func([]byte) []byte { return nil },
+		"spoiled":       func([]byte) []byte { return []byte("x") },
+		"floor-lowered": func(own []byte) []byte { return storetest.WithOwn(own, "floor", 1) },
+		"key-emptied":   func(own []byte) []byte { return storetest.WithOwn(own, "token_key", "") },
+		"form-made-up":  func(own []byte) []byte { return storetest.WithOwn(own, "form", "two") },
 	} {
 		t.Run(name, func(t *testing.T) {
 			prefix := "/" + name + "/"
@@ -57,14 +57,19 @@ func TestMetaByHand(t *testing.T) {
 	}
 }
 
-// spoil does an operation on a key below a prefix.
-func spoil(t *testing.T, client *clientv3.Client, prefix string, op clientv3.Op) {
+// spoil changes the store's own record by hand.
+func spoil(t *testing.T, client *clientv3.Client, prefix string, damage func([]byte) []byte) {
 	t.Helper()
-	op.WithKeyBytes([]byte(prefix + string(op.KeyBytes())))
-	if op.IsDelete() && op.RangeBytes() != nil {
-		op.WithRangeBytes([]byte(clientv3.GetPrefixRangeEnd(string(op.KeyBytes()))))
+	own, err := client.Get(t.Context(), prefix+"meta")
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, err := client.Do(t.Context(), op); err != nil {
+	if spoiled := damage(own.Kvs[0].Value); spoiled == nil {
+		_, err = client.Delete(t.Context(), prefix+"meta")
+	} else {
+		_, err = client.Put(t.Context(), prefix+"meta", string(spoiled))
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
 }
@@ -92,29 +97,30 @@ func TestMetaGone(t *testing.T) {
 	before := mustEnqueue(
 		t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000}), newEntry("a", "held"),
 	)
-	for _, key := range []string{"floor", ""} {
-		if _, err := client.Delete(t.Context(), prefix+"meta/"+key, clientv3.WithPrefix()); err != nil {
-			t.Fatal(err)
-		}
-		_, err := etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
-		wantRemedy(t, "Open", err)
-		after := mustEnqueue(
-			t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}),
-			newEntry("b", "after"+key),
-		)
-		if after.Number <= before.Number {
-			t.Errorf("fence %d after %d", after.Number, before.Number)
-		}
-		before = after
+	gone := func([]byte) []byte { return nil }
+	spoil(t, client, prefix, gone)
+	_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
+	wantRemedy(t, "Open", err)
+	after := mustEnqueue(
+		t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}),
+		newEntry("b", "after"),
+	)
+	if after.Number <= before.Number {
+		t.Errorf("fence %d after %d", after.Number, before.Number)
 	}
-	if _, err := client.Put(t.Context(), prefix+"meta/form", "1000"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := client.Delete(t.Context(), prefix+"meta/floor"); err != nil {
-		t.Fatal(err)
-	}
-	_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix, FenceFloor: 2 * before.Number})
+	spoil(t, client, prefix, func(own []byte) []byte {
+		return storetest.WithOwn(storetest.WithForm(own, 1000), "token_key", "")
+	})
+	_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix, FenceFloor: 2 * after.Number})
 	if !errors.Is(err, store.ErrNewerForm) {
 		t.Errorf("Open of what is left of a newer version's = %v", err)
+	}
+	spoil(t, client, prefix, gone)
+	if _, err := client.Put(t.Context(), prefix+"meta/form", "5"); err != nil {
+		t.Fatal(err)
+	}
+	_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix, FenceFloor: 2 * after.Number})
+	if !errors.Is(err, store.ErrOlderForm) {
+		t.Errorf("Open of an earlier version's = %v", err)
 	}
 }

@@ -42,7 +42,7 @@ func (a *asked) Txn(
 type floored struct{ trusted }
 
 func (floored) unchanged() []*pb.Compare {
-	return []*pb.Compare{valued([]byte("floor"), []byte("7"))}
+	return []*pb.Compare{modified([]byte("floor"), 7)}
 }
 
 // TestFloorIsComparedInEachBatch: each transaction that puts an entry, plain or nested, compares
@@ -133,8 +133,8 @@ func endsIn(ops []*pb.RequestOp) map[lock.ID]string {
 func TestLargestBatch(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	commits := &committer{
-		own: &ownWrites{}, ctx: t.Context(), kv: s.kv, prefix: s.prefix, trusted: s.meta,
-		writer: s.writer,
+		own: &ownWrites{}, ctx: t.Context(), kv: s.kv, prefix: s.prefix, 
+		trusted: ownRecord{s.driver, s.meta}, writer: s.writer,
 	}
 	if err := s.writer.ready(t.Context(), 0); err != nil {
 		t.Fatal(err)

@@ -276,9 +276,9 @@ func TestSharedBeyondTheQuota(t *testing.T) {
 // trusting is a store whose records never change.
 type trusting struct{}
 
-func (trusting) unchanged() []*pb.Compare                    { return nil }
-func (trusting) rereadRecords(context.Context, uint64) error { return nil }
-func (trusting) refuses() bool                               { return false }
+func (trusting) unchanged() []*pb.Compare     { return nil }
+func (trusting) reread(context.Context) error { return nil }
+func (trusting) refuses() bool                { return false }
 
 // TestRefusedIsNotThere: many entries join at once until etcd is full. An entry with a certain
 // rejection is not there, and no lease with an entry under it is reused.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // lateTxn keeps the first transaction that puts a record, and says that it got no answer.
@@ -46,8 +47,7 @@ func TestLateRecord(t *testing.T) {
 		conn: s.conn, prefix: s.prefix, observe: s.observe, trust: s.trust, timeout: s.timeout,
 		kv: trustedKV{late, s.trust},
 	}
-	delayed := &RecordStore{store: &Store{keyspace: keys, meta: &metaKeeper{keyspace: keys}}}
-	delayed.store.meta.known.Store(s.meta.known.Load())
+	delayed := engine.NewRecords(&driver{keyspace: keys}, s.meta, s.log)
 	k := store.RecordKey{Kind: "note", Tenant: "acme", ID: "r"}
 	version, err := delayed.Put(t.Context(), store.RecordPut{RecordKey: k})
 	if err == nil {

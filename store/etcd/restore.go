@@ -2,6 +2,7 @@ package etcd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"go.uber.org/zap/zapcore"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // RestoredBump is added to the revision of a restored store, so that up to that many writes after
@@ -159,16 +161,20 @@ func inspect(ctx context.Context, dir string) (r Restored, err error) {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	keys := newKeyspace(conn, Config{Timeout: startTimeout})
-	m, header, err := (&metaKeeper{keyspace: keys}).readAll(ctx)
+	d := &driver{keyspace: keys}
+	own, err := engine.NewMeta(engine.MetaConfig{Driver: d, Trust: keys.trust}).Ask(ctx)
+	if errors.Is(err, store.ErrRecords) {
+		_, earlier := d.Used(ctx)
+		return r, cmp.Or(
+			earlier, errors.New("it is not a backup of Fencepost's: the store's own record is not there"),
+		)
+	}
+	if err == nil {
+		err = store.CheckForm(own.Form)
+	}
 	if err != nil {
 		return r, err
 	}
-	if !m.complete() {
-		return r, errors.New("it is not a backup of Fencepost's: the store's own records are not there")
-	}
-	if err := store.CheckForm(m.form); err != nil {
-		return r, err
-	}
-	r.Highest = max(uint64(header.Revision)-RestoredBump+m.floor, m.distrust)
+	r.Highest = max(own.Position-RestoredBump+own.Floor, own.Distrust)
 	return r, nil
 }

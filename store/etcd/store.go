@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // MinTTL is the shortest lease that etcd honours: 1.5 election timeouts, which is 2 s by default.
@@ -46,12 +46,14 @@ type Store struct {
 	*keyspace
 	*ends
 	*feed
-	meta    *metaKeeper
+	driver  *driver
+	meta    *engine.Meta
 	leases  *leasePool
 	writer  *writer
 	commits *committer
-	orphans *store.Cleaner[*orphan]
-	records *RecordStore
+	cleaner *engine.Cleaner
+	joins   *engine.Joins
+	records *engine.Records
 
 	closing context.Context
 	stop    context.CancelFunc
@@ -65,12 +67,15 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	s := newStore(conn, cfg)
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.meta.load(ctx, cfg.FenceFloor); err != nil {
+	if err := s.meta.Load(ctx, cfg.FenceFloor); err != nil {
 		s.stop()
+		if unread := (*engine.Unread)(nil); errors.As(err, &unread) {
+			return nil, unavailable(err, "read the store's own record", false)
+		}
 		return nil, err
 	}
 	_ = s.writer.ready(ctx, 0) // a full store has no space for it; the first entry tries again
-	s.orphans = store.NewCleaner(s.log, s.clean)
+	s.start()
 	s.tasks.Go(s.upkeep)
 	s.tasks.Go(s.renewIdle)
 	s.tasks.Go(s.checkVersions)
@@ -78,17 +83,29 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 	return s, nil
 }
 
+// start starts what cleans up behind joins.
+func (s *Store) start() {
+	s.cleaner = engine.NewCleaner(s.log)
+	s.joins = &engine.Joins{
+		Store: s, Trust: s.trust, Timeout: s.timeout, Closing: s.closing, Cleaner: s.cleaner,
+	}
+}
+
 func newStore(conn *Conn, cfg Config) *Store {
 	s := &Store{keyspace: newKeyspace(conn, cfg), leases: newLeasePool(conn)}
 	s.closing, s.stop = context.WithCancel(context.Background())
-	s.meta = &metaKeeper{keyspace: s.keyspace}
+	s.driver = &driver{s.keyspace, s.leases}
+	s.meta = engine.NewMeta(engine.MetaConfig{
+		Driver: s.driver, Trust: s.trust, Log: s.log, Path: s.prefix + engine.MetaKey().Name,
+		Jump: RestoredBump,
+	})
 	s.leases.longer = s.warnOfElections()
 	s.ends = &ends{keyspace: s.keyspace, closing: s.closing, memory: newMemory(s.leases.tryGrant)}
 	s.feed = &feed{keyspace: s.keyspace, ends: s.ends, meta: s.meta, behind: make(chan struct{}, 1)}
 	s.writer = newWriter(s.keyspace, s.memory)
-	s.records = &RecordStore{store: s, life: store.NewLife(&lives{s})}
+	s.records = engine.NewRecords(s.driver, s.meta, s.log)
 	s.commits = (&committer{
-		prefix: s.prefix, ctx: s.closing, trusted: s.meta, pending: cfg.Pending,
+		prefix: s.prefix, ctx: s.closing, trusted: ownRecord{s.driver, s.meta}, pending: cfg.Pending,
 		own: &s.own, writer: s.writer,
 		observe: func(writes int, took time.Duration, err error) {
 			s.observe.Batch(writes)
@@ -99,12 +116,19 @@ func newStore(conn *Conn, cfg Config) *Store {
 	return s
 }
 
+// Records returns the store's small records.
+func (s *Store) Records() store.RecordStore { return s.records }
+
+// TokenKey returns the secret that signs the lock tokens. It is made on first use, and is the
+// same for all replicas and after every restart.
+func (s *Store) TokenKey() []byte { return s.meta.TokenKey() }
+
 // Close ends the maintenance and the writes in flight, and waits for both. Feeds end by their own
 // contexts.
 func (s *Store) Close() error {
 	s.stop()
-	s.records.life.Close()
-	s.orphans.Close()
+	s.records.Close()
+	s.cleaner.Close()
 	s.tasks.Wait()
 	s.leases.grants.Close()
 	s.commits.Close()
@@ -119,15 +143,7 @@ func (s *Store) Enqueue(
 	if !s.conn.hasRoom(len(val) + len(e.Claims)*keyRoom) {
 		return nil, false, unavailable(rpctypes.ErrGRPCNoSpace, "enqueue", false)
 	}
-	j, placed, err := s.join(ctx, e, val)
-	if err != nil {
-		return nil, false, err
-	}
-	ours := slices.Contains(j.leases, placed.Handle)
-	placed, written, err = s.trust.HandOut(ctx, s, placed, ours, func() {
-		left := &orphan{entry: placed, leases: []int64{placed.Handle}}
-		s.orphans.Add(left, s.leases.seconds(placed.TTL))
-	})
+	placed, written, err = s.joins.Enqueue(ctx, e, &joining{store: s, entry: e, value: val})
 	if err == nil && written { // the lease of a removed entry ends, and must not be reused
 		s.leases.confirm(placed)
 	}
@@ -202,7 +218,7 @@ func (s *Store) left(e *lock.Entry, why lock.Reason) {
 // endLease ends a lease that is not reused. etcd itself ends at most 1 000 leases a second, so
 // those of dead holders would wait behind these.
 func (s *Store) endLease(e *lock.Entry, lease int64) {
-	s.orphans.Add(&orphan{leases: []int64{lease}}, s.leases.seconds(e.TTL))
+	s.cleaner.Add(func(ctx context.Context) error { return s.leases.revoke(ctx, lease) }, e.TTL)
 }
 
 // notRemoved returns why a comparison failed: e was gone, or one of while.

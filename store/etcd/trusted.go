@@ -7,6 +7,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // trustedKV compares every linearizable answer with what was received before the call was sent.
@@ -44,8 +45,49 @@ func (t trustedKV) received(mark uint64, h *pb.ResponseHeader) {
 // trusted is the part of the store's trust that a committer needs.
 type trusted interface {
 	unchanged() []*pb.Compare
-	rereadRecords(ctx context.Context, told uint64) error
+	reread(ctx context.Context) error
 	refuses() bool
 }
 
-func (mk *metaKeeper) refuses() bool { return mk.trust.Refusal() != nil }
+// ownRecord is the store's own record for a committer.
+type ownRecord struct {
+	driver *driver
+	meta   *engine.Meta
+}
+
+func (o ownRecord) unchanged() (compares []*pb.Compare) {
+	for _, c := range o.meta.Unchanged() {
+		compares = append(compares, o.driver.unchanged(c)...)
+	}
+	return compares
+}
+
+func (o ownRecord) reread(ctx context.Context) error { return o.meta.Reread(ctx, 0) }
+
+func (o ownRecord) refuses() bool { return o.meta.Refusal() != nil }
+
+// look reads the store's own record again after a reason for doubt.
+func (s *Store) look(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	return s.meta.Reread(ctx, 0)
+}
+
+// Refusal implements store.Store.
+func (s *Store) Refusal() error {
+	if refusal := s.trust.Refusal(); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// Distrust implements store.Store. Other replicas learn of it from their feeds, or by their next
+// write.
+func (s *Store) Distrust(ctx context.Context, number uint64) error {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	if err := s.meta.Reread(ctx, number); err != nil {
+		return unavailable(err, "record the distrust", true)
+	}
+	return nil
+}

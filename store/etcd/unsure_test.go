@@ -86,7 +86,7 @@ func TestFloorThatComesLate(t *testing.T) {
 	var late atomic.Bool
 	conn.Interfere(func(_ context.Context, r *pb.TxnRequest, do etcd.Do) (*pb.TxnResponse, error) {
 		floors := func(op *pb.RequestOp) bool {
-			return bytes.HasSuffix(op.GetRequestPut().GetKey(), []byte("/floor"))
+			return bytes.HasSuffix(op.GetRequestPut().GetKey(), []byte("/meta"))
 		}
 		if slices.ContainsFunc(r.Success, floors) && late.CompareAndSwap(false, true) {
 			high.Store(openStore(t, conn, etcd.Config{FenceFloor: 2_000_000}))

@@ -3,12 +3,13 @@ package memory
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // attemptLimit bounds one attempt of a call, as in the adapters.
@@ -20,6 +21,7 @@ type Operation string
 // The operations.
 const (
 	Put       Operation = "put"
+	Find      Operation = "find"
 	Exclude   Operation = "exclude" // attempts of a put that are no longer wanted
 	Remove    Operation = "remove"
 	Revoke    Operation = "remove and put"
@@ -59,7 +61,8 @@ var _ store.Store = (*Client)(nil)
 type Client struct {
 	server *Server
 	wire   Wire
-	small  *RecordStore
+	small  *engine.Records
+	joins  *engine.Joins
 
 	group group
 
@@ -70,6 +73,7 @@ type Client struct {
 	mu       sync.Mutex
 	id       int64
 	attempts int64
+	writer   int64  // the number of its attempts to put, see [Server.shutOut]
 	greatest uint64 // number in any answer
 	doubts   int    // proofs of a lost past that the server does not have yet
 }
@@ -84,16 +88,21 @@ func (s *Server) Connect(w Wire) *Client {
 	defer s.mu.Unlock()
 	s.clients++
 	c := &Client{server: s, wire: w, id: s.clients}
-	c.small = &RecordStore{client: c, life: store.NewLife(&lives{c})}
+	c.small = newRecords(c)
 	c.closing, c.close = context.WithCancel(context.Background())
+	c.joins = &engine.Joins{
+		Store: c, Trust: trusted{c}, Timeout: s.cfg.CallLimit, Closing: c.closing,
+		Cleaner: engine.NewCleaner(slog.New(slog.DiscardHandler)),
+	}
 	return c
 }
 
 // Close ends the client's tasks, and waits for them.
 func (c *Client) Close() {
 	c.close()
+	c.joins.Cleaner.Close()
 	c.tasks.Wait()
-	c.small.life.Close()
+	c.small.Close()
 }
 
 // attempt returns a unique name.
@@ -102,6 +111,20 @@ func (c *Client) attempt() Attempt {
 	defer c.mu.Unlock()
 	c.attempts++
 	return Attempt(c.id<<32 | c.attempts)
+}
+
+// writing returns the number that an attempt to put has now.
+func (c *Client) writing() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writer
+}
+
+// writes raises it.
+func (c *Client) writes(writer int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writer = max(c.writer, writer)
 }
 
 func (c *Client) newest() uint64 {
@@ -143,45 +166,6 @@ func (c *Client) Remove(
 		return none{}, number, err
 	})
 	return err
-}
-
-// RemoveAndPut implements [store.Store].
-func (c *Client) RemoveAndPut(
-	ctx context.Context,
-	e *lock.Entry,
-	why lock.Reason,
-	note *lock.Note,
-	p store.RecordPut,
-) error {
-	if err := store.CheckRemovalPut(p); err != nil {
-		return err
-	}
-	_, err := store.PutRecord(ctx, &removing{c.small, e, why, note}, p)
-	return err
-}
-
-// removing is a table of records whose writes also remove an entry.
-type removing struct {
-	*RecordStore
-	entry *lock.Entry
-	why   lock.Reason
-	note  *lock.Note
-}
-
-// Swap implements [store.RecordTable].
-func (r *removing) Swap(
-	ctx context.Context,
-	s store.RecordState,
-	w *store.RecordWrite,
-) (uint64, error) {
-	known := r.client.newest()
-	version, err := once(ctx, r.client, Revoke, r.entry.ID, func() (uint64, uint64, error) {
-		return r.client.server.removeAndSwap(r.entry, r.why, r.note, known, s, w)
-	})
-	if errors.Is(err, ErrUnsent) {
-		err = errors.Join(batch.ErrNotSent, err)
-	}
-	return version, err
 }
 
 // Renew implements [store.Store].
@@ -233,6 +217,17 @@ func (c *Client) Distrust(ctx context.Context, number uint64) error {
 
 // Refusal implements [store.Store]. All clients know at once what the server knows.
 func (c *Client) Refusal() error {
+	if refusal := (trusted{c}).Refusal(); refusal != nil {
+		return refusal
+	}
+	return nil
+}
+
+// trusted is what the client knows of the server's past.
+type trusted struct{ client *Client }
+
+func (t trusted) Refusal() *lock.Error {
+	c := t.client
 	c.mu.Lock()
 	doubted := c.doubts > 0
 	c.mu.Unlock()

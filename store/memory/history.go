@@ -89,7 +89,7 @@ type Checkpoint struct {
 	distrusted uint64
 	foreign    bool
 	records    map[key]record
-	small      recordTable
+	values     values
 }
 
 // Checkpoint returns a copy of the server.
@@ -108,7 +108,7 @@ func (s *Server) Checkpoint() Checkpoint {
 	for k, r := range s.records {
 		c.records[k] = *r
 	}
-	c.small = s.small.copied(0)
+	c.values = s.values.copied(0)
 	return c
 }
 
@@ -145,7 +145,7 @@ func (s *Server) restore(c Checkpoint) {
 	for k, r := range c.records {
 		s.records[k] = s.forgetting(k, r.number, r.ended)
 	}
-	s.replaceRecords(c.small.copied(0))
+	s.replaceValues(c.values.copied(0))
 	s.startOver()
 }
 
@@ -160,13 +160,13 @@ func (s *Server) SetForm(form int) {
 	s.startOver()
 }
 
-func (s *Server) refusedForm() error {
+func (s *Server) refusedForm() *lock.Error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return refusedForm(s.form)
 }
 
-func refusedForm(form int) error {
+func refusedForm(form int) *lock.Error {
 	err := store.CheckForm(form)
 	if err == nil {
 		return nil
@@ -207,7 +207,7 @@ func (s *Server) shift(by uint64) {
 		e := k.entry
 		k.lease = time.AfterFunc(time.Until(k.end), func() { s.expire(&e) })
 	}
-	s.replaceRecords(s.small.copied(by))
+	s.replaceValues(s.values.copied(by))
 	s.startOver()
 }
 
@@ -243,7 +243,7 @@ func (s *Server) Trusted() bool {
 	return s.distrusted == 0 && !s.foreign
 }
 
-func refusal() error {
+func refusal() *lock.Error {
 	err := store.Unavailable(
 		errors.New("the store lost its past; an operator must set a fence floor"),
 		"enqueue",

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/store/storetest"
 )
@@ -49,7 +50,7 @@ func (w *lateWire) Call(
 	id lock.ID,
 	do func() error,
 ) error {
-	if op == memory.SwapRecord && w.late == nil {
+	if op == memory.Commit && w.late == nil {
 		w.late = do
 		return memory.ErrUnknown
 	}
@@ -72,7 +73,7 @@ func TestLateRecord(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.late(); !errors.Is(err, store.ErrRecordRaced) {
+	if err := w.late(); !errors.As(err, new(*engine.Raced)) {
 		t.Errorf("the late write = %v", err)
 	}
 	if _, err := c.Records().Get(t.Context(), k); !errors.Is(err, lock.NotFound) {

@@ -53,14 +53,14 @@ type Server struct {
 	entries    map[key]*kept
 	records    map[key]*record // of ends
 	pasts      store.Pasts
-	attempts   map[Attempt]fate
+	writers    map[int64]int64  // by client: the number that its attempts must have
 	removals   map[Attempt]bool // that took effect
 	floor      uint64           // set by an operator
 	distrusted uint64           // the number that is missing, or 0
 	foreign    bool             // the data belonged to another cluster
 	form       int              // of the stored data, see [store.Form]
 	clients    int64
-	small      recordTable
+	values     values
 
 	joint *joint // the transaction in progress, or nil
 
@@ -96,15 +96,6 @@ type record struct {
 // Attempt names one attempt to write something, forever.
 type Attempt int64
 
-// fate is the state of an attempt to write an entry.
-type fate int
-
-const (
-	unknown  fate = iota
-	wrote         // it wrote the entry
-	excluded      // it never will
-)
-
 // NewServer returns an empty server.
 func NewServer(cfg Config) *Server {
 	if cfg.CallLimit == 0 {
@@ -118,8 +109,8 @@ func NewServer(cfg Config) *Server {
 	}
 	return &Server{
 		cfg: cfg, number: cfg.Number, entries: map[key]*kept{}, records: map[key]*record{},
-		attempts: map[Attempt]fate{}, removals: map[Attempt]bool{}, grown: make(chan struct{}),
-		small: newRecordTable(), form: store.Form,
+		writers: map[int64]int64{}, removals: map[Attempt]bool{}, grown: make(chan struct{}),
+		values: newValues(), form: store.Form,
 	}
 }
 
@@ -129,7 +120,7 @@ func (s *Server) Close() {
 	defer s.mu.Unlock()
 	s.stopped = true
 	s.stopTimers()
-	for _, l := range s.small.lives {
+	for _, l := range s.values.lives {
 		l.Stop()
 	}
 }

@@ -1,102 +1,100 @@
 package memory
 
 import (
-	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
-// withdrawnError reports a withdrawn entry of the key. A client that knows of it can use the key.
-// An earlier attempt that arrives late does not know of it.
-type withdrawnError struct{ number uint64 }
+// shutOutError means that an attempt was shut out: the client's writes have another number now.
+type shutOutError struct{ writer int64 }
 
-func (e *withdrawnError) Error() string {
-	return fmt.Sprintf("the entry of the key was withdrawn at %d", e.number)
+func (*shutOutError) Error() string { return "the attempt was shut out" }
+func (*shutOutError) Unwrap() error { return batch.ErrNotSent }
+
+// put is an attempt to write an entry.
+type put struct {
+	entry     *lock.Entry
+	handle    int64
+	withdrawn uint64 // the number of the last withdrawal of an entry with its key that is known; or 0
+
+	client, writer int64 // see [Server.shutOut]
 }
 
-// put writes e as the last of one call's attempts. The call knows the number of the last
-// withdrawal of an entry with its key, or none. put writes nothing if e's id exists or is used
-// up, if the attempt was excluded or the closures have changed meanwhile, or if the client knows a
-// later number: then the past is missing. It also writes nothing into data of another form.
-func (s *Server) put(
-	attempts []Attempt, withdrawn, known uint64, e *lock.Entry,
-) (placed *lock.Entry, number uint64, err error) {
+// put makes the attempt for a client that knows a number. It writes nothing if the entry's id
+// exists or is used up, or if the closures have changed meanwhile: that is a conflict. Nor does it
+// if it was shut out, if the client knows a later number, because then the past is missing, or into
+// data of another form.
+func (s *Server) put(p put, known uint64) (placed *lock.Entry, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	this := attempts[len(attempts)-1]
 	if known > s.before() {
 		s.distrusted = max(s.distrusted, known)
 	}
-	if s.distrusted != 0 || s.foreign {
+	e := p.entry
+	withdrawn, err := s.gone(e)
+	switch {
+	case s.distrusted != 0 || s.foreign:
 		return nil, s.number, refusal()
+	case refusedForm(s.form) != nil:
+		return nil, s.number, refusedForm(s.form)
+	case p.writer != s.writers[p.client]:
+		return nil, s.number, &shutOutError{s.writers[p.client]}
+	case err != nil, withdrawn != p.withdrawn, s.entries[keyOf(e)] != nil,
+		s.values.kept[engine.KeyOf(store.ClosuresKey(e.Tenant))].number != e.Admitted:
+		return nil, s.number, engine.ErrConflict
 	}
-	if err := refusedForm(s.form); err != nil {
-		return nil, s.number, err
+	return s.insert(p.handle, e), s.number, nil
+}
+
+// gone returns why the key of a missing entry must not be used, or the number of the withdrawal
+// that has freed it.
+func (s *Server) gone(e *lock.Entry) (withdrawn uint64, err error) {
+	switch r := s.records[keyOf(e)]; {
+	case r == nil || !e.Resumable():
+		return 0, nil
+	case r.ended.Reason != lock.Withdrawn:
+		return 0, lock.LostBecause(r.ended.Reason)
+	default:
+		return r.number, nil
 	}
+}
+
+// lookFor returns the entry with e's id, or nil, and then what gone says.
+func (s *Server) lookFor(
+	e *lock.Entry,
+) (found *lock.Entry, withdrawn, number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if found := s.entries[keyOf(e)]; found != nil {
-		return copied(found.entry), s.number, nil
+		return copied(found.entry), 0, s.number, nil
 	}
-	if s.attempts[this] == excluded {
-		return nil, s.number, store.Unavailable(errors.New("the attempt was given up"), "put", false)
-	}
-	wroteBefore := slices.ContainsFunc(
-		attempts,
-		func(a Attempt) bool { return s.attempts[a] == wrote },
-	)
-	if err := s.gone(e, wroteBefore, withdrawn); err != nil {
-		return nil, s.number, err
-	}
-	if s.small.kept[store.ClosuresKey(e.Tenant)].version != e.Admitted {
-		return nil, s.number, store.Unavailable(store.ErrClosuresChanged, string(Put), false)
-	}
-	s.attempts[this] = wrote
-	return s.insert(this, e), s.number, nil
+	withdrawn, err = s.gone(e)
+	return nil, withdrawn, s.number, err
 }
 
-// gone returns why a missing entry must not be written.
-func (s *Server) gone(e *lock.Entry, wroteBefore bool, withdrawn uint64) error {
-	r := s.records[keyOf(e)]
-	switch ended := r != nil && r.ended.Reason != lock.Withdrawn; {
-	case ended && (wroteBefore || e.Resumable()):
-		return lock.LostBecause(r.ended.Reason)
-	case wroteBefore: // and it was withdrawn, or the record of that is gone
-		return lock.LostBecause(lock.Unknown)
-	case r != nil && e.Resumable() && r.number != withdrawn:
-		return &withdrawnError{r.number}
-	}
-	return nil
+// shutOut makes sure that no attempt of a client with that number of its writes happens any more.
+func (s *Server) shutOut(client, writer int64) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writers[client] = max(s.writers[client], writer+1)
+	return s.number
 }
 
-func (s *Server) insert(a Attempt, e *lock.Entry) *lock.Entry {
+func (s *Server) insert(handle int64, e *lock.Entry) *lock.Entry {
 	s.advance(keysOf(e)...)
 	k := &kept{entry: *e, end: time.Now().Add(e.TTL)}
-	k.entry.Number, k.entry.Handle = s.number, int64(a)
+	k.entry.Number, k.entry.Handle = s.number, handle
 	k.entry.Lingers, k.entry.Admitted = false, 0
 	mine := k.entry
 	k.lease = time.AfterFunc(e.TTL, func() { s.expire(&mine) })
 	s.entries[keyOf(e)] = k
 	s.publish(store.Change{Number: s.number, Joined: copied(k.entry)})
 	return copied(k.entry)
-}
-
-// takeBack makes sure that none of the attempts writes anything any more, and removes what one of
-// them has written.
-func (s *Server) takeBack(attempts []Attempt, e *lock.Entry) uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, a := range attempts {
-		if s.attempts[a] == unknown {
-			s.attempts[a] = excluded
-		}
-	}
-	if k := s.entries[keyOf(e)]; k != nil && slices.Contains(attempts, Attempt(k.entry.Handle)) {
-		s.drop(k, lock.Withdrawn, nil)
-	}
-	return s.number
 }
 
 // remove removes the entry, unless this very removal already has.

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -89,4 +90,18 @@ func formOlder(t *trial) {
 			}
 		}
 	}
+}
+
+// WithForm returns the store's own record in another form, as another version of the server writes
+// it.
+func WithForm(own []byte, form int) []byte { return WithOwn(own, "form", form) }
+
+// WithOwn returns the store's own record with another value of a field.
+func WithOwn(own []byte, field string, value any) []byte {
+	var all map[string]any
+	if err := json.Unmarshal(own, &all); err != nil {
+		panic("bug: the store's own record is no JSON: " + err.Error())
+	}
+	all[field] = value
+	return store.Encode(all)
 }

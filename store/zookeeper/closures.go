@@ -2,22 +2,26 @@ package zookeeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/go-zookeeper/zk"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // admissions are what admits entries: for a version of a tenant's closures, the version of the
 // shard of their record. Every write of such a record raises that, also of one that did not exist,
 // which ZooKeeper cannot check otherwise.
 type admissions struct {
-	records *RecordStore
+	driver  *driver
 	reading singleflight.Group // a burst of joins reads once
 
 	mu sync.Mutex
@@ -40,32 +44,53 @@ func (a *admissions) known(e *lock.Entry) *zk.CheckVersionRequest {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	of := a.of[e.Tenant]
-	if of.closures != e.Admitted || of.floor != a.records.store.trust.Floor() {
+	if of.closures != e.Admitted || of.floor != a.driver.trust.Floor() {
 		return nil
 	}
 	return of.check
 }
 
-// admit reads the closures for w, which is not sent yet, and sets the check that admits its entry.
-// The error is [store.ErrClosuresChanged] if they are not as the entry's caller has seen them.
-// Meanwhile w counts as pending, so a burst stays within the bounds. Its joins read once.
-func (j *join) admit(ctx context.Context, w *write) error {
+// admit sets the check that admits the entry of w, which is not sent yet. It reads the closures if
+// they are not known. The error is [engine.ErrConflict] if they are not as the entry's caller has
+// seen them. Meanwhile w counts as pending, so a burst stays within the bounds.
+func (j *joining) admit(ctx context.Context, w *write, due time.Time) error {
+	if w.Payload.admitted = j.admissions.known(j.entry); w.Payload.admitted != nil {
+		return nil
+	}
 	release, err := j.commits.Reserve(w)
 	if err != nil {
 		return err
 	}
 	defer release()
-	ctx, cancel := j.hurried(ctx)
+	ctx, cancel := context.WithDeadline(ctx, due)
 	defer cancel()
-	a, e, floor := j.admissions, j.entry, j.trust.Floor()
+	w.Payload.admitted, err = j.admissions.readOnce(ctx, j.entry)
+	switch {
+	case errors.Is(err, store.ErrClosuresChanged):
+		return engine.ErrConflict
+	case err != nil:
+		return errors.Join(batch.ErrNotSent, err)
+	}
+	return nil
+}
+
+// Admitted implements engine.Attempts.
+func (j *joining) Admitted(ctx context.Context) error {
+	_, err := j.admissions.readOnce(ctx, j.entry)
+	return err
+}
+
+// readOnce returns the check that admits e. A burst of joins reads once.
+func (a *admissions) readOnce(
+	ctx context.Context, e *lock.Entry,
+) (*zk.CheckVersionRequest, error) {
+	floor := a.driver.trust.Floor()
 	read, err, _ := a.reading.Do(
 		fmt.Sprint(e.Tenant, ",", e.Admitted, ",", floor),
 		func() (any, error) { return a.read(ctx, e.Tenant, e.Admitted, floor) },
 	)
-	if err == nil {
-		w.Payload.admitted = read.(*zk.CheckVersionRequest)
-	}
-	return err
+	check, _ := read.(*zk.CheckVersionRequest)
+	return check, err
 }
 
 // read returns the check for a version of a tenant's closures, if they have it.
@@ -74,16 +99,19 @@ func (a *admissions) read(
 ) (*zk.CheckVersionRequest, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	key := store.ClosuresKey(tenant)
-	s, err := a.records.Look(ctx, key, true)
+	key, now := engine.KeyOf(store.ClosuresKey(tenant)), uint64(0)
+	s, err := a.driver.Look(ctx, key, true)
+	if s.Found {
+		now = a.driver.number(s.Position)
+	}
 	switch {
 	case err != nil:
 		return nil, err
-	case s.Version != version:
+	case now != version:
 		return nil, store.ErrClosuresChanged
 	}
 	check := &zk.CheckVersionRequest{
-		Path: a.records.store.root.shardOfRecord(key), Version: int32(s.Guard),
+		Path: a.driver.root.shardOfKey(key), Version: int32(s.Stamp),
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

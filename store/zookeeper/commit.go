@@ -58,7 +58,7 @@ type committer struct {
 	*batch.Committer[*part, outcome]
 	*journal
 	calls   *connector
-	meta    *metaKeeper
+	meta    *ownRecord
 	feed    *feed // receives what was written
 	observe store.Observer
 	closing context.Context
@@ -138,7 +138,7 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 		&zk.CheckVersionRequest{Path: c.root.epoch(), Version: epoch},
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
-	if joining(writes) {
+	if putsEntry(writes) {
 		ops = append(ops, c.meta.check())
 	}
 	for _, check := range admissionsOf(writes) {
@@ -184,10 +184,10 @@ func failedOp(results []zk.MultiResponse) int {
 // together.
 func created(stat *zk.Stat) int32 { return (stat.Cversion + stat.NumChildren) / 2 }
 
-// joining reports whether a write of the batch puts an entry. Its transaction checks that meta is
+// putsEntry reports whether a write of the batch puts an entry. Its transaction checks that meta is
 // as this replica knows it. So no entry is granted below a floor that another replica has set, or
 // in a distrusted store.
-func joining(writes []*write) bool {
+func putsEntry(writes []*write) bool {
 	return slices.ContainsFunc(writes, joins)
 }
 
@@ -201,7 +201,7 @@ var errOutdated = errors.New("the fence floor or the trust in the store has chan
 func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	_ = c.meta.rereadRecords(ctx, c.calls, 0) // after an error the next attempt finds the same
+	_ = c.meta.Reread(ctx, 0) // after an error the next attempt finds the same
 	for _, w := range writes {
 		if joins(w) {
 			refused := &retry{errOutdated}

@@ -139,7 +139,7 @@ func (r reader) Queue(ctx context.Context, ref lock.Ref) ([]*lock.Entry, uint64,
 }
 
 func recordsOf(s store.Store) store.RecordStore {
-	return s.(interface{ Records() *zookeeper.RecordStore }).Records()
+	return s.(interface{ Records() store.RecordStore }).Records()
 }
 
 func startZooKeeper(t *testing.T, config rig.ZooKeeperConfig) *rig.ZooKeeper {

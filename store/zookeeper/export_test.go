@@ -9,6 +9,8 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
+	"github.com/fencepost/fencepost/store/storetest"
 )
 
 // ReadQueue is what Queue does when the feed is late.
@@ -23,6 +25,9 @@ func (s *Store) Admit(ctx context.Context, tenant string) error {
 	_, err := s.joiner.admissions.read(ctx, tenant, 0, s.trust.Floor())
 	return err
 }
+
+// Small returns the store's small records with their attempts.
+func (s *Store) Small() *engine.Records { return s.small }
 
 // Rotate is what the upkeep does long before the names of records overflow.
 func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
@@ -111,7 +116,7 @@ func (s *Store) BeginBehind(ctx context.Context, happens func()) error {
 	if err != nil {
 		return err
 	}
-	if err := s.meta.rereadRecords(ctx, s.chores, 0); err != nil {
+	if err := s.meta.Reread(ctx, 0); err != nil {
 		return err
 	}
 	happens()
@@ -145,12 +150,15 @@ func (s *Store) LearnFloor(ctx context.Context, floor uint64) error {
 
 // SetForm records another form of the stored data, as another version does.
 func (s *Store) SetForm(ctx context.Context, form int) error {
-	m, err := s.meta.read(ctx)
+	was, err := s.driver.Look(ctx, engine.MetaKey(), true)
 	if err != nil {
 		return err
 	}
-	m.Form = form
-	return s.meta.write(ctx, s.calls, m)
+	_, err = s.driver.Commit(ctx, engine.Txn{
+		If:  []engine.If{{Key: engine.MetaKey(), Was: was}},
+		Put: []engine.Put{{Key: engine.MetaKey(), Value: storetest.WithForm(was.Data, form)}},
+	})
+	return err
 }
 
 // Asking reports whether a request is under way on the connection for calls.
@@ -163,20 +171,28 @@ func (s *Store) Asking() bool {
 // EndLife is what others do when they have seen that version of the life of this
 // replica's bound records for long.
 func (s *Store) EndLife(ctx context.Context, version int32) error {
-	life, err := s.small.life.Begin(ctx)
+	l, err := s.calls.get(ctx)
 	if err != nil {
 		return err
 	}
-	return s.small.end(ctx, life, version)
+	ids, err := children(ctx, l, s.root.lives())
+	if err != nil {
+		return err
+	}
+	return s.driver.endLife(ctx, ids[0], version)
 }
 
 // Heartbeats returns the version of that life.
 func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
-	life, err := s.small.life.Begin(ctx)
+	l, err := s.calls.get(ctx)
 	if err != nil {
 		return 0, err
 	}
-	n, err := onLink(ctx, s.calls, get(s.root.life(life)))
+	ids, err := children(ctx, l, s.root.lives())
+	if err != nil {
+		return 0, err
+	}
+	n, err := onLink(ctx, s.calls, get(s.root.life(ids[0])))
 	if err != nil {
 		return 0, err
 	}
@@ -186,7 +202,7 @@ func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
 // ReadAnew takes over meta. read is called when it has been read, but not taken over.
 func (s *Store) ReadAnew(ctx context.Context, read func()) error {
 	_, err := s.trust.Reread(ctx, 0, func(ctx context.Context) (store.Records, error) {
-		r, err := s.meta.ask(ctx, s.calls)
+		r, err := s.meta.Ask(ctx)
 		read()
 		return r, err
 	})
@@ -236,8 +252,8 @@ func (s *Store) Sweep(ctx context.Context, after ...time.Duration) (lasts []bool
 
 func (s *Store) sweepAfter(ctx context.Context, after []time.Duration) (lasts []bool, err error) {
 	var now time.Duration
-	w := &sweeper{records: s.small, now: func() time.Duration { return now }}
-	id, err := (&lives{s}).BeginLife(ctx)
+	w := &sweeper{driver: s.driver, now: func() time.Duration { return now }}
+	id, err := s.driver.BeginLife(ctx)
 	for _, now = range after {
 		var l *link
 		if l, err = s.chores.get(ctx); err == nil {

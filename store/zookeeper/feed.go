@@ -24,7 +24,7 @@ const (
 // keeps the entries, so that a follower can begin at any time.
 type feed struct {
 	reader  *reader
-	meta    *metaKeeper
+	meta    *ownRecord
 	leases  *leases
 	observe store.Observer
 

@@ -3,12 +3,15 @@ package zookeeper
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/go-zookeeper/zk"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // joiner puts entries into their queues.
@@ -16,118 +19,108 @@ type joiner struct {
 	*reader
 	calls   *connector
 	commits *committer
-	orphans *store.Cleaner[*orphan]
 
 	admissions *admissions
 }
 
-// join is one call of Enqueue, with all its attempts.
-type join struct {
+// joining is one call of Enqueue: its attempts to write an entry.
+type joining struct {
 	*joiner
-	entry  *lock.Entry
-	handle int64
-	taken  int32 // the version of the key's mark to replace, or noMark
-	since  place // in the log, before the first attempt
+	entry   *lock.Entry
+	handles []int64 // of all attempts; the last one is that of the next
+	taken   int32   // the version of the key's mark to replace, or noMark
 
-	unknown bool     // one of the attempts may have happened
-	open    []*write // those of a fresh id
-	unseen  bool     // and the call has not read yet whether it did
-
-	// due is when the call ends. Time that its write spends behind other writes extends it, but not
-	// beyond last.
-	due, last time.Time
+	open  []*write // attempts with an unknown outcome
+	again bool     // there was one: what may have happened must not be rejected any more
 }
 
-func (j *join) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(ctx, j.due)
+var _ engine.Attempts = (*joining)(nil)
+
+func (j *joiner) begin(e *lock.Entry) *joining {
+	return &joining{joiner: j, entry: e, handles: []int64{newHandle(e)}, taken: noMark}
 }
 
-func (j *join) pause(ctx context.Context) error {
-	ctx, cancel := j.hurried(ctx)
-	defer cancel()
-	return store.Pause(ctx, firstPause)
-}
+func (j *joining) handle() int64 { return j.handles[len(j.handles)-1] }
 
-// outcome finds out what became of the attempts.
-func (j *join) outcome(ctx context.Context) (*lock.Entry, error) {
-	ctx, cancel := j.hurried(ctx)
-	defer cancel()
-	return j.outcomeOf(ctx, j.entry, j.since)
-}
-
-// write queues an attempt. Its wait for other writes does not count as its own time.
-func (j *join) write(ctx context.Context, w *write) outcome {
-	w.Gone, w.Due = store.Gone(ctx), j.due
-	out := j.commits.do(ctx, w)
-	if j.due = j.due.Add(w.Waited()); j.due.After(j.last) {
-		j.due = j.last
-	}
-	j.unknown, j.unseen = j.unknown || out.unknown, out.unknown
-	if out.unknown {
-		j.open = append(j.open, w)
-	}
-	return out
-}
-
-// attempt writes the entry, or finds that it exists. A *lock.Error is final; after any other
-// error the next attempt may succeed.
-func (j *join) attempt(ctx context.Context) (found *lock.Entry, written bool, err error) {
+// Put implements engine.Attempts.
+func (j *joining) Put(
+	ctx context.Context, due time.Time,
+) (placed *lock.Entry, pending time.Duration, err error) {
 	e := j.entry
-	if j.unseen && !e.Resumable() {
-		if found, err := j.outcome(ctx); found != nil || err != nil {
-			return found, true, err
-		}
+	w := j.joinWrite(e, j.handle(), j.taken)
+	w.Must = j.again
+	if err := j.admit(ctx, w, due); err != nil {
+		return nil, 0, err
 	}
-	w := j.joinWrite(e, j.handle, j.taken)
-	w.Must = j.unknown // what may have happened must not be rejected any more
-	if w.Payload.admitted = j.admissions.known(e); w.Payload.admitted == nil {
-		switch err := j.admit(ctx, w); {
-		case errors.Is(err, store.ErrClosuresChanged):
-			return j.refused(ctx, unavailable(err, "enqueue", j.unknown))
-		case err != nil:
-			return nil, false, err
-		}
+	w.Gone, w.Due = store.Gone(ctx), due
+	out := j.commits.do(ctx, w)
+	if out.err == nil {
+		written := *e
+		written.Number, written.Handle = j.number(out.zxid), j.handle()
+		written.Lingers, written.Admitted = false, 0
+		return &written, w.Waited(), nil
 	}
-	out := j.write(ctx, w)
-	switch moved := (*closuresMoved)(nil); {
-	case out.err == nil:
-		placed := *e
-		placed.Number, placed.Handle = j.number(out.zxid), j.handle
-		placed.Lingers, placed.Admitted = false, 0
-		return &placed, true, nil
-	case errors.As(out.err, &moved):
-		j.admissions.forget(e.Tenant)
-	case errors.Is(out.err, zk.ErrNodeExists), errors.Is(out.err, zk.ErrBadVersion):
-		return j.refused(ctx, out.err)
-	case errors.Is(out.err, zk.ErrNoNode):
-		j.taken = noMark
-		_ = j.makeShards(ctx, e) // the next attempt shows whether it worked
-	case errors.Is(out.err, lock.Overloaded):
-		return nil, false, out.err
-	case answered(out.err):
-		return nil, false, unavailable(out.err, "enqueue", j.unknown)
+	if out.unknown {
+		j.open, j.again = append(j.open, w), true
+		return nil, w.Waited(), out.err
 	}
-	return nil, false, out.err
+	return nil, w.Waited(), j.refused(ctx, out.err, due)
 }
 
-// refused returns the entry that exists instead, or why there is none. The next attempt can take
-// the key of a withdrawn entry. It is a new entry, because the name of a lease is used once.
-func (j *join) refused(
-	ctx context.Context, cause error,
-) (found *lock.Entry, written bool, err error) {
-	ctx, cancel := j.hurried(ctx)
-	defer cancel()
-	found, version, err := j.findByKey(ctx, j.entry)
-	switch {
-	case err != nil:
-		return nil, false, err
-	case found != nil:
-		return found, found.Handle == j.handle, nil
-	case version != j.taken:
-		j.handle, j.taken = newHandle(j.entry), version
+// refused returns the error of an attempt that wrote nothing, and makes what was missing.
+func (j *joining) refused(ctx context.Context, err error, due time.Time) error {
+	switch moved := (*closuresMoved)(nil); {
+	case errors.As(err, &moved):
+		j.admissions.forget(j.entry.Tenant)
+	case errors.Is(err, zk.ErrNodeExists), errors.Is(err, zk.ErrBadVersion):
+		return engine.ErrConflict
+	case errors.Is(err, zk.ErrNoNode):
+		j.taken = noMark
+		ctx, cancel := context.WithDeadline(ctx, due)
+		defer cancel()
+		_ = j.makeShards(ctx) // the next attempt shows whether it worked
+	case errors.Is(err, lock.Overloaded):
+		return err
+	case answered(err):
+		return unavailable(err, "enqueue", false)
 	}
-	return nil, false, cause
+	return errors.Join(batch.ErrNotSent, err)
 }
+
+// Find implements engine.Attempts. An attempt that replaces another mark is a new entry, because
+// the name of a lease is used once.
+func (j *joining) Find(ctx context.Context) (found *lock.Entry, moved bool, err error) {
+	found, version, err := j.findByKey(ctx, j.entry)
+	if err != nil || found != nil {
+		return found, false, err
+	}
+	if moved = version != j.taken; moved {
+		j.handles, j.taken = append(j.handles, newHandle(j.entry)), version
+	}
+	return nil, moved, nil
+}
+
+// ShutOut implements engine.Attempts. When each attempt has an outcome, none is in flight: the
+// server runs no write of a broken connection once the next one is in use.
+func (j *joining) ShutOut(ctx context.Context) error {
+	for len(j.open) > 0 {
+		if _, err := j.open[0].Late(ctx); errors.Is(err, batch.ErrUnknown) && ctx.Err() != nil {
+			return err
+		}
+		j.open = j.open[1:]
+	}
+	_, err := j.barrier(ctx, j.calls)
+	return err
+}
+
+// Ours implements engine.Attempts. A fresh id has no handle, and no other caller.
+func (j *joining) Ours(e *lock.Entry) bool { return slices.Contains(j.handles, e.Handle) }
+
+// Open implements engine.Attempts: an attempt uses nothing but its nodes.
+func (*joining) Open(*lock.Entry) bool { return false }
+
+// End implements engine.Attempts.
+func (*joining) End(context.Context, *lock.Entry) error { return nil }
 
 // newHandle returns the name of the lease of an entry whose id can be used again, or 0 for a
 // fresh id.
@@ -161,17 +154,16 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	return w
 }
 
-// makeShards makes the shards of e's nodes.
-func (j *join) makeShards(ctx context.Context, e *lock.Entry) error {
-	ctx, cancel := j.hurried(ctx)
-	defer cancel()
+// makeShards makes the shards of the entry's nodes.
+func (j *joining) makeShards(ctx context.Context) error {
+	e := j.entry
 	for _, c := range e.Claims {
-		if err := j.ensure(ctx, j.calls, j.root.shardOf(e.Tenant, c.Name, e.ID), nil); err != nil {
+		if err := j.ensure(ctx, j.calls, j.root.shardOf(e.Tenant, c.Name, e.ID)); err != nil {
 			return err
 		}
 	}
 	if e.Resumable() {
-		return j.ensure(ctx, j.calls, j.root.keyShard(e.Tenant, e.ID), nil)
+		return j.ensure(ctx, j.calls, j.root.keyShard(e.Tenant, e.ID))
 	}
 	return nil
 }

@@ -58,6 +58,9 @@ func (j *journal) barrierOn(ctx context.Context, l *link) (*zk.Stat, error) {
 	return stat, err
 }
 
+// errRaced means that a check of [journal.setLog] does not hold.
+var errRaced = errors.New("the store's own record has changed")
+
 // setLog sets the log's data, if all the checks hold.
 func (j *journal) setLog(ctx context.Context, l *link, checks ...any) (*zk.Stat, error) {
 	epoch := j.epoch.Load()
@@ -91,7 +94,7 @@ func (j *journal) loadEpoch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := j.ensure(ctx, j.reads, j.root.log(n.stat.Version), nil); err != nil {
+	if err := j.ensure(ctx, j.reads, j.root.log(n.stat.Version)); err != nil {
 		return err
 	}
 	j.epoch.Store(n.stat.Version)

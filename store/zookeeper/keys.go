@@ -71,50 +71,6 @@ func (j *joiner) findByKey(
 // place is a position in a log.
 type place struct{ epoch, n int32 }
 
-// outcomeOf finds out what became of the attempts to write an entry with a fresh id since a
-// position in the log. None of them is in flight, because another connection is in use. It
-// returns the entry if it exists. If it was written and has gone since, the error is [lock.Lost]
-// with the reason: another attempt would write it a second time.
-func (j *joiner) outcomeOf(ctx context.Context, e *lock.Entry, since place) (*lock.Entry, error) {
-	l, err := j.calls.get(ctx)
-	if err != nil {
-		return nil, err
-	}
-	stat, err := j.barrierOn(ctx, l)
-	if err != nil {
-		return nil, err
-	}
-	found, err := j.readEntry(ctx, l, keyOf(e))
-	if !errors.Is(err, zk.ErrNoNode) {
-		return found, err
-	}
-	if j.epoch.Load() != since.epoch {
-		return nil, errRotated
-	}
-	written, err := j.records(ctx, l, since.epoch, since.n, created(stat))
-	if err != nil {
-		return nil, err
-	}
-	joined, why := false, lock.Expired
-	for _, w := range written {
-		for _, c := range w.record.Changes {
-			switch {
-			case c.key() != keyOf(e):
-			case c.Joined != nil:
-				joined = true
-			default:
-				why = c.Reason
-			}
-		}
-	}
-	if joined {
-		removed := store.Lost("the entry was removed before its request was answered")
-		removed.Reason = why
-		return nil, removed
-	}
-	return nil, nil
-}
-
 // end is one recorded removal, and whether the entry had a key, whose mark is deleted with it.
 type end struct {
 	store.End

@@ -12,7 +12,6 @@ import (
 // layout is the path of all the store's nodes; see the package comment.
 type layout string
 
-func (r layout) meta() string    { return string(r) + "/meta" }
 func (r layout) epoch() string   { return string(r) + "/epoch" }
 func (r layout) links() string   { return string(r) + "/links" }
 func (r layout) logs() string    { return string(r) + "/logs" }

@@ -45,8 +45,8 @@ func (t *tree) create(path string, data []byte) *zk.CreateRequest {
 }
 
 // ensure makes a node that may already exist.
-func (t *tree) ensure(ctx context.Context, c *connector, path string, data []byte) error {
-	_, err := onLink(ctx, c, create(path, data, 0, t.acl))
+func (t *tree) ensure(ctx context.Context, c *connector, path string) error {
+	_, err := onLink(ctx, c, create(path, nil, 0, t.acl))
 	if errors.Is(err, zk.ErrNodeExists) {
 		return nil
 	}
@@ -81,12 +81,12 @@ func (t *tree) makeNodes(ctx context.Context) error {
 	path := chroot
 	for part := range strings.SplitSeq(strings.TrimPrefix(string(t.root), chroot+"/"), "/") {
 		path += "/" + part
-		if err := t.ensure(ctx, t.reads, path, nil); err != nil {
+		if err := t.ensure(ctx, t.reads, path); err != nil {
 			return err
 		}
 	}
 	for _, path := range t.root.parts() {
-		if err := t.ensure(ctx, t.reads, path, nil); err != nil {
+		if err := t.ensure(ctx, t.reads, path); err != nil {
 			return err
 		}
 	}

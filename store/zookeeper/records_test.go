@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 	"github.com/fencepost/fencepost/store/storetest"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
@@ -68,7 +69,7 @@ func TestRecordRules(t *testing.T) {
 		}
 	})
 	t.Run("a late write does not bring back what was deleted", func(t *testing.T) {
-		before, err := r.Look(t.Context(), key, true)
+		before, err := s.Small().Look(t.Context(), key, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,8 +80,8 @@ func TestRecordRules(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		late := &store.RecordWrite{RecordKey: key, RecordForm: store.RecordForm{Mark: "LATE"}}
-		if _, err := r.Swap(t.Context(), before, late); !errors.Is(err, store.ErrRecordRaced) {
+		late := &engine.RecordWrite{RecordKey: key, Form: engine.Form{Mark: "LATE"}}
+		if _, err := s.Small().Swap(t.Context(), before, late); !errors.Is(err, engine.ErrRaced) {
 			t.Errorf("the late write = %v", err)
 		}
 		if _, err := r.Get(t.Context(), key); !errors.Is(err, lock.NotFound) {

@@ -9,13 +9,14 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // RemoveAndPut implements store.Store.
 func (s *Store) RemoveAndPut(
 	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
 ) error {
-	if err := store.CheckRemovalPut(p); err != nil {
+	if err := engine.CheckRemovalPut(p); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
@@ -25,46 +26,45 @@ func (s *Store) RemoveAndPut(
 	}
 	r := s.remover.newRemoval(e, s.remover.hasLease(e), anyVersion, why)
 	r.note = note
-	_, err := store.PutRecord(ctx, &removing{s.small, r}, p)
+	_, err := engine.PutRecord(ctx, &removing{s.small, s, r}, p)
 	return err
 }
 
 // removing is a table of records whose writes also remove an entry.
 type removing struct {
-	*RecordStore
+	*engine.Records
+	store   *Store
 	removal *removal
 }
 
-// Swap implements store.RecordTable. The write goes through the committer like other removals, so
+// Swap implements engine.Table. The write goes through the committer like other removals, so
 // that it is in the log.
 func (t *removing) Swap(
-	ctx context.Context, s store.RecordState, w *store.RecordWrite,
+	ctx context.Context, s engine.RecordState, w *engine.RecordWrite,
 ) (uint64, error) {
-	if refusal := t.store.trust.Refusal(); refusal != nil {
-		return 0, refusal
+	txn, err := t.Txn(ctx, s, w)
+	if err != nil {
+		return 0, err
 	}
-	ops, r := t.writeOps(s, w, w.RecordForm), t.removal
-	r.besides, r.held = make([]any, len(ops)), t.store.root.shardOfRecord(w.RecordKey)
-	for i, o := range ops {
-		r.besides[i] = o.op
+	steps, r := t.store.driver.steps(txn), t.removal
+	r.besides, r.held = make([]any, len(steps)), t.store.root.shardOfKey(engine.KeyOf(w.RecordKey))
+	for i, s := range steps {
+		r.besides[i] = s.op
 	}
 	out := t.store.remover.attempt(ctx, r)
-	if out.err == nil {
-		return t.store.number(out.zxid), nil
-	}
-	return 0, t.refused(ctx, out, ops, w.Kind)
+	return t.Swapped(ctx, txn, w, out.zxid, t.refused(ctx, out, steps))
 }
 
-// refused returns why an attempt failed, in the terms of [store.RecordTable].
-func (t *removing) refused(ctx context.Context, out outcome, ops []recordOp, kind string) error {
+// refused returns why an attempt failed, in the terms of [engine.Driver].
+func (t *removing) refused(ctx context.Context, out outcome, steps []step) error {
 	first := t.removal.own() // of the operations besides
 	switch {
-	case out.unknown:
+	case out.err == nil || out.unknown:
 		return out.err
 	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 		return store.Lost("the entry is not in the queue")
 	case answered(out.err) && out.op >= first && !errors.Is(out.err, zk.ErrNoAuth):
-		return ops[out.op-first].failed(ctx, t.RecordStore, "", kind)
+		return t.store.driver.explain(ctx, steps[out.op-first].failed)
 	case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
 		return unavailable(out.err, "remove and put", false)
 	}

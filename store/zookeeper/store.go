@@ -16,6 +16,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // MinTTL is the shortest lease that this store can honour. TTLs run only while the store answers,
@@ -61,11 +62,13 @@ type Store struct {
 	chores  *connector // for the upkeep, so that requests do not wait behind it
 	stale   staleNodes // of broken connections, still to be deleted
 	commits *committer
-	orphans *store.Cleaner[*orphan]
+	cleaner *engine.Cleaner
+	joins   *engine.Joins
 	feed    *feed
 	leases  *leases
-	small   *RecordStore
-	meta    *metaKeeper
+	driver  *driver
+	small   *engine.Records
+	meta    *ownRecord
 	archive *archive
 	remover *remover
 	joiner  *joiner
@@ -95,16 +98,20 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
 	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
+	s.driver.calls, s.driver.chores = s.calls, s.chores
 	s.commits = newCommitter(s, cfg.Pending)
 	s.archive = &archive{journal: s.journal, chores: s.chores, feed: s.feed}
 	s.teller = &teller{reader: s.reader, chores: s.chores, archive: s.archive}
 	s.remover = &remover{
 		reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases,
 	}
-	s.orphans = store.NewCleaner(s.log, s.clean)
+	s.cleaner = engine.NewCleaner(s.log)
+	s.joins = &engine.Joins{
+		Store: s, Trust: s.trust, Timeout: s.timeout, Closing: s.closing, Cleaner: s.cleaner,
+	}
 	s.joiner = &joiner{
-		reader: s.reader, calls: s.calls, commits: s.commits, orphans: s.orphans,
-		admissions: &admissions{records: s.small},
+		reader: s.reader, calls: s.calls, commits: s.commits,
+		admissions: &admissions{driver: s.driver},
 	}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
 	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
@@ -114,7 +121,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	reread := func(ctx context.Context) error { return s.reread(ctx, 0) }
 	s.tasks.Go(func() { s.trust.Attend(s.closing, reread) })
 	s.tasks.Go(func() { u.tidy(s.closing) })
-	s.tasks.Go((&sweeper{records: s.small, now: s.leases.clock.now}).run)
+	w := &sweeper{driver: s.driver, now: s.leases.clock.now}
+	s.tasks.Go(func() { w.run(s.closing) })
 	return s, nil
 }
 
@@ -123,8 +131,11 @@ func newStore(cfg Config) *Store {
 	s := &Store{reader: &reader{j}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeases()
-	s.small = &RecordStore{store: s, life: store.NewLife(&lives{s})}
-	s.meta = &metaKeeper{journal: s.journal}
+	s.driver = &driver{journal: s.journal, observe: s.observe}
+	s.meta = &ownRecord{journal: s.journal, Meta: engine.NewMeta(engine.MetaConfig{
+		Driver: s.driver, Trust: s.trust, Log: s.log, Path: s.root.meta(), Jump: epochJump,
+	})}
+	s.small = engine.NewRecords(s.driver, s.meta, s.log)
 	s.feed = newFeed(s)
 	return s
 }
@@ -156,15 +167,15 @@ func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
 	if err := s.loadEpoch(ctx); err != nil {
 		return err
 	}
-	return s.meta.load(ctx, cfg.FenceFloor)
+	return s.meta.Load(ctx, cfg.FenceFloor)
 }
 
 // Close ends the upkeep, the feed and the connections, and waits for them.
 func (s *Store) Close() error {
 	s.stop()
-	s.small.life.Close()
+	s.small.Close()
 	s.commits.Stop()
-	s.orphans.Close()
+	s.cleaner.Close()
 	s.tasks.Wait()
 	s.calls.close()
 	s.reads.close()
@@ -175,36 +186,16 @@ func (s *Store) Close() error {
 
 // TokenKey returns the secret that signs the lock tokens. It is made on first use, and is the
 // same for all replicas and after every restart.
-func (s *Store) TokenKey() []byte { return s.meta.tokenKey }
+func (s *Store) TokenKey() []byte { return s.meta.TokenKey() }
+
+// Records returns the store's small records.
+func (s *Store) Records() store.RecordStore { return s.small }
 
 // Enqueue implements store.Store.
 func (s *Store) Enqueue(
 	ctx context.Context, e *lock.Entry,
 ) (placed *lock.Entry, written bool, err error) {
-	due := time.Now().Add(s.timeout)
-	j := &join{
-		joiner: s.joiner, entry: e, handle: newHandle(e), since: s.feed.here(), taken: noMark,
-		due: due, last: due.Add(batch.MostPending),
-	}
-	for {
-		if err := s.trust.Refusal(); err != nil {
-			j.giveUp()
-			err.OutcomeUnknown = j.unknown
-			return nil, false, err
-		}
-		found, written, err := j.attempt(ctx)
-		var final *lock.Error
-		switch {
-		case found != nil:
-			leave := func() { s.orphans.Add(&orphan{entry: found}, found.TTL) }
-			return s.trust.HandOut(ctx, s, found, written, leave)
-		case errors.As(err, &final):
-			return nil, false, j.refuse(final)
-		case store.IsGone(ctx) || s.closing.Err() != nil || j.pause(ctx) != nil:
-			j.giveUp()
-			return nil, false, unavailable(err, "enqueue", j.unknown)
-		}
-	}
+	return s.joins.Enqueue(ctx, e, s.joiner.begin(e))
 }
 
 func randomHandle() int64 {

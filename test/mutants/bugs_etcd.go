@@ -72,7 +72,7 @@ func etcdBugs() []Bug {
 		},
 		{
 			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once",
-			File:    "store/etcd/join.go",
+			File:    "store/engine/join.go",
 			Anchor:  "return nil, store.ErrTakenBack",
 			Becomes: "return nil, nil",
 			In:      "./store/etcd", Run: "^TestWrittenOnce$",

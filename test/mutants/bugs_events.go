@@ -44,8 +44,8 @@ func eventBugs() []Bug {
 			Name:    "restore-forgets-the-floor",
 			Breaks:  "the floor after a restore is above every fence of the backup",
 			File:    "store/etcd/restore.go",
-			Anchor:  "RestoredBump+m.floor, m.distrust)",
-			Becomes: "RestoredBump, m.distrust)",
+			Anchor:  "RestoredBump+own.Floor, own.Distrust)",
+			Becomes: "RestoredBump, own.Distrust)",
 			In:      "./store/etcd", Run: "^TestRestore$",
 		},
 		{

@@ -133,8 +133,8 @@ func waitBugs() []Bug {
 			Name:    "simulation-late-attempt-writes",
 			Breaks:  "the simulation finds a late write of an abandoned call",
 			File:    "store/memory/write.go",
-			Anchor:  "if s.attempts[this] == excluded {",
-			Becomes: "if false {",
+			Anchor:  "case p.writer != s.writers[p.client]:",
+			Becomes: "case false:",
 			In:      "./test/simulation", Run: "^TestHistories$",
 		},
 		{

@@ -10,7 +10,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/replicas"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/store/engine"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -68,7 +68,7 @@ func (l shardLocks) Acquire(
 
 // ownRecords are small records without the news of requests, which there are none of.
 type ownRecords struct {
-	*memory.RecordStore
+	*engine.Records
 	wire *wire
 }
 
@@ -76,36 +76,36 @@ type ownRecords struct {
 func (r ownRecords) Put(ctx context.Context, p store.RecordPut) (version uint64, err error) {
 	posted := &r.wire.w.posted
 	r.wire.arrive("write over", p.ID, func() { r.wire.w.checkOver(&p) })
-	version, err = store.PutRecord(ctx, &steady{RecordStore: r.RecordStore}, p)
+	version, err = engine.PutRecord(ctx, &steady{Records: r.Records}, p)
 	r.wire.arrive("wrote", p.ID, func() { posted.writers[version] = fenceOf(&p) })
 	return version, err
 }
 
 // Delete implements [store.RecordStore].
 func (r ownRecords) Delete(ctx context.Context, k store.RecordKey, version uint64) error {
-	return store.DeleteRecord(ctx, &steady{RecordStore: r.RecordStore}, k, version)
+	return engine.DeleteRecord(ctx, &steady{Records: r.Records}, k, version)
 }
 
 // steady is the table of one write. Between two attempts the write pauses at random, which would
 // make each replay another history: the next one begins 20 ms after the last.
 type steady struct {
-	*memory.RecordStore
+	*engine.Records
 	failed time.Time
 }
 
-// Look implements [store.RecordTable].
+// Look implements [engine.Table].
 func (s *steady) Look(
 	ctx context.Context, k store.RecordKey, fresh bool,
-) (store.RecordState, error) {
+) (engine.RecordState, error) {
 	_ = store.Pause(ctx, time.Until(s.failed.Add(20*time.Millisecond))) // then the look fails
-	return s.RecordStore.Look(ctx, k, fresh)
+	return s.Records.Look(ctx, k, fresh)
 }
 
-// Swap implements [store.RecordTable].
+// Swap implements [engine.Table].
 func (s *steady) Swap(
-	ctx context.Context, was store.RecordState, w *store.RecordWrite,
+	ctx context.Context, was engine.RecordState, w *engine.RecordWrite,
 ) (version uint64, err error) {
-	if version, err = s.RecordStore.Swap(ctx, was, w); err != nil {
+	if version, err = s.Records.Swap(ctx, was, w); err != nil {
 		s.failed = time.Now()
 	}
 	return version, err

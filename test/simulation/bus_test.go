@@ -323,7 +323,7 @@ func (w *world) transact() {
 	w.truth.writing = nil
 	number := w.server.Number()
 	for i, m := range all {
-		if m.op == memory.SwapRecord && m.id == theShard && errs[i] == nil {
+		if m.op == memory.Commit && m.id == theShard && errs[i] == nil {
 			w.checkCursor()
 		}
 		w.note("done", m.wire.r.n, string(m.op), m.id, number, errs[i] == nil, m.heardOf)

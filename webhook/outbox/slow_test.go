@@ -11,14 +11,13 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
-	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // slowRecords are a replica's small records, which it learns of late.
 type slowRecords struct {
-	*memory.RecordStore
+	store.RecordStore
 	mu      sync.Mutex
 	blind   bool // it cannot read which subscriptions there are
 	deletes time.Duration

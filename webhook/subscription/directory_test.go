@@ -265,7 +265,7 @@ func TestDirectoryHasCallbackSecrets(t *testing.T) {
 
 // counted counts how often everything is listed.
 type counted struct {
-	*memory.RecordStore
+	store.RecordStore
 	lists atomic.Int64
 }
 

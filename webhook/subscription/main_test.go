@@ -33,7 +33,7 @@ const (
 // world is the use cases on a store of their own, with a directory that does not run.
 type world struct {
 	*subscription.Subscriptions
-	records *memory.RecordStore
+	records store.RecordStore
 	now     time.Time
 }
 

@@ -1,10 +1,12 @@
-package store
+package engine
 
 import (
 	"context"
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/fencepost/fencepost/store"
 )
 
 const (
@@ -23,24 +25,22 @@ const (
 
 // Cleaner removes abandoned writes with unknown outcomes in the background, oldest first. It
 // repeats each until it succeeds.
-type Cleaner[T any] struct {
-	clean   func(context.Context, T) error
+type Cleaner struct {
 	log     *slog.Logger
 	ctx     context.Context
 	stop    context.CancelFunc
-	waiting chan cleaning[T]
+	waiting chan cleaning
 	workers sync.WaitGroup
 }
 
-type cleaning[T any] struct {
-	what  T
+type cleaning struct {
+	do    func(context.Context) error
 	until time.Time
 }
 
-// NewCleaner returns a cleaner that runs until it is closed. It repeats clean until there is no
-// error.
-func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *Cleaner[T] {
-	c := &Cleaner[T]{clean: clean, log: log, waiting: make(chan cleaning[T], maxToClean)}
+// NewCleaner returns a cleaner that runs until it is closed.
+func NewCleaner(log *slog.Logger) *Cleaner {
+	c := &Cleaner{log: log, waiting: make(chan cleaning, maxToClean)}
 	c.ctx, c.stop = context.WithCancel(context.Background())
 	for range cleanWorkers {
 		c.workers.Go(c.run)
@@ -48,12 +48,13 @@ func NewCleaner[T any](log *slog.Logger, clean func(context.Context, T) error) *
 	return c
 }
 
-// Add queues a write with the lease ttl. If too many are queued, the write is left to its lease.
-func (c *Cleaner[T]) Add(what T, ttl time.Duration) {
-	c.enter(cleaning[T]{what, time.Now().Add(ttl + cleanGrace)})
+// Add queues what removes a write with the lease ttl. If too many are queued, the write is left to
+// its lease.
+func (c *Cleaner) Add(do func(context.Context) error, ttl time.Duration) {
+	c.enter(cleaning{do, time.Now().Add(ttl + cleanGrace)})
 }
 
-func (c *Cleaner[T]) enter(x cleaning[T]) {
+func (c *Cleaner) enter(x cleaning) {
 	select {
 	case c.waiting <- x:
 	default:
@@ -66,12 +67,12 @@ func (c *Cleaner[T]) enter(x cleaning[T]) {
 }
 
 // Close ends the workers and waits for them. The remaining writes end with their leases.
-func (c *Cleaner[T]) Close() {
+func (c *Cleaner) Close() {
 	c.stop()
 	c.workers.Wait()
 }
 
-func (c *Cleaner[T]) run() {
+func (c *Cleaner) run() {
 	for {
 		select {
 		case <-c.ctx.Done():
@@ -83,15 +84,15 @@ func (c *Cleaner[T]) run() {
 }
 
 // work makes one attempt. After a failure it queues the next attempt behind the others.
-func (c *Cleaner[T]) work(x cleaning[T]) {
+func (c *Cleaner) work(x cleaning) {
 	ctx, cancel := context.WithTimeout(c.ctx, cleanTimeout)
-	err := c.clean(ctx, x.what)
+	err := x.do(ctx)
 	cancel()
 	switch {
 	case err == nil || c.ctx.Err() != nil:
 	case time.Now().After(x.until):
 		c.log.Warn("a write of unknown outcome could not be taken back; its lease is over", "error", err)
-	case Pause(c.ctx, cleanPause) == nil:
+	case store.Pause(c.ctx, cleanPause) == nil:
 		c.enter(x)
 	}
 }

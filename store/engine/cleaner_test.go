@@ -1,4 +1,4 @@
-package store_test
+package engine_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -21,17 +21,17 @@ func TestCleanerRepeats(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
 		tries, done := map[int]int{}, []int{}
-		c := store.NewCleaner(slog.New(slog.DiscardHandler), func(_ context.Context, n int) error {
-			mu.Lock()
-			defer mu.Unlock()
-			if tries[n]++; n%2 == 0 && tries[n] < 50 {
-				return errors.New("not yet")
-			}
-			done = append(done, n)
-			return nil
-		})
+		c := engine.NewCleaner(slog.New(slog.DiscardHandler))
 		for n := range 10 {
-			c.Add(n, time.Second)
+			c.Add(func(context.Context) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if tries[n]++; n%2 == 0 && tries[n] < 50 {
+					return errors.New("not yet")
+				}
+				done = append(done, n)
+				return nil
+			}, time.Second)
 		}
 		<-time.After(time.Minute)
 		synctest.Wait()
@@ -65,15 +65,13 @@ func (j *journal) String() string {
 func TestCleanerGivesUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var log journal
-		c := store.NewCleaner(
-			slog.New(slog.NewTextHandler(&log, nil)),
-			func(ctx context.Context, _ int) error {
-				<-ctx.Done()
-				return ctx.Err()
-			},
-		)
+		c := engine.NewCleaner(slog.New(slog.NewTextHandler(&log, nil)))
+		wait := func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
 		began := time.Now()
-		c.Add(1, time.Hour)
+		c.Add(wait, time.Hour)
 		<-time.After(time.Hour)
 		if log.String() != "" {
 			t.Errorf("it was given up before its lease was over: %s", log.String())
@@ -83,7 +81,7 @@ func TestCleanerGivesUp(t *testing.T) {
 			t.Errorf("after %v: %s", time.Since(began), log.String())
 		}
 		for range 20_000 {
-			c.Add(2, time.Hour)
+			c.Add(wait, time.Hour)
 		}
 		if !strings.Contains(log.String(), "too many") {
 			t.Error("what waits has no bound")

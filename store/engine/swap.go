@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
 )
 
@@ -17,45 +18,41 @@ const (
 	recordPause   = 20 * time.Millisecond
 )
 
-// RecordTable is an adapter's part in small records: one attempt at each action. [GetRecord],
-// [PutRecord] and [DeleteRecord] build the calls of [RecordStore] from them.
-type RecordTable interface {
+// Table is one attempt at each action on small records. [GetRecord], [PutRecord] and
+// [DeleteRecord] build the calls of [store.RecordStore] from them.
+type Table interface {
 	// Look reads the state of a key. With fresh it is no older than the call.
-	Look(ctx context.Context, k RecordKey, fresh bool) (RecordState, error)
+	Look(ctx context.Context, k store.RecordKey, fresh bool) (RecordState, error)
 
-	// Swap writes w if the state of its key is still s, and returns the version. [ErrRecordRaced]
+	// Swap writes w if the state of its key is still s, and returns the version. [ErrRaced]
 	// means that the state differed and nothing was written; [batch.ErrNotSent] that the write was
 	// not tried. A *lock.Error ends the call. After any other error it is unknown whether the write
 	// happened or will.
 	Swap(ctx context.Context, s RecordState, w *RecordWrite) (version uint64, err error)
 }
 
-// RecordState is the state of a key.
+// RecordState is the state of a record's key.
 type RecordState struct {
-	Found   bool
+	State
+	Form
 	Version uint64
-	RecordForm
-
-	// Guard changes whenever a record under this key is deleted, and perhaps more often. It gives
-	// "no record" an identity: a write that was sent before a record was made and deleted does not
-	// bring it back.
-	Guard int64
 }
 
 // RecordWrite is a put, or a deletion.
 type RecordWrite struct {
-	RecordKey
+	store.RecordKey
 	Version uint64 // to compare with; 0 none
 	Delete  bool
 	Bound   bool
-	RecordForm
+	Frees   bool
+	Form
 }
 
-// ErrRecordRaced means that a record has changed since it was read.
-var ErrRecordRaced = errors.New("the record has changed since it was read")
+// ErrRaced means that a record has changed since it was read.
+var ErrRaced = errors.New("the record has changed since it was read")
 
 // CheckRemovalPut returns what is wrong with a record that is put together with a removal.
-func CheckRemovalPut(p RecordPut) error {
+func CheckRemovalPut(p store.RecordPut) error {
 	if p.Bound {
 		return lock.Invalid("bound", "is not for a record that is put with a removal")
 	}
@@ -63,25 +60,25 @@ func CheckRemovalPut(p RecordPut) error {
 }
 
 // GetRecord returns the record of a key.
-func GetRecord(ctx context.Context, t RecordTable, k RecordKey) (Record, error) {
-	if err := k.check(); err != nil {
-		return Record{}, err
+func GetRecord(ctx context.Context, t Table, k store.RecordKey) (store.Record, error) {
+	if err := k.Check(); err != nil {
+		return store.Record{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	s, err := lookUntil(ctx, t, k, true)
 	switch {
 	case err != nil:
-		return Record{}, Unavailable(err, "read a record", false)
+		return store.Record{}, store.Unavailable(err, "read a record", false)
 	case !s.Found:
-		return Record{}, noRecord()
+		return store.Record{}, noRecord()
 	}
-	return Record{k, s.Value, s.Version}, nil
+	return store.Record{RecordKey: k, Value: s.Value, Version: s.Version}, nil
 }
 
 // lookUntil repeats a look until there is an answer or ctx ends.
 func lookUntil(
-	ctx context.Context, t RecordTable, k RecordKey, fresh bool,
+	ctx context.Context, t Table, k store.RecordKey, fresh bool,
 ) (s RecordState, err error) {
 	for {
 		if ctx.Err() != nil {
@@ -90,48 +87,47 @@ func lookUntil(
 		if s, err = t.Look(ctx, k, fresh); err == nil {
 			return s, nil
 		}
-		if Pause(ctx, recordPause) != nil {
+		if store.Pause(ctx, recordPause) != nil {
 			return s, err
 		}
 	}
 }
 
 // PutRecord writes a record.
-func PutRecord(ctx context.Context, t RecordTable, p RecordPut) (version uint64, err error) {
-	if err := p.check(); err != nil {
+func PutRecord(ctx context.Context, t Table, p store.RecordPut) (version uint64, err error) {
+	if err := p.Check(); err != nil {
 		return 0, err
 	}
-	if len(p.Value) > MaxRecordValue {
-		return 0, lock.Invalid("value", "has %d bytes, more than %d", len(p.Value), MaxRecordValue)
+	if len(p.Value) > store.MaxRecordValue {
+		return 0, lock.Invalid("value", "has %d bytes, more than %d", len(p.Value), store.MaxRecordValue)
 	}
-	form := RecordForm{Mark: rand.Text(), Value: p.Value}
-	return swap(
-		ctx, t,
-		&RecordWrite{RecordKey: p.RecordKey, Version: p.Version, Bound: p.Bound, RecordForm: form},
-	)
+	return swap(ctx, t, &RecordWrite{
+		RecordKey: p.RecordKey, Version: p.Version, Bound: p.Bound, Frees: p.Frees,
+		Form: Form{Mark: rand.Text(), Value: p.Value},
+	})
 }
 
 // DeleteRecord removes a record.
-func DeleteRecord(ctx context.Context, t RecordTable, k RecordKey, version uint64) error {
-	if err := k.check(); err != nil {
+func DeleteRecord(ctx context.Context, t Table, k store.RecordKey, version uint64) error {
+	if err := k.Check(); err != nil {
 		return err
 	}
 	if version == 0 {
 		return lock.Invalid("version", "is 0, which no record has")
 	}
-	_, err := swap(ctx, t, &RecordWrite{RecordKey: k, Version: version, Delete: true})
+	_, err := swap(ctx, t, &RecordWrite{RecordKey: k, Version: version, Delete: true, Frees: true})
 	return err
 }
 
 // swap looks and writes until it succeeds, or cannot succeed.
-func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, err error) {
+func swap(ctx context.Context, t Table, w *RecordWrite) (version uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, recordTimeout)
 	defer cancel()
 	a := &recordAttempts{write: w}
 	for {
 		s, err := lookUntil(ctx, t, w.RecordKey, a.fresh)
 		if err != nil {
-			return 0, Unavailable(err, "write a record", a.unknown)
+			return 0, store.Unavailable(err, "write a record", a.unknown)
 		}
 		switch done, final := a.decide(s); {
 		case done:
@@ -154,8 +150,8 @@ func swap(ctx context.Context, t RecordTable, w *RecordWrite) (version uint64, e
 			return 0, final
 		}
 		a.failed(s, err)
-		if Pause(ctx, mathrand.N(recordPause)) != nil {
-			return 0, Unavailable(err, "write a record", a.unknown)
+		if store.Pause(ctx, mathrand.N(recordPause)) != nil {
+			return 0, store.Unavailable(err, "write a record", a.unknown)
 		}
 	}
 }
@@ -166,7 +162,7 @@ type recordAttempts struct {
 	fresh   bool  // the next look must be no older than it
 	again   bool  // another look must come before any result
 	unknown bool  // one of them may have happened, or still may
-	guard   int64 // what those were compared with, if they make a record
+	stamp   int64 // what those were compared with, if they make a record
 }
 
 // decide returns what a state means: the write is done, cannot be done, or must be tried.
@@ -177,9 +173,9 @@ func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 		return true, nil
 	}
 	final = w.refused(s)
-	if final == nil && a.unknown && w.Version == 0 && s.Guard != a.guard {
+	if final == nil && a.unknown && w.Version == 0 && s.Stamp != a.stamp {
 		// It may have been written and deleted since, and must not be written a second time.
-		final = Unavailable(ErrRecordRaced, "write a record", true)
+		final = store.Unavailable(ErrRaced, "write a record", true)
 	}
 	if final != nil && !a.fresh { // it may have changed, or not be visible yet
 		a.fresh, a.again = true, true
@@ -191,12 +187,12 @@ func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 // confirm handles a write that found its precondition gone, although an earlier attempt may have
 // happened. That attempt would have left its mark, and cannot happen any more.
 func (a *recordAttempts) confirm(
-	ctx context.Context, t RecordTable, gone *lock.Error,
+	ctx context.Context, t Table, gone *lock.Error,
 ) (uint64, error) {
 	a.fresh = true
 	s, err := lookUntil(ctx, t, a.write.RecordKey, true)
 	if err != nil {
-		return 0, Unavailable(err, "write a record", true)
+		return 0, store.Unavailable(err, "write a record", true)
 	}
 	done, changed := a.decide(s)
 	if done {
@@ -209,8 +205,8 @@ func (a *recordAttempts) confirm(
 // failed records a failed attempt.
 func (a *recordAttempts) failed(s RecordState, err error) {
 	a.fresh = true
-	if !errors.Is(err, ErrRecordRaced) && !errors.Is(err, batch.ErrNotSent) {
-		a.unknown, a.guard = true, s.Guard
+	if !errors.Is(err, ErrRaced) && !errors.Is(err, batch.ErrNotSent) {
+		a.unknown, a.stamp = true, s.Stamp
 	}
 }
 

@@ -1,15 +1,17 @@
-package store_test
+package engine_test
 
 import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -17,32 +19,32 @@ import (
 type lives struct {
 	mu      sync.Mutex
 	begun   int
-	renewed []int // each time
-	ended   []int
+	renewed []string // each time
+	ended   []string
 	fails   error // what renewals give
 	slow    chan struct{}
 }
 
-func (l *lives) BeginLife(ctx context.Context) (int, error) {
+func (l *lives) BeginLife(ctx context.Context) (string, error) {
 	select {
 	case <-l.slow:
 	case <-ctx.Done():
-		return 0, ctx.Err()
+		return "", ctx.Err()
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.begun++
-	return l.begun, nil
+	return strconv.Itoa(l.begun), nil
 }
 
-func (l *lives) RenewLife(_ context.Context, id int) error {
+func (l *lives) RenewLife(_ context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.renewed = append(l.renewed, id)
 	return l.fails
 }
 
-func (l *lives) EndLife(_ context.Context, id int) error {
+func (l *lives) EndLife(_ context.Context, id string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.ended = append(l.ended, id)
@@ -55,7 +57,7 @@ func (l *lives) failWith(err error) {
 	l.fails = err
 }
 
-func (l *lives) take() (renewed []int) {
+func (l *lives) take() (renewed []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	renewed, l.renewed = l.renewed, nil
@@ -68,10 +70,10 @@ func newLives() *lives {
 	return l
 }
 
-func wantLife(t *testing.T, l *store.Life[int], want int) {
+func wantLife(t *testing.T, l *engine.Life, want string) {
 	t.Helper()
 	if id, err := l.Begin(t.Context()); id != want || err != nil {
-		t.Errorf("Begin = %d, %v, want %d", id, err, want)
+		t.Errorf("Begin = %q, %v, want %q", id, err, want)
 	}
 }
 
@@ -80,28 +82,28 @@ func wantLife(t *testing.T, l *store.Life[int], want int) {
 func TestLife(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		table := newLives()
-		l := store.NewLife(table)
+		l := engine.NewLife(table)
 		<-time.After(time.Minute)
 		if table.begun != 0 {
 			t.Error("a life began before the first bound record")
 		}
-		wantLife(t, l, 1)
-		wantLife(t, l, 1)
+		wantLife(t, l, "1")
+		wantLife(t, l, "1")
 		table.failWith(errors.New("no answer"))
 		<-time.After(store.RecordLife)
-		wantLife(t, l, 1)
+		wantLife(t, l, "1")
 		if renewed := table.take(); len(renewed) < 2 {
 			t.Errorf("renewed %d times in a life", len(renewed))
 		}
-		table.failWith(store.ErrLifeOver)
+		table.failWith(engine.ErrLifeOver)
 		<-time.After(store.RecordLife)
 		table.failWith(nil)
 		table.take()
-		wantLife(t, l, 2)
-		l.Over(1) // a caller finds out late
-		wantLife(t, l, 2)
+		wantLife(t, l, "2")
+		l.Over("1") // a caller finds out late
+		wantLife(t, l, "2")
 		<-time.After(store.RecordLife)
-		if renewed := table.take(); len(renewed) < 2 || slices.Contains(renewed, 1) {
+		if renewed := table.take(); len(renewed) < 2 || slices.Contains(renewed, "1") {
 			t.Errorf("renewed: %v", renewed)
 		}
 		l.Close()
@@ -109,7 +111,7 @@ func TestLife(t *testing.T) {
 			t.Error("a life began after Close")
 		}
 		l.Close()
-		if !slices.Equal(table.ended, []int{2}) {
+		if !slices.Equal(table.ended, []string{"2"}) {
 			t.Errorf("ended: %v", table.ended)
 		}
 	})
@@ -119,11 +121,11 @@ func TestLife(t *testing.T) {
 func TestLifeThatIsOver(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		table := newLives()
-		l := store.NewLife(table)
-		wantLife(t, l, 1)
-		l.Over(1)
-		wantLife(t, l, 2)
-		l.Over(2)
+		l := engine.NewLife(table)
+		wantLife(t, l, "1")
+		l.Over("1")
+		wantLife(t, l, "2")
+		l.Over("2")
 		l.Close()
 		if len(table.ended) > 0 {
 			t.Errorf("ended: %v", table.ended)
@@ -134,7 +136,7 @@ func TestLifeThatIsOver(t *testing.T) {
 // TestLifeClosesSoon: Close does not wait for a store that does not answer.
 func TestLifeClosesSoon(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		l := store.NewLife(&lives{slow: make(chan struct{})})
+		l := engine.NewLife(&lives{slow: make(chan struct{})})
 		begun := make(chan error, 1)
 		go func() {
 			_, err := l.Begin(t.Context())

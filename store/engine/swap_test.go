@@ -1,4 +1,4 @@
-package store
+package engine
 
 import (
 	"bytes"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/test/bubble"
 )
 
@@ -19,7 +20,7 @@ type tableOfOne struct {
 	swaps  int
 }
 
-func (t *tableOfOne) Look(_ context.Context, _ RecordKey, fresh bool) (RecordState, error) {
+func (t *tableOfOne) Look(_ context.Context, _ store.RecordKey, fresh bool) (RecordState, error) {
 	if t.looks != nil {
 		return t.looks(t.now, fresh)
 	}
@@ -27,11 +28,13 @@ func (t *tableOfOne) Look(_ context.Context, _ RecordKey, fresh bool) (RecordSta
 }
 
 func (t *tableOfOne) Swap(_ context.Context, s RecordState, w *RecordWrite) (uint64, error) {
-	if s.Found != t.now.Found || s.Version != t.now.Version || s.Guard != t.now.Guard {
-		return 0, ErrRecordRaced
+	if s.Found != t.now.Found || s.Version != t.now.Version || s.Stamp != t.now.Stamp {
+		return 0, ErrRaced
 	}
 	t.number++
-	t.now = RecordState{Found: true, Version: t.number, RecordForm: w.RecordForm, Guard: t.now.Guard}
+	t.now = RecordState{
+		State: State{Found: true, Stamp: t.now.Stamp}, Version: t.number, Form: w.Form,
+	}
 	if w.Delete {
 		t.gone()
 	}
@@ -43,10 +46,10 @@ func (t *tableOfOne) Swap(_ context.Context, s RecordState, w *RecordWrite) (uin
 	return version, nil
 }
 
-func (t *tableOfOne) gone() { t.now = RecordState{Guard: t.now.Guard + 1} }
+func (t *tableOfOne) gone() { t.now = RecordState{State: State{Stamp: t.now.Stamp + 1}} }
 
 var (
-	oneKey   = RecordKey{"note", "acme", "one"}
+	oneKey   = store.RecordKey{Kind: "note", Tenant: "acme", ID: "one"}
 	errNoise = errors.New("no answer")
 )
 
@@ -63,11 +66,12 @@ func wantOutcome(t *testing.T, err error, code lock.Code, ambiguous bool) {
 func TestRecordLostAnswer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		table := &tableOfOne{after: func(int) error { return errNoise }}
-		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Value: []byte("a")})
+		put := store.RecordPut{RecordKey: oneKey, Value: []byte("a")}
+		version, err := PutRecord(t.Context(), table, put)
 		if err != nil || version != 1 || table.swaps != 1 {
 			t.Errorf("a put = %d, %v after %d writes", version, err, table.swaps)
 		}
-		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Value: []byte("a")})
+		_, err = PutRecord(t.Context(), table, put)
 		wantOutcome(t, err, lock.Changed, false)
 		err = DeleteRecord(t.Context(), table, oneKey, 1)
 		wantOutcome(t, err, lock.NotFound, true)
@@ -83,11 +87,11 @@ func TestRecordReplacedMeanwhile(t *testing.T) {
 			table.now.Mark, table.now.Version = "another", 7
 			return errNoise
 		}
-		_, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		_, err := PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.Changed, true)
 		table = &tableOfOne{}
 		table.after = func(int) error { table.gone(); return errNoise }
-		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		_, err = PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.StoreUnavailable, true)
 		if table.swaps != 1 || table.now.Found {
 			t.Errorf("a record that was deleted came back, by %d writes", table.swaps)
@@ -99,14 +103,14 @@ func TestRecordReplacedMeanwhile(t *testing.T) {
 // that.
 func TestRecordOldLook(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		table := &tableOfOne{number: 5, now: RecordState{Found: true, Version: 5}}
+		table := &tableOfOne{number: 5, now: RecordState{State: State{Found: true}, Version: 5}}
 		table.looks = func(s RecordState, fresh bool) (RecordState, error) {
 			if !fresh {
-				return RecordState{Found: true, Version: 4}, nil
+				return RecordState{State: State{Found: true}, Version: 4}, nil
 			}
 			return s, nil
 		}
-		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Version: 5})
+		version, err := PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey, Version: 5})
 		if err != nil || version != 6 {
 			t.Errorf("a put = %d, %v", version, err)
 		}
@@ -118,28 +122,28 @@ func TestRecordOfASilentStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		silent := func(RecordState, bool) (RecordState, error) { return RecordState{}, errNoise }
 		table := &tableOfOne{looks: silent}
-		_, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		_, err := PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.StoreUnavailable, false)
 		_, err = GetRecord(t.Context(), table, oneKey)
 		wantOutcome(t, err, lock.StoreUnavailable, false)
 		table = &tableOfOne{}
 		table.after = func(int) error { table.looks = silent; return errNoise }
-		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		_, err = PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.StoreUnavailable, true)
 		table.looks = nil
 		table.after = func(int) error {
 			table.looks = silent
 			return &lock.Error{Code: lock.StoreUnavailable}
 		}
-		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey, Version: 1})
+		_, err = PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey, Version: 1})
 		wantOutcome(t, err, lock.StoreUnavailable, false)
 	})
 }
 
-func TestRecordForm(t *testing.T) {
+func TestForm(t *testing.T) {
 	for _, value := range []string{"", "\n", "1 a b\nc"} {
 		for _, life := range []string{"", "L"} {
-			f := ParseRecordForm(RecordForm{"M", life, []byte(value)}.Encode())
+			f := ParseForm(Form{"M", life, []byte(value)}.Encode())
 			if f.Mark != "M" || f.Life != life || string(f.Value) != value {
 				t.Errorf("%q of life %q is read as %+v", value, life, f)
 			}
@@ -148,7 +152,7 @@ func TestRecordForm(t *testing.T) {
 	for _, foreign := range []string{
 		"", "{}", "2 M -\nvalue", "1 M\nvalue", "1  -\nvalue", "1 M -", "\n",
 	} {
-		if f := ParseRecordForm([]byte(foreign)); f.Mark != "" || !bytes.Equal(f.Value, []byte(foreign)) {
+		if f := ParseForm([]byte(foreign)); f.Mark != "" || !bytes.Equal(f.Value, []byte(foreign)) {
 			t.Errorf("%q is read as %+v", foreign, f)
 		}
 	}
@@ -171,7 +175,7 @@ func (t *removalTable) Swap(ctx context.Context, s RecordState, w *RecordWrite) 
 		t.removed = true
 		t.late()
 	}
-	return 0, Lost("the entry is gone")
+	return 0, store.Lost("the entry is gone")
 }
 
 // TestRemovalFoundLate has a removal with a record happen after the call has looked for its
@@ -179,12 +183,12 @@ func (t *removalTable) Swap(ctx context.Context, s RecordState, w *RecordWrite) 
 func TestRemovalFoundLate(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		table := &removalTable{tableOfOne: &tableOfOne{}}
-		version, err := PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		version, err := PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		if err != nil || version != 1 {
 			t.Errorf("a removal that happened = %d, %v", version, err)
 		}
 		table = &removalTable{tableOfOne: &tableOfOne{}, removed: true}
-		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		_, err = PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.Lost, false)
 		table = &removalTable{tableOfOne: &tableOfOne{}}
 		table.looks = func(s RecordState, _ bool) (RecordState, error) {
@@ -193,7 +197,7 @@ func TestRemovalFoundLate(t *testing.T) {
 			}
 			return s, nil
 		}
-		_, err = PutRecord(t.Context(), table, RecordPut{RecordKey: oneKey})
+		_, err = PutRecord(t.Context(), table, store.RecordPut{RecordKey: oneKey})
 		wantOutcome(t, err, lock.Lost, true)
 	})
 }

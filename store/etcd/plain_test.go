@@ -133,7 +133,7 @@ func endsIn(ops []*pb.RequestOp) map[lock.ID]string {
 func TestLargestBatch(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	commits := &committer{
-		own: &ownWrites{}, ctx: t.Context(), kv: s.kv, prefix: s.prefix, 
+		own: &ownWrites{}, ctx: t.Context(), kv: s.kv, prefix: s.prefix,
 		trusted: ownRecord{s.driver, s.meta}, writer: s.writer,
 	}
 	if err := s.writer.ready(t.Context(), 0); err != nil {

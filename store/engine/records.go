@@ -84,7 +84,7 @@ func (r *Records) Swap(ctx context.Context, s RecordState, w *RecordWrite) (uint
 		return 0, err
 	}
 	position, err := r.driver.Commit(ctx, t)
-	return r.Swapped(ctx, t, w, position, err)
+	return r.swapped(ctx, t, w, position, err)
 }
 
 // Txn returns the transaction that writes w if the state of its key is still s. The condition on
@@ -106,8 +106,8 @@ func (r *Records) Txn(ctx context.Context, s RecordState, w *RecordWrite) (t Txn
 	return Txn{If: append(r.own.Unchanged(), If{k, s.State}), Put: []Put{put}, Frees: w.Frees}, nil
 }
 
-// Swapped returns the result of a write for [Table], from that of its transaction.
-func (r *Records) Swapped(
+// swapped returns the result of a write for [Table], from that of its transaction.
+func (r *Records) swapped(
 	ctx context.Context, t Txn, w *RecordWrite, position int64, err error,
 ) (version uint64, _ error) {
 	full := (*Full)(nil)

@@ -51,14 +51,6 @@ type RecordWrite struct {
 // ErrRaced means that a record has changed since it was read.
 var ErrRaced = errors.New("the record has changed since it was read")
 
-// CheckRemovalPut returns what is wrong with a record that is put together with a removal.
-func CheckRemovalPut(p store.RecordPut) error {
-	if p.Bound {
-		return lock.Invalid("bound", "is not for a record that is put with a removal")
-	}
-	return nil
-}
-
 // GetRecord returns the record of a key.
 func GetRecord(ctx context.Context, t Table, k store.RecordKey) (store.Record, error) {
 	if err := k.Check(); err != nil {

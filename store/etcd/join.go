@@ -29,9 +29,6 @@ type joining struct {
 
 var _ engine.Attempts = (*joining)(nil)
 
-// errNotTried marks an attempt that ended before any write.
-var errNotTried = errors.New("nothing was written")
-
 // Find implements engine.Attempts.
 func (j *joining) Find(ctx context.Context) (found *lock.Entry, moved bool, err error) {
 	l, err := hedged(
@@ -104,7 +101,7 @@ func (j *joining) lease(
 	defer release()
 	taken, pending, err := j.store.leases.take(ctx, j.entry, due)
 	if err != nil {
-		return 0, pending, errors.Join(batch.ErrNotSent, errNotTried, err)
+		return 0, pending, errors.Join(batch.ErrNotSent, err)
 	}
 	w.Payload.under(taken.id)
 	return taken.id, pending, nil

@@ -104,13 +104,6 @@ func valuesOf(m mark) (from, to string) {
 	return begin + ",", begin + "-"
 }
 
-// find reads the entry with e's id, or nil if there is none. If e is resumable and its key is
-// used up, the error is [lock.Lost] with the reason.
-func (ks *keyspace) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
-	l, err := ks.lookFor(ctx, e)
-	return l.found, err
-}
-
 // look is the result of a search for an entry.
 type look struct {
 	found *lock.Entry // nil if there is none
@@ -118,7 +111,8 @@ type look struct {
 	withdrawn int64
 }
 
-// lookFor is find with more results.
+// lookFor searches for the entry with e's id. If e is resumable and its key is used up, the error
+// is [lock.Lost] with the reason.
 func (ks *keyspace) lookFor(ctx context.Context, e *lock.Entry) (l look, err error) {
 	if e.Resumable() {
 		m, err := ks.readMark(ctx, e)

@@ -129,3 +129,9 @@ func (s *Store) usedUpBy(t *testing.T, e *lock.Entry) lock.Reason {
 	}
 	return ""
 }
+
+// find reads the entry with e's id, or nil if there is none.
+func (s *Store) find(ctx context.Context, e *lock.Entry) (*lock.Entry, error) {
+	l, err := s.lookFor(ctx, e)
+	return l.found, err
+}

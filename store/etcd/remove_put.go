@@ -18,65 +18,43 @@ import (
 func (s *Store) RemoveAndPut(
 	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
 ) error {
-	if err := engine.CheckRemovalPut(p); err != nil {
-		return err
-	}
-	_, err := engine.PutRecord(ctx, &removing{s.records, s, e, why, note}, p)
+	err := s.records.PutWith(ctx, p, func(ctx context.Context, t engine.Txn) (int64, error) {
+		return s.removeAnd(ctx, t, e, why, note)
+	})
 	if err == nil {
 		s.left(e, why)
 	}
 	return err
 }
 
-// removing is a table of records whose writes also remove an entry.
-type removing struct {
-	*engine.Records
-	store *Store
-	entry *lock.Entry
-	why   lock.Reason
-	note  *lock.Note
-}
-
-// Swap implements engine.Table.
-func (r *removing) Swap(
-	ctx context.Context, s engine.RecordState, w *engine.RecordWrite,
-) (uint64, error) {
-	t, err := r.Txn(ctx, s, w)
-	if err != nil {
-		return 0, err
-	}
-	memory, err := r.store.memory.lease(ctx, 2)
+// removeAnd removes the entry in the transaction t.
+func (s *Store) removeAnd(
+	ctx context.Context, t engine.Txn, e *lock.Entry, why lock.Reason, note *lock.Note,
+) (int64, error) {
+	memory, err := s.memory.lease(ctx, 2)
 	if err != nil {
 		return 0, errors.Join(batch.ErrNotSent, err)
 	}
-	resp, err := r.store.tryTxn(ctx, "remove and put", r.removalTxn(t, memory))
-	switch {
-	case isLeaseNotFound(err):
-		r.store.memory.drop(memory)
-		return 0, errors.Join(batch.ErrNotSent, err)
-	case err == nil && !resp.Succeeded && !r.there(t, resp):
-		return 0, store.Lost("the entry is not in the queue")
-	}
-	position, err := r.store.driver.committed(t, resp, err)
-	return r.Swapped(ctx, t, w, position, err)
-}
-
-// removalTxn adds the removal, with the reason, to the put.
-func (r *removing) removalTxn(t engine.Txn, memory int64) *pb.TxnRequest {
-	txn, removal := r.store.driver.txnOf(t), r.store.deleteWrite(r.entry, r.why, memory, nil).Payload
-	removal.end.Note = r.store.pasts.Note(r.entry.Tenant, r.note)
+	txn, removal := s.driver.txnOf(t), s.deleteWrite(e, why, memory, nil).Payload
+	removal.end.Note = s.pasts.Note(e.Tenant, note)
+	end := store.Encode([]store.End{*removal.end})
 	txn.Compare = append(txn.Compare, removal.compares...)
 	txn.Success = append(txn.Success, removal.ops...)
-	txn.Success = append(
-		txn.Success,
-		putOp(endedKey(r.store.prefix, time.Now()), store.Encode([]store.End{*removal.end}), memory),
-	)
-	txn.Failure = append(txn.Failure, lookOps(r.store.primaryKey(r.entry))...)
-	return txn
+	txn.Success = append(txn.Success, putOp(endedKey(s.prefix, time.Now()), end, memory))
+	txn.Failure = append(txn.Failure, lookOps(s.primaryKey(e))...)
+	resp, err := s.tryTxn(ctx, "remove and put", txn)
+	switch {
+	case isLeaseNotFound(err):
+		s.memory.drop(memory)
+		return 0, errors.Join(batch.ErrNotSent, err)
+	case err == nil && !resp.Succeeded && !s.stands(e, resp.Responses[len(resp.Responses)-1]):
+		return 0, store.Lost(engine.ErrGone.Error())
+	}
+	return s.driver.committed(t, resp, err)
 }
 
-// there reports whether the entry existed when its removal was rejected.
-func (r *removing) there(t engine.Txn, resp *pb.TxnResponse) bool {
-	kvs := resp.Responses[2*len(t.If)].GetResponseRange().GetKvs()
-	return len(kvs) > 0 && kvs[0].CreateRevision == r.store.revision(r.entry.Number)
+// stands reports whether a read of its key shows the entry.
+func (s *Store) stands(e *lock.Entry, read *pb.ResponseOp) bool {
+	kvs := read.GetResponseRange().GetKvs()
+	return len(kvs) > 0 && kvs[0].CreateRevision == s.revision(e.Number)
 }

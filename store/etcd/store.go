@@ -154,65 +154,7 @@ func (s *Store) Enqueue(
 func (s *Store) Remove(
 	ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	var unknown attempts
-	withoutRecord := false // without a record of the reason
-	for {
-		memory, out, err := s.tryRemove(ctx, e, why, withoutRecord, while)
-		if out.again {
-			unknown.add(nil, true)
-		}
-		switch {
-		case out.applied && withoutRecord && why == lock.Withdrawn && e.Resumable():
-			return nil // its mark may still exist, and ends with the lease
-		case out.applied:
-			s.left(e, why)
-			return nil
-		case err == nil:
-			err := s.notRemoved(ctx, e, unknown, while)
-			if !unknown.bare || errors.Is(err, lock.Changed) {
-				s.unrecordedReasons.Delete(e.ID) // no attempt without a record removed it
-			}
-			return err
-		case isNoSpace(err) && !withoutRecord:
-			if out.endKey != nil {
-				unknown.add(out.endKey, false)
-			}
-			withoutRecord = true // a record needs space; the removal itself does not
-			s.unrecordedReasons.Store(e.ID, why)
-		case isLeaseNotFound(err):
-			s.memory.drop(memory)
-		case errors.Is(err, batch.ErrNotSent), errors.Is(err, errNotTried):
-		case refused(err):
-			return unavailable(err, "remove", unknown.any)
-		default:
-			unknown.add(out.endKey, withoutRecord)
-		}
-		if store.Pause(ctx, 20*time.Millisecond) != nil {
-			return unavailable(err, "remove", unknown.any)
-		}
-	}
-}
-
-// tryRemove makes one attempt, with a record of the reason unless bare.
-func (s *Store) tryRemove(
-	ctx context.Context, e *lock.Entry, why lock.Reason, bare bool, while []*lock.Entry,
-) (memory int64, out outcome, err error) {
-	if !bare {
-		if memory, err = s.memory.lease(ctx, 2); err != nil {
-			return 0, outcome{}, errors.Join(errNotTried, err)
-		}
-	}
-	out, err = s.commits.Do(ctx, s.deleteWrite(e, why, memory, while))
-	return memory, out, err
-}
-
-// left reuses the lease of a removed entry, or ends it.
-func (s *Store) left(e *lock.Entry, why lock.Reason) {
-	if !s.leases.left(e, why) {
-		s.endLease(e, e.Handle)
-	}
+	return engine.Remove(ctx, s.timeout, &removing{store: s, entry: e, why: why, while: while})
 }
 
 // endLease ends a lease that is not reused. etcd itself ends at most 1 000 leases a second, so
@@ -221,52 +163,11 @@ func (s *Store) endLease(e *lock.Entry, lease int64) {
 	s.cleaner.Add(func(ctx context.Context) error { return s.leases.revoke(ctx, lease) }, e.TTL)
 }
 
-// notRemoved returns why a comparison failed: e was gone, or one of while.
-func (s *Store) notRemoved(
-	ctx context.Context, e *lock.Entry, unknown attempts, while []*lock.Entry,
-) error {
-	if len(while) > 0 {
-		err := s.prove(ctx, e)
-		switch {
-		case err == nil:
-			return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
-		case !errors.Is(err, lock.Lost):
-			return err
-		}
+// left reuses the lease of a removed entry, or ends it.
+func (s *Store) left(e *lock.Entry, why lock.Reason) {
+	if !s.leases.left(e, why) {
+		s.endLease(e, e.Handle)
 	}
-	return s.removedBefore(ctx, unknown)
-}
-
-// attempts are removals with unknown outcomes.
-type attempts struct {
-	any     bool
-	bare    bool     // one of them leaves no record
-	endKeys [][]byte // each exists if its attempt was applied
-}
-
-func (a *attempts) add(endKey []byte, bare bool) {
-	a.any, a.bare = true, a.bare || bare
-	if endKey != nil {
-		a.endKeys = append(a.endKeys, endKey)
-	}
-}
-
-// removedBefore reports whether an earlier attempt of this call removed the entry, or it was gone
-// before. It credits an attempt that leaves no record.
-func (s *Store) removedBefore(ctx context.Context, unknown attempts) error {
-	for _, key := range unknown.endKeys {
-		resp, err := s.read(ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true})
-		if err != nil {
-			return unavailable(err, "confirm removal", true)
-		}
-		if resp.Count > 0 {
-			return nil
-		}
-	}
-	if unknown.bare || unknown.any && len(unknown.endKeys) == 0 {
-		return nil
-	}
-	return store.Lost("the entry is not in the queue")
 }
 
 // Renew implements store.Store.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
 	"github.com/fencepost/fencepost/store/engine"
 )
 
@@ -160,12 +161,47 @@ func (c *Client) Remove(
 	why lock.Reason,
 	while ...*lock.Entry,
 ) error {
-	a := c.attempt()
-	_, err := ask(ctx, c, Remove, e.ID, func() (none, uint64, error) {
-		number, err := c.server.remove(a, e, why, while)
+	if ctx.Err() != nil {
+		return store.Unavailable(ctx.Err(), string(Remove), false)
+	}
+	r := &removal{client: c, entry: e, why: why, while: while}
+	return engine.Remove(ctx, c.server.cfg.CallLimit, r)
+}
+
+// removal is one call that removes an entry.
+type removal struct {
+	client *Client
+	entry  *lock.Entry
+	why    lock.Reason
+	while  []*lock.Entry
+	tries  []Attempt // with unknown outcomes
+}
+
+// Try implements [engine.Removal].
+func (r *removal) Try(ctx context.Context) error {
+	this := r.client.attempt()
+	_, err := once(ctx, r.client, Remove, r.entry.ID, func() (none, uint64, error) {
+		number, err := r.client.server.remove(this, r.entry, r.why, r.while)
 		return none{}, number, err
 	})
+	switch {
+	case errors.Is(err, ErrUnsent):
+		err = errors.Join(batch.ErrNotSent, err)
+	case unanswered(err):
+		r.tries = append(r.tries, this)
+	}
 	return err
+}
+
+// Did implements [engine.Removal].
+func (r *removal) Did(ctx context.Context) (bool, error) {
+	if len(r.tries) == 0 {
+		return false, nil
+	}
+	return ask(ctx, r.client, Find, r.entry.ID, func() (bool, uint64, error) {
+		did, number := r.client.server.removedBy(r.tries)
+		return did, number, nil
+	})
 }
 
 // Renew implements [store.Store].

@@ -154,37 +154,14 @@ func (own) Unchanged() []engine.If               { return nil }
 func (own) Reread(context.Context, uint64) error { return nil }
 func (own) Number(position int64) uint64         { return uint64(position) }
 
-// removing is a table of records whose writes also remove an entry.
-type removing struct {
-	*engine.Records
-	client *Client
-	entry  *lock.Entry
-	why    lock.Reason
-	note   *lock.Note
-}
-
 // RemoveAndPut implements [store.Store].
 func (c *Client) RemoveAndPut(
 	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
 ) error {
-	if err := engine.CheckRemovalPut(p); err != nil {
-		return err
-	}
-	_, err := engine.PutRecord(ctx, &removing{c.small, c, e, why, note}, p)
-	return err
-}
-
-// Swap implements [engine.Table].
-func (r *removing) Swap(
-	ctx context.Context, s engine.RecordState, w *engine.RecordWrite,
-) (uint64, error) {
-	t, err := r.Txn(ctx, s, w)
-	if err != nil {
-		return 0, err
-	}
-	known := r.client.newest()
-	at, err := driver{r.client}.write(ctx, Revoke, r.entry.ID, func() (uint64, error) {
-		return r.client.server.removeAndCommit(r.entry, r.why, r.note, known, t)
+	return c.small.PutWith(ctx, p, func(ctx context.Context, t engine.Txn) (int64, error) {
+		known := c.newest()
+		return driver{c}.write(ctx, Revoke, e.ID, func() (uint64, error) {
+			return c.server.removeAndCommit(e, why, note, known, t)
+		})
 	})
-	return r.Swapped(ctx, t, w, at, err)
 }

@@ -97,7 +97,15 @@ func (s *Server) insert(handle int64, e *lock.Entry) *lock.Entry {
 	return copied(k.entry)
 }
 
-// remove removes the entry, unless this very removal already has.
+// removedBy reports whether one of the attempts has removed its entry.
+func (s *Server) removedBy(tries []Attempt) (did bool, number uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	did = slices.ContainsFunc(tries, func(a Attempt) bool { return s.removals[a] })
+	return did, s.number
+}
+
+// remove removes the entry.
 func (s *Server) remove(
 	a Attempt,
 	e *lock.Entry,
@@ -106,12 +114,9 @@ func (s *Server) remove(
 ) (uint64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.removals[a] {
-		return s.number, nil
-	}
 	k := s.find(e)
 	if k == nil {
-		return s.number, store.Lost("the entry is not there")
+		return s.number, engine.ErrGone
 	}
 	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {
 		return s.number, lock.Errorf(

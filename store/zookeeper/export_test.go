@@ -235,8 +235,15 @@ func (s *Store) Removal(
 	e *lock.Entry, why lock.Reason,
 ) (attempt, confirm func(context.Context) error) {
 	r := s.remover.newRemoval(e, s.remover.hasLease(e), anyVersion, why)
+	by := &removing{remover: s.remover, removal: r, unknown: true}
 	return func(ctx context.Context) error { return s.remover.attempt(ctx, r).err },
-		func(ctx context.Context) error { return s.remover.removedBefore(ctx, r, true) }
+		func(ctx context.Context) error {
+			did, err := by.Did(ctx)
+			if err == nil && !did {
+				err = store.Lost("")
+			}
+			return err
+		}
 }
 
 // Sweep returns whether the life of a replica that does not renew it lasts, each time that another

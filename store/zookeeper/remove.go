@@ -11,6 +11,8 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 // removal is one call that removes an entry.
@@ -135,24 +137,64 @@ func (m *remover) remove(
 	}
 	r := m.newRemoval(e, m.hasLease(e), anyVersion, why)
 	r.while = m.witnesses(while)
-	unknown := false
-	for {
-		out := m.attempt(ctx, r)
-		switch {
-		case out.err == nil:
-			return nil
-		case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
-			return m.removedBefore(ctx, r, unknown)
-		case errors.Is(out.err, zk.ErrNoNode) && out.op >= r.own():
-			return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
-		case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
-			return unavailable(out.err, "remove", unknown)
-		}
-		unknown = unknown || out.unknown
-		if store.Pause(ctx, firstPause) != nil {
-			return unavailable(out.err, "remove", unknown)
+	return engine.Remove(ctx, m.timeout, &removing{remover: m, removal: r})
+}
+
+// removing is one call that removes an entry: its attempts.
+type removing struct {
+	*remover
+	*removal
+	unknown bool // there was one with an unknown outcome
+}
+
+// Try implements engine.Removal.
+func (a *removing) Try(ctx context.Context) error {
+	out := a.attempt(ctx, a.removal)
+	a.unknown = a.unknown || out.unknown
+	switch {
+	case out.err == nil || out.unknown:
+		return out.err
+	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
+		return engine.ErrGone
+	case errors.Is(out.err, zk.ErrNoNode) && out.op >= a.own():
+		return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
+	case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
+		return unavailable(out.err, "remove", false)
+	}
+	return errors.Join(batch.ErrNotSent, out.err)
+}
+
+// Did implements engine.Removal, by the record of the removal. If the record may have been folded
+// since, it credits the attempt.
+func (a *removing) Did(ctx context.Context) (bool, error) {
+	if !a.unknown {
+		return false, nil
+	}
+	l, err := a.calls.get(ctx)
+	if err != nil {
+		return false, err
+	}
+	stat, err := a.barrierOn(ctx, l)
+	if err != nil {
+		return false, err
+	}
+	if a.since.epoch != a.epoch.Load() {
+		return true, nil
+	}
+	written, err := a.records(ctx, l, a.since.epoch, a.since.n, created(stat))
+	switch {
+	case errors.Is(err, zk.ErrNoNode):
+		return true, nil
+	case err != nil:
+		return false, err
+	}
+	for _, w := range written {
+		ours := func(c change) bool { return c.Try == a.try }
+		if slices.ContainsFunc(w.record.Changes, ours) {
+			return true, nil
 		}
 	}
+	return false, nil
 }
 
 // hasLease reports whether an entry has been renewed, as far as this replica knows. If it is
@@ -231,39 +273,4 @@ func (m *remover) checkNumber(ctx context.Context, e *lock.Entry) error {
 		return store.Lost("another entry is in the queue")
 	}
 	return nil
-}
-
-// removedBefore finds out whether an attempt of this call removed the entry or it was gone
-// before, by the record of the removal. If the record may have been folded since, it credits the
-// attempt.
-func (m *remover) removedBefore(ctx context.Context, r *removal, unknown bool) error {
-	if !unknown {
-		return store.Lost("the entry is not in the queue")
-	}
-	l, err := m.calls.get(ctx)
-	if err != nil {
-		return unavailable(err, "confirm removal", true)
-	}
-	stat, err := m.barrierOn(ctx, l)
-	if err != nil {
-		return unavailable(err, "confirm removal", true)
-	}
-	if r.since.epoch != m.epoch.Load() {
-		return nil
-	}
-	written, err := m.records(ctx, l, r.since.epoch, r.since.n, created(stat))
-	if errors.Is(err, zk.ErrNoNode) {
-		return nil
-	}
-	if err != nil {
-		return unavailable(err, "confirm removal", true)
-	}
-	for _, w := range written {
-		for _, c := range w.record.Changes {
-			if c.Try == r.try {
-				return nil
-			}
-		}
-	}
-	return store.Lost("the entry is not in the queue")
 }

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/batch"
+)
+
+// Removal is a store's part in one call of [store.Store].Remove: single attempts to remove one
+// entry.
+type Removal interface {
+	// Try makes an attempt. The error is [ErrGone] if the entry does not exist, and [lock.Changed] if
+	// it does, but an entry that the removal was decided by does not. Then, and with [batch.ErrNotSent] and any
+	// *lock.Error, nothing was or will be removed. After any other error that is unknown.
+	Try(ctx context.Context) error
+
+	// Did reports of an entry that is gone whether one of the attempts has removed it. In doubt it
+	// reports that.
+	Did(ctx context.Context) (bool, error)
+}
+
+// ErrGone means that an entry does not exist.
+var ErrGone = errors.New("the entry is not in the queue")
+
+// Remove removes an entry by attempts at it, as [store.Store].Remove requires.
+func Remove(ctx context.Context, timeout time.Duration, r Removal) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	for unknown := false; ; {
+		err := r.Try(ctx)
+		final := (*lock.Error)(nil)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, ErrGone):
+			return removedBefore(ctx, r)
+		case errors.As(err, &final):
+			final.OutcomeUnknown = final.OutcomeUnknown || unknown
+			return final
+		}
+		unknown = unknown || !errors.Is(err, batch.ErrNotSent)
+		if store.Pause(ctx, joinPause) != nil {
+			return store.Unavailable(err, "remove", unknown)
+		}
+	}
+}
+
+// removedBefore reports whether an earlier attempt of this call removed the entry, or it was gone
+// before.
+func removedBefore(ctx context.Context, r Removal) error {
+	switch did, err := r.Did(ctx); {
+	case err != nil:
+		return store.Unavailable(err, "confirm removal", true)
+	case did:
+		return nil
+	}
+	return store.Lost(ErrGone.Error())
+}
+
+// with is a table of records whose writes do something more.
+type with struct {
+	*Records
+	commit func(context.Context, Txn) (position int64, err error)
+}
+
+// PutWith is Put by another commit, which does something more in the same transaction. A
+// *lock.Error of commit says why that is impossible, for example [lock.Lost].
+func (r *Records) PutWith(
+	ctx context.Context, p store.RecordPut,
+	commit func(context.Context, Txn) (position int64, err error),
+) error {
+	if p.Bound {
+		return lock.Invalid("bound", "is not for a record that is put with something more")
+	}
+	_, err := PutRecord(ctx, &with{r, commit}, p)
+	return err
+}
+
+// Swap implements [Table].
+func (w *with) Swap(ctx context.Context, s RecordState, r *RecordWrite) (uint64, error) {
+	t, err := w.Txn(ctx, s, r)
+	if err != nil {
+		return 0, err
+	}
+	position, err := w.commit(ctx, t)
+	return w.swapped(ctx, t, r, position, err)
+}

@@ -305,10 +305,8 @@ func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
 		return true, nil
 	case st.State == view.Held && e.s.mayBeTold(st):
 		return e.begin(ctx, st.Waited)
-	case decides && st.Refused != nil:
-		return e.reject(ctx, st.Refused)
-	case decides && !e.s.Now().Before(e.entry.WaitUntil):
-		return e.timeOut(ctx)
+	case decides && (st.Refused != nil || !e.s.Now().Before(e.entry.WaitUntil)):
+		return e.endWait(ctx, st.Refused)
 	}
 	return false, e.renew(ctx)
 }
@@ -319,33 +317,21 @@ func (e *asyncEntry) renew(ctx context.Context) error {
 	return e.refresh(ctx)
 }
 
-// reject removes an entry that cannot stay in its queues. The store keeps the reason, because the
-// client may not be connected now.
-func (e *asyncEntry) reject(ctx context.Context, why error) (over bool, err error) {
-	while, ok := e.s.view.Grounds(e.entry.ID)
-	if !ok {
-		return false, nil // it can stay now
-	}
-	if err := e.s.Store.Remove(ctx, e.entry, endOf(e.entry, why), while...); err != nil {
-		return false, err
-	}
-	if errors.Is(why, lock.Deadlock) {
-		e.s.Metrics.Deadlocked(ctx)
-	}
-	e.s.Metrics.Waited(ctx, "refused", true, e.s.view.WaitedFor(e.entry))
-	return true, nil
-}
-
-// timeOut ends a wait that is over, unless the entry holds by now.
-func (e *asyncEntry) timeOut(ctx context.Context) (over bool, err error) {
-	holds, err := e.s.giveWay(ctx, e.entry, lock.WaitTimeout)
+// endWait removes an entry that cannot stay in its queues, or whose wait is over. The store keeps
+// the reason, because the client may not be connected now.
+func (e *asyncEntry) endWait(ctx context.Context, refused error) (over bool, err error) {
+	ended, err := e.s.endWait(ctx, e.entry, refused)
+	waited := e.s.view.WaitedFor(e.entry)
 	switch {
-	case err != nil:
+	case err != nil, !ended && refused != nil:
 		return false, err
-	case holds:
-		return e.begin(ctx, e.s.view.WaitedFor(e.entry))
+	case !ended:
+		return e.begin(ctx, waited)
+	case refused != nil:
+		e.s.Metrics.Waited(ctx, "refused", true, waited)
+	default:
+		e.s.Metrics.Waited(ctx, "timeout", true, waited)
 	}
-	e.s.Metrics.Waited(ctx, "timeout", true, e.s.view.WaitedFor(e.entry))
 	return true, nil
 }
 
@@ -362,18 +348,6 @@ func (e *asyncEntry) next() time.Time {
 		return at
 	}
 	return later(over, time.Now().Add(recheck))
-}
-
-// endOf returns the reason to store for an entry that cannot stay in its queues. It is empty if
-// the request itself returns the error.
-func endOf(e *lock.Entry, why error) lock.Reason {
-	switch {
-	case !e.Async:
-		return lock.Withdrawn
-	case errors.Is(why, lock.Deadlock):
-		return lock.Deadlocked
-	}
-	return lock.Mismatched
 }
 
 // Before puts the entry that is due first in front, and of equal ones the one that joined

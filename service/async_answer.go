@@ -43,7 +43,12 @@ func (s *Service) standsAsync(
 		return nil, err
 	}
 	if st.State == view.Waiting && st.Refused != nil {
-		if err := s.carryOut(ctx, e, st.Refused); err != nil && !errors.Is(err, lock.StoreUnavailable) {
+		ended, err := s.endWait(context.WithoutCancel(ctx), e, st.Refused)
+		switch {
+		case ended:
+			return nil, st.Refused
+		case err == nil, errors.Is(err, lock.Changed), errors.Is(err, lock.Lost):
+		case !errors.Is(err, lock.StoreUnavailable):
 			return nil, err
 		}
 		st = s.view.Status(e.ID, e.Number) // its keeper may have been faster, or will do it

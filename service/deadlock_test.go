@@ -77,9 +77,7 @@ func TestCrossingRequests(t *testing.T) {
 				}
 				a.release(giveUp)
 				stays.holdsLater()
-				d.mu.Lock()
-				defer d.mu.Unlock()
-				if n := strings.Count(strings.Join(d.notes, " "), "deadlocked"); n != 1 {
+				if n := d.count("deadlocked"); n != 1 {
 					t.Errorf("%d refused deadlocks are counted, want 1", n)
 				}
 			})
@@ -148,8 +146,8 @@ func TestCycleIsSeenAfterAReset(t *testing.T) {
 // request ended before the view showed that.
 func TestRenewalTellsARefusal(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := newSharedStore(t)
-		brief := func(c *service.Config) { c.MaxHold = 50 * time.Millisecond }
+		s, d := newSharedStore(t), &diary{}
+		brief := func(c *service.Config) { c.MaxHold, c.Metrics = 50*time.Millisecond, d }
 		a, b := s.replica(t), s.replica(t, brief)
 		a.hold(as("w1", want("x", 0)))
 		b.hold(as("w2", want("y", 0)))
@@ -169,6 +167,9 @@ func TestRenewalTellsARefusal(t *testing.T) {
 			t.Errorf("it is still in the queue: %+v, %v", v, err)
 		}
 		stays.waits()
+		if n := d.count("deadlocked"); n != 1 {
+			t.Errorf("%d refused deadlocks are counted, want 1", n)
+		}
 	})
 }
 

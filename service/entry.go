@@ -92,22 +92,21 @@ func (x *entries) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	return g, tookEffect(err)
 }
 
-// expireWait ends a wait that has passed its limit although the client still renews.
+// expireWait ends a wait that may not continue although the client still renews. It returns why.
 func (x *entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := x.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
 	if st.State != view.Waiting || !over && st.Refused == nil {
 		return nil
 	}
-	if st.Refused != nil {
-		return x.carryOut(ctx, e, st.Refused)
-	}
-	holds, err := x.giveWay(context.WithoutCancel(ctx), e, lock.WaitTimeout)
+	ended, err := x.endWait(context.WithoutCancel(ctx), e, st.Refused)
 	switch {
-	case holds:
+	case errors.Is(err, lock.Changed):
 		return nil
-	case err != nil:
+	case !ended:
 		return x.whyLost(ctx, e, err)
+	case st.Refused != nil:
+		return st.Refused
 	}
 	return lock.LostBecause(lock.WaitTimeout)
 }

@@ -222,6 +222,18 @@ func (d *diary) note(format string, args ...any) {
 	d.notes = append(d.notes, fmt.Sprintf(format, args...))
 }
 
+// count returns how many notes are the same as one.
+func (d *diary) count(one string) (n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, note := range d.notes {
+		if note == one {
+			n++
+		}
+	}
+	return n
+}
+
 func (d *diary) Waited(_ context.Context, outcome string, contended bool, w time.Duration) {
 	d.note("waited %s %t %v", outcome, contended, w)
 }

@@ -118,15 +118,13 @@ func (w *wait) look(ctx context.Context) stage {
 // next look decides again from a newer view.
 func reject(why error) stage {
 	return func(w *wait, ctx context.Context) stage {
-		while, ok := w.s.view.Grounds(w.entry.ID)
-		if !ok {
-			return w.undecided // it can stay now, and the view has notified this request
-		}
 		if w.goneForGood(ctx) {
 			return w.tell(nil, why)
 		}
-		err := w.s.Store.Remove(context.WithoutCancel(ctx), w.entry, endOf(w.entry, why), while...)
+		ended, err := w.s.endWait(context.WithoutCancel(ctx), w.entry, why)
 		switch {
+		case err == nil && !ended:
+			return w.undecided // it can stay now, and the view has notified this request
 		case errors.Is(err, lock.Changed):
 			if err = w.doubt(ctx); err != nil {
 				return w.leave(err)
@@ -140,9 +138,6 @@ func reject(why error) stage {
 			return w.leave(err)
 		}
 		w.s.unlessGone(w.entry, err)
-		if errors.Is(why, lock.Deadlock) {
-			w.s.Metrics.Deadlocked(ctx)
-		}
 		return w.tell(w.s.refusal(ctx, w.entry, why))
 	}
 }
@@ -406,15 +401,13 @@ func (w *wait) timeOut(context.Context) stage {
 // takeBack reports that only if the entry existed during this request; otherwise the wait was
 // over before.
 func (w *wait) takeBack(ctx context.Context) stage {
-	holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.WaitTimeout)
+	ended, err := w.s.endWait(context.WithoutCancel(ctx), w.entry, nil)
 	switch {
-	case holds:
+	case err == nil && !ended:
 		return w.grantShown()
 	case errors.Is(err, lock.Lost): // it may have expired, and the lock be free
-		var gone *lock.Error
-		if errors.As(
-			w.s.whyLost(ctx, w.entry, err), &gone,
-		) && (gone.Reason != lock.WaitTimeout || !w.shown) {
+		gone, is := errors.AsType[*lock.Error](w.s.whyLost(ctx, w.entry, err))
+		if is && (gone.Reason != lock.WaitTimeout || !w.shown) {
 			return lost(gone.Reason)
 		}
 	case err != nil:

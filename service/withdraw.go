@@ -76,25 +76,44 @@ func (w *withdrawals) giveWay(
 // inBackground runs a clean-up that must outlive its request. Close waits for it.
 func (w *withdrawals) inBackground(task func(context.Context)) {
 	w.tasks.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.closing), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(w.closing), removalTimeout)
 		defer cancel()
 		task(ctx)
 	})
 }
 
-// carryOut removes an entry that cannot stay in its queues, and returns why. If the view is stale
-// about that, or the entry is gone, renewals continue.
-func (w *withdrawals) carryOut(ctx context.Context, e *lock.Entry, refused error) error {
+// endWait removes a waiting entry that may not wait any longer, because of refused, or, if that is
+// nil, because its wait is over. It returns false if it has no reason to: the entry can stay, or
+// holds although its wait is over. As for giveWay, the removal is conditional in the store. The
+// error [lock.Changed] means that the view was stale about the reason.
+func (w *withdrawals) endWait(
+	ctx context.Context, e *lock.Entry, refused error,
+) (ended bool, err error) {
+	if refused == nil {
+		holds, err := w.giveWay(ctx, e, lock.WaitTimeout)
+		return err == nil && !holds, err
+	}
 	while, ok := w.view.Grounds(e.ID)
 	if !ok {
-		return nil
+		return false, nil
 	}
-	err := w.Store.Remove(context.WithoutCancel(ctx), e, endOf(e, refused), while...)
+	if err := w.Store.Remove(ctx, e, endOf(e, refused), while...); err != nil {
+		return false, err
+	}
+	if errors.Is(refused, lock.Deadlock) {
+		w.Metrics.Deadlocked(ctx)
+	}
+	return true, nil
+}
+
+// endOf returns the reason to store for an entry that cannot stay in its queues. The store keeps it
+// only for async entries: of others, the request itself returns the error.
+func endOf(e *lock.Entry, why error) lock.Reason {
 	switch {
-	case errors.Is(err, lock.Changed), errors.Is(err, lock.Lost):
-		return nil
-	case err != nil:
-		return err
+	case !e.Async:
+		return lock.Withdrawn
+	case errors.Is(why, lock.Deadlock):
+		return lock.Deadlocked
 	}
-	return refused
+	return lock.Mismatched
 }

@@ -22,7 +22,7 @@ func waitBugs() []Bug {
 		{
 			Name:    "service-grant-ahead-of-an-older-view",
 			Breaks:  "a grant ahead of the feed needs a view that has all earlier entries",
-			File:    "service/view/room.go",
+			File:    "service/view/quota.go",
 			Anchor:  "v.number != e.Number-1 ||",
 			Becomes: "",
 			In:      "./service/view", Run: "^TestWritten$",

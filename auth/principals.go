@@ -67,9 +67,8 @@ func parsePrincipals(text []byte) (map[identity]*Principal, error) {
 
 func parsePrincipal(raw json.RawMessage) (identity, *Principal, error) {
 	var e principalEntry
-	if err := strictly(
-		raw, &e, "uri", "dns", "dn", "tenant", "subject", "scopes", "locks",
-	); err != nil {
+	err := strictly(raw, &e, "uri", "dns", "dn", "tenant", "subject", "scopes", "locks")
+	if err != nil {
 		return identity{}, nil, err
 	}
 	who, unnamed := e.identity()

@@ -154,9 +154,8 @@ func (r *request) write(status int, contentType string, body any) {
 	text := r.endpoints.buffers.Get().(*bytes.Buffer)
 	defer r.endpoints.putBack(text)
 	text.Reset()
-	text.Grow(
-		r.taken / 4,
-	) // what is taken is for the longest texts there can be; few answers are half of it
+	// the taken bytes are for the longest possible texts, and few answers are half as long
+	text.Grow(r.taken / 4)
 	if err := api.Encode(text, body); err != nil {
 		r.cause = err
 		r.AbortWithStatus(http.StatusInternalServerError)

@@ -70,11 +70,9 @@ func ownDeadlocks(r *request, tenant string, limit int) []view.Deadlock {
 	found := slices.DeleteFunc(
 		r.endpoints.Locks.Deadlocks(tenant, math.MaxInt),
 		func(d view.Deadlock) bool {
-			return !slices.ContainsFunc(
-				d.Refused.Claims,
-				func(c lock.Claim) bool { return r.principal.MayUse(c.Name) },
-			) &&
-				!slices.ContainsFunc(d.Cycle, func(w lock.Wait) bool { return r.principal.MayUse(w.Lock) })
+			asked := func(c lock.Claim) bool { return r.principal.MayUse(c.Name) }
+			waits := func(w lock.Wait) bool { return r.principal.MayUse(w.Lock) }
+			return !slices.ContainsFunc(d.Refused.Claims, asked) && !slices.ContainsFunc(d.Cycle, waits)
 		},
 	)
 	return found[:min(len(found), limit)]

@@ -342,9 +342,8 @@ func (e *asyncEntry) next() time.Time {
 	third := e.entry.TTL / 3
 	at := e.refreshed.Add(third*3/4 + e.s.spread(third/8))
 	over := time.Now().Add(e.entry.WaitUntil.Sub(e.s.Now()))
-	if over.After(at) || e.s.outdated() != nil || e.s.view.Status(
-		e.entry.ID, e.entry.Number,
-	).State == view.Held {
+	st := e.s.view.Status(e.entry.ID, e.entry.Number)
+	if over.After(at) || e.s.outdated() != nil || st.State == view.Held {
 		return at
 	}
 	return later(over, time.Now().Add(recheck))

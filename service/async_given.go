@@ -42,9 +42,8 @@ func (g *given) take() []*lock.Entry {
 func (a *asyncKeeper) takeGiven() {
 	for _, entry := range a.given.take() {
 		e := a.kept[entry.ID]
-		if e != nil && e.entry.Number >= entry.Number || a.s.view.Status(
-			entry.ID, entry.Number,
-		).State != view.Unseen {
+		known := e != nil && e.entry.Number >= entry.Number
+		if known || a.s.view.Status(entry.ID, entry.Number).State != view.Unseen {
 			continue
 		}
 		if e != nil { // an earlier entry with the same id, whose end the view has not shown

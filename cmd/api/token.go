@@ -90,9 +90,8 @@ func (c *config) devSecret() ([]byte, error) {
 	path := filepath.Join(c.dataDir, devSecretFile)
 	c.closeToOthers(path)
 	c.closeToOthers(filepath.Join(c.dataDir, devTokenFile))
-	if info, err := os.Stat(
-		c.dataDir,
-	); err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
+	info, err := os.Stat(c.dataDir)
+	if err == nil && info.Mode().Perm()&othersWrite != 0 && info.Mode()&fs.ModeSticky == 0 {
 		c.warn(
 			"other users of this machine may remove the files in --data-dir %s (mode %04o)", c.dataDir,
 			info.Mode().Perm(),

@@ -88,9 +88,8 @@ func (s *Subscription) encode() []byte {
 func parse(r store.Record) (*Subscription, error) {
 	var f form
 	if err := json.Unmarshal(r.Value, &f); err != nil {
-		return nil, errors.New(
-			"it is not the JSON of a subscription",
-		) // the error could show a part of it
+		// the error could show a part of it
+		return nil, errors.New("it is not the JSON of a subscription")
 	}
 	s := &Subscription{
 		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks,

@@ -205,7 +205,7 @@ func export(r *request, q audit.Query) error {
 	if headOnly(r) {
 		return nil
 	}
-	out := http.NewResponseController(ungin(r.Writer))
+	out := http.NewResponseController(unwrapped(r.Writer))
 	for {
 		if err := writeLines(r, out, page); err != nil {
 			panic(http.ErrAbortHandler)
@@ -227,9 +227,8 @@ func writeLines(r *request, out *http.ResponseController, page *audit.Page) erro
 			return err
 		}
 		line.WriteByte('\n')
-		_ = out.SetWriteDeadline(
-			time.Now().Add(r.endpoints.AnswerTimeout),
-		) // fails if the connection is closed, as the write will
+		// fails if the connection is closed, as the write will
+		_ = out.SetWriteDeadline(time.Now().Add(r.endpoints.AnswerTimeout))
 		if _, err := r.Writer.Write(line.Bytes()); err != nil {
 			return err
 		}

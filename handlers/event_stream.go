@@ -20,7 +20,7 @@ type eventWriter struct {
 	request *request
 	stream  *service.EventStream
 	filter  *event.Filter
-	told    time.Time // when something was sent last
+	sentAt  time.Time // when it last sent something
 
 	out     *http.ResponseController
 	timeout time.Duration
@@ -33,13 +33,13 @@ type eventWriter struct {
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
 	return &eventWriter{
 		request: r, stream: stream, filter: f,
-		out:     http.NewResponseController(ungin(r.Writer)),
+		out:     http.NewResponseController(unwrapped(r.Writer)),
 		timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
 	}
 }
 
-// ungin returns what gin writes to, which tells how a flush went.
-func ungin(w gin.ResponseWriter) http.ResponseWriter {
+// unwrapped returns the writer under gin's, whose Flush returns an error.
+func unwrapped(w gin.ResponseWriter) http.ResponseWriter {
 	if inner, ok := w.(interface{ Unwrap() http.ResponseWriter }); ok {
 		return inner.Unwrap()
 	}
@@ -56,10 +56,10 @@ func (w *eventWriter) run() {
 	defer stop()
 	w.write([]byte(reconnect + "id: " + w.stream.At().String() + "\n\n"))
 	w.flush()
-	room := make([]*events.Record, 64)
+	batch := make([]*events.Record, 64)
 	why := ""
 	for why == "" && w.err == nil {
-		why = w.pause(w.next(room))
+		why = w.pause(w.next(batch))
 	}
 	w.end(why)
 }
@@ -93,13 +93,13 @@ func (w *eventWriter) end(why string) {
 }
 
 // next sends what there is, or returns what is closed when there may be more.
-func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
-	texts, more := w.read(room)
+func (w *eventWriter) next(batch []*events.Record) (more <-chan struct{}) {
+	texts, more := w.read(batch)
 	for _, text := range texts {
 		w.write(text)
 	}
 	if w.sent > 0 {
-		w.told = time.Now()
+		w.sentAt = time.Now()
 	}
 	w.flush()
 	return more
@@ -107,9 +107,9 @@ func (w *eventWriter) next(room []*events.Record) (more <-chan struct{}) {
 
 // read is take, behind the gate where it replays the past: there may be thousands of events at once
 // for each of a tenant's streams. If the gate is full, the stream tries again after a pause.
-func (w *eventWriter) read(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
+func (w *eventWriter) read(batch []*events.Record) (texts [][]byte, more <-chan struct{}) {
 	if !w.stream.Past() {
-		return w.take(room)
+		return w.take(batch)
 	}
 	g := w.request.endpoints.gate
 	if g.enter(w.request.context(), w.request.tenant()) != nil {
@@ -118,12 +118,12 @@ func (w *eventWriter) read(room []*events.Record) (texts [][]byte, more <-chan s
 		return nil, later
 	}
 	defer g.leave()
-	return w.take(room)
+	return w.take(batch)
 }
 
 // take returns what there is to send, or a channel that is closed when there may be more.
-func (w *eventWriter) take(room []*events.Record) (texts [][]byte, more <-chan struct{}) {
-	given, missed, more := w.stream.Next(room)
+func (w *eventWriter) take(batch []*events.Record) (texts [][]byte, more <-chan struct{}) {
+	given, missed, more := w.stream.Next(batch)
 	if missed != nil {
 		texts = append(texts, missedMessage(missed, time.Now()))
 	}
@@ -143,7 +143,7 @@ func (w *eventWriter) pause(more <-chan struct{}) (why string) {
 	if more == nil {
 		return w.due()
 	}
-	if rest := time.Until(w.told.Add(w.stream.Spacing())); rest > 0 {
+	if rest := time.Until(w.sentAt.Add(w.stream.Spacing())); rest > 0 {
 		timer := time.NewTimer(rest)
 		defer timer.Stop()
 		if why = await(w, timer.C); why != "" {
@@ -205,9 +205,8 @@ func (w *eventWriter) write(text []byte) {
 	}
 	if w.sent == 0 || w.sent > atOnce {
 		w.sent = 0
-		_ = w.out.SetWriteDeadline(
-			time.Now().Add(w.timeout),
-		) // fails if the connection is closed, as the write will
+		// fails if the connection is closed, as the write will
+		_ = w.out.SetWriteDeadline(time.Now().Add(w.timeout))
 	}
 	_, w.err = w.request.Writer.Write(text)
 	w.sent += len(text)

@@ -71,7 +71,7 @@ type handler func(*request) error
 func (a *endpoints) handle(one route) gin.HandlerFunc {
 	lines := a.linesOf(one)
 	return func(c *gin.Context) {
-		out := ungin(c.Writer).(*answer)
+		out := unwrapped(c.Writer).(*answer)
 		r := &out.request
 		r.Context, r.began, r.arrived, r.endpoints, r.lines = c, time.Now(), c.Request, a, lines
 		r.out, r.id = out, acceptRequestID(c.Request.Header.Get("X-Request-Id"))

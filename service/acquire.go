@@ -130,13 +130,13 @@ func (s *Service) acquire(
 	if err := s.refuse(ctx, e); err != nil {
 		return s.refuseOrRejoin(ctx, e, req.Hold, err)
 	}
-	if err := s.keys.room(e); err != nil {
+	if err := s.keys.limited(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, req.Hold, err)
 	}
-	if err := s.view.Room(e); err != nil {
+	if err := s.view.Reserve(e); err != nil {
 		return s.refuseOrRejoinWhenSettled(ctx, e, req.Hold, err)
 	}
-	defer s.view.Leave(e)
+	defer s.view.Unreserve(e)
 	e.Lingers = !e.Tries() && !s.view.Admits(e)
 	return s.enqueue(ctx, e, req, began)
 }
@@ -326,9 +326,8 @@ func waitOutcome(g *Grant, err error) string {
 		return "granted"
 	case err == nil:
 		return ""
-	case errors.Is(err, lock.Held), errors.Is(err, lock.Closed), errors.Is(
-		err, lock.Deadlock,
-	), errors.Is(err, lock.ModeMismatch):
+	case errors.Is(err, lock.Held), errors.Is(err, lock.Closed),
+		errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch):
 		return "refused"
 	case errors.Is(err, lock.TimedOut):
 		return "timeout"

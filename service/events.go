@@ -99,7 +99,7 @@ func (e *dispatcher) close() {
 func (e *dispatcher) run() {
 	defer close(e.done)
 	var spare []noted
-	told := uint64(0)
+	reported := uint64(0)
 	for open := true; open; {
 		open = e.gather()
 		e.mu.Lock()
@@ -111,12 +111,12 @@ func (e *dispatcher) run() {
 		}
 		clear(batch) // drops references to entries that are gone
 		spare = batch
-		if n := e.dropped.Load(); n > told {
+		if n := e.dropped.Load(); n > reported {
 			e.log.Warn(
 				"events came too fast; they are missing from the log and from the hold times",
-				"dropped", n-told,
+				"dropped", n-reported,
 			)
-			told = n
+			reported = n
 		}
 	}
 }

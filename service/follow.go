@@ -8,23 +8,23 @@ import (
 	"github.com/fencepost/fencepost/service/events"
 )
 
-// told passes the view's events to the log, to the figures and to the followers.
-type told struct {
+// publisher passes the view's events to the log, to the figures and to the followers.
+type publisher struct {
 	*dispatcher
 	history *events.Log
 }
 
 // Begin implements [view.Events].
-func (t told) Begin(number uint64) { t.history.Begin(number) }
+func (p publisher) Begin(number uint64) { p.history.Begin(number) }
 
 // Add implements [view.Events].
-func (t told) Add(what lock.Event) {
-	t.dispatcher.Add(what)
-	t.history.Add(what)
+func (p publisher) Add(what lock.Event) {
+	p.dispatcher.Add(what)
+	p.history.Add(what)
 }
 
 // Reached implements [view.Events].
-func (t told) Reached(number uint64) { t.history.Reached(number) }
+func (p publisher) Reached(number uint64) { p.history.Reached(number) }
 
 // EventsRequest asks to follow events.
 type EventsRequest struct {
@@ -71,7 +71,7 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 // such an id may know a past that the store has lost. The very next event is not strange: an
 // empty stream reports its id.
 func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
-	if id == nil || id.Number <= s.events.history.Told()+1 {
+	if id == nil || id.Number <= s.events.history.Filed()+1 {
 		return false, nil
 	}
 	newest, err := s.Store.Newest(ctx)

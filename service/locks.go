@@ -15,7 +15,7 @@ import (
 type looks struct {
 	*base
 	expiries *expiries
-	events   told
+	events   publisher
 	started  time.Time
 }
 

@@ -100,16 +100,16 @@ func New(cfg Config) *Service {
 		cfg.Store = Traced(cfg.Store, cfg.Tracer)
 	}
 	seen := figures.New(0)
-	told := told{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)}
-	seen.Contradicts = told.contradicts
+	out := publisher{newDispatcher(cfg.Metrics, cfg.Logger), events.NewLog(cfg.Events)}
+	seen.Contradicts = out.contradicts
 	b := &base{Config: cfg, tokens: newTokens(cfg.TokenKey), figures: seen, view: view.New(view.Config{
-		Events: told, Wall: cfg.Now, Refusal: cfg.Store.Refusal,
+		Events: out, Wall: cfg.Now, Refusal: cfg.Store.Refusal,
 		Limits: cfg.Limits, Fresh: freshEnough, Figures: seen,
 	})}
 	s := &Service{
 		base:        b,
 		entries:     &entries{withdrawals: &withdrawals{&queueReads{base: b}}},
-		looks:       &looks{base: b, expiries: newExpiries(), events: told, started: cfg.Now()},
+		looks:       &looks{base: b, expiries: newExpiries(), events: out, started: cfg.Now()},
 		staleWrites: newStaleWrites(b),
 		keys:        newUsedKeys(cfg.MaxKeys),
 		draining:    make(chan struct{}),

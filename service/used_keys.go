@@ -34,9 +34,9 @@ func newUsedKeys(most int) *usedKeys {
 	return &usedKeys{most: most, since: time.Now(), all: map[string]int{}}
 }
 
-// room returns why an entry with a key must not be written, or nil: its tenant has used too many
+// limited returns why an entry with a key must not be written, or nil: its tenant has used too many
 // keys. An entry without a key always passes.
-func (k *usedKeys) room(e *lock.Entry) error {
+func (k *usedKeys) limited(e *lock.Entry) error {
 	if !e.Resumable() {
 		return nil
 	}

@@ -59,10 +59,10 @@ type Log struct {
 	began   bool
 	life    int    // how often numbers went back; an id belongs to one life
 	lost    uint64 // the number reached before they went back, until they are beyond it; or 0
-	told    uint64
-	gaps    []gap // of the feed, in order
-	start   edge  // nothing from before is kept, nor any gap
-	oldest  edge  // start for tenants without a ring, which have no events
+	filed   uint64 // everything up to it is in the rings
+	gaps    []gap  // of the feed, in order
+	start   edge   // nothing from before is kept, nor any gap
+	oldest  edge   // start for tenants without a ring, which have no events
 	all     *ring
 	tenants map[string]*ring
 	kept    shares
@@ -235,14 +235,14 @@ func (l *Log) file(steps []step) {
 	for i := range steps {
 		switch s := &steps[i]; {
 		case s.event != nil:
-			if l.began && s.event.ID.Number <= l.told { // a feed that goes back without saying so
+			if l.began && s.event.ID.Number <= l.filed { // a feed that goes back without saying so
 				l.begin(s.event.ID.Number - 1)
 			}
 			l.keep(s.event)
 		case s.begins:
 			l.begin(s.number)
 		default:
-			l.told = max(l.told, s.number)
+			l.filed = max(l.filed, s.number)
 		}
 	}
 	l.sweep(time.Now())
@@ -255,8 +255,8 @@ func (l *Log) file(steps []step) {
 
 // begin continues after a gap. A gap without a write is none.
 func (l *Log) begin(number uint64) {
-	was := l.told
-	l.told = number
+	was := l.filed
+	l.filed = number
 	switch {
 	case !l.began:
 		l.began = true

@@ -41,7 +41,7 @@ func (f *feed) settle() {
 		<-time.After(events.Pace)
 		synctest.Wait()
 	}
-	if told := f.Told(); told != f.number {
+	if told := f.Filed(); told != f.number {
 		f.t.Fatalf("told up to %d, want %d", told, f.number)
 	}
 }

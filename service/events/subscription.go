@@ -66,8 +66,8 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 		log:  l,
 		req:  req,
 		life: l.life,
-		at:   lock.Before(l.told + 1),
-		past: lock.Before(l.told + 1),
+		at:   lock.Before(l.filed + 1),
+		past: lock.Before(l.filed + 1),
 		ring: l.all,
 	}
 	if req.After != nil {
@@ -100,17 +100,17 @@ func (s *Subscription) Close() {
 	}
 }
 
-// Told returns the number up to which the log has all events.
-func (l *Log) Told() uint64 {
+// Filed returns the number up to which the log has all events.
+func (l *Log) Filed() uint64 {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	return l.told
+	return l.filed
 }
 
-// Next returns the following events that fit into room bytes, or what is missed before them. If
+// Next returns the following events that fit into buffer, or what is missed before them. If
 // there are none, more is closed when there may be some.
 func (s *Subscription) Next(
-	room []*Record,
+	buffer []*Record,
 ) (given []*Record, missed *Missed, more <-chan struct{}) {
 	l := s.log
 	l.mu.RLock()
@@ -123,8 +123,8 @@ func (s *Subscription) Next(
 		return nil, s.miss(s.at, start), nil
 	}
 	rest, ahead := s.ring.after(s.at), l.gapAfter(s.at)
-	given = room[:0]
-	for bytes := 0; len(given) < min(len(rest), cap(room)) && bytes < batchBytes; {
+	given = buffer[:0]
+	for bytes := 0; len(given) < min(len(rest), cap(buffer)) && bytes < batchBytes; {
 		rec := rest[len(given)]
 		if ahead != nil && rec.ID.Compare(ahead.before.EventID) > 0 {
 			break
@@ -138,7 +138,7 @@ func (s *Subscription) Next(
 	case ahead != nil:
 		return nil, s.miss(s.at.Later(ahead.after), ahead.before), nil
 	}
-	s.at = s.at.Later(lock.Before(l.told + 1))
+	s.at = s.at.Later(lock.Before(l.filed + 1))
 	return nil, nil, s.ring.grown
 }
 

@@ -43,8 +43,8 @@ func (p *pasts) add(what *lock.Event) int {
 		oldest.skip()
 		p.text, more = oldest.rest, 0
 	}
-	var room [256]byte
-	p.text = append(p.text, appendPast(room[:0], what)...)
+	var buffer [256]byte
+	p.text = append(p.text, appendPast(buffer[:0], what)...)
 	p.count += more
 	return more
 }

@@ -66,12 +66,12 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 		return
 	}
 	v.level(v.accounts.of(e.Tenant), now)
-	what, told := lock.EventOfJoin(e, holds)
+	what, is := lock.EventOfJoin(e, holds)
 	switch {
 	case holds:
 		v.happened(&what, v.WaitedFor(e), now)
 		v.grant(e, now)
-	case told:
+	case is:
 		v.happened(&what, 0, now)
 		v.asked(e, now)
 	}
@@ -90,7 +90,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.ended.explain(id, c.Note)
 	held, granted = held && !v.passing[id], v.stays(granted)
 	delete(v.passing, id)
-	ended, told := lock.EventOfEnd(e, held, why, rejected)
+	ended, is := lock.EventOfEnd(e, held, why, rejected)
 	ended.Note = c.Note
 	if held {
 		ended.Lasted = v.endHold(e, now)
@@ -102,7 +102,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 			v.totals.WaitersExpired++
 		}
 	}
-	if told {
+	if is {
 		v.happened(&ended, 0, now)
 	}
 	v.asks.forget(e)
@@ -174,7 +174,7 @@ func (v *View) grant(e *lock.Entry, now time.Time) {
 	}
 	if e.Named {
 		if also := slices.Collect(v.table.AlsoHeld(e)); also != nil {
-			v.Figures.Granted(e, also, v.told, now)
+			v.Figures.Granted(e, also, v.applying, now)
 		}
 	}
 }

@@ -18,16 +18,16 @@ type base struct {
 // progress tracks how far a view has followed the feed.
 type progress struct {
 	base
-	number  uint64    // everything up to it is in the table
-	told    uint64    // the number that the feed is applying now
-	begun   bool      // there was a first Reset
-	current bool      // the feed is up
-	goal    uint64    // the feed is catching up until this number
-	whole   time.Time // when the view was last known to be complete
-	gap     time.Time // since when it may be incomplete; zero if every end is explained
-	lostAt  time.Time // when the feed was lost; before the first Reset, when the view began to wait
-	lateAt  time.Time // the same, for the first loss since the view was complete
-	waiters heap.Heap[*numberWaiter]
+	number   uint64    // everything up to it is in the table
+	applying uint64    // the number that the feed is applying now
+	begun    bool      // there was a first Reset
+	current  bool      // the feed is up
+	goal     uint64    // the feed is catching up until this number
+	whole    time.Time // when the view was last known to be complete
+	gap      time.Time // since when it may be incomplete; zero if every end is explained
+	lostAt   time.Time // when the feed was lost; before the first Reset, when the view began to wait
+	lateAt   time.Time // the same, for the first loss since the view was complete
+	waiters  heap.Heap[*numberWaiter]
 }
 
 // numberWaiter is a request that waits until the view has reached a number.
@@ -148,6 +148,6 @@ func (v *progress) LateFor() time.Duration {
 
 // found publishes a finding, with the fields that all findings have.
 func (v *progress) found(what Finding, now time.Time) {
-	what.Number, what.At = v.told, now
+	what.Number, what.At = v.applying, now
 	v.Events.Find(what)
 }

@@ -97,10 +97,10 @@ func newPending(q *queues) pending {
 	return pending{queues: q, entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{}}
 }
 
-// Room counts e against its tenant's limits, before its write, until the view has it or
-// [View.Leave] is called. If the tenant is at a limit, Room returns the error. It does not count
+// Reserve counts e against its tenant's limits, before its write, until the view has it or
+// [View.Unreserve] is called. If the tenant is at a limit, Reserve returns the error. It does not count
 // what other replicas are writing.
-func (v *pending) Room(e *lock.Entry) error {
+func (v *pending) Reserve(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant {
 		return nil
 	}
@@ -128,7 +128,7 @@ func (v *pending) Room(e *lock.Entry) error {
 }
 
 // Written reports whether an entry with a new id holds after its write: a view with all earlier
-// entries shows none in front of it. The entry stays counted as in [View.Room] until the view has
+// entries shows none in front of it. The entry stays counted as in [View.Reserve] until the view has
 // it.
 func (v *pending) Written(e *lock.Entry) (holds bool) {
 	v.mu.Lock()
@@ -157,8 +157,8 @@ func (v *pending) relist() {
 	}
 }
 
-// Leave ends what [View.Room] began, for an entry that was not written or is not in the view.
-func (v *pending) Leave(e *lock.Entry) {
+// Unreserve ends what [View.Reserve] began, for an entry that was not written or is not in the view.
+func (v *pending) Unreserve(e *lock.Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if x, known := v.entries[e.ID]; known && x.entry == e && !x.written {

@@ -10,8 +10,8 @@ import (
 	"github.com/fencepost/fencepost/store"
 )
 
-// roomFor is an entry with metadata that is about to be written.
-func roomFor(name string) *lock.Entry {
+// entryFor is an entry with metadata that is about to be written.
+func entryFor(name string) *lock.Entry {
 	return &lock.Entry{
 		ID: "5mdrk1w5pvy0wg1dcjt2b2gthr", Tenant: "acme",
 		Claims:   []lock.Claim{{Name: name, Mode: lock.Exclusive}},
@@ -19,44 +19,44 @@ func roomFor(name string) *lock.Entry {
 	}
 }
 
-// TestRoomAllocatesNothing: looking for room is on the way of each acquire.
-func TestRoomAllocatesNothing(t *testing.T) {
+// TestReservingAllocatesNothing: a reservation is on the way of each acquire.
+func TestReservingAllocatesNothing(t *testing.T) {
 	v := view.New(view.Config{})
-	other := roomFor("b")
+	other := entryFor("b")
 	other.ID = "6mdrk1w5pvy0wg1dcjt2b2gthr"
-	if err := v.Room(other); err != nil { // so that the tenant has an account
+	if err := v.Reserve(other); err != nil { // so that the tenant has an account
 		t.Fatal(err)
 	}
-	e := roomFor("a")
+	e := entryFor("a")
 	if n := testing.AllocsPerRun(1000, func() {
-		if err := v.Room(e); err != nil {
+		if err := v.Reserve(e); err != nil {
 			t.Fatal(err)
 		}
-		v.Leave(e)
+		v.Unreserve(e)
 	}); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
 }
 
-// BenchmarkRoom is what it costs.
-func BenchmarkRoom(b *testing.B) {
-	v, e := view.New(view.Config{}), roomFor("a")
+// BenchmarkReserve is what it costs.
+func BenchmarkReserve(b *testing.B) {
+	v, e := view.New(view.Config{}), entryFor("a")
 	for b.Loop() {
-		if err := v.Room(e); err != nil {
+		if err := v.Reserve(e); err != nil {
 			b.Fatal(err)
 		}
-		v.Leave(e)
+		v.Unreserve(e)
 	}
 }
 
-// TestRoomOfWhatIsSeen: an entry that came into the view just before its retry asks counts once.
-func TestRoomOfWhatIsSeen(t *testing.T) {
+// TestReservationOfWhatIsSeen: an entry that came into the view just before its retry asks counts once.
+func TestReservationOfWhatIsSeen(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{})
-	seen := roomFor("a")
+	seen := entryFor("a")
 	seen.Number = 1
 	v.Apply(1, []store.Change{{Number: 1, Joined: seen}})
-	if err := v.Room(roomFor("a")); err != nil {
+	if err := v.Reserve(entryFor("a")); err != nil {
 		t.Fatal(err)
 	}
 	if u := v.AccountOf("acme").Used; u[quota.Places] != 1 {
@@ -64,22 +64,22 @@ func TestRoomOfWhatIsSeen(t *testing.T) {
 	}
 }
 
-// TestRoomOfWhatIsGranted: an entry that is granted ahead of the feed counts until the feed shows
+// TestReservationOfWhatIsGranted: an entry that is granted ahead of the feed counts until the feed shows
 // it, or the store is listed.
-func TestRoomOfWhatIsGranted(t *testing.T) {
+func TestReservationOfWhatIsGranted(t *testing.T) {
 	v := empty()
 	places := func() int { return v.AccountOf("acme").Used[quota.Places] }
 	v.Reset(store.Snapshot{Number: 6})
-	e := roomFor("a")
+	e := entryFor("a")
 	grant := func() {
-		if err := v.Room(e); err != nil {
+		if err := v.Reserve(e); err != nil {
 			t.Fatal(err)
 		}
 		e.Number = 7
 		if !v.Written(e) {
 			t.Fatal("a free lock is not granted")
 		}
-		if v.Leave(e); places() != 1 {
+		if v.Unreserve(e); places() != 1 {
 			t.Errorf("%d places of an entry that is granted", places())
 		}
 	}
@@ -98,16 +98,16 @@ func TestRoomOfWhatIsGranted(t *testing.T) {
 
 // TestNoAccountOfNothing: a list that lacks what was granted ahead leaves no account of its tenant.
 func TestNoAccountOfNothing(t *testing.T) {
-	v, e := empty(), roomFor("a")
+	v, e := empty(), entryFor("a")
 	v.Reset(store.Snapshot{Number: 6})
-	if err := v.Room(e); err != nil {
+	if err := v.Reserve(e); err != nil {
 		t.Fatal(err)
 	}
 	e.Number = 7
 	if !v.Written(e) {
 		t.Fatal("a free lock is not granted")
 	}
-	v.Leave(e)
+	v.Unreserve(e)
 	if v.Reset(store.Snapshot{Number: 8}); v.Accounts() != 0 {
 		t.Errorf("%d accounts of tenants that have nothing", v.Accounts())
 	}

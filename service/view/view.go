@@ -89,7 +89,7 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.told = upTo
+	v.applying = upTo
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && changes[n].Number == changes[0].Number {
@@ -128,7 +128,7 @@ func (v *View) Reset(s store.Snapshot) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.told = s.Number
+	v.applying = s.Number
 	// if numbers went back, a new write may have the number of an earlier one
 	v.writing = writing{}
 	v.Events.Begin(s.Number)

@@ -133,11 +133,11 @@ func (s *Service) acquire(
 	if err := s.keys.limited(e); err != nil {
 		return s.refuseOrRejoin(ctx, e, req.Hold, err)
 	}
-	if err := s.view.Reserve(e); err != nil {
+	if err := s.view.Quotas.Reserve(e); err != nil {
 		return s.refuseOrRejoinWhenSettled(ctx, e, req.Hold, err)
 	}
-	defer s.view.Unreserve(e)
-	e.Lingers = !e.Tries() && !s.view.Admits(e)
+	defer s.view.Quotas.Unreserve(e)
+	e.Lingers = !e.Tries() && !s.view.Queues.Admits(e)
 	return s.enqueue(ctx, e, req, began)
 }
 
@@ -173,7 +173,7 @@ func (s *Service) join(
 ) (g *Grant, err error) {
 	var news *view.Watch
 	if e.Resumable() || e.Async { // other requests may wait on the entry, and remove it
-		if news, err = s.view.Attend(e.ID); err != nil {
+		if news, err = s.view.Waits.Attend(e.ID); err != nil {
 			return nil, err
 		}
 		defer news.End()
@@ -272,7 +272,7 @@ func (s *Service) write(
 func (s *Service) rejoin(
 	ctx context.Context, e *lock.Entry, hold time.Duration,
 ) (*Grant, error) {
-	news, err := s.view.Attend(e.ID)
+	news, err := s.view.Waits.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (a *asyncKeeper) await(ctx context.Context) (n news) {
 	defer stop()
 	select {
 	case <-ctx.Done():
-	case <-a.s.view.AsyncChanges():
+	case <-a.s.view.Waits.AsyncChanges():
 		n.seen = true
 	case <-a.given.ready:
 		n.given = true
@@ -131,7 +131,7 @@ func (a *asyncKeeper) await(ctx context.Context) (n news) {
 	}
 	for more := true; more; {
 		select {
-		case <-a.s.view.AsyncChanges():
+		case <-a.s.view.Waits.AsyncChanges():
 			n.seen = true
 		case <-a.given.ready:
 			n.given = true
@@ -161,7 +161,7 @@ func (a *asyncKeeper) whenDue() (due <-chan time.Time, stop func() bool) {
 
 // look updates the kept entries from the view.
 func (a *asyncKeeper) look() {
-	changed, listed := a.s.view.TakeAsync()
+	changed, listed := a.s.view.Waits.TakeAsync()
 	if listed {
 		a.forgetUnseen()
 	}
@@ -209,7 +209,7 @@ func (a *asyncKeeper) known(e *asyncEntry, st view.Status, listed bool) *asyncEn
 func (a *asyncKeeper) add(entry *lock.Entry, listed bool) *asyncEntry {
 	e := &asyncEntry{keeper: keeper{s: a.s, entry: entry}, mine: a.sharing.Does(string(entry.ID))}
 	if !listed {
-		e.refreshed = time.Now().Add(-a.s.view.WaitedFor(entry))
+		e.refreshed = time.Now().Add(-a.s.view.Queues.WaitedFor(entry))
 	}
 	a.kept[entry.ID] = e
 	return e
@@ -321,7 +321,7 @@ func (e *asyncEntry) renew(ctx context.Context) error {
 // the reason, because the client may not be connected now.
 func (e *asyncEntry) endWait(ctx context.Context, refused error) (over bool, err error) {
 	ended, err := e.s.endWait(ctx, e.entry, refused)
-	waited := e.s.view.WaitedFor(e.entry)
+	waited := e.s.view.Queues.WaitedFor(e.entry)
 	switch {
 	case err != nil, !ended && refused != nil:
 		return false, err

@@ -35,7 +35,7 @@ func (s *Service) standsAsync(
 	if !written {
 		return s.look(ctx, e)
 	}
-	if !s.view.Reached(e.Number) {
+	if !s.view.Progress.Reached(e.Number) {
 		s.async.given.add(e)
 	}
 	st, err := s.stateAtFirst(ctx, e)

@@ -70,7 +70,7 @@ func (a *asyncKeeper) forgetUnseen() {
 // feed has been interrupted for too long. At that point the replica also leaves the list of
 // replicas that keep entries.
 func (s *Service) keepable(e *lock.Entry) error {
-	if !e.Async || s.view.LateFor() <= replicas.CurrentTimeout {
+	if !e.Async || s.view.Progress.LateFor() <= replicas.CurrentTimeout {
 		return nil
 	}
 	return &lock.Error{

@@ -48,7 +48,7 @@ func (b *base) outdated() error {
 // view that never was would report every lock as free.
 func (b *base) settle(ctx context.Context, consistent bool) error {
 	if !consistent {
-		return b.view.Missing()
+		return b.view.Progress.Missing()
 	}
 	return b.awaitNewest(ctx, 2*time.Second)
 }
@@ -67,14 +67,14 @@ func (b *base) awaitNewest(ctx context.Context, timeout time.Duration) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	return b.view.Await(ctx, number)
+	return b.view.Progress.Await(ctx, number)
 }
 
 // catchUp briefly waits for the view to reach the number of a token.
 func (b *base) catchUp(ctx context.Context, id lock.ID, number uint64) view.Status {
 	ctx, cancel := context.WithTimeout(ctx, b.FeedTimeout)
 	defer cancel()
-	if err := b.view.Await(ctx, number); err != nil {
+	if err := b.view.Progress.Await(ctx, number); err != nil {
 		return view.Status{}
 	}
 	return b.view.Status(id, number)
@@ -97,7 +97,7 @@ func (b *base) lostBecause(ctx context.Context, id lock.ID, number uint64) error
 	if st.State == view.Gone && st.Reason == lock.Unknown {
 		ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 		defer cancel()
-		b.view.AwaitReasons(ctx)
+		b.view.Reasons.AwaitReasons(ctx)
 		st = b.view.Status(id, number)
 	}
 	if st.State == view.Gone {
@@ -108,7 +108,7 @@ func (b *base) lostBecause(ctx context.Context, id lock.ID, number uint64) error
 
 // awaitRemoval briefly waits for the view to see that the entry is gone, and why.
 func (b *base) awaitRemoval(ctx context.Context, e *lock.Entry) {
-	watch := b.view.Watch(e.ID)
+	watch := b.view.Waits.Watch(e.ID)
 	defer watch.End()
 	ctx, cancel := context.WithTimeout(ctx, reasonTimeout)
 	defer cancel()
@@ -125,7 +125,7 @@ func (b *base) awaitRemoval(ctx context.Context, e *lock.Entry) {
 func (b *base) ended(id lock.ID, why lock.Reason) error {
 	err := lock.LostBecause(why)
 	if why == lock.Revoked {
-		err.RevokeReason = b.view.RevokeReason(id)
+		err.RevokeReason = b.view.Reasons.RevokeReason(id)
 	}
 	return err
 }

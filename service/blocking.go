@@ -35,7 +35,7 @@ type Blocking struct {
 // Blocking returns which holders block which waiters at the locks that the operator may see, in
 // at most that many trees. It returns the errors of [Console.Overview].
 func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	page := c.lists.Page(
@@ -47,7 +47,7 @@ func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	for _, l := range page.Rows {
 		refs = append(refs, l.Ref)
 	}
-	queues, more := c.Service.view.Blocking(refs, maxBlockingPlaces)
+	queues, more := c.Service.view.Lists.Blocking(refs, maxBlockingPlaces)
 	now := c.Service.Now()
 	forest := blocking.Of(
 		queues, now,
@@ -92,11 +92,11 @@ type Holdings struct {
 // Holdings returns what a holder of a tenant holds and waits for, of the locks in sight: up to
 // most entries, or 200. It returns the errors of [Console.Overview].
 func (c *Console) Holdings(s lists.Sight, holder string, most int) (*Holdings, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	who := lock.Ref{Tenant: s.Tenant, Name: holder}
 	return &Holdings{
-		c.Service.view.OfHolder(who, s.May, min(most, MaxHolderEntries)), c.Service.Now(),
+		c.Service.view.Lists.OfHolder(who, s.May, min(most, MaxHolderEntries)), c.Service.Now(),
 	}, nil
 }

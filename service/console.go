@@ -31,7 +31,8 @@ type Console struct {
 // NewConsole returns the console of a replica.
 func NewConsole(cfg ConsoleConfig) *Console {
 	s := cfg.Service
-	return &Console{ConsoleConfig: cfg, lists: lists.New(s.view, s.figures, s.Now), began: s.Now()}
+	all := lists.New(&s.view.Lists, s.figures, s.Now)
+	return &Console{ConsoleConfig: cfg, lists: all, began: s.Now()}
 }
 
 // Replica returns the id of this replica.
@@ -42,7 +43,9 @@ func (c *Console) Draining() <-chan struct{} { return c.Service.draining }
 
 // LostSince returns since when this replica's feed is interrupted, and whether it is. Everything
 // in the console is then as of that instant.
-func (c *Console) LostSince() (at time.Time, lost bool) { return c.Service.view.LostSince() }
+func (c *Console) LostSince() (at time.Time, lost bool) {
+	return c.Service.view.Progress.LostSince()
+}
 
 // worstBlockers bounds the trees in an overview.
 const worstBlockers = 5
@@ -61,11 +64,11 @@ type Overview struct {
 // Overview counts the locks that the operator may see. The error is [lock.StoreUnavailable] before
 // the replica has seen any.
 func (c *Console) Overview(s lists.Sight) (*Overview, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	o := &Overview{
-		Totals: c.lists.Totals(s, worstBlockers), LostFor: c.Service.view.LostFor(),
+		Totals: c.lists.Totals(s, worstBlockers), LostFor: c.Service.view.Progress.LostFor(),
 		Refusal: c.Service.Store.Refusal(),
 	}
 	c.markClosed(o.Worst)
@@ -80,7 +83,7 @@ func (c *Console) Overview(s lists.Sight) (*Overview, error) {
 
 // Locks returns a page of locks. It returns the errors of [Console.Overview].
 func (c *Console) Locks(ctx context.Context, q lists.Query) (*lists.Page, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	page := c.lists.Page(q)

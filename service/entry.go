@@ -147,7 +147,7 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 	if hold == 0 || st.State == view.Held {
 		return s.look(ctx, e)
 	}
-	watch, err := s.view.Attend(e.ID)
+	watch, err := s.view.Waits.Attend(e.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	if st.State == view.Held {
 		return st, nil
 	}
-	if x.view.Reached(e.Number) && x.settled(ctx) {
+	if x.view.Progress.Reached(e.Number) && x.settled(ctx) {
 		return x.view.Status(e.ID, e.Number), nil
 	}
 	// another replica may have reported a grant by now
@@ -195,7 +195,7 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	case direct.entry == nil:
 		return st, x.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
 	case direct.holds:
-		return view.Status{State: view.Held, Waited: x.view.WaitedFor(e), Doubt: true}, nil
+		return view.Status{State: view.Held, Waited: x.view.Queues.WaitedFor(e), Doubt: true}, nil
 	}
 	st.Refused = nil
 	return st, nil
@@ -216,7 +216,7 @@ func (x *entries) describeAs(
 	case view.Gone:
 		return nil, x.lostBecause(ctx, e.ID, e.Number)
 	default:
-		g.Position = max(1, x.view.Position(e.ID))
+		g.Position = max(1, x.view.Queues.Position(e.ID))
 	}
 	return g, nil
 }
@@ -269,7 +269,7 @@ func (x *entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 	}
 	ctx, cancel := context.WithTimeout(ctx, setTimeout)
 	defer cancel()
-	if err := x.view.Await(ctx, number); err != nil {
+	if err := x.view.Progress.Await(ctx, number); err != nil {
 		return nil, err
 	}
 	switch st := x.view.Status(id, number); {

@@ -35,7 +35,7 @@ func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
 // renewedAt notes the renewal of a held entry, and whether it came late. This replica does not
 // see renewals that another replica made in between.
 func (x *entries) renewedAt(e *lock.Entry, at time.Time) {
-	since, holds := x.view.HeldSince(e.ID)
+	since, holds := x.view.Queues.HeldSince(e.ID)
 	last := x.figures.Renewed(e.ID, at)
 	if !holds {
 		return
@@ -81,7 +81,8 @@ func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).Un
 
 // measureSlack measures what is left of a lease just before its renewal.
 func (x *entries) measureSlack(ctx context.Context, e *lock.Entry) {
-	if _, off := x.Metrics.(silent); off || e.Tenant == lock.OwnTenant || x.view.LostFor() > 0 ||
+	_, off := x.Metrics.(silent)
+	if off || e.Tenant == lock.OwnTenant || x.view.Progress.LostFor() > 0 ||
 		!x.slack.take(time.Now()) {
 		return
 	}

@@ -29,7 +29,7 @@ func (s *Service) Expiries() int {
 
 // ListPart lists as long as the view is held for it, and returns whether there is more.
 func (s *Service) ListPart(req view.ListRequest) (more bool) {
-	_, more = s.view.List(req, "", &view.Page{})
+	_, more = s.view.Lists.List(req, "", &view.Page{})
 	return more
 }
 

@@ -46,7 +46,7 @@ func (s *Service) Events(ctx context.Context, req EventsRequest) (*EventStream, 
 	if s.Draining() {
 		return nil, errDraining()
 	}
-	if s.view.LostFor() > 0 {
+	if s.view.Progress.LostFor() > 0 {
 		return nil, &lock.Error{
 			Code:       lock.StoreUnavailable,
 			Detail:     "this replica does not see what happens in the store; retry, here or at another",
@@ -83,9 +83,9 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 func (x *looks) Gone(id lock.ID, number uint64) bool { return x.view.Gone(id, number) }
 
 // HeldCallbacks returns the entries that hold now and have a callback. It reads all entries.
-func (x *looks) HeldCallbacks() []*lock.Entry { return x.view.HeldCallbacks() }
+func (x *looks) HeldCallbacks() []*lock.Entry { return x.view.Queues.HeldCallbacks() }
 
 // HeldCallback returns the tenant's entry with the id if it holds now and has a callback, or nil.
 func (x *looks) HeldCallback(tenant string, id lock.ID) *lock.Entry {
-	return x.view.HeldCallback(tenant, id)
+	return x.view.Queues.HeldCallback(tenant, id)
 }

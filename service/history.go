@@ -21,11 +21,11 @@ type Series struct {
 // Series returns what happened to a tenant in steps of [figures.Step] or [figures.HourStep]. With
 // "" it covers all tenants except the replicas' own. It returns the errors of [Console.Overview].
 func (c *Console) Series(tenant string, step time.Duration) (*Series, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	return &Series{
-		Revision: c.Service.view.Number(), Now: c.Service.Now(),
+		Revision: c.Service.view.Progress.Number(), Now: c.Service.Now(),
 		Summary: c.Service.figures.Series(tenant, step, time.Now()),
 	}, nil
 }
@@ -45,11 +45,11 @@ type History struct {
 
 // History returns what happened to a lock. It returns the errors of [Console.Overview].
 func (c *Console) History(ctx context.Context, r lock.Ref) (*History, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	out := &History{
-		Ref: r, Since: c.began, Now: c.Service.Now(), Revision: c.Service.view.Number(),
+		Ref: r, Since: c.began, Now: c.Service.Now(), Revision: c.Service.view.Progress.Number(),
 		History: c.Service.figures.History(r, time.Now()),
 	}
 	out.Advised = c.Service.advisedTTL(out.Figures)
@@ -80,12 +80,12 @@ type HeatRow struct {
 // HeatMap returns the most contended locks of the last quarter of an hour in sight, as this
 // replica saw them. It returns the errors of [Console.Overview].
 func (c *Console) HeatMap(s lists.Sight, most int) (*HeatMap, error) {
-	if err := c.Service.view.Missing(); err != nil {
+	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	out := &HeatMap{
-		From: figures.HeatFrom(now), Revision: c.Service.view.Number(), Now: c.Service.Now(),
+		From: figures.HeatFrom(now), Revision: c.Service.view.Progress.Number(), Now: c.Service.Now(),
 	}
 	heats, cut := c.Service.figures.Heats(now)
 	out.Truncated = cut

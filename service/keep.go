@@ -56,7 +56,7 @@ func (k *keeper) doubt(ctx context.Context) error {
 func (k *keeper) resumable() *Grant {
 	return &Grant{
 		Entry: k.entry, Token: k.s.tokens.issue(k.entry), ExpiresAt: k.expires(),
-		Position: k.s.view.Position(k.entry.ID),
+		Position: k.s.view.Queues.Position(k.entry.ID),
 	}
 }
 
@@ -87,7 +87,7 @@ func (k *keeper) nextChore(now time.Time) (at time.Time, next chore) {
 	if k.turn == soon && now.Sub(k.refreshed) > freshEnough/2 && now.Before(at) {
 		at, next = now, (*keeper).getReady
 	}
-	if late := k.s.view.LateFor() > 0; late || !k.s.view.Reached(k.entry.Number) {
+	if late := k.s.view.Progress.LateFor() > 0; late || !k.s.view.Progress.Reached(k.entry.Number) {
 		if ask := now.Add(k.recheckAfter(late)); ask.Before(at) {
 			at, next = ask, (*keeper).askStore
 		}
@@ -158,12 +158,14 @@ func (k *keeper) until() time.Time {
 }
 
 // tooLate reports whether the request must now report that the store does not answer.
-func (k *keeper) tooLate() bool { return time.Until(k.until()) <= 0 || k.s.view.LostFor() > giveUp }
+func (k *keeper) tooLate() bool {
+	return time.Until(k.until()) <= 0 || k.s.view.Progress.LostFor() > giveUp
+}
 
 // attempt bounds one renewal that is repeated if it fails. While the feed shows that the store is
 // up, a slow store gets more time instead of a second call.
 func (k *keeper) attempt() time.Duration {
-	if k.s.view.LostFor() > 0 {
+	if k.s.view.Progress.LostFor() > 0 {
 		return k.inTime(askTimeout)
 	}
 	return k.inTime(renewTimeout)

@@ -29,7 +29,7 @@ func (w *wait) linkBlocker(ctx context.Context) {
 	if !span.IsRecording() || w.links >= maxLinks {
 		return
 	}
-	blockers, _ := w.s.view.Blockers(w.entry)
+	blockers, _ := w.s.view.Queues.Blockers(w.entry)
 	if len(blockers) == 0 || blockers[0].ID == w.blocker {
 		return
 	}
@@ -45,7 +45,7 @@ func (w *wait) linkFreed(ctx context.Context) {
 	if !span.IsRecording() {
 		return
 	}
-	before := w.s.view.FreedBy(w.entry.ID)
+	before := w.s.view.Waits.FreedBy(w.entry.ID)
 	if before == nil {
 		return
 	}

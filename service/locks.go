@@ -45,8 +45,8 @@ func (x *looks) Lock(
 		return nil, err
 	}
 	var q view.Queue
-	read := func() { q = x.view.Queue(r, "", view.MaxShownHolders, view.MaxShownWaiters) }
-	if long == nil || x.view.Len(r) < longQueue {
+	read := func() { q = x.view.Lists.Queue(r, "", view.MaxShownHolders, view.MaxShownWaiters) }
+	if long == nil || x.view.Lists.Len(r) < longQueue {
 		read()
 	} else if err := long(read); err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (x *looks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	}
 	page := &view.Page{Locks: []view.Summary{}}
 	for last, more := req.After, true; more; {
-		last, more = x.view.List(req.ListRequest, last, page)
+		last, more = x.view.Lists.List(req.ListRequest, last, page)
 	}
 	x.figures.Settle()
 	for i := range page.Locks {
@@ -122,12 +122,12 @@ func (x *looks) advisedTTL(f figures.Lock) time.Duration {
 // and how long the oldest waiter has waited. The map is nil until this replica has its first view
 // of the store.
 func (x *looks) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
-	return x.view.Count()
+	return x.view.Queues.Count()
 }
 
 // Deepest returns the number of waiters of the lock with most waiters, of all tenants but the
 // replicas' own.
-func (x *looks) Deepest() int { return x.view.Deepest() }
+func (x *looks) Deepest() int { return x.view.Lists.Deepest() }
 
 // Totals count what this replica saw happen since it started.
 type Totals struct {
@@ -143,7 +143,7 @@ func (x *looks) Totals() Totals {
 
 // Revision returns the store's number up to which this replica has seen everything, or 0 before
 // its first view.
-func (x *looks) Revision() uint64 { return x.view.Number() }
+func (x *looks) Revision() uint64 { return x.view.Progress.Number() }
 
 // Started returns when this replica started to follow the feed.
 func (x *looks) Started() time.Time { return x.started }
@@ -156,5 +156,5 @@ func (x *looks) LockOrder(tenant string, limit int) figures.OrderReport {
 
 // Deadlocks returns the latest rejected cycles, the newest first. tenant "" is all.
 func (x *looks) Deadlocks(tenant string, limit int) []view.Deadlock {
-	return x.view.Deadlocks(tenant, limit)
+	return x.view.Rejections.Deadlocks(tenant, limit)
 }

@@ -18,7 +18,7 @@ import (
 // Otherwise a client that just released the lock at another replica would learn here that the
 // lock is held. The join itself detects what changes between this check and the write.
 func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
-	if s.view.RefusalOf(e) == nil {
+	if s.view.Rejections.RefusalOf(e) == nil {
 		return nil
 	}
 	number, err := s.Store.Newest(ctx)
@@ -27,10 +27,10 @@ func (s *Service) refuse(ctx context.Context, e *lock.Entry) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.FeedTimeout)
 	defer cancel()
-	if err := s.view.Await(ctx, number); err != nil {
+	if err := s.view.Progress.Await(ctx, number); err != nil {
 		return nil // joining the queue will show it
 	}
-	err = s.view.Refuse(e)
+	err = s.view.Rejections.Refuse(e)
 	if errors.Is(err, lock.Deadlock) {
 		s.Metrics.Deadlocked(ctx)
 	}
@@ -75,7 +75,7 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 	}
 	g, asks := &Grant{Entry: e}, askedPerRefusal
 	for _, c := range e.Claims {
-		q := s.view.Queue(
+		q := s.view.Lists.Queue(
 			lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, view.MaxShownHolders/len(e.Claims)), 0,
 		)
 		s.addExpiries(ctx, q.Holders, asks)

@@ -100,7 +100,7 @@ func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (vie
 	}
 	switch {
 	case found.Entry == nil:
-		return found, x.ended(req.ID, x.view.EndOf(req.Tenant, req.ID))
+		return found, x.ended(req.ID, x.view.Reasons.EndOf(req.Tenant, req.ID))
 	case found.Entry.Tenant != req.Tenant:
 		return found, lock.LostBecause(lock.Unknown)
 	}

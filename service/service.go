@@ -224,10 +224,10 @@ func (s *Service) Current(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	if s.view.Await(ctx, number) != nil {
+	if s.view.Progress.Await(ctx, number) != nil {
 		return false, nil
 	}
-	s.view.HadAll(asked)
+	s.view.Progress.HadAll(asked)
 	return true, nil
 }
 

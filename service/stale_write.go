@@ -95,7 +95,7 @@ func (x *staleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) er
 	if err := w.Check(); err != nil {
 		return err
 	}
-	if w.Known <= x.view.Number() {
+	if w.Known <= x.view.Progress.Number() {
 		return nil
 	}
 	newest, err := x.Store.Newest(ctx)

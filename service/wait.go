@@ -76,11 +76,11 @@ func (w *wait) watch(ctx context.Context) stage {
 		return handOver(err)
 	}
 	if w.news == nil {
-		if time.Since(w.refreshed) <= freshEnough && w.s.view.Written(w.entry) {
+		if time.Since(w.refreshed) <= freshEnough && w.s.view.Quotas.Written(w.entry) {
 			w.seen, w.waited = holds, w.s.view.Status(w.entry.ID, w.entry.Number).Waited
 			return (*wait).grant
 		}
-		w.news = w.s.view.Watch(w.entry.ID)
+		w.news = w.s.view.Waits.Watch(w.entry.ID)
 	}
 	return w.look(ctx)
 }
@@ -90,7 +90,7 @@ func (w *wait) look(ctx context.Context) stage {
 	st := w.s.view.Status(w.entry.ID, w.entry.Number)
 	if w.seen.proven() && (st.State == view.Waiting || st.State == view.Unseen) {
 		if st.State = view.Held; w.seen.waited() {
-			st.Waited = w.s.view.WaitedFor(w.entry)
+			st.Waited = w.s.view.Queues.WaitedFor(w.entry)
 		}
 	}
 	switch {
@@ -99,7 +99,7 @@ func (w *wait) look(ctx context.Context) stage {
 		return w.tell(nil, st.Refused)
 	case st.State == view.Gone:
 		return (*wait).gone
-	case st.Refused != nil && !w.seen.proven() && w.s.view.Reached(w.doubted):
+	case st.Refused != nil && !w.seen.proven() && w.s.view.Progress.Reached(w.doubted):
 		return reject(st.Refused)
 	case st.State == view.Held:
 		w.waited = st.Waited
@@ -177,17 +177,17 @@ const othersTimeout = 250 * time.Millisecond
 // up after othersTimeout, or at once if the feed is known to be interrupted; the refusal then
 // names no holders.
 func (w *wait) awaitOthers(ctx context.Context) {
-	if w.s.view.LostFor() > 0 {
+	if w.s.view.Progress.LostFor() > 0 {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, othersTimeout)
 	defer cancel()
-	_ = w.s.view.Await(ctx, w.entry.Number)
+	_ = w.s.view.Progress.Await(ctx, w.entry.Number)
 }
 
 // grantShown answers for an entry that the store itself showed as a holder.
 func (w *wait) grantShown() stage {
-	w.seen, w.waited = cameToHold, w.s.view.WaitedFor(w.entry)
+	w.seen, w.waited = cameToHold, w.s.view.Queues.WaitedFor(w.entry)
 	return (*wait).grant
 }
 
@@ -245,7 +245,7 @@ func (w *wait) grant(ctx context.Context) stage {
 
 // handedOver measures how long ago the view saw the grant, if this request waited then.
 func (w *wait) handedOver(ctx context.Context) {
-	if seen, holds := w.s.view.HeldSince(w.entry.ID); holds && seen.After(w.began) {
+	if seen, holds := w.s.view.Queues.HeldSince(w.entry.ID); holds && seen.After(w.began) {
 		w.s.Metrics.HandedOver(ctx, time.Since(seen))
 	}
 }
@@ -315,7 +315,7 @@ func (w *wait) nextDue(now time.Time) (time.Time, stage) {
 			at, act = end, (*wait).timeOut
 		}
 	}
-	if look := now.Add(w.s.FeedTimeout); look.Before(at) && !w.s.view.Reached(w.doubted) {
+	if look := now.Add(w.s.FeedTimeout); look.Before(at) && !w.s.view.Progress.Reached(w.doubted) {
 		at, act = look, (*wait).watch
 	}
 	keep, due := w.nextChore(now)

@@ -54,7 +54,7 @@ func (w *withdrawals) giveWay(
 ) (holds bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
-	blockers, known := w.view.Blockers(e)
+	blockers, known := w.view.Queues.Blockers(e)
 	for {
 		if !known {
 			st, err := w.placeInStore(ctx, e, 0)
@@ -93,7 +93,7 @@ func (w *withdrawals) endWait(
 		holds, err := w.giveWay(ctx, e, lock.WaitTimeout)
 		return err == nil && !holds, err
 	}
-	while, ok := w.view.Grounds(e.ID)
+	while, ok := w.view.Rejections.Grounds(e.ID)
 	if !ok {
 		return false, nil
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// Source provides the locks; [view.View] is one.
+// Source provides the locks; [view.Lists] is one.
 type Source interface {
 	// Rows reads the rows of some locks; nil for a lock that is not in use.
 	Rows(refs []lock.Ref, give func(lock.Ref, *view.Row))

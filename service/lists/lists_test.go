@@ -29,7 +29,8 @@ func (nobody) Find(view.Finding) {}
 
 // feed is a view and who changes it.
 type feed struct {
-	*view.View
+	*view.Lists
+	view   *view.View
 	number uint64
 	there  []*lock.Entry
 }
@@ -44,7 +45,7 @@ func newFeed() *feed {
 		},
 	)
 	v.Reset(store.Snapshot{})
-	return &feed{View: v}
+	return &feed{Lists: &v.Lists, view: v}
 }
 
 func (f *feed) join(tenant, holder string, names ...string) *lock.Entry {
@@ -58,14 +59,14 @@ func (f *feed) join(tenant, holder string, names ...string) *lock.Entry {
 		e.Claims = append(e.Claims, lock.Claim{Name: n, Mode: lock.Exclusive})
 	}
 	lock.Canonical(e.Claims)
-	f.Apply(f.number, []store.Change{{Number: f.number, Joined: e}})
+	f.view.Apply(f.number, []store.Change{{Number: f.number, Joined: e}})
 	f.there = append(f.there, e)
 	return e
 }
 
 func (f *feed) leave(e *lock.Entry) {
 	f.number++
-	f.Apply(f.number, []store.Change{{Number: f.number, Left: e.ID, Reason: lock.Released}})
+	f.view.Apply(f.number, []store.Change{{Number: f.number, Left: e.ID, Reason: lock.Released}})
 	f.there = slices.DeleteFunc(f.there, func(other *lock.Entry) bool { return other == e })
 }
 
@@ -105,7 +106,7 @@ func TestListsShowTheView(t *testing.T) {
 	for seed := range uint64(8) {
 		bubble.Test(t, func(t *testing.T) {
 			r, f := rand.New(rand.NewPCG(seed, 2)), newFeed()
-			l := lists.New(f.View, f.Figures, time.Now)
+			l := lists.New(f.Lists, f.view.Figures, time.Now)
 			f.join(lock.OwnTenant, "replica", "outbox-1")
 			for range r.IntN(200) {
 				f.step(r)
@@ -154,7 +155,7 @@ func wantPages(t *testing.T, f *feed, l *lists.Lists, q lists.Query, limit int) 
 	t.Helper()
 	want, listed := f.rowsOf(q), []view.Row{}
 	for i := range want {
-		want[i].Newest = max(want[i].Newest, f.Figures.Of(want[i].Ref).Newest)
+		want[i].Newest = max(want[i].Newest, f.view.Figures.Of(want[i].Ref).Newest)
 	}
 	key := func(row view.Row) int64 { return sortKey(q.Sort, row) }
 	last := int64(math.MinInt64)
@@ -246,7 +247,7 @@ func wantCounts(t *testing.T, f *feed, l *lists.Lists, s lists.Sight) {
 func TestOrders(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		f := newFeed()
-		b := lists.New(f.View, f.Figures, time.Now)
+		b := lists.New(f.Lists, f.view.Figures, time.Now)
 		f.join("b", "w1", "long-held")
 		<-time.After(10 * time.Minute)
 		f.join("a", "w2", "crowded")
@@ -286,7 +287,7 @@ func TestSelections(t *testing.T) {
 		f.join("b", "w1", "orders:1")
 		f.join(lock.OwnTenant, "replica", "outbox-1")
 		orders := func(name string) bool { return strings.HasPrefix(name, "orders:") }
-		b := lists.New(f.View, f.Figures, time.Now)
+		b := lists.New(f.Lists, f.view.Figures, time.Now)
 		for what, tc := range map[string]struct {
 			q    lists.Query
 			want []string
@@ -327,7 +328,7 @@ func BenchmarkFirstPage(b *testing.B) {
 	for i := range 10_000 {
 		f.join(fmt.Sprintf("tenant-%d", i%10), "w", fmt.Sprintf("lock:%d", i%100))
 	}
-	l := lists.New(f.View, f.Figures, time.Now)
+	l := lists.New(f.Lists, f.view.Figures, time.Now)
 	for _, by := range lists.Sorts() {
 		b.Run(string(by), func(b *testing.B) {
 			for b.Loop() {

@@ -51,7 +51,7 @@ func (a asks) forget(e *lock.Entry) {
 func (v *View) asked(e *lock.Entry, now time.Time) {
 	if ask, ok := e.Asks(); ok {
 		v.asks.add(e)
-		what := lock.EventOfAsk(e, ask, v.table.Member(e.ID).WaitsFor())
+		what := lock.EventOfAsk(e, ask, v.Queues.table.Member(e.ID).WaitsFor())
 		v.happened(&what, 0, now)
 	}
 }
@@ -60,7 +60,7 @@ func (v *View) asked(e *lock.Entry, now time.Time) {
 func (v *View) relistAsks(entries []*lock.Entry) {
 	v.asks = asks{}
 	for _, e := range entries {
-		if there, holds := v.table.Entry(e.ID); there == nil || holds {
+		if there, holds := v.Queues.table.Entry(e.ID); there == nil || holds {
 			continue
 		}
 		if _, ok := e.Asks(); ok {
@@ -135,7 +135,7 @@ func askedBy(waits map[lock.ID]*lock.Entry) *Asked {
 // waitsFor reports whether an entry is behind the front of a lock's queue. Entries in front come
 // before all others in number.
 func (v *View) waitsFor(e *lock.Entry, name string) bool {
-	slots := v.table.Member(e.ID).Slots()
+	slots := v.Queues.table.Member(e.ID).Slots()
 	for i := range slots {
 		if slots[i].Claim().Name == name {
 			return !slots[i].InFront()

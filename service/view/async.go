@@ -70,13 +70,13 @@ func (a *asyncIndex) wake() {
 	}
 }
 
-// AsyncChanges returns a channel that receives when [View.TakeAsync] has something.
-func (v *waits) AsyncChanges() <-chan struct{} { return v.async.ready }
+// AsyncChanges returns a channel that receives when [Waits.TakeAsync] has something.
+func (v *Waits) AsyncChanges() <-chan struct{} { return v.async.ready }
 
 // TakeAsync returns the async entries that changed since the last call: they joined, were
 // granted, were rejected, or ended. listed reports that the feed was interrupted since; changed
 // then has all async entries.
-func (v *waits) TakeAsync() (changed []lock.ID, listed bool) {
+func (v *Waits) TakeAsync() (changed []lock.ID, listed bool) {
 	// the caller gets the map: walking or clearing a large one takes long
 	var taken map[lock.ID]struct{}
 	v.mu.Lock()

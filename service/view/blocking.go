@@ -17,7 +17,7 @@ const (
 
 // Blocking reads which entry blocks others at each lock, and the blocked entries, up to most in
 // all. more reports that it did not read all. It leaves out locks without waiters.
-func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
+func (v *Lists) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, more bool) {
 	for len(refs) > 0 && most > 0 {
 		n, read, cut := v.blocked(refs, &queues, most)
 		refs, most, more = refs[n:], most-read, more || cut
@@ -26,7 +26,7 @@ func (v *queues) Blocking(refs []lock.Ref, most int) (queues []blocking.Queue, m
 }
 
 // blocked reads some of the queues. It returns how many locks and how many entries it read.
-func (v *queues) blocked(
+func (v *Lists) blocked(
 	refs []lock.Ref,
 	queues *[]blocking.Queue,
 	most int,
@@ -47,8 +47,8 @@ func (v *queues) blocked(
 }
 
 // blockedAt returns nil if no entry blocks another.
-func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
-	q := v.table.Queue(r)
+func (v *Lists) blockedAt(r lock.Ref, most int) *blocking.Queue {
+	q := v.queues.table.Queue(r)
 	if q == nil || q.Waiting() == 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 		Oldest: q.Behind().Member().Entry().EnqueuedAt,
 	}
 	if out.Holds {
-		out.Since = v.since[head.Entry().ID]
+		out.Since = v.queues.since[head.Entry().ID]
 	}
 	if q.Head().Claim().Mode == lock.Semaphore {
 		out.Or = v.otherHolders(q)
@@ -77,10 +77,10 @@ func (v *queues) blockedAt(r lock.Ref, most int) *blocking.Queue {
 }
 
 // otherHolders returns the holders of a semaphore after the first.
-func (v *queues) otherHolders(q *lock.Queue) (others []blocking.Holder) {
+func (v *Lists) otherHolders(q *lock.Queue) (others []blocking.Holder) {
 	for s := q.Head().Next(); s != nil && s.InFront() && len(others) < maxOthers; s = s.Next() {
 		if m := s.Member(); m.Holds() {
-			others = append(others, blocking.Holder{Entry: m.Entry(), Since: v.since[m.Entry().ID]})
+			others = append(others, blocking.Holder{Entry: m.Entry(), Since: v.queues.since[m.Entry().ID]})
 		}
 	}
 	return others
@@ -114,7 +114,7 @@ type OfHolder struct {
 // entries whose requests name it, then others. may reports which names the caller may see, and
 // may be slow; nil is all. OfHolder leaves out entries without a visible lock, and lists at most
 // most.
-func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
+func (v *Lists) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfHolder) {
 	var all []EntryPlaces
 	all, out.More, out.Revision = v.entriesOf(who)
 	for _, one := range all {
@@ -140,20 +140,21 @@ func (v *queues) OfHolder(who lock.Ref, may func(string) bool, most int) (out Of
 }
 
 // entriesOf returns the first 2000 entries of a holder, and whether there are more.
-func (v *queues) entriesOf(who lock.Ref) (all []EntryPlaces, more bool, number uint64) {
+func (v *Lists) entriesOf(who lock.Ref) (all []EntryPlaces, more bool, number uint64) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	for e, holds := range v.table.EntriesOf(who) {
+	for e, holds := range v.queues.table.EntriesOf(who) {
 		if len(all) == maxOfHolder {
-			return all, true, v.number
+			return all, true, v.queues.progress.number
 		}
-		all = append(all, EntryPlaces{Entry: e, Holds: holds, Since: v.since[e.ID], At: v.placesOf(e)})
+		since := v.queues.since[e.ID]
+		all = append(all, EntryPlaces{Entry: e, Holds: holds, Since: since, At: v.placesOf(e)})
 	}
-	return all, false, v.number
+	return all, false, v.queues.progress.number
 }
 
-func (v *queues) placesOf(e *lock.Entry) []PlaceAt {
-	slots := v.table.Member(e.ID).Slots()
+func (v *Lists) placesOf(e *lock.Entry) []PlaceAt {
+	slots := v.queues.table.Member(e.ID).Slots()
 	at := make([]PlaceAt, len(slots))
 	for i := range slots {
 		at[i] = PlaceAt{Claim: slots[i].Claim(), InFront: slots[i].InFront()}

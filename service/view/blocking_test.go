@@ -36,7 +36,7 @@ func TestBlockingIsBounded(t *testing.T) {
 	for _, tc := range []struct{ most, queues, last int }{
 		{10_000, 3, view.MaxBlockedPerLock}, {view.MaxBlockedPerLock + 5, 2, 5}, {7, 1, 7},
 	} {
-		queues, more := v.Blocking(refs, tc.most)
+		queues, more := v.Lists.Blocking(refs, tc.most)
 		if len(queues) != tc.queues || len(queues[len(queues)-1].Behind) != tc.last || !more {
 			t.Errorf(
 				"of %d: %d queues, more %t, want %d with %d behind in the last",
@@ -59,7 +59,7 @@ func TestBlockingIsBounded(t *testing.T) {
 	}
 	short, refs := line(3, 2)
 	refs = append(refs, lock.Ref{Tenant: "acme", Name: "free"})
-	queues, more := short.Blocking(refs, 10_000)
+	queues, more := short.Lists.Blocking(refs, 10_000)
 	if len(queues) != 3 || more || len(queues[0].Behind) != 1 || queues[0].Front != 1 ||
 		!queues[0].Holds {
 		t.Errorf("%d queues, more %t, the first %+v", len(queues), more, queues[0])
@@ -78,7 +78,7 @@ func TestBlockingAtASemaphore(t *testing.T) {
 		}
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
-	queues, _ := v.Blocking([]lock.Ref{{Tenant: "acme", Name: "a"}}, 10)
+	queues, _ := v.Lists.Blocking([]lock.Ref{{Tenant: "acme", Name: "a"}}, 10)
 	if len(queues) != 1 || len(queues[0].Or) != 2 || queues[0].Or[1].Entry.Number != 3 ||
 		queues[0].Or[1].Since.IsZero() {
 		t.Errorf("%+v, want two others who hold", queues)
@@ -89,7 +89,7 @@ func TestBlockingAtASemaphore(t *testing.T) {
 func TestOfHolderIsBounded(t *testing.T) {
 	v, _ := line(1, 2050)
 	who := lock.Ref{Tenant: "acme", Name: "w"}
-	of := v.OfHolder(who, nil, 5)
+	of := v.Lists.OfHolder(who, nil, 5)
 	if all := of.Entries; len(all) != 5 || !of.More || of.Revision != 2050 || !all[0].Holds ||
 		all[4].At[0].Position != 4 {
 		t.Errorf("%d of five, more %t, at %d", len(all), of.More, of.Revision)
@@ -101,7 +101,7 @@ func TestOfHolderIsBounded(t *testing.T) {
 			of.Waiting,
 		)
 	}
-	of = v.OfHolder(who, func(string) bool { return false }, 5)
+	of = v.Lists.OfHolder(who, func(string) bool { return false }, 5)
 	if len(of.Entries) != 0 || of.Holding != 0 || of.Waiting != 0 || !of.More {
 		t.Errorf("a caller that may see none gets %+v", of)
 	}
@@ -112,13 +112,13 @@ func TestOfHolderIsBounded(t *testing.T) {
 func TestGrantsDoNotWaitForPatterns(t *testing.T) {
 	look := map[string]func(v *view.View, may func(string) bool){
 		"OfHolder": func(v *view.View, may func(string) bool) {
-			v.OfHolder(lock.Ref{Tenant: "acme", Name: "w"}, may, 5)
+			v.Lists.OfHolder(lock.Ref{Tenant: "acme", Name: "w"}, may, 5)
 		},
 		"EachName": func(v *view.View, may func(string) bool) {
-			v.EachName("", "acme", func(r lock.Ref) { may(r.Name) })
+			v.Lists.EachName("", "acme", func(r lock.Ref) { may(r.Name) })
 		},
 		"EachRow": func(v *view.View, may func(string) bool) {
-			v.EachRow("", "acme", func(r *view.Row) { may(r.Name) })
+			v.Lists.EachRow("", "acme", func(r *view.Row) { may(r.Name) })
 		},
 	}
 	for name, looks := range look {
@@ -133,7 +133,7 @@ func TestGrantsDoNotWaitForPatterns(t *testing.T) {
 				applied := make(chan struct{})
 				go func() {
 					defer close(applied)
-					v.Apply(v.Number()+1, nil)
+					v.Apply(v.Progress.Number()+1, nil)
 				}()
 				select {
 				case <-applied:
@@ -154,7 +154,7 @@ func TestNamesInParts(t *testing.T) {
 	const locks = 4500 // of 2000 a part
 	v, _ := line(locks, 1)
 	told := map[string]int{}
-	v.EachName("", "acme", func(r lock.Ref) { told[r.Name]++ })
+	v.Lists.EachName("", "acme", func(r lock.Ref) { told[r.Name]++ })
 	for name, n := range told {
 		if n != 1 {
 			t.Fatalf("%s is told %d times", name, n)
@@ -169,7 +169,7 @@ func TestNamesInParts(t *testing.T) {
 func TestGlanceInParts(t *testing.T) {
 	v, refs := line(view.RowChunk+10, 2)
 	seen := map[lock.Ref]bool{}
-	v.EachRow("", "acme", func(r *view.Row) {
+	v.Lists.EachRow("", "acme", func(r *view.Row) {
 		if seen[r.Ref] || r.Waiting != 1 || len(r.Holders) != 1 ||
 			r.Holders[0].Entry.Claims[0].Name != r.Name {
 			t.Errorf("%+v", r)

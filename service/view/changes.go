@@ -41,53 +41,53 @@ func (v *View) stays(granted []*lock.Entry) []*lock.Entry {
 
 // insert adds an entry without notifying anyone.
 func (v *View) insert(e *lock.Entry, now time.Time) (holds, ok bool) {
-	holds, err := v.table.Insert(e)
+	holds, err := v.Queues.table.Insert(e)
 	if err != nil {
-		v.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
+		v.Progress.found(Finding{Kind: FeedOutOfOrder, Entry: e, Err: err}, time.Now())
 		return false, false
 	}
-	v.arrived(e.ID)
-	a := v.accounts.of(e.Tenant)
+	v.Quotas.arrived(e.ID)
+	a := v.Queues.accounts.of(e.Tenant)
 	if a.places == 0 {
-		v.tenants.ReplaceOrInsert(e.Tenant)
+		v.Queues.tenants.ReplaceOrInsert(e.Tenant)
 	}
 	a.add(tallyOf(e, holds))
 	v.reindex(a, now, e)
-	v.async.add(e)
+	v.Waits.async.add(e)
 	return holds, true
 }
 
 func (v *View) join(e *lock.Entry, now time.Time) {
-	if known, _ := v.table.Entry(e.ID); known != nil {
+	if known, _ := v.Queues.table.Entry(e.ID); known != nil {
 		return
 	}
 	holds, ok := v.insert(e, now)
 	if !ok {
 		return
 	}
-	v.level(v.accounts.of(e.Tenant), now)
+	v.level(v.Queues.accounts.of(e.Tenant), now)
 	what, is := lock.EventOfJoin(e, holds)
 	switch {
 	case holds:
-		v.happened(&what, v.WaitedFor(e), now)
+		v.happened(&what, v.Queues.WaitedFor(e), now)
 		v.grant(e, now)
 	case is:
 		v.happened(&what, 0, now)
 		v.asked(e, now)
 	}
-	v.notify(e.ID)
+	v.Waits.notify(e.ID)
 }
 
 func (v *View) leave(c store.Change, now time.Time) {
 	id, why := c.Left, c.Reason
 	v.carryOut(id, why)
-	rejected := v.rejectedFor(id)
-	e, held, granted := v.table.Remove(id)
+	rejected := v.Rejections.rejectedFor(id)
+	e, held, granted := v.Queues.table.Remove(id)
 	if e == nil {
 		return
 	}
-	v.ended.record(e.Tenant, id, why, now)
-	v.ended.explain(id, c.Note)
+	v.Reasons.ended.record(e.Tenant, id, why, now)
+	v.Reasons.ended.explain(id, c.Note)
 	held, granted = held && !v.passing[id], v.stays(granted)
 	delete(v.passing, id)
 	ended, is := lock.EventOfEnd(e, held, why, rejected)
@@ -106,31 +106,31 @@ func (v *View) leave(c store.Change, now time.Time) {
 		v.happened(&ended, 0, now)
 	}
 	v.asks.forget(e)
-	a := v.accounts.of(e.Tenant)
+	a := v.Queues.accounts.of(e.Tenant)
 	if a.take(tallyOf(e, held)); a.places == 0 {
-		v.tenants.Delete(e.Tenant)
+		v.Queues.tenants.Delete(e.Tenant)
 	}
 	a.granted(granted)
 	v.level(a, now)
 	v.reindex(a, now, granted...)
 	v.reindex(a, now, e)
-	v.accounts.close(a)
-	v.notify(id)
-	v.async.forget(e)
+	v.Queues.accounts.close(a)
+	v.Waits.notify(id)
+	v.Waits.async.forget(e)
 	v.tellGrants(granted, e, now)
 }
 
 // tellGrants publishes the grants that the end of an entry caused.
 func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 	for _, g := range all {
-		v.waited[g.ID] = v.WaitedFor(g)
+		v.Queues.waited[g.ID] = v.Queues.WaitedFor(g)
 		granted := lock.EventOfGrant(g)
-		granted.Lasted = v.waited[g.ID]
+		granted.Lasted = v.Queues.waited[g.ID]
 		v.asks.forget(g)
 		v.happened(&granted, granted.Lasted, now)
 		v.grant(g, now)
-		v.change(g.ID, func(w *watched) { w.freed = gone })
-		v.notify(g.ID)
+		v.Waits.change(g.ID, func(w *watched) { w.freed = gone })
+		v.Waits.notify(g.ID)
 	}
 }
 
@@ -141,14 +141,14 @@ func (v *View) announce(left *lock.Entry, lasted time.Duration) {
 		return
 	}
 	for _, c := range left.Claims {
-		q := v.table.Queue(lock.Ref{Tenant: left.Tenant, Name: c.Name})
+		q := v.Queues.table.Queue(lock.Ref{Tenant: left.Tenant, Name: c.Name})
 		if q == nil {
 			continue
 		}
-		if e := q.Waiter(aheadBy); e != nil && v.watched[e.ID].first != nil &&
-			v.WaitedFor(e) > v.Fresh/2 {
-			v.change(e.ID, func(w *watched) { w.announced = true })
-			v.notify(e.ID)
+		if e := q.Waiter(aheadBy); e != nil && v.Waits.watched[e.ID].first != nil &&
+			v.Queues.WaitedFor(e) > v.Fresh/2 {
+			v.Waits.change(e.ID, func(w *watched) { w.announced = true })
+			v.Waits.notify(e.ID)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 	for _, e := range entries {
 		for _, c := range e.Claims {
 			r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-			holding, waiting := v.inQueue(r)
+			holding, waiting := v.Queues.inQueue(r)
 			if waits := a.note(c.Name, holding, waiting); !waits {
 				continue
 			}
@@ -168,23 +168,23 @@ func (v *View) reindex(a *account, now time.Time, entries ...*lock.Entry) {
 }
 
 func (v *View) grant(e *lock.Entry, now time.Time) {
-	v.since[e.ID] = now
+	v.Queues.since[e.ID] = now
 	if v.Refusal() != nil {
-		v.doubtful[e.ID] = struct{}{}
+		v.Queues.doubtful[e.ID] = struct{}{}
 	}
 	if e.Named {
-		if also := slices.Collect(v.table.AlsoHeld(e)); also != nil {
-			v.Figures.Granted(e, also, v.applying, now)
+		if also := slices.Collect(v.Queues.table.AlsoHeld(e)); also != nil {
+			v.Figures.Granted(e, also, v.Progress.applying, now)
 		}
 	}
 }
 
 // endHold returns how long e held.
 func (v *View) endHold(e *lock.Entry, now time.Time) time.Duration {
-	lasted := now.Sub(v.since[e.ID])
-	delete(v.since, e.ID)
-	delete(v.waited, e.ID)
-	delete(v.doubtful, e.ID)
+	lasted := now.Sub(v.Queues.since[e.ID])
+	delete(v.Queues.since, e.ID)
+	delete(v.Queues.waited, e.ID)
+	delete(v.Queues.doubtful, e.ID)
 	return lasted
 }
 
@@ -198,36 +198,30 @@ func (v *View) level(a *account, now time.Time) {
 func (v *View) happened(what *lock.Event, waited time.Duration, now time.Time) {
 	v.writing.events++
 	what.ID, what.At = lock.EventID{Number: v.writing.number, Index: v.writing.events}, now
-	v.Figures.Happened(what, waited, v.isFree)
+	v.Figures.Happened(what, waited, v.Queues.isFree)
 	v.Events.Add(*what)
-}
-
-// isFree reports whether no entry holds a lock.
-func (v *queues) isFree(r lock.Ref) bool {
-	holding, _ := v.inQueue(r)
-	return holding == 0
 }
 
 // detect updates the rejections after a change. known reports the rejections from before a list,
 // which are not published again.
 func (v *View) detect(known func(lock.ID) bool, now time.Time) {
-	for _, e := range v.table.Detect() {
-		if rejection := v.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil &&
+	for _, e := range v.Queues.table.Detect() {
+		if rejection := v.Queues.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil &&
 			(known == nil || !known(e.ID)) {
-			v.report(e, rejection.Cycle, now)
+			v.Rejections.report(e, rejection.Cycle, now)
 		}
-		v.notify(e.ID)
+		v.Waits.notify(e.ID)
 	}
 }
 
 // carryOut notes that an entry leaves because of its rejection, if a request waits on it.
 func (v *View) carryOut(id lock.ID, why lock.Reason) {
-	if v.watched[id].first == nil || why != lock.Withdrawn && why != lock.Deadlocked &&
+	if v.Waits.watched[id].first == nil || why != lock.Withdrawn && why != lock.Deadlocked &&
 		why != lock.Mismatched {
 		return
 	}
-	if refused := v.refused(id); refused != nil {
-		e, _ := v.table.Entry(id)
-		v.change(id, func(w *watched) { w.refused = refusal{e.Number, refused} })
+	if refused := v.Rejections.refused(id); refused != nil {
+		e, _ := v.Queues.table.Entry(id)
+		v.Waits.change(id, func(w *watched) { w.refused = refusal{e.Number, refused} })
 	}
 }

@@ -63,11 +63,11 @@ func NumberedID(n uint64) lock.ID {
 func (v *View) EndsOf(tenant string) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if a := v.accounts[tenant]; a != nil {
+	if a := v.Queues.accounts[tenant]; a != nil {
 		return a.ends.size
 	}
 	return 0
 }
 
 // Accounts is of how many tenants something is kept.
-func (v *View) Accounts() int { return len(v.accounts) }
+func (v *View) Accounts() int { return len(v.Queues.accounts) }

@@ -15,18 +15,18 @@ func TestLateUntilAllIsTold(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		v := empty()
 		v.Reset(store.Snapshot{Number: 10, Newest: 10})
-		if late := v.LateFor(); late != 0 {
+		if late := v.Progress.LateFor(); late != 0 {
 			t.Errorf("with all that there is it is late for %v", late)
 		}
 		v.Lost(nil)
 		<-time.After(time.Second)
 		v.Reset(store.Snapshot{Number: 10, Newest: 20})
 		v.Apply(19, nil)
-		if late := v.LateFor(); late != time.Second || v.LostFor() != 0 {
-			t.Errorf("it is late for %v and lost for %v", late, v.LostFor())
+		if late := v.Progress.LateFor(); late != time.Second || v.Progress.LostFor() != 0 {
+			t.Errorf("it is late for %v and lost for %v", late, v.Progress.LostFor())
 		}
-		if v.Apply(20, nil); v.LateFor() != 0 {
-			t.Errorf("with all that there is it is late for %v", v.LateFor())
+		if v.Apply(20, nil); v.Progress.LateFor() != 0 {
+			t.Errorf("with all that there is it is late for %v", v.Progress.LateFor())
 		}
 	})
 }
@@ -43,18 +43,19 @@ func TestLateThroughInterruptions(t *testing.T) {
 			v.Reset(store.Snapshot{Number: 10, Newest: 20})
 			<-time.After(time.Second)
 		}
-		if late := v.LateFor(); late != 10*time.Second {
+		if late := v.Progress.LateFor(); late != 10*time.Second {
 			t.Errorf("it is late for %v", late)
 		}
 		v.Lost(nil)
 		<-time.After(time.Second)
-		if late, lost := v.LateFor(), v.LostFor(); late != 11*time.Second || lost != time.Second {
+		late, lost := v.Progress.LateFor(), v.Progress.LostFor()
+		if late != 11*time.Second || lost != time.Second {
 			t.Errorf("it is late for %v and lost for %v", late, lost)
 		}
 		v.Reset(store.Snapshot{Number: 20, Newest: 20})
 		v.Lost(nil)
 		<-time.After(time.Second)
-		if late := v.LateFor(); late != time.Second {
+		if late := v.Progress.LateFor(); late != time.Second {
 			t.Errorf("after it had all it is late for %v", late)
 		}
 	})
@@ -81,8 +82,8 @@ func TestEndedInALongGap(t *testing.T) {
 			v.Apply(upTo, nil)
 			v.Lost(nil)
 			<-time.After(time.Second)
-			if begin(store.Snapshot{Number: 30, Newest: 30}); v.EndOf("acme", "e") != want {
-				t.Errorf("told up to %d it ended by %q, want %q", upTo, v.EndOf("acme", "e"), want)
+			if begin(store.Snapshot{Number: 30, Newest: 30}); v.Reasons.EndOf("acme", "e") != want {
+				t.Errorf("told up to %d it ended by %q, want %q", upTo, v.Reasons.EndOf("acme", "e"), want)
 			}
 		})
 	}

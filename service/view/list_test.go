@@ -35,7 +35,7 @@ func TestListLetsGoOfHolders(t *testing.T) {
 	v, page, parts := crowded(10), &view.Page{}, 0
 	for last, more := "", true; more; parts++ {
 		before := len(page.Locks)
-		last, more = v.List(view.ListRequest{Tenant: "acme", Limit: 100}, last, page)
+		last, more = v.Lists.List(view.ListRequest{Tenant: "acme", Limit: 100}, last, page)
 		if n := len(page.Locks) - before; n > 2 {
 			t.Errorf("%d locks of 100 holders are shown at once", n)
 		}
@@ -61,7 +61,7 @@ func TestListsTakeTurns(t *testing.T) {
 					at.Add(-1)
 					return false
 				}
-				v.List(view.ListRequest{Tenant: "acme", Limit: 100, May: may}, "", &view.Page{})
+				v.Lists.List(view.ListRequest{Tenant: "acme", Limit: 100, May: may}, "", &view.Page{})
 			}
 		})
 	}

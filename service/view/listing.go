@@ -2,6 +2,7 @@ package view
 
 import (
 	"iter"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -72,40 +73,47 @@ type Queue struct {
 	Revision uint64   // the number up to which the view is complete
 }
 
+// Lists reads queues and pages of locks, for display.
+type Lists struct {
+	base
+	queues *Queues
+	turn   sync.Mutex // lists take turns at mu, so that a grant waits for one of them at most
+}
+
 // Queue reads a queue, without the entry that is leaving it, if any. Its cost depends on what it
 // returns.
-func (v *queues) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
+func (v *Lists) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Queue {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	out := Queue{Revision: v.number}
-	q := v.table.Queue(r)
+	out := Queue{Revision: v.queues.progress.number}
+	q := v.queues.table.Queue(r)
 	if q == nil {
 		return out
 	}
 	out.Newest = q.NewestHolder(leaving)
 	holding := q.Holders()
 	out.Waiting = q.Len() - holding
-	if e, holds := v.table.Entry(leaving); holds {
+	if e, holds := v.queues.table.Entry(leaving); holds {
 		holding--
 	} else if e != nil {
 		out.Waiting--
 	}
 	out.Holding = holding
 	for e := range without(leaving, q.Holding(), maxHolders) {
-		out.Holders = append(out.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+		out.Holders = append(out.Holders, Holder{Entry: e, Since: v.queues.since[e.ID]})
 	}
 	for e := range without(leaving, q.Waiters(), maxWaiters) {
-		next := Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.WaitedFor(e)}
+		next := Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.queues.WaitedFor(e)}
 		out.Waiters = append(out.Waiters, next)
 	}
 	return out
 }
 
 // Len returns how many entries a queue has.
-func (v *queues) Len(r lock.Ref) int {
+func (v *Lists) Len(r lock.Ref) int {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	if q := v.table.Queue(r); q != nil {
+	if q := v.queues.table.Queue(r); q != nil {
 		return q.Len()
 	}
 	return 0
@@ -130,14 +138,14 @@ func without(leaving lock.ID, all iter.Seq[*lock.Entry], most int) iter.Seq[*loc
 
 // List adds locks to the page, from the first name after last. It reads a bounded number of
 // names. It returns where to continue and whether there is more to do.
-func (v *queues) List(req ListRequest, last string, page *Page) (string, bool) {
-	v.lists.Lock()
-	defer v.lists.Unlock()
+func (v *Lists) List(req ListRequest, last string, page *Page) (string, bool) {
+	v.turn.Lock()
+	defer v.turn.Unlock()
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	page.Revision = v.number
+	page.Revision = v.queues.progress.number
 	looked, before, more := page.looked, page.holders, false
-	v.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
+	v.queues.accounts.after(req.Tenant, req.way(), req.Prefix, last, func(name string) bool {
 		if page.looked-looked == listChunk || page.holders-before >= listedAtOnce {
 			more = true
 			return false
@@ -172,15 +180,15 @@ func (r ListRequest) way() int {
 }
 
 // summary describes a lock if the caller may see it.
-func (v *queues) summary(req ListRequest, name string) (Summary, bool) {
+func (v *Lists) summary(req ListRequest, name string) (Summary, bool) {
 	if req.May != nil && !req.May(name) {
 		return Summary{}, false
 	}
 	ref := lock.Ref{Tenant: req.Tenant, Name: name}
-	q := v.table.Queue(ref)
+	q := v.queues.table.Queue(ref)
 	sum := Summary{Name: name, Waiting: q.Len() - q.Holders()}
 	for e := range without("", q.Holding(), MaxShownHolders) {
-		sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+		sum.Holders = append(sum.Holders, Holder{Entry: e, Since: v.queues.since[e.ID]})
 		sum.Newest = max(sum.Newest, e.Number)
 	}
 	return sum, true

@@ -9,14 +9,14 @@ import (
 	"github.com/fencepost/fencepost/lock/heap"
 )
 
-// base is what all parts of a view share.
+// base is what all parts of a view share. It has no methods.
 type base struct {
 	*Config
 	mu *sync.RWMutex // guards all parts
 }
 
-// progress tracks how far a view has followed the feed.
-type progress struct {
+// Progress tracks how far a view has followed the feed.
+type Progress struct {
 	base
 	number   uint64    // everything up to it is in the table
 	applying uint64    // the number that the feed is applying now
@@ -42,7 +42,7 @@ type numberWaiter struct {
 func (w *numberWaiter) Before(other *numberWaiter) bool { return w.number < other.number }
 
 // Await waits until the view has reached number.
-func (v *progress) Await(ctx context.Context, number uint64) error {
+func (v *Progress) Await(ctx context.Context, number uint64) error {
 	v.mu.Lock()
 	if v.current && v.number >= number {
 		v.mu.Unlock()
@@ -64,7 +64,7 @@ func (v *progress) Await(ctx context.Context, number uint64) error {
 	}
 }
 
-func (v *progress) dropWaiter(w *numberWaiter) {
+func (v *Progress) dropWaiter(w *numberWaiter) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if w.Queued() {
@@ -73,7 +73,7 @@ func (v *progress) dropWaiter(w *numberWaiter) {
 }
 
 // reach moves the view on to number.
-func (v *progress) reach(number uint64) {
+func (v *Progress) reach(number uint64) {
 	v.number = max(v.number, number)
 	for v.current && v.waiters.Len() > 0 && v.waiters.First().number <= v.number {
 		close(v.waiters.Pop().reached)
@@ -82,7 +82,7 @@ func (v *progress) reach(number uint64) {
 
 // HadAll records that the view had everything at the instant. Without events it cannot know that
 // by itself.
-func (v *progress) HadAll(at time.Time) {
+func (v *Progress) HadAll(at time.Time) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if at.After(v.whole) {
@@ -92,21 +92,21 @@ func (v *progress) HadAll(at time.Time) {
 
 // Number returns the store's number up to which everything is in the view, 0 before the
 // first list.
-func (v *progress) Number() uint64 {
+func (v *Progress) Number() uint64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.number
 }
 
 // Reached reports whether everything up to number is in the view.
-func (v *progress) Reached(number uint64) bool {
+func (v *Progress) Reached(number uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.number >= number
 }
 
 // Missing returns an error if this replica never had a view of the store.
-func (v *progress) Missing() error {
+func (v *Progress) Missing() error {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if v.begun {
@@ -120,7 +120,7 @@ func (v *progress) Missing() error {
 }
 
 // LostFor returns how long the feed has been down, or 0 if it is up.
-func (v *progress) LostFor() time.Duration {
+func (v *Progress) LostFor() time.Duration {
 	at, lost := v.LostSince()
 	if !lost {
 		return 0
@@ -129,7 +129,7 @@ func (v *progress) LostFor() time.Duration {
 }
 
 // LostSince returns since when the feed is down, and whether it is down.
-func (v *progress) LostSince() (at time.Time, lost bool) {
+func (v *Progress) LostSince() (at time.Time, lost bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.lostAt, !v.current
@@ -137,7 +137,7 @@ func (v *progress) LostSince() (at time.Time, lost bool) {
 
 // LateFor returns how long the view has been incomplete, or 0 if it is complete. That time starts
 // when the feed goes down. It ends when the feed is up and has caught up.
-func (v *progress) LateFor() time.Duration {
+func (v *Progress) LateFor() time.Duration {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if v.current && v.number >= v.goal {
@@ -147,7 +147,7 @@ func (v *progress) LateFor() time.Duration {
 }
 
 // found publishes a finding, with the fields that all findings have.
-func (v *progress) found(what Finding, now time.Time) {
+func (v *Progress) found(what Finding, now time.Time) {
 	what.Number, what.At = v.applying, now
 	v.Events.Find(what)
 }

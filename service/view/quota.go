@@ -70,11 +70,12 @@ func (a *account) granted(all []*lock.Entry) {
 	}
 }
 
-// pending holds the entries that this replica is writing and that the view does not show yet.
-// They count as if it did; otherwise a burst would pass the limit before the view shows the first
-// entry.
-type pending struct {
-	*queues
+// Quotas compares tenants' entries with their limits. It holds the entries that this replica is
+// writing and that the view does not show yet. They count as if it did; otherwise a burst would
+// pass the limit before the view shows the first entry.
+type Quotas struct {
+	base
+	queues  *Queues
 	entries map[lock.ID]expected
 	flights map[lock.Ref]flight
 }
@@ -93,14 +94,17 @@ type flight struct {
 	waits int // entries among them that will have to wait
 }
 
-func newPending(q *queues) pending {
-	return pending{queues: q, entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{}}
+func newQuotas(shared base, q *Queues) Quotas {
+	return Quotas{
+		base: shared, queues: q,
+		entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{},
+	}
 }
 
 // Reserve counts e against its tenant's limits, before its write, until the view has it or
-// [View.Unreserve] is called. If the tenant is at a limit, Reserve returns the error. It does not count
-// what other replicas are writing.
-func (v *pending) Reserve(e *lock.Entry) error {
+// [Quotas.Unreserve] is called. If the tenant is at a limit, Reserve returns the error. It does
+// not count what other replicas are writing.
+func (v *Quotas) Reserve(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant {
 		return nil
 	}
@@ -116,7 +120,7 @@ func (v *pending) Reserve(e *lock.Entry) error {
 		}
 		return nil
 	}
-	if seen, _ := v.table.Entry(e.ID); seen != nil && seen.Request == e.Request {
+	if seen, _ := v.queues.table.Entry(e.ID); seen != nil && seen.Request == e.Request {
 		return nil // already counted
 	}
 	holds := v.wouldHold(e)
@@ -128,16 +132,17 @@ func (v *pending) Reserve(e *lock.Entry) error {
 }
 
 // Written reports whether an entry with a new id holds after its write: a view with all earlier
-// entries shows none in front of it. The entry stays counted as in [View.Reserve] until the view has
-// it.
-func (v *pending) Written(e *lock.Entry) (holds bool) {
+// entries shows none in front of it. The entry stays counted as in [Quotas.Reserve] until the view
+// has it.
+func (v *Quotas) Written(e *lock.Entry) (holds bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.number >= e.Number {
-		_, holds = v.table.Entry(e.ID)
+	at := v.queues.progress
+	if at.number >= e.Number {
+		_, holds = v.queues.table.Entry(e.ID)
 		return holds
 	}
-	if !v.current || v.number != e.Number-1 || !v.table.Admits(e.Tenant, e.Claims) {
+	if !at.current || at.number != e.Number-1 || !v.queues.table.Admits(e.Tenant, e.Claims) {
 		return false
 	}
 	if x, known := v.entries[e.ID]; known {
@@ -148,33 +153,34 @@ func (v *pending) Written(e *lock.Entry) (holds bool) {
 }
 
 // relist ends the counting of written entries: the list has them, or the feed soon brings them.
-func (v *pending) relist() {
+func (v *Quotas) relist() {
 	for id, x := range v.entries {
 		if x.written {
 			v.arrived(id)
-			v.accounts.close(v.accounts.of(x.entry.Tenant))
+			v.queues.accounts.close(v.queues.accounts.of(x.entry.Tenant))
 		}
 	}
 }
 
-// Unreserve ends what [View.Reserve] began, for an entry that was not written or is not in the view.
-func (v *pending) Unreserve(e *lock.Entry) {
+// Unreserve ends what [Quotas.Reserve] began, for an entry that was not written or is not in the
+// view.
+func (v *Quotas) Unreserve(e *lock.Entry) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if x, known := v.entries[e.ID]; known && x.entry == e && !x.written {
 		v.arrived(e.ID)
-		if a := v.accounts[e.Tenant]; a != nil {
-			v.accounts.close(a)
+		if a := v.queues.accounts[e.Tenant]; a != nil {
+			v.queues.accounts.close(a)
 		}
 	}
 }
 
 // exceeds returns which limit of its tenant an entry exceeds, or nil.
-func (v *pending) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
+func (v *Quotas) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error {
 	if e.Tries() {
 		more.waiting = 0 // it does not stay
 	}
-	has := v.accounts.counts(e.Tenant)
+	has := v.queues.accounts.counts(e.Tenant)
 	used, asked := has.used(), more.used()
 	has.add(more)
 	after := has.used()
@@ -191,7 +197,7 @@ func (v *pending) exceeds(e *lock.Entry, more tally, limits *quota.Limits) error
 	}
 	for _, c := range e.Claims {
 		r := lock.Ref{Tenant: e.Tenant, Name: c.Name}
-		_, waiting := v.inQueue(r)
+		_, waiting := v.queues.inQueue(r)
 		if n := waiting + v.flights[r].waits; n >= limits[quota.WaitingPerLock] {
 			return limits.Exceeded(quota.WaitingPerLock, n)
 		}
@@ -220,8 +226,8 @@ func (t *tally) used() (used quota.Limits) {
 
 // wouldHold reports whether an entry will hold at once, if all in-flight entries are written in
 // the order of their requests.
-func (v *pending) wouldHold(e *lock.Entry) bool {
-	if !v.table.Admits(e.Tenant, e.Claims) {
+func (v *Quotas) wouldHold(e *lock.Entry) bool {
+	if !v.queues.table.Admits(e.Tenant, e.Claims) {
 		return false
 	}
 	for _, c := range e.Claims {
@@ -230,7 +236,7 @@ func (v *pending) wouldHold(e *lock.Entry) bool {
 		switch {
 		case f.all == 0:
 		case c.Mode == lock.Semaphore:
-			if q := v.table.Queue(r); q != nil && q.Holders()+f.all >= c.Limit || f.all >= c.Limit {
+			if q := v.queues.table.Queue(r); q != nil && q.Holders()+f.all >= c.Limit || f.all >= c.Limit {
 				return false
 			}
 		case c.Mode == lock.Exclusive || f.alone > 0:
@@ -241,28 +247,28 @@ func (v *pending) wouldHold(e *lock.Entry) bool {
 }
 
 // expect counts an entry that is being written.
-func (v *pending) expect(e *lock.Entry, more tally) {
+func (v *Quotas) expect(e *lock.Entry, more tally) {
 	v.entries[e.ID] = expected{entry: e, tally: more}
-	v.accounts.of(e.Tenant).pending.add(more)
+	v.queues.accounts.of(e.Tenant).pending.add(more)
 	for _, c := range e.Claims {
 		v.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c.Mode, more.waiting, 1)
 	}
 }
 
 // arrived stops counting an entry. A caller that leaves an empty account must close it.
-func (v *pending) arrived(id lock.ID) {
+func (v *Quotas) arrived(id lock.ID) {
 	x, known := v.entries[id]
 	if !known {
 		return
 	}
 	delete(v.entries, id)
-	v.accounts.of(x.entry.Tenant).pending.take(x.tally)
+	v.queues.accounts.of(x.entry.Tenant).pending.take(x.tally)
 	for _, c := range x.entry.Claims {
 		v.note(lock.Ref{Tenant: x.entry.Tenant, Name: c.Name}, c.Mode, x.tally.waiting, -1)
 	}
 }
 
-func (v *pending) note(r lock.Ref, mode lock.Mode, waits, by int) {
+func (v *Quotas) note(r lock.Ref, mode lock.Mode, waits, by int) {
 	f := v.flights[r]
 	f.all += by
 	f.waits += by * waits
@@ -283,10 +289,10 @@ type Account struct {
 }
 
 // AccountOf returns what a tenant counts against its limits.
-func (v *pending) AccountOf(tenant string) Account {
+func (v *Quotas) AccountOf(tenant string) Account {
 	limits := v.Limits(tenant)
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	has := v.accounts.counts(tenant)
+	has := v.queues.accounts.counts(tenant)
 	return Account{Used: has.used(), Limits: *limits}
 }

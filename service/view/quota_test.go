@@ -24,15 +24,15 @@ func TestReservingAllocatesNothing(t *testing.T) {
 	v := view.New(view.Config{})
 	other := entryFor("b")
 	other.ID = "6mdrk1w5pvy0wg1dcjt2b2gthr"
-	if err := v.Reserve(other); err != nil { // so that the tenant has an account
+	if err := v.Quotas.Reserve(other); err != nil { // so that the tenant has an account
 		t.Fatal(err)
 	}
 	e := entryFor("a")
 	if n := testing.AllocsPerRun(1000, func() {
-		if err := v.Reserve(e); err != nil {
+		if err := v.Quotas.Reserve(e); err != nil {
 			t.Fatal(err)
 		}
-		v.Unreserve(e)
+		v.Quotas.Unreserve(e)
 	}); n != 0 {
 		t.Errorf("it allocates %v times", n)
 	}
@@ -42,44 +42,45 @@ func TestReservingAllocatesNothing(t *testing.T) {
 func BenchmarkReserve(b *testing.B) {
 	v, e := view.New(view.Config{}), entryFor("a")
 	for b.Loop() {
-		if err := v.Reserve(e); err != nil {
+		if err := v.Quotas.Reserve(e); err != nil {
 			b.Fatal(err)
 		}
-		v.Unreserve(e)
+		v.Quotas.Unreserve(e)
 	}
 }
 
-// TestReservationOfWhatIsSeen: an entry that came into the view just before its retry asks counts once.
+// TestReservationOfWhatIsSeen: an entry that came into the view just before its retry asks counts
+// once.
 func TestReservationOfWhatIsSeen(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{})
 	seen := entryFor("a")
 	seen.Number = 1
 	v.Apply(1, []store.Change{{Number: 1, Joined: seen}})
-	if err := v.Reserve(entryFor("a")); err != nil {
+	if err := v.Quotas.Reserve(entryFor("a")); err != nil {
 		t.Fatal(err)
 	}
-	if u := v.AccountOf("acme").Used; u[quota.Places] != 1 {
+	if u := v.Quotas.AccountOf("acme").Used; u[quota.Places] != 1 {
 		t.Errorf("one entry: %d places", u[quota.Places])
 	}
 }
 
-// TestReservationOfWhatIsGranted: an entry that is granted ahead of the feed counts until the feed shows
-// it, or the store is listed.
+// TestReservationOfWhatIsGranted: an entry that is granted ahead of the feed counts until the feed
+// shows it, or the store is listed.
 func TestReservationOfWhatIsGranted(t *testing.T) {
 	v := empty()
-	places := func() int { return v.AccountOf("acme").Used[quota.Places] }
+	places := func() int { return v.Quotas.AccountOf("acme").Used[quota.Places] }
 	v.Reset(store.Snapshot{Number: 6})
 	e := entryFor("a")
 	grant := func() {
-		if err := v.Reserve(e); err != nil {
+		if err := v.Quotas.Reserve(e); err != nil {
 			t.Fatal(err)
 		}
 		e.Number = 7
-		if !v.Written(e) {
+		if !v.Quotas.Written(e) {
 			t.Fatal("a free lock is not granted")
 		}
-		if v.Unreserve(e); places() != 1 {
+		if v.Quotas.Unreserve(e); places() != 1 {
 			t.Errorf("%d places of an entry that is granted", places())
 		}
 	}
@@ -100,14 +101,14 @@ func TestReservationOfWhatIsGranted(t *testing.T) {
 func TestNoAccountOfNothing(t *testing.T) {
 	v, e := empty(), entryFor("a")
 	v.Reset(store.Snapshot{Number: 6})
-	if err := v.Reserve(e); err != nil {
+	if err := v.Quotas.Reserve(e); err != nil {
 		t.Fatal(err)
 	}
 	e.Number = 7
-	if !v.Written(e) {
+	if !v.Quotas.Written(e) {
 		t.Fatal("a free lock is not granted")
 	}
-	v.Unreserve(e)
+	v.Quotas.Unreserve(e)
 	if v.Reset(store.Snapshot{Number: 8}); v.Accounts() != 0 {
 		t.Errorf("%d accounts of tenants that have nothing", v.Accounts())
 	}
@@ -125,11 +126,11 @@ func TestWritten(t *testing.T) {
 		number uint64
 		holds  bool
 	}{{"b", 7, true}, {"b", 8, false}, {"a", 7, false}, {"b", 6, false}} {
-		if e := locktest.Entry(view.NumberedID(2), c.number, c.name); v.Written(e) != c.holds {
+		if e := locktest.Entry(view.NumberedID(2), c.number, c.name); v.Quotas.Written(e) != c.holds {
 			t.Errorf("%s at %d: granted is %v", c.name, c.number, !c.holds)
 		}
 	}
-	if !v.Written(holder) {
+	if !v.Quotas.Written(holder) {
 		t.Error("an entry that the view shows to hold is not granted")
 	}
 }

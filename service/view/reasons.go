@@ -8,35 +8,35 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// reasons holds why entries ended.
-type reasons struct {
+// Reasons holds why entries ended.
+type Reasons struct {
 	base
 	ended       endings
 	unexplained map[lock.ID]string // tenants of entries that left while the feed was down
 	recalled    chan struct{}      // closed when the reasons from before the list are known; or nil
 }
 
-func newReasons(shared base, all accounts) reasons {
+func newReasons(shared base, all accounts) Reasons {
 	most := cmp.Or(shared.Ends, maxEnds)
-	return reasons{base: shared, ended: newEndings(all, most), unexplained: map[lock.ID]string{}}
+	return Reasons{base: shared, ended: newEndings(all, most), unexplained: map[lock.ID]string{}}
 }
 
 // EndOf returns why an entry of the tenant ended, or [lock.Unknown].
-func (v *reasons) EndOf(tenant string, id lock.ID) lock.Reason {
+func (v *Reasons) EndOf(tenant string, id lock.ID) lock.Reason {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return cmp.Or(v.ended.reasonOf(tenant, id, time.Now()), lock.Unknown)
 }
 
 // RevokeReason returns the reason of the operator who revoked an entry, or "".
-func (v *reasons) RevokeReason(id lock.ID) string {
+func (v *Reasons) RevokeReason(id lock.ID) string {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.ended.revoked[v.ended.keyOf(id)]
 }
 
 // AwaitReasons waits until the reasons from before the last list are known.
-func (v *reasons) AwaitReasons(ctx context.Context) {
+func (v *Reasons) AwaitReasons(ctx context.Context) {
 	v.mu.RLock()
 	recalled := v.recalled
 	v.mu.RUnlock()

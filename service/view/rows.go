@@ -13,7 +13,7 @@ const namesChunk = 2000
 // EachName yields the locks in use, by tenant and name: of one tenant, or with "" of all; held,
 // contended, or with "" all. It returns the number that the view has reached. EachName does not
 // hold the view's lock while it calls give.
-func (v *queues) EachName(state, tenant string, give func(lock.Ref)) (number uint64) {
+func (v *Lists) EachName(state, tenant string, give func(lock.Ref)) (number uint64) {
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
 	var some []lock.Ref
@@ -29,9 +29,9 @@ func (v *queues) EachName(state, tenant string, give func(lock.Ref)) (number uin
 	return number
 }
 
-// EachRow yields the rows of the locks that [View.EachName] yields, each as read at that moment.
+// EachRow yields the rows of the locks that [Lists.EachName] yields, each as read at that moment.
 // A row is valid until give returns, so that many rows take little memory.
-func (v *queues) EachRow(state, tenant string, give func(*Row)) (number uint64) {
+func (v *Lists) EachRow(state, tenant string, give func(*Row)) (number uint64) {
 	rows := make([]Row, rowChunk) // reused for every chunk
 	way := ListRequest{State: state}.way()
 	last, more := lock.Ref{Tenant: tenant}, true
@@ -50,7 +50,7 @@ func (v *queues) EachRow(state, tenant string, give func(*Row)) (number uint64) 
 }
 
 // TenantNames returns the tenants that have entries, by name, without the replicas' own.
-func (v *queues) TenantNames() (all []string) {
+func (v *Lists) TenantNames() (all []string) {
 	const chunk = 1000 // names read under one hold of the view's lock
 	for more := true; more; {
 		v.mu.RLock()
@@ -59,7 +59,7 @@ func (v *queues) TenantNames() (all []string) {
 			last = all[len(all)-1]
 		}
 		end := len(all) + chunk
-		v.tenants.AscendGreaterOrEqual(last, func(tenant string) bool {
+		v.queues.tenants.AscendGreaterOrEqual(last, func(tenant string) bool {
 			if tenant != last && tenant != lock.OwnTenant {
 				all = append(all, tenant)
 			}
@@ -71,13 +71,13 @@ func (v *queues) TenantNames() (all []string) {
 	return all
 }
 
-func (v *queues) namesAfter(
+func (v *Lists) namesAfter(
 	way int, only string, last lock.Ref, chunk int, give func(lock.Ref),
 ) (_ lock.Ref, number uint64, more bool) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	seen := 0
-	v.tenants.AscendGreaterOrEqual(last.Tenant, func(tenant string) bool {
+	v.queues.tenants.AscendGreaterOrEqual(last.Tenant, func(tenant string) bool {
 		if only != "" && tenant != only {
 			return false
 		}
@@ -85,7 +85,7 @@ func (v *queues) namesAfter(
 		if tenant == last.Tenant {
 			after = last.Name
 		}
-		v.accounts.after(tenant, way, "", after, func(name string) bool {
+		v.queues.accounts.after(tenant, way, "", after, func(name string) bool {
 			if more = seen == chunk; more {
 				return false
 			}
@@ -96,7 +96,7 @@ func (v *queues) namesAfter(
 		})
 		return !more
 	})
-	return last, v.number, more
+	return last, v.queues.progress.number, more
 }
 
 // Sums counts the locks of a tenant, or of all without the replicas' own.
@@ -107,14 +107,14 @@ type Sums struct {
 }
 
 // Sums counts the locks of a tenant, or with "" of all without the replicas' own.
-func (v *queues) Sums(tenant string) (sums Sums) {
+func (v *Lists) Sums(tenant string) (sums Sums) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if tenant != "" {
-		sums.add(v.accounts[tenant])
+		sums.add(v.queues.accounts[tenant])
 		return sums
 	}
-	for name, a := range v.accounts {
+	for name, a := range v.queues.accounts {
 		if name != lock.OwnTenant {
 			sums.add(a)
 		}
@@ -160,13 +160,13 @@ func (r *Row) Since() time.Time {
 }
 
 // Rows reads the rows of locks in chunks; nil for a lock that is not in use.
-func (v *queues) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
+func (v *Lists) Rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	for some := range slices.Chunk(refs, rowChunk) {
 		v.rows(some, give)
 	}
 }
 
-func (v *queues) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
+func (v *Lists) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	for _, r := range refs {
@@ -179,14 +179,14 @@ func (v *queues) rows(refs []lock.Ref, give func(lock.Ref, *Row)) {
 }
 
 // fill describes a lock in a reused row, and reports whether the lock is in use.
-func (v *queues) fill(row *Row, r lock.Ref) bool {
-	q := v.table.Queue(r)
+func (v *Lists) fill(row *Row, r lock.Ref) bool {
+	q := v.queues.table.Queue(r)
 	if q == nil {
 		return false
 	}
 	*row = Row{Ref: r, Holders: row.Holders[:0], Holding: q.Holders(), Waiting: q.Len() - q.Holders()}
 	for e := range without("", q.Holding(), MaxRowHolders) {
-		row.Holders = append(row.Holders, Holder{Entry: e, Since: v.since[e.ID]})
+		row.Holders = append(row.Holders, Holder{Entry: e, Since: v.queues.since[e.ID]})
 		row.Newest = max(row.Newest, e.Number)
 	}
 	for e := range without("", q.Waiters(), 1) {
@@ -197,7 +197,7 @@ func (v *queues) fill(row *Row, r lock.Ref) bool {
 
 // Deepest returns the number of waiters of the lock with most waiters, of all tenants but the
 // replicas' own.
-func (v *queues) Deepest() (most int) {
+func (v *Lists) Deepest() (most int) {
 	v.EachRow("contended", "", func(r *Row) {
 		if r.Tenant != lock.OwnTenant {
 			most = max(most, r.Waiting)

@@ -35,25 +35,28 @@ type Status struct {
 func (v *View) Status(id lock.ID, number uint64) Status {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	switch e, holds := v.table.Entry(id); {
+	switch e, holds := v.Queues.table.Entry(id); {
 	case e == nil, number != 0 && e.Number > number: // it ended, or the feed will bring it
 	case e.Number < number:
 		return Status{}
 	case holds:
-		_, doubt := v.doubtful[id]
-		waited, queued := v.waited[id]
+		_, doubt := v.Queues.doubtful[id]
+		waited, queued := v.Queues.waited[id]
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
-		return Status{State: Waiting, Entry: e, Soon: v.watched[id].announced, Refused: v.refused(id)}
+		return Status{
+			State: Waiting, Entry: e,
+			Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
+		}
 	}
-	if number > v.number {
+	if number > v.Progress.number {
 		return Status{} // the feed may bring it, even if an earlier entry with the id ended
 	}
-	if why := v.ended.reason(id, time.Now()); why != "" {
-		return Status{State: Gone, Reason: why, Refused: v.refusedWith(id, number)}
+	if why := v.Reasons.ended.reason(id, time.Now()); why != "" {
+		return Status{State: Gone, Reason: why, Refused: v.Waits.refusedWith(id, number)}
 	}
 	if number != 0 {
-		return Status{State: Gone, Reason: lock.Unknown, Refused: v.refusedWith(id, number)}
+		return Status{State: Gone, Reason: lock.Unknown, Refused: v.Waits.refusedWith(id, number)}
 	}
 	return Status{}
 }
@@ -70,6 +73,6 @@ func (v *View) Totals() Totals {
 func (v *View) Gone(id lock.ID, number uint64) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	e, _ := v.table.Entry(id)
-	return v.current && v.number >= number && (e == nil || e.Number != number)
+	e, _ := v.Queues.table.Entry(id)
+	return v.Progress.current && v.Progress.number >= number && (e == nil || e.Number != number)
 }

@@ -12,8 +12,8 @@ import (
 )
 
 // View is the replica's picture of the store: the table of all queues, why entries ended, and
-// which requests wait. It implements [store.Watcher]. Its parts own their state. One lock guards
-// all of them, so that answers are consistent at one number.
+// which requests wait. It implements [store.Watcher]. Each part owns its state and answers about
+// it. One lock guards all of them, so that answers are consistent at one number.
 //
 // Grants need that lock. While the view holds it, it does no I/O and writes no log line or
 // metric. It publishes what happens as [Events].
@@ -21,12 +21,13 @@ type View struct {
 	Config
 	mu sync.RWMutex
 
-	progress
-	queues
-	pending
-	reasons
-	rejections
-	waits
+	Progress   Progress
+	Queues     Queues
+	Lists      Lists
+	Quotas     Quotas
+	Reasons    Reasons
+	Rejections Rejections
+	Waits      Waits
 
 	writing writing          // the write whose changes are being applied
 	leaving map[lock.ID]bool // the entries that leave in it, if it has several changes
@@ -72,14 +73,16 @@ func New(cfg Config) *View {
 	}
 	v := &View{Config: cfg, passing: map[lock.ID]bool{}}
 	now, shared := time.Now(), base{&v.Config, &v.mu}
-	v.progress = progress{base: shared, lostAt: now, lateAt: now}
-	v.queues = queues{progress: &v.progress, doubtful: map[lock.ID]struct{}{}}
-	v.queues.empty()
-	v.accounts = accounts{}
-	v.pending = newPending(&v.queues)
-	v.reasons = newReasons(shared, v.accounts)
-	v.rejections = rejections{queues: &v.queues}
-	v.waits = newWaits(shared)
+	v.Progress = Progress{base: shared, lostAt: now, lateAt: now}
+	v.Queues = Queues{
+		base: shared, progress: &v.Progress, doubtful: map[lock.ID]struct{}{}, accounts: accounts{},
+	}
+	v.Queues.empty()
+	v.Lists = Lists{base: shared, queues: &v.Queues}
+	v.Quotas = newQuotas(shared, &v.Queues)
+	v.Reasons = newReasons(shared, v.Queues.accounts)
+	v.Rejections = Rejections{base: shared, queues: &v.Queues}
+	v.Waits = newWaits(shared)
 	v.asks = asks{}
 	return v
 }
@@ -89,7 +92,7 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.applying = upTo
+	v.Progress.applying = upTo
 	for len(changes) > 0 {
 		n := 1
 		for n < len(changes) && changes[n].Number == changes[0].Number {
@@ -98,8 +101,8 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 		v.write(changes[:n], now)
 		changes = changes[n:]
 	}
-	if v.reach(upTo); v.number >= v.goal {
-		v.whole = now
+	if v.Progress.reach(upTo); v.Progress.number >= v.Progress.goal {
+		v.Progress.whole = now
 	}
 	v.Events.Reached(upTo)
 }
@@ -108,17 +111,17 @@ func (v *View) Apply(upTo uint64, changes []store.Change) {
 func (v *View) Lost(error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.current {
-		v.current, v.lostAt = false, time.Now()
-		if v.number >= v.goal {
-			v.lateAt = v.lostAt
+	if v.Progress.current {
+		v.Progress.current, v.Progress.lostAt = false, time.Now()
+		if v.Progress.number >= v.Progress.goal {
+			v.Progress.lateAt = v.Progress.lostAt
 		}
 	}
-	if v.gap.IsZero() {
-		v.gap = v.whole // a paused replica hears of a gap after the gap is over
+	if v.Progress.gap.IsZero() {
+		v.Progress.gap = v.Progress.whole // a paused replica hears of a gap after the gap is over
 	}
-	for id := range v.watched {
-		v.notify(id)
+	for id := range v.Waits.watched {
+		v.Waits.notify(id)
 	}
 }
 
@@ -128,33 +131,33 @@ func (v *View) Reset(s store.Snapshot) {
 	now := time.Now()
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.applying = s.Number
+	v.Progress.applying = s.Number
 	// if numbers went back, a new write may have the number of an earlier one
 	v.writing = writing{}
 	v.Events.Begin(s.Number)
-	v.ended.listed()
-	if v.recalled == nil {
-		v.recalled = make(chan struct{})
+	v.Reasons.ended.listed()
+	if v.Reasons.recalled == nil {
+		v.Reasons.recalled = make(chan struct{})
 	}
 	there := make(map[lock.ID]struct{}, len(s.Entries))
 	for _, e := range s.Entries {
 		there[e.ID] = struct{}{}
 	}
-	for e := range v.table.Entries() {
-		if _, ok := there[e.ID]; !ok && len(v.unexplained) < v.ended.ofTenant {
-			v.unexplained[e.ID] = e.Tenant
+	for e := range v.Queues.table.Entries() {
+		if _, ok := there[e.ID]; !ok && len(v.Reasons.unexplained) < v.Reasons.ended.ofTenant {
+			v.Reasons.unexplained[e.ID] = e.Tenant
 		}
 	}
 	v.rebuild(s.Entries, now)
-	v.pending.relist()
+	v.Quotas.relist()
 	v.relistAsks(s.Entries)
-	v.begun, v.current, v.goal = true, true, s.Newest
-	v.number = s.Number
-	if v.reach(s.Number); v.number >= v.goal {
-		v.whole = now
+	v.Progress.begun, v.Progress.current, v.Progress.goal = true, true, s.Newest
+	v.Progress.number = s.Number
+	if v.Progress.reach(s.Number); v.Progress.number >= v.Progress.goal {
+		v.Progress.whole = now
 	}
-	for id := range v.watched {
-		v.notify(id)
+	for id := range v.Waits.watched {
+		v.Waits.notify(id)
 	}
 }
 
@@ -165,59 +168,59 @@ func (v *View) Recall(ends []store.Ended, complete bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, e := range ends {
-		v.ended.recall(cmp.Or(e.Tenant, v.unexplained[e.ID]), e.ID, e.Reason, now)
-		if v.ended.reason(e.ID, now) == e.Reason {
-			v.ended.explain(e.ID, e.Note)
+		v.Reasons.ended.recall(cmp.Or(e.Tenant, v.Reasons.unexplained[e.ID]), e.ID, e.Reason, now)
+		if v.Reasons.ended.reason(e.ID, now) == e.Reason {
+			v.Reasons.ended.explain(e.ID, e.Note)
 		}
-		delete(v.unexplained, e.ID)
+		delete(v.Reasons.unexplained, e.ID)
 	}
 	if !complete {
 		return
 	}
 	why := lock.Expired
-	if !v.gap.IsZero() && store.Age(v.gap) > store.LongestGap {
+	if !v.Progress.gap.IsZero() && store.Age(v.Progress.gap) > store.LongestGap {
 		why = lock.Unknown
 	}
-	for id, tenant := range v.unexplained {
-		v.ended.guess(tenant, id, why, now)
+	for id, tenant := range v.Reasons.unexplained {
+		v.Reasons.ended.guess(tenant, id, why, now)
 	}
-	clear(v.unexplained)
-	v.gap = time.Time{}
-	if v.recalled != nil {
-		close(v.recalled)
-		v.recalled = nil
+	clear(v.Reasons.unexplained)
+	v.Progress.gap = time.Time{}
+	if v.Reasons.recalled != nil {
+		close(v.Reasons.recalled)
+		v.Reasons.recalled = nil
 	}
 }
 
 func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
-	since, waited := v.since, v.waited
-	before := v.table
+	since, waited := v.Queues.since, v.Queues.waited
+	before := v.Queues.table
 	known := func(id lock.ID) bool { return before.Rejection(id) != nil }
-	v.queues.empty()
-	v.accounts.empty()
+	v.Queues.empty()
+	v.Queues.accounts.empty()
 	for _, e := range entries {
 		v.insert(e, now)
 		v.detect(known, now)
 	}
-	v.Figures.Relist(v.accounts.eachLevel, v.inQueue, now)
-	v.async.relist(v.table.Entries())
-	for e, holds := range v.table.Entries() {
+	v.Figures.Relist(v.Queues.accounts.eachLevel, v.Queues.inQueue, now)
+	v.Waits.async.relist(v.Queues.table.Entries())
+	for e, holds := range v.Queues.table.Entries() {
 		if !holds {
 			continue
 		}
 		if at, ok := since[e.ID]; ok {
-			v.since[e.ID] = at
+			v.Queues.since[e.ID] = at
 			if w, ok := waited[e.ID]; ok {
-				v.waited[e.ID] = w
+				v.Queues.waited[e.ID] = w
 			}
-		} else if !v.begun {
+		} else if !v.Progress.begun {
 			// for a replica that just started, the best guess, unless that clock was ahead
-			v.since[e.ID] = e.EnqueuedAt
+			v.Queues.since[e.ID] = e.EnqueuedAt
 			if e.EnqueuedAt.After(now) {
-				v.since[e.ID] = now
+				v.Queues.since[e.ID] = now
 			}
 		} else {
-			v.since[e.ID], v.waited[e.ID] = now, v.WaitedFor(e)
+			v.Queues.since[e.ID], v.Queues.waited[e.ID] = now, v.Queues.WaitedFor(e)
 		}
 	}
 	v.doubtNew(since)
@@ -226,15 +229,15 @@ func (v *View) rebuild(entries []*lock.Entry, now time.Time) {
 // doubtNew marks the holders that are not known to have held before a list, if the server refuses
 // to grant. It also drops obsolete marks.
 func (v *View) doubtNew(before map[lock.ID]time.Time) {
-	marked := v.doubtful
-	v.doubtful = map[lock.ID]struct{}{}
+	marked := v.Queues.doubtful
+	v.Queues.doubtful = map[lock.ID]struct{}{}
 	if v.Refusal() == nil {
 		return
 	}
-	for id := range v.since {
+	for id := range v.Queues.since {
 		_, known := before[id]
 		if _, doubt := marked[id]; doubt || !known {
-			v.doubtful[id] = struct{}{}
+			v.Queues.doubtful[id] = struct{}{}
 		}
 	}
 }

@@ -51,18 +51,18 @@ func TestRecalledEndsAreTheirTenants(t *testing.T) {
 // TestLostSince: a view is of the instant when it was lost, until it is there again.
 func TestLostSince(t *testing.T) {
 	v := empty()
-	if _, lost := v.LostSince(); !lost {
+	if _, lost := v.Progress.LostSince(); !lost {
 		t.Error("a view that never was there is not lost")
 	}
 	v.Reset(store.Snapshot{Number: 6})
-	if _, lost := v.LostSince(); lost {
+	if _, lost := v.Progress.LostSince(); lost {
 		t.Error("a view that is there is lost")
 	}
 	before := time.Now()
 	v.Lost(nil)
 	after := time.Now()
 	v.Lost(nil) // again, by an attempt that failed
-	if at, lost := v.LostSince(); !lost || at.Before(before) || at.After(after) {
+	if at, lost := v.Progress.LostSince(); !lost || at.Before(before) || at.After(after) {
 		t.Errorf("lost %t since %v, want between %v and %v", lost, at, before, after)
 	}
 }
@@ -147,7 +147,7 @@ func TestAnnouncementEnds(t *testing.T) {
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
 	soon := line[9]
-	watch, err := v.Attend(soon.ID)
+	watch, err := v.Waits.Attend(soon.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 		return store.Change{Number: number, Left: id, Reason: why}
 	}
 	other, id := view.NumberedID(1), view.NumberedID(2)
-	watch, err := v.Attend(id)
+	watch, err := v.Waits.Attend(id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,10 +206,10 @@ func TestOwnTenantIsNobody(t *testing.T) {
 		}
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}
-	if names := v.TenantNames(); !slices.Equal(names, []string{"t"}) {
+	if names := v.Lists.TenantNames(); !slices.Equal(names, []string{"t"}) {
 		t.Errorf("the tenants are %q", names)
 	}
-	if n := v.Deepest(); n != 1 {
+	if n := v.Lists.Deepest(); n != 1 {
 		t.Errorf("%d wait for the lock for which most do, want 1", n)
 	}
 }
@@ -226,11 +226,11 @@ func TestHeldCallbackOfSharedWrite(t *testing.T) {
 	}
 	v.Apply(7, changes)
 	for _, c := range changes {
-		if got := v.HeldCallback("t", c.Joined.ID); got != c.Joined {
+		if got := v.Queues.HeldCallback("t", c.Joined.ID); got != c.Joined {
 			t.Errorf("of %s the callback is %v", c.Joined.ID, got)
 		}
 	}
-	if got := v.HeldCallback("other", changes[0].Joined.ID); got != nil {
+	if got := v.Queues.HeldCallback("other", changes[0].Joined.ID); got != nil {
 		t.Errorf("another tenant finds %v", got)
 	}
 }
@@ -270,7 +270,7 @@ func TestOneWriteHappensAtOnce(t *testing.T) {
 			if st := v.Status(view.NumberedID(3), 3); st.State != view.Held {
 				t.Errorf("the second waiter: %+v", st)
 			}
-			if counts, _ := v.Count(); counts[lock.Exclusive] != (lock.Counts{Held: 1}) {
+			if counts, _ := v.Queues.Count(); counts[lock.Exclusive] != (lock.Counts{Held: 1}) {
 				t.Errorf("counted %+v", counts)
 			}
 		})

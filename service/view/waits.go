@@ -7,8 +7,8 @@ import (
 	"github.com/fencepost/fencepost/lock"
 )
 
-// waits are the requests that wait on entries.
-type waits struct {
+// Waits are the requests that wait on entries.
+type Waits struct {
 	base
 	watched map[lock.ID]watched
 	async   asyncIndex
@@ -25,13 +25,13 @@ type watched struct {
 // Watch notifies one request of changes to an entry.
 type Watch struct {
 	Changed chan struct{} // receives after each change
-	of      *waits
+	of      *Waits
 	id      lock.ID
 	next    *Watch // of the same entry
 }
 
-func newWaits(shared base) waits {
-	return waits{base: shared, watched: map[lock.ID]watched{}, async: newAsyncIndex()}
+func newWaits(shared base) Waits {
+	return Waits{base: shared, watched: map[lock.ID]watched{}, async: newAsyncIndex()}
 }
 
 // refusal is why a request removed an entry. Since then its key may have another entry with the
@@ -47,7 +47,7 @@ const maxAttending = 100
 
 // Attend is Watch for a request that will wait for the entry. It returns an error if too many
 // requests wait.
-func (v *waits) Attend(id lock.ID) (*Watch, error) {
+func (v *Waits) Attend(id lock.ID) (*Watch, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := 0
@@ -65,13 +65,13 @@ func (v *waits) Attend(id lock.ID) (*Watch, error) {
 }
 
 // Watch starts to notify of changes to the entry, until [Watch.End].
-func (v *waits) Watch(id lock.ID) *Watch {
+func (v *Waits) Watch(id lock.ID) *Watch {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.watch(id)
 }
 
-func (v *waits) watch(id lock.ID) *Watch {
+func (v *Waits) watch(id lock.ID) *Watch {
 	all := v.watched[id]
 	all.first = &Watch{Changed: make(chan struct{}, 1), of: v, id: id, next: all.first}
 	v.watched[id] = all
@@ -99,7 +99,7 @@ func (w *Watch) End() {
 }
 
 // change updates what is kept of an entry, if a request waits on it.
-func (v *waits) change(id lock.ID, change func(*watched)) {
+func (v *Waits) change(id lock.ID, change func(*watched)) {
 	if all, ok := v.watched[id]; ok {
 		change(&all)
 		v.watched[id] = all
@@ -108,7 +108,7 @@ func (v *waits) change(id lock.ID, change func(*watched)) {
 
 // FreedBy returns the entry whose end caused the grant of another, while requests wait on that
 // one; nil if the view did not see it.
-func (v *waits) FreedBy(id lock.ID) *lock.Entry {
+func (v *Waits) FreedBy(id lock.ID) *lock.Entry {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	return v.watched[id].freed
@@ -116,7 +116,7 @@ func (v *waits) FreedBy(id lock.ID) *lock.Entry {
 
 // notify wakes the requests that wait on the entry, and the keeper of async entries. One pending
 // wake-up suffices.
-func (v *waits) notify(id lock.ID) {
+func (v *Waits) notify(id lock.ID) {
 	v.async.note(id)
 	for w := v.watched[id].first; w != nil; w = w.next {
 		select {
@@ -128,7 +128,7 @@ func (v *waits) notify(id lock.ID) {
 
 // refusedWith returns why a request removed the entry with the id and number. It returns nil if
 // that was not for a rejection, or no request waits on the entry.
-func (v *waits) refusedWith(id lock.ID, number uint64) error {
+func (v *Waits) refusedWith(id lock.ID, number uint64) error {
 	if r := v.watched[id].refused; r.number == number {
 		return r.why
 	}

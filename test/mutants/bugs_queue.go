@@ -93,7 +93,7 @@ func queueBugs() []Bug {
 		},
 		{
 			Name: "service-deadlock-unseen", Breaks: "exactly one request of a cycle is rejected",
-			File:    "service/view/queues.go",
+			File:    "service/view/rejections.go",
 			Anchor:  "\t\treturn lock.ErrDeadlock(rejection.Cycle)\n",
 			Becomes: "\t\treturn nil\n",
 			In:      "./service", Run: "^TestCrossingRequests$",

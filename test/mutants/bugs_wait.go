@@ -23,7 +23,7 @@ func waitBugs() []Bug {
 			Name:    "service-grant-ahead-of-an-older-view",
 			Breaks:  "a grant ahead of the feed needs a view that has all earlier entries",
 			File:    "service/view/quota.go",
-			Anchor:  "v.number != e.Number-1 ||",
+			Anchor:  "at.number != e.Number-1 ||",
 			Becomes: "",
 			In:      "./service/view", Run: "^TestWritten$",
 		},
@@ -82,7 +82,7 @@ func waitBugs() []Bug {
 			Name:   "service-late-view-refuses",
 			Breaks: "a stale replica does not report a released lock as held",
 			File:   "service/refusal.go",
-			Anchor: "if err := s.view.Await(ctx, number); err != nil {\n" +
+			Anchor: "if err := s.view.Progress.Await(ctx, number); err != nil {\n" +
 				"\t\treturn nil // joining the queue will show it\n" +
 				"\t}\n",
 			Becomes: "_ = number\n",
@@ -92,7 +92,7 @@ func waitBugs() []Bug {
 			Name:    "service-late-view-says-waiting",
 			Breaks:  "a renewal does not report a holder as waiting",
 			File:    "service/entry.go",
-			Anchor:  "if x.view.Reached(e.Number) && x.settled(ctx) {",
+			Anchor:  "if x.view.Progress.Reached(e.Number) && x.settled(ctx) {",
 			Becomes: "if true {",
 			In:      "./service", Run: "^TestRenewedAtALateReplica$",
 		},

@@ -68,7 +68,7 @@ func follow(r *request, tenant string) error {
 		return q.err
 	}
 	req := service.EventsRequest{Of: r.tenant(), Tenant: tenant, After: after}
-	stream, err := r.endpoints.Locks.Events(r.context(), req)
+	stream, err := r.endpoints.Service.Events(r.context(), req)
 	if err != nil {
 		return err
 	}

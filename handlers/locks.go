@@ -55,7 +55,7 @@ func enqueue(r *request, req *service.AcquireRequest) (reply, error) {
 		defer r.lasts(req.Wait)()
 	}
 	req.Trace = r.Request.Header.Get("Traceparent")
-	g, err := r.endpoints.Locks.Acquire(r.context(), *req)
+	g, err := r.endpoints.Service.Acquire(r.context(), *req)
 	if err != nil {
 		return reply{}, explainWait(r, g, err)
 	}
@@ -221,7 +221,7 @@ func renew(r *request, req service.TokenRequest) (reply, error) {
 	if err := readTokenHeader(r, &req); err != nil {
 		return reply{}, err
 	}
-	g, err := r.endpoints.Locks.Renew(r.context(), req)
+	g, err := r.endpoints.Entries.Renew(r.context(), req)
 	if err != nil {
 		return reply{}, explainWait(r, nil, err)
 	}
@@ -246,7 +246,7 @@ func release(r *request, req service.TokenRequest) (reply, error) {
 	if err := readTokenHeader(r, &req); err != nil {
 		return reply{}, err
 	}
-	return noContent(), r.endpoints.Locks.Release(r.context(), req)
+	return noContent(), r.endpoints.Entries.Release(r.context(), req)
 }
 
 // getEntry tells how an entry stands, or waits for its grant.
@@ -283,7 +283,7 @@ func awaitGrant(r *request, req service.TokenRequest) (reply, error) {
 	if wait > 0 {
 		defer r.lasts(wait)()
 	}
-	g, err := r.endpoints.Locks.Entry(r.context(), req, wait)
+	g, err := r.endpoints.Service.Entry(r.context(), req, wait)
 	if err != nil {
 		return reply{}, explainWait(r, g, err)
 	}

@@ -35,7 +35,7 @@ func getHealth(r *request) (reply, error) {
 // @Router   /readyz [get]
 func getReadiness(r *request) (reply, error) {
 	a := r.endpoints
-	if err := a.Locks.Ready(r.context()); err != nil {
+	if err := a.Service.Ready(r.context()); err != nil {
 		return reply{}, err
 	}
 	if a.KeysReady != nil {

@@ -140,7 +140,7 @@ func (a admission) genuine() bool {
 	if !a.named {
 		req = ofSet(a.request)
 	}
-	return readTokenHeader(a.request, &req) == nil && a.endpoints.Locks.Genuine(req)
+	return readTokenHeader(a.request, &req) == nil && a.endpoints.Entries.Genuine(req)
 }
 
 // errOtherNames says which name that the caller sent it may not use.

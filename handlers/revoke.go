@@ -88,7 +88,7 @@ func revoke(r *request, body *api.RevokeBody, req service.RevokeRequest) (reply,
 	if req.Fence == 0 {
 		return reply{}, lock.Invalid("fence", "must be a whole number from 1 on")
 	}
-	done, err := r.endpoints.Locks.Revoke(r.context(), req)
+	done, err := r.endpoints.Entries.Revoke(r.context(), req)
 	if err != nil {
 		return reply{}, err
 	}
@@ -107,7 +107,7 @@ func revokeHolder(r *request, body *api.RevokeHolderBody) (reply, error) {
 	if err != nil {
 		return reply{}, err
 	}
-	out := r.endpoints.Locks.RevokeAll(r.context(), all)
+	out := r.endpoints.Entries.RevokeAll(r.context(), all)
 	list := &api.RevokedList{Entries: []api.RevokeOutcome{}}
 	for i, req := range all {
 		one := api.RevokeOutcome{ID: string(req.ID), Fence: req.Fence, Result: "not_tried"}

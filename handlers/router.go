@@ -22,27 +22,39 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// Locks are the use cases behind the routes; [service.Service] has them.
-type Locks interface {
+// Service joins queues, waits and follows events; [service.Service] does.
+type Service interface {
 	Acquire(context.Context, service.AcquireRequest) (*service.Grant, error)
+	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
+	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
+	Ready(context.Context) error
+}
+
+// Entries renew, release and revoke; [service.Entries] does.
+type Entries interface {
 	Renew(context.Context, service.TokenRequest) (*service.Grant, error)
 	Release(context.Context, service.TokenRequest) error
-	Entry(ctx context.Context, req service.TokenRequest, wait time.Duration) (*service.Grant, error)
 	Genuine(service.TokenRequest) bool
-	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
+	Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error)
+	RevokeAll(context.Context, []service.RevokeRequest) []service.RevokeOutcome
+}
+
+// Locks are the locks that this replica sees; [service.Locks] has them.
+type Locks interface {
 	Lock(
 		ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
 	) (*service.LockView, error)
 	List(context.Context, service.ListRequest) (*view.Page, error)
 	LockOrder(tenant string, limit int) figures.OrderReport
 	Deadlocks(tenant string, limit int) []view.Deadlock
-	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
-	Revoke(context.Context, service.RevokeRequest) (*service.Revoked, error)
-	RevokeAll(context.Context, []service.RevokeRequest) []service.RevokeOutcome
 	Used(tenant string) quota.Limits
 	Revision() uint64
 	Started() time.Time
-	Ready(context.Context) error
+}
+
+// StaleWrites takes reports; [service.StaleWrites] does.
+type StaleWrites interface {
+	ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error
 }
 
 // Closures close and open locks; [closures.Book] does.
@@ -79,26 +91,29 @@ type RequestMetrics interface {
 // Config of the HTTP layer. All fields are required but those that say what they
 // are without.
 type Config struct {
-	Locks      Locks
-	Closures   Closures
-	Webhooks   Webhooks
-	Deliveries Deliveries
-	Audit      Audit
-	Console    Console
-	Quotas     Quotas
-	Verifier   Verifier
-	KeysReady  func() error // why no bearer token can be verified yet; nil has all keys
-	Clients    Certificates // nil takes none
-	Metrics    RequestMetrics
-	Exposition http.Handler // of /metrics; nil has none here
-	OpenAPI    []byte       // the document of /openapi.json
-	Docs       http.Handler // of /docs/, which it sees in the path
-	Version    string       // of this program
-	Commit     string       // that it was built from; empty if unknown
-	Dashboard  Pages
-	Sessions   Sessions
-	Codes      Codes  // nil issues none
-	SignIn     SignIn // nil has no identity provider
+	Service     Service
+	Entries     Entries
+	Locks       Locks
+	StaleWrites StaleWrites
+	Closures    Closures
+	Webhooks    Webhooks
+	Deliveries  Deliveries
+	Audit       Audit
+	Console     Console
+	Quotas      Quotas
+	Verifier    Verifier
+	KeysReady   func() error // why no bearer token can be verified yet; nil has all keys
+	Clients     Certificates // nil takes none
+	Metrics     RequestMetrics
+	Exposition  http.Handler // of /metrics; nil has none here
+	OpenAPI     []byte       // the document of /openapi.json
+	Docs        http.Handler // of /docs/, which it sees in the path
+	Version     string       // of this program
+	Commit      string       // that it was built from; empty if unknown
+	Dashboard   Pages
+	Sessions    Sessions
+	Codes       Codes  // nil issues none
+	SignIn      SignIn // nil has no identity provider
 
 	// PlainCookies lets a session's cookie do without TLS: for a server that browsers reach only on
 	// this machine.

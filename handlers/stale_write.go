@@ -28,7 +28,7 @@ func reportStaleWrite(r *request, body *api.StaleWrite) (reply, error) {
 		Reporter: reporterOf(r.principal),
 	}
 	of := lock.Ref{Tenant: r.tenant(), Name: r.name}
-	return noContent(), r.endpoints.Locks.ReportStaleWrite(r.context(), of, w)
+	return noContent(), r.endpoints.StaleWrites.ReportStaleWrite(r.context(), of, w)
 }
 
 // reporterOf returns a short name of the subject and patterns of a bearer token.

@@ -28,7 +28,6 @@ import (
 
 // stub stands in for the service, for what that does only on bad days.
 type stub struct {
-	handlers.Locks
 	err   error
 	grant *service.Grant
 	panic any

@@ -233,7 +233,7 @@ func (w *world) replica(change func(*service.Config), tracer trace.Tracer) *repl
 	s := service.New(config)
 	h := w.handlers(s)
 	h.Closures = closed
-	h.Deliveries = outbox.NewDeliveries(w.records, s, w.webhooks.Journal)
+	h.Deliveries = outbox.NewDeliveries(w.records, s, s.Locks, w.webhooks.Journal)
 	h.Audit = audit.NewLog(w.records, audit.DefaultRetention, nil)
 	console := consoleOf(s)
 	h.Console = console
@@ -255,11 +255,31 @@ func consoleOf(s *service.Service) *service.Console {
 // replicaID is that of each replica here.
 const replicaID = "replica-of-tests"
 
-// handlers configures the HTTP layer over whatever has the use cases.
-func (w *world) handlers(locks handlers.Locks) handlers.Config {
+// useCases are all that the routes use of a replica's service.
+type useCases interface {
+	handlers.Service
+	handlers.Entries
+	handlers.Locks
+	handlers.StaleWrites
+}
+
+// handlers configures the HTTP layer over a service, or over a stand-in for all of it.
+func (w *world) handlers(of handlers.Service) handlers.Config {
+	config := w.unserved()
+	if s, real := of.(*service.Service); real {
+		config.Service, config.Entries, config.Locks = s, s.Entries, s.Locks
+		config.StaleWrites = s.StaleWrites
+		return config
+	}
+	all := of.(useCases)
+	config.Service, config.Entries, config.Locks, config.StaleWrites = all, all, all, all
+	return config
+}
+
+func (w *world) unserved() handlers.Config {
 	return handlers.Config{
 		Dashboard: w.pages, Sessions: w.sessions, PlainCookies: true, Codes: auth.NewCodes(nil),
-		Locks: locks, Console: &consoleStub{}, Webhooks: w.webhooks, Quotas: w.quotas,
+		Console: &consoleStub{}, Webhooks: w.webhooks, Quotas: w.quotas,
 		Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
 		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879",
 		Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),

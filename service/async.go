@@ -320,7 +320,7 @@ func (e *asyncEntry) renew(ctx context.Context) error {
 // endWait removes an entry that cannot stay in its queues, or whose wait is over. The store keeps
 // the reason, because the client may not be connected now.
 func (e *asyncEntry) endWait(ctx context.Context, refused error) (over bool, err error) {
-	ended, err := e.s.endWait(ctx, e.entry, refused)
+	ended, err := e.s.withdrawals.endWait(ctx, e.entry, refused)
 	waited := e.s.view.Queues.WaitedFor(e.entry)
 	switch {
 	case err != nil, !ended && refused != nil:

@@ -17,7 +17,7 @@ func (s *Service) answerAsync(
 	g, err := s.standsAsync(ctx, e, written, began)
 	switch {
 	case ctx.Err() != nil && !e.Resumable():
-		s.inBackground(func(ctx context.Context) { s.leaveQueue(ctx, e) })
+		s.withdrawals.leaveQueue(e)
 		return nil, ctx.Err()
 	case errors.Is(err, lock.StoreUnavailable): // it is queued, and a replica will keep it
 		k := keeper{s: s, entry: e}
@@ -33,7 +33,7 @@ func (s *Service) standsAsync(
 	ctx context.Context, e *lock.Entry, written bool, began time.Time,
 ) (*Grant, error) {
 	if !written {
-		return s.look(ctx, e)
+		return s.Entries.look(ctx, e)
 	}
 	if !s.view.Progress.Reached(e.Number) {
 		s.async.given.add(e)
@@ -43,7 +43,7 @@ func (s *Service) standsAsync(
 		return nil, err
 	}
 	if st.State == view.Waiting && st.Refused != nil {
-		ended, err := s.endWait(context.WithoutCancel(ctx), e, st.Refused)
+		ended, err := s.withdrawals.endWait(context.WithoutCancel(ctx), e, st.Refused)
 		switch {
 		case ended:
 			return nil, st.Refused
@@ -56,7 +56,7 @@ func (s *Service) standsAsync(
 	if st.State == view.Gone && st.Refused != nil {
 		return nil, st.Refused
 	}
-	return s.describeAs(ctx, e, st, s.wall(began.Add(e.TTL)))
+	return s.Entries.describeAs(ctx, e, st, s.wall(began.Add(e.TTL)))
 }
 
 // stateAtFirst returns the state of an entry that was just written, as of the write or later.
@@ -64,5 +64,5 @@ func (s *Service) stateAtFirst(ctx context.Context, e *lock.Entry) (view.Status,
 	if st := s.catchUp(ctx, e.ID, e.Number); st.State != view.Unseen {
 		return st, nil
 	}
-	return s.stateOf(ctx, e)
+	return s.Entries.stateOf(ctx, e)
 }

@@ -93,7 +93,7 @@ func (c *Console) Locks(ctx context.Context, q lists.Query) (*lists.Page, error)
 }
 
 func (c *Console) markExpiries(ctx context.Context, lines []lists.Line) {
-	c.Service.expiries.ofRows(ctx, lines, c.Service.Store.Remaining)
+	c.Service.Locks.expiries.ofRows(ctx, lines, c.Service.Store.Remaining)
 	for i := range lines {
 		if at := &lines[i].ExpiresAt; !at.IsZero() {
 			*at = c.Service.wall(*at).Round(0)
@@ -112,23 +112,23 @@ type Inspection struct {
 
 // Inspect describes one lock. It returns the errors of [Console.Overview].
 func (c *Console) Inspect(ctx context.Context, r lock.Ref) (*Inspection, error) {
-	v, err := c.Service.Lock(ctx, r, false, nil)
+	v, err := c.Service.Locks.Lock(ctx, r, false, nil)
 	if err != nil {
 		return nil, err
 	}
 	out := &Inspection{LockView: v, Tenant: r.Tenant, Now: c.Service.Now()}
 	out.Waits, out.Holds = c.Service.figures.Distribution(r)
-	out.StaleWrites = c.staleWrites(ctx, r)
+	out.StaleWrites = c.reportsOf(ctx, r)
 	return out, nil
 }
 
 // staleWritesTimeout bounds how long a page waits for the reports of stale writes.
 const staleWritesTimeout = time.Second
 
-func (c *Console) staleWrites(ctx context.Context, r lock.Ref) []StaleWrite {
+func (c *Console) reportsOf(ctx context.Context, r lock.Ref) []StaleWrite {
 	ctx, cancel := context.WithTimeout(ctx, staleWritesTimeout)
 	defer cancel()
-	all, _ := c.Service.StaleWrites(ctx, r) // the page is useful without them
+	all, _ := c.Service.StaleWrites.Of(ctx, r) // the page is useful without them
 	return all
 }
 

@@ -78,7 +78,7 @@ func BenchmarkCycle(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.Release(b.Context(), by(g)); err != nil {
+		if err := s.Entries.Release(b.Context(), by(g)); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -94,7 +94,7 @@ func BenchmarkRenew(b *testing.B) {
 	req := by(g)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := s.Renew(b.Context(), req); err != nil {
+		if _, err := s.Entries.Renew(b.Context(), req); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -112,7 +112,7 @@ func BenchmarkContended(b *testing.B) {
 			for left.Add(-1) >= 0 {
 				g, err := s.Acquire(b.Context(), want("one", 10*time.Second))
 				if err == nil {
-					err = s.Release(b.Context(), by(g))
+					err = s.Entries.Release(b.Context(), by(g))
 				}
 				if err != nil {
 					b.Error(err)

@@ -47,18 +47,20 @@ func (r TokenRequest) permits(e *lock.Entry) error {
 	return nil
 }
 
-// entries answers about single entries, to the client with the token and to the operator who
+// Entries answers about single entries, to the client with the token and to the operator who
 // revokes.
-type entries struct {
-	*withdrawals
-	slack  slackSamples
-	ending endings
+type Entries struct {
+	*base
+	reads       *queueReads
+	withdrawals *withdrawals
+	slack       slackSamples
+	ending      endings
 }
 
 // Renew restarts the entry's lease for its full TTL, whether it holds or waits, and proves that
 // the entry still exists. Errors: token_mismatch, lock_lost; for a waiting entry also deadlock or
 // mode_mismatch, if no request has reported it yet.
-func (x *entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
+func (x *Entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	ctx, span := x.span(ctx, "service.Renew")
 	defer span.End()
 	g, err := x.renew(ctx, req)
@@ -74,7 +76,7 @@ func (x *entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	return g, err
 }
 
-func (x *entries) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
+func (x *Entries) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	e, err := x.locate(ctx, req)
 	if err != nil {
 		return nil, err
@@ -93,13 +95,13 @@ func (x *entries) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 }
 
 // expireWait ends a wait that may not continue although the client still renews. It returns why.
-func (x *entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
+func (x *Entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := x.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
 	if st.State != view.Waiting || !over && st.Refused == nil {
 		return nil
 	}
-	ended, err := x.endWait(context.WithoutCancel(ctx), e, st.Refused)
+	ended, err := x.withdrawals.endWait(context.WithoutCancel(ctx), e, st.Refused)
 	switch {
 	case errors.Is(err, lock.Changed):
 		return nil
@@ -113,7 +115,7 @@ func (x *entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) 
 
 // Release removes the entry from its queue, whether it holds or waits. Errors: token_mismatch;
 // lock_lost with the reason if it was gone already.
-func (x *entries) Release(ctx context.Context, req TokenRequest) error {
+func (x *Entries) Release(ctx context.Context, req TokenRequest) error {
 	ctx, span := x.span(ctx, "service.Release")
 	defer span.End()
 	err := x.release(ctx, req)
@@ -121,7 +123,7 @@ func (x *entries) Release(ctx context.Context, req TokenRequest) error {
 	return err
 }
 
-func (x *entries) release(ctx context.Context, req TokenRequest) error {
+func (x *Entries) release(ctx context.Context, req TokenRequest) error {
 	e, err := x.locate(ctx, req)
 	if err != nil {
 		return err
@@ -139,13 +141,13 @@ func (x *entries) release(ctx context.Context, req TokenRequest) error {
 func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duration) (*Grant, error) {
 	ctx, span := s.span(ctx, "service.Entry")
 	defer span.End()
-	e, err := s.locate(ctx, req)
+	e, err := s.Entries.locate(ctx, req)
 	if err != nil {
 		return nil, err
 	}
 	st := s.view.Status(e.ID, e.Number)
 	if hold == 0 || st.State == view.Held {
-		return s.look(ctx, e)
+		return s.Entries.look(ctx, e)
 	}
 	watch, err := s.view.Waits.Attend(e.ID)
 	if err != nil {
@@ -158,7 +160,7 @@ func (s *Service) Entry(ctx context.Context, req TokenRequest, hold time.Duratio
 }
 
 // look describes an entry without touching its lease.
-func (x *entries) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
+func (x *Entries) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 	start := time.Now()
 	left, err := x.Store.Remaining(ctx, e)
 	if err != nil {
@@ -168,7 +170,7 @@ func (x *entries) look(ctx context.Context, e *lock.Entry) (*Grant, error) {
 }
 
 // describe answers about an entry that exists.
-func (x *entries) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
+func (x *Entries) describe(ctx context.Context, e *lock.Entry, expires time.Time) (*Grant, error) {
 	st, err := x.stateOf(ctx, e)
 	if err != nil {
 		return nil, err
@@ -179,7 +181,7 @@ func (x *entries) describe(ctx context.Context, e *lock.Entry, expires time.Time
 // stateOf returns the state of an existing entry. "It holds" is true in every view, however old.
 // "It waits" and "it cannot stay" are true only in a view with every write before the question:
 // another replica may have reported a grant meanwhile.
-func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, error) {
+func (x *Entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, error) {
 	st := x.view.Status(e.ID, e.Number)
 	if st.State == view.Held {
 		return st, nil
@@ -188,7 +190,7 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 		return x.view.Status(e.ID, e.Number), nil
 	}
 	// another replica may have reported a grant by now
-	direct, err := x.placeInStore(ctx, e, x.moment())
+	direct, err := x.reads.placeInStore(ctx, e, x.reads.moment())
 	switch {
 	case err != nil:
 		return st, err
@@ -203,7 +205,7 @@ func (x *entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 
 // describeAs answers about an entry in the given state. If the entry was granted while the server
 // refuses to grant, the answer waits until that is over.
-func (x *entries) describeAs(
+func (x *Entries) describeAs(
 	ctx context.Context, e *lock.Entry, st view.Status, expires time.Time,
 ) (*Grant, error) {
 	g := &Grant{Entry: e, Token: x.tokens.issue(e), ExpiresAt: expires}
@@ -222,7 +224,7 @@ func (x *entries) describeAs(
 }
 
 // locate finds the entry of a token.
-func (x *entries) locate(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
+func (x *Entries) locate(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
 	e, err := x.find(ctx, req)
 	if err != nil {
 		return nil, err
@@ -230,7 +232,7 @@ func (x *entries) locate(ctx context.Context, req TokenRequest) (*lock.Entry, er
 	return e, req.permits(e)
 }
 
-func (x *entries) find(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
+func (x *Entries) find(ctx context.Context, req TokenRequest) (*lock.Entry, error) {
 	id, number, err := x.tokens.find(req)
 	if err != nil {
 		return nil, err
@@ -257,13 +259,13 @@ func (x *entries) find(ctx context.Context, req TokenRequest) (*lock.Entry, erro
 // awaitSet keeps waiting for a set that the view has not shown. Neither the token nor the URL of
 // a set names a lock, so the store cannot be asked. A replica without a feed cannot serve a set
 // that it has never seen.
-func (x *entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*lock.Entry, error) {
+func (x *Entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*lock.Entry, error) {
 	newest, err := x.Store.Newest(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if newest < number {
-		if err := x.distrust(ctx, number, newest); err != nil {
+		if err := x.reads.distrust(ctx, number, newest); err != nil {
 			return nil, err
 		}
 	}
@@ -281,12 +283,12 @@ func (x *entries) awaitSet(ctx context.Context, id lock.ID, number uint64) (*loc
 
 // locateInStore finds an entry that the view has not shown. A genuine token whose number the
 // store has not reached proves that the store lost its past.
-func (x *entries) locateInStore(
+func (x *Entries) locateInStore(
 	ctx context.Context, r lock.Ref, id lock.ID, number uint64,
 ) (*lock.Entry, error) {
 	entries, newest, err := x.Store.Queue(ctx, r)
 	if err == nil && newest < number {
-		if err = x.distrust(ctx, number, newest); err == nil {
+		if err = x.reads.distrust(ctx, number, newest); err == nil {
 			entries, _, err = x.Store.Queue(ctx, r)
 		}
 	}

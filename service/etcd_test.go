@@ -21,6 +21,8 @@ import (
 // real is a replica on etcd.
 type real struct {
 	*service.Service
+	*service.Entries
+	*service.Locks
 	t     *testing.T
 	store *etcd.Store
 }
@@ -42,7 +44,7 @@ func newReal(t *testing.T, conn *etcd.Conn, prefix string) *real {
 			t.Error(err)
 		}
 	})
-	return &real{s, t, store}
+	return &real{s, s.Entries, s.Locks, t, store}
 }
 
 func (r *real) hold(req service.AcquireRequest) *service.Grant {

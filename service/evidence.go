@@ -11,7 +11,7 @@ import (
 )
 
 // lostTo notes a genuine token whose entry had expired: its holder was still working.
-func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
+func (x *Entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
 	lost, is := errors.AsType[*lock.Error](err)
 	if !is || lost.Code != lock.Lost || lost.Reason != lock.Expired {
 		return
@@ -34,7 +34,7 @@ func (x *entries) lostTo(req TokenRequest, kind figures.SignKind, err error) {
 
 // renewedAt notes the renewal of a held entry, and whether it came late. This replica does not
 // see renewals that another replica made in between.
-func (x *entries) renewedAt(e *lock.Entry, at time.Time) {
+func (x *Entries) renewedAt(e *lock.Entry, at time.Time) {
 	since, holds := x.view.Queues.HeldSince(e.ID)
 	last := x.figures.Renewed(e.ID, at)
 	if !holds {
@@ -80,7 +80,7 @@ func (x *slackSamples) take(now time.Time) bool {
 func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).UnixNano()) }
 
 // measureSlack measures what is left of a lease just before its renewal.
-func (x *entries) measureSlack(ctx context.Context, e *lock.Entry) {
+func (x *Entries) measureSlack(ctx context.Context, e *lock.Entry) {
 	_, off := x.Metrics.(silent)
 	if off || e.Tenant == lock.OwnTenant || x.view.Progress.LostFor() > 0 ||
 		!x.slack.take(time.Now()) {

@@ -22,9 +22,9 @@ const MaxExpiries = maxExpiries
 
 // Expiries returns how many are.
 func (s *Service) Expiries() int {
-	s.expiries.mu.Lock()
-	defer s.expiries.mu.Unlock()
-	return len(s.expiries.newer) + len(s.expiries.last)
+	s.Locks.expiries.mu.Lock()
+	defer s.Locks.expiries.mu.Unlock()
+	return len(s.Locks.expiries.newer) + len(s.Locks.expiries.last)
 }
 
 // ListPart lists as long as the view is held for it, and returns whether there is more.

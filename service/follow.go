@@ -80,12 +80,12 @@ func (s *Service) strange(ctx context.Context, id *lock.EventID) (bool, error) {
 
 // Gone reports whether an entry is known to have ended: it was written, and it no longer exists.
 // For an entry that this replica has not seen, Gone returns false.
-func (x *looks) Gone(id lock.ID, number uint64) bool { return x.view.Gone(id, number) }
+func (x *Locks) Gone(id lock.ID, number uint64) bool { return x.view.Gone(id, number) }
 
 // HeldCallbacks returns the entries that hold now and have a callback. It reads all entries.
-func (x *looks) HeldCallbacks() []*lock.Entry { return x.view.Queues.HeldCallbacks() }
+func (x *Locks) HeldCallbacks() []*lock.Entry { return x.view.Queues.HeldCallbacks() }
 
 // HeldCallback returns the tenant's entry with the id if it holds now and has a callback, or nil.
-func (x *looks) HeldCallback(tenant string, id lock.ID) *lock.Entry {
+func (x *Locks) HeldCallback(tenant string, id lock.ID) *lock.Entry {
 	return x.view.Queues.HeldCallback(tenant, id)
 }

@@ -52,8 +52,8 @@ func (c *Console) History(ctx context.Context, r lock.Ref) (*History, error) {
 		Ref: r, Since: c.began, Now: c.Service.Now(), Revision: c.Service.view.Progress.Number(),
 		History: c.Service.figures.History(r, time.Now()),
 	}
-	out.Advised = c.Service.advisedTTL(out.Figures)
-	out.StaleWrites = len(c.staleWrites(ctx, r))
+	out.Advised = c.Service.Locks.advisedTTL(out.Figures)
+	out.StaleWrites = len(c.reportsOf(ctx, r))
 	if c.ConsoleConfig.Replicas != nil {
 		live, _ := c.ConsoleConfig.Replicas()
 		out.Replicas = len(live)

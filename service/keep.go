@@ -202,7 +202,7 @@ func (k *keeper) getReady(ctx context.Context) (error, bool) {
 func (k *keeper) askStore(ctx context.Context) (error, bool) {
 	ctx, cancel := context.WithTimeout(ctx, k.inTime(askTimeout))
 	defer cancel()
-	st, err := k.s.placeInStore(ctx, k.entry, 0)
+	st, err := k.s.reads.placeInStore(ctx, k.entry, 0)
 	switch {
 	case err != nil:
 		return err, k.tooLate()

@@ -49,7 +49,7 @@ func (w *wait) linkFreed(ctx context.Context) {
 	if before == nil {
 		return
 	}
-	to, ok := w.s.ending.of(before.ID)
+	to, ok := w.s.Entries.ending.of(before.ID)
 	if !ok {
 		to = traceOf(before)
 	}

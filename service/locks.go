@@ -11,8 +11,8 @@ import (
 	"github.com/fencepost/fencepost/service/view"
 )
 
-// looks answers about locks from what this replica sees.
-type looks struct {
+// Locks answers about locks from what this replica sees.
+type Locks struct {
 	*base
 	expiries *expiries
 	events   publisher
@@ -36,7 +36,7 @@ const longQueue = 100
 // call. Otherwise the view may be stale. Before the first view it returns
 // [lock.StoreUnavailable]. It reads a long queue within long, which returns why it did not call
 // its argument; with a nil long it reads at once.
-func (x *looks) Lock(
+func (x *Locks) Lock(
 	ctx context.Context, r lock.Ref, consistent bool, long func(read func()) error,
 ) (*LockView, error) {
 	ctx, span := x.span(ctx, "service.Lock")
@@ -73,7 +73,7 @@ type ListRequest struct {
 
 // List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of
 // Enter.
-func (x *looks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
+func (x *Locks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	ctx, span := x.span(ctx, "service.List")
 	defer span.End()
 	if err := x.settle(ctx, req.Consistent); err != nil {
@@ -98,7 +98,7 @@ func (x *looks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 }
 
 // addExpiries adds the ends of leases, as the store knows them, to the first most holders.
-func (x *looks) addExpiries(ctx context.Context, holders []view.Holder, most int) {
+func (x *Locks) addExpiries(ctx context.Context, holders []view.Holder, most int) {
 	var asks sync.WaitGroup
 	for i := range holders[:min(len(holders), most)] {
 		asks.Go(func() { holders[i].ExpiresAt = x.expiries.of(ctx, holders[i].Entry, x.Store.Remaining) })
@@ -109,7 +109,7 @@ func (x *looks) addExpiries(ctx context.Context, holders []view.Holder, most int
 // advisedTTL returns twice the hold time that one hold in a hundred exceeds, in whole seconds,
 // within the bounds. That is long enough for a holder that never renews, and short enough to
 // notice a dead one. It returns 0 with too few holds.
-func (x *looks) advisedTTL(f figures.Lock) time.Duration {
+func (x *Locks) advisedTTL(f figures.Lock) time.Duration {
 	usual := f.UsualHold()
 	if usual == 0 {
 		return 0
@@ -121,13 +121,13 @@ func (x *looks) advisedTTL(f figures.Lock) time.Duration {
 // Count returns how many entries of all tenants hold and wait, by the mode of their first claim,
 // and how long the oldest waiter has waited. The map is nil until this replica has its first view
 // of the store.
-func (x *looks) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
+func (x *Locks) Count() (byMode map[lock.Mode]lock.Counts, oldest time.Duration) {
 	return x.view.Queues.Count()
 }
 
 // Deepest returns the number of waiters of the lock with most waiters, of all tenants but the
 // replicas' own.
-func (x *looks) Deepest() int { return x.view.Lists.Deepest() }
+func (x *Locks) Deepest() int { return x.view.Lists.Deepest() }
 
 // Totals count what this replica saw happen since it started.
 type Totals struct {
@@ -137,24 +137,24 @@ type Totals struct {
 }
 
 // Totals returns what this replica has counted so far.
-func (x *looks) Totals() Totals {
+func (x *Locks) Totals() Totals {
 	return Totals{x.view.Totals(), x.figures.Contradicted(), x.events.dropped.Load()}
 }
 
 // Revision returns the store's number up to which this replica has seen everything, or 0 before
 // its first view.
-func (x *looks) Revision() uint64 { return x.view.Progress.Number() }
+func (x *Locks) Revision() uint64 { return x.view.Progress.Number() }
 
 // Started returns when this replica started to follow the feed.
-func (x *looks) Started() time.Time { return x.started }
+func (x *Locks) Started() time.Time { return x.started }
 
 // LockOrder returns the orders in which named holders take locks, and their contradictions, as
 // this replica has learnt them. tenant "" is all.
-func (x *looks) LockOrder(tenant string, limit int) figures.OrderReport {
+func (x *Locks) LockOrder(tenant string, limit int) figures.OrderReport {
 	return x.figures.LockOrder(tenant, limit)
 }
 
 // Deadlocks returns the latest rejected cycles, the newest first. tenant "" is all.
-func (x *looks) Deadlocks(tenant string, limit int) []view.Deadlock {
+func (x *Locks) Deadlocks(tenant string, limit int) []view.Deadlock {
 	return x.view.Rejections.Deadlocks(tenant, limit)
 }

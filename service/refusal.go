@@ -78,7 +78,7 @@ func (s *Service) refusal(ctx context.Context, e *lock.Entry, err error) (*Grant
 		q := s.view.Lists.Queue(
 			lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.ID, max(1, view.MaxShownHolders/len(e.Claims)), 0,
 		)
-		s.addExpiries(ctx, q.Holders, asks)
+		s.Locks.addExpiries(ctx, q.Holders, asks)
 		asks = max(0, asks-len(q.Holders))
 		b := Busy{Name: c.Name, Holders: q.Holders, Waiters: q.Waiting}
 		switch {

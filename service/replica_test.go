@@ -23,6 +23,9 @@ func tokenKey() []byte { return []byte("a key behind the lock tokens, long enoug
 // replica is a service with its way to the store.
 type replica struct {
 	*service.Service
+	*service.Entries
+	*service.Locks
+	*service.StaleWrites
 	t     *testing.T
 	store *client
 }
@@ -40,7 +43,8 @@ func (s *sharedStore) replicaWith(
 	for _, f := range change {
 		f(&cfg)
 	}
-	r := &replica{service.New(cfg), t, c}
+	one := service.New(cfg)
+	r := &replica{one, one.Entries, one.Locks, one.StaleWrites, t, c}
 	t.Cleanup(r.Close)
 	synctest.Wait() // until the first list is read
 	return r

@@ -48,14 +48,14 @@ type Revoked struct {
 // Errors: changed if the id belongs to another entry than the operator saw; lock_lost with the
 // reason if it is gone; forbidden if the operator may not use its names; rate_limited. Repeating
 // it after an unknown outcome is safe.
-func (x *entries) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
+func (x *Entries) Revoke(ctx context.Context, req RevokeRequest) (*Revoked, error) {
 	var known bool
 	return x.revoke(ctx, req, &known)
 }
 
 // revoke is Revoke with a flag: known reports that the view has everything that the operator can
 // have seen. revoke waits for that if needed and then sets known.
-func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
+func (x *Entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*Revoked, error) {
 	ctx, span := x.span(ctx, "service.Revoke")
 	defer span.End()
 	if wrong := lock.CheckExplanation(req.Reason); wrong != "" {
@@ -88,7 +88,7 @@ func (x *entries) revoke(ctx context.Context, req RevokeRequest, known *bool) (*
 
 // seen finds the entry of a request in the view, or in the store if the view is stale. It reports
 // nothing about another tenant's entry, not even its end.
-func (x *entries) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
+func (x *Entries) seen(ctx context.Context, req RevokeRequest, known *bool) (view.Status, error) {
 	found := x.view.Status(req.ID, 0)
 	if !*known && (found.Entry == nil || found.Entry.Tenant != req.Tenant ||
 		found.Entry.Number < req.Fence) {
@@ -156,7 +156,7 @@ func (r *RevokeRequest) record(of *Revoked) *audit.Record {
 // RevokeAll revokes entries one after the other and returns each outcome. If the store does not
 // answer, it does not try the rest: they have no outcome. It asks the store at most once for all
 // entries that the view does not have, because the operator saw all of them before the request.
-func (x *entries) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
+func (x *Entries) RevokeAll(ctx context.Context, all []RevokeRequest) []RevokeOutcome {
 	out, known := make([]RevokeOutcome, 0, len(all)), false
 	for _, req := range all {
 		if ctx.Err() != nil {

@@ -80,11 +80,15 @@ type Config struct {
 // locks, and keep reports.
 type Service struct {
 	*base
-	*entries
-	*looks
-	*staleWrites
-	keys  *usedKeys
-	async *asyncKeeper
+	Entries     *Entries
+	Locks       *Locks
+	StaleWrites *StaleWrites
+
+	reads       *queueReads
+	withdrawals *withdrawals
+	events      publisher
+	keys        *usedKeys
+	async       *asyncKeeper
 
 	feed     context.CancelFunc
 	close    context.CancelFunc
@@ -106,11 +110,16 @@ func New(cfg Config) *Service {
 		Events: out, Wall: cfg.Now, Refusal: cfg.Store.Refusal,
 		Limits: cfg.Limits, Fresh: freshEnough, Figures: seen,
 	})}
+	reads := &queueReads{base: b}
+	removals := &withdrawals{base: b, reads: reads}
 	s := &Service{
 		base:        b,
-		entries:     &entries{withdrawals: &withdrawals{&queueReads{base: b}}},
-		looks:       &looks{base: b, expiries: newExpiries(), events: out, started: cfg.Now()},
-		staleWrites: newStaleWrites(b),
+		Entries:     &Entries{base: b, reads: reads, withdrawals: removals},
+		Locks:       &Locks{base: b, expiries: newExpiries(), events: out, started: cfg.Now()},
+		StaleWrites: newStaleWrites(b),
+		reads:       reads,
+		withdrawals: removals,
+		events:      out,
 		keys:        newUsedKeys(cfg.MaxKeys),
 		draining:    make(chan struct{}),
 	}
@@ -119,7 +128,7 @@ func New(cfg Config) *Service {
 	b.closing, s.close = context.WithCancel(context.Background())
 	s.tasks.Go(func() { cfg.Store.Watch(ctx, s.view) })
 	s.tasks.Go(func() { s.figures.Run(s.closing) })
-	s.tasks.Go(func() { s.staleWrites.run(s.closing) })
+	s.tasks.Go(func() { s.StaleWrites.run(s.closing) })
 	s.async = newAsyncKeeper(s)
 	s.tasks.Go(func() { s.async.run(s.closing) })
 	return s

@@ -64,7 +64,7 @@ func (w StaleWrite) EnoughTTL() time.Duration {
 // ReportStaleWrite counts, logs and keeps the report of a resource that rejected a write. The
 // tenant's record has it within about a second. Errors: invalid_request, also for a fence that
 // the store has not issued yet.
-func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
+func (x *StaleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.StaleWrite) error {
 	ctx, span := x.span(ctx, "service.ReportStaleWrite")
 	defer span.End()
 	if err := x.checkStaleWrite(ctx, w); err != nil {
@@ -77,7 +77,7 @@ func (x *staleWrites) ReportStaleWrite(ctx context.Context, r lock.Ref, w lock.S
 }
 
 // staleWrite returns the report to keep, with the end of the hold if this replica saw it.
-func (x *staleWrites) staleWrite(r lock.Ref, w lock.StaleWrite) StaleWrite {
+func (x *StaleWrites) staleWrite(r lock.Ref, w lock.StaleWrite) StaleWrite {
 	out := StaleWrite{
 		At: x.Now().UTC(), Lock: r.Name, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
 		Reporter: w.Reporter,
@@ -91,7 +91,7 @@ func (x *staleWrites) staleWrite(r lock.Ref, w lock.StaleWrite) StaleWrite {
 
 // checkStaleWrite returns what is wrong with a report. A resource cannot know a fence that the
 // store has not issued yet.
-func (x *staleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error {
+func (x *StaleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) error {
 	if err := w.Check(); err != nil {
 		return err
 	}
@@ -106,15 +106,15 @@ func (x *staleWrites) checkStaleWrite(ctx context.Context, w lock.StaleWrite) er
 	return err
 }
 
-// StaleWrites returns the kept reports about a lock, the newest first.
-func (x *staleWrites) StaleWrites(ctx context.Context, r lock.Ref) ([]StaleWrite, error) {
+// Of returns the kept reports about a lock, the newest first.
+func (x *StaleWrites) Of(ctx context.Context, r lock.Ref) ([]StaleWrite, error) {
 	all, _, err := x.read(ctx, r.Tenant)
 	return slices.DeleteFunc(all, func(w StaleWrite) bool { return w.Lock != r.Name }), err
 }
 
-// staleWrites keeps the newest reports of each tenant in one small record. It gathers reports for
+// StaleWrites keeps the newest reports of each tenant in one small record. It gathers reports for
 // a second, so that a tenant takes one write a second, however many reports it sends.
-type staleWrites struct {
+type StaleWrites struct {
 	*base
 	ready chan struct{} // holds a value while there are unwritten reports
 
@@ -128,14 +128,14 @@ type unwrittenReports struct {
 	kept  []StaleWrite // with a share for each reporter, the newest first
 }
 
-func newStaleWrites(b *base) *staleWrites {
-	return &staleWrites{
+func newStaleWrites(b *base) *StaleWrites {
+	return &StaleWrites{
 		base: b, ready: make(chan struct{}, 1), waiting: map[string]*unwrittenReports{},
 	}
 }
 
 // gather adds reports, the newest first, to the next write.
-func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
+func (x *StaleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	fresh := x.waiting[tenant]
@@ -155,7 +155,7 @@ func (x *staleWrites) gather(tenant string, count int, reports ...StaleWrite) {
 }
 
 // run writes the gathered reports until ctx ends, and then the rest.
-func (x *staleWrites) run(ctx context.Context) {
+func (x *StaleWrites) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		select {
 		case <-x.ready:
@@ -169,7 +169,7 @@ func (x *staleWrites) run(ctx context.Context) {
 	x.write(ctx)
 }
 
-func (x *staleWrites) write(ctx context.Context) {
+func (x *StaleWrites) write(ctx context.Context) {
 	x.mu.Lock()
 	waiting := x.waiting
 	x.waiting = map[string]*unwrittenReports{}
@@ -184,7 +184,7 @@ func (x *staleWrites) write(ctx context.Context) {
 }
 
 // report logs the newest report of each lock that was not logged yet, within the tenant's share.
-func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
+func (x *StaleWrites) report(tenant string, fresh *unwrittenReports) {
 	for _, w := range linesOf(fresh.kept) {
 		x.Logger.Warn("a resource rejected a write with an old fence", "tenant", tenant, "lock", w.Lock,
 			"fence_presented", w.Presented, "fence_known", w.Known, "resource", w.Resource,
@@ -197,7 +197,7 @@ func (x *staleWrites) report(tenant string, fresh *unwrittenReports) {
 }
 
 // keep adds reports to the tenant's record, with a comparison against writes of other replicas.
-func (x *staleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrite) error {
+func (x *StaleWrites) keep(ctx context.Context, tenant string, fresh []StaleWrite) error {
 	var err error
 	for range staleWriteTries {
 		var known []StaleWrite
@@ -228,7 +228,7 @@ func encodeStaleWrites(all []StaleWrite) []byte {
 }
 
 // read returns the kept reports of a tenant, the newest first, and the version of its record.
-func (x *staleWrites) read(ctx context.Context, tenant string) ([]StaleWrite, uint64, error) {
+func (x *StaleWrites) read(ctx context.Context, tenant string) ([]StaleWrite, uint64, error) {
 	r, err := x.Records.Get(ctx, staleWriteKey(tenant))
 	if errors.Is(err, lock.NotFound) {
 		return nil, 0, nil

@@ -35,7 +35,7 @@ func (r *replica) reportAs(reporter, name string, presented, known uint64, resou
 // reported returns the resources of the kept reports about a lock.
 func (r *replica) reported(name string) (resources []string) {
 	r.t.Helper()
-	all, err := r.StaleWrites(r.t.Context(), lock.Ref{Tenant: "acme", Name: name})
+	all, err := r.Of(r.t.Context(), lock.Ref{Tenant: "acme", Name: name})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -192,7 +192,7 @@ func TestStaleWriteShowsHowLateTheHolderWas(t *testing.T) {
 			t.Fatal(err)
 		}
 		after(3 * time.Second)
-		all, err := r.StaleWrites(t.Context(), lock.Ref{Tenant: "acme", Name: "orders:1"})
+		all, err := r.Of(t.Context(), lock.Ref{Tenant: "acme", Name: "orders:1"})
 		if err != nil || len(all) != 2 {
 			t.Fatalf("%d reports are kept, %v", len(all), err)
 		}
@@ -296,7 +296,7 @@ func TestRepeatedStaleWritesAreMerged(t *testing.T) {
 			}
 			after(3 * time.Second)
 		}
-		all, err := a.StaleWrites(t.Context(), lock.Ref{Tenant: "acme", Name: "orders:1"})
+		all, err := a.Of(t.Context(), lock.Ref{Tenant: "acme", Name: "orders:1"})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%d reports are kept, %v", len(all), err)
 		}

@@ -27,14 +27,14 @@ type Tenants struct {
 
 // Used returns what the service counts against a tenant's limits: its entries on all replicas,
 // and its event streams at this one.
-func (x *looks) Used(tenant string) quota.Limits {
+func (x *Locks) Used(tenant string) quota.Limits {
 	used := x.view.Quotas.AccountOf(tenant).Used
 	used[quota.EventStreams] = x.events.history.Subscriptions(tenant)
 	return used
 }
 
 // TenantNames returns the tenants that have entries, by name, without the replicas' own.
-func (x *looks) TenantNames() []string { return x.view.Lists.TenantNames() }
+func (x *Locks) TenantNames() []string { return x.view.Lists.TenantNames() }
 
 // Tenants returns the usage of tenants with locks in use, as far as it is in sight: at most most
 // tenants, from the first one after a name. It returns the errors of [Console.Overview].

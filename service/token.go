@@ -86,7 +86,7 @@ func (t tokens) issue(e *lock.Entry) string {
 
 // Token returns the proof that an entry belongs to its client, for the message about its grant.
 // It depends on the entry's id, tenant, number, and its first lock or that it is a set.
-func (x *entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
+func (x *Entries) Token(e *lock.Entry) string { return x.tokens.issue(e) }
 
 // check returns the entry of a token. A forged token, another lock's and another tenant's return
 // the same error.
@@ -133,7 +133,7 @@ func (t tokens) find(req TokenRequest) (lock.ID, uint64, error) {
 
 // Genuine reports whether a replica of this store issued a lock token for the lock, or for a set,
 // of the tenant. It reads no store; the entry may be gone.
-func (x *entries) Genuine(req TokenRequest) bool {
+func (x *Entries) Genuine(req TokenRequest) bool {
 	_, genuine := x.tokens.signed(req.Token, req.Tenant, req.subject())
 	return genuine
 }

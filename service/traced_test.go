@@ -40,7 +40,7 @@ func TestSpans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Release(
+	if err := s.Entries.Release(
 		t.Context(), service.TokenRequest{Tenant: "acme", Name: "orders:42", Token: g.Token},
 	); err != nil {
 		t.Fatal(err)

@@ -121,7 +121,7 @@ func reject(why error) stage {
 		if w.goneForGood(ctx) {
 			return w.tell(nil, why)
 		}
-		ended, err := w.s.endWait(context.WithoutCancel(ctx), w.entry, why)
+		ended, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, why)
 		switch {
 		case err == nil && !ended:
 			return w.undecided // it can stay now, and the view has notified this request
@@ -137,7 +137,7 @@ func reject(why error) stage {
 		case err != nil && !errors.Is(err, lock.Lost) && w.origin != wrote:
 			return w.leave(err)
 		}
-		w.s.unlessGone(w.entry, err)
+		w.s.withdrawals.unlessGone(w.entry, err)
 		return w.tell(w.s.refusal(ctx, w.entry, why))
 	}
 }
@@ -148,19 +148,19 @@ func (w *wait) giveWay(ctx context.Context) stage {
 	switch {
 	case w.goneForGood(ctx):
 	case ctx.Err() != nil:
-		w.s.inBackground(func(ctx context.Context) {
-			_, err := w.s.giveWay(ctx, w.entry, lock.Withdrawn)
-			w.s.unlessGone(w.entry, err)
+		w.s.withdrawals.inBackground(func(ctx context.Context) {
+			_, err := w.s.withdrawals.giveWay(ctx, w.entry, lock.Withdrawn)
+			w.s.withdrawals.unlessGone(w.entry, err)
 		})
 	default:
-		holds, err := w.s.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		holds, err := w.s.withdrawals.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
 		switch {
 		case holds:
 			return w.grantShown()
 		case errors.Is(err, lock.Lost):
 			return lost(lock.Unknown)
 		}
-		w.s.unlessGone(w.entry, err)
+		w.s.withdrawals.unlessGone(w.entry, err)
 		if err != nil && w.origin != wrote {
 			// earlier entries were in front in a view that may be older than the request
 			return w.tell(nil, tookEffect(err))
@@ -197,7 +197,7 @@ func (w *wait) goneForGood(ctx context.Context) bool {
 	if ctx.Err() == nil || w.comesBack() {
 		return false
 	}
-	w.s.inBackground(func(ctx context.Context) { w.s.leaveQueue(ctx, w.entry) })
+	w.s.withdrawals.leaveQueue(w.entry)
 	return true
 }
 
@@ -374,14 +374,14 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 	defer cancel()
 	// a view without the entry cannot show that it cannot stay
 	w.s.catchUp(ask, w.entry.ID, w.entry.Number)
-	st, err := w.s.stateOf(ask, w.entry)
+	st, err := w.s.Entries.stateOf(ask, w.entry)
 	if err != nil {
 		return w.leave(err)
 	}
 	if st.State == view.Waiting && st.Refused != nil {
 		return reject(st.Refused)
 	}
-	g, err := w.s.describeAs(ask, w.entry, st, w.expires())
+	g, err := w.s.Entries.describeAs(ask, w.entry, st, w.expires())
 	switch {
 	case err != nil:
 		return w.leave(err)
@@ -401,7 +401,7 @@ func (w *wait) timeOut(context.Context) stage {
 // takeBack reports that only if the entry existed during this request; otherwise the wait was
 // over before.
 func (w *wait) takeBack(ctx context.Context) stage {
-	ended, err := w.s.endWait(context.WithoutCancel(ctx), w.entry, nil)
+	ended, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, nil)
 	switch {
 	case err == nil && !ended:
 		return w.grantShown()

@@ -13,11 +13,16 @@ import (
 const removalTimeout = 10 * time.Second
 
 // withdrawals remove entries from their queues, also after the request has ended.
-type withdrawals struct{ *queueReads }
+type withdrawals struct {
+	*base
+	reads *queueReads
+}
 
 // leaveQueue removes an entry that no client knows, after its client has gone.
-func (w *withdrawals) leaveQueue(ctx context.Context, e *lock.Entry) {
-	w.unlessGone(e, w.Store.Remove(ctx, e, lock.Withdrawn))
+func (w *withdrawals) leaveQueue(e *lock.Entry) {
+	w.inBackground(func(ctx context.Context) {
+		w.unlessGone(e, w.Store.Remove(ctx, e, lock.Withdrawn))
+	})
 }
 
 // unlessGone keeps trying to remove an entry after a failed removal. Its client has learnt that
@@ -57,7 +62,7 @@ func (w *withdrawals) giveWay(
 	blockers, known := w.view.Queues.Blockers(e)
 	for {
 		if !known {
-			st, err := w.placeInStore(ctx, e, 0)
+			st, err := w.reads.placeInStore(ctx, e, 0)
 			if err != nil || st.holds {
 				return st.holds, err
 			}

@@ -59,13 +59,13 @@ func newQuotas(
 // observeUsage shows in the metrics how much of their quotas tenants use that have entries or
 // webhooks.
 func observeUsage(
-	t *telemetry.Telemetry, s *service.Service, limits *quota.Book,
+	t *telemetry.Telemetry, locks *service.Locks, limits *quota.Book,
 	webhooks *subscription.Subscriptions,
 ) {
 	t.Metrics().ObserveUsage(func(each func(telemetry.Usage)) {
 		each(telemetry.Usage{Limits: *limits.Of("")}) // a 0 without tenants: an alert needs to see it end
 		all := map[string]bool{}
-		for _, tenant := range s.TenantNames() {
+		for _, tenant := range locks.TenantNames() {
 			all[tenant] = true
 		}
 		subscribed, _, _ := webhooks.Directory.Current()
@@ -73,7 +73,7 @@ func observeUsage(
 			all[sub.Tenant] = true
 		}
 		for tenant := range all {
-			u := telemetry.Usage{Used: s.Used(tenant), Limits: *limits.Of(tenant)}
+			u := telemetry.Usage{Used: locks.Used(tenant), Limits: *limits.Of(tenant)}
 			u.Used[quota.Webhooks] = webhooks.Count(tenant)
 			limits.Spent(tenant, &u.Used)
 			each(u)

@@ -97,12 +97,12 @@ func serveStore(
 		Metrics: t.Metrics(), Logger: t.Logger(), Tracer: t.Tracer(),
 	})
 	defer s.Close()
-	observe(t, s)
+	observe(t, s.Locks)
 	leaveReplicas := background(func(ctx context.Context) { replicas.Run(ctx, s.Current) })
 	defer leaveReplicas()
 	webhooks, stopWebhooks := newWebhooks(c, t, opened.smallRecords(), key, limits, journal)
 	defer stopWebhooks()
-	observeUsage(t, s, limits, webhooks)
+	observeUsage(t, s.Locks, limits, webhooks)
 	defer sendWebhooks(c, t, s, replicas, webhooks, opened.smallRecords(), limits)()
 	defer leaveReplicas() // earlier: then others queue for the shards that this replica gives up
 	console := service.NewConsole(service.ConsoleConfig{
@@ -111,9 +111,13 @@ func serveStore(
 	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Audit: trail, Locks: s, Closures: closed, Webhooks: webhooks,
-		Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, webhooks.Journal), Console: console,
-		Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
+		Service: s, Entries: s.Entries, Locks: s.Locks, StaleWrites: s.StaleWrites,
+		Audit: trail, Closures: closed, Webhooks: webhooks,
+		Deliveries: outbox.NewDeliveries(
+			opened.smallRecords(), s, s.Locks, webhooks.Journal,
+		),
+		Console: console,
+		Quotas:  limits, Verifier: verifier, KeysReady: verifier.Ready,
 	}
 	codes, err := addDashboard(&routes, c, key, verifier)
 	if err != nil {
@@ -148,8 +152,8 @@ func background(run func(context.Context)) (stop func()) {
 	}
 }
 
-// observe has the metrics ask the service.
-func observe(t *telemetry.Telemetry, s *service.Service) {
+// observe has the metrics ask about the locks that this replica sees.
+func observe(t *telemetry.Telemetry, s *service.Locks) {
 	t.Metrics().ObserveQueues(func() (telemetry.Queues, bool) {
 		byMode, oldest := s.Count()
 		// Exclusive is there without entries too: an alert needs a 0.

@@ -76,7 +76,8 @@ func sendWebhooks(
 		t.Logger().Info("this server sends webhooks")
 	}
 	box := outbox.New(outbox.Config{
-		Self: listed.Sharing().Self, Locks: s, Records: records,
+		Self: listed.Sharing().Self, Locks: s, Entries: s.Entries, Holders: s.Locks,
+		Records:       records,
 		Subscriptions: subscribed.Directory,
 		Sender:        webhook.NewSender(webhook.SenderConfig{Policy: c.policy}),
 		Sharing:       listed.Settled,

@@ -27,7 +27,8 @@ func (r *replica) sendWebhooks() {
 	r.w.list.settles(name, started+settledAfter)
 	box := outbox.New(outbox.Config{
 		Self: name, Records: ownRecords{r.store.Records(), r.wire}, Subscriptions: &r.w.hooks,
-		Locks: shardLocks{r.svc, r.wire}, Sender: post{r.wire}, Metrics: noMetrics{},
+		Locks: shardLocks{r.svc, r.wire}, Entries: r.svc.Entries, Holders: r.svc.Locks,
+		Sender: post{r.wire}, Metrics: noMetrics{},
 		Logger:  slog.New(slog.DiscardHandler),
 		Sharing: func() replicas.Sharing { return r.w.list.settled(name, r.w.now()) },
 		Rand:    func() float64 { return 0.5 },

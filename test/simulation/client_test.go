@@ -241,11 +241,11 @@ func (k *call) do(ctx context.Context, svc *service.Service) {
 	case acquire:
 		k.grant, k.err = svc.Acquire(ctx, k.asked.req)
 	case renew:
-		k.grant, k.err = svc.Renew(ctx, h.request())
+		k.grant, k.err = svc.Entries.Renew(ctx, h.request())
 	case goOn:
 		k.grant, k.err = svc.Entry(ctx, h.request(), 10*time.Second)
 	case release:
-		k.err = svc.Release(ctx, h.request())
+		k.err = svc.Entries.Release(ctx, h.request())
 	}
 }
 

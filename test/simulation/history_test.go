@@ -149,7 +149,7 @@ func (w *world) try(c *client, r *replica, claims []lock.Claim) {
 func (w *world) checkViews() {
 	w.run(w.now()+time.Second, w.failed)
 	for _, r := range w.replicas {
-		byMode, _ := r.svc.Count()
+		byMode, _ := r.svc.Locks.Count()
 		for mode, n := range byMode {
 			if n.Held+n.Waiting > 0 {
 				w.problem("replica %d sees %+v of %s, and the store is empty", r.n, n, mode)

@@ -130,7 +130,7 @@ func (w *owner) takeUp(t *target, c *waitingCall) {
 // tenant's history still has it. Otherwise it returns nil.
 func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
 	if c.event.Held {
-		e := w.Locks.HeldCallback(t.tenant, c.entry.id)
+		e := w.Holders.HeldCallback(t.tenant, c.entry.id)
 		if e == nil || e.Number != c.entry.number {
 			return nil
 		}
@@ -144,7 +144,7 @@ func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
 		}
 		return false
 	}
-	err := past(w.ctx, w.Locks, lock.OwnTenant, t.tenant, justBefore(c.event.ID), each)
+	err := w.history.past(w.ctx, lock.OwnTenant, t.tenant, justBefore(c.event.ID), each)
 	if err != nil {
 		w.Logger.Debug("a tenant's events could not be read", "tenant", t.tenant, "error", err)
 	}
@@ -178,14 +178,14 @@ func (w *owner) resumeCalls(t *target) {
 		}
 		return true
 	}
-	if bad != nil || past(w.ctx, w.Locks, lock.OwnTenant, t.tenant, after, each) != nil {
+	if bad != nil || w.history.past(w.ctx, lock.OwnTenant, t.tenant, after, each) != nil {
 		w.waitHeld(t, w.cursor.last, after)
 	}
 }
 
 // waitHeld has a tenant's entries that hold and were written before an event wait for a callback.
 func (w *owner) waitHeld(t *target, before, at lock.EventID) {
-	for _, e := range w.Locks.HeldCallbacks() {
+	for _, e := range w.Holders.HeldCallbacks() {
 		if e.Tenant == t.tenant && lock.Before(e.Number).Compare(before) < 0 {
 			w.resume(t, grantOf(e), at)
 		}

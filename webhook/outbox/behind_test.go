@@ -43,7 +43,7 @@ func TestKeyUsedAgainWaitsToo(t *testing.T) {
 
 // holding are locks with entries that hold.
 type holding struct {
-	Locks
+	Holders
 	held []*lock.Entry
 }
 
@@ -63,7 +63,7 @@ func TestNoCallbackIsForgottenByTheNextOwner(t *testing.T) {
 				to.pending[recordOf(to.id, callID(grantOf(e)))] = &delivery{}
 			}
 		}
-		own.Locks = locks
+		own.Holders = locks
 		own.waitHeld(to, lock.EventID{Number: 100}, lock.EventID{Number: 50, Index: 1})
 		if len(to.waiting) != maxWaiting || to.waiting[0].entry.id != "e10" {
 			t.Errorf("%d wait, the first is %s", len(to.waiting), to.waiting[0].entry.id)

@@ -30,7 +30,7 @@ type callbackCall struct {
 const tokenSize = 512
 
 // complete adds the token to a payload.
-func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
+func (c *callbackCall) complete(payload []byte, entries Entries) []byte {
 	var e api.Event
 	if err := json.Unmarshal(payload, &e); err != nil || e.Data.Entry == nil || !c.Held {
 		return payload
@@ -38,7 +38,7 @@ func (c *callbackCall) complete(payload []byte, locks Locks) []byte {
 	if !c.lasts.IsZero() {
 		e.Data.Entry.ExpiresAt = api.InstantOf(c.lasts)
 	}
-	e.Data.Entry.Token = locks.Token(&lock.Entry{
+	e.Data.Entry.Token = entries.Token(&lock.Entry{
 		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set,
 		Claims: []lock.Claim{{Name: c.Lock}},
 	})
@@ -78,7 +78,7 @@ func (w *owner) call(t *target, e *lock.Event, it *item) {
 // callHeld calls back the entries that hold and were written before an event: the event of the
 // grant may be missing. The events of later entries are still to be read.
 func (w *owner) callHeld(before lock.EventID, it *item) {
-	for _, e := range w.Locks.HeldCallbacks() {
+	for _, e := range w.Holders.HeldCallbacks() {
 		if lock.Before(e.Number).Compare(before) < 0 {
 			w.callBack(grantOf(e), it)
 		}

@@ -20,13 +20,15 @@ import (
 // learns of what is asked for from the store. The caller checks whose a subscription is.
 type Deliveries struct {
 	records store.RecordStore
-	locks   Locks
+	history history
 	journal *audit.Journal
 }
 
 // NewDeliveries returns the use cases. Each request is put into the journal before.
-func NewDeliveries(records store.RecordStore, locks Locks, journal *audit.Journal) *Deliveries {
-	return &Deliveries{records, locks, journal}
+func NewDeliveries(
+	records store.RecordStore, locks Locks, holders Holders, journal *audit.Journal,
+) *Deliveries {
+	return &Deliveries{records, history{locks, holders}, journal}
 }
 
 // Delivery is one event for a subscription, or for a callback.
@@ -204,7 +206,7 @@ func (d *Deliveries) known(ctx context.Context, o *Order, delivery string) error
 	case !errors.Is(err, lock.NotFound):
 		return err
 	}
-	if e, err := find(ctx, d.locks, o.Tenant, o.Tenant, o.Of, delivery); e != nil || err != nil {
+	if e, err := d.history.find(ctx, o.Tenant, o.Tenant, o.Of, delivery); e != nil || err != nil {
 		return err
 	}
 	s, err := d.state(ctx, o.Tenant, o.id())

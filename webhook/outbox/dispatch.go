@@ -141,7 +141,7 @@ func (w *dispatch) prolong(d *delivery, now time.Time) bool {
 	if d.Call == nil {
 		return false
 	}
-	e := w.Locks.HeldCallback(d.Call.Tenant, d.Call.Entry)
+	e := w.Holders.HeldCallback(d.Call.Tenant, d.Call.Entry)
 	if e == nil || e.Number != d.Call.Number {
 		return false
 	}
@@ -176,11 +176,11 @@ func (w *dispatch) send(
 ) webhook.Result {
 	var to webhook.Target
 	if c := d.Call; c != nil {
-		if c.Held && w.Locks.Gone(c.Entry, c.Number) {
+		if c.Held && w.Holders.Gone(c.Entry, c.Number) {
 			err := "not sent: the entry has ended"
 			return webhook.Result{Outcome: webhook.Expired, Err: err}
 		}
-		m.Payload = c.complete(m.Payload, w.Locks)
+		m.Payload = c.complete(m.Payload, w.Entries)
 		to.URL, to.Secrets = c.URL, w.Subscriptions.CallbackSecrets(c.Tenant, w.Now())
 	} else {
 		to.URL, to.Secrets = r.sub.URL, w.Subscriptions.Secrets(r.sub, w.Now())

@@ -11,14 +11,20 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
+// history finds events that happened before.
+type history struct {
+	locks   Locks
+	holders Holders
+}
+
 // past reads a tenant's events after an id, until each returns false or there are no more. of is
 // the tenant among whose streams this one counts.
-func past(
-	ctx context.Context, locks Locks, of, tenant string, after lock.EventID,
+func (h history) past(
+	ctx context.Context, of, tenant string, after lock.EventID,
 	each func(*events.Missed, *lock.Event) (more bool),
 ) error {
 	q := service.EventsRequest{Of: of, Tenant: tenant, After: &after}
-	stream, err := locks.Events(ctx, q)
+	stream, err := h.locks.Events(ctx, q)
 	if err != nil {
 		return err
 	}
@@ -38,8 +44,8 @@ func past(
 
 // find returns the event of a delivery to a subscription, or with nil to the tenant's callbacks;
 // nil if it is not known any more.
-func find(
-	ctx context.Context, locks Locks, of, tenant string, s *subscription.Subscription, delivery string,
+func (h history) find(
+	ctx context.Context, of, tenant string, s *subscription.Subscription, delivery string,
 ) (found *lock.Event, err error) {
 	at, bad := lock.ParseEventID(delivery)
 	after, selects := justBefore(at), func(e *lock.Event) bool {
@@ -48,7 +54,7 @@ func find(
 	}
 	if s == nil {
 		number, id, ok := parseCallID(delivery)
-		if e := locks.HeldCallback(tenant, id); ok && e != nil && e.Number == number {
+		if e := h.holders.HeldCallback(tenant, id); ok && e != nil && e.Number == number {
 			return grantOf(e), nil
 		}
 		if bad = nil; !ok {
@@ -60,7 +66,7 @@ func find(
 	if bad != nil || s != nil && at.Index == 0 {
 		return nil, nil //nolint:nilnil // it is no id of an event
 	}
-	err = past(ctx, locks, of, tenant, after, func(missed *events.Missed, e *lock.Event) bool {
+	err = h.past(ctx, of, tenant, after, func(missed *events.Missed, e *lock.Event) bool {
 		if missed != nil || e.ID.Number > at.Number {
 			return false
 		}
@@ -114,7 +120,7 @@ func (w *owner) offerPast(t *target, m events.Missed, it *item) {
 		}
 		return m.After.Compare(m.Before) < 0
 	}
-	if past(w.ctx, w.Locks, lock.OwnTenant, t.tenant, m.After, each) != nil {
+	if w.history.past(w.ctx, lock.OwnTenant, t.tenant, m.After, each) != nil {
 		w.note(t, m, api.MissedUnknown, it)
 	}
 }

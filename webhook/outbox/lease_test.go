@@ -18,6 +18,7 @@ import (
 // answersLate answers an acquire late, and renewals not at all.
 type answersLate struct {
 	Locks
+	Entries
 	late time.Duration
 }
 
@@ -57,9 +58,10 @@ func TestLeaseCountsFromTheRequest(t *testing.T) {
 	for _, late := range []time.Duration{0, shardTTL / 2, shardTTL - leaseMargin/2} {
 		bubble.Test(t, func(t *testing.T) {
 			subs := &watched{}
+			locks := answersLate{late: late}
 			box := New(
 				Config{
-					Logger: slog.New(slog.DiscardHandler), Locks: answersLate{late: late}, Subscriptions: subs,
+					Logger: slog.New(slog.DiscardHandler), Locks: locks, Entries: locks, Subscriptions: subs,
 					Sharing: func() replicas.Sharing { return replicas.Sharing{} },
 				},
 			)

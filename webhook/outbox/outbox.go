@@ -25,14 +25,24 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// Locks has the locks of shards, the events, and the entries that name callbacks;
-// [service.Service] implements it.
+// Locks acquires the locks of shards and follows the events; [service.Service] does.
 type Locks interface {
 	Acquire(context.Context, service.AcquireRequest) (*service.Grant, error)
+	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
+}
+
+// Entries keeps the locks of shards; [service.Entries] does.
+type Entries interface {
 	Renew(context.Context, service.TokenRequest) (*service.Grant, error)
 	Release(context.Context, service.TokenRequest) error
-	Events(context.Context, service.EventsRequest) (*service.EventStream, error)
 
+	// Token returns the token of an entry. It uses the id, the tenant, the number, and the first
+	// lock or that the entry is a set.
+	Token(*lock.Entry) string
+}
+
+// Holders has the entries that name callbacks; [service.Locks] does.
+type Holders interface {
 	// HeldCallbacks returns the entries that hold now and name a callback. HeldCallback returns one
 	// of them, or nil.
 	HeldCallbacks() []*lock.Entry
@@ -40,10 +50,6 @@ type Locks interface {
 
 	// Gone reports whether an entry is known to have ended. It uses the id and the number.
 	Gone(id lock.ID, number uint64) bool
-
-	// Token returns the token of an entry. It uses the id, the tenant, the number, and the first
-	// lock or that the entry is a set.
-	Token(*lock.Entry) string
 }
 
 // Subscriptions is a replica's copy of all subscriptions and their secrets.
@@ -71,6 +77,8 @@ type Metrics interface {
 type Config struct {
 	Self          string // this replica's id
 	Locks         Locks
+	Entries       Entries
+	Holders       Holders
 	Records       store.RecordStore
 	Subscriptions Subscriptions
 	Sender        Sender
@@ -90,6 +98,7 @@ type Config struct {
 // Outbox is one replica's part of the sending.
 type Outbox struct {
 	Config
+	history  history
 	pool     *webhook.Pool
 	backlogs [shards]atomic.Pointer[Backlog] // of the shards that this replica owns
 }
@@ -102,7 +111,7 @@ func New(c Config) *Outbox {
 	if c.Rand == nil {
 		c.Rand = rand.Float64
 	}
-	return &Outbox{Config: c}
+	return &Outbox{Config: c, history: history{c.Locks, c.Holders}}
 }
 
 // Run sends until ctx ends, and returns when nothing of it runs any more.

@@ -26,7 +26,7 @@ func TestAskedIsOnRecord(t *testing.T) {
 		defer client.Close()
 		s := w.subscribe("acme", here, "*")
 		unrecorded := outbox.NewDeliveries(
-			client.Records(), nil, audit.NewJournal(closedBook{}, nil, nil),
+			client.Records(), nil, nil, audit.NewJournal(closedBook{}, nil, nil),
 		)
 		_, err := unrecorded.Test(t.Context(), order(s))
 		if !errors.Is(err, lock.StoreUnavailable) {
@@ -35,7 +35,7 @@ func TestAskedIsOnRecord(t *testing.T) {
 		if left := w.recordsOf("webhook-request-"); len(left) != 0 {
 			t.Errorf("asked for without a record: %v", left)
 		}
-		asks := outbox.NewDeliveries(client.Records(), nil, w.hooks.Journal)
+		asks := outbox.NewDeliveries(client.Records(), nil, nil, w.hooks.Journal)
 		if _, err = asks.Test(t.Context(), order(s)); err != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +76,7 @@ func TestManyAskedFor(t *testing.T) {
 		client := w.Connect(nil)
 		defer client.Close()
 		s := w.subscribe("acme", here, "*")
-		asks := outbox.NewDeliveries(client.Records(), nil, w.hooks.Journal)
+		asks := outbox.NewDeliveries(client.Records(), nil, nil, w.hooks.Journal)
 		for i := range 101 {
 			_, err := asks.Test(t.Context(), order(s))
 			if want := i == 100; errors.Is(err, lock.RateLimited) != want || err != nil && !want {

@@ -104,7 +104,7 @@ func (w *owner) redeliver(t *target, id string, it *item) {
 		}
 		return
 	}
-	e, err := find(w.ctx, w.Locks, lock.OwnTenant, t.tenant, t.sub, id)
+	e, err := w.history.find(w.ctx, lock.OwnTenant, t.tenant, t.sub, id)
 	at, bad := lock.ParseEventID(id)
 	switch {
 	case e != nil && t.sub == nil:

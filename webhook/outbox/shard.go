@@ -93,7 +93,7 @@ func (s *shard) renew(ctx context.Context, g *service.Grant, l *lease) error {
 	soon, cancel := context.WithTimeout(ctx, shardTTL/3)
 	defer cancel()
 	sent := time.Now()
-	_, err := s.Locks.Renew(soon, s.request(g))
+	_, err := s.Entries.Renew(soon, s.request(g))
 	if err == nil {
 		l.renewed(sent)
 	}
@@ -103,7 +103,7 @@ func (s *shard) renew(ctx context.Context, g *service.Grant, l *lease) error {
 func (s *shard) release(ctx context.Context, g *service.Grant) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if err := s.Locks.Release(ctx, s.request(g)); err != nil && !errors.Is(err, lock.Lost) {
+	if err := s.Entries.Release(ctx, s.request(g)); err != nil && !errors.Is(err, lock.Lost) {
 		s.Logger.Debug("the lock of a shard was not released, and ends with its lease",
 			"shard", s.name, "error", err)
 	}

@@ -120,6 +120,8 @@ func (w *world) logged(text string) (lines []string) {
 type replica struct {
 	backlog func() outbox.Backlog
 	*service.Service
+	*service.Entries
+	*service.Locks
 	w     *world
 	name  string
 	cable *memory.Cable
@@ -152,12 +154,14 @@ func (w *world) replica(name string) *replica {
 		Store: client, TokenKey: []byte(tokenKey), MinTTL: time.Second,
 		Sharing: func() replicas.Sharing { return w.sharing(name) },
 	})
+	r.Entries, r.Locks = r.Service.Entries, r.Service.Locks
 	r.own = &slowRecords{RecordStore: client.Records()}
 	dir := directory{
 		subscription.NewDirectory(r.own, w.hooks.Keys, slog.New(slog.DiscardHandler)), w.hooks.Keys,
 	}
 	box := outbox.New(outbox.Config{
 		Metrics: w, Self: name, Logger: slog.New(&w.log), Locks: r.Service, Records: r.own,
+		Entries: r.Entries, Holders: r.Locks,
 		Subscriptions: dir, Sender: r,
 		Sharing: func() replicas.Sharing { return w.sharing(name) },
 		Rand:    func() float64 { return 0.5 },
@@ -165,7 +169,7 @@ func (w *world) replica(name string) *replica {
 		Pool:    webhook.PoolConfig{Next: w.next},
 	})
 	if w.asks == nil {
-		w.asks = outbox.NewDeliveries(client.Records(), r.Service, w.hooks.Journal)
+		w.asks = outbox.NewDeliveries(client.Records(), r.Service, r.Locks, w.hooks.Journal)
 	}
 	r.backlog = box.Backlog
 	ctx, cancel := context.WithCancel(w.t.Context())

@@ -31,8 +31,7 @@ func TestAcquireAnswersWithTheEntry(t *testing.T) {
 		"EmptyObject": {[]option{body(`{}`)}, func(*entry) {}},
 		"OnlySpaces":  {[]option{body(" \r\n\t"), loose}, func(*entry) {}},
 		"SpacesAround": {
-			[]option{body("\n {\"ttl_seconds\" : 5 }\n")},
-			func(e *entry) { e.TTLSeconds = ptr(5.0) },
+			[]option{body("\n {\"ttl_seconds\" : 5 }\n")}, func(e *entry) { e.TTLSeconds = ptr(5.0) },
 		},
 		"Chunked": {
 			[]option{chunked(`{"ttl_seconds":5}`)}, func(e *entry) { e.TTLSeconds = ptr(5.0) },
@@ -47,18 +46,15 @@ func TestAcquireAnswersWithTheEntry(t *testing.T) {
 			func(e *entry) { e.TTLSeconds = ptr(5.0) },
 		},
 		"ContentTypeInCaps": {
-			[]option{body(`{}`), header("Content-Type", "Application/JSON")},
-			func(*entry) {},
+			[]option{body(`{}`), header("Content-Type", "Application/JSON")}, func(*entry) {},
 		},
 		"FormWithoutContent": {
-			[]option{body(``), header("Content-Type", "application/x-www-form-urlencoded")},
-			func(*entry) {},
+			[]option{body(``), header("Content-Type", "application/x-www-form-urlencoded")}, func(*entry) {},
 		},
 		"MinTTL": {[]option{body(`{"ttl_seconds":2}`)}, func(e *entry) { e.TTLSeconds = ptr(2.0) }},
 		"MaxTTL": {[]option{body(`{"ttl_seconds":3600}`)}, func(e *entry) { e.TTLSeconds = ptr(3600.0) }},
 		"FractionOfTTL": {
-			[]option{body(`{"ttl_seconds":2.345}`)},
-			func(e *entry) { e.TTLSeconds = ptr(2.345) },
+			[]option{body(`{"ttl_seconds":2.345}`)}, func(e *entry) { e.TTLSeconds = ptr(2.345) },
 		},
 		"Exponent": {
 			[]option{body(`{"ttl_seconds":2e1}`)}, func(e *entry) { e.TTLSeconds = ptr(20.0) },
@@ -78,8 +74,7 @@ func TestAcquireAnswersWithTheEntry(t *testing.T) {
 		},
 		"NullMode": {[]option{body(`{"mode":null,"limit":null}`)}, func(*entry) {}},
 		"Holder": {
-			[]option{body(`{"holder":"worker <7> 工"}`)},
-			func(e *entry) { e.Holder = "worker <7> 工" },
+			[]option{body(`{"holder":"worker <7> 工"}`)}, func(e *entry) { e.Holder = "worker <7> 工" },
 		},
 		"LongHolder": {[]option{body(`{"holder":"` + long + `"}`)}, func(e *entry) { e.Holder = long }},
 		"Metadata": {
@@ -88,8 +83,7 @@ func TestAcquireAnswersWithTheEntry(t *testing.T) {
 		},
 		"NoMetadata": {[]option{body(`{"metadata":{}}`)}, func(*entry) {}},
 		"MuchMetadata": {
-			[]option{body(`{"metadata":` + pairs + `}`)},
-			func(e *entry) { e.Metadata = sixteen },
+			[]option{body(`{"metadata":` + pairs + `}`)}, func(e *entry) { e.Metadata = sixteen },
 		},
 		"LargestBody": {[]option{body(padded(16 << 10))}, func(*entry) {}},
 		"Everything": {
@@ -149,11 +143,7 @@ func TestTryOfAHeldLockIsRefused(t *testing.T) {
 			a := c.post("/locks/orders:42", body(`{"holder":"first","metadata":{"job":"7"}}`))
 			first := a.held(http.StatusCreated)
 			checkInTheWay(
-				t,
-				a,
-				first,
-				c.named("worker-2").post("/locks/orders:42", o...).refused("lock_held"),
-				0,
+				t, a, first, c.named("worker-2").post("/locks/orders:42", o...).refused("lock_held"), 0,
 			)
 			if v := c.look("orders:42"); *v.Waiting != 0 {
 				t.Errorf("%d wait after a refusal", *v.Waiting)
@@ -171,10 +161,7 @@ func checkInTheWay(t *testing.T, granted *answer, first entry, r refusal, waiter
 	}
 	h := r.Holders[0]
 	want := holder{
-		Holder:   first.Holder,
-		Fence:    *first.Fence,
-		Mode:     "exclusive",
-		Metadata: first.Metadata,
+		Holder: first.Holder, Fence: *first.Fence, Mode: "exclusive", Metadata: first.Metadata,
 	}
 	if diff := cmp.Diff(want, h, cmpopts.IgnoreFields(holder{}, "Since", "ExpiresAt")); diff != "" {
 		t.Errorf("holder (-want +got)\n%s", diff)

@@ -36,9 +36,7 @@ func TestClientAddress(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c, _ := overRouter(
-				t,
-				&stub{},
-				func(config *handlers.Config) { config.TrustedProxyHops = tc.hops },
+				t, &stub{}, func(config *handlers.Config) { config.TrustedProxyHops = tc.hops },
 			)
 			a := c.get("/healthz", header("X-Forwarded-For", tc.forwarded...))
 			if got := shared.journal.request(t, a.header.Get("X-Request-Id"))["client"]; got != tc.want {

@@ -16,26 +16,21 @@ func TestRequestRelease(t *testing.T) {
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.release_requested")
 	held := c.acquire(
-		"orders:42",
-		body(`{"ttl_seconds":600,"request_release":{},"wait_seconds":1}`),
+		"orders:42", body(`{"ttl_seconds":600,"request_release":{},"wait_seconds":1}`),
 	) // it need not wait
-	first := c.named("b").at(shared.brief).
-		post(
-			"/locks/orders:42",
-			body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`),
-		).
-		waiting(http.StatusAccepted)
+	first := c.named("b").at(shared.brief).post(
+		"/locks/orders:42",
+		body(`{"ttl_seconds":600,"wait_seconds":600,"request_release":{"within_seconds":30}}`),
+	).waiting(http.StatusAccepted)
 	second := c.named("d").
 		join("orders:42", body(`{"wait_seconds":600,"request_release":{"within_seconds":0.5}}`))
 	told := s.wants("lock.release_requested orders:42", "lock.release_requested orders:42")
 	if a := told[0].Data.Data.Asked; a == nil || a.WithinSeconds != 30 ||
-		!a.WishedAt.Equal(a.Since.Add(30*time.Second)) ||
-		told[0].Data.Data.Entry.ID != first.ID {
+		!a.WishedAt.Equal(a.Since.Add(30*time.Second)) || told[0].Data.Data.Entry.ID != first.ID {
 		t.Errorf("the event is %+v", told[0])
 	}
 	if d := told[1].Data.Data; d.Asked == nil || d.Asked.WithinSeconds != 0.5 ||
-		!d.Asked.Since.Equal(d.Entry.EnqueuedAt.Time) ||
-		d.Held != nil {
+		!d.Asked.Since.Equal(d.Entry.EnqueuedAt.Time) || d.Held != nil {
 		t.Errorf("the other event is %+v", d)
 	}
 	since := told[0].Data.Data.Asked.Since
@@ -87,15 +82,10 @@ func TestRequestReleaseForASet(t *testing.T) {
 	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).
 		follow("/events?types=lock.release_requested")
 	held := c.acquire("a", body(`{"ttl_seconds":600}`))
-	waits := c.named("b").at(shared.brief).
-		post(
-			"/locksets",
-			body(
-				`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},`+
-					`{"name":"a"}]}`,
-			),
-		).
-		set(http.StatusAccepted, "waiting")
+	waits := c.named("b").at(shared.brief).post("/locksets", body(
+		`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},`+
+			`{"name":"a"}]}`,
+	)).set(http.StatusAccepted, "waiting")
 	e := s.wants("lock.release_requested a")[0].Data.Data.Entry
 	if len(e.Locks) != 1 || e.ID != waits.ID {
 		t.Errorf("the event is about %+v, want the lock for which it waits", e)
@@ -119,9 +109,7 @@ func TestBadReleaseRequests(t *testing.T) {
 	c := newTenant(t)
 	within := invalid("request_release.within_seconds", "must be between 0 and 86400")
 	for text, want := range map[string]problem{
-		`{"request_release":{}}`: invalid(
-			"request_release", "needs wait_seconds above 0",
-		),
+		`{"request_release":{}}`: invalid("request_release", "needs wait_seconds above 0"),
 
 		`{"wait_seconds":1,"request_release":{"within_seconds":-1}}`:  within,
 		`{"wait_seconds":1,"request_release":{"within_seconds":1e9}}`: within,
@@ -134,9 +122,7 @@ func TestBadReleaseRequests(t *testing.T) {
 		`{"wait_seconds":1,"request_release":{"Within_Seconds":1}}`: meant(
 			unknown("request_release.Within_Seconds"), "within_seconds",
 		),
-		`{"wait_seconds":1,"request_release":true}`: invalid(
-			"request_release", "must be an object",
-		),
+		`{"wait_seconds":1,"request_release":true}`: invalid("request_release", "must be an object"),
 		`{"wait_seconds":1,"async":true,"request_release":[{"a":"b"}]}`: invalid(
 			"request_release", "must be an object",
 		),

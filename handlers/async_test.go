@@ -43,9 +43,7 @@ func TestAsync(t *testing.T) {
 			if a.status != http.StatusAccepted || a.header.Get("Preference-Applied") != ask.applied ||
 				a.received.Sub(a.sent) > 10*time.Second {
 				t.Fatalf(
-					"%v after %v, with Preference-Applied %q",
-					a,
-					a.received.Sub(a.sent),
+					"%v after %v, with Preference-Applied %q", a, a.received.Sub(a.sent),
 					a.header.Get("Preference-Applied"),
 				)
 			}
@@ -75,8 +73,7 @@ func TestAsyncWaiterOutlivesItsTTL(t *testing.T) {
 	for i := range entries {
 		entries[i] = c.post(
 			"/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`),
-		).
-			waiting(http.StatusAccepted)
+		).waiting(http.StatusAccepted)
 	}
 	granted := c.eventuallyHeld(entries[0])
 	if left := granted.ExpiresAt.Sub(first.ExpiresAt.Time); left < 12*time.Second {
@@ -108,10 +105,9 @@ func (c *client) eventuallyHeld(e entry) entry {
 func TestBadAsyncRequestsAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	c.post("/locks/orders:42", body(`{"async":true}`)).
-		wantProblem(
-			invalid("wait_seconds", "must be more than 0 with async: it is how long the entry waits"),
-		)
+	c.post("/locks/orders:42", body(`{"async":true}`)).wantProblem(
+		invalid("wait_seconds", "must be more than 0 with async: it is how long the entry waits"),
+	)
 	c.post("/locks/orders:42", body(`{"async":true,"wait_seconds":60,"ttl_seconds":14.9}`)).
 		wantProblem(invalid("ttl_seconds", "must be at least 15 with async"))
 	c.post("/locks/orders:42", body(`{"async":"yes"}`)).
@@ -176,9 +172,7 @@ func TestPrefer(t *testing.T) {
 		`,,respond-async,`:                                 true,
 	} {
 		a := c.post(
-			"/locks/orders:42",
-			body(`{"wait_seconds":60,"ttl_seconds":15}`),
-			header("Prefer", value),
+			"/locks/orders:42", body(`{"wait_seconds":60,"ttl_seconds":15}`), header("Prefer", value),
 		)
 		if applied := a.header.Get("Preference-Applied") == "respond-async"; applied != wants {
 			t.Errorf("Prefer: %s is taken for respond-async: %t", value, applied)

@@ -159,10 +159,9 @@ func TestPatterns(t *testing.T) {
 					c.do(r.method, r.path, lockToken(e.Token)).wantProblem(otherNames("orders:42"))
 				}
 			}
-			c.delete("/locks/jobs:1", lockToken(e.Token)).
-				wantProblem(
-					map[bool]problem{true: otherNames("jobs:1"), false: tokenMismatch()}[name == "None"],
-				)
+			c.delete("/locks/jobs:1", lockToken(e.Token)).wantProblem(
+				map[bool]problem{true: otherNames("jobs:1"), false: tokenMismatch()}[name == "None"],
+			)
 			if got := c.list("consistent=true").names(); len(got) != 0 {
 				t.Errorf("it sees %v", got)
 			}

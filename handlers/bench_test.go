@@ -51,10 +51,7 @@ func BenchmarkAcquire(b *testing.B) {
 // bench sends a request without the checks of the tests.
 func (c *client) bench(b *testing.B, method, path, text, token string, into any) {
 	r, err := http.NewRequestWithContext(
-		b.Context(),
-		method,
-		c.replica.url+path,
-		strings.NewReader(text),
+		b.Context(), method, c.replica.url+path, strings.NewReader(text),
 	)
 	if err != nil {
 		b.Fatal(err)

@@ -60,14 +60,11 @@ func TestWaitsAreBlamedOnTheHead(t *testing.T) {
 		}
 		tree := b.Trees[0]
 		if h := tree.Heads[0]; h.ID != first.ID || h.Name != "a" || h.Fence != *first.Fence ||
-			h.State != "held" ||
-			h.Waiting != 1 ||
-			h.Sharing != 1 {
+			h.State != "held" || h.Waiting != 1 || h.Sharing != 1 {
 			t.Errorf("head %+v", h)
 		}
 		if w := tree.Waits[1]; w.Behind != second.ID || w.Under != tree.Waits[0].ID || w.Position != 1 ||
-			tree.Waits[0].Behind != first.ID ||
-			tree.Waits[0].Under != "" {
+			tree.Waits[0].Behind != first.ID || tree.Waits[0].Under != "" {
 			t.Errorf("waits %+v", tree.Waits)
 		}
 		if tree.Tenant != c.claims.Tenant || !tree.Named || tree.Depth != 2 || tree.Waiting != 2 ||
@@ -97,8 +94,7 @@ func TestHoldings(t *testing.T) {
 	c.acquire("b", worker("w2"))
 	c.acquire("free", worker("w2"))
 	c.start(
-		"POST",
-		"/locksets",
+		"POST", "/locksets",
 		body(`{"locks":[{"name":"b"},{"name":"c","mode":"shared"}],"holder":"w1","wait_seconds":60}`),
 	)
 	unnamed := c.named("w1").acquire("z")
@@ -119,16 +115,12 @@ func TestHoldings(t *testing.T) {
 		}
 		one, two, three := h.Entries[0], h.Entries[1], h.Entries[2]
 		if one.ID != a.ID || one.Fence != *a.Fence || one.State != "held" || one.Since == nil ||
-			!one.Named ||
-			one.Locks[0].State != "held" {
+			!one.Named || one.Locks[0].State != "held" {
 			t.Errorf("the first is %+v", one)
 		}
 		if l := two.Locks; two.State != "waiting" || two.Set != 2 || l[0].Name != "b" ||
-			l[0].Position != 1 ||
-			l[0].State != "waiting" ||
-			l[1].State != "reserved" ||
-			l[1].Position != 0 ||
-			l[1].Mode != "shared" {
+			l[0].Position != 1 || l[0].State != "waiting" || l[1].State != "reserved" ||
+			l[1].Position != 0 || l[1].Mode != "shared" {
 			t.Errorf("the second is %+v", two)
 		}
 		if three.ID != unnamed.ID || three.Named || three.State != "held" {
@@ -151,15 +143,10 @@ func TestHoldings(t *testing.T) {
 	for _, e := range h.Entries {
 		all = append(all, fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, e.Fence))
 	}
-	c.operator().
-		post(
-			"/admin/holders/revoke",
-			body(
-				`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost",`+
-					`"entries":[`+strings.Join(all, ",")+`]}`,
-			),
-		).
-		wantStatus(http.StatusOK)
+	c.operator().post("/admin/holders/revoke", body(
+		`{"tenant":"`+c.claims.Tenant+`","holder":"w1","reason":"its node was lost",`+
+			`"entries":[`+strings.Join(all, ",")+`]}`,
+	)).wantStatus(http.StatusOK)
 	read(c.operator(), "", 0)
 }
 
@@ -177,8 +164,7 @@ func TestBlockingRefusals(t *testing.T) {
 	for _, path := range []string{
 		"/admin/blocking?tenant=acme", "/admin/holders?holder=w1&tenant=acme",
 	} {
-		c.operator().get(path).
-			wantProblem(ownTenantOnly())
+		c.operator().get(path).wantProblem(ownTenantOnly())
 	}
 }
 
@@ -189,10 +175,8 @@ func manyTrees() *service.Blocking {
 	e := &lock.Entry{ID: someID, Tenant: "acme", Holder: long, Number: 7}
 	for range 100 {
 		t := &blocking.Tree{
-			Tenant:  "acme",
-			Holder:  long,
-			Waiting: 200,
-			Heads:   []blocking.Head{{Lock: "a", Entry: e, Holds: true, Front: 1, Waiting: 200}},
+			Tenant: "acme", Holder: long, Waiting: 200,
+			Heads: []blocking.Head{{Lock: "a", Entry: e, Holds: true, Front: 1, Waiting: 200}},
 		}
 		for range 200 {
 			t.Waits = append(

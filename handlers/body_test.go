@@ -77,17 +77,14 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"OtherCase": {`{"TTL_SECONDS":5}`, meant(unknown("TTL_SECONDS"), "ttl_seconds")},
 		"OtherS":    {`{"ttl_ſeconds":5}`, meant(unknown("ttl_ſeconds"), "ttl_seconds")},
 		"Twice": {
-			`{"ttl_seconds":5,"ttl_seconds":50}`,
-			invalid("ttl_seconds", "must not be there twice"),
+			`{"ttl_seconds":5,"ttl_seconds":50}`, invalid("ttl_seconds", "must not be there twice"),
 		},
 		"TwiceEscaped": {
-			`{"mode":"exclusive","m\u006fde":"exclusive"}`,
-			invalid("mode", "must not be there twice"),
+			`{"mode":"exclusive","m\u006fde":"exclusive"}`, invalid("mode", "must not be there twice"),
 		},
 		"KnownFirst": {`{"ttl_seconds":5,"x":1}`, unknown("x")},
 		"MetaTwice": {
-			`{"metadata":{"a":"1","b":"{\"b\":","a":"2"}}`,
-			invalid("metadata.a", "must not be there twice"),
+			`{"metadata":{"a":"1","b":"{\"b\":","a":"2"}}`, invalid("metadata.a", "must not be there twice"),
 		},
 
 		"TTLText":      {`{"ttl_seconds":"5"}`, number("ttl_seconds")},
@@ -157,15 +154,13 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"MetaNUL": {
 			`{"metadata":{"a":"v\u0000"}}`,
 			invalid(
-				"metadata",
-				"must not have values with control characters other than tabs and line breaks",
+				"metadata", "must not have values with control characters other than tabs and line breaks",
 			),
 		},
 		"MetaEscape": {
 			`{"metadata":{"a":"\u001b[2J"}}`,
 			invalid(
-				"metadata",
-				"must not have values with control characters other than tabs and line breaks",
+				"metadata", "must not have values with control characters other than tabs and line breaks",
 			),
 		},
 		"HalfHigh":     {`{"holder":"a\ud800b"}`, malformed(notJSON)},
@@ -183,8 +178,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 			invalid("holder", "must not be longer than 200 characters"),
 		},
 		"MetaMany": {
-			`{"metadata":` + pairs(17, 1) + `}`,
-			invalid("metadata", "must not have more than 16 pairs"),
+			`{"metadata":` + pairs(17, 1) + `}`, invalid("metadata", "must not have more than 16 pairs"),
 		},
 		"MetaLarge": {
 			`{"metadata":{"k":"` + strings.Repeat("v", 2048) + `"}}`,
@@ -267,15 +261,10 @@ func TestNumbersAreExact(t *testing.T) {
 // TestTextComesBackUnchanged: what people write is taken and given back as it is.
 func TestTextComesBackUnchanged(t *testing.T) {
 	t.Parallel()
-	e := newTenant(
-		t,
-	).acquire(
-		"orders:42",
-		body(
-			`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n",`+
-				`"\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`,
-		),
-	)
+	e := newTenant(t).acquire("orders:42", body(
+		`{"holder":"\ud83d\ude00 \u05e2 <&>","metadata":{"trace":"a\n\tb\r\n",`+
+			`"\ud83d\uDE00":"\\ud800 \u200f\u2028"}}`,
+	))
 	want := map[string]string{"trace": "a\n\tb\r\n", "😀": "\\ud800 \u200f\u2028"}
 	if e.Holder != "😀 ע <&>" || !maps.Equal(e.Metadata, want) {
 		t.Errorf("%q %q", e.Holder, e.Metadata)
@@ -286,8 +275,7 @@ func TestEncodedBodiesAreRefused(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	encoded := problem{
-		code:   "unsupported_media_type",
-		detail: "send the body without a Content-Encoding",
+		code: "unsupported_media_type", detail: "send the body without a Content-Encoding",
 	}
 	for _, send := range []func(string) option{body, chunked} {
 		for _, coding := range [][]string{
@@ -310,15 +298,13 @@ func TestOnlyUTF8IsAccepted(t *testing.T) {
 	for _, charset := range []string{"latin1", "utf-16", "iso-8859-1", `""`, "utf-7"} {
 		c.post(
 			"/locks/orders:42", body(`{}`), header("Content-Type", "application/json; charset="+charset),
-		).
-			wantProblem(foreign)
+		).wantProblem(foreign)
 	}
 	c.post("/locks/orders:42", body(`{}`), header("Content-Type", "application/json", "text/plain")).
 		wantProblem(notJSONType())
 	for i, charset := range []string{"utf-8", "UTF-8", `"Utf-8"`, "utf8", "UTF8", "us-ascii"} {
 		c.acquire(
-			fmt.Sprint("orders:", i),
-			body(`{}`),
+			fmt.Sprint("orders:", i), body(`{}`),
 			header("Content-Type", "application/json;charset="+charset),
 		)
 	}

@@ -38,8 +38,7 @@ func TestCallback(t *testing.T) {
 				t.Fatalf("%v", a)
 			}
 			queue, _, err := shared.store.Queue(
-				t.Context(),
-				lock.Ref{Tenant: c.claims.Tenant, Name: "orders:42"},
+				t.Context(), lock.Ref{Tenant: c.claims.Tenant, Name: "orders:42"},
 			)
 			if err != nil || len(queue) != 2 {
 				t.Fatalf("the queue is %+v, %v", queue, err)

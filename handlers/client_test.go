@@ -202,8 +202,7 @@ func (c *client) send(r *request) (*answer, error) {
 	}
 	return &answer{
 		t: c.t, asked: r.Method + " " + r.URL.RequestURI(), method: r.Method, sent: sent,
-		received: time.Now(),
-		proto:    resp.Proto, status: resp.StatusCode, header: resp.Header, body: text,
+		received: time.Now(), proto: resp.Proto, status: resp.StatusCode, header: resp.Header, body: text,
 		violations: violations(r, resp, text),
 	}, nil
 }

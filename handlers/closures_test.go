@@ -34,15 +34,10 @@ type closurePage struct {
 const counting = "the stock is <counted>"
 
 func closingBody(tenant, locks string, length time.Duration) option {
-	return body(
-		fmt.Sprintf(
-			`{"tenant":%q,"locks":%q,"until":%q,"reason":%q}`,
-			tenant,
-			locks,
-			time.Now().Add(length).UTC().Format("2006-01-02T15:04:05.000Z"),
-			counting,
-		),
-	)
+	return body(fmt.Sprintf(
+		`{"tenant":%q,"locks":%q,"until":%q,"reason":%q}`, tenant, locks,
+		time.Now().Add(length).UTC().Format("2006-01-02T15:04:05.000Z"), counting,
+	))
 }
 
 func (c *client) closes(locks string, length time.Duration) closure {
@@ -71,8 +66,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	waits := elsewhere.join("orders:42", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":40}`))
 	made := operator.closes("orders:*", time.Hour)
 	if made.Tenant != c.claims.Tenant || made.Locks != "orders:*" || made.Reason != counting ||
-		made.By != "ops" ||
-		time.Until(made.Until.Time) < 50*time.Minute {
+		made.By != "ops" || time.Until(made.Until.Time) < 50*time.Minute {
 		t.Errorf("made %+v", made)
 	}
 	for _, at := range []*client{elsewhere, c} {
@@ -99,8 +93,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	}
 	if closed, ok := operator.get(
 		"/admin/locks/" + c.claims.Tenant + "/orders:42",
-	).fields()["closed"].(map[string]any); !ok ||
-		closed["reason"] != counting {
+	).fields()["closed"].(map[string]any); !ok || closed["reason"] != counting {
 		t.Error("an operator's look does not show it")
 	}
 	operator.at(shared.other).showsClosed(made)
@@ -144,8 +137,7 @@ func (c *client) showsClosed(made closure) {
 	page := c.adminLocks("", shows("orders:42", "stock"))
 	if one, other := page.Locks[0].Closed, page.Locks[1].Closed; one == nil ||
 		one.Reason != counting ||
-		string(one.Until) != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") ||
-		other != nil {
+		string(one.Until) != made.Until.UTC().Format("2006-01-02T15:04:05.000Z") || other != nil {
 		c.t.Errorf("listed as closed: %+v and %+v", one, other)
 	}
 	var o api.AdminOverview
@@ -166,13 +158,10 @@ func (oneInstant) List(context.Context, string) (all []*lock.Closure, _ error) {
 			return nil, err
 		}
 		id = lock.ID(strings.Repeat("0", 25)) + id
-		all = append(
-			all,
-			&lock.Closure{
-				ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann",
-				Since: time.UnixMilli(1_700_000_000_123),
-			},
-		)
+		all = append(all, &lock.Closure{
+			ID: id, Tenant: "acme", Locks: locks, Reason: "it is moved", By: "ann",
+			Since: time.UnixMilli(1_700_000_000_123),
+		})
 	}
 	return all, nil
 }
@@ -256,16 +245,12 @@ func TestHostileCloser(t *testing.T) {
 		closingBody(c.claims.Tenant, strings.Repeat("a", 257), time.Hour),
 		closingBody(c.claims.Tenant, "a", -time.Second),
 		closingBody(c.claims.Tenant, "a", 7*24*time.Hour),
-		body(
-			fmt.Sprintf(
-				`{"tenant":%q,"locks":"a","until":"tomorrow","reason":%q}`, c.claims.Tenant, counting,
-			),
-		),
-		body(
-			fmt.Sprintf(
-				`{"tenant":%q,"locks":"a","until":"2999-01-02T15:04:05Z","reason":"short"}`, c.claims.Tenant,
-			),
-		),
+		body(fmt.Sprintf(
+			`{"tenant":%q,"locks":"a","until":"tomorrow","reason":%q}`, c.claims.Tenant, counting,
+		)),
+		body(fmt.Sprintf(
+			`{"tenant":%q,"locks":"a","until":"2999-01-02T15:04:05Z","reason":"short"}`, c.claims.Tenant,
+		)),
 	} {
 		hostile.post("/admin/closures", wrong, loose).wantStatus(http.StatusBadRequest)
 	}

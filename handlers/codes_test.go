@@ -56,10 +56,8 @@ func faultyRequests() map[api.Code]func(*testing.T, *client) *answer {
 		api.TokenMismatch: func(_ *testing.T, c *client) *answer {
 			return c.put("/locks/a/renew", lockToken(someToken))
 		},
-		api.NotFound: func(_ *testing.T, c *client) *answer { return c.get("/nowhere") },
-		api.MethodNotAllowed: func(_ *testing.T, c *client) *answer {
-			return c.do("PATCH", "/locks/a")
-		},
+		api.NotFound:         func(_ *testing.T, c *client) *answer { return c.get("/nowhere") },
+		api.MethodNotAllowed: func(_ *testing.T, c *client) *answer { return c.do("PATCH", "/locks/a") },
 		api.IdempotencyMismatch: func(_ *testing.T, c *client) *answer {
 			c.acquire("a", key("k"))
 			return c.post("/locks/a", key("k"), body(`{"ttl_seconds":7}`))

@@ -51,12 +51,7 @@ func (c *conn) read(method string) (a *answer, goesOn bool) {
 		c.t.Fatal(err)
 	}
 	return &answer{
-		t:      c.t,
-		asked:  method,
-		method: method,
-		status: resp.StatusCode,
-		header: resp.Header,
-		body:   text,
+		t: c.t, asked: method, method: method, status: resp.StatusCode, header: resp.Header, body: text,
 	}, !resp.Close
 }
 

@@ -48,14 +48,9 @@ func bounded(t *testing.T, most int) (*replica, *waiting) {
 func (c *conn) ask(method, path, bearer string) {
 	c.t.Helper()
 	c.patience()
-	c.write(
-		fmt.Sprintf(
-			"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n",
-			method,
-			path,
-			bearer,
-		),
-	)
+	c.write(fmt.Sprintf(
+		"%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\n\r\n", method, path, bearer,
+	))
 }
 
 func (c *conn) patience() {
@@ -147,21 +142,15 @@ func TestConnectionsOfOneTenant(t *testing.T) {
 		}
 		over.ask(method, path, bearer)
 		a, _ := over.read(method)
-		a.wantProblem(
-			tooMany("requests of the tenant"),
-			"may_have_taken_effect",
-		)
+		a.wantProblem(tooMany("requests of the tenant"), "may_have_taken_effect")
 		if a.fields()["may_have_taken_effect"] != false || a.header.Get("Retry-After") != "1" {
 			t.Errorf("%v", a)
 		}
 	}
-	over.write(
-		fmt.Sprintf(
-			"DELETE /locks/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nLock-Token: %s\r\n\r\n",
-			bearer,
-			someToken,
-		),
-	)
+	over.write(fmt.Sprintf(
+		"DELETE /locks/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nLock-Token: %s\r\n\r\n",
+		bearer, someToken,
+	))
 	if a, _ := over.read(http.MethodDelete); a.status != http.StatusNoContent {
 		t.Errorf("a release is answered %v", a)
 	}
@@ -190,9 +179,8 @@ func TestBodyThatDoesNotCome(t *testing.T) {
 	r, _ := bounded(t, 4)
 	c := dial(t, r)
 	c.write(
-		"POST /locks/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + newTenant(
-			t,
-		).bearer + "\r\nContent-Length: 2\r\n\r\n{",
+		"POST /locks/a HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + newTenant(t).bearer +
+			"\r\nContent-Length: 2\r\n\r\n{",
 	)
 	a, _ := c.read(http.MethodPost)
 	a.wantProblem(problem{code: "invalid_request", detail: "the body did not arrive whole; " +

@@ -36,10 +36,7 @@ func (c *client) adminLocks(query string, right func(*api.AdminLockPage) bool) *
 	})
 	if page.Replica != replicaID || page.Revision == 0 || page.ServerNow == "" {
 		c.t.Errorf(
-			"the page has replica %q, revision %d, time %q",
-			page.Replica,
-			page.Revision,
-			page.ServerNow,
+			"the page has replica %q, revision %d, time %q", page.Replica, page.Revision, page.ServerNow,
 		)
 	}
 	return page
@@ -83,11 +80,8 @@ func TestAdminLocks(t *testing.T) {
 	page := c.operator().adminLocks("", shows("orders:1", "orders:2", "stock:1"))
 	one, two := page.Locks[0], page.Locks[1]
 	if h := one.Holders; one.State != "held" || one.Tenant != c.claims.Tenant || len(h) != 1 ||
-		one.Holding != 1 || h[0].ID != first.ID ||
-		h[0].Fence != *first.Fence || h[0].Holder != "w1" ||
-		h[0].Metadata != nil ||
-		h[0].TTLSeconds != 30 ||
-		h[0].Mode != "exclusive" ||
+		one.Holding != 1 || h[0].ID != first.ID || h[0].Fence != *first.Fence || h[0].Holder != "w1" ||
+		h[0].Metadata != nil || h[0].TTLSeconds != 30 || h[0].Mode != "exclusive" ||
 		one.Fence != *first.Fence {
 		t.Errorf("orders:1 is shown as %+v", one)
 	}
@@ -99,8 +93,7 @@ func TestAdminLocks(t *testing.T) {
 		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"stock:*"}
 	})
 	limited.adminLocks("", shows("stock:1"))
-	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).
-		wantProblem(ownTenantOnly())
+	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).wantProblem(ownTenantOnly())
 }
 
 // TestAdminPages: cursors lead through all locks, in the order for which they are only.
@@ -160,15 +153,11 @@ func TestAdminLocksRefusals(t *testing.T) {
 			"holder",
 			"must not have control characters, line breaks or marks that turn the direction of writing",
 		),
-		"limit=0": invalid(
-			"limit", "must be a whole number from 1 to 1000",
-		),
+		"limit=0": invalid("limit", "must be a whole number from 1 to 1000"),
 		"cursor=YWZ0ZXI6b3JkZXJzOjQy": invalid("cursor", "must be the next_cursor of a page of this "+
 			"list; leave it out to begin again"),
-		"tenant=A": noTenant(),
-		"tenant=" + c.claims.Tenant + "&name=x": invalid(
-			"name", notAParameter,
-		),
+		"tenant=A":                              noTenant(),
+		"tenant=" + c.claims.Tenant + "&name=x": invalid("name", notAParameter),
 	} {
 		c.admin().get("/admin/locks?" + query).wantProblem(want)
 	}
@@ -180,15 +169,11 @@ func TestAdminLocksRefusals(t *testing.T) {
 	}
 	c.admin().get("/admin/locks/A/a").wantProblem(noTenant())
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
-	c.operator().get("/admin/locks/acme/a").
-		wantProblem(ownTenantOnly())
+	c.operator().get("/admin/locks/acme/a").wantProblem(ownTenantOnly())
 	limited := c.as(
 		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} },
 	)
-	limited.get("/admin/locks/acme/b").
-		wantProblem(
-			otherNames("b"),
-		)
+	limited.get("/admin/locks/acme/b").wantProblem(otherNames("b"))
 }
 
 // TestOverview counts what the operator may see, and names where most wait.
@@ -208,14 +193,11 @@ func TestOverview(t *testing.T) {
 		return o.Locks == 4 && o.Held == 4 && o.Contended == 1 && o.Holding == 4 && o.Waiting == 2
 	})
 	if o.Oldest == nil || o.Oldest.Holder != "w2" || o.Oldest.Name != "a" ||
-		o.Oldest.Tenant != c.claims.Tenant ||
-		!o.Store.Current ||
-		o.Replicas != nil {
+		o.Oldest.Tenant != c.claims.Tenant || !o.Store.Current || o.Replicas != nil {
 		t.Errorf("overview: %+v", o)
 	}
 	if b := o.Blockers; len(b) != 1 || b[0].Name != "a" || b[0].Waiting != 2 || b[0].Holder == nil ||
-		b[0].Holder.ID != e.ID ||
-		b[0].OldestSince != o.Oldest.Since {
+		b[0].Holder.ID != e.ID || b[0].OldestSince != o.Oldest.Since {
 		t.Errorf("blockers: %+v", o.Blockers)
 	}
 	var everything api.AdminOverview
@@ -233,8 +215,7 @@ func TestAdminLock(t *testing.T) {
 	e := c.acquire("a", body(`{"holder":"w1","metadata":{"job":"7"}}`))
 	next := c.join("a", body(`{"holder":"w2","wait_seconds":60,"metadata":{"job":"8"}}`))
 	c.start(
-		"POST",
-		"/locksets",
+		"POST", "/locksets",
 		body(`{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],"holder":"w3","wait_seconds":60}`),
 	)
 	path := "/admin/locks/" + c.claims.Tenant + "/a"
@@ -245,15 +226,12 @@ func TestAdminLock(t *testing.T) {
 		return v.Waiting == 2
 	})
 	if h := v.Holders; len(h) != 1 || v.Holding != 1 || h[0].ID != e.ID || h[0].Fence != *e.Fence ||
-		h[0].ExpiresAt == nil ||
-		h[0].Metadata["job"] != "7" {
+		h[0].ExpiresAt == nil || h[0].Metadata["job"] != "7" {
 		t.Errorf("holders: %+v", h)
 	}
 	w := v.Waiters
 	if len(w) != 2 || w[0].Position != 1 || w[0].Holder != "w2" || w[0].Number <= *e.Fence ||
-		w[0].WaitUntil == nil ||
-		w[0].Metadata["job"] != "8" ||
-		w[1].Set != 2 ||
+		w[0].WaitUntil == nil || w[0].Metadata["job"] != "8" || w[1].Set != 2 ||
 		w[1].Mode != "exclusive" {
 		t.Errorf("waiters: %+v", w)
 	}
@@ -276,8 +254,7 @@ func TestAdminLock(t *testing.T) {
 		count += s.Count
 	}
 	if count != 10 || !strings.Contains(v.Figures.RecommendedTTLReason, "99 of 100") ||
-		len(v.Holders) != 0 ||
-		v.Fence == 0 {
+		len(v.Holders) != 0 || v.Fence == 0 {
 		t.Errorf("%d holds are distributed: %+v", count, v)
 	}
 }
@@ -314,9 +291,7 @@ func (s *consoleStub) fail() error {
 
 func (s *consoleStub) Overview(lists.Sight) (*service.Overview, error) {
 	return &service.Overview{
-		Totals:  &lists.Totals{},
-		LostFor: 2 * time.Second,
-		Refusal: s.err,
+		Totals: &lists.Totals{}, LostFor: 2 * time.Second, Refusal: s.err,
 	}, s.fail()
 }
 
@@ -365,14 +340,8 @@ func overConsole(t *testing.T, s *consoleStub) *client {
 // shownPaths are of answers that can be large.
 func shownPaths() []string {
 	return []string{
-		"/admin/locks",
-		"/admin/locks/acme/a",
-		"/admin/blocking",
-		"/admin/holders?tenant=acme&holder=w1",
-		"/admin/series",
-		"/admin/tenants",
-		"/admin/heatmap",
-		"/admin/locks/acme/a/history",
+		"/admin/locks", "/admin/locks/acme/a", "/admin/blocking", "/admin/holders?tenant=acme&holder=w1",
+		"/admin/series", "/admin/tenants", "/admin/heatmap", "/admin/locks/acme/a/history",
 	}
 }
 
@@ -426,10 +395,7 @@ func manyRows() (p lists.Page) {
 		row := &view.Row{Ref: lock.Ref{Tenant: "acme", Name: fmt.Sprintf("a:%d", i)}, Holding: 10}
 		for range 10 {
 			e := &lock.Entry{
-				ID:       someID,
-				Tenant:   "acme",
-				Holder:   long,
-				Number:   7,
+				ID: someID, Tenant: "acme", Holder: long, Number: 7,
 				Claims:   []lock.Claim{{Name: row.Name, Mode: lock.Shared}},
 				Metadata: map[string]string{"a": long},
 			}

@@ -62,9 +62,7 @@ func TestAdminWebhook(t *testing.T) {
 	}
 	for _, scope := range []string{"admin", "tenant-admin"} {
 		all = append(
-			all,
-			"list "+tenant+" "+made.ID+"  5",
-			"redeliver "+tenant+" "+made.ID+" 1042-1 "+scope,
+			all, "list "+tenant+" "+made.ID+"  5", "redeliver "+tenant+" "+made.ID+" 1042-1 "+scope,
 			"list "+tenant+" callbacks  100",
 		)
 	}
@@ -111,11 +109,9 @@ func TestAdminWebhookRefusals(t *testing.T) {
 		}
 	}
 	other := subscriber(t).at(c.replica)
-	limited := c.as(
-		func(cl *auth.Claims) {
-			cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
-		},
-	)
+	limited := c.as(func(cl *auth.Claims) {
+		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
+	})
 	for _, tc := range []struct {
 		what   string
 		who    *client

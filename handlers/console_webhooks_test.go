@@ -18,9 +18,8 @@ func TestAdminWebhooks(t *testing.T) {
 	at := time.Date(2026, 1, 2, 15, 4, 5, 0, time.UTC)
 	stub := &stubDeliveries{
 		page: outbox.Page{
-			Deliveries: make([]outbox.Delivery, 3),
-			Next:       "x",
-			Health:     outbox.Health{FailingSince: at, Failures: 4, Disabled: webhook.DisabledGone},
+			Deliveries: make([]outbox.Delivery, 3), Next: "x",
+			Health: outbox.Health{FailingSince: at, Failures: 4, Disabled: webhook.DisabledGone},
 		},
 	}
 	c := withDeliveries(t, stub)
@@ -51,12 +50,8 @@ func TestAdminWebhooks(t *testing.T) {
 	}
 	eventually(t, "both are there", func() bool { return list(c.operator(), "") == "both" })
 	if w := p.Webhooks[0]; len(p.Webhooks) != 2 || p.Total != 2 || w.Tenant != c.claims.Tenant ||
-		w.Receiver != "https://example.org" ||
-		w.Pending != 3 ||
-		!w.PendingMore ||
-		w.Disabled != "gone" ||
-		w.Failures != 4 ||
-		w.FailingSince == "" {
+		w.Receiver != "https://example.org" || w.Pending != 3 || !w.PendingMore || w.Disabled != "gone" ||
+		w.Failures != 4 || w.FailingSince == "" {
 		t.Errorf("%+v", p)
 	}
 	eventually(
@@ -71,16 +66,13 @@ func TestAdminWebhooks(t *testing.T) {
 		first > p.Webhooks[0].ID {
 		t.Errorf("the second page of two is %+v", p)
 	}
-	limited := c.as(
-		func(cl *auth.Claims) {
-			cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"}
-		},
-	)
+	limited := c.as(func(cl *auth.Claims) {
+		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"}
+	})
 	if got := list(limited, ""); got != "orders" {
 		t.Errorf("who may see orders is shown %s", got)
 	}
-	c.operator().get("/admin/webhooks?tenant=" + other.claims.Tenant).
-		wantProblem(ownTenantOnly())
+	c.operator().get("/admin/webhooks?tenant=" + other.claims.Tenant).wantProblem(ownTenantOnly())
 	c.operator().get("/admin/webhooks?cursor=x").
 		wantProblem(invalid("cursor", "must be the next_cursor of a page of this list; "+
 			"leave it out to begin again"))

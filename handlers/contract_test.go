@@ -70,8 +70,7 @@ func TestLookingAtAnEntryIsAlways200(t *testing.T) {
 	c.at(shared.brief).get(entryPath(e)+"?wait_seconds=1", lockToken(e.Token)).waiting(http.StatusOK)
 	s := c.post(
 		"/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"async":true,"wait_seconds":600}`),
-	).
-		set(http.StatusAccepted, "waiting")
+	).set(http.StatusAccepted, "waiting")
 	if s.WaitUntil.IsZero() {
 		t.Error("a set has no wait_until")
 	}
@@ -140,8 +139,7 @@ func TestSuggestions(t *testing.T) {
 	} {
 		c.post("/locksets", body(text), loose).wantProblem(want)
 	}
-	c.get("/locks?prefx=a", loose).
-		wantProblem(meant(invalid("prefx", notAParameter), "prefix"))
+	c.get("/locks?prefx=a", loose).wantProblem(meant(invalid("prefx", notAParameter), "prefix"))
 	c.get("/locks?zzz=a", loose).wantProblem(invalid("zzz", notAParameter))
 	for _, prefix := range []string{"orders:*", "*"} {
 		c.get("/locks?prefix="+prefix, loose).

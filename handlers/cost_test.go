@@ -72,9 +72,7 @@ func TestCostOfRequests(t *testing.T) {
 			t.Errorf("%s: %v", one.what, a)
 		}
 		got := [3]int64{
-			m.taken[quota.Requests].Load(),
-			m.taken[quota.Renewals].Load(),
-			m.taken[quota.Releases].Load(),
+			m.taken[quota.Requests].Load(), m.taken[quota.Renewals].Load(), m.taken[quota.Releases].Load(),
 		}
 		if want := [3]int64{one.requests, one.renewals, one.releases}; got != want {
 			t.Errorf("%s takes %v requests, renewals and releases, want %v", one.what, got, want)

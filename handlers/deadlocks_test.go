@@ -81,8 +81,7 @@ func TestDeadlock(t *testing.T) {
 	var page deadlockPage
 	c.admin().get("/admin/deadlocks?limit=1&tenant="+c.claims.Tenant).want(http.StatusOK, &page)
 	if d := page.Deadlocks; len(d) != 1 || d[0].Waits != 2 || d[0].Refused != "w2" ||
-		d[0].Tenant != c.claims.Tenant ||
-		!cmp.Equal(d[0].Cycle, cycle) ||
+		d[0].Tenant != c.claims.Tenant || !cmp.Equal(d[0].Cycle, cycle) ||
 		!cmp.Equal(d[0].Locks, []string{"a"}) {
 		t.Errorf("deadlocks: %+v", page)
 	}
@@ -110,14 +109,8 @@ func TestRenewalTellsADeadlock(t *testing.T) {
 	claims := func(name string) []lock.Claim {
 		return []lock.Claim{{Name: name, Mode: lock.Exclusive}}
 	}
-	one, two := &lock.Entry{
-		ID:     "1",
-		Holder: "w1",
-		Claims: claims("a"),
-	}, &lock.Entry{
-		ID:     "2",
-		Holder: "w2",
-		Claims: claims("b"),
+	one, two := &lock.Entry{ID: "1", Holder: "w1", Claims: claims("a")}, &lock.Entry{
+		ID: "2", Holder: "w2", Claims: claims("b"),
 	}
 	c := over(t, &stub{err: &lock.Error{
 		Code: lock.Deadlock, Detail: "to wait would close a cycle of waits; " +
@@ -185,9 +178,7 @@ func TestLockOrder(t *testing.T) {
 	c.admin().get("/admin/deadlocks?tenant="+c.claims.Tenant).want(http.StatusOK, &refused)
 	for _, learnt := range []api.Learnt{got.Learnt, refused.Learnt} {
 		if since, err := time.Parse(time.RFC3339, string(learnt.Since)); err != nil ||
-			time.Since(since) > time.Hour ||
-			time.Since(since) < 0 ||
-			learnt.Replica != replicaID {
+			time.Since(since) > time.Hour || time.Since(since) < 0 || learnt.Replica != replicaID {
 			t.Errorf("it is learnt by %+v, %v", learnt, err)
 		}
 	}
@@ -197,21 +188,18 @@ func TestLockOrder(t *testing.T) {
 	}
 	want := map[string]side{
 		"w1": {
-			From:    "orders:*",
-			To:      "stock:*",
+			From: "orders:*", To: "stock:*",
 			Example: example{Holder: "w1", Held: "orders:1", Taken: "stock:7"},
 		},
 		"w2": {
-			From:    "stock:*",
-			To:      "orders:*",
+			From: "stock:*", To: "orders:*",
 			Example: example{Holder: "w2", Held: "stock:8", Taken: "orders:2"},
 		},
 	}
 	for _, s := range got.Contradictions[0].Sides {
 		if diff := cmp.Diff(
 			want[s.Example.Holder], s, cmpopts.IgnoreFields(example{}, "At"),
-		); diff != "" ||
-			s.Example.At.IsZero() {
+		); diff != "" || s.Example.At.IsZero() {
 			t.Errorf("side (-want +got)\n%s", diff)
 		}
 	}

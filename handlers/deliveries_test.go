@@ -51,8 +51,7 @@ func (s *stubDeliveries) Health(context.Context, string, string) (outbox.Health,
 
 func (s *stubDeliveries) Pending(_ context.Context, tenant, id string) (outbox.Pending, error) {
 	return outbox.Pending{
-		Deliveries: len(s.page.Deliveries),
-		More:       s.page.Next != "",
+		Deliveries: len(s.page.Deliveries), More: s.page.Next != "",
 	}, s.note("owed", tenant, id)
 }
 
@@ -102,12 +101,9 @@ func withText(text string) option {
 func TestDisabledWebhookIsShownUntilResumed(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 1, 2, 15, 4, 5, 250e6, time.UTC)
-	c := withDeliveries(
-		t,
-		&stubDeliveries{
-			page: outbox.Page{Health: outbox.Health{FailingSince: at, Disabled: webhook.DisabledGone}},
-		},
-	)
+	c := withDeliveries(t, &stubDeliveries{
+		page: outbox.Page{Health: outbox.Health{FailingSince: at, Disabled: webhook.DisabledGone}},
+	})
 	path := "/webhooks/" + c.subscribe(`{`+receiver+`}`).ID
 	for _, path := range []string{path, path + "/deliveries"} {
 		if got := c.get(path).fields(); got["disabled"] != "gone" ||
@@ -180,22 +176,14 @@ func TestDeliveries(t *testing.T) {
 				Due: at.Add(time.Minute), Tried: 2,
 				Attempts: []outbox.Attempt{
 					{
-						At:      at,
-						Outcome: webhook.Failed,
-						Status:  500,
-						Err:     "the receiver answered 500",
-						TookMS:  250,
-						SkewS:   -3600,
+						At: at, Outcome: webhook.Failed, Status: 500, Err: "the receiver answered 500", TookMS: 250,
+						SkewS: -3600,
 					},
 					{At: at, Outcome: webhook.Failed, Err: "no answer", TookMS: 15_000},
 				},
 			},
 			{
-				ID:    "1041-1",
-				Type:  "lock.released",
-				Lock:  "stock:7",
-				State: webhook.StateDelivered,
-				Made:  at,
+				ID: "1041-1", Type: "lock.released", Lock: "stock:7", State: webhook.StateDelivered, Made: at,
 				Tried: 1,
 			},
 		},
@@ -254,10 +242,8 @@ func TestDeliveries(t *testing.T) {
 			"of this list; leave it out to begin again"),
 		"cursor=" + segment("deliveries|\x00"): invalid("cursor", "must be the next_cursor of a page "+
 			"of this list; leave it out to begin again"),
-		"limit=0": invalid("limit", "must be a whole number from 1 to 1000"),
-		"since=2026-01-02T15:04:05Z": invalid(
-			"since", notAParameter,
-		),
+		"limit=0":                    invalid("limit", "must be a whole number from 1 to 1000"),
+		"since=2026-01-02T15:04:05Z": invalid("since", notAParameter),
 	} {
 		c.get(path+"?"+query, loose).wantProblem(want)
 	}
@@ -279,10 +265,8 @@ func TestRedeliverReachesTheOwnWebhook(t *testing.T) {
 	c.post("/webhooks/callbacks/deliveries/1042-1/redeliver").wantNoContent()
 	c.get("/webhooks/callbacks/deliveries").fields()
 	want := []string{
-		"test % " + id,
-		"redeliver % " + id + " 1042-1 webhooks:write",
-		"redeliver % callbacks 1042-1 webhooks:write",
-		"list % callbacks  100",
+		"test % " + id, "redeliver % " + id + " 1042-1 webhooks:write",
+		"redeliver % callbacks 1042-1 webhooks:write", "list % callbacks  100",
 	}
 	for i := range want {
 		want[i] = strings.Replace(want[i], "%", c.claims.Tenant, 1)
@@ -352,8 +336,7 @@ func TestDeliverTooLate(t *testing.T) {
 	t.Parallel()
 	const detail = "the lease of that grant is over"
 	c := withDeliveries(
-		t,
-		&stubDeliveries{err: func() error { return lock.Errorf(lock.Lost, detail) }},
+		t, &stubDeliveries{err: func() error { return lock.Errorf(lock.Lost, detail) }},
 	)
 	over := problem{code: "lock_lost", detail: detail}
 	c.post("/webhooks/callbacks/deliveries/1042-0/redeliver").wantProblem(over)

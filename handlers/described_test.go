@@ -17,14 +17,10 @@ func TestWaitOfAnEntryIsAnsweredAsItsEnd(t *testing.T) {
 	t.Parallel()
 	const path = "/locksets/" + someID + "?wait_seconds=1"
 	e := &lock.Entry{
-		ID:     someID,
-		Tenant: "acme",
-		Set:    true,
-		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		ID: someID, Tenant: "acme", Set: true, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	over(
-		t,
-		&stub{grant: &service.Grant{Entry: e, Token: someToken, Position: 1}},
+		t, &stub{grant: &service.Grant{Entry: e, Token: someToken, Position: 1}},
 	).get(path, lockToken(someToken)).wantStatus(http.StatusOK)
 	timedOut := &stub{
 		err:   &lock.Error{Code: lock.TimedOut, Detail: "x", RetryAfter: time.Second},

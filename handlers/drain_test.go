@@ -72,20 +72,10 @@ func (a *answer) resumable(holder string, drained time.Time) entry {
 		a.t.Fatalf("%v: %v", a, err)
 	}
 	want := entry{
-		Name:       "orders:42",
-		State:      "waiting",
-		Mode:       "exclusive",
-		Holder:     holder,
-		TTLSeconds: ptr(30.0),
+		Name: "orders:42", State: "waiting", Mode: "exclusive", Holder: holder, TTLSeconds: ptr(30.0),
 	}
 	random := cmpopts.IgnoreFields(
-		entry{},
-		"ID",
-		"Token",
-		"ExpiresAt",
-		"EnqueuedAt",
-		"Position",
-		"WaitUntil",
+		entry{}, "ID", "Token", "ExpiresAt", "EnqueuedAt", "Position", "WaitUntil",
 	)
 	if diff := cmp.Diff(want, body.Entry, random); diff != "" {
 		a.t.Errorf("%v (-want +got)\n%s", a, diff)

@@ -232,9 +232,7 @@ func (c *client) look(name string) lockView {
 func (c *client) awaitWaiting(name string, n int) {
 	c.t.Helper()
 	eventually(
-		c.t,
-		fmt.Sprintf("%d wait for %s", n, name),
-		func() bool { return *c.look(name).Waiting == n },
+		c.t, fmt.Sprintf("%d wait for %s", n, name), func() bool { return *c.look(name).Waiting == n },
 	)
 }
 

@@ -18,11 +18,10 @@ func polled(tenant, webhook string) []string {
 	return []string{
 		"/admin/overview", "/admin/locks", "/admin/blocking", "/admin/holders?holder=w",
 		"/admin/locks/" + tenant + "/a", "/admin/locks/" + tenant + "/a/history", "/admin/series",
-		"/admin/tenants",
-		"/admin/heatmap", "/admin/audit", "/admin/deadlocks", "/admin/lock-order", "/admin/closures",
-		"/admin/webhooks",
-		of, of + "/deliveries", "/admin/tenants/" + tenant + "/quota",
-		"/webhooks", "/webhooks/" + webhook, "/webhooks/" + webhook + "/deliveries",
+		"/admin/tenants", "/admin/heatmap", "/admin/audit", "/admin/deadlocks", "/admin/lock-order",
+		"/admin/closures", "/admin/webhooks", of, of + "/deliveries",
+		"/admin/tenants/" + tenant + "/quota", "/webhooks", "/webhooks/" + webhook,
+		"/webhooks/" + webhook + "/deliveries",
 	}
 }
 

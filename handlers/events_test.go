@@ -204,12 +204,9 @@ func (s *stream) wants(want ...string) []told {
 	got := s.wait(len(want))
 	var texts []string
 	for _, m := range got {
-		texts = append(
-			texts,
-			strings.TrimSpace(
-				m.Event+" "+m.Data.Data.Lock+strings.Join(m.Data.Data.Locks, ",")+" "+m.Data.Data.Reason,
-			),
-		)
+		texts = append(texts, strings.TrimSpace(
+			m.Event+" "+m.Data.Data.Lock+strings.Join(m.Data.Data.Locks, ",")+" "+m.Data.Data.Reason,
+		))
 	}
 	if diff := cmp.Diff(want, texts); diff != "" {
 		s.t.Fatalf("told (-want +got):\n%s", diff)
@@ -243,12 +240,8 @@ func TestReplicasSendTheSameEvents(t *testing.T) {
 	}
 	random := cmpopts.IgnoreFields(eventEntry{}, "EnqueuedAt")
 	entry := &eventEntry{
-		ID:         first.ID,
-		Mode:       "exclusive",
-		Holder:     "first",
-		Fence:      *first.Fence,
-		TTLSeconds: 30,
-		Metadata:   map[string]string{"job": "7"},
+		ID: first.ID, Mode: "exclusive", Holder: "first", Fence: *first.Fence, TTLSeconds: 30,
+		Metadata: map[string]string{"job": "7"},
 	}
 	for _, i := range []int{0, 2} {
 		if diff := cmp.Diff(entry, got[i].Data.Data.Entry, random); diff != "" ||
@@ -310,9 +303,7 @@ func TestEventsAreSelectedByType(t *testing.T) {
 		c.release(c.acquire(name))
 	}
 	s.wants(
-		"lock.acquired orders:1",
-		"lock.released orders:1 released",
-		"lock.acquired x",
+		"lock.acquired orders:1", "lock.released orders:1 released", "lock.acquired x",
 		"lock.released x released",
 	)
 	missed.wants("events.missed")
@@ -334,10 +325,7 @@ func TestOldEventIDGetsEventsMissed(t *testing.T) {
 		all = live.wait(len(all) + 2)
 	}
 	kept := []string{
-		"lock.released a released",
-		"lock.acquired a",
-		"lock.released a released",
-		"lock.acquired a",
+		"lock.released a released", "lock.acquired a", "lock.released a released", "lock.acquired a",
 	}
 	for _, id := range []string{"1-1", all[2].ID} {
 		missed := c.at(r).follow("/events", header("Last-Event-ID", id)).wants(
@@ -375,12 +363,8 @@ func TestEventsStayWithinTheTenant(t *testing.T) {
 		}
 		return seen[c.claims.Tenant] && seen[other.claims.Tenant]
 	})
-	c.get("/admin/events").
-		wantProblem(
-			lacks("admin or tenant-admin"),
-		)
-	admin.get("/events").
-		wantProblem(lacks("locks:read"))
+	c.get("/admin/events").wantProblem(lacks("admin or tenant-admin"))
+	admin.get("/events").wantProblem(lacks("locks:read"))
 }
 
 func TestBadEventRequestsAreRefused(t *testing.T) {
@@ -399,34 +383,21 @@ func TestBadEventRequestsAreRefused(t *testing.T) {
 		"": 1, "lock.acquired,": 2, "lock.held": 1, "lock.acquired,events.missed,lock.unknown": 3,
 		"LOCK.ACQUIRED": 1,
 	} {
-		c.get("/events?types=" + types).
-			wantProblem(
-				invalid(
-					"types",
-					fmt.Sprintf(
-						"must be types of events, separated by commas; number %d is none of %s", place, everyType,
-					),
-				),
-			)
+		c.get("/events?types=" + types).wantProblem(invalid("types", fmt.Sprintf(
+			"must be types of events, separated by commas; number %d is none of %s", place, everyType,
+		)))
 	}
 	for _, locks := range []string{"", "a,", "a%20b", "%2F", strings.Repeat("a", 257)} {
-		c.get("/events?locks=" + locks).
-			wantProblem(
-				invalid(
-					"locks", "must be patterns of lock names with at most one star each, separated by commas",
-				),
-			)
+		c.get("/events?locks=" + locks).wantProblem(invalid(
+			"locks", "must be patterns of lock names with at most one star each, separated by commas",
+		))
 	}
 	c.get("/events?locks=a" + strings.Repeat(",a", 8)).
 		wantProblem(invalid("locks", "must be at most 8 patterns"))
-	c.get("/events?locks=*a*").
-		wantProblem(
-			invalid(
-				"locks", "must be patterns of lock names with at most one star each, separated by commas",
-			),
-		)
-	c.get("/events?tenant=acme").
-		wantProblem(invalid("tenant", notAParameter))
+	c.get("/events?locks=*a*").wantProblem(invalid(
+		"locks", "must be patterns of lock names with at most one star each, separated by commas",
+	))
+	c.get("/events?tenant=acme").wantProblem(invalid("tenant", notAParameter))
 	c.admin().get("/admin/events?tenant=-").wantProblem(noTenant())
 	c.admin().get("/admin/events?types=x").wantStatus(http.StatusBadRequest)
 }
@@ -510,14 +481,10 @@ func streaming(t *testing.T, config func(*service.Config), change func(*handlers
 func TestHeartbeatsMoveTheEventID(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	r := streaming(
-		t,
-		func(*service.Config) {},
-		func(h *handlers.Config) {
-			// A busy machine may stop a write for less than this, which ends the stream.
-			h.AnswerTimeout, h.Heartbeat = 2*time.Second, 50*time.Millisecond
-		},
-	)
+	r := streaming(t, func(*service.Config) {}, func(h *handlers.Config) {
+		// A busy machine may stop a write for less than this, which ends the stream.
+		h.AnswerTimeout, h.Heartbeat = 2*time.Second, 50*time.Millisecond
+	})
 	s := c.at(r).follow("/events?locks=mine")
 	beats := func() int {
 		s.mu.Lock()
@@ -542,8 +509,7 @@ func TestEventReaderThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	r := streaming(
-		t,
-		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 2}) },
+		t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 2}) },
 		func(h *handlers.Config) { h.AnswerTimeout = 2 * time.Second },
 	)
 	stalls := dial(t, r)
@@ -622,8 +588,7 @@ func TestStreamIsNoLatency(t *testing.T) {
 	counts := func(wait string) bool {
 		text := string(c.get("/metrics").body)
 		return strings.Contains(
-			text,
-			`duration_seconds_count{method="GET",route="/admin/events",status="2xx",wait="`+wait+`"}`,
+			text, `duration_seconds_count{method="GET",route="/admin/events",status="2xx",wait="`+wait+`"}`,
 		)
 	}
 	eventually(t, "the stream is counted", func() bool { return counts("true") || counts("false") })

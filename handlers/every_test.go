@@ -29,8 +29,7 @@ type described struct {
 func sample(path string) string {
 	return strings.NewReplacer(
 		"{name}", "a", "{id}", someID, "{tenant}", "acme", "{delivery}", "1042-1",
-	).
-		Replace(path)
+	).Replace(path)
 }
 
 func describedOperations(t *testing.T) (all []described) {
@@ -90,9 +89,7 @@ func (d described) valid() (query string, o []option) {
 		"POST " + sample("/admin/locksets/{tenant}/{id}/revoke"):             revoking,
 		"POST /locks/a/stale-writes": `{"fence_presented":1,` +
 			`"fence_known":2,"resource":"db"}`,
-		"PATCH " + sample(
-			"/admin/webhooks/{tenant}/{id}",
-		): `{"paused":true,` + whyPaused + `}`,
+		"PATCH " + sample("/admin/webhooks/{tenant}/{id}"): `{"paused":true,` + whyPaused + `}`,
 	}[d.method+" "+d.path]
 	if text != "" {
 		o = append(o, body(text))
@@ -115,12 +112,8 @@ func failing(t *testing.T, err error) *client {
 		return err
 	}
 	h := shared.handlers(s)
-	h.Closures, h.Console, h.Audit = closuresStub{s}, &consoleStub{
-		err:   err,
-		panic: s.panic,
-	}, trail{
-		err:   err,
-		panic: s.panic,
+	h.Closures, h.Console, h.Audit = closuresStub{s}, &consoleStub{err: err, panic: s.panic}, trail{
+		err: err, panic: s.panic,
 	}
 	h.Webhooks, h.Deliveries = &stubWebhooks{fail}, &stubDeliveries{err: fail}
 	h.Quotas = &brokenQuotas{shared.quotas, fail, errors.Is(err, lock.RateLimited)}
@@ -179,8 +172,7 @@ func TestEveryOperationRefuses(t *testing.T) {
 		none.do(op.method, op.path+query, o...).wantStatus(http.StatusForbidden)
 		unscoped(op).do(op.method, op.path+query, o...).wantStatus(http.StatusForbidden)
 		fast.do(op.method, op.path+query, o...).wantStatus(http.StatusTooManyRequests)
-		c.do(op.method, op.path+"?x=1", append(o, loose)...).
-			wantProblem(invalid("x", notAParameter))
+		c.do(op.method, op.path+"?x=1", append(o, loose)...).wantProblem(invalid("x", notAParameter))
 		if len(op.codes[http.StatusUnsupportedMediaType]) == 0 {
 			continue
 		}
@@ -188,8 +180,7 @@ func TestEveryOperationRefuses(t *testing.T) {
 			wantProblem(tooLarge())
 		c.do(
 			op.method, op.path+query, append(o, body("{}"), header("Content-Type", "text/plain"), loose)...,
-		).
-			wantStatus(http.StatusUnsupportedMediaType)
+		).wantStatus(http.StatusUnsupportedMediaType)
 		c.do(op.method, op.path+query, append(o, body(`{"x":1}`), loose)...).wantProblem(unknown("x"))
 	}
 }

@@ -48,8 +48,7 @@ func newTimed(t *testing.T) *timed {
 	h.Verifier = v
 	claims := newTenant(t).claims
 	return &timed{
-		t: t, router: handlers.New(h),
-		long:  must(auth.Sign(secret(), claims, time.Now(), 24*time.Hour)),
+		t: t, router: handlers.New(h), long: must(auth.Sign(secret(), claims, time.Now(), 24*time.Hour)),
 		short: must(auth.Sign(secret(), claims, time.Now(), life)),
 	}
 }

@@ -20,8 +20,7 @@ func TestDisconnectedWaiterLeavesTheQueue(t *testing.T) {
 		"Body": {body(text)}, "Chunked": {chunked(text)}, "LargeBody": {body(large)},
 		"LargeChunked": {chunked(large)},
 		"Traced": {
-			body(text),
-			header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+			body(text), header("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
 		},
 	}
 	for name, o := range cases {
@@ -33,10 +32,7 @@ func TestDisconnectedWaiterLeavesTheQueue(t *testing.T) {
 			c.named("stays").join("orders:42")
 			gone.cut()
 			within(
-				t,
-				promptly,
-				"the entry is gone",
-				func() bool { return *c.look("orders:42").Waiting == 1 },
+				t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 },
 			)
 			c.checkQueue("orders:42", first, []string{"stays"})
 		})
@@ -59,9 +55,7 @@ func TestEveryWayToDisconnectLeavesTheQueue(t *testing.T) {
 	bodies := map[string]string{
 		"Body": fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(text), text),
 		"Chunked": fmt.Sprintf(
-			"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n",
-			len(text),
-			text,
+			"Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(text), text,
 		),
 		"Expect": fmt.Sprintf("Expect: 100-continue\r\nContent-Length: %d\r\n\r\n%s", len(text), text),
 	}
@@ -79,10 +73,7 @@ func TestEveryWayToDisconnectLeavesTheQueue(t *testing.T) {
 				c.awaitWaiting("orders:42", 1)
 				end(conn)
 				within(
-					t,
-					promptly,
-					"the entry is gone",
-					func() bool { return *c.look("orders:42").Waiting == 0 },
+					t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 0 },
 				)
 				c.checkQueue("orders:42", first, nil)
 			})

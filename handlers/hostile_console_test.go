@@ -67,8 +67,7 @@ func TestRenderingsAtOnce(t *testing.T) {
 		return n
 	}
 	eventually(
-		t,
-		"pages are made, and others rejected",
+		t, "pages are made, and others rejected",
 		func() bool { return s.making() == atOnce && rejected() == 20 },
 	)
 	other := newTenant(t).at(c.replica).admin().start("GET", "/admin/locks")
@@ -81,8 +80,7 @@ func TestRenderingsAtOnce(t *testing.T) {
 		} else {
 			a.wantProblem(
 				problem{
-					code:   "overloaded",
-					detail: "too many lists and looks are under way; retry after Retry-After",
+					code: "overloaded", detail: "too many lists and looks are under way; retry after Retry-After",
 				},
 				"may_have_taken_effect",
 			)
@@ -163,9 +161,7 @@ func TestExportsOfTenant(t *testing.T) {
 		records = append(records, &audit.Record{ID: someID, Reason: strings.Repeat("r", 500)})
 	}
 	c, _ := overRouter(
-		t,
-		&stub{},
-		func(h *handlers.Config) { h.Audit = trail{page: &audit.Page{Records: records}} },
+		t, &stub{}, func(h *handlers.Config) { h.Audit = trail{page: &audit.Page{Records: records}} },
 	)
 	lines := header("Accept", "application/x-ndjson")
 	hostile := c.operator()
@@ -224,9 +220,7 @@ func TestOperatorsNotCached(t *testing.T) {
 	} {
 		if a := c.as(
 			func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} },
-		).get(path); a.header.Get(
-			"Cache-Control",
-		) != "no-store" {
+		).get(path); a.header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%v has Cache-Control %q", a.asked, a.header.Get("Cache-Control"))
 		}
 	}

@@ -28,8 +28,7 @@ func secured(t *testing.T, most int, h http.Handler) *replica {
 	pair := must(tls.X509KeyPair(a.Issue(t, nil)))
 	server := httptest.NewUnstartedServer(h)
 	config := &tls.Config{
-		MinVersion:   tls.VersionTLS12,
-		NextProtos:   []string{"h2", "http/1.1"},
+		MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"},
 		Certificates: []tls.Certificate{pair},
 	}
 	server.Listener = tls.NewListener(handlers.NewConnections(most).Listener(server.Listener), config)
@@ -103,10 +102,7 @@ func TestRequestsOfOneConnection(t *testing.T) {
 		wait(c)
 	}
 	a := c.post("/locks/a")
-	a.wantProblem(
-		tooMany("requests of the tenant"),
-		"may_have_taken_effect",
-	)
+	a.wantProblem(tooMany("requests of the tenant"), "may_have_taken_effect")
 	c.delete("/locks/a", lockToken(someToken)).wantStatus(http.StatusNoContent)
 	wait(newTenant(t).at(r))
 	for range 3 * 12 { // one after the other, which takes nothing for good
@@ -158,8 +154,7 @@ func TestStrangersOfOneConnection(t *testing.T) {
 	stranger.at(r.another(t)).get("/healthz").wantStatus(http.StatusOK)
 	cancel()
 	eventually(
-		t,
-		"there is room again",
+		t, "there is room again",
 		func() bool { return stranger.start("GET", "/locks").raw().status == http.StatusUnauthorized },
 	)
 }
@@ -245,8 +240,7 @@ func TestStallOverHTTP2(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	inner := newReplica(
-		t,
-		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) },
+		t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) },
 	)
 	h := shared.handlers(inner.service)
 	h.AnswerTimeout = 2 * time.Second // a busy machine may stop the other requests for less than this
@@ -296,8 +290,7 @@ func TestConnectionThatStalls(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	inner := newReplica(
-		t,
-		func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) },
+		t, func(c *service.Config) { c.Limits = limited(quota.Overrides{"event_streams": 1}) },
 	)
 	r := secured(t, 100, handlers.New(shared.handlers(inner.service)))
 	r.service = inner.service
@@ -337,8 +330,7 @@ func TestSessionOverTLS(t *testing.T) {
 	c := newOperator(t).at(r)
 	cookie := c.post("/dashboard/session", c.signsIn()).cookie()
 	if cookie.Name != "__Host-fencepost-session" || !cookie.Secure || !cookie.HttpOnly ||
-		cookie.Path != "/" ||
-		cookie.Domain != "" {
+		cookie.Path != "/" || cookie.Domain != "" {
 		t.Errorf("%v", cookie)
 	}
 	c.with("").get("/dashboard/session", bearing(cookie)).wantStatus(http.StatusOK)

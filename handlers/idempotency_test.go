@@ -27,8 +27,7 @@ func TestSameKeyIsTheSameEntry(t *testing.T) {
 			},
 		},
 		"OtherSpaces": {
-			[]option{body(someBody)},
-			[]option{body(strings.ReplaceAll(someBody, ",", " , "))},
+			[]option{body(someBody)}, []option{body(strings.ReplaceAll(someBody, ",", " , "))},
 		},
 		"OtherNumbers": {[]option{body(`{"ttl_seconds":10}`)}, []option{body(`{"ttl_seconds":1.0e1}`)}},
 	}

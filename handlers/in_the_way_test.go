@@ -67,8 +67,7 @@ func TestSetIsRefusedAsOneLock(t *testing.T) {
 		wantStatus(http.StatusAccepted)
 	var got busy
 	a := c.post(
-		"/locksets",
-		body(`{"locks":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"free"}]}`),
+		"/locksets", body(`{"locks":[{"name":"a"},{"name":"b"},{"name":"c"},{"name":"free"}]}`),
 	)
 	if err := json.Unmarshal(a.body, &got); err != nil || a.status != http.StatusLocked {
 		t.Errorf("%v", a)

@@ -66,8 +66,7 @@ func sign(
 	now := time.Now()
 	c := jwt.MapClaims{
 		"iss": issuer, "aud": audience, "sub": "worker-1", "tenant": tenant,
-		"scope": "locks:read locks:write",
-		"iat":   now.Unix(), "exp": now.Add(time.Hour).Unix(),
+		"scope": "locks:read locks:write", "iat": now.Unix(), "exp": now.Add(time.Hour).Unix(),
 	}
 	maps.Copy(c, changes)
 	maps.DeleteFunc(c, func(_ string, v any) bool { return v == nil })

@@ -68,10 +68,7 @@ func largeReport() seen.OrderReport {
 	report := seen.OrderReport{Orders: make([]order.Edge, 1000)}
 	for i := range report.Orders {
 		report.Orders[i] = order.Edge{
-			Tenant:   "acme",
-			From:     "a:*",
-			To:       "b:*",
-			Seen:     1,
+			Tenant: "acme", From: "a:*", To: "b:*", Seen: 1,
 			Examples: []order.Example{{Holder: "w", At: time.Now()}},
 		}
 	}
@@ -101,15 +98,11 @@ func TestPageIsBounded(t *testing.T) {
 	last := len(p.Locks) - 1
 	if len(a.body) > mebibyte || len(a.body) < mebibyte/2 || last < 100 || last >= len(all.Locks)-1 {
 		t.Fatalf(
-			"%d locks in %d bytes, want about 1 MiB of the %d",
-			len(p.Locks),
-			len(a.body),
-			len(all.Locks),
+			"%d locks in %d bytes, want about 1 MiB of the %d", len(p.Locks), len(a.body), len(all.Locks),
 		)
 	}
-	if want := "locks|" + all.Locks[last].Name; p.NextCursor != base64.RawURLEncoding.EncodeToString(
-		[]byte(want),
-	) {
+	if want := "locks|" + all.Locks[last].Name; p.NextCursor !=
+		base64.RawURLEncoding.EncodeToString([]byte(want)) {
 		t.Errorf("next_cursor %q is not the last name", p.NextCursor)
 	}
 	few := all
@@ -125,13 +118,9 @@ func TestLockIsBounded(t *testing.T) {
 	var v lockView
 	a.want(http.StatusOK, &v)
 	if len(a.body) > mebibyte || len(v.Holders) < 50 || len(v.Waiters) < 50 ||
-		len(v.Waiters) == 1000 ||
-		*v.Waiting != 5000 {
+		len(v.Waiters) == 1000 || *v.Waiting != 5000 {
 		t.Errorf(
-			"%d holders and %d of %d waiters in %d bytes",
-			len(v.Holders),
-			len(v.Waiters),
-			*v.Waiting,
+			"%d holders and %d of %d waiters in %d bytes", len(v.Holders), len(v.Waiters), *v.Waiting,
 			len(a.body),
 		)
 	}
@@ -146,16 +135,12 @@ func TestLockIsBounded(t *testing.T) {
 func TestRefusalIsBounded(t *testing.T) {
 	t.Parallel()
 	one := &service.Grant{
-		Entry:   largest("orders:42"),
-		Holders: holdersAt("orders:42", 100),
-		Waiters: 3,
+		Entry: largest("orders:42"), Holders: holdersAt("orders:42", 100), Waiters: 3,
 	}
 	many := &service.Grant{Entry: &lock.Entry{Set: true, Claims: []lock.Claim{{Name: "a"}}}}
 	for place := range 32 { // most have no waiter
 		b := service.Busy{
-			Name:    strings.Repeat("n", 200),
-			Holders: holdersAt("n", 100),
-			Waiters: 3 * (place / 31),
+			Name: strings.Repeat("n", 200), Holders: holdersAt("n", 100), Waiters: 3 * (place / 31),
 		}
 		for i, h := range b.Holders {
 			h.Entry.ID = lock.ID(fmt.Sprintf("%026d", 100*place+i))
@@ -178,9 +163,7 @@ func TestRefusalIsBounded(t *testing.T) {
 		if locks, set := a.fields()["locks"].([]any); set != grant.Entry.Set ||
 			len(locks) != len(grant.Busy) {
 			t.Errorf(
-				"%s, when there is no room: %d locks are named that others hold, want %d",
-				path,
-				len(locks),
+				"%s, when there is no room: %d locks are named that others hold, want %d", path, len(locks),
 				len(grant.Busy),
 			)
 		}
@@ -198,8 +181,7 @@ func TestLongCycleIsBounded(t *testing.T) {
 		Cycle []step `json:"cycle"`
 	}
 	a := over(
-		t,
-		&stub{err: &lock.Error{Code: lock.Deadlock, Detail: "x", Cycle: cycle}},
+		t, &stub{err: &lock.Error{Code: lock.Deadlock, Detail: "x", Cycle: cycle}},
 	).post("/locks/a")
 	if err := json.Unmarshal(a.body, &p); err != nil || len(p.Cycle) != 32 {
 		t.Errorf("%d waits of the cycle, %v", len(p.Cycle), err)
@@ -214,23 +196,16 @@ func TestUnreadAnswersOfATenantAreBounded(t *testing.T) {
 	for i := range deadlocks {
 		wait := lock.Wait{Waiter: largest("a"), Blocker: largest("a"), Lock: "a"}
 		deadlocks[i] = view.Deadlock{
-			Tenant:  "acme",
-			Refused: largest("a"),
-			Cycle:   []lock.Wait{wait, wait},
-			Waits:   2,
-			At:      time.Now(),
+			Tenant: "acme", Refused: largest("a"), Cycle: []lock.Wait{wait, wait}, Waits: 2, At: time.Now(),
 		}
 	}
 	c, router := overRouter(
-		t,
-		&stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: largeReport()},
-		asIs,
+		t, &stub{page: largePage(), view: largeView(), deadlocks: deadlocks, order: largeReport()}, asIs,
 	)
 	operator := c.as(func(c *auth.Claims) { c.Scopes = []auth.Scope{auth.Admin} })
 	router.Fill(c.claims.Tenant)
 	crowded := problem{
-		code:   "overloaded",
-		detail: "too many large answers are under way; retry after Retry-After",
+		code: "overloaded", detail: "too many large answers are under way; retry after Retry-After",
 	}
 	for path, as := range map[string]*client{
 		"/locks": c, "/locks/orders:42": c, "/admin/deadlocks": operator,
@@ -247,13 +222,11 @@ func TestUnreadAnswersOfATenantAreBounded(t *testing.T) {
 		}
 	}
 	eventually(
-		t,
-		"the others' answers are counted no more",
+		t, "the others' answers are counted no more",
 		func() bool { return router.InFlight() == handlers.MaxAnswersOfTenant },
 	)
 	away := over(
-		t,
-		&stub{err: &lock.Error{Code: lock.Overloaded, Detail: "x", RetryAfter: time.Second}},
+		t, &stub{err: &lock.Error{Code: lock.Overloaded, Detail: "x", RetryAfter: time.Second}},
 	)
 	away.post("/locks/a").wantStatus(http.StatusTooManyRequests)
 	away.post("/locksets", body(oneLock)).wantStatus(http.StatusTooManyRequests)
@@ -269,10 +242,8 @@ func TestListsAreWithoutMetadata(t *testing.T) {
 		for j := range names {
 			names[j] = fmt.Sprintf("set%d:%02d", i, j)
 		}
-		text := strings.TrimSuffix(
-			locksOf(names...),
-			"}",
-		) + `,"ttl_seconds":600,"metadata":{"k":"` + strings.Repeat("<", 2047) + `"}}`
+		text := strings.TrimSuffix(locksOf(names...), "}") + `,"ttl_seconds":600,"metadata":{"k":"` +
+			strings.Repeat("<", 2047) + `"}}`
 		a := c.post("/locksets", body(text))
 		if a.set(http.StatusCreated, "held"); len(a.body) > 16<<10 ||
 			!strings.Contains(string(a.body), "<<<") {
@@ -345,28 +316,21 @@ func TestUnreadAnswersEnd(t *testing.T) { // alone: it measures memory
 	})
 	if n := router.InFlight(); n > handlers.MaxAnswersOfTenant || n < handlers.MaxAnswersOfTenant/2 {
 		t.Errorf(
-			"%d bytes are on their way, want them near the bound of %d",
-			n,
-			handlers.MaxAnswersOfTenant,
+			"%d bytes are on their way, want them near the bound of %d", n, handlers.MaxAnswersOfTenant,
 		)
 	}
 	if grown := heap() - before; grown > 2*handlers.MaxAnswersOfTenant {
 		t.Errorf("%d unread answers take %d MiB", clients, grown/mebibyte)
 	}
 	within(
-		t,
-		60*time.Second,
-		"the unread answers are given up",
+		t, 60*time.Second, "the unread answers are given up",
 		func() bool { return router.InFlight() == 0 },
 	)
 	if a := c.get("/locks?limit=1000"); a.status != http.StatusOK {
 		t.Errorf("after them: %v", a.status)
 	}
 	within(
-		t,
-		20*time.Second,
-		"the memory is given back",
-		func() bool { return heap()-before < 8*mebibyte },
+		t, 20*time.Second, "the memory is given back", func() bool { return heap()-before < 8*mebibyte },
 	)
 }
 
@@ -401,8 +365,7 @@ func TestWaitingIsNoAnswer(t *testing.T) {
 		}
 	}
 	c.post(
-		"/locks/orders:42",
-		body(`{"wait_seconds":2.5}`),
+		"/locks/orders:42", body(`{"wait_seconds":2.5}`),
 	) // for as long the connection has been idle
 	conn.write("POST /locks/a" + head + "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n")
 	if line, err := conn.in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
@@ -438,11 +401,7 @@ func TestScrapesAreBounded(t *testing.T) {
 	t.Cleanup(release) // before the replica is closed
 	crowd := c.start("GET", "/metrics")
 	eventually(t, "the fifth is answered", crowd.answered)
-	crowd.wait().
-		wantProblem(
-			tooMany("reads of the metrics"),
-			"may_have_taken_effect",
-		)
+	crowd.wait().wantProblem(tooMany("reads of the metrics"), "may_have_taken_effect")
 	release()
 	for _, p := range all {
 		if a := p.wait(); a.status != http.StatusOK {
@@ -450,8 +409,7 @@ func TestScrapesAreBounded(t *testing.T) {
 		}
 	}
 	eventually(
-		t,
-		"the metrics can be asked for again",
+		t, "the metrics can be asked for again",
 		func() bool { return c.get("/metrics").status == http.StatusOK },
 	)
 }

@@ -37,9 +37,8 @@ func requests(t *testing.T, exposition http.Handler) (slow, all map[bool]int) {
 		case strings.HasPrefix(line, "fencepost_http_request_duration_seconds_count{"):
 			slow[wait] += count
 			all[wait] += count
-		case strings.HasPrefix(
-			line, "fencepost_http_request_duration_seconds_bucket{",
-		) && strings.Contains(line, `le="1"`):
+		case strings.HasPrefix(line, "fencepost_http_request_duration_seconds_bucket{") &&
+			strings.Contains(line, `le="1"`):
 			slow[wait] -= count
 		}
 	}

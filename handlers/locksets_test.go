@@ -75,13 +75,10 @@ func locksOf(names ...string) string {
 func TestLockSetIsTakenAsOne(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	a := c.post(
-		"/locksets",
-		body(
-			`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b",`+
-				`"mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`,
-		),
-	)
+	a := c.post("/locksets", body(
+		`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b",`+
+			`"mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`,
+	))
 	got := a.set(http.StatusCreated, "held")
 	want := set{
 		State: "held", Holder: "w", WaitedSeconds: a.waited(got.WaitedSeconds), TTLSeconds: ptr(60.0),
@@ -145,8 +142,7 @@ func TestLockSetRefused(t *testing.T) {
 		t.Fatalf("%v: want two busy locks", a)
 	}
 	if b := r.Locks[0]; b.Name != "b" || b.Holders[0].Holder != "first" ||
-		b.Holders[0].Fence != *first.Fence ||
-		*b.Waiting != 0 {
+		b.Holders[0].Fence != *first.Fence || *b.Waiting != 0 {
 		t.Errorf("%v: want b first, held by first", a)
 	}
 	if d := r.Locks[1]; d.Name != "d" || d.Holders[0].Holder != "other" ||
@@ -173,10 +169,7 @@ func TestWaitingLockSetIsResumed(t *testing.T) {
 	c.put("/locksets/"+s.ID+"/renew", lockToken(s.Token)).set(http.StatusOK, "waiting")
 	resumed := c.start("GET", "/locksets/"+s.ID+"?wait_seconds=20", lockToken(s.Token))
 	repeated := c.start(
-		"POST",
-		"/locksets",
-		body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`),
-		key("k"),
+		"POST", "/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"wait_seconds":60}`), key("k"),
 	)
 	c.release(e)
 	if got := resumed.wait().set(http.StatusOK, "held"); got.ID != s.ID {
@@ -301,8 +294,7 @@ func TestNamePatternsConfineKeysAndHolders(t *testing.T) {
 	key := header("Idempotency-Key", "nightly")
 	mallory.post(
 		"/locksets", body(`{"locks":[{"name":"scratch:1"}],"holder":"w1","ttl_seconds":60}`), key,
-	).
-		set(http.StatusCreated, "held")
+	).set(http.StatusCreated, "held")
 	worker.post("/locksets", body(`{"locks":[{"name":"pay:1"}],"holder":"w1","ttl_seconds":60}`), key).
 		set(http.StatusCreated, "held")
 	worker.acquire("scratch:2", body(`{"holder":"w2","ttl_seconds":60}`))

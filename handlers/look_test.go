@@ -70,8 +70,7 @@ func TestAdviceOfOneHold(t *testing.T) {
 		c.release(c.acquire("orders:42"))
 		eventually(t, want, func() bool {
 			return strings.Contains(
-				string(c.operator().get("/admin/locks/"+c.claims.Tenant+"/orders:42").body),
-				want,
+				string(c.operator().get("/admin/locks/"+c.claims.Tenant+"/orders:42").body), want,
 			)
 		})
 	}
@@ -94,16 +93,14 @@ func TestFiguresAdviseAfterTenHolds(t *testing.T) {
 	}
 	v := c.look("orders:42")
 	if f := v.Figures; *f.Acquisitions != 10 || *f.Expirations != 0 ||
-		f.RecommendedTTLSeconds == nil ||
-		*f.RecommendedTTLSeconds < 2 {
+		f.RecommendedTTLSeconds == nil || *f.RecommendedTTLSeconds < 2 {
 		t.Errorf("figures = %+v, want 10 acquisitions and a recommended TTL of 2 s or more", f)
 	}
 	for name, p := range map[string]*percentiles{
 		"wait": v.Figures.WaitSeconds, "hold": v.Figures.HoldSeconds,
 	} {
 		if p == nil || p.P50 == nil || p.P90 == nil || p.P99 == nil || *p.P50 > *p.P90 ||
-			*p.P90 > *p.P99 ||
-			*p.P99 == 0 {
+			*p.P90 > *p.P99 || *p.P99 == 0 {
 			t.Errorf("%s_seconds = %+v, want them to grow", name, p)
 		}
 	}
@@ -166,19 +163,13 @@ func TestListIsSelectedAndSorted(t *testing.T) {
 	t.Parallel()
 	c := listing(t)
 	cases := map[string][]string{
-		"": {
-			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
-		},
-		"prefix=": {
-			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
-		},
-		"prefix=orders:":     {"orders:1", "orders:10", "orders:2"},
-		"prefix=orders:1":    {"orders:1", "orders:10"},
-		"prefix=orders%3A10": {"orders:10"},
-		"prefix=nothing":     {},
-		"state=held": {
-			"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2",
-		},
+		"":                         {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
+		"prefix=":                  {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
+		"prefix=orders:":           {"orders:1", "orders:10", "orders:2"},
+		"prefix=orders:1":          {"orders:1", "orders:10"},
+		"prefix=orders%3A10":       {"orders:10"},
+		"prefix=nothing":           {},
+		"state=held":               {"Z", "a", "b", "c", "d", "orders:1", "orders:10", "orders:2"},
 		"state=contended":          {"c", "d"},
 		"state=contended&prefix=d": {"d"},
 		"state=contended&prefix=a": {},
@@ -196,8 +187,7 @@ func TestListIsSelectedAndSorted(t *testing.T) {
 	}
 	got := c.list("prefix=d").Locks[0]
 	if got.State != "contended" || *got.Waiting != 2 || len(got.Holders) != 1 ||
-		got.Holders[0].Fence != got.Fence ||
-		got.Holders[0].Holder != "worker-1" {
+		got.Holders[0].Fence != got.Fence || got.Holders[0].Holder != "worker-1" {
 		t.Errorf("d = %+v, want a holder and two waiters", got)
 	}
 	if got := c.list("prefix=a").Locks[0]; got.State != "held" || *got.Waiting != 0 {
@@ -227,8 +217,7 @@ func TestPagesAreTheWholeList(t *testing.T) {
 	cursor := c.list("limit=3").NextCursor // a lock that is gone is no obstacle
 	c.release(c.acquire("bb"))
 	if got := c.list("limit=1&consistent=true&cursor=" + cursor).names(); !slices.Equal(
-		got,
-		[]string{"c"},
+		got, []string{"c"},
 	) {
 		t.Errorf("the page after b is %v", got)
 	}
@@ -296,9 +285,7 @@ func TestListOverThousandLocks(t *testing.T) {
 	}
 	if p := c.list(""); len(p.Locks) != 100 || p.NextCursor == "" {
 		t.Errorf(
-			"a page has %d locks by default, and the cursor %q; want 100",
-			len(p.Locks),
-			p.NextCursor,
+			"a page has %d locks by default, and the cursor %q; want 100", len(p.Locks), p.NextCursor,
 		)
 	}
 	last := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:1099"} })

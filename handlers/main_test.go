@@ -46,8 +46,7 @@ func describedIsTested() error {
 	partial := false
 	flag.Visit(func(f *flag.Flag) {
 		partial = partial || strings.HasPrefix(f.Name, "test.fuzz") || f.Name == "test.run" ||
-			f.Name == "test.skip" ||
-			f.Name == "test.list"
+			f.Name == "test.skip" || f.Name == "test.list"
 	})
 	if unseen := checker().Unseen(); !partial && len(unseen) > 0 {
 		return fmt.Errorf("no test was answered with %q", unseen)

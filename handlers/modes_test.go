@@ -47,9 +47,7 @@ func TestModeMismatch(t *testing.T) {
 			`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":3}`, false,
 			"as a semaphore with the limit 2",
 		},
-		"SameLimit": {
-			`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":2}`, true, "",
-		},
+		"SameLimit": {`{"mode":"semaphore","limit":2}`, `{"mode":"semaphore","limit":2}`, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -126,11 +126,9 @@ func TestUnknownPathsAre404(t *testing.T) {
 	c.get("/locks//entries/x").wantProblem(invalidName())
 	paths := []string{
 		"//", "/nowhere", "/locks/", "/locks//", "/locks/a/", "/locks/a/b", "/locks/a/renew/",
-		"/locks/a/entries", "/locks/a/entries/",
-		"/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks", "/Locks", "/LOCKS/a", "/locks/a/Renew",
-		"/locks/a%2F/entries",
-		"/locks%2Fa", "/%6Cocks/a/b", "/./locks", "/../locks", "/locks/../locks", "/healthz/",
-		"/metrics/", "/favicon.ico", "/v1/locks",
+		"/locks/a/entries", "/locks/a/entries/", "/locks/a/entries/x/", "/locks/a/entries/x/y", "//locks",
+		"/Locks", "/LOCKS/a", "/locks/a/Renew", "/locks/a%2F/entries", "/locks%2Fa", "/%6Cocks/a/b",
+		"/./locks", "/../locks", "/locks/../locks", "/healthz/", "/metrics/", "/favicon.ico", "/v1/locks",
 		"/lockset", "/events/", "/webhooks/", "/hooks", "/admin", "/debug/pprof/", "/.env",
 	}
 	want := nothingHere()

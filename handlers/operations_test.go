@@ -110,8 +110,7 @@ func TestDocs(t *testing.T) {
 	for _, path := range []string{
 		"/docs/nothing", "/docs/../openapi.json", "/docs/%2e%2e/doc.go", "/docs/a/b", "/docs/index.html",
 	} {
-		anonymous(t).get(path).
-			wantProblem(nothingHere())
+		anonymous(t).get(path).wantProblem(nothingHere())
 	}
 }
 
@@ -132,9 +131,8 @@ func TestRequestID(t *testing.T) {
 			}
 		}
 	}
-	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get("X-Request-Id") == b.header.Get(
-		"X-Request-Id",
-	) {
+	if a, b := c.get("/locks"), c.get("/locks"); a.header.Get("X-Request-Id") ==
+		b.header.Get("X-Request-Id") {
 		t.Error("two requests have one id")
 	}
 }
@@ -143,8 +141,7 @@ func TestRequestID(t *testing.T) {
 func TestEachRequestHasOneLogLine(t *testing.T) {
 	t.Parallel()
 	r := serve(
-		nil,
-		handlers.New(shared.handlers(shared.main.service)),
+		nil, handlers.New(shared.handlers(shared.main.service)),
 	) // at another replica what is refused may have no line any more
 	t.Cleanup(r.close)
 	c := newTenant(t).at(r)
@@ -156,30 +153,16 @@ func TestEachRequestHasOneLogLine(t *testing.T) {
 	refused := c.with("").get("/locks")
 	cases := map[*answer]map[string]any{
 		first: {
-			"route":    "/locks/:name",
-			"method":   "POST",
-			"status":   201.0,
-			"tenant":   c.claims.Tenant,
-			"lock":     "orders:42",
-			"trace_id": traceID,
-			"level":    "INFO",
+			"route": "/locks/:name", "method": "POST", "status": 201.0, "tenant": c.claims.Tenant,
+			"lock": "orders:42", "trace_id": traceID, "level": "INFO",
 		},
 		again: {
-			"route":  "/locks/:name",
-			"method": "POST",
-			"status": 423.0,
-			"tenant": c.claims.Tenant,
-			"lock":   "orders:42",
-			"code":   "lock_held",
-			"level":  "INFO",
+			"route": "/locks/:name", "method": "POST", "status": 423.0, "tenant": c.claims.Tenant,
+			"lock": "orders:42", "code": "lock_held", "level": "INFO",
 		},
 		unknown: {"route": "", "method": "GET", "status": 404.0, "code": "not_found", "level": "INFO"},
 		refused: {
-			"route":  "/locks",
-			"method": "GET",
-			"status": 401.0,
-			"code":   "unauthenticated",
-			"level":  "INFO",
+			"route": "/locks", "method": "GET", "status": 401.0, "code": "unauthenticated", "level": "INFO",
 		},
 	}
 	for a, want := range cases {
@@ -230,13 +213,10 @@ func TestTraceOfARequest(t *testing.T) {
 	const parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 	for _, path := range []string{"/locks/orders:42", "/locksets"} {
 		told := make(chan service.AcquireRequest, 1)
-		c := over(
-			t,
-			&stub{
-				err:      &lock.Error{Code: lock.Draining, Detail: "no more", RetryAfter: time.Second},
-				acquired: func(req service.AcquireRequest) { told <- req },
-			},
-		)
+		c := over(t, &stub{
+			err:      &lock.Error{Code: lock.Draining, Detail: "no more", RetryAfter: time.Second},
+			acquired: func(req service.AcquireRequest) { told <- req },
+		})
 		o := []option{header("traceparent", parent)}
 		if path == "/locksets" {
 			o = append(o, body(`{"locks":[{"name":"a"}]}`))

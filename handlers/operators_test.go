@@ -100,10 +100,7 @@ func TestOperatorsPatterns(t *testing.T) {
 		for _, d := range page.Deadlocks {
 			if len(d.Locks) != seen.locks {
 				t.Errorf(
-					"within %q: %d locks are named, want %d: %+v",
-					seen.by.claims.Locks,
-					len(d.Locks),
-					seen.locks,
+					"within %q: %d locks are named, want %d: %+v", seen.by.claims.Locks, len(d.Locks), seen.locks,
 					d,
 				)
 			}

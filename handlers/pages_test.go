@@ -75,8 +75,7 @@ func TestPageOfWhoIsGone(t *testing.T) {
 		}
 		failing := func() (any, error) { return nil, &lock.Error{Code: lock.StoreUnavailable} }
 		if err := pages.Get(t.Context(), "acme", "locks", failing); !errors.Is(
-			err,
-			lock.StoreUnavailable,
+			err, lock.StoreUnavailable,
 		) {
 			t.Errorf("a page that cannot be made: %v", err)
 		}

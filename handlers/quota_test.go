@@ -66,8 +66,7 @@ func TestQuotaBindsAllReplicas(t *testing.T) {
 	var before api.Quota
 	c.admin().get(c.quotaPath()).want(http.StatusOK, &before)
 	if diff := cmp.Diff(before.Defaults, before.Limits); diff != "" || before.Version != 0 ||
-		before.Overrides != nil ||
-		before.Limits.HeldLocks != quota.Standard()[quota.HeldLocks] {
+		before.Overrides != nil || before.Limits.HeldLocks != quota.Standard()[quota.HeldLocks] {
 		t.Errorf("before it is %+v", before)
 	}
 	e := c.acquire("a", body(`{"metadata":{"k":"1234"}}`))
@@ -81,20 +80,16 @@ func TestQuotaBindsAllReplicas(t *testing.T) {
 	}
 	t.Logf("it holds at the other replica after %v", time.Since(began))
 	if made.Limits.HeldLocks != 2 || made.Limits.Waiting != before.Limits.Waiting ||
-		*made.Overrides.HeldLocks != 2 ||
-		made.Overrides.Waiting != nil ||
-		made.ChangedBy != c.admin().claims.Subject ||
-		made.Reason != "a <migration>" ||
-		made.ChangedAt == nil ||
-		made.Damaged {
+		*made.Overrides.HeldLocks != 2 || made.Overrides.Waiting != nil ||
+		made.ChangedBy != c.admin().claims.Subject || made.Reason != "a <migration>" ||
+		made.ChangedAt == nil || made.Damaged {
 		t.Errorf("made %+v", made)
 	}
 	eventually(t, "what is used is told", func() bool {
 		var now api.Quota
 		c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
 		return now.Used.HeldLocks == 2 && now.Used.Places == 2 && now.Used.MetadataBytes == 5 &&
-			now.Used.Requests >= 0 &&
-			now.Version == made.Version
+			now.Used.Requests >= 0 && now.Version == made.Version
 	})
 	for _, at := range []*client{c, c.at(other)} {
 		eventually(t, "more is refused", func() bool {
@@ -119,19 +114,15 @@ func TestQuotaBindsAllReplicas(t *testing.T) {
 	c.admin().delete(c.quotaPath() + because).wantNoContent()
 	c.admin().delete(c.quotaPath()).wantNoContent()
 	within(
-		t,
-		20*time.Second,
-		"the defaults hold",
+		t, 20*time.Second, "the defaults hold",
 		func() bool { return *shared.quotas.Of(c.claims.Tenant) == *quota.Standard() },
 	)
 	c.acquire("c")
 	var log api.AuditPage
 	c.operator().get("/admin/audit").want(http.StatusOK, &log)
 	if len(log.Records) != 2 || log.Records[0].Action != "quota.reset" ||
-		log.Records[1].Action != "quota.set" ||
-		*log.Records[1].Object.Quota.HeldLocks != 2 ||
-		log.Records[1].Reason != "a <migration>" ||
-		log.Records[0].Reason != "it is <needed>" {
+		log.Records[1].Action != "quota.set" || *log.Records[1].Object.Quota.HeldLocks != 2 ||
+		log.Records[1].Reason != "a <migration>" || log.Records[0].Reason != "it is <needed>" {
 		t.Errorf("on record is %+v", log.Records)
 	}
 }
@@ -166,8 +157,7 @@ func TestRatesOfRequests(t *testing.T) {
 	c.delete("/locksets/"+set.ID, lockToken(set.Token)).
 		exceeds("rate_limited", "releases_per_second", 0, 0)
 	eventually(
-		t,
-		"it begins anew",
+		t, "it begins anew",
 		func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests },
 	)
 }
@@ -279,9 +269,7 @@ func TestDamagedQuotaFallsBackToDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(
-		t,
-		20*time.Second,
-		"the defaults hold",
+		t, 20*time.Second, "the defaults hold",
 		func() bool { return c.post("/locks/a", body(`{}`)).status == http.StatusCreated },
 	)
 	var now api.Quota
@@ -322,8 +310,7 @@ func TestQuotaFields(t *testing.T) {
 		}
 		if a := c.admin().put(
 			c.quotaPath(), body(fmt.Sprintf(`{%q:%d}`, l, l.Most()+1)), loose,
-		); a.status != http.StatusBadRequest ||
-			a.fields()["field"] != l.String() {
+		); a.status != http.StatusBadRequest || a.fields()["field"] != l.String() {
 			t.Errorf("%v", a)
 		}
 	}

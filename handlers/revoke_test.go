@@ -90,13 +90,8 @@ func TestRevokeEndsWhatTheOperatorSaw(t *testing.T) {
 	operator.post(c.revokePath(held), seenAs(*held.Fence), header("X-Request-Id", "the-request")).
 		want(http.StatusOK, &done)
 	want := revoked{
-		ID:      held.ID,
-		Tenant:  c.claims.Tenant,
-		Locks:   []string{"orders:42"},
-		Holder:  "w1",
-		Fence:   *held.Fence,
-		Held:    true,
-		AuditID: done.AuditID,
+		ID: held.ID, Tenant: c.claims.Tenant, Locks: []string{"orders:42"}, Holder: "w1",
+		Fence: *held.Fence, Held: true, AuditID: done.AuditID,
 	}
 	if diff := cmp.Diff(want, done); diff != "" || len(done.AuditID) != 26 {
 		t.Errorf("revoked (-want +got)\n%s", diff)
@@ -106,8 +101,7 @@ func TestRevokeEndsWhatTheOperatorSaw(t *testing.T) {
 	operator.post(c.revokePath(held), seenAs(*held.Fence)).goneBecause("revoked")
 	operator.post(c.revokePath(next), seenAs(*held.Fence)).wantStatus(http.StatusConflict)
 	if told := stream.wants("lock.revoked orders:42 revoked")[0].Data.Data.Revoked; told == nil ||
-		told.By != "ops" ||
-		told.Reason != explanation {
+		told.By != "ops" || told.Reason != explanation {
 		t.Errorf("the event says %+v", told)
 	}
 	page := operator.audit("")
@@ -117,11 +111,8 @@ func TestRevokeEndsWhatTheOperatorSaw(t *testing.T) {
 	r := page.Records[0]
 	if r.ID != done.AuditID || r.Actor.Subject != "ops" || r.Actor.Scope != "tenant-admin" ||
 		r.Actor.Address == "" || r.Actor.Peer == "" || r.RequestID != "the-request" ||
-		r.Action != "entry.revoke" || r.Object.Entry != held.ID ||
-		r.Object.Fence != *held.Fence ||
-		r.Reason != explanation ||
-		r.Result != "revoked" ||
-		time.Since(r.At.Time) > time.Minute {
+		r.Action != "entry.revoke" || r.Object.Entry != held.ID || r.Object.Fence != *held.Fence ||
+		r.Reason != explanation || r.Result != "revoked" || time.Since(r.At.Time) > time.Minute {
 		t.Errorf("on record: %+v", r)
 	}
 	if line := shared.journal.request(t, "the-request"); len(r.ServerID) != 16 ||
@@ -136,8 +127,7 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	c := newTenant(t)
 	operator := c.admin()
 	set := c.post(
-		"/locksets",
-		body(`{"locks":[{"name":"a"},{"name":"b"}],"holder":"w1","ttl_seconds":60}`),
+		"/locksets", body(`{"locks":[{"name":"a"},{"name":"b"}],"holder":"w1","ttl_seconds":60}`),
 	)
 	var s struct {
 		ID    string `json:"id"`
@@ -151,8 +141,7 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	path := "/admin/locksets/" + c.claims.Tenant + "/" + s.ID + "/revoke"
 	operator.post(
 		"/admin/locks/"+c.claims.Tenant+"/a/entries/"+s.ID+"/revoke", seenAs(s.Locks[0].Fence),
-	).
-		wantStatus(http.StatusNotFound)
+	).wantStatus(http.StatusNotFound)
 	var done revoked
 	operator.post(path, seenAs(s.Locks[0].Fence)).want(http.StatusOK, &done)
 	if !cmp.Equal(done.Locks, []string{"a", "b"}) {
@@ -161,20 +150,14 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 	operator.post(path, seenAs(s.Locks[0].Fence)).goneBecause("revoked")
 
 	one, two := c.acquire("a", body(`{"holder":"w1","ttl_seconds":60}`)), c.acquire(
-		"b",
-		body(`{"holder":"w2","ttl_seconds":60}`),
+		"b", body(`{"holder":"w2","ttl_seconds":60}`),
 	)
 	operator.post("/admin/locksets/"+c.claims.Tenant+"/"+one.ID+"/revoke", seenAs(*one.Fence)).
 		wantStatus(http.StatusNotFound)
 	named := func(entries string) option {
-		return body(
-			fmt.Sprintf(
-				`{"tenant":%q,"holder":"w1","entries":[%s],"reason":%q}`,
-				c.claims.Tenant,
-				entries,
-				explanation,
-			),
-		)
+		return body(fmt.Sprintf(
+			`{"tenant":%q,"holder":"w1","entries":[%s],"reason":%q}`, c.claims.Tenant, entries, explanation,
+		))
 	}
 	seen := func(e entry, fence uint64) string {
 		return fmt.Sprintf(`{"id":%q,"fence":%d}`, e.ID, fence)
@@ -187,10 +170,7 @@ func TestRevokesSetsAndHolders(t *testing.T) {
 		} `json:"entries"`
 	}
 	all := []string{
-		seen(one, *one.Fence+1),
-		seen(one, *one.Fence),
-		seen(two, *two.Fence),
-		seen(one, *one.Fence),
+		seen(one, *one.Fence+1), seen(one, *one.Fence), seen(two, *two.Fence), seen(one, *one.Fence),
 	}
 	operator.post("/admin/holders/revoke", named(strings.Join(all, ","))).want(http.StatusOK, &list)
 	var results []string
@@ -221,8 +201,7 @@ func TestTenantAdminReachesNoOtherTenant(t *testing.T) {
 	hostile.post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantProblem(onlyOwn())
 	hostile.post(
 		"/admin/locksets/"+victim.claims.Tenant+"/"+theirs.ID+"/revoke", seenAs(*theirs.Fence),
-	).
-		wantProblem(onlyOwn())
+	).wantProblem(onlyOwn())
 	hostile.post("/admin/holders/revoke", body(fmt.Sprintf(
 		`{"tenant":%q,"holder":"w","entries":[{"id":%q,"fence":1}],"reason":%q}`, victim.claims.Tenant,
 		someID, explanation,
@@ -379,16 +358,12 @@ func TestRevokedInPartSaysWhatMayHaveTakenEffect(t *testing.T) {
 	sets.post(
 		"/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke",
 		body(`{"fence":7,"reason":"too short"}`), loose,
-	).
-		wantStatus(http.StatusBadRequest)
+	).wantStatus(http.StatusBadRequest)
 	away := &stub{
 		outcomes: []service.RevokeOutcome{
 			{
 				Err: &lock.Error{
-					Code:           lock.StoreUnavailable,
-					Detail:         "x",
-					RetryAfter:     time.Second,
-					OutcomeUnknown: true,
+					Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second, OutcomeUnknown: true,
 				},
 			},
 		},

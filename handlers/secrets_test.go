@@ -71,8 +71,7 @@ func exercise(c *client) {
 	c.delete("/locks/orders:42", lockToken(flip(e.Token, 40))).wantProblem(tokenMismatch())
 	c.get("/locks?cursor=" + e.Token).wantProblem(invalid("cursor", "must be the next_cursor of a "+
 		"page of this list; leave it out to begin again"))
-	c.get("/nowhere/" + e.Token).
-		wantProblem(nothingHere())
+	c.get("/nowhere/" + e.Token).wantProblem(nothingHere())
 	c.with(swapped(c.bearer, newTenant(c.t).bearer)).get("/locks").
 		wantProblem(badBearer("the signature does not fit"))
 	c.release(e)

@@ -43,12 +43,8 @@ func TestSeries(t *testing.T) {
 			grants += p.Grants
 		}
 		if w := s.Whole; w.Grants != 6 || grants != 6 || w.Expiries != 0 || w.WaitSeconds == nil ||
-			w.HoldSeconds == nil ||
-			w.GrantsPerSecond <= 0 ||
-			w.Waiting > 1 ||
-			w.Holding > 2 ||
-			s.Since == nil ||
-			s.StepSeconds != 10 {
+			w.HoldSeconds == nil || w.GrantsPerSecond <= 0 || w.Waiting > 1 || w.Holding > 2 ||
+			s.Since == nil || s.StepSeconds != 10 {
 			t.Errorf("%+v\n%+v", s, s.Whole)
 		}
 		var hours api.AdminSeries
@@ -65,28 +61,23 @@ func TestSeries(t *testing.T) {
 	if o.Recent == nil || o.Recent.Grants != 6 {
 		t.Errorf("the overview tells of %+v", o.Recent)
 	}
-	c.operator().get("/admin/series?step_seconds=60").
-		wantProblem(problem{
-			code: "invalid_request", field: "step_seconds", detail: "step_seconds must be 10 or 300",
-		})
+	c.operator().get("/admin/series?step_seconds=60").wantProblem(problem{
+		code: "invalid_request", field: "step_seconds", detail: "step_seconds must be 10 or 300",
+	})
 	c.admin().get("/admin/series").want(http.StatusOK, &api.AdminSeries{})
 	limited := c.as(
 		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
 	)
-	limited.get("/admin/series").
-		wantProblem(
-			problem{
-				code: "forbidden", detail: "this is about all locks, and the caller is limited to some; " +
-					"use a credential without that limit",
-			},
-		)
+	limited.get("/admin/series").wantProblem(problem{
+		code: "forbidden", detail: "this is about all locks, and the caller is limited to some; " +
+			"use a credential without that limit",
+	})
 	o = api.AdminOverview{}
 	limited.get("/admin/overview").want(http.StatusOK, &o)
 	if o.Recent != nil {
 		t.Errorf("who may see b is told of all: %+v", o.Recent)
 	}
-	c.operator().get("/admin/series?tenant=acme").
-		wantProblem(ownTenantOnly())
+	c.operator().get("/admin/series?tenant=acme").wantProblem(ownTenantOnly())
 }
 
 // TestHistory: what happened to a lock, who held it, and why.
@@ -95,28 +86,19 @@ func TestHistory(t *testing.T) {
 	c := newTenant(t)
 	first := c.acquire("a", worker("w1"))
 	second := c.join("a", waitsAs("w2"))
-	c.operator().
-		post(
-			fmt.Sprintf("/admin/locks/%s/a/entries/%s/revoke", c.claims.Tenant, first.ID),
-			body(fmt.Sprintf(`{"fence":%d,"reason":"its node was lost"}`, *first.Fence)),
-		).
-		wantStatus(http.StatusOK)
+	c.operator().post(
+		fmt.Sprintf("/admin/locks/%s/a/entries/%s/revoke", c.claims.Tenant, first.ID),
+		body(fmt.Sprintf(`{"fence":%d,"reason":"its node was lost"}`, *first.Fence)),
+	).wantStatus(http.StatusOK)
 	held := second.wait().held(http.StatusCreated)
-	c.post(
-		"/locks/a/stale-writes",
-		body(
-			fmt.Sprintf(
-				`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *held.Fence,
-			),
-		),
-	).
-		wantNoContent()
+	c.post("/locks/a/stale-writes", body(fmt.Sprintf(
+		`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *held.Fence,
+	))).wantNoContent()
 	c.release(held)
 	for _, r := range []*replica{shared.main, shared.other} {
-		h := c.operator().at(r).
-			history(
-				"a", func(h *api.AdminHistory) bool { return len(h.Events) == 5 && h.Evidence.StaleWrites > 0 },
-			)
+		h := c.operator().at(r).history(
+			"a", func(h *api.AdminHistory) bool { return len(h.Events) == 5 && h.Evidence.StaleWrites > 0 },
+		)
 		var types []string
 		for _, e := range h.Events {
 			types = append(types, strings.TrimPrefix(e.Type, "lock."))
@@ -125,15 +107,11 @@ func TestHistory(t *testing.T) {
 			t.Fatalf("events: %s", got)
 		}
 		if e := h.Events[2]; e.RevokedBy != c.claims.Subject || e.Reason != "its node was lost" ||
-			!e.Held ||
-			e.LastedSeconds == nil ||
-			e.Number != *first.Fence ||
-			e.Holder != "w1" {
+			!e.Held || e.LastedSeconds == nil || e.Number != *first.Fence || e.Holder != "w1" {
 			t.Errorf("revoked: %+v", e)
 		}
 		if p := h.Holders; len(p) != 2 || p[0].Holder != "w2" || p[0].Fence != *held.Fence ||
-			p[0].Ended != "released" ||
-			p[1].Ended != "revoked" {
+			p[0].Ended != "released" || p[1].Ended != "revoked" {
 			t.Errorf("holders: %+v", p)
 		}
 		if e := h.Evidence; e.StaleWrites != 1 || e.WorkedAfterExpiry != 0 || len(e.Words) != 1 ||
@@ -154,13 +132,9 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("a", body(fmt.Sprintf(`{"holder":"w1","ttl_seconds":%v}`, minTTL.Seconds())))
-	c.operator().
-		history(
-			"a",
-			func(h *api.AdminHistory) bool {
-				return len(h.Events) == 2 && h.Events[0].Type == "lock.expired"
-			},
-		)
+	c.operator().history("a", func(h *api.AdminHistory) bool {
+		return len(h.Events) == 2 && h.Events[0].Type == "lock.expired"
+	})
 	for range 3 {
 		c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusGone)
 	}
@@ -172,9 +146,7 @@ func TestEvidence(t *testing.T) {
 		t.Fatalf("evidence: %+v", ev)
 	}
 	if s := h.Evidence.Signs[0]; s.Kind != "renewed_after_expiry" || s.Entry != e.ID ||
-		s.Fence != *e.Fence ||
-		s.Holder != "w1" ||
-		s.AfterSeconds == nil {
+		s.Fence != *e.Fence || s.Holder != "w1" || s.AfterSeconds == nil {
 		t.Errorf("sign: %+v", s)
 	}
 	released := c.acquire("b")
@@ -194,23 +166,17 @@ func TestEvidenceOfSets(t *testing.T) {
 	set := c.post(
 		"/locksets",
 		body(fmt.Sprintf(`{"locks":[{"name":"a"},{"name":"b"}],"ttl_seconds":%v}`, minTTL.Seconds())),
-	).
-		known(http.StatusCreated)
-	c.operator().
-		history(
-			"b",
-			func(h *api.AdminHistory) bool {
-				return len(h.Events) == 2 && h.Events[0].Type == "lock.expired"
-			},
-		)
+	).known(http.StatusCreated)
+	c.operator().history("b", func(h *api.AdminHistory) bool {
+		return len(h.Events) == 2 && h.Events[0].Type == "lock.expired"
+	})
 	for _, name := range []string{"a", "b"} {
 		h := c.operator().history(name, func(h *api.AdminHistory) bool {
 			c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).wantStatus(http.StatusGone)
 			return h.Evidence.WorkedAfterExpiry > 0
 		})
 		if ev := h.Evidence; ev.WorkedAfterExpiry != 1 || len(ev.Signs) != 1 ||
-			ev.Signs[0].Kind != "renewed_after_expiry" ||
-			ev.Signs[0].Entry != set.ID {
+			ev.Signs[0].Kind != "renewed_after_expiry" || ev.Signs[0].Entry != set.ID {
 			t.Errorf("evidence of %s: %+v", name, ev)
 		}
 	}
@@ -238,9 +204,7 @@ func TestHeatMap(t *testing.T) {
 	}
 	own := c.claims.Tenant + "/"
 	eventually(
-		t,
-		"both locks are shown",
-		func() bool { return names(c.operator()) == own+"b "+own+"a" },
+		t, "both locks are shown", func() bool { return names(c.operator()) == own+"b "+own+"a" },
 	)
 	if cells := m.Rows[0].Waiting; len(cells) != 30 || m.StepSeconds != 30 || m.Truncated ||
 		cells[29] > 3 {

@@ -93,12 +93,8 @@ func TestSignInMakesASession(t *testing.T) {
 		t.Errorf("the server's time is %v", got.ServerNow)
 	}
 	want := session{
-		Tenant:    c.claims.Tenant,
-		Subject:   "ann",
-		Scopes:    []string{"admin", "webhooks:write"},
-		Locks:     []string{"orders:*"},
-		ExpiresAt: got.ExpiresAt,
-		ServerNow: got.ServerNow,
+		Tenant: c.claims.Tenant, Subject: "ann", Scopes: []string{"admin", "webhooks:write"},
+		Locks: []string{"orders:*"}, ExpiresAt: got.ExpiresAt, ServerNow: got.ServerNow,
 	}
 	slices.Sort(got.Scopes)
 	if diff := cmp.Diff(want, got); a.status != 200 || diff != "" {
@@ -108,9 +104,7 @@ func TestSignInMakesASession(t *testing.T) {
 		t.Errorf("a session of an hour's token lasts %v", left)
 	}
 	if strings.Contains(cookie.Value, c.bearer) || !cookie.HttpOnly ||
-		cookie.SameSite != http.SameSiteStrictMode ||
-		cookie.Path != "/" ||
-		cookie.Domain != "" {
+		cookie.SameSite != http.SameSiteStrictMode || cookie.Path != "/" || cookie.Domain != "" {
 		t.Errorf("the cookie is %v", cookie)
 	}
 	c.with("").get("/dashboard/session", bearing(cookie)).want(200, &got)
@@ -148,32 +142,23 @@ func TestSessionHasTheScopesOfItsToken(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.Admin} })
 	page, cookie := c.signedIn()
-	page.get("/webhooks", bearing(cookie)).
-		wantProblem(lacks("webhooks:write"))
+	page.get("/webhooks", bearing(cookie)).wantProblem(lacks("webhooks:write"))
 	own := newTenant(t).as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.TenantAdmin} })
 	page, cookie = own.signedIn()
-	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).
-		wantProblem(ownTenantOnly())
+	page.get("/admin/deadlocks?tenant=acme", bearing(cookie)).wantProblem(ownTenantOnly())
 	page.get("/admin/deadlocks?tenant="+own.claims.Tenant, bearing(cookie))
 	worker := newTenant(t)
-	worker.post("/dashboard/session", worker.signsIn()).
-		wantProblem(
-			problem{
-				code: "forbidden", detail: "the dashboard is for callers with the scope admin or " +
-					"tenant-admin; " +
-					"sign in with a token that has one",
-			},
-		)
+	worker.post("/dashboard/session", worker.signsIn()).wantProblem(problem{
+		code: "forbidden", detail: "the dashboard is for callers with the scope admin or " +
+			"tenant-admin; " + "sign in with a token that has one",
+	})
 }
 
 // TestBearerTakesPrecedenceOverSession: a bearer token takes precedence over a session.
 func TestBearerTakesPrecedenceOverSession(t *testing.T) {
 	t.Parallel()
 	_, cookie := newOperator(t).signedIn()
-	newTenant(t).get("/admin/deadlocks", bearing(cookie)).
-		wantProblem(
-			lacks("admin or tenant-admin"),
-		)
+	newTenant(t).get("/admin/deadlocks", bearing(cookie)).wantProblem(lacks("admin or tenant-admin"))
 	newTenant(t).with("nonsense").get("/admin/deadlocks", bearing(cookie)).
 		wantStatus(http.StatusUnauthorized)
 }
@@ -192,8 +177,7 @@ func TestSignInRefuses(t *testing.T) {
 		},
 		"BadToken": {
 			`{"bearer_token":"x"}`,
-			notSignedIn("not a JSON Web Token: three parts with a dot between each two; " +
-				"sign in again"),
+			notSignedIn("not a JSON Web Token: three parts with a dot between each two; " + "sign in again"),
 		},
 		"NoToken": {`{"bearer_token":""}`, notSignedIn("no token; sign in again")},
 		"BadCode": {`{"code":"nonsense"}`, notSignedIn(noSuchCode)},
@@ -216,14 +200,11 @@ func TestSignInRefuses(t *testing.T) {
 		many[i] = strings.Repeat("x", 40) + "*"
 	}
 	wide := c.as(func(cl *auth.Claims) { cl.Locks = many })
-	wide.post("/dashboard/session", wide.signsIn()).
-		wantProblem(
-			problem{
-				code: "invalid_request",
-				detail: "its subject and name patterns are too long for a session; " +
-					"sign in with a token that has fewer patterns",
-			},
-		)
+	wide.post("/dashboard/session", wide.signsIn()).wantProblem(problem{
+		code: "invalid_request",
+		detail: "its subject and name patterns are too long for a session; " +
+			"sign in with a token that has fewer patterns",
+	})
 }
 
 func TestForgedSessions(t *testing.T) {
@@ -233,14 +214,10 @@ func TestForgedSessions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	foreign, _, err := other.Seal(
-		&auth.Principal{
-			Tenant:  "acme",
-			Subject: "eve",
-			Scopes:  []auth.Scope{auth.Admin},
-			Expires: time.Now().Add(time.Hour),
-		},
-	)
+	foreign, _, err := other.Seal(&auth.Principal{
+		Tenant: "acme", Subject: "eve", Scopes: []auth.Scope{auth.Admin},
+		Expires: time.Now().Add(time.Hour),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -324,14 +301,10 @@ func TestCodeSignsInOnce(t *testing.T) {
 	h.Codes = codes
 	r := serve(nil, handlers.New(h))
 	t.Cleanup(r.close)
-	code := codes.Issue(
-		&auth.Principal{
-			Tenant:  "demo",
-			Subject: "developer",
-			Scopes:  []auth.Scope{auth.Admin},
-			Expires: time.Now().Add(time.Hour),
-		},
-	)
+	code := codes.Issue(&auth.Principal{
+		Tenant: "demo", Subject: "developer", Scopes: []auth.Scope{auth.Admin},
+		Expires: time.Now().Add(time.Hour),
+	})
 	shared.secrets.add(code)
 	c := anonymous(t).at(r)
 	a := c.post("/dashboard/session", body(`{"code":"`+code+`"}`))
@@ -382,10 +355,7 @@ func TestSessionCookieIsASetting(t *testing.T) {
 		config := shared.handlers(&stub{})
 		config.PlainCookies = tc.plain
 		r := httptest.NewRequestWithContext(
-			t.Context(),
-			"POST",
-			"/dashboard/session",
-			strings.NewReader(`{"bearer_token":"`+c.bearer+`"}`),
+			t.Context(), "POST", "/dashboard/session", strings.NewReader(`{"bearer_token":"`+c.bearer+`"}`),
 		)
 		r.Host, r.RemoteAddr = tc.host, tc.remote
 		if tc.by != "" {
@@ -399,9 +369,8 @@ func TestSessionCookieIsASetting(t *testing.T) {
 		handlers.New(config).ServeHTTP(w, r)
 		all := w.Result().Cookies()
 		if tc.cookie == "" &&
-			(w.Code != http.StatusForbidden || len(all) != 0 || !strings.Contains(
-				w.Body.String(), "--trusted-proxy-hops",
-			)) {
+			(w.Code != http.StatusForbidden || len(all) != 0 ||
+				!strings.Contains(w.Body.String(), "--trusted-proxy-hops")) {
 			t.Errorf("%s: %d %s, cookies %v", name, w.Code, w.Body, all)
 		}
 		secure := strings.HasPrefix(tc.cookie, "__Host-")

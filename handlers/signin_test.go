@@ -30,8 +30,7 @@ func (s stubSignIn) Finish(ctx context.Context, kept, state, code string) (*auth
 		return nil, &auth.Error{Reason: auth.BadSignIn}
 	case code == "operator":
 		return shared.verifier.Verify(
-			ctx,
-			hs("acme", map[string]any{"sub": "ann", "scope": "tenant-admin"}),
+			ctx, hs("acme", map[string]any{"sub": "ann", "scope": "tenant-admin"}),
 		)
 	}
 	return who, nil
@@ -84,8 +83,7 @@ func TestSignInByProvider(t *testing.T) {
 	begun := c.get("/dashboard/sign-in/oidc").leads("https://login.example/auth?state=s").cookies()
 	kept := begun["fencepost-sign-in"]
 	if kept == nil || !kept.HttpOnly || kept.SameSite != http.SameSiteLaxMode ||
-		kept.Value != "kept" ||
-		time.Until(kept.Expires) > 11*time.Minute {
+		kept.Value != "kept" || time.Until(kept.Expires) > 11*time.Minute {
 		t.Fatalf("the browser keeps %v", kept)
 	}
 	back := c.get(callback("operator"), bearing(kept), header("Sec-Fetch-Site", "cross-site")).
@@ -97,8 +95,7 @@ func TestSignInByProvider(t *testing.T) {
 	}
 	var who session
 	if c.get("/dashboard/session", bearing(in)).want(200, &who); who.Subject != "ann" ||
-		who.Tenant != "acme" ||
-		time.Until(who.ExpiresAt) > time.Hour {
+		who.Tenant != "acme" || time.Until(who.ExpiresAt) > time.Hour {
 		t.Errorf("%+v", who)
 	}
 }

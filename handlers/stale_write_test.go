@@ -19,9 +19,7 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 	c.release(first)
 	second := c.acquire("orders:42")
 	report := fmt.Sprintf(
-		`{"fence_presented":%d,"fence_known":%d,"resource":"db-7/<orders>"}`,
-		*first.Fence,
-		*second.Fence,
+		`{"fence_presented":%d,"fence_known":%d,"resource":"db-7/<orders>"}`, *first.Fence, *second.Fence,
 	)
 	c.at(shared.main).post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
 	c.at(shared.other).named("resource-2").

@@ -42,8 +42,7 @@ func (w *world) startStore(ctx context.Context, log *slog.Logger) error {
 
 func (w *world) startEtcd(ctx context.Context, log *slog.Logger) error {
 	conn, err := etcd.StartEmbedded(
-		ctx,
-		etcd.EmbeddedConfig{Dir: filepath.Join(w.dir, "store"), Logger: log},
+		ctx, etcd.EmbeddedConfig{Dir: filepath.Join(w.dir, "store"), Logger: log},
 	)
 	if err != nil {
 		return err

@@ -185,25 +185,16 @@ func TestCodes(t *testing.T) {
 	for _, code := range all {
 		if slices.Contains(
 			[]string{
-				"internal",
-				"lock_held",
-				"lock_closed",
-				"wait_timeout",
-				"overloaded",
-				"store_unavailable",
-				"draining",
-				"fence_floor_required",
+				"internal", "lock_held", "lock_closed", "wait_timeout", "overloaded", "store_unavailable",
+				"draining", "fence_floor_required",
 			},
 			code,
 		) {
 			continue // they have tests of their own
 		}
 		err := &lock.Error{
-			Code:   lock.Code(code),
-			Detail: "the detail",
-			Field:  "field",
-			Reason: "reason",
-			Cause:  errors.New("inside"),
+			Code: lock.Code(code), Detail: "the detail", Field: "field", Reason: "reason",
+			Cause: errors.New("inside"),
 		}
 		var besides []string
 		if kinds()[code].status == http.StatusTooManyRequests {
@@ -260,10 +251,9 @@ func TestStoreUnavailable(t *testing.T) {
 	t.Parallel()
 	away := func(ambiguous bool) error {
 		return &lock.Error{
-			Code: lock.StoreUnavailable, Detail: "the store did not answer in time; " +
-				"retry with the same Idempotency-Key", RetryAfter: time.Second,
-			OutcomeUnknown: ambiguous,
-			Cause:          errors.New("etcdserver: inside"),
+			Code:       lock.StoreUnavailable,
+			Detail:     "the store did not answer in time; " + "retry with the same Idempotency-Key",
+			RetryAfter: time.Second, OutcomeUnknown: ambiguous, Cause: errors.New("etcdserver: inside"),
 		}
 	}
 	late := "the request took too long; retry with the same Idempotency-Key"
@@ -307,13 +297,9 @@ func TestStoreUnavailableWithEntry(t *testing.T) {
 		Claims: []lock.Claim{{Name: "orders:42", Mode: lock.Exclusive}},
 	}
 	grant := &service.Grant{Entry: e, Token: someToken, ExpiresAt: now}
-	c := over(
-		t,
-		&stub{
-			err:   &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second},
-			grant: grant,
-		},
-	)
+	c := over(t, &stub{
+		err: &lock.Error{Code: lock.StoreUnavailable, Detail: "x", RetryAfter: time.Second}, grant: grant,
+	})
 	for _, a := range []*answer{
 		c.post("/locks/orders:42"),
 		c.get("/locks/orders:42/entries/"+someID+"?wait_seconds=1", lockToken(someToken)),
@@ -344,8 +330,7 @@ func TestInternalErrorsShowNothing(t *testing.T) {
 		},
 		"NewCode": {&stub{err: &lock.Error{Code: "new_code", Detail: "inside"}}, "new_code: inside"},
 		"Canceled": {
-			&stub{err: context.Canceled},
-			"context canceled",
+			&stub{err: context.Canceled}, "context canceled",
 		}, // of something else than the request
 		"Panic":    {&stub{panic: "inside"}, "panic: inside"},
 		"PanicErr": {&stub{panic: inside}, "panic: " + inside.Error()},

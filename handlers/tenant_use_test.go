@@ -50,8 +50,7 @@ func TestTenants(t *testing.T) {
 		t.Errorf("an operator of one tenant is shown %+v", p)
 	}
 	if own.Locks != 2 || own.Held != 2 || own.Contended != 1 || own.OldestSince == nil ||
-		own.Recent == nil ||
-		own.Recent.Grants != 2 {
+		own.Recent == nil || own.Recent.Grants != 2 {
 		t.Errorf("it uses %+v", own)
 	}
 	if b := own.Bounds; b == nil || b.Places != 3 || b.MaxPlaces != 200_000 ||

@@ -18,8 +18,7 @@ func TestRenewRestartsTheLease(t *testing.T) {
 	e := c.acquire("orders:42", body(`{"ttl_seconds":6,"holder":"w","metadata":{"a":"b"}}`))
 	for began := time.Now(); time.Since(began) < 8*time.Second; { // longer than the TTL
 		eventually(
-			t,
-			"some of the TTL has passed",
+			t, "some of the TTL has passed",
 			func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second },
 		)
 		a := c.put("/locks/orders:42/renew", lockToken(e.Token))
@@ -52,8 +51,7 @@ func TestWaiterCanBeRenewed(t *testing.T) {
 	c.named("c").join("orders:42")
 	for began := time.Now(); time.Since(began) < 8*time.Second; {
 		eventually(
-			t,
-			"some of the TTL has passed",
+			t, "some of the TTL has passed",
 			func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second },
 		)
 		a := second.put("/locks/orders:42/renew", lockToken(e.Token))
@@ -163,8 +161,7 @@ func TestBadTokens(t *testing.T) {
 		"Empty":   {func(*client, entry) []string { return []string{""} }, needed},
 		"Twice":   {func(c *client, e entry) []string { return []string{e.Token, e.Token} }, needed},
 		"OtherEntry": {
-			func(c *client, e entry) []string { return []string{c.acquire("other").Token} },
-			tokenMismatch(),
+			func(c *client, e entry) []string { return []string{c.acquire("other").Token} }, tokenMismatch(),
 		},
 		"OtherTenant": {
 			func(c *client, e entry) []string { return []string{newTenant(c.t).acquire("orders:42").Token} },
@@ -172,17 +169,14 @@ func TestBadTokens(t *testing.T) {
 		},
 		"Garbage": {func(*client, entry) []string { return []string{"garbage"} }, tokenMismatch()},
 		"Truncated": {
-			func(_ *client, e entry) []string { return []string{e.Token[:len(e.Token)-1]} },
-			tokenMismatch(),
+			func(_ *client, e entry) []string { return []string{e.Token[:len(e.Token)-1]} }, tokenMismatch(),
 		},
 		"OtherMAC": {
-			func(_ *client, e entry) []string { return []string{flip(e.Token, 47)} },
-			tokenMismatch(),
+			func(_ *client, e entry) []string { return []string{flip(e.Token, 47)} }, tokenMismatch(),
 		},
 		"TheEntrysID": {func(_ *client, e entry) []string { return []string{e.ID} }, tokenMismatch()},
 		"NotASCII": {
-			func(_ *client, e entry) []string { return []string{e.Token[:60] + "é"} },
-			tokenMismatch(),
+			func(_ *client, e entry) []string { return []string{e.Token[:60] + "é"} }, tokenMismatch(),
 		},
 	}
 	for name, tc := range cases {

@@ -47,16 +47,11 @@ func TestExportsKeepNoRoomOfOthers(t *testing.T) {
 	c.get("/healthz").wantStatus(http.StatusOK) // one connection for all
 	var exports sync.WaitGroup
 	for i := range 4 { // as many as there may be, each a tenant's
-		operator := c.as(
-			func(cl *auth.Claims) {
-				cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin}
-			},
-		)
+		operator := c.as(func(cl *auth.Claims) {
+			cl.Tenant, cl.Scopes = fmt.Sprint(cl.Tenant, i), []auth.Scope{auth.TenantAdmin}
+		})
 		asked := operator.request(
-			t.Context(),
-			"GET",
-			"/admin/audit",
-			header("Accept", "application/x-ndjson"),
+			t.Context(), "GET", "/admin/audit", header("Accept", "application/x-ndjson"),
 			body(padded(16<<10)),
 		)
 		exports.Go(func() {

@@ -65,22 +65,15 @@ func TestScrapesWithoutTheirBodies(t *testing.T) {
 // TestStreamWithABody: a body means nothing to a stream, and does not end it.
 func TestStreamWithABody(t *testing.T) {
 	t.Parallel()
-	r := streaming(
-		t,
-		func(*service.Config) {},
-		func(h *handlers.Config) {
-			// A busy machine may stop a write for less than this, which ends the stream.
-			h.AnswerTimeout, h.Heartbeat = 2*time.Second, 50*time.Millisecond
-		},
-	)
+	r := streaming(t, func(*service.Config) {}, func(h *handlers.Config) {
+		// A busy machine may stop a write for less than this, which ends the stream.
+		h.AnswerTimeout, h.Heartbeat = 2*time.Second, 50*time.Millisecond
+	})
 	c := newTenant(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	req, err := http.NewRequestWithContext(
-		ctx,
-		http.MethodGet,
-		r.url+"/events",
-		strings.NewReader("{}"),
+		ctx, http.MethodGet, r.url+"/events", strings.NewReader("{}"),
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -14,13 +14,9 @@ func (c *client) checkQueue(name string, first entry, subjects []string) {
 	c.t.Helper()
 	v := c.look(name)
 	if len(v.Holders) != 1 || v.Holders[0].Fence != *first.Fence ||
-		v.Holders[0].Holder != first.Holder ||
-		v.Fence != *first.Fence {
+		v.Holders[0].Holder != first.Holder || v.Fence != *first.Fence {
 		c.t.Errorf(
-			"holders = %+v, newest fence %d, want %s with %d",
-			v.Holders,
-			v.Fence,
-			first.Holder,
+			"holders = %+v, newest fence %d, want %s with %d", v.Holders, v.Fence, first.Holder,
 			*first.Fence,
 		)
 	}
@@ -141,10 +137,8 @@ func TestWaitedSecondsOfAResume(t *testing.T) {
 	again := c.post("/locks/orders:42", body(text), key("k")).held(http.StatusCreated)
 	if *again.WaitedSeconds < briefHold.Seconds() || *seen.WaitedSeconds < briefHold.Seconds() {
 		t.Errorf(
-			"waited_seconds = %v of a POST and %v of a GET, want more than %v",
-			*again.WaitedSeconds,
-			*seen.WaitedSeconds,
-			briefHold,
+			"waited_seconds = %v of a POST and %v of a GET, want more than %v", *again.WaitedSeconds,
+			*seen.WaitedSeconds, briefHold,
 		)
 	}
 }

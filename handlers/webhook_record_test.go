@@ -35,9 +35,8 @@ func TestShortReasonsAreRefused(t *testing.T) {
 		c.post(path+"/rotate?reason=short", loose), c.post(callbackSecret+"?reason=short", loose),
 		c.post(path+"/deliveries/1-1/redeliver?reason=short", loose),
 		admin.post(
-			"/admin"+strings.Replace(
-				path, "webhooks/", "webhooks/"+c.claims.Tenant+"/", 1,
-			)+"/deliveries/1-1/redeliver?reason=short",
+			"/admin"+strings.Replace(path, "webhooks/", "webhooks/"+c.claims.Tenant+"/", 1)+
+				"/deliveries/1-1/redeliver?reason=short",
 			loose,
 		),
 		admin.delete("/admin/closures/none?reason=short", loose),
@@ -71,18 +70,13 @@ func TestWebhooksOnRecord(t *testing.T) {
 	all := c.recorded()
 	var did []string
 	for _, r := range all {
-		did = append(
-			did,
-			strings.Join(
-				[]string{
-					r.Action,
-					r.Object.Webhook.Receiver,
-					r.Object.Locks[0],
-					strings.Join(r.Object.Webhook.Changed, "+"),
-				},
-				" ",
-			),
-		)
+		did = append(did, strings.Join(
+			[]string{
+				r.Action, r.Object.Webhook.Receiver, r.Object.Locks[0],
+				strings.Join(r.Object.Webhook.Changed, "+"),
+			},
+			" ",
+		))
 		if r.Actor != (api.AuditActor{
 			Subject: c.claims.Subject, Tenant: c.claims.Tenant, Scope: "webhooks:write",
 			Address: "127.0.0.1", Peer: "127.0.0.1",
@@ -114,15 +108,12 @@ func TestWebhooksOnRecord(t *testing.T) {
 	}
 	lines := c.operator().get("/admin/audit", header("Accept", "application/x-ndjson"))
 	if text := string(lines.body); strings.Count(text, "\n") != len(want) ||
-		strings.Contains(text, "s3cr3t") ||
-		strings.Contains(text, "whsec") {
+		strings.Contains(text, "s3cr3t") || strings.Contains(text, "whsec") {
 		t.Errorf("the lines are %s", text)
 	}
-	limited := c.as(
-		func(cl *auth.Claims) {
-			cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
-		},
-	)
+	limited := c.as(func(cl *auth.Claims) {
+		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
+	})
 	var page api.AuditPage
 	limited.get("/admin/audit").want(http.StatusOK, &page)
 	if len(page.Records) != 4 {

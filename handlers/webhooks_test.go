@@ -133,8 +133,7 @@ func TestWebhookIsMadeChangedAndDeleted(t *testing.T) {
 	shown.Secret = ""
 	want := webhookBody{
 		ID: made.ID, URL: "https://example.org/told", Events: []string{"lock.acquired"},
-		Locks:     "orders:*",
-		CreatedAt: made.CreatedAt, CreatedBy: "worker-1",
+		Locks: "orders:*", CreatedAt: made.CreatedAt, CreatedBy: "worker-1",
 	}
 	if diff := cmp.Diff(want, shown); diff != "" ||
 		time.Since(made.CreatedAt.Time).Abs() > time.Minute {
@@ -323,14 +322,11 @@ func TestWebhooksOfALimitedToken(t *testing.T) {
 	if seen := limited.webhooks(); len(seen) != 1 || seen[0].ID != narrow.ID {
 		t.Errorf("it sees %+v", seen)
 	}
-	limited.post(callbackSecret, body("{}")).
-		wantProblem(
-			problem{
-				code: "forbidden",
-				detail: "the callback secret is for all locks, and the caller is limited to some; " +
-					"use a credential without that limit",
-			},
-		)
+	limited.post(callbackSecret, body("{}")).wantProblem(problem{
+		code: "forbidden",
+		detail: "the callback secret is for all locks, and the caller is limited to some; " +
+			"use a credential without that limit",
+	})
 	limited.delete("/webhooks/" + narrow.ID).wantNoContent()
 }
 
@@ -362,8 +358,7 @@ func TestWebhookSecretsAreNowhere(t *testing.T) {
 	c.post("/webhooks/" + made.ID + "/rotate").keepToken()
 	for _, kind := range []string{subscription.Kind, subscription.CallbackKind} {
 		page, err := shared.records.List(
-			t.Context(),
-			store.RecordQuery{Kind: kind, Tenant: c.claims.Tenant},
+			t.Context(), store.RecordQuery{Kind: kind, Tenant: c.claims.Tenant},
 		)
 		if err != nil {
 			t.Fatal(err)

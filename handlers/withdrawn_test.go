@@ -42,9 +42,7 @@ func withdrawing(t *testing.T) (r *replica, withdraw func()) {
 		t.Fatal(err)
 	}
 	r = streaming(
-		t,
-		func(*service.Config) {},
-		func(h *handlers.Config) { h.Verifier, h.Sessions = v, sessions },
+		t, func(*service.Config) {}, func(h *handlers.Config) { h.Verifier, h.Sessions = v, sessions },
 	)
 	return r, func() { t.Helper(); write([]any{jwk(ecKey().Public(), "ES256", "ec-1")}) }
 }
@@ -66,8 +64,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 		"keyed":   worker.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k")),
 		"entry":   worker.start("GET", entryPath(entry)+"?wait_seconds=50", lockToken(entry.Token)),
 		"set": worker.start(
-			"POST",
-			"/locksets",
+			"POST", "/locksets",
 			body(`{"locks":[{"name":"orders:1"},{"name":"orders:3"}],"wait_seconds":60}`),
 		),
 	}
@@ -83,12 +80,9 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 		}
 	}
 	eventually(
-		t,
-		"only the entry that its key can resume is left",
-		func() bool { return waiters() == 2 },
+		t, "only the entry that its key can resume is left", func() bool { return waiters() == 2 },
 	)
-	worker.get("/locks").
-		wantProblem(badBearer("the key set has no key with this kid and algorithm"))
+	worker.get("/locks").wantProblem(badBearer("the key set has no key with this kid and algorithm"))
 	renewed := holder.with(sign(tenant, jwt.SigningMethodES256, "ec-1", ecKey(), nil))
 	resumed := renewed.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k"))
 	holder.release(first)
@@ -127,8 +121,7 @@ func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
 	}
 	withdraw()
 	eventually(
-		t,
-		"the key is gone",
+		t, "the key is gone",
 		func() bool { return worker.get("/locks").status == http.StatusUnauthorized },
 	)
 	if _, err := out.Write([]byte(`30}`)); err != nil {
@@ -166,10 +159,9 @@ func TestStreamsEndWithTheirCredential(t *testing.T) {
 			t.Errorf("%s: the stream ended with %q", name, s.lastComment())
 		}
 	}
-	page.get("/dashboard/session", bearing(cookie)).
-		wantProblem(
-			notSignedIn("the credential that the session began with was withdrawn; sign in again"),
-		)
+	page.get("/dashboard/session", bearing(cookie)).wantProblem(
+		notSignedIn("the credential that the session began with was withdrawn; sign in again"),
+	)
 	newTenantOf(t, c).acquire("orders:1")
 	for _, s := range goOn {
 		s.wants("lock.acquired orders:1")

@@ -97,8 +97,7 @@ func (w *world) start(ctx context.Context) (err error) {
 		return err
 	}
 	w.verifier, err = auth.New(
-		ctx,
-		auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log},
+		ctx, auth.Config{Secret: secret(), JWKS: keys, Issuer: issuer, Audience: audience, Logger: log},
 	)
 	if err != nil {
 		return err
@@ -282,18 +281,14 @@ func (w *world) unserved() handlers.Config {
 		Console: &consoleStub{}, Webhooks: w.webhooks, Quotas: w.quotas,
 		Verifier: w.verifier, Metrics: w.telemetry.Metrics(), Exposition: w.telemetry.MetricsHandler(),
 		OpenAPI: openapi.Document(), Docs: openapi.Docs(), Version: "v1.2.3", Commit: "69f4879",
-		Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(),
-		Propagator: w.telemetry.Propagator(),
+		Logger: w.telemetry.Logger(), Tracer: w.telemetry.Tracer(), Propagator: w.telemetry.Propagator(),
 	}
 }
 
 func serve(s *service.Service, h http.Handler) *replica {
 	server := httptest.NewServer(h)
 	return &replica{
-		service:   s,
-		server:    server,
-		url:       server.URL,
-		transport: &http.Transport{MaxIdleConnsPerHost: 64},
+		service: s, server: server, url: server.URL, transport: &http.Transport{MaxIdleConnsPerHost: 64},
 	}
 }
 

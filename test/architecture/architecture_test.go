@@ -30,30 +30,15 @@ func may() map[string][]string {
 		"quota":         {"audit", "lock", "store"},
 		"audit":         {"lock", "store"},
 		"service": {
-			"audit",
-			"lock",
-			"lock/blocking",
-			"lock/heap",
-			"quota",
-			"service/events",
-			"service/figures",
-			"service/lists",
-			"service/replicas",
-			"service/view",
-			"store",
+			"audit", "lock", "lock/blocking", "lock/heap", "quota", "service/events", "service/figures",
+			"service/lists", "service/replicas", "service/view", "store",
 		},
 		"service/lists":    {"lock", "service/figures", "service/view"},
 		"service/replicas": {"lock", "store"},
 		"service/events":   {"lock", "lock/heap", "quota"},
 		"service/figures":  {"lock", "lock/heap", "lock/order"},
 		"service/view": {
-			"lock",
-			"lock/blocking",
-			"lock/deadlock",
-			"lock/heap",
-			"quota",
-			"service/figures",
-			"store",
+			"lock", "lock/blocking", "lock/deadlock", "lock/heap", "quota", "service/figures", "store",
 		},
 		"store":           {"lock"},
 		"store/engine":    {"lock", "store", "store/batch"},
@@ -70,24 +55,9 @@ func may() map[string][]string {
 		"api":             {},
 		"api/event":       {"api", "auth", "lock"},
 		"handlers": {
-			"api",
-			"api/event",
-			"audit",
-			"lock",
-			"lock/blocking",
-			"lock/order",
-			"quota",
-			"service",
-			"service/events",
-			"service/lists",
-			"service/figures",
-			"service/view",
-			"auth",
-			"telemetry",
-			"webhook",
-			"webhook/outbox",
-			"webhook/subscription",
-			"openapi",
+			"api", "api/event", "audit", "lock", "lock/blocking", "lock/order", "quota", "service",
+			"service/events", "service/lists", "service/figures", "service/view", "auth", "telemetry",
+			"webhook", "webhook/outbox", "webhook/subscription", "openapi",
 		},
 		"client":           {"api"},
 		"client/fencehttp": {},
@@ -95,20 +65,16 @@ func may() map[string][]string {
 		"cmd/fencepost":    {"api", "client"},
 		"webhook/outbox": {
 			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events",
-			"service/replicas",
-			"store", "webhook", "webhook/subscription",
+			"service/replicas", "store", "webhook", "webhook/subscription",
 		},
-		"webhook/subscription": {
-			"audit", "auth", "lock", "quota", "store", "webhook",
-		},
+		"webhook/subscription":   {"audit", "auth", "lock", "quota", "store", "webhook"},
 		"auth/certtest":          {},
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "lock", "quota", "service", "service/events", "service/replicas",
-			"service/view", "store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry",
-			"webhook", "webhook/outbox", "webhook/subscription", "openapi",
-			"auth/signin", "dashboard", "handlers",
+			"audit", "lock", "quota", "service", "service/events", "service/replicas", "service/view",
+			"store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook",
+			"webhook/outbox", "webhook/subscription", "openapi", "auth/signin", "dashboard", "handlers",
 		},
 	}
 }
@@ -205,8 +171,7 @@ func local(importPath string) (string, bool) {
 // under reports whether p is one of the folders, or below one.
 func under(p string, folders []string) bool {
 	return slices.ContainsFunc(
-		folders,
-		func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") },
+		folders, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") },
 	)
 }
 
@@ -270,16 +235,7 @@ func TestLibraries(t *testing.T) {
 // that waits, locks, or reaches the world.
 func TestDomainIsPure(t *testing.T) {
 	impure := []string{
-		"os",
-		"io",
-		"net",
-		"sync",
-		"context",
-		"log",
-		"runtime",
-		"syscall",
-		"unsafe",
-		"math/rand",
+		"os", "io", "net", "sync", "context", "log", "runtime", "syscall", "unsafe", "math/rand",
 	}
 	for _, p := range list(t, "./lock/...") {
 		for _, i := range p.Imports {
@@ -361,8 +317,7 @@ func sorted(s []string) []string { return slices.Sorted(slices.Values(s)) }
 // existing leaves out what is planned.
 func existing(rows []string) []string {
 	return slices.DeleteFunc(
-		slices.Clone(rows),
-		func(r string) bool { return slices.Contains(planned(), r) },
+		slices.Clone(rows), func(r string) bool { return slices.Contains(planned(), r) },
 	)
 }
 

@@ -12,16 +12,7 @@ func TestRowsRunAgainstRealServers(t *testing.T) {
 	dir := t.TempDir()
 	var table strings.Builder
 	args := []string{
-		"-rows",
-		"S4,S5,S10",
-		"-rounds",
-		"1",
-		"-duration",
-		"300ms",
-		"-warmup",
-		"100ms",
-		"-dir",
-		dir,
+		"-rows", "S4,S5,S10", "-rounds", "1", "-duration", "300ms", "-warmup", "100ms", "-dir", dir,
 	}
 	if err := run(t.Context(), args, &table, io.Discard); err != nil {
 		t.Fatal(err)

@@ -136,8 +136,7 @@ func TestWebhookCommands(t *testing.T) {
 	u := userOf(t, r.URL(), token)
 	id := strings.TrimSpace(u.command("webhooks", "create", receiver.URL, "-o", "name").expect(0))
 	u.steps(
-		step{"webhooks get " + id, 0, "active"},
-		step{"webhooks list -o name", 0, id},
+		step{"webhooks get " + id, 0, "active"}, step{"webhooks list -o name", 0, id},
 		step{"webhooks test " + id, 0, "sent as the delivery"},
 	)
 	u.command("run", "hooked", "--", "true").expect(0)
@@ -152,8 +151,7 @@ func TestWebhookCommands(t *testing.T) {
 		return delivery != ""
 	})
 	u.steps(
-		step{"webhooks redeliver " + id + " " + delivery, 0, ""},
-		step{"webhooks delete " + id, 0, ""},
+		step{"webhooks redeliver " + id + " " + delivery, 0, ""}, step{"webhooks delete " + id, 0, ""},
 		step{"webhooks get " + id, 1, "there is no webhook"},
 	)
 }
@@ -177,8 +175,7 @@ func TestWatch(t *testing.T) {
 		return slices.Contains(words, "lock.acquired") && slices.Contains(words, "lock.released")
 	})
 	words := u.lines("events")
-	if !slices.Contains(words, "watched:it") ||
-		slices.Contains(words, "other") {
+	if !slices.Contains(words, "watched:it") || slices.Contains(words, "other") {
 		t.Errorf("it prints %q", words)
 	}
 }
@@ -210,12 +207,9 @@ func TestLogin(t *testing.T) {
 		t.Errorf("it says %q", &text.stderr)
 	}
 	u.steps(
-		step{"contexts -o name", 0, "pasted\nsigned-in\n"},
-		step{"list", 0, "LOCK"},
-		step{"contexts delete signed-in", 0, ""},
-		step{"list", 64, "no server is set"},
-		step{"list --context pasted", 0, "LOCK"},
-		step{"contexts use pasted", 0, ""},
+		step{"contexts -o name", 0, "pasted\nsigned-in\n"}, step{"list", 0, "LOCK"},
+		step{"contexts delete signed-in", 0, ""}, step{"list", 64, "no server is set"},
+		step{"list --context pasted", 0, "LOCK"}, step{"contexts use pasted", 0, ""},
 		step{"doctor", 0, "pasted"},
 	)
 }

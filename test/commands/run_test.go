@@ -172,8 +172,7 @@ func TestCrowd(t *testing.T) {
 	u.touch("file")
 	u.crowd(func(int) []string {
 		return []string{
-			"crowd", "--", "sh", "-c",
-			"mkdir alone || exit 9; wc -l <file >>file; rmdir alone; exit 7",
+			"crowd", "--", "sh", "-c", "mkdir alone || exit 9; wc -l <file >>file; rmdir alone; exit 7",
 		}
 	}, 7)
 	lines := u.lines("file")

@@ -194,8 +194,7 @@ func asked(t *testing.T, api, store string) {
 	}
 	closeAfter(t, r)
 	inside, err := rig.StartReplica(
-		ctx,
-		rig.ReplicaConfig{Binary: api, DataDir: filepath.Join(dir, "embedded"), Secret: secret},
+		ctx, rig.ReplicaConfig{Binary: api, DataDir: filepath.Join(dir, "embedded"), Secret: secret},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -107,9 +107,7 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 		"deploy/terraform/modules/fencepost/args.tf": {
 			text(t, "deploy/terraform/modules/fencepost/args.tf"), api,
 		},
-		"deploy/terraform/modules/etcd/main.tf": {
-			text(t, "deploy/terraform/modules/etcd/main.tf"), etcd,
-		},
+		"deploy/terraform/modules/etcd/main.tf": {text(t, "deploy/terraform/modules/etcd/main.tf"), etcd},
 		"x-fencepost of deploy/compose.yaml": {
 			between(t, compose, "x-fencepost:", "\nservices:"), api,
 		},
@@ -118,9 +116,7 @@ func flags(t *testing.T, api, etcd map[string]bool) {
 			asFlags(text(t, "deploy/systemd/three-machines.yaml")), api,
 		},
 		"deploy/packages/server.yaml": {asFlags(text(t, "deploy/packages/server.yaml")), api},
-		"etcd of deploy/compose.yaml": {
-			between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd,
-		},
+		"etcd of deploy/compose.yaml": {between(t, compose, "\n  etcd-1:", "\n  fencepost-1:"), etcd},
 	} {
 		used := flagsIn(part.text)
 		if len(used) < 3 {

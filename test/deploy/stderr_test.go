@@ -55,15 +55,8 @@ func stderr(t *testing.T, api string) {
 		t.Fatal(err)
 	}
 	server := exec.Command(
-		api,
-		"--listen",
-		address,
-		"--data-dir",
-		filepath.Join(dir, "data"),
-		"--jwt-secret-file",
-		key,
-		"--log-level",
-		"debug",
+		api, "--listen", address, "--data-dir", filepath.Join(dir, "data"), "--jwt-secret-file", key,
+		"--log-level", "debug",
 	)
 	server.Stderr = fullPipe(t)
 	if err := server.Start(); err != nil {

@@ -53,11 +53,8 @@ func (l *loser) lose(want int, send func() drive.Answer) drive.Answer {
 	a := send()
 	if got := l.proxy.Stats().AnswersDropped - before; got != 1 || a.Err == nil {
 		l.s.t.Errorf(
-			"%s round %d: %d answers were dropped and the client got %v, want 1 and nothing",
-			l.lock,
-			l.round,
-			got,
-			a,
+			"%s round %d: %d answers were dropped and the client got %v, want 1 and nothing", l.lock,
+			l.round, got, a,
 		)
 	}
 	if status := fmt.Appendf(nil, "HTTP/1.1 %d ", want); !bytes.HasPrefix(l.proxy.Dropped(), status) {
@@ -80,8 +77,7 @@ func (l *loser) want(what string, a drive.Answer, status int, reason string) boo
 func (l *loser) acquire(c *drive.Client, wait time.Duration) *drive.Hold {
 	l.s.t.Helper()
 	h, outcome := c.Acquire(
-		l.s.ctx,
-		drive.Request{Lock: l.lock, TTL: 10 * time.Second, Wait: wait, Replica: sameReplica},
+		l.s.ctx, drive.Request{Lock: l.lock, TTL: 10 * time.Second, Wait: wait, Replica: sameReplica},
 	)
 	if h == nil {
 		l.s.t.Errorf("%s round %d: acquire is %s, want a grant", l.lock, l.round, outcome)
@@ -122,8 +118,7 @@ func (l *loser) loseRelease(successor *drive.Client) {
 		}
 	}
 	first := l.lose(
-		http.StatusNoContent,
-		func() drive.Answer { return l.Delete(l.s.ctx, throughProxy, old) },
+		http.StatusNoContent, func() drive.Answer { return l.Delete(l.s.ctx, throughProxy, old) },
 	)
 	if l.round%8 >= 4 { // it comes afterwards
 		go acquire()
@@ -165,8 +160,7 @@ func (l *loser) loseGrant() {
 		Key: fmt.Sprintf("key-%d-%d", l.Number, l.round),
 	}
 	first := l.lose(
-		http.StatusCreated,
-		func() drive.Answer { return l.Post(l.s.ctx, throughProxy, r) },
+		http.StatusCreated, func() drive.Answer { return l.Post(l.s.ctx, throughProxy, r) },
 	)
 	var holds []*drive.Hold
 	for _, replica := range []int{l.retryAt(), sameReplica, otherReplica} {
@@ -178,12 +172,7 @@ func (l *loser) loseGrant() {
 		if a.Call = first.Call; len(holds) > 0 && !h.SameGrant(holds[0]) {
 			l.s.t.Errorf(
 				"%s round %d: repeating gave entry %s fence %d, then entry %s fence %d (or another token)",
-				l.lock,
-				l.round,
-				holds[0].ID,
-				holds[0].Fence,
-				h.ID,
-				h.Fence,
+				l.lock, l.round, holds[0].ID, holds[0].Fence, h.ID, h.Fence,
 			)
 		}
 		l.Record(history.Acquire, h, a)
@@ -192,21 +181,15 @@ func (l *loser) loseGrant() {
 	if !bytes.Contains(l.proxy.Dropped(), []byte(holds[0].ID)) ||
 		!bytes.Contains(l.proxy.Dropped(), fmt.Append(nil, holds[0].Fence)) {
 		l.s.t.Errorf(
-			"%s round %d: the answer that was lost is not about entry %s and fence %d",
-			l.lock,
-			l.round,
-			holds[0].ID,
-			holds[0].Fence,
+			"%s round %d: the answer that was lost is not about entry %s and fence %d", l.lock, l.round,
+			holds[0].ID, holds[0].Fence,
 		)
 	}
 	if outcome := l.Release(l.s.ctx, l.retryAt(), 1, holds[0]); outcome != history.OK {
 		l.s.t.Errorf("%s round %d: release is %s", l.lock, l.round, outcome)
 	}
 	l.want(
-		"the same POST after the release",
-		l.Post(l.s.ctx, l.retryAt(), r),
-		http.StatusGone,
-		"released",
+		"the same POST after the release", l.Post(l.s.ctx, l.retryAt(), r), http.StatusGone, "released",
 	)
 }
 
@@ -226,11 +209,7 @@ func (s *stand) oneEntryPerKey(rounds int) {
 		}
 		if len(entries) != rounds || len(ids) != rounds {
 			s.t.Errorf(
-				"%s: %d entries with %d ids in the store, want %d",
-				lock,
-				len(entries),
-				len(ids),
-				rounds,
+				"%s: %d entries with %d ids in the store, want %d", lock, len(entries), len(ids), rounds,
 			)
 		}
 	}
@@ -266,10 +245,8 @@ func (l *loser) losePlace() {
 		return
 	}
 	r := drive.Request{
-		Lock: l.lock,
-		TTL:  10 * time.Second,
-		Wait: 30 * time.Second,
-		Key:  fmt.Sprintf("place-%d-%d", l.Number, l.round),
+		Lock: l.lock, TTL: 10 * time.Second, Wait: 30 * time.Second,
+		Key: fmt.Sprintf("place-%d-%d", l.Number, l.round),
 	}
 	cut := make(chan drive.Answer, 1)
 	go func() { cut <- l.Post(ctx, throughProxy, r) }()
@@ -305,22 +282,14 @@ func (l *loser) losePlace() {
 	l.Record(history.Acquire, h, granted)
 	if h.ID != before[1] {
 		l.s.t.Errorf(
-			"%s round %d: the resumed wait got entry %s, want %s",
-			l.lock,
-			l.round,
-			h.ID,
-			before[1],
+			"%s round %d: the resumed wait got entry %s, want %s", l.lock, l.round, h.ID, before[1],
 		)
 	}
 	l.Release(ctx, sameReplica, 1, h)
 	if last := <-newcomer; last != nil {
 		if last.Fence <= h.Fence {
 			l.s.t.Errorf(
-				"%s round %d: the newcomer's fence is %d, before %d",
-				l.lock,
-				l.round,
-				last.Fence,
-				h.Fence,
+				"%s round %d: the newcomer's fence is %d, before %d", l.lock, l.round, last.Fence, h.Fence,
 			)
 		}
 		l.Release(ctx, sameReplica, 1, last)

@@ -32,8 +32,7 @@ func (s *stand) abandon(round, victim int) {
 	other, lock := 1-victim, fmt.Sprint("abandoned:", round)
 	c := s.clients[0]
 	holder, outcome := c.Acquire(
-		s.ctx,
-		drive.Request{Lock: lock, TTL: 30 * time.Second, Replica: other},
+		s.ctx, drive.Request{Lock: lock, TTL: 30 * time.Second, Replica: other},
 	)
 	if holder == nil {
 		s.t.Fatalf("%s: acquire is %s", lock, outcome)

@@ -77,9 +77,7 @@ func TestRestoredBackup(t *testing.T) {
 	first := r.acquire("held:lost", time.Minute)
 	if first.Fence <= before {
 		t.Errorf(
-			"the first fence after the restore is %d, and %d was handed out before",
-			first.Fence,
-			before,
+			"the first fence after the restore is %d, and %d was handed out before", first.Fence, before,
 		)
 	}
 	if now := r.subscriptions(); !slices.Equal(now, subscribed) || len(now) != 2 {
@@ -90,10 +88,7 @@ func TestRestoredBackup(t *testing.T) {
 	r.await(50)
 	stop()
 	t.Logf(
-		"%d grants, up to fence %d; after the restore from %d to %d",
-		told,
-		before,
-		first.Fence,
+		"%d grants, up to fence %d; after the restore from %d to %d", told, before, first.Fence,
 		r.highest.Load(),
 	)
 	r.readLogs()
@@ -117,8 +112,7 @@ func newRestored(t *testing.T) *restored {
 	}
 	r := &restored{
 		stand: &stand{t: t, ctx: ctx, history: history.NewRecorder(), odd: &drive.Oddities{}},
-		api:   built.api,
-		dir:   dir,
+		api:   built.api, dir: dir,
 	}
 	t.Cleanup(func() { r.must(os.RemoveAll(dir)) })
 	return r
@@ -158,10 +152,7 @@ func (r *restored) refuses(want int) {
 	a := r.clients[0].Ask(r.ctx, 0, http.MethodGet, "/metrics", nil, nil, 0)
 	if line := fmt.Sprintf(
 		"fencepost_grants_refused{reason=\"lost_past\"} %d\n", want,
-	); !strings.Contains(
-		string(a.Body),
-		line,
-	) {
+	); !strings.Contains(string(a.Body), line) {
 		r.t.Errorf("/metrics (%d) does not say %s", a.Status, line)
 	}
 }
@@ -188,9 +179,8 @@ func (r *restored) acquire(name string, ttl time.Duration) *drive.Hold {
 
 func (r *restored) note(h *drive.Hold) {
 	r.grants.Add(1)
-	for is := r.highest.Load(); h.Fence > is && !r.highest.CompareAndSwap(
-		is, h.Fence,
-	); is = r.highest.Load() {
+	for is := r.highest.Load(); h.Fence > is &&
+		!r.highest.CompareAndSwap(is, h.Fence); is = r.highest.Load() {
 	}
 }
 
@@ -202,8 +192,7 @@ func (r *restored) load() (stop func()) {
 		all.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				h, _ := c.Acquire(
-					ctx,
-					drive.Request{Lock: fmt.Sprint("load:", n%3), TTL: 5 * time.Second, Wait: time.Second},
+					ctx, drive.Request{Lock: fmt.Sprint("load:", n%3), TTL: 5 * time.Second, Wait: time.Second},
 				)
 				if h == nil {
 					pause(ctx, 10*time.Millisecond)

@@ -120,9 +120,7 @@ func (c *called) await() {
 			c.t.Fatalf("%d ids for %d entries", n, entries)
 		case n == callers:
 			c.t.Logf(
-				"%s: all were called back within %v",
-				c.round,
-				time.Since(began).Round(time.Millisecond),
+				"%s: all were called back within %v", c.round, time.Since(began).Round(time.Millisecond),
 			)
 			return
 		}

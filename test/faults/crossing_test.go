@@ -68,13 +68,7 @@ func (r *rings) acquire(c *drive.Client, ring, lock int) drive.Answer {
 		"wait_seconds": wait.Seconds(),
 	}
 	return c.Ask(
-		r.ctx,
-		c.Number+ring,
-		http.MethodPost,
-		fmt.Sprintf("/locks/%d:%d", ring, lock),
-		nil,
-		body,
-		wait,
+		r.ctx, c.Number+ring, http.MethodPost, fmt.Sprintf("/locks/%d:%d", ring, lock), nil, body, wait,
 	)
 }
 
@@ -151,13 +145,7 @@ func (r *rings) deadlocks(replica int) int {
 	r.must(err)
 	header := map[string]string{"Authorization": "Bearer " + bearer}
 	a := r.workers[0].Ask(
-		r.ctx,
-		replica,
-		http.MethodGet,
-		"/admin/deadlocks?tenant="+r.tenant,
-		header,
-		nil,
-		0,
+		r.ctx, replica, http.MethodGet, "/admin/deadlocks?tenant="+r.tenant, header, nil, 0,
 	)
 	var page struct{ Deadlocks []struct{ Refused string } }
 	if err := json.Unmarshal(a.Body, &page); err != nil || a.Status != http.StatusOK {

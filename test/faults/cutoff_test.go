@@ -54,10 +54,8 @@ type cutOff struct {
 func TestF11CutOff(t *testing.T) {
 	rounds, length := count(1, 4), time.Duration(count(0, 30))*time.Second
 	s := &cutOff{
-		stand:   newCluster(t, 20*time.Minute),
-		told:    make([]longest, len(ways)),
-		waiters: make([]longest, len(ways)),
-		serves:  make([]longest, len(ways)),
+		stand: newCluster(t, 20*time.Minute), told: make([]longest, len(ways)),
+		waiters: make([]longest, len(ways)), serves: make([]longest, len(ways)),
 	}
 	for range ways {
 		s.proxies = append(s.proxies, s.replicaBehindProxies(func(*rig.Proxy) {}))
@@ -70,11 +68,8 @@ func TestF11CutOff(t *testing.T) {
 	}
 	for i, way := range ways {
 		t.Logf(
-			"%s: told after %v, waiting requests %v after the cut, served again after %v",
-			way.name,
-			&s.told[i],
-			&s.waiters[i],
-			&s.serves[i],
+			"%s: told after %v, waiting requests %v after the cut, served again after %v", way.name,
+			&s.told[i], &s.waiters[i], &s.serves[i],
 		)
 	}
 	t.Logf(
@@ -137,20 +132,15 @@ func (s *cutOff) lock(what string, c *drive.Client) string {
 func (s *cutOff) prepare(c *drive.Client, busy *sync.WaitGroup) *victim {
 	s.t.Helper()
 	v := &victim{
-		Client:  c,
-		whole:   c.With(c.URLs[whole]),
-		replica: c.Number % len(ways),
-		heir:    make(chan *drive.Hold, 1),
-		waiter:  make(chan drive.Answer, 1),
+		Client: c, whole: c.With(c.URLs[whole]), replica: c.Number % len(ways),
+		heir: make(chan *drive.Hold, 1), waiter: make(chan drive.Answer, 1),
 	}
 	s.t.Cleanup(v.whole.Close)
 	v.wait, _ = c.Acquire(
-		s.ctx,
-		drive.Request{Lock: s.lock("waited", c), TTL: 2 * time.Minute, Replica: whole},
+		s.ctx, drive.Request{Lock: s.lock("waited", c), TTL: 2 * time.Minute, Replica: whole},
 	)
 	v.freed, _ = c.Acquire(
-		s.ctx,
-		drive.Request{Lock: s.lock("freed", c), TTL: s.ttl(), Replica: v.replica},
+		s.ctx, drive.Request{Lock: s.lock("freed", c), TTL: s.ttl(), Replica: v.replica},
 	)
 	if v.wait == nil || v.freed == nil {
 		s.t.Errorf("client %d was granted nothing", c.Number)
@@ -172,8 +162,7 @@ func (s *cutOff) prepare(c *drive.Client, busy *sync.WaitGroup) *victim {
 	busy.Go(func() { s.renewByTheRules(v) })
 	go func() {
 		h, _ := c.Acquire(
-			s.ctx,
-			drive.Request{Lock: v.held.Lock, TTL: s.ttl(), Wait: 2 * time.Minute, Replica: whole},
+			s.ctx, drive.Request{Lock: v.held.Lock, TTL: s.ttl(), Wait: 2 * time.Minute, Replica: whole},
 		)
 		v.heir <- h
 	}()
@@ -256,9 +245,7 @@ func (s *cutOff) outside(v *victim, end time.Duration) {
 		for what, wait := range map[string]time.Duration{"new": 0, "queue": time.Minute} {
 			asked.Go(func() {
 				r := drive.Request{
-					Lock: fmt.Sprintf("%s:%d", s.lock(what, v.Client), n),
-					TTL:  s.ttl(),
-					Wait: wait,
+					Lock: fmt.Sprintf("%s:%d", s.lock(what, v.Client), n), TTL: s.ttl(), Wait: wait,
 				}
 				a := v.Post(s.ctx, v.replica, r)
 				v.Record(history.Acquire, drive.HoldOf(r, a), a)
@@ -286,21 +273,16 @@ func (s *cutOff) cannotServe(v *victim, what string, a drive.Answer) {
 	case a.Status != http.StatusServiceUnavailable || a.Problem.Code != "store_unavailable" ||
 		a.Header.Get("Retry-After") == "":
 		s.t.Errorf(
-			"%s at the replica where %s: %v, want 503 store_unavailable with Retry-After",
-			what,
-			ways[v.replica].name,
-			a,
+			"%s at the replica where %s: %v, want 503 store_unavailable with Retry-After", what,
+			ways[v.replica].name, a,
 		)
 	default:
 		s.refused.Add(1)
 	}
 	if took > within(toldOfOutage) {
 		s.t.Errorf(
-			"%s at the replica where %s was told after %v, want at most %v",
-			what,
-			ways[v.replica].name,
-			took,
-			within(toldOfOutage),
+			"%s at the replica where %s was told after %v, want at most %v", what, ways[v.replica].name,
+			took, within(toldOfOutage),
 		)
 	}
 }
@@ -315,8 +297,7 @@ func (s *cutOff) waiterTold(v *victim) {
 	s.cannotServe(v, "waiting request", a)
 	if a.Problem.Entry == nil || a.Problem.Entry.Token == "" {
 		s.t.Errorf(
-			"waiting request at the replica where %s: %v, want the entry that stands",
-			ways[v.replica].name,
+			"waiting request at the replica where %s: %v, want the entry that stands", ways[v.replica].name,
 			a,
 		)
 		return
@@ -327,8 +308,7 @@ func (s *cutOff) waiterTold(v *victim) {
 	if outcome := v.Release(s.ctx, whole, 1, h); outcome != history.OK {
 		s.t.Errorf(
 			"waiting request at the replica where %s: its entry cannot be released elsewhere: %s",
-			ways[v.replica].name,
-			outcome,
+			ways[v.replica].name, outcome,
 		)
 	}
 }
@@ -338,8 +318,7 @@ func (s *cutOff) elsewhere(v *victim, lock string) {
 	s.t.Helper()
 	began := v.Now()
 	h, outcome := v.whole.Acquire(
-		s.ctx,
-		drive.Request{Lock: lock, TTL: s.ttl(), Key: lock, Attempts: 5},
+		s.ctx, drive.Request{Lock: lock, TTL: s.ttl(), Key: lock, Attempts: 5},
 	)
 	if h == nil {
 		s.t.Errorf("%s: acquire at the whole replica is %s", lock, outcome)
@@ -393,10 +372,7 @@ func (s *cutOff) servesAgain(v *victim, healed time.Duration) {
 	s.serves[v.replica].add(took)
 	if h == nil || took > within(servesAgain) {
 		s.t.Errorf(
-			"%s was passed on (%t) %v after the cut, want within %v",
-			r.Lock,
-			h != nil,
-			took,
+			"%s was passed on (%t) %v after the cut, want within %v", r.Lock, h != nil, took,
 			within(servesAgain),
 		)
 	}

@@ -60,19 +60,13 @@ func (s *stand) outlive(round int, slowest *longest) {
 		if took > limit {
 			s.t.Errorf(
 				"dead:%d was granted %v after its holder died, want at most %v, of which the elections took %v",
-				i,
-				took,
-				limit,
-				elections,
+				i, took, limit, elections,
 			)
 		}
 	}
 	s.t.Logf(
-		"round %d: %d elections in %v, so at most %v",
-		round+1,
-		deadKills,
-		elections.Round(time.Millisecond),
-		limit.Round(time.Millisecond),
+		"round %d: %d elections in %v, so at most %v", round+1, deadKills,
+		elections.Round(time.Millisecond), limit.Round(time.Millisecond),
 	)
 }
 

@@ -23,12 +23,7 @@ const writableBytes = 128 << 10
 func limitFiles(pid int, bytes uint64) error {
 	limit := syscall.Rlimit{Cur: bytes, Max: bytes}
 	_, _, errno := syscall.RawSyscall6(
-		syscall.SYS_PRLIMIT64,
-		uintptr(pid),
-		syscall.RLIMIT_FSIZE,
-		uintptr(unsafe.Pointer(&limit)),
-		0,
-		0,
+		syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0,
 		0,
 	)
 	if errno != 0 {
@@ -44,9 +39,7 @@ func TestDiskFull(t *testing.T) {
 	t.Run("refused writes", func(t *testing.T) {
 		r := newRestored(t)
 		r.fillDisk(
-			func() { r.must(limitFiles(r.replicas[0].PID(), writableBytes)) },
-			func() {},
-			syscall.EFBIG,
+			func() { r.must(limitFiles(r.replicas[0].PID(), writableBytes)) }, func() {}, syscall.EFBIG,
 		)
 	})
 	if os.Geteuid() == 0 {
@@ -105,8 +98,7 @@ func (r *restored) fillDisk(fill, empty func(), why error) {
 	before := r.highest.Load()
 	r.t.Logf(
 		"the server ended %v after the disk was full, with %d grants",
-		(r.history.Now() - full).Round(time.Millisecond),
-		r.grants.Load(),
+		(r.history.Now() - full).Round(time.Millisecond), r.grants.Load(),
 	)
 	r.saysWhy(why)
 	empty()

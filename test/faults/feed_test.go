@@ -65,8 +65,7 @@ func TestF10SilentFeed(t *testing.T) {
 	s.connect()
 	least := int64(count(clients, 100))
 	ctx, stop := s.until(
-		length,
-		func() bool { return s.blind.Load() >= least && s.before.Load() >= least/4 },
+		length, func() bool { return s.blind.Load() >= least && s.before.Load() >= least/4 },
 	)
 	defer stop()
 	var faults sync.WaitGroup
@@ -192,10 +191,7 @@ func (s *silence) passOn(ctx context.Context, c, waiter *drive.Client) {
 	}
 	if s.slowest.add(max(late, 0)); late > seenInTime() {
 		s.t.Errorf(
-			"%s: the grant was seen %v after the release, want at most %v",
-			r.Lock,
-			late,
-			seenInTime(),
+			"%s: the grant was seen %v after the release, want at most %v", r.Lock, late, seenInTime(),
 		)
 	}
 	if outcome := c.Release(s.ctx, direct, 3, drive.HoldOf(r, answer)); outcome != history.OK {

@@ -41,10 +41,7 @@ func fencedRound(t *testing.T, length time.Duration) {
 		s.pairs[i] = [2]*updated{{checks: true}, {}}
 	}
 	nemesis := &drive.Nemesis{
-		Cluster:  s.cluster,
-		Replicas: s.replicas,
-		Every:    fencedEvery,
-		Stops:    true,
+		Cluster: s.cluster, Replicas: s.replicas, Every: fencedEvery, Stops: true,
 	}
 	least := counts{writes: 3 * int(length.Seconds()), late: int(length.Seconds()) / 6, lost: 1}
 	enough := func() bool {
@@ -145,10 +142,8 @@ func (s *fencing) tally(which int) (all counts) {
 func (s *fencing) update(ctx context.Context, c *drive.Client, key string) {
 	i, replica := rand.IntN(fencedLocks), rand.IntN(2)
 	h, _ := c.Acquire(s.ctx, drive.Request{
-		Lock: fmt.Sprint(
-			"fenced:",
-			i,
-		), TTL: fencedTTL, Wait: 3 * time.Second, Key: key, Replica: replica, Attempts: 6,
+		Lock: fmt.Sprint("fenced:", i), TTL: fencedTTL, Wait: 3 * time.Second, Key: key, Replica: replica,
+		Attempts: 6,
 	})
 	if h == nil {
 		pause(ctx, 20*time.Millisecond)

@@ -79,8 +79,7 @@ func (s *stand) cycle(ctx context.Context, c *drive.Client) {
 	replica := rand.IntN(2)
 	r := drive.Request{
 		Lock: fmt.Sprint("orders:", rand.IntN(killLocks)), TTL: killTTL,
-		Wait:    []time.Duration{0, 300 * time.Millisecond, 3 * time.Second}[rand.IntN(3)],
-		Replica: replica,
+		Wait: []time.Duration{0, 300 * time.Millisecond, 3 * time.Second}[rand.IntN(3)], Replica: replica,
 	}
 	if rand.IntN(3) > 0 {
 		r.Key, r.Attempts = fmt.Sprintf("%d-%d", c.Number, c.Now()), 6
@@ -129,12 +128,7 @@ func (s *stand) acquirable() {
 	for i := range killLocks {
 		c, start := s.clients[i], s.history.Now()
 		r := drive.Request{
-			Lock:     fmt.Sprint("orders:", i),
-			TTL:      killTTL,
-			Wait:     limit,
-			Key:      "last",
-			Replica:  i,
-			Attempts: 3,
+			Lock: fmt.Sprint("orders:", i), TTL: killTTL, Wait: limit, Key: "last", Replica: i, Attempts: 3,
 		}
 		h, outcome := c.Acquire(s.ctx, r)
 		if h == nil {

@@ -27,11 +27,8 @@ type killer struct {
 
 func newKiller(s *stand, r *receivers, newest *atomic.Uint64) *killer {
 	return &killer{
-		stand:     s,
-		receivers: r,
-		newest:    newest,
-		known:     map[*rig.Replica]int64{},
-		owner:     map[string]owned{},
+		stand: s, receivers: r, newest: newest, known: map[*rig.Replica]int64{},
+		owner: map[string]owned{},
 	}
 }
 
@@ -111,8 +108,7 @@ func (k *killer) owners() map[string]owned {
 				Fence uint64
 			}
 			if bytes.Contains(line, []byte(`"this replica sends webhooks"`)) &&
-				json.Unmarshal(line, &says) == nil &&
-				says.Fence > k.owner[says.Shard].fence {
+				json.Unmarshal(line, &says) == nil && says.Fence > k.owner[says.Shard].fence {
 				k.owner[says.Shard] = owned{r, says.Fence}
 			}
 		}

@@ -61,9 +61,7 @@ func (s *stand) duplicate(c *drive.Client, refused, unclear *atomic.Int64) {
 	case http.StatusCreated:
 		s.t.Errorf(
 			"%s: granted with fence %d, and after the release the same key was granted again with fence %d",
-			r.Lock,
-			h.Fence,
-			a.Entry.Fence,
+			r.Lock, h.Fence, a.Entry.Fence,
 		)
 		c.Record(history.Acquire, drive.HoldOf(r, a), a)
 		c.Release(s.ctx, 1-home, 1, drive.HoldOf(r, a))

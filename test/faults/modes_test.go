@@ -98,11 +98,8 @@ func TestModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf(
-		"%d fenced operations, %d refused by their fence, %d grants; %v",
-		s.ops.Load(),
-		s.refused.Load(),
-		len(s.grants),
-		nemesis.Killed(),
+		"%d fenced operations, %d refused by their fence, %d grants; %v", s.ops.Load(), s.refused.Load(),
+		len(s.grants), nemesis.Killed(),
 	)
 	if n := s.ops.Load(); n < enough {
 		t.Errorf("%d fenced operations, want at least %d for the run to count", n, enough)
@@ -131,12 +128,7 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 	var a drive.Answer
 	for attempt := 0; attempt < 5 && s.ctx.Err() == nil; attempt++ {
 		a = c.Ask(
-			s.ctx,
-			replica+attempt,
-			http.MethodPost,
-			path,
-			map[string]string{"Idempotency-Key": key},
-			body,
+			s.ctx, replica+attempt, http.MethodPost, path, map[string]string{"Idempotency-Key": key}, body,
 			5*time.Second,
 		)
 		if a.Status == http.StatusCreated || a.Status == http.StatusLocked ||
@@ -169,8 +161,7 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 	for attempt := range 3 {
 		if got := c.Ask(
 			s.ctx, replica+attempt, http.MethodDelete, remove, token, nil, 0,
-		); got.Status == http.StatusNoContent ||
-			got.Status == http.StatusGone {
+		); got.Status == http.StatusNoContent || got.Status == http.StatusGone {
 			return
 		}
 	}
@@ -254,10 +245,7 @@ func (s *mixed) verdict() {
 		for _, c := range g.claims {
 			if c.Fence != g.claims[0].Fence || !truth.Held(c.Name, g.id, c.Fence) {
 				s.t.Errorf(
-					"%s was granted %v at %d, and the store never had it hold that",
-					g.id,
-					c,
-					g.claims[0].Fence,
+					"%s was granted %v at %d, and the store never had it hold that", g.id, c, g.claims[0].Fence,
 				)
 			}
 		}

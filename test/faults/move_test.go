@@ -69,16 +69,14 @@ func (r *restored) otherStores() (etcd, zookeeper string) {
 		r.t.Fatal(err)
 	}
 	e, err := rig.StartEtcd(
-		ctx,
-		rig.EtcdConfig{Members: 3, Dir: filepath.Join(r.dir, "etcd"), Binary: binary},
+		ctx, rig.EtcdConfig{Members: 3, Dir: filepath.Join(r.dir, "etcd"), Binary: binary},
 	)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.t.Cleanup(func() { r.must(e.Close()) })
 	z, err := rig.StartZooKeeper(
-		ctx,
-		rig.ZooKeeperConfig{Servers: 1, Dir: filepath.Join(r.dir, "zookeeper"), Java: java},
+		ctx, rig.ZooKeeperConfig{Servers: 1, Dir: filepath.Join(r.dir, "zookeeper"), Java: java},
 	)
 	if err != nil {
 		r.t.Fatal(err)

@@ -58,10 +58,7 @@ func TestF15OlderCopy(t *testing.T) {
 		last = h.Fence
 	}
 	t.Logf(
-		"%d grants; fences up to %d before, and %d after",
-		o.grants.Load(),
-		before,
-		o.highest.Load(),
+		"%d grants; fences up to %d before, and %d after", o.grants.Load(), before, o.highest.Load(),
 	)
 	o.readLogs()
 }
@@ -104,14 +101,11 @@ func (o *older) refusesToGrant(replica int) {
 	c := o.clients[0]
 	for n := 0; ; n++ {
 		a := c.Post(
-			o.ctx,
-			replica,
-			drive.Request{Lock: fmt.Sprint("early:", replica, ":", n), TTL: time.Minute},
+			o.ctx, replica, drive.Request{Lock: fmt.Sprint("early:", replica, ":", n), TTL: time.Minute},
 		)
 		switch {
-		case a.Status == http.StatusServiceUnavailable && strings.Contains(
-			a.Problem.Detail, "--fence-floor",
-		):
+		case a.Status == http.StatusServiceUnavailable &&
+			strings.Contains(a.Problem.Detail, "--fence-floor"):
 			return
 		case a.Status != http.StatusServiceUnavailable && a.Status != 0:
 			o.t.Fatalf("replica %d answers %v from a store that went back", replica, a)

@@ -32,8 +32,7 @@ func TestOutageIsTold(t *testing.T) {
 	for round, forgets := range rounds {
 		known := r.acquiredBy(names)
 		granted, released := s.killUnderLoad(
-			100*round,
-			func() bool { return r.acquiredBy(names) > known+20 },
+			100*round, func() bool { return r.acquiredBy(names) > known+20 },
 		)
 		if forgets {
 			_, err := s.store.Truth(s.ctx) // it is observed until here
@@ -49,20 +48,15 @@ func TestOutageIsTold(t *testing.T) {
 			r.missedBy(names) == 0) && time.Now().Before(end); pause(s.ctx, 50*time.Millisecond) {
 		}
 		t.Logf(
-			"%d grants and %d releases; %d never told; missed: %d times",
-			len(granted),
-			len(released),
-			lack(),
-			r.missedBy(names),
+			"%d grants and %d releases; %d never told; missed: %d times", len(granted), len(released),
+			lack(), r.missedBy(names),
 		)
 		if lack() > 0 {
 			t.Errorf("%d were never told", lack())
 		}
 		if missed := r.missedBy(names); forgets != (missed > 0) {
 			t.Errorf(
-				"with its history gone: %t, it is said %d times that something is missed",
-				forgets,
-				missed,
+				"with its history gone: %t, it is said %d times that something is missed", forgets, missed,
 			)
 		}
 	}
@@ -78,14 +72,9 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 	for _, c := range s.clients[:4] {
 		loading.Go(func() {
 			for n := from; load.Err() == nil; n++ {
-				h, _ := c.Acquire(
-					s.ctx,
-					drive.Request{
-						Lock:    fmt.Sprintf("outage:%d:%d", c.Number, n%5),
-						TTL:     5 * time.Second,
-						Replica: n % 2,
-					},
-				)
+				h, _ := c.Acquire(s.ctx, drive.Request{
+					Lock: fmt.Sprintf("outage:%d:%d", c.Number, n%5), TTL: 5 * time.Second, Replica: n % 2,
+				})
 				if h == nil {
 					continue
 				}
@@ -117,8 +106,7 @@ func (s *stand) killUnderLoad(from int, seen func() bool) (granted, released []i
 func (s *stand) settleWebhooks(ids []string) {
 	s.t.Helper()
 	h, _ := s.clients[0].Acquire(
-		s.ctx,
-		drive.Request{Lock: "first", TTL: 5 * time.Second, Replica: 0, Attempts: 3},
+		s.ctx, drive.Request{Lock: "first", TTL: 5 * time.Second, Replica: 0, Attempts: 3},
 	)
 	if h == nil {
 		s.t.Fatal("the first lock is not granted")

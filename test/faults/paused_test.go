@@ -55,11 +55,8 @@ func TestF7StoppedLeader(t *testing.T) {
 	end()
 	<-done
 	t.Logf(
-		"%d leaders stopped for %v; renewals answered meanwhile: %d, with all members: %d",
-		rounds,
-		length,
-		s.during.Load(),
-		s.after.Load(),
+		"%d leaders stopped for %v; renewals answered meanwhile: %d, with all members: %d", rounds,
+		length, s.during.Load(), s.after.Load(),
 	)
 	t.Logf(
 		"of %d holders with a TTL of %v %d were answered after their deadline, %d told that they lost it, and %d of these ended by the old leader though they had been renewed, within %v of its waking; longest time between renewals of those with %v: %v",
@@ -194,11 +191,7 @@ func (s *renewed) gone(c *drive.Client, h *drive.Hold, a drive.Answer, basis tim
 	}
 	if h.TTL == longTTL || a.Return < until {
 		s.t.Errorf(
-			"%s with a TTL of %v: %v, %v after an answered renewal",
-			h.Lock,
-			h.TTL,
-			a,
-			a.Return-basis,
+			"%s with a TTL of %v: %v, %v after an answered renewal", h.Lock, h.TTL, a, a.Return-basis,
 		)
 	}
 }
@@ -223,16 +216,9 @@ func (s *renewed) endedByOldLeader(c *drive.Client, h *drive.Hold, until time.Du
 		return false
 	}
 	s.endedAfter.add(left - woke)
-	s.history.Add(
-		history.Op{
-			Client:  c.Number,
-			Lock:    h.Lock,
-			Kind:    history.Remove,
-			Entry:   h.ID,
-			Call:    woke,
-			Return:  left,
-			Outcome: history.OK,
-		},
-	)
+	s.history.Add(history.Op{
+		Client: c.Number, Lock: h.Lock, Kind: history.Remove, Entry: h.ID, Call: woke, Return: left,
+		Outcome: history.OK,
+	})
 	return true
 }

@@ -42,8 +42,7 @@ func (s *stand) holdEach(name string, ttl time.Duration) []*drive.Hold {
 	holds := make([]*drive.Hold, clients)
 	s.each(func(c *drive.Client) {
 		holds[c.Number], _ = c.Acquire(
-			s.ctx,
-			drive.Request{Lock: fmt.Sprint(name, ":", c.Number), TTL: ttl, Replica: c.Number},
+			s.ctx, drive.Request{Lock: fmt.Sprint(name, ":", c.Number), TTL: ttl, Replica: c.Number},
 		)
 	})
 	for i, h := range holds {
@@ -58,10 +57,7 @@ func (s *stand) holdEach(name string, ttl time.Duration) []*drive.Hold {
 func (s *stand) cannot(c *drive.Client, h *drive.Hold, slowest *longest) {
 	s.t.Helper()
 	r := drive.Request{
-		Lock:    fmt.Sprint("new:", c.Number),
-		TTL:     10 * time.Second,
-		Wait:    time.Minute,
-		Replica: c.Number,
+		Lock: fmt.Sprint("new:", c.Number), TTL: 10 * time.Second, Wait: time.Minute, Replica: c.Number,
 	}
 	for what, ask := range map[string]func() drive.Answer{
 		"acquire": func() drive.Answer {
@@ -80,18 +76,13 @@ func (s *stand) cannot(c *drive.Client, h *drive.Hold, slowest *longest) {
 		if a.Status != http.StatusServiceUnavailable || a.Problem.Code != "store_unavailable" ||
 			a.Header.Get("Retry-After") == "" {
 			s.t.Errorf(
-				"%s of client %d without a majority: %v, want 503 store_unavailable with Retry-After",
-				what,
-				c.Number,
-				a,
+				"%s of client %d without a majority: %v, want 503 store_unavailable with Retry-After", what,
+				c.Number, a,
 			)
 		}
 		if took := a.Return - a.Call; took > within(toldOfOutage) {
 			s.t.Errorf(
-				"%s of client %d was told after %v, want at most %v",
-				what,
-				c.Number,
-				took,
+				"%s of client %d was told after %v, want at most %v", what, c.Number, took,
 				within(toldOfOutage),
 			)
 		}
@@ -125,17 +116,10 @@ func (s *stand) goesOn(c *drive.Client, h *drive.Hold) {
 	if outcome := c.Release(ctx, c.Number, 3, h); outcome != history.OK {
 		s.t.Errorf("held:%d: release is %s", c.Number, outcome)
 	}
-	next, outcome := c.Acquire(
-		ctx,
-		drive.Request{
-			Lock:     h.Lock,
-			TTL:      h.TTL,
-			Wait:     5 * time.Second,
-			Replica:  c.Number + 1,
-			Key:      fmt.Sprint("after-", c.Number),
-			Attempts: 3,
-		},
-	)
+	next, outcome := c.Acquire(ctx, drive.Request{
+		Lock: h.Lock, TTL: h.TTL, Wait: 5 * time.Second, Replica: c.Number + 1,
+		Key: fmt.Sprint("after-", c.Number), Attempts: 3,
+	})
 	if next == nil {
 		s.t.Errorf("%s after the outage: acquire is %s", h.Lock, outcome)
 		return

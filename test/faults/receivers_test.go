@@ -74,8 +74,7 @@ func newReceivers(names ...string) *receivers {
 	for _, name := range names {
 		r.told[name] = &told{
 			happened: map[lock.EventID]event{}, acquired: map[uint64]lock.EventID{},
-			ended: map[uint64]lock.EventID{},
-			ids:   map[string]int{}, failed: map[string]bool{},
+			ended: map[uint64]lock.EventID{}, ids: map[string]int{}, failed: map[string]bool{},
 		}
 	}
 	return r

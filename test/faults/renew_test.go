@@ -31,9 +31,7 @@ func TestF6RenewAgainstRelease(t *testing.T) {
 		}
 	})
 	t.Logf(
-		"%d renewals were under way during a release, %d were sent after it",
-		raced.Load(),
-		after.Load(),
+		"%d renewals were under way during a release, %d were sent after it", raced.Load(), after.Load(),
 	)
 	if raced.Load() < least || after.Load() < least {
 		t.Errorf("want at least %d of each for the run to count", least)
@@ -47,8 +45,7 @@ func (s *stand) raceRelease(c *drive.Client, proxy *rig.Proxy, after *atomic.Int
 	s.t.Helper()
 	lock := fmt.Sprint("renewed:", c.Number)
 	h, outcome := c.Acquire(
-		s.ctx,
-		drive.Request{Lock: lock, TTL: 10 * time.Second, Replica: sameReplica},
+		s.ctx, drive.Request{Lock: lock, TTL: 10 * time.Second, Replica: sameReplica},
 	)
 	if h == nil {
 		s.t.Errorf("%s: acquire is %s", lock, outcome)
@@ -124,9 +121,7 @@ func TestF6RenewAgainstExpiry(t *testing.T) {
 	})
 	t.Logf(
 		"of the renewals around the expiry %d came in time, %d too late; a lease lasts its TTL and %v",
-		saved.Load(),
-		lost.Load(),
-		aim,
+		saved.Load(), lost.Load(), aim,
 	)
 	if saved.Load() < least || lost.Load() < least {
 		t.Errorf("want at least %d of each for the run to count", least)
@@ -160,9 +155,7 @@ func (a *aim) learn(extra time.Duration) {
 func (s *stand) raceExpiry(c *drive.Client, aim *aim) (saved bool) {
 	s.t.Helper()
 	r := drive.Request{
-		Lock:    fmt.Sprint("expiring:", c.Number),
-		TTL:     2 * time.Second,
-		Replica: c.Number,
+		Lock: fmt.Sprint("expiring:", c.Number), TTL: 2 * time.Second, Replica: c.Number,
 	}
 	acquire := s.reuse
 	switch c.Number % 8 {
@@ -236,10 +229,8 @@ func (s *stand) inherit(c *drive.Client, r drive.Request) (*drive.Hold, history.
 	// It was not granted before the release was sent.
 	if next != nil && next.Until < released+r.TTL-500*time.Millisecond {
 		s.t.Errorf(
-			"%s: the lease of a waited grant ends %v after the release, want its TTL of %v",
-			r.Lock,
-			next.Until-released,
-			r.TTL,
+			"%s: the lease of a waited grant ends %v after the release, want its TTL of %v", r.Lock,
+			next.Until-released, r.TTL,
 		)
 	}
 	return next, outcome

@@ -93,11 +93,8 @@ func TestF12RollingRestart(t *testing.T) {
 	s.stay(s.history.Now())
 	s.pass()
 	t.Logf(
-		"%d waited: %d were told to go on elsewhere, %d got no answer, %d did not come back",
-		size,
-		s.told.Load(),
-		s.cut.Load(),
-		int64(size)-s.waiting.Load(),
+		"%d waited: %d were told to go on elsewhere, %d got no answer, %d did not come back", size,
+		s.told.Load(), s.cut.Load(), int64(size)-s.waiting.Load(),
 	)
 	if least := int64(size); s.told.Load() < least || s.cut.Load() < least {
 		t.Errorf("want at least %d of each for the run to count", least)
@@ -111,9 +108,7 @@ func (s *crowd) gather(size, locks int) {
 	s.t.Helper()
 	for i := range locks {
 		q := &crowded{
-			lock:    fmt.Sprint("crowded:", i),
-			c:       s.clients[i],
-			waiters: size / locks,
+			lock: fmt.Sprint("crowded:", i), c: s.clients[i], waiters: size / locks,
 			granted: make(chan *drive.Hold, size/locks),
 		}
 		if q.holder, _ = q.c.Acquire(
@@ -203,17 +198,12 @@ func (s *crowd) terminate(replica int) {
 	defer cancel()
 	if err := s.replicas[replica].Terminate(ctx); err != nil {
 		s.t.Errorf(
-			"SIGTERM to replica %d: %v, want exit code 0 within %v",
-			replica,
-			err,
-			within(drainedWithin),
+			"SIGTERM to replica %d: %v, want exit code 0 within %v", replica, err, within(drainedWithin),
 		)
 	}
 	s.t.Logf(
-		"replica %d was drained in %v, of which %d were told",
-		replica,
-		(s.history.Now() - start).Round(time.Millisecond),
-		s.told.Load()-told,
+		"replica %d was drained in %v, of which %d were told", replica,
+		(s.history.Now() - start).Round(time.Millisecond), s.told.Load()-told,
 	)
 }
 
@@ -237,9 +227,7 @@ func (s *crowd) arrive(replica int) {
 		if got-1 >= want { // this look is one of them
 
 			s.t.Logf(
-				"%d wait at replica %d after %v",
-				got,
-				replica,
+				"%d wait at replica %d after %v", got, replica,
 				(s.history.Now() - start).Round(time.Millisecond),
 			)
 			return
@@ -273,8 +261,7 @@ func (s *crowd) stay(restarted time.Duration) {
 	}
 	s.t.Logf(
 		"the last one who did not come back was gone %v after the last restart, with a TTL of %v",
-		last.Round(time.Millisecond),
-		s.ttl,
+		last.Round(time.Millisecond), s.ttl,
 	)
 	if limit := within(s.ttl + graceBeyond(s.ttl)); last > limit {
 		s.t.Errorf("want at most %v", limit)
@@ -291,8 +278,7 @@ func (s *crowd) pass() {
 			s.t.Fatal(err)
 		}
 		inPlace := slices.DeleteFunc(
-			slices.Clone(q.before),
-			func(id string) bool { return !slices.Contains(after, id) },
+			slices.Clone(q.before), func(id string) bool { return !slices.Contains(after, id) },
 		)
 		if !slices.Equal(inPlace, after[1:]) {
 			s.t.Errorf("%s: of the queue %v are left %v", q.lock, q.before, after[1:])
@@ -326,10 +312,7 @@ func (s *crowd) leaveNothing() {
 			}
 			if ctx.Err() != nil {
 				s.t.Errorf(
-					"replica %d has %d goroutines, %d before the crowd, want %d more at most",
-					replica,
-					n,
-					before,
+					"replica %d has %d goroutines, %d before the crowd, want %d more at most", replica, n, before,
 					strayGoroutines,
 				)
 				break

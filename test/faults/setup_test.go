@@ -165,11 +165,7 @@ func newClusterOf(
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
 	t.Cleanup(cancel)
 	s := &stand{
-		t:       t,
-		ctx:     ctx,
-		dir:     t.TempDir(),
-		history: history.NewRecorder(),
-		odd:     &drive.Oddities{},
+		t: t, ctx: ctx, dir: t.TempDir(), history: history.NewRecorder(), odd: &drive.Oddities{},
 	}
 	if s.cluster, err = start(ctx, s.dir, built.store); err != nil {
 		t.Fatal(err)
@@ -360,13 +356,9 @@ func (s *stand) readLogs() {
 			s.t.Fatal(err)
 		}
 		if keep := os.Getenv("FAULTS_DIR"); keep != "" && s.t.Failed() {
-			s.must(
-				os.WriteFile(
-					filepath.Join(keep, fmt.Sprint(filepath.Base(s.t.Name()), ".replica-", i, ".log")),
-					log,
-					0o600,
-				),
-			)
+			s.must(os.WriteFile(
+				filepath.Join(keep, fmt.Sprint(filepath.Base(s.t.Name()), ".replica-", i, ".log")), log, 0o600,
+			))
 		}
 		for _, bad := range []string{"panic", "DATA RACE", "fatal error:"} {
 			if at := bytes.Index(log, []byte(bad)); at >= 0 {

@@ -41,9 +41,8 @@ func TestF13OutOfSpace(t *testing.T) {
 	full := s.history.Now()
 	var slowest longest
 	s.each(func(c *drive.Client) {
-		for end := s.history.Now() + time.Duration(
-			count(3, 60),
-		)*time.Second; s.history.Now() < end; pause(s.ctx, 200*time.Millisecond) {
+		for end := s.history.Now() + time.Duration(count(3, 60))*
+			time.Second; s.history.Now() < end; pause(s.ctx, 200*time.Millisecond) {
 			s.noRoom(c, &slowest)
 			if outcome := c.Renew(s.ctx, c.Number, kept[c.Number]); outcome != history.OK {
 				t.Errorf("kept:%d without room: renew is %s", c.Number, outcome)
@@ -61,8 +60,7 @@ func TestF13OutOfSpace(t *testing.T) {
 		}
 	}
 	t.Logf(
-		"without room for %v; slowest word of that: %v",
-		(s.history.Now() - full).Round(time.Millisecond),
+		"without room for %v; slowest word of that: %v", (s.history.Now() - full).Round(time.Millisecond),
 		&slowest,
 	)
 	if err := makeRoom(s.ctx, client); err != nil {
@@ -84,8 +82,7 @@ func newSmallStand(t *testing.T) *stand {
 				return nil, err
 			}
 			e, err := rig.StartEtcd(
-				ctx,
-				rig.EtcdConfig{Members: 3, Dir: dir, Binary: binary, QuotaBytes: smallQuota},
+				ctx, rig.EtcdConfig{Members: 3, Dir: dir, Binary: binary, QuotaBytes: smallQuota},
 			)
 			return drive.Etcd{Etcd: e}, err
 		},
@@ -123,8 +120,7 @@ func (s *stand) waitEach(name string) (outcomes func() []*drive.Hold) {
 func (s *stand) noRoom(c *drive.Client, slowest *longest) {
 	s.t.Helper()
 	r := drive.Request{
-		Lock:    fmt.Sprint("new:", c.Number, ":", s.history.Now().Milliseconds()),
-		TTL:     10 * time.Second,
+		Lock: fmt.Sprint("new:", c.Number, ":", s.history.Now().Milliseconds()), TTL: 10 * time.Second,
 		Replica: c.Number,
 	}
 	a := c.Post(s.ctx, c.Number, r)
@@ -132,13 +128,10 @@ func (s *stand) noRoom(c *drive.Client, slowest *longest) {
 	slowest.add(a.Return - a.Call)
 	certain := a.Problem.MayHaveTakenEffect != nil && !*a.Problem.MayHaveTakenEffect
 	if a.Status != http.StatusServiceUnavailable ||
-		!strings.Contains(a.Problem.Detail, "out of space") ||
-		!certain ||
+		!strings.Contains(a.Problem.Detail, "out of space") || !certain ||
 		a.Header.Get("Retry-After") == "" {
 		s.t.Errorf(
-			"acquire of client %d without room: %v, want 503 for certain, with Retry-After",
-			c.Number,
-			a,
+			"acquire of client %d without room: %v, want 503 for certain, with Retry-After", c.Number, a,
 		)
 	}
 	if took := a.Return - a.Call; took > within(toldOfOutage) {

@@ -69,9 +69,7 @@ func TestF9ExpireTogether(t *testing.T) {
 	}
 	if len(entries) < enough || !together(entries) {
 		t.Fatalf(
-			"%d of %d leases, in one moment: %v; the run does not count",
-			len(entries),
-			size,
+			"%d of %d leases, in one moment: %v; the run does not count", len(entries), size,
 			together(entries),
 		)
 	}
@@ -112,8 +110,7 @@ func (s *stand) fill(size int, plan time.Duration) (entries []expiring, last tim
 		}
 	})
 	s.t.Logf(
-		"%d entries in %v, %v before they end",
-		len(entries),
+		"%d entries in %v, %v before they end", len(entries),
 		(s.history.Now() - start).Round(time.Millisecond),
 		(last - s.history.Now()).Round(time.Millisecond),
 	)
@@ -144,10 +141,8 @@ func (s *stand) gone(entries []expiring) {
 		last, latest = max(last, at), max(latest, at-e.end)
 	}
 	s.t.Logf(
-		"%d entries expired within %v, at most %v after their leases",
-		len(entries),
-		(last - first).Round(time.Millisecond),
-		latest.Round(time.Millisecond),
+		"%d entries expired within %v, at most %v after their leases", len(entries),
+		(last - first).Round(time.Millisecond), latest.Round(time.Millisecond),
 	)
 	if limit := within(goneBeyond); latest > limit {
 		s.t.Errorf("want at most %v after", limit)
@@ -176,10 +171,7 @@ func (s *stand) probe(ctx context.Context, c *drive.Client, p *probe) {
 		h, outcome := c.Acquire(s.ctx, drive.Request{
 			Lock: fmt.Sprint("other:", c.Number), TTL: time.Minute, Replica: c.Number,
 			Key: fmt.Sprint(
-				"other-",
-				c.Number,
-				"-",
-				i,
+				"other-", c.Number, "-", i,
 			), Attempts: 10, // a store that is slow may be said not to answer
 		})
 		if h == nil {
@@ -217,11 +209,8 @@ func (s *stand) slower(p *probe, alone float64) {
 	before, n := p.p99(phaseBefore)
 	during, m := p.p99(phaseExpiring)
 	s.t.Logf(
-		"p99 of other acquires: %v of %d before, %v of %d meanwhile",
-		before.Round(10*time.Microsecond),
-		n,
-		during.Round(10*time.Microsecond),
-		m,
+		"p99 of other acquires: %v of %d before, %v of %d meanwhile", before.Round(10*time.Microsecond),
+		n, during.Round(10*time.Microsecond), m,
 	)
 	if least := count(20, 200); n < least || m < least {
 		s.t.Errorf("want at least %d of each for the run to count", least)

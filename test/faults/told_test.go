@@ -52,8 +52,7 @@ func duesOf(truth *history.Truth, locks []string) (all []due) {
 			if truth.Held(name, l.Entry, l.Joined) {
 				joined, left := uint64(l.Joined), uint64(l.Left)
 				all = append(
-					all,
-					due{fence: joined, granted: during(joined, left), ended: during(left, left), ends: true},
+					all, due{fence: joined, granted: during(joined, left), ended: during(left, left), ends: true},
 				)
 			}
 		}
@@ -66,15 +65,10 @@ func duesOf(truth *history.Truth, locks []string) (all []due) {
 func duesOfClients(granted, released []int64) (all []due) {
 	for _, fence := range granted {
 		n := uint64(fence)
-		all = append(
-			all,
-			due{
-				fence:   n,
-				granted: during(n, n),
-				ended:   during(n+1, lock.MaxNumber),
-				ends:    slices.Contains(released, fence),
-			},
-		)
+		all = append(all, due{
+			fence: n, granted: during(n, n), ended: during(n+1, lock.MaxNumber),
+			ends: slices.Contains(released, fence),
+		})
 	}
 	return all
 }
@@ -89,16 +83,12 @@ func (r *receivers) count(name string, dues []due) (n outcomes) {
 	one := r.told[name]
 	for _, d := range dues {
 		one.add(
-			&n,
-			one.acquired,
-			d.fence,
+			&n, one.acquired, d.fence,
 			r.narrow(d.granted, d.fence, func(t *told) map[uint64]lock.EventID { return t.acquired }),
 		)
 		if d.ends {
 			one.add(
-				&n,
-				one.ended,
-				d.fence,
+				&n, one.ended, d.fence,
 				r.narrow(d.ended, d.fence, func(t *told) map[uint64]lock.EventID { return t.ended }),
 			)
 		}
@@ -140,21 +130,13 @@ func (r *receivers) untrue(truth *history.Truth, locks []string) (wrong []error)
 	for name, one := range r.told {
 		for id, e := range one.happened {
 			if !slices.ContainsFunc(lives[e.Data.Entry.ID], func(l life) bool { return l.had(e) }) {
-				wrong = append(
-					wrong,
-					fmt.Errorf(
-						"%s was told %s %+v, which did not happen: %v",
-						name,
-						id,
-						e,
-						lives[e.Data.Entry.ID],
-					),
-				)
+				wrong = append(wrong, fmt.Errorf(
+					"%s was told %s %+v, which did not happen: %v", name, id, e, lives[e.Data.Entry.ID],
+				))
 			}
 			if before, ok := same[id]; ok && before != e {
 				wrong = append(
-					wrong,
-					fmt.Errorf("%s was told %s %+v, and another one %+v", name, id, e, before),
+					wrong, fmt.Errorf("%s was told %s %+v, and another one %+v", name, id, e, before),
 				)
 			}
 			same[id] = e
@@ -270,11 +252,8 @@ func TestWhatReceiversMayBeTold(t *testing.T) {
 	}
 	message := func(kind string, number int, entry string, fence int) string {
 		return fmt.Sprintf(
-			`{"type":"lock.%s","data":{"number":%d,"lock":"l","entry":{"id":%q,"fence":%d}}}`,
-			kind,
-			number,
-			entry,
-			fence,
+			`{"type":"lock.%s","data":{"number":%d,"lock":"l","entry":{"id":%q,"fence":%d}}}`, kind, number,
+			entry, fence,
 		)
 	}
 	for name, c := range map[string]struct {

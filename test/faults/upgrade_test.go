@@ -78,14 +78,9 @@ func (s *upgraded) work(ctx context.Context) {
 
 // told locks and releases, and notes what of that is known.
 func (s *upgraded) told(c *drive.Client, n int) {
-	h, _ := c.Acquire(
-		s.ctx,
-		drive.Request{
-			Lock:    fmt.Sprintf("told:%d:%d", c.Number, n%5),
-			TTL:     5 * time.Second,
-			Replica: n % 2,
-		},
-	)
+	h, _ := c.Acquire(s.ctx, drive.Request{
+		Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 5 * time.Second, Replica: n % 2,
+	})
 	if h == nil {
 		return
 	}
@@ -130,10 +125,8 @@ func (s *upgraded) sees(what string, replica int, binary string) {
 		s.claim(s.clients[1], 0, w)
 	}
 	s.t.Logf(
-		"%s: %d grants in %v, and %d async entries in their order",
-		what,
-		history.Summarize(s.history.Ops()).Grants-before,
-		(s.history.Now() - start).Round(time.Second),
+		"%s: %d grants in %v, and %d async entries in their order", what,
+		history.Summarize(s.history.Ops()).Grants-before, (s.history.Now() - start).Round(time.Second),
 		len(queue),
 	)
 }
@@ -142,8 +135,7 @@ func (s *upgraded) sees(what string, replica int, binary string) {
 func (s *upgraded) line(lock string) (holder *drive.Hold, queue []asyncWait) {
 	s.t.Helper()
 	holder, outcome := s.clients[0].Acquire(
-		s.ctx,
-		drive.Request{Lock: lock, TTL: 30 * time.Second, Attempts: 3},
+		s.ctx, drive.Request{Lock: lock, TTL: 30 * time.Second, Attempts: 3},
 	)
 	if holder == nil {
 		s.t.Fatalf("%s: acquire is %s", lock, outcome)

@@ -98,8 +98,7 @@ func (q *queued) pass() {
 		q.s.t.Errorf("%s: release is %s", q.lock, outcome)
 	}
 	h, outcome := q.c.Acquire(
-		q.s.ctx,
-		drive.Request{Lock: q.lock, TTL: 10 * time.Second, Wait: 2 * time.Second, Replica: 1},
+		q.s.ctx, drive.Request{Lock: q.lock, TTL: 10 * time.Second, Wait: 2 * time.Second, Replica: 1},
 	)
 	if h == nil {
 		q.s.t.Errorf("%s: acquire after the waiter's expiry and the release is %s", q.lock, outcome)
@@ -148,8 +147,7 @@ func TestF3WaiterExpiresDuringRelease(t *testing.T) {
 	s.each(func(c *drive.Client) {
 		for round := 0; round < rounds || ctx.Err() == nil; round++ {
 			q := s.queue(
-				c,
-				fmt.Sprint("race:", c.Number),
+				c, fmt.Sprint("race:", c.Number),
 				drive.Request{TTL: 10 * time.Second, Wait: 30 * time.Second, Replica: round % 2},
 			)
 			if q == nil {
@@ -211,9 +209,7 @@ func TestF3StoppedReplica(t *testing.T) {
 	t.Logf("slowest word to a waiter after its replica woke: %v", &slowest)
 	if time.Duration(slowest.ns.Load()) > within(toldWithin) {
 		t.Errorf(
-			"a waiter was told %v after its replica woke, want at most %v",
-			&slowest,
-			within(toldWithin),
+			"a waiter was told %v after its replica woke, want at most %v", &slowest, within(toldWithin),
 		)
 	}
 	s.enough(clients*rounds, "leases of waiters that ended while their replica was frozen")
@@ -302,9 +298,7 @@ func (q *queued) vanish(cut time.Duration) time.Duration {
 	if q.r.Key == "" {
 		if at-cut > within(toldWithin) {
 			q.s.t.Errorf(
-				"%s: the entry without a key left %v after its client, want at most %v",
-				q.lock,
-				at-cut,
+				"%s: the entry without a key left %v after its client, want at most %v", q.lock, at-cut,
 				within(toldWithin),
 			)
 		}
@@ -312,9 +306,7 @@ func (q *queued) vanish(cut time.Duration) time.Duration {
 	}
 	if at-cut < q.r.TTL*2/3 { // its lease may have been renewed a third of it before
 		q.s.t.Errorf(
-			"%s: the entry with a key left %v after its client, before its TTL of %v",
-			q.lock,
-			at-cut,
+			"%s: the entry with a key left %v after its client, before its TTL of %v", q.lock, at-cut,
 			q.r.TTL,
 		)
 	}

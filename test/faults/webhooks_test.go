@@ -51,9 +51,7 @@ func TestWebhooksOutliveTheirSenders(t *testing.T) {
 	}
 	t.Logf(
 		"kills of a replica that sent: %d, of all of them: %d; all was told %v after the last grant",
-		k.single,
-		k.all,
-		time.Since(stopped).Round(time.Second),
+		k.single, k.all, time.Since(stopped).Round(time.Second),
 	)
 	s.report(r, names, dues)
 	s.tell("what did not happen", r.untrue(truth, locks))
@@ -76,20 +74,14 @@ func (s *stand) takeInTurn(newest *atomic.Uint64) (locks []string, stop func()) 
 		loading.Go(func() {
 			for n := 0; load.Err() == nil; n++ {
 				pause(load, time.Duration(rand.N(longest))*time.Millisecond)
-				h, _ := c.Acquire(
-					acting,
-					drive.Request{
-						Lock:    fmt.Sprintf("told:%d:%d", c.Number, n%5),
-						TTL:     10 * time.Second,
-						Replica: n % 2,
-					},
-				)
+				h, _ := c.Acquire(acting, drive.Request{
+					Lock: fmt.Sprintf("told:%d:%d", c.Number, n%5), TTL: 10 * time.Second, Replica: n % 2,
+				})
 				if h == nil {
 					continue
 				}
-				for known := newest.Load(); uint64(h.Fence) > known && !newest.CompareAndSwap(
-					known, uint64(h.Fence),
-				); known = newest.Load() {
+				for known := newest.Load(); uint64(h.Fence) > known &&
+					!newest.CompareAndSwap(known, uint64(h.Fence)); known = newest.Load() {
 				}
 				c.Release(acting, n%2, 2, h)
 			}

@@ -31,9 +31,7 @@ func TestBugsApply(t *testing.T) {
 	}
 	if len(names) > maxBugs {
 		t.Errorf(
-			"there are %d bugs, more than %d: remove one that another test catches",
-			len(names),
-			maxBugs,
+			"there are %d bugs, more than %d: remove one that another test catches", len(names), maxBugs,
 		)
 	}
 }
@@ -76,12 +74,7 @@ func write(t *testing.T, name, text string) {
 func TestOutcomes(t *testing.T) {
 	tree := newTree(t)
 	caught := Bug{
-		Name:    "x",
-		File:    "code.go",
-		Anchor:  "a := 1",
-		Becomes: "a := 2",
-		In:      ".",
-		Run:     "TestA",
+		Name: "x", File: "code.go", Anchor: "a := 1", Becomes: "a := 2", In: ".", Run: "TestA",
 	}
 	survives, broken := caught, caught
 	survives.Becomes = "a := 5"

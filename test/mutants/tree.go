@@ -68,8 +68,6 @@ func (b Bug) plant(tree string) (restore func() error, err error) {
 	}
 	bad := strings.Replace(string(sound), b.Anchor, b.Becomes, 1)
 	return func() error { return os.WriteFile(file, sound, 0o644) }, os.WriteFile(
-		file,
-		[]byte(bad),
-		0o644,
+		file, []byte(bad), 0o644,
 	)
 }

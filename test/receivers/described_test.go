@@ -172,35 +172,24 @@ func TestBodiesAreDescribed(t *testing.T) {
 		{"/locks/a", `{`}, {"/locksets", `{"locks":[{"name":"a"},{"name":"b","mode":"shared"}],`},
 	} {
 		held := c.do(
-			http.StatusCreated,
-			"POST",
-			"/locks/a",
-			"",
-			`{"ttl_seconds":60,"metadata":{"job":"nightly"}}`,
+			http.StatusCreated, "POST", "/locks/a", "", `{"ttl_seconds":60,"metadata":{"job":"nightly"}}`,
 		)
 		async := of.body + `"ttl_seconds":15,"async":true,"callback_url":"` + url + of.at + `",`
 		waits := c.do(
-			http.StatusAccepted,
-			"POST",
-			of.at,
-			"",
+			http.StatusAccepted, "POST", of.at, "",
 			async+`"wait_seconds":600,"request_release":{"within_seconds":5}}`,
 		)
 		c.do(http.StatusAccepted, "POST", of.at, "", async+`"wait_seconds":0.1}`)
 		d.want(
-			of.at+" lock.wait_timeout",
-			"/event lock.wait_timeout",
-			"/event lock.release_requested",
+			of.at+" lock.wait_timeout", "/event lock.wait_timeout", "/event lock.release_requested",
 			"/event lock.enqueued",
 		)
 		c.do(http.StatusNoContent, "DELETE", "/locks/a", held.Token, "")
 		d.want(of.at+" lock.acquired", "/event lock.acquired", "/event lock.released")
 		c.do(
-			http.StatusNoContent,
-			"DELETE",
+			http.StatusNoContent, "DELETE",
 			map[bool]string{true: "/locks/a", false: "/locksets/" + waits.ID}[of.at == "/locks/a"],
-			waits.Token,
-			"",
+			waits.Token, "",
 		)
 	}
 	c.do(http.StatusCreated, "POST", "/locks/short", "", `{"ttl_seconds":2}`)

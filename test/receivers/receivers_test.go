@@ -123,13 +123,9 @@ func sender(t *testing.T, off time.Duration) *webhook.Sender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return webhook.NewSender(
-		webhook.SenderConfig{
-			Policy:  p,
-			Timeout: time.Minute,
-			Now:     func() time.Time { return time.Now().Add(off) },
-		},
-	)
+	return webhook.NewSender(webhook.SenderConfig{
+		Policy: p, Timeout: time.Minute, Now: func() time.Time { return time.Now().Add(off) },
+	})
 }
 
 var message = webhook.Message{
@@ -164,8 +160,7 @@ func TestReceivers(t *testing.T) {
 				"six minutes into the future": {6 * time.Minute, []webhook.Secret{own}, false},
 			} {
 				got := sender(
-					t,
-					test.off,
+					t, test.off,
 				).Send(t.Context(), webhook.Target{URL: r.url, Secrets: test.secrets}, message)
 				switch {
 				case !test.good && (got.Outcome != webhook.Failed || got.Status != http.StatusBadRequest):
@@ -268,10 +263,7 @@ func resign(t *testing.T, d *delivery, id string, secret webhook.Secret) {
 func post(t *testing.T, url string, d delivery) int {
 	t.Helper()
 	request, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPost,
-		url,
-		strings.NewReader(d.body),
+		t.Context(), http.MethodPost, url, strings.NewReader(d.body),
 	)
 	if err != nil {
 		t.Fatal(err)

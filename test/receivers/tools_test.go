@@ -35,16 +35,8 @@ func libraries(t *testing.T) string {
 	}
 	run(t, fresh, "python3", "-m", "venv", "venv")
 	run(
-		t,
-		fresh,
-		filepath.Join("venv", "bin", "python"),
-		"-m",
-		"pip",
-		"install",
-		"--quiet",
-		"--disable-pip-version-check",
-		"-r",
-		"requirements.txt",
+		t, fresh, filepath.Join("venv", "bin", "python"), "-m", "pip", "install", "--quiet",
+		"--disable-pip-version-check", "-r", "requirements.txt",
 	)
 	run(t, fresh, "npm", "install", "--no-audit", "--no-fund", "--silent")
 	// Another process may have been faster, with the same.
@@ -101,9 +93,7 @@ func program(ctx context.Context, t *testing.T, language string) *exec.Cmd {
 	switch language {
 	case "python":
 		return exec.CommandContext(
-			ctx,
-			filepath.Join(libraries(t), "venv", "bin", "python"),
-			write("receiver.py"),
+			ctx, filepath.Join(libraries(t), "venv", "bin", "python"), write("receiver.py"),
 		)
 	case "js":
 		if err := os.Symlink(

@@ -172,11 +172,8 @@ func (e *Etcd) Client() (*clientv3.Client, error) { return newClient(e.Endpoints
 
 func newClient(endpoints ...string) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
-		Endpoints:            endpoints,
-		DialTimeout:          2 * time.Second,
-		DialKeepAliveTime:    5 * time.Second,
-		DialKeepAliveTimeout: 2 * time.Second,
-		Logger:               zap.NewNop(),
+		Endpoints: endpoints, DialTimeout: 2 * time.Second, DialKeepAliveTime: 5 * time.Second,
+		DialKeepAliveTimeout: 2 * time.Second, Logger: zap.NewNop(),
 	})
 }
 
@@ -206,26 +203,17 @@ type Member struct {
 
 func newMember(i int, config EtcdConfig, ports []*port, peers []*Proxy) *Member {
 	m := &Member{
-		name:   memberName(i),
-		binary: config.Binary,
-		dir:    filepath.Join(config.Dir, memberName(i)),
-		client: ports[2*i],
-		peer:   ports[2*i+1],
-
-		peerProxy: peers[i],
+		name: memberName(i), binary: config.Binary, dir: filepath.Join(config.Dir, memberName(i)),
+		client: ports[2*i], peer: ports[2*i+1], peerProxy: peers[i],
 	}
 	m.log = filepath.Join(m.dir, "log")
 	m.args = append([]string{
-		"--name", m.name,
-		"--data-dir", m.Data(),
-		"--listen-client-urls", "http://" + m.client.address(),
-		"--advertise-client-urls", "http://" + m.client.address(),
-		"--listen-peer-urls", "http://" + m.peer.address(),
-		"--initial-advertise-peer-urls", "http://" + peerAddress(i, ports, peers),
-		"--initial-cluster", initialCluster(ports, peers),
-		"--initial-cluster-state", "new",
-		"--log-level", "warn",
-		"--quota-backend-bytes", strconv.FormatInt(config.QuotaBytes, 10),
+		"--name", m.name, "--data-dir", m.Data(), "--listen-client-urls", "http://" + m.client.address(),
+		"--advertise-client-urls", "http://" + m.client.address(), "--listen-peer-urls",
+		"http://" + m.peer.address(), "--initial-advertise-peer-urls",
+		"http://" + peerAddress(i, ports, peers), "--initial-cluster", initialCluster(ports, peers),
+		"--initial-cluster-state", "new", "--log-level", "warn", "--quota-backend-bytes",
+		strconv.FormatInt(config.QuotaBytes, 10),
 	}, config.ExtraArgs...)
 	return m
 }

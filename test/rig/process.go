@@ -80,10 +80,7 @@ func startProcessAs(
 		return nil, fmt.Errorf("open log: %w", err)
 	}
 	p := &process{
-		cmd:     exec.Command(binary, args...),
-		logFile: logFile,
-		logFrom: from,
-		exited:  make(chan struct{}),
+		cmd: exec.Command(binary, args...), logFile: logFile, logFrom: from, exited: make(chan struct{}),
 	}
 	p.cmd.Env = append(os.Environ(), env...)
 	p.cmd.Stdout, p.cmd.Stderr = out, out

@@ -40,9 +40,7 @@ func StartProgram(config ProgramConfig) (*Program, error) {
 }
 
 // Await polls check until it returns nil, or ctx or the program ends.
-func (p *Program) Await(
-	ctx context.Context, what string, check func(context.Context) error,
-) error {
+func (p *Program) Await(ctx context.Context, what string, check func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 2*startTimeout)
 	defer cancel()
 	return p.process.await(ctx, what, check)

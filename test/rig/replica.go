@@ -54,10 +54,7 @@ func StartReplica(ctx context.Context, config ReplicaConfig) (*Replica, error) {
 		return nil, fmt.Errorf("start replica: %w", err)
 	}
 	r := &Replica{
-		running: running{log: config.DataDir + ".log"},
-		config:  config,
-		port:    p,
-		address: p.address(),
+		running: running{log: config.DataDir + ".log"}, config: config, port: p, address: p.address(),
 	}
 	if err := r.start(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("start replica: %w", err), r.Close())
@@ -76,9 +73,7 @@ func (r *Replica) start(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	return p.await(
-		ctx,
-		"/readyz",
-		func(ctx context.Context) error { return expectOK(ctx, r.URL()+"/readyz") },
+		ctx, "/readyz", func(ctx context.Context) error { return expectOK(ctx, r.URL()+"/readyz") },
 	)
 }
 

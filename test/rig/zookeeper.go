@@ -142,10 +142,9 @@ func StartZooKeeper(ctx context.Context, config ZooKeeperConfig) (*ZooKeeper, er
 	z := &ZooKeeper{ports: ports}
 	for i := range config.Servers {
 		s := &ZooKeeperServer{
-			name: "zookeeper-" + strconv.Itoa(
-				i,
-			), dir: filepath.Join(config.Dir, "zookeeper-"+strconv.Itoa(i)),
-			client: ports[portsOf*i], secure: ports[portsOf*i+3],
+			name: "zookeeper-" + strconv.Itoa(i),
+			dir:  filepath.Join(config.Dir, "zookeeper-"+strconv.Itoa(i)), client: ports[portsOf*i],
+			secure: ports[portsOf*i+3],
 		}
 		z.servers = append(z.servers, s)
 		if err := s.prepare(i, config, ports); err != nil {
@@ -253,11 +252,7 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 		s.args = append(s.args, "-D"+p)
 	}
 	s.args = append(
-		s.args,
-		"-cp",
-		config.Java,
-		"org.apache.zookeeper.server.quorum.QuorumPeerMain",
-		cfg,
+		s.args, "-cp", config.Java, "org.apache.zookeeper.server.quorum.QuorumPeerMain", cfg,
 	)
 	return nil
 }
@@ -265,14 +260,10 @@ func (s *ZooKeeperServer) prepare(i int, config ZooKeeperConfig, ports []*port) 
 func (s *ZooKeeperServer) zooCfg(data string, config ZooKeeperConfig, ports []*port) string {
 	var b strings.Builder
 	fmt.Fprintf(
-		&b,
-		"tickTime=%d\ninitLimit=20\nsyncLimit=5\nmaxClientCnxns=0\n",
-		config.TickTime.Milliseconds(),
+		&b, "tickTime=%d\ninitLimit=20\nsyncLimit=5\nmaxClientCnxns=0\n", config.TickTime.Milliseconds(),
 	)
 	fmt.Fprintf(
-		&b,
-		"dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\n4lw.commands.whitelist=*\n",
-		data,
+		&b, "dataDir=%s\nclientPort=%d\nclientPortAddress=127.0.0.1\n4lw.commands.whitelist=*\n", data,
 		s.client.number,
 	)
 	if config.Secure {
@@ -281,11 +272,7 @@ func (s *ZooKeeperServer) zooCfg(data string, config ZooKeeperConfig, ports []*p
 	for i := range config.Servers {
 		if config.Servers > 1 {
 			fmt.Fprintf(
-				&b,
-				"server.%d=127.0.0.1:%d:%d\n",
-				i+1,
-				ports[portsOf*i+1].number,
-				ports[portsOf*i+2].number,
+				&b, "server.%d=127.0.0.1:%d:%d\n", i+1, ports[portsOf*i+1].number, ports[portsOf*i+2].number,
 			)
 		}
 	}

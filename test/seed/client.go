@@ -48,9 +48,7 @@ type grant struct {
 
 func (c *client) counts() string {
 	text := fmt.Sprintf(
-		"%d grants, %d refused or not in time, %d failed",
-		c.granted.Load(),
-		c.refused.Load(),
+		"%d grants, %d refused or not in time, %d failed", c.granted.Load(), c.refused.Load(),
 		c.failed.Load(),
 	)
 	if why := c.trouble.Load(); why != nil {

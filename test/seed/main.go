@@ -32,9 +32,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 	f := flag.NewFlagSet("seed", flag.ContinueOnError)
 	url := f.String("url", "http://127.0.0.1:8080", "server")
 	tokenFile := f.String(
-		"token-file",
-		"data/dev-token",
-		"`file` with a bearer token that has locks:write",
+		"token-file", "data/dev-token", "`file` with a bearer token that has locks:write",
 	)
 	lasts := f.Duration("for", 0, "how long to go on; 0 is until interrupted")
 	crowd := f.Int("crowd", 12, "how many want the lock that many want")

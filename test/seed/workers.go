@@ -40,16 +40,10 @@ func workers(crowd, quiet int, run uint16) []worker {
 		"wait_seconds": 45,
 		"metadata":     map[string]string{"job": "nightly", "host": "worker.eu-1"},
 	}
-	add(
-		crowd,
-		"checkout",
-		worker{
-			takes: fixed("orders:checkout"),
-			body:  patient,
-			holds: between(time.Second, 4*time.Second),
-			rests: time.Second,
-		},
-	)
+	add(crowd, "checkout", worker{
+		takes: fixed("orders:checkout"), body: patient, holds: between(time.Second, 4*time.Second),
+		rests: time.Second,
+	})
 	add(20, "packer", worker{
 		takes: func() []string { return []string{fmt.Sprintf("orders:%d", rand.IntN(12)+100)} },
 		body: map[string]any{
@@ -59,50 +53,36 @@ func workers(crowd, quiet int, run uint16) []worker {
 	})
 	pool := map[string]any{"mode": "semaphore", "limit": 3, "ttl_seconds": 30, "wait_seconds": 45}
 	add(8, "trainer", worker{
-		takes: fixed("gpu-pool"),
-		body:  pool,
-		holds: between(3*time.Second, 8*time.Second),
+		takes: fixed("gpu-pool"), body: pool, holds: between(3*time.Second, 8*time.Second),
 		rests: 2 * time.Second,
 	})
 	reads := map[string]any{"mode": "shared", "ttl_seconds": 20, "wait_seconds": 30}
 	add(5, "reader", worker{
-		takes: fixed("catalog"),
-		body:  reads,
-		holds: between(time.Second, 3*time.Second),
+		takes: fixed("catalog"), body: reads, holds: between(time.Second, 3*time.Second),
 		rests: 2 * time.Second,
 	})
 	add(1, "editor", worker{
-		takes: fixed("catalog"),
-		body:  patient,
-		holds: between(time.Second, 2*time.Second),
+		takes: fixed("catalog"), body: patient, holds: between(time.Second, 2*time.Second),
 		rests: 10 * time.Second,
 	})
 	add(2, "report", worker{
-		takes: fixed("reports:daily"),
-		body:  map[string]any{"ttl_seconds": 4, "wait_seconds": 30},
-		holds: between(5*time.Second, 6*time.Second),
-		rests: 6 * time.Second,
-		dies:  true,
+		takes: fixed("reports:daily"), body: map[string]any{"ttl_seconds": 4, "wait_seconds": 30},
+		holds: between(5*time.Second, 6*time.Second), rests: 6 * time.Second, dies: true,
 	})
 	crossing := map[string]any{"ttl_seconds": 15, "wait_seconds": 10}
 	add(1, "picker", worker{
-		takes: fixed("stock:7", "shelf:7"),
-		body:  crossing,
-		holds: between(500*time.Millisecond, 2*time.Second),
-		rests: time.Second,
+		takes: fixed("stock:7", "shelf:7"), body: crossing,
+		holds: between(500*time.Millisecond, 2*time.Second), rests: time.Second,
 	})
 	add(1, "filler", worker{
-		takes: fixed("shelf:7", "stock:7"),
-		body:  crossing,
-		holds: between(500*time.Millisecond, 2*time.Second),
-		rests: time.Second,
+		takes: fixed("shelf:7", "stock:7"), body: crossing,
+		holds: between(500*time.Millisecond, 2*time.Second), rests: time.Second,
 	})
 	for i := range quiet {
 		all = append(all, worker{
 			name: fmt.Sprintf("session-%d.%04x", i+1, run), takes: fixed(fmt.Sprintf("session:%04d", i+1)),
-			body: map[string]any{
-				"ttl_seconds": 60,
-			}, holds: between(10*time.Second, 40*time.Second), rests: time.Second,
+			body: map[string]any{"ttl_seconds": 60}, holds: between(10*time.Second, 40*time.Second),
+			rests: time.Second,
 		})
 	}
 	return all

@@ -59,15 +59,8 @@ type arrival struct {
 // one asks it is a matter of who ran first.
 func (a arrival) compare(b arrival) int {
 	return cmp.Or(
-		cmp.Compare(
-			a.replica,
-			b.replica,
-		),
-		cmp.Compare(a.life, b.life),
-		cmp.Compare(a.kind, b.kind),
-		cmp.Compare(a.id, b.id),
-		cmp.Compare(a.caller, b.caller),
-		cmp.Compare(a.number, b.number),
+		cmp.Compare(a.replica, b.replica), cmp.Compare(a.life, b.life), cmp.Compare(a.kind, b.kind),
+		cmp.Compare(a.id, b.id), cmp.Compare(a.caller, b.caller), cmp.Compare(a.number, b.number),
 	)
 }
 
@@ -306,11 +299,7 @@ func (w *world) transact() {
 	for i, m := range all {
 		requests[i] = m.do
 		w.truth.writing[m.id] = &writing{
-			m.wire.r.n,
-			m.sent,
-			m.heard,
-			w.server.Number(),
-			w.server.Trusted(),
+			m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted(),
 		}
 	}
 	var errs []error

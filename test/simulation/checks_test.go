@@ -86,10 +86,7 @@ func (t *truth) checkEnd(l *life) {
 	case lock.Expired:
 		if l.ended < l.sureTill {
 			t.w.problem(
-				"%s at %d expired at %v, and was sure to last till %v",
-				l.entry.ID,
-				l.entry.Number,
-				l.ended,
+				"%s at %d expired at %v, and was sure to last till %v", l.entry.ID, l.entry.Number, l.ended,
 				l.sureTill,
 			)
 		}
@@ -131,15 +128,12 @@ func (t *truth) checkTime(c *call, g *service.Grant, l *life) {
 // granted, but for those that came before an expiry was recorded.
 func (t *truth) checkOneOfKey(id lock.ID) {
 	granted := slices.DeleteFunc(
-		slices.Clone(t.lives[id]),
-		func(l *life) bool { return !l.told || l.undone },
+		slices.Clone(t.lives[id]), func(l *life) bool { return !l.told || l.undone },
 	)
 	for i, l := range granted[min(1, len(granted)):] {
 		if before := granted[i]; !t.countsAsNew(before, l) {
 			t.w.problem(
-				"one idempotency key was granted more than once: %s at %d and %d",
-				id,
-				before.entry.Number,
+				"one idempotency key was granted more than once: %s at %d and %d", id, before.entry.Number,
 				l.entry.Number,
 			)
 		}
@@ -158,12 +152,7 @@ func (t *truth) checkLate(l *life) {
 		if since && !t.countsAsNew(before, l) {
 			t.w.problem(
 				"%s was written at %d as replica %d asked at %v, after it was there at %d and went as %s",
-				l.entry.ID,
-				l.entry.Number,
-				by.replica,
-				by.sent,
-				before.entry.Number,
-				before.reason,
+				l.entry.ID, l.entry.Number, by.replica, by.sent, before.entry.Number, before.reason,
 			)
 			return
 		}
@@ -201,8 +190,7 @@ func (t *truth) mistaken(l *life, why lock.Reason) bool {
 		slices.ContainsFunc(lives, func(later *life) bool { return t.unrecorded(l, later) })
 	return reused &&
 		slices.ContainsFunc(
-			lives,
-			func(later *life) bool { return later.joined > l.ended && later.reason == why },
+			lives, func(later *life) bool { return later.joined > l.ended && later.reason == why },
 		)
 }
 

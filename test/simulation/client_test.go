@@ -47,13 +47,8 @@ type call struct {
 
 func (k *call) String() string {
 	return fmt.Sprintf(
-		"call %d (client %d: %s %v at replica %d from %v on)",
-		k.n,
-		k.client.n,
-		k.kind,
-		k.claims,
-		k.replica.n,
-		k.began,
+		"call %d (client %d: %s %v at replica %d from %v on)", k.n, k.client.n, k.kind, k.claims,
+		k.replica.n, k.began,
 	)
 }
 
@@ -150,12 +145,7 @@ func (c *client) attend(h *holding) {
 
 func (c *client) about(h *holding, k kind) *call {
 	return &call{
-		kind:   k,
-		asked:  h.asked,
-		held:   h,
-		claims: h.entry.Claims,
-		id:     h.entry.ID,
-		number: h.entry.Number,
+		kind: k, asked: h.asked, held: h, claims: h.entry.Claims, id: h.entry.ID, number: h.entry.Number,
 	}
 }
 

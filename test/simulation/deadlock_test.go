@@ -78,8 +78,7 @@ func (q queues) simulate() []*lock.Entry {
 func (q queues) removeClashing(refused []*lock.Entry) {
 	all := q.entries()
 	slices.SortFunc(
-		all,
-		func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) },
+		all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number-1, b.Number-1) },
 	) // one without a number is last
 	for _, e := range all {
 		clashes := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
@@ -88,8 +87,7 @@ func (q queues) removeClashing(refused []*lock.Entry) {
 				func(o *lock.Entry) bool { return slices.Contains(refused, o) },
 			)
 			return slices.ContainsFunc(
-				lock.ClaimsOn(counts, c.Name),
-				func(o lock.Claim) bool { return !o.Agrees(c) },
+				lock.ClaimsOn(counts, c.Name), func(o lock.Claim) bool { return !o.Agrees(c) },
 			)
 		})
 		if clashes && !q.holds(e) {
@@ -100,8 +98,7 @@ func (q queues) removeClashing(refused []*lock.Entry) {
 
 func (q queues) holds(e *lock.Entry) bool {
 	return !slices.ContainsFunc(
-		e.Claims,
-		func(c lock.Claim) bool { return !inFront(q.of[c.Name], e.ID, c) },
+		e.Claims, func(c lock.Claim) bool { return !inFront(q.of[c.Name], e.ID, c) },
 	)
 }
 

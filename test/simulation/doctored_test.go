@@ -169,12 +169,8 @@ func (d *doctored) pass(t time.Duration) { d.run(d.now()+t, func() bool { return
 // events has one stream tell an event, and another, which was there too, that of other kinds.
 func (d *doctored) events(kind lock.EventKind, others ...lock.EventKind) {
 	at := lock.EventID{Number: 2000, Index: 1}
-	one, other := d.world.told.begin(
-		"one",
-		lock.Before(2000),
-	), d.world.told.begin(
-		"other",
-		lock.Before(2000),
+	one, other := d.world.told.begin("one", lock.Before(2000)), d.world.told.begin(
+		"other", lock.Before(2000),
 	)
 	event := func(kind lock.EventKind) *events.Record {
 		return &events.Record{Event: lock.Event{ID: at, Kind: kind, Entry: d.entry("a")}}
@@ -222,8 +218,7 @@ func (d *doctored) held(id lock.ID, claims ...lock.Claim) *lock.Entry {
 func (d *doctored) call(k kind, e *lock.Entry) *call {
 	return &call{
 		kind: k, client: &client{w: d.world}, replica: d.replicas[0], life: d.replicas[0].life,
-		began:  d.now(),
-		claims: e.Claims, id: e.ID, number: e.Number, asked: &asked{},
+		began: d.now(), claims: e.Claims, id: e.ID, number: e.Number, asked: &asked{},
 	}
 }
 
@@ -236,10 +231,8 @@ func (d *doctored) told(e *lock.Entry, k kind, holds bool) {
 func (d *doctored) askedByNobody() {
 	c := d.call(renew, d.joined("a"))
 	c.grant = &service.Grant{
-		Entry:     d.truth.last("a").entry,
-		Held:      true,
-		ExpiresAt: time.Now().Add(time.Minute),
-		Asked:     &view.Asked{Waiting: 1},
+		Entry: d.truth.last("a").entry, Held: true, ExpiresAt: time.Now().Add(time.Minute),
+		Asked: &view.Asked{Waiting: 1},
 	}
 	d.truth.check(c)
 }
@@ -258,11 +251,7 @@ func (d *doctored) refused(id lock.ID, k kind, code lock.Code) {
 	d.fails(id, k, lock.Errorf(code, "doctored"))
 }
 
-func (d *doctored) lost(
-	id lock.ID,
-	k kind,
-	why lock.Reason,
-) {
+func (d *doctored) lost(id lock.ID, k kind, why lock.Reason) {
 	d.fails(id, k, lock.LostBecause(why))
 }
 
@@ -339,9 +328,7 @@ func (d *doctored) forTooShort() {
 	d.pass(10 * time.Second)
 	c := d.call(acquire, d.joined("a"))
 	c.grant = &service.Grant{
-		Entry:     d.truth.last("a").entry,
-		Held:      true,
-		ExpiresAt: time.Now().Add(time.Second),
+		Entry: d.truth.last("a").entry, Held: true, ExpiresAt: time.Now().Add(time.Second),
 	}
 	d.truth.check(c)
 }

@@ -51,8 +51,7 @@ func (t *told) add(p *part, given []*events.Record, at lock.EventID) {
 		text := contentOf(&e.Event)
 		if other, known := t.content[e.ID]; known && other != text {
 			t.wrong = append(
-				t.wrong,
-				fmt.Sprintf("%s tells %s as %s, another stream as %s", p.stream, e.ID, text, other),
+				t.wrong, fmt.Sprintf("%s tells %s as %s, another stream as %s", p.stream, e.ID, text, other),
 			)
 		}
 		t.content[e.ID], p.ids[e.ID] = text, true
@@ -63,12 +62,7 @@ func (t *told) add(p *part, given []*events.Record, at lock.EventID) {
 // contentOf is what replicas have to agree on: all but their own clocks.
 func contentOf(e *lock.Event) string {
 	text := fmt.Sprintf(
-		"%s of %s at %d (%v, %q, held %t)",
-		e.Kind,
-		e.Entry.ID,
-		e.Entry.Number,
-		e.Entry.Claims,
-		e.Reason,
+		"%s of %s at %d (%v, %q, held %t)", e.Kind, e.Entry.ID, e.Entry.Number, e.Entry.Claims, e.Reason,
 		e.Held,
 	)
 	if e.Ask != nil {
@@ -95,11 +89,7 @@ func (t *told) check(w *world) {
 		for id, text := range t.content {
 			if id.Compare(p.from) > 0 && id.Compare(p.to) <= 0 && !p.ids[id] {
 				w.problem(
-					"events are missing: %s told everything from %s to %s but %s, %s",
-					p.stream,
-					p.from,
-					p.to,
-					id,
+					"events are missing: %s told everything from %s to %s but %s, %s", p.stream, p.from, p.to, id,
 					text,
 				)
 			}

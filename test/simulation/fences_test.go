@@ -22,20 +22,14 @@ func (t *truth) checkNumber(e *lock.Entry) {
 	switch {
 	case by != nil && !by.trusted:
 		t.w.problem(
-			"%s was written at %d by replica %d, and nothing was to be",
-			e.ID,
-			e.Number,
-			by.replica,
+			"%s was written at %d by replica %d, and nothing was to be", e.ID, e.Number, by.replica,
 		)
 	case e.Number >= newest:
 	case !t.w.missing:
 		t.w.problem("%s was written at %d, after %d was given", e.ID, e.Number, newest)
 	case by != nil && by.heard > by.before:
 		t.w.problem(
-			"%s was written at %d by replica %d, which had heard of %d",
-			e.ID,
-			e.Number,
-			by.replica,
+			"%s was written at %d by replica %d, which had heard of %d", e.ID, e.Number, by.replica,
 			by.heard,
 		)
 	}
@@ -54,11 +48,8 @@ func (t *truth) checkFence(l *life) {
 		for mode, fence := range of {
 			if fence >= l.entry.Number && !t.w.missing && !together(lock.Claim{Mode: mode}, c) {
 				t.w.problem(
-					"%s came to hold %s with the fence %d, after %d was granted",
-					l.entry.ID,
-					c.Name,
-					l.entry.Number,
-					fence,
+					"%s came to hold %s with the fence %d, after %d was granted", l.entry.ID, c.Name,
+					l.entry.Number, fence,
 				)
 			}
 		}
@@ -132,8 +123,7 @@ func (t *truth) replace(entries []*lock.Entry) {
 	for _, e := range entries {
 		if l := t.last(e.ID); l == nil || l.ended != never {
 			t.lives[e.ID] = append(
-				t.lives[e.ID],
-				&life{entry: e, joined: now, held: never, ended: never, ghost: true},
+				t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never, ghost: true},
 			)
 		}
 		t.enqueue(e, now)

@@ -32,10 +32,7 @@ func TestHistories(t *testing.T) {
 	}
 	workers.Wait()
 	t.Logf(
-		"%d of %d histories, %d steps, %v",
-		p.played,
-		all,
-		p.steps,
+		"%d of %d histories, %d steps, %v", p.played, all, p.steps,
 		time.Since(p.began).Round(time.Second),
 	)
 }
@@ -100,12 +97,8 @@ func (p *play) note(seed uint64, steps int, problems string) {
 func (p *play) shard(from, n uint64) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestShard$", "-test.timeout=0")
 	cmd.Env = append(
-		os.Environ(),
-		fmt.Sprint("SIMULATE_SHARD_FROM=", from),
-		fmt.Sprint("SIMULATE_SHARD=", n),
-		"GOMAXPROCS=1",
-		"GOGC=400",
-		"GODEBUG=adaptivestackstart=1,asyncpreemptoff=1",
+		os.Environ(), fmt.Sprint("SIMULATE_SHARD_FROM=", from), fmt.Sprint("SIMULATE_SHARD=", n),
+		"GOMAXPROCS=1", "GOGC=400", "GODEBUG=adaptivestackstart=1,asyncpreemptoff=1",
 	)
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -157,10 +150,7 @@ func TestShard(t *testing.T) {
 			r.problems = append(r.problems, "played again it is another history")
 		}
 		fmt.Printf(
-			played+"%s\n",
-			seed,
-			r.steps,
-			strings.ReplaceAll(strings.Join(r.problems, "; "), "\n", " "),
+			played+"%s\n", seed, r.steps, strings.ReplaceAll(strings.Join(r.problems, "; "), "\n", " "),
 		)
 	}
 }

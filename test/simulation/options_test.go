@@ -42,13 +42,10 @@ func expand(seed uint64) options {
 	between := func(least, most int) int { return least + r.IntN(most-least+1) }
 	o := options{
 		Seed: seed, Replicas: between(2, 3), Clients: between(6, 8), Operations: between(60, 80),
-		Faults: between(10, 14),
-		Locks:  between(2, 4), Length: time.Duration(between(20, 60)) * time.Second,
-		Latency: time.Duration(between(1, 20)) * time.Millisecond,
-		Named: between(
-			0,
-			100,
-		), Keyed: between(20, 90), Twice: between(0, 40), Sets: between(0, 40), Tries: between(10, 50),
+		Faults: between(10, 14), Locks: between(2, 4),
+		Length:  time.Duration(between(20, 60)) * time.Second,
+		Latency: time.Duration(between(1, 20)) * time.Millisecond, Named: between(0, 100),
+		Keyed: between(20, 90), Twice: between(0, 40), Sets: between(0, 40), Tries: between(10, 50),
 	}
 	if r.IntN(4) > 0 {
 		o.Slow, o.Lost, o.Unheard, o.Late = between(0, 30), between(0, 30), between(0, 30), between(0, 30)

@@ -85,8 +85,7 @@ func (r *replica) end() {
 	r.closed = append(r.closed, gone)
 	name := r.name()
 	r.w.schedule(
-		r.w.between(0, store.RecordLife+store.RecordLifeLate),
-		func() { r.w.list.remove(name) },
+		r.w.between(0, store.RecordLife+store.RecordLifeLate), func() { r.w.list.remove(name) },
 	)
 	svc, client, calls, unread, unsend := r.svc, r.store, r.calls, r.unread, r.unsend
 	go func() {

@@ -72,9 +72,7 @@ func (w *world) checkNoticed() {
 	for _, r := range w.replicas {
 		if l := r.wire; !r.down && l.shown != 0 && l.shown < w.now()-100*time.Millisecond && !l.spoke {
 			w.problem(
-				"replica %d did not notice that the store went back, which it was shown at %v",
-				r.n,
-				l.shown,
+				"replica %d did not notice that the store went back, which it was shown at %v", r.n, l.shown,
 			)
 		}
 	}

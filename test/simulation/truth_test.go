@@ -74,12 +74,8 @@ type state struct {
 
 func newTruth(w *world) *truth {
 	return &truth{
-		w:         w,
-		lives:     map[lock.ID][]*life{},
-		queues:    map[string]*queue{},
-		calls:     map[int]*call{},
-		writer:    map[lock.ID]*call{},
-		fences:    map[string]map[lock.Mode]uint64{},
+		w: w, lives: map[lock.ID][]*life{}, queues: map[string]*queue{}, calls: map[int]*call{},
+		writer: map[lock.ID]*call{}, fences: map[string]map[lock.Mode]uint64{},
 		greatests: map[string]uint64{},
 	}
 }
@@ -174,8 +170,7 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 // holds reports whether the entry is in the front of all its queues.
 func (t *truth) holds(e *lock.Entry) bool {
 	return !slices.ContainsFunc(
-		e.Claims,
-		func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) },
+		e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) },
 	)
 }
 
@@ -239,8 +234,7 @@ func (t *truth) busy(id lock.ID, claims []lock.Claim, from, to time.Duration) bo
 func (t *truth) clashes(id lock.ID, claims []lock.Claim, from, to time.Duration) bool {
 	return t.any(claims, from, to, func(c lock.Claim, others []*lock.Entry) bool {
 		return slices.ContainsFunc(
-			lock.ClaimsOn(before(others, id), c.Name),
-			func(o lock.Claim) bool { return !o.Agrees(c) },
+			lock.ClaimsOn(before(others, id), c.Name), func(o lock.Claim) bool { return !o.Agrees(c) },
 		)
 	})
 }

@@ -60,10 +60,8 @@ type world struct {
 func newWorld(o options, trace func(string)) *world {
 	w := &world{
 		options: o, rand: rand.New(rand.NewPCG(o.Seed, 2)), began: time.Now(),
-		inbox: inbox{
-			arrived: make(chan struct{}, 1),
-		}, taken: map[time.Duration]bool{}, timer: time.NewTimer(0),
-		hash: fnv.New64a(), trace: trace,
+		inbox: inbox{arrived: make(chan struct{}, 1)}, taken: map[time.Duration]bool{},
+		timer: time.NewTimer(0), hash: fnv.New64a(), trace: trace,
 	}
 	w.truth, w.told, w.posted = newTruth(w), newTold(), newPosted()
 	w.operator = operator{w: w}

@@ -27,8 +27,7 @@ const mostViolations = 5
 // ordered returns the grants in the order in which clients got them.
 func (h History) ordered() History {
 	return slices.SortedFunc(
-		slices.Values(h),
-		func(a, b Grant) int { return int(a.Granted - b.Granted) },
+		slices.Values(h), func(a, b Grant) int { return int(a.Granted - b.Granted) },
 	)
 }
 
@@ -68,18 +67,10 @@ func (h History) CheckFair(onTheWay time.Duration) error {
 	var latest Grant // the one sent last among those granted so far
 	for i, g := range h.ordered() {
 		if i > 0 && latest.Sent > g.Sent+onTheWay {
-			errs = append(
-				errs,
-				fmt.Errorf(
-					"worker %d asked at %v and had to wait until %v, worker %d asked at %v and was granted at %v",
-					g.Worker,
-					g.Sent,
-					g.Granted,
-					latest.Worker,
-					latest.Sent,
-					latest.Granted,
-				),
-			)
+			errs = append(errs, fmt.Errorf(
+				"worker %d asked at %v and had to wait until %v, worker %d asked at %v and was granted at %v",
+				g.Worker, g.Sent, g.Granted, latest.Worker, latest.Sent, latest.Granted,
+			))
 		}
 		if g.Sent > latest.Sent {
 			latest = g
@@ -106,9 +97,7 @@ func few(what string, errs []error) error {
 		return nil
 	}
 	return fmt.Errorf(
-		"%s violated %d times, first: %w",
-		what,
-		len(errs),
+		"%s violated %d times, first: %w", what, len(errs),
 		errors.Join(errs[:min(len(errs), mostViolations)]...),
 	)
 }

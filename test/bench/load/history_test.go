@@ -77,9 +77,7 @@ func TestHandovers(t *testing.T) {
 	}
 	if got := h.Handovers(15 * ms); got.Count() != 1 || got.Percentile(100) < 9*ms {
 		t.Errorf(
-			"%d handovers from 15ms on, the longest %v; want 1 of 10ms",
-			got.Count(),
-			got.Percentile(100),
+			"%d handovers from 15ms on, the longest %v; want 1 of 10ms", got.Count(), got.Percentile(100),
 		)
 	}
 }

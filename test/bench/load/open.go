@@ -39,10 +39,7 @@ func (o Open) Run(ctx context.Context) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	r := &openRun{
-		Open:  o,
-		start: time.Now(),
-		due:   make(chan int, backlog),
-		parts: make([]part, len(o.Workers)),
+		Open: o, start: time.Now(), due: make(chan int, backlog), parts: make([]part, len(o.Workers)),
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { r.pace(ctx) })

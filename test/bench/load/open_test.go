@@ -36,13 +36,8 @@ func TestOneFailedRequestFailsTheRun(t *testing.T) {
 	}.Run(t.Context())
 	ws = []load.Worker{&service{odd: 50, answer: func() error { return broken }}}
 	_, open := load.Open{
-		Workers:  ws,
-		Rate:     1000,
-		Duration: time.Minute,
-		Name:     strconv.Itoa,
-	}.Run(
-		t.Context(),
-	)
+		Workers: ws, Rate: 1000, Duration: time.Minute, Name: strconv.Itoa,
+	}.Run(t.Context())
 	if !errors.Is(closed, broken) || !errors.Is(open, broken) {
 		t.Errorf("closed: %v, open: %v, want %v", closed, open, broken)
 	}

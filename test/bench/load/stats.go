@@ -44,10 +44,7 @@ func Summarize(pairs []Pair) Summary {
 		ratios = append(ratios, p.Ratio())
 	}
 	s := Summary{
-		Ours:    Median(ours),
-		Theirs:  Median(theirs),
-		Ratio:   Median(ratios),
-		Lowest:  math.NaN(),
+		Ours: Median(ours), Theirs: Median(theirs), Ratio: Median(ratios), Lowest: math.NaN(),
 		Highest: math.NaN(),
 	}
 	if len(ratios) > 0 {

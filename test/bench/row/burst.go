@@ -148,13 +148,9 @@ func (r *burstBench) round(ctx context.Context, round int) error {
 	g := &r.got
 	g.joins = append(g.joins, one.joins)
 	g.handovers = append(g.handovers, load.Pair{Ours: one.handovers, Theirs: s5.PerSecond()})
-	g.p99 = append(
-		g.p99,
-		load.Pair{
-			Ours:   one.beside.Percentile(99).Seconds(),
-			Theirs: many.beside.Percentile(99).Seconds(),
-		},
-	)
+	g.p99 = append(g.p99, load.Pair{
+		Ours: one.beside.Percentile(99).Seconds(), Theirs: many.beside.Percentile(99).Seconds(),
+	})
 	g.one.Merge(one.beside)
 	g.many.Merge(many.beside)
 	g.refused = append(g.refused, one.refused...)
@@ -233,11 +229,7 @@ func (r *burstBench) burst(ctx context.Context, round int, one bool) (*burstRoun
 		return nil, errors.Join(err, b.Wait().Failure)
 	}
 	out := &burstRound{
-		joins:  float64(joined) / took.Seconds(),
-		beside: beside.Acquire,
-		one:    one,
-		cost:   cost,
-		took:   took,
+		joins: float64(joined) / took.Seconds(), beside: beside.Acquire, one: one, cost: cost, took: took,
 	}
 	b.Release()
 	released := b.Since()
@@ -317,12 +309,8 @@ func (r *burstBench) awaitArrival(
 		case <-tick.C:
 		case <-ctx.Done():
 			return 0, 0, fmt.Errorf(
-				"%d granted, %d wait, %d refused, %d failed: %w",
-				seen.Granted,
-				waiting,
-				len(seen.Refused),
-				seen.Failed,
-				ctx.Err(),
+				"%d granted, %d wait, %d refused, %d failed: %w", seen.Granted, waiting, len(seen.Refused),
+				seen.Failed, ctx.Err(),
 			)
 		}
 	}
@@ -378,10 +366,8 @@ func (r *burstBench) outcomes() []Outcome {
 	joined := load.Median(g.joins)
 	out := []Outcome{
 		{
-			What: "joins",
-			Ours: perSecond(joined),
-			Bar:  "≥ " + perSecond(joins),
-			Met:  verdict(joined >= joins),
+			What: "joins", Ours: perSecond(joined), Bar: "≥ " + perSecond(joins),
+			Met: verdict(joined >= joins),
 		},
 		{
 			What: fmt.Sprintf("refused, in %d rounds", r.Rounds), Ours: refused,

@@ -65,14 +65,8 @@ func (b *bench) round(ctx context.Context, c contender, round int) (*load.Result
 	used := spend(c.pids, c.clients...).since(start)
 	b.logf(
 		"round %d: %-18s %8.0f/s  acquire p50 %v p99 %v  cores: server %.2f, load %.2f, rest %.2f",
-		round+1,
-		c.name,
-		r.PerSecond(),
-		r.Acquire.Percentile(50),
-		r.Acquire.Percentile(99),
-		used.server,
-		used.load,
-		used.rest,
+		round+1, c.name, r.PerSecond(), r.Acquire.Percentile(50), r.Acquire.Percentile(99), used.server,
+		used.load, used.rest,
 	)
 	return r, used, nil
 }
@@ -90,18 +84,15 @@ type spending struct {
 
 func spend(pids []int, clients ...int) spending {
 	return spending{
-		at:     time.Now(),
-		server: cpuTime(pids...),
-		load:   cpuTime(append(clients, os.Getpid())...),
-		all:    busyTime(),
+		at: time.Now(), server: cpuTime(pids...), load: cpuTime(append(clients, os.Getpid())...),
+		all: busyTime(),
 	}
 }
 
 func (s spending) since(then spending) usage {
 	wall := s.at.Sub(then.at).Seconds()
 	u := usage{
-		server: (s.server - then.server).Seconds() / wall,
-		load:   (s.load - then.load).Seconds() / wall,
+		server: (s.server - then.server).Seconds() / wall, load: (s.load - then.load).Seconds() / wall,
 	}
 	u.rest = max(0, (s.all-then.all).Seconds()/wall-u.server-u.load)
 	return u

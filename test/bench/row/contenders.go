@@ -107,8 +107,7 @@ func (s *served) logged(run roundFunc) roundFunc {
 		after, err := os.Stat(s.Log())
 		if err == nil && after.Size()-before.Size() < 2*leastLine*r.Cycles {
 			err = fmt.Errorf(
-				"the log grew by %d bytes during %d cycles: is the access log off?",
-				after.Size()-before.Size(),
+				"the log grew by %d bytes during %d cycles: is the access log off?", after.Size()-before.Size(),
 				r.Cycles,
 			)
 		}
@@ -124,9 +123,7 @@ func v3lock(members, n int) starter {
 			return contender{}, err
 		}
 		workers, err := etcd.v3lock(n, cs)
-		return contender{
-			name: "v3lock", pids: etcd.pids(), workers: workers, load: b.uncontended,
-		}, err
+		return contender{name: "v3lock", pids: etcd.pids(), workers: workers, load: b.uncontended}, err
 	}
 }
 

@@ -41,8 +41,7 @@ var (
 	// perCycle is the processor time that the servers took for a cycle. Both figures are
 	// rates, so the warm-up, which only one of them counts, does no harm.
 	perCycle = figure{
-		func(r *load.Result, u usage) float64 { return u.server / r.PerSecond() },
-		micros,
+		func(r *load.Result, u usage) float64 { return u.server / r.PerSecond() }, micros,
 	}
 	p99 = figure{
 		func(r *load.Result, _ usage) float64 { return r.Acquire.Percentile(99).Seconds() },
@@ -149,9 +148,7 @@ var locks = map[string][]duel{
 			{"Redis", free + againstRedis, speed, bar{}},
 			{"Redis", cpu + free + againstRedis, perCycle, bar{}},
 		}},
-		{fencepost(embedded, 1), redis(1), []line{
-			{"Redis", "one client" + againstRedis, speed, bar{}},
-		}},
+		{fencepost(embedded, 1), redis(1), []line{{"Redis", "one client" + againstRedis, speed, bar{}}}},
 		{fencepostQueue(embedded), redisQueue, []line{
 			{"Redis", oneLock + againstRedis + ", which has no queue", speed, bar{}},
 		}},

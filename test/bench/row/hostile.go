@@ -62,9 +62,7 @@ type besides struct {
 
 // fair is the rate that well-behaved tenants have to make instead: what was let in, or what the
 // tenant may ask where each of its requests costs more.
-func (l *besides) fair(
-	limit int,
-) float64 {
+func (l *besides) fair(limit int) float64 {
 	return min(l.rate, max(float64(limit), l.rate-l.refused))
 }
 
@@ -88,15 +86,8 @@ func (b *bench) hostileWay(ctx context.Context, w hostileWay) (Outcome, error) {
 		pair := load.Pair{Ours: p99.of(bad.victim, usage{}), Theirs: p99.of(good.victim, usage{})}
 		b.logf(
 			"%s, round %d: %s/s, %s/s of them refused; p99 %s, beside others (%s/s) %s; %s resident, and %s",
-			w.name,
-			round+1,
-			number(bad.rate),
-			number(bad.refused),
-			p99.text(pair.Ours),
-			number(good.rate),
-			p99.text(pair.Theirs),
-			megabytes(bad.memory.all),
-			megabytes(good.memory.all),
+			w.name, round+1, number(bad.rate), number(bad.refused), p99.text(pair.Ours), number(good.rate),
+			p99.text(pair.Theirs), megabytes(bad.memory.all), megabytes(good.memory.all),
 		)
 		pairs = append(pairs, pair)
 		memory, calm = append(memory, bad.memory.all), append(calm, good.memory.all)
@@ -257,11 +248,8 @@ func (b *bench) besideLoadOn(
 		return out, err
 	}
 	now, lasted := count(), time.Since(began).Seconds()
-	out.rate, out.refused = float64(
-		now.sent-before.sent,
-	)/lasted, float64(
-		now.refused-before.refused,
-	)/lasted
+	out.rate, out.refused = float64(now.sent-before.sent)/lasted, float64(now.refused-before.refused)/
+		lasted
 	out.memory, err = measure(s.replica.PID())
 	return out, err
 }

@@ -54,11 +54,7 @@ func newAttack(r *replica, cs *closers) (*attack, error) {
 	})
 	hooks, err := r.Token("hostile", "webhooks:write", "worker")
 	return &attack{
-		client: &http.Client{Transport: t},
-		base:   r.URL(),
-		bearer: bearer,
-		hooks:  hooks,
-		close:  cs,
+		client: &http.Client{Transport: t}, base: r.URL(), bearer: bearer, hooks: hooks, close: cs,
 	}, err
 }
 
@@ -237,10 +233,7 @@ func wideSet(ctx context.Context, a *attack, i, n int) {
 		names = append(names, fmt.Sprintf(`{"name":"h:%d:%d:%d"}`, i, n, k))
 	}
 	_, _ = a.do(
-		ctx,
-		http.MethodPost,
-		"/locksets",
-		`{"ttl_seconds":60,"locks":[`+strings.Join(names, ",")+`]}`,
+		ctx, http.MethodPost, "/locksets", `{"ttl_seconds":60,"locks":[`+strings.Join(names, ",")+`]}`,
 	)
 }
 

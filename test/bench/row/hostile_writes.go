@@ -46,10 +46,7 @@ func writeMixes() []writeMix {
 	return []writeMix{
 		{name: "64 clients with sets of 32", begin: makeSets},
 		{name: "2 000 connections acquire and release", zookeeper: true, begin: makePairs},
-		{
-			name: "waiting requests closed at once", zookeeper: true,
-			prepare: holdOne, begin: closeAtOnce,
-		},
+		{name: "waiting requests closed at once", zookeeper: true, prepare: holdOne, begin: closeAtOnce},
 		{name: "14 000 waits after 184 000 positions", prepare: holdOne, begin: waitAtOnce},
 	}
 }

@@ -59,9 +59,7 @@ func (b *bench) steady(rate float64) func([]load.Worker) roundFunc {
 			const names = manyClients * namesPerWorker
 			return load.Open{
 				Workers: workers, Rate: rate, Warmup: b.Warmup, Duration: b.Duration,
-				Name: func(cycle int) string {
-					return fmt.Sprintf("bench:steady:%d:%d", round, cycle%names)
-				},
+				Name: func(cycle int) string { return fmt.Sprintf("bench:steady:%d:%d", round, cycle%names) },
 			}.Run(ctx)
 		}
 	}

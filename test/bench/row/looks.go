@@ -199,27 +199,20 @@ func (l *lookBench) looks(ctx context.Context) ([]look, error) {
 		{what: "heat map", path: "/admin/heatmap", has: `"rows"`},
 		{what: "lock", path: "/admin/locks/" + tenant + "/" + heldLock(0), has: heldLock(0)},
 		{
-			what: "history of a lock",
-			path: "/admin/locks/" + tenant + "/" + heldLock(0) + "/history",
-			has:  `"`,
+			what: "history of a lock", path: "/admin/locks/" + tenant + "/" + heldLock(0) + "/history",
+			has: `"`,
 		},
 		{what: "overview", path: "/admin/overview", has: `"held"`},
 		{what: "tenants", path: "/admin/tenants", has: `"` + tenant + `"`},
 	}
 	for _, query := range []string{
 		"", "sort=-name", "sort=waiters", "sort=-waiters", "sort=oldest_wait", "sort=-oldest_wait",
-		"sort=held_for", "sort=-held_for",
-		"sort=utilization", "sort=-utilization", "search=held:9", "state=held", "state=contended",
-		"tenant=" + tenant, "search=held:9&sort=-waiters",
+		"sort=held_for", "sort=-held_for", "sort=utilization", "sort=-utilization", "search=held:9",
+		"state=held", "state=contended", "tenant=" + tenant, "search=held:9&sort=-waiters",
 	} {
-		all = append(
-			all,
-			look{
-				what: strings.TrimSpace("locks " + query),
-				path: "/admin/locks?" + query,
-				has:  `"locks":[{`,
-			},
-		)
+		all = append(all, look{
+			what: strings.TrimSpace("locks " + query), path: "/admin/locks?" + query, has: `"locks":[{`,
+		})
 	}
 	return all, nil
 }
@@ -315,20 +308,15 @@ func (l *lookBench) request(
 
 func (l *lookBench) outcomes(looks []look, took map[string]time.Duration) []Outcome {
 	on := fmt.Sprintf(
-		"first look at %s locks and %s waiters: ",
-		number(float64(l.Entries)),
-		number(float64(l.Waiters)),
+		"first look at %s locks and %s waiters: ", number(float64(l.Entries)), number(float64(l.Waiters)),
 	)
 	slowest := slices.MaxFunc(looks[1:], func(a, b look) int {
 		return cmp.Compare(took[a.what], took[b.what])
 	})
 	line := func(of look, what string) Outcome {
 		return Outcome{
-			ID:   "S11",
-			What: on + what,
-			Ours: millis(took[of.what]),
-			Bar:  "≤ " + millis(longestLook),
-			Met:  verdict(took[of.what] <= longestLook),
+			ID: "S11", What: on + what, Ours: millis(took[of.what]), Bar: "≤ " + millis(longestLook),
+			Met: verdict(took[of.what] <= longestLook),
 		}
 	}
 	return []Outcome{

@@ -36,14 +36,10 @@ func Inspect(dir string) (Machine, error) {
 		return Machine{}, err
 	}
 	return Machine{
-		CPU:      cpuModel(),
-		Cores:    runtime.NumCPU(),
-		Kernel:   strings.TrimSpace(readOr("/proc/sys/kernel/osrelease", runtime.GOOS)),
-		Go:       runtime.Version(),
-		Load:     firstField(readOr("/proc/loadavg", "")),
-		Revision: revision(),
-		Flush:    flush,
-		Date:     time.Now().UTC(),
+		CPU: cpuModel(), Cores: runtime.NumCPU(),
+		Kernel: strings.TrimSpace(readOr("/proc/sys/kernel/osrelease", runtime.GOOS)),
+		Go:     runtime.Version(), Load: firstField(readOr("/proc/loadavg", "")), Revision: revision(),
+		Flush: flush, Date: time.Now().UTC(),
 	}, nil
 }
 

@@ -125,8 +125,7 @@ func get(ctx context.Context, address, token string) (*http.Response, error) {
 	}
 	if resp.StatusCode != http.StatusOK {
 		return nil, errors.Join(
-			fmt.Errorf("GET %s answers %s", req.URL.Path, resp.Status),
-			resp.Body.Close(),
+			fmt.Errorf("GET %s answers %s", req.URL.Path, resp.Status), resp.Body.Close(),
 		)
 	}
 	return resp, nil

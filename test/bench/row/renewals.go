@@ -45,10 +45,8 @@ func runS9(ctx context.Context, b *bench) (_ []Outcome, err error) {
 		return nil, err
 	}
 	s := &renewalBench{
-		bench:   b,
-		replica: r,
-		clients: f.Clients(renewers),
-		log:     filepath.Join(b.dir, "fencepost-1", "etcd", "member", "wal"),
+		bench: b, replica: r, clients: f.Clients(renewers),
+		log: filepath.Join(b.dir, "fencepost-1", "etcd", "member", "wal"),
 	}
 	if err := s.hold(ctx); err != nil {
 		return nil, err
@@ -97,8 +95,7 @@ func (s *renewalBench) hold(ctx context.Context) error {
 	s.logf("%d locks taken in %v", len(s.tickets), took.Round(time.Millisecond))
 	if took > renewedTTL*time.Second-renewEvery {
 		return fmt.Errorf(
-			"it took %v to take the locks: the first leases may end before their turn",
-			took,
+			"it took %v to take the locks: the first leases may end before their turn", took,
 		)
 	}
 	now, err := logged(s.log)
@@ -206,8 +203,7 @@ func logged(dir string) (entries int, err error) {
 	}
 	defer func() {
 		if closed := w.Close(); !errors.Is(
-			closed,
-			os.ErrInvalid,
+			closed, os.ErrInvalid,
 		) { // of the folder, which was not opened to be read from
 			err = errors.Join(err, closed)
 		}
@@ -220,8 +216,7 @@ func (s *renewalBench) outcomes() []Outcome {
 	const atMost = 50 * time.Millisecond
 	h := s.renewals.Acquire
 	what := fmt.Sprintf(
-		"%s held locks, each renewed every %.0f s: ",
-		number(float64(len(s.tickets))),
+		"%s held locks, each renewed every %.0f s: ", number(float64(len(s.tickets))),
 		renewEvery.Seconds(),
 	)
 	perRenewal := float64(s.appended) / float64(h.Count())
@@ -241,19 +236,13 @@ func (s *renewalBench) outcomes() []Outcome {
 			OurLatency: latency(h), Notes: note,
 		},
 		{
-			ID:   "S9",
-			What: what + "leases lost or renewals that failed",
-			Ours: strconv.Itoa(lost),
-			Bar:  "0",
-			Met:  verdict(lost == 0),
+			ID: "S9", What: what + "leases lost or renewals that failed", Ours: strconv.Itoa(lost), Bar: "0",
+			Met: verdict(lost == 0),
 		},
 		// What is left is the store's own upkeep, which does not grow with the renewals.
 		{
-			ID:   "S9",
-			What: what + "consensus writes for a renewal",
-			Ours: strconv.FormatFloat(perRenewal, 'f', 5, 64),
-			Bar:  "0",
-			Met:  verdict(perRenewal < 0.001),
+			ID: "S9", What: what + "consensus writes for a renewal",
+			Ours: strconv.FormatFloat(perRenewal, 'f', 5, 64), Bar: "0", Met: verdict(perRenewal < 0.001),
 		},
 	}
 }

@@ -37,8 +37,7 @@ func (b *bench) startEtcd(
 		return nil, err
 	}
 	etcd, err := rig.StartEtcd(
-		ctx,
-		rig.EtcdConfig{Members: members, Dir: filepath.Join(b.dir, name), Binary: binary},
+		ctx, rig.EtcdConfig{Members: members, Dir: filepath.Join(b.dir, name), Binary: binary},
 	)
 	if err != nil {
 		return nil, err
@@ -107,11 +106,7 @@ type replica struct {
 
 // toLoopback lets webhooks go to receivers of the benchmark.
 var toLoopback = []string{
-	"--webhook-allow",
-	"127.0.0.0/8",
-	"--webhook-allow-http",
-	"--webhook-ports",
-	"*",
+	"--webhook-allow", "127.0.0.0/8", "--webhook-allow-http", "--webhook-ports", "*",
 }
 
 // startReplica starts Fencepost as its users run it: it checks tokens, and the access log
@@ -132,8 +127,7 @@ func (b *bench) startReplica(
 		Binary: binary, Store: store,
 		DataDir: filepath.Join(b.dir, fmt.Sprintf("fencepost-%d", r.number)),
 		Secret:  "the secret of the benchmark, which is no secret",
-		Secure:  slices.Contains(args, certFlag),
-		Args:    args,
+		Secure:  slices.Contains(args, certFlag), Args: args,
 	}
 	if b.Profiles != "" {
 		if r.debug, err = debugAddress(); err != nil {

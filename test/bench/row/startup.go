@@ -121,8 +121,7 @@ func (b *bench) restart(ctx context.Context, r *replica, after string) (time.Dur
 		return 0, fmt.Errorf("after %s %d of %d locks are listed", after, n, b.Entries)
 	}
 	b.logf(
-		"ready %v after the start that followed %s; all locks are listed",
-		took.Round(time.Millisecond),
+		"ready %v after the start that followed %s; all locks are listed", took.Round(time.Millisecond),
 		after,
 	)
 	return took, nil
@@ -136,11 +135,8 @@ func (b *bench) outcomeS12(killed float64, ended time.Duration) Outcome {
 			"start to ready, data folder of %s entries, after kill -9", number(float64(b.Entries)),
 		),
 		Ours: fmt.Sprintf(
-			"%.2f s",
-			killed,
+			"%.2f s", killed,
 		), Bar: fmt.Sprintf("≤ %d s", atMost), Met: verdict(killed <= atMost),
-		Notes: []string{
-			fmt.Sprintf("After an orderly end it takes %.2f s.", ended.Seconds()),
-		},
+		Notes: []string{fmt.Sprintf("After an orderly end it takes %.2f s.", ended.Seconds())},
 	}
 }

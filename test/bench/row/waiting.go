@@ -86,11 +86,7 @@ func (b *bench) handovers(
 		return nil, err
 	}
 	b.logf(
-		"round %d: %5d waiters: mean %v p50 %v p99 %v",
-		round+1,
-		waiters,
-		h.Mean(),
-		h.Percentile(50),
+		"round %d: %5d waiters: mean %v p50 %v p99 %v", round+1, waiters, h.Mean(), h.Percentile(50),
 		h.Percentile(99),
 	)
 	return h, awaitFigure(ctx, r, waitingFigure, 0)

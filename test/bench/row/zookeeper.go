@@ -37,8 +37,7 @@ func (b *bench) startZooKeeper(
 		return nil, err
 	}
 	z, err := rig.StartZooKeeper(
-		ctx,
-		rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java, Optimized: true},
+		ctx, rig.ZooKeeperConfig{Dir: filepath.Join(b.dir, name), Java: java, Optimized: true},
 	)
 	if err != nil {
 		return nil, err

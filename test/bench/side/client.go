@@ -72,12 +72,7 @@ func (c *Client) ask(ctx context.Context, name string, body []byte) (Ticket, err
 func (c *Client) Renew(ctx context.Context, t Ticket) error {
 	c.proof["Lock-Token"][0] = t.Token
 	_, err := c.http.expect(
-		ctx,
-		http.StatusOK,
-		http.MethodPut,
-		"/locks/"+t.Name+"/renew",
-		c.proof,
-		nil,
+		ctx, http.StatusOK, http.MethodPut, "/locks/"+t.Name+"/renew", c.proof, nil,
 	)
 	return err
 }

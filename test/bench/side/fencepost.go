@@ -47,12 +47,7 @@ func Connect(ctx context.Context, workers []load.Worker) error {
 		all.Go(func() {
 			for i := k; i < len(workers) && errs[k] == nil; i += atOnce {
 				_, errs[k] = workers[i].(*fencepostWorker).http.expect(
-					ctx,
-					http.StatusOK,
-					http.MethodGet,
-					"/healthz",
-					nil,
-					nil,
+					ctx, http.StatusOK, http.MethodGet, "/healthz", nil, nil,
 				)
 			}
 		})

@@ -45,9 +45,7 @@ func (w *v3lockWorker) Acquire(ctx context.Context, name string) (int64, error) 
 		}
 	}
 	body := fmt.Sprintf(
-		`{"name":%q,"lease":%q}`,
-		base64.StdEncoding.EncodeToString([]byte(name)),
-		w.lease,
+		`{"name":%q,"lease":%q}`, base64.StdEncoding.EncodeToString([]byte(name)), w.lease,
 	)
 	if err := w.call(ctx, "/v3/lock/lock", body, &locked); err != nil {
 		return 0, err

@@ -36,9 +36,8 @@ func main() {
 		fatal(err)
 	}
 	c, err := client.New(client.Config{
-		URLs:   strings.Split(os.Getenv("FENCEPOST_URL"), ","),
-		Token:  client.Bearer(os.Getenv("FENCEPOST_TOKEN")),
-		Logger: slog.New(slog.DiscardHandler),
+		URLs:  strings.Split(os.Getenv("FENCEPOST_URL"), ","),
+		Token: client.Bearer(os.Getenv("FENCEPOST_TOKEN")), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		fatal(err)

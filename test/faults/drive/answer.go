@@ -98,15 +98,8 @@ func (a Answer) String() string {
 		return fmt.Sprintf("no answer after %v: %v", a.Return-a.Call, a.Err)
 	}
 	return fmt.Sprintf(
-		"%d after %v: entry %q state %q fence %d position %d, code %q reason %q detail %q",
-		a.Status,
-		a.Return-a.Call,
-		a.Entry.ID,
-		a.Entry.State,
-		a.Entry.Fence,
-		a.Entry.Position,
-		a.Problem.Code,
-		a.Problem.Reason,
-		a.Problem.Detail,
+		"%d after %v: entry %q state %q fence %d position %d, code %q reason %q detail %q", a.Status,
+		a.Return-a.Call, a.Entry.ID, a.Entry.State, a.Entry.Fence, a.Entry.Position, a.Problem.Code,
+		a.Problem.Reason, a.Problem.Detail,
 	)
 }

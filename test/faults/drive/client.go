@@ -67,13 +67,7 @@ func (c *Client) send(
 ) Answer {
 	a := Answer{Call: c.history.Now()}
 	a.Err = c.exchange(
-		ctx,
-		&a,
-		method,
-		c.URLs[replica%len(c.URLs)]+path,
-		header,
-		body,
-		wait+answerTimeout,
+		ctx, &a, method, c.URLs[replica%len(c.URLs)]+path, header, body, wait+answerTimeout,
 	)
 	a.Return = c.history.Now()
 	if !a.Entry.ExpiresAt.IsZero() { // the servers run on this machine and use its clock

@@ -48,10 +48,7 @@ func (e *inEtcd) close() error { return e.client.Close() }
 func (e *inEtcd) run(ctx context.Context, s *Store) {
 	for ctx.Err() == nil {
 		watch := e.client.Watch(
-			clientv3.WithRequireLeader(ctx),
-			"",
-			clientv3.WithPrefix(),
-			clientv3.WithRev(s.position()+1),
+			clientv3.WithRequireLeader(ctx), "", clientv3.WithPrefix(), clientv3.WithRev(s.position()+1),
 		)
 		for resp := range watch {
 			if resp.CompactRevision != 0 {

@@ -48,14 +48,9 @@ func (c *Client) Post(ctx context.Context, replica int, r Request) Answer {
 	a := c.send(ctx, replica, http.MethodPost, "/locks/"+r.Lock, header, body, r.Wait)
 	if a.Status == http.StatusCreated &&
 		(a.Entry.ID == "" || a.Entry.Token == "" || a.Entry.Fence <= 0 || a.Entry.State != "held") {
-		c.odd.add(
-			fmt.Errorf(
-				"client %d: POST /locks/%s: 201 without an entry that is held: %v",
-				c.Number,
-				r.Lock,
-				a,
-			),
-		)
+		c.odd.add(fmt.Errorf(
+			"client %d: POST /locks/%s: 201 without an entry that is held: %v", c.Number, r.Lock, a,
+		))
 	}
 	return a
 }
@@ -64,11 +59,7 @@ func (c *Client) Post(ctx context.Context, replica int, r Request) Answer {
 // up, and records the whole as one operation. The hold is nil unless granted.
 func (c *Client) Acquire(ctx context.Context, r Request) (*Hold, history.Outcome) {
 	op := history.Op{
-		Client: c.Number,
-		Lock:   r.Lock,
-		Kind:   history.Acquire,
-		TTL:    r.TTL,
-		Call:   c.history.Now(),
+		Client: c.Number, Lock: r.Lock, Kind: history.Acquire, TTL: r.TTL, Call: c.history.Now(),
 	}
 	h, a := c.acquire(ctx, r, &op)
 	op.Return = a.Return
@@ -112,11 +103,7 @@ func (c *Client) acquire(ctx context.Context, r Request, op *history.Op) (*Hold,
 
 func hold(r Request, a Answer) *Hold {
 	return &Hold{
-		Lock:  r.Lock,
-		ID:    a.Entry.ID,
-		token: a.Entry.Token,
-		Fence: a.Entry.Fence,
-		TTL:   r.TTL,
+		Lock: r.Lock, ID: a.Entry.ID, token: a.Entry.Token, Fence: a.Entry.Fence, TTL: r.TTL,
 		Until: a.Until,
 	}
 }

@@ -51,11 +51,7 @@ func (n *Nemesis) Run(ctx context.Context) error {
 	turns := []func(context.Context) error{n.killLeader, n.killReplica, n.killMember, n.killReplica}
 	if n.Stops {
 		turns = []func(context.Context) error{
-			n.stopLeader,
-			n.killLeader,
-			n.killReplica,
-			n.stopMember,
-			n.killMember,
+			n.stopLeader, n.killLeader, n.killReplica, n.stopMember, n.killMember,
 		}
 	}
 	for i := 0; ; i++ {

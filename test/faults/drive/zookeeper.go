@@ -236,12 +236,7 @@ func (z *inZooKeeper) changesOf(
 			}
 			for _, name := range e.locks {
 				one := history.Change{
-					Lock:     name,
-					Entry:    e.id,
-					Revision: r.zxid,
-					Joined:   c.Joined != nil,
-					Reason:   c.Reason,
-					At:       at,
+					Lock: name, Entry: e.id, Revision: r.zxid, Joined: c.Joined != nil, Reason: c.Reason, At: at,
 				}
 				if one.Joined {
 					one.Mode, one.Limit = modeOn(name, c.Joined)
@@ -327,13 +322,8 @@ func (z *inZooKeeper) remove(e *zooEntry) ([]zk.MultiResponse, error) {
 
 func (z *inZooKeeper) removal(e *zooEntry, leases []string) []any {
 	data := fmt.Appendf(
-		nil,
-		`{"changes":[{"tenant":%q,"lock":%q,"id":%q,"czxid":%d,"reason":"expired","at_ms":%d}]}`,
-		e.tenant,
-		e.lock,
-		e.id,
-		e.number,
-		time.Now().UnixMilli(),
+		nil, `{"changes":[{"tenant":%q,"lock":%q,"id":%q,"czxid":%d,"reason":"expired","at_ms":%d}]}`,
+		e.tenant, e.lock, e.id, e.number, time.Now().UnixMilli(),
 	)
 	var ops []any
 	for _, name := range leases {
@@ -349,10 +339,7 @@ func (z *inZooKeeper) removal(e *zooEntry, leases []string) []any {
 		ops,
 		&zk.CheckVersionRequest{Path: zooRoot + "/epoch", Version: version},
 		&zk.CreateRequest{
-			Path:  z.log + "/",
-			Data:  data,
-			Acl:   zk.WorldACL(zk.PermAll),
-			Flags: zk.FlagSequence,
+			Path: z.log + "/", Data: data, Acl: zk.WorldACL(zk.PermAll), Flags: zk.FlagSequence,
 		},
 		&zk.SetDataRequest{Path: z.log, Data: data, Version: -1},
 	)

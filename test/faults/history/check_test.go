@@ -18,13 +18,7 @@ func at(n int) time.Duration { return time.Duration(n) * 10 * time.Millisecond }
 
 func op(kind history.Kind, entry string, call, ret int, outcome history.Outcome) history.Op {
 	return history.Op{
-		Lock:    "l",
-		Kind:    kind,
-		Entry:   entry,
-		TTL:     ttl,
-		Call:    at(call),
-		Return:  at(ret),
-		Outcome: outcome,
+		Lock: "l", Kind: kind, Entry: entry, TTL: ttl, Call: at(call), Return: at(ret), Outcome: outcome,
 	}
 }
 
@@ -120,9 +114,7 @@ func TestCheckAccepts(t *testing.T) {
 
 func TestCheckRejects(t *testing.T) {
 	for name, ops := range map[string][]history.Op{
-		"two holders": {
-			acquire("a", 0, 1, 5), acquire("b", 10, 11, 6), release("a", 20, 21),
-		},
+		"two holders": {acquire("a", 0, 1, 5), acquire("b", 10, 11, 6), release("a", 20, 21)},
 		"taken over before the TTL of the last renewal": {
 			acquire("a", 0, 1, 5), renew("a", 100, 101), acquire("b", 150, 290, 6),
 		},
@@ -141,28 +133,20 @@ func TestCheckRejects(t *testing.T) {
 		"told of the grant again after the release": {
 			acquire("a", 0, 1, 5), release("a", 2, 3), acquire("a", 4, 5, 5),
 		},
-		"renewed after the release": {
-			acquire("a", 0, 1, 5), release("a", 2, 3), renew("a", 4, 5),
-		},
+		"renewed after the release": {acquire("a", 0, 1, 5), release("a", 2, 3), renew("a", 4, 5)},
 		"renewed after another had it": {
 			acquire("a", 0, 1, 5), acquire("b", 100, 201, 6), renew("a", 210, 211),
 		},
-		"renewed after it was removed": {
-			acquire("a", 0, 1, 5), remove("a", 2, 3), renew("a", 4, 5),
-		},
+		"renewed after it was removed": {acquire("a", 0, 1, 5), remove("a", 2, 3), renew("a", 4, 5)},
 		"a waiting entry renewed after it was removed": {
 			remove("b", 2, 3), waiting(renew("b", 4, 5)),
 		},
-		"released twice with success": {
-			acquire("a", 0, 1, 5), release("a", 2, 3), release("a", 4, 5),
-		},
+		"released twice with success": {acquire("a", 0, 1, 5), release("a", 2, 3), release("a", 4, 5)},
 		"a late release takes the newer holder away": {
 			acquire("a", 0, 1, 5), op(history.Release, "a", 2, 3, history.Unknown), acquire("b", 10, 11, 6),
 			acquire("c", 20, 21, 7), renew("b", 30, 31),
 		},
-		"lost before the TTL": {
-			acquire("a", 0, 1, 5), lost(history.Renew, "a", 100, 101, "expired"),
-		},
+		"lost before the TTL": {acquire("a", 0, 1, 5), lost(history.Renew, "a", 100, 101, "expired")},
 		"a waited grant lost before its TTL": {
 			acquire("a", 0, 1, 5), acquire("b", 2, 100, 6), release("a", 90, 91),
 			// it may have been renewed a quarter of a second before the release
@@ -205,8 +189,7 @@ func TestCheckWantsFewUnknowns(t *testing.T) {
 		ops[i] = op(history.Acquire, "", i, i+1, history.Unknown)
 	}
 	if err := history.Check(ops, history.CheckOptions{Timeout: time.Minute}); !errors.Is(
-		err,
-		history.ErrTooManyUnknown,
+		err, history.ErrTooManyUnknown,
 	) {
 		t.Errorf("Check() = %v, want ErrTooManyUnknown", err)
 	}
@@ -215,8 +198,7 @@ func TestCheckWantsFewUnknowns(t *testing.T) {
 func TestCheckTimeoutIsAFailure(t *testing.T) {
 	ops := long(2000)
 	if err := history.Check(ops, history.CheckOptions{Timeout: time.Nanosecond}); !errors.Is(
-		err,
-		history.ErrCheckerTimeout,
+		err, history.ErrCheckerTimeout,
 	) {
 		t.Errorf("Check() = %v, want ErrCheckerTimeout", err)
 	}
@@ -229,9 +211,7 @@ func long(n int) []history.Op {
 	for i := range n {
 		entry, start := fmt.Sprint("e", i), 10*i
 		ops = append(
-			ops,
-			acquire(entry, max(0, start-70), start+1, int64(i+1)),
-			renew(entry, start+2, start+3),
+			ops, acquire(entry, max(0, start-70), start+1, int64(i+1)), renew(entry, start+2, start+3),
 		)
 		last := release(entry, start+4, start+5)
 		if i%20 == 0 {

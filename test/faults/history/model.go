@@ -88,8 +88,7 @@ func acquire(s state, op Op) []state {
 	// before the lock was free.
 	next := s.free(from)
 	next.holder, next.fence, next.ttl, next.basis = op.Entry, op.Fence, op.TTL, max(
-		op.Call,
-		from-freshEnough,
+		op.Call, from-freshEnough,
 	)
 	return []state{next}
 }

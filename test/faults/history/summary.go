@@ -66,14 +66,8 @@ func longestSilence(ops []Op) (longest time.Duration) {
 func (s Summary) String() string {
 	var b strings.Builder
 	fmt.Fprintf(
-		&b,
-		"%d operations, %d grants, fences %d to %d, %d of unknown outcome (at most %d on a lock)\n",
-		s.Ops,
-		s.Grants,
-		s.LowestFence,
-		s.HighestFence,
-		s.Unknown,
-		s.MostUnknownOnALock,
+		&b, "%d operations, %d grants, fences %d to %d, %d of unknown outcome (at most %d on a lock)\n",
+		s.Ops, s.Grants, s.LowestFence, s.HighestFence, s.Unknown, s.MostUnknownOnALock,
 	)
 	fmt.Fprintf(&b, "longest acquire %v, longest time without any success %v\n",
 		s.LongestAcquire.Round(time.Millisecond), s.LongestSilence.Round(time.Millisecond))

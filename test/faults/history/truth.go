@@ -77,11 +77,7 @@ func (t *Truth) add(c Change) error {
 	switch {
 	case !c.Joined && !present:
 		return fmt.Errorf(
-			"lock %s entry %s left at revision %d: %w",
-			c.Lock,
-			c.Entry,
-			c.Revision,
-			ErrNoEntry,
+			"lock %s entry %s left at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrNoEntry,
 		)
 	case !c.Joined:
 		l := lives[len(lives)-1]
@@ -89,11 +85,7 @@ func (t *Truth) add(c Change) error {
 		return nil
 	case present || c.Rewritten:
 		return fmt.Errorf(
-			"lock %s entry %s at revision %d: %w",
-			c.Lock,
-			c.Entry,
-			c.Revision,
-			ErrRewritten,
+			"lock %s entry %s at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrRewritten,
 		)
 	}
 	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision, Mode: c.Mode, Limit: c.Limit}

@@ -36,31 +36,21 @@ func TestTruthAccepts(t *testing.T) {
 		joined("b", 6, 5),
 		joined("c", 7, 6),
 		left("c", 8, 7, "wait_timeout"),
-		left(
-			"a",
-			9,
-			20,
-			"released",
-		),
+		left("a", 9, 20, "released"),
 		left("b", 10, 320, "expired"),
 		joined("d", 12, 330),
 		left("d", 13, 340, "released"),
 		// the write of e was repeated after its first entry had ended unnoticed
-		joined(
-			"e",
-			14,
-			341,
-		),
+		joined("e", 14, 341),
 		left("e", 15, 350, ""),
 		joined("e", 16, 355),
 		left("e", 17, 364, "released"),
 	)
 	ops := []history.Op{
-		acquire("a", 0, 2, 5), renew("a", 10, 11), release("a", 19, 21),
-		acquire("b", 4, 20, 6), renew("b", 110, 111), lost(history.Renew, "b", 330, 331, "expired"),
-		op(history.Acquire, "c", 5, 8, history.Refused),
-		acquire("d", 329, 331, 12), release("d", 335, 340),
-		acquire("e", 340, 360, 16), renew("e", 361, 362), release("e", 363, 364),
+		acquire("a", 0, 2, 5), renew("a", 10, 11), release("a", 19, 21), acquire("b", 4, 20, 6),
+		renew("b", 110, 111), lost(history.Renew, "b", 330, 331, "expired"),
+		op(history.Acquire, "c", 5, 8, history.Refused), acquire("d", 329, 331, 12),
+		release("d", 335, 340), acquire("e", 340, 360, 16), renew("e", 361, 362), release("e", 363, 364),
 	}
 	if err := told.Check(ops); err != nil {
 		t.Errorf("Check() = %v, want nil", err)
@@ -195,12 +185,7 @@ func TestTruthRejectsStores(t *testing.T) {
 func TestHeld(t *testing.T) {
 	join := func(entry string, revision int64, mode string, limit int) history.Change {
 		return history.Change{
-			Lock:     "a",
-			Entry:    entry,
-			Revision: revision,
-			Joined:   true,
-			Mode:     mode,
-			Limit:    limit,
+			Lock: "a", Entry: entry, Revision: revision, Joined: true, Mode: mode, Limit: limit,
 		}
 	}
 	leave := func(entry string, revision int64) history.Change {

@@ -139,12 +139,9 @@ func TestZones(t *testing.T) {
 }
 
 func TestAllow(t *testing.T) {
-	p := policy(
-		t,
-		webhook.Settings{
-			Allow: "127.0.0.0/8, 10.1.0.0/16,192.168.7.7,fd12:3456::/32,::1,2002::/16,64:ff9b:1::/48,168.0.0.0/8,fd00::/16",
-		},
-	)
+	p := policy(t, webhook.Settings{
+		Allow: "127.0.0.0/8, 10.1.0.0/16,192.168.7.7,fd12:3456::/32,::1,2002::/16,64:ff9b:1::/48,168.0.0.0/8,fd00::/16",
+	})
 	for _, text := range strings.Fields(`127.0.0.1 127.255.255.255 10.1.0.0 10.1.255.255 192.168.7.7 fd12:3456::1 ::1 ::ffff:10.1.2.3
 		2002:808:808::1 2002:a01:203::1 64:ff9b:1::10.0.0.1 8.8.8.8 2606:4700::1 fd00:ec2::253`) {
 		if what := p.Closed(netip.MustParseAddr(text)); what != "" {

@@ -21,11 +21,10 @@ import (
 func FuzzCheckURL(f *testing.F) {
 	for _, seed := range []string{
 		"https://a.example/hook?x=1", "https://8.8.8.8/", "https://[2606:4700::1]:443/",
-		"https://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "https://0x7f.1/",
-		"https://2130706433/", "https://０ｘ7f.1/", "https://a.example./", "https://u@a.example/",
-		"https://a.example#@b/", "https://xn--a.example/",
-		"https://[fe80::1%25lo]/", "https://%31.example/", "https:a.example", "https://a.example:0443/",
-		"http://a.example/", "https://[64:ff9b::a00:1]/",
+		"https://127.0.0.1/", "https://[::ffff:127.0.0.1]/", "https://0x7f.1/", "https://2130706433/",
+		"https://０ｘ7f.1/", "https://a.example./", "https://u@a.example/", "https://a.example#@b/",
+		"https://xn--a.example/", "https://[fe80::1%25lo]/", "https://%31.example/", "https:a.example",
+		"https://a.example:0443/", "http://a.example/", "https://[64:ff9b::a00:1]/",
 	} {
 		f.Add(seed)
 	}
@@ -121,8 +120,7 @@ func resolverReads(host string) (netip.Addr, bool) {
 func ordinary(addr netip.Addr) bool {
 	addr = addr.Unmap()
 	return addr.IsGlobalUnicast() && !addr.IsPrivate() && addr.Zone() == "" &&
-		addr.String() != "169.254.169.254" &&
-		!netip.MustParsePrefix("100.64.0.0/10").Contains(addr)
+		addr.String() != "169.254.169.254" && !netip.MustParsePrefix("100.64.0.0/10").Contains(addr)
 }
 
 // FuzzAnswer: whatever a receiver writes is one of the outcomes, with words of ours only.

@@ -58,9 +58,8 @@ func TestNames(t *testing.T) {
 			if got.Outcome != want.Outcome || got.Status != want.Status || got.Err != want.Err {
 				t.Errorf("%s, attempt %d: %+v", name, i, got)
 			}
-			if got.Outcome == webhook.Rejected && !strings.Contains(
-				got.Cause.Error(), "127.0.0.2:"+port+" is not allowed: a loopback address",
-			) {
+			if got.Outcome == webhook.Rejected &&
+				!strings.Contains(got.Cause.Error(), "127.0.0.2:"+port+" is not allowed: a loopback address") {
 				t.Errorf("%s: the log is told %v", name, got.Cause)
 			}
 		}

@@ -68,9 +68,8 @@ func TestParseSecret(t *testing.T) {
 			t.Errorf("%s is accepted", name)
 			continue
 		}
-		if encoded := strings.TrimPrefix(text, "whsec_"); len(encoded) > 10 && strings.Contains(
-			err.Error(), encoded[:10],
-		) {
+		if encoded := strings.TrimPrefix(text, "whsec_"); len(encoded) > 10 &&
+			strings.Contains(err.Error(), encoded[:10]) {
 			t.Errorf("%s: the error has part of the secret: %v", name, err)
 		}
 	}

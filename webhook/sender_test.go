@@ -122,9 +122,7 @@ func TestBadReceivers(t *testing.T) {
 		err    string
 		floods bool
 	}{
-		"closes at once": {
-			serve: func(net.Conn) {}, err: "it closed the connection before it answered",
-		},
+		"closes at once": {serve: func(net.Conn) {}, err: "it closed the connection before it answered"},
 		"closes after the request": {
 			serve: readRequest, err: "it closed the connection before it answered",
 		},
@@ -158,9 +156,7 @@ func TestBadReceivers(t *testing.T) {
 			serve: answering("\x00\x00\x12\x04\x00\x00\x00\x00\x00\r\n"),
 			err:   "what it answered is not HTTP/1.1",
 		},
-		"1xx first": {
-			serve: answering("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok), status: 200,
-		},
+		"1xx first": {serve: answering("HTTP/1.1 103 Early\r\nLink: x\r\n\r\n" + ok), status: 200},
 		"two lengths": {
 			serve: answering("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"),
 			err:   "what it answered is not HTTP/1.1",
@@ -299,12 +295,8 @@ func TestSlowReceivers(t *testing.T) {
 		"drips another body": {
 			drip("HTTP/1.1 500 No\r\n\r\n", "a"), "http://127.0.0.1:80/", 500, "it answered 500",
 		},
-		"hangs in TLS": {
-			hang, "https://127.0.0.1/", 0, "it did not finish the TLS handshake within 15s",
-		},
-		"hangs before": {
-			nil, "http://127.0.0.1:80/", 0, "no connection to it could be made within 15s",
-		},
+		"hangs in TLS": {hang, "https://127.0.0.1/", 0, "it did not finish the TLS handshake within 15s"},
+		"hangs before": {nil, "http://127.0.0.1:80/", 0, "no connection to it could be made within 15s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
@@ -430,12 +422,9 @@ func TestNotSent(t *testing.T) {
 func TestTooLateOnceConnected(t *testing.T) {
 	now := time.Unix(1700000000, 0)
 	ours, theirs := net.Pipe()
-	s := newSender(
-		t,
-		func(c *webhook.SenderConfig) {
-			c.Now, c.Timeout = func() time.Time { return now }, 5*time.Second
-		},
-	)
+	s := newSender(t, func(c *webhook.SenderConfig) {
+		c.Now, c.Timeout = func() time.Time { return now }, 5*time.Second
+	})
 	s.DialWith(func(context.Context, string, string) (net.Conn, error) {
 		now = now.Add(10 * time.Second)
 		return ours, nil
@@ -536,11 +525,9 @@ func TestTLS(t *testing.T) {
 			named(good, "example.com"),
 			func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here }, "",
 		},
-		"TLS 1.2": {oneTwo, func(c *webhook.SenderConfig) { c.RootCAs = oneTwoRoots }, ""},
-		"HTTP/2":  {h2, func(c *webhook.SenderConfig) { c.RootCAs = h2Roots }, ""},
-		"nobody's": {
-			good, nil, "its certificate is signed by an authority that is not trusted here",
-		},
+		"TLS 1.2":  {oneTwo, func(c *webhook.SenderConfig) { c.RootCAs = oneTwoRoots }, ""},
+		"HTTP/2":   {h2, func(c *webhook.SenderConfig) { c.RootCAs = h2Roots }, ""},
+		"nobody's": {good, nil, "its certificate is signed by an authority that is not trusted here"},
 		"another host's": {
 			named(good, "other.example"),
 			func(c *webhook.SenderConfig) { c.RootCAs, c.DialNameServer = roots, here },

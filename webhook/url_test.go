@@ -14,12 +14,11 @@ func TestCheckURL(t *testing.T) {
 	long := "https://a.example/" + strings.Repeat("x", webhook.MaxURL-len("https://a.example/"))
 	for _, raw := range []string{
 		"https://a.example", "https://a.example/", "https://a.example:443/hook?tenant=a&b=%2F",
-		"https://A.Example/", "HTTPS://a.example/",
-		"https://xn--bcher-kva.example/", "https://a_b.example/", "https://1.a2.example/",
-		"https://intranet/", "https://8.8.8.8/",
+		"https://A.Example/", "HTTPS://a.example/", "https://xn--bcher-kva.example/",
+		"https://a_b.example/", "https://1.a2.example/", "https://intranet/", "https://8.8.8.8/",
 		"https://[2606:4700::1111]/", "https://[2606:4700::1111]:443/", "https://[::ffff:8.8.8.8]/",
-		"https://a.example/@b", "https://a.example?x",
-		"https://0x7f.example/", "https://a.example//b/../c", long,
+		"https://a.example/@b", "https://a.example?x", "https://0x7f.example/",
+		"https://a.example//b/../c", long,
 	} {
 		if err := p.CheckURL("url", raw); err != nil {
 			t.Errorf("%.60s is refused: %v", raw, err)

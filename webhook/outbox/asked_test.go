@@ -102,9 +102,7 @@ func TestAskedWhileItGetsNothing(t *testing.T) {
 					t.Fatalf("%d are told meanwhile", n-len(got))
 				}
 				w.change(s.ID, paused(false))
-				until(t, time.Minute, "it is told again", func() bool {
-					return acquired(w) == 2
-				})
+				until(t, time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
 				w.untilNoneLeft(time.Minute)
 			})
 		})

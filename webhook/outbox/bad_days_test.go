@@ -133,13 +133,10 @@ func TestShutDownLeavesNothingToResend(t *testing.T) {
 		w.leave("one")
 		r.stop()
 		two := w.replica("two")
-		until(
-			t, time.Minute, "another one tells",
-			func() bool {
-				two.cycle("acme", "orders:2")
-				return len(kindsOf(w.received(here), "orders:2")) >= 2
-			},
-		)
+		until(t, time.Minute, "another one tells", func() bool {
+			two.cycle("acme", "orders:2")
+			return len(kindsOf(w.received(here), "orders:2")) >= 2
+		})
 		<-time.After(time.Minute)
 		seen := map[string]int{}
 		for _, one := range w.received(here) {

@@ -43,9 +43,8 @@ func TestCallbackAgain(t *testing.T) {
 			t.Errorf("a grant whose lease is over: %v", err)
 		}
 		for _, one := range w.received(here) {
-			if one.event.Type == string(lock.EventReleased) || one.event.Type == string(
-				lock.EventWaitTimeout,
-			) {
+			if one.event.Type == string(lock.EventReleased) ||
+				one.event.Type == string(lock.EventWaitTimeout) {
 				continue
 			}
 			for name, o := range map[string]outbox.Order{

@@ -43,9 +43,8 @@ func TestClockJumps(t *testing.T) {
 				i := slices.IndexFunc(
 					page.Deliveries, func(d outbox.Delivery) bool { return d.Lock == "orders:1" },
 				)
-				if all := page.Deliveries[i].Attempts; len(all) != 2 || (all[1].At.Sub(
-					all[0].At,
-				)-by).Abs() > 10*time.Second {
+				if all := page.Deliveries[i].Attempts; len(all) != 2 ||
+					(all[1].At.Sub(all[0].At)-by).Abs() > 10*time.Second {
 					t.Errorf("the attempts were made at %+v", all)
 				}
 				w.untilNoneLeft(time.Minute)

@@ -74,9 +74,7 @@ type accepting struct {
 	takes time.Duration
 }
 
-func (s *accepting) Send(
-	ctx context.Context, _ webhook.Target, m webhook.Message,
-) webhook.Result {
+func (s *accepting) Send(ctx context.Context, _ webhook.Target, m webhook.Message) webhook.Result {
 	if store.Pause(ctx, max(s.takes, 5*time.Millisecond)) != nil {
 		return webhook.Result{Outcome: webhook.Interrupted}
 	}

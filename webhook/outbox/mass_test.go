@@ -92,9 +92,7 @@ func TestMassGrantOutlivesItsOwner(t *testing.T) {
 				<-time.After(4 * time.Second) // until some are called, and some are not taken up
 				ends(w, one)
 				w.join("two")
-				until(t, time.Minute, "all are called back", func() bool {
-					return len(w.times(there)) == n
-				})
+				until(t, time.Minute, "all are called back", func() bool { return len(w.times(there)) == n })
 				w.untilNoneLeft(5 * time.Minute)
 				if got := len(w.received(there)); name == "ends" && got > n+4 { // four were under way
 					t.Errorf("%d callbacks of %d entries", got, n)

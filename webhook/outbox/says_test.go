@@ -120,9 +120,8 @@ func TestCallbackOfEachEnd(t *testing.T) {
 					t.Errorf("told %v, want %v", got, c.want)
 				}
 				for _, one := range w.received(there) {
-					if held := one.event.Type == string(
-						lock.EventAcquired,
-					); held != (one.event.Data.Entry.Token == g.Token) {
+					if held := one.event.Type ==
+						string(lock.EventAcquired); held != (one.event.Data.Entry.Token == g.Token) {
 						t.Errorf("%s is told with the token %q", one.event.Type, one.event.Data.Entry.Token)
 					}
 				}
@@ -159,13 +158,10 @@ func TestLongestFits(t *testing.T) {
 					URL: there, Secret: "current",
 				}
 				for i := range lock.MaxSetSize {
-					req.Claims = append(
-						req.Claims,
-						lock.Claim{
-							Name: fmt.Sprintf("%03d", i) + strings.Repeat("x", lock.MaxNameLength-3),
-							Mode: lock.Exclusive,
-						},
-					)
+					req.Claims = append(req.Claims, lock.Claim{
+						Name: fmt.Sprintf("%03d", i) + strings.Repeat("x", lock.MaxNameLength-3),
+						Mode: lock.Exclusive,
+					})
 				}
 				req.Holder = strings.Repeat(letter, lock.MaxHolderLength)
 				req.Metadata = map[string]string{"k": strings.Repeat(letter, lock.MaxMetadataSize-1)}

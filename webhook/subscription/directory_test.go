@@ -204,9 +204,8 @@ func TestDirectoryPassesOver(t *testing.T) {
 		if ids := r.ids(); len(ids) != 1 || ids[0] != "acme/"+good.ID {
 			t.Errorf("it has %v", ids)
 		}
-		if strings.Count(log, "ERROR") != 2 || strings.Contains(log, "hunter2") || !strings.Contains(
-			log, "damaged",
-		) {
+		if strings.Count(log, "ERROR") != 2 || strings.Contains(log, "hunter2") ||
+			!strings.Contains(log, "damaged") {
 			t.Errorf("the log is\n%s", log)
 		}
 		if secrets := r.CallbackSecrets("acme", time.Now()); secrets != nil {
@@ -319,12 +318,9 @@ func TestFullServer(t *testing.T) {
 				subscription.Kind: "a", subscription.CallbackKind: "current",
 			} {
 				k := store.RecordKey{Kind: kind, Tenant: fmt.Sprint("t", i), ID: id}
-				if _, err := w.records.Put(
-					t.Context(),
-					store.RecordPut{
-						RecordKey: k, Value: []byte(`{"url":"` + receiver + `","locks":"*","generation":1}`),
-					},
-				); err != nil {
+				if _, err := w.records.Put(t.Context(), store.RecordPut{
+					RecordKey: k, Value: []byte(`{"url":"` + receiver + `","locks":"*","generation":1}`),
+				}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -351,11 +347,9 @@ func TestDirectoryIsAsked(t *testing.T) {
 			t.Fatal(err)
 		}
 		settle()
-		s := subscription.New(
-			subscription.Config{
-				Records: away{w.records}, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory,
-			},
-		)
+		s := subscription.New(subscription.Config{
+			Records: away{w.records}, Policy: w.Policy, Keys: w.Keys, Directory: r.Directory,
+		})
 		if id, err := s.CallbackSecret(t.Context(), "acme"); err != nil || !lock.ValidName(id) {
 			t.Errorf("the callback secret is %q, %v", id, err)
 		}

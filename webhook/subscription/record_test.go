@@ -27,13 +27,10 @@ func (w *world) onRecord(t *testing.T, tenant string) (did []string, all []*audi
 	for i := len(page.Records) - 1; i >= 0; i-- {
 		r := page.Records[i]
 		all = append(all, r)
-		did = append(
-			did,
-			strings.Join(
-				append([]string{r.Action, r.Object.Webhook.ID, r.Object.Locks[0]}, r.Object.Webhook.Changed...),
-				" ",
-			),
-		)
+		did = append(did, strings.Join(
+			append([]string{r.Action, r.Object.Webhook.ID, r.Object.Locks[0]}, r.Object.Webhook.Changed...),
+			" ",
+		))
 	}
 	return did, all
 }

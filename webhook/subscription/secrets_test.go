@@ -148,19 +148,15 @@ func TestRotationAfterARestore(t *testing.T) {
 		}},
 		"callbacks": {store.RecordKey{
 			Kind: subscription.CallbackKind, Tenant: "acme", ID: "current",
-		}, func() (webhook.Secret, error) {
-			return w.RotateCallback(t.Context(), by(who("acme")))
-		}},
+		}, func() (webhook.Secret, error) { return w.RotateCallback(t.Context(), by(who("acme"))) }},
 	}
 	for name, r := range rotations {
 		backup := must(w.Records.Get(t.Context(), r.key))
 		lost := must(r.rotate())
 		now := must(w.Records.Get(t.Context(), r.key))
-		must(
-			w.Records.Put(
-				t.Context(), store.RecordPut{RecordKey: r.key, Value: backup.Value, Version: now.Version},
-			),
-		)
+		must(w.Records.Put(
+			t.Context(), store.RecordPut{RecordKey: r.key, Value: backup.Value, Version: now.Version},
+		))
 		if again := must(r.rotate()); again.Reveal() == lost.Reveal() {
 			t.Errorf("%s: the rotation after the restore makes the secret of the one that was lost", name)
 		}

@@ -338,9 +338,8 @@ func TestLimitOfWhoGoesAway(t *testing.T) {
 	s := w.over(leaving{&racing{w.records, func() { w.make(t, "acme") }}, leave})
 	s.Limits = func(string) *quota.Limits { return &limits }
 	_, _, err := s.Create(ctx, by(who("acme")), said(receiver))
-	if n := len(must(w.List(t.Context(), who("acme")))); n != 1 || !errors.Is(
-		err, lock.QuotaExceeded,
-	) {
+	if n := len(must(w.List(t.Context(), who("acme")))); n != 1 ||
+		!errors.Is(err, lock.QuotaExceeded) {
 		t.Errorf("%d are there: %v", n, err)
 	}
 }
@@ -360,9 +359,8 @@ func TestDamagedCounts(t *testing.T) {
 	}})
 	s.Limits = func(string) *quota.Limits { return &limits }
 	_, _, err := s.Create(t.Context(), by(who("acme")), said(receiver))
-	if n := len(must(w.List(t.Context(), who("acme")))); n != 0 || !errors.Is(
-		err, lock.QuotaExceeded,
-	) {
+	if n := len(must(w.List(t.Context(), who("acme")))); n != 0 ||
+		!errors.Is(err, lock.QuotaExceeded) {
 		t.Errorf("%d are there: %v", n, err)
 	}
 }
@@ -491,9 +489,8 @@ func TestCallbackSecret(t *testing.T) {
 		}
 		secrets = append(secrets, secret.Reveal())
 		callback, err := w.Callback(t.Context(), "acme", receiver)
-		if err != nil || *callback != (lock.Callback{
-			URL: receiver, Secret: "current",
-		}) || callback.Check() != nil {
+		if err != nil || *callback != (lock.Callback{URL: receiver, Secret: "current"}) ||
+			callback.Check() != nil {
 			t.Errorf("callback %v, %v", callback, err)
 		}
 	}

@@ -42,9 +42,8 @@ func TestWriteWhole(t *testing.T) {
 	if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 {
 		t.Errorf("it is %v, %v", info.Mode(), err)
 	}
-	if _, err := writeWhole(path, false, with("second", nil)); err == nil || !strings.Contains(
-		err.Error(), "--force",
-	) {
+	if _, err := writeWhole(path, false, with("second", nil)); err == nil ||
+		!strings.Contains(err.Error(), "--force") {
 		t.Errorf("over another = %v", err)
 	}
 	came := func(w io.Writer) (int64, error) { // while it was written
@@ -92,9 +91,8 @@ func TestBackup(t *testing.T) {
 	if code != 0 || !strings.HasPrefix(out, to+": ") || !strings.Contains(log, "has secrets in it") {
 		t.Errorf("while it runs: %d, %s, %s", code, out, log)
 	}
-	if code, _, log := order("backup", "--data-dir", data, "--to", to); code != 1 || !strings.Contains(
-		log, "--force",
-	) {
+	if code, _, log := order("backup", "--data-dir", data, "--to", to); code != 1 ||
+		!strings.Contains(log, "--force") {
 		t.Errorf("over another: %d, %s", code, log)
 	}
 	if code := s.end(); code != 0 {

@@ -56,8 +56,7 @@ func TestBasePath(t *testing.T) {
 			problem := client.call("", "GET", "/locks", "").text("type")
 			if page := client.call(
 				"", "GET", strings.TrimPrefix(problem, "/locks/fencepost"), "",
-			); page.status != http.StatusOK ||
-				!strings.HasPrefix(problem, "/locks/fencepost/problems/") {
+			); page.status != http.StatusOK || !strings.HasPrefix(problem, "/locks/fencepost/problems/") {
 				t.Errorf("the page of %s: %d", problem, page.status)
 			}
 			if r := client.call("", "GET", "/dashboard/", ""); r.status != http.StatusOK {

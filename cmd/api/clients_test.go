@@ -112,9 +112,8 @@ func TestClientCertificates(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/webhooks", "/locks/jobs:1", "/admin/overview"} {
-		if r := worker.call("", "GET", path, ""); r.status != http.StatusForbidden || strings.Contains(
-			r.text("detail")+r.text("title"), "token",
-		) {
+		if r := worker.call("", "GET", path, ""); r.status != http.StatusForbidden ||
+			strings.Contains(r.text("detail")+r.text("title"), "token") {
 			t.Errorf("who showed a certificate is told of a token he did not send: %v", r.body)
 		}
 	}
@@ -153,13 +152,11 @@ func TestClientCertificates(t *testing.T) {
 	write(caFile, string(stranger.PEM()))
 	eventually(t, "the authority is gone", func() bool {
 		r := worker.call("", "GET", "/locks", "")
-		return r.status == http.StatusUnauthorized && strings.Contains(
-			r.text("detail"), "not trusted any more",
-		)
+		return r.status == http.StatusUnauthorized &&
+			strings.Contains(r.text("detail"), "not trusted any more")
 	})
-	if got := s.as(shows(t, a, stranger, ofWorker)).acquired("", "orders:2", ""); got.text(
-		"holder",
-	) != "worker-7" {
+	if got := s.as(shows(t, a, stranger, ofWorker)).acquired("", "orders:2", ""); got.text("holder") !=
+		"worker-7" {
 		t.Errorf("by the other authority: %v", got.body)
 	}
 }

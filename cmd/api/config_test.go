@@ -202,9 +202,8 @@ func TestWarnings(t *testing.T) {
 		},
 	} {
 		got := strings.Join(parsed(t, nil, c.args...).warnings, "\n")
-		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) || strings.Contains(
-			got, secret,
-		) {
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) ||
+			strings.Contains(got, secret) {
 			t.Errorf("%v warns %q, want %q", c.args, got, c.want)
 		}
 	}
@@ -257,14 +256,12 @@ func TestResolved(t *testing.T) {
 	c := parsed(t, nil, append(keys, "--store", "etcd://a:1,[::1]:2/",
 		"--store-ca", cert, "--store-cert", cert, "--store-key", key,
 		"--store-username", "root", "--store-password-file", file(t, "pass word\n"))...)
-	if strings.Join(c.endpoints, " ") != "a:1 [::1]:2" || c.storePass != "pass word" || string(
-		c.secret,
-	) != secret || len(c.tokenKey) != 32 {
+	if strings.Join(c.endpoints, " ") != "a:1 [::1]:2" || c.storePass != "pass word" ||
+		string(c.secret) != secret || len(c.tokenKey) != 32 {
 		t.Errorf("%+v", c)
 	}
-	if c.tls == nil || c.tls.RootCAs == nil || len(
-		c.tls.Certificates,
-	) != 1 || c.tls.InsecureSkipVerify {
+	if c.tls == nil || c.tls.RootCAs == nil || len(c.tls.Certificates) != 1 ||
+		c.tls.InsecureSkipVerify {
 		t.Errorf("TLS %+v", c.tls)
 	}
 	if c := parsed(
@@ -575,9 +572,7 @@ func TestSeconds(t *testing.T) {
 func TestSessionCookie(t *testing.T) {
 	cert, key := newCertificate(t)
 	tls := []string{"--tls-cert", cert, "--tls-key", key}
-	oidc := func(redirect string) []string {
-		return []string{"--oidc", oidcOf(t, redirect)}
-	}
+	oidc := func(redirect string) []string { return []string{"--oidc", oidcOf(t, redirect)} }
 	for name, c := range map[string]struct {
 		args  []string
 		plain bool
@@ -648,9 +643,8 @@ func TestNoURLIsQuotedWithItsPassword(t *testing.T) {
 	oidc := oidcOf(t, "https://a.example/back")
 	for _, url := range []string{
 		"https://ann:" + marker + "@a.example/x", "https://a.example/x?key=" + marker,
-		"ann:" + marker + "@a.example:1",
-		"https://ann:" + marker + "@a.example:port", "https://ann:" + marker + "@a.example/%zz",
-		"https://a.invalid/#" + marker,
+		"ann:" + marker + "@a.example:1", "https://ann:" + marker + "@a.example:port",
+		"https://ann:" + marker + "@a.example/%zz", "https://a.invalid/#" + marker,
 	} {
 		for _, args := range [][]string{
 			{"--oidc", strings.ReplaceAll(oidc, "https://a.example/back", url)},

@@ -54,9 +54,8 @@ func TestBadPairStaysOut(t *testing.T) {
 		"TooLong":    {string(other) + strings.Repeat("\n", 1<<20), string(otherKey), "longer than"},
 	} {
 		certtest.Write(t, dir, []byte(bad.cert), []byte(bad.key))
-		if changed, err := p.refresh(); err == nil || changed || !strings.Contains(
-			err.Error(), bad.says,
-		) {
+		if changed, err := p.refresh(); err == nil || changed ||
+			!strings.Contains(err.Error(), bad.says) {
 			t.Errorf("%s: %t, %v, want %q", name, changed, err, bad.says)
 		}
 		if now := shownBy(t, p); now != was {
@@ -76,9 +75,8 @@ func TestBadPairStaysOut(t *testing.T) {
 	if changed, err := p.refresh(); err != nil || changed {
 		t.Errorf("the same again: %t, %v", changed, err)
 	}
-	if _, err := loadKeyPair(dir, keyFile, nil); err == nil || !strings.Contains(
-		err.Error(), "regular file",
-	) {
+	if _, err := loadKeyPair(dir, keyFile, nil); err == nil ||
+		!strings.Contains(err.Error(), "regular file") {
 		t.Errorf("a folder: %v", err)
 	}
 }

@@ -105,9 +105,8 @@ const secret = "a secret for bearer tokens, of more than 32 bytes"
 func TestVersion(t *testing.T) {
 	for _, asked := range []string{"version", "--version", "-version"} {
 		r := command(t, nil, asked)
-		if built := thisBuild(); r.code != 0 || !strings.HasPrefix(
-			r.out, built.version+" (commit ",
-		) || r.errOut != "" {
+		if built := thisBuild(); r.code != 0 || !strings.HasPrefix(r.out, built.version+" (commit ") ||
+			r.errOut != "" {
 			t.Errorf("%s: %+v", asked, r)
 		}
 	}
@@ -125,9 +124,8 @@ func TestHelp(t *testing.T) {
 			if name != "" {
 				args = []string{name, help}
 			}
-			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(
-				r.out, says,
-			) || r.errOut != "" {
+			if r := command(t, nil, args...); r.code != 0 || !strings.Contains(r.out, says) ||
+				r.errOut != "" {
 				t.Errorf("%q: %+v", args, r)
 			}
 		}
@@ -241,9 +239,8 @@ func TestHealthInTime(t *testing.T) {
 func TestBuilt(t *testing.T) {
 	t.Parallel()
 	binary := built(t)
-	if out, err := exec.Command(binary, "version").Output(); err != nil || !strings.HasPrefix(
-		string(out), "v1.2.3 (commit 69f4879, go1.",
-	) {
+	if out, err := exec.Command(binary, "version").Output(); err != nil ||
+		!strings.HasPrefix(string(out), "v1.2.3 (commit 69f4879, go1.") {
 		t.Errorf("version: %q, %v", out, err)
 	}
 	var log output

@@ -189,12 +189,9 @@ func (r *secretRun) webhooks() {
 	}
 	where := "/webhooks/" + made.text("id")
 	r.shown(r.do("POST", where+"/rotate", ""), "secret")
-	_, token, _ := r.taken(
-		"POST", "/locks/called",
-		fmt.Sprintf(
-			`{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":%q}`, r.hook+"/mine",
-		),
-	)
+	_, token, _ := r.taken("POST", "/locks/called", fmt.Sprintf(
+		`{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":%q}`, r.hook+"/mine",
+	))
 	r.called = token
 	eventually(r.t, "the entry's own receiver is told", func() bool {
 		got, ok := r.inbox.first("/mine", "lock.acquired")
@@ -265,12 +262,9 @@ func (r *secretRun) operators() {
 		"POST", "/admin/locks/acme/bad/entries/"+id+"/revoke",
 		fmt.Sprintf(`{%s,"fence":%d}`, why, int64(fence)),
 	)
-	r.do(
-		"POST", "/admin/holders/revoke",
-		fmt.Sprintf(
-			`{%s,"tenant":"acme","holder":"w2","entries":[{"id":%q,"fence":%d}]}`, why, other, int64(number),
-		),
-	)
+	r.do("POST", "/admin/holders/revoke", fmt.Sprintf(
+		`{%s,"tenant":"acme","holder":"w2","entries":[{"id":%q,"fence":%d}]}`, why, other, int64(number),
+	))
 	r.do(
 		"POST", "/admin/locksets/acme/"+set.text("id")+"/revoke",
 		fmt.Sprintf(`{%s,"fence":%.0f}`, why, claim["fence"]),
@@ -439,9 +433,8 @@ func (r *secretRun) search() {
 		len(r.answers.list()), len(r.log.String()), len(r.spans.list()), len(r.inbox.list()), len(
 			r.secrets.grams,
 		))
-	if len(r.spans.list()) < 2 || len(r.inbox.list()) < 10 || strings.Count(
-		r.log.String(), `"msg":"request"`,
-	) < 100 {
+	if len(r.spans.list()) < 2 || len(r.inbox.list()) < 10 ||
+		strings.Count(r.log.String(), `"msg":"request"`) < 100 {
 		r.t.Error("there is too little of it: what was searched?")
 	}
 }

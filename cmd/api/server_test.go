@@ -211,9 +211,8 @@ func TestDevelopment(t *testing.T) {
 		t.Errorf("release what was held before: %d %v", r.status, r.body)
 	}
 	r := again.call(token, "GET", place+"?wait_seconds=10", "", "Lock-Token", waiting.text("token"))
-	if r.status != http.StatusOK || r.text("state") != "held" || r.number("fence") <= held.number(
-		"fence",
-	) {
+	if r.status != http.StatusOK || r.text("state") != "held" ||
+		r.number("fence") <= held.number("fence") {
 		t.Errorf("the next in line: %d %v", r.status, r.body)
 	}
 }
@@ -318,9 +317,8 @@ func TestDrain(t *testing.T) {
 	}
 	r := <-told
 	entry, _ := r.body["entry"].(map[string]any)
-	if r.status != http.StatusServiceUnavailable || r.text("code") != "draining" || r.header.Get(
-		"Retry-After",
-	) == "" || entry == nil || r.header.Get("Location") == "" {
+	if r.status != http.StatusServiceUnavailable || r.text("code") != "draining" ||
+		r.header.Get("Retry-After") == "" || entry == nil || r.header.Get("Location") == "" {
 		t.Fatalf("the waiting request: %d %v %v", r.status, r.header, r.body)
 	}
 	for _, msg := range []string{`"msg":"draining"`, `"msg":"stopped"`} {
@@ -649,9 +647,8 @@ func TestServerStartsBeforeItsIssuer(t *testing.T) {
 		)
 	})
 	s := start(t, "--jwks", "http://"+issuer+"/keys", "--data-dir", t.TempDir())
-	if log := s.log.String(); reads.Load() < 2 || !strings.Contains(
-		log, "key set cannot be read",
-	) || !strings.Contains(log, `"status":503`) {
+	if log := s.log.String(); reads.Load() < 2 || !strings.Contains(log, "key set cannot be read") ||
+		!strings.Contains(log, `"status":503`) {
 		t.Errorf("after %d reads it is ready: %s", reads.Load(), log)
 	}
 }
@@ -677,9 +674,8 @@ func TestIdleConnections(t *testing.T) {
 	); err != nil || time.Since(began) < 300*time.Millisecond || time.Since(began) > 30*time.Second {
 		t.Errorf("closed after %v, %v", time.Since(began), err)
 	}
-	if c := parsed(t, environment{envSecret: secret}); time.Duration(
-		c.idleTimeout,
-	) != 620*time.Second {
+	if c := parsed(t, environment{envSecret: secret}); time.Duration(c.idleTimeout) !=
+		620*time.Second {
 		t.Errorf("by default %v", time.Duration(c.idleTimeout))
 	}
 }

@@ -20,9 +20,8 @@ func TestSettingsFile(t *testing.T) {
 		"\ufefflisten: 127.0.0.1:9999\njwt-issuer: no\njwt-audience: 010\nmax-ttl-seconds: 60\nstore-ca: system\nstore: etcd://a:1\n",
 	} {
 		c := parsed(t, environment{envSecret: secret}, "--config", file(t, text))
-		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" || time.Duration(
-			c.maxTTL,
-		) != time.Minute || c.tls == nil {
+		if c.listen != "127.0.0.1:9999" || c.issuer != "no" || c.audience != "010" ||
+			time.Duration(c.maxTTL) != time.Minute || c.tls == nil {
 			t.Errorf("%s: %+v", text, c)
 		}
 	}
@@ -80,10 +79,9 @@ func TestEveryProblem(t *testing.T) {
 		"FENCEPOST_MAX_HOLD_SECONDS": "soon", "FENCEPOST_LOG_LEVEL": "loud",
 	}, []string{
 		"--config", path, "--bogus", "--data-quota-mb=many", "--store", "etcd://a", "--store-cert",
-		"/none", "--store-username", "root", "--store-ca", "/none",
-		"--token-key-file", "/none", "--listen", "8080", "--trusted-proxy-hops", "17", "--webhook-ports",
-		"https", "--fence-floor", "9007199254740991",
-		"--drain-delay-seconds", "-1", "--max-ttl-seconds", "1",
+		"/none", "--store-username", "root", "--store-ca", "/none", "--token-key-file", "/none",
+		"--listen", "8080", "--trusted-proxy-hops", "17", "--webhook-ports", "https", "--fence-floor",
+		"9007199254740991", "--drain-delay-seconds", "-1", "--max-ttl-seconds", "1",
 	}, "lissten", "drain-seconds", "FENCEPOST_MAX_HOLD_SECONDS", "-bogus", "-data-quota-mb",
 		`"a" is not host:port`, "--store-cert and --store-key need",
 		"--store-username and", "--store-ca", "no key for bearer tokens", "--token-key-file", "--listen",
@@ -204,9 +202,8 @@ func TestPrintedWithoutSecrets(t *testing.T) {
 			"warn",
 		),
 	} {
-		if strings.Contains(r.out+r.errOut, marker) || strings.Contains(
-			r.out, secret,
-		) || !strings.Contains(r.out, "listen: ") {
+		if strings.Contains(r.out+r.errOut, marker) || strings.Contains(r.out, secret) ||
+			!strings.Contains(r.out, "listen: ") {
 			t.Errorf("it prints %s and says %s", r.out, r.errOut)
 		}
 	}
@@ -215,9 +212,8 @@ func TestPrintedWithoutSecrets(t *testing.T) {
 	) {
 		t.Errorf("that there is a secret is not said: %s", r.out)
 	}
-	if r := command(t, nil, "--print-config"); r.code != exitConfig || !strings.Contains(
-		r.errOut, "no key for bearer tokens",
-	) {
+	if r := command(t, nil, "--print-config"); r.code != exitConfig ||
+		!strings.Contains(r.errOut, "no key for bearer tokens") {
 		t.Errorf("what is printed was not checked: %+v", r)
 	}
 }
@@ -229,9 +225,8 @@ func TestUnknownVariables(t *testing.T) {
 		"FENCEPOST_LISTEN": ":1", "HOME": "/",
 		"FENCEPOST_SERVICE_HOST": "10.0.0.1", "FENCEPOST_PORT_8080_TCP": "tcp://10.0.0.1:8080",
 	})
-	if len(c.warnings) != 1 || !strings.HasSuffix(
-		c.warnings[0], ": FENCEPOST_ADDRESS, FENCEPOST_LISTENN",
-	) {
+	if len(c.warnings) != 1 ||
+		!strings.HasSuffix(c.warnings[0], ": FENCEPOST_ADDRESS, FENCEPOST_LISTENN") {
 		t.Errorf("%q", c.warnings)
 	}
 	if env := environmentOf([]string{"A=b=c", "D="}); !reflect.DeepEqual(

@@ -234,9 +234,8 @@ func TestQuitPrintsStacks(t *testing.T) {
 func TestWrongSettingsExitWith78(t *testing.T) {
 	t.Parallel()
 	var exit *exec.ExitError
-	if err := exec.Command(built(t), "--bogus").Run(); !errors.As(
-		err, &exit,
-	) || exit.ExitCode() != 78 {
+	if err := exec.Command(built(t), "--bogus").Run(); !errors.As(err, &exit) ||
+		exit.ExitCode() != 78 {
 		t.Errorf("--bogus: %v", err)
 	}
 	unit, err := os.ReadFile("../../deploy/systemd/fencepost.service")

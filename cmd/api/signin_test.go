@@ -59,9 +59,8 @@ func TestSignInByProvider(t *testing.T) {
 		t.Fatalf("it leads to %+v", r)
 	}
 	who := s.call("", "GET", "/dashboard/session", "")
-	if who.text("subject") != "ann@example.com" || who.text("tenant") != "acme" || fmt.Sprint(
-		who.body["scopes"],
-	) != "[tenant-admin]" {
+	if who.text("subject") != "ann@example.com" || who.text("tenant") != "acme" ||
+		fmt.Sprint(who.body["scopes"]) != "[tenant-admin]" {
 		t.Errorf("%+v", who)
 	}
 	if r := s.call("", "GET", "/admin/overview", ""); r.status != http.StatusOK {

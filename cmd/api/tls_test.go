@@ -86,9 +86,8 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, _ := io.ReadAll(resp.Body)
-	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest || !bytes.Contains(
-		text, []byte("HTTPS server"),
-	) {
+	if resp.Body.Close(); resp.StatusCode != http.StatusBadRequest ||
+		!bytes.Contains(text, []byte("HTTPS server")) {
 		t.Errorf("plain text is answered %d %s", resp.StatusCode, text)
 	}
 	old := &tls.Config{RootCAs: a.Pool(), MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11} //nolint:gosec // what must be refused

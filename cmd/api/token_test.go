@@ -52,9 +52,8 @@ func TestTokenDefaults(t *testing.T) {
 		t, nil, auth.Config{Secret: []byte(secret)}, "--jwt-secret-file", file(t, secret+"\n"),
 		"--tenant", "acme",
 	)
-	if p.Tenant != "acme" || p.Subject != "cli" || !p.MayUse(
-		"anything",
-	) || lasts(claims) != time.Hour {
+	if p.Tenant != "acme" || p.Subject != "cli" || !p.MayUse("anything") ||
+		lasts(claims) != time.Hour {
 		t.Errorf("%+v, %v", p, claims)
 	}
 	if diff := cmp.Diff([]auth.Scope{auth.LocksRead, auth.LocksWrite}, p.Scopes); diff != "" {
@@ -86,9 +85,8 @@ func TestTokenOptions(t *testing.T) {
 	byFlags, claims := minted(t, nil, verify, args...)
 	byEnv, _ := minted(t, env, verify)
 	for _, p := range []*auth.Principal{byFlags, byEnv} {
-		if p.Tenant != "acme" || p.Subject != "worker-1" || !p.MayUse(
-			"orders:1",
-		) || !p.MayUse("one") || p.MayUse("two") {
+		if p.Tenant != "acme" || p.Subject != "worker-1" || !p.MayUse("orders:1") || !p.MayUse("one") ||
+			p.MayUse("two") {
 			t.Errorf("%+v", p)
 		}
 		if !p.Allows(auth.Admin) || !p.Allows(auth.LocksRead) || p.Allows(auth.LocksWrite) {

@@ -140,12 +140,10 @@ func (k *kinds) wait() {
 		return more
 	}
 	k.want[lock.EventEnqueued] = about(told{"entry.ttl_seconds": nil})
-	k.want[lock.EventReleaseRequested] = about(
-		told{
-			"release_requested.within_seconds": 30, "release_requested.since": nil,
-			"release_requested.wished_at": nil,
-		},
-	)
+	k.want[lock.EventReleaseRequested] = about(told{
+		"release_requested.within_seconds": 30, "release_requested.since": nil,
+		"release_requested.wished_at": nil,
+	})
 	k.want[lock.EventWaitTimeout] = about(told{"held": false, "reason": "wait_timeout"})
 }
 

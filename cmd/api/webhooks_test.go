@@ -103,9 +103,8 @@ func TestWebhooksAreSent(t *testing.T) {
 			got, ok = to.first(path, "lock.acquired")
 			return ok
 		})
-		if !got.signedBy(t, secret) || strings.Contains(
-			string(got.body), granted.text("token"),
-		) != (path == "/mine") {
+		if !got.signedBy(t, secret) ||
+			strings.Contains(string(got.body), granted.text("token")) != (path == "/mine") {
 			t.Errorf("at %s there is %s with %v", path, got.body, got.header)
 		}
 		var event struct{ Data struct{ Lock string } }

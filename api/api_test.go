@@ -96,9 +96,8 @@ func TestPlainJSON(t *testing.T) {
 			Waiting: &api.WaitingEntry{EntryFields: api.EntryFields{GrantFields: common()}},
 		},
 	}
-	if err := api.Encode(&text, written); err != nil || !strings.Contains(
-		text.String(), `"worker <7> & co"`,
-	) {
+	if err := api.Encode(&text, written); err != nil ||
+		!strings.Contains(text.String(), `"worker <7> & co"`) {
 		t.Errorf("Encode = %s, %v", text.String(), err)
 	}
 }

@@ -35,9 +35,8 @@ func TestClaimants(t *testing.T) {
 		t.Errorf("%+v, %v", both, err)
 	}
 	one, err := c.Identify(groups("orders"), "sub")
-	if err != nil || one.Tenant != "acme" || one.MayUse("stock") || !one.MayUse(
-		"orders:1",
-	) || one.Subject != "ann" {
+	if err != nil || one.Tenant != "acme" || one.MayUse("stock") || !one.MayUse("orders:1") ||
+		one.Subject != "ann" {
 		t.Errorf("%+v, %v", one, err)
 	}
 	if again, err := c.Identify(

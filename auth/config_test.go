@@ -67,9 +67,7 @@ func TestNewRefuses(t *testing.T) {
 		"OtherScheme": {
 			auth.Config{JWKS: "file:///etc/passwd"}, []string{"--jwks", "must be an https URL"},
 		},
-		"NoHost": {
-			auth.Config{JWKS: "https:///keys"}, []string{"--jwks", "must be an https URL"},
-		},
+		"NoHost": {auth.Config{JWKS: "https:///keys"}, []string{"--jwks", "must be an https URL"}},
 		"Credentials": {
 			auth.Config{JWKS: "https://marker:marker@issuer.example"}, []string{"--jwks", "credentials"},
 		},
@@ -125,9 +123,8 @@ func TestNewWithinContext(t *testing.T) {
 	server.answer(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if v, err := auth.New(ctx, auth.Config{JWKS: server.URL}); err == nil || !strings.Contains(
-		err.Error(), "--jwks",
-	) {
+	if v, err := auth.New(ctx, auth.Config{JWKS: server.URL}); err == nil ||
+		!strings.Contains(err.Error(), "--jwks") {
 		v.Close()
 		t.Errorf("New() = %v, want an error that names --jwks", err)
 	}

@@ -78,9 +78,8 @@ func FuzzKeySet(f *testing.F) {
 		}
 		defer v.Close()
 		for _, s := range []signer{rs(), es(), ed()} {
-			if _, err := v.Verify(t.Context(), s.token(nil)); err != nil && errors.Is(
-				err, auth.UnsupportedAlgorithm,
-			) {
+			if _, err := v.Verify(t.Context(), s.token(nil)); err != nil &&
+				errors.Is(err, auth.UnsupportedAlgorithm) {
 				t.Fatalf("Verify() = %v", err)
 			}
 		}

@@ -18,9 +18,8 @@ func TestKeyIDOfRefused(t *testing.T) {
 		strings.Repeat("ä", 100): strings.Repeat("?", 64),
 	} {
 		var refused *auth.Error
-		if _, err := v.Verify(t.Context(), ec(kid).token(nil)); !errors.As(
-			err, &refused,
-		) || refused.KeyID != want {
+		if _, err := v.Verify(t.Context(), ec(kid).token(nil)); !errors.As(err, &refused) ||
+			refused.KeyID != want {
 			t.Errorf("kid %q: %v with the key %q, want %q", kid, err, refused.KeyID, want)
 		}
 	}

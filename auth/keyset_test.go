@@ -298,9 +298,7 @@ func TestFailedReadKeepsTheKeys(t *testing.T) {
 		handler http.HandlerFunc
 		log     string
 	}{
-		"Status500": {
-			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "status 500",
-		},
+		"Status500": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, "status 500"},
 		"Status204": {
 			func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }, "status 204",
 		},
@@ -318,9 +316,7 @@ func TestFailedReadKeepsTheKeys(t *testing.T) {
 			func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/", http.StatusFound) },
 			"more than 5 redirects",
 		},
-		"Aborted": {
-			func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF",
-		},
+		"Aborted": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			log := &journal{}
@@ -430,10 +426,8 @@ func TestUnusableKeysAreLeftOut(t *testing.T) {
 		signer signer
 		jwk    any
 	}{
-		"WeakRSA": {signer{"RS256", "k", weak}, signer{"RS256", "k", weak}.jwk()},
-		"OtherCurve": {
-			signer{"ES256", "k", ecKey()}, signer{"ES384", "k", newEC(elliptic.P384())}.jwk(),
-		},
+		"WeakRSA":    {signer{"RS256", "k", weak}, signer{"RS256", "k", weak}.jwk()},
+		"OtherCurve": {signer{"ES256", "k", ecKey()}, signer{"ES384", "k", newEC(elliptic.P384())}.jwk()},
 		"OtherAlg": {
 			signer{"RS256", "k", rsaKey()}, change(signer{"RS256", "k", rsaKey()}, "alg", "RS512"),
 		},
@@ -447,9 +441,7 @@ func TestUnusableKeysAreLeftOut(t *testing.T) {
 		"OffTheCurve": {
 			signer{"ES256", "k", ecKey()}, change(signer{"ES256", "k", ecKey()}, "x", "AAAA"),
 		},
-		"NotBase64": {
-			signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "x", "!!"),
-		},
+		"NotBase64": {signer{"EdDSA", "k", edKey()}, change(signer{"EdDSA", "k", edKey()}, "x", "!!")},
 		"KidNumber": {signer{"ES256", "1", ecKey()}, change(signer{"ES256", "1", ecKey()}, "kid", 1)},
 		"KidTooLong": {
 			signer{"ES256", "k", ecKey()},

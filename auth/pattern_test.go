@@ -118,9 +118,8 @@ func TestCovers(t *testing.T) {
 			t.Errorf("%q covers %q: %t, want %t", c.pattern, c.other, !c.want, c.want)
 		}
 	}
-	if (auth.Pattern{}).Covers(must(auth.ParsePattern("*"))) || (auth.Pattern{}).Covers(
-		auth.Pattern{},
-	) {
+	if (auth.Pattern{}).Covers(must(auth.ParsePattern("*"))) ||
+		(auth.Pattern{}).Covers(auth.Pattern{}) {
 		t.Error("no pattern covers one")
 	}
 }

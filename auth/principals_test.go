@@ -63,14 +63,11 @@ func TestIdentify(t *testing.T) {
 	) || !who.Expires.Equal(c.NotAfter) || !who.MayUse("orders:1") || who.MayUse("jobs:1") {
 		t.Errorf("by its URI: %+v, %v", who, err)
 	}
-	who, err = p.Identify(
-		certificateOf(
-			func(c *x509.Certificate) { c.DNSNames = []string{"worker.example", "worker.example"} },
-		),
-	)
-	if err != nil || who.Subject != "worker-2" || who.Allows(auth.LocksWrite) || who.MayUse(
-		"orders:1",
-	) {
+	who, err = p.Identify(certificateOf(
+		func(c *x509.Certificate) { c.DNSNames = []string{"worker.example", "worker.example"} },
+	))
+	if err != nil || who.Subject != "worker-2" || who.Allows(auth.LocksWrite) ||
+		who.MayUse("orders:1") {
 		t.Errorf("by its name: %+v, %v", who, err)
 	}
 	who, err = p.Identify(certificateOf(withSubject(t, name("O", "Example"), name("CN", "ops"))))
@@ -209,9 +206,8 @@ func TestSubjectIsComparedAsItStands(t *testing.T) {
 		"SpaceAtStart": {[]rdn{name("O", "Example"), name("CN", " admin")}, ""},
 	} {
 		who, err := p.Identify(certificateOf(withSubject(t, c.names...)))
-		if c.want == "" && !errors.Is(
-			err, auth.UnknownCertificate,
-		) || c.want != "" && (err != nil || who.Subject != c.want) {
+		if c.want == "" && !errors.Is(err, auth.UnknownCertificate) ||
+			c.want != "" && (err != nil || who.Subject != c.want) {
 			t.Errorf("%s: %+v, %v, want %q", about, who, err, c.want)
 		}
 	}

@@ -29,12 +29,10 @@ func sessions(t *testing.T, secret string, now *time.Time) *auth.Sessions {
 func operator(t *testing.T, until time.Time, locks ...string) *auth.Principal {
 	t.Helper()
 	scope := []auth.Scope{auth.Admin, auth.LocksRead}
-	signed := must(
-		auth.Sign(
-			[]byte(aSecret), auth.Claims{Tenant: "acme", Subject: "ann", Scopes: scope, Locks: locks},
-			until.Add(-time.Hour), time.Hour,
-		),
-	)
+	signed := must(auth.Sign(
+		[]byte(aSecret), auth.Claims{Tenant: "acme", Subject: "ann", Scopes: scope, Locks: locks},
+		until.Add(-time.Hour), time.Hour,
+	))
 	return accept(
 		t,
 		newVerifier(
@@ -71,9 +69,8 @@ func TestSessionSaysWhoSignedIn(t *testing.T) {
 				t.Errorf("%s (-want +got)\n%s", name, diff)
 			}
 		}
-		if (got.Locks == nil) != (p.Locks == nil) || got.MayUse("orders:1") != p.MayUse(
-			"orders:1",
-		) || got.MayUse("x") != p.MayUse("x") {
+		if (got.Locks == nil) != (p.Locks == nil) || got.MayUse("orders:1") != p.MayUse("orders:1") ||
+			got.MayUse("x") != p.MayUse("x") {
 			t.Errorf("%s: the session may use other locks than the token", name)
 		}
 		if strings.Contains(text, "acme") || bytes.Contains(decoded(t, text), []byte("acme")) {

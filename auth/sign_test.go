@@ -18,8 +18,7 @@ func TestSign(t *testing.T) {
 	)
 	raw, err := auth.Sign(secret, auth.Claims{
 		Tenant: "acme", Subject: "worker-1", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite},
-		Locks:  []string{"orders:*"},
-		Issuer: "me", Audience: "fencepost",
+		Locks: []string{"orders:*"}, Issuer: "me", Audience: "fencepost",
 	}, start, time.Hour)
 	if err != nil {
 		t.Fatalf("Sign() = %v", err)

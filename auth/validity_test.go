@@ -101,9 +101,7 @@ func TestWorkEndsWithWhatVouchesForACertificate(t *testing.T) {
 		principals  string
 		ends        bool
 	}{
-		"AnotherLineIsAdded": {
-			first.PEM(), entries(line("other", both), line("worker", both)), false,
-		},
+		"AnotherLineIsAdded": {first.PEM(), entries(line("other", both), line("worker", both)), false},
 		"MoreScopes": {
 			first.PEM(), entries(line("worker", `"scopes":["locks:read","locks:write","admin"]`)), false,
 		},
@@ -112,9 +110,7 @@ func TestWorkEndsWithWhatVouchesForACertificate(t *testing.T) {
 		},
 		"TheLineIsGone": {first.PEM(), entries(line("other", both)), true},
 		"FewerScopes":   {first.PEM(), entries(line("worker", one)), true},
-		"FewerLocks": {
-			first.PEM(), entries(line("worker", both+`,"locks":["orders:*"]`)), true,
-		},
+		"FewerLocks":    {first.PEM(), entries(line("worker", both+`,"locks":["orders:*"]`)), true},
 		"AnotherTenant": {
 			first.PEM(), strings.Replace(entries(line("worker", both)), "acme", "beta", 1), true,
 		},
@@ -164,12 +160,9 @@ func TestWorkEndsWithWhatVouchesForACertificate(t *testing.T) {
 func TestOldAndNewCertificateOfAnAuthority(t *testing.T) {
 	before, after := certtest.NewAuthority(t, "a"), certtest.NewAuthority(t, "a")
 	cas := write(t, append(before.PEM(), after.PEM()...))
-	lines := write(
-		t,
-		[]byte(
-			`{"principals":[{"uri":"spiffe://example/worker","tenant":"acme","subject":"w","scopes":["locks:read"]}]}`,
-		),
-	)
+	lines := write(t, []byte(
+		`{"principals":[{"uri":"spiffe://example/worker","tenant":"acme","subject":"w","scopes":["locks:read"]}]}`,
+	))
 	authorities := must(auth.LoadAuthorities(cas))
 	certificates := auth.NewCertificates(authorities, must(auth.LoadPrincipals(lines, nil)))
 	worker := issued(t, before, withURI("spiffe://example/worker"))

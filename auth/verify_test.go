@@ -34,8 +34,7 @@ func TestAllAlgorithms(t *testing.T) {
 		t.Run(s.alg, func(t *testing.T) {
 			got := accept(t, v, s.token(nil))
 			want := &auth.Principal{
-				Tenant: "acme", Subject: "worker-1",
-				Scopes:  []auth.Scope{auth.LocksRead, auth.LocksWrite},
+				Tenant: "acme", Subject: "worker-1", Scopes: []auth.Scope{auth.LocksRead, auth.LocksWrite},
 				Expires: start.Add(time.Hour),
 			}
 			if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(auth.Principal{})); diff != "" {

@@ -23,14 +23,12 @@ func pages(t *testing.T, files fstest.MapFS) *dashboard.Pages {
 
 func built() fstest.MapFS {
 	return fstest.MapFS{
-		"placeholder.txt":        {Data: []byte("x")},
-		"index.html":             {Data: []byte("<!doctype html>page")},
-		"assets/app-1a2B_-c3.js": {Data: []byte(strings.Repeat("script ", 100))},
-		"assets/theme.js":        {Data: []byte("theme")},
-		"assets/app-12345678.css": {
-			Data: []byte("css"),
-		},
-		"assets/icon.svg": {Data: []byte("<svg/>")},
+		"placeholder.txt":         {Data: []byte("x")},
+		"index.html":              {Data: []byte("<!doctype html>page")},
+		"assets/app-1a2B_-c3.js":  {Data: []byte(strings.Repeat("script ", 100))},
+		"assets/theme.js":         {Data: []byte("theme")},
+		"assets/app-12345678.css": {Data: []byte("css")},
+		"assets/icon.svg":         {Data: []byte("<svg/>")},
 	}
 }
 
@@ -62,9 +60,8 @@ func TestFiles(t *testing.T) {
 	} {
 		w, found := get(t, p, name, "")
 		h := w.Header()
-		if !found || w.Code != 200 || w.Body.String() != want.text || h.Get(
-			"Content-Type",
-		) != want.kind || h.Get("Cache-Control") != want.lasts {
+		if !found || w.Code != 200 || w.Body.String() != want.text ||
+			h.Get("Content-Type") != want.kind || h.Get("Cache-Control") != want.lasts {
 			t.Errorf("%q: %t, %d, %v, %.40q", name, found, w.Code, h, w.Body)
 		}
 	}
@@ -85,9 +82,8 @@ func TestPolicy(t *testing.T) {
 		w, _ := get(t, p, name, "")
 		const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 		h := w.Header()
-		if h.Get("Content-Security-Policy") != policy || h.Get(
-			"X-Content-Type-Options",
-		) != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
+		if h.Get("Content-Security-Policy") != policy || h.Get("X-Content-Type-Options") != "nosniff" ||
+			h.Get("Referrer-Policy") != "no-referrer" {
 			t.Errorf("%q: %v", name, h)
 		}
 	}
@@ -101,9 +97,8 @@ func TestCompressed(t *testing.T) {
 	} {
 		w, _ := get(t, p, "app-1a2B_-c3.js", accept)
 		var body io.Reader = w.Body
-		if got := w.Header().Get(
-			"Content-Encoding",
-		) == "gzip"; got != small || w.Header().Get("Vary") != "Accept-Encoding" {
+		if got := w.Header().Get("Content-Encoding") ==
+			"gzip"; got != small || w.Header().Get("Vary") != "Accept-Encoding" {
 			t.Errorf("%q: compressed is %t; %v", accept, got, w.Header())
 			continue
 		}

@@ -50,9 +50,8 @@ func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool)
 		}
 		blockers, ok := lock.BlockersIn(queue, e, r.Name, nearest)
 		waits = waits || ok
-		if ok != (len(blockers) > 0) || slices.ContainsFunc(
-			blockers, func(other *lock.Entry) bool { return other.Number >= e.Number },
-		) {
+		if ok != (len(blockers) > 0) ||
+			slices.ContainsFunc(blockers, func(other *lock.Entry) bool { return other.Number >= e.Number }) {
 			t.Fatalf(
 				"%s: in the way are %v, %t\n%s", e.ID, locktest.IDs(blockers), ok, locktest.Describe(table),
 			)

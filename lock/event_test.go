@@ -79,8 +79,7 @@ func TestEventIDs(t *testing.T) {
 	}
 	for _, text := range []string{
 		"", "1", "-", "1-", "-1", "1-2-3", "+1-1", "01-1", "1-01", "1-+1", "1 -1", "1-1 ", "a-1",
-		"9007199254740992-1", "1-4294967296",
-		"-1-1", "1_0-1", "0x1-1", strings.Repeat("1", 1<<20) + "-1",
+		"9007199254740992-1", "1-4294967296", "-1-1", "1_0-1", "0x1-1", strings.Repeat("1", 1<<20) + "-1",
 	} {
 		if id, err := lock.ParseEventID(text); err == nil {
 			t.Errorf("ParseEventID(%.30q) is %v", text, id)

@@ -19,9 +19,8 @@ const (
 func samples() []string {
 	all := []string{
 		"", "a", "A", "0", "-", ".", "..", "_", ":", "a-", "a.", "orders:42", "a/b", "a%2Fb", "a b",
-		"a\x00", "a\n",
-		"\n", "a\xff", "ä", "aä", "\u212a", "a.b_c:d@e=f+g-h", "+a", "@a", "=a", "a*", "a,b", "a;b", "a~",
-		"A-Z", "a--b", "tenant-1",
+		"a\x00", "a\n", "\n", "a\xff", "ä", "aä", "\u212a", "a.b_c:d@e=f+g-h", "+a", "@a", "=a", "a*",
+		"a,b", "a;b", "a~", "A-Z", "a--b", "tenant-1",
 	}
 	for _, n := range []int{62, 63, 64, 199, 200, 201, 10_000} {
 		all = append(all, strings.Repeat("a", n))

@@ -61,9 +61,8 @@ func TestDocsStaysAtHome(t *testing.T) {
 	for _, path := range append(parts(t), "") {
 		h := get(t, "/docs/"+path).Header()
 		policy := h.Get("Content-Security-Policy")
-		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(
-			policy, "unsafe",
-		) || strings.Contains(policy, "http") {
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") ||
+			strings.Contains(policy, "http") {
 			t.Errorf("%q: the policy is %q", path, policy)
 		}
 		if h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") != "no-referrer" {
@@ -77,9 +76,8 @@ func TestDocsStaysAtHome(t *testing.T) {
 		t.Errorf("the page has %q: another host, or something inline that the policy forbids", found)
 	}
 	start := get(t, "/docs/start.js").Body.String()
-	if strings.Contains(start, "http") || !strings.Contains(
-		start, "validatorUrl: null",
-	) || !strings.Contains(start, `"../openapi.json"`) {
+	if strings.Contains(start, "http") || !strings.Contains(start, "validatorUrl: null") ||
+		!strings.Contains(start, `"../openapi.json"`) {
 		t.Errorf("the page starts with %s", start)
 	}
 }
@@ -87,8 +85,7 @@ func TestDocsStaysAtHome(t *testing.T) {
 func TestDocsHasNothingElse(t *testing.T) {
 	for _, path := range []string{
 		"/docs/index.html.map", "/docs/swagger-initializer.js", "/docs/swagger-ui.css.map",
-		"/docs/index.css",
-		"/docs/x/start.js", "/docs/../docs.go", "/start.js", "/", "/docs",
+		"/docs/index.css", "/docs/x/start.js", "/docs/../docs.go", "/start.js", "/", "/docs",
 	} {
 		if w := get(t, path); w.Code != 404 {
 			t.Errorf("%s: %d, want 404", path, w.Code)

@@ -182,9 +182,8 @@ func TestStateTypesTheFence(t *testing.T) {
 		"Entry": {"HeldEntry", "WaitingEntry"}, "Set": {"HeldSet", "WaitingSet"},
 	} {
 		s := schemas[union].Value
-		if s.Discriminator == nil || s.Discriminator.PropertyName != "state" || len(s.OneOf) != len(
-			members,
-		) {
+		if s.Discriminator == nil || s.Discriminator.PropertyName != "state" ||
+			len(s.OneOf) != len(members) {
 			t.Fatalf("%s is not one of %v by its state", union, members)
 		}
 		for i, name := range members {
@@ -224,9 +223,8 @@ func TestParametersAreBounded(t *testing.T) {
 	each(t, func(name string, op *openapi3.Operation) {
 		for _, p := range op.Parameters {
 			s := p.Value.Schema.Value
-			if s.Type.Is(
-				openapi3.TypeString,
-			) && s.Pattern == "" && len(s.Enum) == 0 && p.Value.Name != "file" {
+			if s.Type.Is(openapi3.TypeString) && s.Pattern == "" && len(s.Enum) == 0 &&
+				p.Value.Name != "file" {
 				t.Errorf("%s: anything may be in %s", name, p.Value.Name)
 			}
 		}

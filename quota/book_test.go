@@ -59,16 +59,12 @@ func TestSet(t *testing.T) {
 			t.Errorf("after the end of it %v", l)
 		}
 		onRecord(
-			t,
-			a,
-			"quota.reset reset map[]",
-			"quota.set set map[waiting:1]",
+			t, a, "quota.reset reset map[]", "quota.set set map[waiting:1]",
 			"quota.set set map[held_locks:7 sets:0]",
 		)
 		for _, tenant := range []string{lock.OwnTenant, "No Tenant"} {
 			if _, err := a.Set(t.Context(), quota.Change{Tenant: tenant, By: operator()}); !errors.Is(
-				err,
-				lock.NotFound,
+				err, lock.NotFound,
 			) {
 				t.Errorf("%s: %v", tenant, err)
 			}
@@ -86,12 +82,9 @@ func onRecord(t *testing.T, r *replica, want ...string) {
 	}
 	var got []string
 	for _, one := range page.Records {
-		got = append(
-			got,
-			strings.TrimSpace(
-				strings.Join([]string{one.Action, one.Result, fmt.Sprint(one.Object.Quota)}, " "),
-			),
-		)
+		got = append(got, strings.TrimSpace(
+			strings.Join([]string{one.Action, one.Result, fmt.Sprint(one.Object.Quota)}, " "),
+		))
 		if one.By != operator() || one.Object.Locks == nil {
 			t.Errorf("on record is %+v", one)
 		}
@@ -119,17 +112,12 @@ func TestVersions(t *testing.T) {
 		onRecord(t, a, "quota.set set map[sets:1]")
 		if s, err := a.Set(
 			t.Context(), quota.Change{Tenant: "acme", Version: &made, By: operator()},
-		); err != nil ||
-			s.Version <= made ||
-			s.Overrides == nil {
+		); err != nil || s.Version <= made || s.Overrides == nil {
 			t.Errorf("%+v, %v", s, err)
 		}
 		if _, err := a.Set(
 			t.Context(), quota.Change{Tenant: "acme", Reason: "short", By: operator()},
-		); !errors.Is(
-			err,
-			lock.InvalidRequest,
-		) {
+		); !errors.Is(err, lock.InvalidRequest) {
 			t.Errorf("a reason that is none: %v", err)
 		}
 	})

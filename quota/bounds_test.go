@@ -17,8 +17,7 @@ func TestLimitsOfVeryMany(t *testing.T) {
 		settle()
 		a.Know(quota.MaxTenants)
 		if _, err := a.Set(t.Context(), quota.Change{Tenant: "other", By: operator()}); !errors.Is(
-			err,
-			lock.QuotaExceeded,
+			err, lock.QuotaExceeded,
 		) {
 			t.Errorf("one more: %v", err)
 		}

@@ -59,8 +59,7 @@ func TestOverrides(t *testing.T) {
 		}
 	}
 	if err := json.Unmarshal([]byte(`{"of_a_later_version":{},"sets":3}`), &read); err != nil ||
-		len(read) != 1 ||
-		read["sets"] != 3 {
+		len(read) != 1 || read["sets"] != 3 {
 		t.Errorf("what a later version wrote is read as %v, %v", read, err)
 	}
 }

@@ -62,11 +62,7 @@ func settle() { <-time.After(time.Second) }
 
 func operator() audit.Who {
 	return audit.Who{
-		Subject:   "ops",
-		Tenant:    "home",
-		Scope:     "admin",
-		Address:   "192.0.2.7",
-		RequestID: "r1",
+		Subject: "ops", Tenant: "home", Scope: "admin", Address: "192.0.2.7", RequestID: "r1",
 	}
 }
 
@@ -74,8 +70,7 @@ func operator() audit.Who {
 func (r *replica) sets(t *testing.T, tenant string, o quota.Overrides) *quota.State {
 	t.Helper()
 	s, err := r.Set(
-		t.Context(),
-		quota.Change{Tenant: tenant, Overrides: o, Reason: "a migration", By: operator()},
+		t.Context(), quota.Change{Tenant: tenant, Overrides: o, Reason: "a migration", By: operator()},
 	)
 	if err != nil {
 		t.Fatal(err)

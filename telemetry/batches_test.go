@@ -22,18 +22,15 @@ func TestBatchSpans(t *testing.T) {
 		sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(recorder)).Tracer("test"),
 	)
 	request := func(n byte) trace.SpanContext {
-		return trace.NewSpanContext(
-			trace.SpanContextConfig{
-				TraceID: trace.TraceID{n}, SpanID: trace.SpanID{n}, TraceFlags: trace.FlagsSampled,
-			},
-		)
+		return trace.NewSpanContext(trace.SpanContextConfig{
+			TraceID: trace.TraceID{n}, SpanID: trace.SpanID{n}, TraceFlags: trace.FlagsSampled,
+		})
 	}
 	begin([]trace.SpanContext{request(1), request(2)})()
 	begin(make([]trace.SpanContext, 500))()
 	spans := recorder.Ended()
-	if len(spans) != 2 || spans[0].Parent().IsValid() || len(
-		spans[0].Links(),
-	) != 2 || spans[0].Links()[1].SpanContext.TraceID() != request(2).TraceID() {
+	if len(spans) != 2 || spans[0].Parent().IsValid() || len(spans[0].Links()) != 2 ||
+		spans[0].Links()[1].SpanContext.TraceID() != request(2).TraceID() {
 		t.Fatalf("the spans are %+v", spans)
 	}
 	if n := spans[1].Attributes()[0].Value.AsInt64(); n != 500 || len(spans[1].Links()) > 128 {

@@ -76,9 +76,8 @@ func (p *people) goes() (kept, state, code string) {
 	}
 	defer resp.Body.Close()
 	back, err := resp.Location()
-	if err != nil || !strings.HasPrefix(
-		back.String(), "https://locks.example/dashboard/sign-in/oidc/callback?",
-	) {
+	if err != nil ||
+		!strings.HasPrefix(back.String(), "https://locks.example/dashboard/sign-in/oidc/callback?") {
 		p.t.Fatalf("it leads to %v, %v", back, err)
 	}
 	return kept, back.Query().Get("state"), back.Query().Get("code")
@@ -99,9 +98,8 @@ func TestSignIn(t *testing.T) {
 	other := p.replica("a secret that all replicas share, of 32 bytes")
 	kept, state, code := p.goes()
 	who, err := other.Finish(t.Context(), kept, state, code)
-	if err != nil || who.Subject != "ann" || who.Tenant != "acme" || !who.Allows(
-		auth.TenantAdmin,
-	) || who.Allows(auth.Admin) {
+	if err != nil || who.Subject != "ann" || who.Tenant != "acme" || !who.Allows(auth.TenantAdmin) ||
+		who.Allows(auth.Admin) {
 		t.Fatalf("%+v, %v", who, err)
 	}
 	if !who.Expires.Equal(p.now.Add(signin.SessionLife)) {
@@ -223,9 +221,8 @@ func TestAsksWithPKCE(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := u.Query()
-	if q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" || q.Get(
-		"nonce",
-	) == "" || q.Get("state") == "" || q.Get("scope") != "openid groups" {
+	if q.Get("code_challenge_method") != "S256" || q.Get("code_challenge") == "" ||
+		q.Get("nonce") == "" || q.Get("state") == "" || q.Get("scope") != "openid groups" {
 		t.Errorf("it asks for %v", q)
 	}
 	if strings.Contains(to, kept) || strings.Contains(to, signintest.ClientSecret) {

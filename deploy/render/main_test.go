@@ -64,9 +64,8 @@ func TestRefused(t *testing.T) {
 		"a kind that nobody knows": {"kubernetes_bogus_v1", `{}`, "kubernetes_bogus_v1"},
 		"two of what there is one": {"kubernetes_service_v1", `{"spec":[{},{}]}`, "spec"},
 	} {
-		if got, err := render(t, tc.kind, tc.values); err == nil || !strings.Contains(
-			err.Error(), tc.says,
-		) {
+		if got, err := render(t, tc.kind, tc.values); err == nil ||
+			!strings.Contains(err.Error(), tc.says) {
 			t.Errorf("%s: %v\n%s", name, err, got)
 		}
 	}

@@ -23,22 +23,14 @@ func everything() blocking.Limits { return blocking.Limits{Trees: 1000, Waits: 1
 // is "".
 func entry(number int, holder string) *lock.Entry {
 	return &lock.Entry{
-		ID:         lock.ID(fmt.Sprintf("e%d", number)),
-		Tenant:     "acme",
-		Holder:     holder,
-		Named:      holder != "",
-		Number:     uint64(number),
-		EnqueuedAt: after(number),
+		ID: lock.ID(fmt.Sprintf("e%d", number)), Tenant: "acme", Holder: holder, Named: holder != "",
+		Number: uint64(number), EnqueuedAt: after(number),
 	}
 }
 
 func queue(name string, since int, head *lock.Entry, behind ...*lock.Entry) blocking.Queue {
 	return blocking.Queue{
-		Ref:    lock.Ref{Tenant: "acme", Name: name},
-		Head:   head,
-		Holds:  true,
-		Since:  after(since),
-		Front:  1,
+		Ref: lock.Ref{Tenant: "acme", Name: name}, Head: head, Holds: true, Since: after(since), Front: 1,
 		Behind: behind,
 	}
 }
@@ -51,22 +43,13 @@ func lines(f *blocking.Forest) (out []string) {
 			cycle = " in a cycle"
 		}
 		out = append(
-			out,
-			fmt.Sprintf("%s%s: %d wait %v, %d deep", t.Holder, cycle, t.Waiting, t.Blamed, t.Depth),
+			out, fmt.Sprintf("%s%s: %d wait %v, %d deep", t.Holder, cycle, t.Waiting, t.Blamed, t.Depth),
 		)
 		for _, w := range t.Waits {
-			out = append(
-				out,
-				fmt.Sprintf(
-					"%d %s %d. at %s behind %s for %v",
-					w.Depth,
-					w.Entry.ID,
-					w.Position,
-					w.Lock,
-					w.Behind.ID,
-					after(100).Sub(w.Since),
-				),
-			)
+			out = append(out, fmt.Sprintf(
+				"%d %s %d. at %s behind %s for %v", w.Depth, w.Entry.ID, w.Position, w.Lock, w.Behind.ID,
+				after(100).Sub(w.Since),
+			))
 		}
 	}
 	return out
@@ -191,10 +174,7 @@ func TestForestIsBounded(t *testing.T) {
 	}
 	if one := f.Trees[0]; len(one.Waits) != 3 || one.Waiting != 9 || one.Depth != 9 {
 		t.Errorf(
-			"%d are listed of %d, %d deep, want 3 of 9, 9 deep",
-			len(one.Waits),
-			one.Waiting,
-			one.Depth,
+			"%d are listed of %d, %d deep, want 3 of 9, 9 deep", len(one.Waits), one.Waiting, one.Depth,
 		)
 	}
 	if f = blocking.Of(queues, after(200), blocking.Limits{Trees: 1, Waits: 2, Depth: 9}); len(
@@ -210,14 +190,10 @@ func TestFurtherOnesCount(t *testing.T) {
 	one.Further = 4000
 	f := blocking.Of([]blocking.Queue{one}, after(200), everything())
 	if tree := f.Trees[0]; f.Waiting != 4001 || tree.Waiting != 4001 ||
-		tree.Heads[0].Waiting != 4001 ||
-		len(tree.Waits) != 1 {
+		tree.Heads[0].Waiting != 4001 || len(tree.Waits) != 1 {
 		t.Errorf(
-			"%d wait, %d in the tree, %d at its head, and %d are listed",
-			f.Waiting,
-			tree.Waiting,
-			tree.Heads[0].Waiting,
-			len(tree.Waits),
+			"%d wait, %d in the tree, %d at its head, and %d are listed", f.Waiting, tree.Waiting,
+			tree.Heads[0].Waiting, len(tree.Waits),
 		)
 	}
 }

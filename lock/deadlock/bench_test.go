@@ -80,8 +80,7 @@ func BenchmarkList(b *testing.B) {
 			entries := []*lock.Entry{named(id(), 1, "hog", "hot")}
 			for i := range 100_000 {
 				entries = append(
-					entries,
-					named(id(), uint64(2+i/40), fmt.Sprint("w", i%c.holders), fmt.Sprint("lock", i)),
+					entries, named(id(), uint64(2+i/40), fmt.Sprint("w", i%c.holders), fmt.Sprint("lock", i)),
 				)
 			}
 			for i := range c.waits { // entries of one lock are not written together

@@ -143,8 +143,7 @@ func TestWrittenTogether(t *testing.T) {
 			}
 			if h.table.Rejection("first") != nil || h.table.Rejection("second") == nil {
 				t.Errorf(
-					"the first is rejected: %v, the second: %v",
-					h.table.Rejection("first"),
+					"the first is rejected: %v, the second: %v", h.table.Rejection("first"),
 					h.table.Rejection("second"),
 				)
 			}

@@ -99,9 +99,7 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 3}
 	case name == "m" && rapid.IntRange(0, 2).Draw(t, "counts") == 0:
 		return lock.Claim{
-			Name:  name,
-			Mode:  lock.Semaphore,
-			Limit: 1 + rapid.IntRange(1, 2).Draw(t, "limit"),
+			Name: name, Mode: lock.Semaphore, Limit: 1 + rapid.IntRange(1, 2).Draw(t, "limit"),
 		}
 	case rapid.Bool().Draw(t, "shared"):
 		return lock.Claim{Name: name, Mode: lock.Shared}
@@ -135,8 +133,7 @@ func disagrees(before []*lock.Entry, rejected map[lock.ID]bool, e *lock.Entry) b
 		return !rejected[other.ID] && other.Tenant == e.Tenant &&
 			slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
 				return slices.ContainsFunc(
-					other.Claims,
-					func(o lock.Claim) bool { return o.Name == c.Name && !o.Agrees(c) },
+					other.Claims, func(o lock.Claim) bool { return o.Name == c.Name && !o.Agrees(c) },
 				)
 			})
 	})
@@ -170,8 +167,7 @@ func (d *tracker) Join(t *rapid.T) {
 	before := d.table.Cycle(&late)
 	e.Number = d.number
 	last := slices.ContainsFunc(
-		d.entries,
-		func(o *lock.Entry) bool { return o.Number == d.number && o.ID > e.ID },
+		d.entries, func(o *lock.Entry) bool { return o.Number == d.number && o.ID > e.ID },
 	)
 	_, clash := d.table.Clash(e)
 	if d.number == 0 || d.shares(e) || rapid.Bool().Draw(t, "new number") {
@@ -185,12 +181,8 @@ func (d *tracker) Join(t *rapid.T) {
 	d.look(t)
 	if rejected := d.rejected[e.ID]; !last && rejected != (before != nil || clash) {
 		t.Fatalf(
-			"%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s",
-			e.ID,
-			rejected,
-			steps(before),
-			clash,
-			locktest.Describe(d.table),
+			"%s is rejected %t, and before it came its cycle was %v, its clash %t\n%s", e.ID, rejected,
+			steps(before), clash, locktest.Describe(d.table),
 		)
 	}
 }
@@ -297,14 +289,12 @@ func steps(cycle []lock.Wait) []string {
 
 func deadlocksMatchBruteForce(t *rapid.T) {
 	d := newTracker()
-	t.Repeat(
-		map[string]func(*rapid.T){
-			"Join":      d.Join,
-			"JoinMore":  d.Join,
-			"JoinAgain": d.Join,
-			"Leave":     d.Leave,
-		},
-	)
+	t.Repeat(map[string]func(*rapid.T){
+		"Join":      d.Join,
+		"JoinMore":  d.Join,
+		"JoinAgain": d.Join,
+		"Leave":     d.Leave,
+	})
 }
 
 func TestDeadlocksMatchBruteForce(t *testing.T) { rapid.Check(t, deadlocksMatchBruteForce) }

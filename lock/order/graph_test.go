@@ -35,10 +35,7 @@ type history struct {
 func newHistory(t failer) *history {
 	t.Helper()
 	return &history{
-		t:      t,
-		table:  deadlock.NewTable(),
-		orders: order.NewGraph(),
-		now:    time.Unix(1_700_000_000, 0),
+		t: t, table: deadlock.NewTable(), orders: order.NewGraph(), now: time.Unix(1_700_000_000, 0),
 	}
 }
 
@@ -79,12 +76,7 @@ func names() []string { return []string{"a", "b", "c", "d", "e", "f", "g", "h"} 
 // named returns an exclusive entry of a holder with a name.
 func named(id lock.ID, number uint64, holder string, locks ...string) *lock.Entry {
 	e := &lock.Entry{
-		ID:        id,
-		Tenant:    "t",
-		Set:       len(locks) > 1,
-		Holder:    holder,
-		Named:     true,
-		Number:    number,
+		ID: id, Tenant: "t", Set: len(locks) > 1, Holder: holder, Named: true, Number: number,
 		WaitUntil: time.Unix(1, 0),
 	}
 	for _, name := range locks {
@@ -203,20 +195,14 @@ func TestContradictionHasAnExampleOfEachSide(t *testing.T) {
 				From: "stock:*",
 				To:   "orders:*",
 				Example: order.Example{
-					Holder: "w",
-					Held:   "stock:8",
-					Taken:  "orders:2",
-					At:     time.Unix(1_700_000_004, 0),
+					Holder: "w", Held: "stock:8", Taken: "orders:2", At: time.Unix(1_700_000_004, 0),
 				},
 			},
 			{
 				From: "orders:*",
 				To:   "stock:*",
 				Example: order.Example{
-					Holder: "v",
-					Held:   "orders:1",
-					Taken:  "stock:7",
-					At:     time.Unix(1_700_000_002, 0),
+					Holder: "v", Held: "orders:1", Taken: "stock:7", At: time.Unix(1_700_000_002, 0),
 				},
 			},
 		}},
@@ -381,10 +367,7 @@ func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 		known, reported := map[[2]string][]string{}, map[[2]string]bool{}
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
 			two := rapid.Permutation(names()[:6]).Draw(t, "locks")[:2]
-			step, holder := [2]string{
-				two[0],
-				two[1],
-			}, rapid.SampledFrom([]string{"v", "w", "x"}).
+			step, holder := [2]string{two[0], two[1]}, rapid.SampledFrom([]string{"v", "w", "x"}).
 				Draw(t, "holder")
 			fresh := len(known[step]) < 2 && !slices.Contains(known[step], holder)
 			if fresh {
@@ -398,9 +381,7 @@ func TestRingsOfFewHoldersMatchBruteForce(t *testing.T) {
 			}
 			if fresh && closes(known, []string{step[0], step[1]}, known[step]) && !reported[step] {
 				t.Fatalf(
-					"%s takes %v: that is in a cycle of several holders and none is reported\n%v",
-					holder,
-					step,
+					"%s takes %v: that is in a cycle of several holders and none is reported\n%v", holder, step,
 					known,
 				)
 			}

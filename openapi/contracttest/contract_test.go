@@ -131,10 +131,8 @@ func TestExchangesThatAreRight(t *testing.T) {
 		method, path, body string
 		reply              reply
 	}{
-		"json": {"PUT", "/things/a?wait=3", `{"ttl":5}`, good()},
-		"charset": {
-			"PUT", "/things/a", `{}`, good().with("Content-Type", json+"; charset=utf-8"),
-		},
+		"json":         {"PUT", "/things/a?wait=3", `{"ttl":5}`, good()},
+		"charset":      {"PUT", "/things/a", `{}`, good().with("Content-Type", json+"; charset=utf-8")},
 		"no body":      {"PUT", "/things/a", ``, good()},
 		"null":         {"PUT", "/things/a", `{"ttl":null}`, good()},
 		"escaped path": {"PUT", "/things/a%3Ab", ``, good()},
@@ -183,9 +181,7 @@ func TestResponsesThatAreWrong(t *testing.T) {
 		"field out of bounds": {
 			good().saying(`{"name":"a","fence":0}`), `/fence: number must be at least 1`,
 		},
-		"null": {
-			good().saying(`{"name":null,"fence":7}`), `/name: Value is not nullable`,
-		},
+		"null":    {good().saying(`{"name":null,"fence":7}`), `/name: Value is not nullable`},
 		"instant": {good().saying(`{"name":"a","fence":7,"at":"token-secret"}`), `/at: `},
 		"undeclared field": {
 			good().saying(`{"name":"a","fence":7,"more":"token-secret"}`), `property "more" is unsupported`,
@@ -220,9 +216,7 @@ func TestResponsesThatAreWrong(t *testing.T) {
 		"problem code": {
 			problem(423, `{"code":"lost","status":423}`), `the document has no code "lost" here`,
 		},
-		"status of a problem": {
-			problem(423, `{"code":"held","status":409}`), "the body says status 409",
-		},
+		"status of a problem": {problem(423, `{"code":"held","status":409}`), "the body says status 409"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			violations, answer, _ := exchange(t, request(t, t.Context(), "PUT", "/things/a", ""), c.reply)
@@ -246,11 +240,9 @@ func TestRequestsThatAreWrong(t *testing.T) {
 		},
 		"unknown field": {"PUT", "/things/a", `{"tll":1}`, "", `property "tll" is unsupported`},
 		"not json":      {"PUT", "/things/a", `token-secret`, "", "failed to decode request body"},
-		"media type": {
-			"PUT", "/things/a", `{}`, "Content-Type", "Content-Type has unexpected value",
-		},
-		"path":  {"PUT", "/things/A", "", "", `parameter "name" in path`},
-		"query": {"PUT", "/things/a?wait=soon", "", "", `parameter "wait" in query`},
+		"media type":    {"PUT", "/things/a", `{}`, "Content-Type", "Content-Type has unexpected value"},
+		"path":          {"PUT", "/things/A", "", "", `parameter "name" in path`},
+		"query":         {"PUT", "/things/a?wait=soon", "", "", `parameter "wait" in query`},
 		"unknown query": {
 			"PUT", "/things/a?weit=1", "", "", `the document has no query parameter "weit"`,
 		},
@@ -353,9 +345,8 @@ func expect(t *testing.T, violations []string, want string) {
 	if len(violations) != 1 || !strings.Contains(violations[0], want) {
 		t.Errorf("violations: %q, want one that says %q", violations, want)
 	}
-	if text := strings.Join(violations, "\n"); strings.Contains(text, "secret") || strings.Count(
-		text, "\n",
-	) > 1 {
+	if text := strings.Join(violations, "\n"); strings.Contains(text, "secret") ||
+		strings.Count(text, "\n") > 1 {
 		t.Errorf("%q shows a value, or says it at length", text)
 	}
 }
@@ -398,8 +389,7 @@ func TestBrokenAnswersStayBroken(t *testing.T) {
 	refused := errors.New("refused")
 	_, err = checker.Transport(
 		transport(func(*http.Request) (*http.Response, error) { return nil, refused }), report,
-	).
-		RoundTrip(request(t, t.Context(), "PUT", "/things/a", "")) //nolint:bodyclose // there is none
+	).RoundTrip(request(t, t.Context(), "PUT", "/things/a", "")) //nolint:bodyclose // there is none
 	if !errors.Is(err, refused) {
 		t.Errorf("RoundTrip: %v, want %v", err, refused)
 	}

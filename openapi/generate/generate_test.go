@@ -96,9 +96,7 @@ func TestGenerateRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, c := range map[string]struct{ old, new, want string }{
-		"no summary": {
-			"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @Summary",
-		},
+		"no summary": {"// @Summary     Make a thing\n", "", "PUT /things/{name} needs @Summary"},
 		"three sentences": {
 			"	// Fence of it.\n", "	// Fence of it. One. Two.\n", "more than 2 sentences",
 		},
@@ -131,9 +129,8 @@ func TestGenerateRefuses(t *testing.T) {
 			if err := os.WriteFile(folder+"/sample.go", []byte(changed), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := generate(folder+"/sample.go", folder); err == nil || !strings.Contains(
-				err.Error(), c.want,
-			) {
+			if _, err := generate(folder+"/sample.go", folder); err == nil ||
+				!strings.Contains(err.Error(), c.want) {
 				t.Errorf("generate: %v, want an error with %q", err, c.want)
 			}
 		})

@@ -105,8 +105,7 @@ type agent struct {
 func (w *world) agent() *agent {
 	w.t.Helper()
 	command := exec.CommandContext(w.t.Context(), program(), "mcp")
-	command.Env = append(os.Environ(),
-		"FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
+	command.Env = append(os.Environ(), "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
 	command.Stderr = w
 	in, err := command.StdinPipe()
 	if err != nil {

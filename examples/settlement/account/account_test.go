@@ -52,11 +52,7 @@ func TestEverythingSettledOnce(t *testing.T) {
 func TestDamageIsSeen(t *testing.T) {
 	pay := func(lock string, fence int64, invoice string, cents int64) ledger.Entry {
 		return ledger.Entry{
-			Lock:        lock,
-			Fence:       fence,
-			Worker:      "bash",
-			Invoice:     invoice,
-			AmountCents: cents,
+			Lock: lock, Fence: fence, Worker: "bash", Invoice: invoice, AmountCents: cents,
 		}
 	}
 	whole := journal()
@@ -69,35 +65,15 @@ func TestDamageIsSeen(t *testing.T) {
 		twice, never, wrong, late int
 	}{
 		"paid twice by one that came late": {
-			append(slices.Clone(whole), pay("a", 5, "2", 200)),
-			1,
-			0,
-			0,
-			1,
+			append(slices.Clone(whole), pay("a", 5, "2", 200)), 1, 0, 0, 1,
 		},
-		"paid twice in order": {
-			append(slices.Clone(whole), pay("a", 9, "1", 100)),
-			1,
-			0,
-			0,
-			0,
-		},
-		"never paid":         {whole[:5], 0, 1, 0, 0},
-		"another amount":     {changed, 0, 0, 1, 0},
-		"under another lock": {elsewhere, 0, 0, 1, 0},
-		"not owed": {
-			append(slices.Clone(whole), pay("a", 9, "4", 1)),
-			0,
-			0,
-			1,
-			0,
-		},
+		"paid twice in order": {append(slices.Clone(whole), pay("a", 9, "1", 100)), 1, 0, 0, 0},
+		"never paid":          {whole[:5], 0, 1, 0, 0},
+		"another amount":      {changed, 0, 0, 1, 0},
+		"under another lock":  {elsewhere, 0, 0, 1, 0},
+		"not owed":            {append(slices.Clone(whole), pay("a", 9, "4", 1)), 0, 0, 1, 0},
 		"opened late": {
-			append(slices.Clone(whole), ledger.Entry{Lock: "a", Fence: 5, Worker: "bash"}),
-			0,
-			0,
-			0,
-			1,
+			append(slices.Clone(whole), ledger.Entry{Lock: "a", Fence: 5, Worker: "bash"}), 0, 0, 0, 1,
 		},
 	}
 	for name, c := range cases {

@@ -24,10 +24,7 @@ func newServer(t *testing.T) *httptest.Server {
 func post(t *testing.T, url, fence, body string) (status int, answer string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(
-		t.Context(),
-		http.MethodPost,
-		url,
-		strings.NewReader(body),
+		t.Context(), http.MethodPost, url, strings.NewReader(body),
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -83,12 +80,7 @@ func TestAnswers(t *testing.T) {
 		status, answer := post(t, batch+step.path, step.fence, step.body)
 		if status != step.status || !strings.Contains(answer, step.answer) {
 			t.Errorf(
-				"a worker %s: %d %q, want %d with %q",
-				step.what,
-				status,
-				answer,
-				step.status,
-				step.answer,
+				"a worker %s: %d %q, want %d with %q", step.what, status, answer, step.status, step.answer,
 			)
 		}
 	}

@@ -34,11 +34,7 @@ func newJournal(t *testing.T) *ledger.Journal {
 
 func payment(fence int64, invoice string) ledger.Entry {
 	return ledger.Entry{
-		Lock:        lock,
-		Fence:       fence,
-		Invoice:     invoice,
-		AmountCents: 100,
-		Worker:      fmt.Sprint("w", fence),
+		Lock: lock, Fence: fence, Invoice: invoice, AmountCents: 100, Worker: fmt.Sprint("w", fence),
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 func write(t testing.TB, document []byte) string {
@@ -65,17 +66,17 @@ func TestRotation(t *testing.T) {
 			first := accept(t, v, old)
 
 			c.replace(keySet(before, after))
-			eventually(t, "the new key works", func() bool { return verifies(t, v, fresh) })
+			poll.Until(t, "the new key works", func() bool { return verifies(t, v, fresh) })
 			if accept(t, v, old) != first {
 				t.Error("a token whose key stayed was verified again")
 			}
 			c.replace(keySet(after))
-			eventually(t, "the old key is refused", func() bool { return !verifies(t, v, old) })
+			poll.Until(t, "the old key is refused", func() bool { return !verifies(t, v, old) })
 			reject(t, v, old, auth.UnknownKey)
 			accept(t, v, fresh)
 
 			c.replace(keySet(before, after))
-			eventually(t, "the old key is back", func() bool { return verifies(t, v, old) })
+			poll.Until(t, "the old key is back", func() bool { return verifies(t, v, old) })
 		})
 	}
 }
@@ -478,7 +479,7 @@ func TestAllKeysOfAKidAreTried(t *testing.T) {
 	reject(t, v, ec("same").token(nil), auth.BadSignature)
 
 	rewrite(t, path, keySet(second, other))
-	eventually(t, "the key that left is refused", func() bool { return !verifies(t, v, old) })
+	poll.Until(t, "the key that left is refused", func() bool { return !verifies(t, v, old) })
 	reject(t, v, old, auth.BadSignature)
 }
 
@@ -590,7 +591,7 @@ func TestVerifyDuringRotation(t *testing.T) {
 		server.serve([][]byte{keySet(stays, comes), keySet(stays)}[round%2])
 		clock.Advance(auth.AskCooldown)
 		wait.Wait()
-		eventually(
+		poll.Until(
 			t, "the rotation is seen", func() bool { return verifies(t, v, other) == (round%2 == 0) },
 		)
 	}

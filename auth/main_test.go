@@ -222,21 +222,6 @@ func refusal(t testing.TB, v *auth.Verifier, raw string, want auth.Reason) *auth
 	return fault
 }
 
-// eventually waits for something that another goroutine does.
-func eventually(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(time.Minute)
-	for !done() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
-}
-
 // journal is a log that may be read while it is written.
 type journal struct {
 	mu   sync.Mutex

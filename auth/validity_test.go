@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/auth/certtest"
 	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // while is the context of work that p has begun.
@@ -56,7 +57,7 @@ func TestWorkEndsWithTheKeyOfItsToken(t *testing.T) {
 	wantWithdrawn(t, while(t, old), "what begins after the key has left")
 
 	rewrite(t, path, keySet(stays, leaves))
-	eventually(t, "the key is back", func() bool { return verifies(t, v, leaves.token(nil)) })
+	poll.Until(t, "the key is back", func() bool { return verifies(t, v, leaves.token(nil)) })
 	wantGoingOn(t, while(t, accept(t, v, leaves.token(nil))), "what begins after the key is back")
 	wantWithdrawn(t, while(t, old), "what was identified before the key left")
 	wantGoingOn(t, other, "what another key verified")

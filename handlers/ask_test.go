@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestRequestRelease: the holder sees at its renewal that a waiter asks for release, and so does
@@ -67,7 +68,7 @@ func TestRequestRelease(t *testing.T) {
 	}
 	c.release(first)
 	second.cancel()
-	eventually(t, "nobody asks any more", func() bool {
+	poll.Until(t, "nobody asks any more", func() bool {
 		return c.put("/locks/orders:42/renew", lockToken(held.Token)).held(http.StatusOK).Asked == nil &&
 			shown(c, "/locks/orders:42") == nil
 	})
@@ -97,7 +98,7 @@ func TestRequestReleaseForASet(t *testing.T) {
 	}
 	set := c.acquireSet(`{"ttl_seconds":600,"locks":[{"name":"x"},{"name":"y"}]}`)
 	p := c.join("y", body(`{"wait_seconds":600,"request_release":{}}`))
-	eventually(t, "the holder of a set is told", func() bool {
+	poll.Until(t, "the holder of a set is told", func() bool {
 		a := c.put("/locksets/"+set.ID+"/renew", lockToken(set.Token)).set(http.StatusOK, "held").Asked
 		return a != nil && a.Waiting == 1
 	})

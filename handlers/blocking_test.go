@@ -12,13 +12,14 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/blocking"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // blocked polls the trees until so many entries wait.
 func (c *client) blocked(query string, waiting int) *api.AdminBlocking {
 	c.t.Helper()
 	b := &api.AdminBlocking{}
-	eventually(c.t, fmt.Sprintf("%d are blocked", waiting), func() bool {
+	poll.Until(c.t, fmt.Sprintf("%d are blocked", waiting), func() bool {
 		*b = api.AdminBlocking{}
 		c.get("/admin/blocking"+query).want(http.StatusOK, b)
 		return b.Waiting == waiting
@@ -80,7 +81,7 @@ func TestWaitsAreBlamedOnTheHead(t *testing.T) {
 	}
 	c.admin().blocked("?limit=1&tenant="+c.claims.Tenant, 2)
 	c.release(first)
-	eventually(t, "w2 has both", func() bool { return middle.answered() })
+	poll.Until(t, "w2 has both", func() bool { return middle.answered() })
 	if got := treeLines(c.operator().blocked("", 1)); got != "w2 1:w3@b" {
 		t.Errorf("after the release: %s", got)
 	}
@@ -102,7 +103,7 @@ func TestHoldings(t *testing.T) {
 	var h api.AdminHoldings
 	read := func(who *client, query string, total int) {
 		t.Helper()
-		eventually(t, fmt.Sprintf("w1 has %d entries", total), func() bool {
+		poll.Until(t, fmt.Sprintf("w1 has %d entries", total), func() bool {
 			h = api.AdminHoldings{}
 			who.get("/admin/holders?holder=w1"+query).want(http.StatusOK, &h)
 			return len(h.Entries) == total

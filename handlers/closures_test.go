@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 type closure struct {
@@ -83,7 +84,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 		if a.status != http.StatusLocked || a.fields()["code"] != "lock_closed" {
 			t.Errorf("a set is refused with %v", a)
 		}
-		eventually(t, "the replica shows the closure", func() bool {
+		poll.Until(t, "the replica shows the closure", func() bool {
 			return at.get("/locks/orders:42").fields()["closed"] != nil
 		})
 		look := at.get("/locks/orders:42?consistent=true").fields()
@@ -100,7 +101,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	c.put("/locks/orders:42/renew", lockToken(held.Token)).wantStatus(http.StatusOK)
 	c.release(held)
 	c.release(waits.wait().held(http.StatusCreated))
-	eventually(t, "an answer as new as the closure shows no holder", func() bool {
+	poll.Until(t, "an answer as new as the closure shows no holder", func() bool {
 		var seen api.AdminLockView
 		operator.at(shared.other).get("/admin/locks/"+c.claims.Tenant+"/orders:42").
 			want(http.StatusOK, &seen)
@@ -112,7 +113,7 @@ func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	}
 	operator.at(shared.other).delete("/admin/closures/" + made.ID + because).
 		wantStatus(http.StatusNoContent)
-	eventually(t, "the lock is open", func() bool {
+	poll.Until(t, "the lock is open", func() bool {
 		a := c.post("/locks/orders:42", body(`{}`))
 		return a.status == http.StatusCreated
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestEveryCodeIsProducedByARequest: each code of the table has a request that gets it, with a
@@ -111,7 +112,7 @@ func untimelyRequests() map[api.Code]func(*testing.T, *client) *answer {
 		api.Closed: func(t *testing.T, c *client) *answer {
 			c.admin().closes("a", time.Hour)
 			var a *answer
-			eventually(t, "the replica knows the closure", func() bool {
+			poll.Until(t, "the replica knows the closure", func() bool {
 				a = c.post("/locks/a")
 				return a.fields()["code"] == string(api.Closed)
 			})
@@ -120,7 +121,7 @@ func untimelyRequests() map[api.Code]func(*testing.T, *client) *answer {
 		api.RateLimited: func(t *testing.T, c *client) *answer {
 			c.limits(`{"requests_per_second":1}`)
 			var a *answer
-			eventually(t, "the rate is used up", func() bool {
+			poll.Until(t, "the rate is used up", func() bool {
 				a = c.get("/locks")
 				return a.status == http.StatusTooManyRequests
 			})

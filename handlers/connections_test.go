@@ -14,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // waiting is a service in which every acquire waits until the test ends it.
@@ -159,7 +160,7 @@ func TestConnectionsOfOneTenant(t *testing.T) {
 	<-w.came
 	all[0].reset()
 	all[1].reset()
-	eventually(t, "the tenant is let in again", func() bool {
+	poll.Until(t, "the tenant is let in again", func() bool {
 		over.ask("GET", "/locks", bearer)
 		a, _ := over.read(http.MethodGet)
 		return a.status == http.StatusOK

@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // operator is an operator of the client's tenant alone.
@@ -29,7 +30,7 @@ func (c *client) operator() *client {
 func (c *client) adminLocks(query string, right func(*api.AdminLockPage) bool) *api.AdminLockPage {
 	c.t.Helper()
 	page := &api.AdminLockPage{}
-	eventually(c.t, "GET /admin/locks?"+query+" is right", func() bool {
+	poll.Until(c.t, "GET /admin/locks?"+query+" is right", func() bool {
 		*page = api.AdminLockPage{}
 		c.get("/admin/locks?"+query).want(http.StatusOK, page)
 		return right(page)
@@ -187,7 +188,7 @@ func TestOverview(t *testing.T) {
 	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"d"}]}`))
 	newTenant(t).acquire("a")
 	var o api.AdminOverview
-	eventually(t, "everything is counted", func() bool {
+	poll.Until(t, "everything is counted", func() bool {
 		o = api.AdminOverview{}
 		c.operator().get("/admin/overview").want(http.StatusOK, &o)
 		return o.Locks == 4 && o.Held == 4 && o.Contended == 1 && o.Holding == 4 && o.Waiting == 2
@@ -220,7 +221,7 @@ func TestAdminLock(t *testing.T) {
 	)
 	path := "/admin/locks/" + c.claims.Tenant + "/a"
 	var v api.AdminLockView
-	eventually(t, "both wait", func() bool {
+	poll.Until(t, "both wait", func() bool {
 		v = api.AdminLockView{}
 		c.admin().get(path).want(http.StatusOK, &v)
 		return v.Waiting == 2
@@ -243,7 +244,7 @@ func TestAdminLock(t *testing.T) {
 	for range 10 {
 		c.release(c.acquire("z"))
 	}
-	eventually(t, "the figures are there", func() bool {
+	poll.Until(t, "the figures are there", func() bool {
 		v = api.AdminLockView{}
 		c.operator().get("/admin/locks/"+c.claims.Tenant+"/z").want(http.StatusOK, &v)
 		return v.Figures.RecommendedTTLSeconds != nil && v.Figures.Acquisitions == 10 &&
@@ -369,7 +370,7 @@ func TestStoreOutOfSight(t *testing.T) {
 	)
 	says := func(want string) {
 		for _, path := range paths {
-			eventually(
+			poll.Until(
 				t,
 				path+" says since when the store is out of sight",
 				func() bool { // the page is cached for a moment

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -48,13 +49,13 @@ func TestAdminWebhooks(t *testing.T) {
 		}
 		return ""
 	}
-	eventually(t, "both are there", func() bool { return list(c.operator(), "") == "both" })
+	poll.Until(t, "both are there", func() bool { return list(c.operator(), "") == "both" })
 	if w := p.Webhooks[0]; len(p.Webhooks) != 2 || p.Total != 2 || w.Tenant != c.claims.Tenant ||
 		w.Receiver != "https://example.org" || w.Pending != 3 || !w.PendingMore || w.Disabled != "gone" ||
 		w.Failures != 4 || w.FailingSince == "" {
 		t.Errorf("%+v", p)
 	}
-	eventually(
+	poll.Until(
 		t,
 		"an operator of all sees the other tenant's",
 		func() bool { list(c.admin(), "?tenant="+other.claims.Tenant); return len(p.Webhooks) == 1 },

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestDrainEndsWaits: a replica that shuts down sends its waiters on, and each can go on
@@ -24,7 +25,7 @@ func TestDrainEndsWaits(t *testing.T) {
 	e := c.named("c").at(shared.brief).post("/locks/orders:42", body(`{"wait_seconds":60}`)).
 		waiting(http.StatusAccepted)
 	look := c.named("c").at(leaving).start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
-	eventually(t, "the GET waits", func() bool { return waitsOn(c, e) })
+	poll.Until(t, "the GET waits", func() bool { return waitsOn(c, e) })
 
 	drained := time.Now()
 	leaving.service.Drain()

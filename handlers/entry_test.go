@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"regexp"
 	"time"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // The types below repeat the answers of the contract. They are decoded strictly, so a field that
@@ -231,7 +233,7 @@ func (c *client) look(name string) lockView {
 
 func (c *client) awaitWaiting(name string, n int) {
 	c.t.Helper()
-	eventually(
+	poll.Until(
 		c.t, fmt.Sprintf("%d wait for %s", n, name), func() bool { return *c.look(name).Waiting == n },
 	)
 }

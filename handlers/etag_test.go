@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/lists"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // polled are the paths that the dashboard polls, for a tenant with a lock and a webhook.
@@ -36,7 +37,7 @@ func TestUnchangedAnswerIs304(t *testing.T) {
 	c.post("/webhooks", body(`{"url":"https://receiver.example/x","events":["lock.acquired"]}`)).
 		want(http.StatusCreated, &hook)
 	for _, path := range polled(c.claims.Tenant, hook.ID) {
-		eventually(t, path+" is answered 304", func() bool { // other tests change what is in the series
+		poll.Until(t, path+" is answered 304", func() bool { // other tests change what is in the series
 			first := c.get(path)
 			first.wantStatus(http.StatusOK)
 			tag := first.header.Get("ETag")

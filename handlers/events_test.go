@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // told is a message of a stream of events.
@@ -173,7 +174,7 @@ func (s *stream) read(body io.Reader) {
 func (s *stream) wait(n int) []told {
 	s.t.Helper()
 	var got []told
-	eventually(s.t, fmt.Sprint(n, " messages"), func() bool {
+	poll.Until(s.t, fmt.Sprint(n, " messages"), func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		got = append([]told{}, s.messages...)
@@ -357,7 +358,7 @@ func TestEventsStayWithinTheTenant(t *testing.T) {
 	one.wants("lock.acquired orders:42")
 	none.wants()
 	seen := map[string]bool{}
-	eventually(t, "an operator sees both", func() bool {
+	poll.Until(t, "an operator sees both", func() bool {
 		for _, m := range all.wait(0) {
 			seen[m.Data.Data.Tenant] = true
 		}
@@ -426,7 +427,7 @@ func TestEventStreamsAreBounded(t *testing.T) {
 		t.Errorf("%v, want 429 overloaded", a)
 	}
 	first.end()
-	eventually(t, "there is room again", func() bool { return r.room(c) })
+	poll.Until(t, "there is room again", func() bool { return r.room(c) })
 }
 
 // room reports whether the tenant has room for another stream.
@@ -491,9 +492,9 @@ func TestHeartbeatsMoveTheEventID(t *testing.T) {
 		defer s.mu.Unlock()
 		return len(s.comments)
 	}
-	eventually(t, "it lives for longer than the timeout", func() bool { return beats() > 50 })
+	poll.Until(t, "it lives for longer than the timeout", func() bool { return beats() > 50 })
 	e := c.acquire("others")
-	eventually(t, "its place moves on", func() bool {
+	poll.Until(t, "its place moves on", func() bool {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		id, err := lock.ParseEventID(s.lastID)
@@ -517,7 +518,7 @@ func TestEventReaderThatStalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	stalls.write("GET /events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer " + c.bearer + "\r\n\r\n")
-	eventually(t, "it follows", func() bool {
+	poll.Until(t, "it follows", func() bool {
 		_, err := stalls.in.Peek(1)
 		return err == nil
 	})
@@ -527,7 +528,7 @@ func TestEventReaderThatStalls(t *testing.T) {
 	}
 	metadata := fmt.Sprintf(`{"metadata":{"k":%q}}`, strings.Repeat("v", 2000))
 	rounds := 0
-	within(t, time.Minute, "who takes nothing is dropped", func() bool {
+	poll.Within(t, time.Minute, "who takes nothing is dropped", func() bool {
 		for range 10 {
 			c.release(c.acquire("a", body(metadata)))
 			rounds++
@@ -573,7 +574,7 @@ func TestStreamIsOneLogLine(t *testing.T) {
 		}
 		return all
 	}
-	eventually(t, "there is a line", func() bool { return len(lines()) > 0 })
+	poll.Until(t, "there is a line", func() bool { return len(lines()) > 0 })
 	if got := lines(); len(got) != 1 || !strings.Contains(got[0], "the client is gone") {
 		t.Errorf("the log has %q", got)
 	}
@@ -591,7 +592,7 @@ func TestStreamIsNoLatency(t *testing.T) {
 			text, `duration_seconds_count{method="GET",route="/admin/events",status="2xx",wait="`+wait+`"}`,
 		)
 	}
-	eventually(t, "the stream is counted", func() bool { return counts("true") || counts("false") })
+	poll.Until(t, "the stream is counted", func() bool { return counts("true") || counts("false") })
 	if counts("false") {
 		t.Error("it counts as latency")
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestGateAlternatesBetweenTenants: the waiters of one tenant keep their order, and another tenant
@@ -106,15 +107,15 @@ func TestOnlyWalksWaitAtTheGate(t *testing.T) {
 	}
 	c := newTenant(t).at(r)
 	list := c.start("GET", "/locks")
-	eventually(t, "the list waits", func() bool { n, _ := router.Gate().Waiting(); return n == 1 })
+	poll.Until(t, "the list waits", func() bool { n, _ := router.Gate().Waiting(); return n == 1 })
 	e := c.acquire("a")
 	c.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
 	c.get("/locks/a").wantStatus(http.StatusOK)
 	c.release(e)
 	gone := c.start("GET", "/locks?prefix=a")
-	eventually(t, "another waits", func() bool { n, _ := router.Gate().Waiting(); return n == 2 })
+	poll.Until(t, "another waits", func() bool { n, _ := router.Gate().Waiting(); return n == 2 })
 	gone.cancel()
-	eventually(
+	poll.Until(
 		t,
 		"it leaves with its client",
 		func() bool { n, _ := router.Gate().Waiting(); return n == 1 },
@@ -143,7 +144,7 @@ func TestLooksAtLongQueuesWaitAtTheGate(t *testing.T) {
 		}
 	}
 	look := c.start("GET", "/locks/long?consistent=true")
-	eventually(t, "the look waits", func() bool { n, _ := router.Gate().Waiting(); return n == 1 })
+	poll.Until(t, "the look waits", func() bool { n, _ := router.Gate().Waiting(); return n == 1 })
 	router.Gate().Leave()
 	look.wait().wantStatus(http.StatusOK)
 }

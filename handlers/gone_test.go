@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // promptly is below every TTL in these tests, and above what a busy machine takes.
@@ -31,7 +33,7 @@ func TestDisconnectedWaiterLeavesTheQueue(t *testing.T) {
 			gone := c.named("gone").join("orders:42", o...)
 			c.named("stays").join("orders:42")
 			gone.cut()
-			within(
+			poll.Within(
 				t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 },
 			)
 			c.checkQueue("orders:42", first, []string{"stays"})
@@ -72,7 +74,7 @@ func TestEveryWayToDisconnectLeavesTheQueue(t *testing.T) {
 				)
 				c.awaitWaiting("orders:42", 1)
 				end(conn)
-				within(
+				poll.Within(
 					t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 0 },
 				)
 				c.checkQueue("orders:42", first, nil)
@@ -92,7 +94,7 @@ func TestResumableWaiterStaysQueued(t *testing.T) {
 				http.StatusAccepted,
 			)
 			p := c.start("GET", entryPath(e)+"?wait_seconds=20", lockToken(e.Token))
-			eventually(c.t, "the GET waits", func() bool { return waitsOn(c, e) })
+			poll.Until(c.t, "the GET waits", func() bool { return waitsOn(c, e) })
 			return p
 		},
 	} {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestUnfinishedHeadsHaveABound: over the bound of bytes the server closes the connection that has
@@ -32,7 +33,7 @@ func TestUnfinishedHeadsHaveABound(t *testing.T) {
 		c, was := dial(t, r), all.Unfinished()
 		c.write("GET /healthz HTTP/1.1\r\nHost: x\r\nX-Filler: " + strings.Repeat("x", bytes))
 		if bytes > 8<<10 {
-			eventually(t, "it is read", func() bool { return all.Unfinished() >= was+bytes-8<<10 })
+			poll.Until(t, "it is read", func() bool { return all.Unfinished() >= was+bytes-8<<10 })
 		}
 		return c
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service/lists"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // slowConsole makes nothing until it is let go.
@@ -66,7 +67,7 @@ func TestRenderingsAtOnce(t *testing.T) {
 		}
 		return n
 	}
-	eventually(
+	poll.Until(
 		t, "pages are made, and others rejected",
 		func() bool { return s.making() == atOnce && rejected() == 20 },
 	)
@@ -145,7 +146,7 @@ func TestSharedForLong(t *testing.T) {
 	for i := range 5 {
 		op.get(fmt.Sprintf("/admin/locks?search=x%d", i)).wantStatus(http.StatusOK)
 	}
-	eventually(t, "it is forgotten", func() bool {
+	poll.Until(t, "it is forgotten", func() bool {
 		op.get("/admin/overview").wantStatus(http.StatusOK)
 		counted, kept := router.Kept()
 		return counted == kept && kept < 1<<20

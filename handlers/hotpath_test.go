@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/telemetry"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // hotRouter returns a router over the store in memory, and a bearer token.
@@ -31,7 +32,7 @@ func hotRouter(b *testing.B) (http.Handler, string) {
 	}
 	s := service.New(config)
 	b.Cleanup(s.Close)
-	eventually(b, "the service is ready", func() bool { return s.Ready(b.Context()) == nil })
+	poll.Until(b, "the service is ready", func() bool { return s.Ready(b.Context()) == nil })
 	h := shared.handlers(s)
 	limits := quota.Standard()
 	limits[quota.Requests], limits[quota.Renewals], limits[quota.Releases] = 1e6, 1e6, 1e6

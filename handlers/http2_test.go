@@ -19,6 +19,7 @@ import (
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // secured serves h over TLS, with no more than most connections.
@@ -146,14 +147,14 @@ func TestStrangersOfOneConnection(t *testing.T) {
 			}
 		})
 	}
-	eventually(t, "there are too many", func() bool {
+	poll.Until(t, "there are too many", func() bool {
 		a := stranger.start("GET", "/locks").raw()
 		return a.status == http.StatusTooManyRequests &&
 			strings.Contains(string(a.body), "too many requests are under way")
 	})
 	stranger.at(r.another(t)).get("/healthz").wantStatus(http.StatusOK)
 	cancel()
-	eventually(
+	poll.Until(
 		t, "there is room again",
 		func() bool { return stranger.start("GET", "/locks").raw().status == http.StatusUnauthorized },
 	)
@@ -180,7 +181,7 @@ func TestGoneOverHTTP2(t *testing.T) {
 	gone := c.named("gone").at(r).join("orders:42")
 	c.named("stays").at(r).join("orders:42")
 	gone.cut()
-	within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
+	poll.Within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
 	c.checkQueue("orders:42", first, []string{"stays"})
 
 	var raw net.Conn
@@ -195,7 +196,7 @@ func TestGoneOverHTTP2(t *testing.T) {
 	if err := raw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
+	poll.Within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
 }
 
 // TestSlowBodyOverHTTP2: a body that does not come takes its stream for 10 s, and no longer;
@@ -255,7 +256,7 @@ func TestStallOverHTTP2(t *testing.T) {
 	}
 	defer resp.Body.Close()
 	metadata := fmt.Sprintf(`{"metadata":{"k":%q}}`, strings.Repeat("v", 2000))
-	within(t, time.Minute, "who takes nothing is dropped", func() bool {
+	poll.Within(t, time.Minute, "who takes nothing is dropped", func() bool {
 		for range 10 {
 			c.at(r).release(c.at(r).acquire("a", body(metadata)))
 		}
@@ -318,7 +319,7 @@ func TestConnectionThatStalls(t *testing.T) {
 	for range 300 { // more than the system keeps
 		c.at(r).release(c.at(r).acquire("a", body(metadata)))
 	}
-	within(t, 50*time.Second, "who takes nothing is dropped", func() bool { return r.room(c) })
+	poll.Within(t, 50*time.Second, "who takes nothing is dropped", func() bool { return r.room(c) })
 }
 
 // TestSessionOverTLS: the cookie of a session is one for the host alone, and for TLS.

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // Each secret has a beginning of its own: a lock token, the secret of a webhook,
@@ -125,7 +127,7 @@ func (j *journal) check() error {
 func (j *journal) request(t testing.TB, id string) map[string]any {
 	t.Helper()
 	var line map[string]any
-	eventually(t, "the log has the request "+id, func() bool {
+	poll.Until(t, "the log has the request "+id, func() bool {
 		line = j.search([]byte(`"request_id":"` + id + `"`))
 		return line != nil
 	})

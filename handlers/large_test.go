@@ -20,6 +20,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	seen "github.com/fencepost/fencepost/service/figures"
 	"github.com/fencepost/fencepost/service/view"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 const mebibyte = 1 << 20
@@ -221,7 +222,7 @@ func TestUnreadAnswersOfATenantAreBounded(t *testing.T) {
 			t.Errorf("another tenant's %s: %d with %d bytes", path, other.status, len(other.body))
 		}
 	}
-	eventually(
+	poll.Until(
 		t, "the others' answers are counted no more",
 		func() bool { return router.InFlight() == handlers.MaxAnswersOfTenant },
 	)
@@ -302,7 +303,7 @@ func TestUnreadAnswersEnd(t *testing.T) { // alone: it measures memory
 	for range clients {
 		ask()
 	}
-	within(t, 60*time.Second, "one is told that there is no room", func() bool {
+	poll.Within(t, 60*time.Second, "one is told that there is no room", func() bool {
 		// not c.get: to hold a page against the document takes so long that the others are given up
 		conn := ask()
 		resp, err := http.ReadResponse(conn.in, nil)
@@ -322,14 +323,14 @@ func TestUnreadAnswersEnd(t *testing.T) { // alone: it measures memory
 	if grown := heap() - before; grown > 2*handlers.MaxAnswersOfTenant {
 		t.Errorf("%d unread answers take %d MiB", clients, grown/mebibyte)
 	}
-	within(
+	poll.Within(
 		t, 60*time.Second, "the unread answers are given up",
 		func() bool { return router.InFlight() == 0 },
 	)
 	if a := c.get("/locks?limit=1000"); a.status != http.StatusOK {
 		t.Errorf("after them: %v", a.status)
 	}
-	within(
+	poll.Within(
 		t, 20*time.Second, "the memory is given back", func() bool { return heap()-before < 8*mebibyte },
 	)
 }
@@ -400,7 +401,7 @@ func TestScrapesAreBounded(t *testing.T) {
 	release := sync.OnceFunc(func() { close(goOn) })
 	t.Cleanup(release) // before the replica is closed
 	crowd := c.start("GET", "/metrics")
-	eventually(t, "the fifth is answered", crowd.answered)
+	poll.Until(t, "the fifth is answered", crowd.answered)
 	crowd.wait().wantProblem(tooMany("reads of the metrics"), "may_have_taken_effect")
 	release()
 	for _, p := range all {
@@ -408,7 +409,7 @@ func TestScrapesAreBounded(t *testing.T) {
 			t.Errorf("%v", a.status)
 		}
 	}
-	eventually(
+	poll.Until(
 		t, "the metrics can be asked for again",
 		func() bool { return c.get("/metrics").status == http.StatusOK },
 	)

@@ -18,6 +18,7 @@ import (
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/telemetry"
 	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // requests reads the histogram of requests: the number of waiting requests, and of the others
@@ -78,7 +79,7 @@ func TestWaitsAreNotSlow(t *testing.T) {
 	}
 	asking.Wait()
 	var slow, all map[bool]int
-	eventually(t, "all are counted", func() bool {
+	poll.Until(t, "all are counted", func() bool {
 		slow, all = requests(t, tel.MetricsHandler())
 		return all[true]+all[false] == 6
 	})

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestUnusedLockHasEmptyLists: a look at an unused lock has empty lists.
@@ -68,7 +69,7 @@ func TestAdviceOfOneHold(t *testing.T) {
 	c := newTenant(t)
 	for _, want := range []string{"1 hold has ended since", "2 holds have ended since"} {
 		c.release(c.acquire("orders:42"))
-		eventually(t, want, func() bool {
+		poll.Until(t, want, func() bool {
 			return strings.Contains(
 				string(c.operator().get("/admin/locks/"+c.claims.Tenant+"/orders:42").body), want,
 			)

@@ -17,6 +17,7 @@ import (
 	"github.com/fencepost/fencepost/quota"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
@@ -27,7 +28,7 @@ func (c *client) limits(text string) api.Quota {
 	c.t.Helper()
 	var out api.Quota
 	c.admin().put(c.quotaPath(), body(text)).want(http.StatusOK, &out)
-	within(c.t, 20*time.Second, "it holds", func() bool {
+	poll.Within(c.t, 20*time.Second, "it holds", func() bool {
 		return quotaHolds(shared.quotas.Of(c.claims.Tenant), out.Overrides)
 	})
 	return out
@@ -85,14 +86,14 @@ func TestQuotaBindsAllReplicas(t *testing.T) {
 		made.ChangedAt == nil || made.Damaged {
 		t.Errorf("made %+v", made)
 	}
-	eventually(t, "what is used is told", func() bool {
+	poll.Until(t, "what is used is told", func() bool {
 		var now api.Quota
 		c.operator().get(c.quotaPath()).want(http.StatusOK, &now)
 		return now.Used.HeldLocks == 2 && now.Used.Places == 2 && now.Used.MetadataBytes == 5 &&
 			now.Used.Requests >= 0 && now.Version == made.Version
 	})
 	for _, at := range []*client{c, c.at(other)} {
-		eventually(t, "more is refused", func() bool {
+		poll.Until(t, "more is refused", func() bool {
 			a := at.post("/locks/c", body(`{}`))
 			if a.status != http.StatusTooManyRequests {
 				t.Errorf("%v", a)
@@ -105,7 +106,7 @@ func TestQuotaBindsAllReplicas(t *testing.T) {
 		at.put("/locks/a/renew", lockToken(e.Token)).wantStatus(http.StatusOK)
 	}
 	var page api.AdminTenantPage
-	eventually(t, "it is in the list", func() bool {
+	poll.Until(t, "it is in the list", func() bool {
 		page = api.AdminTenantPage{}
 		c.operator().get("/admin/tenants").want(http.StatusOK, &page)
 		return len(page.Tenants) == 1 && page.Tenants[0].Quota.Limits.HeldLocks == 2 &&
@@ -113,7 +114,7 @@ func TestQuotaBindsAllReplicas(t *testing.T) {
 	})
 	c.admin().delete(c.quotaPath() + because).wantNoContent()
 	c.admin().delete(c.quotaPath()).wantNoContent()
-	within(
+	poll.Within(
 		t, 20*time.Second, "the defaults hold",
 		func() bool { return *shared.quotas.Of(c.claims.Tenant) == *quota.Standard() },
 	)
@@ -156,7 +157,7 @@ func TestRatesOfRequests(t *testing.T) {
 	c.delete("/locks/c", lockToken(last.Token)).exceeds("rate_limited", "releases_per_second", 0, 0)
 	c.delete("/locksets/"+set.ID, lockToken(set.Token)).
 		exceeds("rate_limited", "releases_per_second", 0, 0)
-	eventually(
+	poll.Until(
 		t, "it begins anew",
 		func() bool { return c.post("/locks/f", body(`{}`)).status != http.StatusTooManyRequests },
 	)
@@ -210,7 +211,7 @@ func TestQuotaOfWebhooksAndStreams(t *testing.T) {
 		exceeds("quota_exceeded", "webhooks", 1, 1)
 	s := c.follow("/events")
 	c.get("/events").exceeds("quota_exceeded", "event_streams", 1, 1)
-	eventually(t, "both are told as used", func() bool {
+	poll.Until(t, "both are told as used", func() bool {
 		var now api.Quota
 		c.admin().get(c.quotaPath()).want(http.StatusOK, &now)
 		return now.Used.Webhooks == 1 && now.Used.EventStreams == 1
@@ -268,7 +269,7 @@ func TestDamagedQuotaFallsBackToDefaults(t *testing.T) {
 	); err != nil {
 		t.Fatal(err)
 	}
-	within(
+	poll.Within(
 		t, 20*time.Second, "the defaults hold",
 		func() bool { return c.post("/locks/a", body(`{}`)).status == http.StatusCreated },
 	)

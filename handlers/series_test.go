@@ -8,12 +8,13 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 func (c *client) history(name string, right func(*api.AdminHistory) bool) *api.AdminHistory {
 	c.t.Helper()
 	h := &api.AdminHistory{}
-	eventually(c.t, "the history of "+name+" is right", func() bool {
+	poll.Until(c.t, "the history of "+name+" is right", func() bool {
 		*h = api.AdminHistory{}
 		c.get("/admin/locks/"+c.claims.Tenant+"/"+name+"/history").want(http.StatusOK, h)
 		return right(h)
@@ -33,7 +34,7 @@ func TestSeries(t *testing.T) {
 	newTenant(t).acquire("b")
 	for _, r := range []*replica{shared.main, shared.other} {
 		var s api.AdminSeries
-		eventually(t, "everything is counted", func() bool {
+		poll.Until(t, "everything is counted", func() bool {
 			s = api.AdminSeries{}
 			c.operator().at(r).get("/admin/series").want(http.StatusOK, &s)
 			return s.Whole != nil && s.Whole.Releases == 5 && s.Whole.Waiting > 0 && s.Whole.Holding > 0
@@ -203,7 +204,7 @@ func TestHeatMap(t *testing.T) {
 		return strings.Join(out, " ")
 	}
 	own := c.claims.Tenant + "/"
-	eventually(
+	poll.Until(
 		t, "both locks are shown", func() bool { return names(c.operator()) == own+"b "+own+"a" },
 	)
 	if cells := m.Rows[0].Waiting; len(cells) != 30 || m.StepSeconds != 30 || m.Truncated ||
@@ -222,7 +223,7 @@ func TestHeatMap(t *testing.T) {
 	}
 	for name, waited := range map[string]bool{"b": true, "quiet": false} {
 		var h api.AdminHistory
-		eventually(t, "the history of "+name+" says how many waited", func() bool {
+		poll.Until(t, "the history of "+name+" says how many waited", func() bool {
 			h = api.AdminHistory{}
 			c.operator().get("/admin/locks/"+own+name+"/history").want(http.StatusOK, &h)
 			return (h.Waiting != nil) == waited

@@ -8,6 +8,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestStaleWriteIsShownToOperators: the lock's page has what resources reported to any replica. A
@@ -32,7 +33,7 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 		c.operator().get("/admin/locks/"+c.claims.Tenant+"/"+name).want(http.StatusOK, &v)
 		return v
 	}
-	eventually(t, "both are kept", func() bool { return len(page("orders:42").StaleWrites) == 2 })
+	poll.Until(t, "both are kept", func() bool { return len(page("orders:42").StaleWrites) == 2 })
 	for _, w := range page("orders:42").StaleWrites {
 		if w.FencePresented != *first.Fence || w.FenceKnown != *second.Fence ||
 			w.Resource != "db-7/<orders>" || w.Holder != "worker-1" || w.Ended != "released" ||
@@ -56,7 +57,7 @@ func TestStaleWriteAfterExpiry(t *testing.T) {
 		`{"fence_presented":%d,"fence_known":%d,"resource":"db"}`, *first.Fence, *second.Fence,
 	))).wantNoContent()
 	var v api.AdminLockView
-	eventually(t, "it is kept", func() bool {
+	poll.Until(t, "it is kept", func() bool {
 		c.operator().get("/admin/locks/"+c.claims.Tenant+"/a").want(http.StatusOK, &v)
 		return len(v.StaleWrites) == 1
 	})

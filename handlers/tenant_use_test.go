@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestTenants: what each tenant uses, in pages, and to its own operators only that.
@@ -25,7 +26,7 @@ func TestTenants(t *testing.T) {
 		}
 		return nil
 	}
-	eventually(t, "both are counted", func() bool {
+	poll.Until(t, "both are counted", func() bool {
 		seen, query := map[string]bool{}, "?limit=1"
 		for query != "" { // through all pages
 			p = api.AdminTenantPage{}
@@ -39,7 +40,7 @@ func TestTenants(t *testing.T) {
 		}
 		return seen[c.claims.Tenant] && seen[other.claims.Tenant] && p.Total >= 2
 	})
-	eventually(t, "its own operator sees it", func() bool {
+	poll.Until(t, "its own operator sees it", func() bool {
 		p = api.AdminTenantPage{}
 		c.operator().get("/admin/tenants").want(http.StatusOK, &p)
 		own := find(c.claims.Tenant)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestRenewRestartsTheLease: a renewal restarts the lease, and changes nothing else.
@@ -17,7 +19,7 @@ func TestRenewRestartsTheLease(t *testing.T) {
 	c := newTenant(t)
 	e := c.acquire("orders:42", body(`{"ttl_seconds":6,"holder":"w","metadata":{"a":"b"}}`))
 	for began := time.Now(); time.Since(began) < 8*time.Second; { // longer than the TTL
-		eventually(
+		poll.Until(
 			t, "some of the TTL has passed",
 			func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second },
 		)
@@ -50,7 +52,7 @@ func TestWaiterCanBeRenewed(t *testing.T) {
 		waiting(http.StatusAccepted)
 	c.named("c").join("orders:42")
 	for began := time.Now(); time.Since(began) < 8*time.Second; {
-		eventually(
+		poll.Until(
 			t, "some of the TTL has passed",
 			func() bool { return time.Until(e.ExpiresAt.Time) < 4*time.Second },
 		)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestStreamsKeepNoRoomOfOthers: bodies that streams do not need keep nothing over their connection
@@ -31,7 +32,7 @@ func TestStreamsKeepNoRoomOfOthers(t *testing.T) {
 				defer resp.Body.Close()
 			}
 			p := c.start("POST", fmt.Sprint("/locks/n", len(path)), body(`{}`))
-			eventually(t, "what is acquired comes through", p.answered)
+			poll.Until(t, "what is acquired comes through", p.answered)
 			p.wait().wantStatus(http.StatusCreated)
 		})
 	}
@@ -62,7 +63,7 @@ func TestExportsKeepNoRoomOfOthers(t *testing.T) {
 		<-trail.asked
 	}
 	p := c.start("POST", "/locks/a", body(`{}`))
-	eventually(t, "what is acquired comes through", p.answered)
+	poll.Until(t, "what is acquired comes through", p.answered)
 	p.wait().wantStatus(http.StatusCreated)
 	close(trail.let)
 	exports.Wait()

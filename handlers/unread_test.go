@@ -9,6 +9,7 @@ import (
 
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestBodyThatNeverComes: a client that announces a body and does not send it is answered, and
@@ -41,7 +42,7 @@ func TestBodyThatNeverComes(t *testing.T) {
 			if a, goesOn := conn.read(tc.method); a.status != tc.status || goesOn {
 				t.Errorf("%d, and the connection goes on: %v", a.status, goesOn)
 			}
-			within(t, 20*time.Second, "nothing of it is kept", func() bool { return router.InFlight() == 0 })
+			poll.Within(t, 20*time.Second, "nothing of it is kept", func() bool { return router.InFlight() == 0 })
 		})
 	}
 }

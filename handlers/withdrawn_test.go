@@ -14,6 +14,7 @@ import (
 	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/handlers"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // withdrawing is a replica with a key set of its own. withdraw takes the one key out of it that
@@ -70,7 +71,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	}
 	stays := holder.named("stays").start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`))
 	waiters := func() int { return len(holder.look("orders:1").Waiters) }
-	eventually(t, "all wait", func() bool { return waiters() == 4 && waitsOn(holder, entry) })
+	poll.Until(t, "all wait", func() bool { return waiters() == 4 && waitsOn(holder, entry) })
 	withdraw()
 	for name, p := range waits {
 		a := p.wait()
@@ -79,7 +80,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 			t.Errorf("%s: %v has the headers %v", name, a, a.header)
 		}
 	}
-	eventually(
+	poll.Until(
 		t, "only the entry that its key can resume is left", func() bool { return waiters() == 2 },
 	)
 	worker.get("/locks").wantProblem(badBearer("the key set has no key with this kid and algorithm"))
@@ -87,7 +88,7 @@ func TestWaitsEndWithTheirCredential(t *testing.T) {
 	resumed := renewed.start("POST", "/locks/orders:1", body(`{"wait_seconds":60}`), key("k"))
 	holder.release(first)
 	var last *pending
-	eventually(t, "one of two is granted", func() bool {
+	poll.Until(t, "one of two is granted", func() bool {
 		for _, p := range []*pending{resumed, stays} {
 			if last = p; p.answered() {
 				return true
@@ -120,7 +121,7 @@ func TestSlowBodyOfAWithdrawnCredential(t *testing.T) {
 		t.Fatal(err)
 	}
 	withdraw()
-	eventually(
+	poll.Until(
 		t, "the key is gone",
 		func() bool { return worker.get("/locks").status == http.StatusUnauthorized },
 	)

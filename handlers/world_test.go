@@ -329,20 +329,3 @@ func newTenant(t testing.TB) *client {
 	}}
 	return c.as(func(*auth.Claims) {})
 }
-
-// eventually waits until what holds, or fails.
-func eventually(t testing.TB, what string, holds func() bool) {
-	t.Helper()
-	within(t, time.Minute, what, holds)
-}
-
-func within(t testing.TB, limit time.Duration, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(limit); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
-}

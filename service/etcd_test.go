@@ -13,6 +13,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/view"
 	"github.com/fencepost/fencepost/store/etcd"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // The tests in this file run on a real store, in real time. What they show is that
@@ -59,21 +60,10 @@ func (r *real) hold(req service.AcquireRequest) *service.Grant {
 // queued waits until n wait for the lock.
 func (r *real) queued(name string, n int) {
 	r.t.Helper()
-	r.eventually(fmt.Sprint(n, " wait for ", name), func() bool {
+	poll.Until(r.t, fmt.Sprint(n, " wait for ", name), func() bool {
 		v, err := r.Lock(r.t.Context(), ref(name), true, nil)
 		return err == nil && v.Waiting == n
 	})
-}
-
-func (r *real) eventually(what string, holds func() bool) {
-	r.t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(15 * time.Second); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("not within 15 s: %s", what)
-		}
-	}
 }
 
 // answer is the result of a waiting request.
@@ -304,7 +294,7 @@ func restart(t *testing.T, conn *etcd.Conn) {
 			t.Fatal(err)
 		}
 		same(t, held, g)
-		r.eventually("the first list is read", func() bool { return r.Ready(t.Context()) == nil })
+		poll.Until(r.t, "the first list is read", func() bool { return r.Ready(t.Context()) == nil })
 		lostFor(t, r.Release(t.Context(), by(released)), lock.Released)
 		_, err = r.Acquire(t.Context(), keyed("orders:2", 0, "k"))
 		lostFor(t, err, lock.Released)

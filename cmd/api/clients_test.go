@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/auth/certtest"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 const (
@@ -121,14 +122,14 @@ func TestClientCertificates(t *testing.T) {
 		t.Error("a certificate of another authority is taken")
 	}
 	write(principals, "nonsense")
-	eventually(
+	poll.Until(
 		t, "nonsense is logged",
 		func() bool { return strings.Contains(s.log.String(), `"flags":"--principals","error"`) },
 	)
 	if got := status(worker, "", "GET", "/locks/orders:1"); got != http.StatusOK {
 		t.Errorf("with nonsense in the file: %d", got)
 	}
-	eventually(
+	poll.Until(
 		t, "it is in the metrics",
 		func() bool { return worker.figure(`fencepost_principals_refused{file="principals"}`) == "1" },
 	)
@@ -136,21 +137,21 @@ func TestClientCertificates(t *testing.T) {
 		t.Errorf("the files of certificates are called refused: %s", got)
 	}
 	write(principals, `{"principals":[]}`)
-	eventually(
+	poll.Until(
 		t, "nothing is refused",
 		func() bool { return worker.figure(`fencepost_principals_refused{file="principals"}`) == "0" },
 	)
-	eventually(
+	poll.Until(
 		t, "the line is gone",
 		func() bool { return status(worker, "", "GET", "/locks") == http.StatusUnauthorized },
 	)
 	write(principals, someWorkers)
-	eventually(
+	poll.Until(
 		t, "the line is there",
 		func() bool { return status(worker, "", "GET", "/locks") == http.StatusOK },
 	)
 	write(caFile, string(stranger.PEM()))
-	eventually(t, "the authority is gone", func() bool {
+	poll.Until(t, "the authority is gone", func() bool {
 		r := worker.call("", "GET", "/locks", "")
 		return r.status == http.StatusUnauthorized &&
 			strings.Contains(r.text("detail"), "not trusted any more")
@@ -200,7 +201,7 @@ func TestWorkEndsWithTheLineOfItsCertificate(t *testing.T) {
 			told <- r
 		}()
 	}
-	eventually(t, "both wait", func() bool {
+	poll.Until(t, "both wait", func() bool {
 		waiters, _ := s.call(bearer(t, secretFile), "GET", "/locks/orders:1", "").body["waiters"].([]any)
 		return len(waiters) == 2
 	})

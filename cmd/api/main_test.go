@@ -16,6 +16,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // The tests run the whole program in this process. They are in package main
@@ -253,7 +255,7 @@ func TestBuilt(t *testing.T) {
 	ended := make(chan error, 1)
 	go func() { ended <- server.Wait() }()
 	t.Cleanup(func() { _ = server.Process.Kill() }) // it has ended, unless the test failed
-	eventually(
+	poll.Until(
 		t, "it listens", func() bool { return strings.Contains(log.String(), `"msg":"listening"`) },
 	)
 	if err := server.Process.Signal(os.Interrupt); err != nil {
@@ -308,18 +310,6 @@ func silentPort(t *testing.T) string {
 	l := listen(t)
 	t.Cleanup(func() { l.Close() })
 	return l.Addr().String()
-}
-
-// eventually waits until what holds, or fails.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(time.Minute); !holds(); <-tick.C {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }
 
 // TestStartSaysWhatToDo: an error of the system names the cause, and the server adds the remedy.

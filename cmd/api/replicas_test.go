@@ -4,13 +4,15 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestServerIsCounted: the built-in store has the list too.
 func TestServerIsCounted(t *testing.T) {
 	t.Parallel()
 	s := start(t, "--jwt-secret-file", file(t, secret), "--data-dir", t.TempDir())
-	eventually(t, "it counts itself", func() bool {
+	poll.Until(t, "it counts itself", func() bool {
 		resp, err := s.client.Get(s.url + "/metrics")
 		if err != nil {
 			t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth/signin/signintest"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // secretRun is a run through all that a server does, with the secrets that are used in it.
@@ -193,12 +194,12 @@ func (r *secretRun) webhooks() {
 		`{"async":true,"wait_seconds":60,"ttl_seconds":60,"callback_url":%q}`, r.hook+"/mine",
 	))
 	r.called = token
-	eventually(r.t, "the entry's own receiver is told", func() bool {
+	poll.Until(r.t, "the entry's own receiver is told", func() bool {
 		got, ok := r.inbox.first("/mine", "lock.acquired")
 		return ok && strings.Contains(string(got.body), token)
 	})
 	var delivery string
-	eventually(r.t, "a delivery is listed", func() bool {
+	poll.Until(r.t, "a delivery is listed", func() bool {
 		list, _ := r.do("GET", where+"/deliveries", "").body["deliveries"].([]any)
 		if len(list) > 0 {
 			first, _ := list[0].(map[string]any)
@@ -211,7 +212,7 @@ func (r *secretRun) webhooks() {
 	for _, path := range []string{"/webhooks", where} {
 		r.do("GET", path, "")
 	}
-	eventually(
+	poll.Until(
 		r.t, "one fails", func() bool { _, ok := r.inbox.first("/fails", "lock.acquired"); return ok },
 	)
 	of := "/admin/webhooks/acme/" + made.text("id")
@@ -387,7 +388,7 @@ func (r *secretRun) finish() {
 		got, _ := r.try(r.token, "POST", "/locks/mine", `{"wait_seconds":60}`)
 		told <- got
 	}()
-	eventually(r.t, "one waits", func() bool {
+	poll.Until(r.t, "one waits", func() bool {
 		waiters, _ := r.do("GET", "/locks/mine", "").body["waiters"].([]any)
 		return len(waiters) > 0
 	})

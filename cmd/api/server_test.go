@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // server is one that serves, until it is stopped or the test ends.
@@ -61,7 +62,7 @@ func startWith(t *testing.T, config *tls.Config, args ...string) *server {
 	}()
 	t.Cleanup(func() { s.end() })
 	var address []string
-	eventually(t, "the server listens", func() bool {
+	poll.Until(t, "the server listens", func() bool {
 		select {
 		case <-s.ended:
 			t.Fatalf("it ended with %d: %s", s.code, s.log)
@@ -74,7 +75,7 @@ func startWith(t *testing.T, config *tls.Config, args ...string) *server {
 	if config != nil {
 		s.url = "https://" + address[1]
 	}
-	eventually(
+	poll.Until(
 		t, "it is ready", func() bool { return s.call("", "GET", "/readyz", "").status == http.StatusOK },
 	)
 	return s
@@ -259,7 +260,7 @@ func TestTokenOfSixteenKiB(t *testing.T) {
 func printed(t *testing.T, s *server, pattern string) string {
 	t.Helper()
 	var found []string
-	eventually(t, "it prints "+pattern, func() bool {
+	poll.Until(t, "it prints "+pattern, func() bool {
 		found = regexp.MustCompile(pattern).FindStringSubmatch(s.out.String())
 		return found != nil && strings.Contains(s.out.String(), "/docs/")
 	})
@@ -304,7 +305,7 @@ func TestDrain(t *testing.T) {
 		told <- r
 	})
 	defer asked.Wait()
-	eventually(t, "one waits", func() bool {
+	poll.Until(t, "one waits", func() bool {
 		waiters, _ := s.call(token, "GET", "/locks/orders:1", "").body["waiters"].([]any)
 		return len(waiters) == 1
 	})
@@ -354,7 +355,7 @@ func TestDrainDelay(t *testing.T) {
 	held := s.call(token, "POST", "/locks/orders:1", "{}")
 	began := time.Now()
 	s.stop()
-	eventually(t, "it is not ready", func() bool {
+	poll.Until(t, "it is not ready", func() bool {
 		return s.call("", "GET", "/readyz", "").status == http.StatusServiceUnavailable
 	})
 	if r := s.call(

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // builtOnce builds the program once for the tests that need a process of their own.
@@ -85,7 +87,7 @@ func launchWith(t *testing.T, log io.Reader, stdout, stderr *os.File, args ...st
 	}()
 	t.Cleanup(func() { _ = p.Process.Kill() })
 	var said []byte
-	eventually(t, "it listens", func() bool {
+	poll.Until(t, "it listens", func() bool {
 		part := make([]byte, 4096)
 		n, _ := log.Read(part)
 		said = append(said, part[:n]...)
@@ -95,7 +97,7 @@ func launchWith(t *testing.T, log io.Reader, stdout, stderr *os.File, args ...st
 		}
 		return address != nil
 	})
-	eventually(t, "it is ready", func() bool { return p.status("/readyz") == http.StatusOK })
+	poll.Until(t, "it is ready", func() bool { return p.status("/readyz") == http.StatusOK })
 	return p
 }
 
@@ -158,7 +160,7 @@ func TestServerOutlivesTheReaderOfItsLog(t *testing.T) {
 					t.Fatalf("status %d after the reader has gone", status)
 				}
 			}
-			eventually(
+			poll.Until(
 				t, "it counts the lines", func() bool { return p.counted("fencepost_log_dropped_total") },
 			)
 			p.signal(syscall.SIGPIPE)
@@ -201,12 +203,12 @@ func TestSecondInterruptEndsTheDrainAtOnce(t *testing.T) {
 	)
 	for _, s := range []os.Signal{os.Interrupt, syscall.SIGTERM} { // a supervisor may repeat SIGTERM
 		p.signal(s)
-		eventually(
+		poll.Until(
 			t, "it drains", func() bool { return p.status("/readyz") == http.StatusServiceUnavailable },
 		)
 	}
 	// The server drains a moment before it lets the system end it at an interrupt.
-	eventually(t, "it ends", func() bool {
+	poll.Until(t, "it ends", func() bool {
 		_ = p.Process.Signal(os.Interrupt) // it may have ended
 		select {
 		case <-p.ended:

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/auth/signin/signintest"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // oidcArgs configures a server for an identity provider.
@@ -89,7 +90,7 @@ func TestOIDCPrincipalsRefused(t *testing.T) {
 		if err := os.WriteFile(rights, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, c.text+" makes it "+c.want, func() bool { return s.figure(figure) == c.want })
+		poll.Until(t, c.text+" makes it "+c.want, func() bool { return s.figure(figure) == c.want })
 	}
 	if got := s.figure("fencepost_tls_files_refused"); got != "" {
 		t.Errorf("without TLS there is a figure of its files: %s", got)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/auth/certtest"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // pemFiles puts a certificate of the authority into files.
@@ -69,7 +70,7 @@ func TestTLS(t *testing.T) {
 		}
 		told <- r
 	})
-	eventually(t, "one waits", func() bool {
+	poll.Until(t, "one waits", func() bool {
 		waiters, _ := s.call(token, "GET", "/locks/orders:1", "").body["waiters"].([]any)
 		return len(waiters) == 1
 	})
@@ -169,16 +170,16 @@ func TestReloadUnderLoad(t *testing.T) {
 	end := time.Now().Add(30 * time.Minute).UTC().Truncate(time.Second)
 	pemFiles(t, a, dir, func(c *x509.Certificate) { c.NotAfter = end })
 	want := end.Format(time.RFC3339)
-	eventually(t, "new connections see the new one", func() bool { return s.seen(config) == want })
+	poll.Until(t, "new connections see the new one", func() bool { return s.seen(config) == want })
 	pemFiles(t, a, dir, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Minute) })
-	eventually(
+	poll.Until(
 		t, "that it has ended is logged",
 		func() bool { return strings.Contains(s.log.String(), "ended at") },
 	)
 	if err := os.WriteFile(filepath.Join(dir, "tls.crt"), []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(
+	poll.Until(
 		t, "that it is nonsense is logged",
 		func() bool { return strings.Contains(s.log.String(), "failed to find any PEM data") },
 	)
@@ -191,15 +192,15 @@ func TestReloadUnderLoad(t *testing.T) {
 		)
 	}
 	pemFiles(t, a, dir, func(c *x509.Certificate) { c.NotAfter = end.Add(time.Minute) })
-	eventually(
+	poll.Until(
 		t, "a good one is in use",
 		func() bool { return s.seen(config) == end.Add(time.Minute).Format(time.RFC3339) },
 	)
-	eventually(
+	poll.Until(
 		t, "nothing is refused", func() bool { return s.figure("fencepost_tls_files_refused") == "0" },
 	)
 	was := answered.Load()
-	eventually(t, "the load goes on", func() bool { return answered.Load() > was+8 })
+	poll.Until(t, "the load goes on", func() bool { return answered.Load() > was+8 })
 	if n := dialed.Load(); n != 4 {
 		t.Errorf("4 clients needed %d connections", n)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // told is what a delivery is to have in its data: by the path of a field, its value, or nil for
@@ -43,7 +44,7 @@ func TestEveryKindIsSent(t *testing.T) {
 	}
 	for kind, want := range k.want {
 		var got received
-		eventually(t, fmt.Sprint("it is told: ", kind, want), func() (ok bool) {
+		poll.Until(t, fmt.Sprint("it is told: ", kind, want), func() (ok bool) {
 			got, ok = to.find(string(kind), want)
 			if !ok && kind == lock.EventDeadlockRefused {
 				k.deadlock() // it takes two that come at once

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -99,7 +100,7 @@ func TestWebhooksAreSent(t *testing.T) {
 		"/all": made.text("secret"), "/mine": callback.text("secret"),
 	} {
 		var got received
-		eventually(t, "a grant is told at "+path, func() (ok bool) {
+		poll.Until(t, "a grant is told at "+path, func() (ok bool) {
 			got, ok = to.first(path, "lock.acquired")
 			return ok
 		})
@@ -116,10 +117,10 @@ func TestWebhooksAreSent(t *testing.T) {
 	if again := s.call(token, "POST", where+"/test", ""); again.status != http.StatusAccepted {
 		t.Errorf("a test is answered %v", again)
 	}
-	eventually(
+	poll.Until(
 		t, "a test is sent", func() bool { _, ok := to.first("/all", "webhook.test"); return ok },
 	)
-	eventually(t, "deliveries are listed", func() bool {
+	poll.Until(t, "deliveries are listed", func() bool {
 		list, _ := s.call(token, "GET", where+"/deliveries", "").body["deliveries"].([]any)
 		return len(list) >= 2
 	})
@@ -159,7 +160,7 @@ func TestWebhooksArePaced(t *testing.T) {
 		s.acquired(token, "paced:"+strconv.Itoa(i), "")
 	}
 	shown, measured := false, false
-	eventually(t, "some are used up", func() bool {
+	poll.Until(t, "some are used up", func() bool {
 		used, _ := s.call(
 			strings.TrimSpace(admin.out), "GET", "/admin/tenants/acme/quota", "",
 		).body["used"].(map[string]any)
@@ -168,7 +169,7 @@ func TestWebhooksArePaced(t *testing.T) {
 		shown, measured = shown || n > 0, measured || figure != "" && figure != "0"
 		return shown && measured
 	})
-	eventually(t, "all grants are told", func() bool { return len(to.list()) >= grants })
+	poll.Until(t, "all grants are told", func() bool { return len(to.list()) >= grants })
 	if took, least := time.Since(began), (grants-perSecond)*time.Second/perSecond; took < least {
 		t.Errorf("all are told within %s, which takes %s at least", took, least)
 	}

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // step is a command, its exit code, and what it prints on standard output, or on standard error if
@@ -31,7 +33,7 @@ func TestEachCommand(t *testing.T) {
 	}
 	u.exports(u.command("acquire", "--holder", "me", "--ttl", "10m", "each:a").expect(0))
 	u.command("run", "--holder", "next", "--wait", "10m", "each:a", "--", "true").start()
-	await(t, "a waiter", func() bool {
+	poll.Until(t, "a waiter", func() bool {
 		return u.command("queue", "each:a", "-o", "name").expect(0) == "next\n"
 	})
 	u.steps(
@@ -142,7 +144,7 @@ func TestWebhookCommands(t *testing.T) {
 	u.command("run", "hooked", "--", "true").expect(0)
 	<-got
 	var delivery string
-	await(t, "the delivery of an event", func() bool {
+	poll.Until(t, "the delivery of an event", func() bool {
 		for line := range strings.Lines(u.command("webhooks", "deliveries", id).expect(0)) {
 			if strings.Contains(line, "lock.acquired") && strings.Contains(line, "delivered") {
 				delivery = strings.Fields(line)[0]
@@ -168,7 +170,7 @@ func TestWatch(t *testing.T) {
 	watch := u.command("watch", "watched:*")
 	watch.Stdout = out
 	watch.start()
-	await(t, "two events of one lock", func() bool {
+	poll.Until(t, "two events of one lock", func() bool {
 		u.command("run", "other", "--", "true").expect(0)
 		u.command("run", "watched:it", "--", "true").expect(0)
 		words := u.lines("events") // the first may begin between the two

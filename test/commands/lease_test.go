@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -34,9 +35,9 @@ func (u *user) holds(lock string, other *user) (holder, waiter *process) {
 	holder = u.command("run", "--ttl", lease.String(), lock, "--", "sh", "-c", stubborn)
 	holder.Stdout, holder.Stderr = nil, nil // which the command could keep open
 	holder.start()
-	await(u.t, "the command", func() bool { return len(u.lines("log")) > 5 })
+	poll.Until(u.t, "the command", func() bool { return len(u.lines("log")) > 5 })
 	waiter = other.command("run", "--wait", "5m", lock, "--", "sh", "-c", next).start()
-	await(u.t, "a waiter", func() bool {
+	poll.Until(u.t, "a waiter", func() bool {
 		return strings.Contains(u.command("status", lock).expect(0), "1 waiting")
 	})
 	return holder, waiter
@@ -109,7 +110,7 @@ func (u *user) heeds(lock string) *process {
 	p := u.command("run", "--ttl", "12s", lock, "--", "sh", "-c",
 		"trap 'echo term >>terms; sleep 0.2; touch tidy; exit 0' TERM; touch begun\n"+
 			"while :; do sleep 0.01; done").start()
-	await(u.t, "the command", func() bool { return u.exists("begun") })
+	poll.Until(u.t, "the command", func() bool { return u.exists("begun") })
 	return p
 }
 
@@ -120,7 +121,7 @@ func TestGuardTerminates(t *testing.T) {
 	u := newUser(t)
 	p := u.heeds("guard")
 	p.signal(syscall.SIGSTOP)
-	await(t, "the end of the command", func() bool { return u.exists("tidy") })
+	poll.Until(t, "the end of the command", func() bool { return u.exists("tidy") })
 	p.signal(syscall.SIGCONT)
 	if code := p.code(); code != 76 {
 		t.Errorf("it ends with %d: %s", code, &p.stderr)
@@ -137,7 +138,7 @@ func TestNoKill(t *testing.T) {
 	u := userOf(t, r.URL(), token)
 	p := u.command("run", "--ttl", "2s", "--no-kill", "warns", "--", "sh", "-c",
 		"touch begun; sleep 4; touch finished").start()
-	await(t, "the command", func() bool { return u.exists("begun") })
+	poll.Until(t, "the command", func() bool { return u.exists("begun") })
 	if err := r.Stop(); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestAllProgramsDie(t *testing.T) {
 		"while :; do echo beat >>log; sleep 0.02; done")
 	holder.Stdout, holder.Stderr = nil, nil // which the command could keep open
 	holder.start()
-	await(t, "the command", func() bool { return len(u.lines("log")) > 5 })
+	poll.Until(t, "the command", func() bool { return len(u.lines("log")) > 5 })
 	programsOf := slices.DeleteFunc(familyOf(t, holder.Process.Pid), func(pid int) bool {
 		program, _ := os.Readlink(fmt.Sprintf("/proc/%d/exe", pid)) // a child of the script may be gone
 		return program != programs.fencepost
@@ -240,7 +241,7 @@ func TestReleasesAtTheEnd(t *testing.T) {
 	u.command("run", "--ttl", "10m", "ends", "--", "true").expect(0)
 	p := u.command("run", "--wait", "0", "--ttl", "10m", "ends", "--", "sh", "-c",
 		"touch begun; exec sleep 60").start()
-	await(t, "the command", func() bool { return u.exists("begun") })
+	poll.Until(t, "the command", func() bool { return u.exists("begun") })
 	p.signal(syscall.SIGTERM)
 	if code := p.code(); code != 128+15 {
 		t.Errorf("it ends with %d: %s", code, &p.stderr)

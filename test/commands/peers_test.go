@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -102,12 +103,12 @@ func (c *contest) begin() {
 	c.script("first", "while [ ! -e over ]; do echo beat >>log || exit; sleep 0.02; done")
 	c.script("second", "echo granted >>log; sleep 0.5")
 	c.wrapper = c.start("./first")
-	await(c.t, "the first command", func() bool { return len(c.lines("log")) > 5 })
+	poll.Until(c.t, "the first command", func() bool { return len(c.lines("log")) > 5 })
 	c.family = familyOf(c.t, c.wrapper.Process.Pid)
 	c.t.Cleanup(func() {
 		c.touch("over")
 		each(c.family, syscall.SIGCONT)
-		await(c.t, "the end of the first command", func() bool { return !c.alive() })
+		poll.Until(c.t, "the end of the first command", func() bool { return !c.alive() })
 	})
 }
 
@@ -156,7 +157,7 @@ func (c *contest) stopMachine() {
 	}
 	each(c.family, syscall.SIGCONT)
 	stopped := len(c.lines("log"))
-	await(c.t, "work after it woke, or its end", func() bool {
+	poll.Until(c.t, "work after it woke, or its end", func() bool {
 		switch {
 		case len(c.lines("log")) > stopped+100:
 			c.outcome = bothRun

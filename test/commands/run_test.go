@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestExitCodes: run ends with the code of the command, or says why there was none.
@@ -64,7 +66,7 @@ func TestHeldLock(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.command("run", "held", "--", "sh", "-c", "touch begun; while [ ! -e over ]; do sleep 0.01; done; echo one >>order").start()
-	await(t, "the first command", func() bool { return u.exists("begun") })
+	poll.Until(t, "the first command", func() bool { return u.exists("begun") })
 
 	if out := u.command("run", "--wait", "0", "held", "--", "echo", "ran").expect(75); out != "" {
 		t.Errorf("a command without the lock printed %q", out)
@@ -77,7 +79,7 @@ func TestHeldLock(t *testing.T) {
 		t.Errorf("cron would mail %q", out+skipped.stderr.String())
 	}
 	waits := u.command("run", "held", "--", "sh", "-c", "echo two >>order").start()
-	await(t, "a waiter", func() bool {
+	poll.Until(t, "a waiter", func() bool {
 		return strings.Contains(u.command("status", "held").expect(0), "1 waiting")
 	})
 	u.touch("over")
@@ -106,11 +108,11 @@ func TestWaiterLeaves(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.command("run", "left", "--", "sleep", "60").start()
-	await(t, "the holder", func() bool {
+	poll.Until(t, "the holder", func() bool {
 		return strings.Contains(u.command("status", "left").expect(0), "is held")
 	})
 	waits := u.command("run", "left", "--", "true").start()
-	await(t, "a waiter", func() bool {
+	poll.Until(t, "a waiter", func() bool {
 		return strings.Contains(u.command("status", "left").expect(0), "1 waiting")
 	})
 	waits.signal(syscall.SIGINT)
@@ -119,7 +121,7 @@ func TestWaiterLeaves(t *testing.T) {
 		status.Signal() != syscall.SIGINT {
 		t.Errorf("it ends with %v: %s", waits.ProcessState, &waits.stderr)
 	}
-	await(t, "the end of its entry", func() bool { // the server sees the end of a connection
+	poll.Until(t, "the end of its entry", func() bool { // the server sees the end of a connection
 		return !strings.Contains(u.command("status", "left").expect(0), "waiting")
 	})
 }
@@ -136,7 +138,7 @@ func TestSignals(t *testing.T) {
 			u := newUser(t)
 			script := fmt.Sprintf("trap 'exit 42' %d; touch begun; while :; do sleep 0.01; done", s)
 			p := u.command("run", "signals:"+strconv.Itoa(int(s)), "--", "sh", "-c", script).start()
-			await(t, "the command", func() bool { return u.exists("begun") })
+			poll.Until(t, "the command", func() bool { return u.exists("begun") })
 			p.signal(s)
 			if code := p.code(); code != 42 {
 				t.Errorf("it ends with %d: %s", code, &p.stderr)

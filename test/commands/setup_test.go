@@ -183,14 +183,3 @@ func (u *user) lines(name string) []string {
 	}
 	return strings.Fields(string(text))
 }
-
-// await waits until the condition holds.
-func await(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patient); !condition(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("not in time: %s", what)
-		}
-		time.Sleep(5 * time.Millisecond) //nolint:forbidigo // a poll with a deadline
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // evaluate runs a shell that evaluates what acquire prints for a lock.
@@ -63,14 +65,14 @@ func TestUpgradeWhileWaiting(t *testing.T) {
 	u := newUser(t)
 	held := u.command("run", "upgrade", "--", "sh", "-c", "until [ -e removed ]; do sleep 0.01; done")
 	held.start()
-	await(t, "the holder", func() bool {
+	poll.Until(t, "the holder", func() bool {
 		return strings.Contains(u.command("status", "upgrade").expect(0), "is held")
 	})
 	if err := os.Link(programs.fencepost, u.path("old")); err != nil {
 		t.Fatal(err)
 	}
 	waiter := u.program(u.path("old"), "run", "upgrade", "--", "echo", "works").start()
-	await(t, "the waiter", func() bool {
+	poll.Until(t, "the waiter", func() bool {
 		return strings.Contains(u.command("status", "upgrade").expect(0), "1 waiting")
 	})
 	if err := os.Remove(u.path("old")); err != nil {

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // terminal is what a user at a terminal sees and types.
@@ -80,7 +82,7 @@ func TestKeysEndTheScript(t *testing.T) {
 			u := newUser(t)
 			run := `"$0" run "keys-$$" -- sh -c '` + c.command + `'; echo NEXT`
 			p := u.terminal(c.shell, c.before+run)
-			await(t, "the command", func() bool { return u.exists("begun") })
+			poll.Until(t, "the command", func() bool { return u.exists("begun") })
 			p.press(c.key)
 			p.code()
 			if shown := <-p.read; strings.Contains(shown, "NEXT") != c.next {
@@ -95,11 +97,11 @@ func TestKeyEndsTheScriptOfAWaiter(t *testing.T) {
 	t.Parallel()
 	u := newUser(t)
 	u.command("run", "waiter", "--", "sleep", "60").start()
-	await(t, "the holder", func() bool {
+	poll.Until(t, "the holder", func() bool {
 		return strings.Contains(u.command("status", "waiter").expect(0), "is held")
 	})
 	p := u.terminal("/bin/bash", `"$0" run waiter -- true; echo NEXT`)
-	await(t, "a waiter", func() bool {
+	poll.Until(t, "a waiter", func() bool {
 		return strings.Contains(u.command("status", "waiter").expect(0), "1 waiting")
 	})
 	p.press(3)

@@ -6,6 +6,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // configuration needs no provider that Terraform would download.
@@ -74,7 +76,7 @@ func TestTerraformEndsBeforeTheNextApply(t *testing.T) {
 				"trap '' TERM; while :; do echo beat >>../log; sleep 0.02; done")
 			holder.Stdout, holder.Stderr = nil, nil // which Terraform could keep open
 			holder.start()
-			await(t, "the first deployment", func() bool { return len(first.lines("../log")) > 5 })
+			poll.Until(t, "the first deployment", func() bool { return len(first.lines("../log")) > 5 })
 			waiter := second.terraform(lease, "echo granted >>../log; sleep 0.5").start()
 			holder.signal(signal)
 			(&user{t, first.env, first.path("..")}).alone(waiter)

@@ -3,6 +3,8 @@ package commands_test
 import (
 	"strings"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestLogSaysThatNoServerAnswers: cron and CI see why run waits, unless they ask for quiet.
@@ -15,7 +17,7 @@ func TestLogSaysThatNoServerAnswers(t *testing.T) {
 	}
 	quiet := start("--quiet")
 	start("--ttl=30s")
-	await(t, "the reason", func() bool {
+	poll.Until(t, "the reason", func() bool {
 		return strings.Contains(strings.Join(u.lines("err--ttl=30s"), " "), "does not answer")
 	})
 	if said := u.lines("err--quiet"); len(said) > 0 {

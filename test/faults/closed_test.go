@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/test/faults/drive"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -75,13 +76,13 @@ func (s *closing) closed(prefix string, cut func(on bool)) {
 	var granted, refused atomic.Int64
 	over := make(chan struct{})
 	load.Go(func() { s.each(func(c *drive.Client) { s.work(c, prefix, over, &granted, &refused) }) })
-	eventually(s, prefix+" is granted", func() bool { return granted.Load() > 50 })
+	poll.Within(s.t, seenWithin, prefix+" is granted", func() bool { return granted.Load() > 50 })
 	cut(true)
 	made := s.close(prefix + "*")
 	pause(s.ctx, time.Second)
 	before := refused.Load()
 	cut(false)
-	eventually(s, prefix+" is refused", func() bool { return refused.Load() > before+50 })
+	poll.Within(s.t, seenWithin, prefix+" is refused", func() bool { return refused.Load() > before+50 })
 	close(over)
 	load.Wait()
 	joined, err := s.store.Joined(s.ctx, prefix)
@@ -98,7 +99,7 @@ func (s *closing) closed(prefix string, cut func(on bool)) {
 	if a.Status != http.StatusNoContent {
 		s.t.Errorf("opened with %v", a)
 	}
-	eventually(s, prefix+" is open", func() bool {
+	poll.Within(s.t, seenWithin, prefix+" is open", func() bool {
 		return s.try(s.clients[0], prefix+"again", "").Status == http.StatusCreated
 	})
 }
@@ -149,14 +150,4 @@ func (s *closing) close(locks string) (made closure) {
 func (s *closing) ask(method, path string, body any) drive.Answer {
 	header := map[string]string{"Authorization": "Bearer " + s.bearer}
 	return s.clients[0].Ask(s.ctx, 0, method, path, header, body, 0)
-}
-
-// eventually polls for what has to happen.
-func eventually(s *closing, what string, done func() bool) {
-	s.t.Helper()
-	for end := time.Now().Add(seenWithin); !done(); pause(s.ctx, 20*time.Millisecond) {
-		if time.Now().After(end) || s.ctx.Err() != nil {
-			s.t.Fatalf("it does not happen that %s", what)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/test/rig"
 )
 
@@ -56,7 +57,7 @@ func (k *killer) round(all bool) {
 		k.buried(v)
 		k.must(v.Restart(k.ctx))
 	}
-	k.await("every shard to have an owner", func() bool { return len(k.owners()) == shards })
+	poll.Within(k.t, 2*time.Minute, "every shard to have an owner", func() bool { return len(k.owners()) == shards })
 	k.receivers.rest(k.newest.Load())
 	pause(k.ctx, time.Duration(1000+rand.N(3000))*time.Millisecond)
 }
@@ -66,7 +67,7 @@ func (k *killer) round(all bool) {
 func (k *killer) sender() (v *rig.Replica) {
 	k.t.Helper()
 	before := k.receivers.messages()
-	k.await("somebody to send webhooks", func() bool {
+	poll.Within(k.t, 2*time.Minute, "somebody to send webhooks", func() bool {
 		v = nil
 		has, most := map[*rig.Replica]int{}, 0
 		for _, o := range k.owners() {
@@ -77,16 +78,6 @@ func (k *killer) sender() (v *rig.Replica) {
 		return v != nil && k.receivers.messages() > before
 	})
 	return v
-}
-
-// await waits until it is so, longer than any lease.
-func (k *killer) await(what string, so func() bool) {
-	k.t.Helper()
-	for end := time.Now().Add(2 * time.Minute); !so(); pause(k.ctx, 50*time.Millisecond) {
-		if time.Now().After(end) {
-			k.t.Fatalf("waited for %s", what)
-		}
-	}
 }
 
 const shards = 8

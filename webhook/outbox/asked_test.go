@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -89,7 +90,7 @@ func TestAskedWhileItGetsNothing(t *testing.T) {
 			run(t, func(t *testing.T, w *world) {
 				r, s := warm(t, w)
 				r.take("acme", "orders:1")
-				until(t, time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
+				poll.Within(t, time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
 				got := w.received(here)
 				stop(w, r, s)
 				<-time.After(10 * time.Second)
@@ -102,7 +103,7 @@ func TestAskedWhileItGetsNothing(t *testing.T) {
 					t.Fatalf("%d are told meanwhile", n-len(got))
 				}
 				w.change(s.ID, paused(false))
-				until(t, time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
+				poll.Within(t, time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
 				w.untilNoneLeft(time.Minute)
 			})
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -18,11 +19,11 @@ func TestBacklogIsTold(t *testing.T) {
 		w.setBehave(func(string, webhook.Message) webhook.Result { return failed("", webhook.Message{}) })
 		r.cycle("acme", "orders:1")
 		r.cycle("acme", "orders:2")
-		until(
+		poll.Within(
 			t, time.Minute, "both are in the backlog", func() bool { return r.backlog().Deliveries == 2 },
 		)
 		w.setBehave(nil)
-		until(t, time.Hour, "nothing is left", func() bool { return r.backlog().Deliveries == 0 })
+		poll.Within(t, time.Hour, "nothing is left", func() bool { return r.backlog().Deliveries == 0 })
 		w.mu.Lock()
 		outcomes := slices.Clone(w.outcomes)
 		w.mu.Unlock()
@@ -32,7 +33,7 @@ func TestBacklogIsTold(t *testing.T) {
 		}
 		w.setBehave(func(string, webhook.Message) webhook.Result { return failed("", webhook.Message{}) })
 		r.cycle("acme", "orders:3")
-		until(t, time.Minute, "it is in the backlog", func() bool { return r.backlog().Deliveries == 1 })
+		poll.Within(t, time.Minute, "it is in the backlog", func() bool { return r.backlog().Deliveries == 1 })
 		r.stop()
 		if b := r.backlog(); b.Deliveries != 0 {
 			t.Errorf("who sends nothing any more has %d to send", b.Deliveries)

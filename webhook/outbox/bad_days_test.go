@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -26,7 +27,7 @@ func warm(t *testing.T, w *world) (*replica, *subscription.Subscription) {
 	r := w.replica("one")
 	<-time.After(time.Second)
 	s := w.subscribe("acme", here, "*")
-	until(
+	poll.Within(
 		t, 20*time.Second, "it is told",
 		func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 },
 	)
@@ -106,11 +107,11 @@ func TestDeleted(t *testing.T) {
 		r, s := warm(t, w)
 		w.setBehave(failed)
 		r.cycle("acme", "orders:1")
-		until(t, 10*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
+		poll.Within(t, 10*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
 		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
 			t.Fatal(err)
 		}
-		until(
+		poll.Within(
 			t, 10*time.Second, "nothing is kept",
 			func() bool { return len(w.left()) == 0 && len(w.recordsOf("webhook-state-")) == 0 },
 		)
@@ -133,7 +134,7 @@ func TestShutDownLeavesNothingToResend(t *testing.T) {
 		w.leave("one")
 		r.stop()
 		two := w.replica("two")
-		until(t, time.Minute, "another one tells", func() bool {
+		poll.Within(t, time.Minute, "another one tells", func() bool {
 			two.cycle("acme", "orders:2")
 			return len(kindsOf(w.received(here), "orders:2")) >= 2
 		})
@@ -158,7 +159,7 @@ func TestAsked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		until(t, 5*time.Second, "the test comes", func() bool {
+		poll.Within(t, 5*time.Second, "the test comes", func() bool {
 			got := w.received(here)
 			return got[len(got)-1].id == id && got[len(got)-1].event.Type == api.WebhookTest
 		})
@@ -183,7 +184,7 @@ func TestAsked(t *testing.T) {
 		if err := w.redeliverSince(order(s), since); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 5*time.Second, "all since then is told again", func() bool {
+		poll.Within(t, 5*time.Second, "all since then is told again", func() bool {
 			got := w.received(here)
 			return len(kindsOf(got, "orders:2")) == 2 && len(kindsOf(got, "orders:3")) == 4 &&
 				len(kindsOf(got, "orders:1")) == 3

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
@@ -31,7 +32,7 @@ func TestCallbackAgain(t *testing.T) {
 			if err := w.asks.Redeliver(t.Context(), callers, one.id); err != nil {
 				t.Fatal(err)
 			}
-			until(t, 3*time.Second, "it is told again", func() bool { return len(w.received(there)) == 3+i })
+			poll.Within(t, 3*time.Second, "it is told again", func() bool { return len(w.received(there)) == 3+i })
 			if again := w.received(there)[2+i]; again.id != one.id || again.event.Type != one.event.Type ||
 				again.event.Data.Entry.Token != one.event.Data.Entry.Token {
 				t.Errorf("told again is %+v", again)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
@@ -212,7 +213,7 @@ func TestDeletedWhileWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.replica("two")
-		until(t, 5*time.Minute, "nothing is kept", func() bool { return w.states() == 0 })
+		poll.Within(t, 5*time.Minute, "nothing is kept", func() bool { return w.states() == 0 })
 	})
 }
 
@@ -258,7 +259,7 @@ func TestAskedJustNow(t *testing.T) {
 		}
 		<-time.After(2 * time.Second)
 		r.own.setBlind(false)
-		until(t, 10*time.Second, "it is sent", func() bool {
+		poll.Within(t, 10*time.Second, "it is sent", func() bool {
 			return slices.ContainsFunc(w.received(there), func(one received) bool { return one.id == id })
 		})
 		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
@@ -267,7 +268,7 @@ func TestAskedJustNow(t *testing.T) {
 		if _, err := w.asks.Test(t.Context(), order(s)); err != nil {
 			t.Fatal(err)
 		}
-		until(
+		poll.Within(
 			t, time.Minute, "no request is left",
 			func() bool { return len(w.recordsOf("webhook-request-")) == 0 },
 		)
@@ -329,7 +330,7 @@ func TestNarrowedDropsOthers(t *testing.T) {
 			w.change(s.ID, subscription.Change{Locks: new("stock:*"), URL: new(there)})
 			w.join("two")
 			w.setBehave(nil)
-			until(t, 10*time.Minute, "the others are sent", func() bool {
+			poll.Within(t, 10*time.Minute, "the others are sent", func() bool {
 				return len(kindsOf(w.received(there), "stock:1")) == 2 && len(w.left()) == 0
 			})
 			if n := len(kindsOf(w.received(there), "orders:1")); n > 0 {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -29,7 +30,7 @@ func TestClockJumps(t *testing.T) {
 				r.take("acme", "orders:2")
 				<-time.After(time.Second)
 				w.setBehave(nil)
-				until(t, 7*time.Second, "all are told", func() bool {
+				poll.Within(t, 7*time.Second, "all are told", func() bool {
 					return acquired(w) == 1 && len(w.received(there)) == 1 &&
 						len(kindsOf(w.received(here), "orders:2")) == 1
 				})
@@ -230,6 +231,6 @@ func TestMissedSoonByAnotherClock(t *testing.T) {
 		if err := w.asks.Redeliver(t.Context(), order(s), page.Deliveries[i].ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "the receiver gets it", func() bool { return w.times(here)[id] > 0 })
+		poll.Within(t, 10*time.Second, "the receiver gets it", func() bool { return w.times(here)[id] > 0 })
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestRequestedTwiceIsKept: a delivery that is sent again is kept although its earlier record is
@@ -14,10 +15,10 @@ func TestRequestedTwiceIsKept(t *testing.T) {
 		r, s := warm(t, w)
 		w.setBehave(failed)
 		r.take("acme", "orders:1")
-		until(t, 5*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
+		poll.Within(t, 5*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
 		w.setBehave(nil)
 		r.own.slow("webhook-owed-", 0, 3*time.Second)
-		until(t, 10*time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
+		poll.Within(t, 10*time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
 		got := w.received(here)
 		w.setBehave(failed)
 		if err := w.asks.Redeliver(t.Context(), order(s), got[len(got)-1].id); err != nil {
@@ -32,7 +33,7 @@ func TestRequestedTwiceIsKept(t *testing.T) {
 			t.Errorf("kept: %v, want what is to be told again", left)
 		}
 		w.setBehave(nil)
-		until(t, 10*time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
+		poll.Within(t, 10*time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
 		w.untilNoneLeft(time.Minute)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
@@ -83,7 +84,7 @@ func TestCallbacksOfOneWrite(t *testing.T) {
 					w.join("two")
 				}
 				ids := map[string]lock.ID{}
-				until(t, 19*time.Second, "all are called back", func() bool {
+				poll.Within(t, 19*time.Second, "all are called back", func() bool {
 					for _, got := range w.received(there) {
 						ids[got.id] = lock.ID(got.event.Data.Entry.ID)
 					}
@@ -115,7 +116,7 @@ func TestUnreadableIsMissed(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.join("two")
-		until(t, time.Minute, "the receiver gets it", func() bool {
+		poll.Within(t, time.Minute, "the receiver gets it", func() bool {
 			return slices.ContainsFunc(w.received(here), func(got received) bool {
 				return got.event.Data.Reason == "unreadable" && got.event.Data.Before == "105-1"
 			})
@@ -156,7 +157,7 @@ func TestUnreadableCallbackIsMadeAgain(t *testing.T) {
 		}
 		w.setBehave(nil)
 		w.join("two")
-		until(t, 2*time.Minute, "it is called back", func() bool { return len(w.received(there)) > 0 })
+		poll.Within(t, 2*time.Minute, "it is called back", func() bool { return len(w.received(there)) > 0 })
 		w.untilNoneLeft(time.Minute)
 		if damaged != 1 {
 			t.Errorf("%d callbacks were in the store", damaged)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -41,7 +42,7 @@ func TestDeadReceiverIsNoDelay(t *testing.T) {
 				for range 300 {
 					r.cycle("acme", "orders:1")
 				}
-				until(
+				poll.Within(
 					t, 5*time.Second, "it is in the backlog", func() bool { return r.backlog().Deliveries > 500 },
 				)
 				r.wantAge(10*time.Second, 30*time.Minute)
@@ -78,7 +79,7 @@ func TestStuckOwnerLags(t *testing.T) {
 				began := time.Now()
 				w.wantLag(r, began, c.lags)
 				r.own.refuse("")
-				until(t, 10*time.Second, "it lags no more", func() bool { return r.backlog().Behind.IsZero() })
+				poll.Within(t, 10*time.Second, "it lags no more", func() bool { return r.backlog().Behind.IsZero() })
 			})
 		})
 	}
@@ -109,12 +110,12 @@ func TestCannotBegin(t *testing.T) {
 		two.own.refuse("webhook-cursor")
 		one.kill()
 		w.join("two")
-		until(t, 10*time.Minute, "it lags", func() bool {
+		poll.Within(t, 10*time.Minute, "it lags", func() bool {
 			since := two.backlog().Behind
 			return !since.IsZero() && time.Since(since) > 3*time.Minute
 		})
 		two.own.refuse("")
-		until(t, time.Minute, "it does no more", func() bool { return two.backlog().Behind.IsZero() })
+		poll.Within(t, time.Minute, "it does no more", func() bool { return two.backlog().Behind.IsZero() })
 	})
 }
 
@@ -129,7 +130,7 @@ func TestNoTargetIsNoLag(t *testing.T) {
 		if err := w.hooks.Delete(t.Context(), actor(principal("acme")), s.ID); err != nil {
 			t.Fatal(err)
 		}
-		until(t, time.Minute, "it is no lag", func() bool { return r.backlog().Behind.IsZero() })
+		poll.Within(t, time.Minute, "it is no lag", func() bool { return r.backlog().Behind.IsZero() })
 		<-time.After(time.Minute)
 		if since := r.backlog().Behind; !since.IsZero() {
 			t.Errorf("it lags for %v", time.Since(since))

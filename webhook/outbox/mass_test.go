@@ -11,6 +11,7 @@ import (
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -62,7 +63,7 @@ func TestMassGrant(t *testing.T) {
 		w.attemptsTake(5 * time.Millisecond)
 		w.release(r, w.readers(r, "acme", n, time.Hour))
 		began := time.Now()
-		until(t, n/4*5*time.Millisecond+10*time.Second, "all are called back", func() bool {
+		poll.Within(t, n/4*5*time.Millisecond+10*time.Second, "all are called back", func() bool {
 			return len(w.times(there)) == n
 		})
 		t.Logf("%d are called back within %v", n, time.Since(began))
@@ -92,7 +93,7 @@ func TestMassGrantOutlivesItsOwner(t *testing.T) {
 				<-time.After(4 * time.Second) // until some are called, and some are not taken up
 				ends(w, one)
 				w.join("two")
-				until(t, time.Minute, "all are called back", func() bool { return len(w.times(there)) == n })
+				poll.Within(t, time.Minute, "all are called back", func() bool { return len(w.times(there)) == n })
 				w.untilNoneLeft(5 * time.Minute)
 				if got := len(w.received(there)); name == "ends" && got > n+4 { // four were under way
 					t.Errorf("%d callbacks of %d entries", got, n)
@@ -132,7 +133,7 @@ func TestMassGrantHoldsUpNoOther(t *testing.T) {
 			}
 		}
 		close(hang)
-		until(t, time.Minute, "all are called back", func() bool {
+		poll.Within(t, time.Minute, "all are called back", func() bool {
 			return len(w.times(there)) == 2*outbox.MaxOfTarget
 		})
 	})
@@ -212,7 +213,7 @@ func TestWaitingCallsWriteNoStates(t *testing.T) {
 		one.kill()
 		w.attemptsTake(time.Millisecond)
 		w.join("two")
-		until(t, 5*time.Minute, "all are called back", func() bool {
+		poll.Within(t, 5*time.Minute, "all are called back", func() bool {
 			return len(w.times(there)) == outbox.MaxOfTarget+10+more
 		})
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -123,7 +124,7 @@ func TestMissedIsSentOnRequest(t *testing.T) {
 		if err := w.asks.Redeliver(t.Context(), order(s), after+"_"+after); err != nil {
 			t.Fatal(err)
 		}
-		until(t, 10*time.Second, "the receiver gets it", func() bool {
+		poll.Within(t, 10*time.Second, "the receiver gets it", func() bool {
 			got := w.received(here)
 			return got[len(got)-1].id == id
 		})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestOldOwnerComesBack: an owner that was cut off while another took its shard, and reconnects,
@@ -96,7 +97,7 @@ func oldOwnerBegins(t *testing.T, more time.Duration) {
 		<-time.After(10 * time.Second)
 		one.stop()
 		w.isolate(late)
-		until(t, time.Minute, "the other one tells", func() bool {
+		poll.Within(t, time.Minute, "the other one tells", func() bool {
 			two.cycle("acme", "orders:1")
 			return len(kindsOf(w.received(here), "orders:1")) > 0
 		})

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -22,7 +23,7 @@ func TestDelivers(t *testing.T) {
 		w.subscribe("acme", here, "orders:*")
 		w.subscribe("acme", there, "*", lock.EventReleased)
 		w.subscribe("other", "https://other.example/", "*")
-		until(t, 20*time.Second, "everybody is told", func() bool {
+		poll.Within(t, 20*time.Second, "everybody is told", func() bool {
 			r.cycle("acme", "orders:1")
 			return len(w.received(here)) > 0 && len(w.received(there)) > 0
 		})
@@ -31,7 +32,7 @@ func TestDelivers(t *testing.T) {
 		began := time.Now()
 		r.cycle("acme", "orders:2")
 		r.cycle("acme", "invoices:2")
-		until(
+		poll.Within(
 			t, time.Second, "both events are told", func() bool { return len(w.received(here)) == before+2 },
 		)
 		if took := time.Since(began); took > 100*time.Millisecond {
@@ -42,7 +43,7 @@ func TestDelivers(t *testing.T) {
 		}; !slices.Equal(got, want) {
 			t.Errorf("told %v, want %v", got, want)
 		}
-		until(
+		poll.Within(
 			t, time.Second, "the other one is told",
 			func() bool { return len(kindsOf(w.received(there), "invoices:2")) > 0 },
 		)
@@ -69,7 +70,7 @@ func TestRetries(t *testing.T) {
 	run(t, func(t *testing.T, w *world) {
 		r := w.replica("one")
 		w.subscribe("acme", here, "*", lock.EventAcquired)
-		until(
+		poll.Within(
 			t, 20*time.Second, "it is told",
 			func() bool { r.cycle("acme", "warm"); return len(w.received(here)) > 0 },
 		)
@@ -81,7 +82,7 @@ func TestRetries(t *testing.T) {
 		w.took = time.Millisecond
 		was := w.attempts()
 		r.cycle("acme", "orders:1")
-		until(t, 10*time.Second, "it is tried again", func() bool { return w.attempts() == was+2 })
+		poll.Within(t, 10*time.Second, "it is tried again", func() bool { return w.attempts() == was+2 })
 		if left := w.left(); len(left) != 1 {
 			t.Errorf("kept: %v, want the delivery", left)
 		}

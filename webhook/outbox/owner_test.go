@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
@@ -119,7 +120,7 @@ func TestNoTokenIsKept(t *testing.T) {
 			return failed("", m)
 		})
 		g := w.async(r, "batch", time.Hour)
-		until(t, 4*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
+		poll.Within(t, 4*time.Second, "it is kept", func() bool { return len(w.left()) > 0 })
 		client := w.Connect(nil)
 		defer client.Close()
 		for _, c := range "01234567" {
@@ -153,7 +154,7 @@ func TestCursorIsTriedAgain(t *testing.T) {
 		last := parse(t, got[len(got)-1].id)
 		<-time.After(5 * time.Second)
 		r.own.refuse("")
-		until(
+		poll.Within(
 			t, 5*time.Second, "the cursor is behind it",
 			func() bool { return w.cursorOf(s.ID).Compare(last) >= 0 },
 		)
@@ -174,7 +175,7 @@ func askedOfWhoDies(t *testing.T, refused string) {
 		one, s := warm(t, w)
 		two := second(t, w)
 		two.take("acme", "orders:1")
-		until(t, time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
+		poll.Within(t, time.Second, "the receiver gets it", func() bool { return acquired(w) == 1 })
 		got := w.received(here)
 		<-time.After(5 * time.Second) // until the cursor is behind it
 		w.attemptsTake(time.Hour)
@@ -186,7 +187,7 @@ func askedOfWhoDies(t *testing.T, refused string) {
 		one.kill()
 		w.attemptsTake(time.Millisecond)
 		w.join("two")
-		until(t, time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
+		poll.Within(t, time.Minute, "it is told again", func() bool { return acquired(w) == 2 })
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -47,7 +48,7 @@ func TestRestored(t *testing.T) {
 				}
 				w.setBehave(nil)
 				w.attemptsTake(time.Millisecond)
-				until(t, time.Minute, "it is told on", func() bool {
+				poll.Within(t, time.Minute, "it is told on", func() bool {
 					_, err := r.Acquire(t.Context(), acquire("acme", "after", time.Second))
 					return err == nil && len(kindsOf(w.received(here), "after")) > 0
 				})

@@ -10,6 +10,7 @@ import (
 	"github.com/fencepost/fencepost/audit"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 )
 
@@ -168,7 +169,7 @@ func TestLongestFits(t *testing.T) {
 				if _, err := r.Acquire(t.Context(), req); err != nil {
 					t.Fatal(err)
 				}
-				until(t, 10*time.Second, "both are told", func() bool {
+				poll.Within(t, 10*time.Second, "both are told", func() bool {
 					return len(w.received(there)) > 0 && slices.ContainsFunc(
 						w.received(here),
 						func(one received) bool { return len(one.event.Data.Locks) == lock.MaxSetSize },

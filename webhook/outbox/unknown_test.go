@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/test/poll"
 )
 
 // TestOwnWriteAfterAll: a write whose answer was lost, and that was made nonetheless, is this
@@ -18,7 +20,7 @@ func TestOwnWriteAfterAll(t *testing.T) {
 		<-time.After(30 * time.Second)
 		r.own.loseAnswers(0)
 		w.setBehave(nil)
-		until(t, time.Hour, "the receiver gets it", func() bool { return acquired(w) == 1 })
+		poll.Within(t, time.Hour, "the receiver gets it", func() bool { return acquired(w) == 1 })
 		w.untilNoneLeft(time.Minute)
 		if after := w.fenceOf(s.ID); after != before {
 			t.Errorf("the shard was owned under fence %d, and is under %d", before, after)

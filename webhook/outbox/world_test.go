@@ -23,6 +23,7 @@ import (
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/bubble"
+	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
 	"github.com/fencepost/fencepost/webhook/subscription"
@@ -385,20 +386,10 @@ func (r *replica) release(tenant, name string, g *service.Grant) {
 	}
 }
 
-// until waits for something that has to come about within a time of the bubble.
-func until(t *testing.T, within time.Duration, what string, is func() bool) {
-	t.Helper()
-	for end := time.Now().Add(within); !is(); <-time.After(max(10*time.Millisecond, within/1000)) {
-		if time.Now().After(end) {
-			t.Fatalf("not within %v: %s", within, what)
-		}
-	}
-}
-
 // untilTold waits until a receiver got so many events about a lock, or with "" in all.
 func (w *world) untilTold(within time.Duration, url, name string, events int) {
 	w.t.Helper()
-	until(w.t, within, fmt.Sprint(url, " gets ", events, " events of ", name), func() bool {
+	poll.Within(w.t, within, fmt.Sprint(url, " gets ", events, " events of ", name), func() bool {
 		return len(kindsOf(w.received(url), name)) >= events
 	})
 }
@@ -406,7 +397,7 @@ func (w *world) untilTold(within time.Duration, url, name string, events int) {
 // untilNoneLeft waits until no delivery and no request is in the store.
 func (w *world) untilNoneLeft(within time.Duration) {
 	w.t.Helper()
-	until(w.t, within, "nothing is left", func() bool { return len(w.left()) == 0 })
+	poll.Within(w.t, within, "nothing is left", func() bool { return len(w.left()) == 0 })
 }
 
 // kinds are the kinds of events that were received about a lock, in order.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
-	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/event"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"
 )

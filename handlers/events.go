@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/event"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/service/events"

@@ -53,9 +53,9 @@ func may() map[string][]string {
 		"openapi":         {"api"},
 		"dashboard":       {},
 		"api":             {},
-		"api/event":       {"api", "auth", "lock"},
+		"event":           {"api", "auth", "lock"},
 		"handlers": {
-			"api", "api/event", "audit", "lock", "lock/blocking", "lock/order", "quota", "service",
+			"api", "event", "audit", "lock", "lock/blocking", "lock/order", "quota", "service",
 			"service/events", "service/lists", "service/figures", "service/view", "auth", "telemetry",
 			"webhook", "webhook/outbox", "webhook/subscription", "openapi",
 		},
@@ -64,7 +64,7 @@ func may() map[string][]string {
 		"client/fencesql":  {"client"},
 		"cmd/fencepost":    {"api", "client"},
 		"webhook/outbox": {
-			"api", "api/event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events",
+			"api", "event", "audit", "auth", "lock", "lock/heap", "quota", "service", "service/events",
 			"service/replicas", "store", "webhook", "webhook/subscription",
 		},
 		"webhook/subscription":   {"audit", "auth", "lock", "quota", "store", "webhook"},

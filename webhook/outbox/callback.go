@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/api/event"
+	"github.com/fencepost/fencepost/event"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/webhook"
 )

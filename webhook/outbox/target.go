@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/fencepost/fencepost/api/event"
 	"github.com/fencepost/fencepost/auth"
+	"github.com/fencepost/fencepost/event"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/webhook"

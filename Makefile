@@ -184,7 +184,7 @@ system-examples:
 system-outside:
 	$(call say,from outside)
 	@$(if $(TERRAFORM),,echo 'no terraform: make deploy-test applies with it')
-	$(TEST) $(RACE) -timeout 15m -p 1 $(if $(TERRAFORM),,-skip '^TestTerraform') $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation -e /contest)
+	$(TEST) $(RACE) -timeout 15m -p 1 $(if $(TERRAFORM),,-skip '^TestTerraform') $$($(GO) list ./test/... | grep -v -e /architecture -e /mutants -e /simulation -e /contest -e '/client$$')
 
 system-zookeeper:
 	$(call say,HTTP and faults on ZooKeeper)

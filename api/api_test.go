@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/api"
 )
@@ -57,8 +56,8 @@ func TestStates(t *testing.T) {
 			if err := json.Unmarshal(text, read); err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(written, read); diff != "" {
-				t.Errorf("written (-), read (+):\n%s", diff)
+			if !reflect.DeepEqual(written, read) {
+				t.Errorf("%s is written, and %+v read", text, read)
 			}
 		})
 	}

@@ -11,10 +11,10 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // roundTrip answers requests.
@@ -109,7 +109,7 @@ func TestWhatCannotBeSentFailsAtOnce(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble.Test(t, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
 				client, err := New(Config{
 					URLs:  []string{"http://a", "http://b"},
 					Token: TokenFunc(func(context.Context) (string, error) { return "T" + c.token, nil }),
@@ -134,7 +134,7 @@ func TestWhatCannotBeSentFailsAtOnce(t *testing.T) {
 
 func TestTheFirstFailureWarnsAndTheErrorHasItsCause(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		fails := true
 		c, err := New(Config{
@@ -176,7 +176,7 @@ func TestTheFirstFailureWarnsAndTheErrorHasItsCause(t *testing.T) {
 
 func TestADeadlineHasTheLastErrorAndItsTime(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, replies{
 			http.MethodPost: reply(http.StatusCreated, grant+"}"),
 			http.MethodPut:  reply(http.StatusServiceUnavailable, `{"code":"draining","title":"shutting down"}`),
@@ -201,7 +201,7 @@ func TestADeadlineHasTheLastErrorAndItsTime(t *testing.T) {
 // deadline.
 func TestARefusedHeaderCostsNoLock(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, replies{
 			http.MethodPost: reply(http.StatusCreated, grant+"}"), http.MethodPut: reply(http.StatusOK, grant+"}"),
 		})
@@ -227,7 +227,7 @@ func TestARefusedHeaderCostsNoLock(t *testing.T) {
 // TestCloseWaitsForAReleaseWhoseCallerDoesNot: Release returns with its context and is sent.
 func TestCloseWaitsForAReleaseWhoseCallerDoesNot(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var released atomic.Bool
 		c := connected(t, replies{
 			http.MethodPost: reply(http.StatusCreated, grant+"}"),
@@ -256,7 +256,7 @@ func TestCloseWaitsForAReleaseWhoseCallerDoesNot(t *testing.T) {
 // TestALateGrantOfAClosedClientIsReleased: also if the answer is there when the client closes.
 func TestALateGrantOfAClosedClientIsReleased(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		var released atomic.Bool
 		var c *Client
 		c = connected(t, replies{
@@ -286,7 +286,7 @@ func TestALateGrantOfAClosedClientIsReleased(t *testing.T) {
 // TestCloseEndsALeader: in its term and in a pause.
 func TestCloseEndsALeader(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, replies{http.MethodPost: reply(http.StatusCreated, grant+"}")})
 		led := make(chan error, 1)
 		go func() {

@@ -9,10 +9,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/test/bubble"
 )
 
 const theToken = "fp1_secret"
@@ -44,7 +44,7 @@ func connected(t *testing.T, r replies) *Client {
 
 func TestNothingPrintsTheTokenOfALock(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, replies{
 			http.MethodPost: reply(http.StatusCreated, grant+"}"),
 			http.MethodGet: reply(http.StatusServiceUnavailable,
@@ -70,7 +70,7 @@ func TestNothingPrintsTheTokenOfALock(t *testing.T) {
 
 func TestACallbackMayCloseTheClient(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		c := connected(t, replies{
 			http.MethodPost: reply(http.StatusCreated, grant+"}"),
 			http.MethodPut:  reply(http.StatusOK, grant+`,"release_requested":{"by":"w2","since":"1"}}`),
@@ -89,7 +89,7 @@ func TestACallbackMayCloseTheClient(t *testing.T) {
 
 func TestALeaderThatPanicsResigns(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		released := false
 		c := connected(t, replies{
 			http.MethodPost: reply(http.StatusCreated, grant+"}"),
@@ -127,7 +127,7 @@ func (e *endless) Read(p []byte) (int, error) {
 
 func TestAnEventIsBounded(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		body := new(endless)

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // TestVectors: the client does what clients/vectors says, like those in other languages.
@@ -45,7 +44,7 @@ func TestVectors(t *testing.T) {
 			}
 			seen[v.Name] = true
 			report(v.Name, t.Run(v.Name, func(t *testing.T) {
-				bubble.Test(t, func(t *testing.T) { newRun(t, &v, bodies).play() })
+				synctest.Test(t, func(t *testing.T) { newRun(t, &v, bodies).play() })
 			}))
 		}
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/client"
-	"github.com/fencepost/fencepost/test/bubble"
 )
 
 // queueServer answers each look with a queue, unless it is down. It stands in for the network:
@@ -36,7 +35,7 @@ func (s *queueServer) RoundTrip(r *http.Request) (*http.Response, error) {
 // TestLogSaysEachMinuteWhyTheWaitGoesOn: most locks are granted before the first line.
 func TestLogSaysEachMinuteWhyTheWaitGoesOn(t *testing.T) {
 	t.Parallel()
-	bubble.Test(t, func(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
 		server := &queueServer{}
 		to, err := client.New(client.Config{
 			URLs: []string{"http://a"}, Token: client.Bearer("T"), HTTP: &http.Client{Transport: server},

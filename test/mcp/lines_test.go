@@ -9,9 +9,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-
-	"github.com/fencepost/fencepost/client"
-	"github.com/fencepost/fencepost/cmd/fencepost/mcp"
 )
 
 const hello = `{"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":` +
@@ -52,21 +49,32 @@ func (r *raw) reply() (got reply) {
 	return got
 }
 
+// raw starts a session as agent does.
+func (w *world) raw() (r *raw, out io.Closer, command *exec.Cmd) {
+	w.t.Helper()
+	command = exec.CommandContext(w.t.Context(), program(), "mcp")
+	command.Env = append(os.Environ(), "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
+	in, err := command.StdinPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	answers, err := command.StdoutPipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if err := command.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	r = &raw{w.t, in, bufio.NewReader(answers)}
+	r.send(hello)
+	r.reply()
+	return r, answers, command
+}
+
 func TestBadLineDoesNotEndTheSession(t *testing.T) {
 	t.Parallel()
-	c, err := client.New(client.Config{URLs: []string{"http://127.0.0.1:1"}, Token: client.Bearer("t")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = c.Close() })
-	in, agentIn := io.Pipe()
-	agentOut, out := io.Pipe()
-	go func() {
-		_ = out.CloseWithError(mcp.Serve(t.Context(), c, "v0", in, out)) // which the reader sees
-	}()
-	r := &raw{t, agentIn, bufio.NewReader(agentOut)}
-	go r.send(hello)
-	r.reply()
+	r, _, command := newWorld(t).raw()
+	t.Cleanup(func() { _ = r.in.Close(); _ = command.Wait() })
 	ping := `{"jsonrpc":"2.0","id":%q,"method":"ping"}`
 	for line, want := range map[string]reply{
 		"garbage":                           {nil, failure{-32700}},
@@ -94,22 +102,7 @@ func TestBadLineDoesNotEndTheSession(t *testing.T) {
 func TestReaderThatWentAwayEndsTheSession(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	command := exec.CommandContext(t.Context(), program(), "mcp")
-	command.Env = append(os.Environ(), "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
-	in, err := command.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := command.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := command.Start(); err != nil {
-		t.Fatal(err)
-	}
-	r := &raw{t, in, bufio.NewReader(out)}
-	r.send(hello)
-	r.reply()
+	r, out, command := w.raw()
 	r.send(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":` +
 		`{"name":"acquire","arguments":{"name":"gone"}}}` + "\n")
 	r.reply()

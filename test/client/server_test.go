@@ -486,14 +486,14 @@ func TestManyClients(t *testing.T) {
 func TestReadme(t *testing.T) {
 	t.Parallel()
 	r := server(t)
-	text, err := os.ReadFile("README.md")
+	text, err := os.ReadFile(filepath.Join("..", "..", "client", "README.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, program, _ := strings.Cut(string(text), "```go\n")
 	program, _, _ = strings.Cut(program, "```\n")
 	project := t.TempDir()
-	root, err := filepath.Abs("..")
+	root, err := filepath.Abs(filepath.Join("..", ".."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,9 +40,8 @@ func TestMain(m *testing.M) {
 
 // programs builds the server and fencepost.
 var programs = sync.OnceValues(func() (server string, err error) {
-	build := exec.CommandContext(context.Background(), "go", "build", "-o", program(), "..")
-	if text, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("%w: %s", err, text)
+	if _, err := rig.BuildCommand(context.Background(), folder); err != nil {
+		return "", err
 	}
 	return rig.BuildAPI(context.Background(), folder)
 })

@@ -17,14 +17,17 @@ RUN --mount=type=cache,target=/root/.npm \
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
-RUN --mount=type=cache,target=/go/pkg/mod go mod download
+COPY api/go.mod api/
+COPY client/go.mod client/
+COPY cmd/fencepost/go.mod cmd/fencepost/go.sum cmd/fencepost/
+RUN --mount=type=cache,target=/go/pkg/mod go mod download && go -C cmd/fencepost mod download
 COPY . .
 COPY --from=dashboard /src/dashboard/dist dashboard/dist
 ARG TARGETOS TARGETARCH VERSION=dev COMMIT=
 RUN --mount=type=cache,target=/go/pkg/mod \
     --mount=type=cache,target=/root/.cache/go-build,id=go-build-$TARGETARCH \
-    CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/bin/ ./cmd/... \
+    for program in api fencepost; do CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
+    go build -C cmd/$program -trimpath -buildvcs=false -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /out/bin/ . || exit; done \
  && go run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin \
     -json -noserial -notimestamp -version "$VERSION" -output /out/api.cdx.json /out/bin/api \
  && install -d -m 0700 /out/data

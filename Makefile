@@ -13,7 +13,10 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 
 # Folders with a go.mod of their own.
 MODULES := examples/settlement contrib/k8s-leaderelection
-LINTED  := $(MODULES) fencekit
+USED    := api client cmd/fencepost
+LINTED  := $(USED) $(MODULES) fencekit
+# The packages of the server's module, and of those that its tests use: a folder would not name these.
+OURS    := ./... github.com/fencepost/fencepost/api/... github.com/fencepost/fencepost/client/...
 
 TOOL := $(GO) tool -modfile=$(CURDIR)/tools/go.mod
 LINT := $(TOOL) golangci-lint
@@ -48,7 +51,8 @@ run: $(BUILT) ## Start a development server; prints a token and a curl line (RUN
 	@exec bin/api --dev $(RUNFLAGS)
 
 build: dashboard ## Build static binaries into bin/
-	CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=false -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/ ./cmd/...
+	@set -e; for program in api fencepost; do (set -x; CGO_ENABLED=0 $(GO) build -C cmd/$$program -trimpath -buildvcs=false \
+	  -ldflags '-s -w -X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o ../../bin/ .); done
 
 sbom: build ## List the modules in bin/api, and the npm packages in the dashboard, in bin/*.cdx.json (CycloneDX)
 	$(GO) run github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod@v1.10.0 bin -json -version $(VERSION) -output bin/api.cdx.json bin/api
@@ -143,7 +147,8 @@ unit: unit-packages unit-handlers unit-unraced ## Test the packages, the stores 
 unit-packages:
 	$(call say,packages$(if $(RACE),, - WITHOUT the race detector: there is no C compiler))
 	$(TEST) $(RACE) -timeout 15m -skip '$(UNRACED)' ./store/etcd \
-	  $$($(GO) list ./... | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$' -e '/client$$') ./store/zookeeper
+	  $$($(GO) list $(OURS) | grep -v -e /test/ -e '/lock$$' -e /lock/ -e /store/etcd -e /store/zookeeper -e '/handlers$$' -e '/client$$') ./store/zookeeper
+	$(GO) -C cmd/fencepost test -count=1 -vet=off $(RACE) -timeout 5m ./...
 
 unit-handlers:
 	$(TEST) $(RACE) -timeout 15m ./handlers
@@ -213,8 +218,8 @@ verify: ## Fail if a generated file, go.mod or a function nobody calls is out of
 	  diff -r "$$before/openapi" openapi && diff "$$before/api.md" docs/reference/api.md && \
 	  diff "$$before/errors.md" docs/reference/errors.md || \
 	  { echo 'generated files were out of date; they are new now: commit them'; exit 1; }
-	$(GO) mod tidy -diff
-	@unused=$$($(TOOL) deadcode -test ./... | grep -v -E '$(OF_FENCEKIT)'); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
+	@set -e; for m in . $(LINTED); do (set -x; $(GO) -C $$m mod tidy -diff); done
+	@unused=$$($(TOOL) deadcode -test -filter=fencepost/fencepost $(OURS) | grep -v -E '$(OF_FENCEKIT)'); test -z "$$unused" || { echo "$$unused"; echo 'nothing calls these'; exit 1; }
 	@if command -v terraform >/dev/null; then TF_CLI_CONFIG_FILE=/dev/null terraform fmt -check -recursive -diff deploy/terraform && deploy/terraform/logic; \
 	  else echo 'no terraform: neither the form of its files is checked nor what its modules compute'; fi
 	$(call say,known vulnerabilities)

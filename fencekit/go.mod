@@ -1,3 +1,4 @@
+// The tests of files that users copy. Nothing imports this module.
 module github.com/fencepost/fencepost/fencekit
 
 go 1.26.0
@@ -8,6 +9,8 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/s3 v1.114.10
 	github.com/aws/smithy-go v1.28.9
 	github.com/fencepost/fencepost v0.0.0
+	github.com/fencepost/fencepost/api v0.0.0
+	github.com/fencepost/fencepost/client v0.0.0
 	github.com/go-sql-driver/mysql v1.10.1
 	github.com/jackc/pgx/v5 v5.12.0
 	github.com/redis/go-redis/v9 v9.23.0
@@ -64,4 +67,8 @@ require (
 	modernc.org/memory v1.12.1 // indirect
 )
 
-replace github.com/fencepost/fencepost => ../
+replace (
+	github.com/fencepost/fencepost => ../
+	github.com/fencepost/fencepost/api => ../api
+	github.com/fencepost/fencepost/client => ../client
+)

@@ -2,7 +2,12 @@ module github.com/fencepost/fencepost/contrib/k8s-leaderelection
 
 go 1.26.0
 
-require github.com/fencepost/fencepost v0.0.0
+require (
+	github.com/fencepost/fencepost/api v0.0.0
+	github.com/fencepost/fencepost/client v0.0.0
+	k8s.io/apimachinery v0.37.2
+	k8s.io/client-go v0.37.2
+)
 
 require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
@@ -43,8 +48,6 @@ require (
 	gopkg.in/evanphx/json-patch.v4 v4.13.0 // indirect
 	gopkg.in/inf.v0 v0.9.1 // indirect
 	k8s.io/api v0.37.2 // indirect
-	k8s.io/apimachinery v0.37.2
-	k8s.io/client-go v0.37.2
 	k8s.io/klog/v2 v2.140.0 // indirect
 	k8s.io/kube-openapi v0.0.0-20260721132016-d427ff9ee9ad // indirect
 	k8s.io/utils v0.0.0-20260626114624-be93311217bd // indirect
@@ -54,4 +57,7 @@ require (
 	sigs.k8s.io/yaml v1.6.0 // indirect
 )
 
-replace github.com/fencepost/fencepost => ../..
+replace (
+	github.com/fencepost/fencepost/api => ../../api
+	github.com/fencepost/fencepost/client => ../../client
+)

@@ -120,19 +120,17 @@ type pkg struct {
 
 func list(t *testing.T, args ...string) []pkg {
 	t.Helper()
+	return listIn(t, ".", args...)
+}
+
+// listIn lists packages of the module in a folder.
+func listIn(t *testing.T, folder string, args ...string) []pkg {
+	t.Helper()
 	watchSources(t)
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports"}, args...)...)
-	cmd.Dir = path.Join("..", "..")
-	out, err := cmd.Output()
-	if err != nil {
-		var exit *exec.ExitError
-		if errors.As(err, &exit) {
-			t.Fatalf("%v: %s", err, exit.Stderr)
-		}
-		t.Fatal(err)
-	}
+	out := goIn(t, path.Join("..", "..", folder),
+		append([]string{"list", "-json=ImportPath,Imports"}, args...)...)
 	var all []pkg
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+	for d := json.NewDecoder(strings.NewReader(out)); ; {
 		var p pkg
 		if err := d.Decode(&p); err == io.EOF {
 			return all
@@ -141,6 +139,22 @@ func list(t *testing.T, args ...string) []pkg {
 		}
 		all = append(all, p)
 	}
+}
+
+// goIn runs the go command in a folder, and returns what it prints.
+func goIn(t *testing.T, folder string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("go", args...)
+	cmd.Dir = folder
+	out, err := cmd.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("%v: %s", err, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	return string(out)
 }
 
 // unread are the folders of what tools fetch and build.
@@ -179,7 +193,11 @@ func under(p string, folders []string) bool {
 // import everything: they look from outside.
 func ours(t *testing.T) []pkg {
 	t.Helper()
-	all := slices.DeleteFunc(list(t, "./..."), func(p pkg) bool {
+	all := list(t, "./...")
+	for _, folder := range []string{"api", "client", "cmd/fencepost"} {
+		all = append(all, listIn(t, folder, "./...")...)
+	}
+	all = slices.DeleteFunc(all, func(p pkg) bool {
 		folder, _ := local(p.ImportPath)
 		return under(folder, []string{"test"})
 	})

@@ -499,8 +499,10 @@ func TestReadme(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"main.go": program,
-		"go.mod": "module first\n\ngo 1.26.0\n\nrequire github.com/fencepost/fencepost v0.0.0\n\n" +
-			"replace github.com/fencepost/fencepost => " + root + "\n",
+		"go.mod": "module first\n\ngo 1.26.0\n\nrequire github.com/fencepost/fencepost/client v0.0.0\n\n" +
+			"require github.com/fencepost/fencepost/api v0.0.0 // indirect\n\n" +
+			"replace github.com/fencepost/fencepost/api => " + root + "/api\n\n" +
+			"replace github.com/fencepost/fencepost/client => " + root + "/client\n",
 	} {
 		if err := os.WriteFile(filepath.Join(project, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

@@ -22,6 +22,7 @@ type BuildOption func(*buildOptions)
 type buildOptions struct {
 	race, stripped bool
 	modules        string // the flag -modfile
+	module         string // the folder of the module in the repository; "" is the server's
 }
 
 // Race builds the binary with Go's race detector; a race that it finds is
@@ -90,10 +91,12 @@ func BuildAPI(ctx context.Context, dir string, options ...BuildOption) (string, 
 	return build(ctx, filepath.Join(dir, "api"), modulePath+"/cmd/api", options)
 }
 
-// BuildCommand builds the command of this module, ./cmd/fencepost, and returns the path of the
+// BuildCommand builds the command, the module cmd/fencepost, and returns the path of the
 // binary in dir.
 func BuildCommand(ctx context.Context, dir string, options ...BuildOption) (string, error) {
-	return build(ctx, filepath.Join(dir, "fencepost"), modulePath+"/cmd/fencepost", options)
+	const module = "cmd/fencepost"
+	return build(ctx, filepath.Join(dir, "fencepost"), modulePath+"/"+module,
+		append(options, func(o *buildOptions) { o.module = module }))
 }
 
 func build(ctx context.Context, binary, pkg string, options []BuildOption) (string, error) {
@@ -120,7 +123,7 @@ func build(ctx context.Context, binary, pkg string, options []BuildOption) (stri
 		args = append(args, "-ldflags", "-s -w")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, pkg)...)
-	cmd.Dir = root
+	cmd.Dir = filepath.Join(root, o.module)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build %s: %w\n%s", pkg, err, out)
 	}

@@ -1,0 +1,3 @@
+module github.com/fencepost/fencepost/api
+
+go 1.26.0

@@ -90,7 +90,7 @@ func (o *options) define(f *flag.FlagSet) {
 	f.IntVar(&o.Limit, "limit", 1000,
 		"requests a second that the hostile tenant of S17 may make; 0 is the server's default")
 	f.StringVar(&o.Older, "older", "",
-		"binary of an older revision of the API server, for the row older")
+		"binary of an older revision of the API server, for the rows older and S18")
 	f.StringVar(&o.Profiles, "profiles", "",
 		"also write processor and heap profiles of Fencepost into this folder")
 }

@@ -36,7 +36,7 @@ type Config struct {
 	// Limit is how many requests a second the hostile tenant of S17 may make;
 	// 0 is the server's default, which is more than this machine answers.
 	Limit int
-	// Older is the binary of an older revision of the API server, for the row "older".
+	// Older is the binary of an older revision of the API server, for the rows "older" and S18.
 	Older string
 	// Profiles is a folder for processor and heap profiles of Fencepost; none are
 	// taken when it is empty.
@@ -76,6 +76,7 @@ func Definitions() []Definition {
 		define("S13", "S1, S2 and S5 on a cluster of three", duels(locks["S13"]...)),
 		define("S14", "many requests at once for one lock", runS14),
 		define("S17", "a tenant next to a hostile one", runS17),
+		define("S18", "a replica that only follows, against the one that serves", runS18),
 		define("S19", "callbacks of many grants at once", runS19),
 		define("Redis", "against SET NX PX and compare-and-delete", duels(locks["Redis"]...)),
 		define("start", "size of the binary, start on an empty folder", runStart),
@@ -86,7 +87,7 @@ func Definitions() []Definition {
 // groups are names for rows that run together: those against peers, and the others.
 var groups = map[string]string{
 	"peers":  "S1,S2,S4,S5,S6,S8,S10,S13,Redis,start",
-	"stress": "S7,S9,S11,S12,S14,S17,S19",
+	"stress": "S7,S9,S11,S12,S14,S17,S18,S19",
 }
 
 // Select returns the definitions of the rows and groups that ids names, separated by commas, in

@@ -55,8 +55,9 @@ func fencepostQueue(members int) starter {
 // served is a running server, with its store, under load.
 type served struct {
 	*replica
-	load side.Fencepost
-	pids []int // of the server and the store
+	load  side.Fencepost
+	store string // its address; "" is the embedded one
+	pids  []int  // of the server and the store
 }
 
 // serve starts the server, and so many members of a store for it.
@@ -67,16 +68,15 @@ func (b *bench) serve(
 	args ...string,
 ) (*served, error) {
 	s := &served{}
-	store := ""
 	if members > embedded {
 		etcd, err := b.startEtcd(ctx, "store", members, cs)
 		if err != nil {
 			return nil, err
 		}
-		store, s.pids = etcd.Store(), etcd.pids()
+		s.store, s.pids = etcd.Store(), etcd.pids()
 	}
 	var err error
-	if s.replica, err = b.startReplica(ctx, store, cs, args...); err != nil {
+	if s.replica, err = b.startReplica(ctx, s.store, cs, args...); err != nil {
 		return nil, err
 	}
 	s.pids = append(s.pids, s.PID())

@@ -177,15 +177,23 @@ func runOlder(ctx context.Context, b *bench) ([]Outcome, error) {
 
 // older starts what a starter of ours starts, with the older binary.
 func older(start starter) starter {
-	return func(ctx context.Context, b *bench, cs *closers) (contender, error) {
-		newer, err := b.apiBinary(ctx)
-		if err != nil {
-			return contender{}, err
-		}
-		b.api = b.Older
-		defer func() { b.api = newer }()
-		c, err := start(ctx, b, cs)
+	return func(ctx context.Context, b *bench, cs *closers) (c contender, err error) {
+		err = b.withOlder(ctx, func() error {
+			c, err = start(ctx, b, cs)
+			return err
+		})
 		c.name = "older"
 		return c, err
 	}
+}
+
+// withOlder calls start, which starts servers, with the older binary in place of ours.
+func (b *bench) withOlder(ctx context.Context, start func() error) error {
+	newer, err := b.apiBinary(ctx)
+	if err != nil {
+		return err
+	}
+	b.api = b.Older
+	defer func() { b.api = newer }()
+	return start()
 }

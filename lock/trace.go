@@ -18,7 +18,8 @@ func ValidTrace(s string) bool {
 		return false
 	}
 	trace, span, flags := s[len(traceStart):spanStart-1], s[spanStart:flagsStart-1], s[flagsStart:]
-	return isHex(trace+span+flags) && strings.Trim(trace, "0") != "" && strings.Trim(span, "0") != ""
+	return isHex(trace) && isHex(span) && isHex(flags) &&
+		strings.Trim(trace, "0") != "" && strings.Trim(span, "0") != ""
 }
 
 func isHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }

@@ -84,14 +84,17 @@ func ValueOf(e *lock.Entry) *Value {
 // ParseValue parses the value of an entry's key. An error reports that it is no entry, or that no
 // replica can have written it.
 func ParseValue(key Key, data []byte) (*Value, error) {
-	var v Value
-	if err := json.Unmarshal(data, &v); err != nil {
-		return nil, err
+	v := &Value{}
+	if !v.scan(data) {
+		*v = Value{}
+		if err := json.Unmarshal(data, v); err != nil {
+			return nil, err
+		}
 	}
 	if err := v.Check(key); err != nil {
 		return nil, err
 	}
-	return &v, nil
+	return v, nil
 }
 
 // Check returns why no replica can have written this for key, or nil.
@@ -184,6 +187,15 @@ type End struct {
 
 	Was  json.RawMessage `json:"was,omitempty"` // see [Past]
 	Note *ValueNote      `json:"note,omitempty"`
+}
+
+// ParseReasons parses a record of ends. It may leave out what they say about their entries.
+func ParseReasons(data []byte) (ends []End, err error) {
+	if ends, ok := scanEnds(data); ok {
+		return ends, nil
+	}
+	err = json.Unmarshal(data, &ends)
+	return ends, err
 }
 
 // ValueNote is an operator's note on an end.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
 	"strings"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
@@ -192,6 +194,7 @@ func FuzzParseValue(f *testing.F) {
 		if err != nil {
 			return
 		}
+		readAlike(t, v, text)
 		e := v.Entry(key, 7)
 		again, err := store.ParseValue(key, store.Encode(store.ValueOf(e)))
 		if err != nil {
@@ -201,6 +204,74 @@ func FuzzParseValue(f *testing.F) {
 			t.Error(diff)
 		}
 	})
+}
+
+// readAlike fails unless encoding/json reads the same from text.
+func readAlike[V any](t *testing.T, got V, text []byte) {
+	t.Helper()
+	var want V
+	if err := json.Unmarshal(text, &want); err != nil {
+		t.Errorf("%s is read as %+v, but it is no JSON: %v", text, got, err)
+	} else if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", text, diff)
+	}
+}
+
+// TestReadAlike: each text of an entry is read as encoding/json reads it, also a text in which a
+// name or a number is written in another way.
+func TestReadAlike(t *testing.T) {
+	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
+	for _, more := range []string{
+		"", `,"holder":"w\u00f6rker"`, `,"holder":"wörker"`, `,"HOLDER":"w"`, `,"holder":null`,
+		`,"holder":"w\\","subject":"\"s"`, `,"other":"x"`, `,"metadata":{"a":"b"}`, ` , "named" : true`,
+		`,"named":false`, `,"handle":-7`, `,"handle":9223372036854775807`, `,"enqueued_ms":0`,
+		`,"wait_until_ms":999999999999999999`, `,"async":true,"trace":"` + aTrace + `","request":"r"`,
+		`,"holder":"first","holder":"second"`, `,"request_release":{"within_ms":7}`,
+	} {
+		text := []byte(`{"mode":"exclusive","ttl_ms":60000` + more + `}`)
+		v, err := store.ParseValue(key, text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		readAlike(t, v, text)
+	}
+	for _, text := range []string{
+		`{"mode":"exclusive","ttl_ms":060000}`, `{"mode":"exclusive","ttl_ms":60000,}`,
+		`{"mode":"exclusive","ttl_ms":60000}}`, `{"mode":"exclusive","ttl_ms":6e4x}`,
+		"{\"mode\":\"exclusive\",\"ttl_ms\":60000,\"holder\":\"\n\"}", `{"mode":"exclusive" "ttl_ms":60000}`,
+		`{"mode":"exclusive","ttl_ms":60000,"named":truely}`,
+	} {
+		checkDamaged(t, text, text, "")
+	}
+}
+
+// TestReasonsReadAlike: a record of ends gives the same ids, reasons and notes whether or not
+// what it says about the entries is read.
+func TestReasonsReadAlike(t *testing.T) {
+	const end = `{"id":"01H","tenant":"acme","reason":"released","at_ms":7`
+	for _, text := range []string{
+		`[]`, `[` + end + `}]`, `[` + end + `},` + end + `,"was":{"lock":"a","position":7}}]`,
+		`[` + end + `,"was":{"claims":[{"name":"a}"}],"holder":"{\\\"","position":7}},` + end + `}]`,
+		`[` + end + `,"was":{"lock":"a]"},"note":{"by":"op","reason":"why"}}]`, `[` + end + `,"was":null}]`,
+	} {
+		ends, err := store.ParseReasons([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		}
+		var want []store.End
+		if err := json.Unmarshal([]byte(text), &want); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, ends, cmpopts.IgnoreFields(store.End{}, "Was")); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", text, diff)
+		}
+	}
+	for _, text := range []string{``, `[`, `[` + end + `}`, `[` + end + `}]]`, `[` + end + `,"was":{]`} {
+		if ends, err := store.ParseReasons([]byte(text)); err == nil {
+			t.Errorf("%s is read as %+v", text, ends)
+		}
+	}
 }
 
 // TestDamaged: it stands alone on its lock, and can be written and read like any other.

@@ -189,18 +189,24 @@ func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
 	return true
 }
 
-// endsAt returns the ends of a record from the feed.
+// endsAt returns the ends of a record from the feed, without the entries' data.
 func (ks *keyspace) endsAt(kv *mvccpb.KeyValue) []store.End {
 	if ends, ok := ks.own.takeRecord(kv.Key); ok {
 		return ends
 	}
-	return ks.decodeEnds(kv.Key, kv.Value)
+	ends, err := store.ParseReasons(kv.Value)
+	ks.unreadable(kv.Key, err)
+	return ends
 }
 
 func (ks *keyspace) decodeEnds(key, val []byte) []store.End {
 	var ends []store.End
-	if err := json.Unmarshal(val, &ends); err != nil {
+	ks.unreadable(key, json.Unmarshal(val, &ends))
+	return ends
+}
+
+func (ks *keyspace) unreadable(key []byte, err error) {
+	if err != nil {
 		ks.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
 	}
-	return ends
 }

@@ -98,7 +98,7 @@ func (s *Service) acquireInTime(
 		switch {
 		case ctx.Err() != nil:
 			return g, err
-		case errors.Is(err, store.ErrTakenBack) && young:
+		case errors.Is(err, store.ErrNotWritten) && young:
 			req.due = began.Add(rewriteUntil)
 		case !errors.Is(err, store.ErrClosuresChanged) || !young && tries >= maxTries:
 			return g, err

@@ -10,9 +10,9 @@ import (
 
 const retryAfter = time.Second
 
-// ErrTakenBack means that a call of [Store].Enqueue does not know whether it wrote its entry, and
-// that no client has learned of it. Nothing of the call is in the store, nor ever will be.
-var ErrTakenBack = errors.New("the entry is not there, and will not be written")
+// ErrNotWritten means that nothing of a call of [Store].Enqueue is in the store, nor ever will be. Its
+// entry may have been there for a moment: no client has learned of it.
+var ErrNotWritten = errors.New("the entry is not there, and will not be written")
 
 // ErrClosuresChanged means that the record of a tenant's closures has not the version by which an
 // entry was admitted. The entry was not written. A caller that still wants the lock reads the

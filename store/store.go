@@ -34,7 +34,7 @@ type Store interface {
 	// another client's: after that entry is gone, no earlier attempt writes anything.
 	//
 	// A call writes its entry once. If the entry has a fresh id, and is missing after a write with
-	// an unknown outcome, the error is [ErrTakenBack]: it was never there, or was removed before the
+	// an unknown outcome, the error is [ErrNotWritten]: it was never there, or was removed before the
 	// call learned of its write. A caller that still wants the lock passes an entry with another id.
 	// After the entry was seen or removed, no attempt of the call can write it again.
 	//

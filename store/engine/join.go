@@ -124,7 +124,7 @@ func (j *join) run(ctx context.Context) (*lock.Entry, error) {
 			return nil, UsedUp(err) // the mark of the key keeps late attempts from writing
 		case errors.As(err, &final):
 			return nil, j.giveUp(final)
-		case errors.Is(err, store.ErrTakenBack), errors.Is(err, store.ErrClosuresChanged),
+		case errors.Is(err, store.ErrNotWritten), errors.Is(err, store.ErrClosuresChanged),
 			store.IsGone(ctx), j.Closing.Err() != nil, j.pause(ctx) != nil:
 			return nil, j.giveUp(store.Unavailable(err, "enqueue", false))
 		}
@@ -201,7 +201,7 @@ func (j *join) settle(ctx context.Context) (*lock.Entry, error) {
 	}
 	j.unsettled = false
 	if found == nil && !j.entry.Resumable() {
-		return nil, store.ErrTakenBack
+		return nil, store.ErrNotWritten
 	}
 	return found, nil
 }

@@ -107,7 +107,7 @@ func TestJoin(t *testing.T) {
 		"a fresh id is written once": {
 			script: scripted{puts: []answer{unknown}},
 			want:   []string{"put", "shut out", "find", "end"},
-			code:   lock.StoreUnavailable, cause: store.ErrTakenBack,
+			code:   lock.StoreUnavailable, cause: store.ErrNotWritten,
 		},
 		"a key is tried again": {
 			script: scripted{puts: []answer{unknown, {entry: placed}}}, keyed: true,

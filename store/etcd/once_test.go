@@ -101,7 +101,7 @@ func TestWrittenOnce(t *testing.T) {
 func takenBack(err error) bool {
 	var le *lock.Error
 	return errors.As(err, &le) && le.Code == lock.StoreUnavailable && !le.OutcomeUnknown &&
-		errors.Is(err, store.ErrTakenBack)
+		errors.Is(err, store.ErrNotWritten)
 }
 
 // TestFreshEntryComesLate: the only write of a fresh id comes when the call looks for it. It has

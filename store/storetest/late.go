@@ -74,7 +74,7 @@ func cutWrittenOnce(t *trial) {
 	switch {
 	// it had no time to find out
 	case errors.As(err, &gone) && gone.Code == lock.StoreUnavailable && gone.OutcomeUnknown:
-	case !errors.Is(err, store.ErrTakenBack):
+	case !errors.Is(err, store.ErrNotWritten):
 		t.Errorf("Enqueue of what was revoked meanwhile = %v", err)
 	}
 	t.settle(a)

@@ -69,8 +69,8 @@ type persistent struct{ store.Store }
 func (p persistent) Enqueue(
 	ctx context.Context, e *lock.Entry,
 ) (placed *lock.Entry, written bool, err error) {
-	err = store.ErrTakenBack
-	for errors.Is(err, store.ErrTakenBack) {
+	err = store.ErrNotWritten
+	for errors.Is(err, store.ErrNotWritten) {
 		placed, written, err = p.Store.Enqueue(ctx, e)
 	}
 	return placed, written, err

@@ -251,7 +251,7 @@ func TestWrittenOnce(t *testing.T) {
 	}
 	proxy.CutAll()
 	proxy.Blackhole(0)
-	if a := <-done; !errors.Is(a.err, store.ErrTakenBack) {
+	if a := <-done; !errors.Is(a.err, store.ErrNotWritten) {
 		t.Errorf("Enqueue of an entry that was revoked = %+v, %v", a.placed, a.err)
 	}
 	if queue, _, err = other.Queue(

@@ -73,7 +73,7 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once",
 			File:    "store/engine/join.go",
-			Anchor:  "return nil, store.ErrTakenBack",
+			Anchor:  "return nil, store.ErrNotWritten",
 			Becomes: "return nil, nil",
 			In:      "./store/etcd", Run: "^TestWrittenOnce$",
 		},

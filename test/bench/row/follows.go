@@ -7,8 +7,8 @@ import (
 	"github.com/fencepost/fencepost/test/bench/load"
 )
 
-// runS18 starts replicas on one store, of which one serves all requests, and compares what the
-// others spend on a cycle. With [Config.Older] an older server follows too, under the same load.
+// runS18 starts replicas on one store. One serves all requests. runS18 compares what the others
+// spend on a cycle. With [Config.Older] an older server follows too, under the same load.
 func runS18(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)

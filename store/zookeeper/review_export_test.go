@@ -1,0 +1,27 @@
+package zookeeper
+
+import "context"
+
+// LoadBehind opens a store, and has something happen before it reads the store's own record.
+func LoadBehind(ctx context.Context, cfg Config, happens func()) error {
+	s := newStore(cfg)
+	defer s.stop()
+	s.reads = newConnector("feed", cfg.Servers, access{}, s.log, nil)
+	defer s.reads.close()
+	if err := s.makeNodes(ctx); err != nil {
+		return err
+	}
+	if err := s.loadEpoch(ctx); err != nil {
+		return err
+	}
+	happens()
+	return s.meta.Load(ctx, 0)
+}
+
+// EndCalls lets no connection for calls be opened any more, as a server with too many does.
+func (s *Store) EndCalls() {
+	s.calls.mu.Lock()
+	defer s.calls.mu.Unlock()
+	s.calls.prepare = func(context.Context, *link) error { return errHungUp }
+	s.calls.current.fail(errHungUp)
+}

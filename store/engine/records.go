@@ -103,7 +103,11 @@ func (r *Records) Txn(ctx context.Context, s RecordState, w *RecordWrite) (t Txn
 	if !w.Delete {
 		put.Value = form.Encode()
 	}
-	return Txn{If: append(r.own.Unchanged(), If{k, s.State}), Put: []Put{put}, Frees: w.Frees}, nil
+	t = Txn{If: append(r.own.Unchanged(), If{k, s.State}), Put: []Put{put}, Frees: w.Frees}
+	if s.Found && s.Version != r.own.Number(s.Position) {
+		return t, ErrRaced // the floor was raised since the look
+	}
+	return t, nil
 }
 
 // swapped returns the result of a write for [Table], from that of its transaction.

@@ -17,7 +17,7 @@ import (
 type ownRecord struct {
 	Cluster  uint64 `json:"cluster,omitempty,string"` // that wrote it, if the store has identities
 	TokenKey []byte `json:"token_key"`                // 32 random bytes that sign the lock tokens
-	Floor    uint64 `json:"floor,omitempty"`          // added to every position
+	Floor    uint64 `json:"floor"`                    // added to every position
 	Distrust uint64 `json:"distrust,omitempty"`       // a number that was issued, but not reached
 	Form     int    `json:"form"`                     // see [store.Form]
 }
@@ -37,6 +37,9 @@ func parseOwn(s State) (o ownRecord, err error) {
 	}
 	if err = json.Unmarshal(s.Data, &o); err == nil && len(o.TokenKey) == 0 {
 		err = errors.New("it has no key for lock tokens")
+	}
+	if err == nil && !bytes.Contains(s.Data, []byte(`"floor":`)) {
+		err = errors.New("it has no floor")
 	}
 	return o, err
 }

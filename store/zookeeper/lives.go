@@ -141,7 +141,7 @@ func (d *driver) endOne(ctx context.Context, life, name string, version int32) e
 		return err
 	}
 	t := engine.Txn{If: []engine.If{{Key: k, Was: s}}}
-	if s.Found {
+	if s.Found && engine.ParseForm(s.Data).Life == life { // else it was changed by hand
 		t.Put = []engine.Put{{Key: k, Delete: true}}
 	}
 	steps := append(

@@ -140,6 +140,13 @@ func (c *connector) get(ctx context.Context) (*link, error) {
 	}
 }
 
+// isOpen reports whether get returns a connection at once.
+func (c *connector) isOpen() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.current != nil
+}
+
 // onLink makes a request on the present connection, and repeats it on the next one until there is
 // an answer or ctx ends. The request must be safe to run more than once.
 func onLink[T any](

@@ -108,9 +108,10 @@ func (d *driver) lookAtOwn(ctx context.Context) (s engine.State, err error) {
 	return s, nil
 }
 
-// refused translates an answer that another attempt would not change.
+// refused translates an answer that another attempt would not change: without rights, or on a log
+// that is no longer in use.
 func (*driver) refused(err error, doing string) error {
-	if errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused) {
+	if errors.Is(err, zk.ErrNoAuth) || errors.Is(err, errRefused) || errors.Is(err, zk.ErrBadVersion) {
 		return unavailable(err, doing, false)
 	}
 	return err
@@ -221,10 +222,10 @@ func (d *driver) putOwn(ctx context.Context, was engine.State, value []byte) (in
 	return d.commit(ctx, d.forOwn(), append(steps, step{put, race}, step{told, moved}))
 }
 
-// forOwn returns the connection for the store's own record: there is only that of the feed when
-// the store is opened.
+// forOwn returns the connection for the store's own record: that for calls, or that of the feed
+// while there is none, as when the store is opened.
 func (d *driver) forOwn() *connector {
-	if d.calls == nil {
+	if d.calls == nil || !d.calls.isOpen() {
 		return d.reads
 	}
 	return d.calls

@@ -72,7 +72,8 @@ func TestUnboundAfterDamage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Records().Put(t.Context(), store.RecordPut{RecordKey: k, Version: is.Version}); err != nil {
+	forGood := store.RecordPut{RecordKey: k, Version: is.Version}
+	if _, err := s.Records().Put(t.Context(), forGood); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -142,7 +142,7 @@ func (c *committer) send(writes []*write) (again [][]*write) {
 
 // attended leaves out the puts whose callers have given up since the batch was chosen. They may
 // have shut out what they sent, which the revision of the writer's key would not show: it is read
-// before. For the same reason [joining.try] reads it after it gave up.
+// before. For the same reason [joining.Put] reads it after it gave up.
 func attended(writes []*write) []*write {
 	left := func(w *write) bool { return w.Payload.puts && w.Abandoned() }
 	if !slices.ContainsFunc(writes, left) {

@@ -62,7 +62,7 @@
 //	tree              the store's own nodes: where they are, and their ACL
 //	journal           the log: which one is in use, the newest number, the records
 //	reader            entries, from their nodes and the log
-//	metaKeeper        the store's own record, and whether the store is trusted
+//	ownRecord         the store's own record, and whether the store is trusted
 //	leases            what this replica has seen of leases, and when to look again
 //	feed              follows the log for all followers
 //	committer         lets independent writes share a transaction

@@ -19,8 +19,7 @@ func TestAsync(t *testing.T) {
 		"Body": {"/locks/orders:42", `{"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
 		"Prefer": {
 			"/locks/orders:42", `{"wait_seconds":600,"ttl_seconds":15}`,
-			[]option{header("Prefer", "handling=strict, Respond-Async; q=1")},
-			"respond-async",
+			[]option{header("Prefer", "handling=strict, Respond-Async; q=1")}, "respond-async",
 		},
 		"LockSet": {
 			"/locksets",
@@ -31,8 +30,7 @@ func TestAsync(t *testing.T) {
 		"SetPrefer": {
 			"/locksets",
 			`{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"wait_seconds":600,"ttl_seconds":15}`,
-			[]option{header("Prefer", "respond-async")},
-			"respond-async",
+			[]option{header("Prefer", "respond-async")}, "respond-async",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,42 +60,6 @@ func TestAsync(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestAsyncWaiterOutlivesItsTTL: the server keeps an async waiter alive for longer than its TTL.
-func TestAsyncWaiterOutlivesItsTTL(t *testing.T) {
-	t.Parallel()
-	c := newTenant(t)
-	first := c.acquire("orders:42", body(`{"ttl_seconds":20}`))
-	entries := make([]entry, 2)
-	for i := range entries {
-		entries[i] = c.post(
-			"/locks/orders:42", body(`{"async":true,"wait_seconds":600,"ttl_seconds":15}`),
-		).waiting(http.StatusAccepted)
-	}
-	granted := c.eventuallyHeld(entries[0])
-	if left := granted.ExpiresAt.Sub(first.ExpiresAt.Time); left < 12*time.Second {
-		t.Errorf("granted at %v with a lease that ends %v later, of 15 s", first.ExpiresAt, left)
-	}
-	c.eventuallyHeld(entries[1])
-	c.get(entryPath(entries[0]), lockToken(entries[0].Token)).wantProblem(lost("expired"))
-}
-
-// eventuallyHeld looks at an entry, without waiting on it, until it holds.
-func (c *client) eventuallyHeld(e entry) entry {
-	c.t.Helper()
-	tick := time.NewTicker(200 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); <-tick.C {
-		a := c.get(entryPath(e), lockToken(e.Token))
-		if a.status == http.StatusServiceUnavailable ||
-			a.fields()["state"] == "waiting" { // a store that stands still is none of this
-			continue
-		}
-		return a.held(http.StatusOK)
-	}
-	c.t.Fatal("it does not hold within a minute")
-	return e
 }
 
 // TestBadAsyncRequestsAreRefused names what is wrong with a request, and ignores a preference that

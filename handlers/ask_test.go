@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/test/poll"
 )
 
@@ -80,8 +79,7 @@ func TestRequestReleaseForASet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	s := c.follow("/events?types=lock.release_requested")
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).
-		follow("/events?types=lock.release_requested")
+	limited := c.within("b").follow("/events?types=lock.release_requested")
 	held := c.acquire("a", body(`{"ttl_seconds":600}`))
 	waits := c.named("b").at(shared.brief).post("/locksets", body(
 		`{"ttl_seconds":600,"wait_seconds":600,"request_release":{},"locks":[{"name":"b"},`+

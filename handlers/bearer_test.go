@@ -167,7 +167,7 @@ func TestPatterns(t *testing.T) {
 			}
 		})
 	}
-	limited := all.as(func(cl *auth.Claims) { cl.Locks = []string{"jobs:*", "orders:*"} })
+	limited := all.within("jobs:*", "orders:*")
 	limited.release(limited.get(entryPath(e), lockToken(e.Token)).held(200))
 	limited.acquire("orders:42")
 }
@@ -178,7 +178,7 @@ func TestFirstObjection(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	writer := c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead} })
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"jobs:*"} })
+	limited := c.within("jobs:*")
 	bad := []option{loose, key(""), body(`[]`), header("Content-Type", "text/plain")}
 	c.with("x").post("/locks/-", bad...).
 		wantProblem(badBearer("not a JSON Web Token: three parts with a dot between each two"))

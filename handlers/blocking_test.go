@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/lock/blocking"
 	"github.com/fencepost/fencepost/service"
@@ -73,9 +72,7 @@ func TestWaitsAreBlamedOnTheHead(t *testing.T) {
 			t.Errorf("tree %+v", tree)
 		}
 	}
-	onlyB := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
-	)
+	onlyB := c.operator().within("b")
 	if got := treeLines(onlyB.blocked("", 1)); got != "w2 1:w3@b" {
 		t.Errorf("who may see b is shown %s", got)
 	}
@@ -132,9 +129,7 @@ func TestHoldings(t *testing.T) {
 	if !h.Truncated || h.Holding != 2 || h.Waiting != 1 {
 		t.Errorf("two of three are told as %+v", h)
 	}
-	onlyC := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"c"} },
-	)
+	onlyC := c.operator().within("c")
 	read(onlyC, "", 1)
 	if l := h.Entries[0].Locks; len(l) != 1 || l[0].Name != "c" {
 		t.Errorf("who may see c is shown %+v", h.Entries)

@@ -61,7 +61,7 @@ func (c *client) closures(query string) closurePage {
 func TestClosedLocksTakeNoNewEntries(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	operator := c.tenantAdmin().named("ops")
+	operator := c.operator().named("ops")
 	elsewhere := c.at(shared.other)
 	held := c.acquire("orders:42", body(`{"holder":"w1","ttl_seconds":60}`))
 	waits := elsewhere.join("orders:42", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":40}`))
@@ -191,7 +191,7 @@ func TestClosuresOfOneInstantAreOnSeveralPages(t *testing.T) {
 func TestClosurePages(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	operator := c.tenantAdmin()
+	operator := c.operator()
 	for _, locks := range []string{"a", "b:*", "*"} {
 		operator.closes(locks, time.Hour)
 	}
@@ -228,11 +228,11 @@ func TestClosurePages(t *testing.T) {
 func TestHostileCloser(t *testing.T) {
 	t.Parallel()
 	victim, c := newTenant(t), newTenant(t)
-	theirs := victim.tenantAdmin().closes("a", time.Hour)
-	hostile := c.tenantAdmin()
+	theirs := victim.operator().closes("a", time.Hour)
+	hostile := c.operator()
 	hostile.post("/admin/closures", closingBody(victim.claims.Tenant, "b", time.Hour)).
-		wantProblem(onlyOwn())
-	hostile.get("/admin/closures?tenant=" + victim.claims.Tenant).wantProblem(onlyOwn())
+		wantProblem(ownTenantOnly())
+	hostile.get("/admin/closures?tenant=" + victim.claims.Tenant).wantProblem(ownTenantOnly())
 	hostile.delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNotFound)
 	if page := hostile.closures(""); len(page.Closures) != 0 {
 		t.Errorf("others' are listed: %+v", page)
@@ -256,5 +256,5 @@ func TestHostileCloser(t *testing.T) {
 		hostile.post("/admin/closures", wrong, loose).wantStatus(http.StatusBadRequest)
 	}
 	c.release(c.acquire("b"))
-	victim.tenantAdmin().delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNoContent)
+	victim.operator().delete("/admin/closures/" + theirs.ID).wantStatus(http.StatusNoContent)
 }

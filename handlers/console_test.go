@@ -90,9 +90,7 @@ func TestAdminLocks(t *testing.T) {
 		one.OldestSince != nil {
 		t.Errorf("orders:2 is shown as %+v", two)
 	}
-	limited := c.as(func(cl *auth.Claims) {
-		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"stock:*"}
-	})
+	limited := c.operator().within("stock:*")
 	limited.adminLocks("", shows("stock:1"))
 	c.operator().get("/admin/locks?tenant=" + other.claims.Tenant).wantProblem(ownTenantOnly())
 }
@@ -171,9 +169,7 @@ func TestAdminLocksRefusals(t *testing.T) {
 	c.admin().get("/admin/locks/A/a").wantProblem(noTenant())
 	c.admin().get("/admin/locks/acme/-a").wantStatus(http.StatusBadRequest)
 	c.operator().get("/admin/locks/acme/a").wantProblem(ownTenantOnly())
-	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"a"} },
-	)
+	limited := c.admin().within("a")
 	limited.get("/admin/locks/acme/b").wantProblem(otherNames("b"))
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/webhook/outbox"
 )
 
@@ -109,9 +108,7 @@ func TestAdminWebhookRefusals(t *testing.T) {
 		}
 	}
 	other := subscriber(t).at(c.replica)
-	limited := c.as(func(cl *auth.Claims) {
-		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
-	})
+	limited := c.operator().within("orders:1*")
 	for _, tc := range []struct {
 		what   string
 		who    *client

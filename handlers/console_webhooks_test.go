@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
@@ -67,9 +66,7 @@ func TestAdminWebhooks(t *testing.T) {
 		first > p.Webhooks[0].ID {
 		t.Errorf("the second page of two is %+v", p)
 	}
-	limited := c.as(func(cl *auth.Claims) {
-		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:*"}
-	})
+	limited := c.operator().within("orders:*")
 	if got := list(limited, ""); got != "orders" {
 		t.Errorf("who may see orders is shown %s", got)
 	}

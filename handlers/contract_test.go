@@ -83,7 +83,7 @@ func TestRevokedSaysWhy(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	e := c.acquire("a", key("k"))
-	c.tenantAdmin().named("ops").at(shared.other).post(c.revokePath(e), seenAs(*e.Fence)).
+	c.operator().named("ops").at(shared.other).post(c.revokePath(e), seenAs(*e.Fence)).
 		wantStatus(http.StatusOK)
 	for _, r := range []*replica{shared.main, shared.brief, shared.other} {
 		for _, a := range []*answer{

@@ -72,7 +72,7 @@ func TestDeadlock(t *testing.T) {
 	c.post("/locksets", body(`{"locks":[{"name":"c"},{"name":"a"}],"holder":"w2","wait_seconds":60}`)).
 		wantCycle(cycle...)
 	c.post("/locks/a", worker("w2")).refused("lock_held") // a try closes no cycle
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a"} })
+	limited := c.within("a")
 	limited.post("/locks/a", waitsAs("w2")).
 		wantCycle(step{"w2", "a", "w1", true}, step{"w1", "", "w2", true})
 	if v := c.look("a"); *v.Waiting != 0 || waits.answered() {

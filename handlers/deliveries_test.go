@@ -188,7 +188,7 @@ func TestDeliveries(t *testing.T) {
 			},
 		},
 	}}
-	c := withDeliveries(t, s).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	c := withDeliveries(t, s).within("orders:*")
 	id := c.subscribe(`{` + receiver + `,"locks":"orders:*"}`).ID
 	const instant = "2026-01-02T15:04:05.250Z"
 	want := map[string]any{
@@ -308,7 +308,7 @@ func TestDeliveriesOfOthers(t *testing.T) {
 	owner := withDeliveries(t, s)
 	id := owner.subscribe(`{` + receiver + `}`).ID
 	other := subscriber(t).at(owner.replica)
-	limited := owner.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	limited := owner.within("orders:*")
 	unscoped := owner.as(
 		func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.LocksRead, auth.LocksWrite, auth.Admin} },
 	)

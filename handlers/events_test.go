@@ -269,7 +269,7 @@ func TestEventsNameOnlySelectedLocksOfASet(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	all := c.follow("/events")
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"a*", "c"} })
+	limited := c.within("a*", "c")
 	some, fewer, none := limited.follow("/events"), limited.follow(
 		"/events?locks=c,b",
 	), limited.follow("/events?locks=b,a2")

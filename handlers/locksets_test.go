@@ -273,7 +273,7 @@ func TestTokenOfASetIsForThatSet(t *testing.T) {
 func TestAllLocksOfASetAreWithinThePatterns(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	limited := c.within("orders:*")
 	limited.acquireSet(locksOf("orders:1", "orders:2"))
 	limited.post("/locksets", body(locksOf("orders:3", "stock:1"))).wantProblem(otherNames("stock:1"))
 	s := c.acquireSet(locksOf("orders:3", "stock:1"))

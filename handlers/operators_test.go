@@ -7,20 +7,10 @@ import (
 	"github.com/fencepost/fencepost/auth"
 )
 
-// tenantAdmin is an operator of the client's own tenant.
-func (c *client) tenantAdmin() *client {
-	c.t.Helper()
-	return c.as(func(cl *auth.Claims) { cl.Scopes = []auth.Scope{auth.TenantAdmin} })
-}
-
 // within returns a client whose token is limited to names.
 func (c *client) within(patterns ...string) *client {
 	c.t.Helper()
 	return c.as(func(cl *auth.Claims) { cl.Locks = patterns })
-}
-
-func onlyOwn() problem {
-	return ownTenantOnly()
 }
 
 // refuseOne has two workers of the tenant close a cycle over two locks.
@@ -45,18 +35,18 @@ func TestTenantAdminSeesOwnTenant(t *testing.T) {
 		"/admin/deadlocks?limit=1000", "/admin/deadlocks?tenant=" + own.claims.Tenant,
 	} {
 		var page deadlockPage
-		own.tenantAdmin().get(path).want(http.StatusOK, &page)
+		own.operator().get(path).want(http.StatusOK, &page)
 		if d := page.Deadlocks; len(d) != 1 || d[0].Tenant != own.claims.Tenant {
 			t.Errorf("%s: %+v", path, page)
 		}
 	}
-	stream := own.tenantAdmin().follow("/admin/events?types=lock.acquired")
+	stream := own.operator().follow("/admin/events?types=lock.acquired")
 	other.acquire("theirs")
 	own.acquire("ours")
 	stream.wants("lock.acquired ours")
 	for _, path := range []string{"/admin/deadlocks", "/admin/lock-order", "/admin/events"} {
-		own.tenantAdmin().get(path + "?tenant=" + other.claims.Tenant).wantProblem(onlyOwn())
-		own.tenantAdmin().get(path + "?tenant=").wantProblem(noTenant())
+		own.operator().get(path + "?tenant=" + other.claims.Tenant).wantProblem(ownTenantOnly())
+		own.operator().get(path + "?tenant=").wantProblem(noTenant())
 	}
 }
 
@@ -75,7 +65,7 @@ func TestOperatorsPatterns(t *testing.T) {
 		}
 	}
 	c.look("orders:5") // waits for the view
-	operator := c.tenantAdmin()
+	operator := c.operator()
 	for _, seen := range []struct {
 		by        *client
 		deadlocks int

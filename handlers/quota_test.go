@@ -227,11 +227,9 @@ func TestBadQuotaChangesAreRefused(t *testing.T) {
 	path := c.quotaPath()
 	c.operator().put(path, body(`{"sets":1}`)).wantProblem(lacks("admin"))
 	c.operator().delete(path).wantProblem(lacks("admin"))
-	c.operator().get(victim.quotaPath()).wantProblem(onlyOwn())
+	c.operator().get(victim.quotaPath()).wantProblem(ownTenantOnly())
 	c.operator().get(path).wantStatus(http.StatusOK)
-	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.Admin}, []string{"b"} },
-	)
+	limited := c.admin().within("b")
 	limited.get(path).wantStatus(http.StatusForbidden)
 	limited.put(path, body(`{}`)).wantStatus(http.StatusForbidden)
 	for text, field := range map[string]string{

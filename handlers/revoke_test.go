@@ -82,7 +82,7 @@ func (c *client) audit(query string) auditPage {
 func TestRevokeEndsWhatTheOperatorSaw(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	operator := c.tenantAdmin().named("ops").at(shared.other)
+	operator := c.operator().named("ops").at(shared.other)
 	stream := c.follow("/events?types=lock.revoked")
 	held := c.acquire("orders:42", body(`{"holder":"w1","ttl_seconds":60}`))
 	waits := c.join("orders:42", body(`{"holder":"w2","ttl_seconds":60,"wait_seconds":40}`))
@@ -197,21 +197,21 @@ func TestTenantAdminReachesNoOtherTenant(t *testing.T) {
 	t.Parallel()
 	victim, c := newTenant(t), newTenant(t)
 	theirs, ours := victim.acquire("a"), c.acquire("a")
-	hostile := c.tenantAdmin()
-	hostile.post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantProblem(onlyOwn())
+	hostile := c.operator()
+	hostile.post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantProblem(ownTenantOnly())
 	hostile.post(
 		"/admin/locksets/"+victim.claims.Tenant+"/"+theirs.ID+"/revoke", seenAs(*theirs.Fence),
-	).wantProblem(onlyOwn())
+	).wantProblem(ownTenantOnly())
 	hostile.post("/admin/holders/revoke", body(fmt.Sprintf(
 		`{"tenant":%q,"holder":"w","entries":[{"id":%q,"fence":1}],"reason":%q}`, victim.claims.Tenant,
 		someID, explanation,
-	))).wantProblem(onlyOwn())
+	))).wantProblem(ownTenantOnly())
 	theirs.Name = "a"
 	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).goneBecause("unknown")
 	// by their id, as one's own
 	victim.admin().post(victim.revokePath(theirs), seenAs(*theirs.Fence)).wantStatus(http.StatusOK)
 	hostile.post(c.revokePath(theirs), seenAs(*theirs.Fence)).goneBecause("unknown")
-	hostile.get("/admin/audit?tenant=" + victim.claims.Tenant).wantProblem(onlyOwn())
+	hostile.get("/admin/audit?tenant=" + victim.claims.Tenant).wantProblem(ownTenantOnly())
 	if page := hostile.audit(""); len(page.Records) != 0 {
 		t.Errorf("what others have on record is shown: %+v", page)
 	}
@@ -239,7 +239,7 @@ func TestTenantAdminReachesNoOtherTenant(t *testing.T) {
 func TestAuditIsReadInPagesAndAsLines(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	operator := c.tenantAdmin()
+	operator := c.operator()
 	var ids []string
 	for i := range 5 {
 		e := c.acquire(fmt.Sprint([]string{"orders:", "jobs:"}[i%2], i))
@@ -299,7 +299,7 @@ func TestAuditIsReadInPagesAndAsLines(t *testing.T) {
 func TestAuditIsFiltered(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
-	day, night := c.tenantAdmin().named("Day@example.org"), c.tenantAdmin().named("night@example.org")
+	day, night := c.operator().named("Day@example.org"), c.operator().named("night@example.org")
 	for name, by := range map[string]*client{"orders:1": day, "orders:2": night, "jobs:1": day} {
 		e := c.acquire(name)
 		by.post(c.revokePath(e), seenAs(*e.Fence)).wantStatus(http.StatusOK)
@@ -354,7 +354,7 @@ func TestRevokedInPartSaysWhatMayHaveTakenEffect(t *testing.T) {
 		`{"tenant":"acme","holder":"w","entries":[{"id":"` + someID + `","fence":7},{"id":"` + someID +
 			`","fence":8}],"reason":"` + explanation + `"}`,
 	)
-	sets := newTenant(t).tenantAdmin()
+	sets := newTenant(t).operator()
 	sets.post(
 		"/admin/locksets/"+sets.claims.Tenant+"/"+someID+"/revoke",
 		body(`{"fence":7,"reason":"too short"}`), loose,

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/test/poll"
 )
 
@@ -66,9 +65,7 @@ func TestSeries(t *testing.T) {
 		code: "invalid_request", field: "step_seconds", detail: "step_seconds must be 10 or 300",
 	})
 	c.admin().get("/admin/series").want(http.StatusOK, &api.AdminSeries{})
-	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
-	)
+	limited := c.operator().within("b")
 	limited.get("/admin/series").wantProblem(problem{
 		code: "forbidden", detail: "this is about all locks, and the caller is limited to some; " +
 			"use a credential without that limit",
@@ -211,9 +208,7 @@ func TestHeatMap(t *testing.T) {
 		cells[29] > 3 {
 		t.Errorf("%+v", m)
 	}
-	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"a"} },
-	)
+	limited := c.operator().within("a")
 	if got := names(limited); got != own+"a" {
 		t.Errorf("who may see a is shown %s", got)
 	}

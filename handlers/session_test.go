@@ -81,7 +81,7 @@ const (
 
 func TestSignInMakesASession(t *testing.T) {
 	t.Parallel()
-	c := newOperator(t).as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	c := newOperator(t).within("orders:*")
 	a := c.post("/dashboard/session", c.signsIn())
 	cookie := a.cookie()
 	var got session

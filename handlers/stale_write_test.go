@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/service"
 	"github.com/fencepost/fencepost/test/poll"
 )
@@ -25,7 +24,7 @@ func TestStaleWriteIsShownToOperators(t *testing.T) {
 	c.at(shared.main).post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
 	c.at(shared.other).named("resource-2").
 		post("/locks/orders:42/stale-writes", body(report)).wantNoContent()
-	scratch := c.as(func(cl *auth.Claims) { cl.Locks = []string{"scratch:*"} })
+	scratch := c.within("scratch:*")
 	for i := range service.MaxStaleWrites + 10 {
 		scratch.post(fmt.Sprintf("/locks/scratch:%d/stale-writes", i), body(report)).wantNoContent()
 	}
@@ -101,7 +100,6 @@ func TestBadStaleWriteReports(t *testing.T) {
 		c.post(path, body(text), loose).wantProblem(want)
 	}
 	whole := body(fmt.Sprintf(`{"fence_presented":1,"fence_known":%d,"resource":"db"}`, fence))
-	c.as(func(cl *auth.Claims) { cl.Locks = []string{"b"} }).post(path, whole).
-		wantProblem(otherNames("a"))
+	c.within("b").post(path, whole).wantProblem(otherNames("a"))
 	c.post("/locks/-/stale-writes", whole).wantProblem(invalidName())
 }

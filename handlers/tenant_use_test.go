@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/fencepost/fencepost/api"
-	"github.com/fencepost/fencepost/auth"
 	"github.com/fencepost/fencepost/test/poll"
 )
 
@@ -58,9 +57,7 @@ func TestTenants(t *testing.T) {
 		b.RenewalsPerSecond != 0 {
 		t.Errorf("of its bounds it uses %+v", b)
 	}
-	limited := c.as(
-		func(cl *auth.Claims) { cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"b"} },
-	)
+	limited := c.operator().within("b")
 	p = api.AdminTenantPage{}
 	limited.get("/admin/tenants").want(http.StatusOK, &p)
 	if one := p.Tenants[0]; one.Locks != 1 || one.Waiting != 0 || one.Bounds != nil ||

@@ -111,9 +111,7 @@ func TestWebhooksOnRecord(t *testing.T) {
 		strings.Contains(text, "s3cr3t") || strings.Contains(text, "whsec") {
 		t.Errorf("the lines are %s", text)
 	}
-	limited := c.as(func(cl *auth.Claims) {
-		cl.Scopes, cl.Locks = []auth.Scope{auth.TenantAdmin}, []string{"orders:1*"}
-	})
+	limited := c.operator().within("orders:1*")
 	var page api.AuditPage
 	limited.get("/admin/audit").want(http.StatusOK, &page)
 	if len(page.Records) != 4 {

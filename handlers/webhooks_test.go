@@ -221,7 +221,7 @@ func TestWebhookSelectsAllByDefault(t *testing.T) {
 func TestBadWebhooksAreRefused(t *testing.T) {
 	t.Parallel()
 	c := subscriber(t)
-	limited := c.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	limited := c.within("orders:*")
 	path := "/webhooks/" + limited.subscribe(`{`+receiver+`,"locks":"orders:*"}`).ID
 	url := func(text, detail string) (string, problem) {
 		return `{"url":"` + text + `"}`, invalid("url", detail)
@@ -307,7 +307,7 @@ func TestWebhooksOfOthers(t *testing.T) {
 func TestWebhooksOfALimitedToken(t *testing.T) {
 	t.Parallel()
 	all := subscriber(t)
-	limited := all.as(func(cl *auth.Claims) { cl.Locks = []string{"orders:*"} })
+	limited := all.within("orders:*")
 	wide, narrow := all.subscribe(`{`+receiver+`}`), all.subscribe(
 		`{`+receiver+`,"locks":"orders:eu-*"}`,
 	)

@@ -27,6 +27,60 @@ func TestProxies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	server := replicaBehind(t, binary)
+	token := tokenOf(t, server, "demo")
+	for name, start := range map[string]func(*testing.T, string, []string) *exec.Cmd{
+		"nginx": nginx, "haproxy": haproxy,
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := behind{t: t, url: "http://" + unused(t), token: token}
+			proxy := start(t, strings.TrimPrefix(c.url, "http://"), []string{server.Address(), unused(t)})
+			begin(t, proxy)
+			c.check()
+		})
+	}
+}
+
+// TestProxySplitsTenants: the proxy sends the tenants of its file to a second store, and all others
+// to the first.
+func TestProxySplitsTenants(t *testing.T) {
+	root := repository(t)
+	run(t, filepath.Join(root, "test", "docs", "proxies"))
+	binary, err := rig.BuildAPI(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := replicaBehind(t, binary), replicaBehind(t, binary)
+	tenants := filepath.Join(t.TempDir(), "tenants")
+	if err := os.WriteFile(tenants, []byte("far\nfarther\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	address := unused(t)
+	proxy := haproxy(t, address, []string{first.Address(), unused(t)})
+	proxy.Env = append(proxy.Env,
+		"TENANTS="+tenants, "OTHER_1="+unused(t), "OTHER_2="+second.Address())
+	begin(t, proxy)
+	for tenant, of := range map[string]*rig.Replica{
+		"demo": first, "far": second, "farther": second, "farthest": first,
+	} {
+		c := behind{t: t, url: "http://" + address, token: tokenOf(t, first, tenant)}
+		c.acquired("/locks/" + tenant)
+		for _, r := range []*rig.Replica{first, second} {
+			want := http.StatusCreated // it is free there
+			if r == of {
+				want = http.StatusLocked
+			}
+			at := behind{t: t, url: r.URL(), token: c.token}
+			if got := at.status(t.Context(), http.MethodPost, "/locks/"+tenant, ""); got != want {
+				t.Errorf("the lock of %s at %s: %d, want %d", tenant, r.Address(), got, want)
+			}
+		}
+	}
+}
+
+// replicaBehind starts a replica with a store of its own.
+func replicaBehind(t *testing.T, binary string) *rig.Replica {
+	t.Helper()
 	server, err := rig.StartReplica(t.Context(), rig.ReplicaConfig{
 		Binary: binary, DataDir: filepath.Join(t.TempDir(), "data"), Secret: strings.Repeat("d", 32),
 	})
@@ -34,28 +88,30 @@ func TestProxies(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Close() })
-	token, err := server.Token("demo", scopes, "reader")
+	return server
+}
+
+func tokenOf(t *testing.T, r *rig.Replica, tenant string) string {
+	t.Helper()
+	token, err := r.Token(tenant, scopes, "reader")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, start := range map[string]func(*testing.T, string, []string) *exec.Cmd{
-		"nginx": nginx, "haproxy": haproxy,
-	} {
-		t.Run(name, func(t *testing.T) {
-			c := behind{t: t, url: "http://" + unused(t), token: token}
-			proxy := start(t, strings.TrimPrefix(c.url, "http://"), []string{server.Address(), unused(t)})
-			proxy.Stdout, proxy.Stderr = t.Output(), t.Output()
-			proxy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-			if err := proxy.Start(); err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() {
-				_ = syscall.Kill(-proxy.Process.Pid, syscall.SIGKILL)
-				_ = proxy.Wait()
-			})
-			c.check()
-		})
+	return token
+}
+
+// begin starts a proxy, and ends it with the test.
+func begin(t *testing.T, proxy *exec.Cmd) {
+	t.Helper()
+	proxy.Stdout, proxy.Stderr = t.Output(), t.Output()
+	proxy.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if err := proxy.Start(); err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		_ = syscall.Kill(-proxy.Process.Pid, syscall.SIGKILL)
+		_ = proxy.Wait()
+	})
 }
 
 // nginx has the page's block listen at an address, in front of replicas.
@@ -105,11 +161,11 @@ type behind struct {
 	url, token string
 }
 
-func (c behind) check() {
+// acquired takes a lock as soon as the proxy finds a replica.
+func (c behind) acquired(lock string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
 	defer cancel()
-	lock := "/locks/" + strings.TrimPrefix(c.t.Name(), "TestProxies/")
 	for c.status(ctx, http.MethodPost, lock, "") != http.StatusCreated {
 		select {
 		case <-ctx.Done():
@@ -117,6 +173,14 @@ func (c behind) check() {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+func (c behind) check() {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(c.t.Context(), 2*time.Minute)
+	defer cancel()
+	lock := "/locks/" + strings.TrimPrefix(c.t.Name(), "TestProxies/")
+	c.acquired(lock)
 	for path, want := range map[string]int{"/metrics": 404, "/readyz": 404, "/docs/": 200} {
 		if got := c.status(ctx, http.MethodGet, path, ""); got != want {
 			c.t.Errorf("%s: %d, want %d", path, got, want)

@@ -41,7 +41,7 @@ type waitingCall struct {
 
 // postpone has a callback wait, unless there is space for it or too many wait already.
 func (w *owner) postpone(t *target, e *lock.Event, it *item) bool {
-	free := len(t.waiting) == 0 && w.targets.fits(t, webhook.MaxPayload)
+	free := len(t.waiting) == 0 && w.out.targets.fits(t, webhook.MaxPayload)
 	if it.again || t.has(e) || free || !w.wait(t, e, it.id) {
 		return false
 	}
@@ -77,7 +77,7 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 	if t.waits[of] {
 		return true
 	}
-	if len(t.waiting) >= maxWaiting || w.targets.waiting >= maxWaitingInAll {
+	if len(t.waiting) >= maxWaiting || w.out.targets.waiting >= maxWaitingInAll {
 		return false
 	}
 	c := &waitingCall{
@@ -87,7 +87,7 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 	t.waits[c.entry] = true
 	t.waiting = append(t.waiting, c)
 	t.window.wait(&c.item)
-	w.targets.waiting++
+	w.out.targets.waiting++
 	if t.Behind == "" {
 		t.Behind, t.dirty = justBefore(at).String(), true
 	}
@@ -97,17 +97,17 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 // catchUpCalls takes up the callbacks for which there is space by now. A replica that may be cut
 // off does not know which entries hold.
 func (w *owner) catchUpCalls(now time.Time) {
-	for _, t := range w.targets.all {
-		for len(t.waiting) > 0 && w.lease.holds() && w.targets.fits(t, webhook.MaxPayload) {
+	for _, t := range w.out.targets.all {
+		for len(t.waiting) > 0 && w.out.lease.holds() && w.out.targets.fits(t, webhook.MaxPayload) {
 			c := t.waiting[0]
 			t.waiting[0] = nil
 			t.waiting = t.waiting[1:]
 			delete(t.waits, c.entry)
-			w.targets.waiting--
+			w.out.targets.waiting--
 			c.read = now
 			w.takeUp(t, c)
 		}
-		w.logSkipped(t, now)
+		w.out.logSkipped(t, now)
 	}
 }
 
@@ -118,10 +118,10 @@ func (w *owner) takeUp(t *target, c *waitingCall) {
 		c.event.Entry = &lock.Entry{
 			ID: c.entry.id, Number: c.entry.number, Claims: []lock.Claim{{Name: c.lock}},
 		}
-		d := w.newDelivery(t, callID(&c.event), &c.event)
-		d.Made, d.progress.State = w.Now().UnixMilli(), webhook.StateExpired
+		d := w.out.newDelivery(t, callID(&c.event), &c.event)
+		d.Made, d.progress.State = w.out.Now().UnixMilli(), webhook.StateExpired
 		t.remember(d)
-		w.skip(t, webhook.Expired)
+		w.out.skip(t, webhook.Expired)
 	}
 	c.settle()
 }
@@ -130,7 +130,7 @@ func (w *owner) takeUp(t *target, c *waitingCall) {
 // tenant's history still has it. Otherwise it returns nil.
 func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
 	if c.event.Held {
-		e := w.Holders.HeldCallback(t.tenant, c.entry.id)
+		e := w.out.Holders.HeldCallback(t.tenant, c.entry.id)
 		if e == nil || e.Number != c.entry.number {
 			return nil
 		}
@@ -144,9 +144,9 @@ func (w *owner) eventOf(t *target, c *waitingCall) (found *lock.Event) {
 		}
 		return false
 	}
-	err := w.history.past(w.ctx, lock.OwnTenant, t.tenant, justBefore(c.event.ID), each)
+	err := w.out.history.past(w.out.ctx, lock.OwnTenant, t.tenant, justBefore(c.event.ID), each)
 	if err != nil {
-		w.Logger.Debug("a tenant's events could not be read", "tenant", t.tenant, "error", err)
+		w.out.Logger.Debug("a tenant's events could not be read", "tenant", t.tenant, "error", err)
 	}
 	return found
 }
@@ -171,21 +171,21 @@ func (w *owner) resumeCalls(t *target) {
 			return false
 		case missed != nil:
 			w.waitHeld(t, missed.Before, missed.After)
-		case e.ID.Compare(w.cursor.last) > 0:
+		case e.ID.Compare(w.out.cursor.last) > 0:
 			return false // the stream has it
 		case e.Entry.Callback != nil && concernsCaller(e):
 			w.resume(t, e, e.ID)
 		}
 		return true
 	}
-	if bad != nil || w.history.past(w.ctx, lock.OwnTenant, t.tenant, after, each) != nil {
-		w.waitHeld(t, w.cursor.last, after)
+	if bad != nil || w.out.history.past(w.out.ctx, lock.OwnTenant, t.tenant, after, each) != nil {
+		w.waitHeld(t, w.out.cursor.last, after)
 	}
 }
 
 // waitHeld has a tenant's entries that hold and were written before an event wait for a callback.
 func (w *owner) waitHeld(t *target, before, at lock.EventID) {
-	for _, e := range w.Holders.HeldCallbacks() {
+	for _, e := range w.out.Holders.HeldCallbacks() {
 		if e.Tenant == t.tenant && lock.Before(e.Number).Compare(before) < 0 {
 			w.resume(t, grantOf(e), at)
 		}
@@ -204,12 +204,12 @@ func (w *owner) resume(t *target, e *lock.Event, at lock.EventID) {
 
 // keepLateCalls writes the callbacks that were taken up and whose first attempt takes long.
 func (w *owner) keepLateCalls(now time.Time) {
-	for _, t := range w.targets.all {
+	for _, t := range w.out.targets.all {
 		for _, it := range t.items {
 			if it.read.IsZero() || now.Sub(it.read) < keepAfter {
 				break
 			}
-			w.keepAll(it)
+			w.out.keepAll(it)
 		}
 	}
 }
@@ -219,16 +219,16 @@ func (w *owner) keepLateCalls(now time.Time) {
 // past may never get there.
 func (w *owner) hasSeen() bool {
 	waits := func(t *target) bool { return t.Behind != "" }
-	targets := slices.Collect(maps.Values(w.targets.all))
-	if !slices.ContainsFunc(targets, waits) || time.Since(w.began) >= silentTime {
+	targets := slices.Collect(maps.Values(w.out.targets.all))
+	if !slices.ContainsFunc(targets, waits) || time.Since(w.out.began) >= silentTime {
 		return true
 	}
-	now, err := w.Locks.Events(w.ctx, service.EventsRequest{Of: lock.OwnTenant})
+	now, err := w.out.Locks.Events(w.out.ctx, service.EventsRequest{Of: lock.OwnTenant})
 	if err != nil {
 		return false
 	}
 	defer now.Close()
-	return now.At().Compare(w.cursor.at) >= 0
+	return now.At().Compare(w.out.cursor.at) >= 0
 }
 
 // skip counts a callback that is never sent.

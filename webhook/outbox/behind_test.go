@@ -27,7 +27,7 @@ func (t *target) fill() {
 // while that of the earlier one waits.
 func TestKeyUsedAgainWaitsToo(t *testing.T) {
 	dispatches(t, func(t *testing.T, w *dispatching) {
-		own, to := &owner{dispatch: w.dispatch}, w.targets.of("acme", Callbacks)
+		own, to := &owner{out: w.dispatch}, w.targets.of("acme", Callbacks)
 		to.fill()
 		for _, number := range []uint64{7, 9} {
 			granted := grantOf(callableEntry("key", number))
@@ -53,7 +53,7 @@ func (h holding) HeldCallbacks() []*lock.Entry { return h.held }
 // pending need not wait. What is over the bound has a record that says so.
 func TestNoCallbackIsForgottenByTheNextOwner(t *testing.T) {
 	dispatches(t, func(t *testing.T, w *dispatching) {
-		own, to := &owner{dispatch: w.dispatch}, w.targets.of("acme", Callbacks)
+		own, to := &owner{out: w.dispatch}, w.targets.of("acme", Callbacks)
 		to.fill()
 		var locks holding
 		for i := range maxWaiting + 20 {
@@ -63,7 +63,7 @@ func TestNoCallbackIsForgottenByTheNextOwner(t *testing.T) {
 				to.pending[recordOf(to.id, callID(grantOf(e)))] = &delivery{}
 			}
 		}
-		own.Holders = locks
+		own.out.Holders = locks
 		own.waitHeld(to, lock.EventID{Number: 100}, lock.EventID{Number: 50, Index: 1})
 		if len(to.waiting) != maxWaiting || to.waiting[0].entry.id != "e10" {
 			t.Errorf("%d wait, the first is %s", len(to.waiting), to.waiting[0].entry.id)

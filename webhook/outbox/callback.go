@@ -48,10 +48,10 @@ func (c *callbackCall) complete(payload []byte, entries Entries) []byte {
 // callBack makes the delivery of an entry's grant, or of its end without one, or has it wait.
 func (w *owner) callBack(e *lock.Event, it *item) {
 	of := e.Entry
-	if of.Callback == nil || !concernsCaller(e) || shardOf(of.Tenant) != w.name {
+	if of.Callback == nil || !concernsCaller(e) || shardOf(of.Tenant) != w.out.name {
 		return
 	}
-	if t := w.targets.of(of.Tenant, Callbacks); !w.postpone(t, e, it) {
+	if t := w.out.targets.of(of.Tenant, Callbacks); !w.postpone(t, e, it) {
 		w.call(t, e, it)
 	}
 }
@@ -59,7 +59,7 @@ func (w *owner) callBack(e *lock.Event, it *item) {
 // call makes the delivery of a callback.
 func (w *owner) call(t *target, e *lock.Event, it *item) {
 	of := e.Entry
-	d := w.newDelivery(t, callID(e), e)
+	d := w.out.newDelivery(t, callID(e), e)
 	d.Call = &callbackCall{
 		URL: of.Callback.URL, Entry: of.ID, Number: of.Number, Lock: of.Name(), Set: of.Set,
 		Tenant: of.Tenant, Held: e.Held,
@@ -72,13 +72,13 @@ func (w *owner) call(t *target, e *lock.Event, it *item) {
 		what.Data.Entry.ExpiresAt = api.InstantOf(d.Call.lasts)
 	}
 	d.Payload = short(what, webhook.MaxPayload-tokenSize)
-	w.accept(d, it, []string{string(of.ID)})
+	w.out.accept(d, it, []string{string(of.ID)})
 }
 
 // callHeld calls back the entries that hold and were written before an event: the event of the
 // grant may be missing. The events of later entries are still to be read.
 func (w *owner) callHeld(before lock.EventID, it *item) {
-	for _, e := range w.Holders.HeldCallbacks() {
+	for _, e := range w.out.Holders.HeldCallbacks() {
 		if lock.Before(e.Number).Compare(before) < 0 {
 			w.callBack(grantOf(e), it)
 		}

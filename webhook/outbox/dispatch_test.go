@@ -211,7 +211,7 @@ func TestTakenOverDeliveriesCountTheirBytes(t *testing.T) {
 // log counts it.
 func TestWaitingCallbacksAreBounded(t *testing.T) {
 	dispatches(t, func(t *testing.T, w *dispatching) {
-		own, to := &owner{dispatch: w.dispatch}, w.targets.of("acme", Callbacks)
+		own, to := &owner{out: w.dispatch}, w.targets.of("acme", Callbacks)
 		for i := range maxOfTarget {
 			to.pending[strconv.Itoa(i)] = &delivery{}
 		}
@@ -230,7 +230,7 @@ func TestWaitingCallbacksAreBounded(t *testing.T) {
 		if len(to.Recent) != 1 || to.Recent[0].State != webhook.StateFailed || to.skipped != 1 {
 			t.Errorf("recorded %+v, counted %d", to.Recent, to.skipped)
 		}
-		if own.logSkipped(to, time.Now()); to.skipped != 0 || to.Behind != "9-0" {
+		if own.out.logSkipped(to, time.Now()); to.skipped != 0 || to.Behind != "9-0" {
 			t.Errorf("%d are not logged, the position is %q", to.skipped, to.Behind)
 		}
 	})
@@ -328,7 +328,7 @@ func TestEventsBeforeTheSubscription(t *testing.T) {
 	dispatches(t, func(t *testing.T, w *dispatching) {
 		w.target.sub.Events, w.target.sub.Locks = []lock.EventKind{lock.EventAcquired}, "*"
 		w.target.filter, w.target.From = filterOf(w.target.sub), 10
-		own := &owner{dispatch: w.dispatch}
+		own := &owner{out: w.dispatch}
 		for number := uint64(9); number <= 11; number++ {
 			e := lock.EventOfGrant(&lock.Entry{
 				ID: "e", Tenant: "acme", Number: number, Claims: []lock.Claim{{Name: "a"}},

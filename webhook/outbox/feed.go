@@ -14,16 +14,16 @@ import (
 
 // tell makes deliveries of an event. Most events have none.
 func (w *owner) tell(e *lock.Event) {
-	w.startLate()
-	if ts := w.targets.byTenant[e.Entry.Tenant]; len(ts) > 0 || e.Entry.Callback != nil {
+	w.out.startLate()
+	if ts := w.out.targets.byTenant[e.Entry.Tenant]; len(ts) > 0 || e.Entry.Callback != nil {
 		it := &item{id: e.ID, read: time.Now(), at: e.At}
 		for _, t := range ts {
 			w.offer(t, e, it)
 		}
 		w.callBack(e, it)
-		w.cursor.wait(it)
+		w.out.cursor.wait(it)
 	}
-	w.cursor.reached(e.ID)
+	w.out.cursor.reached(e.ID)
 }
 
 // offer makes a delivery of an event if the subscription selects it.
@@ -35,13 +35,13 @@ func (w *owner) offer(t *target, e *lock.Event, it *item) {
 	if len(claims) == 0 {
 		return
 	}
-	d := w.newDelivery(t, e.ID.String(), e)
+	d := w.out.newDelivery(t, e.ID.String(), e)
 	d.Payload = short(event.Of(e, claims), webhook.MaxPayload)
 	names := make([]string, 0, len(claims))
 	for _, c := range claims {
 		names = append(names, c.Name)
 	}
-	w.accept(d, it, names)
+	w.out.accept(d, it, names)
 }
 
 func (w *dispatch) newDelivery(t *target, id string, e *lock.Event) *delivery {
@@ -70,16 +70,16 @@ func marshal(e *api.Event) []byte {
 // take takes up the subscriptions.
 func (w *owner) take(all []*subscription.Subscription, changed <-chan struct{}) {
 	w.changed = changed
-	was := w.targets.byTenant
-	w.targets.byTenant = map[string][]*target{}
+	was := w.out.targets.byTenant
+	w.out.targets.byTenant = map[string][]*target{}
 	there := map[*target]bool{}
 	for _, sub := range all {
-		if shardOf(sub.ID) != w.name {
+		if shardOf(sub.ID) != w.out.name {
 			continue
 		}
-		t := w.targets.of(sub.Tenant, sub.ID)
+		t := w.out.targets.of(sub.Tenant, sub.ID)
 		there[t] = true
-		w.targets.byTenant[sub.Tenant] = append(w.targets.byTenant[sub.Tenant], t)
+		w.out.targets.byTenant[sub.Tenant] = append(w.out.targets.byTenant[sub.Tenant], t)
 		if t.sub != sub {
 			w.change(t, sub)
 		}
@@ -125,7 +125,7 @@ func (w *owner) dropOthers(t *target) {
 		}
 		selected := of.Claims(&lock.Event{Entry: &lock.Entry{Claims: claims}})
 		if !d.over && len(selected) < len(claims) {
-			w.finish(d)
+			w.out.finish(d)
 		}
 	}
 }
@@ -134,7 +134,7 @@ func (w *owner) dropOthers(t *target) {
 func (w *owner) wake(t *target) {
 	for _, d := range t.pending {
 		if !d.Queued() && !d.running && d.waitsFor == 0 {
-			w.schedule(d, d.progress.Due)
+			w.out.schedule(d, d.progress.Due)
 		}
 	}
 }
@@ -143,15 +143,15 @@ func (w *owner) wake(t *target) {
 func (w *owner) forget(t *target) {
 	t.now.Store(nil)
 	for _, d := range t.pending {
-		w.finish(d)
+		w.out.finish(d)
 	}
-	delete(w.targets.all, targetName(t.tenant, t.id))
-	w.eraseState(t)
+	delete(w.out.targets.all, targetName(t.tenant, t.id))
+	w.out.eraseState(t)
 }
 
 // dropOrphans forgets subscriptions that were deleted while no replica owned the shard.
 func (w *owner) dropOrphans() {
-	for _, t := range w.targets.all {
+	for _, t := range w.out.targets.all {
 		if t.id != Callbacks && t.sub == nil {
 			w.forget(t)
 		}

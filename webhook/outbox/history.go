@@ -96,10 +96,10 @@ func (w *owner) catchUp(t *target) {
 	it := &item{read: time.Now(), open: 1}
 	it.done = func() { t.Taken, t.dirty = max(t.Taken, version), true }
 	defer it.settle()
-	if after.Compare(w.cursor.last) < 0 {
-		w.offerPast(t, events.Missed{After: after, Before: w.cursor.last}, it)
+	if after.Compare(w.out.cursor.last) < 0 {
+		w.offerPast(t, events.Missed{After: after, Before: w.out.cursor.last}, it)
 	}
-	w.keepAll(it)
+	w.out.keepAll(it)
 }
 
 // offerPast offers a subscription what its tenant's history has between two events. The rest is
@@ -112,7 +112,7 @@ func (w *owner) offerPast(t *target, m events.Missed, it *item) {
 		case missed != nil:
 			m.After = earlier(missed.Before, m.Before)
 			gap := events.Missed{After: missed.After, Before: m.After}
-			w.note(t, gap, api.MissedUnknown, it)
+			w.out.note(t, gap, api.MissedUnknown, it)
 		case e.ID.Compare(m.Before) > 0:
 			return false
 		default:
@@ -120,8 +120,8 @@ func (w *owner) offerPast(t *target, m events.Missed, it *item) {
 		}
 		return m.After.Compare(m.Before) < 0
 	}
-	if w.history.past(w.ctx, lock.OwnTenant, t.tenant, m.After, each) != nil {
-		w.note(t, m, api.MissedUnknown, it)
+	if w.out.history.past(w.out.ctx, lock.OwnTenant, t.tenant, m.After, each) != nil {
+		w.out.note(t, m, api.MissedUnknown, it)
 	}
 }
 
@@ -130,15 +130,15 @@ func (w *owner) offerPast(t *target, m events.Missed, it *item) {
 // the rest. Entries that hold are called back: their grants may be in the gap.
 func (w *owner) missed(m *events.Missed) {
 	if m.Backwards() { // the store was restored: what is in memory is of another past
-		w.Logger.Warn("the store lost its past; webhooks go on from what it has", "shard", w.name)
-		w.lostShard()
+		w.out.Logger.Warn("the store lost its past; webhooks go on from what it has", "shard", w.out.name)
+		w.out.lostShard()
 		return
 	}
 	it := &item{id: m.After, read: time.Now()}
 	if it.id == (lock.EventID{}) {
 		it.id = m.Before
 	}
-	for _, ts := range w.targets.byTenant {
+	for _, ts := range w.out.targets.byTenant {
 		for _, t := range ts {
 			if t.gets(m.Before) {
 				w.offerPast(t, *m, it)
@@ -146,7 +146,7 @@ func (w *owner) missed(m *events.Missed) {
 		}
 	}
 	w.callHeld(m.Before, it)
-	w.cursor.wait(it)
-	w.cursor.reached(m.Before)
-	w.startLate()
+	w.out.cursor.wait(it)
+	w.out.cursor.reached(m.Before)
+	w.out.startLate()
 }

@@ -3,7 +3,6 @@ package outbox
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -17,7 +16,7 @@ import (
 // made by its dispatch. Its state belongs to one goroutine, run; attempts and calls of the store
 // run in others, which bring their outcomes.
 type owner struct {
-	*dispatch
+	out     *dispatch
 	stream  *service.EventStream
 	buffer  []*events.Record
 	again   chan struct{}                 // closed: there may be more events at once
@@ -31,7 +30,7 @@ type owner struct {
 
 func newOwner(s *shard, fence uint64) *owner {
 	w := &owner{
-		dispatch: newDispatch(s, fence), buffer: make([]*events.Record, 64),
+		out: newDispatch(s, fence), buffer: make([]*events.Record, 64),
 		again: make(chan struct{}), doing: map[store.RecordKey]bool{},
 		early: map[store.RecordKey]time.Time{},
 	}
@@ -41,23 +40,23 @@ func newOwner(s *shard, fence uint64) *owner {
 
 // run works until ctx ends, or the shard turns out to be another replica's.
 func (w *owner) run(ctx context.Context) {
-	w.ctx, w.lose = context.WithCancel(ctx)
-	defer w.ledger.all.Wait()
-	defer w.ledger.end()
-	defer w.lose()
-	w.owes.Store(&Backlog{looked: w.began}) // an owner that cannot begin is stuck since then
-	defer w.owes.Store(nil)
+	w.out.ctx, w.out.lose = context.WithCancel(ctx)
+	defer w.out.ledger.all.Wait()
+	defer w.out.ledger.end()
+	defer w.out.lose()
+	w.out.owes.Store(&Backlog{looked: w.out.began}) // an owner that cannot begin is stuck since then
+	defer w.out.owes.Store(nil)
 	for !w.begin() {
-		if store.Pause(w.ctx, retryPause) != nil {
+		if store.Pause(w.out.ctx, retryPause) != nil {
 			return
 		}
 	}
 	defer func() { w.stream.Close() }()
-	asked, stop := store.RecordChanges(w.ctx, w.Records, requestKind(w.name))
+	asked, stop := store.RecordChanges(w.out.ctx, w.out.Records, requestKind(w.out.name))
 	defer stop()
 	beat := time.NewTicker(tick)
 	defer beat.Stop()
-	for w.ctx.Err() == nil {
+	for w.out.ctx.Err() == nil {
 		w.step(w.read(), beat.C, asked)
 	}
 	w.finishAll()
@@ -65,29 +64,30 @@ func (w *owner) run(ctx context.Context) {
 
 // begin takes over from the owner before.
 func (w *owner) begin() bool {
-	if !w.lease.holds() {
+	if !w.out.lease.holds() {
 		return false
 	}
-	all, ok, changed := w.Subscriptions.Current()
+	all, ok, changed := w.out.Subscriptions.Current()
 	if !ok {
 		select {
 		case <-changed:
-		case <-w.ctx.Done():
+		case <-w.out.ctx.Done():
 		}
 		return false
 	}
-	w.targets, w.due, w.late, w.unread = newTargets(), heap.Heap[*delivery]{}, nil, nil
-	unreadable, err := w.cursor.claim(w.ctx, w.ledger)
+	w.out.targets, w.out.due, w.out.late, w.out.unread = newTargets(), heap.Heap[*delivery]{}, nil, nil
+	unreadable, err := w.out.cursor.claim(w.out.ctx, w.out.ledger)
 	if unreadable != nil {
-		w.Logger.Error("the cursor of a shard cannot be read; all until now is missed",
-			"shard", w.name, "error", unreadable)
+		w.out.Logger.Error("the cursor of a shard cannot be read; all until now is missed",
+			"shard", w.out.name, "error", unreadable)
 	}
-	if err = errors.Join(err, w.loadStates(), w.loadPending()); err == nil {
-		q := service.EventsRequest{Of: lock.OwnTenant, After: &w.cursor.at}
-		w.stream, err = w.Locks.Events(w.ctx, q)
+	if err = errors.Join(err, w.out.loadStates(), w.out.loadPending()); err == nil {
+		q := service.EventsRequest{Of: lock.OwnTenant, After: &w.out.cursor.at}
+		w.stream, err = w.out.Locks.Events(w.out.ctx, q)
 	}
 	if err != nil {
-		w.Logger.Debug("a shard could not be read, and is tried again", "shard", w.name, "error", err)
+		w.out.Logger.Debug("a shard could not be read, and is tried again",
+			"shard", w.out.name, "error", err)
 		return false
 	}
 	if !w.hasSeen() {
@@ -102,33 +102,33 @@ func (w *owner) begin() bool {
 // beginAt begins where the stream does. For a shard that no replica had, that is the start of what
 // this replica knows: nothing before it is missed, and entries that hold are called back.
 func (w *owner) beginAt(stream *service.EventStream) {
-	if !w.cursor.known {
+	if !w.out.cursor.known {
 		_, _, _ = stream.Next(nil)
 	}
-	w.cursor.reached(stream.At())
-	it := &item{id: w.cursor.last, read: time.Now()}
-	if !w.cursor.known || len(w.unread) > 0 {
-		w.callHeld(w.cursor.last, it)
+	w.out.cursor.reached(stream.At())
+	it := &item{id: w.out.cursor.last, read: time.Now()}
+	if !w.out.cursor.known || len(w.out.unread) > 0 {
+		w.callHeld(w.out.cursor.last, it)
 	}
-	for _, d := range w.unread { // of entries that have ended
+	for _, d := range w.out.unread { // of entries that have ended
 		if d.target.pending[d.key.ID] == d {
-			w.finish(d)
+			w.out.finish(d)
 		}
 	}
-	w.unread = nil
-	for _, t := range w.targets.all {
+	w.out.unread = nil
+	for _, t := range w.out.targets.all {
 		if t.Behind != "" {
 			w.resumeCalls(t)
 		}
 	}
-	w.cursor.wait(it)
-	w.startLate()
+	w.out.cursor.wait(it)
+	w.out.startLate()
 }
 
 // read takes the next events, and returns a channel that is closed when there may be more; nil if
 // none is read for now.
 func (w *owner) read() (more <-chan struct{}) {
-	if len(w.cursor.items) >= maxWindow || !w.lease.holds() {
+	if len(w.out.cursor.items) >= maxWindow || !w.out.lease.holds() {
 		return nil
 	}
 	given, missed, more := w.stream.Next(w.buffer)
@@ -140,31 +140,31 @@ func (w *owner) read() (more <-chan struct{}) {
 		w.tell(&r.Event)
 	}
 	if len(given) == 0 && missed == nil {
-		w.cursor.reached(w.stream.At())
-		w.startLate()
+		w.out.cursor.reached(w.stream.At())
+		w.out.startLate()
 		return more
 	}
-	w.cursor.passed = true
+	w.out.cursor.passed = true
 	return w.again
 }
 
 // step does one thing, or waits until more is closed.
 func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan struct{}) {
-	for now := time.Now(); w.due.Len() > 0 && !w.due.First().due.After(now); {
-		w.attempt(w.due.Pop())
+	for now := time.Now(); w.out.due.Len() > 0 && !w.out.due.First().due.After(now); {
+		w.out.attempt(w.out.due.Pop())
 	}
 	var due <-chan time.Time
-	if w.due.Len() > 0 {
-		timer := time.NewTimer(time.Until(w.due.First().due))
+	if w.out.due.Len() > 0 {
+		timer := time.NewTimer(time.Until(w.out.due.First().due))
 		defer timer.Stop()
 		due = timer.C
 	}
 	select {
-	case <-w.ctx.Done():
-	case f := <-w.ledger.brought:
+	case <-w.out.ctx.Done():
+	case f := <-w.out.ledger.brought:
 		f()
 	case <-w.changed:
-		all, _, changed := w.Subscriptions.Current()
+		all, _, changed := w.out.Subscriptions.Current()
 		w.take(all, changed)
 	case <-due: // in the next step
 	case <-asked:
@@ -179,13 +179,13 @@ func (w *owner) step(more <-chan struct{}, beat <-chan time.Time, asked <-chan s
 // beat does what is due now and then.
 func (w *owner) beat(now time.Time) {
 	w.catchUpCalls(now)
-	w.flushMissed(now)
+	w.out.flushMissed(now)
 	w.keepLate(now)
 	w.keepLateCalls(now)
-	w.cursor.write(w.ledger, now)
-	w.writeStates(now, statesAtOnce, statePause)
+	w.out.cursor.write(w.out.ledger, now)
+	w.out.writeStates(now, statesAtOnce, statePause)
 	w.look(now)
-	if now.Sub(w.began) > orphanTime {
+	if now.Sub(w.out.began) > orphanTime {
 		w.dropOrphans()
 	}
 	w.count(now)
@@ -193,11 +193,11 @@ func (w *owner) beat(now time.Time) {
 
 // keepLate writes the deliveries whose first attempt takes long, or that are too many to wait for.
 func (w *owner) keepLate(now time.Time) {
-	for i, it := range w.cursor.items {
-		if now.Sub(it.read) < keepAfter && i >= len(w.cursor.items)-maxWindow/2 {
+	for i, it := range w.out.cursor.items {
+		if now.Sub(it.read) < keepAfter && i >= len(w.out.cursor.items)-maxWindow/2 {
 			return
 		}
-		w.keepAll(it)
+		w.out.keepAll(it)
 	}
 }
 
@@ -205,16 +205,16 @@ func (w *owner) keepLate(now time.Time) {
 // written by then is sent again.
 func (w *owner) finishAll() {
 	over := time.After(finishTime)
-	for quiet := time.After(quietTime); !w.isLost; {
+	for quiet := time.After(quietTime); !w.out.isLost; {
 		select {
-		case f := <-w.ledger.brought:
+		case f := <-w.out.ledger.brought:
 			f()
 			continue
 		case <-w.read():
 			quiet = time.After(quietTime)
 			continue
 		case <-quiet:
-			if !w.ledger.idle() || w.cursor.settled() != w.cursor.last {
+			if !w.out.ledger.idle() || w.out.cursor.settled() != w.out.cursor.last {
 				quiet = time.After(tick)
 				continue
 			}
@@ -222,60 +222,10 @@ func (w *owner) finishAll() {
 		}
 		break
 	}
-	if !w.isLost {
-		w.cursor.tried, w.cursor.passed = time.Time{}, true
-		w.cursor.write(w.ledger, time.Now())
-		w.writeStates(time.Now(), writesAtOnce, 0)
-	}
-}
-
-// loadStates reads the states of all targets.
-func (w *owner) loadStates() error {
-	return w.ledger.each(w.ctx, stateKind(w.name), func(r store.Record) {
-		s, err := readState(r)
-		if err != nil {
-			w.Logger.Error("the state of a webhook cannot be read",
-				"tenant", r.Tenant, "webhook", r.ID, "error", err)
-		}
-		t := w.targets.of(r.Tenant, r.ID)
-		t.state, t.stateCell = s, cell{key: r.RecordKey, version: r.Version}
-	})
-}
-
-// writeStates writes some of the states that have changed, first those for which events wait, then
-// the oldest.
-func (w *owner) writeStates(now time.Time, most int, since time.Duration) {
-	var due []*target
-	for _, t := range w.targets.all {
-		if t.advance(); len(t.unsaved) > 0 {
-			t.written = time.Time{}
-		}
-		if t.dirty && !t.stateCell.busy && now.Sub(t.written) >= since {
-			due = append(due, t)
-		}
-	}
-	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })
-	for _, t := range due[:min(len(due), most)] {
-		t.dirty, t.written = false, now
-		t.stateCell.key = store.RecordKey{Kind: stateKind(w.name), Tenant: t.tenant, ID: t.id}
-		saved, at := t.unsaved, position(t.Behind)
-		t.unsaved, t.sent = nil, at
-		w.ledger.save(&t.stateCell, t.encode(w.ledger.stamp), func() {
-			t.stored = at
-			for _, it := range saved {
-				it.settle()
-			}
-			if t.gone {
-				w.eraseState(t)
-			}
-		})
-	}
-}
-
-// eraseState deletes the state of a subscription that was deleted.
-func (w *owner) eraseState(t *target) {
-	if t.dirty, t.gone = false, true; !t.stateCell.busy {
-		w.ledger.erase(&t.stateCell, func() {})
+	if !w.out.isLost {
+		w.out.cursor.tried, w.out.cursor.passed = time.Time{}, true
+		w.out.cursor.write(w.out.ledger, time.Now())
+		w.out.writeStates(time.Now(), writesAtOnce, 0)
 	}
 }
 
@@ -285,8 +235,8 @@ func (w *owner) count(now time.Time) {
 		return
 	}
 	w.counted = now
-	b := &Backlog{looked: now, Behind: w.cursor.behind(now)}
-	for _, t := range w.targets.all {
+	b := &Backlog{looked: now, Behind: w.out.cursor.behind(now)}
+	for _, t := range w.out.targets.all {
 		if !t.sends() {
 			continue
 		}
@@ -297,5 +247,5 @@ func (w *owner) count(now time.Time) {
 			}
 		}
 	}
-	w.owes.Store(b)
+	w.out.owes.Store(b)
 }

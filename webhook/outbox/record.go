@@ -162,3 +162,53 @@ func (w *dispatch) unreadable(t *target, r store.Record) {
 	}
 	w.giveUp(d, gap, api.MissedUnreadable)
 }
+
+// loadStates reads the states of all targets.
+func (w *dispatch) loadStates() error {
+	return w.ledger.each(w.ctx, stateKind(w.name), func(r store.Record) {
+		s, err := readState(r)
+		if err != nil {
+			w.Logger.Error("the state of a webhook cannot be read",
+				"tenant", r.Tenant, "webhook", r.ID, "error", err)
+		}
+		t := w.targets.of(r.Tenant, r.ID)
+		t.state, t.stateCell = s, cell{key: r.RecordKey, version: r.Version}
+	})
+}
+
+// writeStates writes some of the states that have changed, first those for which events wait, then
+// the oldest.
+func (w *dispatch) writeStates(now time.Time, most int, since time.Duration) {
+	var due []*target
+	for _, t := range w.targets.all {
+		if t.advance(); len(t.unsaved) > 0 {
+			t.written = time.Time{}
+		}
+		if t.dirty && !t.stateCell.busy && now.Sub(t.written) >= since {
+			due = append(due, t)
+		}
+	}
+	slices.SortFunc(due, func(a, b *target) int { return a.written.Compare(b.written) })
+	for _, t := range due[:min(len(due), most)] {
+		t.dirty, t.written = false, now
+		t.stateCell.key = store.RecordKey{Kind: stateKind(w.name), Tenant: t.tenant, ID: t.id}
+		saved, at := t.unsaved, position(t.Behind)
+		t.unsaved, t.sent = nil, at
+		w.ledger.save(&t.stateCell, t.encode(w.ledger.stamp), func() {
+			t.stored = at
+			for _, it := range saved {
+				it.settle()
+			}
+			if t.gone {
+				w.eraseState(t)
+			}
+		})
+	}
+}
+
+// eraseState deletes the state of a subscription that was deleted.
+func (w *dispatch) eraseState(t *target) {
+	if t.dirty, t.gone = false, true; !t.stateCell.busy {
+		w.ledger.erase(&t.stateCell, func() {})
+	}
+}

@@ -23,9 +23,9 @@ func (w *owner) look(now time.Time) {
 		return
 	}
 	w.looking, w.lookAt = true, now.Add(requestLook)
-	w.ledger.do(func() func() {
+	w.out.ledger.do(func() func() {
 		var all []store.Record
-		err := w.ledger.each(w.ctx, requestKind(w.name), func(record store.Record) {
+		err := w.out.ledger.each(w.out.ctx, requestKind(w.out.name), func(record store.Record) {
 			all = append(all, record)
 		})
 		return func() {
@@ -43,9 +43,9 @@ func (w *owner) look(now time.Time) {
 func (w *owner) execute(record *store.Record) {
 	var what request
 	bad, key := json.Unmarshal(record.Value, &what), record.RecordKey
-	t := w.targets.all[targetName(key.Tenant, what.Webhook)]
+	t := w.out.targets.all[targetName(key.Tenant, what.Webhook)]
 	if what.Webhook == Callbacks {
-		t = w.targets.of(key.Tenant, Callbacks)
+		t = w.out.targets.of(key.Tenant, Callbacks)
 	}
 	unknown := t == nil || t.sub == nil && t.id != Callbacks
 	if w.doing[key] || bad == nil && w.waits(key, &what, t, unknown) {
@@ -55,7 +55,7 @@ func (w *owner) execute(record *store.Record) {
 	w.doing[key] = true
 	c := &cell{key: key, version: record.Version}
 	it := &item{read: time.Now(), again: true, open: 1}
-	it.done = func() { w.ledger.erase(c, func() { delete(w.doing, key) }) }
+	it.done = func() { w.out.ledger.erase(c, func() { delete(w.doing, key) }) }
 	defer it.settle()
 	switch {
 	case bad != nil, unknown:
@@ -85,34 +85,34 @@ func (w *owner) waits(key store.RecordKey, what *request, t *target, unknown boo
 
 // test sends a message without an event.
 func (w *owner) test(t *target, id string, it *item) {
-	d := &delivery{cell: cell{key: w.keyOf(t, id)}, target: t}
+	d := &delivery{cell: cell{key: w.out.keyOf(t, id)}, target: t}
 	d.ID, d.Kind = id, api.WebhookTest
 	d.Payload = marshal(&api.Event{
-		ID: id, Type: api.WebhookTest, Timestamp: api.InstantOf(w.Now()),
-		Data: api.EventData{Number: w.cursor.last.Number, Tenant: t.tenant},
+		ID: id, Type: api.WebhookTest, Timestamp: api.InstantOf(w.out.Now()),
+		Data: api.EventData{Number: w.out.cursor.last.Number, Tenant: t.tenant},
 	})
-	w.accept(d, it, nil)
-	w.keepAll(it)
+	w.out.accept(d, it, nil)
+	w.out.keepAll(it)
 }
 
 // redeliver makes a delivery again: now if it is pending, or else from what is known of its event.
 func (w *owner) redeliver(t *target, id string, it *item) {
 	if d := t.pending[recordOf(t.id, id)]; d != nil {
 		it.hold(d)
-		if w.hasten(d); d.first {
-			w.keep(d) // its first attempt comes by itself
+		if w.out.hasten(d); d.first {
+			w.out.keep(d) // its first attempt comes by itself
 		}
 		return
 	}
-	e, err := w.history.find(w.ctx, lock.OwnTenant, t.tenant, t.sub, id)
+	e, err := w.out.history.find(w.out.ctx, lock.OwnTenant, t.tenant, t.sub, id)
 	at, bad := lock.ParseEventID(id)
 	switch {
 	case e != nil && t.sub == nil:
 		w.callBack(e, it)
 	case e != nil:
 		w.offer(t, e, it)
-	case t.sub != nil && bad == nil && (err != nil || at.Compare(w.cursor.last) <= 0):
-		w.note(t, gapAt(at), api.MissedUnknown, it) // it is not known here
+	case t.sub != nil && bad == nil && (err != nil || at.Compare(w.out.cursor.last) <= 0):
+		w.out.note(t, gapAt(at), api.MissedUnknown, it) // it is not known here
 	}
-	w.keepAll(it)
+	w.out.keepAll(it)
 }

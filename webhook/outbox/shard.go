@@ -57,13 +57,13 @@ func (s *shard) hold(ctx context.Context) {
 	s.Logger.Info("this replica sends webhooks", "shard", s.name, "fence", grant.Entry.Number)
 	owned, lost := context.WithCancel(ctx)
 	w := newOwner(s, grant.Entry.Number)
-	w.lease.renewed(sent)
-	if !w.lease.holds() && errors.Is(s.renew(ctx, grant, w.lease), lock.Lost) {
+	w.out.lease.renewed(sent)
+	if !w.out.lease.holds() && errors.Is(s.renew(ctx, grant, w.out.lease), lock.Lost) {
 		lost()
 		return // it was answered late, or the lock waited for
 	}
 	var keeping sync.WaitGroup
-	keeping.Go(func() { defer lost(); s.keep(owned, grant, w.lease) })
+	keeping.Go(func() { defer lost(); s.keep(owned, grant, w.out.lease) })
 	w.run(owned)
 	lost()
 	keeping.Wait()

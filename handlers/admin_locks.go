@@ -58,16 +58,16 @@ func (a *endpoints) lostSince() *api.Instant {
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/overview [get]
 func getOverview(q *query) maker {
-	s, all := q.sight(), q.principal.MayOperate("")
+	s, all := q.sight(), q.r.principal.MayOperate("")
 	return func() (any, error) {
-		o, err := q.endpoints.Console.Overview(s)
+		o, err := q.r.endpoints.Console.Overview(s)
 		if err != nil {
 			return nil, err
 		}
 		if !all {
 			o.Replicas = nil
 		}
-		return q.endpoints.overviewOf(o), nil
+		return q.r.endpoints.overviewOf(o), nil
 	}
 }
 
@@ -86,13 +86,13 @@ func getOverview(q *query) maker {
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/locks [get]
 func listAllLocks(q *query) maker {
-	of, ctx := q.lockQuery(), context.WithoutCancel(q.context())
+	of, ctx := q.lockQuery(), context.WithoutCancel(q.r.context())
 	return func() (any, error) {
-		page, err := q.endpoints.Console.Locks(ctx, of)
+		page, err := q.r.endpoints.Console.Locks(ctx, of)
 		if err != nil {
 			return nil, err
 		}
-		return q.endpoints.adminPageOf(page, of, maxPageBytes), nil
+		return q.r.endpoints.adminPageOf(page, of, maxPageBytes), nil
 	}
 }
 
@@ -107,20 +107,20 @@ func listAllLocks(q *query) maker {
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/locks/{tenant}/{name} [get]
 func getAnyLock(q *query) maker {
-	of := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}
-	q.reject(q.operate(of.Tenant))
+	of := lock.Ref{Tenant: q.r.Param("tenant"), Name: q.r.name}
+	q.reject(q.r.operate(of.Tenant))
 	waiters, ctx := q.limit(
 		view.MaxShownWaiters,
 		view.MaxShownWaiters,
-	), context.WithoutCancel(q.context())
+	), context.WithoutCancel(q.r.context())
 	return func() (any, error) {
-		v, err := q.endpoints.Console.Inspect(ctx, of)
+		v, err := q.r.endpoints.Console.Inspect(ctx, of)
 		if err != nil {
 			return nil, err
 		}
 		v.Waiters = v.Waiters[:min(len(v.Waiters), waiters)]
 		fitLock(v.LockView)
-		return q.endpoints.adminLockOf(v), nil
+		return q.r.endpoints.adminLockOf(v), nil
 	}
 }
 
@@ -129,12 +129,12 @@ const maxSearch = 200
 
 // lockQuery reads which locks are listed.
 func (q *query) lockQuery() (of lists.Query) {
-	of.State, of.Holder = q.state(), q.Query("holder")
+	of.State, of.Holder = q.state(), q.r.Query("holder")
 	if of.Holder != "" {
 		q.invalid("holder", lock.CheckHolder(of.Holder))
 	}
 	of.Sight, of.Match, of.Limit = q.sight(), q.search(), q.page()
-	order := q.DefaultQuery("sort", string(lists.ByName))
+	order := q.r.DefaultQuery("sort", string(lists.ByName))
 	name, down := strings.CutPrefix(order, "-")
 	if of.Sort, of.Down = lists.Sort(name), down; !slices.Contains(lists.Sorts(), of.Sort) {
 		q.invalid(
@@ -157,7 +157,7 @@ func isWhole(part string) bool {
 
 // search reads what the listed names are like; nil is all names.
 func (q *query) search() func(name string) bool {
-	text := q.Query("search")
+	text := q.r.Query("search")
 	if text == "" {
 		return nil
 	}

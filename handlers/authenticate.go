@@ -15,16 +15,16 @@ const bearerRealm = `Bearer realm="fencepost"`
 // authenticate finds the caller by the bearer token, the session of the dashboard or the client
 // certificate of the request. A bearer token goes first.
 func (a admission) authenticate() error {
-	values := a.Request.Header["Authorization"]
-	certificates := a.endpoints.Clients != nil && a.Request.TLS != nil
+	values := a.r.Request.Header["Authorization"]
+	certificates := a.r.endpoints.Clients != nil && a.r.Request.TLS != nil
 	if len(values) == 0 && certificates && !a.bearsSession() {
-		if err := a.authenticateCertificate(); err != nil || a.principal != nil {
+		if err := a.authenticateCertificate(); err != nil || a.r.principal != nil {
 			return err
 		}
 	}
 	switch {
-	case len(values) == 0 && a.forOperators() && a.Request.Header["Cookie"] != nil:
-		return authenticateSession(a.request)
+	case len(values) == 0 && a.policy.forOperators() && a.r.Request.Header["Cookie"] != nil:
+		return authenticateSession(a.r)
 	case len(values) == 0 && certificates:
 		return lock.Errorf(lock.Unauthenticated,
 			"the request has no credential; "+
@@ -46,31 +46,32 @@ func (a admission) authenticate() error {
 // verify finds the caller by a bearer token. A signature takes time, so that the first request of a
 // token is paced as those without one.
 func (a admission) verify(raw string) (err error) {
-	if a.principal = a.endpoints.Verifier.Known(raw); a.principal != nil {
+	if a.r.principal = a.r.endpoints.Verifier.Known(raw); a.r.principal != nil {
 		return nil
 	}
-	if err := a.pace(); err != nil {
+	if err := a.r.pace(); err != nil {
 		return err
 	}
-	a.principal, err = a.endpoints.Verifier.Verify(a.context(), raw)
-	return a.unauthenticated(err, "get another token from its issuer")
+	a.r.principal, err = a.r.endpoints.Verifier.Verify(a.r.context(), raw)
+	return a.r.unauthenticated(err, "get another token from its issuer")
 }
 
 func (a admission) bearsSession() bool {
-	return a.forOperators() && len(a.Request.CookiesNamed(a.cookies().name(sessionName))) > 0
+	name := a.r.cookies().name(sessionName)
+	return a.policy.forOperators() && len(a.r.Request.CookiesNamed(name)) > 0
 }
 
 // authenticateCertificate finds the caller by the client's certificate, if it shows one. A browser
 // shows it for a page of another origin too, so the origin counts.
 func (a admission) authenticateCertificate() error {
-	p, err := a.endpoints.Clients.Identify(a.Request.TLS)
+	p, err := a.r.endpoints.Clients.Identify(a.r.Request.TLS)
 	if err != nil || p == nil {
-		return a.unauthenticated(err, "send a bearer token, or another certificate")
+		return a.r.unauthenticated(err, "send a bearer token, or another certificate")
 	}
-	if err := sameOrigin(a.Request); err != nil {
+	if err := sameOrigin(a.r.Request); err != nil {
 		return err
 	}
-	a.principal = p
+	a.r.principal = p
 	return nil
 }
 

@@ -23,11 +23,11 @@ const maxTrees = 100
 func getBlocking(q *query) maker {
 	s, limit := q.sight(), q.page()
 	return func() (any, error) {
-		b, err := q.endpoints.Console.Blocking(s, min(limit, maxTrees))
+		b, err := q.r.endpoints.Console.Blocking(s, min(limit, maxTrees))
 		if err != nil {
 			return nil, err
 		}
-		return q.endpoints.blockingOf(b, maxPageBytes), nil
+		return q.r.endpoints.blockingOf(b, maxPageBytes), nil
 	}
 }
 
@@ -98,13 +98,13 @@ func heldOr(holds bool, otherwise string) string {
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /admin/holders [get]
 func getHoldings(q *query) maker {
-	s, holder := q.sight(), q.Query("holder")
+	s, holder := q.sight(), q.r.Query("holder")
 	q.invalid("holder", lock.CheckHolder(holder))
 	if s.Tenant == "" {
 		q.invalid("tenant", "must be sent: holders are of a tenant")
 	}
 	limit := q.limit(service.MaxHolderEntries, service.MaxHolderEntries)
-	a := q.endpoints
+	a := q.r.endpoints
 	return func() (any, error) {
 		h, err := a.Console.Holdings(s, holder, limit)
 		if err != nil {

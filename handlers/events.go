@@ -81,7 +81,7 @@ func follow(r *request, tenant string) error {
 // lastEventID returns the id after which to go on, nil if there is none.
 func (q *query) lastEventID() *lock.EventID {
 	const name = "Last-Event-ID"
-	values := q.Request.Header.Values(name)
+	values := q.r.Request.Header.Values(name)
 	switch {
 	case len(values) == 0 || len(values) == 1 && values[0] == "": // of a stream without messages
 		return nil
@@ -96,7 +96,7 @@ func (q *query) lastEventID() *lock.EventID {
 }
 
 func (q *query) eventFilter() *event.Filter {
-	f := &event.Filter{Within: q.principal.Locks}
+	f := &event.Filter{Within: q.r.principal.Locks}
 	if text, sent := q.sent("types"); sent {
 		f.Types = q.eventTypes(text)
 	}

@@ -52,43 +52,43 @@ func (p *policy) scopeNames() string {
 
 // admission decides whether a request may run, by the policy of its operation.
 type admission struct {
-	*request
-	*policy
+	r      *request
+	policy *policy
 }
 
 // admit authenticates the caller, counts the request, and returns why the operation may not run.
 func (a admission) admit() error {
-	if a.forOperators() { // a cache would show to all what a cookie opens, secrets too
-		a.Header("Cache-Control", "no-store")
-		a.tagged = a.Request.Method == http.MethodGet
+	if a.policy.forOperators() { // a cache would show to all what a cookie opens, secrets too
+		a.r.Header("Cache-Control", "no-store")
+		a.r.tagged = a.r.Request.Method == http.MethodGet
 	}
 	if err := a.authenticate(); err != nil {
-		return a.challenge(err)
+		return a.r.challenge(err)
 	}
-	a.occupy()
+	a.r.occupy()
 	refused := a.permit()
 	if rate, counts := a.rate(refused != nil); counts {
-		if err := a.endpoints.Quotas.Take(a.tenant(), rate, 1); err != nil {
+		if err := a.r.endpoints.Quotas.Take(a.r.tenant(), rate, 1); err != nil {
 			return err
 		}
-		a.counted = rate == quota.Requests
+		a.r.counted = rate == quota.Requests
 	}
 	if refused != nil {
 		return refused
 	}
-	return checkQuery(a.Request.URL.RawQuery, a.policy.query)
+	return checkQuery(a.r.Request.URL.RawQuery, a.policy.query)
 }
 
 // permit returns why the caller may not run the operation, whatever is locked.
 func (a admission) permit() error {
-	if !slices.ContainsFunc(a.scopes, a.principal.Allows) {
+	if !slices.ContainsFunc(a.policy.scopes, a.r.principal.Allows) {
 		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s; "+
-			"use a credential that has it", a.scopeNames())
+			"use a credential that has it", a.policy.scopeNames())
 	}
-	if a.crowded && a.load.sheds() {
+	if a.r.crowded && a.policy.load.sheds() {
 		return errOverloaded("requests of the tenant")
 	}
-	if a.named {
+	if a.policy.named {
 		return a.readName()
 	}
 	return nil
@@ -96,11 +96,11 @@ func (a admission) permit() error {
 
 // readName reads the lock's name from the path and compares it with the token's patterns.
 func (a admission) readName() error {
-	name, err := url.PathUnescape(a.Param("name"))
+	name, err := url.PathUnescape(a.r.Param("name"))
 	if err != nil || !lock.ValidName(name) {
 		return errInvalidName()
 	}
-	if a.name = name; !a.principal.MayUse(name) {
+	if a.r.name = name; !a.r.principal.MayUse(name) {
 		return errOtherNames(name)
 	}
 	return nil
@@ -111,16 +111,16 @@ func (a admission) readName() error {
 // counts as a request, and so does one whose lock token is made up: it could keep the tenant's
 // holders from renewing.
 func (a admission) rate(refused bool) (rate quota.Limit, counts bool) {
-	operates := a.load >= looking && a.principal.Allows(auth.Admin)
+	operates := a.policy.load >= looking && a.r.principal.Allows(auth.Admin)
 	switch {
 	case refused:
 	case operates:
 		return 0, false
-	case a.load == changing: // a tenant that uses up its requests can still revoke
+	case a.policy.load == changing: // a tenant that uses up its requests can still revoke
 		return quota.Releases, true
-	case a.load == releasing && a.genuine():
+	case a.policy.load == releasing && a.genuine():
 		return quota.Releases, true
-	case (a.load == waiting || a.load == renewing) && a.genuine():
+	case (a.policy.load == waiting || a.policy.load == renewing) && a.genuine():
 		return quota.Renewals, true
 	}
 	return quota.Requests, true
@@ -136,11 +136,11 @@ func (r *request) charge(more int) error {
 
 // genuine reports whether the request has a lock token that was issued for what its path names.
 func (a admission) genuine() bool {
-	req := ofLock(a.request)
-	if !a.named {
-		req = ofSet(a.request)
+	req := ofLock(a.r)
+	if !a.policy.named {
+		req = ofSet(a.r)
 	}
-	return readTokenHeader(a.request, &req) == nil && a.endpoints.Entries.Genuine(req)
+	return readTokenHeader(a.r, &req) == nil && a.r.endpoints.Entries.Genuine(req)
 }
 
 // errOtherNames says which name that the caller sent it may not use.

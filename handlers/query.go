@@ -31,14 +31,14 @@ const (
 // query reads the parameters of a request. err names the first one that is wrong; the values read
 // after it mean nothing.
 type query struct {
-	*request
+	r   *request
 	err error
 }
 
-func (r *request) query() *query { return &query{request: r} }
+func (r *request) query() *query { return &query{r: r} }
 
 // sent returns the value of a parameter, and whether the client sent it.
-func (q *query) sent(name string) (string, bool) { return q.GetQuery(name) }
+func (q *query) sent(name string) (string, bool) { return q.r.GetQuery(name) }
 
 // reject keeps the first error.
 func (q *query) reject(err error) {
@@ -60,20 +60,20 @@ func (q *query) page() int { return q.limit(maxPage, defaultPage) }
 func (q *query) limit(most, standard int) int {
 	text, sent := q.sent("limit")
 	if !sent {
-		q.reject(q.charge((standard - 1) / rowsPerRequest))
+		q.reject(q.r.charge((standard - 1) / rowsPerRequest))
 		return standard
 	}
 	limit, err := strconv.Atoi(text)
 	if err != nil || limit < 1 || limit > most {
 		q.reject(lock.Invalid("limit", "must be a whole number from 1 to %d", most))
 	} else {
-		q.reject(q.charge((limit - 1) / rowsPerRequest))
+		q.reject(q.r.charge((limit - 1) / rowsPerRequest))
 	}
 	return limit
 }
 
 func (q *query) flag(name string) bool {
-	text := q.DefaultQuery(name, "false")
+	text := q.r.DefaultQuery(name, "false")
 	if text != "true" && text != "false" {
 		q.invalid(name, "must be true or false")
 	}
@@ -98,7 +98,7 @@ func (q *query) wait() time.Duration {
 // step returns how long a step of a series is.
 func (q *query) step() time.Duration {
 	const name = "step_seconds"
-	switch q.DefaultQuery(name, "10") {
+	switch q.r.DefaultQuery(name, "10") {
 	case "10":
 		return figures.Step
 	case "300":
@@ -145,9 +145,9 @@ func (q *query) tenant() string {
 	tenant, sent := q.sent("tenant")
 	switch {
 	case sent:
-		q.reject(q.operate(tenant))
-	case !q.principal.MayOperate(""):
-		return q.principal.Tenant
+		q.reject(q.r.operate(tenant))
+	case !q.r.principal.MayOperate(""):
+		return q.r.principal.Tenant
 	}
 	return tenant
 }
@@ -155,8 +155,8 @@ func (q *query) tenant() string {
 // sight returns what an operator may see, of one tenant if the query names it.
 func (q *query) sight() lists.Sight {
 	s := lists.Sight{Tenant: q.tenant()}
-	if q.principal.Locks != nil {
-		s.May = q.principal.MayUse
+	if q.r.principal.Locks != nil {
+		s.May = q.r.principal.MayUse
 	}
 	return s
 }

@@ -32,12 +32,12 @@ func getSeries(q *query) maker {
 		)
 	}
 	return func() (any, error) {
-		found, err := q.endpoints.Console.Series(s.Tenant, step)
+		found, err := q.r.endpoints.Console.Series(s.Tenant, step)
 		if err != nil {
 			return nil, err
 		}
 		out := &api.AdminSeries{
-			Seen: q.endpoints.seen(found.Revision, found.Now), Tenant: s.Tenant,
+			Seen: q.r.endpoints.seen(found.Revision, found.Now), Tenant: s.Tenant,
 			StepSeconds: api.SecondsOf(step), Points: []api.SeriesPoint{},
 		}
 		out.Whole = wholeOf(&found.Summary)
@@ -88,14 +88,15 @@ func rounded(n float64) api.Seconds { return api.Seconds(math.Round(n*1000) / 10
 // @Failure     503 {object} api.Problem "store_unavailable"
 // @Router      /admin/locks/{tenant}/{name}/history [get]
 func getLockHistory(q *query) maker {
-	of, ctx := lock.Ref{Tenant: q.Param("tenant"), Name: q.name}, context.WithoutCancel(q.context())
-	q.reject(q.operate(of.Tenant))
+	of := lock.Ref{Tenant: q.r.Param("tenant"), Name: q.r.name}
+	ctx := context.WithoutCancel(q.r.context())
+	q.reject(q.r.operate(of.Tenant))
 	return func() (any, error) {
-		h, err := q.endpoints.Console.History(ctx, of)
+		h, err := q.r.endpoints.Console.History(ctx, of)
 		if err != nil {
 			return nil, err
 		}
-		return q.endpoints.historyOf(h), nil
+		return q.r.endpoints.historyOf(h), nil
 	}
 }
 
@@ -223,12 +224,12 @@ func wordsOf(h *service.History) (words []string) {
 func getHeatMap(q *query) maker {
 	s, limit := q.sight(), q.page()
 	return func() (any, error) {
-		m, err := q.endpoints.Console.HeatMap(s, min(limit, maxHeatRows))
+		m, err := q.r.endpoints.Console.HeatMap(s, min(limit, maxHeatRows))
 		if err != nil {
 			return nil, err
 		}
 		out := &api.AdminHeatMap{
-			Seen: q.endpoints.seen(m.Revision, m.Now), From: api.InstantOf(m.From),
+			Seen: q.r.endpoints.seen(m.Revision, m.Now), From: api.InstantOf(m.From),
 			StepSeconds: api.SecondsOf(figures.HeatStep), Rows: []api.HeatMapRow{}, Truncated: m.Truncated,
 		}
 		for _, one := range m.Rows {

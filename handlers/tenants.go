@@ -22,7 +22,7 @@ const maxTenants = 200
 // @Router      /admin/tenants [get]
 func listTenants(q *query) maker {
 	s, limit, after := q.sight(), q.page(), q.after("tenants", lock.ValidTenant)
-	a := q.endpoints
+	a := q.r.endpoints
 	return func() (any, error) {
 		page, err := a.Console.Tenants(s, after, min(limit, maxTenants))
 		if err != nil {

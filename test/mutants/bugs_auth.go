@@ -60,8 +60,8 @@ func authBugs() []Bug {
 		},
 		{
 			Name: "handlers-any-scope", Breaks: "a request needs its scope", File: "handlers/policy.go",
-			Anchor:  "if !slices.ContainsFunc(a.scopes, a.principal.Allows) {",
-			Becomes: "if len(a.scopes) == 0 {", In: "./handlers", Run: "^TestScopes$", Needs: "etcd",
+			Anchor:  "if !slices.ContainsFunc(a.policy.scopes, a.r.principal.Allows) {",
+			Becomes: "if len(a.policy.scopes) == 0 {", In: "./handlers", Run: "^TestScopes$", Needs: "etcd",
 		},
 		{
 			Name: "handlers-no-pace", Breaks: "requests that are not authenticated do not stop others",

@@ -114,39 +114,15 @@ func (w *answer) deadline(t time.Time) {
 // of large answers allow it.
 func (r *request) respondLarge(size int, body func() any) error {
 	if size > smallAnswer {
-		if !r.take(size) {
+		if !r.bytes.take(r.tenant(), size) {
 			return errOverloaded("large answers")
 		}
-		if err := r.walk(); err != nil {
+		if err := r.enterGate(); err != nil {
 			return err
 		}
 	}
 	r.write(http.StatusOK, "application/json", body())
 	return nil
-}
-
-// take counts what the request's answer holds until the request ends. It reports false, and
-// counts nothing, if there is too much already.
-func (r *request) take(size int) bool {
-	ok := r.endpoints.answers.take(r.tenant(), size)
-	if ok {
-		r.taken += size
-	}
-	return ok
-}
-
-// takeAnyway counts what the answer holds of a request that has to be given it all the same.
-func (r *request) takeAnyway(size int) {
-	r.endpoints.answers.takeAnyway(r.tenant(), size)
-	r.taken += size
-}
-
-// giveRoom ends what take counted.
-func (r *request) giveRoom() {
-	if r.taken > 0 {
-		r.endpoints.answers.give(r.tenant(), r.taken)
-		r.taken = 0
-	}
 }
 
 // write encodes a body and sends it, or 304 if the client has it already.
@@ -155,18 +131,18 @@ func (r *request) write(status int, contentType string, body any) {
 	defer r.endpoints.putBack(text)
 	text.Reset()
 	// the taken bytes are for the longest possible texts, and few answers are half as long
-	text.Grow(r.taken / 4)
+	text.Grow(r.bytes.size / 4)
 	if err := api.Encode(text, body); err != nil {
-		r.cause = err
+		r.line.cause = err
 		r.AbortWithStatus(http.StatusInternalServerError)
 		return
 	}
 	if r.tagged && status == http.StatusOK && unchanged(r, tagOf(text.Bytes())) {
 		return
 	}
-	r.endWalk() // before a client takes it slowly
-	if text.Len() > smallAnswer && r.taken == 0 {
-		r.takeAnyway(text.Len())
+	r.walk.leave() // before a client takes it slowly
+	if text.Len() > smallAnswer && r.bytes.size == 0 {
+		r.bytes.takeAnyway(r.tenant(), text.Len())
 	}
 	r.send(status, contentType, text.Bytes())
 }
@@ -178,7 +154,7 @@ func (r *request) send(status int, contentType string, text []byte) {
 	r.set("Content-Length", strconv.Itoa(len(text)))
 	r.Writer.WriteHeader(status)
 	if _, err := r.Writer.Write(text); err != nil {
-		r.cause = err
+		r.line.cause = err
 	}
 	r.Writer.Flush()
 }

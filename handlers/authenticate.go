@@ -82,7 +82,7 @@ func (r *request) unauthenticated(err error, advice string) error {
 	if !ok {
 		return err
 	}
-	r.refused.auth = refused.Reason
+	r.line.refused.auth = refused.Reason
 	r.note(slog.String("auth", string(refused.Reason)))
 	if refused.KeyID != "" {
 		r.note(slog.String("kid", refused.KeyID))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"net"
+	"net/http"
 	"sync"
 	"sync/atomic"
 )
@@ -199,63 +200,74 @@ func ConnContext(ctx context.Context, conn net.Conn) context.Context {
 	return ctx
 }
 
+// transport is the connection of a request, and how the request counts there.
+type transport struct {
+	over      *connection // over which it came, or nil
+	occupied  *connection // that it occupies, or nil
+	anonymous *connection // over which it came, until the caller is authenticated, or nil
+	crowded   bool        // it occupies none, because there are too many
+}
+
 // enter counts the request if its connection may have others next to it. It returns false if too
 // many are not yet authenticated.
-func (r *request) enter() bool {
-	conn, ok := r.context().Value(connectionKey{}).(*connection)
+func (t *transport) enter(r *http.Request) bool {
+	conn, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok {
 		return true
 	}
-	r.over = conn
+	t.over = conn
 	conn.settle()
-	if r.Request.ProtoMajor < 2 {
+	if r.ProtoMajor < 2 {
 		return true
 	}
-	if r.crowded = !conn.arrive(); r.crowded {
+	if t.crowded = !conn.arrive(); t.crowded {
 		return false
 	}
-	r.anonymous = conn
+	t.anonymous = conn
 	return true
 }
 
-// occupy has the request's connection stay until it is answered, unless its tenant has
-// too many.
-func (r *request) occupy() {
-	if r.over == nil {
+// occupy has the connection stay until the request is answered, unless its tenant has too many.
+func (t *transport) occupy(tenant string) {
+	if t.over == nil {
 		return
 	}
-	if r.crowded = !r.over.begin(r.tenant()); r.crowded {
+	if t.crowded = !t.over.begin(tenant); t.crowded {
 		return
 	}
-	r.connection = r.over
-	if r.anonymous != nil {
-		r.anonymous.depart()
-		r.anonymous = nil
+	t.occupied = t.over
+	if t.anonymous != nil {
+		t.anonymous.depart()
+		t.anonymous = nil
+	}
+}
+
+func (t *transport) leave(tenant string) {
+	if t.occupied != nil {
+		t.occupied.end(tenant)
+	}
+	if t.anonymous != nil {
+		t.anonymous.depart()
+	}
+	if t.over != nil {
+		t.over.settle()
 	}
 }
 
 // holdLittle bounds what the system keeps of the request's answer for a client that does not
 // take it: without that it may be megabytes, beside all that this process counts.
 func holdLittle(r *request, bytes int) {
-	if r.over == nil {
+	if r.conn.over == nil {
 		return
 	}
-	if tcp, ok := r.over.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
+	if tcp, ok := r.conn.over.Conn.(interface{ SetWriteBuffer(bytes int) error }); ok {
 		_ = tcp.SetWriteBuffer(bytes) // fails if it is closed, as the write will
 	}
 }
 
 // leave returns what the request has taken.
 func (r *request) leave() {
-	r.endWalk()
-	r.giveRoom()
-	if r.connection != nil {
-		r.connection.end(r.tenant())
-	}
-	if r.anonymous != nil {
-		r.anonymous.depart()
-	}
-	if r.over != nil {
-		r.over.settle()
-	}
+	r.walk.leave()
+	r.bytes.giveBack(r.tenant())
+	r.conn.leave(r.tenant())
 }

@@ -28,7 +28,7 @@ func getLockOrder(r *request) (reply, error) {
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	if err := r.walk(); err != nil {
+	if err := r.enterGate(); err != nil {
 		return reply{}, err
 	}
 	found := ownOrders(r, tenant, limit)
@@ -53,7 +53,7 @@ func listDeadlocks(r *request) (reply, error) {
 	if q.err != nil {
 		return reply{}, q.err
 	}
-	if err := r.walk(); err != nil {
+	if err := r.enterGate(); err != nil {
 		return reply{}, err
 	}
 	found, left := ownDeadlocks(r, tenant, limit), maxPageBytes

@@ -36,7 +36,7 @@ func unchanged(r *request, tag string) bool {
 	if !matchesTag(r.Request.Header.Get("If-None-Match"), tag) {
 		return false
 	}
-	r.quiet = true
+	r.line.quiet = true
 	r.Writer.WriteHeader(http.StatusNotModified)
 	r.Writer.WriteHeaderNow()
 	return true

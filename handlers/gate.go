@@ -143,29 +143,38 @@ func (g *gate) leave() {
 	}
 }
 
-// walk has the request pass the gate, unless it has: it holds its slot until its answer is made.
-func (r *request) walk() error {
-	if r.walks {
+// walk is a request's slot of a gate.
+type walk struct {
+	gate *gate
+	in   bool
+}
+
+// enter waits for a slot, unless the request has it: it keeps that until its answer is made.
+func (w *walk) enter(ctx context.Context, tenant string) error {
+	if w.in {
 		return nil
 	}
-	err := r.endpoints.gate.enter(r.context(), r.tenant())
-	r.walks = err == nil
+	err := w.gate.enter(ctx, tenant)
+	w.in = err == nil
 	return err
 }
 
-// behindGate runs read behind the gate, and leaves it then.
-func (r *request) behindGate(read func()) error {
-	if err := r.walk(); err != nil {
-		return err
+func (w *walk) leave() {
+	if w.in {
+		w.gate.leave()
+		w.in = false
 	}
-	defer r.endWalk()
-	read()
-	return nil
 }
 
-func (r *request) endWalk() {
-	if r.walks {
-		r.endpoints.gate.leave()
-		r.walks = false
+// enterGate waits for the request's slot of the gate of operations that walk many rows.
+func (r *request) enterGate() error { return r.walk.enter(r.context(), r.tenant()) }
+
+// behindGate runs read behind the gate, and leaves it then.
+func (r *request) behindGate(read func()) error {
+	if err := r.enterGate(); err != nil {
+		return err
 	}
+	defer r.walk.leave()
+	read()
+	return nil
 }

@@ -61,7 +61,7 @@ func listLocks(r *request) (reply, error) {
 // listRequest reads which page is asked for.
 func listRequest(r *request) (service.ListRequest, error) {
 	q := r.query()
-	req := service.ListRequest{Enter: r.walk, ListRequest: view.ListRequest{
+	req := service.ListRequest{Enter: r.enterGate, ListRequest: view.ListRequest{
 		Tenant: r.tenant(), Prefix: r.Query("prefix"), May: r.principal.MayUse,
 	}}
 	q.reject(checkPrefix(req.Prefix))

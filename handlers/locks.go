@@ -162,7 +162,7 @@ func explainWait(r *request, g *service.Grant, err error) error {
 		return &detailed{err, func(p *api.Problem) { p.Cycle = cycleIn(err, r.principal.MayUse) }}
 	}
 	// A refusal that is too large for now goes without the holders.
-	if size := fitRefusal(g); size > smallAnswer && !r.take(size) {
+	if size := fitRefusal(g); size > smallAnswer && !r.bytes.take(r.tenant(), size) {
 		hideHolders(g)
 	}
 	busy := errors.Is(err, lock.Held) || errors.Is(err, lock.TimedOut)

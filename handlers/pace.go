@@ -65,8 +65,8 @@ func (r *request) present() context.Context {
 	if r.Request.ProtoMajor < 2 {
 		return r.context()
 	}
-	if r.over != nil {
-		return r.over.open
+	if r.conn.over != nil {
+		return r.conn.over.open
 	}
 	return context.WithoutCancel(r.context())
 }

@@ -152,7 +152,7 @@ func respondShared(r *request, body func() (any, error)) error {
 		return nil
 	}
 	text := made.text
-	if len(text) > smallAnswer && !r.take(len(text)) {
+	if len(text) > smallAnswer && !r.bytes.take(r.tenant(), len(text)) {
 		return errOverloaded("large answers")
 	}
 	r.send(http.StatusOK, "application/json", text)

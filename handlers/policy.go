@@ -65,7 +65,7 @@ func (a admission) admit() error {
 	if err := a.authenticate(); err != nil {
 		return a.r.challenge(err)
 	}
-	a.r.occupy()
+	a.r.conn.occupy(a.r.tenant())
 	refused := a.permit()
 	if rate, counts := a.rate(refused != nil); counts {
 		if err := a.r.endpoints.Quotas.Take(a.r.tenant(), rate, 1); err != nil {
@@ -85,7 +85,7 @@ func (a admission) permit() error {
 		return lock.Errorf(lock.Forbidden, "the caller lacks the scope %s; "+
 			"use a credential that has it", a.policy.scopeNames())
 	}
-	if a.r.crowded && a.policy.load.sheds() {
+	if a.r.conn.crowded && a.policy.load.sheds() {
 		return errOverloaded("requests of the tenant")
 	}
 	if a.policy.named {

@@ -69,11 +69,11 @@ func (r *request) fail(err error) {
 		r.Header("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	r.note(slog.String("code", string(e.Code)))
-	r.refused.code = e.Code
+	r.line.refused.code = e.Code
 	if status >= http.StatusInternalServerError {
-		r.cause = err
+		r.line.cause = err
 	}
-	r.expected = e.Code == lock.Draining
+	r.line.expected = e.Code == lock.Draining
 	r.write(status, "application/problem+json", p)
 }
 

@@ -128,7 +128,7 @@ func (a *endpoints) useOf(tenant string) api.QuotaUse {
 func noteRefusal(r *request, of *lock.Exceeded) {
 	r.endpoints.Metrics.QuotaRefused(r.context(), of.Name)
 	r.note(slog.String("quota", of.Name))
-	r.refused.quota = of.Name
+	r.line.refused.quota = of.Name
 }
 
 // inFields returns numbers by the names of limits as a type of package api, whose members have

@@ -39,27 +39,28 @@ type request struct {
 	arriving  time.Duration   // for how long its body was read
 	began     time.Time
 
-	counted    bool        // against its tenant's rate of requests
-	walks      bool        // it has a slot of the gate
-	taken      int         // of what [answers] count
-	tagged     bool        // its answer has an ETag
-	over       *connection // over which it came, or nil
-	connection *connection // that it occupies, or nil
-	anonymous  *connection // over which it came, until the caller is authenticated, or nil
-	crowded    bool        // it occupies none, because there are too many
-	paced      bool        // by [request.pace]
+	conn    transport
+	walk    walk   // behind the gate of operations that walk many rows
+	bytes   taking // of large answers
+	counted bool   // against its tenant's rate of requests
+	tagged  bool   // its answer has an ETag
+	paced   bool   // by [request.pace]
 
 	// For the headers of its answer, by [request.set].
 	values   []string
 	valuesIn [4]string
 
-	// For the log line.
-	lines    slog.Handler // with what is the same in all lines of its route
+	line logLine
+}
+
+// logLine is what the log line of a request says.
+type logLine struct {
+	to       slog.Handler // with what is the same in all lines of its route
 	attrs    []slog.Attr
-	line     [12]slog.Attr // room for those of an ordinary line
+	buffer   [12]slog.Attr // for those of an ordinary line
 	cause    error
 	refused  cause // if it was
-	quiet    bool  // it has no line
+	quiet    bool  // there is no line
 	expected bool  // refused because the replica shuts down or is full, which is no fault
 }
 
@@ -73,7 +74,8 @@ func (a *endpoints) handle(one route) gin.HandlerFunc {
 	return func(c *gin.Context) {
 		out := unwrapped(c.Writer).(*answer)
 		r := &out.request
-		r.Context, r.began, r.arrived, r.endpoints, r.lines = c, time.Now(), c.Request, a, lines
+		r.Context, r.began, r.arrived, r.endpoints, r.line.to = c, time.Now(), c.Request, a, lines
+		r.walk.gate, r.bytes.of = a.gate, a.answers
 		r.out, r.id = out, acceptRequestID(c.Request.Header.Get("X-Request-Id"))
 		r.values = r.valuesIn[:0]
 		r.set("X-Request-Id", r.id)
@@ -124,7 +126,7 @@ func (r *request) check() error {
 	if err := checkHeaders(r.Request.Header); err != nil {
 		return err
 	}
-	if !r.enter() {
+	if !r.conn.enter(r.Request) {
 		return errOverloaded("requests")
 	}
 	return checkSlashes(r.Request)
@@ -162,7 +164,7 @@ func (r *request) lasts(atMost time.Duration) (stop func()) {
 
 // ended reports whether the request's context has ended, or will because its connection is closed.
 func (r *request) ended() bool {
-	return r.context().Err() != nil || r.over != nil && r.over.open.Err() != nil
+	return r.context().Err() != nil || r.conn.over != nil && r.conn.over.open.Err() != nil
 }
 
 // whyGone says why the request's context has ended.
@@ -196,7 +198,7 @@ func (r *request) set(key, value string) {
 	r.Writer.Header()[key] = r.values[n-1 : n : n]
 }
 
-func (r *request) note(attrs ...slog.Attr) { r.attrs = append(r.attrs, attrs...) }
+func (r *request) note(attrs ...slog.Attr) { r.line.attrs = append(r.line.attrs, attrs...) }
 
 // trace starts the request's span below the caller's, if it sent one.
 func (r *request) trace() trace.Span {
@@ -229,13 +231,13 @@ func (a *endpoints) linesOf(one route) slog.Handler {
 func (r *request) log(status int, took time.Duration) {
 	ctx := r.context()
 	level := slog.LevelInfo
-	if status >= http.StatusInternalServerError && !r.expected {
+	if status >= http.StatusInternalServerError && !r.line.expected {
 		level = slog.LevelError
 	}
-	if !r.lines.Enabled(ctx, level) || r.quiet || r.silenced(status) {
+	if !r.line.to.Enabled(ctx, level) || r.line.quiet || r.silenced(status) {
 		return
 	}
-	attrs := append(r.line[:0],
+	attrs := append(r.line.buffer[:0],
 		slog.String("request_id", r.id),
 		slog.String("client", textOfAddress(r.address())),
 		slog.Int("status", status),
@@ -257,13 +259,13 @@ func (r *request) log(status int, took time.Duration) {
 	if sc := trace.SpanContextFromContext(ctx); sc.HasTraceID() {
 		attrs = append(attrs, slog.String("trace_id", sc.TraceID().String()))
 	}
-	attrs = append(attrs, r.attrs...)
-	if r.cause != nil {
-		attrs = append(attrs, slog.String("error", r.cause.Error()))
+	attrs = append(attrs, r.line.attrs...)
+	if r.line.cause != nil {
+		attrs = append(attrs, slog.String("error", r.line.cause.Error()))
 	}
 	line := slog.NewRecord(r.began.Add(took), level, "request", 0)
 	line.AddAttrs(slog.Attr{Value: slog.GroupValue(attrs...)}) // inline; a record has space for five
-	_ = r.lines.Handle(ctx, line)                              // there is nothing to report it to
+	_ = r.line.to.Handle(ctx, line)                            // there is nothing to report it to
 }
 
 // checkSlashes refuses a path with an encoded slash that net/url has decoded: it gives

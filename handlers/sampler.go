@@ -69,11 +69,11 @@ func (r *request) silenced(status int) bool {
 	if status >= http.StatusInternalServerError || success && r.principal != nil {
 		return false
 	}
-	r.refused.tenant, r.refused.status = r.tenant(), status
+	r.line.refused.tenant, r.line.refused.status = r.tenant(), status
 	if success {
-		r.refused.route = r.FullPath()
+		r.line.refused.route = r.FullPath()
 	}
-	before, ok := r.endpoints.sampler.take(r.refused)
+	before, ok := r.endpoints.sampler.take(r.line.refused)
 	if before > 0 {
 		r.note(slog.Int("silenced", before))
 	}

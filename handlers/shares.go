@@ -45,3 +45,33 @@ func (s *shares) give(tenant string, size int) {
 		delete(s.byTenant, tenant)
 	}
 }
+
+// taking is what one request has taken of shares.
+type taking struct {
+	of   *shares
+	size int
+}
+
+// take counts more of it until the request ends. It reports false, and counts nothing, if there is
+// too much already.
+func (t *taking) take(tenant string, size int) bool {
+	ok := t.of.take(tenant, size)
+	if ok {
+		t.size += size
+	}
+	return ok
+}
+
+// takeAnyway counts what a request has to get all the same.
+func (t *taking) takeAnyway(tenant string, size int) {
+	t.of.takeAnyway(tenant, size)
+	t.size += size
+}
+
+// giveBack ends what take counted.
+func (t *taking) giveBack(tenant string) {
+	if t.size > 0 {
+		t.of.give(tenant, t.size)
+		t.size = 0
+	}
+}

@@ -129,7 +129,7 @@ func turnedAway(r *request, err error) error {
 	}
 	const longest = 300 // of what another server may have written
 	cause := err.Error()
-	r.refused.auth = refused.Reason
+	r.line.refused.auth = refused.Reason
 	r.note(
 		slog.String("auth", string(refused.Reason)),
 		slog.String("cause", cause[:min(len(cause), longest)]),

@@ -34,7 +34,7 @@ func inSlot[In any](
 	l load, call func(*request, *In) (reply, error),
 ) func(*request, *In) (reply, error) {
 	return func(r *request, in *In) (reply, error) {
-		leave, err := r.slot(l)
+		leave, err := slot(r, l)
 		if err != nil {
 			return reply{}, err
 		}
@@ -45,7 +45,7 @@ func inSlot[In any](
 
 // slot waits for a slot. A release waits for no acquire of its tenant, runs although its client has
 // left, and is never rejected: over the bound it runs without a slot.
-func (r *request) slot(l load) (leave func(), err error) {
+func slot(r *request, l load) (leave func(), err error) {
 	g, ctx, key := r.endpoints.slots, r.context(), r.tenant()
 	if l == releasing {
 		ctx, key = context.WithoutCancel(ctx), "releases of "+key

@@ -63,7 +63,7 @@ func (x *Locks) Lock(
 // ListRequest asks for a page of a tenant's locks.
 type ListRequest struct {
 	view.ListRequest
-	Consistent bool // as for [Service.Lock]
+	Consistent bool // as for [Locks.Lock]
 
 	// Enter waits until List may read the locks, which occupies a processor for a while, or returns
 	// why it may not. List calls it last, after all other waits. With a nil Enter, List reads at
@@ -71,7 +71,7 @@ type ListRequest struct {
 	Enter func() error
 }
 
-// List returns a page of the tenant's locks, from a view as for [Service.Lock], or the error of
+// List returns a page of the tenant's locks, from a view as for [Locks.Lock], or the error of
 // Enter.
 func (x *Locks) List(ctx context.Context, req ListRequest) (*view.Page, error) {
 	ctx, span := x.span(ctx, "service.List")

@@ -303,7 +303,7 @@ func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
 	switch {
 	case st.State == view.Gone:
 		return true, nil
-	case st.State == view.Held && e.s.mayBeTold(st):
+	case st.State == view.Held && e.s.mayGrant(st):
 		return e.begin(ctx, st.Waited)
 	case decides && (st.Refused != nil || !e.s.Now().Before(e.entry.WaitUntil)):
 		return e.endWait(ctx, st.Refused)

@@ -18,7 +18,7 @@ import (
 // to another replica also begins its lease. The other replica may have started since, and may not
 // know that the entry waited.
 func (a *asyncKeeper) hold(e *asyncEntry, st view.Status) {
-	if e.granted.IsZero() && a.s.mayBeTold(st) {
+	if e.granted.IsZero() && a.s.mayGrant(st) {
 		e.granted = time.Now()
 	}
 	if e.mine || !e.left.IsZero() && time.Since(e.left) < replicas.TakeOverTime {

@@ -130,8 +130,8 @@ func (b *base) ended(id lock.ID, why lock.Reason) error {
 	return err
 }
 
-// mayBeTold reports whether a request may answer that the entry holds.
-func (b *base) mayBeTold(st view.Status) bool { return !st.Doubt || b.Store.Refusal() == nil }
+// mayGrant reports whether a request may answer that the entry holds.
+func (b *base) mayGrant(st view.Status) bool { return !st.Doubt || b.Store.Refusal() == nil }
 
 // admit returns why an entry may not join: an operator has closed one of its locks, or this
 // replica has not read the closures yet. Otherwise it notes in e by which closures that was

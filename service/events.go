@@ -107,7 +107,7 @@ func (e *dispatcher) run() {
 		e.pending = spare[:0]
 		e.mu.Unlock()
 		for _, what := range batch {
-			e.tell(what)
+			e.report(what)
 		}
 		clear(batch) // drops references to entries that are gone
 		spare = batch
@@ -139,18 +139,18 @@ func (e *dispatcher) gather() bool {
 	}
 }
 
-func (e *dispatcher) tell(what noted) {
+func (e *dispatcher) report(what noted) {
 	switch {
 	case what.finding != nil:
-		e.tellFinding(what.finding)
+		e.reportFinding(what.finding)
 	case what.orders != nil:
-		e.tellOrders(what.orders)
+		e.reportOrders(what.orders)
 	default:
-		e.tellEvent(what.event)
+		e.reportEvent(what.event)
 	}
 }
 
-func (e *dispatcher) tellEvent(what lock.Event) {
+func (e *dispatcher) reportEvent(what lock.Event) {
 	if what.Held && what.Reason != lock.Withdrawn {
 		e.metrics.Held(
 			context.Background(), string(what.Entry.Claims[0].Mode), string(what.Reason), what.Lasted,
@@ -166,7 +166,7 @@ func (e *dispatcher) tellEvent(what lock.Event) {
 	}
 }
 
-func (e *dispatcher) tellFinding(what *view.Finding) {
+func (e *dispatcher) reportFinding(what *view.Finding) {
 	entry, of := what.Entry, about{what.At, what.Entry, what.Number}
 	switch what.Kind {
 	case view.DeadlockFound:
@@ -180,7 +180,7 @@ func (e *dispatcher) tellFinding(what *view.Finding) {
 	}
 }
 
-func (e *dispatcher) tellOrders(what *figures.Contradiction) {
+func (e *dispatcher) reportOrders(what *figures.Contradiction) {
 	attrs := []slog.Attr{slog.String("ring", what.String())}
 	if what.Silenced > 0 {
 		attrs = append(attrs, slog.Uint64("silenced", what.Silenced))

@@ -65,8 +65,8 @@ func (w *wait) run(ctx context.Context) (*Grant, error) {
 	return w.answer, w.err
 }
 
-// tell ends the wait with an answer.
-func (w *wait) tell(g *Grant, err error) stage {
+// finish ends the wait with an answer.
+func (w *wait) finish(g *Grant, err error) stage {
 	w.answer, w.err = g, err
 	return nil
 }
@@ -96,7 +96,7 @@ func (w *wait) look(ctx context.Context) stage {
 	switch {
 	case st.State == view.Gone && st.Refused != nil && w.shown:
 		// another request with the same key has removed it, after this one began
-		return w.tell(nil, st.Refused)
+		return w.finish(nil, st.Refused)
 	case st.State == view.Gone:
 		return (*wait).gone
 	case st.Refused != nil && !w.seen.proven() && w.s.view.Progress.Reached(w.doubted):
@@ -119,7 +119,7 @@ func (w *wait) look(ctx context.Context) stage {
 func reject(why error) stage {
 	return func(w *wait, ctx context.Context) stage {
 		if w.goneForGood(ctx) {
-			return w.tell(nil, why)
+			return w.finish(nil, why)
 		}
 		ended, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, why)
 		switch {
@@ -138,7 +138,7 @@ func reject(why error) stage {
 			return w.leave(err)
 		}
 		w.s.withdrawals.unlessGone(w.entry, err)
-		return w.tell(w.s.refusal(ctx, w.entry, why))
+		return w.finish(w.s.refusal(ctx, w.entry, why))
 	}
 }
 
@@ -163,11 +163,11 @@ func (w *wait) giveWay(ctx context.Context) stage {
 		w.s.withdrawals.unlessGone(w.entry, err)
 		if err != nil && w.origin != wrote {
 			// earlier entries were in front in a view that may be older than the request
-			return w.tell(nil, tookEffect(err))
+			return w.finish(nil, tookEffect(err))
 		}
 		w.awaitOthers(ctx)
 	}
-	return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
+	return w.finish(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 }
 
 // othersTimeout bounds how long a rejected try waits to learn the holders.
@@ -212,9 +212,9 @@ func (w *wait) gone(ctx context.Context) stage {
 func lost(why lock.Reason) stage {
 	return func(w *wait, ctx context.Context) stage {
 		if w.tries() && !w.comesBack() && why == lock.Unknown {
-			return w.tell(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
+			return w.finish(w.s.refusal(ctx, w.entry, lock.ErrHeld()))
 		}
-		return w.tell(nil, w.s.ended(w.entry.ID, why))
+		return w.finish(nil, w.s.ended(w.entry.ID, why))
 	}
 }
 
@@ -240,7 +240,7 @@ func (w *wait) grant(ctx context.Context) stage {
 		w.linkFreed(ctx)
 		w.handedOver(ctx)
 	}
-	return w.tell(g, nil)
+	return w.finish(g, nil)
 }
 
 // handedOver measures how long ago the view saw the grant, if this request waited then.
@@ -364,7 +364,7 @@ func (w *wait) leave(why error) stage {
 	case errors.Is(why, lock.Draining):
 		return handOver(why)
 	}
-	return w.tell(w.resumable(), why)
+	return w.finish(w.resumable(), why)
 }
 
 // stillWaits answers that the entry waits. It first checks a stale view against the store, and
@@ -388,7 +388,7 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 	case g.Held:
 		return w.grantShown()
 	}
-	return w.tell(g, nil)
+	return w.finish(g, nil)
 }
 
 // timeOut looks a last time, in case the entry was granted at the last moment.
@@ -411,9 +411,9 @@ func (w *wait) takeBack(ctx context.Context) stage {
 			return lost(gone.Reason)
 		}
 	case err != nil:
-		return w.tell(w.resumable(), err)
+		return w.finish(w.resumable(), err)
 	}
-	return w.tell(w.s.refusal(ctx, w.entry, errTimedOut()))
+	return w.finish(w.s.refusal(ctx, w.entry, errTimedOut()))
 }
 
 // handOver restarts the lease, so that the client has one TTL to resume at another replica.
@@ -422,6 +422,6 @@ func handOver(why error) stage {
 		if err := w.refreshInTime(ctx, renewTimeout); errors.Is(err, lock.Lost) {
 			return w.leave(w.s.whyLost(ctx, w.entry, err))
 		}
-		return w.tell(w.resumable(), why)
+		return w.finish(w.resumable(), why)
 	}
 }

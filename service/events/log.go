@@ -246,9 +246,9 @@ func (l *Log) file(steps []step) {
 		}
 	}
 	l.sweep(time.Now())
-	l.all.tell()
+	l.all.wake()
 	for _, r := range l.kept.grown {
-		r.tell()
+		r.wake()
 	}
 	l.kept.grown = nil
 }

@@ -107,8 +107,8 @@ func (r *ring) after(id lock.EventID) []*Record {
 	return all[sort.Search(len(all), func(i int) bool { return all[i].ID.Compare(id) > 0 }):]
 }
 
-// tell wakes the followers if there are new events for them.
-func (r *ring) tell() {
+// wake wakes the followers if there are new events for them.
+func (r *ring) wake() {
 	if r.changed && r.followers > 0 {
 		close(r.grown)
 		r.grown = make(chan struct{})

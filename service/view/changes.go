@@ -117,11 +117,11 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.Queues.accounts.close(a)
 	v.Waits.notify(id)
 	v.Waits.async.forget(e)
-	v.tellGrants(granted, e, now)
+	v.publishGrants(granted, e, now)
 }
 
-// tellGrants publishes the grants that the end of an entry caused.
-func (v *View) tellGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
+// publishGrants publishes the grants that the end of an entry caused.
+func (v *View) publishGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 	for _, g := range all {
 		v.Queues.waited[g.ID] = v.Queues.WaitedFor(g)
 		granted := lock.EventOfGrant(g)

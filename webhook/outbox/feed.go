@@ -12,8 +12,8 @@ import (
 	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
-// tell makes deliveries of an event. Most events have none.
-func (w *owner) tell(e *lock.Event) {
+// deliver makes deliveries of an event. Most events have none.
+func (w *owner) deliver(e *lock.Event) {
 	w.out.startLate()
 	if ts := w.out.targets.byTenant[e.Entry.Tenant]; len(ts) > 0 || e.Entry.Callback != nil {
 		it := &item{id: e.ID, read: time.Now(), at: e.At}

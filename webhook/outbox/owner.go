@@ -137,7 +137,7 @@ func (w *owner) read() (more <-chan struct{}) {
 		w.missed(missed)
 	}
 	for _, r := range given {
-		w.tell(&r.Event)
+		w.deliver(&r.Event)
 	}
 	if len(given) == 0 && missed == nil {
 		w.out.cursor.reached(w.stream.At())

@@ -120,7 +120,7 @@ func (d *Directory) takeAll(read map[store.RecordKey]*Subscription) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all, d.read.all = all, true
-	d.tell()
+	d.notify()
 }
 
 func (d *Directory) takeCallbacks(read map[store.RecordKey]*callbackSecret) {
@@ -131,11 +131,11 @@ func (d *Directory) takeCallbacks(read map[store.RecordKey]*callbackSecret) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.callbacks, d.read.callbacks = all, true
-	d.tell()
+	d.notify()
 }
 
-// tell says that something changed. The lock is held.
-func (d *Directory) tell() {
+// notify wakes what waits for a change. The lock is held.
+func (d *Directory) notify() {
 	close(d.changed)
 	d.changed = make(chan struct{})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
 )
 
 const retryPause = 50 * time.Millisecond
@@ -44,7 +45,8 @@ func once[T any](
 		}
 		return err
 	}))
-	if unanswered(err) {
+	full := (*engine.Full)(nil)
+	if unanswered(err) || errors.As(err, &full) {
 		return answer, err
 	}
 	got := <-answered

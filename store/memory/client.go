@@ -38,8 +38,8 @@ const (
 type Wire interface {
 	// Call carries a request to the server, by do, and its answer back, which is do's error. It may
 	// do neither, or only one, and may even call do after it has returned. Then it returns
-	// [ErrUnknown], or [ErrUnsent] if the request cannot have reached the server. It returns when
-	// ctx ends.
+	// [ErrUnknown], or [ErrUnsent] if the request cannot have reached the server. Of a put or a
+	// commit it may return [engine.Full], whether it has called do or not. It returns when ctx ends.
 	Call(ctx context.Context, op Operation, id lock.ID, do func() error) error
 
 	// Listen waits until a feed can begin, and returns a context for it that ends

@@ -59,7 +59,7 @@ func (a *attempts) Find(ctx context.Context) (found *lock.Entry, moved bool, err
 		found     *lock.Entry
 		withdrawn uint64
 	}
-	l, err := ask(ctx, a.client, Find, a.entry.ID, func() (l look, number uint64, err error) {
+	l, err := once(ctx, a.client, Find, a.entry.ID, func() (l look, number uint64, err error) {
 		l.found, l.withdrawn, number, err = a.client.server.lookFor(a.entry)
 		return l, number, err
 	})
@@ -83,7 +83,7 @@ func (a *attempts) Admitted(ctx context.Context) error {
 // number of the attempt.
 func (a *attempts) ShutOut(ctx context.Context) error {
 	c := a.client
-	_, err := ask(ctx, c, Exclude, a.entry.ID, func() (none, uint64, error) {
+	_, err := once(ctx, c, Exclude, a.entry.ID, func() (none, uint64, error) {
 		return none{}, c.server.shutOut(c.id, a.writer), nil
 	})
 	if err == nil {

@@ -77,14 +77,19 @@ type ownRecords struct {
 func (r ownRecords) Put(ctx context.Context, p store.RecordPut) (version uint64, err error) {
 	posted := &r.wire.w.posted
 	r.wire.arrive("write over", p.ID, func() { r.wire.w.checkOver(&p) })
-	version, err = engine.PutRecord(ctx, &steady{Records: r.Records}, p)
+	c := newWrite(r.wire, nil)
+	version, err = engine.PutRecord(c.in(ctx), &steady{Records: r.Records}, p)
+	r.wire.arrive("written", p.ID, func() { c.end(err) })
 	r.wire.arrive("wrote", p.ID, func() { posted.writers[version] = fenceOf(&p) })
 	return version, err
 }
 
 // Delete implements [store.RecordStore].
 func (r ownRecords) Delete(ctx context.Context, k store.RecordKey, version uint64) error {
-	return engine.DeleteRecord(ctx, &steady{Records: r.Records}, k, version)
+	c := newWrite(r.wire, nil)
+	err := engine.DeleteRecord(c.in(ctx), &steady{Records: r.Records}, k, version)
+	r.wire.arrive("written", k.ID, func() { c.end(err) })
+	return err
 }
 
 // steady is the table of one write. Between two attempts the write pauses at random, which would

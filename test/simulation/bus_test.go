@@ -125,6 +125,8 @@ type wire struct {
 func (l *wire) Call(ctx context.Context, op memory.Operation, id lock.ID, do func() error) error {
 	answer := make(chan error, 1)
 	m := &message{wire: l, op: op, id: id, do: do, answer: answer, caller: callerOf(ctx)}
+	m.part, _ = ctx.Value(writeKey{}).(*write)
+	m.asked, _ = ctx.Value(removalKey{}).(bool)
 	select {
 	case <-l.dead:
 		return memory.ErrUnsent
@@ -207,6 +209,9 @@ type message struct {
 	caller int
 	do     func() error
 	answer chan<- error
+	part   *write // that it is part of, or nil
+	asked  bool   // a service asks for it, and not the store itself
+	full   bool   // the answer is that the store is full
 
 	arrived  bool
 	heardOf  bool // its answer gets back
@@ -231,6 +236,7 @@ func (w *world) send(m *message) {
 	if m.op == memory.Put {
 		w.truth.wroteFor(m.id, m.caller)
 	}
+	m.part.sends(m)
 	w.note("send", m.wire.r.n, string(m.op), m.id)
 	m.sent, m.numbered, m.heard = w.now(), w.numbered, m.wire.heard
 	m.wire.spoke = m.wire.spoke || m.op == memory.Distrust
@@ -241,6 +247,7 @@ func (w *world) send(m *message) {
 	case write && w.chance(w.Late):
 		w.note("stuck", m.wire.r.n, string(m.op), m.id)
 		w.stuck = append(w.stuck, m)
+		w.hangUpOn(m)
 		w.schedule(w.late(), func() { w.carryOut(m, false) })
 	default:
 		w.schedule(w.latency(), func() { w.arrive(m) })
@@ -269,7 +276,11 @@ func (w *world) carryOut(m *message, heard bool) {
 	if m.arrived {
 		return
 	}
+	if m.op == memory.Exclude {
+		w.unstick(m.id)
+	}
 	m.arrived, m.heardOf = true, heard
+	w.fill(m)
 	if !shares(m) ||
 		slices.ContainsFunc(w.joining, func(other *message) bool { return other.id == m.id }) {
 		w.transact() // in the order in which they came
@@ -280,6 +291,9 @@ func (w *world) carryOut(m *message, heard bool) {
 		return
 	}
 	w.transact()
+	if m.op == memory.Find {
+		w.unstick(m.id)
+	}
 }
 
 // shares reports whether a request may share a transaction.
@@ -299,7 +313,7 @@ func (w *world) transact() {
 	for i, m := range all {
 		requests[i] = m.do
 		w.truth.writing[m.id] = &writing{
-			m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted(),
+			m.wire.r.n, m.sent, m.heard, w.server.Number(), w.server.Trusted(), m,
 		}
 	}
 	var errs []error
@@ -312,8 +326,8 @@ func (w *world) transact() {
 	w.truth.writing = nil
 	number := w.server.Number()
 	for i, m := range all {
-		if m.op == memory.Commit && m.id == theShard && errs[i] == nil {
-			w.checkCursor()
+		if m.op == memory.Commit && errs[i] == nil {
+			w.committed(m)
 		}
 		w.note("done", m.wire.r.n, string(m.op), m.id, number, errs[i] == nil, m.heardOf)
 		if m.heardOf {
@@ -330,6 +344,9 @@ func (w *world) answer(m *message, number uint64, err error) {
 	w.note("answer", m.wire.r.n, string(m.op), m.id)
 	if !m.unheard.Load() {
 		w.hear(m, number)
+	}
+	if m.full {
+		err = errFull()
 	}
 	m.answer <- err
 }

@@ -33,6 +33,7 @@ func TestChecksCanFail(t *testing.T) {
 	failed := map[string]bool{}
 	all := doctors()
 	maps.Copy(all, postDoctors())
+	maps.Copy(all, writeDoctors())
 	for name, doctor := range all {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

@@ -1,9 +1,13 @@
 package simulation
 
 import (
+	"errors"
 	"time"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
+	"github.com/fencepost/fencepost/store/engine"
+	"github.com/fencepost/fencepost/store/memory"
 )
 
 // fault begins something that goes wrong.
@@ -17,6 +21,7 @@ func (w *world) fault() {
 	switch kind {
 	case 0:
 		r.stillUntil = w.now() + w.between(100*time.Millisecond, 8*time.Second)
+		r.stoodUntil = r.stillUntil
 		if w.Webhooks {
 			w.stopShards(r)
 		}
@@ -123,4 +128,33 @@ func (w *world) heal() {
 		}
 	}
 	w.stuck = nil
+}
+
+// hangUpOn has the client of a stuck request hang up now and then before the store has to answer.
+func (w *world) hangUpOn(m *message) {
+	if c := w.truth.calls[m.caller]; c != nil && w.percent(30) {
+		w.schedule(w.between(0, 1500*time.Millisecond), c.disconnect)
+	}
+}
+
+// unstick has the attempts to write an entry that got stuck arrive at the worst moment: just before
+// they are shut out, or just after someone has looked for what they write.
+func (w *world) unstick(id lock.ID) {
+	for _, m := range w.stuck {
+		if m.op == memory.Put && m.id == id && !m.arrived && w.percent(50) {
+			w.carryOut(m, false)
+		}
+	}
+}
+
+// fill has the store answer a write, which it may make or not, that it is full.
+func (w *world) fill(m *message) {
+	write := m.op == memory.Put || m.op == memory.Commit
+	if m.full = write && w.Full > 0 && w.chance(w.Full); m.full && w.percent(50) {
+		m.do = func() error { return errFull() }
+	}
+}
+
+func errFull() error {
+	return &engine.Full{Cause: store.Unavailable(errors.New("full"), "write", false)}
 }

@@ -21,6 +21,7 @@ type options struct {
 	Lost    int           // requests of a thousand that never arrive
 	Unheard int           // answers of a thousand that never arrive
 	Late    int           // writes of a thousand that arrive seconds or minutes later
+	Full    int           // writes of a thousand to which the store says that it is full
 	Joined  int           // writes of a hundred that wait for the next, to share a transaction
 
 	Named        int // clients of a hundred that give a name
@@ -68,6 +69,9 @@ func expand(seed uint64) options {
 	}
 	if o.Webhooks = r.IntN(16) == 0; o.Webhooks {
 		o.Restored, o.Async, o.Unwell = false, between(40, 90), between(0, 60)
+	}
+	if r.IntN(2) == 0 {
+		o.Full = between(1, 30)
 	}
 	return o
 }

@@ -32,6 +32,7 @@ type replica struct {
 	down       bool // it takes no calls
 	crashed    bool
 	stillUntil time.Duration // when its messages go on
+	stoodUntil time.Duration // the same, of the last time that it stood still
 	muteUntil  time.Duration // when its renewals of shards' locks get through again
 	lagUntil   time.Duration // when its feed is as fast as usual again
 	offset     atomic.Int64  // of its wall clock, in nanoseconds
@@ -54,7 +55,7 @@ func (r *replica) start() {
 	r.store = r.w.server.Connect(r.wire)
 	name := r.name()
 	cfg := service.Config{
-		Store: r.store, TokenKey: []byte("a key behind the lock tokens, long enough"),
+		Store: watched{r.store, r.wire}, TokenKey: []byte("a key behind the lock tokens, long enough"),
 		MinTTL: 2 * time.Second, MaxHold: 20 * time.Second, Now: r.wall, Rand: chance{r, r.life},
 		Sharing: r.w.list.member(name),
 	}

@@ -37,6 +37,7 @@ type writing struct {
 	heard   uint64 // what the replica knew when it asked
 	before  uint64 // the store's number
 	trusted bool
+	request *message
 }
 
 // life is an entry from when it was written to when it was removed.
@@ -46,6 +47,8 @@ type life struct {
 	held   time.Duration // when it came to hold, never if it did not
 	ended  time.Duration // never if it is still there
 	reason lock.Reason
+
+	by *write // the call that wrote it, or nil
 
 	heldBy, endedBy uint64 // the numbers of the writes that made it hold and end
 
@@ -126,6 +129,7 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 	l := &life{entry: e, joined: now, held: never, ended: never}
 	t.lives[e.ID] = append(t.lives[e.ID], l)
 	t.checkLate(l)
+	t.attribute(l)
 	t.enqueue(e, now)
 	t.promote(e.Claims, now)
 }
@@ -153,6 +157,7 @@ func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	t.checkEnd(l)
 	t.checkAttended(l)
 	t.checkKept(l)
+	t.checkTakenBack(l)
 }
 
 // promote records the holders after a change in the queues of the claims.

@@ -29,8 +29,8 @@ type Bug struct {
 // table returns all bugs. Each file bugs_<subject>.go has one list.
 func table() []Bug {
 	return slices.Concat(
-		queueBugs(), waitBugs(), asyncBugs(), keyBugs(), storeBugs(), trustBugs(), etcdBugs(),
-		zookeeperBugs(), authBugs(), webhookBugs(), eventBugs(),
+		queueBugs(), waitBugs(), asyncBugs(), keyBugs(), storeBugs(), engineBugs(), trustBugs(),
+		etcdBugs(), zookeeperBugs(), authBugs(), webhookBugs(), eventBugs(),
 	)
 }
 

@@ -71,13 +71,6 @@ func etcdBugs() []Bug {
 			In:      "./store/etcd", Run: "^TestFreshEntryComesLate$",
 		},
 		{
-			Name: "etcd-written-twice", Breaks: "one call writes a fresh id once",
-			File:    "store/engine/join.go",
-			Anchor:  "return nil, store.ErrNotWritten",
-			Becomes: "return nil, nil",
-			In:      "./store/etcd", Run: "^TestWrittenOnce$",
-		},
-		{
 			Name: "etcd-key-used-twice", Breaks: "an idempotency key is used once",
 			File:    "store/etcd/keys.go",
 			Anchor:  "append(w.Payload.compares, modified([]byte(key), withdrawn))",

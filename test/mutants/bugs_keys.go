@@ -15,12 +15,6 @@ func keyBugs() []Bug {
 			Run: "^TestTokenIsForOneEntry$",
 		},
 		{
-			Name: "service-token-of-another-lock", Breaks: "a lock token is valid for its lock only",
-			File: "service/token.go", Anchor: "appendParts(s.text[:0], tenant, subject)",
-			Becomes: "appendParts(s.text[:0], tenant, subject[:0])", In: "./service",
-			Run: "^TestTokenIsForOneEntry$",
-		},
-		{
 			Name: "service-token-of-another-entry", Breaks: "a release removes its own entry only",
 			File: "service/entry.go", Anchor: `if req.ID != "" && req.ID != id {`, Becomes: "if false {",
 			In: "./service", Run: "^TestTokenIsForOneEntry$",

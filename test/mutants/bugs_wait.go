@@ -122,22 +122,6 @@ func waitBugs() []Bug {
 			In:      "./service", Run: "^TestDrainingTakesNothingNew$",
 		},
 		{
-			Name:    "simulation-removes-all-the-same",
-			Breaks:  "the simulation finds an unconditional removal",
-			File:    "store/memory/write.go",
-			Anchor:  "slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil })",
-			Becomes: "len(while) < 0 && slices.Contains(while, nil)",
-			In:      "./test/simulation", Run: "^TestHistories$",
-		},
-		{
-			Name:    "simulation-late-attempt-writes",
-			Breaks:  "the simulation finds a late write of an abandoned call",
-			File:    "store/memory/write.go",
-			Anchor:  "case p.writer != s.writers[p.client]:",
-			Becomes: "case false:",
-			In:      "./test/simulation", Run: "^TestHistories$",
-		},
-		{
 			Name:    "simulation-gap-calls-nobody",
 			Breaks:  "the simulation finds a grant in a gap that is not called back",
 			File:    "webhook/outbox/history.go",

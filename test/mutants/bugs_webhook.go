@@ -38,11 +38,6 @@ func webhookBugs() []Bug {
 			Becomes: "Resolver: newResolver(nameServer),", In: "./webhook", Run: "^TestNames$",
 		},
 		{
-			Name: "webhook-mapped-address", Breaks: "IPv4 in IPv6 form is checked as IPv4",
-			File: "webhook/address.go", Anchor: `addr.WithZone("").Unmap()`, Becomes: `addr.WithZone("")`,
-			In: "./webhook", Run: "^TestSpecialAddressesAreClosed$|^TestOtherFormsOfIPv4$",
-		},
-		{
 			Name: "webhook-nat64", Breaks: "an address behind NAT64 is checked as its IPv4 address",
 			File: "webhook/policy.go", Anchor: `if what := p.notPublic(inner); what != "" {`,
 			Becomes: `if what := p.notPublic(inner); what != "" && !isNAT64(addr.As16()) {`, In: "./webhook",

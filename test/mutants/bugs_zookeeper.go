@@ -13,14 +13,6 @@ func zookeeperBugs() []Bug {
 			Needs: "zookeeper",
 		},
 		{
-			Name: "engine-fresh-entry-written-twice", Breaks: "one call writes one entry, once",
-			File:    "store/engine/join.go",
-			Anchor:  "if found == nil && !j.entry.Resumable() {",
-			Becomes: "if found == nil && j.entry.Resumable() {",
-			In:      "./store/zookeeper", Run: "^TestWrittenOnce$",
-			Needs: "zookeeper",
-		},
-		{
 			Name:    "zookeeper-number-of-an-end",
 			Breaks:  "an end has the number of the write that removed its entry",
 			File:    "store/zookeeper/feed.go",
@@ -28,15 +20,6 @@ func zookeeperBugs() []Bug {
 			Becomes: "Number: e.Number, Left",
 			In:      "./store/zookeeper", Run: "^TestConformance$/^feed$/^changes_have_the_numbers",
 			Needs: "zookeeper",
-		},
-		{
-			Name: "engine-given-up-stays", Breaks: "an abandoned entry is removed",
-			File:    "store/engine/join.go",
-			Anchor:  "case found != nil && !j.entry.Resumable():",
-			Becomes: "case false:",
-			In:      "./store/zookeeper",
-			Run:     "^TestConformance$/^cut$/^deaf$/^what_was_given_up_is_taken_back$",
-			Needs:   "zookeeper",
 		},
 		{
 			Name:    "zookeeper-lease-of-any-entry",

@@ -18,11 +18,14 @@ const joinPause = 20 * time.Millisecond
 // returned. That is what [Attempts.ShutOut] ends.
 type Attempts interface {
 	// Put makes an attempt, and returns the entry with its number and handle. It returns when the
-	// outcome is known, or it is due. pending is how long it waited for other writes. The error is
+	// outcome is known, or it is due: due says when, after it has waited for other writes for so
+	// long. pending is how long that was. The error is
 	// [ErrConflict] if a condition did not hold: the key exists, or has another mark than Find has
 	// seen, or the closures are others. Then, and with [batch.ErrNotSent] and any *lock.Error,
 	// nothing was or will be written. After any other error that is unknown.
-	Put(ctx context.Context, due time.Time) (placed *lock.Entry, pending time.Duration, err error)
+	Put(
+		ctx context.Context, due func(pending time.Duration) time.Time,
+	) (placed *lock.Entry, pending time.Duration, err error)
 
 	// Find returns the entry that has the id, or nil, as of a moment after all earlier writes of this
 	// call. If the key is used up, the error is [lock.Lost] with the reason. If it has the mark of a
@@ -150,10 +153,8 @@ func (j *join) attempt(ctx context.Context) (*lock.Entry, error) {
 			return found, err
 		}
 	}
-	placed, pending, err := j.Put(ctx, j.due)
-	if j.due = j.due.Add(pending); j.due.After(j.last) {
-		j.due = j.last
-	}
+	placed, pending, err := j.Put(ctx, j.dueAfter)
+	j.due = j.dueAfter(pending)
 	full := (*Full)(nil)
 	final := (*lock.Error)(nil)
 	switch {
@@ -168,6 +169,14 @@ func (j *join) attempt(ctx context.Context) (*lock.Entry, error) {
 		j.unsettled = true
 	}
 	return nil, err
+}
+
+// dueAfter returns when the call ends if it has waited for other writes for so long.
+func (j *join) dueAfter(pending time.Duration) time.Time {
+	if due := j.due.Add(pending); due.Before(j.last) {
+		return due
+	}
+	return j.last
 }
 
 // inTheWay returns the entry that made an attempt fail, or why there is none.

@@ -39,7 +39,9 @@ func next[T any](of *[]T) (a T) {
 	return a
 }
 
-func (s *scripted) Put(context.Context, time.Time) (*lock.Entry, time.Duration, error) {
+func (s *scripted) Put(
+	context.Context, func(time.Duration) time.Time,
+) (*lock.Entry, time.Duration, error) {
 	s.did = append(s.did, "put")
 	a := next(&s.puts)
 	return a.entry, 0, a.err

@@ -109,11 +109,11 @@ func (j *joining) lease(
 
 // Put implements engine.Attempts. It reuses the lease of an attempt that certainly wrote nothing.
 func (j *joining) Put(
-	ctx context.Context, due time.Time,
+	ctx context.Context, due func(pending time.Duration) time.Time,
 ) (placed *lock.Entry, pending time.Duration, err error) {
 	s, e := j.store, j.entry
 	w := s.putWrite(e, j.value, j.withdrawn)
-	l, pending, err := j.lease(ctx, w, due)
+	l, pending, err := j.lease(ctx, w, due(0))
 	if err != nil {
 		return nil, pending, j.translated(err)
 	}
@@ -121,7 +121,7 @@ func (j *joining) Put(
 	if !e.Resumable() {
 		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
 	}
-	w.Must, w.Due, w.Gone = true, due.Add(pending), store.Gone(ctx)
+	w.Must, w.Due, w.Gone = true, due(pending), store.Gone(ctx)
 	out, err := s.commits.Do(ctx, w)
 	pending += w.Waited()
 	switch {
@@ -133,7 +133,7 @@ func (j *joining) Put(
 	case isLeaseNotFound(err):
 		return nil, pending, errors.Join(batch.ErrNotSent, err)
 	case isNoSpace(err):
-		placed, err = j.beyondQuota(ctx, l, err, due.Add(pending))
+		placed, err = j.beyondQuota(ctx, l, err, due(pending))
 		return placed, pending, err
 	case errors.Is(err, batch.ErrUnknown): // it may be sent with today's revision, and with no later
 		j.doubt(l, s.writer.current())

@@ -33,9 +33,9 @@ type attempts struct {
 
 // Put implements [engine.Attempts].
 func (a *attempts) Put(
-	ctx context.Context, due time.Time,
+	ctx context.Context, due func(pending time.Duration) time.Time,
 ) (placed *lock.Entry, pending time.Duration, err error) {
-	ctx, cancel := context.WithDeadline(ctx, due)
+	ctx, cancel := context.WithDeadline(ctx, due(0))
 	defer cancel()
 	c := a.client
 	handle, known := int64(c.attempt()), c.newest()

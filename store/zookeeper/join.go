@@ -44,9 +44,9 @@ func (j *joining) handle() int64 { return j.handles[len(j.handles)-1] }
 
 // Put implements engine.Attempts.
 func (j *joining) Put(
-	ctx context.Context, due time.Time,
+	ctx context.Context, dueAfter func(pending time.Duration) time.Time,
 ) (placed *lock.Entry, pending time.Duration, err error) {
-	e := j.entry
+	e, due := j.entry, dueAfter(0)
 	w := j.joinWrite(e, j.handle(), j.taken)
 	w.Must = j.again
 	if err := j.admit(ctx, w, due); err != nil {

@@ -19,7 +19,8 @@ func TestAsync(t *testing.T) {
 		"Body": {"/locks/orders:42", `{"async":true,"wait_seconds":600,"ttl_seconds":15}`, nil, ""},
 		"Prefer": {
 			"/locks/orders:42", `{"wait_seconds":600,"ttl_seconds":15}`,
-			[]option{header("Prefer", "handling=strict, Respond-Async; q=1")}, "respond-async",
+			[]option{header("Prefer", "handling=strict, Respond-Async; q=1")},
+			"respond-async",
 		},
 		"LockSet": {
 			"/locksets",
@@ -30,7 +31,8 @@ func TestAsync(t *testing.T) {
 		"SetPrefer": {
 			"/locksets",
 			`{"locks":[{"name":"orders:42"},{"name":"stock:7"}],"wait_seconds":600,"ttl_seconds":15}`,
-			[]option{header("Prefer", "respond-async")}, "respond-async",
+			[]option{header("Prefer", "respond-async")},
+			"respond-async",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

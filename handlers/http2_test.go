@@ -181,7 +181,9 @@ func TestGoneOverHTTP2(t *testing.T) {
 	gone := c.named("gone").at(r).join("orders:42")
 	c.named("stays").at(r).join("orders:42")
 	gone.cut()
-	poll.Within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
+	poll.Within(t, promptly, "the entry is gone", func() bool {
+		return *c.look("orders:42").Waiting == 1
+	})
 	c.checkQueue("orders:42", first, []string{"stays"})
 
 	var raw net.Conn
@@ -196,7 +198,9 @@ func TestGoneOverHTTP2(t *testing.T) {
 	if err := raw.Close(); err != nil {
 		t.Fatal(err)
 	}
-	poll.Within(t, promptly, "the entry is gone", func() bool { return *c.look("orders:42").Waiting == 1 })
+	poll.Within(t, promptly, "the entry is gone", func() bool {
+		return *c.look("orders:42").Waiting == 1
+	})
 }
 
 // TestSlowBodyOverHTTP2: a body that does not come takes its stream for 10 s, and no longer;

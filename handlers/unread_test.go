@@ -42,7 +42,9 @@ func TestBodyThatNeverComes(t *testing.T) {
 			if a, goesOn := conn.read(tc.method); a.status != tc.status || goesOn {
 				t.Errorf("%d, and the connection goes on: %v", a.status, goesOn)
 			}
-			poll.Within(t, 20*time.Second, "nothing of it is kept", func() bool { return router.InFlight() == 0 })
+			poll.Within(t, 20*time.Second, "nothing of it is kept", func() bool {
+				return router.InFlight() == 0
+			})
 		})
 	}
 }

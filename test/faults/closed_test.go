@@ -82,7 +82,9 @@ func (s *closing) closed(prefix string, cut func(on bool)) {
 	pause(s.ctx, time.Second)
 	before := refused.Load()
 	cut(false)
-	poll.Within(s.t, seenWithin, prefix+" is refused", func() bool { return refused.Load() > before+50 })
+	poll.Within(s.t, seenWithin, prefix+" is refused", func() bool {
+		return refused.Load() > before+50
+	})
 	close(over)
 	load.Wait()
 	joined, err := s.store.Joined(s.ctx, prefix)

@@ -57,7 +57,9 @@ func (k *killer) round(all bool) {
 		k.buried(v)
 		k.must(v.Restart(k.ctx))
 	}
-	poll.Within(k.t, 2*time.Minute, "every shard to have an owner", func() bool { return len(k.owners()) == shards })
+	poll.Within(k.t, 2*time.Minute, "every shard to have an owner", func() bool {
+		return len(k.owners()) == shards
+	})
 	k.receivers.rest(k.newest.Load())
 	pause(k.ctx, time.Duration(1000+rand.N(3000))*time.Millisecond)
 }

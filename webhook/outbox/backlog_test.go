@@ -33,7 +33,9 @@ func TestBacklogIsTold(t *testing.T) {
 		}
 		w.setBehave(func(string, webhook.Message) webhook.Result { return failed("", webhook.Message{}) })
 		r.cycle("acme", "orders:3")
-		poll.Within(t, time.Minute, "it is in the backlog", func() bool { return r.backlog().Deliveries == 1 })
+		poll.Within(t, time.Minute, "it is in the backlog", func() bool {
+			return r.backlog().Deliveries == 1
+		})
 		r.stop()
 		if b := r.backlog(); b.Deliveries != 0 {
 			t.Errorf("who sends nothing any more has %d to send", b.Deliveries)

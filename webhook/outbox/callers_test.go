@@ -32,7 +32,9 @@ func TestCallbackAgain(t *testing.T) {
 			if err := w.asks.Redeliver(t.Context(), callers, one.id); err != nil {
 				t.Fatal(err)
 			}
-			poll.Within(t, 3*time.Second, "it is told again", func() bool { return len(w.received(there)) == 3+i })
+			poll.Within(t, 3*time.Second, "it is told again", func() bool {
+				return len(w.received(there)) == 3+i
+			})
 			if again := w.received(there)[2+i]; again.id != one.id || again.event.Type != one.event.Type ||
 				again.event.Data.Entry.Token != one.event.Data.Entry.Token {
 				t.Errorf("told again is %+v", again)

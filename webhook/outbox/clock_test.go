@@ -231,6 +231,8 @@ func TestMissedSoonByAnotherClock(t *testing.T) {
 		if err := w.asks.Redeliver(t.Context(), order(s), page.Deliveries[i].ID); err != nil {
 			t.Fatal(err)
 		}
-		poll.Within(t, 10*time.Second, "the receiver gets it", func() bool { return w.times(here)[id] > 0 })
+		poll.Within(t, 10*time.Second, "the receiver gets it", func() bool {
+			return w.times(here)[id] > 0
+		})
 	})
 }

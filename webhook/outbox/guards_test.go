@@ -157,7 +157,9 @@ func TestUnreadableCallbackIsMadeAgain(t *testing.T) {
 		}
 		w.setBehave(nil)
 		w.join("two")
-		poll.Within(t, 2*time.Minute, "it is called back", func() bool { return len(w.received(there)) > 0 })
+		poll.Within(t, 2*time.Minute, "it is called back", func() bool {
+			return len(w.received(there)) > 0
+		})
 		w.untilNoneLeft(time.Minute)
 		if damaged != 1 {
 			t.Errorf("%d callbacks were in the store", damaged)

@@ -79,7 +79,9 @@ func TestStuckOwnerLags(t *testing.T) {
 				began := time.Now()
 				w.wantLag(r, began, c.lags)
 				r.own.refuse("")
-				poll.Within(t, 10*time.Second, "it lags no more", func() bool { return r.backlog().Behind.IsZero() })
+				poll.Within(t, 10*time.Second, "it lags no more", func() bool {
+					return r.backlog().Behind.IsZero()
+				})
 			})
 		})
 	}
@@ -115,7 +117,9 @@ func TestCannotBegin(t *testing.T) {
 			return !since.IsZero() && time.Since(since) > 3*time.Minute
 		})
 		two.own.refuse("")
-		poll.Within(t, time.Minute, "it does no more", func() bool { return two.backlog().Behind.IsZero() })
+		poll.Within(t, time.Minute, "it does no more", func() bool {
+			return two.backlog().Behind.IsZero()
+		})
 	})
 }
 

@@ -93,7 +93,9 @@ func TestMassGrantOutlivesItsOwner(t *testing.T) {
 				<-time.After(4 * time.Second) // until some are called, and some are not taken up
 				ends(w, one)
 				w.join("two")
-				poll.Within(t, time.Minute, "all are called back", func() bool { return len(w.times(there)) == n })
+				poll.Within(t, time.Minute, "all are called back", func() bool {
+					return len(w.times(there)) == n
+				})
 				w.untilNoneLeft(5 * time.Minute)
 				if got := len(w.received(there)); name == "ends" && got > n+4 { // four were under way
 					t.Errorf("%d callbacks of %d entries", got, n)

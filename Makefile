@@ -176,6 +176,7 @@ Query|Refusal|RequestID|RetryAfter|Scopes|Scrapes|StoreUnavailable|Text|TooLarge
 # What contrib needs takes minutes to build under the race detector, and has one goroutine.
 # One package after another: these start clusters. What waits for leases and elections in
 # one waits together. The second store has no detector: it looked at that code on the first.
+# Without it the handlers' tests compute for a quarter of their time: eight at once wait together.
 TERRAFORM := $(shell command -v terraform)
 system: system-examples system-outside system-zookeeper ## Test the examples, and the built server from outside, with short fault runs
 
@@ -193,7 +194,7 @@ system-outside:
 
 system-zookeeper:
 	$(call say,HTTP and faults on ZooKeeper)
-	STORE=zookeeper $(TEST) -timeout 5m -skip '$(STORELESS)' ./handlers
+	STORE=zookeeper $(TEST) -parallel 8 -timeout 5m -skip '$(STORELESS)' ./handlers
 	STORE=zookeeper $(TEST) -timeout 10m -run 'F2|F5LostAcquire|F5Late|Quorum|Modes|Outage' ./test/faults
 
 lint: ## Check the rules of .golangci.yml (the first time, a minute to build the linter)

@@ -7,8 +7,9 @@ import (
 	"github.com/fencepost/fencepost/test/bench/load"
 )
 
-// runS18 starts replicas on one store. One serves all requests. runS18 compares what the others
-// spend on a cycle. With [Config.Older] an older server follows too, under the same load.
+// runS18 starts replicas on one store. One of them serves all requests, and the others follow. It
+// compares what they spend on a cycle. With [Config.Older] an older server follows too, under the
+// same load.
 func runS18(ctx context.Context, b *bench) (_ []Outcome, err error) {
 	var cs closers
 	defer cs.closeInto(&err)

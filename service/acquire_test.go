@@ -37,7 +37,9 @@ func TestFreeLockIsGrantedAtOnce(t *testing.T) {
 
 // takenBack is the answer of a store that wrote the entry late, and took it back itself.
 func takenBack(context.Context, func() error) error {
-	return &lock.Error{Code: lock.StoreUnavailable, RetryAfter: time.Second, Cause: store.ErrNotWritten}
+	return &lock.Error{
+		Code: lock.StoreUnavailable, RetryAfter: time.Second, Cause: store.ErrNotWritten,
+	}
 }
 
 // TestTakenBackIsAskedForAgain: if the store itself removes the entry of a request, the service

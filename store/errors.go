@@ -10,8 +10,8 @@ import (
 
 const retryAfter = time.Second
 
-// ErrNotWritten means that nothing of a call of [Store].Enqueue is in the store, nor ever will be. Its
-// entry may have been there for a moment: no client has learned of it.
+// ErrNotWritten means that nothing of a call of [Store].Enqueue is in the store, nor ever will be.
+// Its entry may have been there for a moment: no client has learned of it.
 var ErrNotWritten = errors.New("the entry is not there, and will not be written")
 
 // ErrClosuresChanged means that the record of a tenant's closures has not the version by which an

@@ -14,8 +14,9 @@ import (
 // entry.
 type Removal interface {
 	// Try makes an attempt. The error is [ErrGone] if the entry does not exist, and [lock.Changed] if
-	// it does, but an entry that the removal was decided by does not. Then, and with [batch.ErrNotSent] and any
-	// *lock.Error, nothing was or will be removed. After any other error that is unknown.
+	// it does, but an entry that the removal was decided by does not. Then, and with
+	// [batch.ErrNotSent] and any *lock.Error, nothing was or will be removed. After any other error
+	// that is unknown.
 	Try(ctx context.Context) error
 
 	// Did reports of an entry that is gone whether one of the attempts has removed it. In doubt it

@@ -151,7 +151,7 @@ unit-packages:
 	$(GO) -C cmd/fencepost test -count=1 -vet=off $(RACE) -timeout 5m ./...
 
 unit-handlers:
-	$(TEST) $(RACE) -timeout 15m ./handlers
+	$(TEST) $(RACE) -parallel 8 -timeout 15m ./handlers
 
 unit-unraced:
 	$(TEST) -timeout 10m -run '$(UNRACED)' ./store/etcd ./store/zookeeper ./service/... ./telemetry ./webhook/outbox

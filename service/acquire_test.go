@@ -66,9 +66,8 @@ func TestTakenBackIsAskedForAgain(t *testing.T) {
 		if len(took) != 3 || took[0] == took[1] || took[1] == took[2] || took[2] != g.Entry.ID {
 			t.Errorf("the request was written as %v, and is %s", took, g.Entry.ID)
 		}
-		if !g.Entry.EnqueuedAt.Equal(began) || !g.Entry.WaitUntil.Equal(
-			began.Add(time.Minute),
-		) || !g.ExpiresAt.After(began.Add(ttl)) {
+		if !g.Entry.EnqueuedAt.Equal(began) || !g.Entry.WaitUntil.Equal(began.Add(time.Minute)) ||
+			!g.ExpiresAt.After(began.Add(ttl)) {
 			t.Errorf("it is %+v, for a request of %v, till %v", g.Entry, began, g.ExpiresAt)
 		}
 	})
@@ -239,9 +238,8 @@ func TestTry(t *testing.T) {
 		p := b.start(want("orders:1", 0))
 		p.fails(lock.Held)
 		took(t, began, 0)
-		if len(
-			p.grant.Holders,
-		) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
+		if len(p.grant.Holders) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID ||
+			p.grant.Waiters != 1 {
 			t.Errorf("told of holders %+v and %d waiters", p.grant.Holders, p.grant.Waiters)
 		}
 		if p.grant.Token != "" || b.store.count(enqueue) != 0 {
@@ -299,9 +297,8 @@ func TestHoldLimit(t *testing.T) {
 		began, req := time.Now(), keyed("orders:1", 3*time.Minute, "k")
 		g := a.line(req).stillWaits()
 		took(t, began, hold)
-		if g.Position != 2 || g.Token == "" || g.ExpiresAt.Before(
-			began.Add(hold+ttl*2/3),
-		) || g.ExpiresAt.After(began.Add(hold+ttl)) {
+		if g.Position != 2 || g.Token == "" || g.ExpiresAt.Before(began.Add(hold+ttl*2/3)) ||
+			g.ExpiresAt.After(began.Add(hold+ttl)) {
 			t.Errorf("still waiting at %d until %v", g.Position, g.ExpiresAt)
 		}
 		for _, again := range []*pending{b.resume(g, time.Hour), a.start(req)} {
@@ -405,14 +402,12 @@ func TestWaitTimesOut(t *testing.T) {
 			t.Errorf("no Retry-After: %+v", e)
 		}
 		took(t, began, 3*time.Second)
-		if len(
-			p.grant.Holders,
-		) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID || p.grant.Waiters != 1 {
+		if len(p.grant.Holders) != 1 || p.grant.Holders[0].Entry.ID != holder.Entry.ID ||
+			p.grant.Waiters != 1 {
 			t.Errorf("told of holders %+v and %d waiters", p.grant.Holders, p.grant.Waiters)
 		}
-		if h := p.grant.Holders[0]; !h.Since.Equal(holder.Entry.EnqueuedAt) || !h.ExpiresAt.Equal(
-			holder.ExpiresAt,
-		) {
+		if h := p.grant.Holders[0]; !h.Since.Equal(holder.Entry.EnqueuedAt) ||
+			!h.ExpiresAt.Equal(holder.ExpiresAt) {
 			t.Errorf("holder since %v until %v", h.Since, h.ExpiresAt)
 		}
 		if slices.Contains(s.ids(), id) || s.reasonOf(id) != lock.WaitTimeout {

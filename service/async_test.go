@@ -102,9 +102,8 @@ func isGranted(t *testing.T, wait time.Duration) {
 	granted := time.Now()
 	// A lease that the keeper has just renewed does not begin again (ADR 4).
 	fresh := 250 * time.Millisecond
-	if g := r.isHeld(first); g.ExpiresAt.After(granted.Add(ttl)) || g.ExpiresAt.Before(
-		granted.Add(ttl-fresh),
-	) || g.Entry.Number != first.Entry.Number {
+	if g := r.isHeld(first); g.ExpiresAt.After(granted.Add(ttl)) ||
+		g.ExpiresAt.Before(granted.Add(ttl-fresh)) || g.Entry.Number != first.Entry.Number {
 		t.Errorf("held until %v, want a full lease until %v", g.ExpiresAt, granted.Add(ttl))
 	}
 	after(ttl - time.Second)

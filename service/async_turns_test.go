@@ -60,9 +60,8 @@ func TestAsyncGrantBesideManyOfAnother(t *testing.T) {
 			after(1500 * time.Millisecond)
 		}
 		other.release(holder)
-		if calls := r.store.times(refresh, g.Entry.ID); len(calls) == 0 || !calls[len(calls)-1].Equal(
-			time.Now(),
-		) {
+		if calls := r.store.times(refresh, g.Entry.ID); len(calls) == 0 ||
+			!calls[len(calls)-1].Equal(time.Now()) {
 			t.Errorf("the lease is begun at none of %v, and it is %v", calls, time.Now())
 		}
 	})

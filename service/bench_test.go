@@ -36,8 +36,7 @@ func BenchmarkView(b *testing.B) {
 		number++
 		e := &lock.Entry{
 			ID: service.NumberedID(number), Tenant: "acme", Holder: "w", TTL: time.Minute, Number: number,
-			EnqueuedAt: time.Now(),
-			Claims:     []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+			EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
 		}
 		view.Apply(number, []store.Change{{Number: number, Joined: e}})
 		return e.ID

@@ -348,9 +348,8 @@ func TestContradictionsOfOneTenant(t *testing.T) {
 		after(10 * time.Second)
 		contradict("loud", 100)
 		after(time.Second)
-		if lines := j.with("tenant=loud"); len(lines) != 2 || !strings.HasSuffix(
-			lines[1], " silenced=99",
-		) {
+		if lines := j.with("tenant=loud"); len(lines) != 2 ||
+			!strings.HasSuffix(lines[1], " silenced=99") {
 			t.Errorf("told %q, want two lines, the second with 99 others", lines)
 		}
 		if lines := j.with("tenant=quiet"); len(lines) != 1 {

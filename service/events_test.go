@@ -149,9 +149,8 @@ func TestEventsAreToldOnClose(t *testing.T) {
 		}
 		synctest.Wait()
 		r.Close()
-		if lines := j.with("an entry expired"); len(lines) != 1 || !strings.Contains(
-			lines[0], "number=102",
-		) {
+		if lines := j.with("an entry expired"); len(lines) != 1 ||
+			!strings.Contains(lines[0], "number=102") {
 			t.Errorf("told %q, want the one with its number", lines)
 		}
 	})

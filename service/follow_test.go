@@ -42,14 +42,9 @@ func (s *stream) told() []string {
 			return all
 		}
 		for _, e := range given {
-			all = append(
-				all,
-				strings.TrimSpace(
-					fmt.Sprintf(
-						"%v %s %s %s %v %s", e.ID, e.Kind, e.Entry.Tenant, e.Entry.Name(), e.Held, e.Reason,
-					),
-				),
-			)
+			all = append(all, strings.TrimSpace(fmt.Sprintf(
+				"%v %s %s %s %v %s", e.ID, e.Kind, e.Entry.Tenant, e.Entry.Name(), e.Held, e.Reason,
+			)))
 		}
 		if missed != nil {
 			all = append(all, fmt.Sprintf("missed %v to %v", missed.After, missed.Before))
@@ -82,12 +77,10 @@ func TestFollow(t *testing.T) {
 		a.release(first)
 		second.holdsLater()
 		told := []string{
-			"101-1 lock.acquired acme orders:1 true",
-			"102-1 lock.enqueued acme orders:1 false",
+			"101-1 lock.acquired acme orders:1 true", "102-1 lock.enqueued acme orders:1 false",
 			"103-1 lock.enqueued acme orders:1 false",
 			"104-1 lock.wait_timeout acme orders:1 false wait_timeout",
-			"105-1 lock.released acme orders:1 true released",
-			"105-2 lock.acquired acme orders:1 true",
+			"105-1 lock.released acme orders:1 true released", "105-2 lock.acquired acme orders:1 true",
 		}
 		atA.wants(told...)
 		atB.wants(told...)

@@ -25,8 +25,7 @@ func TestNewerVersion(t *testing.T) {
 		}
 		kept, _, err := s.insert(&lock.Entry{
 			ID: "kept", Tenant: "acme", Holder: "somebody", TTL: time.Hour, Async: true,
-			EnqueuedAt: time.Now(),
-			Claims:     []lock.Claim{{Name: "orders:2", Mode: lock.Semaphore, Limit: 1}},
+			EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "orders:2", Mode: lock.Semaphore, Limit: 1}},
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -36,9 +35,8 @@ func TestNewerVersion(t *testing.T) {
 		if err := r.Ready(t.Context()); !errors.Is(err, store.ErrNewerForm) {
 			t.Errorf("ready: %v", err)
 		}
-		if told := waiter.fails(lock.StoreUnavailable); !errors.Is(
-			&told, store.ErrNewerForm,
-		) || !told.OutcomeUnknown {
+		if told := waiter.fails(lock.StoreUnavailable); !errors.Is(&told, store.ErrNewerForm) ||
+			!told.OutcomeUnknown {
 			t.Errorf("the waiter is told %+v", told)
 		}
 		r.start(want("orders:3", 0)).fails(lock.StoreUnavailable)

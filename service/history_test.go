@@ -68,9 +68,8 @@ func TestWorkedAfterExpiry(t *testing.T) {
 		lostFor(t, err, lock.Expired)
 		lostFor(t, a.Release(t.Context(), by(g)), lock.Expired)
 		h := historyOf(t, c, "orders:1")
-		if h.TooLate != 1 || len(
-			h.Signs,
-		) != 1 || h.Signs[0].After != 7*time.Second || h.Signs[0].Holder != g.Entry.Holder {
+		if h.TooLate != 1 || len(h.Signs) != 1 || h.Signs[0].After != 7*time.Second ||
+			h.Signs[0].Holder != g.Entry.Holder {
 			t.Errorf("%d too late: %+v", h.TooLate, h.Signs)
 		}
 		if sum := historyOf(t, c, "orders:2"); sum.TooLate != 0 {

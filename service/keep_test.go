@@ -287,9 +287,7 @@ func (buggyRenewals) Renew(context.Context, *lock.Entry) error { panic("a bug") 
 func TestRenewalPanicsInItsRequest(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		at := &instantStore{following: make(chan struct{})}
-		s := service.New(
-			service.Config{Store: buggyRenewals{at}, TokenKey: tokenKey(), MinTTL: minTTL},
-		)
+		s := service.New(service.Config{Store: buggyRenewals{at}, TokenKey: tokenKey(), MinTTL: minTTL})
 		defer s.Close()
 		<-at.following
 		if _, err := s.Acquire(t.Context(), want("orders:1", 0)); err != nil {

@@ -18,9 +18,8 @@ import (
 func (p *pending) exceeds(t *testing.T, l quota.Limit, limit, used int) {
 	t.Helper()
 	e := p.fails(lock.QuotaExceeded)
-	if q := e.Quota; q == nil || *q != (lock.Exceeded{
-		Name: l.String(), Limit: limit, Used: used,
-	}) || e.RetryAfter == 0 || e.OutcomeUnknown {
+	if q := e.Quota; q == nil || *q != (lock.Exceeded{Name: l.String(), Limit: limit, Used: used}) ||
+		e.RetryAfter == 0 || e.OutcomeUnknown {
 		t.Errorf("refused with %+v, %+v; want %s with %d of %d", e, q, l, used, limit)
 	}
 }

@@ -35,9 +35,8 @@ func TestLock(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
-		if v := r.see("orders:1"); len(v.Holders) != 0 || len(
-			v.Waiters,
-		) != 0 || v.Waiting != 0 || v.Newest != 0 || v.Revision != 100 {
+		if v := r.see("orders:1"); len(v.Holders) != 0 || len(v.Waiters) != 0 || v.Waiting != 0 ||
+			v.Newest != 0 || v.Revision != 100 {
 			t.Errorf("a free lock: %+v", v)
 		}
 		began := time.Now()
@@ -113,9 +112,8 @@ func TestConsistentLook(t *testing.T) {
 		s.occupy(t, "orders:1")
 		began := time.Now()
 		list := view.ListRequest{Tenant: "acme", Limit: 10}
-		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(
-			p.Locks,
-		) != 0 || p.Revision != 100 {
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil ||
+			len(p.Locks) != 0 || p.Revision != 100 {
 			t.Errorf("%+v, %v", p, err)
 		}
 		took(t, began, 0)
@@ -126,9 +124,8 @@ func TestConsistentLook(t *testing.T) {
 		}
 		took(t, began, time.Second)
 		s.occupy(t, "orders:2")
-		if v, err := r.Lock(t.Context(), ref("orders:2"), true, nil); err != nil || len(
-			v.Holders,
-		) != 1 || v.Revision != 102 {
+		if v, err := r.Lock(t.Context(), ref("orders:2"), true, nil); err != nil || len(v.Holders) != 1 ||
+			v.Revision != 102 {
 			t.Errorf("%+v, %v", v, err)
 		}
 		r.store.setFeed(lost)
@@ -210,9 +207,8 @@ func TestLookBeforeTheFirstList(t *testing.T) {
 			if v := r.see("orders:1"); len(v.Holders) != 1 || v.Revision != 101 {
 				t.Errorf("%+v", v)
 			}
-			if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil || len(
-				p.Locks,
-			) != 1 || p.Revision != 101 {
+			if p, err := r.List(t.Context(), service.ListRequest{ListRequest: list}); err != nil ||
+				len(p.Locks) != 1 || p.Revision != 101 {
 				t.Errorf("%+v, %v", p, err)
 			}
 			if byMode, _ := r.Count(); byMode[lock.Exclusive].Held != 1 {
@@ -428,9 +424,8 @@ func TestContendedList(t *testing.T) {
 			Tenant: "acme", State: "held", Prefix: "zz", Limit: 10,
 			May: func(string) bool { looked++; return true },
 		}
-		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: req}); err != nil || len(
-			p.Locks,
-		) != 0 || looked != 0 {
+		if p, err := r.List(t.Context(), service.ListRequest{ListRequest: req}); err != nil ||
+			len(p.Locks) != 0 || looked != 0 {
 			t.Errorf("held: %v, %v after %d locks", pageOf(p), err, looked)
 		}
 		set.cancel()
@@ -527,9 +522,8 @@ func TestRefusedSetAsksLittle(t *testing.T) {
 		before := r.store.count(remaining)
 		p := r.start(wantSet(0, names...))
 		p.fails(lock.Held)
-		if n := r.store.count(remaining) - before; n != 3 || len(
-			p.grant.Busy,
-		) != 20 || p.grant.Busy[2].Holders[0].ExpiresAt.IsZero() {
+		if n := r.store.count(remaining) - before; n != 3 || len(p.grant.Busy) != 20 ||
+			p.grant.Busy[2].Holders[0].ExpiresAt.IsZero() {
 			t.Errorf("the store was asked %d times for %d locks, want 3 times for 20", n, len(p.grant.Busy))
 		}
 	})
@@ -544,9 +538,8 @@ func TestLongQueueIsShownInPart(t *testing.T) {
 		for range 1005 {
 			r.line(lasting(want("orders:1", time.Hour)))
 		}
-		if v := r.see("orders:1"); v.Waiting != 1005 || len(
-			v.Waiters,
-		) != 1000 || v.Waiters[999].Position != 1000 {
+		if v := r.see("orders:1"); v.Waiting != 1005 || len(v.Waiters) != 1000 ||
+			v.Waiters[999].Position != 1000 {
 			t.Errorf("%d wait and %d are shown", v.Waiting, len(v.Waiters))
 		}
 		p := r.start(want("orders:1", time.Second))

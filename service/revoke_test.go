@@ -162,9 +162,8 @@ func TestRevokeSet(t *testing.T) {
 		r.revoke(revoking(g))
 		r.hold(want("a", 0))
 		r.hold(want("b", 0))
-		if all := s.onRecord(t); len(all) != 1 || all[0].Action != audit.RevokeSet || len(
-			all[0].Object.Locks,
-		) != 2 {
+		if all := s.onRecord(t); len(all) != 1 || all[0].Action != audit.RevokeSet ||
+			len(all[0].Object.Locks) != 2 {
 			t.Errorf("on record: %+v", all)
 		}
 	})
@@ -186,9 +185,7 @@ func TestRevokeExactly(t *testing.T) {
 			},
 			"an earlier fence": {func(q *service.RevokeRequest) { q.Fence-- }, lock.Changed},
 			"another lock":     {func(q *service.RevokeRequest) { q.Name = "b" }, lock.NotFound},
-			"no set": {
-				func(q *service.RevokeRequest) { q.Name, q.Set = "", true }, lock.NotFound,
-			},
+			"no set":           {func(q *service.RevokeRequest) { q.Name, q.Set = "", true }, lock.NotFound},
 			"another holder": {
 				func(q *service.RevokeRequest) { q.Name, q.Holder = "", "worker-2" }, lock.Changed,
 			},
@@ -302,9 +299,8 @@ func TestRevokeAgainstOthers(t *testing.T) {
 			}
 			why, onRecord := s.reasonOf(g.Entry.ID), len(s.onRecord(t))
 			byOperator := revoked[0] == nil || revoked[1] == nil
-			if ends > 1 || s.has(
-				g.Entry.ID,
-			) || byOperator != (why == lock.Revoked) || byOperator != (onRecord == 1) || onRecord > 1 {
+			if ends > 1 || s.has(g.Entry.ID) || byOperator != (why == lock.Revoked) ||
+				byOperator != (onRecord == 1) || onRecord > 1 {
 				t.Errorf(
 					"seed %d: %d ended it, %q, %d on record: %v, %v", seed, ends, why, onRecord, revoked, released,
 				)
@@ -335,9 +331,8 @@ func TestRevokeAll(t *testing.T) {
 				got = append(got, "")
 			}
 		}
-		if diff := cmp.Diff([]lock.Code{"", lock.Changed, lock.Changed, "", ""}, got); diff != "" || len(
-			s.ids(),
-		) != 2 || len(s.onRecord(t)) != 3 {
+		if diff := cmp.Diff([]lock.Code{"", lock.Changed, lock.Changed, "", ""}, got); diff != "" ||
+			len(s.ids()) != 2 || len(s.onRecord(t)) != 3 {
 			t.Errorf(
 				"%d are left, %d on record; outcomes (-want +got)\n%s", len(s.ids()), len(s.onRecord(t)), diff,
 			)
@@ -345,9 +340,8 @@ func TestRevokeAll(t *testing.T) {
 		r.store.on(broken, remove)
 		all[1].Fence--
 		all[2].Holder = "worker-1"
-		if out := r.RevokeAll(t.Context(), all[1:3]); len(out) != 1 || !errors.Is(
-			out[0].Err, lock.StoreUnavailable,
-		) {
+		if out := r.RevokeAll(t.Context(), all[1:3]); len(out) != 1 ||
+			!errors.Is(out[0].Err, lock.StoreUnavailable) {
 			t.Errorf("without a store: %+v", out)
 		}
 	})

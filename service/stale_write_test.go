@@ -26,9 +26,7 @@ func (r *replica) report(name string, presented, known uint64, resource string) 
 
 func (r *replica) reportAs(reporter, name string, presented, known uint64, resource string) error {
 	r.t.Helper()
-	w := lock.StaleWrite{
-		Presented: presented, Known: known, Resource: resource, Reporter: reporter,
-	}
+	w := lock.StaleWrite{Presented: presented, Known: known, Resource: resource, Reporter: reporter}
 	return r.ReportStaleWrite(r.t.Context(), lock.Ref{Tenant: "acme", Name: name}, w)
 }
 
@@ -198,9 +196,8 @@ func TestStaleWriteShowsHowLateTheHolderWas(t *testing.T) {
 		}
 		slices.SortFunc(all, func(a, b service.StaleWrite) int { return int(b.Late - a.Late) })
 		w, unknown := all[0], all[1]
-		if w.Holder != late.Holder || w.Ended != lock.Expired || w.Late <= 0 ||
-			w.Late > 10*time.Second || w.EnoughTTL() < late.TTL+w.Late ||
-			w.EnoughTTL() > late.TTL+w.Late+time.Second {
+		if w.Holder != late.Holder || w.Ended != lock.Expired || w.Late <= 0 || w.Late > 10*time.Second ||
+			w.EnoughTTL() < late.TTL+w.Late || w.EnoughTTL() > late.TTL+w.Late+time.Second {
 			t.Errorf("kept is %+v, with the TTL %v as enough", w, w.EnoughTTL())
 		}
 		if unknown.Holder != "" || unknown.Late != 0 || unknown.EnoughTTL() != 0 {
@@ -229,9 +226,7 @@ func (f *forgetful) Put(ctx context.Context, p store.RecordPut) (uint64, error) 
 func TestStaleWriteIsKeptOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
-		r := s.replica(t, func(c *service.Config) {
-			c.Records = &forgetful{Records: c.Records, lost: 3}
-		})
+		r := s.replica(t, func(c *service.Config) { c.Records = &forgetful{Records: c.Records, lost: 3} })
 		r.hold(want("a", 0))
 		known := r.hold(want("b", 0)).Entry.Number
 		if err := r.report("a", 1, known, "db"); err != nil {

@@ -27,9 +27,8 @@ func (r *replica) refused(req service.TokenRequest) {
 	r.t.Helper()
 	before := len(r.store.counts())
 	for use, err := range r.uses(req) {
-		if e := coded(r.t, err, lock.TokenMismatch); strings.Contains(
-			e.Error(), req.Token,
-		) && req.Token != "" {
+		if e := coded(r.t, err, lock.TokenMismatch); strings.Contains(e.Error(), req.Token) &&
+			req.Token != "" {
 			r.t.Errorf("%s shows the token", use)
 		}
 	}

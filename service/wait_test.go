@@ -250,9 +250,8 @@ func TestLeaseCountsFromTheQuestion(t *testing.T) {
 		}
 		began = time.Now()
 		r.release(holder)
-		if g := p.holdsLater(); !g.ExpiresAt.Equal(began.Add(ttl)) || !p.at.Equal(
-			began.Add(500*time.Millisecond),
-		) {
+		if g := p.holdsLater(); !g.ExpiresAt.Equal(began.Add(ttl)) ||
+			!p.at.Equal(began.Add(500*time.Millisecond)) {
 			t.Errorf("granted until %v", g.ExpiresAt)
 		}
 	})

@@ -90,16 +90,10 @@ func TestTrustReadsAnew(t *testing.T) {
 	}{
 		"it was a mistake":                  {records(60), 0, "", 1000},
 		"another replica was given a floor": {higher, 0, "", 2000},
-		"the past is lost": {
-			records(59), 1060, "lost its past: fence 1060", 1000,
-		},
-		"that is recorded already": {
-			known, 0, "lost its past: fence 1060", 1000,
-		},
-		"the cluster is another one": {restored, 0, "cluster id", 1000},
-		"the floor went down": {
-			lowered, 0, "lowered from 1000 to 999", 1000,
-		},
+		"the past is lost":                  {records(59), 1060, "lost its past: fence 1060", 1000},
+		"that is recorded already":          {known, 0, "lost its past: fence 1060", 1000},
+		"the cluster is another one":        {restored, 0, "cluster id", 1000},
+		"the floor went down":               {lowered, 0, "lowered from 1000 to 999", 1000},
 	} {
 		t.Run(name, func(t *testing.T) {
 			trust := trustAt(t)
@@ -109,9 +103,8 @@ func TestTrustReadsAnew(t *testing.T) {
 				t.Errorf("verdict %+v, want %+v", got, c.want)
 			}
 			switch why := trust.Refusal(); {
-			case why == nil && c.refuses != "", why != nil && (c.refuses == "" || !strings.Contains(
-				why.Detail, c.refuses,
-			)):
+			case why == nil && c.refuses != "", why != nil &&
+				(c.refuses == "" || !strings.Contains(why.Detail, c.refuses)):
 				t.Errorf("the refusal is %v, want %q", why, c.refuses)
 			}
 			if got := trust.Floor(); got != c.floor {

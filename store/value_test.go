@@ -94,9 +94,7 @@ func TestDamage(t *testing.T) {
 		"a set with another mode": {
 			set(`{"name":"a","mode":"exclusive"},{"name":"b","mode":""}`), "locks[1].mode",
 		},
-		"a set with a bad limit": {
-			set(`{"name":"a","mode":"semaphore","limit":-3}`), "locks[0].limit",
-		},
+		"a set with a bad limit": {set(`{"name":"a","mode":"semaphore","limit":-3}`), "locks[0].limit"},
 		"a set with a bad name": {
 			set(`{"name":"a","mode":"exclusive"},{"name":"b/../c","mode":"exclusive"}`), "locks[1].name",
 		},
@@ -106,23 +104,16 @@ func TestDamage(t *testing.T) {
 		"a set that repeats a lock": {
 			set(`{"name":"a","mode":"shared"},{"name":"a","mode":"shared"}`), "repeats a",
 		},
-		"a set out of order": {
-			set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order",
-		},
-		"a set too large": {set(many), "32"},
+		"a set out of order": {set(`{"name":"b","mode":"shared"},{"name":"a","mode":"shared"}`), "order"},
+		"a set too large":    {set(many), "32"},
 
-		"a callback if not kept": {
-			kept(`"callback":{"url":"https://a","secret":"s"}`), "not kept",
-		},
-		"a callback to nowhere": {kept(`"async":true,"callback":{"secret":"s"}`), "URL"},
-		"a callback of no secret": {
-			kept(`"async":true,"callback":{"url":"https://a"}`), "secret",
-		},
+		"a callback if not kept":  {kept(`"callback":{"url":"https://a","secret":"s"}`), "not kept"},
+		"a callback to nowhere":   {kept(`"async":true,"callback":{"secret":"s"}`), "URL"},
+		"a callback of no secret": {kept(`"async":true,"callback":{"url":"https://a"}`), "secret"},
 		"a callback too long": {
 			kept(
-				`"async":true,"callback":{"url":"` + strings.Repeat(
-					"u", lock.MaxCallbackURL+1,
-				) + `","secret":"s"}`,
+				`"async":true,"callback":{"url":"` + strings.Repeat("u", lock.MaxCallbackURL+1) +
+					`","secret":"s"}`,
 			),
 			"URL",
 		},
@@ -154,9 +145,7 @@ func TestForeignTrace(t *testing.T) {
 
 func checkDamaged(t *testing.T, name, text, says string) {
 	t.Helper()
-	k, err := store.ParseValue(
-		store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text),
-	)
+	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text))
 	if err == nil {
 		t.Errorf("%s is taken for %+v", name, k)
 	} else if !strings.Contains(err.Error(), says) {

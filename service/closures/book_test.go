@@ -179,12 +179,10 @@ func TestInvalidClosures(t *testing.T) {
 			"a long description": func(r *closures.CloseRequest) {
 				r.Description = strings.Repeat("é", 201)
 			},
-			"no reason": func(r *closures.CloseRequest) { r.Reason = "short" },
-			"no locks":  func(r *closures.CloseRequest) { r.Locks = "" },
-			"the past":  func(r *closures.CloseRequest) { r.Until = time.Now() },
-			"a week": func(r *closures.CloseRequest) {
-				r.Until = time.Now().Add(7 * 24 * time.Hour)
-			},
+			"no reason":     func(r *closures.CloseRequest) { r.Reason = "short" },
+			"no locks":      func(r *closures.CloseRequest) { r.Locks = "" },
+			"the past":      func(r *closures.CloseRequest) { r.Until = time.Now() },
+			"a week":        func(r *closures.CloseRequest) { r.Until = time.Now().Add(7 * 24 * time.Hour) },
 			"our own locks": func(r *closures.CloseRequest) { r.Tenant = lock.OwnTenant },
 		} {
 			req := request("a")

@@ -17,10 +17,8 @@ func (l *Log) Kept() (events, bytes, tenants int, consistent bool) {
 		consistent = consistent && one == [2]int{r.len(), r.bytes}
 		sum[0], sum[1] = sum[0]+one[0], sum[1]+one[1]
 	}
-	return l.kept.events, l.kept.bytes, len(
-			l.tenants,
-		), consistent &&
-			sum == [2]int{l.kept.events, l.kept.bytes}
+	return l.kept.events, l.kept.bytes, len(l.tenants), consistent &&
+		sum == [2]int{l.kept.events, l.kept.bytes}
 }
 
 func (l *Log) sums(r *ring) [2]int {

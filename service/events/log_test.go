@@ -51,9 +51,7 @@ func (f *feed) write(tenants ...string) (ids []lock.EventID) {
 	f.number++
 	for i, tenant := range tenants {
 		e := &lock.Entry{
-			ID:     lock.ID(fmt.Sprint(f.number)),
-			Tenant: tenant,
-			Number: f.number,
+			ID: lock.ID(fmt.Sprint(f.number)), Tenant: tenant, Number: f.number,
 			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		}
 		id := lock.EventID{Number: f.number, Index: uint32(i + 1)}
@@ -98,12 +96,8 @@ func (r *reader) read(n int) []string {
 			r.told, r.ids = append(r.told, rec.ID.String()), append(r.ids, rec.ID)
 		}
 		if missed != nil {
-			r.told, r.missed = append(
-				r.told,
-				fmt.Sprintf("(%v %v)", missed.After, missed.Before),
-			), append(
-				r.missed,
-				*missed,
+			r.told, r.missed = append(r.told, fmt.Sprintf("(%v %v)", missed.After, missed.Before)), append(
+				r.missed, *missed,
 			)
 		}
 	}
@@ -124,11 +118,7 @@ func TestFollow(t *testing.T) {
 		f := newFeed(t, events.Config{})
 		f.write("a")
 		f.settle()
-		all, a, b := f.subscribe(
-			events.Request{},
-		), f.subscribe(
-			events.Request{Tenant: "a"},
-		), f.subscribe(
+		all, a, b := f.subscribe(events.Request{}), f.subscribe(events.Request{Tenant: "a"}), f.subscribe(
 			events.Request{Tenant: "b"},
 		)
 		for _, r := range []*reader{all, a, b} {
@@ -373,20 +363,14 @@ func TestBytes(t *testing.T) {
 		for i := range 3000 {
 			f.number++
 			e := &lock.Entry{
-				ID:     "x",
-				Tenant: fmt.Sprint("t", i%4),
-				Number: f.number,
+				ID: "x", Tenant: fmt.Sprint("t", i%4), Number: f.number,
 				Claims: []lock.Claim{{Name: strings.Repeat("a", 200)}},
 			}
 			e.Metadata = map[string]string{"k": strings.Repeat("v", 2000)}
-			f.Add(
-				lock.Event{
-					ID:    lock.EventID{Number: f.number, Index: 1},
-					Kind:  lock.EventAcquired,
-					Entry: e,
-					At:    time.Now(),
-				},
-			)
+			f.Add(lock.Event{
+				ID: lock.EventID{Number: f.number, Index: 1}, Kind: lock.EventAcquired, Entry: e,
+				At: time.Now(),
+			})
 			f.Reached(f.number)
 		}
 		f.settle()
@@ -401,8 +385,7 @@ func TestMoreThanIsFiled(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const most = 2 * events.MaxPending
 		f := newFeed(
-			t,
-			events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30},
+			t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30},
 		)
 		r := f.subscribe(events.Request{Tenant: "a"})
 		release := f.Hold()
@@ -427,8 +410,7 @@ func TestDroppedEventsAreMissed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		const most = 2 * events.MaxPending
 		f := newFeed(
-			t,
-			events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30},
+			t, events.Config{Events: most, TenantEvents: most, TenantBytes: 1 << 30, Bytes: 1 << 30},
 		)
 		r := f.subscribe(events.Request{Tenant: "a"})
 		f.write("a")
@@ -466,14 +448,10 @@ func TestManyOfOneWrite(t *testing.T) {
 		f.number++
 		for i := range uint32(quota.Standard()[quota.WaitingPerLock]) {
 			e := &lock.Entry{ID: "x", Tenant: "flood", Number: f.number, Claims: []lock.Claim{{Name: "a"}}}
-			f.Add(
-				lock.Event{
-					ID:    lock.EventID{Number: f.number, Index: i + 1},
-					Kind:  lock.EventAcquired,
-					Entry: e,
-					At:    time.Now(),
-				},
-			)
+			f.Add(lock.Event{
+				ID: lock.EventID{Number: f.number, Index: i + 1}, Kind: lock.EventAcquired, Entry: e,
+				At: time.Now(),
+			})
 		}
 		f.Reached(f.number)
 		last := f.write("victim")
@@ -532,8 +510,7 @@ func TestPlacesAreNotTheServersOwn(t *testing.T) {
 			}
 		}
 		if _, err := f.Subscribe(events.Request{Of: lock.OwnTenant}); !errors.Is(
-			err,
-			lock.QuotaExceeded,
+			err, lock.QuotaExceeded,
 		) {
 			t.Errorf("its own are not bounded: %v", err)
 		}
@@ -675,14 +652,8 @@ func TestEveryEventOrItsGap(t *testing.T) {
 					)
 					if told != of && !(of && missed) {
 						t.Fatalf(
-							"seed %d: %v of %s: told %v to who follows %q after %v, missed %v",
-							seed,
-							id,
-							tenant,
-							told,
-							reading.tenant,
-							reading.from,
-							reading.missed,
+							"seed %d: %v of %s: told %v to who follows %q after %v, missed %v", seed, id, tenant, told,
+							reading.tenant, reading.from, reading.missed,
 						)
 					}
 				}

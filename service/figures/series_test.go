@@ -120,8 +120,7 @@ func TestPercentiles(t *testing.T) {
 		h.Add(0)
 		p := h.Percentiles()
 		if ratio := float64(p.P90) / float64(d); n > 20 && (ratio < 0.66 || ratio > 1.51) ||
-			p.Samples != n+1 ||
-			p.P99 < p.P50 {
+			p.Samples != n+1 || p.P99 < p.P50 {
 			t.Fatalf("%v of %v: %+v", n, d, p)
 		}
 	})

@@ -47,8 +47,7 @@ func TestLockThatGoesDoesNotEndTheList(t *testing.T) {
 	for _, by := range []lists.Sort{lists.ByName, lists.ByWaiters, lists.ByOldestWait} {
 		for _, contended := range []int{0, 3, 10, 11} {
 			t.Run(
-				fmt.Sprintf("%s, %d contended", by, contended),
-				func(t *testing.T) { goesOn(t, by, contended) },
+				fmt.Sprintf("%s, %d contended", by, contended), func(t *testing.T) { goesOn(t, by, contended) },
 			)
 		}
 	}
@@ -71,9 +70,7 @@ func goesOn(t *testing.T, by lists.Sort, contended int) {
 		gone = 20 // there is none
 	}
 	b := lists.New(
-		&meanwhile{f, map[string]func(){"names ": func() { f.leave(there[gone]) }}},
-		f.Figures,
-		time.Now,
+		&meanwhile{f, map[string]func(){"names ": func() { f.leave(there[gone]) }}}, f.Figures, time.Now,
 	)
 	q := all(by, by != lists.ByName)
 	q.Limit = 10
@@ -129,9 +126,7 @@ func TestTotalsIncludeTheirRevision(t *testing.T) {
 	f := newFeed()
 	f.join("a", "w", "x")
 	b := lists.New(
-		&meanwhile{f, map[string]func(){"sums": func() { f.join("a", "w", "y") }}},
-		f.Figures,
-		time.Now,
+		&meanwhile{f, map[string]func(){"sums": func() { f.join("a", "w", "y") }}}, f.Figures, time.Now,
 	)
 	if got := b.Totals(lists.Sight{}, 5); got.Revision != 1 || got.Locks != 1 {
 		t.Errorf("%d locks at revision %d, want one at 1", got.Locks, got.Revision)

@@ -36,14 +36,12 @@ type feed struct {
 }
 
 func newFeed() *feed {
-	v := view.New(
-		view.Config{
-			Events:  nobody{},
-			Wall:    time.Now,
-			Refusal: func() error { return nil },
-			Fresh:   time.Hour,
-		},
-	)
+	v := view.New(view.Config{
+		Events:  nobody{},
+		Wall:    time.Now,
+		Refusal: func() error { return nil },
+		Fresh:   time.Hour,
+	})
 	v.Reset(store.Snapshot{})
 	return &feed{Lists: &v.Lists, view: v}
 }
@@ -84,10 +82,7 @@ func (f *feed) step(r *rand.Rand) {
 	f.join(fmt.Sprintf("tenant-%d", r.IntN(3)), fmt.Sprintf("worker-%d", r.IntN(5)), names...)
 }
 
-func all(
-	by lists.Sort,
-	down bool,
-) lists.Query {
+func all(by lists.Sort, down bool) lists.Query {
 	return lists.Query{Sort: by, Down: down, Limit: 1000}
 }
 
@@ -220,8 +215,7 @@ func wantCounts(t *testing.T, f *feed, l *lists.Lists, s lists.Sight) {
 	}
 	got := l.Totals(s, 3)
 	ignore := []gocmp.Option{
-		cmpopts.EquateEmpty(),
-		cmpopts.IgnoreFields(lists.Totals{}, "Worst", "Revision", "Now"),
+		cmpopts.EquateEmpty(), cmpopts.IgnoreFields(lists.Totals{}, "Worst", "Revision", "Now"),
 	}
 	if diff := gocmp.Diff(&want, got, ignore...); diff != "" {
 		t.Fatalf("totals of %+v (-want +got)\n%s", s, diff)
@@ -297,9 +291,7 @@ func TestSelections(t *testing.T) {
 			"its replicas": {
 				lists.Query{Sight: lists.Sight{Tenant: lock.OwnTenant}}, []string{lock.OwnTenant + "/outbox-1"},
 			},
-			"may": {
-				lists.Query{Sight: lists.Sight{Tenant: "a", May: orders}}, []string{"a/orders:1"},
-			},
+			"may":       {lists.Query{Sight: lists.Sight{Tenant: "a", May: orders}}, []string{"a/orders:1"}},
 			"match":     {lists.Query{Match: orders}, []string{"a/orders:1", "b/orders:1"}},
 			"contended": {lists.Query{State: "contended"}, []string{"a/stock:1"}},
 			"holder":    {lists.Query{Holder: "w1"}, []string{"a/orders:1", "b/orders:1"}},
@@ -311,9 +303,7 @@ func TestSelections(t *testing.T) {
 			}
 		}
 		if got := b.Totals(lists.Sight{Tenant: "a", May: orders}, 5); got.Locks != 1 ||
-			got.Waiting != 0 ||
-			got.Oldest != nil ||
-			len(got.Worst) != 0 {
+			got.Waiting != 0 || got.Oldest != nil || len(got.Worst) != 0 {
 			t.Errorf("totals of another's locks: %+v", got)
 		}
 	})

@@ -26,9 +26,7 @@ func TestReplicas(t *testing.T) {
 		var all sync.WaitGroup
 		defer all.Wait()
 		start := func(id string, cable *memory.Cable) (replicas.Replica, *replicas.List, func()) {
-			self := replicas.Replica{
-				ID: id, Host: "pod-" + id, Version: "v1", Started: time.Now().UTC(),
-			}
+			self := replicas.Replica{ID: id, Host: "pod-" + id, Version: "v1", Started: time.Now().UTC()}
 			c := server.Connect(cable)
 			r := replicas.New(c.Records(), self, slog.New(slog.DiscardHandler))
 			if live, ok := r.Live(); ok {

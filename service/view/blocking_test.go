@@ -39,20 +39,13 @@ func TestBlockingIsBounded(t *testing.T) {
 		queues, more := v.Lists.Blocking(refs, tc.most)
 		if len(queues) != tc.queues || len(queues[len(queues)-1].Behind) != tc.last || !more {
 			t.Errorf(
-				"of %d: %d queues, more %t, want %d with %d behind in the last",
-				tc.most,
-				len(queues),
-				more,
-				tc.queues,
-				tc.last,
+				"of %d: %d queues, more %t, want %d with %d behind in the last", tc.most, len(queues), more,
+				tc.queues, tc.last,
 			)
 		}
 		if last := queues[len(queues)-1]; len(last.Behind)+last.Further != view.MaxBlockedPerLock+1 {
 			t.Errorf(
-				"of %d: %d and %d further ones are told, of %d",
-				tc.most,
-				len(last.Behind),
-				last.Further,
+				"of %d: %d and %d further ones are told, of %d", tc.most, len(last.Behind), last.Further,
 				view.MaxBlockedPerLock+1,
 			)
 		}
@@ -96,8 +89,7 @@ func TestOfHolderIsBounded(t *testing.T) {
 	}
 	if of.Holding != 1 || of.Waiting != 1999 {
 		t.Errorf(
-			"it is said to hold %d and to wait for %d, want 1 and 1999 of the first 2000",
-			of.Holding,
+			"it is said to hold %d and to wait for %d, want 1 and 1999 of the first 2000", of.Holding,
 			of.Waiting,
 		)
 	}

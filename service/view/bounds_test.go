@@ -24,12 +24,8 @@ func TestBounds(t *testing.T) {
 	for i := range uint64(3 << 10) {
 		name := fmt.Sprint("lock:", i)
 		e := &lock.Entry{
-			ID:         view.NumberedID(i),
-			Tenant:     "acme",
-			Number:     number + 1,
-			TTL:        time.Minute,
-			EnqueuedAt: time.Now(),
-			Claims:     []lock.Claim{{Name: name, Mode: lock.Exclusive}},
+			ID: view.NumberedID(i), Tenant: "acme", Number: number + 1, TTL: time.Minute,
+			EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}},
 		}
 		v.Apply(number+1, []store.Change{{Number: number + 1, Joined: e}})
 		number += 2

@@ -101,17 +101,14 @@ func TestEndsAreBounded(t *testing.T) {
 	record("loud", 20_000)
 	if got := known("loud"); got > ofTenant || got < ofTenant-chunk || known("quiet") != 100 {
 		t.Errorf(
-			"%d ends of the loud tenant are known and %d of the quiet one, want %d and 100",
-			got,
-			known("quiet"),
-			ofTenant,
+			"%d ends of the loud tenant are known and %d of the quiet one, want %d and 100", got,
+			known("quiet"), ofTenant,
 		)
 	}
 	record("second", 3_800)
 	record("third", 3_000)
 	if got := known("loud"); got > 3_800 || got < 2_000 || known("second") < 3_000 ||
-		known("third") != 3_000 ||
-		known("quiet") != 100 {
+		known("third") != 3_000 || known("quiet") != 100 {
 		t.Errorf("%d, %d, %d and %d ends are known", got, known("second"), known("third"), known("quiet"))
 	}
 	if all, accounts := e.Len(); all > most || all < most-chunk || accounts != 4 {

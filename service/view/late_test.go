@@ -69,10 +69,7 @@ func TestEndedInALongGap(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			v := empty()
 			e := &lock.Entry{
-				ID:     "e",
-				Tenant: "acme",
-				Number: 5,
-				Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+				ID: "e", Tenant: "acme", Number: 5, Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 			}
 			begin := func(s store.Snapshot) { v.Reset(s); v.Recall(nil, true) }
 			begin(store.Snapshot{Number: 10, Newest: 10, Entries: []*lock.Entry{e}})

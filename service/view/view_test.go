@@ -20,14 +20,12 @@ func (nobody) Reached(uint64)    {}
 func (nobody) Find(view.Finding) {}
 
 func empty() *view.View {
-	return view.New(
-		view.Config{
-			Events:  nobody{},
-			Wall:    time.Now,
-			Refusal: func() error { return nil },
-			Fresh:   time.Hour,
-		},
-	)
+	return view.New(view.Config{
+		Events:  nobody{},
+		Wall:    time.Now,
+		Refusal: func() error { return nil },
+		Fresh:   time.Hour,
+	})
 }
 
 // TestRecalledEndsAreTheirTenants: ends from before a replica started
@@ -38,8 +36,7 @@ func TestRecalledEndsAreTheirTenants(t *testing.T) {
 	var ends []store.Ended
 	for n := range uint64(3) {
 		ends = append(
-			ends,
-			store.Ended{ID: view.NumberedID(n), Tenant: "acme", Reason: lock.Released, At: time.Now()},
+			ends, store.Ended{ID: view.NumberedID(n), Tenant: "acme", Reason: lock.Released, At: time.Now()},
 		)
 	}
 	v.Recall(ends, true)
@@ -72,11 +69,8 @@ func TestLostSince(t *testing.T) {
 func TestEndedAgainUnseen(t *testing.T) {
 	v := empty()
 	e := &lock.Entry{
-		ID:         view.NumberedID(1),
-		Tenant:     "acme",
-		Number:     7,
-		EnqueuedAt: time.Now(),
-		Claims:     []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		ID: view.NumberedID(1), Tenant: "acme", Number: 7, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	v.Reset(store.Snapshot{Number: 6})
 	v.Recall(nil, true)
@@ -89,11 +83,7 @@ func TestEndedAgainUnseen(t *testing.T) {
 		t.Errorf("it is %+v, want gone for wait_timeout", st)
 	}
 	again := &lock.Entry{
-		ID:         e.ID,
-		Tenant:     "acme",
-		Number:     21,
-		EnqueuedAt: time.Now(),
-		Claims:     e.Claims,
+		ID: e.ID, Tenant: "acme", Number: 21, EnqueuedAt: time.Now(), Claims: e.Claims,
 	}
 	v.Apply(21, []store.Change{{Number: 21, Joined: again}})
 	v.Apply(22, []store.Change{{Number: 22, Left: e.ID, Reason: lock.Released}})
@@ -110,11 +100,8 @@ func TestGuessedEnd(t *testing.T) {
 	v.Reset(store.Snapshot{Number: 6})
 	v.Recall(nil, true)
 	e := &lock.Entry{
-		ID:         view.NumberedID(1),
-		Tenant:     "acme",
-		Number:     7,
-		EnqueuedAt: time.Now(),
-		Claims:     []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+		ID: view.NumberedID(1), Tenant: "acme", Number: 7, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	v.Apply(7, []store.Change{{Number: 7, Joined: e}})
 	v.Lost(nil)
@@ -136,10 +123,9 @@ func TestAnnouncementEnds(t *testing.T) {
 	var line []*lock.Entry
 	for n := range uint64(10) {
 		line = append(line, &lock.Entry{
-			ID: view.NumberedID(
-				n,
-			), Tenant: "acme", Number: n + 1, EnqueuedAt: time.Now().Add(-24 * time.Hour),
-			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+			ID: view.NumberedID(n), Tenant: "acme", Number: n + 1,
+			EnqueuedAt: time.Now().Add(-24 * time.Hour),
+			Claims:     []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		})
 	}
 	v.Reset(store.Snapshot{})
@@ -241,14 +227,12 @@ func TestOneWriteHappensAtOnce(t *testing.T) {
 	for name, order := range map[string][]int{"holder first": {0, 1}, "waiter first": {1, 0}} {
 		t.Run(name, func(t *testing.T) {
 			told := &teller{t: t}
-			v := view.New(
-				view.Config{
-					Events:  told,
-					Wall:    time.Now,
-					Refusal: func() error { return nil },
-					Fresh:   time.Hour,
-				},
-			)
+			v := view.New(view.Config{
+				Events:  told,
+				Wall:    time.Now,
+				Refusal: func() error { return nil },
+				Fresh:   time.Hour,
+			})
 			v.Reset(store.Snapshot{})
 			ends := []store.Change{
 				{Number: 9, Left: view.NumberedID(1), Reason: lock.Released},

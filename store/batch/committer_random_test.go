@@ -58,8 +58,7 @@ func (r *random) run(t *testing.T) {
 		r.mu.Lock()
 		w := &write{
 			Tenant: fmt.Sprint("t", r.rand.IntN(3)), Ops: 1 + r.rand.IntN(4), Bytes: r.rand.IntN(60),
-			Payload: i,
-			Lingers: r.rand.IntN(3) == 0, Must: r.rand.IntN(4) == 0,
+			Payload: i, Lingers: r.rand.IntN(3) == 0, Must: r.rand.IntN(4) == 0,
 		}
 		for range r.rand.IntN(4) {
 			w.Keys = append(w.Keys, fmt.Sprint("k", r.rand.IntN(6)))

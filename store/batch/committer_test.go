@@ -299,9 +299,8 @@ func TestGivenUp(t *testing.T) {
 		}
 		for _, w := range []*write{executed, handedBack} {
 			ctx, cancel := context.WithTimeout(t.Context(), f.took/2)
-			if _, err := c.Do(ctx, w); !errors.Is(err, batch.ErrUnknown) || !errors.Is(
-				err, context.DeadlineExceeded,
-			) {
+			if _, err := c.Do(ctx, w); !errors.Is(err, batch.ErrUnknown) ||
+				!errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("write %d given up: %v", w.Payload, err)
 			}
 			if _, err := w.Late(ctx); !errors.Is(err, batch.ErrUnknown) {

@@ -8,7 +8,6 @@ func (c *Committer[P, O]) Kept() int {
 	if p.turns.now != nil {
 		return -1
 	}
-	return len(p.chains) + len(p.tenants) + p.ready + p.lingering +
-		p.patient + p.blocked +
+	return len(p.chains) + len(p.tenants) + p.ready + p.lingering + p.patient + p.blocked +
 		p.all.Writes + p.all.Bytes
 }

@@ -99,17 +99,14 @@ func TestJoin(t *testing.T) {
 		ofUnkown bool
 		cause    error
 	}{
-		"written": {
-			script: scripted{puts: []answer{{entry: placed}}}, want: []string{"put"}, number: 7,
-		},
+		"written": {script: scripted{puts: []answer{{entry: placed}}}, want: []string{"put"}, number: 7},
 		"written, and the answer is lost": {
 			script: scripted{puts: []answer{unknown}, finds: []answer{{entry: placed}}},
 			want:   []string{"put", "shut out", "find"}, number: 7,
 		},
 		"a fresh id is written once": {
-			script: scripted{puts: []answer{unknown}},
-			want:   []string{"put", "shut out", "find", "end"},
-			code:   lock.StoreUnavailable, cause: store.ErrNotWritten,
+			script: scripted{puts: []answer{unknown}}, want: []string{"put", "shut out", "find", "end"},
+			code: lock.StoreUnavailable, cause: store.ErrNotWritten,
 		},
 		"a key is tried again": {
 			script: scripted{puts: []answer{unknown, {entry: placed}}}, keyed: true,
@@ -121,8 +118,7 @@ func TestJoin(t *testing.T) {
 		},
 		"a withdrawn one is replaced": {
 			script: scripted{
-				puts:  []answer{{err: engine.ErrConflict}, {entry: placed}},
-				finds: []answer{{moved: true}},
+				puts: []answer{{err: engine.ErrConflict}, {entry: placed}}, finds: []answer{{moved: true}},
 			},
 			keyed: true, want: []string{"put", "find", "put"}, number: 7,
 		},

@@ -32,9 +32,7 @@ func (t *tableOfOne) Swap(_ context.Context, s RecordState, w *RecordWrite) (uin
 		return 0, ErrRaced
 	}
 	t.number++
-	t.now = RecordState{
-		State: State{Found: true, Stamp: t.now.Stamp}, Version: t.number, Form: w.Form,
-	}
+	t.now = RecordState{State: State{Found: true, Stamp: t.now.Stamp}, Version: t.number, Form: w.Form}
 	if w.Delete {
 		t.gone()
 	}

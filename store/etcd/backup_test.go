@@ -77,9 +77,8 @@ func TestBackupOfBoth(t *testing.T) {
 		if want := sha256.Sum256(data); !bytes.Equal(sum, want[:]) {
 			t.Errorf("%s: the copy does not end with its checksum", name)
 		}
-		if !bytes.Contains(data, []byte("written-before-the-copy")) || bytes.Contains(
-			data, []byte("written-after-the-copy"),
-		) != c.later {
+		if !bytes.Contains(data, []byte("written-before-the-copy")) ||
+			bytes.Contains(data, []byte("written-after-the-copy")) != c.later {
 			t.Errorf("%s: the copy is not of that moment", name)
 		}
 	}
@@ -110,9 +109,8 @@ func TestBackupRefuses(t *testing.T) {
 		if err := os.Remove(filepath.Join(dir, dataDir, backupSocket)); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Backup(t.Context(), dir, io.Discard); err == nil || !strings.Contains(
-			err.Error(), "does not answer",
-		) {
+		if _, err := Backup(t.Context(), dir, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), "does not answer") {
 			t.Errorf("Backup = %v, want that the process does not answer", err)
 		}
 	})
@@ -121,9 +119,8 @@ func TestBackupRefuses(t *testing.T) {
 		conn, m := startIn(t, EmbeddedConfig{Dir: dir})
 		defer end(t, conn)
 		m.copying.Lock() // as while another one is made
-		if _, err := Backup(t.Context(), dir, io.Discard); err == nil || !strings.Contains(
-			err.Error(), "another backup",
-		) {
+		if _, err := Backup(t.Context(), dir, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), "another backup") {
 			t.Errorf("Backup beside another one = %v", err)
 		}
 		m.copying.Unlock()
@@ -158,13 +155,10 @@ func TestBackupSocket(t *testing.T) {
 func TestBackupWithoutASocket(t *testing.T) {
 	var log bytes.Buffer
 	dir := filepath.Join(shortDir(t), strings.Repeat("long", 30))
-	conn, _ := startIn(
-		t,
-		EmbeddedConfig{
-			Dir:    dir,
-			Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		},
-	)
+	conn, _ := startIn(t, EmbeddedConfig{
+		Dir:    dir,
+		Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+	})
 	end(t, conn)
 	if !strings.Contains(log.String(), "no backup can be made while the server runs") {
 		t.Errorf("the log says nothing of it: %s", &log)

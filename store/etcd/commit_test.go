@@ -68,9 +68,7 @@ func newBook(t *testing.T, local bool) *book {
 		commits: (&committer{
 			own: &ownWrites{}, writer: knownWriter(),
 			ctx: t.Context(), observe: func(int, time.Duration, error) {},
-		}).over(
-			l, local,
-		),
+		}).over(l, local),
 	}
 	t.Cleanup(b.commits.Close)
 	return b
@@ -170,9 +168,7 @@ func removeThree(t *testing.T, kv kvClient, missing string) {
 	commits := (&committer{
 		own: &ownWrites{}, writer: knownWriter(),
 		ctx: t.Context(), observe: func(int, time.Duration, error) {},
-	}).over(
-		kv, false,
-	)
+	}).over(kv, false)
 	defer commits.Close()
 	var done sync.WaitGroup
 	for i := range 3 {

@@ -229,9 +229,8 @@ func compact(t *testing.T, cluster *rig.Etcd) {
 		t.Fatal(err)
 	}
 	// Another case may have been faster.
-	if _, err := client.Compact(t.Context(), newest.Header.Revision); err != nil && !errors.Is(
-		err, rpctypes.ErrCompacted,
-	) {
+	if _, err := client.Compact(t.Context(), newest.Header.Revision); err != nil &&
+		!errors.Is(err, rpctypes.ErrCompacted) {
 		t.Fatal(err)
 	}
 }

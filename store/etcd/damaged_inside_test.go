@@ -34,9 +34,8 @@ func TestDamagedInside(t *testing.T) {
 		if err == nil {
 			end(t, conn)
 		}
-		if err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(
-			err.Error(), "api restore",
-		) {
+		if err == nil || !strings.Contains(err.Error(), why) ||
+			!strings.Contains(err.Error(), "api restore") {
 			t.Errorf("the start = %v, want %s, and what to do", err, why)
 		}
 	}

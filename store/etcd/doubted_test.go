@@ -81,8 +81,7 @@ func (x *silentRemovals) Txn(
 
 func removes(r *pb.TxnRequest) bool {
 	return slices.ContainsFunc(r.Success, func(op *pb.RequestOp) bool {
-		return op.GetRequestDeleteRange() != nil || op.GetRequestTxn() != nil && removes(
-			op.GetRequestTxn(),
-		)
+		return op.GetRequestDeleteRange() != nil ||
+			op.GetRequestTxn() != nil && removes(op.GetRequestTxn())
 	})
 }

@@ -92,9 +92,8 @@ func TestStartedAfterAnEndAtOnce(t *testing.T) {
 		t, openStore(t, startEmbedded(t, etcd.EmbeddedConfig{Dir: dir}), etcd.Config{}),
 		newEntry("a", "held"),
 	)
-	if _, err := os.Stat(filepath.Join(dir, "beginning")); !errors.Is(
-		err, os.ErrNotExist,
-	) || held == nil {
+	if _, err := os.Stat(filepath.Join(dir, "beginning")); !errors.Is(err, os.ErrNotExist) ||
+		held == nil {
 		t.Errorf("the store is used, and would be removed at the next start: %v", err)
 	}
 }
@@ -179,9 +178,8 @@ func TestDamagedData(t *testing.T) {
 				t.Fatal(err)
 			}
 			conn, err := etcd.StartEmbedded(t.Context(), etcd.EmbeddedConfig{Dir: dir})
-			if err == nil || !strings.Contains(err.Error(), "is damaged") || !strings.Contains(
-				err.Error(), "api restore",
-			) {
+			if err == nil || !strings.Contains(err.Error(), "is damaged") ||
+				!strings.Contains(err.Error(), "api restore") {
 				t.Errorf("the start = %v, want that the file is damaged, and what to do", err)
 			}
 			if err == nil {

@@ -24,12 +24,9 @@ func (r *run) put(revision int64, key string, value []byte) {
 }
 
 func (r *run) gone(revision int64, key string) {
-	r.events = append(
-		r.events,
-		&mvccpb.Event{
-			Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision},
-		},
-	)
+	r.events = append(r.events, &mvccpb.Event{
+		Type: mvccpb.Event_DELETE, Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision},
+	})
 }
 
 func (r *run) joins(revision int64, e *lock.Entry) {

@@ -15,13 +15,10 @@ func TestFullStoreLetsGo(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	e := s.mustEnqueue(t, testEntry("a", "held"))
 	put := func(id string, frees bool) (uint64, error) {
-		return s.records.Put(
-			t.Context(),
-			store.RecordPut{
-				RecordKey: store.RecordKey{Kind: "note", Tenant: "acme", ID: id}, Value: []byte("1"),
-				Frees: frees,
-			},
-		)
+		return s.records.Put(t.Context(), store.RecordPut{
+			RecordKey: store.RecordKey{Kind: "note", Tenant: "acme", ID: id}, Value: []byte("1"),
+			Frees: frees,
+		})
 	}
 	version, err := put("there", false)
 	if err != nil {

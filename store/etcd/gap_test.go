@@ -70,9 +70,8 @@ func TestExpiryInAGap(t *testing.T) {
 			return err == nil && m != nil && m.Reason != ""
 		})
 		var why *lock.Error
-		if _, _, err := other.Enqueue(t.Context(), e); !errors.As(
-			err, &why,
-		) || why.Code != lock.Lost || why.Reason != want {
+		if _, _, err := other.Enqueue(t.Context(), e); !errors.As(err, &why) || why.Code != lock.Lost ||
+			why.Reason != want {
 			t.Errorf("%s again = %v, want %s", e.ID, err, want)
 		}
 	}

@@ -26,9 +26,8 @@ func TestGuardTellsHowLate(t *testing.T) {
 		for n := 1; n <= 3; n++ {
 			<-time.After(time.Second)
 			err := g.check(t.Context())
-			if want := time.Duration(n) * time.Second; late != want || errors.Is(
-				err, errFeedBehind,
-			) != (want > feedTimeout) || asked != min(n, 2) {
+			if want := time.Duration(n) * time.Second; late != want ||
+				errors.Is(err, errFeedBehind) != (want > feedTimeout) || asked != min(n, 2) {
 				t.Errorf(
 					"after %v it is late for %v and asked %d times, and the error is %v", want, late, asked, err,
 				)

@@ -18,8 +18,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	conn := connect(t, proxies.addresses())
 	var restarts, reports atomic.Int32
 	s := openStore(t, conn, etcd.Config{Observer: store.Observer{
-		FeedLag:   func(time.Duration) { reports.Add(1) },
-		Restarted: func() { restarts.Add(1) },
+		FeedLag: func(time.Duration) { reports.Add(1) }, Restarted: func() { restarts.Add(1) },
 	}})
 	restore := proxies.cut(storetest.Broken)
 	go s.Watch(t.Context(), silent{})

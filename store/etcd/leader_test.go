@@ -64,9 +64,8 @@ func TestLeaderThatDoesNotKnowALease(t *testing.T) {
 	}
 	leader.left = 1_000_000
 	var unavailable *lock.Error
-	if err := s.Renew(t.Context(), e); !errors.As(
-		err, &unavailable,
-	) || unavailable.Code != lock.StoreUnavailable {
+	if err := s.Renew(t.Context(), e); !errors.As(err, &unavailable) ||
+		unavailable.Code != lock.StoreUnavailable {
 		t.Errorf("Renew at a leader that never knows the lease = %v, want %s", err, lock.StoreUnavailable)
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); err != nil {

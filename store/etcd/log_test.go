@@ -60,9 +60,8 @@ func TestLastWords(t *testing.T) {
 		}()
 		log.Fatal("failed to save Raft hard state", zap.Error(errors.New("no space left on device")))
 	}()
-	if said := out.String(); !strings.Contains(said, "level=ERROR") || !strings.Contains(
-		said, "no space left",
-	) {
+	if said := out.String(); !strings.Contains(said, "level=ERROR") ||
+		!strings.Contains(said, "no space left") {
 		t.Errorf("logged %q", said)
 	}
 }

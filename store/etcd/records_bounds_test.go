@@ -38,9 +38,8 @@ func TestListWithinBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked.Store(0)
-	if page, err := s.Records().List(t.Context(), store.RecordQuery{Kind: "note"}); err != nil || len(
-		page.Records,
-	) != store.MaxRecordPage || asked.Load() > 2 {
+	if page, err := s.Records().List(t.Context(), store.RecordQuery{Kind: "note"}); err != nil ||
+		len(page.Records) != store.MaxRecordPage || asked.Load() > 2 {
 		t.Errorf(
 			"a page of %d small records took %d answers, want two: %v", len(page.Records), asked.Load(), err,
 		)

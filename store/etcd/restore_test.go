@@ -55,9 +55,8 @@ func TestRestore(t *testing.T) {
 	if made.Highest < held.Number || made.Highest > held.Number+100 {
 		t.Errorf("the highest fence is %d, and one that is held has %d", made.Highest, held.Number)
 	}
-	if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(
-		err.Error(), "not empty",
-	) {
+	if _, err := Restore(t.Context(), file, dir); err == nil ||
+		!strings.Contains(err.Error(), "not empty") {
 		t.Errorf("Restore over a store = %v", err)
 	}
 	conn, _ := startIn(t, EmbeddedConfig{Dir: dir})
@@ -197,9 +196,8 @@ func TestRestoreRefuses(t *testing.T) {
 		if err := os.WriteFile(file, summed(otherDatabase(t)), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if err := unpack(file, shortDir(t)); err == nil || !strings.Contains(
-			err.Error(), "etcd cannot use what is in it",
-		) {
+		if err := unpack(file, shortDir(t)); err == nil ||
+			!strings.Contains(err.Error(), "etcd cannot use what is in it") {
 			t.Errorf("unpack = %v", err)
 		}
 	})
@@ -208,9 +206,8 @@ func TestRestoreRefuses(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "something"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), good, dir); err == nil || !strings.Contains(
-			err.Error(), "something",
-		) {
+		if _, err := Restore(t.Context(), good, dir); err == nil ||
+			!strings.Contains(err.Error(), "something") {
 			t.Errorf("Restore = %v", err)
 		}
 	})
@@ -223,9 +220,8 @@ func TestRestoreRefuses(t *testing.T) {
 		if err := os.WriteFile(file, backupOf(t, from), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Restore(t.Context(), file, dir); err == nil || !strings.Contains(
-			err.Error(), "not a backup of Fencepost",
-		) {
+		if _, err := Restore(t.Context(), file, dir); err == nil ||
+			!strings.Contains(err.Error(), "not a backup of Fencepost") {
 			t.Errorf("Restore = %v", err)
 		}
 	})

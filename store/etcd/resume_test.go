@@ -81,8 +81,7 @@ func TestResume(t *testing.T) {
 		now := time.Now()
 		e, _, err := s.Enqueue(t.Context(), &lock.Entry{
 			ID: lock.ID(rand.Text()), Tenant: "acme", Holder: "worker-1", TTL: time.Minute, EnqueuedAt: now,
-			WaitUntil: now.Add(time.Minute),
-			Claims:    []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
+			WaitUntil: now.Add(time.Minute), Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		})
 		if err != nil {
 			t.Fatal(err)

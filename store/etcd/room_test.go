@@ -44,9 +44,8 @@ func answered(call func() error) error {
 	for {
 		var why *lock.Error
 		err := call()
-		if !errors.As(err, &why) || why.Code != lock.StoreUnavailable || strings.Contains(
-			why.Detail, "out of space",
-		) {
+		if !errors.As(err, &why) || why.Code != lock.StoreUnavailable ||
+			strings.Contains(why.Detail, "out of space") {
 			return err
 		}
 	}

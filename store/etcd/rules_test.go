@@ -68,9 +68,8 @@ func startEmbedded(t *testing.T, cfg etcd.EmbeddedConfig) *etcd.Conn {
 func openStore(t *testing.T, conn *etcd.Conn, cfg etcd.Config) *etcd.Store {
 	t.Helper()
 	s, err := etcd.Open(t.Context(), conn, cfg)
-	for end := time.Now().Add(time.Minute); errors.Is(
-		err, lock.StoreUnavailable,
-	) && time.Now().Before(end); {
+	for end := time.Now().Add(time.Minute); errors.Is(err, lock.StoreUnavailable) &&
+		time.Now().Before(end); {
 		s, err = etcd.Open(t.Context(), conn, cfg)
 	}
 	if err != nil {
@@ -265,9 +264,8 @@ func TestLowFloorIsTold(t *testing.T) {
 	}
 	const low = 5
 	said, fence := given(etcd.Config{FenceFloor: low})
-	if fence <= before.Number+low || !strings.Contains(
-		said, "fence floor is below",
-	) || !strings.Contains(said, "floor=5 newest=") {
+	if fence <= before.Number+low || !strings.Contains(said, "fence floor is below") ||
+		!strings.Contains(said, "floor=5 newest=") {
 		t.Errorf(
 			"with a floor of %d the fence after %d is %d, and it is said %q", low, before.Number, fence,
 			said,

@@ -46,9 +46,8 @@ func TestSetIsStoredOnce(t *testing.T) {
 	}
 	for _, c := range e.Claims {
 		queue, _, err := s.Queue(t.Context(), lock.Ref{Tenant: e.Tenant, Name: c.Name})
-		if err != nil || len(queue) != 1 || queue[0].Number != placed.Number || cmp.Diff(
-			placed.Claims, queue[0].Claims,
-		) != "" {
+		if err != nil || len(queue) != 1 || queue[0].Number != placed.Number ||
+			cmp.Diff(placed.Claims, queue[0].Claims) != "" {
 			t.Fatalf("the queue of %s is %v, %v", c.Name, queue, err)
 		}
 	}

@@ -57,9 +57,8 @@ func TestOldServersAreTold(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if text := log.String(); strings.Count(text, "too old") != 1 || !strings.Contains(
-		text, "server=old:2379 version=3.5.21",
-	) {
+	if text := log.String(); strings.Count(text, "too old") != 1 ||
+		!strings.Contains(text, "server=old:2379 version=3.5.21") {
 		t.Errorf("logged: %s", text)
 	}
 }

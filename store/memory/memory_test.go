@@ -13,9 +13,8 @@ import (
 // TestConformance runs what every store has to pass.
 func TestConformance(t *testing.T) {
 	storetest.Run(t, storetest.Harness{
-		MinTTL: 2 * time.Second, Open: open, OpenAlone: open,
-		NoHistory: "its server outlives no replica", NoEarlier: "its server outlives no replica",
-		NoBound: "a write is a call of a function",
+		MinTTL: 2 * time.Second, Open: open, OpenAlone: open, NoHistory: "its server outlives no replica",
+		NoEarlier: "its server outlives no replica", NoBound: "a write is a call of a function",
 	})
 }
 

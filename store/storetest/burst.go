@@ -16,23 +16,16 @@ import (
 func burstCases() []testCase {
 	return []testCase{
 		{
-			name:   "burst/joins of one lock are written or refused honestly",
-			run:    burst,
-			alone:  true,
+			name: "burst/joins of one lock are written or refused honestly", run: burst, alone: true,
 			inTime: true,
 		},
 		{
-			name:   "burst/a release passes the joins of its lock",
-			run:    releaseInABurst,
-			alone:  true,
+			name: "burst/a release passes the joins of its lock", run: releaseInABurst, alone: true,
 			inTime: true,
 		},
 		{
-			name:   "burst/what is refused is refused on arrival",
-			run:    refusedOnArrival,
-			needs:  cut,
-			alone:  true,
-			inTime: true,
+			name: "burst/what is refused is refused on arrival", run: refusedOnArrival, needs: cut,
+			alone: true, inTime: true,
 		},
 	}
 }
@@ -75,11 +68,8 @@ func burst(t *trial) {
 	stop()
 	beside.Wait()
 	t.Logf(
-		"%d joined, %d were refused, %d were late, beside %d cycles of another tenant",
-		len(joined),
-		refused.Load(),
-		late.Load(),
-		cycles,
+		"%d joined, %d were refused, %d were late, beside %d cycles of another tenant", len(joined),
+		refused.Load(), late.Load(), cycles,
 	)
 	// a machine that is busy with something else may stand still for a moment
 	if late.Load() > burstSize/50 {

@@ -32,35 +32,29 @@ func cutCases() []testCase {
 		all = append(
 			all,
 			testCase{
-				name:  "cut/" + string(f) + "/calls end in time",
-				run:   func(t *trial) { cutCalls(t, f) },
+				name: "cut/" + string(f) + "/calls end in time", run: func(t *trial) { cutCalls(t, f) },
 				needs: cut,
 			},
 			testCase{
-				name:  "cut/" + string(f) + "/no outcome is misreported",
-				run:   func(t *trial) { cutOutcomes(t, f) },
-				needs: cut,
+				name: "cut/" + string(f) + "/no outcome is misreported",
+				run:  func(t *trial) { cutOutcomes(t, f) }, needs: cut,
 			},
 			testCase{
-				name:  "cut/" + string(f) + "/what was given up is taken back",
-				run:   func(t *trial) { cutGivenUp(t, f) },
-				needs: cut,
+				name: "cut/" + string(f) + "/what was given up is taken back",
+				run:  func(t *trial) { cutGivenUp(t, f) }, needs: cut,
 			},
 			testCase{
-				name:  "cut/" + string(f) + "/a try that comes late finds its key withdrawn",
-				run:   func(t *trial) { cutLateTry(t, f) },
-				needs: cut,
+				name: "cut/" + string(f) + "/a try that comes late finds its key withdrawn",
+				run:  func(t *trial) { cutLateTry(t, f) }, needs: cut,
 			},
 			testCase{
-				name:  "cut/" + string(f) + "/the feed says so and starts over",
-				run:   func(t *trial) { cutFeed(t, f) },
-				needs: cut,
+				name: "cut/" + string(f) + "/the feed says so and starts over",
+				run:  func(t *trial) { cutFeed(t, f) }, needs: cut,
 			},
 		)
 	}
 	return append(
-		all,
-		testCase{name: "cut/deaf/one call writes its entry once", run: cutWrittenOnce, needs: cut},
+		all, testCase{name: "cut/deaf/one call writes its entry once", run: cutWrittenOnce, needs: cut},
 	)
 }
 
@@ -182,9 +176,7 @@ func cutGivenUp(t *trial, how Fault) {
 		return err == nil
 	})
 	t.eventually(
-		t.recovery(),
-		"the lock is free",
-		func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 },
+		t.recovery(), "the lock is free", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 },
 	)
 	next := t.enqueue(t.A, t.draft("a"))
 	t.wantQueue(t.A, t.ref("a"), next)

@@ -24,8 +24,7 @@ func distrust(t *trial) {
 	}
 	t.wantRefusal(t.A)
 	t.eventually(
-		t.Late,
-		"the other client knows, which is asked for nothing",
+		t.Late, "the other client knows, which is asked for nothing",
 		func() bool { return t.B.Refusal() != nil },
 	)
 	t.eventually(t.Late, "the other client refuses", func() bool {

@@ -65,22 +65,10 @@ func enqueueFields(t *trial) {
 // richEntries returns entries of distinct locks that between them use every
 // field, and every legal extreme that an HTTP request can bring.
 func (t *trial) richEntries() []*lock.Entry {
-	shared, semaphore, set, one, long, bare := t.draft(
-		"shared",
-	), t.draft(
-		"semaphore",
-	), t.draft(
-		"set-1",
-		"set-2",
-		"set-3",
+	shared, semaphore, set, one, long, bare := t.draft("shared"), t.draft("semaphore"), t.draft(
+		"set-1", "set-2", "set-3",
 	),
-		t.draft(
-			"set-of-one",
-		), t.draft(
-			strings.Repeat("n", lock.MaxNameLength),
-		), t.draft(
-			"bare",
-		)
+		t.draft("set-of-one"), t.draft(strings.Repeat("n", lock.MaxNameLength)), t.draft("bare")
 	shared.Claims[0].Mode = lock.Shared
 	shared.Holder, shared.Named = "Zoë \"the\\worker\"\n\t\u2028\x00<&>🔒", true
 	shared.Metadata = map[string]string{"": "empty key", "empty value": "", "kéy/🔑\x01": "välue\n{}"}

@@ -90,10 +90,8 @@ func (t *trial) whileThere(f *feed, all []leased, step func()) {
 func expiryOnTime(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	all := []leased{
-		t.lease(t.draft("plain"), t.MinTTL),
-		t.lease(t.draft("fraction"), t.MinTTL+t.MinTTL*3/10),
-		t.lease(t.draft("set-1", "set-2"), t.MinTTL),
-		t.lease(t.draft("plain"), t.MinTTL+t.MinTTL/2),
+		t.lease(t.draft("plain"), t.MinTTL), t.lease(t.draft("fraction"), t.MinTTL+t.MinTTL*3/10),
+		t.lease(t.draft("set-1", "set-2"), t.MinTTL), t.lease(t.draft("plain"), t.MinTTL+t.MinTTL/2),
 	}
 	heir := t.enqueue(t.B, t.draft("plain"))
 	all = append(all, t.leaseMany(30)...)
@@ -149,9 +147,7 @@ func expiryWholeLease(t *trial) {
 	t.remove(t.B, elsewhere.Entry, lock.Released)
 	until(used.from.Add(t.MinTTL*3/4), t.MinTTL/20, func() { t.wantQueue(t.A, t.ref("a")) })
 	again := []leased{
-		t.lease(t.draft("a"), t.MinTTL),
-		t.lease(t.draft("b"), t.MinTTL),
-		t.lease(t.draft("c"), t.MinTTL),
+		t.lease(t.draft("a"), t.MinTTL), t.lease(t.draft("b"), t.MinTTL), t.lease(t.draft("c"), t.MinTTL),
 	}
 	for _, l := range again {
 		t.wantExpiry(feeds[0], l)

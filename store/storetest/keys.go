@@ -41,10 +41,8 @@ func writtenOnce(t *trial) {
 		e, again, err := t.B.Enqueue(t.ctx, clone(draft))
 		if err != nil || again || written.Load() != 1 {
 			t.Fatalf(
-				"%d calls say that they wrote the entry, want 1; one later says so: %t, %v",
-				written.Load(),
-				again,
-				err,
+				"%d calls say that they wrote the entry, want 1; one later says so: %t, %v", written.Load(),
+				again, err,
 			)
 		}
 		t.remove(t.A, e, lock.Withdrawn)
@@ -83,15 +81,9 @@ func (t *trial) wantUsedUp(s store.Store, draft *lock.Entry, why lock.Reason) {
 	t.Helper()
 	placed, written, err := s.Enqueue(t.ctx, clone(draft))
 	if e := t.typed("Enqueue of a used-up key", err); e == nil || e.Code != lock.Lost ||
-		e.Reason != why ||
-		e.OutcomeUnknown {
+		e.Reason != why || e.OutcomeUnknown {
 		t.Errorf(
-			"a used-up key gives %v, written %t, %v; want %s, %s",
-			placed,
-			written,
-			err,
-			lock.Lost,
-			why,
+			"a used-up key gives %v, written %t, %v; want %s, %s", placed, written, err, lock.Lost, why,
 		)
 	}
 }
@@ -150,9 +142,7 @@ func withdrawnAfterExpiry(t *trial) {
 		t.Fatal("each expiry was recorded before its key was free again")
 	}
 	t.eventually(
-		t.Late+t.CallLimit,
-		"the record of the expiries",
-		func() bool { return t.recorded(drafts...) },
+		t.Late+t.CallLimit, "the record of the expiries", func() bool { return t.recorded(drafts...) },
 	)
 	for _, l := range sure {
 		t.wantUsedUp(t.A, l.Entry, lock.Expired)

@@ -82,9 +82,7 @@ func cutWrittenOnce(t *trial) {
 		t.Errorf("the entry was written %d times", v.joined[draft.ID])
 	}
 	t.eventually(
-		t.recovery(),
-		"nothing is left",
-		func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 },
+		t.recovery(), "nothing is left", func() bool { return len(t.queue(t.A, t.ref("a"))) == 0 },
 	)
 }
 

@@ -69,8 +69,7 @@ func modesSemaphore(t *trial) {
 	var queue []*lock.Entry
 	for i := range 7 {
 		queue = append(
-			queue,
-			t.enqueue(t.client(i), t.claiming(lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 3})),
+			queue, t.enqueue(t.client(i), t.claiming(lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 3})),
 		)
 	}
 	t.wantHolders(t.ref("a"), feeds, queue[:3]...)
@@ -84,13 +83,8 @@ func modesSemaphore(t *trial) {
 // modesMixed has a set read one lock, write another and count in a third.
 func modesMixed(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	read, unit := lock.Claim{
-		Name: "read",
-		Mode: lock.Shared,
-	}, lock.Claim{
-		Name:  "units",
-		Mode:  lock.Semaphore,
-		Limit: 2,
+	read, unit := lock.Claim{Name: "read", Mode: lock.Shared}, lock.Claim{
+		Name: "units", Mode: lock.Semaphore, Limit: 2,
 	}
 	write := lock.Claim{Name: "write", Mode: lock.Exclusive}
 	reader, counter := t.enqueue(t.A, t.claiming(read)), t.enqueue(t.B, t.claiming(unit))

@@ -97,8 +97,7 @@ func pick(names []string, n int) []string {
 func (t *trial) checkOrder(name string, attempts []attempt) {
 	t.Helper()
 	slices.SortFunc(
-		attempts,
-		func(a, b attempt) int { return cmp.Compare(a.entry.Number, b.entry.Number) },
+		attempts, func(a, b attempt) int { return cmp.Compare(a.entry.Number, b.entry.Number) },
 	)
 	var want []*lock.Entry
 	latest := time.Time{} // start of any attempt with a smaller number
@@ -109,8 +108,7 @@ func (t *trial) checkOrder(name string, attempts []attempt) {
 		}
 		if a.end.Before(latest) {
 			t.Fatalf(
-				"%s: the entry at %d was there before an attempt with a smaller number began",
-				name,
+				"%s: the entry at %d was there before an attempt with a smaller number began", name,
 				a.entry.Number,
 			)
 		}

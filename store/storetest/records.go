@@ -79,8 +79,7 @@ func RunRecords(t *testing.T, h RecordHarness) {
 func recordCases() []recordCase {
 	all := []recordCase{
 		{
-			name:  "trust/nothing is written into a store that lost its past",
-			run:   recordsLostPast,
+			name: "trust/nothing is written into a store that lost its past", run: recordsLostPast,
 			needs: backup,
 		},
 		{name: "life/ends after its replica has stopped", run: recordLifeEnds, needs: cut},
@@ -92,19 +91,15 @@ func recordCases() []recordCase {
 		all = append(
 			all,
 			recordCase{
-				"cut/" + string(f) + "/calls end in time",
-				func(t *recordTrial) { recordCutCalls(t, f) },
-				cut,
+				"cut/" + string(f) + "/calls end in time", func(t *recordTrial) { recordCutCalls(t, f) }, cut,
 			},
 			recordCase{
 				"cut/" + string(f) + "/no outcome is misreported",
-				func(t *recordTrial) { recordCutOutcomes(t, f) },
-				cut,
+				func(t *recordTrial) { recordCutOutcomes(t, f) }, cut,
 			},
 			recordCase{
 				"cut/" + string(f) + "/a change meanwhile is told",
-				func(t *recordTrial) { recordCutWatch(t, f) },
-				cut,
+				func(t *recordTrial) { recordCutWatch(t, f) }, cut,
 			},
 		)
 	}

@@ -44,8 +44,7 @@ func recordCutCalls(t *recordTrial, how Fault) {
 	all.Wait()
 	restore()
 	t.eventually(
-		t.recovery(),
-		"calls work again",
+		t.recovery(), "calls work again",
 		func() bool { return calls["Get"](t.ctx) == nil && calls["List"](t.ctx) == nil },
 	)
 }
@@ -174,8 +173,7 @@ func recordLifeEnds(t *recordTrial) {
 	before := told.Load()
 	restore := t.CutB(t.T, Silent)
 	t.eventually(
-		lifeEnd,
-		"the record ends",
+		lifeEnd, "the record ends",
 		func() bool { return t.is(errorOf(t.records(0).Get(t.ctx, recordKey("dies"))), lock.NotFound) },
 	)
 	t.eventually(t.recovery(), "its end is told", func() bool { return told.Load() > before })

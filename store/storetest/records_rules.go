@@ -17,13 +17,7 @@ import (
 
 func recordRoundTrip(t *recordTrial) {
 	values := []string{
-		"",
-		"a",
-		"\n",
-		"1 2 3\n4",
-		"\x00\xff",
-		`{"a":1}`,
-		strings.Repeat("x", store.MaxRecordValue),
+		"", "a", "\n", "1 2 3\n4", "\x00\xff", `{"a":1}`, strings.Repeat("x", store.MaxRecordValue),
 	}
 	for i, value := range values {
 		id := fmt.Sprint("r", i)
@@ -32,8 +26,7 @@ func recordRoundTrip(t *recordTrial) {
 			t.wantRecord(t.records(j), id, value, version)
 		}
 		next := t.put(
-			t.records(i+1),
-			recordPut(id, value+"!"[:min(1, store.MaxRecordValue-len(value))], version),
+			t.records(i+1), recordPut(id, value+"!"[:min(1, store.MaxRecordValue-len(value))], version),
 		)
 		t.wantRecord(t.records(i), id, value+"!"[:min(1, store.MaxRecordValue-len(value))], next)
 	}
@@ -224,8 +217,7 @@ func recordPages(t *recordTrial) {
 	for tenant, some := range want {
 		for _, limit := range []int{0, 1, 7} {
 			all, pages := t.all(
-				t.records(limit),
-				store.RecordQuery{Kind: "note", Tenant: tenant, Limit: limit},
+				t.records(limit), store.RecordQuery{Kind: "note", Tenant: tenant, Limit: limit},
 			)
 			t.wantRecords(all, some)
 			if limit > 0 && pages < len(some)/limit {
@@ -348,9 +340,7 @@ func recordWatch(t *recordTrial) {
 		before := told.Load()
 		change()
 		t.eventually(
-			t.recovery(),
-			fmt.Sprint("change ", i, " is told"),
-			func() bool { return told.Load() > before },
+			t.recovery(), fmt.Sprint("change ", i, " is told"), func() bool { return told.Load() > before },
 		)
 	}
 	stop()
@@ -391,9 +381,7 @@ func recordBetween(t *recordTrial) {
 	all := map[store.RecordKey]uint64{}
 	for i := range 100 {
 		k := store.RecordKey{
-			Kind:   "note",
-			Tenant: []string{"a", "a-b", "a0"}[min(i/40, 2)],
-			ID:     fmt.Sprintf("r%02d", i%40),
+			Kind: "note", Tenant: []string{"a", "a-b", "a0"}[min(i/40, 2)], ID: fmt.Sprintf("r%02d", i%40),
 		}
 		all[k] = t.put(t.records(i), store.RecordPut{RecordKey: k})
 	}

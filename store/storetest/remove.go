@@ -48,16 +48,9 @@ func removeReason(t *trial) {
 // removeWhile removes on the strength of other entries: one that is there, one that
 // is gone, and one whose id has come again since.
 func removeWhile(t *trial) {
-	first, second, waiter := t.enqueue(
-		t.A,
-		t.repeatable("a"),
-	), t.enqueue(
-		t.B,
-		t.draft("a"),
-	), t.enqueue(
-		t.A,
-		t.draft("a"),
-	)
+	first, second, waiter := t.enqueue(t.A, t.repeatable("a")), t.enqueue(
+		t.B, t.draft("a"),
+	), t.enqueue(t.A, t.draft("a"))
 	bystander := t.enqueue(t.B, t.draft("b"))
 	t.remove(t.B, second, lock.Released)
 	wantChangedOf := func(e *lock.Entry, while ...*lock.Entry) {
@@ -112,15 +105,8 @@ func removeAgain(t *trial) {
 // removeExactly removes one of three entries of a lock, while other locks and
 // tenants have entries of the same name, and forgeries of it that must do nothing.
 func removeExactly(t *trial) {
-	before, e, after := t.enqueue(
-		t.A,
-		t.draft("a"),
-	), t.enqueue(
-		t.A,
-		t.draft("a"),
-	), t.enqueue(
-		t.B,
-		t.repeatable("a"),
+	before, e, after := t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.draft("a")), t.enqueue(
+		t.B, t.repeatable("a"),
 	)
 	beside, foreign := t.enqueue(t.A, t.draft("b")), t.enqueue(t.A, draft("other", "a"))
 	for _, whole := range []*lock.Entry{e, after} {

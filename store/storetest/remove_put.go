@@ -20,9 +20,8 @@ func removePutCases() []testCase {
 	}
 	for _, f := range []Fault{Silent, Deaf, Broken} {
 		all = append(all, testCase{
-			name:  "cut/" + string(f) + "/a removal and its record are not parted",
-			run:   func(t *trial) { cutRemovePut(t, f) },
-			needs: cut,
+			name: "cut/" + string(f) + "/a removal and its record are not parted",
+			run:  func(t *trial) { cutRemovePut(t, f) }, needs: cut,
 		})
 	}
 	return all
@@ -97,8 +96,7 @@ func removePutNeither(t *trial) {
 		forged["a removed entry"] = gone
 		for what, e := range forged {
 			t.wantLost(
-				"RemoveAndPut of "+what,
-				s.RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut("none", "x", 0)),
+				"RemoveAndPut of "+what, s.RemoveAndPut(t.ctx, e, lock.Revoked, nil, recordPut("none", "x", 0)),
 			)
 			t.wantLost(
 				"RemoveAndPut of "+what,
@@ -166,9 +164,7 @@ func removePutRace(t *trial) {
 		}
 		if removed.Load() != 1 || there != put.Load() {
 			t.Fatalf(
-				"%d removals succeeded, %d with a record, and %d records are there",
-				removed.Load(),
-				put.Load(),
+				"%d removals succeeded, %d with a record, and %d records are there", removed.Load(), put.Load(),
 				there,
 			)
 		}

@@ -15,16 +15,12 @@ import (
 func resumeCases() []testCase {
 	return []testCase{
 		{
-			name:  "resume/a feed that begins earlier tells what happened since",
-			run:   resumed,
-			needs: earlier,
-			alone: true,
+			name: "resume/a feed that begins earlier tells what happened since", run: resumed,
+			needs: earlier, alone: true,
 		},
 		{name: "resume/while entries come and go", run: resumedUnderLoad, needs: earlier, alone: true},
 		{
-			name:  "resume/where nothing can be told it begins now",
-			run:   resumedNowhere,
-			needs: earlier,
+			name: "resume/where nothing can be told it begins now", run: resumedNowhere, needs: earlier,
 			alone: true,
 		},
 		{
@@ -48,9 +44,7 @@ func interruptedFeed(t *trial, how Fault) {
 	t.remove(t.A, t.enqueue(t.A, t.draft("a")), lock.Released)
 	a, b := t.follow(t.A), t.follow(t.B)
 	there := []*lock.Entry{
-		t.enqueue(t.A, t.draft("a")),
-		t.enqueue(t.A, t.kept("b")),
-		t.enqueue(t.A, t.draft("c")),
+		t.enqueue(t.A, t.draft("a")), t.enqueue(t.A, t.kept("b")), t.enqueue(t.A, t.draft("c")),
 	}
 	t.settle(a, b)
 	for round := range 2 {
@@ -135,9 +129,7 @@ func resumed(t *trial) {
 	}
 	if late.newest < newest {
 		t.Errorf(
-			"it says that the store was at %d when it began, which was at %d before",
-			late.newest,
-			newest,
+			"it says that the store was at %d when it began, which was at %d before", late.newest, newest,
 		)
 	}
 }
@@ -191,9 +183,7 @@ func resumedUnderLoad(t *trial) {
 		})
 	}
 	t.eventually(
-		t.recovery(),
-		"others write",
-		func() bool { return len(early.state().changesAfter(from)) > 50 },
+		t.recovery(), "others write", func() bool { return len(early.state().changesAfter(from)) > 50 },
 	)
 	late := t.followFrom(from)
 	stop()

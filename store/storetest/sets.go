@@ -36,10 +36,8 @@ func setsWhole(t *trial) {
 		n, d := v.departures(set.ID)
 		if v.whole() && (v.joined[set.ID] != 1 || n != 1 || d.Reason != lock.Released) {
 			t.Errorf(
-				"the feed told %d times that the set came and %d times that it went, as %q",
-				v.joined[set.ID],
-				n,
-				d.Reason,
+				"the feed told %d times that the set came and %d times that it went, as %q", v.joined[set.ID],
+				n, d.Reason,
 			)
 		}
 	}

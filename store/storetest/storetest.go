@@ -160,9 +160,8 @@ func (h Harness) absent(n need) string {
 func cases() []testCase {
 	var all []testCase
 	for _, topic := range [][]testCase{
-		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(),
-		enqueueCases(), keyCases(), orderCases(), fenceCases(), removeCases(), removePutCases(),
-		readCases(), feedCases(),
+		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(), enqueueCases(), keyCases(),
+		orderCases(), fenceCases(), removeCases(), removePutCases(), readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(),
 		resumeCases(), closureCases(),
 	} {

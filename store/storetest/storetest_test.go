@@ -19,12 +19,8 @@ const brokenVariable = "STORETEST_BROKEN"
 
 // broken has each broken store, by the case of the suite that must fail with it.
 var broken = map[string]func(store.Store) store.Store{
-	"fence/grows from holder to holder": func(s store.Store) store.Store {
-		return restarted{s}
-	},
-	"renew/is lost after a removal": func(s store.Store) store.Store {
-		return renewing{s}
-	},
+	"fence/grows from holder to holder": func(s store.Store) store.Store { return restarted{s} },
+	"renew/is lost after a removal":     func(s store.Store) store.Store { return renewing{s} },
 	"remove/only while what it was decided by is there": func(s store.Store) store.Store {
 		return heedless{s}
 	},

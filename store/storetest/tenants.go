@@ -19,20 +19,7 @@ func tenantsApart(t *trial) {
 	a := t.follow(t.A)
 	tenants := []string{"a", "a-", "a-b", "a0", "aa", "0", strings.Repeat("a", lock.MaxTenantLength)}
 	names := []string{
-		"b",
-		"B",
-		"b-",
-		"b.",
-		"b_",
-		"b:",
-		"b@",
-		"b=",
-		"b+",
-		"b:c",
-		"b0",
-		"bb",
-		"0",
-		"b-b",
+		"b", "B", "b-", "b.", "b_", "b:", "b@", "b=", "b+", "b:c", "b0", "bb", "0", "b-b",
 		strings.Repeat("b", lock.MaxNameLength),
 	}
 	placed := map[lock.Ref]*lock.Entry{}

@@ -45,8 +45,7 @@ func newTrial(t *testing.T, h Harness, c testCase) *trial {
 	}
 	tr := &trial{T: t, Harness: h, Store: open(t), ctx: ctx, tenant: "acme"}
 	if n == cut && tr.CutB == nil || n == compact && tr.Compact == nil ||
-		n == floors && tr.OpenFloor == nil ||
-		n == backup && tr.Backup == nil {
+		n == floors && tr.OpenFloor == nil || n == backup && tr.Backup == nil {
 		t.Fatal("the harness lacks what the case needs and does not say why")
 	}
 	if n != cut {

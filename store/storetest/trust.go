@@ -15,8 +15,7 @@ func trustCases() []testCase {
 		{name: "trust/a floor binds all at once", run: floorBinds, needs: floors},
 		{name: "trust/of two floors the higher one stays", run: floorsRace, needs: floors},
 		{
-			name:  "trust/a floor that a client does not know yet is no lost past",
-			run:   floorUnknown,
+			name: "trust/a floor that a client does not know yet is no lost past", run: floorUnknown,
 			needs: floors,
 		},
 		{name: "trust/feeds add the floor to what was there before", run: floorListed, needs: floors},

@@ -71,10 +71,7 @@ func (t *trial) follow(s store.Store) *feed {
 func (t *trial) followUntil(s store.Store) (f *feed, stop func()) {
 	t.Helper()
 	f = &feed{
-		t:        t,
-		told:     make(chan struct{}),
-		table:    lock.NewTable(),
-		joined:   map[lock.ID]int{},
+		t: t, told: make(chan struct{}), table: lock.NewTable(), joined: map[lock.ID]int{},
 		endedIDs: map[lock.ID]bool{},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -155,8 +152,7 @@ func (f *feed) Reset(s store.Snapshot) {
 	f.newest = s.Newest
 	f.resets++
 	if !slices.IsSortedFunc(
-		s.Entries,
-		func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) },
+		s.Entries, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) },
 	) {
 		f.errorf("the entries of a Reset are not in the order of their numbers")
 	}
@@ -197,11 +193,8 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
 		if c.Number < last || c.Number > upTo {
 			f.errorf(
-				"Apply from %d up to %d told of a change at %d, the one before was at %d or later",
-				f.upTo,
-				upTo,
-				c.Number,
-				last,
+				"Apply from %d up to %d told of a change at %d, the one before was at %d or later", f.upTo,
+				upTo, c.Number, last,
 			)
 		}
 		last = c.Number
@@ -281,10 +274,9 @@ func (f *feed) state() view {
 	defer f.mu.Unlock()
 	v := view{
 		upTo: f.upTo, current: f.current, resets: f.resets, losses: f.losses,
-		joined: maps.Clone(f.joined),
-		left:   slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps,
-		changes: slices.Clone(f.changes), since: f.since,
-		ended: slices.Clone(f.ended), queues: map[lock.Ref][]place{},
+		joined: maps.Clone(f.joined), left: slices.Clone(f.left), all: slices.Clone(f.all), gaps: f.gaps,
+		changes: slices.Clone(f.changes), since: f.since, ended: slices.Clone(f.ended),
+		queues: map[lock.Ref][]place{},
 	}
 	for r, q := range f.table.Queues() {
 		for e, holds := range q.Entries() {

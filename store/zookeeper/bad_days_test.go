@@ -30,22 +30,15 @@ func TestOpenRefuses(t *testing.T) {
 	if _, err := closed.Create("/private", nil, 0, zk.AuthACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
-	open(
-		t,
-		zookeeper.Config{
-			Servers:  z.Endpoints(),
-			Prefix:   "/ours",
-			Username: "fencepost",
-			Password: "right",
-		},
-	)
+	open(t, zookeeper.Config{
+		Servers: z.Endpoints(), Prefix: "/ours", Username: "fencepost", Password: "right",
+	})
 	plain := hand(t, z)
 	if _, err := plain.Create("/broken", nil, 0, zk.WorldACL(zk.PermAll)); err != nil {
 		t.Fatal(err)
 	}
 	ours, err := zookeeper.Open(
-		t.Context(),
-		zookeeper.Config{Servers: z.Endpoints(), Chroot: "/broken"},
+		t.Context(), zookeeper.Config{Servers: z.Endpoints(), Chroot: "/broken"},
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -131,10 +124,7 @@ func TestExpiredSession(t *testing.T) {
 	})
 	restore()
 	within(
-		t,
-		10*time.Second,
-		"the feed is back",
-		func() bool { return f.knows(e.ID) && f.isCurrent() },
+		t, 10*time.Second, "the feed is back", func() bool { return f.knows(e.ID) && f.isCurrent() },
 	)
 	if err := s.Renew(t.Context(), e); err != nil {
 		t.Errorf("Renew after the session expired: %v", err)
@@ -174,14 +164,8 @@ func walk(t *testing.T, c *zk.Conn, path string, visit func(string)) {
 func draft(name string) *lock.Entry {
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	return &lock.Entry{
-		ID: lock.ID(
-			fmt.Sprintf("ID%d", now.UnixNano()),
-		),
-		Tenant:     "acme",
-		Holder:     "worker-1",
-		TTL:        2 * time.Minute,
-		Claims:     []lock.Claim{{Name: name, Mode: lock.Exclusive}},
-		EnqueuedAt: now,
+		ID: lock.ID(fmt.Sprintf("ID%d", now.UnixNano())), Tenant: "acme", Holder: "worker-1",
+		TTL: 2 * time.Minute, Claims: []lock.Claim{{Name: name, Mode: lock.Exclusive}}, EnqueuedAt: now,
 	}
 }
 

@@ -33,11 +33,7 @@ func changeByHand(t *testing.T) *byHand {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	log, logged := journal(t)
 	return &byHand{
-		t,
-		hand(t, z),
-		z,
-		open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log}),
-		logged,
+		t, hand(t, z), z, open(t, zookeeper.Config{Servers: z.Endpoints(), Logger: log}), logged,
 	}
 }
 
@@ -240,9 +236,8 @@ func TestMetaByHand(t *testing.T) {
 			if err := damage(prefix + "/meta"); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := s.Enqueue(t.Context(), draft("a")); err == nil || !strings.Contains(
-				err.Error(), "--fence-floor",
-			) {
+			if _, _, err := s.Enqueue(t.Context(), draft("a")); err == nil ||
+				!strings.Contains(err.Error(), "--fence-floor") {
 				t.Errorf("Enqueue = %v, want an error that asks for a floor", err)
 			}
 			if err := s.Refusal(); err == nil {
@@ -267,8 +262,7 @@ func TestMetaGone(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	first, err := zookeeper.Open(
-		t.Context(),
-		zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1_000_000_000},
+		t.Context(), zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1_000_000_000},
 	)
 	if err != nil {
 		t.Fatal(err)

@@ -36,8 +36,7 @@ func TestConformance(t *testing.T) {
 				A: a,
 				B: reader{
 					open(
-						t,
-						zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeoutB},
+						t, zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix, Timeout: timeoutB},
 					),
 				},
 				Reopen:    reopen,
@@ -49,10 +48,9 @@ func TestConformance(t *testing.T) {
 		}
 	}
 	storetest.Run(t, storetest.Harness{
-		MinTTL:    zookeeper.MinTTL,
-		NoCompact: "ZooKeeper keeps no history that it could forget",
-		NoEarlier: "its log is for replicas that run",
-		OpenAlone: openAlone, Open: within(longTimeout, longTimeout), OpenStrict: within(0, 0),
+		MinTTL: zookeeper.MinTTL, NoCompact: "ZooKeeper keeps no history that it could forget",
+		NoEarlier: "its log is for replicas that run", OpenAlone: openAlone,
+		Open: within(longTimeout, longTimeout), OpenStrict: within(0, 0),
 		OpenCut: within(longTimeout, cutTimeout), CutLimit: cutTimeout + time.Second,
 	})
 }
@@ -66,15 +64,9 @@ const cutTimeout = 8 * time.Second
 // withFloor opens stores with fence floors.
 func withFloor(z *rig.ZooKeeper, prefix string) func(*testing.T, uint64) (store.Store, error) {
 	return func(t *testing.T, floor uint64) (store.Store, error) {
-		return tryOpen(
-			t,
-			zookeeper.Config{
-				Servers:    z.Endpoints(),
-				Prefix:     prefix,
-				FenceFloor: floor,
-				Timeout:    longTimeout,
-			},
-		)
+		return tryOpen(t, zookeeper.Config{
+			Servers: z.Endpoints(), Prefix: prefix, FenceFloor: floor, Timeout: longTimeout,
+		})
 	}
 }
 
@@ -171,10 +163,7 @@ func open(t *testing.T, cfg zookeeper.Config) *zookeeper.Store {
 		"a store is open",
 		func() bool { // a server that has just started beside others may take its time
 			var err error
-			if s, err = zookeeper.Open(
-				t.Context(),
-				cfg,
-			); err != nil &&
+			if s, err = zookeeper.Open(t.Context(), cfg); err != nil &&
 				!errors.Is(err, lock.StoreUnavailable) {
 				t.Fatal(err)
 			}

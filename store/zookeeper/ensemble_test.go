@@ -49,9 +49,7 @@ func TestEnsemble(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 	defer cancel()
 	o := &ordeal{
-		t:       t,
-		z:       startZooKeeper(t, rig.ZooKeeperConfig{Servers: 3}),
-		newest:  map[string]uint64{},
+		t: t, z: startZooKeeper(t, rig.ZooKeeperConfig{Servers: 3}), newest: map[string]uint64{},
 		unclear: map[lock.ID]bool{},
 	}
 	var through []string
@@ -118,9 +116,7 @@ func (o *ordeal) faults() []fault {
 				return err
 			}
 			return errors.Join(
-				o.z.Server(leader).Kill(),
-				o.after(ctx, 4*time.Second),
-				o.z.Server(leader).Restart(ctx),
+				o.z.Server(leader).Kill(), o.after(ctx, 4*time.Second), o.z.Server(leader).Restart(ctx),
 			)
 		}},
 		{"the majority killed", func(ctx context.Context) error {
@@ -181,10 +177,8 @@ func (o *ordeal) suffer(ctx context.Context, f fault) {
 	start := time.Now()
 	o.cyclesPass(100)
 	o.t.Logf(
-		"%s: %d cycles during and after it, 100 of these within %v of its end",
-		f.name,
-		o.cycles.Load()-before,
-		time.Since(start).Round(time.Millisecond),
+		"%s: %d cycles during and after it, 100 of these within %v of its end", f.name,
+		o.cycles.Load()-before, time.Since(start).Round(time.Millisecond),
 	)
 }
 
@@ -294,12 +288,7 @@ func (o *ordeal) settled() {
 		for e := range m.table.Entries() {
 			if left[i] = append(left[i], e.ID); !o.unclear[e.ID] {
 				o.t.Errorf(
-					"left over in feed %d: %s on %s at %d, written %v",
-					i,
-					e.ID,
-					e.Name(),
-					e.Number,
-					e.EnqueuedAt,
+					"left over in feed %d: %s on %s at %d, written %v", i, e.ID, e.Name(), e.Number, e.EnqueuedAt,
 				)
 			}
 		}

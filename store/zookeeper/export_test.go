@@ -65,10 +65,7 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 		return 0, nil
 	}
 	err := s.archive.move(
-		ctx,
-		epoch,
-		part,
-		&zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
+		ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
 	)
 	if err == nil {
 		_ = s.feed.forgetFolded(part[len(part)-1].n, nil)

@@ -27,12 +27,8 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 		proxies[p.Address()] = p
 		servers = append(servers, p.Address())
 	}
-	s, other := open(
-		t,
-		zookeeper.Config{Servers: servers},
-	), open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
+	s, other := open(t, zookeeper.Config{Servers: servers}), open(
+		t, zookeeper.Config{Servers: z.Endpoints()},
 	)
 	m := follow(t, other)
 	held := proxies[s.CallsThrough(t.Context())]
@@ -55,17 +51,13 @@ func TestWriteOfAnEarlierConnection(t *testing.T) {
 	}
 	held.Blackhole(0)
 	within(
-		t,
-		10*time.Second,
-		"what was held back has arrived",
+		t, 10*time.Second, "what was held back has arrived",
 		func() bool { return held.Stats().BytesToServer > sent+100 },
 	)
 	for i := range 5 {
 		last := take(t, other, draft(fmt.Sprint("last-", i)))
 		within(
-			t,
-			10*time.Second,
-			"the feed has what came later",
+			t, 10*time.Second, "the feed has what came later",
 			func() bool { return m.first(fmt.Sprint("last-", i)) == last.ID },
 		)
 		if m.first("a") != "" {
@@ -109,9 +101,7 @@ func TestReleaseWhileTheFloorRises(t *testing.T) {
 			m, n := follow(t, s), follow(t, prompt)
 			held := take(t, s, e)
 			within(
-				t,
-				30*time.Second,
-				"both have the entry",
+				t, 30*time.Second, "both have the entry",
 				func() bool { return m.first("a") == held.ID && n.first("a") == held.ID },
 			)
 			defer s.HoldFeed()()
@@ -126,9 +116,7 @@ func TestReleaseWhileTheFloorRises(t *testing.T) {
 				t.Fatal(err)
 			}
 			within(
-				t,
-				30*time.Second,
-				"the others have seen the release",
+				t, 30*time.Second, "the others have seen the release",
 				func() bool { return n.first("a") == "" && raised.first("a") == "" },
 			)
 		})
@@ -221,12 +209,8 @@ func TestQueueOfALateFollower(t *testing.T) {
 		t.Fatal(err)
 	}
 	late := z.Server((leader + 1) % 3)
-	s, other := open(
-		t,
-		zookeeper.Config{Servers: []string{late.Address()}},
-	), open(
-		t,
-		zookeeper.Config{Servers: []string{z.Server(leader).Address()}},
+	s, other := open(t, zookeeper.Config{Servers: []string{late.Address()}}), open(
+		t, zookeeper.Config{Servers: []string{z.Server(leader).Address()}},
 	)
 	follow(t, s)
 	for round := range 5 {
@@ -264,10 +248,7 @@ func TestQueueOfALateFollower(t *testing.T) {
 			a.entries,
 		); n != round+1 || a.entries[n-1].ID != last.ID || a.number < last.Number {
 			t.Errorf(
-				"round %d: %d entries as of %d, although the last was written at %d before",
-				round,
-				n,
-				a.number,
+				"round %d: %d entries as of %d, although the last was written at %d before", round, n, a.number,
 				last.Number,
 			)
 		}

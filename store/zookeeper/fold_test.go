@@ -47,10 +47,7 @@ func hungUpOn(logged *buffer, use string) bool {
 func appendRecord(t *testing.T, client *zk.Conn, text string) {
 	t.Helper()
 	if _, err := client.Create(
-		"/fencepost/v1/logs/0000000000/",
-		[]byte(text),
-		zk.FlagSequence,
-		zk.WorldACL(zk.PermAll),
+		"/fencepost/v1/logs/0000000000/", []byte(text), zk.FlagSequence, zk.WorldACL(zk.PermAll),
 	); err != nil {
 		t.Error(err)
 	}
@@ -66,14 +63,10 @@ func writeEnds(t *testing.T, client *zk.Conn, records, each int) map[lock.ID]boo
 		for j := range each {
 			id := fmt.Sprintf("01JABCDEFG%08dX%07d", i, j) // as long as the service's
 			all[lock.ID(id)] = true
-			ends = append(
-				ends,
-				fmt.Sprintf(
-					`{"tenant":"acme","lock":"a","id":%q,"czxid":1,"reason":"released","at_ms":%d}`,
-					id,
-					time.Now().UnixMilli(),
-				),
-			)
+			ends = append(ends, fmt.Sprintf(
+				`{"tenant":"acme","lock":"a","id":%q,"czxid":1,"reason":"released","at_ms":%d}`, id,
+				time.Now().UnixMilli(),
+			))
 		}
 		texts[i] = `{"changes":[` + strings.Join(ends, ",") + `]}`
 	}
@@ -100,10 +93,7 @@ func TestForgetByTheServersClock(t *testing.T) {
 	client := hand(t, z)
 	for _, name := range []string{"0000000000000-past", "9999999999999-future"} {
 		if _, err := client.Create(
-			"/fencepost/v1/ended/"+name,
-			[]byte("[]"),
-			0,
-			zk.WorldACL(zk.PermAll),
+			"/fencepost/v1/ended/"+name, []byte("[]"), 0, zk.WorldACL(zk.PermAll),
 		); err != nil {
 			t.Fatal(err)
 		}
@@ -131,25 +121,15 @@ func TestForgetByTheServersClock(t *testing.T) {
 func TestFoldCountsWhatEnded(t *testing.T) {
 	t.Parallel()
 	e := &lock.Entry{
-		ID: lock.ID(
-			strings.Repeat("I", 26),
-		),
-		Tenant:     strings.Repeat("t", 63),
-		Holder:     strings.Repeat("w", 200),
-		TTL:        time.Hour,
-		EnqueuedAt: time.Now(),
-		Claims:     []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7}},
+		ID: lock.ID(strings.Repeat("I", 26)), Tenant: strings.Repeat("t", 63),
+		Holder: strings.Repeat("w", 200), TTL: time.Hour, EnqueuedAt: time.Now(),
+		Claims: []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7}},
 	}
 	one := store.End{
-		ID:     e.ID,
-		Tenant: e.Tenant,
-		Reason: lock.WaitTimeout,
-		At:     time.Now().UnixMilli(),
-		Was:    new(store.Pasts).Of(e, 1<<50),
+		ID: e.ID, Tenant: e.Tenant, Reason: lock.WaitTimeout, At: time.Now().UnixMilli(),
+		Was: new(store.Pasts).Of(e, 1<<50),
 	}
-	if taken, has := zookeeper.FoldSize(
-		slices.Repeat([]store.End{one}, 500),
-	); taken < has ||
+	if taken, has := zookeeper.FoldSize(slices.Repeat([]store.End{one}, 500)); taken < has ||
 		taken > 2*has {
 		t.Errorf("500 ends are taken for %d bytes, and have %d", taken, has)
 	}

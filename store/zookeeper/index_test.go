@@ -43,10 +43,7 @@ func TestIndex(t *testing.T) {
 				!slices.ContainsFunc(want, func(e *lock.Entry) bool { return !slices.Contains(got, e) })
 			if !sameOnes || !slices.IsSortedFunc(got, number) {
 				t.Fatalf(
-					"the queue of %s has %d entries, of %d, in order: %t",
-					ref.Name,
-					len(got),
-					len(want),
+					"the queue of %s has %d entries, of %d, in order: %t", ref.Name, len(got), len(want),
 					slices.IsSortedFunc(got, number),
 				)
 			}

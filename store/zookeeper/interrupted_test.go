@@ -75,14 +75,8 @@ type interrupted struct {
 func interrupt(t *testing.T) *interrupted {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	i := &interrupted{
-		T:      t,
-		z:      z,
-		told:   &story{},
-		client: hand(t, z),
-		s: open(
-			t,
-			zookeeper.Config{Servers: z.Endpoints()},
-		),
+		T: t, z: z, told: &story{}, client: hand(t, z),
+		s:     open(t, zookeeper.Config{Servers: z.Endpoints()}),
 		other: open(t, zookeeper.Config{Servers: z.Endpoints()}),
 	}
 	follow(t, i.other)
@@ -115,9 +109,7 @@ func (i *interrupted) replaceFirst() {
 	data, _, err := i.client.Get(record)
 	if err == nil {
 		_, err = i.client.Set(
-			record,
-			[]byte(strings.Replace(string(data), `"id":"ID`, `"id":"IX`, 1)),
-			-1,
+			record, []byte(strings.Replace(string(data), `"id":"ID`, `"id":"IX`, 1)), -1,
 		)
 	}
 	if err != nil {
@@ -183,11 +175,7 @@ func TestInterruptedFeedGoesOn(t *testing.T) {
 	release()
 	i.wantGaps(0)
 	want := []string{
-		"begins with 0",
-		"joined first",
-		"begins with 1",
-		"joined second",
-		"begins with 2",
+		"begins with 0", "joined first", "begins with 1", "joined second", "begins with 2",
 		"left released",
 	}
 	if text, _, _, _ := i.told.state(); !slices.Equal(text, want) {
@@ -270,9 +258,7 @@ func TestInterruptedBehindWhatCannotBeRead(t *testing.T) {
 	folded(t, i.other, i.client)
 	i.enqueue("damaged")
 	if _, err := i.client.Set(
-		"/fencepost/v1/logs/0000000000/0000000001",
-		[]byte("{"),
-		-1,
+		"/fencepost/v1/logs/0000000000/0000000001", []byte("{"), -1,
 	); err != nil {
 		t.Fatal(err)
 	}

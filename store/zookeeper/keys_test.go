@@ -39,12 +39,8 @@ func TestLateCreate(t *testing.T) {
 			t.Parallel()
 			z := startZooKeeper(t, rig.ZooKeeperConfig{})
 			proxy := startProxy(t, z.Server(0))
-			late, prompt := open(
-				t,
-				zookeeper.Config{Servers: []string{proxy.Address()}},
-			), open(
-				t,
-				zookeeper.Config{Servers: z.Endpoints()},
+			late, prompt := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(
+				t, zookeeper.Config{Servers: z.Endpoints()},
 			)
 			warm := keyed("a") // its shards are made before
 			warm.ID = "01JABCDEFG0000000000000020"
@@ -68,9 +64,7 @@ func TestLateCreate(t *testing.T) {
 			}
 			proxy.Blackhole(0)
 			within(
-				t,
-				time.Minute,
-				"what was late has arrived",
+				t, time.Minute, "what was late has arrived",
 				func() bool { return proxy.Stats().BytesToServer > sent+100 },
 			)
 			for range 3 { // over the late connection too, behind the create
@@ -84,10 +78,7 @@ func TestLateCreate(t *testing.T) {
 			}
 			for _, e := range queue {
 				t.Errorf(
-					"entry %s holds the lock at %d, after it was removed at %d",
-					e.ID,
-					e.Number,
-					used.Number,
+					"entry %s holds the lock at %d, after it was removed at %d", e.ID, e.Number, used.Number,
 				)
 			}
 		})
@@ -99,12 +90,8 @@ func TestUsedUpKey(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	client := hand(t, z)
-	s, other := open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
-	), open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
+	s, other := open(t, zookeeper.Config{Servers: z.Endpoints()}), open(
+		t, zookeeper.Config{Servers: z.Endpoints()},
 	)
 	follow(t, s)
 	first := take(t, s, keyed("a"))
@@ -127,10 +114,8 @@ func TestUsedUpKey(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		var refused *lock.Error
 		if _, _, err := other.Enqueue(
-			t.Context(),
-			keyed(name),
-		); !errors.As(err, &refused) || refused.Code != lock.Lost ||
-			refused.Reason != lock.Revoked {
+			t.Context(), keyed(name),
+		); !errors.As(err, &refused) || refused.Code != lock.Lost || refused.Reason != lock.Revoked {
 			t.Errorf("the used-up key on %s: %v, want lock_lost and revoked", name, err)
 		}
 	}
@@ -199,10 +184,7 @@ func TestOldEndOfAUsedUpKey(t *testing.T) {
 		t.Fatalf("%v is not forgotten, %v", moved(), err)
 	}
 	var refused *lock.Error
-	if _, _, err := s.Enqueue(
-		t.Context(),
-		keyed("a"),
-	); !errors.As(err, &refused) ||
+	if _, _, err := s.Enqueue(t.Context(), keyed("a")); !errors.As(err, &refused) ||
 		refused.Reason != lock.Released {
 		t.Errorf("the used-up key: %v, want lock_lost and released", err)
 	}
@@ -214,12 +196,8 @@ func TestWrittenOnce(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	proxy := startProxy(t, z.Server(0))
-	s, other := open(
-		t,
-		zookeeper.Config{Servers: []string{proxy.Address()}},
-	), open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
+	s, other := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(
+		t, zookeeper.Config{Servers: z.Endpoints()},
 	)
 	m := follow(t, other)
 	e := draft("a")
@@ -254,10 +232,7 @@ func TestWrittenOnce(t *testing.T) {
 	if a := <-done; !errors.Is(a.err, store.ErrNotWritten) {
 		t.Errorf("Enqueue of an entry that was revoked = %+v, %v", a.placed, a.err)
 	}
-	if queue, _, err = other.Queue(
-		t.Context(),
-		lock.Ref{Tenant: "acme", Name: "a"},
-	); err != nil ||
+	if queue, _, err = other.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "a"}); err != nil ||
 		len(queue) > 0 {
 		t.Errorf("%d entries, %v: it was written a second time", len(queue), err)
 	}
@@ -270,12 +245,8 @@ func TestOutcomeBesideAnotherLog(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	proxy := startProxy(t, z.Server(0))
-	s, other := open(
-		t,
-		zookeeper.Config{Servers: []string{proxy.Address()}},
-	), open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
+	s, other := open(t, zookeeper.Config{Servers: []string{proxy.Address()}}), open(
+		t, zookeeper.Config{Servers: z.Endpoints()},
 	)
 	m := follow(t, other)
 	created, removed := draft("a"), take(t, s, draft("b"))
@@ -295,9 +266,7 @@ func TestOutcomeBesideAnotherLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	within(
-		t,
-		10*time.Second,
-		"the other follows the new log",
+		t, 10*time.Second, "the other follows the new log",
 		func() bool { return m.first("b") == removed.ID && other.Follows(1) },
 	)
 	proxy.Blackhole(rig.ToClient)

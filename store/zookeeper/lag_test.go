@@ -30,17 +30,14 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	entries(zk.PermAdmin)
 	var restarts, reports atomic.Int32
 	s := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: "/lag", Observer: store.Observer{
-		FeedLag:   func(time.Duration) { reports.Add(1) },
-		Restarted: func() { restarts.Add(1) },
+		FeedLag: func(time.Duration) { reports.Add(1) }, Restarted: func() { restarts.Add(1) },
 	}})
 	f, ended := &mirror{table: lock.NewTable(), left: map[lock.ID]uint64{}}, make(chan struct{})
 	ctx, end := context.WithCancel(t.Context())
 	go func() { defer close(ended); s.Watch(ctx, f) }()
 	defer func() { end(); <-ended }()
 	within(
-		t,
-		20*time.Second,
-		"the feed fails to start, again and again",
+		t, 20*time.Second, "the feed fails to start, again and again",
 		func() bool { return restarts.Load() > 7 },
 	)
 	if n := reports.Load(); n > 0 {
@@ -48,9 +45,7 @@ func TestNoLagWithoutAFeed(t *testing.T) {
 	}
 	entries(zk.PermAll)
 	within(
-		t,
-		20*time.Second,
-		"the feed is there and tells its lag",
+		t, 20*time.Second, "the feed is there and tells its lag",
 		func() bool { return f.isCurrent() && reports.Load() > 0 },
 	)
 }

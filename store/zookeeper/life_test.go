@@ -95,9 +95,7 @@ func TestRotate(t *testing.T) {
 	for _, s := range stores {
 		retiring.Go(func() {
 			within(
-				t,
-				20*time.Second,
-				"old logs are retired",
+				t, 20*time.Second, "old logs are retired",
 				func() bool { return s.Forget(t.Context(), 0) == nil && len(logsOf(t, client)) == 1 },
 			)
 		})
@@ -219,9 +217,7 @@ func TestServerMoves(t *testing.T) {
 	old.close()
 	names.set(net.IPv4(127, 0, 0, 1))
 	within(
-		t,
-		10*time.Second,
-		"the store finds the new address",
+		t, 10*time.Second, "the store finds the new address",
 		func() bool { return s.Renew(t.Context(), e) == nil },
 	)
 }
@@ -292,12 +288,8 @@ func (n *names) answer(question dnsmessage.Message) ([]byte, error) {
 	if q.Type == dnsmessage.TypeA {
 		m.Answers = []dnsmessage.Resource{
 			{
-				Header: dnsmessage.ResourceHeader{
-					Name:  q.Name,
-					Type:  q.Type,
-					Class: q.Class,
-				},
-				Body: &dnsmessage.AResource{A: n.ip},
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Type: q.Type, Class: q.Class},
+				Body:   &dnsmessage.AResource{A: n.ip},
 			},
 		}
 	}

@@ -68,10 +68,7 @@ func TestLowFloorIsTold(t *testing.T) {
 	log, said := journal(t)
 	for _, floor := range []uint64{1, 1, 1 << 40} {
 		open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: floor, Logger: log})
-		if got := strings.Count(
-			said.String(),
-			"fence floor is below",
-		); got != 1 ||
+		if got := strings.Count(said.String(), "fence floor is below"); got != 1 ||
 			!strings.Contains(said.String(), "floor=1 newest=") {
 			t.Errorf("with a floor of %d it was told %d times, want once", floor, got)
 		}

@@ -18,12 +18,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	s := newStore(Config{})
 	entry := func(id string, zxid int64) *lock.Entry {
 		return &lock.Entry{
-			ID: lock.ID(
-				id,
-			),
-			Tenant: "acme",
-			TTL:    time.Minute,
-			Number: s.number(zxid),
+			ID: lock.ID(id), Tenant: "acme", TTL: time.Minute, Number: s.number(zxid),
 			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		}
 	}
@@ -40,8 +35,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	listed := &snapshot{entries: map[key]*lock.Entry{keyOf(waits): waits, keyOf(holds): holds}}
 	if err := f.begin(listed); !errors.Is(err, errMeta) || f.current {
 		t.Errorf(
-			"begin = %v, and the first is %s",
-			err,
+			"begin = %v, and the first is %s", err,
 			f.entries.queue(lock.Ref{Tenant: "acme", Name: "a"})[0].ID,
 		)
 	}
@@ -55,10 +49,7 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	s := newStore(Config{})
 	f := s.feed
 	e := &lock.Entry{
-		ID:     "holds",
-		Tenant: "acme",
-		TTL:    time.Minute,
-		Number: s.number(10),
+		ID: "holds", Tenant: "acme", TTL: time.Minute, Number: s.number(10),
 		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	f.entries.add(e)

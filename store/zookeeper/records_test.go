@@ -25,8 +25,7 @@ func TestRecords(t *testing.T) {
 		OpenAlone: func(t *testing.T) storetest.RecordClients {
 			alone := openAlone(t)
 			return storetest.RecordClients{
-				A:      alone.A.(*zookeeper.Store).Records(),
-				B:      alone.B.(*zookeeper.Store).Records(),
+				A: alone.A.(*zookeeper.Store).Records(), B: alone.B.(*zookeeper.Store).Records(),
 				Backup: alone.Backup,
 			}
 		},
@@ -35,8 +34,7 @@ func TestRecords(t *testing.T) {
 			proxy := startProxy(t, z.Server(0))
 			a := open(t, zookeeper.Config{Servers: z.Endpoints(), Prefix: prefix})
 			b, err := zookeeper.Open(
-				t.Context(),
-				zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix},
+				t.Context(), zookeeper.Config{Servers: []string{proxy.Address()}, Prefix: prefix},
 			)
 			if err != nil {
 				t.Fatal(err)

@@ -25,12 +25,8 @@ import (
 func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 	t.Parallel()
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
-	here, elsewhere := open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
-	), open(
-		t,
-		zookeeper.Config{Servers: z.Endpoints()},
+	here, elsewhere := open(t, zookeeper.Config{Servers: z.Endpoints()}), open(
+		t, zookeeper.Config{Servers: z.Endpoints()},
 	)
 	for name, e := range map[string]*lock.Entry{
 		"first renewal": draft("a"), "one of many": draft("b"), "repeatable": draft("c"),
@@ -49,9 +45,7 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 				}
 			}
 			within(
-				t,
-				e.TTL,
-				"the last look at the lease is over",
+				t, e.TTL, "the last look at the lease is over",
 				func() bool { return time.Since(start) > e.TTL*8/10 },
 			)
 			if err := elsewhere.Renew(t.Context(), e); err != nil {
@@ -59,10 +53,7 @@ func TestRenewedElsewhereAtTheLastMoment(t *testing.T) {
 			}
 			renewed := time.Now()
 			within(
-				t,
-				e.TTL,
-				"the old lease is long over",
-				func() bool { return time.Since(renewed) > e.TTL*6/10 },
+				t, e.TTL, "the old lease is long over", func() bool { return time.Since(renewed) > e.TTL*6/10 },
 			)
 			if err := here.Renew(t.Context(), e); err != nil {
 				t.Errorf("Renew after a renewal elsewhere: %v", err)
@@ -327,10 +318,7 @@ func TestJoinSharesARelease(t *testing.T) {
 	holder := enqueue(t, s, draft("a"))
 	for range rounds {
 		within(
-			t,
-			10*time.Second,
-			"the feed knows the holder",
-			func() bool { return f.first("a") == holder.ID },
+			t, 10*time.Second, "the feed knows the holder", func() bool { return f.first("a") == holder.ID },
 		)
 		next := draft("a")
 		next.Lingers = true

@@ -35,32 +35,21 @@ func TestTLS(t *testing.T) {
 	}
 	z := startZooKeeper(t, rig.ZooKeeperConfig{Secure: true, Properties: []string{
 		"zookeeper.serverCnxnFactory=org.apache.zookeeper.server.NettyServerCnxnFactory",
-		"zookeeper.ssl.keyStore.location=" + filepath.Join(
-			dir,
-			"server.pem",
-		),
+		"zookeeper.ssl.keyStore.location=" + filepath.Join(dir, "server.pem"),
 		"zookeeper.ssl.keyStore.type=PEM",
-		"zookeeper.ssl.trustStore.location=" + filepath.Join(
-			dir,
-			"ca.pem",
-		),
+		"zookeeper.ssl.trustStore.location=" + filepath.Join(dir, "ca.pem"),
 		"zookeeper.ssl.trustStore.type=PEM",
 	}})
 	pool := x509.NewCertPool()
 	pool.AddCert(ca.cert)
-	own, err := tls.LoadX509KeyPair(
-		filepath.Join(dir, "client.pem"),
-		filepath.Join(dir, "client.pem"),
-	)
+	own, err := tls.LoadX509KeyPair(filepath.Join(dir, "client.pem"), filepath.Join(dir, "client.pem"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	servers := []string{z.Server(0).SecureAddress()}
 	s := openWarm(t, zookeeper.Config{
-		Servers:  servers,
-		TLS:      &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{own}},
-		Username: "fencepost",
-		Password: "secret",
+		Servers: servers, TLS: &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{own}},
+		Username: "fencepost", Password: "secret",
 	})
 	f := follow(t, s)
 	first, second := enqueue(t, s, draft("a")), enqueue(t, s, draft("a"))
@@ -71,10 +60,7 @@ func TestTLS(t *testing.T) {
 		t.Errorf("Remove: %v", err)
 	}
 	within(
-		t,
-		5*time.Second,
-		"the feed tells who holds",
-		func() bool { return f.first("a") == second.ID },
+		t, 5*time.Second, "the feed tells who holds", func() bool { return f.first("a") == second.ID },
 	)
 	for name, c := range map[string]struct {
 		config *tls.Config
@@ -90,15 +76,9 @@ func TestTLS(t *testing.T) {
 			t.Parallel()
 			ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 			defer cancel()
-			if s, err := zookeeper.Open(
-				ctx,
-				zookeeper.Config{Servers: servers, TLS: c.config},
-			); err == nil {
+			if s, err := zookeeper.Open(ctx, zookeeper.Config{Servers: servers, TLS: c.config}); err == nil {
 				t.Errorf("it opens; close: %v", s.Close())
-			} else if !strings.Contains(
-				err.Error(),
-				c.want,
-			) {
+			} else if !strings.Contains(err.Error(), c.want) {
 				t.Errorf("Open: %v, want %q in it", err, c.want)
 			}
 		})
@@ -136,15 +116,9 @@ func newAuthority(t *testing.T) *authority {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(
-			1,
-		),
-		Subject:               pkix.Name{CommonName: "tests"},
-		NotBefore:             time.Now().Add(-time.Hour),
-		NotAfter:              time.Now().Add(time.Hour),
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "tests"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true,
+		BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
@@ -165,16 +139,14 @@ func (a *authority) write(t *testing.T, path string) {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(
-			time.Now().UnixNano(),
-		),
-		Subject:     pkix.Name{CommonName: "127.0.0.1"},
-		NotBefore:   time.Now().Add(-time.Hour),
-		NotAfter:    time.Now().Add(time.Hour),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames:    []string{"localhost"},
-		KeyUsage:    x509.KeyUsageDigitalSignature,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+		SerialNumber: big.NewInt(time.Now().UnixNano()),
+		Subject:      pkix.Name{CommonName: "127.0.0.1"},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:     []string{"localhost"},
+		KeyUsage:     x509.KeyUsageDigitalSignature,
+		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, a.cert, &key.PublicKey, a.key)
 	if err != nil {

@@ -130,17 +130,15 @@ func (r *Record) Put() store.RecordPut {
 	r.ID = string(lock.IDOf(raw))
 	return store.RecordPut{
 		RecordKey: store.RecordKey{Kind: kindOf(weekOf(r.At)), Tenant: r.Tenant, ID: r.ID},
-		Value:     r.value(),
-		Frees:     r.frees(),
+		Value:     r.value(), Frees: r.frees(),
 	}
 }
 
 func (r *Record) value() []byte {
 	return store.Encode(form{
 		Subject: r.By.Subject, Home: r.By.Tenant, Scope: r.By.Scope, Address: r.By.Address,
-		Peer:      r.By.Peer,
-		RequestID: r.By.RequestID, ServerID: r.By.ServerRequestID,
-		Action: r.Action, Object: r.Object, Reason: r.Reason, Result: r.Result,
+		Peer: r.By.Peer, RequestID: r.By.RequestID, ServerID: r.By.ServerRequestID, Action: r.Action,
+		Object: r.Object, Reason: r.Reason, Result: r.Result,
 	})
 }
 

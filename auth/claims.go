@@ -146,8 +146,7 @@ func (c claims) principal(names ClaimNames) (*Principal, error) {
 		return nil, err
 	}
 	return &Principal{
-		Tenant: tenant, Subject: subject, Scopes: scopes,
-		Locks: patterns, Expires: expires.Time,
+		Tenant: tenant, Subject: subject, Scopes: scopes, Locks: patterns, Expires: expires.Time,
 	}, nil
 }
 

@@ -75,9 +75,8 @@ func loggedKeyID(header map[string]any) string {
 	const longest = 64
 	kid, _ := header["kid"].(string)
 	harmless := func(r rune) rune {
-		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' || strings.ContainsRune(
-			"-._~:/+=@#", r,
-		) {
+		if r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' ||
+			strings.ContainsRune("-._~:/+=@#", r) {
 			return r
 		}
 		return '?'

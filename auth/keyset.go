@@ -68,9 +68,8 @@ type reading struct {
 // cannot be read yet is read again every few seconds.
 func startKeySet(ctx context.Context, src source, c Config) (*keySet, error) {
 	s := &keySet{
-		source: src, interval: c.Refresh, now: c.Now, log: c.Logger,
-		absent: map[keyID]time.Time{},
-		wake:   make(chan *reading, 1), done: make(chan struct{}),
+		source: src, interval: c.Refresh, now: c.Now, log: c.Logger, absent: map[keyID]time.Time{},
+		wake: make(chan *reading, 1), done: make(chan struct{}),
 	}
 	if s.interval == 0 {
 		s.interval = src.every()

@@ -89,7 +89,6 @@ func (p *Principal) MayUse(name string) bool {
 // MayUseAll reports whether the token's name patterns let it use every lock that the pattern
 // selects.
 func (p *Principal) MayUseAll(of Pattern) bool {
-	return p.Locks == nil || slices.ContainsFunc(
-		p.Locks, func(allowed Pattern) bool { return allowed.Covers(of) },
-	)
+	return p.Locks == nil ||
+		slices.ContainsFunc(p.Locks, func(allowed Pattern) bool { return allowed.Covers(of) })
 }

@@ -94,10 +94,7 @@ func New(ctx context.Context, c Config) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &Verifier{
-		now: c.Now, leeway: c.Leeway, issuer: c.Issuer, names: c.Names,
-		cache: newCache(),
-	}
+	v := &Verifier{now: c.Now, leeway: c.Leeway, issuer: c.Issuer, names: c.Names, cache: newCache()}
 	if len(c.Secret) > 0 {
 		alg := jwt.SigningMethodHS256.Alg()
 		if v.secret, err = newKey(keyID{alg: alg}, slices.Clone(c.Secret)); err != nil {

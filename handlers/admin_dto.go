@@ -26,13 +26,9 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 	}
 	for _, l := range o.Worst {
 		b := api.AdminBlocker{
-			Tenant:      l.Tenant,
-			Name:        l.Name,
-			Holding:     l.Holding,
-			Waiting:     l.Waiting,
-			OldestSince: api.InstantOf(l.Oldest.EnqueuedAt),
-			Closed:      closingOf(l.Closure),
-			Hangs:       l.Hangs, UsualHoldSeconds: usualHold(l.Usual),
+			Tenant: l.Tenant, Name: l.Name, Holding: l.Holding, Waiting: l.Waiting,
+			OldestSince: api.InstantOf(l.Oldest.EnqueuedAt), Closed: closingOf(l.Closure), Hangs: l.Hangs,
+			UsualHoldSeconds: usualHold(l.Usual),
 		}
 		if len(l.Holders) > 0 {
 			b.Holder = new(adminHolder(l.Holders[0], l.Name))
@@ -40,12 +36,9 @@ func (a *endpoints) overviewOf(o *service.Overview) *api.AdminOverview {
 		out.Blockers = append(out.Blockers, b)
 	}
 	for _, one := range o.Replicas {
-		out.Replicas = append(
-			out.Replicas,
-			api.AdminReplica{
-				Replica: one.ID, Host: one.Host, Version: one.Version, Started: api.InstantOf(one.Started),
-			},
-		)
+		out.Replicas = append(out.Replicas, api.AdminReplica{
+			Replica: one.ID, Host: one.Host, Version: one.Version, Started: api.InstantOf(one.Started),
+		})
 	}
 	return out
 }
@@ -99,9 +92,8 @@ func lineBytes(l lists.Line) int {
 func adminRow(l lists.Line) api.AdminLock {
 	out := api.AdminLock{
 		Tenant: l.Tenant, Name: l.Name, State: "held",
-		Holders: make([]api.AdminHolder, 0, len(l.Holders)),
-		Holding: l.Holding, Waiting: l.Waiting, Utilization: api.Seconds(float64(l.Share) / 100),
-		Fence: l.Newest, Closed: closingOf(l.Closure),
+		Holders: make([]api.AdminHolder, 0, len(l.Holders)), Holding: l.Holding, Waiting: l.Waiting,
+		Utilization: api.Seconds(float64(l.Share) / 100), Fence: l.Newest, Closed: closingOf(l.Closure),
 	}
 	for i, h := range l.Holders {
 		if i == 0 {

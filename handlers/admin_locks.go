@@ -33,9 +33,7 @@ type Console interface {
 
 func (a *endpoints) seen(revision uint64, now time.Time) api.Seen {
 	return api.Seen{
-		Revision:       revision,
-		ServerNow:      api.InstantOf(now),
-		Replica:        a.Console.Replica(),
+		Revision: revision, ServerNow: api.InstantOf(now), Replica: a.Console.Replica(),
 		StoreLostSince: a.lostSince(),
 	}
 }
@@ -110,8 +108,7 @@ func getAnyLock(q *query) maker {
 	of := lock.Ref{Tenant: q.r.Param("tenant"), Name: q.r.name}
 	q.reject(q.r.operate(of.Tenant))
 	waiters, ctx := q.limit(
-		view.MaxShownWaiters,
-		view.MaxShownWaiters,
+		view.MaxShownWaiters, view.MaxShownWaiters,
 	), context.WithoutCancel(q.r.context())
 	return func() (any, error) {
 		v, err := q.r.endpoints.Console.Inspect(ctx, of)
@@ -164,13 +161,9 @@ func (q *query) search() func(name string) bool {
 	p, err := auth.ParseNamePattern(text)
 	switch {
 	case err != nil || len(text) > maxSearch:
-		q.reject(
-			lock.Invalid(
-				"search",
-				"must be up to %d characters of lock names, with at most one star",
-				maxSearch,
-			),
-		)
+		q.reject(lock.Invalid(
+			"search", "must be up to %d characters of lock names, with at most one star", maxSearch,
+		))
 		return nil
 	case strings.Contains(text, "*"):
 		return p.Match

@@ -113,8 +113,7 @@ func adminWebhookOf(
 	}
 	out = api.AdminWebhook{
 		Tenant: s.Tenant, ID: s.ID, Receiver: s.Receiver(), Events: eventNames(s.Events), Locks: s.Locks,
-		Paused:    s.Paused,
-		CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
+		Paused: s.Paused, CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
 		Pending: pending.Deliveries, PendingMore: pending.More,
 	}
 	health = health.Of(s.Enabled)

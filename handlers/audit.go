@@ -139,11 +139,7 @@ func auditRecord(r *request, one *audit.Record) api.AuditRecord {
 		RequestID: one.By.RequestID, ServerRequestID: one.By.ServerRequestID,
 		Actor: api.AuditActor{Subject: one.By.Subject, Tenant: one.By.Tenant, Scope: one.By.Scope},
 		Object: api.AuditObject{
-			Locks:  o.Locks,
-			Entry:  string(o.Entry),
-			Holder: o.Holder,
-			Fence:  o.Fence,
-			Held:   o.Held,
+			Locks: o.Locks, Entry: string(o.Entry), Holder: o.Holder, Fence: o.Fence, Held: o.Held,
 		},
 	}
 	if out.Object.Locks == nil {

@@ -36,8 +36,7 @@ func (a admission) authenticate() error {
 	scheme, raw, _ := strings.Cut(values[0], " ")
 	if !strings.EqualFold(scheme, "Bearer") {
 		return lock.Errorf(
-			lock.Unauthenticated,
-			"the Authorization header must be of the form Bearer <token>",
+			lock.Unauthenticated, "the Authorization header must be of the form Bearer <token>",
 		)
 	}
 	return a.verify(strings.TrimSpace(raw))

@@ -68,9 +68,8 @@ func treeOf(t *blocking.Tree, heads []blocking.Head, waits []blocking.Wait) api.
 	for _, w := range waits {
 		one := api.BlockedWait{
 			ID: string(w.Entry.ID), Holder: w.Entry.Holder, Name: w.Lock, Position: w.Position,
-			Number: w.Entry.Number, Depth: w.Depth,
-			Behind: string(w.Behind.ID), EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt),
-			BlamedSince: api.InstantOf(w.Since),
+			Number: w.Entry.Number, Depth: w.Depth, Behind: string(w.Behind.ID),
+			EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt), BlamedSince: api.InstantOf(w.Since),
 		}
 		if w.Under != nil {
 			one.Under = string(w.Under.ID)
@@ -136,18 +135,15 @@ func adminEntryOf(s view.EntryPlaces) api.AdminEntry {
 	e := s.Entry
 	out := api.AdminEntry{
 		ID: string(e.ID), Fence: e.Number, State: heldOr(s.Holds, "waiting"),
-		EnqueuedAt: api.InstantOf(e.EnqueuedAt),
-		TTLSeconds: api.SecondsOf(e.TTL), Set: setSize(e), Async: e.Async, Named: e.Named,
-		Locks: []api.AdminEntryLock{},
+		EnqueuedAt: api.InstantOf(e.EnqueuedAt), TTLSeconds: api.SecondsOf(e.TTL), Set: setSize(e),
+		Async: e.Async, Named: e.Named, Locks: []api.AdminEntryLock{},
 	}
 	if s.Holds {
 		out.Since = new(api.InstantOf(s.Since))
 	}
 	for _, at := range s.At {
 		one := api.AdminEntryLock{
-			Name:     at.Claim.Name,
-			Mode:     string(at.Claim.Mode),
-			State:    heldOr(s.Holds, "waiting"),
+			Name: at.Claim.Name, Mode: string(at.Claim.Mode), State: heldOr(s.Holds, "waiting"),
 			Position: at.Position,
 		}
 		if !s.Holds && at.InFront {

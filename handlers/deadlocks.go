@@ -88,8 +88,7 @@ func ownOrders(r *request, tenant string, limit int) figures.OrderReport {
 		return slices.ContainsFunc(c.Steps, func(s order.Step) bool { return !mayKnow(r, s.From, s.To) })
 	})
 	all.Orders = slices.DeleteFunc(
-		all.Orders,
-		func(e order.Edge) bool { return !mayKnow(r, e.From, e.To) },
+		all.Orders, func(e order.Edge) bool { return !mayKnow(r, e.From, e.To) },
 	)
 	all.Total = len(all.Orders)
 	all.Contradictions = all.Contradictions[:min(len(all.Contradictions), limit)]
@@ -120,12 +119,8 @@ func deadlockPage(r *request, found []view.Deadlock) *api.DeadlockPage {
 	page := &api.DeadlockPage{Deadlocks: []api.RefusedDeadlock{}, Learnt: learntBy(r.endpoints)}
 	for _, d := range found {
 		out := api.RefusedDeadlock{
-			Tenant:  d.Tenant,
-			At:      api.InstantOf(d.At),
-			Refused: d.Refused.Holder,
-			Locks:   []string{},
-			Cycle:   cycleOf(d.Cycle, may),
-			Waits:   d.Waits,
+			Tenant: d.Tenant, At: api.InstantOf(d.At), Refused: d.Refused.Holder, Locks: []string{},
+			Cycle: cycleOf(d.Cycle, may), Waits: d.Waits,
 		}
 		for _, claim := range d.Refused.Claims {
 			if may(claim.Name) {
@@ -185,10 +180,5 @@ func orderReport(by *request, r figures.OrderReport) *api.LockOrderReport {
 }
 
 func exampleOf(x order.Example) api.OrderExample {
-	return api.OrderExample{
-		Holder: x.Holder,
-		Held:   x.Held,
-		Taken:  x.Taken,
-		At:     api.InstantOf(x.At),
-	}
+	return api.OrderExample{Holder: x.Holder, Held: x.Held, Taken: x.Taken, At: api.InstantOf(x.At)}
 }

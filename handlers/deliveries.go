@@ -79,8 +79,7 @@ func deliveries(r *request, who *auth.Principal) (reply, error) {
 	}
 	const each = 8 << 10 // bytes, about: its last attempts with what went wrong
 	return large(
-		each*len(page.Deliveries),
-		func() any { return deliveriesOf(page, sending, r.principal.MayUse) },
+		each*len(page.Deliveries), func() any { return deliveriesOf(page, sending, r.principal.MayUse) },
 	), nil
 }
 
@@ -93,8 +92,7 @@ func isRecordPlace(text string) bool {
 
 func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.DeliveryPage {
 	out := &api.DeliveryPage{
-		Deliveries: make([]api.Delivery, 0, len(p.Deliveries)),
-		Disabled:   string(p.Health.Disabled),
+		Deliveries: make([]api.Delivery, 0, len(p.Deliveries)), Disabled: string(p.Health.Disabled),
 	}
 	if p.Next != "" {
 		out.NextCursor = cursorOf("deliveries", p.Next)
@@ -111,8 +109,7 @@ func deliveriesOf(p *outbox.Page, sends bool, may func(name string) bool) *api.D
 func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.Delivery {
 	out := api.Delivery{
 		ID: d.ID, Type: d.Type, State: string(d.State), CreatedAt: api.InstantOf(d.Made.UTC()),
-		Tried:    d.Tried,
-		Attempts: make([]api.Attempt, 0, len(d.Attempts)),
+		Tried: d.Tried, Attempts: make([]api.Attempt, 0, len(d.Attempts)),
 	}
 	if may(d.Lock) { // of a set the first may be one that the token may not know
 		out.Lock = d.Lock
@@ -123,8 +120,7 @@ func deliveryOf(d *outbox.Delivery, sends bool, may func(name string) bool) api.
 	for _, one := range d.Attempts {
 		out.Attempts = append(out.Attempts, api.Attempt{
 			At: api.InstantOf(one.At.UTC()), Outcome: string(one.Outcome), Status: one.Status,
-			Error:            one.Err,
-			TookSeconds:      api.SecondsOf(time.Duration(one.TookMS) * time.Millisecond),
+			Error: one.Err, TookSeconds: api.SecondsOf(time.Duration(one.TookMS) * time.Millisecond),
 			ClockSkewSeconds: api.SecondsOf(time.Duration(one.SkewS) * time.Second),
 		})
 	}

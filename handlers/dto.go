@@ -23,10 +23,7 @@ func entryOf(g *service.Grant) api.Entry {
 	}
 	return api.Entry{
 		Waiting: &api.WaitingEntry{
-			EntryFields: fields,
-			State:       "waiting",
-			Position:    max(1, g.Position),
-			WaitUntil:   waitUntil(e),
+			EntryFields: fields, State: "waiting", Position: max(1, g.Position), WaitUntil: waitUntil(e),
 		},
 	}
 }
@@ -124,8 +121,6 @@ func percentilesOf(p figures.Percentiles) *api.Percentiles {
 		return nil
 	}
 	return &api.Percentiles{
-		P50: api.SecondsOf(p.P50),
-		P90: api.SecondsOf(p.P90),
-		P99: api.SecondsOf(p.P99),
+		P50: api.SecondsOf(p.P50), P90: api.SecondsOf(p.P90), P99: api.SecondsOf(p.P99),
 	}
 }

@@ -32,8 +32,7 @@ type eventWriter struct {
 
 func newEventWriter(r *request, stream *service.EventStream, f *event.Filter) *eventWriter {
 	return &eventWriter{
-		request: r, stream: stream, filter: f,
-		out:     http.NewResponseController(unwrapped(r.Writer)),
+		request: r, stream: stream, filter: f, out: http.NewResponseController(unwrapped(r.Writer)),
 		timeout: min(eventTimeout, r.endpoints.AnswerTimeout),
 	}
 }

@@ -133,8 +133,7 @@ func (q *query) patterns(text string) (patterns []auth.Pattern) {
 		p, err := auth.ParseNamePattern(one)
 		if err != nil {
 			q.invalid(
-				"locks",
-				"must be patterns of lock names with at most one star each, separated by commas",
+				"locks", "must be patterns of lock names with at most one star each, separated by commas",
 			)
 		}
 		patterns = append(patterns, p)

@@ -53,9 +53,7 @@ func idempotencyKey(h http.Header) (string, error) {
 	if len(values) > 1 || values[0] == "" || len(values[0]) > maxIdempotencyKey ||
 		!printable(values[0]) {
 		return "", lock.Invalid(
-			"Idempotency-Key",
-			"must be 1 to %d printable characters",
-			maxIdempotencyKey,
+			"Idempotency-Key", "must be 1 to %d printable characters", maxIdempotencyKey,
 		)
 	}
 	return values[0], nil

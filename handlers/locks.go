@@ -298,9 +298,6 @@ func ofLock(r *request) service.TokenRequest {
 // ofSet asks for the set in the path, if the bearer token may use its locks.
 func ofSet(r *request) service.TokenRequest {
 	return service.TokenRequest{
-		Tenant: r.tenant(),
-		Set:    true,
-		ID:     lock.ID(r.Param("id")),
-		May:    r.principal.MayUse,
+		Tenant: r.tenant(), Set: true, ID: lock.ID(r.Param("id")), May: r.principal.MayUse,
 	}
 }

@@ -109,12 +109,8 @@ func setOf(g *service.Grant) *api.Set {
 	if !g.Held {
 		return &api.Set{
 			Waiting: &api.WaitingSet{
-				ID:          id,
-				Locks:       locks,
-				GrantFields: fieldsOf(g),
-				State:       "waiting",
-				Position:    max(1, g.Position),
-				WaitUntil:   waitUntil(g.Entry),
+				ID: id, Locks: locks, GrantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position),
+				WaitUntil: waitUntil(g.Entry),
 			},
 		}
 	}
@@ -153,8 +149,7 @@ func busyOf(busy []service.Busy) []api.BusyLock {
 	out := []api.BusyLock{}
 	for _, b := range busy {
 		out = append(
-			out,
-			api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters},
+			out, api.BusyLock{Name: b.Name, Holders: briefly(b.Holders, b.Name), Waiting: b.Waiters},
 		)
 	}
 	return out

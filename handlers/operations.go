@@ -41,9 +41,7 @@ func getReadiness(r *request) (reply, error) {
 	if a.KeysReady != nil {
 		if err := a.KeysReady(); err != nil {
 			return reply{}, &lock.Error{
-				Code:       lock.StoreUnavailable,
-				Detail:     err.Error(),
-				RetryAfter: time.Second,
+				Code: lock.StoreUnavailable, Detail: err.Error(), RetryAfter: time.Second,
 			}
 		}
 	}

@@ -86,10 +86,9 @@ func typed(err error) *lock.Error {
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
 		return &lock.Error{
-			Code:           lock.StoreUnavailable,
-			Detail:         "the request took too long; retry with the same Idempotency-Key",
-			RetryAfter:     time.Second,
-			OutcomeUnknown: true,
+			Code:       lock.StoreUnavailable,
+			Detail:     "the request took too long; retry with the same Idempotency-Key",
+			RetryAfter: time.Second, OutcomeUnknown: true,
 		}
 	}
 	return &lock.Error{

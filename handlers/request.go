@@ -96,8 +96,7 @@ func (r *request) record(span trace.Span) {
 	)
 	if span.IsRecording() {
 		span.SetAttributes(
-			attribute.String("http.route", r.FullPath()),
-			attribute.Int("http.response.status_code", status),
+			attribute.String("http.route", r.FullPath()), attribute.Int("http.response.status_code", status),
 		)
 	}
 	r.log(status, took)
@@ -208,9 +207,7 @@ func (r *request) trace() trace.Span {
 	}
 	ctx := r.endpoints.Propagator.Extract(was, propagation.HeaderCarrier(r.Request.Header))
 	ctx, span := tracer.Start(
-		ctx,
-		r.Request.Method+" "+r.FullPath(),
-		trace.WithSpanKind(trace.SpanKindServer),
+		ctx, r.Request.Method+" "+r.FullPath(), trace.WithSpanKind(trace.SpanKindServer),
 	)
 	if span.SpanContext().IsValid() { // otherwise tracing is off: save the request a copy
 		r.Request = r.Request.WithContext(ctx)
@@ -248,9 +245,7 @@ func (r *request) log(status int, took time.Duration) {
 	}
 	if r.principal != nil {
 		attrs = append(
-			attrs,
-			slog.String("tenant", r.principal.Tenant),
-			slog.String("subject", r.principal.Subject),
+			attrs, slog.String("tenant", r.principal.Tenant), slog.String("subject", r.principal.Subject),
 		)
 	}
 	if r.name != "" {

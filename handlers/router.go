@@ -180,12 +180,7 @@ func New(cfg Config) *Router {
 	r.NoRoute(a.handle(route{handler: nowhere}))
 	r.NoMethod(a.handle(route{handler: noSuchMethod}))
 	a.add(
-		r,
-		vitalRoutes(),
-		documentRoutes(),
-		lockRoutes(),
-		webhookRoutes(),
-		adminRoutes(),
+		r, vitalRoutes(), documentRoutes(), lockRoutes(), webhookRoutes(), adminRoutes(),
 		dashboardRoutes(),
 	)
 	if a.Exposition != nil {
@@ -225,21 +220,13 @@ func newEndpoints(cfg Config) *endpoints {
 	}
 	g := newGate(gateSlots())
 	return &endpoints{
-		Config:  cfg,
-		gate:    g,
-		slots:   newSlots(),
-		pages:   newPages(g),
+		Config: cfg, gate: g, slots: newSlots(), pages: newPages(g),
 		buffers: sync.Pool{New: func() any { return new(bytes.Buffer) }},
 		used:    sync.Pool{New: func() any { return new(answer) }},
 		answers: newShares(cfg.MaxAnswers, cfg.MaxAnswers/answerShares),
-		scrapes: newShares(maxScrapes, maxScrapes),
-		exports: newShares(maxExports, maxExportsOfTenant),
-		reads:   newShares(maxReads, maxReadsOfTenant),
-
-		anonymous: newPace(),
-		heads:     newShares(maxHeads, maxHeadsOfAddress),
-
-		sampler: newSampler(),
+		scrapes: newShares(maxScrapes, maxScrapes), exports: newShares(maxExports, maxExportsOfTenant),
+		reads: newShares(maxReads, maxReadsOfTenant), anonymous: newPace(),
+		heads: newShares(maxHeads, maxHeadsOfAddress), sampler: newSampler(),
 	}
 }
 

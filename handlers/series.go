@@ -128,9 +128,8 @@ func heatOf(h *service.History) *api.LockHeat {
 		return nil
 	}
 	return &api.LockHeat{
-		From:        api.InstantOf(h.HeatFrom),
-		StepSeconds: api.SecondsOf(figures.HeatStep),
-		Average:     averages(h.Heat),
+		From: api.InstantOf(h.HeatFrom), StepSeconds: api.SecondsOf(figures.HeatStep),
+		Average: averages(h.Heat),
 	}
 }
 
@@ -144,8 +143,7 @@ func averages(cells []float64) (out []api.Seconds) {
 func pastEvent(p figures.Past) api.PastEvent {
 	out := api.PastEvent{
 		Event: p.ID.String(), Type: string(p.Kind), At: api.InstantOf(p.At), Entry: string(p.Entry),
-		Holder: p.Holder, Number: p.Number,
-		Held: p.Held && p.Reason != "",
+		Holder: p.Holder, Number: p.Number, Held: p.Held && p.Reason != "",
 	}
 	if p.Held {
 		out.LastedSeconds = new(api.SecondsOf(p.Lasted))
@@ -158,19 +156,13 @@ func pastEvent(p figures.Past) api.PastEvent {
 
 func evidenceOf(h *service.History) api.LeaseEvidence {
 	out := api.LeaseEvidence{
-		WorkedAfterExpiry: h.TooLate,
-		LateRenewals:      h.Late,
-		StaleWrites:       uint64(h.StaleWrites),
-		Signs:             []api.LeaseSign{},
-		Words:             wordsOf(h),
+		WorkedAfterExpiry: h.TooLate, LateRenewals: h.Late, StaleWrites: uint64(h.StaleWrites),
+		Signs: []api.LeaseSign{}, Words: wordsOf(h),
 	}
 	for _, s := range h.Signs {
 		one := api.LeaseSign{
-			Kind:   string(s.Kind),
-			Entry:  string(s.Entry),
-			Holder: s.Holder,
-			Fence:  s.Number,
-			At:     api.InstantOf(s.At),
+			Kind: string(s.Kind), Entry: string(s.Entry), Holder: s.Holder, Fence: s.Number,
+			At: api.InstantOf(s.At),
 		}
 		if s.After > 0 {
 			one.AfterSeconds = new(api.SecondsOf(s.After))
@@ -234,8 +226,7 @@ func getHeatMap(q *query) maker {
 		}
 		for _, one := range m.Rows {
 			out.Rows = append(
-				out.Rows,
-				api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)},
+				out.Rows, api.HeatMapRow{Tenant: one.Tenant, Name: one.Name, Waiting: averages(one.Cells)},
 			)
 		}
 		return out, nil

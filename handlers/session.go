@@ -50,8 +50,7 @@ func signIn(r *request, body *api.SessionBody) (reply, error) {
 		return reply{}, lock.Errorf(
 			lock.Forbidden,
 			"the dashboard is for callers with the scope %s or %s; sign in with a token that has one",
-			auth.Admin,
-			auth.TenantAdmin,
+			auth.Admin, auth.TenantAdmin,
 		)
 	}
 	text, who, err := r.endpoints.Sessions.Seal(who)
@@ -73,8 +72,7 @@ func newcomer(r *request, body *api.SessionBody) (*auth.Principal, error) {
 		return codes.Redeem(*body.Code)
 	case body.Code != nil:
 		return nil, lock.Errorf(
-			lock.Unauthenticated,
-			"this server issues no codes; sign in with a bearer token",
+			lock.Unauthenticated, "this server issues no codes; sign in with a bearer token",
 		)
 	}
 	return r.endpoints.Verifier.Verify(r.context(), strings.TrimSpace(*body.BearerToken))

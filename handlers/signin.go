@@ -96,21 +96,16 @@ func cameBack(r *request) (string, *auth.Principal, error) {
 	kept := r.Request.CookiesNamed(r.cookies().name(flowName))
 	if err != nil || len(kept) != 1 {
 		return "", nil, &auth.Error{
-			Reason: auth.BadSignIn,
-			Detail: "this browser has not begun to sign in here",
+			Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here",
 		}
 	}
 	if why := said.Get("error"); why != "" || said.Get("code") == "" {
 		return "", nil, &auth.Error{
-			Reason: auth.Denied,
-			Detail: "the identity provider did not sign you in",
+			Reason: auth.Denied, Detail: "the identity provider did not sign you in",
 		}
 	}
 	who, err := r.endpoints.SignIn.Finish(
-		r.context(),
-		kept[0].Value,
-		said.Get("state"),
-		said.Get("code"),
+		r.context(), kept[0].Value, said.Get("state"), said.Get("code"),
 	)
 	if err != nil {
 		return "", nil, err

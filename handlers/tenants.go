@@ -29,9 +29,7 @@ func listTenants(q *query) maker {
 			return nil, err
 		}
 		out := &api.AdminTenantPage{
-			Seen:    a.seen(page.Revision, page.Now),
-			Tenants: []api.AdminTenant{},
-			Total:   page.All,
+			Seen: a.seen(page.Revision, page.Now), Tenants: []api.AdminTenant{}, Total: page.All,
 		}
 		if page.Next != "" {
 			out.NextCursor = cursorOf("tenants", page.Next)

@@ -269,8 +269,7 @@ func webhookOf(s *subscription.Subscription, h outbox.Health) *api.Webhook {
 func webhookFields(s *subscription.Subscription) api.WebhookFields {
 	f := api.WebhookFields{
 		ID: s.ID, URL: s.URL, Events: eventNames(s.Events), Locks: s.Locks, Paused: s.Paused,
-		Description: s.Description,
-		CreatedAt:   api.InstantOf(s.Created), CreatedBy: s.By,
+		Description: s.Description, CreatedAt: api.InstantOf(s.Created), CreatedBy: s.By,
 	}
 	if len(s.Rotated) > 0 {
 		f.RotatedAt = api.InstantOf(s.Rotated[0])

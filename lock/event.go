@@ -33,8 +33,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout,
-		EventDeadlockRefused,
-		EventReleaseRequested,
+		EventDeadlockRefused, EventReleaseRequested,
 	}
 }
 

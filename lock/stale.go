@@ -18,8 +18,7 @@ func (w StaleWrite) Check() error {
 		return Invalid("fence_known", "must be between 1 and %d", uint64(MaxNumber))
 	case w.Presented >= w.Known:
 		return Invalid(
-			"fence_presented",
-			"must be less than fence_known: otherwise the write was not stale",
+			"fence_presented", "must be less than fence_known: otherwise the write was not stale",
 		)
 	}
 	if wrong := CheckHolder(w.Resource); wrong != "" {

@@ -113,8 +113,7 @@ func (b *Book) Set(ctx context.Context, c Change) (out *State, err error) {
 			}
 		}
 		version, err := b.Records.Put(
-			ctx,
-			store.RecordPut{RecordKey: keyOf(c.Tenant), Value: value, Version: was.Version},
+			ctx, store.RecordPut{RecordKey: keyOf(c.Tenant), Value: value, Version: was.Version},
 		)
 		if err == nil {
 			out = was

@@ -269,9 +269,7 @@ func (s *Service) write(
 
 // rejoin finds the entry of an earlier request with the same idempotency key, and waits on it for
 // at most hold. It returns nil and no error if there is none.
-func (s *Service) rejoin(
-	ctx context.Context, e *lock.Entry, hold time.Duration,
-) (*Grant, error) {
+func (s *Service) rejoin(ctx context.Context, e *lock.Entry, hold time.Duration) (*Grant, error) {
 	news, err := s.view.Waits.Attend(e.ID)
 	if err != nil {
 		return nil, err

@@ -38,11 +38,9 @@ func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	if err := c.Service.view.Progress.Missing(); err != nil {
 		return nil, err
 	}
-	page := c.lists.Page(
-		lists.Query{
-			Sight: s, State: "contended", Sort: lists.ByWaiters, Down: true, Limit: maxBlockingLocks,
-		},
-	)
+	page := c.lists.Page(lists.Query{
+		Sight: s, State: "contended", Sort: lists.ByWaiters, Down: true, Limit: maxBlockingLocks,
+	})
 	refs := make([]lock.Ref, 0, len(page.Rows))
 	for _, l := range page.Rows {
 		refs = append(refs, l.Ref)
@@ -50,8 +48,7 @@ func (c *Console) Blocking(s lists.Sight, trees int) (*Blocking, error) {
 	queues, more := c.Service.view.Lists.Blocking(refs, maxBlockingPlaces)
 	now := c.Service.Now()
 	forest := blocking.Of(
-		queues, now,
-		blocking.Limits{Trees: maxBlockingLocks, Waits: maxTreeWaits, Depth: maxTreeDepth},
+		queues, now, blocking.Limits{Trees: maxBlockingLocks, Waits: maxTreeWaits, Depth: maxTreeDepth},
 	)
 	c.hangingFirst(forest, now)
 	forest.Trees = forest.Trees[:min(len(forest.Trees), trees)]

@@ -72,9 +72,8 @@ type slackSamples struct{ next atomic.Int64 } // in ns since 1970
 func (x *slackSamples) take(now time.Time) bool {
 	next := x.next.Load()
 	left := time.Duration(next - now.UnixNano())
-	return (left <= 0 || left > slackPause) && x.next.CompareAndSwap(
-		next, now.Add(slackEvery).UnixNano(),
-	)
+	return (left <= 0 || left > slackPause) &&
+		x.next.CompareAndSwap(next, now.Add(slackEvery).UnixNano())
 }
 
 func (x *slackSamples) rest(now time.Time) { x.next.Store(now.Add(slackPause).UnixNano()) }

@@ -163,8 +163,7 @@ func (r AcquireRequest) checkAsk() error {
 		return lock.Invalid("request_release", "needs wait_seconds above 0")
 	case *r.AskWithin < 0 || *r.AskWithin > lock.MaxAskWithin:
 		return lock.Invalid(
-			"request_release.within_seconds",
-			"must be between 0 and %g", lock.MaxAskWithin.Seconds(),
+			"request_release.within_seconds", "must be between 0 and %g", lock.MaxAskWithin.Seconds(),
 		)
 	}
 	return nil

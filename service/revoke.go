@@ -125,9 +125,7 @@ func (r *RevokeRequest) check(e *lock.Entry) error {
 		return lock.Errorf(lock.NotFound, "the entry is of another lock; "+
 			"read this lock again for its entries")
 	case r.Name != "" && e.Set:
-		return lock.Errorf(
-			lock.NotFound, "the entry is a set; revoke it as a whole, at /admin/locksets",
-		)
+		return lock.Errorf(lock.NotFound, "the entry is a set; revoke it as a whole, at /admin/locksets")
 	case e.Number != r.Fence:
 		return lock.Errorf(lock.Changed, "the entry has another fence than was seen; "+
 			"read the lock again before you revoke")

@@ -113,15 +113,10 @@ func New(cfg Config) *Service {
 	reads := &queueReads{base: b}
 	removals := &withdrawals{base: b, reads: reads}
 	s := &Service{
-		base:        b,
-		Entries:     &Entries{base: b, reads: reads, withdrawals: removals},
+		base: b, Entries: &Entries{base: b, reads: reads, withdrawals: removals},
 		Locks:       &Locks{base: b, expiries: newExpiries(), events: out, started: cfg.Now()},
-		StaleWrites: newStaleWrites(b),
-		reads:       reads,
-		withdrawals: removals,
-		events:      out,
-		keys:        newUsedKeys(cfg.MaxKeys),
-		draining:    make(chan struct{}),
+		StaleWrites: newStaleWrites(b), reads: reads, withdrawals: removals, events: out,
+		keys: newUsedKeys(cfg.MaxKeys), draining: make(chan struct{}),
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.feed = cancel

@@ -36,8 +36,7 @@ func mergeStaleWrites(a, b []StaleWrite) []StaleWrite {
 	merged := all[:0]
 	for _, w := range all {
 		same := StaleWrite{
-			Lock: w.Lock, Presented: w.Presented, Known: w.Known, Resource: w.Resource,
-			Reporter: w.Reporter,
+			Lock: w.Lock, Presented: w.Presented, Known: w.Known, Resource: w.Resource, Reporter: w.Reporter,
 		}
 		if i, is := found[same]; is {
 			merged[i].learn(w)

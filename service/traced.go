@@ -96,8 +96,7 @@ func (t *traced) span(
 	defer span.End()
 	if e != nil {
 		span.SetAttributes(
-			attribute.String("fencepost.tenant", e.Tenant),
-			attribute.String("fencepost.lock", e.Name()),
+			attribute.String("fencepost.tenant", e.Tenant), attribute.String("fencepost.lock", e.Name()),
 			attribute.String("fencepost.entry", string(e.ID)),
 		)
 	}

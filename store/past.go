@@ -87,9 +87,8 @@ func (p Past) Entry(tenant string, id lock.ID) *lock.Entry {
 		was.Mode = lock.Exclusive
 	}
 	e := &lock.Entry{
-		ID: id, Tenant: tenant, Claims: was.claims(), Set: len(was.Claims) > 0,
-		Holder: was.Holder, Named: was.Named, Subject: was.Subject,
-		TTL:        time.Duration(was.TTL) * time.Millisecond,
+		ID: id, Tenant: tenant, Claims: was.claims(), Set: len(was.Claims) > 0, Holder: was.Holder,
+		Named: was.Named, Subject: was.Subject, TTL: time.Duration(was.TTL) * time.Millisecond,
 		EnqueuedAt: time.UnixMilli(was.Enqueued).UTC(), Number: uint64(was.Position) + p.Floor,
 	}
 	if was.Until != 0 {

@@ -83,12 +83,10 @@ func (t *Trust) Received(mark uint64, position int64, cluster uint64) {
 	case expected != 0 && cluster != expected:
 		t.doubt("the store answers as another cluster than before; retry while the server checks it")
 	case number < mark:
-		t.doubt(
-			fmt.Sprintf(
-				"the store is at %d although %d was received from it before; retry while the server checks it",
-				number, mark,
-			),
-		)
+		t.doubt(fmt.Sprintf(
+			"the store is at %d although %d was received from it before; retry while the server checks it",
+			number, mark,
+		))
 	default:
 		t.Saw(position)
 	}
@@ -221,23 +219,18 @@ func (t *Trust) takeOver(mark uint64, before *refusal, r Records) (unrecorded ui
 		t.refusal.Store(&refusal{why: fmt.Sprintf(
 			"%v: the fence floor was lowered from %d to %d%s", ErrRecords, floor, r.Floor, remedy)})
 	case r.Kept != r.Cluster:
-		t.refusal.Store(
-			&refusal{
-				lost: true,
-				why: "the store was restored from a backup: its cluster id is not the one in its data" +
-					remedy,
-			},
-		)
+		t.refusal.Store(&refusal{
+			lost: true,
+			why:  "the store was restored from a backup: its cluster id is not the one in its data" + remedy,
+		})
 	case lost != 0:
-		t.refusal.Store(
-			&refusal{
-				lost: true,
-				why: fmt.Sprintf(
-					"the store lost its past: fence %d was handed out, but the store has not reached it%s", lost,
-					remedy,
-				),
-			},
-		)
+		t.refusal.Store(&refusal{
+			lost: true,
+			why: fmt.Sprintf(
+				"the store lost its past: fence %d was handed out, but the store has not reached it%s", lost,
+				remedy,
+			),
+		})
 	default:
 		t.reach(number)
 		t.refusal.CompareAndSwap(before, nil)

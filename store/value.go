@@ -143,12 +143,10 @@ func (v *Value) claims(key Key) []lock.Claim {
 // Entry returns the entry at key that was written at number.
 func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 	e := &lock.Entry{
-		ID: key.ID, Tenant: key.Tenant, Claims: v.claims(key), Set: len(v.Claims) > 0,
-		Holder: v.Holder, Named: v.Named, Subject: v.Subject, Metadata: v.Metadata, Request: v.Request,
-		TTL:        time.Duration(v.TTL) * time.Millisecond,
-		EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
-		Number:     number, Handle: v.Handle,
-		Async: v.Async, Callback: (*lock.Callback)(v.Callback),
+		ID: key.ID, Tenant: key.Tenant, Claims: v.claims(key), Set: len(v.Claims) > 0, Holder: v.Holder,
+		Named: v.Named, Subject: v.Subject, Metadata: v.Metadata, Request: v.Request,
+		TTL: time.Duration(v.TTL) * time.Millisecond, EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
+		Number: number, Handle: v.Handle, Async: v.Async, Callback: (*lock.Callback)(v.Callback),
 	}
 	if lock.ValidTrace(v.Trace) { // another version may write others; it only describes the entry
 		e.Trace = v.Trace
@@ -173,8 +171,7 @@ func Damaged(key Key, number uint64, handle int64) *lock.Entry {
 	return &lock.Entry{
 		ID: key.ID, Tenant: key.Tenant, Claims: []lock.Claim{{Name: key.Lock, Mode: lock.Exclusive}},
 		Opaque: true, Holder: "unreadable", TTL: damagedTTL,
-		EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond),
-		Number:     number, Handle: handle,
+		EnqueuedAt: time.Now().UTC().Truncate(time.Millisecond), Number: number, Handle: handle,
 	}
 }
 

@@ -22,8 +22,7 @@ func describe(ctx context.Context, version string) (*resource.Resource, error) {
 		resource.WithTelemetrySDK(),
 		resource.WithService(),
 		resource.WithAttributes(
-			attribute.String("service.name", "fencepost"),
-			attribute.String("service.version", version),
+			attribute.String("service.name", "fencepost"), attribute.String("service.version", version),
 		),
 		resource.WithFromEnv(),
 	)
@@ -51,10 +50,7 @@ func (t *Telemetry) startTracing(
 func (t *Telemetry) startMetrics(
 	ctx context.Context, res *resource.Resource,
 ) (*metric.MeterProvider, error) {
-	reader, err := prometheus.New(
-		prometheus.WithRegisterer(t.registry),
-		prometheus.WithoutScopeInfo(),
-	)
+	reader, err := prometheus.New(prometheus.WithRegisterer(t.registry), prometheus.WithoutScopeInfo())
 	if err != nil {
 		return nil, err
 	}

@@ -66,13 +66,9 @@ type Lost struct {
 // nothing.
 func NewLineWriter(out io.Writer, lost func(Lost) []byte) *LineWriter {
 	w := &LineWriter{
-		out: out, lost: lost,
-		started: make(chan struct{}, 1),
-		filled:  make(chan struct{}, 1),
-		closing: make(chan struct{}),
-		done:    make(chan struct{}),
-		givenUp: make(chan struct{}),
-		moved:   make(chan struct{}),
+		out: out, lost: lost, started: make(chan struct{}, 1), filled: make(chan struct{}, 1),
+		closing: make(chan struct{}), done: make(chan struct{}), givenUp: make(chan struct{}),
+		moved: make(chan struct{}),
 	}
 	go w.run()
 	return w

@@ -71,8 +71,7 @@ func (m *Metrics) observeProcess(version string) {
 		}
 	},
 		figure{
-			name:        "fencepost.build.info",
-			description: "Always 1; the attributes say what is running.",
+			name: "fencepost.build.info", description: "Always 1; the attributes say what is running.",
 		},
 		figure{
 			name: "fencepost.http.requests.in_flight", unit: "{request}",
@@ -140,8 +139,7 @@ func (m *Metrics) ObserveQueues(read func() (q Queues, known bool)) {
 			description: "How long the longest waiting entry has waited.",
 		},
 		figure{
-			name: "fencepost.queue.depth.max", unit: "{entry}",
-			description: "Most waiters for one lock.",
+			name: "fencepost.queue.depth.max", unit: "{entry}", description: "Most waiters for one lock.",
 		},
 		figure{
 			name:        "fencepost.store.revision",
@@ -210,8 +208,7 @@ func (m *Metrics) ObserveRefusal(read func() (reason string)) {
 			to(0, bit(reason == now), attribute.String("reason", reason))
 		}
 	}, figure{
-		name:        "fencepost.grants.refused",
-		description: "1 while nothing is granted for this reason.",
+		name: "fencepost.grants.refused", description: "1 while nothing is granted for this reason.",
 	})
 }
 

@@ -144,7 +144,6 @@ func (t *Telemetry) Propagator() propagation.TextMapPropagator {
 // OpenMetrics (with exemplars) if that is asked for.
 func (t *Telemetry) MetricsHandler() http.Handler {
 	return promhttp.HandlerFor(t.registry, promhttp.HandlerOpts{
-		ErrorLog:          slog.NewLogLogger(t.logger.Handler(), slog.LevelError),
-		EnableOpenMetrics: true,
+		ErrorLog: slog.NewLogLogger(t.logger.Handler(), slog.LevelError), EnableOpenMetrics: true,
 	})
 }

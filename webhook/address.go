@@ -149,8 +149,7 @@ func embedded(addr netip.Addr) []netip.Addr {
 	// Teredo: its server, and the client in complement
 	case [4]byte(b[:4]) == [4]byte{0x20, 0x01, 0, 0}:
 		return []netip.Addr{
-			netip.AddrFrom4([4]byte(b[4:8])),
-			netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}),
+			netip.AddrFrom4([4]byte(b[4:8])), netip.AddrFrom4([4]byte{^b[12], ^b[13], ^b[14], ^b[15]}),
 		}
 	}
 	return nil

@@ -37,9 +37,8 @@ func (s *Sender) failed(caller, attempt context.Context, err error) Result {
 	}
 	if refused, ok := errors.AsType[*refusal](err); ok {
 		return Result{
-			Outcome: Rejected,
-			Err:     "its host name leads to an address that this server does not send to",
-			Cause:   refused,
+			Outcome: Rejected, Err: "its host name leads to an address that this server does not send to",
+			Cause: refused,
 		}
 	}
 	var e *stepError

@@ -129,11 +129,8 @@ func (s *Sender) connect(ctx context.Context, e *endpoint) (net.Conn, error) {
 		},
 	}
 	secured := tls.Client(handshake, &tls.Config{
-		ServerName: e.host,
-		MinVersion: tls.VersionTLS12,
-		NextProtos: []string{"http/1.1"},
-		RootCAs:    s.roots,
-		Time:       s.now,
+		ServerName: e.host, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+		RootCAs: s.roots, Time: s.now,
 	})
 	if err := secured.HandshakeContext(ctx); err != nil {
 		_ = conn.Close()

@@ -42,9 +42,7 @@ func Sign(id string, at time.Time, payload []byte, secrets ...Secret) (http.Head
 		signatures = append(signatures, "v1,"+base64.StdEncoding.EncodeToString(mac.Sum(nil)))
 	}
 	return http.Header{
-		HeaderID:        {id},
-		HeaderTimestamp: {timestamp},
-		HeaderSignature: {strings.Join(signatures, " ")},
+		HeaderID: {id}, HeaderTimestamp: {timestamp}, HeaderSignature: {strings.Join(signatures, " ")},
 	}, nil
 }
 

@@ -224,9 +224,8 @@ func (p *Provider) enter(ctx context.Context, state string) (leave func(), err e
 // open returns the flow that a browser has kept, if it is the one that the state is of.
 func (p *Provider) open(kept, state string) (f flow, err error) {
 	plain, ours := p.sealer.Open(kept)
-	if !ours || json.Unmarshal(
-		plain, &f,
-	) != nil || f.State != state || p.config.Now().Unix() >= f.Ends {
+	if !ours || json.Unmarshal(plain, &f) != nil || f.State != state ||
+		p.config.Now().Unix() >= f.Ends {
 		return f, &auth.Error{
 			Reason: auth.BadSignIn, Detail: "this browser has not begun to sign in here, or too long ago",
 		}

@@ -238,8 +238,7 @@ const maxProxyHops = 16
 func (c *config) checkNumbers() error {
 	wrong := []error{
 		c.maxHold.check("max-hold-seconds"), c.drain.check("drain-seconds"),
-		c.idleTimeout.check("idle-timeout-seconds"),
-		c.auditRetention.check("audit-retention"),
+		c.idleTimeout.check("idle-timeout-seconds"), c.auditRetention.check("audit-retention"),
 	}
 	if err := store.CheckFloor(c.fenceFloor, 0); err != nil {
 		wrong = append(wrong, usagef("--fence-floor: %v", err))

@@ -52,12 +52,9 @@ func (c *config) resolveSecret(env environment) error {
 	given, wrong := env[envSecret] != "", []error{err}
 	switch {
 	case c.dev && (given || c.secretFile != "" || c.jwks != ""):
-		wrong = append(
-			wrong,
-			usagef(
-				"--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret,
-			),
-		)
+		wrong = append(wrong, usagef(
+			"--dev makes a secret of its own and contradicts --jwt-secret-file, --jwks and %s", envSecret,
+		))
 	case given && c.secretFile != "":
 		wrong = append(wrong, usagef("%s and --jwt-secret-file contradict each other", envSecret))
 	case !c.dev && !given && c.secretFile == "" && c.jwks == "":

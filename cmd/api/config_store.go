@@ -113,12 +113,9 @@ func (c *config) resolveStoreAccess() error {
 		wrong = append(wrong, usagef("--store-username and --store-password-file need each other"))
 	}
 	if c.backend == storeZooKeeper && strings.Contains(c.storeUsername, ":") {
-		wrong = append(
-			wrong,
-			usagef(
-				"--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername,
-			),
-		)
+		wrong = append(wrong, usagef(
+			"--store-username: %q has a colon, with which ZooKeeper begins the password", c.storeUsername,
+		))
 	}
 	if c.storePasswordSrc != "" {
 		pass, err := readSecret("--store-password-file", c.storePasswordSrc, 1)

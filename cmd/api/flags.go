@@ -77,8 +77,7 @@ func (c *config) storeFlags(f *pflag.FlagSet) {
 func (c *config) tokenFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.secretFile, "jwt-secret-file", "",
 		"`file` with the HS256 secret, at least 32 bytes; or "+envSecret)
-	f.StringVar(&c.jwks, "jwks", "",
-		"`URL or file` of the JWK Set (RS256, ES256, EdDSA)")
+	f.StringVar(&c.jwks, "jwks", "", "`URL or file` of the JWK Set (RS256, ES256, EdDSA)")
 	f.StringVar(&c.issuer, "jwt-issuer", "", "`issuer` (iss) that bearer tokens must have")
 	f.StringVar(&c.audience, "jwt-audience", "", "`audience` (aud) that bearer tokens must have")
 	claimFlags(f, &c.claims)
@@ -107,8 +106,7 @@ func (c *config) signInFlags(f *pflag.FlagSet) {
 
 func (c *config) limitFlags(f *pflag.FlagSet) {
 	f.Var(&c.maxTTL, "max-ttl-seconds",
-		fmt.Sprintf("longest lease of a client, in `seconds`; at most %g",
-			lock.MaxTTL.Seconds()))
+		fmt.Sprintf("longest lease of a client, in `seconds`; at most %g", lock.MaxTTL.Seconds()))
 	c.limits = quota.Standard()
 	f.Var(defaultQuotas{c.limits}, quotasFlag, "default quotas of a tenant: "+
 		"`name=value,...`, such as held_locks=1000")
@@ -130,6 +128,5 @@ func (c *config) logFlags(f *pflag.FlagSet) {
 	f.StringVar(&c.logLevel, "log-level", "info", "debug, info, warn or error")
 	f.Float64Var(&c.drainDelay, "drain-delay-seconds", 0,
 		"keep listening for so many `seconds` after SIGTERM, until load balancers see /readyz fail")
-	f.Var(&c.drain, "drain-seconds",
-		"let requests finish for so many `seconds` after SIGTERM")
+	f.Var(&c.drain, "drain-seconds", "let requests finish for so many `seconds` after SIGTERM")
 }

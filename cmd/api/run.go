@@ -111,13 +111,10 @@ func serveStore(
 	trail, stopTrail := newAudit(c, t, opened.smallRecords(), replicas)
 	defer stopTrail()
 	routes := handlers.Config{
-		Service: s, Entries: s.Entries, Locks: s.Locks, StaleWrites: s.StaleWrites,
-		Audit: trail, Closures: closed, Webhooks: webhooks,
-		Deliveries: outbox.NewDeliveries(
-			opened.smallRecords(), s, s.Locks, webhooks.Journal,
-		),
-		Console: console,
-		Quotas:  limits, Verifier: verifier, KeysReady: verifier.Ready,
+		Service: s, Entries: s.Entries, Locks: s.Locks, StaleWrites: s.StaleWrites, Audit: trail,
+		Closures: closed, Webhooks: webhooks,
+		Deliveries: outbox.NewDeliveries(opened.smallRecords(), s, s.Locks, webhooks.Journal),
+		Console:    console, Quotas: limits, Verifier: verifier, KeysReady: verifier.Ready,
 	}
 	codes, err := addDashboard(&routes, c, key, verifier)
 	if err != nil {
@@ -264,9 +261,7 @@ func serveHTTP(
 	s *service.Service, greet func(net.Addr) error,
 ) error {
 	failed := make(chan error, 1)
-	go func() {
-		failed <- server.Serve(c.bounded(l))
-	}() // ends with Shutdown or Close below
+	go func() { failed <- server.Serve(c.bounded(l)) }() // ends with Shutdown or Close below
 	built := thisBuild()
 	t.Logger().Info(
 		"listening", "address", l.Addr().String(), "store", c.store, "version", built.version, "commit",

@@ -101,8 +101,7 @@ func (o *oidcSettings) resolve() error {
 	o.rights = rights
 	o.config = &signin.Config{
 		Issuer: o.issuer, ClientID: o.clientID, ClientSecret: secret, RedirectURL: o.redirect,
-		Scopes:    strings.Fields(o.scopes),
-		NameClaim: cmp.Or(o.name, "sub"), Rights: rights,
+		Scopes: strings.Fields(o.scopes), NameClaim: cmp.Or(o.name, "sub"), Rights: rights,
 	}
 	checkErr := o.config.Check()
 	if checkErr != nil {

@@ -73,8 +73,7 @@ func openZooKeeper(ctx context.Context, c *config, t *telemetry.Telemetry) (open
 func zookeeperConfig(c *config, t *telemetry.Telemetry) zookeeper.Config {
 	return zookeeper.Config{
 		Servers: c.endpoints, Chroot: c.chroot, TLS: c.tls, Username: c.storeUsername,
-		Password: c.storePass,
-		Logger:   t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
+		Password: c.storePass, Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
 	}
 }
 
@@ -101,9 +100,7 @@ func openEtcd(ctx context.Context, c *config, t *telemetry.Telemetry) (openedSto
 }
 
 func etcdConfig(c *config, t *telemetry.Telemetry) etcd.Config {
-	return etcd.Config{
-		Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t),
-	}
+	return etcd.Config{Logger: t.Logger(), FenceFloor: c.fenceFloor, Observer: observeStore(t)}
 }
 
 // etcdStore closes its connection with it.

@@ -41,12 +41,10 @@ func newWebhooks(
 ) (s *subscription.Subscriptions, stop func()) {
 	keys := subscription.NewKeys(tokenKey)
 	directory := subscription.NewDirectory(records, keys, t.Logger())
-	s = subscription.New(
-		subscription.Config{
-			Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of,
-			Journal: journal,
-		},
-	)
+	s = subscription.New(subscription.Config{
+		Records: records, Keys: keys, Policy: c.policy, Directory: directory, Limits: limits.Of,
+		Journal: journal,
+	})
 	return s, background(directory.Run)
 }
 

@@ -117,12 +117,8 @@ func Of(queues []Queue, now time.Time, limits Limits) *Forest {
 		return cmp.Or(strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Name, b.Name))
 	})
 	g := &graph{
-		now:    now,
-		limits: limits,
-		crowds: crowds(queues),
-		blocks: map[actor][]*Queue{},
-		waits:  map[actor]*lock.Entry{},
-		done:   map[actor]bool{},
+		now: now, limits: limits, crowds: crowds(queues), blocks: map[actor][]*Queue{},
+		waits: map[actor]*lock.Entry{}, done: map[actor]bool{},
 	}
 	g.link(queues)
 	f := &Forest{}
@@ -219,10 +215,8 @@ func (g *graph) inOrder() []actor {
 	}
 	slices.SortFunc(all, func(a, b actor) int {
 		return cmp.Or(
-			strings.Compare(a.Tenant, b.Tenant),
-			strings.Compare(a.Holder, b.Holder),
-			strings.Compare(a.Subject, b.Subject),
-			strings.Compare(string(a.id), string(b.id)),
+			strings.Compare(a.Tenant, b.Tenant), strings.Compare(a.Holder, b.Holder),
+			strings.Compare(a.Subject, b.Subject), strings.Compare(string(a.id), string(b.id)),
 		)
 	})
 	return all
@@ -256,12 +250,8 @@ func (g *graph) grow(t *Tree, a actor, under Wait) {
 				continue
 			}
 			w := Wait{
-				Lock:     q.Name,
-				Entry:    e,
-				Position: at + 1,
-				Depth:    under.Depth + 1,
-				Behind:   q.Head,
-				Under:    under.Entry,
+				Lock: q.Name, Entry: e, Position: at + 1, Depth: under.Depth + 1, Behind: q.Head,
+				Under: under.Entry,
 			}
 			w.Since = latest(e.EnqueuedAt, q.Since, under.Since)
 			g.count(t, w)

@@ -18,8 +18,7 @@ func (in *search) arrange() {
 	}
 	for _, q := range in.queues {
 		slices.SortFunc(
-			q.order,
-			func(a, b simClaim) int { return cmp.Compare(a.entry.Number, b.entry.Number) },
+			q.order, func(a, b simClaim) int { return cmp.Compare(a.entry.Number, b.entry.Number) },
 		)
 		for i, c := range q.order {
 			c.places = append(c.places, simPlace{q, i})

@@ -114,11 +114,7 @@ const (
 func (g *Graph) detour(k *tenantEdges, edge *Edge, x Example, several bool, atLeast int) []*Edge {
 	tries := min(maxTries, g.left)
 	d := detour{
-		tenantEdges: k,
-		goal:        edge.From,
-		not:         x,
-		passed:      map[string]bool{edge.To: true},
-		left:        tries,
+		tenantEdges: k, goal: edge.From, not: x, passed: map[string]bool{edge.To: true}, left: tries,
 	}
 	defer func() { g.left -= tries - max(0, d.left) }()
 	for steps := atLeast; steps <= longestDetour && d.left > 0; steps++ {

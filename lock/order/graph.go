@@ -66,9 +66,7 @@ type Example struct {
 	Subject string // of the holder's token
 }
 
-func (x Example) sameWorker(
-	y Example,
-) bool {
+func (x Example) sameWorker(y Example) bool {
 	return x.Holder == y.Holder && x.Subject == y.Subject
 }
 
@@ -96,9 +94,7 @@ type tenantEdges struct {
 // NewGraph returns an empty graph.
 func NewGraph() *Graph {
 	return &Graph{
-		tenants: map[string]*tenantEdges{},
-		recent:  list.New(),
-		cycles:  map[string]map[uint64]struct{}{},
+		tenants: map[string]*tenantEdges{}, recent: list.New(), cycles: map[string]map[uint64]struct{}{},
 	}
 }
 

@@ -144,9 +144,7 @@ func (b *Book) known(tenant string) ofTenant {
 // Closed returns the closure that now keeps an entry with these claims from joining, or nil. Of
 // several it returns the one that ends last. version is that of the tenant's closures, for
 // [lock.Entry].Admitted.
-func (b *Book) Closed(
-	tenant string, claims []lock.Claim,
-) (longest *lock.Closure, version uint64) {
+func (b *Book) Closed(tenant string, claims []lock.Claim) (longest *lock.Closure, version uint64) {
 	now, of := b.Now(), b.known(tenant)
 	for _, c := range of.all {
 		if c.Closes(tenant, claims, now) && (longest == nil || c.Until.After(longest.Until)) {

@@ -249,8 +249,7 @@ func (b *Book) find(ctx context.Context, req OpenRequest) (*lock.Closure, error)
 }
 
 func errNoClosure() error {
-	return lock.Errorf(lock.NotFound, "there is no such closure; "+
-		"GET /admin/closures lists them")
+	return lock.Errorf(lock.NotFound, "there is no such closure; "+"GET /admin/closures lists them")
 }
 
 // record writes an operator's action to the audit, if the closures can be changed.

@@ -63,11 +63,7 @@ func (l *Log) Subscribe(req Request) (*Subscription, error) {
 		return nil, err
 	}
 	s := &Subscription{
-		log:  l,
-		req:  req,
-		life: l.life,
-		at:   lock.Before(l.filed + 1),
-		past: lock.Before(l.filed + 1),
+		log: l, req: req, life: l.life, at: lock.Before(l.filed + 1), past: lock.Before(l.filed + 1),
 		ring: l.all,
 	}
 	if req.After != nil {

@@ -44,9 +44,7 @@ type OrderReport struct {
 // Granted leaves the grant of a named holder, with what else it holds, the latest first. number is
 // what the view has reached.
 func (f *Figures) Granted(e *lock.Entry, also []*lock.Entry, number uint64, now time.Time) {
-	f.leave(&note{
-		Event: lock.Event{ID: lock.EventID{Number: number}, Entry: e, At: now}, also: also,
-	})
+	f.leave(&note{Event: lock.Event{ID: lock.EventID{Number: number}, Entry: e, At: now}, also: also})
 }
 
 // learn learns the order in which the holder of an entry takes locks.
@@ -56,8 +54,7 @@ func (f *Figures) learn(n *note) {
 		silenced, ok := f.orders.limiter(n.Entry.Tenant).pass(n.At, betweenContradictions)
 		if f.Contradicts != nil {
 			f.Contradicts(Contradiction{
-				Contradiction: c, Number: n.ID.Number, At: n.At, Entry: n.Entry,
-				Silenced: silenced, Quiet: !ok,
+				Contradiction: c, Number: n.ID.Number, At: n.At, Entry: n.Entry, Silenced: silenced, Quiet: !ok,
 			})
 		}
 	}

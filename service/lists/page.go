@@ -104,9 +104,8 @@ func (q *Query) selects(row *view.Row) bool {
 	switch {
 	case q.State == "held" && row.Holding == 0, q.State == "contended" && row.Waiting == 0:
 		return false
-	case q.Holder != "" && !slices.ContainsFunc(row.Holders, func(h view.Holder) bool {
-		return h.Entry.Holder == q.Holder
-	}):
+	case q.Holder != "" &&
+		!slices.ContainsFunc(row.Holders, func(h view.Holder) bool { return h.Entry.Holder == q.Holder }):
 		return false
 	}
 	return q.matches(row.Ref)

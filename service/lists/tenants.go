@@ -66,7 +66,6 @@ func (l *Lists) tenantNames(s Sight) []string {
 		return []string{s.Tenant}
 	}
 	return slices.DeleteFunc(
-		l.source.TenantNames(),
-		func(t string) bool { return t == lock.OwnTenant },
+		l.source.TenantNames(), func(t string) bool { return t == lock.OwnTenant },
 	)
 }

@@ -19,9 +19,7 @@ type asyncIndex struct {
 
 func newAsyncIndex() asyncIndex {
 	return asyncIndex{
-		there:   map[lock.ID]struct{}{},
-		changed: map[lock.ID]struct{}{},
-		ready:   make(chan struct{}, 1),
+		there: map[lock.ID]struct{}{}, changed: map[lock.ID]struct{}{}, ready: make(chan struct{}, 1),
 	}
 }
 

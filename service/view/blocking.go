@@ -54,13 +54,8 @@ func (v *Lists) blockedAt(r lock.Ref, most int) *blocking.Queue {
 	}
 	head := q.Head().Member()
 	out := &blocking.Queue{
-		Ref:   r,
-		Head:  head.Entry(),
-		Holds: head.Holds(),
-		Since: head.Entry().EnqueuedAt,
-		Front: q.Len() - q.Waiting(),
-
-		Oldest: q.Behind().Member().Entry().EnqueuedAt,
+		Ref: r, Head: head.Entry(), Holds: head.Holds(), Since: head.Entry().EnqueuedAt,
+		Front: q.Len() - q.Waiting(), Oldest: q.Behind().Member().Entry().EnqueuedAt,
 	}
 	if out.Holds {
 		out.Since = v.queues.since[head.Entry().ID]
@@ -119,8 +114,7 @@ func (v *Lists) OfHolder(who lock.Ref, may func(string) bool, most int) (out OfH
 	all, out.More, out.Revision = v.entriesOf(who)
 	for _, one := range all {
 		one.At = slices.DeleteFunc(
-			one.At,
-			func(p PlaceAt) bool { return may != nil && !may(p.Claim.Name) },
+			one.At, func(p PlaceAt) bool { return may != nil && !may(p.Claim.Name) },
 		)
 		switch {
 		case len(one.At) == 0:

@@ -66,15 +66,9 @@ type chunk struct {
 
 func newEndings(all accounts, most int) endings {
 	return endings{
-		most:     most,
-		ofTenant: most / tenantsPart,
-		began:    time.Now(),
-		seed:     maphash.MakeSeed(),
-		list:     1,
-		accounts: all,
-		byID:     map[endKey]end{},
-		revoked:  map[endKey]string{},
-		reasons:  []lock.Reason{lock.Unknown},
+		most: most, ofTenant: most / tenantsPart, began: time.Now(), seed: maphash.MakeSeed(), list: 1,
+		accounts: all, byID: map[endKey]end{}, revoked: map[endKey]string{},
+		reasons: []lock.Reason{lock.Unknown},
 	}
 }
 

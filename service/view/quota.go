@@ -96,8 +96,7 @@ type flight struct {
 
 func newQuotas(shared base, q *Queues) Quotas {
 	return Quotas{
-		base: shared, queues: q,
-		entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{},
+		base: shared, queues: q, entries: map[lock.ID]expected{}, flights: map[lock.Ref]flight{},
 	}
 }
 

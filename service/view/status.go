@@ -45,8 +45,7 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
 		return Status{
-			State: Waiting, Entry: e,
-			Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
+			State: Waiting, Entry: e, Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
 		}
 	}
 	if number > v.Progress.number {

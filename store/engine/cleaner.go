@@ -59,8 +59,7 @@ func (c *Cleaner) enter(x cleaning) {
 	case c.waiting <- x:
 	default:
 		c.log.Warn(
-			"too many writes of unknown outcome wait for their removal; one lapses by its lease",
-			"waiting",
+			"too many writes of unknown outcome wait for their removal; one lapses by its lease", "waiting",
 			maxToClean,
 		)
 	}

@@ -189,9 +189,7 @@ func (m *Meta) make(ctx context.Context, s State, floor uint64) (State, ownRecor
 	if err := store.CheckFloor(floor, uint64(s.At.Position)); err != nil {
 		return s, ownRecord{}, err
 	}
-	o := ownRecord{
-		Cluster: s.At.Cluster, TokenKey: make([]byte, 32), Floor: floor, Form: store.Form,
-	}
+	o := ownRecord{Cluster: s.At.Cluster, TokenKey: make([]byte, 32), Floor: floor, Form: store.Form}
 	_, _ = rand.Read(o.TokenKey) // never fails: crypto/rand ends the program instead
 	if err := m.write(ctx, s, o); err != nil {
 		return s, o, err

@@ -178,9 +178,7 @@ func (a *recordAttempts) decide(s RecordState) (done bool, final *lock.Error) {
 
 // confirm handles a write that found its precondition gone, although an earlier attempt may have
 // happened. That attempt would have left its mark, and cannot happen any more.
-func (a *recordAttempts) confirm(
-	ctx context.Context, t Table, gone *lock.Error,
-) (uint64, error) {
+func (a *recordAttempts) confirm(ctx context.Context, t Table, gone *lock.Error) (uint64, error) {
 	a.fresh = true
 	s, err := lookUntil(ctx, t, a.write.RecordKey, true)
 	if err != nil {

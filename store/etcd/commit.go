@@ -269,9 +269,7 @@ func grouped(writes []*write) []*group {
 }
 
 func (c *committer) transaction(b sending) *pb.TxnRequest {
-	outer := &pb.TxnRequest{
-		Compare: c.unchanged(b), Success: make([]*pb.RequestOp, len(b.groups)),
-	}
+	outer := &pb.TxnRequest{Compare: c.unchanged(b), Success: make([]*pb.RequestOp, len(b.groups))}
 	for i, g := range b.groups {
 		outer.Success[i] = txnOp(c.plain(g))
 	}

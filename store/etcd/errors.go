@@ -48,9 +48,8 @@ func refused(err error) bool {
 // isTooLarge reports whether this process or etcd rejected a request for its size.
 func isTooLarge(err error) bool {
 	text := description(err)
-	return text == description(rpctypes.ErrGRPCRequestTooLarge) || strings.HasPrefix(
-		text, "trying to send message larger than max",
-	)
+	return text == description(rpctypes.ErrGRPCRequestTooLarge) ||
+		strings.HasPrefix(text, "trying to send message larger than max")
 }
 
 // isNoSpace reports whether etcd reports that it is full. It also reports so after it has run the
@@ -60,9 +59,8 @@ func isNoSpace(err error) bool {
 }
 
 func isLeaseNotFound(err error) bool {
-	return errors.Is(err, errLeaseGone) || description(err) == description(
-		rpctypes.ErrGRPCLeaseNotFound,
-	)
+	return errors.Is(err, errLeaseGone) ||
+		description(err) == description(rpctypes.ErrGRPCLeaseNotFound)
 }
 
 func isLeaseExists(err error) bool {

@@ -30,9 +30,7 @@ type keyed struct {
 }
 
 func newGaps(f *feed, w store.Watcher) *gaps {
-	return &gaps{
-		Watcher: w, feed: f, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{},
-	}
+	return &gaps{Watcher: w, feed: f, there: map[lock.ID]keyed{}, missing: map[lock.ID]keyed{}}
 }
 
 // Lost implements store.Watcher. A paused replica hears of a gap after the gap is over.

@@ -68,12 +68,9 @@ func (ks *keyspace) readQueue(ctx context.Context, r lock.Ref) (read picture, at
 func (ks *keyspace) readPrimaries(
 	ctx context.Context, ranges []*pb.RequestOp,
 ) ([]*mvccpb.KeyValue, error) {
-	resp, err := repeated(
-		ctx,
-		func() (*pb.TxnResponse, error) {
-			return ks.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges})
-		},
-	)
+	resp, err := repeated(ctx, func() (*pb.TxnResponse, error) {
+		return ks.tryTxn(ctx, "queue", &pb.TxnRequest{Success: ranges})
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -103,9 +103,7 @@ func (r *removing) Did(ctx context.Context) (bool, error) {
 		defer r.store.unrecordedReasons.Delete(r.entry.ID)
 	}
 	for _, key := range r.endKeys {
-		resp, err := r.store.read(
-			ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true},
-		)
+		resp, err := r.store.read(ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true})
 		if err != nil {
 			return false, err
 		}

@@ -157,9 +157,8 @@ type renewSession struct {
 func newRenewSession(ctx context.Context) *renewSession {
 	ctx, end := context.WithCancelCause(ctx)
 	return &renewSession{
-		ctx: ctx, end: end,
-		queue: make(chan *renewal, renewBacklog), ahead: make(chan struct{}, renewAhead),
-		sent: map[int64][]*renewal{}, answered: time.Now(),
+		ctx: ctx, end: end, queue: make(chan *renewal, renewBacklog),
+		ahead: make(chan struct{}, renewAhead), sent: map[int64][]*renewal{}, answered: time.Now(),
 	}
 }
 

@@ -51,9 +51,7 @@ func (w *writer) shutOut(ctx context.Context, revision int64) error {
 			Compare: []*pb.Compare{w.unchanged(revision)}, Success: []*pb.RequestOp{deleteOp(w.key)},
 		}
 		_, err := hedged(ctx, func(ctx context.Context) (*pb.TxnResponse, error) {
-			return repeated(ctx, func() (*pb.TxnResponse, error) {
-				return w.tryTxn(ctx, "shut out", gone)
-			})
+			return repeated(ctx, func() (*pb.TxnResponse, error) { return w.tryTxn(ctx, "shut out", gone) })
 		})
 		if err != nil {
 			return now, err

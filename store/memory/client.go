@@ -216,11 +216,7 @@ func (c *Client) Renew(ctx context.Context, e *lock.Entry) error {
 // Remaining implements [store.Store].
 func (c *Client) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	return ask(
-		ctx,
-		c,
-		Remaining,
-		e.ID,
-		func() (time.Duration, uint64, error) { return c.server.remaining(e) },
+		ctx, c, Remaining, e.ID, func() (time.Duration, uint64, error) { return c.server.remaining(e) },
 	)
 }
 

@@ -245,9 +245,7 @@ func (s *Server) Trusted() bool {
 
 func refusal() *lock.Error {
 	err := store.Unavailable(
-		errors.New("the store lost its past; an operator must set a fence floor"),
-		"enqueue",
-		false,
+		errors.New("the store lost its past; an operator must set a fence floor"), "enqueue", false,
 	)
 	err.Code = lock.FenceFloorRequired
 	return err

@@ -82,9 +82,7 @@ func keysOf(e *lock.Entry) []lock.Ref {
 }
 
 // entryKey is the key of a write that removes e. No lock has such a name.
-func entryKey(
-	e *lock.Entry,
-) lock.Ref {
+func entryKey(e *lock.Entry) lock.Ref {
 	return lock.Ref{Tenant: e.Tenant, Name: "/" + string(e.ID)}
 }
 

@@ -158,8 +158,7 @@ func (s *Server) listValues(l engine.Listing) (next string, number uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	keys := slices.SortedFunc(
-		maps.Keys(s.values.kept),
-		func(a, b engine.Key) int { return cmp.Compare(a.Name, b.Name) },
+		maps.Keys(s.values.kept), func(a, b engine.Key) int { return cmp.Compare(a.Name, b.Name) },
 	)
 	last := l.Cursor
 	for _, k := range keys {

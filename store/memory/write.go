@@ -65,9 +65,7 @@ func (s *Server) gone(e *lock.Entry) (withdrawn uint64, err error) {
 }
 
 // lookFor returns the entry with e's id, or nil, and then what gone says.
-func (s *Server) lookFor(
-	e *lock.Entry,
-) (found *lock.Entry, withdrawn, number uint64, err error) {
+func (s *Server) lookFor(e *lock.Entry) (found *lock.Entry, withdrawn, number uint64, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if found := s.entries[keyOf(e)]; found != nil {
@@ -120,8 +118,7 @@ func (s *Server) remove(
 	}
 	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {
 		return s.number, lock.Errorf(
-			lock.Changed,
-			"what the removal was decided by is not there any more",
+			lock.Changed, "what the removal was decided by is not there any more",
 		)
 	}
 	s.removals[a] = true

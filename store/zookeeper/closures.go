@@ -81,9 +81,7 @@ func (j *joining) Admitted(ctx context.Context) error {
 }
 
 // readOnce returns the check that admits e. A burst of joins reads once.
-func (a *admissions) readOnce(
-	ctx context.Context, e *lock.Entry,
-) (*zk.CheckVersionRequest, error) {
+func (a *admissions) readOnce(ctx context.Context, e *lock.Entry) (*zk.CheckVersionRequest, error) {
 	floor := a.driver.trust.Floor()
 	read, err, _ := a.reading.Do(
 		fmt.Sprint(e.Tenant, ",", e.Admitted, ",", floor),
@@ -110,9 +108,7 @@ func (a *admissions) read(
 	case now != version:
 		return nil, store.ErrClosuresChanged
 	}
-	check := &zk.CheckVersionRequest{
-		Path: a.driver.root.shardOfKey(key), Version: int32(s.Stamp),
-	}
+	check := &zk.CheckVersionRequest{Path: a.driver.root.shardOfKey(key), Version: int32(s.Stamp)}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.of == nil || len(a.of) >= maxAdmissions {
@@ -133,9 +129,8 @@ func (a *admissions) forget(tenant string) {
 func admissionsOf(writes []*write) (all []*zk.CheckVersionRequest) {
 	for _, w := range writes {
 		check := w.Payload.admitted
-		if check != nil && !slices.ContainsFunc(all, func(other *zk.CheckVersionRequest) bool {
-			return *other == *check
-		}) {
+		if check != nil &&
+			!slices.ContainsFunc(all, func(other *zk.CheckVersionRequest) bool { return *other == *check }) {
 			all = append(all, check)
 		}
 	}

@@ -55,9 +55,8 @@ type feed struct {
 
 func newFeed(s *Store) *feed {
 	return &feed{
-		reader: s.reader, meta: s.meta, leases: s.leases, observe: s.observe,
-		entries: newIndex(), followers: map[*follower]struct{}{},
-		fresh: make(chan struct{}, 1), again: make(chan error, 1),
+		reader: s.reader, meta: s.meta, leases: s.leases, observe: s.observe, entries: newIndex(),
+		followers: map[*follower]struct{}{}, fresh: make(chan struct{}, 1), again: make(chan error, 1),
 	}
 }
 

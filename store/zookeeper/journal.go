@@ -128,8 +128,7 @@ func (j *journal) followEpoch(ctx context.Context) error {
 func (j *journal) rotate(ctx context.Context) error {
 	was := j.epoch.Load()
 	_, err := onLink(ctx, j.reads, multi(
-		&zk.SetDataRequest{Path: j.root.epoch(), Version: was},
-		j.create(j.root.log(was+1), nil),
+		&zk.SetDataRequest{Path: j.root.epoch(), Version: was}, j.create(j.root.log(was+1), nil),
 		&zk.SetDataRequest{Path: j.root.log(was), Data: []byte(rotated), Version: anyVersion},
 	))
 	if err != nil && !errors.Is(err, zk.ErrBadVersion) {

@@ -98,9 +98,7 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 		if ls.all[k] != nil {
 			continue
 		}
-		l := &lease{
-			entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval),
-		}
+		l := &lease{entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval)}
 		ls.all[k] = l
 		ls.heap.Push(l)
 	}

@@ -50,8 +50,7 @@ func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock
 	k := keyOf(e)
 	primary := m.root.primary(k)
 	r := &removal{
-		entry: e, version: version, why: why,
-		lease: leaseOf(primary, e.Handle), try: rand.Text()[:12],
+		entry: e, version: version, why: why, lease: leaseOf(primary, e.Handle), try: rand.Text()[:12],
 	}
 	if leased {
 		r.paths = append(r.paths, r.lease)
@@ -70,9 +69,8 @@ func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock
 func (m *remover) removeWrite(r *removal) *write {
 	k := keyOf(r.entry)
 	p := &part{change: change{
-		Tenant: k.tenant, Lock: k.lock, ID: k.id,
-		Reason: r.why, At: time.Now().UnixMilli(), Try: r.try, Keyed: r.mark != "",
-		Note: m.pasts.Note(k.tenant, r.note),
+		Tenant: k.tenant, Lock: k.lock, ID: k.id, Reason: r.why, At: time.Now().UnixMilli(), Try: r.try,
+		Keyed: r.mark != "", Note: m.pasts.Note(k.tenant, r.note),
 	}}
 	if r.why != lock.Withdrawn {
 		p.change.Was = m.pasts.Of(r.entry, m.zxid(r.entry.Number))

@@ -110,8 +110,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		Store: s, Trust: s.trust, Timeout: s.timeout, Closing: s.closing, Cleaner: s.cleaner,
 	}
 	s.joiner = &joiner{
-		reader: s.reader, calls: s.calls, commits: s.commits,
-		admissions: &admissions{driver: s.driver},
+		reader: s.reader, calls: s.calls, commits: s.commits, admissions: &admissions{driver: s.driver},
 	}
 	s.tasks.Go(func() { s.feed.run(s.closing) })
 	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}

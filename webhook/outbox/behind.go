@@ -80,9 +80,7 @@ func (w *owner) wait(t *target, e *lock.Event, at lock.EventID) bool {
 	if len(t.waiting) >= maxWaiting || w.out.targets.waiting >= maxWaitingInAll {
 		return false
 	}
-	c := &waitingCall{
-		item: item{id: at, open: 1}, event: *e, entry: of, lock: e.Entry.Name(),
-	}
+	c := &waitingCall{item: item{id: at, open: 1}, event: *e, entry: of, lock: e.Entry.Name()}
 	c.event.Entry, c.event.Note = nil, nil
 	t.waits[c.entry] = true
 	t.waiting = append(t.waiting, c)

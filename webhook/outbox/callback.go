@@ -39,8 +39,7 @@ func (c *callbackCall) complete(payload []byte, entries Entries) []byte {
 		e.Data.Entry.ExpiresAt = api.InstantOf(c.lasts)
 	}
 	e.Data.Entry.Token = entries.Token(&lock.Entry{
-		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set,
-		Claims: []lock.Claim{{Name: c.Lock}},
+		ID: c.Entry, Tenant: c.Tenant, Number: c.Number, Set: c.Set, Claims: []lock.Claim{{Name: c.Lock}},
 	})
 	return marshal(&e)
 }

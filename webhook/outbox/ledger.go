@@ -142,9 +142,7 @@ func (l *ledger) change(c *cell, done func(), write func() (version uint64, err 
 var errNotOurs = errors.New("another replica may own the shard")
 
 // put writes a record over a known version.
-func (l *ledger) put(
-	key store.RecordKey, over uint64, value []byte,
-) (version uint64, err error) {
+func (l *ledger) put(key store.RecordKey, over uint64, value []byte) (version uint64, err error) {
 	if over == 0 && !l.lease.holds() {
 		return 0, errNotOurs
 	}

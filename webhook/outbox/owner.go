@@ -30,9 +30,8 @@ type owner struct {
 
 func newOwner(s *shard, fence uint64) *owner {
 	w := &owner{
-		out: newDispatch(s, fence), buffer: make([]*events.Record, 64),
-		again: make(chan struct{}), doing: map[store.RecordKey]bool{},
-		early: map[store.RecordKey]time.Time{},
+		out: newDispatch(s, fence), buffer: make([]*events.Record, 64), again: make(chan struct{}),
+		doing: map[store.RecordKey]bool{}, early: map[store.RecordKey]time.Time{},
 	}
 	close(w.again)
 	return w

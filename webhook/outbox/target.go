@@ -205,9 +205,8 @@ func (s *targets) of(tenant, id string) *target {
 	t := s.all[name]
 	if t == nil {
 		t = &target{
-			tenant: tenant, id: id, pending: map[string]*delivery{},
-			lanes: map[string]*lane{}, tails: map[string]*delivery{},
-			behind: behind{waits: map[entry]bool{}},
+			tenant: tenant, id: id, pending: map[string]*delivery{}, lanes: map[string]*lane{},
+			tails: map[string]*delivery{}, behind: behind{waits: map[entry]bool{}},
 		}
 		s.all[name] = t
 	}

@@ -44,9 +44,7 @@ func parseCallback(r store.Record) (*callbackSecret, error) {
 		return nil, errors.New("it is no callback secret")
 	}
 	return &callbackSecret{
-		r.Tenant,
-		time.UnixMilli(f.Created).UTC(),
-		r.Version,
+		r.Tenant, time.UnixMilli(f.Created).UTC(), r.Version,
 		rotationOf(f.Generation, f.Rotated, f.Salts),
 	}, nil
 }

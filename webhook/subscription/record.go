@@ -23,11 +23,7 @@ type Actor struct {
 // a tenant's callbacks.
 func RecordOf(who Actor, action string, of *Subscription) *audit.Record {
 	r := &audit.Record{
-		Tenant: who.Tenant,
-		By:     who.By,
-		Action: action,
-		Reason: who.Reason,
-		Result: audit.Asked,
+		Tenant: who.Tenant, By: who.By, Action: action, Reason: who.Reason, Result: audit.Asked,
 	}
 	if of == nil {
 		r.Object = audit.Object{Locks: []string{allLocks}, Webhook: &audit.Webhook{ID: Callbacks}}

@@ -78,9 +78,8 @@ type form struct {
 func (s *Subscription) encode() []byte {
 	return store.Encode(form{
 		URL: s.URL, Events: s.Events, Locks: s.Locks, Within: s.Within, Paused: s.Paused,
-		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation,
-		Rotated: millis(s.Rotated), Salts: s.Salts,
-		Enabled: s.Enabled, From: s.From, About: s.Description, Earlier: s.Earlier,
+		Created: s.Created.UnixMilli(), By: s.By, Generation: s.Generation, Rotated: millis(s.Rotated),
+		Salts: s.Salts, Enabled: s.Enabled, From: s.From, About: s.Description, Earlier: s.Earlier,
 	})
 }
 
@@ -92,10 +91,9 @@ func parse(r store.Record) (*Subscription, error) {
 		return nil, errors.New("it is not the JSON of a subscription")
 	}
 	s := &Subscription{
-		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks,
-		Within: f.Within, Paused: f.Paused, Created: time.UnixMilli(f.Created).UTC(), By: f.By,
-		Description: f.About, Enabled: f.Enabled, From: cmp.Or(f.From, r.Version),
-		Version: r.Version, Earlier: f.Earlier,
+		ID: r.ID, Tenant: r.Tenant, URL: f.URL, Events: f.Events, Locks: f.Locks, Within: f.Within,
+		Paused: f.Paused, Created: time.UnixMilli(f.Created).UTC(), By: f.By, Description: f.About,
+		Enabled: f.Enabled, From: cmp.Or(f.From, r.Version), Version: r.Version, Earlier: f.Earlier,
 		Rotation: rotationOf(f.Generation, f.Rotated, f.Salts),
 	}
 	return s, s.check()
@@ -134,11 +132,7 @@ func (s *Subscription) FirstAfter(version uint64) uint64 {
 // clone returns a copy that may be changed.
 func (s *Subscription) clone() *Subscription {
 	c := *s
-	c.Events, c.Within, c.Rotated = slices.Clone(
-		s.Events,
-	), slices.Clone(
-		s.Within,
-	), slices.Clone(
+	c.Events, c.Within, c.Rotated = slices.Clone(s.Events), slices.Clone(s.Within), slices.Clone(
 		s.Rotated,
 	)
 	return &c

@@ -209,8 +209,7 @@ func (s *Subscriptions) read(
 }
 
 func errNone() error {
-	return lock.Errorf(lock.NotFound, "there is no webhook with this id; "+
-		"GET /webhooks lists them")
+	return lock.Errorf(lock.NotFound, "there is no webhook with this id; "+"GET /webhooks lists them")
 }
 
 // unlessNone explains a [lock.NotFound].
@@ -238,12 +237,9 @@ func (s *Subscriptions) List(ctx context.Context, who *auth.Principal) ([]*Subsc
 			all = append(all, one)
 		}
 	}
-	slices.SortFunc(
-		all,
-		func(a, b *Subscription) int {
-			return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID))
-		},
-	)
+	slices.SortFunc(all, func(a, b *Subscription) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.ID, b.ID))
+	})
 	return all, nil
 }
 

@@ -115,9 +115,8 @@ func (p *Provider) token(w http.ResponseWriter, r *http.Request) {
 	delete(p.asked, r.PostFormValue("code"))
 	challenge := oauth2.S256ChallengeFromVerifier(r.PostFormValue("code_verifier"))
 	w.Header().Set("Content-Type", "application/json")
-	if !known || id != ClientID || secret != ClientSecret || challenge != asked.Get(
-		"code_challenge",
-	) || asked.Get("code_challenge_method") != "S256" {
+	if !known || id != ClientID || secret != ClientSecret ||
+		challenge != asked.Get("code_challenge") || asked.Get("code_challenge_method") != "S256" {
 		w.WriteHeader(http.StatusBadRequest)
 		_, _ = w.Write([]byte(`{"error":"invalid_grant"}`))
 		return

@@ -116,10 +116,11 @@ func (j *join) run(ctx context.Context) (*lock.Entry, error) {
 			return nil, j.giveUp(err)
 		}
 		placed, err := j.attempt(ctx)
+		if err == nil {
+			return placed, nil
+		}
 		final := (*lock.Error)(nil)
 		switch {
-		case err == nil:
-			return placed, nil
 		case errors.Is(err, errMoved):
 			continue
 		case UsedUp(err) != nil:
@@ -155,11 +156,11 @@ func (j *join) attempt(ctx context.Context) (*lock.Entry, error) {
 	}
 	placed, pending, err := j.Put(ctx, j.dueAfter)
 	j.due = j.dueAfter(pending)
-	full := (*Full)(nil)
-	final := (*lock.Error)(nil)
-	switch {
-	case err == nil:
+	if err == nil {
 		return placed, nil
+	}
+	full, final := (*Full)(nil), (*lock.Error)(nil)
+	switch {
 	case errors.Is(err, ErrConflict):
 		return j.inTheWay(ctx)
 	case errors.As(err, &full):

@@ -33,10 +33,11 @@ func Remove(ctx context.Context, timeout time.Duration, r Removal) error {
 	defer cancel()
 	for unknown := false; ; {
 		err := r.Try(ctx)
+		if err == nil {
+			return nil
+		}
 		final := (*lock.Error)(nil)
 		switch {
-		case err == nil:
-			return nil
 		case errors.Is(err, ErrGone):
 			return removedBefore(ctx, r)
 		case errors.As(err, &final):

@@ -145,16 +145,6 @@ func (t *Trust) TellRefusal(log *slog.Logger) {
 	}
 }
 
-// Believe returns nil for an answered write, unless an answer since the call began, perhaps that
-// to the write, proves that the store lost its past.
-func (t *Trust) Believe() error {
-	if refusal := t.Refusal(); refusal != nil {
-		refusal.OutcomeUnknown = true
-		return refusal
-	}
-	return nil
-}
-
 // Attend checks doubts until ctx ends. look reads the records again; Attend repeats it until it
 // succeeds.
 func (t *Trust) Attend(ctx context.Context, look func(context.Context) error) {

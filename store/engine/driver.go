@@ -1,5 +1,5 @@
-// Package engine is the protocol of the stores, written once over a [Driver]: small records, and
-// the record of the store's own. Each store is a driver.
+// Package engine has what all stores do alike, over single attempts: joins ([Attempts]), removals
+// ([Removal]), small records and the store's own record ([Driver]).
 package engine
 
 import (
@@ -12,14 +12,15 @@ import (
 // Driver keeps values under keys for all replicas. It knows keys, values, positions and lives, but
 // not what they mean.
 //
-// Every call is one attempt, and ends within the driver's own deadline. A *lock.Error ends the call
-// of the client. An answer is reported to the store's [store.Trust], unless it is about [MetaKey]:
-// what such an answer proves is decided with what it says.
+// Look and Commit are one attempt each, and end within the driver's own deadline. An answer is
+// reported to the store's [store.Trust], unless it is a look at [MetaKey]: what that proves is
+// decided with what it says.
 type Driver interface {
 	// Look reads the state of a key. With fresh it is no older than the call.
 	Look(ctx context.Context, k Key, fresh bool) (State, error)
 
-	// Commit makes all the writes at one position, if every condition holds then. An error is
+	// Commit makes all the writes at one position, if every condition holds then. The key of each
+	// write is among the conditions; a transaction about [MetaKey] has one of each. An error is
 	// [Raced] if a condition does not hold, [ErrLifeOver] if a life is over, [Full] if the store says
 	// that it is, or [batch.ErrNotSent]: then nothing was or will be written, except that a full
 	// store may have done so. After any other error but a *lock.Error the writes may have happened,
@@ -51,12 +52,12 @@ type State struct {
 	Data     []byte
 	Position int64 // of the last write of the value; 0 if there is none
 
-	// Stamp differs from now on whenever the value has been written or deleted. It may differ more
-	// often. It gives "no value" an identity: what was sent before a value was made and deleted does
-	// not bring it back.
+	// Stamp differs once a value of the key was deleted, and perhaps more often. It gives "no value"
+	// an identity: what was sent before a value was made and deleted does not bring it back. A
+	// condition compares Position if there was a value, and else Stamp. A store may compare more.
 	Stamp int64
 
-	At At // of a fresh look
+	At At // of a look at [MetaKey]
 }
 
 // At is what a linearizable answer says of the store itself.
@@ -98,10 +99,10 @@ type Listing struct {
 	From, Until string // only names from this one on, and before that one; "" has no bound
 	Limit       int    // how many the caller expects to take
 
-	// Seek returns the first name, no earlier than one, that the caller wants.
+	// Seek returns the first name, from this one on, that the caller may want.
 	Seek func(name string) string
-	// Take receives a state. If it returns false, the list ends before that one, and the cursor of
-	// the rest is returned. The rest can also begin earlier.
+	// Take receives a state, without a Stamp. If it returns false, the list ends before that one, and
+	// the cursor of the rest is returned. A list can also end early, with the cursor of what is left.
 	Take func(name string, s State) bool
 }
 
@@ -121,6 +122,8 @@ func (*Raced) Error() string { return "a condition of the write does not hold" }
 type Full struct{ Cause *lock.Error }
 
 func (f *Full) Error() string { return f.Cause.Error() }
+
+// Unwrap leaves Cause out: a *lock.Error would mean that nothing was written.
 func (f *Full) Unwrap() error { return f.Cause.Cause }
 
 // raced returns the index of the condition that did not hold.

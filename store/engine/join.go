@@ -17,9 +17,9 @@ const joinPause = 20 * time.Millisecond
 // entry. They come one after the other, except that Put may still be running somewhere after it has
 // returned. That is what [Attempts.ShutOut] ends.
 type Attempts interface {
-	// Put makes an attempt, and returns the entry with its number and handle. It returns when the
-	// outcome is known, or it is due: due says when, after it has waited for other writes for so
-	// long. pending is how long that was. The error is
+	// Put makes an attempt, and returns the entry with its number and handle. It ends with the
+	// outcome, or at due(pending). pending is how long it has waited behind other writes. [Full] ends
+	// the call, and the write may have happened. Else the error is
 	// [ErrConflict] if a condition did not hold: the key exists, or has another mark than Find has
 	// seen, or the closures are others. Then, and with [batch.ErrNotSent] and any *lock.Error,
 	// nothing was or will be written. After any other error that is unknown.
@@ -50,12 +50,12 @@ type Attempts interface {
 // ErrConflict means that an attempt wrote nothing, because a condition did not hold.
 var ErrConflict = errors.New("the entry, its key or the closures are not as they were")
 
-// Joins makes the calls of Enqueue out of attempts.
+// Joins makes the calls of Enqueue out of attempts. It is safe for concurrent use.
 type Joins struct {
 	Store   store.Store
 	Trust   interface{ Refusal() *lock.Error }
 	Timeout time.Duration // of a call; while other writes proceed, batch.MostPending more
-	Closing context.Context
+	Closing context.Context // ends when the store closes
 	Cleaner *Cleaner // of what calls leave behind
 }
 
@@ -218,7 +218,8 @@ func (j *join) settle(ctx context.Context) (*lock.Entry, error) {
 
 // giveUp ends a call with an error, which states whether an entry may stand. If it is not
 // resumable, no client can come back for it, so it is removed in the background. A resumable one
-// that exists stays: a retry can join it, or its lease ends. No attempt happens later.
+// that exists stays: a retry can join it, or its lease ends. The last attempt is shut out in the
+// background.
 func (j *join) giveUp(why *lock.Error) *lock.Error {
 	if !j.unsettled {
 		j.end(nil)

@@ -45,7 +45,7 @@ func NewLife(t Lives) *Life {
 	return l
 }
 
-// Begin returns the life for a new bound record.
+// Begin returns the life for a new bound record. Others wait meanwhile.
 func (l *Life) Begin(ctx context.Context) (id string, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

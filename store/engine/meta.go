@@ -74,8 +74,8 @@ var _ Own = (*Meta)(nil)
 // NewMeta returns a Meta that has read nothing.
 func NewMeta(cfg MetaConfig) *Meta { return &Meta{MetaConfig: cfg} }
 
-// TokenKey returns the secret that signs the lock tokens. It is made on first use, and is the same
-// for all replicas and after every restart.
+// TokenKey returns the secret that signs the lock tokens, once [Meta.Load] has read it. It is made
+// on first use, and is the same for all replicas and after every restart.
 func (m *Meta) TokenKey() []byte { return m.tokenKey }
 
 // Known returns the state of the record as last taken over.

@@ -21,7 +21,7 @@ var (
 
 // Own is what each write of a record depends on besides the record. [Meta] is one.
 type Own interface {
-	// Refusal returns why nothing may be written by a version, or nil.
+	// Refusal returns why no record may be written, or nil.
 	Refusal() *lock.Error
 	// Unchanged returns the conditions of a write.
 	Unchanged() []If

@@ -20,7 +20,7 @@ type Removal interface {
 	Try(ctx context.Context) error
 
 	// Did reports of an entry that is gone whether one of the attempts has removed it. In doubt it
-	// reports that.
+	// returns true.
 	Did(ctx context.Context) (bool, error)
 }
 

@@ -44,7 +44,7 @@ const mostStale = 2
 
 // part is one request's part of a transaction.
 type part struct {
-	stale       int  // how often that was
+	stale       int  // how often it was sent again, see mostStale
 	again       bool // an earlier attempt may have run
 	compares    []*pb.Compare
 	ops         []*pb.RequestOp

@@ -14,7 +14,8 @@
 // An abandoned write may commit much later. So each put is compared with "not there", and with the
 // key of its replica ([writer]). After an unknown outcome the replica deletes that key. Nothing
 // that was sent before can happen any more, so no late write brings an entry back, and a read shows
-// what became of it ([joining.settle]). Each attempt has its own lease, which ends with it.
+// what became of it (settle in store/engine/join.go). Each attempt has its own lease, which ends
+// with it.
 //
 // What it does not use, and why: concurrency.Mutex and Session (etcd #22082: a retried unlock
 // deletes a newer lock; #19597: a waiter whose session expired waits on), clientv3's automatic

@@ -54,9 +54,9 @@ var ErrConflict = errors.New("the entry, its key or the closures are not as they
 type Joins struct {
 	Store   store.Store
 	Trust   interface{ Refusal() *lock.Error }
-	Timeout time.Duration // of a call; while other writes proceed, batch.MostPending more
+	Timeout time.Duration   // of a call; while other writes proceed, batch.MostPending more
 	Closing context.Context // ends when the store closes
-	Cleaner *Cleaner // of what calls leave behind
+	Cleaner *Cleaner        // of what calls leave behind
 }
 
 // join is one call of Enqueue.

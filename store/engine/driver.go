@@ -126,11 +126,8 @@ func (f *Full) Error() string { return f.Cause.Error() }
 // Unwrap leaves Cause out: a *lock.Error would mean that nothing was written.
 func (f *Full) Unwrap() error { return f.Cause.Cause }
 
-// raced returns the index of the condition that did not hold.
-func raced(err error) (at int, ok bool) {
-	var r *Raced
-	if !errors.As(err, &r) {
-		return 0, false
-	}
-	return r.If, true
+// isRaced reports whether a condition did not hold.
+func isRaced(err error) bool {
+	_, ok := errors.AsType[*Raced](err)
+	return ok
 }

@@ -111,7 +111,7 @@ func (m *Meta) Load(ctx context.Context, floor uint64) error {
 		err = m.raise(ctx, floor)
 	}
 	if err == nil {
-		err = m.Reread(ctx, 0)
+		err = m.Reread(ctx)
 	}
 	if err != nil {
 		return err
@@ -124,11 +124,6 @@ func (m *Meta) Load(ctx context.Context, floor uint64) error {
 	return store.CheckForm(o.Form)
 }
 
-func isRaced(err error) bool {
-	_, ok := raced(err)
-	return ok
-}
-
 // raise writes the operator's floor, unless it is there. The floor only rises: the write fails if
 // another replica was faster.
 func (m *Meta) raise(ctx context.Context, floor uint64) error {
@@ -138,9 +133,10 @@ func (m *Meta) raise(ctx context.Context, floor uint64) error {
 	}
 	o, bad := parseOwn(s)
 	if bad != nil {
-		if s, o, err = m.make(ctx, s, floor); err != nil {
+		if err := m.make(ctx, s, floor); err != nil {
 			return err
 		}
+		return m.raise(ctx, floor)
 	}
 	if err := store.CheckForm(o.Form); err != nil {
 		return err
@@ -160,42 +156,36 @@ func (m *Meta) raise(ctx context.Context, floor uint64) error {
 
 // make writes the record on first use. If the store has been used, it was deleted or damaged by
 // hand. Then make needs a floor from the operator, because the old one is unknown.
-func (m *Meta) make(ctx context.Context, s State, floor uint64) (State, ownRecord, error) {
+func (m *Meta) make(ctx context.Context, s State, floor uint64) error {
 	used, err := m.Driver.Used(ctx)
 	switch {
 	case errors.Is(err, store.ErrOlderForm), errors.Is(err, store.ErrNewerForm):
-		return s, ownRecord{}, err
+		return err
 	case err != nil:
-		return s, ownRecord{}, &Unread{err}
+		return &Unread{err}
 	}
 	if used || s.Found {
-		again, err := m.look(ctx)
-		if err != nil {
-			return s, ownRecord{}, err
+		if s, err = m.look(ctx); err != nil {
+			return err
 		}
-		o, bad := parseOwn(again)
+		o, bad := parseOwn(s)
 		switch {
 		case bad == nil:
-			return again, o, nil // another replica just made it, and then used the store
+			return nil // another replica just made it, and then used the store
 		case o.Form > store.Form:
-			return s, o, store.CheckForm(o.Form)
+			return store.CheckForm(o.Form)
 		case floor == 0:
-			return s, o, m.damaged(bad)
+			return m.damaged(bad)
 		}
-		s = again
 		m.Log.Error("the store's own record is made again; all lock tokens from before are void",
 			"path", m.Path, "error", bad)
 	}
 	if err := store.CheckFloor(floor, uint64(s.At.Position)); err != nil {
-		return s, ownRecord{}, err
+		return err
 	}
 	o := ownRecord{Cluster: s.At.Cluster, TokenKey: make([]byte, 32), Floor: floor, Form: store.Form}
 	_, _ = rand.Read(o.TokenKey) // never fails: crypto/rand ends the program instead
-	if err := m.write(ctx, s, o); err != nil {
-		return s, o, err
-	}
-	s, err = m.look(ctx)
-	return s, o, err
+	return m.write(ctx, s, o)
 }
 
 func (m *Meta) damaged(why error) error {
@@ -226,9 +216,12 @@ func (m *Meta) write(ctx context.Context, was State, o ownRecord) error {
 	return err
 }
 
-// Reread reads the record again and applies it. It records a lost past that it proves. told is an
-// issued number, or 0.
-func (m *Meta) Reread(ctx context.Context, told uint64) error {
+// Reread implements [Own]: it reads the record again and applies it. It records a lost past that it
+// proves.
+func (m *Meta) Reread(ctx context.Context) error { return m.Distrust(ctx, 0) }
+
+// Distrust is Reread with a number that was issued, or 0.
+func (m *Meta) Distrust(ctx context.Context, told uint64) error {
 	for {
 		lost, err := m.Trust.Reread(ctx, told, m.Ask)
 		m.Trust.TellRefusal(m.Log)

@@ -26,7 +26,7 @@ type Own interface {
 	// Unchanged returns the conditions of a write.
 	Unchanged() []If
 	// Reread is called when one of these does not hold.
-	Reread(ctx context.Context, told uint64) error
+	Reread(ctx context.Context) error
 	// Number returns the number of a position.
 	Number(position int64) uint64
 }
@@ -79,17 +79,47 @@ func (r *Records) Look(
 
 // Swap implements [Table].
 func (r *Records) Swap(ctx context.Context, s RecordState, w *RecordWrite) (uint64, error) {
-	t, err := r.Txn(ctx, s, w)
+	return r.swapBy(ctx, s, w, r.driver.Commit)
+}
+
+// commit is that of a [Driver], or does something more in the same transaction.
+type commit = func(context.Context, Txn) (position int64, err error)
+
+// PutWith is Put by another commit, which does something more in the same transaction. A
+// *lock.Error of commit says why that is impossible, for example [lock.Lost].
+func (r *Records) PutWith(ctx context.Context, p store.RecordPut, do commit) error {
+	if p.Bound {
+		return lock.Invalid("bound", "is not for a record that is put with something more")
+	}
+	_, err := PutRecord(ctx, &with{r, do}, p)
+	return err
+}
+
+// with is the table of [Records.PutWith].
+type with struct {
+	*Records
+	commit commit
+}
+
+// Swap implements [Table].
+func (w *with) Swap(ctx context.Context, s RecordState, r *RecordWrite) (uint64, error) {
+	return w.swapBy(ctx, s, r, w.commit)
+}
+
+func (r *Records) swapBy(
+	ctx context.Context, s RecordState, w *RecordWrite, do commit,
+) (uint64, error) {
+	t, err := r.txn(ctx, s, w)
 	if err != nil {
 		return 0, err
 	}
-	position, err := r.driver.Commit(ctx, t)
+	position, err := do(ctx, t)
 	return r.swapped(ctx, t, w, position, err)
 }
 
-// Txn returns the transaction that writes w if the state of its key is still s. The condition on
+// txn returns the transaction that writes w if the state of its key is still s. The condition on
 // the record is the last one.
-func (r *Records) Txn(ctx context.Context, s RecordState, w *RecordWrite) (t Txn, err error) {
+func (r *Records) txn(ctx context.Context, s RecordState, w *RecordWrite) (t Txn, err error) {
 	if refusal := r.own.Refusal(); refusal != nil {
 		return t, refusal
 	}
@@ -115,10 +145,10 @@ func (r *Records) swapped(
 	ctx context.Context, t Txn, w *RecordWrite, position int64, err error,
 ) (version uint64, _ error) {
 	full := (*Full)(nil)
-	switch at, race := raced(err); {
-	case race && at >= 0 && at < len(t.If)-1:
-		return 0, errors.Join(batch.ErrNotSent, r.own.Reread(ctx, 0))
-	case race:
+	switch race, ok := errors.AsType[*Raced](err); {
+	case ok && race.If >= 0 && race.If < len(t.If)-1:
+		return 0, errors.Join(batch.ErrNotSent, r.own.Reread(ctx))
+	case ok:
 		return 0, ErrRaced
 	case errors.Is(err, ErrLifeOver):
 		r.life.Over(t.Put[0].Life)

@@ -30,9 +30,9 @@ func (d *oneValue) Commit(context.Context, engine.Txn) (int64, error) {
 // rising is an own record with a floor that is raised after the first look.
 type rising struct{ floor uint64 }
 
-func (*rising) Refusal() *lock.Error                 { return nil }
-func (*rising) Unchanged() []engine.If               { return nil }
-func (*rising) Reread(context.Context, uint64) error { return nil }
+func (*rising) Refusal() *lock.Error         { return nil }
+func (*rising) Unchanged() []engine.If       { return nil }
+func (*rising) Reread(context.Context) error { return nil }
 func (r *rising) Number(position int64) uint64 {
 	n := uint64(position) + r.floor
 	r.floor = 1000

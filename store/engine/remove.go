@@ -62,32 +62,3 @@ func removedBefore(ctx context.Context, r Removal) error {
 	}
 	return store.Lost(ErrGone.Error())
 }
-
-// with is a table of records whose writes do something more.
-type with struct {
-	*Records
-	commit func(context.Context, Txn) (position int64, err error)
-}
-
-// PutWith is Put by another commit, which does something more in the same transaction. A
-// *lock.Error of commit says why that is impossible, for example [lock.Lost].
-func (r *Records) PutWith(
-	ctx context.Context, p store.RecordPut,
-	commit func(context.Context, Txn) (position int64, err error),
-) error {
-	if p.Bound {
-		return lock.Invalid("bound", "is not for a record that is put with something more")
-	}
-	_, err := PutRecord(ctx, &with{r, commit}, p)
-	return err
-}
-
-// Swap implements [Table].
-func (w *with) Swap(ctx context.Context, s RecordState, r *RecordWrite) (uint64, error) {
-	t, err := w.Txn(ctx, s, r)
-	if err != nil {
-		return 0, err
-	}
-	position, err := w.commit(ctx, t)
-	return w.swapped(ctx, t, r, position, err)
-}

@@ -234,11 +234,8 @@ func (d *driver) Follow(ctx context.Context, dir string, changed func()) error {
 	for {
 		select {
 		case m, ok := <-w.messages:
-			if !ok {
-				return errors.Join(ctx.Err(), errFeedEnded)
-			}
-			if m.err != nil {
-				return m.err
+			if err := ended(ctx, m, ok); err != nil {
+				return err
 			}
 			guard.saw(m.revision)
 			if len(m.events) > 0 {

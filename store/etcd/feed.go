@@ -60,11 +60,8 @@ func (fd *feed) followOnce(ctx context.Context, f *gaps) error {
 	for {
 		select {
 		case m, ok := <-w.messages:
-			if !ok {
-				return errors.Join(ctx.Err(), errFeedEnded)
-			}
-			if m.err != nil {
-				return m.err
+			if err := ended(ctx, m, ok); err != nil {
+				return err
 			}
 			guard.saw(m.revision)
 			if err := fd.hand(f, m); err != nil {
@@ -84,6 +81,14 @@ func (fd *feed) followOnce(ctx context.Context, f *gaps) error {
 			}
 		}
 	}
+}
+
+// ended returns why a watch ends with a message, or with none, which ok says.
+func ended(ctx context.Context, m watchMessage, ok bool) error {
+	if !ok {
+		return errors.Join(ctx.Err(), errFeedEnded)
+	}
+	return m.err
 }
 
 var (

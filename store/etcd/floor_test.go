@@ -101,7 +101,7 @@ func TestTokenKeyByHand(t *testing.T) {
 		if _, err := s.kv.Txn(t.Context(), &pb.TxnRequest{Success: []*pb.RequestOp{op}}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.meta.Reread(t.Context(), 0); !errors.Is(err, store.ErrRecords) {
+		if err := s.meta.Reread(t.Context()); !errors.Is(err, store.ErrRecords) {
 			t.Errorf("with the key %q: %v", key, err)
 		}
 		if got := s.TokenKey(); !bytes.Equal(got, ours) {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
-	"github.com/fencepost/fencepost/store/engine"
 )
 
 // keyspace is the store's own keys: how entries are named and read, and how revisions become
@@ -48,13 +47,7 @@ func (ks *keyspace) revision(number uint64) int64 { return ks.trust.Position(num
 func (ks *keyspace) newest(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, ks.timeout)
 	defer cancel()
-	resp, err := ks.read(
-		ctx, "newest", &pb.RangeRequest{Key: []byte(ks.prefix + engine.MetaKey().Name), CountOnly: true},
-	)
-	if err != nil {
-		return 0, err
-	}
-	return resp.Header.Revision, nil
+	return repeated(ctx, func() (int64, error) { return ks.newestOnce(ctx) })
 }
 
 // read is a linearizable read. It retries until there is an answer or ctx ends. Each attempt has

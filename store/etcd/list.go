@@ -58,7 +58,7 @@ func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 func (fd *feed) readRecords(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if err := fd.meta.Reread(ctx, 0); err != nil {
+	if err := fd.meta.Reread(ctx); err != nil {
 		return 0, err
 	}
 	return fd.meta.Known().At.Position, nil

@@ -3,6 +3,7 @@ package etcd_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -83,8 +84,8 @@ func wantRemedy(t *testing.T, doing string, err error) {
 	}
 }
 
-// TestMetaGone deletes it while no replica runs. The floor is then unknown, and with it whether
-// the store would issue fences a second time.
+// TestMetaGone deletes it, or the floor in it, while no replica runs. The floor is then unknown,
+// and with it whether the store would issue fences a second time.
 func TestMetaGone(t *testing.T) {
 	const prefix = "/gone/"
 	cluster := startCluster(t, 1)
@@ -98,15 +99,20 @@ func TestMetaGone(t *testing.T) {
 		t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: 1_000_000}), newEntry("a", "held"),
 	)
 	gone := func([]byte) []byte { return nil }
-	spoil(t, client, prefix, gone)
-	_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
-	wantRemedy(t, "Open", err)
-	after := mustEnqueue(
-		t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}),
-		newEntry("b", "after"),
-	)
-	if after.Number <= before.Number {
-		t.Errorf("fence %d after %d", after.Number, before.Number)
+	withoutFloor := func(own []byte) []byte { return storetest.WithOwn(own, "floor", nil) }
+	after := before
+	for i, damage := range []func([]byte) []byte{withoutFloor, gone} {
+		spoil(t, client, prefix, damage)
+		_, err = etcd.Open(t.Context(), conn, etcd.Config{Prefix: prefix})
+		wantRemedy(t, "Open", err)
+		after = mustEnqueue(
+			t, openStore(t, conn, etcd.Config{Prefix: prefix, FenceFloor: before.Number}),
+			newEntry("b", fmt.Sprint("after-", i)),
+		)
+		if after.Number <= before.Number {
+			t.Errorf("fence %d after %d", after.Number, before.Number)
+		}
+		before = after
 	}
 	spoil(t, client, prefix, func(own []byte) []byte {
 		return storetest.WithOwn(storetest.WithForm(own, 1000), "token_key", "")

@@ -55,7 +55,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 			err = other.Close()
 		}
 		if err == nil {
-			err = s.meta.Reread(t.Context(), 0)
+			err = s.meta.Reread(t.Context())
 		}
 		if err != nil {
 			t.Error(err)

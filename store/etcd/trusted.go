@@ -62,7 +62,7 @@ func (o ownRecord) unchanged() (compares []*pb.Compare) {
 	return compares
 }
 
-func (o ownRecord) reread(ctx context.Context) error { return o.meta.Reread(ctx, 0) }
+func (o ownRecord) reread(ctx context.Context) error { return o.meta.Reread(ctx) }
 
 func (o ownRecord) refuses() bool { return o.meta.Refusal() != nil }
 
@@ -70,7 +70,7 @@ func (o ownRecord) refuses() bool { return o.meta.Refusal() != nil }
 func (s *Store) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	return s.meta.Reread(ctx, 0)
+	return s.meta.Reread(ctx)
 }
 
 // Refusal implements store.Store.
@@ -86,7 +86,7 @@ func (s *Store) Refusal() error {
 func (s *Store) Distrust(ctx context.Context, number uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
-	if err := s.meta.Reread(ctx, number); err != nil {
+	if err := s.meta.Distrust(ctx, number); err != nil {
 		return unavailable(err, "record the distrust", true)
 	}
 	return nil

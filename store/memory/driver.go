@@ -149,10 +149,10 @@ func (d driver) EndLife(ctx context.Context, id string) error {
 // into its numbers.
 type own struct{}
 
-func (own) Refusal() *lock.Error                 { return nil }
-func (own) Unchanged() []engine.If               { return nil }
-func (own) Reread(context.Context, uint64) error { return nil }
-func (own) Number(position int64) uint64         { return uint64(position) }
+func (own) Refusal() *lock.Error         { return nil }
+func (own) Unchanged() []engine.If       { return nil }
+func (own) Reread(context.Context) error { return nil }
+func (own) Number(position int64) uint64 { return uint64(position) }
 
 // RemoveAndPut implements [store.Store].
 func (c *Client) RemoveAndPut(

@@ -96,12 +96,14 @@ func formOlder(t *trial) {
 // it.
 func WithForm(own []byte, form int) []byte { return WithOwn(own, "form", form) }
 
-// WithOwn returns the store's own record with another value of a field.
+// WithOwn returns the store's own record with another value of a field, or without it for nil.
 func WithOwn(own []byte, field string, value any) []byte {
 	var all map[string]any
 	if err := json.Unmarshal(own, &all); err != nil {
 		panic("bug: the store's own record is no JSON: " + err.Error())
 	}
-	all[field] = value
+	if all[field] = value; value == nil {
+		delete(all, field)
+	}
 	return store.Encode(all)
 }

@@ -201,7 +201,7 @@ var errOutdated = errors.New("the fence floor or the trust in the store has chan
 func (c *committer) bringUpToDate(writes []*write) (again []*write) {
 	ctx, cancel := context.WithTimeout(c.closing, attemptTimeout)
 	defer cancel()
-	_ = c.meta.Reread(ctx, 0) // after an error the next attempt finds the same
+	_ = c.meta.Reread(ctx) // after an error the next attempt finds the same
 	for _, w := range writes {
 		if joins(w) {
 			refused := &retry{errOutdated}

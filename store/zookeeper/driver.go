@@ -58,10 +58,7 @@ func (d *driver) Look(ctx context.Context, k engine.Key, fresh bool) (s engine.S
 	}
 	l, err := d.calls.get(ctx)
 	if err == nil && fresh {
-		var at *zk.Stat
-		if at, err = d.barrierOn(ctx, l); err == nil {
-			s.At.Position = at.Mzxid
-		}
+		_, err = d.barrierOn(ctx, l)
 	}
 	if err != nil {
 		return s, err

@@ -113,7 +113,7 @@ func (s *Store) BeginBehind(ctx context.Context, happens func()) error {
 	if err != nil {
 		return err
 	}
-	if err := s.meta.Reread(ctx, 0); err != nil {
+	if err := s.meta.Reread(ctx); err != nil {
 		return err
 	}
 	happens()

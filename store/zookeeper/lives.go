@@ -105,7 +105,7 @@ func (d *driver) endLife(ctx context.Context, life string, version int32) error 
 	for _, name := range names {
 		for tries := 0; err == nil; tries++ {
 			err = d.endOne(ctx, life, name, version)
-			if race := (*engine.Raced)(nil); !errors.As(err, &race) || tries == 10 {
+			if _, raced := errors.AsType[*engine.Raced](err); !raced || tries == 10 {
 				break
 			}
 			err = store.Pause(ctx, firstPause)

@@ -24,7 +24,7 @@ func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	for {
-		err := s.meta.Reread(ctx, handedOut)
+		err := s.meta.Distrust(ctx, handedOut)
 		if err == nil || store.Pause(ctx, firstPause) != nil {
 			return err
 		}
@@ -36,7 +36,7 @@ func (s *Store) reread(ctx context.Context, handedOut uint64) error {
 func (o *ownRecord) refresh(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, o.timeout)
 	defer cancel()
-	err := o.Reread(ctx, 0)
+	err := o.Reread(ctx)
 	if errors.Is(err, store.ErrRecords) || answered(err) && !errors.Is(err, zk.ErrBadVersion) {
 		o.log.Error("the store's own record cannot be read", "error", err)
 		return nil

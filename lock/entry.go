@@ -37,12 +37,17 @@ func (c Claim) Agrees(other Claim) bool {
 }
 
 // Entry is one acquisition of one or several locks, waiting or held. Once it is stored, it never
-// changes.
+// changes, except that an entry with Any leaves queues once; see [Entry.Narrowed].
 type Entry struct {
 	ID     ID
 	Tenant string
 	Claims []Claim // in canonical order; see [Canonical]
 	Set    bool    // taken as a lock set, even if it has one claim
+
+	// Any is how many of its locks a set asks for; 0 is all. Order has the indices of Claims in the
+	// order of the request, while there are more claims than that; see [Entry.Choosing].
+	Any   int
+	Order []int
 
 	// Holder is the name that the client gives itself. Named reports that the request gave it;
 	// otherwise it is the token's subject.

@@ -43,11 +43,16 @@ type Ended struct {
 	Note   *lock.Note
 }
 
-// Change is one entry that joined or left. Every feed reports the changes of one write in the
+// Change is one entry that joined, left, or left some of its queues. Every feed reports the changes of one write in the
 // same order and together.
 type Change struct {
 	Number uint64 // of the write that caused it: for an entry that joined, its own
 	Joined *lock.Entry
+
+	// Narrowed is an entry that left all but these claims, with its own number; see
+	// [lock.Entry.Narrowed].
+	Narrowed *lock.Entry
+
 	Left   lock.ID
 	Reason lock.Reason // why it left; [lock.Expired] if no reason was recorded
 	Note   *lock.Note  // an operator's note on it, or nil

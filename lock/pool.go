@@ -1,0 +1,40 @@
+package lock
+
+import "slices"
+
+// PoolHome is where stores keep the value of an entry with [Entry.Any], because such an entry can
+// leave each of its queues. It is no lock name.
+const PoolHome = "~any"
+
+// Home returns the name under which stores keep the entry's value: that of its first lock, or
+// [PoolHome].
+func (e *Entry) Home() string {
+	if e.Any > 0 {
+		return PoolHome
+	}
+	return e.Name()
+}
+
+// Choosing reports whether the entry still has more claims than it asks for. Such an entry does
+// not hold, even at the front of all its queues: it holds after it left all but Any of them.
+func (e *Entry) Choosing() bool { return e.Any > 0 && e.Any < len(e.Claims) }
+
+// Choice returns the claims that a choosing entry keeps, in canonical order. It goes through the
+// claims in the order of the request, and takes the first Any for which front returns true: the
+// entry is at the front of that queue. ok is false if there are fewer.
+func (e *Entry) Choice(front func(Claim) bool) (kept []Claim, ok bool) {
+	for _, i := range e.Order {
+		if len(kept) < e.Any && front(e.Claims[i]) {
+			kept = append(kept, e.Claims[i])
+		}
+	}
+	Canonical(kept)
+	return kept, len(kept) == e.Any
+}
+
+// Narrowed returns the entry as it is after it left all queues but those of kept: an ordinary set.
+func (e *Entry) Narrowed(kept []Claim) *Entry {
+	narrow := *e
+	narrow.Claims, narrow.Order = slices.Clone(kept), nil
+	return &narrow
+}

@@ -442,7 +442,7 @@ func (s *Store) deleteWrite(
 		end := store.End{ID: e.ID, Tenant: e.Tenant, Reason: why, At: at}
 		switch position := s.revision(e.Number); {
 		case why != lock.Withdrawn:
-			end.Was = s.pasts.Of(e, position)
+			end.Was = s.ends.pasts.Of(e, position)
 		case e.Resumable(): // its key can be used again
 			end.Was = store.PlaceOf(position)
 		}

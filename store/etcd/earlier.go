@@ -16,10 +16,10 @@ const (
 // Resume makes the feed begin at an earlier number, so that it reports the events since then
 // again. It does so only if the store still has that history and it is not too long. Call it
 // before [Store.Watch].
-func (fd *feed) Resume(number uint64) { fd.resume.Store(number) }
+func (s *Store) Resume(number uint64) { s.feed.resume.Store(number) }
 
 // earlier returns the revision at which the feed begins, 0 for the present: where it was
-// interrupted, or where [feed.Resume] asked. Events under another fence floor have other numbers
+// interrupted, or where [Store.Resume] asked. Events under another fence floor have other numbers
 // and may belong to another past; in a store that lost its past they do.
 func (g *gaps) earlier(newest int64, now time.Time) int64 {
 	floor, number := g.feed.trust.Floor(), g.told

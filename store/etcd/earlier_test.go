@@ -269,12 +269,12 @@ func TestOwnReasonsAreToldYet(t *testing.T) {
 	defer s.commits.Close()
 	g := newGaps(s.feed, &leaving{})
 	g.Reset(store.Snapshot{Number: 10})
-	s.unrecordedReasons.Store(lock.ID("since"), lock.Released)
+	s.ends.unrecordedReasons.Store(lock.ID("since"), lock.Released)
 	if g.earlier(20, time.Now()) != 10 {
 		t.Fatal("it does not go on where it was")
 	}
 	g.Reset(store.Snapshot{Number: 10})
-	if why := s.unsaid("since"); why != lock.Released {
+	if why := s.feed.unsaid("since"); why != lock.Released {
 		t.Errorf("what was released is told to have ended because of %q", why)
 	}
 }
@@ -404,17 +404,17 @@ func TestRetoldEndIsNotRecordedAgain(t *testing.T) {
 	r := &run{s: s}
 	r.leaves(4, e)
 	r.gone(4, s.markKey(e.Tenant, e.ID))
-	if err := s.hand(g, watchMessage{events: r.events, revision: 4}); err != nil {
+	if err := s.feed.hand(g, watchMessage{events: r.events, revision: 4}); err != nil {
 		t.Fatal(err)
 	}
-	s.recordEnds()
+	s.ends.recordEnds()
 	r.events = nil
 	r.record(5, e, lock.Expired)
-	if err := s.hand(g, watchMessage{events: r.events, revision: 5}); err != nil {
+	if err := s.feed.hand(g, watchMessage{events: r.events, revision: 5}); err != nil {
 		t.Fatal(err)
 	}
 	g.reached(now.Add(time.Second))
-	s.recordEnds()
+	s.ends.recordEnds()
 	if err := s.Remove(t.Context(), placed, lock.Withdrawn); err != nil {
 		t.Fatal(err)
 	}
@@ -434,12 +434,12 @@ func TestEndsAreRecordedWhenCaughtUp(t *testing.T) {
 	if g.earlier(20, now) != 10 {
 		t.Fatal("it does not go on where it was")
 	}
-	s.unrecorded.add(unrecordedEnd{End: store.End{ID: "e", Reason: lock.Expired}})
+	s.feed.unrecorded.add(unrecordedEnd{End: store.End{ID: "e", Reason: lock.Expired}})
 	g.reached(time.Time{}) // as it is called before it has a goal
-	if n := len(s.unrecorded.due()); n != 0 {
+	if n := len(s.feed.unrecorded.due()); n != 0 {
 		t.Errorf("%d ends are to be recorded while it is behind", n)
 	}
-	if g.reached(now.Add(time.Second)); len(s.unrecorded.due()) != 1 {
+	if g.reached(now.Add(time.Second)); len(s.feed.unrecorded.due()) != 1 {
 		t.Error("it is not to be recorded")
 	}
 }

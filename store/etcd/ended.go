@@ -190,23 +190,23 @@ func (x *ends) lookBack(batch []unrecordedEnd) (answers bool) {
 }
 
 // endsAt returns the ends of a record from the feed, without the entries' data.
-func (ks *keyspace) endsAt(kv *mvccpb.KeyValue) []store.End {
-	if ends, ok := ks.own.takeRecord(kv.Key); ok {
+func (x *ends) endsAt(kv *mvccpb.KeyValue) []store.End {
+	if ends, ok := x.own.takeRecord(kv.Key); ok {
 		return ends
 	}
 	ends, err := store.ParseReasons(kv.Value)
-	ks.unreadable(kv.Key, err)
+	x.unreadable(kv.Key, err)
 	return ends
 }
 
-func (ks *keyspace) decodeEnds(key, val []byte) []store.End {
+func (x *ends) decodeEnds(key, val []byte) []store.End {
 	var ends []store.End
-	ks.unreadable(key, json.Unmarshal(val, &ends))
+	x.unreadable(key, json.Unmarshal(val, &ends))
 	return ends
 }
 
-func (ks *keyspace) unreadable(key []byte, err error) {
+func (x *ends) unreadable(key []byte, err error) {
 	if err != nil {
-		ks.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
+		x.log.Error("a record of ended entries cannot be read", "key", string(key), "error", err)
 	}
 }

@@ -26,7 +26,7 @@ type feed struct {
 	resume atomic.Uint64 // the number at which the feed begins; 0 is the present
 }
 
-// Watch implements store.Store. It lists and then watches until ctx ends, and restarts after
+// Watch lists and then watches until ctx ends, as store.Store requires. It restarts after
 // every gap. It never resumes a watch at the revision of a compaction, because the deletes in
 // between would be lost (tikv/pd #11033).
 func (fd *feed) Watch(ctx context.Context, f store.Watcher) {

@@ -114,7 +114,7 @@ func TestReasonOfEachEnd(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &run{s: newStore(&Conn{}, Config{})}
 			c.events(r)
-			changes, err := r.s.changes(r.events)
+			changes, err := r.s.feed.changes(r.events)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,8 +127,8 @@ func TestReasonOfEachEnd(t *testing.T) {
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("reasons (-want +got):\n%s", diff)
 			}
-			if open := len(r.s.unrecorded.ends()) > 0; open != c.open {
-				t.Errorf("to be recorded: %v", r.s.unrecorded.ends())
+			if open := len(r.s.feed.unrecorded.ends()) > 0; open != c.open {
+				t.Errorf("to be recorded: %v", r.s.feed.unrecorded.ends())
 			}
 		})
 	}

@@ -77,11 +77,11 @@ func TestExpiryIsRecordedLate(t *testing.T) {
 		t.Fatal(err)
 	}
 	// of an entry before it
-	s.unrecorded.saw(
+	s.feed.unrecorded.saw(
 		store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}, s.revision(e.Number), lock.Expired, true,
 	)
-	s.recordEnds()
-	if open := s.unrecorded.ends(); len(open) > 0 {
+	s.ends.recordEnds()
+	if open := s.feed.unrecorded.ends(); len(open) > 0 {
 		t.Fatalf("not recorded: %v", open)
 	}
 	if again := s.mustJoin(t, keyed); again.Number != e.Number {

@@ -65,7 +65,7 @@ func TestFullAtItsQuota(t *testing.T) {
 	if alarms := m.server.Alarms(); len(alarms) > 0 {
 		t.Errorf("etcd's alarm went off: %v", alarms)
 	}
-	s.unrecordedReasons.Range(func(id, why any) bool {
+	s.ends.unrecordedReasons.Range(func(id, why any) bool {
 		t.Errorf("the reason of %v (%v) is in memory only", id, why)
 		return true
 	})

@@ -102,7 +102,7 @@ func TestOwnReasonsAreForgotten(t *testing.T) {
 			entry := func(id lock.ID) *lock.Entry {
 				e := reusable(id, id == "keyed")
 				e.Number = 7
-				s.unrecordedReasons.Store(e.ID, lock.Released)
+				s.ends.unrecordedReasons.Store(e.ID, lock.Released)
 				return e
 			}
 			plain, keyed, stays := entry("plain"), entry("keyed"), entry("stays")
@@ -113,7 +113,7 @@ func TestOwnReasonsAreForgotten(t *testing.T) {
 			g.Reset(store.Snapshot{Number: 20, Entries: []*lock.Entry{stays}})
 			g.Recall(test.told, true)
 			var kept []any
-			s.unrecordedReasons.Range(func(id, _ any) bool {
+			s.ends.unrecordedReasons.Range(func(id, _ any) bool {
 				kept = append(kept, id)
 				return true
 			})

@@ -48,7 +48,7 @@ func TestWithdrawnAfterTheRecord(t *testing.T) {
 					},
 					marked: true, key: store.Key{Tenant: first.Tenant, Lock: first.Name(), ID: first.ID},
 				}
-				if err := s.recordSome([]unrecordedEnd{end}); err != nil {
+				if err := s.feed.recordSome([]unrecordedEnd{end}); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -108,7 +108,7 @@ func TestWithdrawalRecordedLate(t *testing.T) {
 	no.full.Store(false)
 	second := s.mustEnqueue(t, draft)
 	no.forEnds.Store(false)
-	soon(t, "it is recorded", func() bool { return len(s.unrecorded.ends()) == 0 })
+	soon(t, "it is recorded", func() bool { return len(s.feed.unrecorded.ends()) == 0 })
 	if err := s.Remove(t.Context(), second, lock.Withdrawn); err != nil {
 		t.Fatal(err)
 	}

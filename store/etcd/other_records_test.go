@@ -66,9 +66,8 @@ func TestOthersKnowOfAWithdrawalFromAFullStore(t *testing.T) {
 				t.Errorf("another replica tells that it ended by %q, want %q", told.Reason, c.told)
 			}
 			others.forEnds.Store(false)
-			soon(
-				t, "the other one has recorded it", func() bool { return len(other.unrecorded.ends()) == 0 },
-			)
+			recorded := func() bool { return len(other.feed.unrecorded.ends()) == 0 }
+			soon(t, "the other one has recorded it", recorded)
 			if got := s.usedUpBy(t, draft); got != c.usedUp {
 				t.Errorf("the key is used up by %q, want %q", got, c.usedUp)
 			}

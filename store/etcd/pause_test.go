@@ -62,7 +62,7 @@ func TestEndsOfALongPause(t *testing.T) {
 				g.Lost(errors.New("it stood still"))
 				g.Reset(store.Snapshot{Number: restsAt + 1})
 				g.Recall(nil, true)
-				if told := len(s.unrecorded.ends()); told != c.told {
+				if told := len(s.feed.unrecorded.ends()); told != c.told {
 					t.Errorf("%d ends are put down, want %d", told, c.told)
 				}
 			})
@@ -84,7 +84,7 @@ func TestKeyInUseAfterAGap(t *testing.T) {
 	g.Reset(store.Snapshot{Number: restsAt + 1})
 	g.Apply(now.Number, []store.Change{{Joined: now}})
 	g.Recall(nil, true)
-	if told := s.unrecorded.ends(); len(told) > 0 {
+	if told := s.feed.unrecorded.ends(); len(told) > 0 {
 		t.Errorf("put down: %+v", told)
 	}
 }
@@ -112,10 +112,10 @@ func TestFloorKnownBeforeItsFeed(t *testing.T) {
 		[]store.Ended{{ID: e.ID, Reason: lock.Released, Was: store.Past{Text: store.PlaceOf(restsAt)}}},
 		true,
 	)
-	if told := s.unrecorded.ends(); len(told) > 0 {
+	if told := s.feed.unrecorded.ends(); len(told) > 0 {
 		t.Errorf("put down: %+v", told)
 	}
-	if err := s.hand(g, watchMessage{revision: restsAt + 2}); !errors.Is(err, errMetaChanged) {
+	if err := s.feed.hand(g, watchMessage{revision: restsAt + 2}); !errors.Is(err, errMetaChanged) {
 		t.Errorf("what comes after by another floor: %v", err)
 	}
 }
@@ -147,15 +147,15 @@ func TestEndsDoNotWaitForThePast(t *testing.T) {
 		h := &silentHistory{}
 		s.kv.kv = h
 		for i := range 10 * maxEndsPerKey {
-			s.unrecorded.saw(
+			s.feed.unrecorded.saw(
 				store.Key{Tenant: "acme", Lock: "a", ID: lock.ID(fmt.Sprint("e", i))}, restsAt, lock.Expired,
 				true,
 			)
 		}
 		began := time.Now()
-		s.recordEnds()
+		s.ends.recordEnds()
 		if left := len(
-			s.unrecorded.ends(),
+			s.feed.unrecorded.ends(),
 		); left > 0 || h.asked != 1 || time.Since(began) > attemptTimeout {
 			t.Errorf(
 				"after %v %d ends are left, and the past was asked for %d times", time.Since(began), left,
@@ -190,20 +190,20 @@ func TestExpiryBesideARecord(t *testing.T) {
 	k := store.Key{Tenant: "acme", Lock: "a", ID: "e"}
 	for _, e := range []*unrecordedEnd{{key: k, revision: restsAt}, {}} { // seen to go, and missed
 		e.End, e.marked = store.End{ID: k.ID, Tenant: k.Tenant, Reason: lock.Expired, At: 1}, true
-		s.unrecorded.add(*e)
+		s.feed.unrecorded.add(*e)
 		again := true
 		s.kv.kv = &meanwhile{do: func() {
 			if again {
-				s.unrecorded.saw(k, restsAt+2, lock.Expired, true)
+				s.feed.unrecorded.saw(k, restsAt+2, lock.Expired, true)
 			}
 		}}
-		s.recordEnds()
-		if left := s.unrecorded.ends(); len(left) != 1 || left[0].revision != restsAt+2 {
+		s.ends.recordEnds()
+		if left := s.feed.unrecorded.ends(); len(left) != 1 || left[0].revision != restsAt+2 {
 			t.Errorf("%+v is to be put down", left)
 		}
 		again = false
-		if s.recordEnds(); len(s.unrecorded.ends()) > 0 {
-			t.Errorf("%+v stays", s.unrecorded.ends())
+		if s.ends.recordEnds(); len(s.feed.unrecorded.ends()) > 0 {
+			t.Errorf("%+v stays", s.feed.unrecorded.ends())
 		}
 	}
 }

@@ -62,7 +62,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 		}
 	}}
 	h := heads{first: make(chan *lock.Entry, 1)}
-	if _, err := s.list(t.Context(), newGaps(s.feed, h)); err != nil {
+	if _, err := s.feed.list(t.Context(), newGaps(s.feed, h)); err != nil {
 		t.Fatal(err)
 	}
 	if first := <-h.first; first.ID != holder.ID {

@@ -120,7 +120,7 @@ func endsIn(ops []*pb.RequestOp) map[lock.ID]string {
 	at := map[lock.ID]string{}
 	for _, op := range ops {
 		if put := op.GetRequestPut(); put != nil {
-			for _, end := range (&keyspace{}).decodeEnds(put.Key, put.Value) {
+			for _, end := range (&ends{}).decodeEnds(put.Key, put.Value) {
 				at[end.ID] = string(put.Key)
 			}
 		}

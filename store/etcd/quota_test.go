@@ -108,7 +108,7 @@ func TestReleaseBeyondTheQuota(t *testing.T) {
 	if c := <-f.left; c.Left != e.ID || c.Reason != lock.Released {
 		t.Errorf("the feed tells of %+v", c)
 	}
-	if why, kept := s.unrecordedReasons.Load(e.ID); kept {
+	if why, kept := s.ends.unrecordedReasons.Load(e.ID); kept {
 		t.Errorf("the reason is kept for an end to come: %v", why)
 	}
 	if err := s.Remove(t.Context(), e, lock.Released); !errors.Is(err, lock.Lost) {
@@ -126,17 +126,17 @@ func TestReasonBeyondTheQuotaIsNotKept(t *testing.T) {
 	if err := s.Remove(t.Context(), e, lock.Released); err != nil || !o.done.Load() {
 		t.Errorf("Remove = %v", err)
 	}
-	if why, kept := s.unrecordedReasons.Load(e.ID); kept {
+	if why, kept := s.ends.unrecordedReasons.Load(e.ID); kept {
 		t.Errorf("with no feed the reason is kept: %v", why)
 	}
 	r := &run{s: s}
-	s.unrecordedReasons.Store(e.ID, lock.Released)
+	s.ends.unrecordedReasons.Store(e.ID, lock.Released)
 	r.leaves(5, e)
 	r.record(5, e, lock.Released)
-	if _, err := s.changes(r.events); err != nil {
+	if _, err := s.feed.changes(r.events); err != nil {
 		t.Fatal(err)
 	}
-	if why, kept := s.unrecordedReasons.Load(e.ID); kept {
+	if why, kept := s.ends.unrecordedReasons.Load(e.ID); kept {
 		t.Errorf("when it is told the reason is kept: %v", why)
 	}
 }

@@ -45,13 +45,13 @@ func (r *removing) Try(ctx context.Context) error {
 		return r.refused(ctx)
 	case isNoSpace(err) && !r.bare:
 		r.bare = true // a record needs space; the removal itself does not
-		s.unrecordedReasons.Store(e.ID, r.why)
+		s.ends.unrecordedReasons.Store(e.ID, r.why)
 		if out.endKey == nil {
 			return errors.Join(batch.ErrNotSent, err)
 		}
 		r.doubt(out.endKey, false)
 	case isLeaseNotFound(err):
-		s.memory.drop(memory)
+		s.ends.memory.drop(memory)
 		return errors.Join(batch.ErrNotSent, err)
 	case errors.Is(err, batch.ErrNotSent):
 	case refused(err):
@@ -66,7 +66,7 @@ func (r *removing) Try(ctx context.Context) error {
 func (r *removing) attempt(ctx context.Context) (memory int64, out outcome, err error) {
 	s := r.store
 	if !r.bare {
-		if memory, err = s.memory.lease(ctx, 2); err != nil {
+		if memory, err = s.ends.memory.lease(ctx, 2); err != nil {
 			return 0, outcome{}, errors.Join(batch.ErrNotSent, err)
 		}
 	}
@@ -89,7 +89,7 @@ func (r *removing) refused(ctx context.Context) error {
 	}
 	switch err := r.store.prove(ctx, r.entry); {
 	case err == nil:
-		r.store.unrecordedReasons.Delete(r.entry.ID)
+		r.store.ends.unrecordedReasons.Delete(r.entry.ID)
 		return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
 	case !errors.Is(err, lock.Lost):
 		return err
@@ -100,7 +100,7 @@ func (r *removing) refused(ctx context.Context) error {
 // Did implements engine.Removal. An attempt that leaves no record is credited with it.
 func (r *removing) Did(ctx context.Context) (bool, error) {
 	if !r.anyBare { // then no attempt without a record removed it
-		defer r.store.unrecordedReasons.Delete(r.entry.ID)
+		defer r.store.ends.unrecordedReasons.Delete(r.entry.ID)
 	}
 	for _, key := range r.endKeys {
 		resp, err := r.store.read(ctx, "confirm removal", &pb.RangeRequest{Key: key, CountOnly: true})

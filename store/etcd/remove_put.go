@@ -31,12 +31,12 @@ func (s *Store) RemoveAndPut(
 func (s *Store) removeAnd(
 	ctx context.Context, t engine.Txn, e *lock.Entry, why lock.Reason, note *lock.Note,
 ) (int64, error) {
-	memory, err := s.memory.lease(ctx, 2)
+	memory, err := s.ends.memory.lease(ctx, 2)
 	if err != nil {
 		return 0, errors.Join(batch.ErrNotSent, err)
 	}
 	txn, removal := s.driver.txnOf(t), s.deleteWrite(e, why, memory, nil).Payload
-	removal.end.Note = s.pasts.Note(e.Tenant, note)
+	removal.end.Note = s.ends.pasts.Note(e.Tenant, note)
 	end := store.Encode([]store.End{*removal.end})
 	txn.Compare = append(txn.Compare, removal.compares...)
 	txn.Success = append(txn.Success, removal.ops...)
@@ -45,7 +45,7 @@ func (s *Store) removeAnd(
 	resp, err := s.tryTxn(ctx, "remove and put", txn)
 	switch {
 	case isLeaseNotFound(err):
-		s.memory.drop(memory)
+		s.ends.memory.drop(memory)
 		return 0, errors.Join(batch.ErrNotSent, err)
 	case err == nil && !resp.Succeeded && !s.stands(e, resp.Responses[len(resp.Responses)-1]):
 		return 0, store.Lost(engine.ErrGone.Error())

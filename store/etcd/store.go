@@ -44,8 +44,8 @@ type Config struct {
 // many processes, may share one etcd and prefix.
 type Store struct {
 	*keyspace
-	*ends
-	*feed
+	ends    *ends
+	feed    *feed
 	driver  *driver
 	meta    *engine.Meta
 	leases  *leasePool
@@ -75,20 +75,18 @@ func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {
 		return nil, err
 	}
 	_ = s.writer.ready(ctx, 0) // a full store has no space for it; the first entry tries again
-	s.start()
-	s.tasks.Go(s.upkeep)
-	s.tasks.Go(s.renewIdle)
-	s.tasks.Go(s.checkVersions)
-	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
-	return s, nil
-}
-
-// start starts what cleans up behind joins.
-func (s *Store) start() {
 	s.cleaner = engine.NewCleaner(s.log)
 	s.joins = &engine.Joins{
 		Store: s, Trust: s.trust, Timeout: s.timeout, Closing: s.closing, Cleaner: s.cleaner,
 	}
+	s.tasks.Go(func() { every(s.closing, upkeepInterval, s.ends.recordEnds) })
+	// apart from recordEnds: there may be many leases, and an unanswered renewal takes long
+	s.tasks.Go(func() {
+		every(s.closing, idleInterval, func() { s.leases.maintain(s.closing) })
+	})
+	s.tasks.Go(func() { conn.checkVersions(s.closing, s.log) })
+	s.tasks.Go(func() { s.trust.Attend(s.closing, s.look) })
+	return s, nil
 }
 
 func newStore(conn *Conn, cfg Config) *Store {
@@ -99,10 +97,10 @@ func newStore(conn *Conn, cfg Config) *Store {
 		Driver: s.driver, Trust: s.trust, Log: s.log, Path: s.prefix + engine.MetaKey().Name,
 		Jump: RestoredBump,
 	})
-	s.leases.longer = s.warnOfElections()
+	s.leases.longer = warnOfElections(s.log)
 	s.ends = &ends{keyspace: s.keyspace, closing: s.closing, memory: newMemory(s.leases.tryGrant)}
 	s.feed = &feed{keyspace: s.keyspace, ends: s.ends, meta: s.meta, behind: make(chan struct{}, 1)}
-	s.writer = newWriter(s.keyspace, s.memory)
+	s.writer = newWriter(s.keyspace, s.ends.memory)
 	s.records = engine.NewRecords(s.driver, s.meta, s.log)
 	s.commits = (&committer{
 		prefix: s.prefix, ctx: s.closing, trusted: ownRecord{s.driver, s.meta}, pending: cfg.Pending,
@@ -247,6 +245,9 @@ func (ks *keyspace) prove(ctx context.Context, e *lock.Entry) error {
 	return nil
 }
 
+// Watch implements store.Store.
+func (s *Store) Watch(ctx context.Context, f store.Watcher) { s.feed.Watch(ctx, f) }
+
 // Newest implements store.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	revision, err := s.newest(ctx)
@@ -255,7 +256,7 @@ func (s *Store) Newest(ctx context.Context) (uint64, error) {
 	}
 	if s.feed.at.Load() < revision {
 		select {
-		case s.behind <- struct{}{}:
+		case s.feed.behind <- struct{}{}:
 		default: // it is already being asked
 		}
 	}

@@ -1,24 +1,19 @@
 package etcd
 
 import (
+	"context"
 	"time"
 
 	"github.com/fencepost/fencepost/store"
 )
 
+// upkeepInterval is the time between two records of ends. All replicas write them; each write is
+// idempotent.
 const upkeepInterval = time.Second
 
-// upkeep records ends until the store is closed. All replicas do so; each action is idempotent.
-func (s *Store) upkeep() {
-	for store.Pause(s.closing, upkeepInterval) == nil {
-		s.recordEnds()
-	}
-}
-
-// renewIdle renews idle leases until the store is closed. It runs apart from upkeep, because
-// there may be many leases, and an unanswered renewal takes its full timeout.
-func (s *Store) renewIdle() {
-	for store.Pause(s.closing, idleInterval) == nil {
-		s.leases.maintain(s.closing)
+// every runs task at intervals until ctx ends.
+func every(ctx context.Context, interval time.Duration, task func()) {
+	for store.Pause(ctx, interval) == nil {
+		task()
 	}
 }

@@ -3,27 +3,28 @@ package etcd
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"sync"
 	"time"
 )
 
 // checkVersions warns of servers that are too old for the store. It checks once, at the start,
 // the servers that answer.
-func (s *Store) checkVersions() {
-	if s.conn.version == nil {
+func (c *Conn) checkVersions(closing context.Context, log *slog.Logger) {
+	if c.version == nil {
 		return
 	}
-	for _, endpoint := range s.conn.endpoints {
-		ctx, cancel := context.WithTimeout(s.closing, attemptTimeout)
-		version, err := s.conn.version(ctx, endpoint)
+	for _, endpoint := range c.endpoints {
+		ctx, cancel := context.WithTimeout(closing, attemptTimeout)
+		version, err := c.version(ctx, endpoint)
 		cancel()
 		switch {
-		case s.closing.Err() != nil:
+		case closing.Err() != nil:
 			return
 		case err != nil:
-			s.log.Info("the version of an etcd server is not known", "server", endpoint, "error", err)
+			log.Info("the version of an etcd server is not known", "server", endpoint, "error", err)
 		case !supported(version):
-			s.log.Warn("an etcd server is too old: it may lose watch events, read what is stale, "+
+			log.Warn("an etcd server is too old: it may lose watch events, read what is stale, "+
 				"or fill up beyond its quota",
 				"server", endpoint, "version", version, "needed", "3.6.14 of 3.6, 3.7.1 of 3.7, or later")
 		}
@@ -51,11 +52,11 @@ func supported(version string) bool {
 
 // warnOfElections returns a function that warns once of servers that keep leases for longer than
 // requested: etcd silently grants none under one and a half election timeouts.
-func (s *Store) warnOfElections() func(granted time.Duration) {
+func warnOfElections(log *slog.Logger) func(granted time.Duration) {
 	var once sync.Once
 	return func(granted time.Duration) {
 		once.Do(func() {
-			s.log.Warn("etcd keeps leases for longer than asked: a dead holder or replica is noticed late, "+
+			log.Warn("etcd keeps leases for longer than asked: a dead holder or replica is noticed late, "+
 				"and async entries and webhooks are taken over late; lower --election-timeout of the servers",
 				"least_lease", granted.String(),
 				"election_timeout", "1333 ms at most, etcd's default is 1000 ms")

@@ -56,7 +56,7 @@ type outcome struct {
 // transaction as a whole: the committer answers the write at fault and sends the others again.
 type committer struct {
 	*batch.Committer[*part, outcome]
-	*journal
+	journal *journal
 	calls   *connector
 	meta    *ownRecord
 	feed    *feed // receives what was written
@@ -66,7 +66,7 @@ type committer struct {
 
 func newCommitter(s *Store, pending batch.Backlog) *committer {
 	c := &committer{
-		journal: s.journal, calls: s.calls, meta: s.meta, feed: s.feed, observe: s.observe,
+		journal: s.reader.journal, calls: s.calls, meta: s.meta, feed: s.feed, observe: s.observe,
 		closing: s.closing,
 	}
 	c.Committer = batch.NewCommitter(batch.Limits{
@@ -132,10 +132,10 @@ func (c *committer) send(writes []*write) [][]*write {
 // try makes one transaction. If the server rejects one of the writes, try returns its index; -1
 // means all of them.
 func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
-	epoch := c.epoch.Load()
-	log := c.root.log(epoch)
+	epoch := c.journal.epoch.Load()
+	log := c.journal.root.log(epoch)
 	ops := []any{
-		&zk.CheckVersionRequest{Path: c.root.epoch(), Version: epoch},
+		&zk.CheckVersionRequest{Path: c.journal.root.epoch(), Version: epoch},
 		&zk.CheckVersionRequest{Path: l.node, Version: -1},
 	}
 	if putsEntry(writes) {
@@ -156,10 +156,10 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 		inline = nil
 	}
 	ops = append(ops,
-		c.append(epoch, data),
+		c.journal.append(epoch, data),
 		&zk.SetDataRequest{Path: log, Data: inline, Version: anyVersion},
 	)
-	start, mark := time.Now(), c.trust.Sent()
+	start, mark := time.Now(), c.journal.trust.Sent()
 	results, err := do(c.closing, l, multi(ops...))
 	c.observe.Operation("commit", time.Since(start), err)
 	c.observe.Batch(len(writes))
@@ -167,7 +167,7 @@ func (c *committer) try(l *link, writes []*write) (at int, out outcome) {
 		return c.explain(l, writes, results, ops[:own], err)
 	}
 	stat := results[len(results)-1].Stat
-	c.trust.Received(mark, stat.Mzxid, 0)
+	c.journal.trust.Received(mark, stat.Mzxid, 0)
 	c.feed.wrote(written{
 		epoch: epoch, n: created(stat) - 1, zxid: stat.Mzxid, record: &r, here: true, size: len(data),
 	})
@@ -242,7 +242,7 @@ func (c *committer) explain(
 		}
 	}
 	if !errors.Is(err, zk.ErrNoAuth) && failed != 1 {
-		c.findLog()
+		c.journal.findLog()
 	}
 	return -1, outcome{err: &retry{err}}
 }

@@ -15,14 +15,14 @@ import (
 
 // ReadQueue is what Queue does when the feed is late.
 func (s *Store) ReadQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reader.timeout)
 	defer cancel()
 	return s.readQueue(ctx, r)
 }
 
 // Admit reads the closures of a tenant that has none, as a join does.
 func (s *Store) Admit(ctx context.Context, tenant string) error {
-	_, err := s.joiner.admissions.read(ctx, tenant, 0, s.trust.Floor())
+	_, err := s.joiner.admissions.read(ctx, tenant, 0, s.reader.trust.Floor())
 	return err
 }
 
@@ -30,7 +30,7 @@ func (s *Store) Admit(ctx context.Context, tenant string) error {
 func (s *Store) Small() *engine.Records { return s.small }
 
 // Rotate is what the upkeep does long before the names of records overflow.
-func (s *Store) Rotate(ctx context.Context) error { return s.rotate(ctx) }
+func (s *Store) Rotate(ctx context.Context) error { return s.reader.rotate(ctx) }
 
 // Forget is what the upkeep does now and then, as if so much more time had passed.
 func (s *Store) Forget(ctx context.Context, ahead time.Duration) error {
@@ -65,7 +65,7 @@ func (s *Store) FoldReadBy(ctx context.Context, other *Store) (int, error) {
 		return 0, nil
 	}
 	err := s.archive.move(
-		ctx, epoch, part, &zk.CheckVersionRequest{Path: s.root.epoch(), Version: epoch},
+		ctx, epoch, part, &zk.CheckVersionRequest{Path: s.reader.root.epoch(), Version: epoch},
 	)
 	if err == nil {
 		_ = s.feed.forgetFolded(part[len(part)-1].n, nil)
@@ -86,7 +86,7 @@ func (s *Store) Ahead(of *Store) int32 { return s.feed.position() - of.feed.posi
 // HoldFeed breaks the connection of the feed and lets it have no other until release is
 // called.
 func (s *Store) HoldFeed() (release func()) {
-	c := s.reads
+	c := s.reader.reads
 	c.mu.Lock()
 	if c.current != nil {
 		c.current.fail(errEnded)
@@ -104,7 +104,7 @@ func (s *Store) HoldCalls() (release func()) {
 func (s *Store) PendingWrites() int { return s.commits.Pending().Writes }
 
 // Learn has the upkeep know which log is in use, as it may before the feed follows that.
-func (s *Store) Learn(epoch int32) { s.epoch.Store(epoch) }
+func (s *Store) Learn(epoch int32) { s.reader.epoch.Store(epoch) }
 
 // BeginBehind has a feed begin after something happened that came when it had read what the
 // store remembers about itself.
@@ -139,9 +139,9 @@ func (s *Store) CallsThrough(ctx context.Context) string {
 // LearnFloor has the store take over a greater floor, as from what it reads.
 func (s *Store) LearnFloor(ctx context.Context, floor uint64) error {
 	rise := func(context.Context) (store.Records, error) {
-		return store.Records{Position: s.trust.Sent(), Floor: floor, Form: store.Form}, nil
+		return store.Records{Position: s.reader.trust.Sent(), Floor: floor, Form: store.Form}, nil
 	}
-	_, err := s.trust.Reread(ctx, 0, rise)
+	_, err := s.reader.trust.Reread(ctx, 0, rise)
 	return err
 }
 
@@ -172,7 +172,7 @@ func (s *Store) EndLife(ctx context.Context, version int32) error {
 	if err != nil {
 		return err
 	}
-	ids, err := children(ctx, l, s.root.lives())
+	ids, err := children(ctx, l, s.reader.root.lives())
 	if err != nil {
 		return err
 	}
@@ -185,11 +185,11 @@ func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	ids, err := children(ctx, l, s.root.lives())
+	ids, err := children(ctx, l, s.reader.root.lives())
 	if err != nil {
 		return 0, err
 	}
-	n, err := onLink(ctx, s.calls, get(s.root.life(ids[0])))
+	n, err := onLink(ctx, s.calls, get(s.reader.root.life(ids[0])))
 	if err != nil {
 		return 0, err
 	}
@@ -198,7 +198,7 @@ func (s *Store) Heartbeats(ctx context.Context) (int32, error) {
 
 // ReadAnew takes over meta. read is called when it has been read, but not taken over.
 func (s *Store) ReadAnew(ctx context.Context, read func()) error {
-	_, err := s.trust.Reread(ctx, 0, func(ctx context.Context) (store.Records, error) {
+	_, err := s.reader.trust.Reread(ctx, 0, func(ctx context.Context) (store.Records, error) {
 		r, err := s.meta.Ask(ctx)
 		read()
 		return r, err
@@ -266,7 +266,7 @@ func (s *Store) sweepAfter(ctx context.Context, after []time.Duration) (lasts []
 		if err != nil {
 			return nil, err
 		}
-		all, err := children(ctx, l, s.root.lives())
+		all, err := children(ctx, l, s.reader.root.lives())
 		if err != nil {
 			return nil, err
 		}

@@ -62,11 +62,11 @@ func newFeed(s *Store) *feed {
 
 // catchUp waits for the feed to have everything that exists now.
 func (s *Store) catchUp(ctx context.Context) error {
-	l, err := s.reads.get(ctx)
+	l, err := s.reader.reads.get(ctx)
 	if err != nil {
 		return err
 	}
-	stat, err := s.barrierOn(ctx, l)
+	stat, err := s.reader.barrierOn(ctx, l)
 	if err == nil && !s.feed.reaches(ctx, stat.Mzxid) {
 		err = errBehind
 	}

@@ -115,11 +115,11 @@ func (s *Store) fence(ctx context.Context, l *link) error {
 		}
 		s.stale.paths = s.stale.paths[:len(s.stale.paths)-1]
 	}
-	node := s.root.links() + "/" + rand.Text()
+	node := s.reader.root.links() + "/" + rand.Text()
 	s.stale.paths = append(s.stale.paths, node) // also if the answer is lost
-	_, err := do(ctx, l, create(node, nil, zk.FlagEphemeral, s.acl))
+	_, err := do(ctx, l, create(node, nil, zk.FlagEphemeral, s.reader.acl))
 	if err == nil {
 		l.node = node
 	}
-	return s.deleted(node, err)
+	return s.reader.deleted(node, err)
 }

@@ -21,7 +21,7 @@ type ownRecord struct {
 
 // reread reads the record until that succeeds. handedOut is an issued number, or 0.
 func (s *Store) reread(ctx context.Context, handedOut uint64) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reader.timeout)
 	defer cancel()
 	for {
 		err := s.meta.Distrust(ctx, handedOut)
@@ -65,7 +65,7 @@ func (o *ownRecord) barrierAsKnown(ctx context.Context, l *link) (*zk.Stat, erro
 
 // Refusal implements store.Store.
 func (s *Store) Refusal() error {
-	if refusal := s.trust.Refusal(); refusal != nil {
+	if refusal := s.reader.trust.Refusal(); refusal != nil {
 		return refusal
 	}
 	return nil

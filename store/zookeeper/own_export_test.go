@@ -6,12 +6,12 @@ import "context"
 func LoadBehind(ctx context.Context, cfg Config, happens func()) error {
 	s := newStore(cfg)
 	defer s.stop()
-	s.reads = newConnector("feed", cfg.Servers, access{}, s.log, nil)
-	defer s.reads.close()
-	if err := s.makeNodes(ctx); err != nil {
+	s.reader.reads = newConnector("feed", cfg.Servers, access{}, s.reader.log, nil)
+	defer s.reader.reads.close()
+	if err := s.reader.makeNodes(ctx); err != nil {
 		return err
 	}
-	if err := s.loadEpoch(ctx); err != nil {
+	if err := s.reader.loadEpoch(ctx); err != nil {
 		return err
 	}
 	happens()

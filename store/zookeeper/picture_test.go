@@ -18,7 +18,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	s := newStore(Config{})
 	entry := func(id string, zxid int64) *lock.Entry {
 		return &lock.Entry{
-			ID: lock.ID(id), Tenant: "acme", TTL: time.Minute, Number: s.number(zxid),
+			ID: lock.ID(id), Tenant: "acme", TTL: time.Minute, Number: s.reader.number(zxid),
 			Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 		}
 	}
@@ -28,7 +28,7 @@ func TestFloorRisesDuringAList(t *testing.T) {
 	rise := func(context.Context) (store.Records, error) {
 		return store.Records{Position: 100, Floor: 1 << 40}, nil
 	}
-	if _, err := s.trust.Reread(t.Context(), 0, rise); err != nil {
+	if _, err := s.reader.trust.Reread(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}
 	holds := entry("holds", 10)
@@ -49,7 +49,7 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	s := newStore(Config{})
 	f := s.feed
 	e := &lock.Entry{
-		ID: "holds", Tenant: "acme", TTL: time.Minute, Number: s.number(10),
+		ID: "holds", Tenant: "acme", TTL: time.Minute, Number: s.reader.number(10),
 		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}},
 	}
 	f.entries.add(e)
@@ -57,7 +57,7 @@ func TestFloorRisesUnderAFeed(t *testing.T) {
 	rise := func(context.Context) (store.Records, error) {
 		return store.Records{Position: 20, Floor: 1 << 40}, nil
 	}
-	if _, err := s.trust.Reread(t.Context(), 0, rise); err != nil {
+	if _, err := s.reader.trust.Reread(t.Context(), 0, rise); err != nil {
 		t.Fatal(err)
 	}
 	left := change{Tenant: "acme", Lock: "a", ID: e.ID, Reason: lock.Released}

@@ -17,13 +17,13 @@ import (
 func (s *Store) RemoveAndPut(
 	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reader.timeout)
 	defer cancel()
 	if err := s.remover.checkNumber(ctx, e); err != nil {
 		return err
 	}
 	r := s.remover.newRemoval(e, s.remover.hasLease(e), anyVersion, why)
-	r.note, r.held = note, s.root.shardOfKey(engine.KeyOf(p.RecordKey))
+	r.note, r.held = note, s.reader.root.shardOfKey(engine.KeyOf(p.RecordKey))
 	return s.small.PutWith(ctx, p, func(ctx context.Context, t engine.Txn) (int64, error) {
 		steps := s.driver.steps(t)
 		r.besides = make([]any, len(steps))

@@ -14,7 +14,7 @@ import (
 // Renew implements store.Store. A successful write proves that its node, or its parent, existed,
 // and it sees every earlier removal.
 func (s *Store) Renew(ctx context.Context, e *lock.Entry) error {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reader.timeout)
 	defer cancel()
 	start := time.Now()
 	version, err := s.renew(ctx, e)
@@ -35,9 +35,9 @@ var errAnotherEntry = errors.New("the lease is not of this entry")
 
 // renew makes the lease, or sets it if there is one. It returns its version.
 func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err error) {
-	path := s.root.lease(keyOf(e), e.Handle)
+	path := s.reader.root.lease(keyOf(e), e.Handle)
 	if fresh(e) && !s.leases.made(keyOf(e)) {
-		_, err := onLink(ctx, s.calls, create(path, nil, 0, s.acl))
+		_, err := onLink(ctx, s.calls, create(path, nil, 0, s.reader.acl))
 		if !errors.Is(err, zk.ErrNodeExists) {
 			return 0, err
 		}
@@ -46,7 +46,7 @@ func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err er
 	switch {
 	case err != nil:
 		return 0, err
-	case !fresh(e) && stat.Czxid != s.zxid(e.Number):
+	case !fresh(e) && stat.Czxid != s.reader.zxid(e.Number):
 		return 0, errAnotherEntry
 	}
 	return stat.Version, nil
@@ -57,12 +57,13 @@ func (s *Store) renew(ctx context.Context, e *lock.Entry) (version int32, err er
 func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
-	if _, err := s.barrier(ctx, s.calls); err != nil {
+	if _, err := s.reader.barrier(ctx, s.calls); err != nil {
 		return 0, unavailable(err, "ask for the lease", false)
 	}
 	n, err := s.renewal(ctx, e)
+	gone := errors.Is(err, zk.ErrNoNode)
 	switch {
-	case errors.Is(err, zk.ErrNoNode) || err == nil && !fresh(e) && n.stat.Czxid != s.zxid(e.Number):
+	case gone || err == nil && !fresh(e) && n.stat.Czxid != s.reader.zxid(e.Number):
 		return 0, store.Lost("the entry is not in the queue")
 	case err != nil:
 		return 0, unavailable(err, "ask for the lease", false)
@@ -73,9 +74,9 @@ func (s *Store) Remaining(ctx context.Context, e *lock.Entry) (time.Duration, er
 // renewal reads the node that the last renewal wrote.
 func (s *Store) renewal(ctx context.Context, e *lock.Entry) (node, error) {
 	k := keyOf(e)
-	n, err := onLink(ctx, s.calls, get(s.root.lease(k, e.Handle)))
+	n, err := onLink(ctx, s.calls, get(s.reader.root.lease(k, e.Handle)))
 	if errors.Is(err, zk.ErrNoNode) && fresh(e) {
-		return onLink(ctx, s.calls, get(s.root.primary(k)))
+		return onLink(ctx, s.calls, get(s.reader.root.primary(k)))
 	}
 	return n, err
 }

@@ -55,7 +55,7 @@ type Config struct {
 // Store is the adapter; it satisfies store.Store. Several stores, in one or
 // many processes, may share one ensemble and prefix.
 type Store struct {
-	*reader
+	reader  *reader
 	observe store.Observer
 
 	calls   *connector // for requests
@@ -88,26 +88,27 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := newStore(cfg)
 	a := access{cfg.TLS, cfg.Username, cfg.Password}
-	s.reads = newConnector("feed", cfg.Servers, a, s.log, nil)
-	ctx, cancel := context.WithTimeout(ctx, 2*s.timeout)
+	s.reader.reads = newConnector("feed", cfg.Servers, a, s.reader.log, nil)
+	ctx, cancel := context.WithTimeout(ctx, 2*s.reader.timeout)
 	defer cancel()
 	if err := s.begin(ctx, cfg); err != nil {
 		s.stop()
-		s.reads.close()
+		s.reader.reads.close()
 		return nil, err
 	}
-	s.calls = newConnector("calls", cfg.Servers, a, s.log, s.fence)
-	s.chores = newConnector("upkeep", cfg.Servers, a, s.log, nil)
+	s.calls = newConnector("calls", cfg.Servers, a, s.reader.log, s.fence)
+	s.chores = newConnector("upkeep", cfg.Servers, a, s.reader.log, nil)
 	s.driver.calls, s.driver.chores = s.calls, s.chores
 	s.commits = newCommitter(s, cfg.Pending)
-	s.archive = &archive{journal: s.journal, chores: s.chores, feed: s.feed}
+	s.archive = &archive{journal: s.reader.journal, chores: s.chores, feed: s.feed}
 	s.teller = &teller{reader: s.reader, chores: s.chores, archive: s.archive}
 	s.remover = &remover{
 		reader: s.reader, calls: s.calls, commits: s.commits, feed: s.feed, leases: s.leases,
 	}
-	s.cleaner = engine.NewCleaner(s.log)
+	s.cleaner = engine.NewCleaner(s.reader.log)
 	s.joins = &engine.Joins{
-		Store: s, Trust: s.trust, Timeout: s.timeout, Closing: s.closing, Cleaner: s.cleaner,
+		Store: s, Trust: s.reader.trust, Timeout: s.reader.timeout, Closing: s.closing,
+		Cleaner: s.cleaner,
 	}
 	s.joiner = &joiner{
 		reader: s.reader, calls: s.calls, commits: s.commits, admissions: &admissions{driver: s.driver},
@@ -115,10 +116,10 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	s.tasks.Go(func() { s.feed.run(s.closing) })
 	x := &expirer{leases: s.leases, reader: s.reader, calls: s.calls, remover: s.remover}
 	s.tasks.Go(func() { x.run(s.closing) })
-	u := &upkeep{journal: s.journal, archive: s.archive}
+	u := &upkeep{journal: s.reader.journal, archive: s.archive}
 	s.tasks.Go(func() { u.follow(s.closing) })
 	reread := func(ctx context.Context) error { return s.reread(ctx, 0) }
-	s.tasks.Go(func() { s.trust.Attend(s.closing, reread) })
+	s.tasks.Go(func() { s.reader.trust.Attend(s.closing, reread) })
 	s.tasks.Go(func() { u.tidy(s.closing) })
 	w := &sweeper{driver: s.driver, now: s.leases.clock.now}
 	s.tasks.Go(func() { w.run(s.closing) })
@@ -130,11 +131,12 @@ func newStore(cfg Config) *Store {
 	s := &Store{reader: &reader{j}, observe: cfg.Observer.OrSilent()}
 	s.closing, s.stop = context.WithCancel(context.Background())
 	s.leases = newLeases()
-	s.driver = &driver{journal: s.journal, observe: s.observe}
-	s.meta = &ownRecord{journal: s.journal, Meta: engine.NewMeta(engine.MetaConfig{
-		Driver: s.driver, Trust: s.trust, Log: s.log, Path: s.root.meta(), Jump: epochJump,
+	s.driver = &driver{journal: s.reader.journal, observe: s.observe}
+	s.meta = &ownRecord{journal: s.reader.journal, Meta: engine.NewMeta(engine.MetaConfig{
+		Driver: s.driver, Trust: s.reader.trust, Log: s.reader.log, Path: s.reader.root.meta(),
+		Jump: epochJump,
 	})}
-	s.small = engine.NewRecords(s.driver, s.meta, s.log)
+	s.small = engine.NewRecords(s.driver, s.meta, s.reader.log)
 	s.feed = newFeed(s)
 	return s
 }
@@ -152,18 +154,18 @@ func (s *Store) begin(ctx context.Context, cfg Config) error {
 	case err == nil:
 		return nil
 	case answered(err) && !closed:
-		return fmt.Errorf("prepare %s: %w", s.root, err)
+		return fmt.Errorf("prepare %s: %w", s.reader.root, err)
 	case ctx.Err() == nil && !closed:
 		return err
 	}
-	return unavailable(err, "prepare "+string(s.root), false)
+	return unavailable(err, "prepare "+string(s.reader.root), false)
 }
 
 func (s *Store) tryBegin(ctx context.Context, cfg Config) error {
-	if err := s.makeNodes(ctx); err != nil {
+	if err := s.reader.makeNodes(ctx); err != nil {
 		return err
 	}
-	if err := s.loadEpoch(ctx); err != nil {
+	if err := s.reader.loadEpoch(ctx); err != nil {
 		return err
 	}
 	return s.meta.Load(ctx, cfg.FenceFloor)
@@ -177,7 +179,7 @@ func (s *Store) Close() error {
 	s.cleaner.Close()
 	s.tasks.Wait()
 	s.calls.close()
-	s.reads.close()
+	s.reader.reads.close()
 	s.chores.close()
 	s.commits.Close()
 	return nil
@@ -205,19 +207,19 @@ func randomHandle() int64 {
 
 // Newest implements store.Store.
 func (s *Store) Newest(ctx context.Context) (uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reader.timeout)
 	defer cancel()
-	stat, err := s.barrier(ctx, s.calls)
+	stat, err := s.reader.barrier(ctx, s.calls)
 	if err != nil {
 		return 0, unavailable(err, "read the newest number", false)
 	}
-	return s.number(stat.Mzxid), nil
+	return s.reader.number(stat.Mzxid), nil
 }
 
 // Queue implements store.Store. The feed answers once it has reached a number that is no older
 // than the call. If it lags or is cut off, Queue reads the nodes.
 func (s *Store) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.reader.timeout)
 	defer cancel()
 	if entries, number, ok := s.feed.queue(ctx, s.calls, r); ok {
 		return entries, number, nil
@@ -229,7 +231,7 @@ func (s *Store) readQueue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint6
 	for {
 		snap, err := s.snapshotOf(ctx, r)
 		if err == nil {
-			return snap.sorted(), s.number(snap.zxid), nil
+			return snap.sorted(), s.reader.number(snap.zxid), nil
 		}
 		if errors.Is(err, zk.ErrNoAuth) || store.Pause(ctx, firstPause) != nil {
 			return nil, 0, unavailable(err, "read the queue", false)
@@ -242,5 +244,5 @@ func (s *Store) snapshotOf(ctx context.Context, r lock.Ref) (*snapshot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.snapshot(ctx, l, r)
+	return s.reader.snapshot(ctx, l, r)
 }

@@ -41,8 +41,8 @@ func (e *operationError) Unwrap() error { return e.cause }
 // Lost returns the error for an entry that is not in the store.
 func Lost(detail string) *lock.Error { return &lock.Error{Code: lock.Lost, Detail: detail} }
 
-// ErrRecords means that the store's own records were deleted or changed by hand.
-var ErrRecords = errors.New("the store's own records were deleted or changed by hand")
+// ErrRecords means that the store's own record was deleted or changed by hand.
+var ErrRecords = errors.New("the store's own record was deleted or changed by hand")
 
 // RecordsDamaged returns an ErrRecords that names the records and says how to fix them. Without
 // the fence floor among them, the store could issue fences a second time.

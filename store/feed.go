@@ -43,8 +43,8 @@ type Ended struct {
 	Note   *lock.Note
 }
 
-// Change is one entry that joined, left, or left some of its queues. Every feed reports the changes of one write in the
-// same order and together.
+// Change is one entry that joined, left, or left some of its queues. Every feed reports the changes
+// of one write in the same order and together.
 type Change struct {
 	Number uint64 // of the write that caused it: for an entry that joined, its own
 	Joined *lock.Entry

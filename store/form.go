@@ -5,7 +5,7 @@ import (
 	"fmt"
 )
 
-// Form is the form of stored data that this code reads and writes. A store's own records have the
+// Form is the form of stored data that this code reads and writes. A store's own record has the
 // number. Data that a reader can ignore does not change it. A change that a reader would misread
 // raises it, and comes with a migration that records the new number first, so that older replicas
 // stop granting. It may give existing fields another meaning, but not another JSON type.

@@ -18,7 +18,7 @@ import (
 // fences a second time. A linearizable answer reveals that, if its call was sent after a higher
 // number was received, and it shows a lower one or another cluster. Answers that overtake each
 // other prove nothing, nor does one member's own view. After such an answer the replica refuses
-// grants at once. It then reads the store's own records again, which distinguish a lost past from
+// grants at once. It then reads the store's own record again, which distinguishes a lost past from
 // a floor that another replica has set.
 //
 // It is safe for concurrent use.

@@ -316,8 +316,8 @@ func (g *group) settle(resp *pb.TxnResponse, revision int64) (again [][]*write) 
 	return nil
 }
 
-// stale reads the store's own records again, and puts the writer's key, after the comparison with
-// them failed, unless the key has changed meanwhile. It returns the writes to send again. Nothing
+// stale reads the store's own record again, and puts the writer's key, after the comparison with
+// both failed, unless the key has changed meanwhile. It returns the writes to send again. Nothing
 // of the batch was written. It does not send entries to a store that has lost its past: their
 // callers see that.
 func (c *committer) stale(writes []*write, writer int64) (again [][]*write) {

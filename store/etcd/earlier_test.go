@@ -218,7 +218,7 @@ func TestBehindUntilItHasCaughtUp(t *testing.T) {
 	}
 }
 
-// TestMeetsAChangeOnce: a feed that starts over because the store's own records have changed begins
+// TestMeetsAChangeOnce: a feed that starts over because the store's own record has changed begins
 // behind that, and does not meet it again and again.
 func TestMeetsAChangeOnce(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})

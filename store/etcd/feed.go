@@ -93,7 +93,7 @@ func ended(ctx context.Context, m watchMessage, ok bool) error {
 
 var (
 	errFeedEnded   = errors.New("the watch ended")
-	errMetaChanged = errors.New("the store's own records have changed")
+	errMetaChanged = errors.New("the store's own record has changed")
 )
 
 // hand translates a run of events and applies it. All numbers use the floor of the list. If the

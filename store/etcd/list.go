@@ -25,7 +25,7 @@ const (
 
 // list reads all entries at one revision and resets g with them. If the store still has the
 // history, that is the revision where g was interrupted or should begin, so that the watch
-// reports the events since. list also reads the store's own records as they are now.
+// reports the events since. list also reads the store's own record as they are now.
 func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 	newest, err := fd.readRecords(ctx)
 	if err != nil {
@@ -54,7 +54,7 @@ func (fd *feed) list(ctx context.Context, g *gaps) (int64, error) {
 	return at, nil
 }
 
-// readRecords reads the store's own records, and returns the revision of the answer.
+// readRecords reads the store's own record, and returns the revision of the answer.
 func (fd *feed) readRecords(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()

@@ -60,7 +60,7 @@ type Store struct {
 	tasks   sync.WaitGroup
 }
 
-// Open reads the store's own records, or writes them on first use, and starts the maintenance. It
+// Open reads the store's own record, or writes it on first use, and starts the maintenance. It
 // fails if etcd does not answer, or if cfg's fence floor cannot be right. The caller closes the
 // store, then conn.
 func Open(ctx context.Context, conn *Conn, cfg Config) (*Store, error) {

@@ -30,11 +30,13 @@ func may() map[string][]string {
 		"quota":         {"audit", "lock", "store"},
 		"audit":         {"lock", "store"},
 		"service": {
-			"audit", "lock", "lock/blocking", "lock/heap", "quota", "service/events", "service/figures",
+			"audit", "lock", "lock/blocking", "lock/heap", "quota",
+			"service/closures", "service/events", "service/figures",
 			"service/lists", "service/replicas", "service/view", "store",
 		},
 		"service/lists":    {"lock", "service/figures", "service/view"},
 		"service/replicas": {"lock", "store"},
+		"service/closures": {"audit", "lock", "store"},
 		"service/events":   {"lock", "lock/heap", "quota"},
 		"service/figures":  {"lock", "lock/heap", "lock/order"},
 		"service/view": {
@@ -56,7 +58,8 @@ func may() map[string][]string {
 		"event":           {"api", "auth", "lock"},
 		"handlers": {
 			"api", "event", "audit", "lock", "lock/blocking", "lock/order", "quota", "service",
-			"service/events", "service/lists", "service/figures", "service/view", "auth", "telemetry",
+			"service/closures", "service/events", "service/lists", "service/figures", "service/view",
+			"auth", "telemetry",
 			"webhook", "webhook/outbox", "webhook/subscription", "openapi",
 		},
 		"client":           {"api"},
@@ -72,7 +75,8 @@ func may() map[string][]string {
 		"auth/signin":            {"auth"},
 		"auth/signin/signintest": {},
 		"cmd/api": {
-			"audit", "lock", "quota", "service", "service/events", "service/replicas", "service/view",
+			"audit", "lock", "quota", "service", "service/closures",
+			"service/events", "service/replicas", "service/view",
 			"store", "store/batch", "store/etcd", "store/zookeeper", "auth", "telemetry", "webhook",
 			"webhook/outbox", "webhook/subscription", "openapi", "auth/signin", "dashboard", "handlers",
 		},

@@ -22,6 +22,7 @@ const callLimit = 4 * time.Second
 const (
 	enqueue   = "Enqueue"
 	remove    = "Remove"
+	narrow    = "Narrow"
 	refresh   = "Renew"
 	remaining = "Remaining"
 	queue     = "Queue"
@@ -221,6 +222,16 @@ func (c *client) Remove(
 	ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry,
 ) error {
 	return c.call(ctx, remove, e.ID, func() error { return c.inner.Remove(ctx, e, why, while...) })
+}
+
+func (c *client) Narrow(
+	ctx context.Context, e *lock.Entry, kept []lock.Claim,
+) (now *lock.Entry, err error) {
+	err = c.call(ctx, narrow, e.ID, func() (err error) {
+		now, err = c.inner.Narrow(ctx, e, kept)
+		return err
+	})
+	return now, err
 }
 
 func (c *client) RemoveAndPut(

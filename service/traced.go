@@ -41,6 +41,17 @@ func (t *traced) Remove(
 	)
 }
 
+// Narrow implements [store.Store].
+func (t *traced) Narrow(
+	ctx context.Context, e *lock.Entry, kept []lock.Claim,
+) (now *lock.Entry, err error) {
+	err = t.span(ctx, "store.Narrow", e, func(ctx context.Context) error {
+		now, err = t.Store.Narrow(ctx, e, kept)
+		return err
+	})
+	return now, err
+}
+
 // RemoveAndPut implements [store.Store].
 func (t *traced) RemoveAndPut(
 	ctx context.Context, e *lock.Entry, why lock.Reason, note *lock.Note, p store.RecordPut,

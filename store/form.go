@@ -10,8 +10,8 @@ import (
 // raises it, and comes with a migration that records the new number first, so that older replicas
 // stop granting. It may give existing fields another meaning, but not another JSON type.
 //
-// Forms 1 to 5 were never released, and nothing reads them.
-const Form = 6
+// Forms 1 to 6 were never released, and nothing reads them.
+const Form = 7
 
 // ErrNewerForm is the cause of an error about stored data that only a newer version understands.
 // Other replicas may still work.

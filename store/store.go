@@ -56,6 +56,21 @@ type Store interface {
 	// e is not, the error is [lock.Changed].
 	Remove(ctx context.Context, e *lock.Entry, why lock.Reason, while ...*lock.Entry) error
 
+	// Narrow takes a choosing entry out of all its queues but those of kept, in one atomic write. kept
+	// are e.Any of its claims, in canonical order. From then on the entry holds, because it is at the
+	// front of these queues. It keeps its number, its lease and its handle. Narrow returns the entry
+	// as it is then.
+	//
+	// An entry is narrowed once. If that has happened, Narrow writes nothing, and returns the entry
+	// without an error, whoever narrowed it. So a call is safe to repeat, and after an unknown outcome
+	// a repetition finds out. If the entry does not exist, the error is [lock.Lost] with no reason.
+	// Narrow is a grant: where Enqueue rejects all entries, it does so too.
+	//
+	// All other methods accept e as it was before too, and then mean the same entry. In while alone, a
+	// choosing entry is one that is there and was not narrowed. So a caller that decided to remove a
+	// choosing entry passes the entry itself in while, and gets [lock.Changed] if it now holds.
+	Narrow(ctx context.Context, e *lock.Entry, kept []lock.Claim) (now *lock.Entry, err error)
+
 	// RemoveAndPut removes e as Remove does, and puts a small record, in the same atomic write: both
 	// happen, or neither. Feeds report note, if it is not nil, with the end, unless the tenant has
 	// had very many. p may not be Bound.

@@ -20,6 +20,8 @@ type Value struct {
 	Mode     lock.Mode         `json:"mode,omitempty"` // of an entry with one claim
 	Limit    int               `json:"limit,omitempty"`
 	Claims   []ValueClaim      `json:"claims,omitempty"` // of a set
+	Any      int               `json:"any,omitempty"`    // see [lock.Entry.Any]
+	Order    []int             `json:"order,omitempty"`
 	Holder   string            `json:"holder"`
 	Named    bool              `json:"named,omitempty"`
 	Subject  string            `json:"subject,omitempty"`
@@ -52,7 +54,8 @@ type ValueClaim struct {
 	Limit int       `json:"limit,omitempty"`
 }
 
-// Key is what a store's key states about an entry: Lock is one of its locks.
+// Key is what a store's key states about an entry: Lock is one of its locks, or
+// [lock.PoolHome] for an entry with [lock.Entry.Any].
 type Key struct {
 	Tenant, Lock string
 	ID           lock.ID
@@ -63,6 +66,7 @@ func ValueOf(e *lock.Entry) *Value {
 	v := &Value{
 		Holder: e.Holder, Named: e.Named, Subject: e.Subject, Metadata: e.Metadata, Request: e.Request,
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
+		Any: e.Any, Order: e.Order,
 		Async: e.Async, Callback: (*ValueCallback)(e.Callback), Trace: e.Trace,
 	}
 	if e.AskWithin != nil {
@@ -109,11 +113,34 @@ func (v *Value) Check(key Key) error {
 	if err := lock.CheckClaims(claims, len(v.Claims) > 0); err != nil {
 		return err
 	}
-	switch {
-	case !slices.ContainsFunc(claims, func(c lock.Claim) bool { return c.Name == key.Lock }):
-		return fmt.Errorf("claims that are not of %s", key.Lock)
-	case !lock.IsCanonical(claims):
+	if !lock.IsCanonical(claims) {
 		return errors.New("claims that are out of order")
+	}
+	return v.checkPool(key, claims)
+}
+
+// checkPool checks how many of the claims the entry asks for, and that its key is that of its home.
+func (v *Value) checkPool(key Key, claims []lock.Claim) error {
+	order := 0 // its length
+	if v.Any > 0 && v.Any < len(claims) {
+		order = len(claims)
+	}
+	home := slices.ContainsFunc(claims, func(c lock.Claim) bool { return c.Name == key.Lock })
+	if v.Any > 0 {
+		home = key.Lock == lock.PoolHome
+	}
+	switch {
+	case !home:
+		return fmt.Errorf("claims that are not of %s", key.Lock)
+	case v.Any < 0 || v.Any > len(v.Claims):
+		return fmt.Errorf("any %d of %d locks", v.Any, len(v.Claims))
+	case len(v.Order) != order:
+		return fmt.Errorf("an order of %d locks, want %d", len(v.Order), order)
+	}
+	for i, at := range slices.Sorted(slices.Values(v.Order)) {
+		if i != at {
+			return errors.New("an order that does not name each lock once")
+		}
 	}
 	return nil
 }
@@ -146,6 +173,7 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 		ID: key.ID, Tenant: key.Tenant, Claims: v.claims(key), Set: len(v.Claims) > 0, Holder: v.Holder,
 		Named: v.Named, Subject: v.Subject, Metadata: v.Metadata, Request: v.Request,
 		TTL: time.Duration(v.TTL) * time.Millisecond, EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
+		Any: v.Any, Order: v.Order,
 		Number: number, Handle: v.Handle, Async: v.Async, Callback: (*lock.Callback)(v.Callback),
 	}
 	if lock.ValidTrace(v.Trace) { // another version may write others; it only describes the entry

@@ -16,7 +16,7 @@ import (
 )
 
 func keyOf(e *lock.Entry) store.Key {
-	return store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}
+	return store.Key{Tenant: e.Tenant, Lock: e.Home(), ID: e.ID}
 }
 
 // TestRoundTrip: what is written is what is read, in every lock of a set.
@@ -59,6 +59,30 @@ func TestRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(e, k.Entry(key, e.Number)); diff != "" {
 				t.Errorf("%s (-written +read):\n%s", c.Name, diff)
 			}
+		}
+	}
+}
+
+// TestRoundTripOfAPool: an entry that asks for any of its locks is read as it was written, before
+// and after it is narrowed, and at its home alone.
+func TestRoundTripOfAPool(t *testing.T) {
+	choosing := &lock.Entry{
+		ID: "01H", Tenant: "acme", Holder: "w", TTL: time.Minute, EnqueuedAt: time.UnixMilli(7).UTC(),
+		Set: true, Any: 1, Order: []int{1, 0}, Number: 7,
+		Claims: []lock.Claim{{Name: "a", Mode: lock.Exclusive}, {Name: "b", Mode: lock.Shared}},
+	}
+	all := *choosing
+	all.Any, all.Order = 2, nil
+	for _, e := range []*lock.Entry{choosing, choosing.Narrowed(choosing.Claims[1:]), &all} {
+		text := store.Encode(store.ValueOf(e))
+		v, err := store.ParseValue(keyOf(e), text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+		} else if diff := cmp.Diff(e, v.Entry(keyOf(e), e.Number)); diff != "" {
+			t.Errorf("(-written +read):\n%s", diff)
+		}
+		if _, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "b", ID: "01H"}, text); err == nil {
+			t.Errorf("%s is read at one of its locks", text)
 		}
 	}
 }
@@ -127,6 +151,27 @@ func TestDamage(t *testing.T) {
 	}
 }
 
+// TestDamagedPool: the same of an entry that asks for any of its locks.
+func TestDamagedPool(t *testing.T) {
+	const two = `{"name":"a","mode":"shared"},{"name":"b","mode":"shared"}`
+	for _, c := range []struct{ home, claims, fields, says string }{
+		{"a", two, `"any":1,"order":[0,1]`, "not of a"},
+		{"a", two, `"order":[0,1]`, "an order of 2"},
+		{"a", two, `"any":-1`, "any -1 of 2"},
+		{lock.PoolHome, two, `"any":0`, "not of ~any"},
+		{lock.PoolHome, two, `"any":3`, "any 3 of 2"},
+		{lock.PoolHome, two, `"any":1`, "an order of 0"},
+		{lock.PoolHome, two, `"any":1,"order":[0]`, "an order of 1"},
+		{lock.PoolHome, two, `"any":2,"order":[0,1]`, "an order of 2"},
+		{lock.PoolHome, two, `"any":1,"order":[1,1]`, "each lock once"},
+		{lock.PoolHome, two, `"any":1,"order":[1,2]`, "each lock once"},
+		{lock.PoolHome, "", `"any":1`, "lock name"},
+	} {
+		text := `{"ttl_ms":30000,"claims":[` + c.claims + `],` + c.fields + `}`
+		checkDamagedAt(t, c.home, text, text, c.says)
+	}
+}
+
 // TestForeignTrace: a trace that is none of ours is passed over, and the entry is not taken
 // for damaged.
 func TestForeignTrace(t *testing.T) {
@@ -145,7 +190,12 @@ func TestForeignTrace(t *testing.T) {
 
 func checkDamaged(t *testing.T, name, text, says string) {
 	t.Helper()
-	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: "a", ID: "01H"}, []byte(text))
+	checkDamagedAt(t, "a", name, text, says)
+}
+
+func checkDamagedAt(t *testing.T, home, name, text, says string) {
+	t.Helper()
+	k, err := store.ParseValue(store.Key{Tenant: "acme", Lock: home, ID: "01H"}, []byte(text))
 	if err == nil {
 		t.Errorf("%s is taken for %+v", name, k)
 	} else if !strings.Contains(err.Error(), says) {
@@ -174,12 +224,17 @@ func FuzzParseValue(f *testing.F) {
 	for _, text := range []string{
 		`{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`,
 		`{"claims":[{"name":"a","mode":"shared"},{"name":"b","mode":"semaphore","limit":3}],"ttl_ms":60000,"async":true,"callback":{"url":"https://a","secret":"s"},"trace":"` + aTrace + `"}`,
-		`{`,
+		`{"claims":[{"name":"a","mode":"shared"}],"ttl_ms":60000,"any":1}`, `{`,
 	} {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
+		key := key
 		v, err := store.ParseValue(key, text)
+		if err != nil {
+			key.Lock = lock.PoolHome
+			v, err = store.ParseValue(key, text)
+		}
 		if err != nil {
 			return
 		}

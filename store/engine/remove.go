@@ -31,22 +31,44 @@ var ErrGone = errors.New("the entry is not in the queue")
 func Remove(ctx context.Context, timeout time.Duration, r Removal) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
+	err := repeat(ctx, "remove", r.Try)
+	if errors.Is(err, ErrGone) {
+		return removedBefore(ctx, r)
+	}
+	return err
+}
+
+// Narrow narrows an entry by attempts at it, as [store.Store].Narrow requires. try makes one, and
+// returns the entry as it is then. Its errors are those of [Removal].
+func Narrow(
+	ctx context.Context, timeout time.Duration, try func(context.Context) (*lock.Entry, error),
+) (now *lock.Entry, err error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	err = repeat(ctx, "narrow", func(ctx context.Context) (err error) {
+		now, err = try(ctx)
+		return err
+	})
+	if errors.Is(err, ErrGone) {
+		err = store.Lost(ErrGone.Error())
+	}
+	return now, err
+}
+
+// repeat repeats attempts until one has an outcome, or ctx ends.
+func repeat(ctx context.Context, doing string, try func(context.Context) error) error {
 	for unknown := false; ; {
-		err := r.Try(ctx)
-		if err == nil {
-			return nil
-		}
-		final := (*lock.Error)(nil)
+		err, final := try(ctx), (*lock.Error)(nil)
 		switch {
-		case errors.Is(err, ErrGone):
-			return removedBefore(ctx, r)
+		case err == nil, errors.Is(err, ErrGone):
+			return err
 		case errors.As(err, &final):
 			final.OutcomeUnknown = final.OutcomeUnknown || unknown
 			return final
 		}
 		unknown = unknown || !errors.Is(err, batch.ErrNotSent)
 		if store.Pause(ctx, joinPause) != nil {
-			return store.Unavailable(err, "remove", unknown)
+			return store.Unavailable(err, doing, unknown)
 		}
 	}
 }

@@ -25,6 +25,7 @@ const (
 	Find      Operation = "find"
 	Exclude   Operation = "exclude" // attempts of a put that are no longer wanted
 	Remove    Operation = "remove"
+	Narrow    Operation = "narrow"
 	Revoke    Operation = "remove and put"
 	Renew     Operation = "refresh"
 	Remaining Operation = "remaining"
@@ -201,6 +202,22 @@ func (r *removal) Did(ctx context.Context) (bool, error) {
 	return ask(ctx, r.client, Find, r.entry.ID, func() (bool, uint64, error) {
 		did, number := r.client.server.removedBy(r.tries)
 		return did, number, nil
+	})
+}
+
+// Narrow implements [store.Store].
+func (c *Client) Narrow(
+	ctx context.Context, e *lock.Entry, kept []lock.Claim,
+) (now *lock.Entry, err error) {
+	return engine.Narrow(ctx, c.server.cfg.CallLimit, func(ctx context.Context) (*lock.Entry, error) {
+		known := c.newest()
+		now, err := once(ctx, c, Narrow, e.ID, func() (*lock.Entry, uint64, error) {
+			return c.server.narrow(e, kept, known)
+		})
+		if errors.Is(err, ErrUnsent) {
+			err = errors.Join(batch.ErrNotSent, err)
+		}
+		return now, err
 	})
 }
 

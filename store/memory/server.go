@@ -211,7 +211,7 @@ func (s *Server) queue(r lock.Ref) ([]*lock.Entry, uint64) {
 // find returns exactly the entry e, or nil.
 func (s *Server) find(e *lock.Entry) *kept {
 	k := s.entries[keyOf(e)]
-	if k == nil || k.entry.Number != e.Number || k.entry.Name() != e.Name() {
+	if k == nil || k.entry.Number != e.Number || k.entry.Home() != e.Home() {
 		return nil
 	}
 	return k

@@ -81,7 +81,7 @@ func keysOf(e *lock.Entry) []lock.Ref {
 	return keys
 }
 
-// entryKey is the key of a write that removes e. No lock has such a name.
+// entryKey is the key of a write that removes or narrows e. No lock has such a name.
 func entryKey(e *lock.Entry) lock.Ref {
 	return lock.Ref{Tenant: e.Tenant, Name: "/" + string(e.ID)}
 }

@@ -116,7 +116,7 @@ func (s *Server) remove(
 	if k == nil {
 		return s.number, engine.ErrGone
 	}
-	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return s.find(e) == nil }) {
+	if slices.ContainsFunc(while, func(e *lock.Entry) bool { return !s.stands(e) }) {
 		return s.number, lock.Errorf(
 			lock.Changed, "what the removal was decided by is not there any more",
 		)
@@ -124,6 +124,37 @@ func (s *Server) remove(
 	s.removals[a] = true
 	s.drop(k, why, nil)
 	return s.number, nil
+}
+
+// stands reports whether the entry is there, and still chooses if e does.
+func (s *Server) stands(e *lock.Entry) bool {
+	k := s.find(e)
+	return k != nil && (k.entry.Choosing() || !e.Choosing())
+}
+
+// narrow takes a choosing entry out of all queues but those of kept, for a client that knows a
+// number, unless that has happened. It returns the entry as it is then.
+func (s *Server) narrow(
+	e *lock.Entry, kept []lock.Claim, known uint64,
+) (now *lock.Entry, number uint64, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.check(known, engine.Txn{}); err != nil {
+		return nil, s.number, err
+	}
+	if err := refusedForm(s.form); err != nil {
+		return nil, s.number, err
+	}
+	k := s.find(e)
+	if k == nil {
+		return nil, s.number, engine.ErrGone
+	}
+	if k.entry.Choosing() {
+		s.advance(entryKey(&k.entry))
+		k.entry = *k.entry.Narrowed(kept)
+		s.publish(store.Change{Number: s.number, Narrowed: copied(k.entry)})
+	}
+	return copied(k.entry), s.number, nil
 }
 
 // End removes the entry as an operator would, and reports whether it existed.

@@ -9,7 +9,8 @@ const MaxBlockers = 100
 // Blockers returns entries that block the one with the id: while all of them are in the table, it
 // does not hold. One blocker suffices, unless all entries before it share its semaphore. Then it
 // takes as many as the limit, and above [MaxBlockers] Blockers returns none. ok is false if the
-// entry holds or is not in the table.
+// entry holds or is not in the table. A choosing entry is its own blocker: it does not hold until
+// it left queues.
 //
 // Without nearest, the blockers are at the head of a queue; with nearest, they are right before
 // the entry. The head changes rarely while the lock is held for long, the entries right before
@@ -18,6 +19,9 @@ func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 	m := t.members[id]
 	if m == nil || m.Holds() {
 		return nil, false
+	}
+	if m.entry.Choosing() {
+		return []*Entry{m.entry}, true
 	}
 	for i := range m.slots {
 		s := &m.slots[i]

@@ -30,6 +30,12 @@ func newMachine() *machine {
 // queue is shared, as independent writes in one transaction do.
 func (m *machine) Insert(t *rapid.T) {
 	e := entries(&m.serial).Draw(t, "entry")
+	if n := len(e.Claims); n > 1 && rapid.Bool().Draw(t, "choosing") {
+		e.Any = rapid.IntRange(1, n).Draw(t, "any")
+		for i := range n {
+			e.Order = append(e.Order, n-1-i)
+		}
+	}
 	e.Number = m.number
 	if m.number == 0 || !m.model.Accepts(e) || rapid.Bool().Draw(t, "new number") {
 		m.number += uint64(rapid.IntRange(1, 3).Draw(t, "step"))
@@ -78,6 +84,29 @@ func (m *machine) Remove(t *rapid.T) {
 		t.Fatalf("Remove(%s) = %v, %t, want %v, %t", e.ID, removed, held, e, wasHeld)
 	}
 	m.checkGranted(t, before, granted)
+}
+
+// Narrow takes a choosing entry that is in enough fronts out of its other queues.
+func (m *machine) Narrow(t *rapid.T) {
+	e := m.draw(t)
+	kept, ok := m.table.Member(e.ID).Choice()
+	if diff := diff.Diff(m.model.Choice(e), kept); ok != (kept != nil) || diff != "" {
+		t.Fatalf("%s may keep (-want +got):\n%s%s", e.ID, diff, locktest.Describe(m.table))
+	}
+	if !ok {
+		t.Skip("it has to wait")
+	}
+	narrow := e.Narrowed(kept)
+	before := m.model.Holders()
+	granted, ok := m.table.Narrow(narrow)
+	m.model.Narrow(narrow)
+	if !ok || granted[0] != narrow {
+		t.Fatalf("Narrow(%s) = %v, %t", e.ID, granted, ok)
+	}
+	m.checkGranted(t, before, granted)
+	if granted, ok = m.table.Narrow(narrow); ok || granted != nil {
+		t.Fatalf("Narrow(%s again) = %v, %t", e.ID, granted, ok)
+	}
 }
 
 func (m *machine) RemoveUnknown(t *rapid.T) {
@@ -261,6 +290,8 @@ func tableMatchesModel(t *rapid.T) {
 		"InsertAgain":   m.InsertAgain,
 		"InsertLate":    m.InsertLate,
 		"Remove":        m.Remove,
+		"Narrow":        m.Narrow,
+		"NarrowMore":    m.Narrow,
 		"RemoveUnknown": m.RemoveUnknown,
 		"Relist":        m.Relist,
 	})

@@ -158,6 +158,26 @@ func (q *Queue) advance() (first *Slot, n int) {
 	return first, n
 }
 
+// replace links s, a copy of old, in place of it.
+func (q *Queue) replace(old, s *Slot) {
+	if s.prev == nil {
+		q.head = s
+	} else {
+		s.prev.next = s
+	}
+	if s.next == nil {
+		q.tail = s
+	} else {
+		s.next.prev = s
+	}
+	if q.next == old {
+		q.next = s
+	}
+	if s.block.first == old {
+		s.block.first = s
+	}
+}
+
 func (q *Queue) unlink(s *Slot) {
 	if s.prev == nil {
 		q.head = s.next

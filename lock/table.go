@@ -3,6 +3,7 @@ package lock
 import (
 	"fmt"
 	"iter"
+	"slices"
 )
 
 // Table is every queue of every tenant: the entries of a store at one number, and which of them
@@ -19,7 +20,8 @@ type Table struct {
 	// the entries that do not hold, in the order in which they joined
 	firstWaiting, lastWaiting *Member
 
-	spare *Queue // the latest queue that became empty, for reuse
+	ready []*Entry // see [Table.TakeReady]
+	spare *Queue   // the latest queue that became empty, for reuse
 }
 
 // Counts are the numbers of holding and waiting entries.
@@ -37,6 +39,7 @@ type Member struct {
 	slots  []Slot
 	one    [1]Slot // slots of an entry with one claim
 	fronts int     // the number of its queues where it is in the front
+	needs  int     // it holds with so many; none suffice while it is choosing
 
 	prevWaiting, nextWaiting *Member
 }
@@ -45,7 +48,21 @@ type Member struct {
 func (m *Member) Entry() *Entry { return m.entry }
 
 // Holds reports whether the entry holds.
-func (m *Member) Holds() bool { return m.fronts == len(m.slots) }
+func (m *Member) Holds() bool { return m.fronts == m.needs }
+
+// Choice returns the claims that a choosing entry may keep now: see [Entry.Choice]. ok is false
+// for another entry.
+func (m *Member) Choice() (kept []Claim, ok bool) {
+	if !m.isReady() {
+		return nil, false
+	}
+	return m.entry.Choice(func(c Claim) bool {
+		return slices.ContainsFunc(m.slots, func(s Slot) bool { return s.inFront && s.claim.Name == c.Name })
+	})
+}
+
+// isReady reports whether a choosing entry is in the front of enough queues.
+func (m *Member) isReady() bool { return m.entry.Choosing() && m.fronts >= m.entry.Any }
 
 // Slots returns the entry's slots, in the order of its claims. The caller must not change them.
 // They are invalid after the entry's removal.
@@ -75,6 +92,9 @@ func (t *Table) InsertAs(m *Member, e *Entry) (holds bool, err error) {
 	if len(e.Claims) != 1 {
 		m.slots = make([]Slot, len(e.Claims))
 	}
+	if m.needs = len(m.slots); e.Choosing() {
+		m.needs++
+	}
 	t.members[e.ID] = m
 	for i, c := range e.Claims {
 		q := t.queue(Ref{e.Tenant, c.Name})
@@ -85,10 +105,13 @@ func (t *Table) InsertAs(m *Member, e *Entry) (holds bool, err error) {
 	}
 	if m.Holds() {
 		t.countHeld(m, 1)
-	} else {
-		t.queueUp(m)
+		return true, nil
 	}
-	return m.Holds(), nil
+	t.queueUp(m)
+	if m.isReady() {
+		t.ready = append(t.ready, e)
+	}
+	return false, nil
 }
 
 // Remove removes the entry from all its queues. It returns the entry, whether it held, and the
@@ -105,21 +128,77 @@ func (t *Table) Remove(id ID) (removed *Entry, held bool, granted []*Entry) {
 		t.stopWaiting(m)
 	}
 	for i := range m.slots {
-		s := &m.slots[i]
-		entered, n := s.queue.remove(s)
-		for ; n > 0; n-- {
-			entered.member.fronts++
-			if entered.member.Holds() {
-				granted = append(granted, t.grant(entered.member))
-			}
-			entered = entered.next
-		}
-		if s.queue.size == 0 {
-			delete(t.queues, Ref{m.entry.Tenant, s.claim.Name})
-			t.spare = s.queue
-		}
+		granted = t.vacate(&m.slots[i], granted)
 	}
 	return m.entry, held, granted
+}
+
+// Narrow replaces a choosing entry by e, which is the same after it left queues; see
+// [Entry.Narrowed]. It returns the entries that hold now: those behind it, and e itself unless it
+// is not in the front of its queues. It returns nil and false for an entry that is not there or
+// not choosing.
+func (t *Table) Narrow(e *Entry) (granted []*Entry, ok bool) {
+	m := t.members[e.ID]
+	if m == nil || m.entry.Number != e.Number || !m.entry.Choosing() {
+		return nil, false
+	}
+	t.countWaiting(m, -1)
+	left := m.keep(e)
+	if t.countWaiting(m, 1); m.Holds() {
+		granted = append(granted, t.grant(m))
+	}
+	for _, s := range left {
+		granted = t.vacate(s, granted)
+	}
+	return granted, true
+}
+
+// keep replaces the member's entry by e, and returns the slots that e does not keep.
+func (m *Member) keep(e *Entry) (left []*Slot) {
+	kept := make([]Slot, 0, len(e.Claims)) // the queues link to slots by address
+	m.fronts = 0
+	for i := range m.slots {
+		s := &m.slots[i]
+		if !slices.Contains(e.Claims, s.claim) {
+			left = append(left, s)
+			continue
+		}
+		kept = append(kept, *s)
+		if s.queue.replace(s, &kept[len(kept)-1]); s.inFront {
+			m.fronts++
+		}
+	}
+	m.entry, m.slots, m.needs = e, kept, len(kept)
+	return left
+}
+
+// vacate removes a slot from its queue, and adds to granted the entries that hold because of it.
+func (t *Table) vacate(s *Slot, granted []*Entry) []*Entry {
+	entered, n := s.queue.remove(s)
+	for ; n > 0; n-- {
+		m := entered.member
+		m.fronts++
+		switch {
+		case m.Holds():
+			granted = append(granted, t.grant(m))
+		case m.fronts == m.entry.Any && m.isReady():
+			t.ready = append(t.ready, m.entry)
+		}
+		entered = entered.next
+	}
+	if s.queue.size == 0 {
+		delete(t.queues, Ref{s.member.entry.Tenant, s.claim.Name})
+		t.spare = s.queue
+	}
+	return granted
+}
+
+// TakeReady returns the choosing entries that have entered the front of enough queues since the
+// last call: [Member.Choice] says which claims each may keep. Some may be gone.
+func (t *Table) TakeReady() []*Entry {
+	ready := t.ready
+	t.ready = nil
+	return ready
 }
 
 // grant notes that m, which waited, now holds.
@@ -129,15 +208,21 @@ func (t *Table) grant(m *Member) *Entry {
 	return m.entry
 }
 
-// Admits reports whether an entry with these claims would hold at once if it
-// were inserted now.
-func (t *Table) Admits(tenant string, claims []Claim) bool {
-	for _, c := range claims {
-		if !t.queues[Ref{tenant, c.Name}].Admits(c) {
+// Admits reports whether e would hold at once if it were inserted now, or, if it would be
+// choosing, whether it could choose at once.
+func (t *Table) Admits(e *Entry) bool {
+	needs := len(e.Claims)
+	if e.Choosing() {
+		needs = e.Any
+	}
+	for i, c := range e.Claims {
+		if t.queues[Ref{e.Tenant, c.Name}].Admits(c) {
+			needs--
+		} else if len(e.Claims)-i-1 < needs {
 			return false
 		}
 	}
-	return true
+	return needs <= 0
 }
 
 // Entry returns the entry with the id, and whether it holds.
@@ -153,19 +238,31 @@ func (t *Table) Entry(id ID) (e *Entry, holds bool) {
 func (t *Table) Member(id ID) *Member { return t.members[id] }
 
 // Position returns the entry's position among the waiters of the queue where it is furthest back:
-// 1 is next, 0 means that it holds or is not there. It is not the number of removals to wait for:
-// one removal can grant several waiters, and one waiter can wait for several holders. It costs
-// O(waiters before it / 100).
+// 1 is next, 0 means that it holds or is not there. For a choosing entry only its best Any queues
+// count. It is not the number of removals to wait for: one removal can grant several waiters, and
+// one waiter can wait for several holders. It costs O(waiters before it / 100).
 func (t *Table) Position(id ID) int {
 	m := t.members[id]
 	if m == nil || m.Holds() {
 		return 0
+	}
+	if m.entry.Choosing() {
+		return m.choosingPosition()
 	}
 	position := 1
 	for i := range m.slots {
 		position = max(position, m.slots[i].Position())
 	}
 	return position
+}
+
+func (m *Member) choosingPosition() int {
+	all := make([]int, len(m.slots))
+	for i := range m.slots {
+		all[i] = m.slots[i].Position()
+	}
+	slices.Sort(all)
+	return max(1, all[m.entry.Any-1])
 }
 
 // Queue returns the lock's queue, or nil if it is empty.

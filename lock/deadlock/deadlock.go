@@ -17,7 +17,7 @@ const MaxLooks = 5_000
 //
 // e is a waiting entry, or one that would join its queues now. A named holder waits as a whole:
 // it releases nothing while one of its entries waits. A holder without a name can release at any
-// time after its grant. Tries and rejected entries block no entry.
+// time after its grant. Tries, choosing and rejected entries block no entry.
 //
 // It costs O(entries before e, and before those that they wait for), and next to nothing if no
 // entry can wait for e's holder. It finds no cycle that takes more than [MaxLooks] reads.
@@ -49,7 +49,7 @@ func cycleAt(start *node, looks *int) []lock.Wait {
 // close a cycle: it holds, does not queue, or no entry can wait for its holder.
 func (t *Table) candidate(e *lock.Entry) *node {
 	h := t.named.of(e)
-	if !e.Named || e.Tries() || h == nil {
+	if !e.Named || e.Tries() || e.Choosing() || h == nil {
 		return nil
 	}
 	n := t.node(e.ID)

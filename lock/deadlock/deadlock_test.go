@@ -15,7 +15,8 @@ import (
 	"github.com/fencepost/fencepost/lock/locktest"
 )
 
-// playOut finds deadlocks by brute force: an entry that does not queue leaves; an entry
+// playOut finds deadlocks by brute force: an entry that does not queue leaves, and one that is
+// choosing is left out; an entry
 // that holds releases, if its holder waits for nothing else; and so on until nothing
 // changes. It returns the entries that are left.
 func playOut(all []*lock.Entry, leaving map[lock.ID]bool) []lock.ID {
@@ -24,7 +25,7 @@ func playOut(all []*lock.Entry, leaving map[lock.ID]bool) []lock.ID {
 		m.Insert(e)
 	}
 	gone := slices.DeleteFunc(slices.Clone(all), func(e *lock.Entry) bool {
-		return m.Holds(e) || !leaving[e.ID] && !e.Tries()
+		return m.Holds(e) || !leaving[e.ID] && !e.Tries() && !e.Choosing()
 	})
 	for _, e := range gone {
 		m.Remove(e.ID)
@@ -87,6 +88,12 @@ func workerEntries(serial *int) *rapid.Generator[*lock.Entry] {
 		}
 		e.Set = size > 1
 		lock.Canonical(e.Claims)
+		if e.Set && rapid.IntRange(0, 2).Draw(t, "choosing") == 0 {
+			e.Any = 1
+			for i := range size {
+				e.Order = append(e.Order, size-1-i)
+			}
+		}
 		return e
 	})
 }
@@ -209,6 +216,23 @@ func (d *tracker) Leave(t *rapid.T) {
 	}
 }
 
+// Choose takes a choosing entry that can choose out of its other queues.
+func (d *tracker) Choose(t *rapid.T) {
+	if len(d.entries) == 0 {
+		t.Skip("empty")
+	}
+	i := rapid.IntRange(0, len(d.entries)-1).Draw(t, "who")
+	kept, ok := d.table.Member(d.entries[i].ID).Choice()
+	if !ok {
+		t.Skip("it waits, or is not choosing")
+	}
+	d.entries[i] = d.entries[i].Narrowed(kept)
+	if _, ok := d.table.Narrow(d.entries[i]); !ok {
+		t.Fatal("it did not leave its queues")
+	}
+	d.look(t)
+}
+
 // look has the table detect, and holds it to the brute force: what it tells of is what
 // has changed, and a table that begins with a list comes to the same.
 func (d *tracker) look(t *rapid.T) {
@@ -294,6 +318,7 @@ func deadlocksMatchBruteForce(t *rapid.T) {
 		"JoinMore":  d.Join,
 		"JoinAgain": d.Join,
 		"Leave":     d.Leave,
+		"Choose":    d.Choose,
 	})
 }
 

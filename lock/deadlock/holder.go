@@ -12,7 +12,7 @@ import (
 type holder struct {
 	worker      lock.Worker
 	first, last *node
-	waiting     int // its waiting entries
+	waiting     int // its waiting entries that are not choosing
 
 	prevNamesake, nextNamesake *holder // of another subject
 }
@@ -91,7 +91,7 @@ func (t *Table) addToHolder(n *node) {
 		h.last.next = n
 	}
 	h.last = n
-	if !n.holds() {
+	if !n.holds() && !n.entry.Choosing() {
 		h.waiting++
 	}
 }
@@ -99,7 +99,7 @@ func (t *Table) addToHolder(n *node) {
 // removeFromHolder removes n, which held or waited, from the entries of its holder.
 func (t *Table) removeFromHolder(n *node, held bool) {
 	h := n.group
-	if !held {
+	if !held && !n.entry.Choosing() {
 		h.waiting--
 	}
 	if n.prev == nil {

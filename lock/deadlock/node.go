@@ -111,7 +111,8 @@ func (n *node) inTheWay() bool {
 	return n.holder != nil && n.holder.awaited(n)
 }
 
-// leaving reports whether a replica is about to remove the entry.
+// leaving reports whether the analysis leaves the waiting entry out: a replica is about to remove
+// it, or it is choosing and waits for any of several locks.
 func (n *node) leaving() bool {
-	return !n.holds() && (n.rejection != nil || n.entry.Tries())
+	return !n.holds() && (n.rejection != nil || n.entry.Tries() || n.entry.Choosing())
 }

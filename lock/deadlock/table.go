@@ -45,13 +45,36 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 	}
 	removed, held, granted = t.Table.Remove(id)
 	for _, e := range granted {
-		entered := t.node(e.ID)
-		entered.group.waiting--
-		t.detector.granted(entered)
+		t.granted(t.node(e.ID))
 	}
 	t.removeFromHolder(n, held)
 	t.detector.left(n)
 	return removed, held, granted
+}
+
+// Narrow is [lock.Table.Narrow].
+func (t *Table) Narrow(e *lock.Entry) (granted []*lock.Entry, ok bool) {
+	if granted, ok = t.Table.Narrow(e); !ok {
+		return nil, false
+	}
+	n := t.node(e.ID)
+	n.entry = e
+	t.detector.recheckDependents(n)
+	t.detector.schedule(n, n)
+	if !n.holds() {
+		n.group.waiting++
+	}
+	for _, g := range granted {
+		if g != e {
+			t.granted(t.node(g.ID))
+		}
+	}
+	return granted, true
+}
+
+func (t *Table) granted(n *node) {
+	n.group.waiting--
+	t.detector.granted(n)
 }
 
 // Rejection returns why the entry with the id cannot stay, as of the last

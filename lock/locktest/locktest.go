@@ -57,6 +57,17 @@ func (m *Model) Remove(id lock.ID) {
 	}
 }
 
+// Narrow replaces a choosing entry by e, which left queues.
+func (m *Model) Narrow(e *lock.Entry) {
+	before := m.Find(e.ID)
+	m.Entries[slices.Index(m.Entries, before)] = e
+	for _, r := range Refs(before) {
+		if len(m.Queue(r)) == 0 {
+			delete(m.Newest, r)
+		}
+	}
+}
+
 // Queue returns the entries with a claim on r, in the order of their numbers.
 func (m *Model) Queue(r lock.Ref) []*lock.Entry {
 	var queue []*lock.Entry
@@ -79,11 +90,25 @@ func (m *Model) Front(r lock.Ref) []*lock.Entry {
 	return queue[:lock.Front(claims)]
 }
 
-// Holds reports whether an entry is in the front of all its queues.
+// Holds reports whether an entry is in the front of all its queues, and not choosing.
 func (m *Model) Holds(e *lock.Entry) bool {
-	return !slices.ContainsFunc(
+	return !e.Choosing() && !slices.ContainsFunc(
 		Refs(e), func(r lock.Ref) bool { return !slices.Contains(m.Front(r), e) },
 	)
+}
+
+// Choice returns what a choosing entry may keep, nil if it has to wait.
+func (m *Model) Choice(e *lock.Entry) []lock.Claim {
+	if !e.Choosing() {
+		return nil
+	}
+	kept, ok := e.Choice(func(c lock.Claim) bool {
+		return slices.Contains(m.Front(lock.Ref{Tenant: e.Tenant, Name: c.Name}), e)
+	})
+	if !ok {
+		return nil
+	}
+	return kept
 }
 
 // Holders returns the ids of the entries that hold, in byte order.
@@ -99,14 +124,17 @@ func (m *Model) Holders() []lock.ID {
 }
 
 // Position counts, in each queue where e waits, the waiters up to and including
-// e, and returns the longest of these lines.
+// e, and returns the longest of these lines, of a choosing entry among the Any shortest.
 func (m *Model) Position(e *lock.Entry) int {
-	longest := 0
+	var lines []int
 	for _, r := range Refs(e) {
 		behind := m.Queue(r)[len(m.Front(r)):]
-		longest = max(longest, 1+slices.Index(behind, e))
+		lines = append(lines, 1+slices.Index(behind, e))
 	}
-	return longest
+	if slices.Sort(lines); e.Choosing() {
+		return max(1, lines[e.Any-1])
+	}
+	return lines[len(lines)-1]
 }
 
 // Refs returns the locks of an entry.
@@ -145,6 +173,16 @@ func Entry(id lock.ID, number uint64, locks ...string) *lock.Entry {
 	e := &lock.Entry{ID: id, Tenant: "t", Number: number, Set: len(locks) > 1}
 	for _, name := range locks {
 		e.Claims = append(e.Claims, lock.Claim{Name: name, Mode: lock.Exclusive})
+	}
+	return e
+}
+
+// Pool makes an exclusive entry of tenant t that wants some of the locks named.
+func Pool(id lock.ID, number uint64, some int, locks ...string) *lock.Entry {
+	e := Entry(id, number, locks...)
+	e.Set, e.Any = true, some
+	for i := range locks {
+		e.Order = append(e.Order, i)
 	}
 	return e
 }

@@ -94,11 +94,11 @@ func (v *Queues) Position(id lock.ID) int {
 	return v.table.Position(id)
 }
 
-// Admits reports whether e would hold at once.
+// Admits reports whether e would hold at once, or could choose at once.
 func (v *Queues) Admits(e *lock.Entry) bool {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
-	return v.table.Admits(e.Tenant, e.Claims)
+	return v.table.Admits(e)
 }
 
 // Blockers returns the entries that block an entry. ok is false if the view does not show that it

@@ -141,7 +141,7 @@ func (v *Quotas) Written(e *lock.Entry) (holds bool) {
 		_, holds = v.queues.table.Entry(e.ID)
 		return holds
 	}
-	if !at.current || at.number != e.Number-1 || !v.queues.table.Admits(e.Tenant, e.Claims) {
+	if !at.current || at.number != e.Number-1 || !v.queues.table.Admits(e) {
 		return false
 	}
 	if x, known := v.entries[e.ID]; known {
@@ -226,7 +226,7 @@ func (t *tally) used() (used quota.Limits) {
 // wouldHold reports whether an entry will hold at once, if all in-flight entries are written in
 // the order of their requests.
 func (v *Quotas) wouldHold(e *lock.Entry) bool {
-	if !v.queues.table.Admits(e.Tenant, e.Claims) {
+	if !v.queues.table.Admits(e) {
 		return false
 	}
 	for _, c := range e.Claims {

@@ -94,7 +94,7 @@ func (v *Rejections) Grounds(id lock.ID) (while []*lock.Entry, ok bool) {
 func (v *Rejections) RefusalOf(e *lock.Entry) error {
 	v.mu.RLock()
 	c, clash := v.queues.table.Clash(e)
-	admitted := v.queues.table.Admits(e.Tenant, e.Claims)
+	admitted := v.queues.table.Admits(e)
 	v.mu.RUnlock()
 	switch {
 	case clash:

@@ -20,11 +20,17 @@ func (v *View) write(changes []store.Change, now time.Time) {
 		defer func() { v.leaving = nil }()
 	}
 	for _, c := range changes {
-		if c.Joined != nil {
+		switch {
+		case c.Joined != nil:
 			v.join(c.Joined, now)
-		} else {
+		case c.Narrowed != nil:
+			v.narrow(c.Narrowed, now)
+		default:
 			v.leave(c, now)
 		}
+	}
+	for _, e := range v.Queues.table.TakeReady() {
+		v.Waits.notify(e.ID)
 	}
 	v.detect(nil, now)
 }
@@ -67,15 +73,35 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	}
 	v.level(v.Queues.accounts.of(e.Tenant), now)
 	what, is := lock.EventOfJoin(e, holds)
+	_, chooses := v.Queues.table.Member(e.ID).Choice()
 	switch {
 	case holds:
 		v.happened(&what, v.Queues.WaitedFor(e), now)
 		v.grant(e, now)
-	case is:
+	case is && !chooses: // otherwise it need not wait for any entry
 		v.happened(&what, 0, now)
 		v.asked(e, now)
 	}
 	v.Waits.notify(e.ID)
+}
+
+// narrow applies that a choosing entry left queues: e is what it is now.
+func (v *View) narrow(e *lock.Entry, now time.Time) {
+	before, _ := v.Queues.table.Entry(e.ID)
+	granted, ok := v.Queues.table.Narrow(e)
+	if !ok {
+		return
+	}
+	granted = v.stays(granted)
+	a := v.Queues.accounts.of(e.Tenant)
+	a.take(tallyOf(before, false))
+	a.add(tallyOf(e, false))
+	a.granted(granted)
+	v.asks.forget(before)
+	v.level(a, now)
+	v.reindex(a, now, granted...)
+	v.reindex(a, now, before)
+	v.publishGrants(granted, e, now)
 }
 
 func (v *View) leave(c store.Change, now time.Time) {
@@ -120,7 +146,7 @@ func (v *View) leave(c store.Change, now time.Time) {
 	v.publishGrants(granted, e, now)
 }
 
-// publishGrants publishes the grants that the end of an entry caused.
+// publishGrants publishes the grants that gone caused: it ended, or left queues.
 func (v *View) publishGrants(all []*lock.Entry, gone *lock.Entry, now time.Time) {
 	for _, g := range all {
 		v.Queues.waited[g.ID] = v.Queues.WaitedFor(g)
@@ -129,7 +155,9 @@ func (v *View) publishGrants(all []*lock.Entry, gone *lock.Entry, now time.Time)
 		v.asks.forget(g)
 		v.happened(&granted, granted.Lasted, now)
 		v.grant(g, now)
-		v.Waits.change(g.ID, func(w *watched) { w.freed = gone })
+		if g != gone {
+			v.Waits.change(g.ID, func(w *watched) { w.freed = gone })
+		}
 		v.Waits.notify(g.ID)
 	}
 }

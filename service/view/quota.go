@@ -17,7 +17,8 @@ type tally struct {
 	renewed  int // renewals an hour that the waiting entries need
 }
 
-// tallyOf returns what a holding or waiting entry counts.
+// tallyOf returns what a holding or waiting entry counts, or one that will hold all or some of its
+// locks.
 func tallyOf(e *lock.Entry, holds bool) tally {
 	t := tally{places: len(e.Claims)}
 	// an unnamed holder is the token's subject, which the tenant does not choose here
@@ -33,9 +34,12 @@ func tallyOf(e *lock.Entry, holds bool) tally {
 	if e.Set {
 		t.sets = 1
 	}
-	if holds {
+	switch {
+	case holds && e.Choosing():
+		t.holding = e.Any
+	case holds:
 		t.holding = len(e.Claims)
-	} else {
+	default:
 		t.waiting, t.renewed = 1, renewals(e)
 	}
 	return t
@@ -141,7 +145,7 @@ func (v *Quotas) Written(e *lock.Entry) (holds bool) {
 		_, holds = v.queues.table.Entry(e.ID)
 		return holds
 	}
-	if !at.current || at.number != e.Number-1 || !v.queues.table.Admits(e) {
+	if !at.current || at.number != e.Number-1 || e.Choosing() || !v.queues.table.Admits(e) {
 		return false
 	}
 	if x, known := v.entries[e.ID]; known {

@@ -26,6 +26,8 @@ type Status struct {
 	Doubt  bool          // held: granted while the server refuses to grant
 	Reason lock.Reason   // gone
 
+	// waiting: what a choosing entry may keep, nil if it has to wait; see [lock.Member.Choice]
+	Choice  []lock.Claim
 	Soon    bool  // waiting: the view has announced its grant
 	Refused error // waiting: why it cannot stay in the queue, if so; gone: why it could not
 }
@@ -44,8 +46,10 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		waited, queued := v.Queues.waited[id]
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
+		choice, _ := v.Queues.table.Member(id).Choice()
 		return Status{
-			State: Waiting, Entry: e, Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
+			State: Waiting, Entry: e, Choice: choice,
+			Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
 		}
 	}
 	if number > v.Progress.number {

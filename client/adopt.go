@@ -10,7 +10,8 @@ import (
 
 // Adopt takes over a lock by the token of the process that acquired it, see [Held.Token]. It renews
 // the lock, and continues until it is released or lost. The other process has to close its client,
-// or to end, and does not release. Of options it uses Margin and OnReleaseRequested.
+// or to end, and does not release. Of options it uses Margin,
+// OnReleaseRequested and AtLeast, from now on.
 //
 // It returns a [LostError] if the lock has passed on, or the entry still waits. A failed Adopt
 // releases nothing. A set of locks cannot be adopted.

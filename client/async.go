@@ -48,7 +48,7 @@ func (p *Pending) Leave(ctx context.Context) error {
 
 // Claim takes the grant that a callback reported, see [VerifyWebhook], and renews the lock from
 // then on. It returns a [LostError] if the lock has passed on meanwhile, or the event is no grant.
-// Of options it uses Margin and OnReleaseRequested.
+// Of options it uses Margin, OnReleaseRequested and AtLeast, from now on.
 //
 // A callback may come twice. Pass over an event whose ID you have seen: two claims of one grant
 // would both count as its holder.

@@ -30,11 +30,14 @@ type Held struct {
 	life   context.Context // of renewals, which the end of the work's context does not end
 	stop   context.CancelFunc
 
+	granted time.Duration // by the monotonic clock
+
 	mu      sync.Mutex
 	since   reading // when the last successful request was sent
 	err     error   // why it is not held any more
 	renewal *time.Timer
 	expiry  *time.Timer
+	rest    *time.Timer          // releases it; nil unless the work has ended before AtLeast
 	renews  bool                 // a renewal is under way
 	failed  error                // of the last renewal, if it failed
 	asked   api.ReleaseRequested // that was reported last
@@ -44,10 +47,12 @@ type Held struct {
 func (c *Client) hold(
 	ctx context.Context, of target, e *entry, options Options, since reading,
 ) (*Held, error) {
-	h := &Held{client: c, of: of, entry: *e, options: options, since: since}
+	now := c.config.clock()
+	h := &Held{
+		client: c, of: of, entry: *e, options: options, since: since, granted: now.monotonic,
+	}
 	h.ctx, h.cancel = context.WithCancelCause(ctx)
 	h.life, h.stop = context.WithCancel(context.WithoutCancel(ctx))
-	now := c.config.clock()
 	h.mu.Lock()
 	h.renewal = time.AfterFunc(h.renewIn(now), h.renew)
 	h.expiry = time.AfterFunc(h.untilDeadline(now), h.look)
@@ -108,6 +113,9 @@ func (h *Held) Check() error {
 	h.overdue()
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.rest != nil {
+		return errReleased
+	}
 	return h.err
 }
 
@@ -117,9 +125,34 @@ func (h *Held) Check() error {
 // nothing.
 //
 // ctx bounds how long Release waits: when it ends, the code is [Cancelled], and the release
-// continues in the background. [Client.Close] waits for that.
+// continues in the background. [Client.Close] waits for that. Before [Options.AtLeast] has passed,
+// Release returns at once.
 func (h *Held) Release(ctx context.Context) error {
 	h.overdue()
+	if h.rests() {
+		return nil
+	}
+	return h.giveBack(ctx)
+}
+
+// rests ends the work, but not the lock, if AtLeast has not passed since the grant. It reports
+// whether that is so, now or at an earlier call.
+func (h *Held) rests() bool {
+	now := h.client.config.clock()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	left := h.options.AtLeast - (now.monotonic - h.granted)
+	if h.rest == nil && h.err == nil && left > 0 {
+		h.rest = time.AfterFunc(left, func() {
+			_ = h.giveBack(context.Background()) // logged
+		})
+		h.cancel(errReleased)
+	}
+	return h.rest != nil
+}
+
+// giveBack releases the lock, unless it has ended.
+func (h *Held) giveBack(ctx context.Context) error {
 	if !h.client.begin() {
 		h.end(&LostError{Name: h.Name(), Reason: ReasonClosed})
 	} else if h.end(errReleased) {
@@ -228,11 +261,15 @@ func (h *Held) end(why error) bool {
 	h.err = why
 	h.renewal.Stop()
 	h.expiry.Stop()
+	rests := h.rest != nil
+	if rests {
+		h.rest.Stop()
+	}
 	h.mu.Unlock()
 	h.cancel(why)
 	h.stop()
 	h.client.drop(h)
-	if !errors.Is(why, errReleased) {
+	if !rests && !errors.Is(why, errReleased) {
 		h.client.config.Logger.Warn("a lock is lost",
 			"lock", h.Name(), "fence", h.Fence(), "error", why)
 	}
@@ -293,7 +330,8 @@ func (h *Held) renewed(sent reading, e *entry) {
 	if h.asked = (api.ReleaseRequested{}); asked != nil {
 		h.asked = *asked
 	}
-	report := h.err == nil && asked != nil && (asked.Since != before.Since || asked.By != before.By)
+	report := h.err == nil && h.rest == nil && asked != nil &&
+		(asked.Since != before.Since || asked.By != before.By)
 	h.mu.Unlock()
 	h.look()
 	if report && h.options.OnReleaseRequested != nil {

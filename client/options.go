@@ -47,6 +47,11 @@ type Options struct {
 	// default, and at least 250 ms. It covers the time from a check to the effect of a write, and
 	// clocks that differ in speed.
 	Margin time.Duration
+	// AtLeast is how long to keep the lock from its grant on, although the work may end sooner.
+	// [Held.Release] then returns at once, and the client renews the lock until that time and
+	// releases it. If the client is closed before, the lock expires with its TTL: a TTL of AtLeast or
+	// more covers that.
+	AtLeast time.Duration
 	// OnReleaseRequested is called, while the lock is held, when a waiter asks the holder to
 	// finish; once for each that is the first to ask. Nothing is taken away.
 	OnReleaseRequested func(api.ReleaseRequested)
@@ -66,8 +71,8 @@ func (o Options) withDefaults() Options {
 
 // check refuses what no server would read as it was meant.
 func (o Options) check() error {
-	if min(o.TTL, o.Wait, o.RequestRelease, o.Margin) < 0 || o.Limit < 0 {
-		return invalid("TTL, Wait, RequestRelease, Margin and Limit may not be negative")
+	if min(o.TTL, o.Wait, o.RequestRelease, o.Margin, o.AtLeast) < 0 || o.Limit < 0 {
+		return invalid("durations and Limit may not be negative")
 	}
 	return nil
 }

@@ -99,6 +99,7 @@ type step struct {
 	Wait           float64
 	Mode           string
 	Limit          int
+	AtLeast        float64 `json:"at_least"`
 	Holder         string
 	Metadata       map[string]string
 	RequestRelease float64 `json:"request_release"`
@@ -390,6 +391,7 @@ func (s *step) options(r *run) Options {
 	return Options{
 		TTL: secs(s.TTL), Wait: secs(s.Wait), Mode: s.Mode, Limit: s.Limit, Holder: s.Holder,
 		Metadata: s.Metadata, RequestRelease: secs(s.RequestRelease), Margin: secs(s.Margin),
+		AtLeast: secs(s.AtLeast),
 		OnReleaseRequested: func(a api.ReleaseRequested) {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -20,8 +20,8 @@ const maxHold = 50 * time.Second
 //
 // If ctx ends while Lock waits, it returns an [Error] with the code [Cancelled], and the request
 // leaves the queue in the background; if that reaches no server, its entry expires with the TTL.
-// Other codes: wait_timeout, lock_closed, deadlock, mode_mismatch, and [NoAnswer] after the wait
-// and [Config.RetryFor]. The error is a [LostError] if an operator revoked the entry.
+// Other codes: wait_timeout, lock_closed, deadlock, mode_mismatch, superseded, and [NoAnswer] after
+// the wait and [Config.RetryFor]. The error is a [LostError] if an operator revoked the entry.
 //
 // ctx also bounds the work: [Held.Context] ends with it.
 func (c *Client) Lock(ctx context.Context, name string, options Options) (*Held, error) {
@@ -42,6 +42,23 @@ func (c *Client) LockSet(ctx context.Context, claims []Claim, options Options) (
 // TryLockSet acquires all locks if they are free now. If not, the error has the code lock_held.
 func (c *Client) TryLockSet(ctx context.Context, claims []Claim, options Options) (*Held, error) {
 	return c.acquire(ctx, setOf(claims), options.withoutWait())
+}
+
+// LockAny acquires any k of the locks: those of claims that are free first, and of these the first
+// in the order of claims. It waits in all their queues. [Held.Fences] has the locks that it
+// acquired. A k of 0 is 1. It fails as [Client.Lock] does.
+func (c *Client) LockAny(
+	ctx context.Context, claims []Claim, k int, options Options,
+) (*Held, error) {
+	return c.acquire(ctx, anyOf(claims, k), options.withDefaults())
+}
+
+// TryLockAny acquires any k of the locks if they are free now. If not, the error has the code
+// lock_held.
+func (c *Client) TryLockAny(
+	ctx context.Context, claims []Claim, k int, options Options,
+) (*Held, error) {
+	return c.acquire(ctx, anyOf(claims, k), options.withoutWait())
 }
 
 // Do runs work while it holds the lock, with a context that ends when the lock is lost. Do returns
@@ -279,7 +296,7 @@ func (a *acquisition) learn(answer *answer, problem *Error) {
 func (a *acquisition) ended(problem *Error) error {
 	lost := lostOf(a.of.name, problem)
 	switch lost.Reason {
-	case string(api.TimedOut), string(api.Deadlock), string(api.ModeMismatch):
+	case string(api.TimedOut), string(api.Deadlock), string(api.ModeMismatch), "superseded":
 		problem.Code = api.Code(lost.Reason)
 		problem.Title = problem.Code.Title()
 		return problem

@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/http"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -80,8 +83,13 @@ func (h *Held) ID() string { return h.entry.ID }
 // [Client.Adopt]. Keep it out of logs and arguments of commands.
 func (h *Held) Token() string { return h.entry.Token }
 
-// Name of the lock; the names of a set with commas in between.
-func (h *Held) Name() string { return h.of.name }
+// Name of the lock; the names of a set, as far as they are held, with commas in between.
+func (h *Held) Name() string {
+	if h.of.any > 0 {
+		return strings.Join(slices.Sorted(maps.Keys(h.Fences())), ",")
+	}
+	return h.of.name
+}
 
 // Fence of the grant, to be compared by the resource that is written: it grows from each grant of a
 // lock to the next. All locks of a set have the same.

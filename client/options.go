@@ -34,8 +34,13 @@ type Options struct {
 	Wait time.Duration
 	// Mode is Exclusive by default. A set has modes of its own.
 	Mode string
-	// Limit of a semaphore: how many may hold at once.
+	// Limit of a semaphore: how many permits there are, as this request sees it.
 	Limit int
+	// Permits is how many of them to take; 1 by default.
+	Permits int
+	// OnlyNewest gives up a wait once a later request with OnlyNewest waits for the lock: the
+	// error then has the code superseded.
+	OnlyNewest bool
 	// Holder names this worker, for people; the bearer token's sub by default. The server detects
 	// deadlocks among holders with a name.
 	Holder string
@@ -57,11 +62,12 @@ type Options struct {
 	OnReleaseRequested func(api.ReleaseRequested)
 }
 
-// Claim is one lock of a set. Mode and Limit are as in [Options].
+// Claim is one lock of a set. Mode, Limit and Permits are as in [Options].
 type Claim struct {
-	Name  string `json:"name"`
-	Mode  string `json:"mode,omitempty"`
-	Limit int    `json:"limit,omitempty"`
+	Name    string `json:"name"`
+	Mode    string `json:"mode,omitempty"`
+	Limit   int    `json:"limit,omitempty"`
+	Permits int    `json:"permits,omitempty"`
 }
 
 func (o Options) withDefaults() Options {
@@ -71,8 +77,8 @@ func (o Options) withDefaults() Options {
 
 // check refuses what no server would read as it was meant.
 func (o Options) check() error {
-	if min(o.TTL, o.Wait, o.RequestRelease, o.Margin, o.AtLeast) < 0 || o.Limit < 0 {
-		return invalid("durations and Limit may not be negative")
+	if min(o.TTL, o.Wait, o.RequestRelease, o.Margin, o.AtLeast) < 0 || min(o.Limit, o.Permits) < 0 {
+		return invalid("durations, Limit and Permits may not be negative")
 	}
 	return nil
 }
@@ -91,8 +97,11 @@ func (o Options) margin(ttl time.Duration) time.Duration {
 // body is what an acquire sends.
 type body struct {
 	Locks          []Claim           `json:"locks,omitempty"`
+	Any            int               `json:"any,omitempty"`
 	Mode           string            `json:"mode,omitempty"`
 	Limit          int               `json:"limit,omitempty"`
+	Permits        int               `json:"permits,omitempty"`
+	OnlyNewest     bool              `json:"only_newest,omitempty"`
 	TTL            float64           `json:"ttl_seconds"`
 	Wait           float64           `json:"wait_seconds,omitempty"`
 	Async          bool              `json:"async,omitempty"`
@@ -108,11 +117,12 @@ type wish struct {
 
 func (o Options) body(t target) *body {
 	b := &body{
-		Locks: t.claims, Mode: o.Mode, Limit: o.Limit, TTL: o.TTL.Seconds(), Wait: o.Wait.Seconds(),
+		Locks: t.claims, Any: t.any, Mode: o.Mode, Limit: o.Limit, Permits: o.Permits,
+		OnlyNewest: o.OnlyNewest, TTL: o.TTL.Seconds(), Wait: o.Wait.Seconds(),
 		Holder: o.Holder, Metadata: o.Metadata,
 	}
 	if t.claims != nil {
-		b.Mode, b.Limit = "", 0
+		b.Mode, b.Limit, b.Permits = "", 0, 0
 	}
 	if o.RequestRelease > 0 && o.Wait > 0 {
 		b.RequestRelease = &wish{o.RequestRelease.Seconds()}
@@ -124,6 +134,13 @@ func (o Options) body(t target) *body {
 type target struct {
 	name   string // of a set, all names
 	claims []Claim
+	any    int // of the claims suffice; 0 is all
+}
+
+func anyOf(claims []Claim, k int) target {
+	of := setOf(claims)
+	of.any = cmp.Or(k, 1)
+	return of
 }
 
 func setOf(claims []Claim) target {
@@ -132,7 +149,7 @@ func setOf(claims []Claim) target {
 		names = append(names, claim.Name)
 	}
 	slices.Sort(names)
-	return target{strings.Join(names, ","), claims}
+	return target{name: strings.Join(names, ","), claims: claims}
 }
 
 // path is where the lock or set is acquired.

@@ -98,7 +98,9 @@ type step struct {
 	TTL            float64
 	Wait           float64
 	Mode           string
-	Limit          int
+	Limit, Permits int
+	Any            int
+	OnlyNewest     bool    `json:"only_newest"`
 	AtLeast        float64 `json:"at_least"`
 	Holder         string
 	Metadata       map[string]string
@@ -370,6 +372,7 @@ func (r *run) call(s *step) {
 	r.mu.Unlock()
 	begin := map[string]func(context.Context, *step) (*outcome, error){
 		"lock": r.lock, "try_lock": r.lock, "lock_set": r.lock, "try_lock_set": r.lock, "claim": r.lock,
+		"lock_any": r.lock, "try_lock_any": r.lock,
 		"adopt": r.lock, "wait": r.lock, "async": r.async, "leave": r.leave,
 		"release": r.release, "check": r.check,
 		"look": r.look, "list": r.list, "events": r.events, "stale_write": r.staleWrite,
@@ -390,8 +393,8 @@ func (r *run) call(s *step) {
 func (s *step) options(r *run) Options {
 	return Options{
 		TTL: secs(s.TTL), Wait: secs(s.Wait), Mode: s.Mode, Limit: s.Limit, Holder: s.Holder,
+		Permits: s.Permits, OnlyNewest: s.OnlyNewest, AtLeast: secs(s.AtLeast),
 		Metadata: s.Metadata, RequestRelease: secs(s.RequestRelease), Margin: secs(s.Margin),
-		AtLeast: secs(s.AtLeast),
 		OnReleaseRequested: func(a api.ReleaseRequested) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -419,6 +422,10 @@ func (r *run) lock(ctx context.Context, s *step) (*outcome, error) {
 		h, err = r.client.LockSet(ctx, s.Claims, s.options(r))
 	case "try_lock_set":
 		h, err = r.client.TryLockSet(ctx, s.Claims, s.options(r))
+	case "lock_any":
+		h, err = r.client.LockAny(ctx, s.Claims, s.Any, s.options(r))
+	case "try_lock_any":
+		h, err = r.client.TryLockAny(ctx, s.Claims, s.Any, s.options(r))
 	case "adopt":
 		h, err = r.client.Adopt(ctx, s.Name, s.Token, s.options(r))
 	case "wait":

@@ -27,6 +27,9 @@ type Removal interface {
 // ErrGone means that an entry does not exist.
 var ErrGone = errors.New("the entry is not in the queue")
 
+// ErrNarrowed means that an entry was narrowed since the caller saw it.
+var ErrNarrowed = errors.New("the entry has left some of its queues")
+
 // Remove removes an entry by attempts at it, as [store.Store].Remove requires.
 func Remove(ctx context.Context, timeout time.Duration, r Removal) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)

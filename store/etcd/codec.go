@@ -14,7 +14,7 @@ import (
 // The layout under the store's prefix. Tenants, lock names and ids contain no
 // slash, so every key has one reading and every prefix ends at a segment.
 const (
-	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value; a pointer for a set's other locks
+	entriesDir = "entries/" // <tenant>/<lock>/<id> → store.Value at its home, else a pointer
 	keysDir    = "keys/"    // <tenant>/<id> → mark
 	endedDir   = "ended/"   // <10 s since 1970, decimal>/<batch> → []store.End
 )
@@ -23,43 +23,47 @@ func (ks *keyspace) entryKey(tenant, name string, id lock.ID) string {
 	return ks.prefix + entriesDir + tenant + "/" + name + "/" + string(id)
 }
 
-// primaryKey returns the entry's key in its first lock: the one that decides whether the entry
-// exists.
+// primaryKey returns the entry's key at its home: the one that decides whether the entry exists.
 func (ks *keyspace) primaryKey(e *lock.Entry) []byte {
-	return []byte(ks.entryKey(e.Tenant, e.Name(), e.ID))
+	return []byte(ks.entryKey(e.Tenant, e.Home(), e.ID))
 }
 
-// pointer is the value of a set's entry under its locks other than the first. The first has the
-// entry's value.
+// namesOf returns the names under which the entry has keys: its home first, then its other locks.
+func namesOf(e *lock.Entry) []string {
+	names := []string{e.Home()}
+	for _, c := range e.Claims {
+		if c.Name != names[0] {
+			names = append(names, c.Name)
+		}
+	}
+	return names
+}
+
+// pointer is the value of a set's entry under its other names than its home.
 type pointer struct {
 	First string `json:"first"`
 }
 
 const pointerStart = `{"first":`
 
-// valueAt returns the value for the key of an entry's i-th lock.
-func valueAt(e *lock.Entry, i int, val []byte) []byte {
-	if i == 0 {
-		return val
-	}
-	return store.Encode(pointer{e.Name()})
-}
+// isHome reports whether a key or a mark can name a home.
+func isHome(name string) bool { return lock.ValidName(name) || name == lock.PoolHome }
 
-// pointsTo returns the key that kv points to, if kv is a set's entry under a lock other than its
-// first.
+// pointsTo returns the key that kv points to, if kv is a set's entry under another name than its
+// home.
 func (ks *keyspace) pointsTo(kv *mvccpb.KeyValue) (primary []byte, ok bool) {
 	if !hasPrefix(kv.Value, pointerStart) {
 		return nil, false
 	}
 	var p pointer
 	k, ok := ks.splitKey(kv.Key)
-	if !ok || json.Unmarshal(kv.Value, &p) != nil || !lock.ValidName(p.First) {
+	if !ok || json.Unmarshal(kv.Value, &p) != nil || !isHome(p.First) {
 		return nil, false
 	}
 	return []byte(ks.entryKey(k.Tenant, p.First, k.ID)), true
 }
 
-// primaryAt decodes an entry at its first key. It returns nil for another key of the entry, or an
+// primaryAt decodes an entry at its home. It returns nil for another key of the entry, or an
 // unreadable value.
 func (ks *keyspace) primaryAt(kv *mvccpb.KeyValue) *lock.Entry {
 	if _, ok := ks.pointsTo(kv); ok {
@@ -71,9 +75,18 @@ func (ks *keyspace) primaryAt(kv *mvccpb.KeyValue) *lock.Entry {
 	return nil
 }
 
-// isPrimary reports whether e was read from its first key.
+// isPrimary reports whether e was read from its home.
 func (ks *keyspace) isPrimary(e *lock.Entry, key []byte) bool {
-	return !e.Set || string(key) == ks.entryKey(e.Tenant, e.Name(), e.ID)
+	return !e.Set || string(key) == string(ks.primaryKey(e))
+}
+
+// narrowed reports whether kv, an entry's value, was put a second time.
+func narrowed(kv *mvccpb.KeyValue) bool { return kv.ModRevision > kv.CreateRevision }
+
+// isAt reports whether kvs, the answer to a read of e's home, are exactly the entry e, narrowed or
+// not.
+func (ks *keyspace) isAt(e *lock.Entry, kvs []*mvccpb.KeyValue) bool {
+	return len(kvs) > 0 && kvs[0].CreateRevision == ks.revision(e.Number)
 }
 
 // decode reads an entry. An unreadable entry keeps its position while its lease lasts, because
@@ -81,7 +94,7 @@ func (ks *keyspace) isPrimary(e *lock.Entry, key []byte) bool {
 // forever.
 func (ks *keyspace) decode(kv *mvccpb.KeyValue) (*lock.Entry, error) {
 	number := ks.number(kv.CreateRevision)
-	if e := ks.own.take(kv.Key); e != nil {
+	if e := ks.own.take(kv.Key); e != nil && !narrowed(kv) {
 		e.Number, e.Handle = number, kv.Lease
 		return e, nil
 	}

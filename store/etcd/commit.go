@@ -51,7 +51,7 @@ type part struct {
 	end         *store.End // recorded together with a delete
 	memory      int64      // the lease of that record
 	puts        bool       // it puts an entry
-	admitted    admission  // of the entry that it puts
+	admitted    admission  // of the new entry that it puts
 	conditional bool       // the removal depends on other entries
 }
 
@@ -284,7 +284,7 @@ func (c *committer) plain(g *group) *pb.TxnRequest {
 	var admitted []admission
 	for _, w := range g.writes {
 		txn.Compare = append(txn.Compare, w.Payload.compares...)
-		if a := w.Payload.admitted; w.Payload.puts && !slices.Contains(admitted, a) {
+		if a := w.Payload.admitted; a.key != "" && !slices.Contains(admitted, a) {
 			admitted = append(admitted, a)
 			txn.Compare = append(txn.Compare, modified([]byte(a.key), a.revision))
 		}
@@ -399,10 +399,15 @@ func (s *Store) putWrite(e *lock.Entry, val []byte, withdrawn int64) *write {
 	w := &write{
 		Tenant: e.Tenant, Lingers: e.Lingers, Payload: p, Keys: make([]string, 0, 2*len(e.Claims)),
 	}
-	for i, c := range e.Claims {
-		key := s.entryKey(e.Tenant, c.Name, e.ID)
-		w.Keys = append(w.Keys, key[:len(key)-len(e.ID)], key)
-		p.ops = append(p.ops, putOp([]byte(key), valueAt(e, i, val), 0))
+	for i, name := range namesOf(e) {
+		key := s.entryKey(e.Tenant, name, e.ID)
+		if w.Keys = append(w.Keys, key); name != lock.PoolHome { // it is no queue
+			w.Keys = append(w.Keys, key[:len(key)-len(e.ID)])
+		}
+		if i == 1 {
+			val = store.Encode(pointer{e.Home()})
+		}
+		p.ops = append(p.ops, putOp([]byte(key), val, 0))
 	}
 	s.putMark(w, e, withdrawn)
 	return p.sized(w)
@@ -417,22 +422,27 @@ func (p *part) under(lease int64) {
 	}
 }
 
-// deleteWrite removes exactly the entry e if all of while exist; the number distinguishes e from
-// a later entry with the same key. The reason is recorded under the memory's lease. Without a
-// lease it is not recorded.
+// asKnown compares that exactly the entry e is there; the number distinguishes it from a later
+// entry with the same key. A choosing entry must not have been narrowed.
+func (ks *keyspace) asKnown(e *lock.Entry) *pb.Compare {
+	if e.Choosing() {
+		return modified(ks.primaryKey(e), ks.revision(e.Number))
+	}
+	return created(ks.primaryKey(e), ks.revision(e.Number))
+}
+
+// deleteWrite removes the entry e if it and all of while are as known. The reason is recorded under
+// the memory's lease. Without a lease it is not recorded.
 func (s *Store) deleteWrite(
 	e *lock.Entry, why lock.Reason, memory int64, while []*lock.Entry,
 ) *write {
-	p := &part{
-		compares:    []*pb.Compare{created(s.primaryKey(e), s.revision(e.Number))},
-		conditional: len(while) > 0,
-	}
+	p := &part{compares: []*pb.Compare{s.asKnown(e)}, conditional: len(while) > 0}
 	for _, other := range while {
-		p.compares = append(p.compares, created(s.primaryKey(other), s.revision(other.Number)))
+		p.compares = append(p.compares, s.asKnown(other))
 	}
 	w := &write{Tenant: e.Tenant, Must: true, Payload: p}
-	for _, c := range e.Claims {
-		key := s.entryKey(e.Tenant, c.Name, e.ID)
+	for _, name := range namesOf(e) {
+		key := s.entryKey(e.Tenant, name, e.ID)
 		w.Keys = append(w.Keys, key)
 		p.ops = append(p.ops, deleteOp([]byte(key)))
 	}

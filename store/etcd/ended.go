@@ -48,7 +48,7 @@ type unrecordedEnd struct {
 	store.End
 	marked bool // the entry was resumable, and its mark was removed
 
-	key      store.Key // with its first lock
+	key      store.Key // of its home
 	revision int64     // of its removal; 0 if no feed saw it
 }
 

@@ -116,7 +116,7 @@ func (fd *feed) hand(g *gaps, m watchMessage) error {
 
 // departure is an entry that left. The keys of a set leave at one revision and count as one.
 type departure struct {
-	key      store.Key // with its first lock
+	key      store.Key // of its home
 	revision int64
 	change   int // its index among the changes
 	recorded bool
@@ -128,6 +128,7 @@ type departure struct {
 // a withdrawal its key can be used again.
 type departures struct {
 	all    []*departure
+	narrow map[lock.ID]int64      // the revisions at which entries left some of their queues
 	last   map[lock.ID]*departure // without the ids that joined again
 	ends   map[lock.ID]recordedEnd
 	marked map[markGone]bool // the removed marks
@@ -158,8 +159,7 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		switch {
 		case hasPrefix(rest, entriesDir) && put:
 			if e := fd.primaryAt(ev.Kv); e != nil {
-				changes = append(changes, store.Change{Number: e.Number, Joined: e})
-				delete(d.last, e.ID)
+				changes = append(changes, d.put(e, ev.Kv, fd.number(ev.Kv.ModRevision)))
 			}
 		case hasPrefix(rest, entriesDir):
 			k, ok := fd.splitKey(ev.Kv.Key)
@@ -191,12 +191,31 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 	return changes, nil
 }
 
-// left records a removed key. It reports whether the key is the first of its entry. An expired
+// put returns the change of an entry that was put: it joined, or the second put narrowed it.
+func (d *departures) put(e *lock.Entry, kv *mvccpb.KeyValue, number uint64) store.Change {
+	if !narrowed(kv) {
+		delete(d.last, e.ID)
+		return store.Change{Number: number, Joined: e}
+	}
+	if d.narrow == nil {
+		d.narrow = map[lock.ID]int64{}
+	}
+	d.narrow[e.ID] = kv.ModRevision
+	return store.Change{Number: number, Narrowed: e}
+}
+
+// left records a removed key. It reports whether the key is the first of its entry. The keys that
+// go as an entry is narrowed are no end; they go after the put. An expired
 // lease removes the keys in order, an entry before its mark. Only a withdrawal without space for
 // its record removes the mark first.
 func (d *departures) left(k store.Key, revision int64, changes []store.Change) bool {
+	if d.narrow[k.ID] == revision {
+		return false
+	}
 	if last := d.last[k.ID]; last != nil && last.revision == revision {
-		last.key.Lock = min(last.key.Lock, k.Lock)
+		if k.Lock < last.key.Lock && last.key.Lock != lock.PoolHome || k.Lock == lock.PoolHome {
+			last.key.Lock = k.Lock
+		}
 		return false
 	}
 	if d.last == nil {

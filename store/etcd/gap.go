@@ -113,9 +113,12 @@ func (g *gaps) forgetOwn(there []*lock.Entry) {
 // Apply implements store.Watcher.
 func (g *gaps) Apply(upTo uint64, changes []store.Change) {
 	for _, c := range changes {
-		if c.Joined != nil {
+		switch {
+		case c.Joined != nil:
 			g.joined(c.Joined)
-		} else {
+		case c.Narrowed != nil:
+			g.joined(c.Narrowed)
+		default:
 			delete(g.there, c.Left)
 		}
 	}
@@ -173,7 +176,7 @@ func (x *ends) missed(k keyed) store.Ended {
 		Was: x.pasts.Of(e, k.position),
 	}
 	x.unrecorded.add(
-		unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Name(), ID: e.ID}},
+		unrecordedEnd{End: end, marked: true, key: store.Key{Tenant: e.Tenant, Lock: e.Home(), ID: e.ID}},
 	)
 	return end.Ended(x.trust.Floor())
 }

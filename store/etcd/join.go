@@ -119,7 +119,7 @@ func (j *joining) Put(
 	}
 	j.leases = append(j.leases, l)
 	if !e.Resumable() {
-		s.own.add(s.entryKey(e.Tenant, e.Name(), e.ID), e)
+		s.own.add(string(s.primaryKey(e)), e)
 	}
 	w.Must, w.Due, w.Gone = true, due(pending), store.Gone(ctx)
 	out, err := s.commits.Do(ctx, w)

@@ -22,7 +22,7 @@ import (
 // that it was not the last. An expired entry takes its mark along, since they share a lease. The
 // record of its end puts the mark again, unless the key is in use again by then.
 type mark struct {
-	Lock   string      `json:"lock,omitempty"`   // while the entry exists: its first lock
+	Lock   string      `json:"lock,omitempty"`   // while the entry exists: its home
 	Reason lock.Reason `json:"reason,omitempty"` // afterwards: why it ended
 	At     int64       `json:"at_ms,omitempty"`
 
@@ -48,7 +48,7 @@ func (s *Store) putMark(w *write, e *lock.Entry, withdrawn int64) {
 	key := s.markKey(e.Tenant, e.ID)
 	w.Keys = append(w.Keys, key)
 	w.Payload.compares = append(w.Payload.compares, modified([]byte(key), withdrawn))
-	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Name()}), 0))
+	w.Payload.ops = append(w.Payload.ops, putOp([]byte(key), store.Encode(mark{Lock: e.Home()}), 0))
 }
 
 // endMark makes w replace the mark of e with the reason, or delete it without a lease. The mark
@@ -139,7 +139,7 @@ func (ks *keyspace) readMark(ctx context.Context, e *lock.Entry) (*mark, error) 
 	}
 	m := mark{revision: resp.Kvs[0].ModRevision}
 	err = json.Unmarshal(resp.Kvs[0].Value, &m)
-	if err == nil && m.Reason == "" && !lock.ValidName(m.Lock) {
+	if err == nil && m.Reason == "" && !isHome(m.Lock) {
 		err = errors.New("it names no lock")
 	}
 	if err != nil {

@@ -82,19 +82,22 @@ func (r *removing) doubt(endKey []byte, bare bool) {
 	}
 }
 
-// refused returns why a comparison failed: the entry was gone, or one of while.
+// refused returns why a comparison failed: the entry was gone or narrowed, or one of while. An
+// entry that was narrowed is removed by the next attempt, unless the removal was decided by it.
 func (r *removing) refused(ctx context.Context) error {
-	if len(r.while) == 0 {
+	if len(r.while) == 0 && !r.entry.Choosing() {
 		return engine.ErrGone
 	}
-	switch err := r.store.prove(ctx, r.entry); {
-	case err == nil:
-		r.store.ends.unrecordedReasons.Delete(r.entry.ID)
-		return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
-	case !errors.Is(err, lock.Lost):
+	now, err := r.store.asItIs(ctx, r.entry)
+	switch {
+	case err != nil:
 		return err
+	case r.entry.Choosing() && !now.Choosing() && lock.Place(r.while, r.entry.ID) < 0:
+		r.entry = now
+		return errors.Join(batch.ErrNotSent, engine.ErrNarrowed)
 	}
-	return engine.ErrGone
+	r.store.ends.unrecordedReasons.Delete(r.entry.ID)
+	return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
 }
 
 // Did implements engine.Removal. An attempt that leaves no record is credited with it.

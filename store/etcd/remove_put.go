@@ -5,8 +5,6 @@ import (
 	"errors"
 	"time"
 
-	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
-
 	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/batch"
@@ -47,14 +45,14 @@ func (s *Store) removeAnd(
 	case isLeaseNotFound(err):
 		s.ends.memory.drop(memory)
 		return 0, errors.Join(batch.ErrNotSent, err)
-	case err == nil && !resp.Succeeded && !s.stands(e, resp.Responses[len(resp.Responses)-1]):
-		return 0, store.Lost(engine.ErrGone.Error())
+	case err == nil && !resp.Succeeded:
+		kvs := resp.Responses[len(resp.Responses)-1].GetResponseRange().GetKvs()
+		if !s.isAt(e, kvs) {
+			return 0, store.Lost(engine.ErrGone.Error())
+		}
+		if now := s.entryOf(kvs[0]); e.Choosing() && now != nil && !now.Choosing() {
+			return s.removeAnd(ctx, t, now, why, note)
+		}
 	}
 	return s.driver.committed(t, resp, err)
-}
-
-// stands reports whether a read of its key shows the entry.
-func (s *Store) stands(e *lock.Entry, read *pb.ResponseOp) bool {
-	kvs := read.GetResponseRange().GetKvs()
-	return len(kvs) > 0 && kvs[0].CreateRevision == s.revision(e.Number)
 }

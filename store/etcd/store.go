@@ -201,8 +201,7 @@ func (ks *keyspace) proveLeased(ctx context.Context, e *lock.Entry) error {
 	if err != nil {
 		return unavailable(err, "check entry", false)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != ks.revision(e.Number) ||
-		resp.Kvs[0].Lease != e.Handle {
+	if !ks.isAt(e, resp.Kvs) || resp.Kvs[0].Lease != e.Handle {
 		return store.Lost("the lease has ended")
 	}
 	return nil
@@ -239,7 +238,7 @@ func (ks *keyspace) prove(ctx context.Context, e *lock.Entry) error {
 	if err != nil {
 		return unavailable(err, "check entry", false)
 	}
-	if len(resp.Kvs) == 0 || resp.Kvs[0].CreateRevision != ks.revision(e.Number) {
+	if !ks.isAt(e, resp.Kvs) {
 		return store.Lost("the entry is not in the queue")
 	}
 	return nil

@@ -23,12 +23,16 @@ type record struct {
 	Meta bool `json:"meta,omitempty"`
 }
 
-// change is one entry that joined, with its value, or one that left.
+// change is one entry that joined or was narrowed, with its value, or one that left.
 type change struct {
 	Tenant string       `json:"tenant"`
-	Lock   string       `json:"lock"` // the entry's first
+	Lock   string       `json:"lock"` // the entry's home
 	ID     lock.ID      `json:"id"`
 	Joined *store.Value `json:"joined,omitempty"`
+
+	// Narrowed is the zxid at which an entry joined that has now left some of its queues; Joined is
+	// its value from now on.
+	Narrowed int64 `json:"narrowed,omitempty"`
 
 	Reason lock.Reason `json:"reason,omitempty"`
 	At     int64       `json:"at_ms,omitempty"`

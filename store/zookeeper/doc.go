@@ -3,8 +3,10 @@
 // # What is where
 //
 //	<chroot>/fencepost/v1/
-//	  entries/<shard>/<tenant>,<lock>,<id>          an entry, in its first lock
-//	  entries/<shard>/<tenant>,<lock>,<id>,<first>  the same in another lock of its set
+//	  entries/<shard>/<tenant>,<lock>,<id>          an entry, in its first lock, its home
+//	  entries/<shard>/<tenant>,<lock>,<id>,<home>   the same in another lock of its set
+//	  entries/<shard>/<tenant>,~any,<id>            the home of an entry that asks for any of its
+//	                                                locks; the first version until it is narrowed
 //	  entries/<shard>/<tenant>,<lock>,<id>/<lease>  its lease; the version counts renewals
 //	  keys/<shard>/<tenant>,<id>                    the mark of an idempotency key
 //	  epoch                                         its version names the log in use

@@ -80,6 +80,16 @@ func (f *feed) entry(k key) *lock.Entry {
 	return f.entries.byKey[k]
 }
 
+// placed returns the feed's entry and the zxid at which it joined; ok is false if the feed is down.
+func (f *feed) placed(k key) (e *lock.Entry, zxid int64, ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if e = f.entries.byKey[k]; e != nil {
+		zxid = int64(e.Number - f.floor)
+	}
+	return e, zxid, f.current
+}
+
 // queueTimeout bounds how long a call waits for the feed before it reads itself.
 const queueTimeout = 200 * time.Millisecond
 
@@ -349,11 +359,17 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 	if c.Joined != nil {
 		e := r.joined(c, w.zxid)
 		f.entries.add(e)
+		if c.Narrowed != 0 {
+			f.leases.narrowed(e)
+			return append(changes, store.Change{Number: r.number(w.zxid), Narrowed: e})
+		}
 		f.leases.joined(e, w.here)
 		return append(changes, store.Change{Number: e.Number, Joined: e})
 	}
 	f.leases.left(k)
-	if f.entries.byKey[k] == nil && (f.listing == nil || !f.listing.left(k)) {
+	e := f.entries.byKey[k]
+	listed := f.listing != nil && (e == nil || int64(e.Number-f.floor) <= f.listing.from)
+	if !(listed && f.listing.left(k)) && e == nil {
 		return changes
 	}
 	f.entries.remove(k)

@@ -143,11 +143,11 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 	if e.Resumable() {
 		p.ops = append(p.ops, j.claim(e, taken), j.create(j.root.lease(k, handle), nil))
 	}
-	for i, c := range e.Claims {
+	for _, c := range e.Claims {
 		w.Keys = append(w.Keys, "lock,"+e.Tenant+","+c.Name)
-		if i > 0 {
-			p.ops = append(p.ops, j.create(j.root.secondary(k, c.Name), nil))
-		}
+	}
+	for _, path := range j.root.secondaries(k, e.Claims) {
+		p.ops = append(p.ops, j.create(path, nil))
 	}
 	w.Ops = len(p.ops)
 	w.Bytes = 3*len(data) + opSize*(len(p.ops)+1) // the data is also in the record and in the log
@@ -157,6 +157,9 @@ func (j *joiner) joinWrite(e *lock.Entry, handle int64, taken int32) *write {
 // makeShards makes the shards of the entry's nodes.
 func (j *joining) makeShards(ctx context.Context) error {
 	e := j.entry
+	if err := j.ensure(ctx, j.calls, j.root.shardOf(e.Tenant, e.Home(), e.ID)); err != nil {
+		return err
+	}
 	for _, c := range e.Claims {
 		if err := j.ensure(ctx, j.calls, j.root.shardOf(e.Tenant, c.Name, e.ID)); err != nil {
 			return err
@@ -171,12 +174,12 @@ func (j *joining) makeShards(ctx context.Context) error {
 // find reads the entry, or nil if there is none. Before it, a write of this replica must be
 // answered on the same connection, or on one opened earlier: then find sees what that write saw,
 // or newer.
-func (j *joiner) find(ctx context.Context, k key) (*lock.Entry, error) {
-	l, err := j.calls.get(ctx)
+func (r *reader) find(ctx context.Context, c *connector, k key) (*lock.Entry, error) {
+	l, err := c.get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	e, err := j.readEntry(ctx, l, k)
+	e, err := r.readEntry(ctx, l, k)
 	if errors.Is(err, zk.ErrNoNode) {
 		return nil, nil
 	}

@@ -15,7 +15,7 @@ import (
 // it. So the store itself rejects a join with a used key, however late and from whichever
 // replica.
 type mark struct {
-	Lock   string      `json:"lock"`             // the entry's first lock
+	Lock   string      `json:"lock"`             // the entry's home
 	Reason lock.Reason `json:"reason,omitempty"` // why it ended, if it did
 	At     int64       `json:"at_ms,omitempty"`
 }
@@ -26,7 +26,7 @@ const noMark = -1
 // claim is the operation by which an entry takes its key. It makes a new node, or replaces that
 // version of a withdrawn entry's node.
 func (j *joiner) claim(e *lock.Entry, version int32) any {
-	path, data := j.root.mark(e.Tenant, e.ID), store.Encode(mark{Lock: e.Name()})
+	path, data := j.root.mark(e.Tenant, e.ID), store.Encode(mark{Lock: e.Home()})
 	if version == noMark {
 		return j.create(path, data)
 	}
@@ -64,7 +64,7 @@ func (j *joiner) findByKey(
 			k.lock = m.Lock
 		}
 	}
-	found, err = j.find(ctx, k)
+	found, err = j.find(ctx, j.calls, k)
 	return found, version, err
 }
 

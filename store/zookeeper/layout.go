@@ -67,7 +67,7 @@ func hash(text string) uint32 {
 	return h.Sum32()
 }
 
-// key names an entry: an id is unique in its tenant and first lock.
+// key names an entry by its home: an id is unique there in its tenant.
 type key struct {
 	tenant, lock string
 	id           lock.ID
@@ -79,18 +79,23 @@ func (k key) pastKey() store.Key { return store.Key{Tenant: k.tenant, Lock: k.lo
 // transaction may share.
 func (k key) conflict() string { return "id," + k.tenant + "," + string(k.id) }
 
-func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Name(), e.ID} }
+func keyOf(e *lock.Entry) key { return key{e.Tenant, e.Home(), e.ID} }
 
-// primary returns the path of the entry in its first lock, which has all data.
+// primary returns the path of the entry at its home, which has all data.
 func (r layout) primary(k key) string {
 	return r.shardOf(k.tenant, k.lock, k.id) + "/" + k.tenant + "," + k.lock + "," + string(k.id)
 }
 
-// secondary returns the path of the entry in another lock of its set. It has no data; its name
-// leads to the primary.
-func (r layout) secondary(k key, name string) string {
-	shard := r.shardOf(k.tenant, name, k.id)
-	return shard + "/" + strings.Join([]string{k.tenant, name, string(k.id), k.lock}, ",")
+// secondaries returns the paths of the entry in those of the locks that are not its home. These
+// nodes have no data; their names lead to the primary.
+func (r layout) secondaries(k key, claims []lock.Claim) (paths []string) {
+	for _, c := range claims {
+		if c.Name != k.lock {
+			name := strings.Join([]string{k.tenant, c.Name, string(k.id), k.lock}, ",")
+			paths = append(paths, r.shardOf(k.tenant, c.Name, k.id)+"/"+name)
+		}
+	}
+	return paths
 }
 
 // keyShard returns the shard of an idempotency key's mark, which is unique in its tenant.
@@ -120,8 +125,8 @@ func fresh(e *lock.Entry) bool { return e.Handle == 0 }
 // the primary one.
 func parseName(name string) (k key, in string, primary, ok bool) {
 	parts := strings.Split(name, ",")
-	if len(parts) < 3 || len(parts) > 4 || parts[2] == "" ||
-		!lock.ValidTenant(parts[0]) || !lock.ValidName(parts[1]) {
+	if len(parts) < 3 || len(parts) > 4 || parts[2] == "" || !lock.ValidTenant(parts[0]) ||
+		!lock.ValidName(parts[1]) && (parts[1] != lock.PoolHome || len(parts) == 4) {
 		return key{}, "", false, false
 	}
 	k = key{parts[0], parts[1], lock.ID(parts[2])}

@@ -13,8 +13,8 @@ import (
 
 // listing is a list of all entries in progress while the feed follows the log. So it ends however
 // long it takes and however much is written. Entries that join meanwhile go into the feed's
-// entries. Older ones are listed, unless they left meanwhile. So it keeps no more than there are
-// entries.
+// entries. Older ones are listed, unless they left meanwhile. Those that are narrowed meanwhile are
+// in both, and the feed's are newer. So it keeps no more than there are entries.
 type listing struct {
 	from int64            // zxid after which the feed follows
 	gone map[key]struct{} // older entries that left since

@@ -24,7 +24,8 @@ type removal struct {
 
 	lease   string
 	paths   []string // to delete, in order, the lease first
-	while   []string // nodes that must exist
+	choice  bool     // it was decided by a choice not made: the entry must not have been narrowed
+	while   []any    // checks of what else it was decided by
 	besides []any    // operations of the same transaction
 	held    string   // the conflict key of these operations, if there are some
 	mark    string   // of the entry's key, "" if it has none
@@ -55,10 +56,7 @@ func (m *remover) newRemoval(e *lock.Entry, leased bool, version int32, why lock
 	if leased {
 		r.paths = append(r.paths, r.lease)
 	}
-	r.paths = append(r.paths, primary)
-	for _, c := range e.Claims[1:] {
-		r.paths = append(r.paths, m.root.secondary(k, c.Name))
-	}
+	r.paths = append(append(r.paths, primary), m.root.secondaries(k, e.Claims)...)
 	if !fresh(e) {
 		r.mark = m.root.mark(e.Tenant, e.ID)
 	}
@@ -77,8 +75,11 @@ func (m *remover) removeWrite(r *removal) *write {
 	}
 	for _, path := range r.paths {
 		version := int32(anyVersion)
-		if path == r.lease {
+		switch {
+		case path == r.lease:
 			version = r.version
+		case r.entry.Choosing() && path == m.root.primary(k):
+			version = unnarrowed
 		}
 		p.ops = append(p.ops, &zk.DeleteRequest{Path: path, Version: version})
 	}
@@ -86,9 +87,7 @@ func (m *remover) removeWrite(r *removal) *write {
 		data := store.Encode(mark{Lock: k.lock, Reason: r.why, At: p.change.At})
 		p.ops = append(p.ops, &zk.SetDataRequest{Path: r.mark, Data: data, Version: anyVersion})
 	}
-	for _, path := range r.while {
-		p.ops = append(p.ops, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
-	}
+	p.ops = append(p.ops, r.while...)
 	size := len(p.change.Was) + noteBytes(p.change.Note)
 	w := &write{
 		Tenant: k.tenant, Keys: []string{k.conflict()}, Must: true, Payload: p,
@@ -104,18 +103,24 @@ func (m *remover) removeWrite(r *removal) *write {
 // opSize exceeds an operation with the longest names, without data.
 const opSize = 512
 
-// witnesses returns for each entry a node whose path is used only once, so that it exists exactly
-// while the entry does.
-func (m *remover) witnesses(entries []*lock.Entry) []string {
-	var paths []string
+// witnesses returns checks that hold while all the entries are there. Each is of a node whose path
+// is used only once, so that it exists exactly while the entry does. A choosing entry must not have
+// been narrowed.
+func (r layout) witnesses(entries ...*lock.Entry) (checks []any) {
 	for _, e := range entries {
-		if fresh(e) {
-			paths = append(paths, m.root.primary(keyOf(e)))
-		} else {
-			paths = append(paths, m.root.lease(keyOf(e), e.Handle))
+		version := int32(anyVersion)
+		if e.Choosing() {
+			version = unnarrowed
+		}
+		if fresh(e) || e.Choosing() {
+			checks = append(checks, &zk.CheckVersionRequest{Path: r.primary(keyOf(e)), Version: version})
+		}
+		if !fresh(e) {
+			path := r.lease(keyOf(e), e.Handle)
+			checks = append(checks, &zk.CheckVersionRequest{Path: path, Version: anyVersion})
 		}
 	}
-	return paths
+	return checks
 }
 
 // Remove implements store.Store.
@@ -134,7 +139,10 @@ func (m *remover) remove(
 		return err
 	}
 	r := m.newRemoval(e, m.hasLease(e), anyVersion, why)
-	r.while = m.witnesses(while)
+	if i := lock.Place(while, e.ID); i >= 0 {
+		r.choice, while = e.Choosing(), slices.Delete(slices.Clone(while), i, i+1)
+	}
+	r.while = m.root.witnesses(while...)
 	return engine.Remove(ctx, m.timeout, &removing{remover: m, removal: r})
 }
 
@@ -154,9 +162,11 @@ func (a *removing) Try(ctx context.Context) error {
 		return out.err
 	case errors.Is(out.err, zk.ErrNoNode) && out.op == 0:
 		return engine.ErrGone
-	case errors.Is(out.err, zk.ErrNoNode) && out.op >= a.own():
+	case errors.Is(out.err, zk.ErrNoNode) && out.op >= a.own(),
+		errors.Is(out.err, zk.ErrBadVersion) && (a.choice || out.op >= a.own()):
 		return lock.Errorf(lock.Changed, "what the removal was decided by is gone")
-	case answered(out.err) && !errors.Is(out.err, zk.ErrNotEmpty):
+	case errors.Is(out.err, zk.ErrNotEmpty), errors.Is(out.err, zk.ErrBadVersion):
+	case answered(out.err):
 		return unavailable(out.err, "remove", false)
 	}
 	return errors.Join(batch.ErrNotSent, out.err)
@@ -200,10 +210,14 @@ func (a *removing) Did(ctx context.Context) (bool, error) {
 func (m *remover) hasLease(e *lock.Entry) bool { return !fresh(e) || m.leases.made(keyOf(e)) }
 
 // attempt writes the removal. It also deletes a lease that this replica did not know, unless
-// there must not be one.
+// there must not be one. An entry that was narrowed since is removed as it is now, unless the
+// removal was decided by its choice.
 func (m *remover) attempt(ctx context.Context, r *removal) outcome {
 	for {
 		out := m.commits.do(ctx, m.removeWrite(r))
+		if !r.choice && m.narrowed(ctx, r, out) {
+			continue
+		}
 		known := r.version == noLease || slices.Contains(r.paths, r.lease)
 		if known || !errors.Is(out.err, zk.ErrNotEmpty) {
 			m.reportStuck(ctx, r, out)
@@ -211,6 +225,25 @@ func (m *remover) attempt(ctx context.Context, r *removal) outcome {
 		}
 		r.paths = slices.Insert(r.paths, out.op, r.lease)
 	}
+}
+
+// unnarrowed is the version of an entry's node until the entry is narrowed, which sets it.
+const unnarrowed = 0
+
+// narrowed reports whether an attempt failed because the entry was narrowed, and plans the removal
+// for what it is now.
+func (m *remover) narrowed(ctx context.Context, r *removal, out outcome) bool {
+	k := keyOf(r.entry)
+	if !r.entry.Choosing() || !errors.Is(out.err, zk.ErrBadVersion) || out.op >= len(r.paths) ||
+		r.paths[out.op] != m.root.primary(k) {
+		return false
+	}
+	now, err := m.find(ctx, m.calls, k)
+	if err != nil || now == nil || now.Choosing() {
+		return false
+	}
+	r.entry, r.paths = now, append(r.paths[:out.op+1], m.root.secondaries(k, now.Claims)...)
+	return true
 }
 
 // own returns how many of the operations are on the entry's own nodes.

@@ -76,7 +76,10 @@ func (s *Store) renewal(ctx context.Context, e *lock.Entry) (node, error) {
 	k := keyOf(e)
 	n, err := onLink(ctx, s.calls, get(s.reader.root.lease(k, e.Handle)))
 	if errors.Is(err, zk.ErrNoNode) && fresh(e) {
-		return onLink(ctx, s.calls, get(s.reader.root.primary(k)))
+		n, err = onLink(ctx, s.calls, get(s.reader.root.primary(k)))
+		if err == nil {
+			n.stat.Mtime = n.stat.Ctime // a narrowing sets it too
+		}
 	}
 	return n, err
 }

@@ -76,7 +76,7 @@ func (r *reader) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot
 		return nil, err
 	}
 	for _, w := range since {
-		r.replay(snap, w, ref)
+		r.replay(snap, w)
 	}
 	switch {
 	case from.Czxid != head.Czxid:
@@ -84,22 +84,20 @@ func (r *reader) snapshot(ctx context.Context, l *link, ref lock.Ref) (*snapshot
 	case r.trust.Floor() != floor:
 		return nil, errMeta // their numbers do not show their order
 	}
+	elsewhere := func(_ key, e *lock.Entry) bool { return !claims(e, ref) }
+	maps.DeleteFunc(snap.entries, elsewhere) // they left the queue as it was read, or were never there
 	snap.zxid = head.Mzxid
 	return snap, nil
 }
 
-// replay applies the part of a record that is about the snapshot's lock.
-func (r *reader) replay(snap *snapshot, w written, ref lock.Ref) {
+// replay applies a record.
+func (r *reader) replay(snap *snapshot, w written) {
 	for _, c := range w.record.Changes {
-		k := c.key()
 		if c.Joined == nil {
-			delete(snap.entries, k)
+			delete(snap.entries, c.key())
 			continue
 		}
-		e := r.joined(c, w.zxid)
-		if claims(e, ref) {
-			snap.entries[k] = e
-		}
+		snap.entries[c.key()] = r.joined(c, w.zxid)
 	}
 }
 
@@ -108,8 +106,8 @@ func claims(e *lock.Entry, ref lock.Ref) bool {
 	return e.Tenant == ref.Tenant && slices.ContainsFunc(e.Claims, same)
 }
 
-// listKeys lists the keys of a lock's entries, or of all if ref is nil. In a set's other locks,
-// the node's name contains the entry's key.
+// listKeys lists the keys of a lock's entries, or of all if ref is nil. Away from a set's home, the
+// node's name contains the entry's key.
 func (r *reader) listKeys(ctx context.Context, l *link, ref *lock.Ref) ([]key, error) {
 	shards, err := r.shardsToList(ctx, l, ref)
 	if err != nil {
@@ -196,7 +194,7 @@ func (r *reader) readEntry(ctx context.Context, l *link, k key) (*lock.Entry, er
 	return store.Damaged(k.pastKey(), r.number(n.stat.Czxid), int64(handle)), nil
 }
 
-// joined returns the entry of a change that added it.
+// joined returns the entry of a change that added or narrowed it.
 func (r *reader) joined(c change, zxid int64) *lock.Entry {
-	return c.Joined.Entry(c.key().pastKey(), r.number(zxid))
+	return c.Joined.Entry(c.key().pastKey(), r.number(cmp.Or(c.Narrowed, zxid)))
 }

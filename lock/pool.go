@@ -19,6 +19,34 @@ func (e *Entry) Home() string {
 // not hold, even at the front of all its queues: it holds after it left all but Any of them.
 func (e *Entry) Choosing() bool { return e.Any > 0 && e.Any < len(e.Claims) }
 
+// Choose makes e ask for any k of its claims. inOrder are the claims in the order of the request.
+func (e *Entry) Choose(k int, inOrder []Claim) {
+	if e.Any, e.Order = k, nil; !e.Choosing() {
+		return
+	}
+	for _, c := range inOrder {
+		if i := slices.Index(e.Claims, c); i >= 0 {
+			e.Order = append(e.Order, i)
+		}
+	}
+}
+
+// LeaveOut removes the claims for which out returns true from a choosing entry that was not
+// written. It returns false if it removes none, because too few would be left.
+func (e *Entry) LeaveOut(out func(Claim) bool) bool {
+	left := slices.DeleteFunc(slices.Clone(e.Claims), out)
+	if !e.Choosing() || len(left) < e.Any || len(left) == len(e.Claims) {
+		return false
+	}
+	inOrder := make([]Claim, 0, len(e.Order))
+	for _, i := range e.Order {
+		inOrder = append(inOrder, e.Claims[i])
+	}
+	e.Claims = left
+	e.Choose(e.Any, inOrder)
+	return true
+}
+
 // Choice returns the claims that a choosing entry keeps, in canonical order. It goes through the
 // claims in the order of the request, and takes the first Any for which front returns true: the
 // entry is at the front of that queue. ok is false if there are fewer.

@@ -15,13 +15,14 @@ type Grant struct {
 	Entry     *lock.Entry
 	Held      bool
 	Token     string
-	ExpiresAt time.Time     // until when the lease is sure to last
-	Waited    time.Duration // held: between the request and the grant
-	Position  int           // waiting: 1 is next
-	Asked     *view.Asked   // held: what its waiters ask of the holder; nil if none asks
-	Holders   []view.Holder // of a refusal: the current holders
-	Waiters   int           // of a refusal: how many wait
-	Replayed  bool          // an earlier request with the idempotency key wrote the entry
+	ExpiresAt time.Time      // until when the lease is sure to last
+	Waited    time.Duration  // held: between the request and the grant
+	Position  int            // waiting: 1 is next
+	Places    []view.PlaceAt // waiting for any of several locks: where
+	Asked     *view.Asked    // held: what its waiters ask of the holder; nil if none asks
+	Holders   []view.Holder  // of a refusal: the current holders
+	Waiters   int            // of a refusal: how many wait
+	Replayed  bool           // an earlier request with the idempotency key wrote the entry
 	// of a set's refusal: each lock of the set that is in use, in canonical order
 	Busy []Busy
 }

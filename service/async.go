@@ -174,7 +174,7 @@ func (a *asyncKeeper) look() {
 		case st.State == view.Held:
 			a.hold(e, st)
 		case !e.mine:
-		case st.Refused != nil, listed:
+		case st.Refused != nil, st.Choice != nil, listed:
 			a.dueAt(e, time.Now())
 		case !e.Queued() && !e.attended:
 			a.dueAt(e, e.next())
@@ -305,10 +305,20 @@ func (e *asyncEntry) serve(ctx context.Context) (over bool, err error) {
 		return true, nil
 	case st.State == view.Held && e.s.mayGrant(st):
 		return e.begin(ctx, st.Waited)
+	case decides && st.Refused == nil && st.Choice != nil:
+		return e.choose(ctx, st.Choice)
 	case decides && (st.Refused != nil || !e.s.Now().Before(e.entry.WaitUntil)):
 		return e.endWait(ctx, st.Refused)
 	}
 	return false, e.renew(ctx)
+}
+
+// choose takes a choosing entry out of all queues but those of kept; then it holds.
+func (e *asyncEntry) choose(ctx context.Context, kept []lock.Claim) (over bool, err error) {
+	if _, err := e.s.Store.Narrow(ctx, e.entry, kept); err != nil {
+		return false, err
+	}
+	return e.begin(ctx, e.s.view.Queues.WaitedFor(e.entry))
 }
 
 func (e *asyncEntry) renew(ctx context.Context) error {
@@ -320,13 +330,13 @@ func (e *asyncEntry) renew(ctx context.Context) error {
 // endWait removes an entry that cannot stay in its queues, or whose wait is over. The store keeps
 // the reason, because the client may not be connected now.
 func (e *asyncEntry) endWait(ctx context.Context, refused error) (over bool, err error) {
-	ended, err := e.s.withdrawals.endWait(ctx, e.entry, refused)
+	held, ended, err := e.s.withdrawals.endWait(ctx, e.entry, refused)
 	waited := e.s.view.Queues.WaitedFor(e.entry)
 	switch {
-	case err != nil, !ended && refused != nil:
-		return false, err
-	case !ended:
+	case held != nil:
 		return e.begin(ctx, waited)
+	case err != nil, !ended:
+		return false, err
 	case refused != nil:
 		e.s.Metrics.Waited(ctx, "refused", true, waited)
 	default:

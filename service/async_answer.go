@@ -43,7 +43,7 @@ func (s *Service) standsAsync(
 		return nil, err
 	}
 	if st.State == view.Waiting && st.Refused != nil {
-		ended, err := s.withdrawals.endWait(context.WithoutCancel(ctx), e, st.Refused)
+		_, ended, err := s.withdrawals.endWait(context.WithoutCancel(ctx), e, st.Refused)
 		switch {
 		case ended:
 			return nil, st.Refused

@@ -135,7 +135,8 @@ func (b *base) mayGrant(st view.Status) bool { return !st.Doubt || b.Store.Refus
 
 // admit returns why an entry may not join: an operator has closed one of its locks, or this
 // replica has not read the closures yet. Otherwise it notes in e by which closures that was
-// decided, with which the write is compared.
+// decided, with which the write is compared. A choosing entry leaves out closed locks, if enough
+// others are left.
 func (b *base) admit(e *lock.Entry) error {
 	if e.Tenant == lock.OwnTenant || b.Config.Closures == nil {
 		return nil
@@ -143,12 +144,16 @@ func (b *base) admit(e *lock.Entry) error {
 	if !b.Config.Closures.Read() {
 		return closures.ErrUnread()
 	}
-	c, version := b.Config.Closures.Closed(e.Tenant, e.Claims)
-	if c != nil {
-		return lock.ErrClosed(c, b.Now())
+	for {
+		c, version := b.Config.Closures.Closed(e.Tenant, e.Claims)
+		if c == nil {
+			e.Admitted = version
+			return nil
+		}
+		if !e.LeaveOut(func(claim lock.Claim) bool { return c.Locks.Match(claim.Name) }) {
+			return lock.ErrClosed(c, b.Now())
+		}
 	}
-	e.Admitted = version
-	return nil
 }
 
 func (b *base) closed(tenant string, claims []lock.Claim) *lock.Closure {

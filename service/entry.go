@@ -98,10 +98,11 @@ func (x *Entries) renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 func (x *Entries) expireWait(ctx context.Context, e *lock.Entry, now time.Time) error {
 	st := x.view.Status(e.ID, e.Number)
 	over := !e.WaitUntil.IsZero() && !now.Before(e.WaitUntil)
+	over = over && st.Choice == nil // otherwise it is granted at the last moment
 	if st.State != view.Waiting || !over && st.Refused == nil {
 		return nil
 	}
-	ended, err := x.withdrawals.endWait(context.WithoutCancel(ctx), e, st.Refused)
+	_, ended, err := x.withdrawals.endWait(context.WithoutCancel(ctx), e, st.Refused)
 	switch {
 	case errors.Is(err, lock.Changed):
 		return nil
@@ -197,17 +198,33 @@ func (x *Entries) stateOf(ctx context.Context, e *lock.Entry) (view.Status, erro
 	case direct.entry == nil:
 		return st, x.whyLost(ctx, e, lock.LostBecause(lock.Unknown))
 	case direct.holds:
-		return view.Status{State: view.Held, Waited: x.view.Queues.WaitedFor(e), Doubt: true}, nil
+		return x.shownToHold(direct.entry), nil
 	}
-	st.Refused = nil
+	st.Refused, st.Choice = nil, direct.choice
 	return st, nil
 }
 
+// shownToHold returns the state of an entry that the store itself showed as a holder.
+func (x *Entries) shownToHold(e *lock.Entry) view.Status {
+	return view.Status{State: view.Held, Entry: e, Waited: x.view.Queues.WaitedFor(e), Doubt: true}
+}
+
 // describeAs answers about an entry in the given state. If the entry was granted while the server
-// refuses to grant, the answer waits until that is over.
+// refuses to grant, the answer waits until that is over. If a choosing entry can leave queues, it
+// does so first, and then holds.
 func (x *Entries) describeAs(
 	ctx context.Context, e *lock.Entry, st view.Status, expires time.Time,
 ) (*Grant, error) {
+	if st.Choice != nil && x.outdated() == nil {
+		now, err := x.Store.Narrow(ctx, e, st.Choice)
+		if err != nil {
+			return nil, x.whyLost(ctx, e, err)
+		}
+		st = x.shownToHold(now)
+	}
+	if e.Choosing() && st.State == view.Held {
+		e = st.Entry
+	}
 	g := &Grant{Entry: e, Token: x.tokens.issue(e), ExpiresAt: expires}
 	switch st.State {
 	case view.Held:
@@ -219,6 +236,9 @@ func (x *Entries) describeAs(
 		return nil, x.lostBecause(ctx, e.ID, e.Number)
 	default:
 		g.Position = max(1, x.view.Queues.Position(e.ID))
+		if e.Choosing() {
+			g.Places = x.view.Lists.Places(e.ID)
+		}
 	}
 	return g, nil
 }

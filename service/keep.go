@@ -37,6 +37,7 @@ type keeper struct {
 	again     time.Time // earliest time to repeat a failed keepalive
 	doubted   uint64    // the view's rejections count only once it has reached this number
 	seen      seen
+	choice    []lock.Claim // what a choosing entry may keep, as the store itself showed
 	turn      turn
 
 	// shown reports whether the store has shown the entry since the request began. It is separate
@@ -209,6 +210,20 @@ func (k *keeper) askStore(ctx context.Context) (error, bool) {
 	case st.entry == nil:
 		return k.s.whyLost(ctx, k.entry, lock.LostBecause(lock.Unknown)), true
 	}
-	k.seen, k.shown = k.seen.inStore(st.holds), true
+	k.seen, k.shown, k.choice = k.seen.inStore(st.holds), true, st.choice
+	if st.holds {
+		k.entry = st.entry // of a pool, it has other claims now
+	}
 	return nil, false
+}
+
+// narrow takes a choosing entry out of all queues but those of kept. From then on it holds.
+func (k *keeper) narrow(ctx context.Context, kept []lock.Claim) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.inTime(k.entry.TTL))
+	defer cancel()
+	now, err := k.s.Store.Narrow(ctx, k.entry, kept)
+	if err == nil {
+		k.entry, k.seen, k.shown = now, k.seen.inStore(true), true
+	}
+	return err
 }

@@ -30,7 +30,7 @@ func (w *wait) linkBlocker(ctx context.Context) {
 		return
 	}
 	blockers, _ := w.s.view.Queues.Blockers(w.entry)
-	if len(blockers) == 0 || blockers[0].ID == w.blocker {
+	if len(blockers) == 0 || blockers[0].ID == w.blocker || w.entry.Choosing() {
 		return
 	}
 	w.blocker = blockers[0].ID

@@ -20,6 +20,7 @@ type queueReads struct {
 type queuePlace struct {
 	entry    *lock.Entry // nil if it is missing from one of them
 	holds    bool
+	choice   []lock.Claim  // see [view.Status]
 	blockers []*lock.Entry // the entries that it waits for, if it waits: see [lock.BlockersIn]
 }
 
@@ -28,6 +29,9 @@ type queuePlace struct {
 func (q *queueReads) placeInStore(
 	ctx context.Context, e *lock.Entry, since uint64,
 ) (queuePlace, error) {
+	if e.Choosing() {
+		return q.choosingInStore(ctx, e, since)
+	}
 	st := queuePlace{holds: true}
 	for _, c := range e.Claims {
 		read, err := q.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
@@ -43,6 +47,38 @@ func (q *queueReads) placeInStore(
 				st.blockers = blockers
 			}
 		}
+	}
+	return st, nil
+}
+
+// choosingInStore is placeInStore for an entry that was choosing. It holds once it left queues.
+func (q *queueReads) choosingInStore(
+	ctx context.Context, e *lock.Entry, since uint64,
+) (queuePlace, error) {
+	missing, front := false, map[string]bool{}
+	st := queuePlace{}
+	for _, c := range e.Claims {
+		read, err := q.readQueue(ctx, lock.Ref{Tenant: e.Tenant, Name: c.Name}, e.Number, since)
+		if err != nil {
+			return queuePlace{}, err
+		}
+		now := read.find(e)
+		switch {
+		case now == nil:
+			missing = true
+			continue
+		case !now.Choosing():
+			return queuePlace{entry: now, holds: true}, nil
+		}
+		st.entry, st.blockers = now, []*lock.Entry{now}
+		_, waits := lock.BlockersIn(read.entries, now, c.Name, false)
+		front[c.Name] = !waits
+	}
+	if missing && st.entry != nil { // it left a queue, or ended, between two reads
+		return q.placeInStore(ctx, e, q.moment())
+	}
+	if st.entry != nil {
+		st.choice, _ = st.entry.Choice(func(c lock.Claim) bool { return front[c.Name] })
 	}
 	return st, nil
 }

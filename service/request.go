@@ -16,6 +16,7 @@ type AcquireRequest struct {
 	Tenant   string
 	Claims   []lock.Claim
 	Set      bool
+	Any      int    // of a set: how many of its locks suffice; 0 is all
 	Subject  string // of the bearer token
 	Holder   string
 	Named    bool // the request named the holder
@@ -59,11 +60,15 @@ func (s *Service) newEntry(asked *AcquireRequest, now time.Time) (*lock.Entry, e
 		req.Claims = slices.Clone(req.Claims)
 		lock.Canonical(req.Claims)
 	}
+	if req.Any < 0 || req.Any > len(req.Claims) || req.Any > 0 && !req.Set {
+		return nil, lock.Invalid("any", "must be between 1 and the number of locks of a set")
+	}
 	e := &lock.Entry{
 		ID: s.tokens.newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async, Callback: req.Callback,
 	}
+	e.Choose(req.Any, asked.Claims)
 	if req.Named {
 		e.Subject = req.Subject
 	}
@@ -79,7 +84,7 @@ func (s *Service) newEntry(asked *AcquireRequest, now time.Time) (*lock.Entry, e
 	}
 	if req.IdempotencyKey != "" {
 		e.ID = s.tokens.idFor(req.Tenant, keyScope(subjectOf(e), req.Subject), req.IdempotencyKey)
-		e.Request = fingerprint(req)
+		e.Request = fingerprint(req, e.Order)
 	}
 	return e, nil
 }
@@ -124,8 +129,9 @@ func wholeMilliseconds(d time.Duration) time.Duration {
 	return (d + time.Millisecond - 1).Truncate(time.Millisecond)
 }
 
-// fingerprint hashes everything that a retry must repeat.
-func fingerprint(req AcquireRequest) string {
+// fingerprint hashes everything that a retry must repeat. order is that of the claims of a request
+// for any of them.
+func fingerprint(req AcquireRequest, order []int) string {
 	h := sha256.New()
 	for _, c := range req.Claims {
 		writeParts(h, c.Name, string(c.Mode))
@@ -146,6 +152,13 @@ func fingerprint(req AcquireRequest) string {
 	if req.AskWithin != nil {
 		writeParts(h, "request_release")
 		writeNumber(h, int64(wholeMilliseconds(*req.AskWithin)))
+	}
+	if req.Any > 0 {
+		writeParts(h, "any")
+		writeNumber(h, int64(req.Any))
+		for _, i := range order {
+			writeNumber(h, int64(i))
+		}
 	}
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }

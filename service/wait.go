@@ -17,6 +17,7 @@ import (
 //
 //	watch      looks, and pauses until something happens or is due
 //	look       decides by what the view shows
+//	choose     the entry can leave queues, and then holds
 //	grant      the entry holds
 //	reject     the entry cannot stay in its queues
 //	giveWay    earlier entries block a request that does not queue
@@ -102,8 +103,14 @@ func (w *wait) look(ctx context.Context) stage {
 	case st.Refused != nil && !w.seen.proven() && w.s.view.Progress.Reached(w.doubted):
 		return reject(st.Refused)
 	case st.State == view.Held:
-		w.waited = st.Waited
+		if w.waited = st.Waited; w.entry.Choosing() { // until another request narrowed it
+			w.entry = st.Entry
+		}
 		return (*wait).grant
+	case st.Choice != nil:
+		return choose(st.Choice)
+	case w.choice != nil:
+		return choose(w.choice)
 	case st.State == view.Waiting || w.seen == waits: // as the view sees it, or the store itself
 		if w.seen = waits; w.tries() {
 			return (*wait).giveWay
@@ -121,7 +128,7 @@ func reject(why error) stage {
 		if w.goneForGood(ctx) {
 			return w.finish(nil, why)
 		}
-		ended, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, why)
+		_, ended, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, why)
 		switch {
 		case err == nil && !ended:
 			return w.undecided // it can stay now, and the view has notified this request
@@ -153,10 +160,10 @@ func (w *wait) giveWay(ctx context.Context) stage {
 			w.s.withdrawals.unlessGone(w.entry, err)
 		})
 	default:
-		holds, err := w.s.withdrawals.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		held, err := w.s.withdrawals.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
 		switch {
-		case holds:
-			return w.grantShown()
+		case held != nil:
+			return w.grantShown(held)
 		case errors.Is(err, lock.Lost):
 			return lost(lock.Unknown)
 		}
@@ -185,10 +192,24 @@ func (w *wait) awaitOthers(ctx context.Context) {
 	_ = w.s.view.Progress.Await(ctx, w.entry.Number)
 }
 
-// grantShown answers for an entry that the store itself showed as a holder.
-func (w *wait) grantShown() stage {
+// grantShown answers for the entry, which the store itself showed as a holder.
+func (w *wait) grantShown(held *lock.Entry) stage {
+	w.entry = held
 	w.seen, w.waited = cameToHold, w.s.view.Queues.WaitedFor(w.entry)
 	return (*wait).grant
+}
+
+// choose takes a choosing entry out of all queues but those of kept.
+func choose(kept []lock.Claim) stage {
+	return func(w *wait, ctx context.Context) stage {
+		if err := w.narrow(ctx, kept); err != nil {
+			return w.leave(w.s.whyLost(ctx, w.entry, err))
+		}
+		if w.seen.waited() {
+			w.waited = w.s.view.Queues.WaitedFor(w.entry)
+		}
+		return (*wait).grant
+	}
 }
 
 // goneForGood removes the entry, whether it holds or not, if the client is gone and cannot come
@@ -386,7 +407,7 @@ func (w *wait) stillWaits(ctx context.Context) stage {
 	case err != nil:
 		return w.leave(err)
 	case g.Held:
-		return w.grantShown()
+		return w.grantShown(g.Entry)
 	}
 	return w.finish(g, nil)
 }
@@ -401,10 +422,10 @@ func (w *wait) timeOut(context.Context) stage {
 // takeBack reports that only if the entry existed during this request; otherwise the wait was
 // over before.
 func (w *wait) takeBack(ctx context.Context) stage {
-	ended, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, nil)
+	held, _, err := w.s.withdrawals.endWait(context.WithoutCancel(ctx), w.entry, nil)
 	switch {
-	case err == nil && !ended:
-		return w.grantShown()
+	case held != nil:
+		return w.grantShown(held)
 	case errors.Is(err, lock.Lost): // it may have expired, and the lock be free
 		gone, is := errors.AsType[*lock.Error](w.s.whyLost(ctx, w.entry, err))
 		if is && (gone.Reason != lock.WaitTimeout || !w.shown) {

@@ -53,26 +53,29 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 
 // giveWay removes an entry from its queues because earlier entries block it. The entry may hold
 // by now, and another replica may have granted it, so the removal is conditional: it happens only
-// if the blocking entries still exist.
+// if the blocking entries still exist. giveWay returns the entry if it holds, or nil.
 func (w *withdrawals) giveWay(
 	ctx context.Context, e *lock.Entry, why lock.Reason,
-) (holds bool, err error) {
+) (held *lock.Entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	blockers, known := w.view.Queues.Blockers(e)
 	for {
 		if !known {
 			st, err := w.reads.placeInStore(ctx, e, 0)
-			if err != nil || st.holds {
-				return st.holds, err
+			switch {
+			case err != nil:
+				return nil, err
+			case st.holds:
+				return st.entry, nil
+			case st.entry == nil:
+				return nil, lock.LostBecause(lock.Unknown)
 			}
-			if blockers = st.blockers; st.entry == nil {
-				return false, lock.LostBecause(lock.Unknown)
-			}
+			blockers = st.blockers
 		}
 		err := w.Store.Remove(ctx, e, why, blockers...)
 		if !errors.Is(err, lock.Changed) {
-			return false, err
+			return nil, err
 		}
 		known = false
 	}
@@ -89,26 +92,27 @@ func (w *withdrawals) inBackground(task func(context.Context)) {
 
 // endWait removes a waiting entry that may not wait any longer, because of refused, or, if that is
 // nil, because its wait is over. It returns false if it has no reason to: the entry can stay, or
-// holds although its wait is over. As for giveWay, the removal is conditional in the store. The
-// error [lock.Changed] means that the view was stale about the reason.
+// held, the entry itself, holds although its wait is over. As for giveWay, the removal is
+// conditional in the store. The error [lock.Changed] means that the view was stale about the
+// reason.
 func (w *withdrawals) endWait(
 	ctx context.Context, e *lock.Entry, refused error,
-) (ended bool, err error) {
+) (held *lock.Entry, ended bool, err error) {
 	if refused == nil {
-		holds, err := w.giveWay(ctx, e, lock.WaitTimeout)
-		return err == nil && !holds, err
+		held, err = w.giveWay(ctx, e, lock.WaitTimeout)
+		return held, err == nil && held == nil, err
 	}
 	while, ok := w.view.Rejections.Grounds(e.ID)
 	if !ok {
-		return false, nil
+		return nil, false, nil
 	}
 	if err := w.Store.Remove(ctx, e, endOf(e, refused), while...); err != nil {
-		return false, err
+		return nil, false, err
 	}
 	if errors.Is(refused, lock.Deadlock) {
 		w.Metrics.Deadlocked(ctx)
 	}
-	return true, nil
+	return nil, true, nil
 }
 
 // endOf returns the reason to store for an entry that cannot stay in its queues. The store keeps it

@@ -147,6 +147,16 @@ func (v *Lists) entriesOf(who lock.Ref) (all []EntryPlaces, more bool, number ui
 	return all, false, v.queues.progress.number
 }
 
+// Places returns where an entry stands, nil if the view does not have it.
+func (v *Lists) Places(id lock.ID) []PlaceAt {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if e, _ := v.queues.table.Entry(id); e != nil {
+		return v.placesOf(e)
+	}
+	return nil
+}
+
 func (v *Lists) placesOf(e *lock.Entry) []PlaceAt {
 	slots := v.queues.table.Member(e.ID).Slots()
 	at := make([]PlaceAt, len(slots))

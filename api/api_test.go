@@ -40,7 +40,7 @@ func TestStates(t *testing.T) {
 			State: "held",
 		}},
 		"waiting set": &api.Set{Waiting: &api.WaitingSet{
-			ID: "5mdr", Locks: []api.SetLock{one}, GrantFields: common(), State: "waiting", Position: 1,
+			ID: "5mdr", Locks: []api.WaitingSetLock{{SetLock: one}}, GrantFields: common(), State: "waiting", Position: 1,
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {

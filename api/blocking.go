@@ -126,6 +126,8 @@ type AdminEntry struct {
 	TTLSeconds Seconds `json:"ttl_seconds" swaggertype:"number" example:"30"`
 	// Set is how many locks the entry asks for, if it is a set.
 	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
+	// Any is how many of these locks suffice; left out where all are needed.
+	Any int `json:"any,omitempty" minimum:"1" maximum:"32"`
 	// Async is set if the entry waits without a connection.
 	Async bool `json:"async,omitempty"`
 	// Named is set if the request named the holder.

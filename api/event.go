@@ -89,6 +89,8 @@ type EventEntry struct {
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
 	// Locks of a set that the reader may use and selected, in byte order.
 	Locks []SetLock `json:"locks,omitempty"`
+	// Any is how many of the set's locks suffice; left out where all are needed.
+	Any int `json:"any,omitempty" minimum:"1" maximum:"32"`
 	// Holder is the worker of the entry.
 	Holder string `json:"holder" example:"worker-7"`
 	// Fence of the grant; left out as long as there is none.

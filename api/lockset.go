@@ -24,8 +24,10 @@ func (s *Set) UnmarshalJSON(text []byte) (err error) {
 type HeldSet struct {
 	// ID of the set, the same for every request with its Idempotency-Key.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
-	// Locks of the set in byte order of their names.
+	// Locks of the set in byte order of their names; with `any`, only those that it holds.
 	Locks []HeldSetLock `json:"locks"`
+	// Any is how many of the requested locks suffice; left out where all are needed.
+	Any int `json:"any,omitempty" minimum:"1" maximum:"32"`
 	GrantFields
 	// State of the set.
 	State string `json:"state" enums:"held" example:"held"`
@@ -40,11 +42,14 @@ type WaitingSet struct {
 	// ID of the set, the same for every request with its Idempotency-Key.
 	ID string `json:"id" example:"5mdrk1w5pvy0wg1dcjt2b2gthr"`
 	// Locks of the set in byte order of their names.
-	Locks []SetLock `json:"locks"`
+	Locks []WaitingSetLock `json:"locks"`
+	// Any is how many of the locks suffice; left out where all are needed.
+	Any int `json:"any,omitempty" minimum:"1" maximum:"32"`
 	GrantFields
 	// State of the set.
 	State string `json:"state" enums:"waiting" example:"waiting"`
-	// Position in the queue where the set is furthest back, 1 is next.
+	// Position in the queue where the set is furthest back, 1 is next. With `any` only the best so
+	// many queues count.
 	Position int `json:"position" minimum:"1" example:"3"`
 	// WaitUntil is when the set leaves its queues unless it is granted before.
 	WaitUntil *Instant `json:"wait_until,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:05:05.000Z"`
@@ -58,6 +63,14 @@ type SetLock struct {
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+}
+
+// WaitingSetLock is one lock of a set that waits.
+type WaitingSetLock struct {
+	SetLock
+	// Position in the queue of the lock, 1 is next. Only with `any`, and left out where no entry is in
+	// front.
+	Position int `json:"position,omitempty" minimum:"1" example:"1"`
 }
 
 // HeldSetLock is one lock of a set that holds.

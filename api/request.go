@@ -14,6 +14,9 @@ type AcquireBody struct {
 type LockSetBody struct {
 	// Locks to acquire together, in any order, each once.
 	Locks []SetClaim `json:"locks"`
+	// Any is how many of the locks suffice; without it all are needed. The set holds at the front of
+	// so many queues, the first of `locks` preferred, and leaves the others.
+	Any *Whole `json:"any,omitempty" swaggertype:"integer" minimum:"1" maximum:"32" example:"1"`
 	Terms
 }
 

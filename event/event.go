@@ -67,7 +67,7 @@ func entry(e *lock.Event, claims []lock.Claim) *api.EventEntry {
 	of := e.Entry
 	known := &api.EventEntry{
 		ID: string(of.ID), Holder: of.Holder, TTLSeconds: api.SecondsOf(of.TTL),
-		EnqueuedAt: api.InstantOf(of.EnqueuedAt), Metadata: of.Metadata,
+		EnqueuedAt: api.InstantOf(of.EnqueuedAt), Metadata: of.Metadata, Any: of.Any,
 	}
 	if e.Held {
 		known.Fence = of.Number

@@ -128,6 +128,14 @@ func setSize(e *lock.Entry) int {
 	return len(e.Claims)
 }
 
+// suffice returns how many locks of a waiting set suffice, 0 if all are needed.
+func suffice(e *lock.Entry) int {
+	if !e.Choosing() {
+		return 0
+	}
+	return e.Any
+}
+
 func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 	plain := lockOf(v.LockView)
 	out := &api.AdminLockView{
@@ -158,7 +166,7 @@ func adminWaiter(w view.Waiter, name string) api.AdminWaiter {
 		ID: string(e.ID), Position: w.Position, Holder: e.Holder, Number: e.Number,
 		EnqueuedAt: api.InstantOf(e.EnqueuedAt),
 		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
-		Async: e.Async, Metadata: e.Metadata, WaitUntil: waitUntil(e),
+		Any: suffice(e), Async: e.Async, Metadata: e.Metadata, WaitUntil: waitUntil(e),
 	}
 }
 

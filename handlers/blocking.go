@@ -136,7 +136,7 @@ func adminEntryOf(s view.EntryPlaces) api.AdminEntry {
 	out := api.AdminEntry{
 		ID: string(e.ID), Fence: e.Number, State: heldOr(s.Holds, "waiting"),
 		EnqueuedAt: api.InstantOf(e.EnqueuedAt), TTLSeconds: api.SecondsOf(e.TTL), Set: setSize(e),
-		Async: e.Async, Named: e.Named, Locks: []api.AdminEntryLock{},
+		Any: suffice(e), Async: e.Async, Named: e.Named, Locks: []api.AdminEntryLock{},
 	}
 	if s.Holds {
 		out.Since = new(api.InstantOf(s.Since))

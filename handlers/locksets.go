@@ -11,12 +11,12 @@ import (
 // acquireLockSet takes several locks, or a place in all their queues.
 //
 // @Summary     Acquire several locks, all or nothing
-// @Description Joins the queues of all the locks with one entry, and waits until it holds all of them. The order of the names does not matter.
+// @Description Joins the queues of all the locks with one entry, and waits until it holds all of them, or with `any` so many. The order of the names matters only with `any`.
 // @Security    bearer[locks:write]
 // @Param       Idempotency-Key  header string      false "Makes a retry with the same `sub` return the same set; 1 to 200 printable characters" minlength(1) maxlength(200)
 // @Param       Prefer           header string      false "`wait=N` holds this request open for at most N seconds; `respond-async` answers at once, as `async` does"
 // @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
-// @Success     201 {object} api.HeldSet "All locks are held"
+// @Success     201 {object} api.HeldSet "All locks are held, or `any` of them"
 // @Success     202 {object} api.WaitingSet "The set waits; resume at `Location`, or repeat the request with its `Idempotency-Key`"
 // @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
@@ -41,6 +41,11 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 			return reply{}, errOtherNames(l.Name)
 		}
 		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
+	}
+	if body.Any != nil {
+		if req.Any = int(*body.Any); req.Any == 0 {
+			req.Any = outOfBounds
+		}
 	}
 	r.note(slog.Int("locks", len(req.Claims)))
 	if err := r.charge(min(len(req.Claims), lock.MaxSetSize) - 1); err != nil {
@@ -102,26 +107,38 @@ func getLockSet(r *request, _ *empty) (reply, error) { return awaitGrant(r, ofSe
 // setOf describes a set.
 func setOf(g *service.Grant) *api.Set {
 	id := string(g.Entry.ID)
-	locks := make([]api.SetLock, 0, len(g.Entry.Claims))
-	for _, c := range g.Entry.Claims {
-		locks = append(locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
-	}
 	if !g.Held {
 		return &api.Set{
 			Waiting: &api.WaitingSet{
-				ID: id, Locks: locks, GrantFields: fieldsOf(g), State: "waiting", Position: max(1, g.Position),
-				WaitUntil: waitUntil(g.Entry),
+				ID: id, Locks: waitingLocks(g), Any: g.Entry.Any, GrantFields: fieldsOf(g), State: "waiting",
+				Position: max(1, g.Position), WaitUntil: waitUntil(g.Entry),
 			},
 		}
 	}
-	held := make([]api.HeldSetLock, 0, len(locks))
-	for _, l := range locks {
-		held = append(held, api.HeldSetLock{SetLock: l, Fence: g.Entry.Number})
+	held := make([]api.HeldSetLock, 0, len(g.Entry.Claims))
+	for _, c := range g.Entry.Claims {
+		held = append(held, api.HeldSetLock{SetLock: setLockOf(c), Fence: g.Entry.Number})
 	}
 	return &api.Set{Held: &api.HeldSet{
-		ID: id, Locks: held, GrantFields: fieldsOf(g), State: "held",
+		ID: id, Locks: held, Any: g.Entry.Any, GrantFields: fieldsOf(g), State: "held",
 		WaitedSeconds: api.SecondsOf(g.Waited), ReleaseRequested: askedOf(g.Asked),
 	}}
+}
+
+func setLockOf(c lock.Claim) api.SetLock {
+	return api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit}
+}
+
+// waitingLocks describes the locks for which a set waits, with the positions that are known.
+func waitingLocks(g *service.Grant) []api.WaitingSetLock {
+	locks := make([]api.WaitingSetLock, len(g.Entry.Claims))
+	for i, c := range g.Entry.Claims {
+		locks[i].SetLock = setLockOf(c)
+		if i < len(g.Places) {
+			locks[i].Position = g.Places[i].Position
+		}
+	}
+	return locks
 }
 
 // describeBusy adds the holders that an entry would wait for: of a set lock by lock, and of all

@@ -16,6 +16,7 @@ import (
 type set struct {
 	ID            string            `json:"id"`
 	Locks         []setLock         `json:"locks"`
+	Any           int               `json:"any"`
 	State         string            `json:"state"`
 	Holder        string            `json:"holder"`
 	Token         string            `json:"token"`
@@ -34,6 +35,8 @@ type setLock struct {
 	Mode  string `json:"mode"`
 	Limit int    `json:"limit"`
 	Fence uint64 `json:"fence"`
+
+	Position int `json:"position"`
 }
 
 // set checks an answer with a set.
@@ -151,6 +154,51 @@ func TestLockSetRefused(t *testing.T) {
 	}
 	if v := c.look("a"); len(v.Holders)+len(v.Waiters) != 0 {
 		t.Errorf("a refused set left something behind in a: %+v", v)
+	}
+}
+
+// TestAnyOfAPool: a set that wants one of its locks holds the first that is free, in the order of
+// the request; while it waits, the answer has its position at each.
+func TestAnyOfAPool(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	pool := func(more string) option {
+		return body(`{"locks":[{"name":"c"},{"name":"a"},{"name":"b"}],"any":1` + more + `}`)
+	}
+	take := func(name string) set {
+		s := c.post("/locksets", pool("")).set(http.StatusCreated, "held")
+		if len(s.Locks) != 1 || s.Locks[0].Name != name || s.Any != 1 || *s.WaitedSeconds != 0 {
+			t.Fatalf("holds %+v, any %d, want %s", s.Locks, s.Any, name)
+		}
+		return s
+	}
+	first := take("c")
+	take("a")
+	c.acquire("b")
+	c.post("/locksets", pool("")).
+		wantProblem(problem{code: "lock_held", detail: heldDetail}, "locks", "holders", "waiting")
+	c.start("POST", "/locks/b", body(`{"wait_seconds":60}`))
+	c.awaitWaiting("b", 1)
+	s := c.post("/locksets", pool(`,"wait_seconds":60,"async":true,"holder":"w"`)).
+		set(http.StatusAccepted, "waiting")
+	want := []setLock{
+		{Name: "a", Mode: "exclusive", Position: 1}, {Name: "b", Mode: "exclusive", Position: 2},
+		{Name: "c", Mode: "exclusive", Position: 1},
+	}
+	if diff := cmp.Diff(want, s.Locks); diff != "" || s.Any != 1 || *s.Position != 1 {
+		t.Errorf("waits at %d, any %d (-want +got):\n%s", *s.Position, s.Any, diff)
+	}
+	c.delete("/locksets/"+first.ID, lockToken(first.Token)).wantNoContent()
+	held := c.get("/locksets/"+s.ID+"?wait_seconds=20", lockToken(s.Token)).set(http.StatusOK, "held")
+	if len(held.Locks) != 1 || held.Locks[0].Name != "c" || held.Locks[0].Fence <= first.Locks[0].Fence {
+		t.Errorf("holds %+v after the release of c", held.Locks)
+	}
+	if v := c.look("a"); *v.Waiting != 0 {
+		t.Errorf("%d wait for a, which the set has left", *v.Waiting)
+	}
+	for _, some := range []string{"0", "4", "-1"} {
+		c.post("/locksets", body(`{"locks":[{"name":"x"},{"name":"y"},{"name":"z"}],"any":`+some+`}`)).
+			wantProblem(invalid("any", "must be between 1 and the number of locks of a set"))
 	}
 }
 

@@ -127,7 +127,7 @@ func TestPoolWithoutAFeed(t *testing.T) {
 	})
 }
 
-// TestPoolByToken: whoever asks about an entry that can be granted has it granted.
+// TestPoolByToken: a request with its token grants an entry that can choose.
 func TestPoolByToken(t *testing.T) {
 	for name, ask := range map[string]func(*replica, *service.Grant) (*service.Grant, error){
 		"renew": func(r *replica, g *service.Grant) (*service.Grant, error) {

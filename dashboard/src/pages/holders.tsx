@@ -154,6 +154,11 @@ function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
     <tr>
       <td>
         <EntryState held={of.state === "held"} />
+        {of.any && (
+          <span class="under">
+            any {of.any} of {of.set}
+          </span>
+        )}
         {!of.named && <span class="under">name from its token</span>}
       </td>
       <td class="name">
@@ -166,6 +171,7 @@ function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
               {" "}
               {l.mode === "exclusive" ? "" : l.mode}
               {l.state === of.state ? "" : ` ${l.state}`}
+              {of.any && l.position ? ` position ${l.position}` : ""}
             </span>
           </span>
         ))}

@@ -221,7 +221,7 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
       <td>
         {of.mode}
         {of.limit ? ` of ${of.limit}` : ""}
-        {of.set ? `, set of ${of.set}` : ""}
+        {of.any ? `, any ${of.any} of ${of.set}` : of.set ? `, set of ${of.set}` : ""}
       </td>
       <td class="number">{of.number}</td>
       <td class="act">

@@ -64,6 +64,10 @@ type Entry struct {
 	// WaitUntil, also after its client disconnects.
 	Async bool
 
+	// OnlyNewest makes the entry leave while it waits, when a later entry with OnlyNewest that queues
+	// too is in one of its queues.
+	OnlyNewest bool
+
 	// Callback receives the grant of an Async entry, or is nil. Only the webhook sender
 	// reads it; no answer and no log shows it.
 	Callback *Callback
@@ -142,6 +146,7 @@ const (
 	// it closed a cycle of waits, and no client was connected
 	Deadlocked Reason = "deadlock"
 	Mismatched Reason = "mode_mismatch" // the same: the lock was in use in another mode
+	Superseded Reason = "superseded"    // only the newest was to wait, and a later entry joined
 	Unknown    Reason = "unknown"       // it ended too long ago
 
 	// Withdrawn entries were removed by the replica that wrote them before any client learned of

@@ -129,6 +129,8 @@ func (v *Value) scanField(s *scanner, name string) bool {
 		return s.text(&v.Request)
 	case "async":
 		return s.isTrue(&v.Async)
+	case "only_newest":
+		return s.isTrue(&v.Newest)
 	case "trace":
 		return s.text(&v.Trace)
 	}

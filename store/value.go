@@ -31,6 +31,7 @@ type Value struct {
 	Until    int64             `json:"wait_until_ms,omitempty"`
 	Request  string            `json:"request,omitempty"`
 	Async    bool              `json:"async,omitempty"`
+	Newest   bool              `json:"only_newest,omitempty"`
 	Callback *ValueCallback    `json:"callback,omitempty"`
 	Ask      *ValueAsk         `json:"request_release,omitempty"`
 	Trace    string            `json:"trace,omitempty"`
@@ -66,7 +67,7 @@ func ValueOf(e *lock.Entry) *Value {
 	v := &Value{
 		Holder: e.Holder, Named: e.Named, Subject: e.Subject, Metadata: e.Metadata, Request: e.Request,
 		TTL: e.TTL.Milliseconds(), Enqueued: e.EnqueuedAt.UnixMilli(),
-		Any: e.Any, Order: e.Order,
+		Any: e.Any, Order: e.Order, Newest: e.OnlyNewest,
 		Async: e.Async, Callback: (*ValueCallback)(e.Callback), Trace: e.Trace,
 	}
 	if e.AskWithin != nil {
@@ -173,7 +174,7 @@ func (v *Value) Entry(key Key, number uint64) *lock.Entry {
 		ID: key.ID, Tenant: key.Tenant, Claims: v.claims(key), Set: len(v.Claims) > 0, Holder: v.Holder,
 		Named: v.Named, Subject: v.Subject, Metadata: v.Metadata, Request: v.Request,
 		TTL: time.Duration(v.TTL) * time.Millisecond, EnqueuedAt: time.UnixMilli(v.Enqueued).UTC(),
-		Any: v.Any, Order: v.Order,
+		Any: v.Any, Order: v.Order, OnlyNewest: v.Newest,
 		Number: number, Handle: v.Handle, Async: v.Async, Callback: (*lock.Callback)(v.Callback),
 	}
 	if lock.ValidTrace(v.Trace) { // another version may write others; it only describes the entry

@@ -43,6 +43,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 	traced, kept, called := full, set, full
 	traced.Trace, kept.Async, called.Async = aTrace, true, true
+	kept.OnlyNewest = true
 	called.Callback = &lock.Callback{URL: "https://example.org/<told>", Secret: "callback-1"}
 	for _, e := range []*lock.Entry{
 		&plain, &full, &semaphore, &set, &largest, &traced, &kept, &called,
@@ -269,7 +270,7 @@ func TestReadAlike(t *testing.T) {
 		"", `,"holder":"w\u00f6rker"`, `,"holder":"wörker"`, `,"HOLDER":"w"`, `,"holder":null`,
 		`,"holder":"w\\","subject":"\"s"`, `,"other":"x"`, `,"metadata":{"a":"b"}`, ` , "named" : true`,
 		`,"named":false`, `,"handle":-7`, `,"handle":9223372036854775807`, `,"enqueued_ms":0`,
-		`,"wait_until_ms":999999999999999999`, `,"async":true,"trace":"` + aTrace + `","request":"r"`,
+		`,"wait_until_ms":999999999999999999`, `,"async":true,"only_newest":true,"trace":"` + aTrace + `","request":"r"`,
 		`,"holder":"first","holder":"second"`, `,"request_release":{"within_ms":7}`,
 	} {
 		text := []byte(`{"mode":"exclusive","ttl_ms":60000` + more + `}`)

@@ -76,6 +76,8 @@ func workerEntries(serial *int) *rapid.Generator[*lock.Entry] {
 			), Tenant: rapid.SampledFrom([]string{"t", "t", "t", "u"}).Draw(t, "tenant"),
 			Holder: rapid.SampledFrom([]string{"v", "w", "x", "y", "z"}).Draw(t, "holder"),
 			Named:  rapid.IntRange(0, 5).Draw(t, "named") > 0,
+
+			OnlyNewest: rapid.Bool().Draw(t, "only newest"),
 		}
 		if rapid.IntRange(0, 7).Draw(t, "queues") > 0 {
 			e.WaitUntil = time.Unix(1, 0)
@@ -116,7 +118,8 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 
 // rejectedOf is the entries that cannot stay, by brute force and from the beginning:
 // one entry after the other joins, in order, and stays only if it agrees with those
-// before it that do, and no entry waits forever because of it.
+// before it that do, and no entry waits forever because of it. Then those leave that
+// only wait while they are the newest.
 func rejectedOf(all []*lock.Entry) map[lock.ID]bool {
 	rejected := map[lock.ID]bool{}
 	var joined []*lock.Entry
@@ -126,7 +129,33 @@ func rejectedOf(all []*lock.Entry) map[lock.ID]bool {
 			rejected[e.ID] = true
 		}
 	}
+	superseded := supersededOf(joined, rejected)
+	for _, id := range superseded {
+		rejected[id] = true
+	}
 	return rejected
+}
+
+// supersededOf is the waiting entries with OnlyNewest that have a later one in a queue, by
+// brute force: one that queues and is not rejected.
+func supersededOf(all []*lock.Entry, rejected map[lock.ID]bool) (superseded []lock.ID) {
+	m := locktest.NewModel()
+	for _, e := range all {
+		m.Insert(e)
+	}
+	for _, e := range all {
+		newer := slices.ContainsFunc(all, func(other *lock.Entry) bool {
+			return other.OnlyNewest && !other.Tries() && !rejected[other.ID] &&
+				other.Number > e.Number && other.Tenant == e.Tenant &&
+				slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
+					return len(lock.ClaimsOn([]*lock.Entry{other}, c.Name)) > 0
+				})
+		})
+		if newer && e.OnlyNewest && !e.Tries() && !rejected[e.ID] && !m.Holds(e) {
+			superseded = append(superseded, e.ID)
+		}
+	}
+	return superseded
 }
 
 func inOrder(all []*lock.Entry) []*lock.Entry {
@@ -262,15 +291,25 @@ func (d *tracker) look(t *rapid.T) {
 		t.Fatalf("%v wait for ever\n%s", stuck, locktest.Describe(d.table))
 	}
 	for _, e := range d.entries {
-		if v := d.table.Rejection(e.ID); v != nil && v.Clash == nil {
+		v := d.table.Rejection(e.ID)
+		if v != nil && v.Newer != listed.Rejection(e.ID).Newer {
+			t.Fatalf("%s: another entry is newer after a list", e.ID)
+		}
+		if v != nil && v.Clash == nil {
 			d.checkCycle(t, v.Cycle, slices.Contains(changed, e))
 		} else if v != nil &&
 			(*v.Clash != locktest.ClaimOn(v.Against, v.Clash.Name) ||
-				v.Clash.Agrees(locktest.ClaimOn(e, v.Clash.Name)) || d.rejected[v.Against.ID] ||
+				v.Clash.Agrees(locktest.ClaimOn(e, v.Clash.Name)) || d.disagreesOrCloses(v.Against) ||
 				v.Against.Number >= e.Number) {
 			t.Fatalf("%s: there is no clash with %s", e.ID, v.Against.ID)
 		}
 	}
+}
+
+// disagreesOrCloses reports whether an entry leaves because of those before it.
+func (d *tracker) disagreesOrCloses(e *lock.Entry) bool {
+	v := d.table.Rejection(e.ID)
+	return v != nil && v.Newer == nil
 }
 
 func rejections(table *deadlock.Table, all []*lock.Entry) map[lock.ID]bool {

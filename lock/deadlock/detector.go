@@ -139,8 +139,9 @@ func (c *detector) record(n *node, v *Rejection, others ...*node) {
 }
 
 // Detect updates the rejections after insertions and removals. It returns the entries that were
-// rejected, or whose rejection was lifted, in order. An entry that joins costs as much as
-// [Table.Cycle]. One call costs at most 20 times the maximum of that.
+// rejected, or whose rejection was lifted, in order; last those for which a newer entry decided.
+// An entry that joins costs as much as [Table.Cycle]. One call costs at most 20 times the maximum
+// of that.
 func (t *Table) Detect() []*lock.Entry {
 	var changed []*lock.Entry
 	t.detector.looks = maxLooksOfChange
@@ -149,7 +150,10 @@ func (t *Table) Detect() []*lock.Entry {
 		ahead := b.ahead
 		b.ahead = nil
 		if t.recheck(b.node) {
-			changed = append(changed, b.node.entry)
+			t.newest.changed(b.node)
+			if b.node.newer == nil {
+				changed = append(changed, b.node.entry)
+			}
 		}
 		for _, n := range ahead {
 			if t.node(n.entry.ID) == n && !n.leaving() {
@@ -157,7 +161,7 @@ func (t *Table) Detect() []*lock.Entry {
 			}
 		}
 	}
-	return changed
+	return append(changed, t.supersede()...)
 }
 
 // recheck checks n, and schedules the entries whose rejections may change with it.

@@ -14,7 +14,8 @@ type node struct {
 	entry  *lock.Entry
 	behind []place // the position that it would have, if it is not in the table
 
-	rejection *Rejection // why it cannot stay; see [Table.Detect]
+	rejection *Rejection  // a clash or a cycle; see [Table.Detect]
+	newer     *lock.Entry // which supersedes it, or nil; see [newest]
 	checked   bool
 	check     check   // pending if it is queued
 	dependsOn []*node // entries on which the rejection depends

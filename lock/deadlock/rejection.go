@@ -8,11 +8,12 @@ import (
 )
 
 // Rejection is why a waiting entry cannot stay in its queues: its claim disagrees with that of an
-// earlier entry, or it closed a cycle when it joined.
+// earlier entry, it closed a cycle when it joined, or only the newest is to wait and it is not.
 type Rejection struct {
 	Clash   *lock.Claim
 	Against *lock.Entry // the entry of Clash
 	Cycle   []lock.Wait // if there is no clash
+	Newer   *lock.Entry // the next one in a queue, if there is neither
 }
 
 // others returns the other entries that v depends on.

@@ -14,6 +14,7 @@ type Table struct {
 	named    groups
 	others   groups // entries whose requests did not name the holder: many clients may share the name
 	detector detector
+	newest   newest
 }
 
 // NewTable returns an empty table.
@@ -21,6 +22,7 @@ func NewTable() *Table {
 	return &Table{
 		Table: lock.NewTable(), named: newGroups(), others: newGroups(),
 		detector: detector{dependents: sets[*node]{}, loose: sets[string]{}},
+		newest:   newest{queues: map[lock.Ref][]*node{}},
 	}
 }
 
@@ -34,6 +36,7 @@ func (t *Table) Insert(e *lock.Entry) (holds bool, err error) {
 	n.member = &n.own
 	t.addToHolder(n)
 	t.detector.joined(n)
+	t.newest.joined(n)
 	return holds, nil
 }
 
@@ -49,6 +52,7 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 	}
 	t.removeFromHolder(n, held)
 	t.detector.left(n)
+	t.newest.left(n)
 	return removed, held, granted
 }
 
@@ -58,6 +62,7 @@ func (t *Table) Narrow(e *lock.Entry) (granted []*lock.Entry, ok bool) {
 		return nil, false
 	}
 	n := t.node(e.ID)
+	t.newest.narrows(n, e)
 	n.entry = e
 	t.detector.recheckDependents(n)
 	t.detector.schedule(n, n)
@@ -75,15 +80,20 @@ func (t *Table) Narrow(e *lock.Entry) (granted []*lock.Entry, ok bool) {
 func (t *Table) granted(n *node) {
 	n.group.waiting--
 	t.detector.granted(n)
+	t.newest.granted(n)
 }
 
 // Rejection returns why the entry with the id cannot stay, as of the last
 // [Table.Detect], or nil.
 func (t *Table) Rejection(id lock.ID) *Rejection {
-	if n := t.node(id); n != nil {
+	switch n := t.node(id); {
+	case n == nil:
+		return nil
+	case n.rejection == nil && n.newer != nil:
+		return &Rejection{Newer: n.newer}
+	default:
 		return n.rejection
 	}
-	return nil
 }
 
 // Clash returns an earlier claim on a lock that disagrees with a claim of e. An entry that is not
@@ -117,10 +127,13 @@ func (t *Table) clash(e *lock.Entry) (lock.Claim, *lock.Entry) {
 // if there is no rejection.
 func (t *Table) Grounds(id lock.ID) (grounds []*lock.Entry, ok bool) {
 	n := t.node(id)
-	if n == nil || n.rejection == nil {
+	if n == nil || n.rejection == nil && n.newer == nil {
 		return nil, false
 	}
 	grounds, ok = t.Blockers(id, false)
+	if n.rejection == nil { // the newer entry took the place, and may leave again
+		return grounds, ok
+	}
 	for _, e := range n.rejection.others(n.entry) {
 		if len(grounds) < lock.MaxBlockers && !slices.Contains(grounds, e) {
 			grounds = append(grounds, e)

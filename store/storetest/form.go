@@ -23,7 +23,7 @@ const aTrace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 // kept returns an entry that the service keeps, with all that such a one can have.
 func (t *trial) kept(locks ...string) *lock.Entry {
 	e := t.draft(locks...)
-	e.Async, e.Trace = true, aTrace
+	e.Async, e.OnlyNewest, e.Trace = true, true, aTrace
 	e.Callback = &lock.Callback{URL: "https://example.org/told?job=<7>", Secret: "callback-1"}
 	within := 90 * time.Second
 	e.AskWithin = &within
@@ -34,7 +34,7 @@ func (t *trial) kept(locks ...string) *lock.Entry {
 func formKept(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	one, set := t.enqueue(t.A, t.kept("a")), t.enqueue(t.B, t.kept("a", "b"))
-	if !one.Async || one.Callback == nil || one.Trace != aTrace || one.AskWithin == nil {
+	if !one.Async || !one.OnlyNewest || one.Callback == nil || one.Trace != aTrace || one.AskWithin == nil {
 		t.Errorf("Enqueue = %+v", one)
 	}
 	for i := range 2 {

@@ -117,8 +117,8 @@ func (c Code) meaning() meaning {
 		return meaning{
 			http.StatusConflict, "The lock is in use in another mode",
 			"The entries of the lock are of a semaphore and the request is not, or the " +
-				"reverse, or the limits differ.",
-			"Use the mode and limit in in_use, or wait until the lock is free.",
+				"reverse.",
+			"Use the mode in in_use, or wait until the lock is free.",
 		}
 	case Deadlock:
 		return meaning{

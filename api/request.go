@@ -4,8 +4,7 @@ package api
 type AcquireBody struct {
 	// Mode of the lock: alone, readers together, or up to `limit` entries at once.
 	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
-	// Limit of a semaphore: how many entries may hold at once. All entries of a lock in use have the
-	// same.
+	// Limit of a semaphore: how many permits there are. Each entry is judged by its own.
 	Limit *Whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
 	Terms
 }
@@ -26,8 +25,7 @@ type SetClaim struct {
 	Name string `json:"name" example:"orders:42"`
 	// Mode of the lock: alone, readers together, or up to `limit` entries at once.
 	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
-	// Limit of a semaphore: how many entries may hold at once. All entries of a lock in use have the
-	// same.
+	// Limit of a semaphore: how many permits there are. Each entry is judged by its own.
 	Limit *Whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
 }
 

@@ -112,6 +112,9 @@ func claimOf(name string, mode *string, limit *api.Whole) lock.Claim {
 			c.Limit = outOfBounds // 0 is none there
 		}
 	}
+	if c.Mode == lock.Semaphore {
+		c.Permits = 1
+	}
 	return c
 }
 

@@ -2,15 +2,15 @@ package lock
 
 import "iter"
 
-// MaxBlockers bounds the entries on which a removal is conditional. For a semaphore with a
-// greater limit, removals are unconditional.
+// MaxBlockers bounds the entries on which a removal is conditional. Where it takes more of a
+// semaphore's holders, removals are unconditional.
 const MaxBlockers = 100
 
 // Blockers returns entries that block the one with the id: while all of them are in the table, it
 // does not hold. One blocker suffices, unless all entries before it share its semaphore. Then it
-// takes as many as the limit, and above [MaxBlockers] Blockers returns none. ok is false if the
-// entry holds or is not in the table. A choosing entry is its own blocker: it does not hold until
-// it left queues.
+// takes as many as leave too few permits, and for more than [MaxBlockers] Blockers returns none.
+// ok is false if the entry holds or is not in the table. A choosing entry is its own blocker: it
+// does not hold until it left queues.
 //
 // Without nearest, the blockers are at the head of a queue; with nearest, they are right before
 // the entry. The head changes rarely while the lock is held for long, the entries right before
@@ -28,11 +28,7 @@ func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 		if s.inFront {
 			continue
 		}
-		before := s.before
-		if nearest {
-			before = s.backwards
-		}
-		blockers = fewer(blockers, obstacles(before, s.claim))
+		blockers = fewer(blockers, s.waits(nearest).blockers(s.queue.next.waits(nearest)))
 	}
 	return blockers, true
 }
@@ -41,38 +37,64 @@ func (t *Table) Blockers(id ID, nearest bool) (blockers []*Entry, ok bool) {
 // false if it is in the front there.
 func BlockersIn(queue []*Entry, e *Entry, name string, nearest bool) (blockers []*Entry, ok bool) {
 	claims := ClaimsOn(queue, name)
-	place := Place(queue, e.ID)
-	if place < Front(claims) {
+	place, front := Place(queue, e.ID), Front(claims)
+	if place < front {
 		return nil, false
 	}
-	before := func(yield func(*Entry, Claim) bool) {
-		for i := range place {
-			if nearest {
-				i = place - 1 - i
+	at := func(place int) waiting {
+		return waiting{queue[place], claims[place], func(yield func(*Entry, Claim) bool) {
+			for i := range place {
+				if nearest {
+					i = place - 1 - i
+				}
+				if !yield(queue[i], claims[i]) {
+					return
+				}
 			}
-			if !yield(queue[i], claims[i]) {
-				return
-			}
-		}
+		}}
 	}
-	return obstacles(before, claims[place]), true
+	return at(place).blockers(at(front)), true
 }
 
-// obstacles returns the fewest entries, from the first on, that block a claim.
-func obstacles(before iter.Seq2[*Entry, Claim], c Claim) []*Entry {
-	var alike []*Entry
-	for e, other := range before {
-		if !Joins(other, 1, c) {
-			return []*Entry{e}
-		}
-		if c.Mode == Semaphore && c.Limit <= MaxBlockers && len(alike) < c.Limit {
-			alike = append(alike, e)
-		}
+// waiting is an entry behind the front of a queue, and the entries before it.
+type waiting struct {
+	entry  *Entry
+	claim  Claim
+	before iter.Seq2[*Entry, Claim]
+}
+
+// blockers returns what blocks w. If the entries before it leave enough permits, it waits behind
+// first, the first entry that waits there: its own limit is lower, or it takes more.
+func (w waiting) blockers(first waiting) []*Entry {
+	all, blocked := w.obstacles()
+	if blocked {
+		return all
 	}
-	if c.Mode != Semaphore || len(alike) < c.Limit {
+	if all, _ = first.obstacles(); len(all) == 0 || len(all) == MaxBlockers {
 		return nil
 	}
-	return alike
+	return append(all, first.entry)
+}
+
+// obstacles returns the fewest entries, from the first on, that block the claim, or none if they
+// are too many. blocked is false if all entries before it leave enough permits.
+func (w waiting) obstacles() (all []*Entry, blocked bool) {
+	taken := 0
+	for e, other := range w.before {
+		if !Joins(other, other.Takes(), w.claim) {
+			return []*Entry{e}, true
+		}
+		if w.claim.Mode == Semaphore && Joins(other, taken, w.claim) {
+			taken += other.Takes()
+			if len(all) <= MaxBlockers {
+				all = append(all, e)
+			}
+		}
+	}
+	if len(all) > MaxBlockers {
+		all = nil
+	}
+	return all, taken+w.claim.Takes() > w.claim.Limit
 }
 
 func fewer(a, b []*Entry) []*Entry {
@@ -80,6 +102,15 @@ func fewer(a, b []*Entry) []*Entry {
 		return a
 	}
 	return b
+}
+
+// waits returns the slot as one that waits.
+func (s *Slot) waits(nearest bool) waiting {
+	before := s.before
+	if nearest {
+		before = s.backwards
+	}
+	return waiting{s.member.entry, s.claim, before}
 }
 
 // before yields the entries before s, from the head.

@@ -62,6 +62,23 @@ func checkBlockersIn(t *rapid.T, table *lock.Table, e *lock.Entry, nearest bool)
 	}
 }
 
+// A semaphore of many permits is blocked by the few entries that took them.
+func TestFewBlockersTakeManyPermits(t *testing.T) {
+	table := lock.NewTable()
+	for i, permits := range []int{400, 1, 500, 200, 1} {
+		e := locktest.Entry(lock.ID(rune('a'+i)), uint64(i+1), "a")
+		e.Claims[0] = lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 1000, Permits: permits}
+		if _, err := table.Insert(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[lock.ID][]lock.ID{"d": {"a", "b", "c"}, "e": {"a", "b", "c", "d"}} {
+		if got, _ := table.Blockers(id, false); !slices.Equal(locktest.IDs(got), want) {
+			t.Errorf("%s is blocked by %v, want %v", id, locktest.IDs(got), want)
+		}
+	}
+}
+
 // A removal is decided by so many at most.
 func TestBlockersAreBounded(t *testing.T) {
 	for limit, want := range map[int]int{
@@ -71,7 +88,7 @@ func TestBlockersAreBounded(t *testing.T) {
 		for i := range limit + 1 {
 			last = lock.ID(rune('0' + i))
 			e := locktest.Entry(last, uint64(i+1), "a")
-			e.Claims[0].Mode, e.Claims[0].Limit = lock.Semaphore, limit
+			e.Claims[0] = lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: limit, Permits: 1}
 			if _, err := table.Insert(e); err != nil {
 				t.Fatal(err)
 			}

@@ -29,6 +29,8 @@ func CheckClaims(claims []Claim, set bool) error {
 	return nil
 }
 
+const onlySemaphores = "is for the mode semaphore only; set that mode, or leave it out"
+
 func (c Claim) check(field func(string) string) error {
 	switch {
 	case !ValidName(c.Name):
@@ -38,8 +40,12 @@ func (c Claim) check(field func(string) string) error {
 		return Invalid(field("mode"), "must be exclusive, shared or semaphore")
 	case c.Mode == Semaphore && (c.Limit < 1 || c.Limit > MaxLimit):
 		return Invalid(field("limit"), "must be a whole number from 1 to %d for a semaphore", MaxLimit)
+	case c.Mode == Semaphore && (c.Permits < 1 || c.Permits > c.Limit):
+		return Invalid(field("permits"), "must be a whole number from 1 to limit, which is %d", c.Limit)
 	case c.Mode != Semaphore && c.Limit != 0:
-		return Invalid(field("limit"), "is for the mode semaphore only; set that mode, or leave it out")
+		return Invalid(field("limit"), onlySemaphores)
+	case c.Mode != Semaphore && c.Permits != 0:
+		return Invalid(field("permits"), onlySemaphores)
 	}
 	return nil
 }

@@ -9,7 +9,7 @@ import (
 
 func TestCheckClaims(t *testing.T) {
 	a, limited := lock.Claim{Name: "a", Mode: lock.Exclusive}, lock.Claim{
-		Name: "b", Mode: lock.Semaphore, Limit: lock.MaxLimit,
+		Name: "b", Mode: lock.Semaphore, Limit: lock.MaxLimit, Permits: 1,
 	}
 	of := func(c lock.Claim, change func(*lock.Claim)) lock.Claim { change(&c); return c }
 	many := make([]lock.Claim, lock.MaxSetSize+1)
@@ -32,6 +32,11 @@ func TestCheckClaims(t *testing.T) {
 		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Limit = 0 })}, false, "limit"},
 		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Limit = -1 })}, false, "limit"},
 		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Limit++ })}, true, "locks[0].limit"},
+		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Permits = lock.MaxLimit })}, false, ""},
+		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Permits = 0 })}, false, "permits"},
+		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Permits = -1 })}, true, "locks[0].permits"},
+		{[]lock.Claim{of(limited, func(c *lock.Claim) { c.Limit, c.Permits = 3, 4 })}, false, "permits"},
+		{[]lock.Claim{of(a, func(c *lock.Claim) { c.Permits = 1 })}, false, "permits"},
 	} {
 		got := ""
 		if e, ok := errors.AsType[*lock.Error](lock.CheckClaims(c.claims, c.set)); ok {

@@ -17,24 +17,31 @@ type Mode string
 const (
 	Exclusive Mode = "exclusive" // alone
 	Shared    Mode = "shared"    // with other shared claims
-	Semaphore Mode = "semaphore" // with up to Limit-1 other semaphore claims
+	Semaphore Mode = "semaphore" // with others, while their permits stay within the limit
 )
 
 // Claim is what an entry asks of one lock.
 type Claim struct {
-	Name  string
-	Mode  Mode
-	Limit int // of a semaphore: the number of concurrent holders; otherwise 0
+	Name string
+	Mode Mode
+
+	// Limit is how many permits a semaphore has, as far as this claim is concerned: the claims of one
+	// semaphore may differ. Permits is how many of them it takes, 1 or more. Otherwise both are 0.
+	Limit, Permits int
 }
 
 // MaxLimit is the greatest limit of a semaphore.
 const MaxLimit = 1_000_000
 
 // Agrees reports whether two claims may be on one lock at a time: both or neither are for a
-// semaphore, and their limits are equal.
+// semaphore.
 func (c Claim) Agrees(other Claim) bool {
-	return (c.Mode == Semaphore) == (other.Mode == Semaphore) && c.Limit == other.Limit
+	return (c.Mode == Semaphore) == (other.Mode == Semaphore)
 }
+
+// Takes returns what the claim adds to the permits that a front has taken: 1 in other modes, so
+// that only an empty front has taken none.
+func (c Claim) Takes() int { return max(1, c.Permits) }
 
 // Entry is one acquisition of one or several locks, waiting or held. Once it is stored, it never
 // changes, except that an entry with Any leaves queues once; see [Entry.Narrowed].

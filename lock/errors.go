@@ -64,7 +64,7 @@ type Error struct {
 	// Cycle lists which entry waits for which. Only with [Deadlock].
 	Cycle []Wait
 
-	// InUse is the mode and limit in use. Only with [ModeMismatch].
+	// InUse is a claim in use. Only with [ModeMismatch].
 	InUse *Claim
 
 	// Closure is the closure that rejected the request. Only with [Closed].
@@ -139,13 +139,10 @@ func ErrHeld() *Error {
 
 // ErrModeMismatch returns a [ModeMismatch] error with the mode in use.
 func ErrModeMismatch(inUse Claim) *Error {
-	as := "in the mode " + string(inUse.Mode)
-	if inUse.Mode == Semaphore {
-		as = fmt.Sprintf("as a semaphore with the limit %d", inUse.Limit)
-	}
 	return &Error{
 		Code: ModeMismatch, InUse: &inUse,
-		Detail: "the lock " + inUse.Name + " is in use " + as + "; use that, or wait until it is free",
+		Detail: "the lock " + inUse.Name + " is in use in the mode " + string(inUse.Mode) +
+			"; use that, or wait until it is free",
 	}
 }
 

@@ -9,10 +9,12 @@ import (
 )
 
 // front is what [lock.Front] means, from first principles: the longest prefix in
-// which every claim tolerates each claim before it and is below its own limit.
+// which every claim tolerates each claim before it, and the permits up to and with its own stay
+// within its own limit.
 func front(claims []lock.Claim) int {
+	permits := 0
 	for i, c := range claims {
-		if c.Mode == lock.Semaphore && i > 0 && i >= c.Limit {
+		if permits += c.Permits; c.Mode == lock.Semaphore && permits > c.Limit {
 			return i
 		}
 		for _, before := range claims[:i] {
@@ -28,7 +30,7 @@ func tolerates(a, b lock.Claim) bool {
 	if a.Mode != b.Mode {
 		return false
 	}
-	return a.Mode == lock.Shared || a.Mode == lock.Semaphore && a.Limit == b.Limit
+	return a.Mode != lock.Exclusive
 }
 
 // names of the locks that generated entries ask for.
@@ -40,9 +42,9 @@ func claims() *rapid.Generator[lock.Claim] {
 		case 0, 1:
 			return lock.Claim{Mode: lock.Shared}
 		case 2, 3:
-			return lock.Claim{
-				Mode: lock.Semaphore, Limit: rapid.SampledFrom([]int{2, 2, 2, 1, 3}).Draw(t, "limit"),
-			}
+			limit := rapid.SampledFrom([]int{2, 2, 2, 1, 3, 7}).Draw(t, "limit")
+			permits := min(limit, rapid.SampledFrom([]int{1, 1, 2, 5}).Draw(t, "permits"))
+			return lock.Claim{Mode: lock.Semaphore, Limit: limit, Permits: permits}
 		default:
 			return lock.Claim{Mode: lock.Exclusive}
 		}

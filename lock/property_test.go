@@ -267,10 +267,24 @@ func (m *machine) checkConflicts(t *rapid.T) {
 				holding = append(holding, locktest.ClaimOn(e, r.Name))
 			}
 		}
+		if got := q.Taken(); q.Head().Claim().Mode == lock.Semaphore {
+			queue := lock.ClaimsOn(m.model.Queue(r), r.Name)
+			queue = queue[:front(queue)]
+			if want := permits(queue); got != want || got > queue[len(queue)-1].Limit {
+				t.Fatalf("%v has taken %d permits of %v, want %d", r, got, queue, want)
+			}
+		}
 		if front(holding) != len(holding) {
 			t.Fatalf("%v is held by claims in conflict: %v", r, holding)
 		}
 	}
+}
+
+func permits(claims []lock.Claim) (n int) {
+	for _, c := range claims {
+		n += c.Permits
+	}
+	return n
 }
 
 // draw picks an entry that is there, or skips the action.
@@ -417,7 +431,7 @@ func TestFencesGrowFromGrantToConflictingGrant(t *testing.T) {
 
 // conflict says whether two claims can never be granted at one time.
 func conflict(a, b lock.Claim) bool {
-	return !tolerates(a, b) || a.Mode == lock.Semaphore && a.Limit == 1
+	return !tolerates(a, b) || a.Mode == lock.Semaphore && a.Permits+b.Permits > max(a.Limit, b.Limit)
 }
 
 // A follower of the feed from the start and a later list agree.

@@ -10,7 +10,8 @@ type Queue struct {
 	next       *Slot // the first slot behind the front; nil when all are in it
 	size       int
 	front      int
-	holders    int    // entries of the front that hold in all their queues
+	holders    int32  // entries of the front that hold in all their queues
+	taken      int32  // permits that the front has taken; see [Claim.Takes]
 	newest     uint64 // the greatest number ever inserted
 
 	lastBlock  *block
@@ -45,16 +46,17 @@ func (s *Slot) Prev() *Slot { return s.prev }
 // Next returns the slot behind, nil at the tail.
 func (s *Slot) Next() *Slot { return s.next }
 
-// Joins reports whether next may hold together with a front of n claims that began with first.
-// Claims in one front are alike, so the first represents all.
-func Joins(first Claim, n int, next Claim) bool {
+// Joins reports whether next may hold together with a front that began with first and has taken so
+// many permits. Claims in one front have one mode, so the first represents all. next is judged by
+// its own limit.
+func Joins(first Claim, taken int, next Claim) bool {
 	switch {
-	case n == 0:
+	case taken == 0:
 		return true
 	case first.Mode == Shared && next.Mode == Shared:
 		return true
 	case first.Mode == Semaphore && next.Mode == Semaphore:
-		return first.Limit == next.Limit && n < next.Limit
+		return taken+next.Takes() <= next.Limit
 	default:
 		return false
 	}
@@ -63,8 +65,9 @@ func Joins(first Claim, n int, next Claim) bool {
 // Front returns how many of claims, given in queue order, hold: the pure function on which
 // everything else rests.
 func Front(claims []Claim) int {
-	n := 0
-	for n < len(claims) && Joins(claims[0], n, claims[n]) {
+	n, taken := 0, 0
+	for n < len(claims) && Joins(claims[0], taken, claims[n]) {
+		taken += claims[n].Takes()
 		n++
 	}
 	return n
@@ -82,7 +85,7 @@ func (q *Queue) Tail() *Slot { return q.tail }
 // Admits reports whether a claim that joins now would be in the front at once. A nil queue is
 // empty.
 func (q *Queue) Admits(c Claim) bool {
-	return q == nil || q.next == nil && Joins(q.head.claim, q.front, c)
+	return q == nil || q.next == nil && Joins(q.head.claim, int(q.taken), c)
 }
 
 // Len returns how many entries are in the queue, holders included.
@@ -93,7 +96,11 @@ func (q *Queue) Len() int { return q.size }
 func (q *Queue) Waiting() int { return q.size - q.front }
 
 // Holders returns how many entries hold, here and in all their other queues.
-func (q *Queue) Holders() int { return q.holders }
+func (q *Queue) Holders() int { return int(q.holders) }
+
+// Taken returns how many permits of a semaphore the front has taken. They include those of sets
+// that wait for another lock.
+func (q *Queue) Taken() int { return int(q.taken) }
 
 // Newest returns the greatest number that the queue has seen.
 func (q *Queue) Newest() uint64 { return q.newest }
@@ -140,6 +147,7 @@ func (q *Queue) remove(s *Slot) (first *Slot, n int) {
 	q.unseat(s)
 	if s.inFront {
 		q.front--
+		q.taken -= int32(s.claim.Takes())
 		s.inFront = false
 	}
 	q.unlink(s)
@@ -149,10 +157,11 @@ func (q *Queue) remove(s *Slot) (first *Slot, n int) {
 // advance moves slots into the front as long as it tolerates them. It returns the first of them,
 // and their number.
 func (q *Queue) advance() (first *Slot, n int) {
-	for first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {
+	for first = q.next; q.next != nil && Joins(q.head.claim, int(q.taken), q.next.claim); n++ {
 		q.next.inFront = true
 		q.next.block.waiting--
 		q.front++
+		q.taken += int32(q.next.claim.Takes())
 		q.next = q.next.next
 	}
 	return first, n

@@ -310,7 +310,7 @@ func (t *Table) Longest() *Entry {
 func (t *Table) countHeld(m *Member, n int) {
 	t.held += n
 	for i := range m.slots {
-		m.slots[i].queue.holders += n
+		m.slots[i].queue.holders += int32(n)
 		m.slots[i].block.holding += int16(n)
 	}
 	c := t.counts[m.entry.Claims[0].Mode]

@@ -12,7 +12,10 @@ import (
 
 func TestFront(t *testing.T) {
 	x, s := lock.Claim{Mode: lock.Exclusive}, lock.Claim{Mode: lock.Shared}
-	sem := func(limit int) lock.Claim { return lock.Claim{Mode: lock.Semaphore, Limit: limit} }
+	wide := func(permits, limit int) lock.Claim {
+		return lock.Claim{Mode: lock.Semaphore, Limit: limit, Permits: permits}
+	}
+	sem := func(limit int) lock.Claim { return wide(1, limit) }
 	for name, c := range map[string]struct {
 		queue []lock.Claim
 		want  int
@@ -24,7 +27,11 @@ func TestFront(t *testing.T) {
 		"shared stop at a writer":        {[]lock.Claim{s, s, x, s}, 2},
 		"semaphore up to its limit":      {[]lock.Claim{sem(2), sem(2), sem(2)}, 2},
 		"semaphore of one":               {[]lock.Claim{sem(1), sem(1)}, 1},
-		"semaphores of different limits": {[]lock.Claim{sem(3), sem(2), sem(3)}, 1},
+		"semaphores of different limits": {[]lock.Claim{sem(3), sem(2), sem(3), sem(3)}, 3},
+		"a raised limit":                 {[]lock.Claim{sem(1), sem(3), sem(3), sem(3)}, 3},
+		"a lowered limit":                {[]lock.Claim{sem(3), sem(3), sem(1), sem(3)}, 2},
+		"permits up to the limit":        {[]lock.Claim{wide(2, 5), wide(3, 5), sem(5)}, 2},
+		"none passes a wide request":     {[]lock.Claim{wide(4, 5), wide(2, 5), sem(5)}, 1},
 		"semaphore beside shared":        {[]lock.Claim{s, sem(2)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {

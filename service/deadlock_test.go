@@ -22,7 +22,7 @@ func as(holder string, req service.AcquireRequest) service.AcquireRequest {
 }
 
 func semaphore(limit int, req service.AcquireRequest) service.AcquireRequest {
-	req.Claims[0].Mode, req.Claims[0].Limit = lock.Semaphore, limit
+	req.Claims[0].Mode, req.Claims[0].Limit, req.Claims[0].Permits = lock.Semaphore, limit, 1
 	return req
 }
 

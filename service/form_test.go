@@ -25,7 +25,8 @@ func TestNewerVersion(t *testing.T) {
 		}
 		kept, _, err := s.insert(&lock.Entry{
 			ID: "kept", Tenant: "acme", Holder: "somebody", TTL: time.Hour, Async: true,
-			EnqueuedAt: time.Now(), Claims: []lock.Claim{{Name: "orders:2", Mode: lock.Semaphore, Limit: 1}},
+			EnqueuedAt: time.Now(),
+			Claims:     []lock.Claim{{Name: "orders:2", Mode: lock.Semaphore, Limit: 1, Permits: 1}},
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -18,7 +18,7 @@ func TestRefusedBeforeTheRequest(t *testing.T) {
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
 		holder := b.hold(lasting(want("orders:1", 0)))
 		req := lasting(keyed("orders:1", time.Minute, "k"))
-		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2}
+		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2, Permits: 1}
 		p := a.line(req)
 		after(20 * time.Millisecond)
 		b.store.setFeed(frozen)
@@ -38,7 +38,7 @@ func TestRefusedBeforeAnUnansweredRequest(t *testing.T) {
 		a.store.setLag(running, 50*time.Millisecond) // so that it does not refuse before it writes
 		holder := b.hold(lasting(want("orders:1", 0)))
 		req := lasting(keyed("orders:1", time.Minute, "k"))
-		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2}
+		req.Claims[0] = lock.Claim{Name: "orders:1", Mode: lock.Semaphore, Limit: 2, Permits: 1}
 		p := a.line(req)
 		after(20 * time.Millisecond)
 		b.store.setFeed(frozen)

@@ -136,6 +136,10 @@ func fingerprint(req AcquireRequest, order []int) string {
 	for _, c := range req.Claims {
 		writeParts(h, c.Name, string(c.Mode))
 		writeNumber(h, int64(c.Limit))
+		if c.Permits > 1 { // as before there were several
+			writeParts(h, "permits")
+			writeNumber(h, int64(c.Permits))
+		}
 	}
 	writeParts(h, req.Holder)
 	for _, k := range slices.Sorted(maps.Keys(req.Metadata)) {

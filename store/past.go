@@ -25,6 +25,7 @@ type past struct {
 	Lock     string       `json:"lock,omitempty"` // of an entry with one claim
 	Mode     lock.Mode    `json:"mode,omitempty"` // the same; "" is exclusive
 	Limit    int          `json:"limit,omitempty"`
+	Permits  int          `json:"permits,omitempty"`
 	Claims   []ValueClaim `json:"claims,omitempty"` // of a set
 	Holder   string       `json:"holder,omitempty"`
 	Named    bool         `json:"named,omitempty"`
@@ -53,11 +54,10 @@ func pastOf(e *lock.Entry, position int64) json.RawMessage {
 		p.Until = e.WaitUntil.UnixMilli()
 	}
 	if e.Set {
-		for _, c := range e.Claims {
-			p.Claims = append(p.Claims, ValueClaim(c))
-		}
+		p.Claims = valueClaims(e.Claims)
 	} else {
-		p.Lock, p.Mode, p.Limit = e.Name(), e.Claims[0].Mode, e.Claims[0].Limit
+		c := valueClaim(e.Claims[0])
+		p.Lock, p.Mode, p.Limit, p.Permits = c.Name, c.Mode, c.Limit, c.Permits
 	}
 	if p.Mode == lock.Exclusive {
 		p.Mode = ""
@@ -101,14 +101,7 @@ func (p Past) Entry(tenant string, id lock.ID) *lock.Entry {
 }
 
 func (p *past) claims() []lock.Claim {
-	if len(p.Claims) == 0 {
-		return []lock.Claim{{Name: p.Lock, Mode: p.Mode, Limit: p.Limit}}
-	}
-	claims := make([]lock.Claim, len(p.Claims))
-	for i, c := range p.Claims {
-		claims[i] = lock.Claim(c)
-	}
-	return claims
+	return claimsOf(p.Claims, ValueClaim{p.Lock, p.Mode, p.Limit, p.Permits})
 }
 
 // pastBudget bounds the bytes of entries' records that one replica keeps of one tenant's ends in

@@ -29,7 +29,10 @@ func TestPast(t *testing.T) {
 	longest := *e
 	longest.Holder = strings.Repeat("\u5de5", 200)
 	longest.Claims = []lock.Claim{
-		{Name: strings.Repeat("x", 200), Mode: lock.Semaphore, Limit: lock.MaxLimit},
+		{
+			Name: strings.Repeat("x", 200), Mode: lock.Semaphore, Limit: lock.MaxLimit,
+			Permits: lock.MaxLimit,
+		},
 	}
 	if text := new(store.Pasts).Of(&longest, 1<<50); len(text) == 0 || len(text) > store.MaxPast {
 		t.Errorf("the largest entry of one lock is remembered with %d bytes", len(text))

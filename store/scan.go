@@ -69,6 +69,13 @@ func (s *scanner) int(to *int64) bool {
 	return true
 }
 
+func (s *scanner) small(to *int) bool {
+	n := int64(0)
+	ok := s.int(&n)
+	*to = int(n)
+	return ok
+}
+
 func (s *scanner) isTrue(to *bool) bool {
 	s.rest, *to = strings.CutPrefix(s.rest, "true")
 	return *to
@@ -109,10 +116,9 @@ func (v *Value) scanField(s *scanner, name string) bool {
 	case "mode":
 		return s.text((*string)(&v.Mode))
 	case "limit":
-		limit := int64(0)
-		ok := s.int(&limit)
-		v.Limit = int(limit)
-		return ok
+		return s.small(&v.Limit)
+	case "permits":
+		return s.small(&v.Permits)
 	case "holder":
 		return s.text(&v.Holder)
 	case "named":

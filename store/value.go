@@ -19,8 +19,9 @@ type Value struct {
 	Handle   int64             `json:"handle,omitempty"`
 	Mode     lock.Mode         `json:"mode,omitempty"` // of an entry with one claim
 	Limit    int               `json:"limit,omitempty"`
-	Claims   []ValueClaim      `json:"claims,omitempty"` // of a set
-	Any      int               `json:"any,omitempty"`    // see [lock.Entry.Any]
+	Permits  int               `json:"permits,omitempty"` // as of a [ValueClaim]
+	Claims   []ValueClaim      `json:"claims,omitempty"`  // of a set
+	Any      int               `json:"any,omitempty"`     // see [lock.Entry.Any]
 	Order    []int             `json:"order,omitempty"`
 	Holder   string            `json:"holder"`
 	Named    bool              `json:"named,omitempty"`
@@ -48,11 +49,46 @@ type ValueCallback struct {
 	Secret string `json:"secret"` // its id
 }
 
-// ValueClaim is one lock of a set.
+// ValueClaim is one lock of a set. One permit of a semaphore is left out.
 type ValueClaim struct {
-	Name  string    `json:"name"`
-	Mode  lock.Mode `json:"mode"`
-	Limit int       `json:"limit,omitempty"`
+	Name    string    `json:"name"`
+	Mode    lock.Mode `json:"mode"`
+	Limit   int       `json:"limit,omitempty"`
+	Permits int       `json:"permits,omitempty"`
+}
+
+func valueClaim(c lock.Claim) ValueClaim {
+	if c.Permits == 1 {
+		c.Permits = 0
+	}
+	return ValueClaim(c)
+}
+
+func valueClaims(claims []lock.Claim) []ValueClaim {
+	all := make([]ValueClaim, len(claims))
+	for i, c := range claims {
+		all[i] = valueClaim(c)
+	}
+	return all
+}
+
+func (c ValueClaim) claim() lock.Claim {
+	if c.Mode == lock.Semaphore && c.Permits == 0 {
+		c.Permits = 1
+	}
+	return lock.Claim(c)
+}
+
+// claimsOf returns the claims of a set, or else the one of an entry that is no set.
+func claimsOf(set []ValueClaim, one ValueClaim) []lock.Claim {
+	if len(set) == 0 {
+		return []lock.Claim{one.claim()}
+	}
+	claims := make([]lock.Claim, len(set))
+	for i, c := range set {
+		claims[i] = c.claim()
+	}
+	return claims
 }
 
 // Key is what a store's key states about an entry: Lock is one of its locks, or
@@ -77,12 +113,11 @@ func ValueOf(e *lock.Entry) *Value {
 		v.Until = e.WaitUntil.UnixMilli()
 	}
 	if !e.Set {
-		v.Mode, v.Limit = e.Claims[0].Mode, e.Claims[0].Limit
+		c := valueClaim(e.Claims[0])
+		v.Mode, v.Limit, v.Permits = c.Mode, c.Limit, c.Permits
 		return v
 	}
-	for _, c := range e.Claims {
-		v.Claims = append(v.Claims, ValueClaim(c))
-	}
+	v.Claims = valueClaims(e.Claims)
 	return v
 }
 
@@ -158,14 +193,7 @@ func (v *Value) checkCallback() error {
 
 // claims returns the claims of the entry at key.
 func (v *Value) claims(key Key) []lock.Claim {
-	if len(v.Claims) == 0 {
-		return []lock.Claim{{Name: key.Lock, Mode: v.Mode, Limit: v.Limit}}
-	}
-	claims := make([]lock.Claim, len(v.Claims))
-	for i, c := range v.Claims {
-		claims[i] = lock.Claim(c)
-	}
-	return claims
+	return claimsOf(v.Claims, ValueClaim{key.Lock, v.Mode, v.Limit, v.Permits})
 }
 
 // Entry returns the entry at key that was written at number.

@@ -31,9 +31,12 @@ func TestRoundTrip(t *testing.T) {
 	full.Named, full.Metadata, full.Request = true, map[string]string{"job": "7"}, "request"
 	full.TTL, full.WaitUntil = time.Millisecond, enqueued.Add(time.Minute)
 	semaphore, set, largest := full, full, plain
-	semaphore.Claims = []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: lock.MaxLimit}}
+	semaphore.Claims = []lock.Claim{
+		{Name: "a", Mode: lock.Semaphore, Limit: lock.MaxLimit, Permits: lock.MaxLimit},
+	}
 	set.Set, set.Claims = true, []lock.Claim{
-		{Name: "a", Mode: lock.Shared}, {Name: "b", Mode: lock.Semaphore, Limit: 1},
+		{Name: "a", Mode: lock.Shared}, {Name: "b", Mode: lock.Semaphore, Limit: 1, Permits: 1},
+		{Name: "c", Mode: lock.Semaphore, Limit: 9, Permits: 4},
 	}
 	largest.Set, largest.Claims = true, nil
 	for i := range lock.MaxSetSize {
@@ -115,6 +118,11 @@ func TestDamage(t *testing.T) {
 		"a negative limit":        {`"ttl_ms":30000,"mode":"semaphore","limit":-1`, "limit"},
 		"a limit too great":       {`"ttl_ms":30000,"mode":"semaphore","limit":1000001`, "limit"},
 		"a limit of no semaphore": {`"ttl_ms":30000,"mode":"shared","limit":1`, "limit"},
+		"negative permits":        {`"ttl_ms":30000,"mode":"semaphore","limit":2,"permits":-1`, "permits"},
+		"more permits than the limit": {
+			`"ttl_ms":30000,"mode":"semaphore","limit":2,"permits":3`, "permits",
+		},
+		"permits of no semaphore": {`"ttl_ms":30000,"mode":"shared","permits":1`, "permits"},
 		"a set of other locks":    {set(`{"name":"b","mode":"exclusive"}`), "not of a"},
 		"a set with another mode": {
 			set(`{"name":"a","mode":"exclusive"},{"name":"b","mode":""}`), "locks[1].mode",
@@ -224,7 +232,7 @@ func FuzzParseValue(f *testing.F) {
 	key := store.Key{Tenant: "acme", Lock: "a", ID: "01H"}
 	for _, text := range []string{
 		`{"mode":"exclusive","holder":"w","ttl_ms":60000,"enqueued_ms":7}`,
-		`{"claims":[{"name":"a","mode":"shared"},{"name":"b","mode":"semaphore","limit":3}],"ttl_ms":60000,"async":true,"callback":{"url":"https://a","secret":"s"},"trace":"` + aTrace + `"}`,
+		`{"claims":[{"name":"a","mode":"shared"},{"name":"b","mode":"semaphore","limit":3,"permits":2}],"ttl_ms":60000,"async":true,"callback":{"url":"https://a","secret":"s"},"trace":"` + aTrace + `"}`,
 		`{"claims":[{"name":"a","mode":"shared"}],"ttl_ms":60000,"any":1}`, `{`,
 	} {
 		f.Add([]byte(text))
@@ -272,6 +280,7 @@ func TestReadAlike(t *testing.T) {
 		`,"named":false`, `,"handle":-7`, `,"handle":9223372036854775807`, `,"enqueued_ms":0`,
 		`,"wait_until_ms":999999999999999999`, `,"async":true,"only_newest":true,"trace":"` + aTrace + `","request":"r"`,
 		`,"holder":"first","holder":"second"`, `,"request_release":{"within_ms":7}`,
+		`,"mode":"semaphore","limit":7,"permits":3`, `,"mode":"semaphore","limit":7,"permits":1`,
 	} {
 		text := []byte(`{"mode":"exclusive","ttl_ms":60000` + more + `}`)
 		v, err := store.ParseValue(key, text)

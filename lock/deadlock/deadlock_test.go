@@ -103,13 +103,11 @@ func workerEntries(serial *int) *rapid.Generator[*lock.Entry] {
 func claimFor(t *rapid.T, name string) lock.Claim {
 	switch {
 	case name == "s2":
-		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 2}
-	case name == "s3":
-		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 3}
-	case name == "m" && rapid.IntRange(0, 2).Draw(t, "counts") == 0:
-		return lock.Claim{
-			Name: name, Mode: lock.Semaphore, Limit: 1 + rapid.IntRange(1, 2).Draw(t, "limit"),
-		}
+		return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: 2, Permits: 1}
+	case name == "s3", name == "m" && rapid.IntRange(0, 2).Draw(t, "counts") == 0:
+		c := lock.Claim{Name: name, Mode: lock.Semaphore, Limit: rapid.IntRange(2, 4).Draw(t, "limit")}
+		c.Permits = rapid.IntRange(1, c.Limit).Draw(t, "permits")
+		return c
 	case rapid.Bool().Draw(t, "shared"):
 		return lock.Claim{Name: name, Mode: lock.Shared}
 	}
@@ -381,7 +379,15 @@ func shared(e *lock.Entry) *lock.Entry {
 
 func counted(e *lock.Entry, limit int) *lock.Entry {
 	for i := range e.Claims {
-		e.Claims[i].Mode, e.Claims[i].Limit = lock.Semaphore, limit
+		e.Claims[i].Mode, e.Claims[i].Limit, e.Claims[i].Permits = lock.Semaphore, limit, 1
+	}
+	return e
+}
+
+// wide makes an entry of semaphores take several permits.
+func wide(permits int, e *lock.Entry) *lock.Entry {
+	for i := range e.Claims {
+		e.Claims[i].Permits = permits
 	}
 	return e
 }
@@ -432,6 +438,28 @@ func TestCycle(t *testing.T) {
 			},
 			counted(named("6", 6, "w", "a"), 2),
 			[]string{"6 waits for a of 1", "4 waits for b of 3"},
+		},
+		"a semaphore with enough permits for what is asked": {
+			[]*lock.Entry{
+				wide(2, counted(named("1", 1, "v", "a"), 5)), wide(3, counted(named("2", 2, "x", "a"), 5)),
+				named("3", 3, "w", "b"), named("4", 4, "v", "b"),
+			},
+			wide(3, counted(named("5", 5, "w", "a"), 5)), nil,
+		},
+		"a semaphore with too few permits for what is asked": {
+			[]*lock.Entry{
+				wide(2, counted(named("1", 1, "v", "a"), 5)), wide(3, counted(named("2", 2, "x", "a"), 5)),
+				named("3", 3, "w", "b"), named("4", 4, "v", "b"),
+			},
+			wide(4, counted(named("5", 5, "w", "a"), 5)),
+			[]string{"5 waits for a of 1", "4 waits for b of 3"},
+		},
+		"a wide request that none passes": {
+			[]*lock.Entry{
+				counted(named("1", 1, "v", "a"), 5), wide(5, counted(named("2", 2, "x", "a"), 5)),
+			},
+			counted(named("3", 3, "v", "a"), 5),
+			[]string{"3 waits for a of 1"},
 		},
 		"another tenant's worker of the same name": {
 			[]*lock.Entry{named("1", 1, "v", "a"), named("2", 2, "w", "b"), named("3", 3, "v", "b")},
@@ -498,7 +526,7 @@ func TestTheLastOfACycleIsRejected(t *testing.T) {
 
 // A rejected entry that waits decides nothing; once it holds it does.
 func TestClashPassesOverTheRejected(t *testing.T) {
-	two, three := counted(named("2", 2, "v", "a"), 2), counted(named("3", 3, "w", "a"), 3)
+	two := counted(named("2", 2, "v", "a"), 2)
 	table := tableOf(t, named("1", 1, "u", "a"), two)
 	if rejected := locktest.IDs(table.Detect()); !slices.Equal(rejected, []lock.ID{"2"}) {
 		t.Fatalf("rejected %v, want [2]", rejected)
@@ -510,8 +538,8 @@ func TestClashPassesOverTheRejected(t *testing.T) {
 	if _, clash := table.Clash(two); clash {
 		t.Error("a holder clashes with those behind it")
 	}
-	if _, clash := table.Clash(three); !clash {
-		t.Error("it agrees with a holder that counts to another limit")
+	if _, clash := table.Clash(named("3", 3, "w", "a")); !clash {
+		t.Error("it agrees with a holder of another mode")
 	}
 }
 
@@ -523,12 +551,12 @@ func TestClash(t *testing.T) {
 		holder, e *lock.Entry
 		want      bool
 	}{
-		"exclusive and shared agree":    {x, s, false},
-		"shared and exclusive agree":    {s, x, false},
-		"semaphores of one limit agree": {two, two, false},
-		"semaphores of two limits":      {two, three, true},
-		"semaphore on exclusive":        {x, two, true},
-		"shared on a semaphore":         {two, s, true},
+		"exclusive and shared agree":     {x, s, false},
+		"shared and exclusive agree":     {s, x, false},
+		"semaphores of one limit agree":  {two, two, false},
+		"semaphores of two limits agree": {two, three, false},
+		"semaphore on exclusive":         {x, two, true},
+		"shared on a semaphore":          {two, s, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			table := tableOf(t, holder(c.holder))

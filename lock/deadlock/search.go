@@ -50,7 +50,7 @@ type simQueue struct {
 	name  string
 	last  *node // up to which it was read
 	order []simClaim
-	front int // how many of order are in the front and still hold
+	taken int // permits of the entries of order that are in the front and still hold
 	next  int // the first that was never in the front
 
 	traced, tracedHard int // how much of order was traced, for all claims and for shared ones

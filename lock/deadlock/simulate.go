@@ -43,24 +43,24 @@ func (in *search) simulate() {
 		in.free = in.free[:len(in.free)-1]
 		n.gone = true
 		for _, p := range n.places {
-			p.queue.front--
+			p.queue.taken -= p.queue.order[p.at].claim.Takes()
 			in.advance(p.queue)
 		}
 	}
 }
 
-// advance moves the front of a queue. Claims in one front are alike, so the latest represents
+// advance moves the front of a queue. Claims in one front have one mode, so the latest represents
 // all.
 func (in *search) advance(q *simQueue) {
 	joins := func(at int) bool {
-		return lock.Joins(q.order[max(at-1, 0)].claim, q.front, q.order[at].claim)
+		return lock.Joins(q.order[max(at-1, 0)].claim, q.taken, q.order[at].claim)
 	}
 	for q.next < len(q.order) && joins(q.next) {
-		n := q.order[q.next].simEntry
+		n := q.order[q.next]
 		q.next++
-		q.front++
+		q.taken += n.claim.Takes()
 		if n.pending--; n.pending == 0 {
-			in.grant(n)
+			in.grant(n.simEntry)
 		}
 	}
 }

@@ -91,7 +91,7 @@ func exampleOf(code api.Code) api.Problem {
 			"repeat those, or use a new key"}
 	case api.ModeMismatch:
 		return api.Problem{
-			Detail: "the lock orders:42 is in use as a semaphore with the limit 4; " +
+			Detail: "the lock orders:42 is in use in the mode semaphore; " +
 				"use that, or wait until it is free",
 			InUse: &api.SetLock{Name: "orders:42", Mode: "semaphore", Limit: 4},
 		}

@@ -67,7 +67,7 @@ func TestBlockingAtASemaphore(t *testing.T) {
 		e := &lock.Entry{
 			ID: view.NumberedID(number + 1), Tenant: "acme", Holder: "w", Number: number + 1,
 			EnqueuedAt: time.Now(), WaitUntil: time.Now().Add(time.Hour),
-			Claims: []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: 3}},
+			Claims: []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: 3, Permits: 1}},
 		}
 		v.Apply(e.Number, []store.Change{{Number: e.Number, Joined: e}})
 	}

@@ -118,7 +118,7 @@ func (h *history) join(taken map[string]bool) *lock.Entry {
 		case 0, 1:
 			c.Mode = lock.Shared
 		case 2:
-			c.Mode, c.Limit = lock.Semaphore, 2
+			c.Mode, c.Limit, c.Permits = lock.Semaphore, 2+h.IntN(2), 1+h.IntN(2)
 		}
 		e.Claims = append(e.Claims, c)
 	}

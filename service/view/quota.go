@@ -93,9 +93,10 @@ type expected struct {
 
 // flight is what is being written for one queue.
 type flight struct {
-	all   int // entries
-	alone int // exclusive entries among them
-	waits int // entries among them that will have to wait
+	all     int // entries
+	alone   int // exclusive entries among them
+	permits int // that they take
+	waits   int // entries among them that will have to wait
 }
 
 func newQuotas(shared base, q *Queues) Quotas {
@@ -239,7 +240,11 @@ func (v *Quotas) wouldHold(e *lock.Entry) bool {
 		switch {
 		case f.all == 0:
 		case c.Mode == lock.Semaphore:
-			if q := v.queues.table.Queue(r); q != nil && q.Holders()+f.all >= c.Limit || f.all >= c.Limit {
+			taken := f.permits
+			if q := v.queues.table.Queue(r); q != nil {
+				taken += q.Taken()
+			}
+			if taken+c.Permits > c.Limit {
 				return false
 			}
 		case c.Mode == lock.Exclusive || f.alone > 0:
@@ -254,7 +259,7 @@ func (v *Quotas) expect(e *lock.Entry, more tally) {
 	v.entries[e.ID] = expected{entry: e, tally: more}
 	v.queues.accounts.of(e.Tenant).pending.add(more)
 	for _, c := range e.Claims {
-		v.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c.Mode, more.waiting, 1)
+		v.note(lock.Ref{Tenant: e.Tenant, Name: c.Name}, c, more.waiting, 1)
 	}
 }
 
@@ -267,15 +272,16 @@ func (v *Quotas) arrived(id lock.ID) {
 	delete(v.entries, id)
 	v.queues.accounts.of(x.entry.Tenant).pending.take(x.tally)
 	for _, c := range x.entry.Claims {
-		v.note(lock.Ref{Tenant: x.entry.Tenant, Name: c.Name}, c.Mode, x.tally.waiting, -1)
+		v.note(lock.Ref{Tenant: x.entry.Tenant, Name: c.Name}, c, x.tally.waiting, -1)
 	}
 }
 
-func (v *Quotas) note(r lock.Ref, mode lock.Mode, waits, by int) {
+func (v *Quotas) note(r lock.Ref, c lock.Claim, waits, by int) {
 	f := v.flights[r]
 	f.all += by
+	f.permits += by * c.Permits
 	f.waits += by * waits
-	if mode == lock.Exclusive {
+	if c.Mode == lock.Exclusive {
 		f.alone += by
 	}
 	if f == (flight{}) {

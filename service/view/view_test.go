@@ -147,17 +147,19 @@ func TestAnnouncementEnds(t *testing.T) {
 	}
 }
 
-// TestRefusalIsOfOneEntry: an entry of an idempotency key is taken back because its limit
+// TestRefusalIsOfOneEntry: an entry of an idempotency key is taken back because its mode
 // does not agree, while a request waits for it, and the key's next one is released. It was
 // not refused.
 func TestRefusalIsOfOneEntry(t *testing.T) {
 	v := empty()
 	v.Reset(store.Snapshot{})
-	in := func(id lock.ID, number uint64, limit int) store.Change {
+	alone := lock.Claim{Name: "a", Mode: lock.Exclusive}
+	unit := lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 2, Permits: 1}
+	in := func(id lock.ID, number uint64, claim lock.Claim) store.Change {
 		return store.Change{Number: number, Joined: &lock.Entry{
 			ID: id, Tenant: "acme", Number: number, EnqueuedAt: time.Now(),
 			WaitUntil: time.Now().Add(time.Hour),
-			Claims:    []lock.Claim{{Name: "a", Mode: lock.Semaphore, Limit: limit}},
+			Claims:    []lock.Claim{claim},
 		}}
 	}
 	out := func(id lock.ID, number uint64, why lock.Reason) store.Change {
@@ -169,11 +171,11 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer watch.End()
-	v.Apply(3, []store.Change{in(other, 1, 2), in(id, 2, 3), out(id, 3, lock.Withdrawn)})
+	v.Apply(3, []store.Change{in(other, 1, alone), in(id, 2, unit), out(id, 3, lock.Withdrawn)})
 	if st := v.Status(id, 2); st.State != view.Gone || st.Refused == nil {
 		t.Fatalf("the first entry is %+v, want refused", st)
 	}
-	v.Apply(6, []store.Change{out(other, 4, lock.Released), in(id, 5, 3), out(id, 6, lock.Released)})
+	v.Apply(6, []store.Change{out(other, 4, lock.Released), in(id, 5, unit), out(id, 6, lock.Released)})
 	if st := v.Status(id, 5); st.State != view.Gone || st.Refused != nil ||
 		st.Reason != lock.Released {
 		t.Errorf("the second entry is %+v, want released", st)

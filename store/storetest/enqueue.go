@@ -72,10 +72,10 @@ func (t *trial) richEntries() []*lock.Entry {
 	shared.Claims[0].Mode = lock.Shared
 	shared.Holder, shared.Named = "Zoë \"the\\worker\"\n\t\u2028\x00<&>🔒", true
 	shared.Metadata = map[string]string{"": "empty key", "empty value": "", "kéy/🔑\x01": "välue\n{}"}
-	semaphore.Claims[0] = lock.Claim{Name: "semaphore", Mode: lock.Semaphore, Limit: 7}
+	semaphore.Claims[0] = permits("semaphore", 5, 7)
 	semaphore.Request, semaphore.TTL = "sha256:0123456789abcdef", longTTL+250*time.Millisecond
 	set.Claims[1].Mode = lock.Shared
-	set.Claims[2].Mode, set.Claims[2].Limit = lock.Semaphore, 3
+	set.Claims[2] = permits("set-3", 1, 3)
 	one.Set = true
 	long.Holder = strings.Repeat("漢", lock.MaxHolderLength)
 	long.Metadata = map[string]string{"k": strings.Repeat("v", lock.MaxMetadataSize-1)}

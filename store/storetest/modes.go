@@ -11,6 +11,7 @@ func modeCases() []testCase {
 	return []testCase{
 		{name: "modes/readers together, a writer between them", run: modesReaders},
 		{name: "modes/a semaphore lets in so many", run: modesSemaphore},
+		{name: "modes/a semaphore with several permits and limits", run: modesPermits},
 		{name: "modes/mixed in a set", run: modesMixed},
 	}
 }
@@ -69,7 +70,7 @@ func modesSemaphore(t *trial) {
 	var queue []*lock.Entry
 	for i := range 7 {
 		queue = append(
-			queue, t.enqueue(t.client(i), t.claiming(lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 3})),
+			queue, t.enqueue(t.client(i), t.claiming(permits("a", 1, 3))),
 		)
 	}
 	t.wantHolders(t.ref("a"), feeds, queue[:3]...)
@@ -80,12 +81,30 @@ func modesSemaphore(t *trial) {
 	}
 }
 
+func permits(name string, n, limit int) lock.Claim {
+	return lock.Claim{Name: name, Mode: lock.Semaphore, Limit: limit, Permits: n}
+}
+
+// modesPermits has a deployment raise a limit and take it back, and a wide request wait.
+func modesPermits(t *trial) {
+	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
+	r, join := t.ref("a"), func(i, n, limit int) *lock.Entry {
+		return t.enqueue(t.client(i), t.claiming(permits("a", n, limit)))
+	}
+	two, three, wide, one := join(0, 2, 3), join(1, 3, 5), join(2, 4, 5), join(3, 1, 3)
+	t.wantHolders(r, feeds, two, three)
+	t.remove(t.A, two, lock.Released)
+	t.wantHolders(r, feeds, three) // one permit is left, and the wide request lets none pass
+	t.remove(t.B, three, lock.Released)
+	t.wantHolders(r, feeds, wide) // of 3 permits, as the last one has it, none is left
+	t.remove(t.A, wide, lock.Released)
+	t.wantHolders(r, feeds, one)
+}
+
 // modesMixed has a set read one lock, write another and count in a third.
 func modesMixed(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	read, unit := lock.Claim{Name: "read", Mode: lock.Shared}, lock.Claim{
-		Name: "units", Mode: lock.Semaphore, Limit: 2,
-	}
+	read, unit := lock.Claim{Name: "read", Mode: lock.Shared}, permits("units", 1, 2)
 	write := lock.Claim{Name: "write", Mode: lock.Exclusive}
 	reader, counter := t.enqueue(t.A, t.claiming(read)), t.enqueue(t.B, t.claiming(unit))
 	set := t.enqueue(t.A, t.claiming(write, unit, read))

@@ -33,7 +33,7 @@ func shown(e *lock.Entry) *lock.Entry {
 func (t *trial) various() []*lock.Entry {
 	plain, semaphore, set, kept := t.draft("a"), t.repeatable("b"), t.draft("c", "d"), t.kept("e", "f")
 	plain.WaitUntil = time.Time{}
-	semaphore.Claims[0].Mode, semaphore.Claims[0].Limit = lock.Semaphore, 3
+	semaphore.Claims[0] = permits("b", 2, 3)
 	set.Claims[1].Mode = lock.Shared
 	for _, e := range []*lock.Entry{semaphore, set} {
 		e.Named, e.Holder, e.Metadata = true, "worker <7> \u5de5", map[string]string{"job": "secret"}

@@ -12,24 +12,24 @@ func queueBugs() []Bug {
 		},
 		{
 			Name:    "lock-semaphore-over-limit",
-			Breaks:  "the first `limit` entries of a semaphore hold",
+			Breaks:  "the permits up to a holder's own are at most its limit",
 			File:    "lock/queue.go",
-			Anchor:  "n < next.Limit",
-			Becomes: "n <= next.Limit",
+			Anchor:  "<= next.Limit",
+			Becomes: "<= next.Limit+1",
 			In:      "./lock", Run: "^TestFront$",
 		},
 		{
 			Name: "lock-reader-passes-writer", Breaks: "a reader behind a waiting writer waits",
 			File:   "lock/queue.go",
-			Anchor: "\tfor first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {\n",
+			Anchor: "\tfor first = q.next; q.next != nil && Joins(q.head.claim, int(q.taken), q.next.claim); n++ {\n",
 			Becomes: "\tfor s := q.next; s != nil; s = s.next {\n" +
-				"\t\tif Joins(q.head.claim, q.front, s.claim) && !s.inFront && s != q.next {\n" +
+				"\t\tif Joins(q.head.claim, int(q.taken), s.claim) && !s.inFront && s != q.next {\n" +
 				"\t\t\ts.inFront = true\n" +
 				"\t\t\tq.front++\n" +
 				"\t\t\tn++\n" +
 				"\t\t}\n" +
 				"\t}\n" +
-				"\tfor first = q.next; q.next != nil && Joins(q.head.claim, q.front, q.next.claim); n++ {\n",
+				"\tfor first = q.next; q.next != nil && Joins(q.head.claim, int(q.taken), q.next.claim); n++ {\n",
 			In: "./lock", Run: "^TestTableMatchesModel$",
 		},
 		{
@@ -47,11 +47,11 @@ func queueBugs() []Bug {
 			In:      "./lock", Run: "^TestSetHoldsOnlyWhenItHoldsEverywhere$",
 		},
 		{
-			Name: "lock-modes-mix", Breaks: "the entries of one lock agree on mode and limit",
-			File:    "lock/entry.go",
-			Anchor:  "(other.Mode == Semaphore) && c.Limit == other.Limit",
-			Becomes: "(other.Mode == Semaphore)",
-			In:      "./lock/deadlock", Run: "^TestClash$",
+			Name: "lock-permits-not-freed", Breaks: "the end of a holder frees all of its permits",
+			File:    "lock/queue.go",
+			Anchor:  "q.taken -= int32(s.claim.Takes())",
+			Becomes: "q.taken--",
+			In:      "./lock", Run: "^TestTableMatchesModel$",
 		},
 		{
 			Name: "lock-name-with-slash", Breaks: "a name is one path segment and one store key",

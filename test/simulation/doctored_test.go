@@ -298,7 +298,7 @@ func (d *doctored) closedAndJoined() {
 
 func (d *doctored) threeOfTwo() {
 	for _, id := range []lock.ID{"a", "b", "c"} {
-		d.held(id, lock.Claim{Name: "x", Mode: lock.Semaphore, Limit: 2})
+		d.held(id, lock.Claim{Name: "x", Mode: lock.Semaphore, Limit: 2, Permits: 1})
 	}
 }
 

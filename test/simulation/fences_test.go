@@ -63,19 +63,18 @@ func (t *truth) checkExclusion(l *life) {
 		return // the answer was long on its way
 	}
 	for _, c := range l.entry.Claims {
-		n := 1
+		permits := 0
 		for _, e := range t.queues[c.Name].now() {
-			other := t.last(e.ID)
-			if other == l || !other.told {
+			other, of := t.last(e.ID), lock.ClaimsOn([]*lock.Entry{e}, c.Name)[0]
+			if other != l && !other.told {
 				continue
 			}
-			n++
-			if !together(lock.ClaimsOn([]*lock.Entry{e}, c.Name)[0], c) {
+			if other != l && !together(of, c) {
 				t.w.problem("%s and %s both hold %s", e.ID, l.entry.ID, c.Name)
 			}
-		}
-		if c.Mode == lock.Semaphore && n > c.Limit {
-			t.w.problem("%d hold %s, a semaphore for %d", n, c.Name, c.Limit)
+			if permits += of.Permits; of.Mode == lock.Semaphore && permits > of.Limit {
+				t.w.problem("%d permits of %s are held, a semaphore for %d", permits, c.Name, of.Limit)
+			}
 		}
 	}
 }

@@ -179,16 +179,17 @@ func (t *truth) holds(e *lock.Entry) bool {
 	)
 }
 
-// inFront reports whether an entry holds in one queue, by the plain rules: before it are only
-// entries that it can hold together with, and not too many.
+// inFront reports whether an entry holds in one queue, by the plain rules: up to it are only
+// entries that can hold together, and at none of them do the permits exceed its own limit.
 func inFront(queue []*lock.Entry, id lock.ID, mine lock.Claim) bool {
-	n := lock.Place(queue, id)
-	for _, before := range lock.ClaimsOn(queue[:n], mine.Name) {
-		if !together(before, mine) {
+	permits, claims := 0, lock.ClaimsOn(queue[:lock.Place(queue, id)], mine.Name)
+	for i, c := range append(claims, mine) {
+		permits += c.Permits
+		if i > 0 && !together(claims[0], c) || c.Mode == lock.Semaphore && permits > c.Limit {
 			return false
 		}
 	}
-	return mine.Mode != lock.Semaphore || n < mine.Limit
+	return true
 }
 
 // together reports whether two may hold one lock at one time.

@@ -59,7 +59,11 @@ func (w *world) claim(n int) lock.Claim {
 	c := lock.Claim{Name: w.lockName(n), Mode: lock.Exclusive}
 	switch x := w.pick(100); {
 	case n == w.Locks-1 && n > 1 && x < 95:
-		c.Mode, c.Limit = lock.Semaphore, 2
+		c.Mode, c.Limit, c.Permits = lock.Semaphore, 2, 1
+		if w.percent(25) { // another version of the program, or a large job
+			c.Limit = 1 + w.pick(3)
+			c.Permits = 1 + w.pick(c.Limit)
+		}
 	case x < 20:
 		c.Mode = lock.Shared
 	}

@@ -21,6 +21,7 @@ const (
 	IdempotencyMismatch Code = "idempotency_mismatch"
 	ModeMismatch        Code = "mode_mismatch"
 	Deadlock            Code = "deadlock"
+	Superseded          Code = "superseded"
 	Changed             Code = "changed"
 	NoCallbackSecret    Code = "no_callback_secret"
 	Lost                Code = "lock_lost"
@@ -42,7 +43,7 @@ const (
 func Codes() []Code {
 	return []Code{
 		InvalidRequest, InvalidName, Unauthenticated, Forbidden, TokenMismatch, NotFound,
-		MethodNotAllowed, IdempotencyMismatch, ModeMismatch, Deadlock, Changed,
+		MethodNotAllowed, IdempotencyMismatch, ModeMismatch, Deadlock, Superseded, Changed,
 		NoCallbackSecret, Lost, BodyTooLarge, UnsupportedMedia, Held, TimedOut, Closed,
 		RateLimited, Overloaded, QuotaExceeded, StoreUnavailable, Draining, FenceFloorRequired,
 		Internal,
@@ -126,6 +127,12 @@ func (c Code) meaning() meaning {
 			"The request names its holder, and its wait would close a cycle of waits. A " +
 				"holder that waits for its own lock is such a cycle.",
 			"Release what the holder has, then acquire again. The cycle is in the problem.",
+		}
+	case Superseded:
+		return meaning{
+			http.StatusConflict, "A later request waits",
+			"The request has only_newest, and a later one with it waits for one of its locks.",
+			"Leave the work to the later request.",
 		}
 	case Changed:
 		return meaning{

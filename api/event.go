@@ -5,7 +5,7 @@ type Event struct {
 	// ID of the event, the same in streams and as `webhook-id`.
 	ID string `json:"id" example:"1042-0"`
 	// Type of the event; only a test of a webhook has `webhook.test`.
-	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
+	Type string `json:"type" enums:"lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.superseded,lock.release_requested,events.missed,webhook.test" example:"lock.acquired"`
 	// Timestamp is when the sending server saw the event; another server's may differ slightly.
 	Timestamp Instant `json:"timestamp" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// Data of the event.

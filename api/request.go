@@ -40,6 +40,8 @@ type Terms struct {
 	// Async returns 202 at once if the lock is in use. It needs a `ttl_seconds` of at least 15, and
 	// renewals from the grant on.
 	Async *bool `json:"async,omitempty" default:"false"`
+	// OnlyNewest ends the wait with `superseded` when a later request with it joins the queue.
+	OnlyNewest *bool `json:"only_newest,omitempty" default:"false"`
 	// CallbackURL receives the grant of an async acquire, or its end without one. The tenant's
 	// callback secret signs the message.
 	CallbackURL *string `json:"callback_url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/granted"`

@@ -7,7 +7,7 @@ type WebhookBody struct {
 	URL string `json:"url" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
 	// Events are the types to send; the default `*` is all, also of later versions. `events.missed`
 	// is always sent.
-	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
+	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.superseded,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
 	// Locks is a pattern of lock names with at most one star. It must be within the patterns of the
 	// token.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" default:"*" example:"orders:*"`
@@ -21,7 +21,7 @@ type WebhookChange struct {
 	URL *string `json:"url,omitempty" format:"uri" minLength:"1" maxLength:"2048" example:"https://example.org/fencepost"`
 	// Events are the types to send; `*` is all, also of later versions. `events.missed` is always
 	// sent.
-	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
+	Events []string `json:"events,omitempty" enums:"*,lock.enqueued,lock.acquired,lock.released,lock.expired,lock.revoked,lock.wait_timeout,lock.deadlock_refused,lock.superseded,lock.release_requested,events.missed" example:"lock.acquired,lock.expired"`
 	// Locks is a pattern of lock names with at most one star.
 	Locks *string `json:"locks,omitempty" minLength:"1" maxLength:"256" example:"orders:*"`
 	// Paused stops the deliveries; false also resumes a webhook that the server disabled because its

@@ -71,6 +71,12 @@ func faultyRequests() map[api.Code]func(*testing.T, *client) *answer {
 			c.acquire("a", worker("w"))
 			return c.post("/locks/a", waitsAs("w"))
 		},
+		api.Superseded: func(_ *testing.T, c *client) *answer {
+			c.acquire("a")
+			older := c.join("a", body(`{"wait_seconds":60,"only_newest":true}`))
+			c.start("POST", "/locks/a", body(`{"wait_seconds":60,"only_newest":true}`))
+			return older.wait()
+		},
 		api.Changed: func(_ *testing.T, c *client) *answer {
 			e := c.acquire("a")
 			return c.admin().post(

@@ -607,4 +607,4 @@ func TestStreamIsNoLatency(t *testing.T) {
 }
 
 const everyType = "lock.enqueued, lock.acquired, lock.released, lock.expired, lock.revoked, " +
-	"lock.wait_timeout, lock.deadlock_refused, lock.release_requested, events.missed"
+	"lock.wait_timeout, lock.deadlock_refused, lock.superseded, lock.release_requested, events.missed"

@@ -23,7 +23,7 @@ const maxIdempotencyKey = 200 // characters
 // @Param       body             body   api.AcquireBody false "How to acquire"
 // @Success     201 {object} api.HeldEntry "The lock is held"
 // @Success     202 {object} api.WaitingEntry "The entry waits; resume at `Location`, or repeat the request with its `Idempotency-Key`"
-// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
+// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, superseded, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
@@ -132,6 +132,7 @@ func apply(b *api.Terms, req *service.AcquireRequest) error {
 		req.Wait = b.WaitSeconds.Duration()
 	}
 	req.Async = b.Async != nil && *b.Async
+	req.OnlyNewest = b.OnlyNewest != nil && *b.OnlyNewest
 	if b.CallbackURL != nil {
 		req.Callback = &lock.Callback{URL: *b.CallbackURL}
 	}
@@ -214,7 +215,7 @@ func location(e *lock.Entry) string {
 // @Param       Lock-Token header string true "The entry's token"
 // @Success     200 {object} api.Entry "The entry with its new expires_at"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
-// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock, superseded"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locks/{name}/renew [put]
@@ -264,7 +265,7 @@ func release(r *request, req service.TokenRequest) (reply, error) {
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} api.Entry "The entry, with its state"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
-// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock, superseded"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"

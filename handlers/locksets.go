@@ -18,7 +18,7 @@ import (
 // @Param       body             body   api.LockSetBody true  "Which locks, and how to acquire them"
 // @Success     201 {object} api.HeldSet "All locks are held, or `any` of them"
 // @Success     202 {object} api.WaitingSet "The set waits; resume at `Location`, or repeat the request with its `Idempotency-Key`"
-// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, no_callback_secret"
+// @Failure     409 {object} api.Problem "idempotency_mismatch, mode_mismatch, deadlock, superseded, no_callback_secret"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     423 {object} api.Problem "lock_held, wait_timeout, lock_closed"
 // @Failure     429 {object} api.Problem "overloaded, quota_exceeded, rate_limited"
@@ -63,7 +63,7 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 // @Param       Lock-Token header string true "The set's token"
 // @Success     200 {object} api.Set "The set with its new expires_at"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
-// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock, superseded"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     503 {object} api.Problem "store_unavailable, fence_floor_required"
 // @Router      /locksets/{id}/renew [put]
@@ -94,7 +94,7 @@ func releaseLockSet(r *request, _ *empty) (reply, error) { return release(r, ofS
 // @Param       wait_seconds query  number false "How long to wait for the grant; one request waits for at most 50" minimum(0) maximum(86400)
 // @Success     200 {object} api.Set "The set, with its state"
 // @Failure     403 {object} api.Problem "forbidden, token_mismatch"
-// @Failure     409 {object} api.Problem "mode_mismatch, deadlock"
+// @Failure     409 {object} api.Problem "mode_mismatch, deadlock, superseded"
 // @Failure     410 {object} api.Problem "lock_lost"
 // @Failure     413 {object} api.Problem "body_too_large"
 // @Failure     415 {object} api.Problem "unsupported_media_type"

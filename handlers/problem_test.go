@@ -30,6 +30,7 @@ func kinds() map[string]kind {
 		"idempotency_mismatch":   {409, "The idempotency key was used with other parameters"},
 		"mode_mismatch":          {409, "The lock is in use in another mode"},
 		"deadlock":               {409, "Waiting would close a cycle"},
+		"superseded":             {409, "A later request waits"},
 		"changed":                {409, "It has changed meanwhile"},
 		"no_callback_secret":     {409, "There is no callback secret"},
 		"lock_lost":              {410, "The entry is gone"},

@@ -24,6 +24,7 @@ const (
 	IdempotencyMismatch Code = "idempotency_mismatch"
 	ModeMismatch        Code = "mode_mismatch"
 	Deadlock            Code = "deadlock"
+	NotNewest           Code = "superseded"
 	NoCallbackSecret    Code = "no_callback_secret"
 	Lost                Code = "lock_lost"
 	BodyTooLarge        Code = "body_too_large"
@@ -125,6 +126,9 @@ const lostAdvice = "; stop what it protects, then acquire again with a new Idemp
 
 // LostBecause returns a [Lost] error with the reason for which the entry ended.
 func LostBecause(r Reason) *Error {
+	if r == Superseded {
+		return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + ErrNotNewest().Detail}
+	}
 	return &Error{Code: Lost, Reason: r, Detail: "the entry is gone: " + string(r) + lostAdvice}
 }
 
@@ -143,6 +147,15 @@ func ErrModeMismatch(inUse Claim) *Error {
 		Code: ModeMismatch, InUse: &inUse,
 		Detail: "the lock " + inUse.Name + " is in use in the mode " + string(inUse.Mode) +
 			"; use that, or wait until it is free",
+	}
+}
+
+// ErrNotNewest returns a [NotNewest] error: a later request took the place of one that waits with
+// [Entry.OnlyNewest].
+func ErrNotNewest() *Error {
+	return &Error{
+		Code:   NotNewest,
+		Detail: "a later request with only_newest took its place; leave the work to that one",
 	}
 }
 

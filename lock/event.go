@@ -24,6 +24,8 @@ const (
 	EventWaitTimeout EventKind = "lock.wait_timeout"
 	// removed because it closed a cycle of waits
 	EventDeadlockRefused EventKind = "lock.deadlock_refused"
+	// only the newest was to wait, and a later entry joined
+	EventSuperseded EventKind = "lock.superseded"
 
 	// it waits, and asks the holders to finish
 	EventReleaseRequested EventKind = "lock.release_requested"
@@ -33,7 +35,7 @@ const (
 func EventKinds() []EventKind {
 	return []EventKind{
 		EventEnqueued, EventAcquired, EventReleased, EventExpired, EventRevoked, EventWaitTimeout,
-		EventDeadlockRefused, EventReleaseRequested,
+		EventDeadlockRefused, EventSuperseded, EventReleaseRequested,
 	}
 }
 
@@ -149,6 +151,8 @@ func eventOfReason(why Reason) EventKind {
 		return EventWaitTimeout
 	case Deadlocked:
 		return EventDeadlockRefused
+	case Superseded:
+		return EventSuperseded
 	default:
 		return EventReleased
 	}

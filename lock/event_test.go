@@ -55,6 +55,7 @@ func TestEventsOfEntries(t *testing.T) {
 			"a cycle, as the store says", end(waits, false, lock.Deadlocked, ""),
 			"lock.deadlock_refused deadlock",
 		},
+		{"superseded", end(waits, false, lock.Superseded, ""), "lock.superseded superseded"},
 		{
 			"another mode", end(waits, false, lock.Withdrawn, lock.Mismatched),
 			"lock.released mode_mismatch",

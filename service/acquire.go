@@ -326,7 +326,8 @@ func waitOutcome(g *Grant, err error) string {
 	case err == nil:
 		return ""
 	case errors.Is(err, lock.Held), errors.Is(err, lock.Closed),
-		errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch):
+		errors.Is(err, lock.Deadlock), errors.Is(err, lock.ModeMismatch),
+		errors.Is(err, lock.NotNewest):
 		return "refused"
 	case errors.Is(err, lock.TimedOut):
 		return "timeout"

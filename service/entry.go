@@ -58,8 +58,8 @@ type Entries struct {
 }
 
 // Renew restarts the entry's lease for its full TTL, whether it holds or waits, and proves that
-// the entry still exists. Errors: token_mismatch, lock_lost; for a waiting entry also deadlock or
-// mode_mismatch, if no request has reported it yet.
+// the entry still exists. Errors: token_mismatch, lock_lost; for a waiting entry also deadlock,
+// mode_mismatch or superseded, if no request has reported it yet.
 func (x *Entries) Renew(ctx context.Context, req TokenRequest) (*Grant, error) {
 	ctx, span := x.span(ctx, "service.Renew")
 	defer span.End()

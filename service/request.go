@@ -27,6 +27,7 @@ type AcquireRequest struct {
 	Async    bool          // answer at once; the replicas keep the entry while it waits
 	// PrefersAsync makes the request async if it waits and its lease is long enough.
 	PrefersAsync bool
+	OnlyNewest   bool           // leave the queue when a later such request joins it
 	Callback     *lock.Callback // receives the grant of an async entry; nil sends no message
 	// AskWithin makes the entry ask the holders to finish within this time, if it has to wait; nil
 	// asks for nothing.
@@ -67,6 +68,7 @@ func (s *Service) newEntry(asked *AcquireRequest, now time.Time) (*lock.Entry, e
 		ID: s.tokens.newID(s.Rand), Tenant: req.Tenant, Claims: req.Claims, Set: req.Set,
 		Holder: req.Holder, Named: req.Named, Metadata: req.Metadata, TTL: req.TTL,
 		EnqueuedAt: now.UTC().Truncate(time.Millisecond), Async: req.Async, Callback: req.Callback,
+		OnlyNewest: req.OnlyNewest,
 	}
 	e.Choose(req.Any, asked.Claims)
 	if req.Named {
@@ -149,6 +151,9 @@ func fingerprint(req AcquireRequest, order []int) string {
 	writeNumber(h, int64(req.Wait))
 	if req.Async {
 		writeParts(h, "async")
+	}
+	if req.OnlyNewest {
+		writeParts(h, "only_newest")
 	}
 	if req.Callback != nil { // the secret may be rotated between two attempts
 		writeParts(h, "callback", req.Callback.URL)

@@ -116,9 +116,12 @@ func (w *withdrawals) endWait(
 }
 
 // endOf returns the reason to store for an entry that cannot stay in its queues. The store keeps it
-// only for async entries: of others, the request itself returns the error.
+// only for async entries: of others, the request itself returns the error. A superseded entry uses
+// up its idempotency key, or a retry would join as the newest.
 func endOf(e *lock.Entry, why error) lock.Reason {
 	switch {
+	case errors.Is(why, lock.NotNewest):
+		return lock.Superseded
 	case !e.Async:
 		return lock.Withdrawn
 	case errors.Is(why, lock.Deadlock):

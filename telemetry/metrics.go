@@ -19,7 +19,7 @@ const (
 	WaitGranted   = "granted"
 	WaitTimeout   = "timeout"   // the client's wait_seconds were over
 	WaitCancelled = "cancelled" // the client went away, or left the queue
-	WaitRefused   = "refused"   // not let into the queue: held and no wait, quota, deadlock
+	WaitRefused   = "refused"   // not let into the queue, or rejected there
 	WaitError     = "error"
 
 	// How a hold ended.

@@ -34,7 +34,7 @@ func TestEveryKindIsSent(t *testing.T) {
 	)
 	k := &kinds{server: s, token: strings.TrimSpace(printed.out), want: map[lock.EventKind]told{}}
 	made := k.do("POST", "/webhooks", `{"url":"http://`+address+`/all"}`)
-	for _, cause := range []func(){k.expire, k.end, k.wait, k.revoke, k.deadlock} {
+	for _, cause := range []func(){k.expire, k.end, k.wait, k.revoke, k.deadlock, k.supersede} {
 		cause()
 	}
 	for _, kind := range lock.EventKinds() {
@@ -157,6 +157,17 @@ func (k *kinds) revoke() {
 	k.want[lock.EventRevoked] = told{
 		"lock": "revoked", "entry.id": e.text("id"), "held": true, "reason": "revoked",
 		"revoked.by": "boss", "revoked.reason": "its node is lost",
+	}
+}
+
+// supersede has two entries wait, and the later one stays.
+func (k *kinds) supersede() {
+	k.do("POST", "/locks/deploys", `{"ttl_seconds":600}`)
+	waits := `{"ttl_seconds":600,"wait_seconds":600,"async":true,"only_newest":true}`
+	e := k.do("POST", "/locks/deploys", waits)
+	k.do("POST", "/locks/deploys", waits)
+	k.want[lock.EventSuperseded] = told{
+		"lock": "deploys", "entry.id": e.text("id"), "held": false, "reason": "superseded",
 	}
 }
 

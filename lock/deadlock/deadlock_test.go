@@ -116,8 +116,7 @@ func claimFor(t *rapid.T, name string) lock.Claim {
 
 // rejectedOf is the entries that cannot stay, by brute force and from the beginning:
 // one entry after the other joins, in order, and stays only if it agrees with those
-// before it that do, and no entry waits forever because of it. Then those leave that
-// only wait while they are the newest.
+// before it that do, and no entry waits forever because of it. Then the superseded ones leave.
 func rejectedOf(all []*lock.Entry) map[lock.ID]bool {
 	rejected := map[lock.ID]bool{}
 	var joined []*lock.Entry
@@ -304,7 +303,7 @@ func (d *tracker) look(t *rapid.T) {
 	}
 }
 
-// disagreesOrCloses reports whether an entry leaves because of those before it.
+// disagreesOrCloses reports whether an entry leaves for an earlier one.
 func (d *tracker) disagreesOrCloses(e *lock.Entry) bool {
 	v := d.table.Rejection(e.ID)
 	return v != nil && v.Newer == nil

@@ -103,6 +103,10 @@ func exampleOf(code api.Code) api.Problem {
 				{Holder: "billing", WaitsFor: "stock:7", InTheWay: "shipping", Holds: true},
 			},
 		}
+	case api.Superseded:
+		return api.Problem{
+			Detail: "a later request with only_newest took its place; leave the work to that one",
+		}
 	case api.Changed:
 		return api.Problem{Detail: "the entry has another fence than was seen; " +
 			"read the lock again before you revoke"}

@@ -234,7 +234,7 @@ func (v *View) happened(what *lock.Event, waited time.Duration, now time.Time) {
 // which are not published again.
 func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 	for _, e := range v.Queues.table.Detect() {
-		if rejection := v.Queues.table.Rejection(e.ID); rejection != nil && rejection.Clash == nil &&
+		if rejection := v.Queues.table.Rejection(e.ID); rejection != nil && rejection.Cycle != nil &&
 			(known == nil || !known(e.ID)) {
 			v.Rejections.report(e, rejection.Cycle, now)
 		}
@@ -245,7 +245,7 @@ func (v *View) detect(known func(lock.ID) bool, now time.Time) {
 // carryOut notes that an entry leaves because of its rejection, if a request waits on it.
 func (v *View) carryOut(id lock.ID, why lock.Reason) {
 	if v.Waits.watched[id].first == nil || why != lock.Withdrawn && why != lock.Deadlocked &&
-		why != lock.Mismatched {
+		why != lock.Mismatched && why != lock.Superseded {
 		return
 	}
 	if refused := v.Rejections.refused(id); refused != nil {

@@ -107,6 +107,7 @@ func (h *history) join(taken map[string]bool) *lock.Entry {
 	if h.IntN(4) == 0 {
 		e.AskWithin = new(time.Duration)
 	}
+	e.OnlyNewest = h.IntN(3) == 0
 	for range 1 + h.IntN(3) {
 		name := string(rune('a' + h.IntN(5)))
 		if taken[name] {

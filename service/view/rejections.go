@@ -125,6 +125,8 @@ func (v *Rejections) refused(id lock.ID) error {
 		return nil
 	case rejection.Clash != nil:
 		return lock.ErrModeMismatch(*rejection.Clash)
+	case rejection.Newer != nil:
+		return lock.ErrNotNewest()
 	default:
 		return lock.ErrDeadlock(rejection.Cycle)
 	}
@@ -137,6 +139,8 @@ func (v *Rejections) rejectedFor(id lock.ID) lock.Reason {
 		return ""
 	case rejection.Clash != nil:
 		return lock.Mismatched
+	case rejection.Newer != nil:
+		return lock.Superseded
 	default:
 		return lock.Deadlocked
 	}

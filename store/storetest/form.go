@@ -34,7 +34,8 @@ func (t *trial) kept(locks ...string) *lock.Entry {
 func formKept(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
 	one, set := t.enqueue(t.A, t.kept("a")), t.enqueue(t.B, t.kept("a", "b"))
-	if !one.Async || !one.OnlyNewest || one.Callback == nil || one.Trace != aTrace || one.AskWithin == nil {
+	kept := one.Async && one.OnlyNewest && one.Callback != nil && one.AskWithin != nil
+	if !kept || one.Trace != aTrace {
 		t.Errorf("Enqueue = %+v", one)
 	}
 	for i := range 2 {

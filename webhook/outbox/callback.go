@@ -108,7 +108,8 @@ func concernsCaller(e *lock.Event) bool {
 	switch e.Kind {
 	case lock.EventAcquired:
 		return true
-	case lock.EventExpired, lock.EventRevoked, lock.EventWaitTimeout, lock.EventDeadlockRefused:
+	case lock.EventExpired, lock.EventRevoked, lock.EventWaitTimeout, lock.EventDeadlockRefused,
+		lock.EventSuperseded:
 		return !e.Held
 	case lock.EventReleased:
 		return !e.Held && e.Reason == lock.Mismatched

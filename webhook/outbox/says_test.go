@@ -131,6 +131,30 @@ func TestCallbackOfEachEnd(t *testing.T) {
 	}
 }
 
+// TestCallbackOfTheSuperseded: the client of an entry that gives way to a newer one learns it.
+func TestCallbackOfTheSuperseded(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		r := callable(t, w)
+		r.takeFor("acme", "batch", 50*time.Second)
+		var all []*service.Grant
+		for range 2 {
+			req := acquire("acme", "batch", 20*time.Second)
+			req.Async, req.OnlyNewest = true, true
+			req.Callback = &lock.Callback{URL: there, Secret: "current"}
+			g, err := r.Acquire(t.Context(), req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, g)
+		}
+		w.untilTold(5*time.Second, there, "", 1)
+		told := w.received(there)[0].event
+		if told.Type != string(lock.EventSuperseded) || told.Data.Entry.ID != string(all[0].Entry.ID) {
+			t.Errorf("told %s of %+v", told.Type, told.Data.Entry)
+		}
+	})
+}
+
 func (w *world) revoke(r *replica, g *service.Grant) {
 	w.t.Helper()
 	req := service.RevokeRequest{

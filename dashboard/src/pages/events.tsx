@@ -22,6 +22,7 @@ export const signs: Partial<Record<Kind, { name: string; sign: string; kind: str
   "lock.revoked": { name: "revoked", sign: "✕", kind: "harm" },
   "lock.wait_timeout": { name: "timed out", sign: "◔", kind: "wait" },
   "lock.deadlock_refused": { name: "deadlock rejected", sign: "↻", kind: "harm" },
+  "lock.superseded": { name: "superseded", sign: "↷", kind: "wait" },
   "lock.release_requested": { name: "release requested", sign: "?", kind: "wait" },
   "events.missed": { name: "events missed", sign: "…", kind: "harm" },
 };

@@ -257,6 +257,7 @@ export const ends: Record<string, string> = {
   revoked: "an operator revoked it",
   wait_timeout: "its wait timed out",
   deadlock: "it was rejected: it would have closed a deadlock",
+  superseded: "a later request with only_newest took its place",
   mode_mismatch: "it was rejected: the lock is in use in another mode",
 };
 

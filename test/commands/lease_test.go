@@ -249,6 +249,51 @@ func TestReleasesAtTheEnd(t *testing.T) {
 	u.command("run", "--wait", "0", "ends", "--", "true").expect(0)
 }
 
+// TestAtLeast: the lock is kept, beyond its first lease, until the time has passed since the grant.
+// The code is that of the command.
+func TestAtLeast(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	begun := time.Now()
+	p := u.command("run", "--ttl", lease.String(), "--at-least", "8s", "least", "--", "false").start()
+	waits := u.command("run", "least", "--", "true")
+	poll.Until(t, "the lock", func() bool {
+		return strings.Contains(u.command("status", "least").expect(0), "is held")
+	})
+	waits.expect(0)
+	if kept := time.Since(begun); kept < 8*time.Second {
+		t.Errorf("another holder has the lock after %s", kept)
+	}
+	if code := p.code(); code != 1 {
+		t.Errorf("it ends with %d: %s", code, &p.stderr)
+	}
+}
+
+// TestSignalEndsAtLeast: a signal ends the wait after the command and the one after it was sent to
+// the command, and the lock stays for its lease.
+func TestSignalEndsAtLeast(t *testing.T) {
+	t.Parallel()
+	for name, script := range map[string]string{
+		"after": "touch begun", "during": "touch begun; exec sleep 60",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			u, lock := newUser(t), "least:"+name
+			p := u.command(
+				"run", "--ttl", "10m", "--at-least", "10m", lock, "--", "sh", "-c", script,
+			).start()
+			poll.Until(t, "the command", func() bool { return u.exists("begun") })
+			p.signal(syscall.SIGTERM)
+			if code := p.code(); code != 0 && code != 128+15 {
+				t.Errorf("it ends with %d: %s", code, &p.stderr)
+			}
+			if out := u.command("status", lock).expect(0); !strings.Contains(out, "is held") {
+				t.Errorf("the lock is released: %s", out)
+			}
+		})
+	}
+}
+
 // familyOf lists a process and all below it. The order is that in which they are stopped.
 func familyOf(t *testing.T, pid int) []int {
 	t.Helper()

@@ -22,6 +22,7 @@ type watch struct {
 	terminated time.Time // when the command was asked to end
 	killed     bool
 	gone       bool
+	ends       bool  // this process was asked to end
 	lost       error // why the lock is not held any more, or cannot be renewed
 	timedOut   bool
 }
@@ -60,6 +61,7 @@ func (w *watch) untilEnd(signals <-chan os.Signal) int {
 			resume = nil
 		case s := <-signals:
 			w.look()
+			w.ends = w.ends || child.Ends(s)
 			if child.IsContinue(s) {
 				w.child.Resume()
 			} else {
@@ -163,4 +165,28 @@ func (w *watch) end(code int) int {
 		return codeTimeout
 	}
 	return code
+}
+
+// rest keeps the lock until --at-least has passed since the grant. It reports false if a signal
+// came before: the lease is then the limit.
+func (w *watch) rest(signals <-chan os.Signal) bool {
+	left := w.atLeast - time.Since(w.begun)
+	if left <= 0 {
+		return true
+	}
+	w.ends = w.ends || w.child.Key != nil
+	if isTerminal(os.Stderr) && !w.ends {
+		say("%s is kept for %s (--at-least)", w.held.Name(), rounded(left))
+	}
+	for over := time.After(left); !w.ends; {
+		select {
+		case <-over:
+			return true
+		case <-w.held.Context().Done():
+			return true
+		case s := <-signals:
+			w.ends = child.Ends(s)
+		}
+	}
+	return false
 }

@@ -21,6 +21,9 @@ const runHelp = `Run a command while this process holds a lock, or several at on
 fencepost renews the lock while the command runs. It releases the lock when the
 command ends, even if processes of the command still run in the background.
 
+With --at-least fencepost then keeps the lock for the rest of that time. A
+signal ends that, and the lock expires at the end of its lease.
+
 If fencepost cannot renew the lock, it sends SIGTERM to the command's process
 group, and SIGKILL a sixth of the TTL later, before the lease ends and another
 holder can acquire the lock. If the lock is lost, it sends SIGKILL at once. The
@@ -53,8 +56,8 @@ const runExample = `  fencepost run reports:nightly -- make report
 // running is what the flags of run ask for.
 type running struct {
 	claim
-	skip, noKill bool
-	timeout      time.Duration
+	skip, noKill     bool
+	timeout, atLeast time.Duration
 }
 
 func (a *app) runCommand() *cobra.Command {
@@ -81,6 +84,8 @@ func (a *app) runCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.BoolVar(&r.skip, "skip-if-held", false, "do nothing and exit with 0 if the lock is held")
 	spanVar(flags, &r.timeout, "timeout", 0, "end the command after this time, and exit with 124")
+	spanVar(flags, &r.atLeast, "at-least", 0,
+		"keep the lock until so long after its grant, although the command has ended")
 	flags.BoolVar(&r.noKill, "no-kill", false, "if the lock is lost, only warn")
 	return command
 }
@@ -129,7 +134,9 @@ func (r *running) start(
 	code := w.untilEnd(signals)
 	c.Close()
 	alone := c.TakeTerminal()
-	release(held)
+	if w.rest(signals) {
+		release(held)
+	}
 	switch {
 	case code == 0:
 		return nil

@@ -30,7 +30,8 @@ type acquireInput struct {
 	Wait    *int   `json:"wait_seconds,omitempty" jsonschema:"0 to 50; 30 by default"`
 	Purpose string `json:"purpose,omitempty" jsonschema:"what you need the lock for; others see it"`
 	Mode    string `json:"mode,omitempty" jsonschema:"exclusive (default), shared or semaphore"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"how many may hold a semaphore at once"`
+	Limit   int    `json:"limit,omitempty" jsonschema:"how many permits a semaphore has"`
+	Permits int    `json:"permits,omitempty" jsonschema:"how many of them to take; 1 by default"`
 }
 
 type acquired struct {
@@ -55,7 +56,9 @@ func (in *acquireInput) wait() (time.Duration, error) {
 }
 
 func (in *acquireInput) options(holder string) client.Options {
-	o := client.Options{TTL: ttl, Wait: queueFor, Holder: holder, Mode: in.Mode, Limit: in.Limit}
+	o := client.Options{
+		TTL: ttl, Wait: queueFor, Holder: holder, Mode: in.Mode, Limit: in.Limit, Permits: in.Permits,
+	}
 	if in.Purpose != "" {
 		o.Metadata = map[string]string{"purpose": in.Purpose}
 	}

@@ -20,6 +20,8 @@ import (
 type claim struct {
 	client.Options
 	shared, quiet bool
+	any           []string // locks of which anyCount suffice
+	anyCount      int
 }
 
 const (
@@ -36,6 +38,9 @@ func (c *claim) bind(command *cobra.Command) {
 		"lease: how long a dead holder blocks the lock")
 	flags.BoolVar(&c.shared, "shared", false, "share the lock with others that share it")
 	flags.IntVar(&c.Limit, "semaphore", 0, "let up to `N` hold the lock at once")
+	flags.IntVar(&c.Permits, "permits", 0, "take `K` of the N of --semaphore; 1 by default")
+	flags.BoolVar(&c.OnlyNewest, "only-newest", false,
+		"stop waiting, with exit code 79, when a later request with this flag waits")
 	flags.StringVar(&c.Holder, "holder", "",
 		"`name` for people and for the detection of deadlocks ($FENCEPOST_HOLDER, host-pid)")
 	flags.BoolVar(&c.quiet, "quiet", false, "do not say why the wait goes on")
@@ -53,6 +58,8 @@ func (c *claim) check(flags *pflag.FlagSet) error {
 		return usage("--wait must be 0 to 24h")
 	case semaphore && c.Limit < 1:
 		return usage("--semaphore must be 1 or more")
+	case flags.Changed("permits") && (c.Permits < 1 || c.Permits > c.Limit):
+		return usage("--permits must be 1 to N of --semaphore")
 	case semaphore:
 		c.Mode = client.Semaphore
 	case c.shared:
@@ -64,20 +71,25 @@ func (c *claim) check(flags *pflag.FlagSet) error {
 	return nil
 }
 
-// acquire takes the lock, or all locks at once.
+// acquire takes the lock, or all locks at once, or any of them.
 func (c *claim) acquire(
 	ctx context.Context, to *client.Client, names []string,
 ) (*client.Held, error) {
-	lock, lockSet := to.Lock, to.LockSet
+	lock, lockSet, lockAny := to.Lock, to.LockSet, to.LockAny
 	if c.Wait == 0 {
-		lock, lockSet = to.TryLock, to.TryLockSet
+		lock, lockSet, lockAny = to.TryLock, to.TryLockSet, to.TryLockAny
 	}
-	if len(names) == 1 {
+	if len(names) == 1 && c.any == nil {
 		return lock(ctx, names[0], c.Options)
 	}
 	claims := []client.Claim{}
 	for _, name := range names {
-		claims = append(claims, client.Claim{Name: name, Mode: c.Mode, Limit: c.Limit})
+		claims = append(claims, client.Claim{
+			Name: name, Mode: c.Mode, Limit: c.Limit, Permits: c.Permits,
+		})
+	}
+	if c.any != nil {
+		return lockAny(ctx, claims, c.anyCount, c.Options)
 	}
 	return lockSet(ctx, claims, c.Options)
 }

@@ -25,7 +25,8 @@ const (
 	codeUsage       = 64 // EX_USAGE
 	codeNotAcquired = 75 // EX_TEMPFAIL: the lock is not free, or no server answers
 	codeLost        = 76
-	codeRefused     = 77  // EX_NOPERM
+	codeRefused     = 77 // EX_NOPERM
+	codeSuperseded  = 79
 	codeTimeout     = 124 // that of timeout(1)
 	codeSignal      = 128 // and the number of the signal
 )
@@ -217,6 +218,8 @@ func (a *app) codeOf(err error) int {
 		return codeError
 	}
 	switch status := problem.Status; {
+	case problem.Code == "superseded":
+		return codeSuperseded
 	case status == http.StatusBadRequest, problem.Code == api.InvalidName,
 		problem.Code == api.InvalidRequest:
 		return codeUsage

@@ -16,7 +16,7 @@ import (
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/child"
 )
 
-const runHelp = `Run a command while this process holds a lock, or several at once.
+const runHelp = `Run a command while this process holds a lock, several at once, or any of several.
 
 fencepost renews the lock while the command runs. It releases the lock when the
 command ends, even if processes of the command still run in the background.
@@ -30,8 +30,8 @@ holder can acquire the lock. If the lock is lost, it sends SIGKILL at once. The
 signals do not reach a process of another user, as under sudo, or one that left
 the group, such as a daemon or a command of timeout in a script.
 
-The command gets FENCEPOST_FENCE, FENCEPOST_LOCK, FENCEPOST_ENTRY and
-FENCEPOST_HOLDER. Let the resource compare the fence, which grows with each
+The command gets FENCEPOST_FENCE, FENCEPOST_LOCK (the names, with commas),
+FENCEPOST_ENTRY and FENCEPOST_HOLDER. Let the resource compare the fence, which grows with each
 grant: no lease is a guarantee.
 
 ` + exitCodes
@@ -45,13 +45,15 @@ codes:
   75        the lock was not acquired: it is held or closed, or no server answered
   76        the lock was lost
   77        the token does not allow it
+  79        a later request with --only-newest took its place in the queue
   124       --timeout passed
   126, 127  the command cannot run, or does not exist`
 
 const runExample = `  fencepost run reports:nightly -- make report
   fencepost run --skip-if-held --timeout 1h backup:db -- /usr/local/bin/backup
   fencepost run --semaphore 3 --wait 10m builds -- make
-  fencepost run db:orders db:stock -- ./migrate`
+  fencepost run db:orders db:stock -- ./migrate
+  fencepost run --any gpu:0,gpu:1,gpu:2 -- ./train`
 
 // running is what the flags of run ask for.
 type running struct {
@@ -68,20 +70,25 @@ func (a *app) runCommand() *cobra.Command {
 		Long:  runHelp, Example: runExample,
 		RunE: func(command *cobra.Command, args []string) error {
 			dash := command.ArgsLenAtDash()
-			if dash < 1 || dash == len(args) {
+			if dash < 0 || dash == len(args) || (dash == 0) == (r.any == nil) {
 				return usage("name a lock, then --, then the command: fencepost run NAME -- COMMAND")
 			}
 			if err := r.check(command.Flags()); err != nil {
 				return err
 			}
+			if command.Flags().Changed("any-count") && (r.anyCount < 1 || r.anyCount > len(r.any)) {
+				return usage("--any-count must be 1 to the number of names in --any")
+			}
 			if r.skip && command.Flags().Changed("wait") {
 				return usage("--skip-if-held and --wait exclude each other")
 			}
-			return a.run(r, args[:dash], args[dash:])
+			return a.run(r, append(r.any, args[:dash]...), args[dash:])
 		},
 	}
 	r.bind(command)
 	flags := command.Flags()
+	flags.StringSliceVar(&r.any, "any", nil, "instead of NAME: take the first of these `names` that is free")
+	flags.IntVar(&r.anyCount, "any-count", 1, "how many of the names of --any to take")
 	flags.BoolVar(&r.skip, "skip-if-held", false, "do nothing and exit with 0 if the lock is held")
 	spanVar(flags, &r.timeout, "timeout", 0, "end the command after this time, and exit with 124")
 	spanVar(flags, &r.atLeast, "at-least", 0,

@@ -157,6 +157,15 @@ def test_shared_locks_and_semaphores_have_several_holders(client: Fencepost, nam
         assert refused.value.code in ("lock_held", "mode_mismatch")
 
 
+def test_a_lock_is_kept_for_its_least_time(client: Fencepost, name: str) -> None:
+    begun = time.monotonic()
+    with client.lock(name, at_least=2) as held:
+        pass
+    with client.lock(name) as later:
+        assert time.monotonic() - begun >= 2
+        assert later.fence > held.fence
+
+
 @pytest.mark.parametrize("locks", [1, 300])
 def test_300_threads_at_once(client: Fencepost, name: str, locks: int) -> None:
     fences: List[int] = []
@@ -502,6 +511,18 @@ def test_the_task_is_cancelled_when_the_lock_is_lost(name: str) -> None:
         await asyncio.sleep(0)  # nothing of the cancel is left
         task = asyncio.current_task()
         assert sys.version_info < (3, 11) or (task is not None and task.cancelling() == 0)
+
+    run(work)
+
+
+def test_a_lock_of_asyncio_is_kept_for_its_least_time(name: str) -> None:
+    async def work(client: AsyncFencepost) -> None:
+        begun = time.monotonic()
+        async with client.lock(name, at_least=2) as held:
+            pass
+        async with client.lock(name) as later:
+            assert time.monotonic() - begun >= 2
+            assert later.fence > held.fence
 
     run(work)
 

@@ -30,7 +30,10 @@ VECTORS = [
 SLACK = 0.05
 HOUR = 3600.0
 
-OPTIONS = ("ttl", "wait", "mode", "limit", "holder", "metadata", "request_release", "margin")
+OPTIONS = (
+    *("ttl", "wait", "mode", "limit", "holder", "metadata", "request_release", "margin"),
+    "at_least",
+)
 FIELDS = {
     "vector": {"name", "about", "config", "steps", "server", "until"},
     "config": {"urls", "retry_for", "clock", "traceparent"},

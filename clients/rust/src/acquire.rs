@@ -115,6 +115,14 @@ impl<T> Acquire<T> {
         self
     }
 
+    /// Keeps the lock, and renews it, until this long after the grant, although the work has ended.
+    /// Its release returns at once. A client that is closed, or a runtime that ends, leaves the rest
+    /// to the TTL: one as long covers that.
+    pub fn at_least(mut self, time: Duration) -> Self {
+        self.options.at_least = time;
+        self
+    }
+
     /// Sets what is called, while the lock is held, when a waiter asks the holder to finish; once
     /// for each that is the first to ask. Nothing is taken away. It is called in a task of its own.
     pub fn on_release_requested<F>(mut self, call: F) -> Self
@@ -162,6 +170,7 @@ pub(crate) struct Options {
     metadata: HashMap<String, String>,
     request_release: Option<Duration>,
     margin: Option<Duration>,
+    pub(crate) at_least: Duration,
     pub(crate) on_release_requested: Option<Arc<dyn Fn(ReleaseRequested) + Send + Sync>>,
 }
 
@@ -175,6 +184,7 @@ impl Default for Options {
             metadata: HashMap::new(),
             request_release: None,
             margin: None,
+            at_least: Duration::ZERO,
             on_release_requested: None,
         }
     }

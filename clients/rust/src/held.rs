@@ -74,12 +74,20 @@ impl Held {
     /// [`Error::Released`]. It reads the clocks, so it also knows what the timers are about to learn
     /// after the process or the machine was stopped. It asks no server.
     pub fn check(&self) -> Result<(), Error> {
-        self.lease.check()
+        match self.lease.rests() {
+            true => Err(Error::Released),
+            false => self.lease.check(),
+        }
     }
 
     /// Waits until the lock is not held any more, and returns why: what [`Held::check`] says then.
     pub async fn lost(&self) -> Error {
-        self.lease.lost().await
+        let mut rests = self.lease.rests.subscribe();
+        tokio::select! {
+            biased;
+            _ = rests.wait_for(|rests| *rests) => Error::Released,
+            why = self.lease.lost() => why,
+        }
     }
 
     /// Runs work under the lock, and drops it when the lock is lost. The client checks the deadline
@@ -96,15 +104,16 @@ impl Held {
     /// Gives the lock back. It tries until the deadline of the lock and no longer, also if its
     /// future is dropped. If it fails, the client logs why, and the lock expires with its TTL. If
     /// the lock was lost before, it sends nothing, and the error is [`Error::Lost`]. A second call
-    /// does nothing.
+    /// does nothing. With [`crate::Acquire::at_least`] it returns at once, and the lock is released
+    /// in the background when that is over.
     pub async fn release(&self) -> Result<(), Error> {
-        match self.lease.check() {
+        match self.check() {
             Err(Error::Released) => return Ok(()),
             held => held?,
         }
         match self.lease.release() {
             Some(done) => done.await.unwrap_or(Err(no_answer("the runtime ended"))),
-            None => Ok(()), // another task releases it
+            None => Ok(()), // another task releases it, or it is kept for its least time
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use crate::acquire::{Options, Target};
 use crate::client::{Holding, Shared};
@@ -30,6 +30,8 @@ pub(crate) struct Lease {
     pub(crate) fences: BTreeMap<String, u64>,
     state: Mutex<State>,
     pub(crate) ended: watch::Sender<Option<Error>>, // why it is not held any more
+    granted: Reading,
+    pub(crate) rests: watch::Sender<bool>, // the work is over, and the lock is kept for its least time
 }
 
 struct State {
@@ -61,6 +63,8 @@ impl Lease {
             fences: entry.locks.iter().map(|lock| (lock.name.clone(), lock.fence)).collect(),
             entry,
             ended: watch::Sender::new(None),
+            granted: of.client.clock.read(),
+            rests: watch::Sender::new(false),
         });
         lease.check()?;
         let holding = lease.client.hold(&lease.runtime);
@@ -146,14 +150,35 @@ impl Lease {
     }
 
     fn lose(&self, why: Error) {
-        if self.end(why.clone()) {
+        if self.end(why.clone()) && !self.rests() {
             log::warn!("fencepost: {why} (fence {})", self.fence());
         }
     }
 
+    pub(crate) fn rests(&self) -> bool {
+        *self.rests.borrow()
+    }
+
     /// Releases the lock in the background, and reports how that ends. It does nothing if the lock
-    /// has ended.
+    /// has ended. What is left of its least time is over first: the lock is renewed until then.
     pub(crate) fn release(self: &Arc<Self>) -> Option<oneshot::Receiver<Result<(), Error>>> {
+        let kept = self.client.clock.read().monotonic.saturating_sub(self.granted.monotonic);
+        let left = self.options.at_least.saturating_sub(kept);
+        if left.is_zero() {
+            return self.release_now();
+        }
+        if !self.rests.send_replace(true) {
+            let lease = self.clone();
+            self.runtime.spawn(async move {
+                if timeout(left, lease.lost()).await.is_err() {
+                    lease.release_now();
+                }
+            });
+        }
+        None
+    }
+
+    fn release_now(self: &Arc<Self>) -> Option<oneshot::Receiver<Result<(), Error>>> {
         if !self.end(Error::Released) {
             return None;
         }
@@ -188,7 +213,7 @@ impl Lease {
         };
         let is_new = (&asked.since, &asked.by) != (&before.since, &before.by);
         if let (Some(_), true, Some(call)) =
-            (entry.release_requested, is_new, &self.options.on_release_requested)
+            (entry.release_requested, is_new && !self.rests(), &self.options.on_release_requested)
         {
             let call = call.clone();
             self.runtime.spawn(async move { call(asked) }); // its panic is its own

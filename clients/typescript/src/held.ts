@@ -1,7 +1,7 @@
 import { type Reading, since } from "./clock.js";
 import { asyncDispose, type Core } from "./core.js";
 import { cancelled, FencepostError, LockLost, lostOf, overdue } from "./errors.js";
-import { type HoldOptions, marginOf, type Target } from "./options.js";
+import { type HoldOptions, marginOf, type Target, type TryOptions } from "./options.js";
 import { Again } from "./repeat.js";
 import { type Request, requestTimeout } from "./transport.js";
 import type { Entry, ReleaseRequested } from "./wire.js";
@@ -26,7 +26,8 @@ export class Held {
   readonly #core: Core;
   readonly #of: Target;
   readonly #entry: Entry;
-  readonly #options: HoldOptions;
+  readonly #options: TryOptions;
+  readonly #granted: number; // by the monotonic clock
   #since: Reading; // when the last successful request was sent
   #ended: LockLost | typeof released | undefined; // why it is not held any more
   #work: AbortController | undefined; // made when its signal is asked for
@@ -36,9 +37,10 @@ export class Held {
   #failure: FencepostError | undefined; // of the last renewal
   #asked: ReleaseRequested | undefined; // that was reported last
   #released: Promise<void> | undefined;
+  #cancelRest: (() => void) | undefined; // the work is over, and the lock is kept
 
   /** @internal */
-  constructor(core: Core, of: Target, entry: Entry, options: HoldOptions, since: Reading) {
+  constructor(core: Core, of: Target, entry: Entry, options: TryOptions, since: Reading) {
     const now = core.clock.read();
     const { id, token, ttlSeconds, locks } = entry;
     this.id = id;
@@ -49,6 +51,7 @@ export class Held {
     this.#entry = { id, token, ttlSeconds, state: "held", ...(locks && { locks }) };
     this.#options = options;
     this.#since = since;
+    this.#granted = now.monotonic;
     core.keep(this, now);
     this.look(now);
   }
@@ -66,8 +69,9 @@ export class Held {
   get signal(): AbortSignal {
     if (!this.#work) {
       this.#work = new AbortController();
-      if (this.#ended) {
-        this.#work.abort(errorOf(this.#ended));
+      const why = this.#over;
+      if (why) {
+        this.#work.abort(errorOf(why));
       }
     }
     return this.#work.signal;
@@ -94,7 +98,7 @@ export class Held {
 
   /** Why the lock is lost, or undefined. It reads the clocks, and changes nothing. */
   get lost(): LockLost | undefined {
-    const lost = this.#ended ?? this.#late(this.#core.clock.read());
+    const lost = this.#over ?? this.#late(this.#core.clock.read());
     return lost === released ? undefined : lost;
   }
 
@@ -117,15 +121,17 @@ export class Held {
 
   /** @internal Like check, without a look at the clocks. */
   throwIfEnded(): void {
-    if (this.#ended) {
-      throw errorOf(this.#ended);
+    const why = this.#over;
+    if (why) {
+      throw errorOf(why);
     }
   }
 
   /**
    * Gives the lock back, and aborts the signal. It tries until the deadline and no longer. If it
    * fails, it logs why, and the lock expires with its TTL. If the lock was lost before, it sends
-   * nothing and throws the {@link LockLost}. A second call returns what the first does.
+   * nothing and throws the {@link LockLost}. A second call returns what the first does. With
+   * {@link TryOptions.atLeast} it returns at once, and releases the lock when that is over.
    */
   release(): Promise<void> {
     this.#released ??= this.#release();
@@ -139,6 +145,20 @@ export class Held {
 
   async #release(): Promise<void> {
     this.check();
+    const { clock } = this.#core;
+    const rest = this.#granted + (this.#options.atLeast ?? 0) - clock.read().monotonic;
+    if (rest <= 0) {
+      return this.#releaseNow();
+    }
+    this.#cancelRest = clock.timer(rest, () => {
+      if (!this.#overdue(clock.read())) {
+        void this.#releaseNow().catch(() => {}); // logged
+      }
+    });
+    this.#work?.abort(errorOf(released));
+  }
+
+  async #releaseNow(): Promise<void> {
     this.#end(released);
     try {
       await this.#core.leave((signal) => this.#giveBack(signal));
@@ -205,6 +225,11 @@ export class Held {
     return Math.floor((now.monotonic + due) / step) * step - now.monotonic;
   }
 
+  /** Why the lock is not held any more, for its user. */
+  get #over(): LockLost | typeof released | undefined {
+    return this.#cancelRest ? released : this.#ended;
+  }
+
   #overdue(now: Reading): boolean {
     const lost = this.#ended ? undefined : this.#late(now);
     if (lost) {
@@ -227,10 +252,11 @@ export class Held {
     this.#ended = why;
     this.#cancelRenewal?.();
     this.#cancelExpiry?.();
+    this.#cancelRest?.();
     this.#core.drop(this);
     this.#renewing?.abort();
     this.#work?.abort(errorOf(why));
-    if (why !== released) {
+    if (why !== released && !this.#cancelRest) {
       this.#log("a lock is lost", why);
     }
   }
@@ -283,7 +309,7 @@ export class Held {
     const before = this.#asked;
     this.#asked = asked;
     this.look(now);
-    if (asked && (asked.since !== before?.since || asked.by !== before.by)) {
+    if (asked && !this.#cancelRest && (asked.since !== before?.since || asked.by !== before.by)) {
       void this.#report(asked);
     }
   }

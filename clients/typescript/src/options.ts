@@ -30,6 +30,11 @@ export interface TryOptions extends HoldOptions {
   holder?: string | undefined;
   /** Shown with the lock: up to 16 pairs, 2 KiB in all. */
   metadata?: Record<string, string> | undefined;
+  /**
+   * How long after the grant the lock is kept, and renewed, although the work has ended. Its release
+   * returns at once. A client that is closed leaves the rest to the TTL: one as long covers that.
+   */
+  atLeast?: number | undefined;
   /** Cancels the call, which then leaves its queue in the background. */
   signal?: AbortSignal | undefined;
 }
@@ -64,6 +69,7 @@ const valid: Record<string, (value: unknown) => boolean> = {
   wait: isSeconds,
   margin: isSeconds,
   requestRelease: isSeconds,
+  atLeast: isSeconds,
   limit: (value) => Number.isSafeInteger(value) && (value as number) > 0,
   name: isText,
   mode: isText,
@@ -87,7 +93,7 @@ const valid: Record<string, (value: unknown) => boolean> = {
 /** The options of calls. */
 export const calling = ["signal"];
 export const holding = [...calling, "margin", "onReleaseRequested"];
-export const tryingSet = [...holding, "ttl", "holder", "metadata"];
+export const tryingSet = [...holding, "ttl", "holder", "metadata", "atLeast"];
 export const trying = [...tryingSet, "mode", "limit"];
 export const lockingSet = [...tryingSet, "wait", "requestRelease"];
 export const locking = [...trying, "wait", "requestRelease"];

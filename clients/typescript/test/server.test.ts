@@ -62,6 +62,16 @@ test("a set, shared locks and a semaphore", async () => {
   await Promise.all([first.release(), second.release()]);
 });
 
+test("a lock is kept for its least time", async () => {
+  await using client = connect();
+  const began = performance.now();
+  const fence = await client.withLock("least", { atLeast: 2 }, (held) => held.fence);
+  const later = await client.lock("least");
+  assert(performance.now() - began >= 1990); // timers of Node count whole milliseconds
+  assert(later.fence > fence);
+  await later.release();
+});
+
 test("many callers at once on one lock hold it one after another", async () => {
   await using client = connect();
   let holders = 0;

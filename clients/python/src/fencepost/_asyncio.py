@@ -72,7 +72,7 @@ class AsyncHeld(Lease):
     async def release(self) -> None:
         """Gives the lock back, as :meth:`Held.release` does, also if the task is cancelled."""
         io = self._client.awaiting()
-        if self._releases():
+        if not self._keeps() and self._releases():
             await finish(self._give_back(io))
 
     async def __aenter__(self) -> AsyncHeld:

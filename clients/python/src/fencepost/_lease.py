@@ -8,6 +8,7 @@ import math
 import os
 import random
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Callable, Mapping, Optional, Tuple
 
 from ._acquire import Entry, release, renewal, send_for_entry
@@ -38,6 +39,8 @@ class Lease:
         self._settings = settings
         self._ttl = entry.ttl  # of the last answer
         self._since = since  # when the last successful request was sent
+        self._granted = client.read().monotonic
+        self._rests = False  # the work is over, and the lock is kept for its least time
         self._pid = os.getpid()
         self._context = contextvars.copy_context()  # for the caller's trace
         self._mutex = threading.Lock()
@@ -103,6 +106,8 @@ class Lease:
         """
         if os.getpid() != self._pid:
             raise lost(self.name, "forked")
+        if self._rests:
+            raise _released(self.name)
         self._overdue()
         if self._error is not None:
             raise again(self._error)
@@ -173,7 +178,7 @@ class Lease:
         if renewing is not None:
             renewing.abort()
         self._client.drop(self)
-        if isinstance(why, LockLost):
+        if isinstance(why, LockLost) and not self._rests:
             log.warning("a lock is lost: %s, fence %d", why, self.fence)
             self._on_lost()
         return True
@@ -225,8 +230,27 @@ class Lease:
             self._asked = key
         self._look()
         call = self._settings.on_release_requested
-        if report and call is not None and self._error is None:
+        if report and call is not None and self._error is None and not self._rests:
             self._on_asked(functools.partial(call, release_requested(asked)))
+
+    def _keeps(self) -> bool:
+        """Begins the rest of the least time of a lock, and reports whether there is one.
+
+        The lock is renewed until it is over, and released then.
+        """
+        left = self._granted + self._settings.at_least - self._client.read().monotonic
+        if left > 0 and not self._rests and os.getpid() == self._pid and not self._overdue():
+            self._rests = True
+            release = functools.partial(self._context.run, self._release_later)
+            self._client.system.call_later(
+                left, functools.partial(self._client.spawn, release, leaves=True)
+            )
+        return self._rests
+
+    def _release_later(self) -> None:
+        with suppress(FencepostError):  # logged, or the lock was lost meanwhile
+            if self._releases():
+                run(self._give_back(BlockingIO(self._client.wire)))
 
     def _releases(self) -> bool:
         """Ends the lock for its release, or raises that it is lost.
@@ -237,7 +261,7 @@ class Lease:
             raise lost(self.name, "forked")
         self._overdue()
         self._client.begin()
-        if self.end(LockReleased("released", f"{self.name} is released")):
+        if self.end(_released(self.name)):
             return True
         self._client.end()
         if self.is_lost:
@@ -258,3 +282,7 @@ class Lease:
 
     async def _attempt_release(self, a: Attempt) -> None:
         await a.send(release(self._target, self._entry))
+
+
+def _released(name: str) -> LockReleased:
+    return LockReleased("released", f"{name} is released")

@@ -29,6 +29,7 @@ class Locks(Base, Generic[H, P]):
         request_release: Optional[float] = None,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
+        at_least: float = 0.0,
     ) -> H:
         """Acquires a lock and waits for it. The client renews it until it is released.
 
@@ -43,6 +44,9 @@ class Locks(Base, Generic[H, P]):
             default a tenth of ``ttl``, 0.25 at least
         :param on_release_requested: called with a :class:`ReleaseRequested` while the lock is
             held, when a waiter asks the holder to finish
+        :param at_least: seconds after the grant for which the lock is kept, and renewed, although
+            the work has ended. Leaving the block returns at once. A client that is closed, or a
+            process that exits, leaves the rest to the TTL: one of ``at_least`` covers that
         :raises WaitTimeout: the lock was not granted within ``wait``
         :raises Deadlock: to wait would close a cycle of holders that wait for each other
         :raises LockClosed: an operator closed the lock
@@ -56,7 +60,16 @@ class Locks(Base, Generic[H, P]):
         the background. If that reaches no server, the entry expires with its TTL.
         """
         options = Settings(
-            ttl, wait, mode, limit, holder, metadata, request_release, margin, on_release_requested
+            ttl,
+            wait,
+            mode,
+            limit,
+            holder,
+            metadata,
+            request_release,
+            margin,
+            on_release_requested,
+            at_least,
         )
         return self._acquire(target_of(name), options)
 
@@ -71,13 +84,14 @@ class Locks(Base, Generic[H, P]):
         metadata: Optional[Mapping[str, str]] = None,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
+        at_least: float = 0.0,
     ) -> H:
         """Acquires a lock if it is free now. Options and errors: :meth:`lock`.
 
         :raises LockHeld: another holder has the lock
         """
         options = Settings(
-            ttl, 0.0, mode, limit, holder, metadata, None, margin, on_release_requested
+            ttl, 0.0, mode, limit, holder, metadata, None, margin, on_release_requested, at_least
         )
         return self._acquire(target_of(name), options)
 
@@ -92,6 +106,7 @@ class Locks(Base, Generic[H, P]):
         request_release: Optional[float] = None,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
+        at_least: float = 0.0,
     ) -> H:
         """Acquires all locks at once, or none. Options and errors: :meth:`lock`.
 
@@ -105,6 +120,7 @@ class Locks(Base, Generic[H, P]):
             request_release=request_release,
             margin=margin,
             on_release_requested=on_release_requested,
+            at_least=at_least,
         )
         return self._acquire(set_of(claims), options)
 
@@ -117,6 +133,7 @@ class Locks(Base, Generic[H, P]):
         metadata: Optional[Mapping[str, str]] = None,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
+        at_least: float = 0.0,
     ) -> H:
         """Acquires all locks if they are free now. Options and errors: :meth:`lock_set`.
 
@@ -129,6 +146,7 @@ class Locks(Base, Generic[H, P]):
             metadata=metadata,
             margin=margin,
             on_release_requested=on_release_requested,
+            at_least=at_least,
         )
         return self._acquire(set_of(claims), options)
 

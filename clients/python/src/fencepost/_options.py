@@ -77,7 +77,7 @@ def _is_texts(value: Any) -> bool:
 
 _SECONDS = (_is_seconds, "a number of seconds")
 _CHECKS: Mapping[str, Tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("ttl", "wait", "request_release", "margin"), _SECONDS),
+    **dict.fromkeys(("ttl", "wait", "request_release", "margin", "at_least"), _SECONDS),
     "mode": (lambda value: isinstance(value, str), "a text"),
     "limit": (lambda value: isinstance(value, int) and value > 0, "a whole number from 1"),
     "holder": (lambda value: isinstance(value, str), "a text"),
@@ -111,6 +111,7 @@ class Settings:
     request_release: Optional[float] = None
     margin: Optional[float] = None
     on_release_requested: Optional[OnReleaseRequested] = None
+    at_least: float = 0.0
 
     def __post_init__(self) -> None:
         for name, (fits, want) in _CHECKS.items():

@@ -38,9 +38,10 @@ class Held(Lease):
         """Gives the lock back. It tries until the deadline of the lock and no longer.
 
         If it fails, it logs and raises why, and the lock expires with its TTL. If the lock was
-        lost before, it sends nothing and raises :class:`LockLost`.
+        lost before, it sends nothing and raises :class:`LockLost`. With ``at_least`` it returns at
+        once, and the lock is released in the background when that is over.
         """
-        if self._releases():
+        if not self._keeps() and self._releases():
             run(self._give_back(self._client.blocking()))
 
     def __enter__(self) -> Held:

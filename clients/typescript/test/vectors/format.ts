@@ -29,6 +29,7 @@ export interface Step {
   metadata?: Record<string, string>;
   request_release?: number;
   margin?: number;
+  at_least?: number;
   callback_url?: string;
   event?: unknown;
   prefix?: string;
@@ -85,7 +86,7 @@ const fields: Record<string, string> = {
   config: "urls retry_for clock traceparent",
   step:
     "at do as of name token claims ttl wait mode limit holder metadata request_release margin " +
-    "callback_url event prefix state types locks after fence_presented fence_known resource " +
+    "at_least callback_url event prefix state types locks after fence_presented fence_known resource " +
     "secrets headers payload seconds now result lost release_requested",
   claim: "name mode limit",
   result: "at error fence fences id type waiting names events terms",

@@ -204,6 +204,7 @@ class Run {
       metadata: step.metadata,
       requestRelease: step.request_release,
       margin: step.margin,
+      atLeast: step.at_least,
       callbackUrl: step.callback_url,
       signal: controller.signal,
       onReleaseRequested: ({ by }) => {

@@ -1,6 +1,7 @@
 use std::future::IntoFuture;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
+use std::time::Instant;
 
 use fencepost::fencing::SqlGuard;
 use fencepost::{Claim, Client, Error};
@@ -67,6 +68,17 @@ async fn readers_share_and_a_semaphore_counts() {
     for held in [first, second, one, two] {
         held.release().await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn a_lock_is_kept_for_its_least_time() {
+    let (client, begun) = (client(), Instant::now());
+    let held = client.lock("rust:least").at_least(secs(2.0)).await.unwrap();
+    let fence = held.fence();
+    drop(held);
+    let later = client.lock("rust:least").await.unwrap();
+    assert!(begun.elapsed() >= secs(2.0) && later.fence() > fence);
+    later.release().await.unwrap();
 }
 
 #[tokio::test]

@@ -49,6 +49,7 @@ pub struct Step {
     pub metadata: BTreeMap<String, String>,
     pub request_release: Option<f64>,
     pub margin: Option<f64>,
+    pub at_least: Option<f64>,
     pub callback_url: Option<String>,
     pub token: String,
     pub event: Value,

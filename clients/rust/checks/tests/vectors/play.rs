@@ -295,6 +295,9 @@ impl Run {
         if let Some(margin) = step.margin {
             acquire = acquire.margin(secs(margin));
         }
+        if let Some(time) = step.at_least {
+            acquire = acquire.at_least(secs(time));
+        }
         let (world, want) = (self.world.clone(), step.release_requested.clone());
         for asked in &want {
             self.calls().due.push(format!("{} asks {}", asked.by, step.name_of_call));

@@ -27,6 +27,7 @@ public final class Held implements AutoCloseable {
   private final Entry entry;
   private final LockOptions options;
   private final Scope life; // of renewals, which the end of the call does not end
+  private final Reading granted;
 
   // These belong to the monitor of this. The clock is read outside of it.
   private Reading since; // when the last successful request was sent
@@ -35,6 +36,8 @@ public final class Held implements AutoCloseable {
   private FencepostException ended; // why it is not held any more
   private Runnable renewal = () -> {}; // these cancel timers
   private Runnable expiry = () -> {};
+  private Runnable rest = () -> {};
+  private boolean rests; // the work is over, and the lock is kept for its least time
   private boolean renews; // a renewal is under way
   private ReleaseRequested asked; // that was reported last
   private List<Consumer<LockLostException>> listeners = List.of();
@@ -51,6 +54,7 @@ public final class Held implements AutoCloseable {
     this.options = options;
     ttl = entry.ttl;
     life = new Scope(headers, null);
+    granted = client.clock.read();
   }
 
   /** Begins to renew a grant whose lease counts from since. */
@@ -162,7 +166,7 @@ public final class Held implements AutoCloseable {
   public Held onLost(Consumer<LockLostException> listener) {
     FencepostException why;
     synchronized (this) {
-      why = ended;
+      why = ended();
       if (why == null) {
         listeners = new ArrayList<>(listeners);
         listeners.add(listener);
@@ -183,7 +187,7 @@ public final class Held implements AutoCloseable {
   public Held interruptOnLost() {
     synchronized (this) {
       worker = Thread.currentThread();
-      if (ended instanceof LockLostException) {
+      if (ended() instanceof LockLostException) {
         interrupt();
       }
     }
@@ -200,14 +204,15 @@ public final class Held implements AutoCloseable {
   /**
    * Gives the lock back. It tries until the deadline of the lock and no longer. If that fails, it
    * logs why, and the lock expires with its TTL. A second call sends nothing. If the thread is
-   * interrupted, the release goes on in the background.
+   * interrupted, the release goes on in the background. With {@link LockOptions#atLeast} it returns
+   * at once, and the lock is released in the background when that is over.
    *
    * @throws LockLostException if the lock was lost before
    * @throws FencepostException if no server released it
    */
   public void release() {
     overdue();
-    boolean first = end(RELEASED);
+    boolean first = !keeps() && end(RELEASED);
     calm();
     if (!first) {
       FencepostException why = ended();
@@ -218,6 +223,27 @@ public final class Held implements AutoCloseable {
     }
     client.awaitOrLeave(
         client.linger(life.headers, Thread.currentThread(), this::sendRelease));
+  }
+
+  /**
+   * Begins the rest of the least time of the lock, and reports whether there is one. The lock is
+   * renewed until it is over, and released then.
+   */
+  private boolean keeps() {
+    long left = options.atLeast() - client.clock.read().ranSince(granted);
+    synchronized (this) {
+      if (left > 0 && ended == null && !rests) {
+        rest = client.clock.after(left, this::releaseLater);
+        rests = true;
+      }
+      return rests;
+    }
+  }
+
+  private void releaseLater() {
+    if (!overdue() && end(RELEASED)) {
+      client.linger(life.headers, null, this::sendRelease);
+    }
   }
 
   /** Clears the interrupt of a loss, because the release reports the loss. */
@@ -264,8 +290,9 @@ public final class Held implements AutoCloseable {
     }
   }
 
+  /** Returns why the lock is not held any more, for its user. */
   private synchronized FencepostException ended() {
-    return ended;
+    return rests ? RELEASED : ended;
   }
 
   private long nanosLeft() {
@@ -332,6 +359,7 @@ public final class Held implements AutoCloseable {
   /** Ends the lock for a reason. It reports false if it had ended before. */
   boolean end(FencepostException why) {
     List<Consumer<LockLostException>> called;
+    boolean works;
     synchronized (this) {
       if (ended != null) {
         return false;
@@ -342,12 +370,14 @@ public final class Held implements AutoCloseable {
       }
       renewal.run();
       expiry.run();
+      rest.run();
+      works = !rests;
       called = listeners;
       listeners = List.of();
     }
     life.cancel();
     client.watch.drop(this);
-    if (why instanceof LockLostException) {
+    if (works && why instanceof LockLostException) {
       called.forEach(listener -> call(listener, (LockLostException) why));
       client.clock.execute(() -> LOG.log(System.Logger.Level.WARNING,
           "The lock with the fence {0} is lost: {1}",
@@ -416,7 +446,7 @@ public final class Held implements AutoCloseable {
       ttl = answered.ttl;
       failure = null;
       renews = false;
-      report = ended == null && asks != null && asks.differs(asked);
+      report = ended() == null && asks != null && asks.differs(asked);
       asked = asks;
     }
     look();

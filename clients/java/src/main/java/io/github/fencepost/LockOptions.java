@@ -18,6 +18,7 @@ public final class LockOptions implements Cloneable {
   private Duration wait = Duration.ofMinutes(1);
   private Duration margin;
   private Duration requestRelease;
+  private Duration atLeast = Duration.ZERO;
   private String mode = "";
   private int limit;
   private String holder = "";
@@ -122,6 +123,18 @@ public final class LockOptions implements Cloneable {
   }
 
   /**
+   * Keeps the lock, and renews it, until some time after the grant, although the work has ended.
+   * Its release returns at once. A client that is closed, or a process that exits, leaves the rest
+   * to the TTL: one as long covers that.
+   *
+   * @param time after the grant
+   * @return the options
+   */
+  public LockOptions atLeast(Duration time) {
+    return with(o -> o.atLeast = checked("atLeast", time));
+  }
+
+  /**
    * Calls a listener, while the lock is held, when a waiter asks the holder to finish; once for
    * each that is the first to ask. Nothing is taken away.
    *
@@ -155,6 +168,10 @@ public final class LockOptions implements Cloneable {
 
   Duration waits() {
     return wait;
+  }
+
+  long atLeast() {
+    return atLeast.toNanos();
   }
 
   Consumer<ReleaseRequested> listener() {

@@ -18,12 +18,17 @@ final class Reading {
    * costs data. Without a boot clock a wall clock that is set forward ends locks early.
    */
   long since(Reading earlier) {
-    return Math.max(monotonic - earlier.monotonic, other(earlier));
+    return Math.max(ranSince(earlier), other(earlier));
+  }
+
+  /** Returns how much time passed by the monotonic clock since an earlier reading. */
+  long ranSince(Reading earlier) {
+    return monotonic - earlier.monotonic;
   }
 
   /** Returns for how long the monotonic clock stood still since an earlier reading. */
   long sleptSince(Reading earlier) {
-    return Math.max(0, other(earlier) - (monotonic - earlier.monotonic));
+    return Math.max(0, other(earlier) - ranSince(earlier));
   }
 
   private long other(Reading earlier) {

@@ -368,6 +368,7 @@ final class Run {
     o = step.has("limit") ? o.semaphore((int) number(step, "limit")) : o;
     o = o.holder(text(step, "holder"));
     o = step.has("request_release") ? o.requestRelease(seconds(step, "request_release")) : o;
+    o = step.has("at_least") ? o.atLeast(seconds(step, "at_least")) : o;
     o = step.has("margin") ? o.margin(seconds(step, "margin")) : o;
     JsonObject pairs = object(step, "metadata");
     Map<String, String> metadata = new HashMap<>();

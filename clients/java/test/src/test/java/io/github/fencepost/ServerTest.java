@@ -94,6 +94,17 @@ class ServerTest {
         "released", assertThrows(FencepostException.class, held::check).code());
   }
 
+  @Test
+  void lockIsKeptForItsLeastTime() {
+    long begun = System.nanoTime();
+    Held held = fencepost.lock("java:least", LockOptions.defaults().atLeast(Duration.ofSeconds(2)));
+    held.close();
+    try (Held later = fencepost.lock("java:least")) {
+      assertTrue(System.nanoTime() - begun >= TimeUnit.SECONDS.toNanos(2));
+      assertTrue(later.fence() > held.fence());
+    }
+  }
+
   private static <T> CompletableFuture<T> async(java.util.function.Supplier<T> call) {
     return CompletableFuture.supplyAsync(call, task -> new Thread(task).start());
   }

@@ -1,0 +1,253 @@
+package claim
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"time"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+)
+
+const (
+	maxHold      = 5 * time.Second // of a request that waits; the client gives one 10 s
+	grace        = 2 * time.Second // after the wait, for the server's answer that it is over
+	checkTimeout = 5 * time.Second
+	maxPatterns  = 8 // of a stream of events
+)
+
+// HeldError says that another session has a place.
+type HeldError struct {
+	Place Place
+	By    string
+	Since time.Time // zero if another session is only next in line
+}
+
+// Error says which session has the place, and since when.
+func (e *HeldError) Error() string {
+	if e.Since.IsZero() {
+		return fmt.Sprintf("%s is about to be claimed by %s", e.Place, e.By)
+	}
+	return fmt.Sprintf("%s is claimed by %s since %s (for %s)", e.Place, e.By,
+		e.Since.Local().Format(time.TimeOnly), time.Since(e.Since).Round(time.Second))
+}
+
+// ChangedError says that another session had a place after the claim of this session ended. The
+// session has the place again.
+type ChangedError struct {
+	Place Place
+	By    string    // empty if the server does not know any more
+	At    time.Time // when it claimed the place
+}
+
+// Error says what to do.
+func (e *ChangedError) Error() string {
+	if e.By == "" {
+		return fmt.Sprintf("your claim of %s had ended, and another session may have changed it: "+
+			"read it again, then repeat", e.Place)
+	}
+	return fmt.Sprintf("your claim of %s had ended, and %s claimed it at %s: read it again, then "+
+		"repeat", e.Place, e.By, e.At.Local().Format(time.TimeOnly))
+}
+
+// IsOffline reports whether no server answered, or none that could serve.
+func IsOffline(err error) bool {
+	var problem *client.Error
+	return errors.As(err, &problem) &&
+		(problem.Code == client.NoAnswer || problem.Status >= http.StatusInternalServerError)
+}
+
+type granted struct {
+	ID    string            `json:"id"`
+	State string            `json:"state"`
+	Token string            `json:"token"`
+	Locks []api.HeldSetLock `json:"locks"`
+}
+
+// acquire sends the request of a claim until it is granted or refused. It reports true if the claim
+// ended before, so that the call needs another one.
+func (s *Session) acquire(
+	ctx context.Context, c *Claim, wait time.Duration,
+) (again bool, err error) {
+	sent := time.Now()
+	got, err := s.request(ctx, c, wait)
+	switch {
+	case err == nil:
+		return false, s.update(func(st *state) error { return st.grant(c, got, sent) })
+	case IsOffline(err) || client.CodeOf(err) == client.Cancelled:
+		return false, err // the next call with the claim's key finds out
+	}
+	err = errors.Join(err, s.update(func(st *state) error {
+		if now := st.find(c); now != nil && now.Entry == "" {
+			st.drop(now)
+		}
+		return nil
+	}))
+	if client.CodeOf(err) == api.Lost {
+		return true, nil
+	}
+	return false, s.heldBy(c, err)
+}
+
+// request repeats the request of a claim until its answer is final. The entry of a call that gives
+// up is released.
+func (s *Session) request(
+	ctx context.Context, c *Claim, wait time.Duration,
+) (got *granted, err error) {
+	body := map[string]any{
+		"locks": c.Locks, "ttl_seconds": c.TTL, "wait_seconds": c.Wait, "holder": c.Holder,
+	}
+	for end := time.Now().Add(wait + grace); ; {
+		hold := max(min(time.Until(end), maxHold), time.Second)
+		header := http.Header{
+			"Idempotency-Key": {c.Key}, "Prefer": {fmt.Sprintf("wait=%.0f", math.Ceil(hold.Seconds()))},
+		}
+		got = new(granted)
+		err := s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, body, got)
+		if IsOffline(err) {
+			// Another replica may answer: a look finds it, and the key makes the repeat safe.
+			if _, err := s.config.Client.Look(ctx, c.Locks[0].Name); err != nil {
+				return nil, err
+			}
+			err = s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, body, got)
+		}
+		if err != nil || got.State == "held" {
+			return got, err
+		}
+		if time.Until(end) <= 0 {
+			waits := &Claim{Entry: got.ID, Token: got.Token}
+			return nil, errors.Join(s.send(ctx, http.MethodDelete, waits, ""), errWaits)
+		}
+	}
+}
+
+var errWaits = errors.New("the claim still waits")
+
+// grant notes what the server granted.
+func (st *state) grant(c *Claim, got *granted, sent time.Time) error {
+	now := st.find(c)
+	if now == nil || now.Entry != "" { // another process of the session was faster
+		return nil
+	}
+	if got.ID == "" || got.Token == "" || len(got.Locks) == 0 {
+		return errors.New("what answered is no server")
+	}
+	now.Entry, now.Token, now.Renewed, now.Fence = got.ID, got.Token, sent, got.Locks[0].Fence
+	for _, p := range now.Places {
+		if known := st.known(p); known > 0 && (now.Check == 0 || known < now.Check) {
+			now.Check = known
+		}
+	}
+	st.Newest = max(st.Newest, now.Fence)
+	st.settle(now)
+	return nil
+}
+
+// heldBy names the holder in the way of a claim, if that is why it failed.
+func (s *Session) heldBy(c *Claim, cause error) error {
+	var problem *client.Error
+	switch {
+	case !errors.As(cause, &problem):
+		return cause
+	case problem.Code == api.Deadlock:
+		return fmt.Errorf("%s: a session that has it waits for this one, unclaim what it waits for: %w",
+			c.Places[0], cause)
+	case len(problem.Locks) == 0:
+		return cause
+	}
+	held := &HeldError{Place: c.Places[0], By: "another session"}
+	for _, busy := range problem.Locks {
+		for _, h := range busy.Holders {
+			theirs := []client.Claim{{Name: busy.Name, Mode: h.Mode}}
+			if s.isOwn(h.Holder) || conflict(c.Locks, theirs) == "" {
+				continue
+			}
+			held.By = h.Holder
+			held.Since, _ = h.Since.Time()
+			for _, p := range c.Places {
+				if p.Name() == busy.Name {
+					held.Place = p
+				}
+			}
+		}
+	}
+	return held
+}
+
+// check returns a [ChangedError] for the first claim of the places that the session has again after
+// another session had it. It reports each once.
+func (s *Session) check(ctx context.Context, places []Place, read bool) error {
+	st := s.load()
+	for _, p := range places {
+		c := st.covering(p, read)
+		if c == nil || c.Check == 0 || c.Entry == "" {
+			continue
+		}
+		changed := s.changed(ctx, c)
+		if err := s.update(func(st *state) error {
+			if now := st.find(c); now != nil {
+				now.Check = 0
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+		if changed != nil {
+			return changed
+		}
+	}
+	return nil
+}
+
+// changed reads the events between the end of the session's knowledge and its grant, for an entry
+// of another session that excluded this one. It returns nil if there was none.
+func (s *Session) changed(ctx context.Context, c *Claim) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	var names []string
+	for _, l := range c.Locks {
+		names = append(names, l.Name)
+	}
+	if len(names) > maxPatterns {
+		names = []string{name("files", []string{c.Places[0].Repo}) + "*"}
+	}
+	unknown := &ChangedError{Place: c.Places[0]}
+	for event, err := range s.config.Client.Events(ctx, client.EventFilter{
+		Types: []string{"lock.acquired"}, Locks: names, After: fmt.Sprintf("%d-0", c.Check),
+	}) {
+		switch {
+		case err != nil || event.Type == api.EventsMissed:
+			return unknown
+		case event.Data.Number >= c.Fence:
+			return nil
+		case event.Data.Number <= c.Check || event.Data.Entry == nil || s.isOwn(event.Data.Entry.Holder):
+			continue
+		}
+		if at := conflict(c.Locks, locksOf(event)); at != "" {
+			return s.changedBy(c, event, at)
+		}
+	}
+	return unknown
+}
+
+func locksOf(event *api.Event) []client.Claim {
+	locks := []client.Claim{{Name: event.Data.Lock, Mode: event.Data.Entry.Mode}}
+	for _, l := range event.Data.Entry.Locks {
+		locks = append(locks, client.Claim{Name: l.Name, Mode: l.Mode})
+	}
+	return locks
+}
+
+func (s *Session) changedBy(c *Claim, event *api.Event, at string) error {
+	changed := &ChangedError{Place: c.Places[0], By: event.Data.Entry.Holder}
+	changed.At, _ = event.Timestamp.Time()
+	for _, p := range c.Places {
+		if p.Name() == at {
+			changed.Place = p
+		}
+	}
+	return changed
+}

@@ -1,0 +1,192 @@
+package claim
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// ErrNoRepository means that a path is in no git work tree.
+var ErrNoRepository = errors.New("not in a git repository")
+
+const maxLinks = 40 // symbolic links of one path
+
+// resolve returns the one absolute form of a path: without symbolic links and dots, in the spelling
+// of the disk. What does not exist yet stays as it is.
+func resolve(text string) (string, error) {
+	if !filepath.IsAbs(text) {
+		folder, err := os.Getwd()
+		if err != nil {
+			return "", err
+		}
+		text = folder + string(filepath.Separator) + text
+	}
+	at := filepath.VolumeName(text) + string(filepath.Separator)
+	rest := split(text[len(filepath.VolumeName(text)):])
+	for links := 0; len(rest) > 0; {
+		step := rest[0]
+		rest = rest[1:]
+		if step == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, step)
+		info, err := os.Lstat(next)
+		switch {
+		case err != nil && !errors.Is(err, fs.ErrNotExist):
+			return "", err
+		case err != nil:
+			at = next
+		case info.Mode()&fs.ModeSymlink == 0:
+			at = filepath.Join(at, spelling(at, step, info))
+		default:
+			target, err := os.Readlink(next)
+			if links++; err != nil || links > maxLinks {
+				return "", fmt.Errorf("%s: too many symbolic links: %w", text, err)
+			}
+			if filepath.IsAbs(target) {
+				at = filepath.VolumeName(target) + string(filepath.Separator)
+				target = target[len(filepath.VolumeName(target)):]
+			}
+			rest = append(split(target), rest...)
+		}
+	}
+	return at, nil
+}
+
+// split returns the elements of a path without empty ones and single dots.
+func split(text string) []string {
+	var steps []string
+	for _, step := range strings.Split(filepath.ToSlash(text), "/") {
+		if step != "" && step != "." {
+			steps = append(steps, step)
+		}
+	}
+	return steps
+}
+
+// spelling returns the name of a file as the disk has it, where others find the file too.
+func spelling(folder, name string, info fs.FileInfo) string {
+	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
+		return name
+	}
+	entries, err := os.ReadDir(folder)
+	if err != nil {
+		return name
+	}
+	for _, e := range entries {
+		if e.Name() == name {
+			return name
+		}
+	}
+	for _, e := range entries {
+		if !strings.EqualFold(norm.NFC.String(e.Name()), norm.NFC.String(name)) {
+			continue
+		}
+		if other, err := e.Info(); err == nil && os.SameFile(info, other) {
+			return e.Name()
+		}
+	}
+	return name
+}
+
+// top returns the top folder of the work tree that a resolved path is in.
+func top(resolved string) (string, error) {
+	for folder := resolved; ; folder = filepath.Dir(folder) {
+		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
+			return folder, nil
+		}
+		if folder == filepath.Dir(folder) {
+			return "", fmt.Errorf("%s: %w", resolved, ErrNoRepository)
+		}
+	}
+}
+
+// inside returns the canonical path from the top: with slashes, in Unicode's normal form C.
+func inside(top, resolved string) (string, error) {
+	relative, err := filepath.Rel(top, resolved)
+	return norm.NFC.String(filepath.ToSlash(relative)), err
+}
+
+// repository returns the id of the repository with a work tree: the address of its remote in one
+// form, or else the host and the folder.
+func repository(top string) (string, error) {
+	remotes, err := git(top, "config", "--get-regexp", `^remote\..*\.url$`)
+	if err != nil {
+		return "", err
+	}
+	address := ""
+	for line := range strings.Lines(remotes) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if address == "" || key == "remote.origin.url" {
+			address = value
+		}
+	}
+	if address == "" {
+		folder, err := git(top, "rev-parse", "--git-common-dir")
+		if err != nil {
+			return "", err
+		}
+		address = strings.TrimSpace(folder)
+	}
+	if id := addressed(address); id != "" {
+		return id, nil
+	}
+	if !filepath.IsAbs(address) && !strings.HasPrefix(address, "file://") {
+		address = filepath.Join(top, address)
+	}
+	folder, err := resolve(strings.TrimPrefix(address, "file://"))
+	return path.Join(hostname(), filepath.ToSlash(folder)), err
+}
+
+// addressed returns host/path of a remote's address in small letters, without user, port and .git,
+// or nothing for a folder of this machine.
+func addressed(address string) string {
+	host, folder := "", ""
+	if u, err := url.Parse(address); err == nil && strings.Contains(address, "://") {
+		host, folder = u.Hostname(), u.Path // no host: file:///folder
+	} else if before, after, found := strings.Cut(address, ":"); found &&
+		!strings.ContainsAny(before, `/\`) && len(before) > 1 { // user@host:path, but no C:\path
+		host, folder = before[strings.LastIndexByte(before, '@')+1:], after
+	}
+	if host == "" {
+		return ""
+	}
+	folder = strings.TrimSuffix(strings.Trim(folder, "/"), ".git")
+	return strings.ToLower(path.Join(host, folder))
+}
+
+// git runs git in a folder and returns what it prints. An exit code of 1 means that there is none.
+func git(folder string, args ...string) (string, error) {
+	command := exec.Command("git", append([]string{"-C", folder}, args...)...)
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	text, err := command.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 1 && complaint.Len() == 0 {
+		return "", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(complaint.Bytes()))
+	}
+	return string(text), nil
+}
+
+// hostname is that of this machine.
+func hostname() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "unknown"
+	}
+	return host
+}

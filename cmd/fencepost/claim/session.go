@@ -1,0 +1,379 @@
+// Package claim lets sessions of agents, or of people, claim files of a repository that they
+// share. A claim is a lock set: shared on each folder above a path, exclusive on the path. The
+// processes of a session share its claims by a file.
+package claim
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/fencepost/fencepost/api"
+	"github.com/fencepost/fencepost/client"
+)
+
+const (
+	maxTries     = 4
+	maxHolder    = 200 // characters
+	renewsAtOnce = 8
+)
+
+// Config of a session.
+type Config struct {
+	Client *client.Client
+	// Session is its name, shared by all its processes on this machine.
+	Session string
+	// Purpose is what it does, for others.
+	Purpose string
+	// Repo replaces the id that the remote of a repository gives.
+	Repo string
+	// TTL is how long a claim lasts without a renewal.
+	TTL time.Duration
+	// Folder has the states of the user's sessions; [Folder] by default.
+	Folder string
+}
+
+// Session has claims. Its methods may be called by many processes at once.
+type Session struct {
+	config Config
+	id     string
+	who    string // begins the name of the session as a holder
+}
+
+// Open returns a session. It sends no request.
+func Open(config Config) (*Session, error) {
+	if config.Session == "" {
+		return nil, errors.New("the session has no name")
+	}
+	if config.Folder == "" {
+		folder, err := Folder()
+		if err != nil {
+			return nil, err
+		}
+		config.Folder = folder
+	}
+	who := fmt.Sprintf("%.80s@%.60s", config.Session, hostname())
+	return &Session{config: config, id: config.Session, who: printable(who)}, nil
+}
+
+// printable drops what a holder's name may not have.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsGraphic(r) && !unicode.In(r, unicode.Bidi_Control, unicode.Zl, unicode.Zp) {
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, ""))
+}
+
+// isOwn reports whether a holder is this session.
+func (s *Session) isOwn(holder string) bool {
+	return holder == s.who || strings.HasPrefix(holder, s.who+": ")
+}
+
+// Places finds the repository of each path. A path is relative to the working folder.
+func (s *Session) Places(paths ...string) ([]Place, error) {
+	var places []Place
+	for _, text := range paths {
+		resolved, err := resolve(text)
+		if err != nil {
+			return nil, err
+		}
+		folder, err := top(resolved)
+		if err != nil {
+			return nil, err
+		}
+		place := Place{}
+		if place.Repo, err = s.repo(folder); err != nil {
+			return nil, err
+		}
+		if place.Path, err = inside(folder, resolved); err != nil {
+			return nil, err
+		}
+		places = append(places, place)
+	}
+	return places, nil
+}
+
+// Branch returns the branch that is checked out where the path is, or the one with the name.
+func (s *Session) Branch(path, name string) (Place, error) {
+	folder, err := s.top(path)
+	if err != nil {
+		return Place{}, err
+	}
+	if name == "" {
+		text, err := git(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
+		if err != nil {
+			return Place{}, err
+		}
+		name = cmp.Or(strings.TrimSpace(text), "HEAD")
+	}
+	repo, err := s.repo(folder)
+	return Place{Repo: repo, Branch: name}, err
+}
+
+// Tree returns the work tree that the path is in.
+func (s *Session) Tree(path string) (Place, error) {
+	folder, err := s.top(path)
+	return Place{Tree: hostname() + filepath.ToSlash(folder)}, err
+}
+
+func (s *Session) top(path string) (string, error) {
+	resolved, err := resolve(path)
+	if err != nil {
+		return "", err
+	}
+	return top(resolved)
+}
+
+// repo returns the id of the repository with a work tree.
+func (s *Session) repo(folder string) (string, error) {
+	if s.config.Repo != "" {
+		return cmp.Or(addressed(s.config.Repo), s.config.Repo), nil
+	}
+	if id := s.load().Repos[folder]; id != "" {
+		return id, nil
+	}
+	id, err := repository(folder)
+	if err != nil {
+		return "", err
+	}
+	return id, s.update(func(st *state) error {
+		st.Repos[folder] = id
+		return nil
+	})
+}
+
+// load reads the state without waiting for processes that change it.
+func (s *Session) load() *state {
+	text, _ := os.ReadFile(s.file())
+	return readState(text)
+}
+
+// Claims of the session, as far as it knows.
+func (s *Session) Claims() []*Claim {
+	return slices.DeleteFunc(s.load().Claims, func(c *Claim) bool { return c.Entry == "" })
+}
+
+// Claim claims places together, as far as the session has no claims of them, and renews those that
+// it has. It returns a [HeldError] if another session has one of them and does not end its claim
+// within wait, and once a [ChangedError] for a place that the session had, then another one.
+func (s *Session) Claim(
+	ctx context.Context, places []Place, read bool, wait time.Duration,
+) error {
+	for range maxTries {
+		p, err := s.plan(places, read, wait)
+		if err != nil {
+			return err
+		}
+		lost, err := s.renew(ctx, p.used, p.due)
+		if err != nil {
+			return err
+		}
+		if lost {
+			continue
+		}
+		if err := s.release(ctx, p.conflicts); err != nil {
+			return err
+		}
+		again := false
+		for _, c := range p.pending {
+			retry, err := s.acquire(ctx, c, wait)
+			if err != nil {
+				return err
+			}
+			again = again || retry
+		}
+		if !again {
+			return s.check(ctx, places, read)
+		}
+	}
+	return &HeldError{Place: places[0], By: s.who}
+}
+
+// plan is what a call has to do.
+type plan struct {
+	used, due []*Claim // to be renewed: because the call needs them, or it is time
+	conflicts []*Claim // of this session, to be released first
+	pending   []*Claim // to be acquired
+}
+
+func (s *Session) plan(places []Place, read bool, wait time.Duration) (p plan, err error) {
+	err = s.update(func(st *state) error {
+		st.Purpose = cmp.Or(s.config.Purpose, st.Purpose)
+		var missing []Place
+		for _, place := range places {
+			switch c := st.covering(place, read); {
+			case c == nil:
+				missing = append(missing, place)
+			case c.Entry == "" && !slices.Contains(p.pending, c):
+				p.pending = append(p.pending, c)
+			case c.Entry != "" && !slices.Contains(p.used, c):
+				p.used = append(p.used, c)
+			}
+		}
+		for _, c := range st.Claims {
+			age := time.Since(c.Renewed).Seconds() // the clock may have been set
+			if c.Entry != "" && !slices.Contains(p.used, c) && (age < 0 || age > c.TTL/3) {
+				p.due = append(p.due, c)
+			}
+		}
+		if len(missing) == 0 {
+			return nil
+		}
+		c, err := s.fresh(st, missing, read, wait)
+		if err != nil {
+			return err
+		}
+		p.conflicts = slices.DeleteFunc(slices.Clone(st.Claims), func(other *Claim) bool {
+			return other.Entry == "" || conflict(c.Locks, other.Locks) == ""
+		})
+		st.Claims, p.pending = append(st.Claims, c), append(p.pending, c)
+		return nil
+	})
+	return p, err
+}
+
+// fresh returns a claim that no request was sent for.
+func (s *Session) fresh(
+	st *state, places []Place, read bool, wait time.Duration,
+) (*Claim, error) {
+	locks := union(places, read)
+	switch {
+	case len(locks) > maxLocks:
+		return nil, fmt.Errorf("%d paths need %d locks with their folders, a claim has at most %d: "+
+			"claim a folder above them", len(places), len(locks), maxLocks)
+	case len(st.Claims) >= maxClaims:
+		return nil, fmt.Errorf("this session has %d claims, the most it may: claim a folder in place "+
+			"of its files", maxClaims)
+	}
+	holder := s.who
+	if purpose := strings.TrimSpace(printable(st.Purpose)); purpose != "" {
+		runes := []rune(holder + ": " + purpose)
+		holder = string(runes[:min(len(runes), maxHolder)])
+	}
+	return &Claim{
+		Places: places, Read: read, Locks: locks, Since: time.Now(), TTL: s.config.TTL.Seconds(),
+		Key: rand.Text(), Wait: wait.Seconds(), Holder: holder,
+	}, nil
+}
+
+// conflict returns the name of a lock that two entries cannot hold at once, or nothing.
+func conflict(one, other []client.Claim) string {
+	for _, a := range one {
+		for _, b := range other {
+			if a.Name == b.Name && (a.Mode != client.Shared || b.Mode != client.Shared) {
+				return a.Name
+			}
+		}
+	}
+	return ""
+}
+
+// renew renews claims. It reports whether one that the call uses is lost.
+func (s *Session) renew(ctx context.Context, used, due []*Claim) (lost bool, err error) {
+	all := slices.Concat(used, due)
+	if len(all) == 0 {
+		return false, nil
+	}
+	newest, sent, errs := s.load().Newest, time.Now(), make([]error, len(all))
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, renewsAtOnce)
+	for i, c := range all {
+		slots <- struct{}{}
+		wait.Go(func() {
+			errs[i] = s.send(ctx, http.MethodPut, c, "/renew")
+			<-slots
+		})
+	}
+	wait.Wait()
+	failed := s.update(func(st *state) error {
+		for i, c := range all {
+			now, isUsed := st.find(c), i < len(used)
+			switch {
+			case client.CodeOf(errs[i]) == api.Lost:
+				lost = lost || isUsed
+				if now != nil {
+					st.drop(now)
+				}
+			case errs[i] != nil && isUsed:
+				err = errs[i]
+			case errs[i] == nil && now != nil:
+				now.Renewed, now.Known = sent, max(now.Known, newest)
+			}
+		}
+		return nil
+	})
+	return lost, errors.Join(err, failed)
+}
+
+// send sends a request about a claim that is granted.
+func (s *Session) send(ctx context.Context, method string, c *Claim, operation string) error {
+	header := http.Header{"Lock-Token": {c.Token}}
+	return s.config.Client.Call(ctx, method, "/locksets/"+c.Entry+operation, header, nil, nil)
+}
+
+// Renew renews all claims of the session.
+func (s *Session) Renew(ctx context.Context) error {
+	_, err := s.renew(ctx, nil, s.Claims())
+	return err
+}
+
+// Unclaim releases the claims that have one of the places, or all without places. It returns what
+// it released: places that were claimed together are released together.
+func (s *Session) Unclaim(ctx context.Context, places ...Place) ([]Place, error) {
+	gone := slices.DeleteFunc(s.load().Claims, func(c *Claim) bool {
+		return len(places) > 0 && !slices.ContainsFunc(c.Places, func(has Place) bool {
+			return slices.ContainsFunc(places, func(p Place) bool { return p.covers(has) })
+		})
+	})
+	if err := s.release(ctx, gone); err != nil {
+		return nil, err
+	}
+	var released []Place
+	for _, c := range gone {
+		released = append(released, c.Places...)
+	}
+	return released, nil
+}
+
+// End releases all claims and forgets the session.
+func (s *Session) End(ctx context.Context) error {
+	_, err := s.Unclaim(ctx)
+	return errors.Join(err, os.Remove(s.file()))
+}
+
+// release releases claims, then drops them from the state: in the other order a killed process
+// would leave a claim that its session cannot renew.
+func (s *Session) release(ctx context.Context, claims []*Claim) error {
+	for _, c := range claims {
+		if c.Entry == "" {
+			continue
+		}
+		err := s.send(ctx, http.MethodDelete, c, "")
+		if err != nil && client.CodeOf(err) != api.Lost {
+			return err
+		}
+	}
+	if len(claims) == 0 {
+		return nil
+	}
+	return s.update(func(st *state) error {
+		for _, c := range claims {
+			if now := st.find(c); now != nil {
+				st.drop(now)
+			}
+		}
+		return nil
+	})
+}

@@ -1,0 +1,222 @@
+package claim
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"time"
+
+	"github.com/fencepost/fencepost/client"
+)
+
+const (
+	maxEnded  = 1000               // places that a state remembers
+	maxClaims = 200                // of a session
+	forgotten = 7 * 24 * time.Hour // after which the state of a session that never ended goes
+)
+
+// Claim is an entry of a session: places that it claimed at once.
+type Claim struct {
+	Places []Place        `json:"places"`
+	Read   bool           `json:"read,omitempty"` // shared
+	Locks  []client.Claim `json:"locks"`
+	Since  time.Time      `json:"since"` // for people
+	TTL    float64        `json:"ttl_seconds"`
+
+	// Key is the request's Idempotency-Key: each process that repeats the request gets the same
+	// entry, so a killed one leaves none behind that its session cannot renew.
+	Key    string  `json:"key"`
+	Wait   float64 `json:"wait_seconds,omitempty"`
+	Holder string  `json:"holder"`
+
+	Entry   string    `json:"entry,omitempty"` // empty while the request is under way
+	Token   string    `json:"token,omitempty"`
+	Fence   uint64    `json:"fence,omitempty"`
+	Known   uint64    `json:"known,omitempty"`  // the newest number at which it surely held
+	Check   uint64    `json:"check,omitempty"`  // what happened after this number is not checked yet
+	Renewed time.Time `json:"renewed,omitzero"` // when the last renewal was sent
+}
+
+// ended is a place that the session had, and the newest number at which it surely had it.
+type ended struct {
+	Place Place  `json:"place"`
+	Known uint64 `json:"known"`
+}
+
+// state is what the processes of a session share.
+type state struct {
+	Session string            `json:"session"`
+	Purpose string            `json:"purpose,omitempty"`
+	Newest  uint64            `json:"newest,omitempty"` // the greatest fence that the session got
+	Claims  []*Claim          `json:"claims,omitempty"`
+	Ended   []ended           `json:"ended,omitempty"`
+	Repos   map[string]string `json:"repositories,omitempty"` // by the folder of the work tree
+}
+
+// Folder is where the states of sessions are by default.
+func Folder() (string, error) {
+	if folder := os.Getenv("XDG_STATE_HOME"); folder != "" {
+		return filepath.Join(folder, "fencepost", "claims"), nil
+	}
+	if runtime.GOOS == "windows" {
+		folder, err := os.UserCacheDir()
+		return filepath.Join(folder, "fencepost", "claims"), err
+	}
+	home, err := os.UserHomeDir()
+	return filepath.Join(home, ".local", "state", "fencepost", "claims"), err
+}
+
+// file of a session's state. The session's name may be anything.
+func (s *Session) file() string {
+	hash := sha256.Sum256([]byte(s.id))
+	return filepath.Join(s.config.Folder, hex.EncodeToString(hash[:16])+".json")
+}
+
+// update changes the state while no other process does.
+func (s *Session) update(change func(*state) error) error {
+	if err := os.MkdirAll(s.config.Folder, 0o700); err != nil {
+		return err
+	}
+	guard, err := os.OpenFile(
+		filepath.Join(s.config.Folder, "lock"), os.O_CREATE|os.O_RDWR, 0o600,
+	)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = guard.Close() }() // nothing was written
+	if err := exclude(guard); err != nil {
+		return err
+	}
+	before, err := os.ReadFile(s.file())
+	if errors.Is(err, fs.ErrNotExist) {
+		s.forget()
+	} else if err != nil {
+		return err
+	}
+	st := readState(before)
+	if st.Session = s.id; st.Repos == nil {
+		st.Repos = map[string]string{}
+	}
+	if err := change(st); err != nil {
+		return err
+	}
+	st.Ended = st.Ended[max(0, len(st.Ended)-maxEnded):]
+	after, err := json.Marshal(st)
+	if err != nil || bytes.Equal(before, after) {
+		return err
+	}
+	return replace(s.file(), after)
+}
+
+// readState returns an empty state for a text that no version of this program wrote.
+func readState(text []byte) *state {
+	st := new(state)
+	if json.Unmarshal(text, st) != nil {
+		return new(state)
+	}
+	return st
+}
+
+// replace writes a file that its owner alone can read, whole or not at all.
+func replace(path string, text []byte) error {
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-") // 0600
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.Remove(fresh.Name()) }() // after the rename there is none
+	_, err = fresh.Write(text)
+	if err := errors.Join(err, fresh.Close()); err != nil {
+		return err
+	}
+	return os.Rename(fresh.Name(), path)
+}
+
+// forget removes the states of sessions that ended without a word long ago.
+func (s *Session) forget() {
+	for path, info := range s.files() {
+		if time.Since(info.ModTime()) > forgotten {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+// files of all sessions of the user.
+func (s *Session) files() map[string]fs.FileInfo {
+	entries, _ := os.ReadDir(s.config.Folder)
+	all := map[string]fs.FileInfo{}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".json" {
+			all[filepath.Join(s.config.Folder, e.Name())] = info
+		}
+	}
+	return all
+}
+
+// drop takes a claim out of the state. A place that was held is remembered.
+func (st *state) drop(c *Claim) {
+	st.Claims = slices.DeleteFunc(st.Claims, func(other *Claim) bool { return other.Key == c.Key })
+	known := max(c.Known, c.Fence)
+	if c.Check > 0 {
+		known = c.Check // what came after it was never checked
+	}
+	for _, p := range c.Places {
+		if known > 0 && p.Path != "" {
+			st.Ended = slices.DeleteFunc(st.Ended, func(e ended) bool { return e.Place == p })
+			st.Ended = append(st.Ended, ended{p, known})
+		}
+	}
+}
+
+// find returns the claim with the key of c, or nil.
+func (st *state) find(c *Claim) *Claim {
+	for _, other := range st.Claims {
+		if other.Key == c.Key {
+			return other
+		}
+	}
+	return nil
+}
+
+// covering returns the claim that lets the session use a place, or nil.
+func (st *state) covering(p Place, read bool) *Claim {
+	for _, c := range st.Claims {
+		for _, has := range c.Places {
+			if (read || !c.Read) && has.covers(p) && (!c.Read || has == p) {
+				return c
+			}
+		}
+	}
+	return nil
+}
+
+// known returns the number up to which the session knows what became of a place: 0 if it never had
+// it. A claim of a folder takes over what was known of the places in it.
+func (st *state) known(p Place) uint64 {
+	over, below := uint64(0), uint64(0)
+	for _, e := range st.Ended {
+		switch {
+		case e.Place.covers(p):
+			over = max(over, e.Known)
+		case p.covers(e.Place) && (below == 0 || e.Known < below):
+			below = e.Known
+		}
+	}
+	if over > 0 && below > 0 {
+		return min(over, below)
+	}
+	return max(over, below)
+}
+
+// settle forgets the ended places that a claim covers.
+func (st *state) settle(c *Claim) {
+	st.Ended = slices.DeleteFunc(st.Ended, func(e ended) bool {
+		return slices.ContainsFunc(c.Places, func(p Place) bool { return p.covers(e.Place) })
+	})
+}

@@ -117,7 +117,7 @@ type acquisition struct {
 
 	async    bool   // the servers keep the entry while its client does not ask for it
 	callback string // where they report its grant
-	leaves   bool   // the call is over, and its entry is taken back
+	joins    bool   // the next request enqueues the entry and does not wait for its grant
 }
 
 func (c *Client) newAcquisition(of target, options Options) *acquisition {
@@ -147,7 +147,7 @@ func (a *acquisition) call(do func() error) error {
 		c.tasks.Done()
 		return err
 	}
-	a.leaves = true
+	a.joins = true
 	go func() {
 		defer c.tasks.Done()
 		_ = c.attempts(c.leaving, c.within(a.ttl()), a.leave)
@@ -213,7 +213,7 @@ func (a *acquisition) next(ctx context.Context, base string) error {
 	}
 	r := a.request()
 	err := a.send(ctx, base, r)
-	if err != nil || a.entry.State == stateHeld || a.leaves || a.async && r.method == http.MethodPost {
+	if err != nil || a.entry.State == stateHeld || a.joins || a.async && r.method == http.MethodPost {
 		return err
 	}
 	// One that is answered too soon would be sent in a loop.
@@ -232,7 +232,7 @@ func (a *acquisition) request() *request {
 		}
 	}
 	prefer := ""
-	if a.leaves { // the token is needed, not the grant
+	if a.joins { // the token is needed, not the grant
 		hold, prefer = 0, "wait=0"
 	}
 	b := a.options.body(a.of)
@@ -304,7 +304,7 @@ func (a *acquisition) ended(problem *Error) error {
 	default:
 		return lost
 	}
-	if a.async || a.leaves || a.options.Wait > 0 && a.waits() <= 0 {
+	if a.async || a.joins || a.options.Wait > 0 && a.waits() <= 0 {
 		return lost
 	}
 	if a.options.Wait > 0 {

@@ -6,25 +6,38 @@ import (
 	"github.com/fencepost/fencepost/api"
 )
 
-// Pending is an entry that the servers keep in its queue without a connection, for as long as its
-// Wait. Its grant has to be claimed within a TTL: by [Pending.Wait], or by [Client.Claim]
-// where a callback reports it. Otherwise the lock passes to the next in line. One goroutine at a
-// time may use it.
+// Pending is an entry in the queue of a lock. Its grant has to be claimed within a TTL: by
+// [Pending.Wait], or by [Client.Claim] where a callback reports it. Otherwise the lock passes to
+// the next in line. One goroutine at a time may use it.
 type Pending struct{ a *acquisition }
 
-// AsyncAcquire queues for a lock and returns at once; the lock may also be granted at once. If
-// callbackURL is not empty, the servers report the grant there, or the end of the entry, signed
-// with the tenant's callback secret. TTL has to be at least 15 s. If it fails, it takes back in the
-// background what it may have left in the queue.
+// AsyncAcquire queues for a lock and returns at once; the lock may also be granted at once. The
+// servers keep the entry without a connection, for as long as its Wait. If callbackURL is not
+// empty, they report the grant there, or the end of the entry, signed with the tenant's callback
+// secret. TTL has to be at least 15 s. If it fails, it takes back in the background what it may
+// have left in the queue.
 func (c *Client) AsyncAcquire(
 	ctx context.Context, name, callbackURL string, options Options,
 ) (*Pending, error) {
 	a := c.newAcquisition(target{name: name}, options.withDefaults())
 	a.async, a.callback = true, callbackURL
+	return a.pend(ctx)
+}
+
+// Queue is AsyncAcquire for an entry that ends with this process: while no [Pending.Wait] runs,
+// nothing renews it, and it expires after a TTL.
+func (c *Client) Queue(ctx context.Context, name string, options Options) (*Pending, error) {
+	return c.newAcquisition(target{name: name}, options.withDefaults()).pend(ctx)
+}
+
+func (a *acquisition) pend(ctx context.Context) (*Pending, error) {
+	c := a.client
+	a.joins = !a.async
 	err := a.call(func() error { return c.repeat(ctx, c.within(c.config.RetryFor), a.next) })
 	if err != nil {
 		return nil, err
 	}
+	a.joins = false
 	return &Pending{a}, nil
 }
 
@@ -38,8 +51,12 @@ func (p *Pending) Wait(ctx context.Context) (*Held, error) { return p.a.run(ctx)
 
 // Leave leaves the queue, or releases a grant that was not claimed. It tries for one TTL.
 func (p *Pending) Leave(ctx context.Context) error {
-	c := p.a.client
-	err := c.repeat(ctx, c.within(p.a.ttl()), p.a.leave)
+	a := p.a
+	if a.entry.Token == "" && !a.unknown {
+		return nil
+	}
+	a.joins = true
+	err := a.client.repeat(ctx, a.client.within(a.ttl()), a.leave)
 	if CodeOf(err) == api.Lost {
 		return nil
 	}

@@ -114,6 +114,70 @@ func TestEndOfASessionReleases(t *testing.T) {
 	}
 }
 
+// TestKilledSessionLeavesItsQueues: its position must not keep those behind it for longer than a
+// lock that it held would.
+func TestKilledSessionLeavesItsQueues(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, killed, third := w.agent(), w.agent(), w.agent()
+	first.acquire("env", 0)
+	killed.acquire("env", 1)
+	if got := third.acquire("env", 1); got.Position != 2 {
+		t.Fatalf("behind two the next has %+v", got)
+	}
+	if err := killed.command.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-killed.exited; err == nil {
+		t.Error("it was not killed")
+	}
+	w.await("env", 1, 1)
+	if got := third.acquire("env", 0); got.State != "waiting" || got.Position != 1 {
+		t.Errorf("after the one before it was killed, it has %+v", got)
+	}
+}
+
+func TestGrantThatIsNotCollectedPasses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, silent, third := w.agent(), w.agent(), w.agent()
+	first.acquire("env", 0)
+	silent.acquire("env", 1)
+	third.acquire("env", 1)
+	first.on("release", "env")
+	w.await("env", 1, 1)
+	got := answer{State: "waiting"}
+	for range 3 {
+		if got.State == "waiting" {
+			got = third.acquire("env", 50)
+		}
+	}
+	if got.State != "held" {
+		t.Errorf("behind a session that does not collect its grant, the next has %+v", got)
+	}
+	if got := silent.acquire("env", 1); !strings.Contains(got.failure, "within a minute") {
+		t.Errorf("a late acquire is answered %+v", got)
+	}
+	if got := silent.acquire("env", 1); got.State != "waiting" || got.Position != 1 {
+		t.Errorf("the acquire after that is %+v", got)
+	}
+}
+
+func TestReleaseLeavesTheQueueAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := w.agent(), w.agent()
+	first.acquire("env", 0)
+	for range 5 { // an entry left in the queue would be a deadlock with the next
+		if got := second.acquire("env", 1); got.State != "waiting" || got.Waiting != 1 {
+			t.Errorf("the wait is %+v", got)
+		}
+		if got := second.on("release", "env"); got.Was != "waiting" {
+			t.Errorf("the release is %+v", got)
+		}
+	}
+}
+
 func TestCancelledAcquireLeavesTheQueue(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

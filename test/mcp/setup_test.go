@@ -22,7 +22,7 @@ import (
 
 const (
 	secret = "mcp: thirty-two bytes or more, and never used elsewhere"
-	soon   = time.Minute
+	soon   = 2 * time.Minute // a lease ends, and more
 )
 
 var folder string // of the programs
@@ -138,6 +138,7 @@ type answer struct {
 	State    string
 	Fence    uint64
 	Position int
+	Waiting  int
 	Lost     []string
 	Was      string
 	Text     string

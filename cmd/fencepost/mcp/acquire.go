@@ -105,7 +105,7 @@ func (s *session) claim(
 		}
 		return c.unlessCancelled(ctx, err)
 	case c.pending == nil:
-		if c.pending, err = s.client.AsyncAcquire(ctx, in.Name, "", in.options(s.holder)); err != nil {
+		if c.pending, err = s.queue(ctx, in); err != nil {
 			return "", err
 		}
 	}
@@ -115,19 +115,18 @@ func (s *session) claim(
 // await waits for the grant. If wait ends first, the entry keeps its position. If the call
 // is cancelled, it leaves the queue.
 func (c *claim) await(ctx context.Context, wait time.Duration) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, wait)
-	defer cancel() // this does not end the renewals of what is held
-	got, err := c.pending.Wait(limited)
-	switch code := client.CodeOf(err); {
-	case err == nil:
-		c.held, c.pending = got, nil
-	case code == client.Cancelled && ctx.Err() == nil:
-		return waiting, nil
-	case code == api.Lost, code == api.TimedOut, code == api.Deadlock, code == api.ModeMismatch:
+	select {
+	case c.held = <-c.pending.granted:
 		c.pending = nil
-		return "", err // after other errors the entry may still be queued
+	case <-c.pending.over:
+		err := c.pending.err
+		c.pending = nil
+		return "", err
+	case <-time.After(wait):
+		return waiting, nil
+	case <-ctx.Done():
 	}
-	return c.unlessCancelled(ctx, err)
+	return c.unlessCancelled(ctx, nil)
 }
 
 // unlessCancelled releases the lock if the call was cancelled: the agent gets no answer, and the

@@ -28,7 +28,7 @@ type session struct {
 // claim is a lock that the agent holds or waits for. Only the call that took it may use it.
 type claim struct {
 	busy    bool
-	pending *client.Pending
+	pending *pending
 	held    *client.Held
 }
 

@@ -109,7 +109,7 @@ func (s *session) release(ctx context.Context, in releaseInput) (*released, erro
 func (c *claim) release(ctx context.Context) (was string, err error) {
 	switch {
 	case c.pending != nil:
-		was, err = waiting, c.pending.Leave(ctx)
+		was, err = waiting, c.pending.leave()
 	case c.held != nil:
 		was, err = held, c.held.Release(ctx)
 	default:

@@ -59,7 +59,7 @@ func once[T any](
 // together has a write wait for others, if the server is so configured.
 func (c *Client) together(op Operation, do func() error) func() error {
 	within := c.server.cfg.Together
-	if within == 0 || op != Put && op != Remove {
+	if within == 0 || op != Put && op != Remove && op != Narrow {
 		return do
 	}
 	return func() error { return c.group.carryOut(c.server, within, do) }

@@ -81,6 +81,13 @@ func (t *trial) calls(removed, kept *lock.Entry) []call {
 			}
 			return s.RemoveAndPut(ctx, e, lock.Revoked, nil, recordPut(string(e.ID), "x", 0))
 		}},
+		{"Narrow", func(ctx context.Context, s store.Store) error {
+			e, _, err := t.A.Enqueue(t.ctx, t.pool(1, "narrow", "narrower"))
+			if err == nil {
+				_, err = s.Narrow(ctx, e, e.Claims[:1])
+			}
+			return err
+		}},
 		{"Renew", func(ctx context.Context, s store.Store) error { return s.Renew(ctx, kept) }},
 		{"Remaining", func(ctx context.Context, s store.Store) error {
 			_, err := s.Remaining(ctx, kept)

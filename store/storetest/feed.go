@@ -21,15 +21,23 @@ func feedCases() []testCase {
 	}
 }
 
-// workload enqueues and removes at random through the clients.
+// workload enqueues, narrows and removes at random through the clients. It removes entries as they
+// were.
 func (t *trial) workload(client func(int) store.Store, workers, each int) {
 	names := []string{"a", "b", "c", "d", "e"}
 	together(workers, func(worker int) {
 		var mine []*lock.Entry
 		for i := range each {
-			e, _, err := client(worker+i).Enqueue(t.ctx, t.draft(pick(names, 1+rand.IntN(3))...))
+			draft := t.draft(pick(names, 1+rand.IntN(3))...)
+			if rand.IntN(3) == 0 {
+				draft = t.pool(1, pick(names, 2+rand.IntN(2))...)
+			}
+			e, _, err := client(worker+i).Enqueue(t.ctx, draft)
+			if err == nil && e.Choosing() && rand.IntN(2) == 0 {
+				_, err = client(i).Narrow(t.ctx, e, e.Claims[:1])
+			}
 			if err != nil {
-				t.Errorf("Enqueue: %v", err)
+				t.Errorf("Enqueue or Narrow: %v", err)
 				return
 			}
 			if mine = append(mine, e); rand.IntN(3) == 0 {

@@ -163,7 +163,7 @@ func cases() []testCase {
 		trustCases(), expiryCases(), renewCases(), cutCases(), burstCases(), enqueueCases(), keyCases(),
 		orderCases(), fenceCases(), removeCases(), removePutCases(), readCases(), feedCases(),
 		modeCases(), setCases(), tenantCases(), contextCases(), distrustCases(), formCases(), pastCases(),
-		resumeCases(), closureCases(),
+		resumeCases(), closureCases(), narrowCases(),
 	} {
 		all = append(all, topic...)
 	}

@@ -53,10 +53,11 @@ type departure struct {
 
 // change is what a feed told, without what replicas may see in different ways.
 type change struct {
-	Number uint64
-	Joined bool
-	ID     lock.ID
-	Reason lock.Reason
+	Number   uint64
+	Joined   bool
+	Narrowed bool
+	ID       lock.ID
+	Reason   lock.Reason
 }
 
 // follow starts a feed that ends with the trial.
@@ -204,15 +205,20 @@ func (f *feed) Apply(upTo uint64, changes []store.Change) {
 }
 
 func (f *feed) note(c store.Change, now time.Time) {
-	if c.Joined == nil {
-		f.add(change{c.Number, false, c.Left, c.Reason})
+	switch {
+	case c.Narrowed != nil:
+		f.add(change{Number: c.Number, Narrowed: true, ID: c.Narrowed.ID})
+		f.narrow(c)
+		return
+	case c.Joined == nil:
+		f.add(change{Number: c.Number, ID: c.Left, Reason: c.Reason})
 		f.remove(c, now)
 		return
 	}
 	if c.Joined.Number != c.Number {
 		f.errorf("%s joined at %d, its number is %d", c.Joined.ID, c.Number, c.Joined.Number)
 	}
-	f.add(change{c.Number, true, c.Joined.ID, ""})
+	f.add(change{Number: c.Number, Joined: true, ID: c.Joined.ID})
 	f.joined[c.Joined.ID]++
 	f.insert(c.Joined)
 }
@@ -237,6 +243,30 @@ func (f *feed) insert(e *lock.Entry) {
 	}
 	if _, err := f.table.Insert(e); err != nil {
 		f.errorf("the feed is out of order: %v", err)
+	}
+}
+
+// narrow replaces an entry of the table, in its place.
+func (f *feed) narrow(c store.Change) {
+	known, _ := f.table.Entry(c.Narrowed.ID)
+	if known == nil || !known.Choosing() {
+		f.errorf("the feed told that %+v was narrowed, which was %+v", c.Narrowed, known)
+		return
+	}
+	if diff := diff(known.Narrowed(c.Narrowed.Claims), c.Narrowed); diff != "" ||
+		c.Left != "" || c.Joined != nil || c.Narrowed.Choosing() {
+		f.errorf("the feed told of a narrowing otherwise (-want +got):\n%s", diff)
+	}
+	all := []*lock.Entry{c.Narrowed}
+	for e := range f.table.Entries() {
+		if e.ID != c.Narrowed.ID {
+			all = append(all, e)
+		}
+	}
+	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
+	f.table = lock.NewTable()
+	for _, e := range all {
+		f.insert(e)
 	}
 }
 

@@ -240,7 +240,7 @@ func (w *world) send(m *message) {
 	w.note("send", m.wire.r.n, string(m.op), m.id)
 	m.sent, m.numbered, m.heard = w.now(), w.numbered, m.wire.heard
 	m.wire.spoke = m.wire.spoke || m.op == memory.Distrust
-	write := m.op == memory.Put || m.op == memory.Remove || m.op == memory.Revoke
+	write := shares(m) || m.op == memory.Revoke
 	switch {
 	case w.chance(w.Lost), m.mute():
 		w.note("lost", m.wire.r.n, string(m.op), m.id)
@@ -297,7 +297,9 @@ func (w *world) carryOut(m *message, heard bool) {
 }
 
 // shares reports whether a request may share a transaction.
-func shares(m *message) bool { return m.op == memory.Put || m.op == memory.Remove }
+func shares(m *message) bool {
+	return m.op == memory.Put || m.op == memory.Remove || m.op == memory.Narrow
+}
 
 // transact carries out what is waiting as one transaction. A store that was restored
 // meanwhile does not know of connections from before.

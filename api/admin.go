@@ -33,6 +33,8 @@ type AdminHolder struct {
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes.
+	Permits int `json:"permits,omitempty" minimum:"1" maximum:"1000000"`
 	// Set is how many locks the entry has, if it is a set.
 	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
 	// Metadata as they were sent; left out of lists.
@@ -59,6 +61,11 @@ type AdminWaiter struct {
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes.
+	Permits int `json:"permits,omitempty" minimum:"1" maximum:"1000000"`
+	// PermitsBefore is how many permits the entries before it take. Left out in other modes, and for a
+	// set that waits for another of its locks.
+	PermitsBefore int `json:"permits_before,omitempty" minimum:"1" example:"7"`
 	// Set is how many locks the entry asks for, if it is a set.
 	Set int `json:"set,omitempty" minimum:"1" maximum:"32" example:"2"`
 	// Any is how many of these locks suffice; left out where all are needed.
@@ -140,6 +147,7 @@ type AdminLockView struct {
 	Waiters []AdminWaiter `json:"waiters"`
 	// Waiting is how many wait in all.
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
+	Permits
 	// Fence is the newest fence of the lock that this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
 	// Closed is set while an operator keeps new entries out of the lock.

@@ -10,6 +10,8 @@ type EntryFields struct {
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes.
+	Permits int `json:"permits,omitempty" minimum:"1" maximum:"1000000"`
 	GrantFields
 }
 

@@ -87,6 +87,8 @@ type EventEntry struct {
 	Mode string `json:"mode,omitempty" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes.
+	Permits int `json:"permits,omitempty" minimum:"1" maximum:"1000000"`
 	// Locks of a set that the reader may use and selected, in byte order.
 	Locks []SetLock `json:"locks,omitempty"`
 	// Any is how many of the set's locks suffice; left out where all are needed.

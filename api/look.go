@@ -15,6 +15,8 @@ type Holder struct {
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes.
+	Permits int `json:"permits,omitempty" minimum:"1" maximum:"1000000"`
 	// Metadata as they were sent; left out of lists, and of the refusal of a set.
 	Metadata map[string]string `json:"metadata,omitempty" example:"job:nightly"`
 }
@@ -29,6 +31,11 @@ type Waiter struct {
 	Mode string `json:"mode" enums:"exclusive,shared,semaphore"`
 	// Limit of a semaphore.
 	Limit int `json:"limit,omitempty" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes.
+	Permits int `json:"permits,omitempty" minimum:"1" maximum:"1000000"`
+	// PermitsBefore is how many permits the entries before it take. Left out in other modes, and for a
+	// set that waits for another of its locks.
+	PermitsBefore int `json:"permits_before,omitempty" minimum:"1" example:"7"`
 	// EnqueuedAt is when the entry joined the queue.
 	EnqueuedAt Instant `json:"enqueued_at" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
 	// WaitedSeconds is how long it has waited.
@@ -62,6 +69,17 @@ type Figures struct {
 	RecommendedTTLSeconds *Seconds `json:"recommended_ttl_seconds,omitempty" swaggertype:"number" example:"9"`
 }
 
+// Permits are how a semaphore in use is shared; left out for other locks.
+type Permits struct {
+	// PermitsHeld is how many permits are taken, by sets at the front too that wait for another lock.
+	PermitsHeld int `json:"permits_held,omitempty" minimum:"1" example:"7"`
+	// Limits of its entries, ascending, at most 10 of them; of a long queue those at both ends.
+	Limits []int `json:"limits,omitempty" example:"10"`
+	// LimitsDifferSince is when the first entry joined whose limit is not that of the oldest entry;
+	// left out while all agree.
+	LimitsDifferSince *Instant `json:"limits_differ_since,omitempty" swaggertype:"string" format:"date-time" example:"2026-01-02T15:04:05.000Z"`
+}
+
 // Lock is one lock with its holders and waiters.
 type Lock struct {
 	// Name of the lock.
@@ -74,6 +92,7 @@ type Lock struct {
 	Waiting int `json:"waiting" minimum:"0" example:"3"`
 	// Fence is the newest fence of the lock that this replica knows.
 	Fence uint64 `json:"fence,omitempty" format:"int64" minimum:"1" maximum:"9007199254740991" example:"1042"`
+	Permits
 	// Figures of this replica.
 	Figures Figures `json:"figures"`
 	// ReleaseRequested is set while waiters ask the holders to finish.

@@ -6,6 +6,8 @@ type AcquireBody struct {
 	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
 	// Limit of a semaphore: how many permits there are. Each entry is judged by its own.
 	Limit *Whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes, at most `limit`.
+	Permits *Whole `json:"permits,omitempty" swaggertype:"integer" default:"1" minimum:"1" maximum:"1000000"`
 	Terms
 }
 
@@ -27,6 +29,8 @@ type SetClaim struct {
 	Mode *string `json:"mode,omitempty" enums:"exclusive,shared,semaphore" default:"exclusive"`
 	// Limit of a semaphore: how many permits there are. Each entry is judged by its own.
 	Limit *Whole `json:"limit,omitempty" swaggertype:"integer" minimum:"1" maximum:"1000000"`
+	// Permits of a semaphore that the entry takes, at most `limit`.
+	Permits *Whole `json:"permits,omitempty" swaggertype:"integer" default:"1" minimum:"1" maximum:"1000000"`
 }
 
 // Terms are what every acquire can say.

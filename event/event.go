@@ -73,11 +73,14 @@ func entry(e *lock.Event, claims []lock.Claim) *api.EventEntry {
 		known.Fence = of.Number
 	}
 	if !of.Set {
-		known.Mode, known.Limit = string(claims[0].Mode), claims[0].Limit
+		c := claims[0]
+		known.Mode, known.Limit, known.Permits = string(c.Mode), c.Limit, c.Permits
 		return known
 	}
 	for _, c := range claims {
-		known.Locks = append(known.Locks, api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit})
+		known.Locks = append(known.Locks, api.SetLock{
+			Name: c.Name, Mode: string(c.Mode), Limit: c.Limit, Permits: c.Permits,
+		})
 	}
 	return known
 }

@@ -66,11 +66,15 @@ func TestAcquireAnswersWithTheEntry(t *testing.T) {
 		"ModeShared":     {[]option{body(`{"mode":"shared"}`)}, func(e *entry) { e.Mode = "shared" }},
 		"ModeSemaphore": {
 			[]option{body(`{"mode":"semaphore","limit":3}`)},
-			func(e *entry) { e.Mode, e.Limit = "semaphore", 3 },
+			func(e *entry) { e.Mode, e.Limit, e.Permits = "semaphore", 3, 1 },
 		},
 		"LargestLimit": {
 			[]option{body(`{"mode":"semaphore","limit":1000000}`)},
-			func(e *entry) { e.Mode, e.Limit = "semaphore", 1_000_000 },
+			func(e *entry) { e.Mode, e.Limit, e.Permits = "semaphore", 1_000_000, 1 },
+		},
+		"Permits": {
+			[]option{body(`{"mode":"semaphore","limit":3,"permits":2}`)},
+			func(e *entry) { e.Mode, e.Limit, e.Permits = "semaphore", 3, 2 },
 		},
 		"NullMode": {[]option{body(`{"mode":null,"limit":null}`)}, func(*entry) {}},
 		"Holder": {

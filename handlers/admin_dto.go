@@ -113,7 +113,8 @@ func adminHolder(h view.Holder, name string) api.AdminHolder {
 	out := api.AdminHolder{
 		ID: string(e.ID), Holder: e.Holder, Since: api.InstantOf(h.Since),
 		TTLSeconds: api.SecondsOf(e.TTL),
-		Fence:      e.Number, Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
+		Fence:      e.Number, Mode: string(claim.Mode), Limit: claim.Limit, Permits: claim.Permits,
+		Set: setSize(e),
 	}
 	if !h.ExpiresAt.IsZero() {
 		out.ExpiresAt = new(api.InstantOf(h.ExpiresAt))
@@ -142,7 +143,7 @@ func (a *endpoints) adminLockOf(v *service.Inspection) *api.AdminLockView {
 		Seen: a.seen(v.Revision, v.Now), Tenant: v.Tenant, Name: v.Name,
 		Holders: make([]api.AdminHolder, 0, len(v.Holders)), Holding: v.Holding,
 		Waiters: make([]api.AdminWaiter, 0, len(v.Waiters)), Waiting: v.Waiting, Fence: v.Newest,
-		Closed: plain.Closed,
+		Closed: plain.Closed, Permits: plain.Permits,
 		Figures: api.AdminFigures{
 			Figures: plain.Figures, Waits: stepsOf(v.Waits), Holds: stepsOf(v.Holds),
 			RecommendedTTLReason: adviceOf(v.Figures, v.Advised),
@@ -165,7 +166,8 @@ func adminWaiter(w view.Waiter, name string) api.AdminWaiter {
 	return api.AdminWaiter{
 		ID: string(e.ID), Position: w.Position, Holder: e.Holder, Number: e.Number,
 		EnqueuedAt: api.InstantOf(e.EnqueuedAt),
-		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit, Set: setSize(e),
+		TTLSeconds: api.SecondsOf(e.TTL), Mode: string(claim.Mode), Limit: claim.Limit,
+		Permits: claim.Permits, PermitsBefore: w.PermitsBefore, Set: setSize(e),
 		Any: suffice(e), Async: e.Async, Metadata: e.Metadata, WaitUntil: waitUntil(e),
 	}
 }

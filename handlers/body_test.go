@@ -127,6 +127,18 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"LimitFraction": {
 			`{"mode":"semaphore","limit":1.5}`, invalid("limit", "must be a whole number"),
 		},
+		"PermitsZero": {
+			`{"mode":"semaphore","limit":2,"permits":0}`,
+			invalid("permits", "must be a whole number from 1 to limit, which is 2"),
+		},
+		"PermitsAbove": {
+			`{"mode":"semaphore","limit":2,"permits":3}`,
+			invalid("permits", "must be a whole number from 1 to limit, which is 2"),
+		},
+		"PermitsExclusive": {
+			`{"permits":1}`,
+			invalid("permits", "is for the mode semaphore only; set that mode, or leave it out"),
+		},
 		"LimitExclusive": {`{"limit":3}`, invalid("limit", "is for the mode semaphore only; set that mode, or leave it out")},
 		"LimitShared": {
 			`{"mode":"shared","limit":3}`,

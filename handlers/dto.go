@@ -13,7 +13,7 @@ func entryOf(g *service.Grant) api.Entry {
 	e := g.Entry
 	fields := api.EntryFields{
 		ID: string(e.ID), Name: e.Name(), Mode: string(e.Claims[0].Mode), Limit: e.Claims[0].Limit,
-		GrantFields: fieldsOf(g),
+		Permits: e.Claims[0].Permits, GrantFields: fieldsOf(g),
 	}
 	if g.Held {
 		return api.Entry{Held: &api.HeldEntry{
@@ -71,7 +71,8 @@ func holdersOf(holders []view.Holder, name string) []api.Holder {
 		claim := claimOn(h.Entry, name)
 		v := api.Holder{
 			Holder: h.Entry.Holder, Since: api.InstantOf(h.Since), Fence: h.Entry.Number,
-			Mode: string(claim.Mode), Limit: claim.Limit, Metadata: h.Entry.Metadata,
+			Mode: string(claim.Mode), Limit: claim.Limit, Permits: claim.Permits,
+			Metadata: h.Entry.Metadata,
 		}
 		if !h.ExpiresAt.IsZero() {
 			v.ExpiresAt = new(api.InstantOf(h.ExpiresAt))
@@ -95,7 +96,7 @@ func lockOf(v *service.LockView) *api.Lock {
 		Name: v.Name, Holders: holdersOf(v.Holders, v.Name),
 		Waiters: make([]api.Waiter, 0, len(v.Waiters)),
 		Waiting: v.Waiting, Fence: v.Newest, Revision: v.Revision, Closed: closingOf(v.Closure),
-		ReleaseRequested: askedOf(v.Asked),
+		ReleaseRequested: askedOf(v.Asked), Permits: permitsOf(&v.Queue),
 		Figures: api.Figures{
 			Acquisitions: v.Figures.Acquisitions, Expirations: v.Figures.Expirations,
 			WaitSeconds: percentilesOf(v.Figures.Wait), HoldSeconds: percentilesOf(v.Figures.Hold),
@@ -105,12 +106,21 @@ func lockOf(v *service.LockView) *api.Lock {
 		claim := claimOn(w.Entry, v.Name)
 		out.Waiters = append(out.Waiters, api.Waiter{
 			Position: w.Position, Holder: w.Entry.Holder, Mode: string(claim.Mode), Limit: claim.Limit,
+			Permits: claim.Permits, PermitsBefore: w.PermitsBefore,
 			EnqueuedAt: api.InstantOf(w.Entry.EnqueuedAt), WaitedSeconds: api.SecondsOf(w.Waited),
 			Metadata: w.Entry.Metadata,
 		})
 	}
 	if v.Advised > 0 {
 		out.Figures.RecommendedTTLSeconds = new(api.SecondsOf(v.Advised))
+	}
+	return out
+}
+
+func permitsOf(q *view.Queue) api.Permits {
+	out := api.Permits{PermitsHeld: q.Taken, Limits: q.Limits}
+	if q.Differs != nil {
+		out.LimitsDifferSince = new(api.InstantOf(q.Differs.EnqueuedAt))
 	}
 	return out
 }

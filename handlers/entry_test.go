@@ -22,6 +22,7 @@ type entry struct {
 	State         string            `json:"state"`
 	Mode          string            `json:"mode"`
 	Limit         int               `json:"limit"`
+	Permits       int               `json:"permits"`
 	Holder        string            `json:"holder"`
 	Token         string            `json:"token"`
 	Fence         *uint64           `json:"fence"`
@@ -49,6 +50,7 @@ type holder struct {
 	Fence     uint64            `json:"fence"`
 	Mode      string            `json:"mode"`
 	Limit     int               `json:"limit"`
+	Permits   int               `json:"permits"`
 	Metadata  map[string]string `json:"metadata"`
 }
 
@@ -57,6 +59,8 @@ type waiter struct {
 	Holder        string            `json:"holder"`
 	Mode          string            `json:"mode"`
 	Limit         int               `json:"limit"`
+	Permits       int               `json:"permits"`
+	PermitsBefore int               `json:"permits_before"`
 	EnqueuedAt    instant           `json:"enqueued_at"`
 	WaitedSeconds *float64          `json:"waited_seconds"`
 	Metadata      map[string]string `json:"metadata"`
@@ -84,6 +88,9 @@ type lockView struct {
 	Fence    uint64   `json:"fence"`
 	Figures  figures  `json:"figures"`
 	Asked    *asked   `json:"release_requested"`
+	Permits  int      `json:"permits_held"`
+	Limits   []int    `json:"limits"`
+	Differ   *instant `json:"limits_differ_since"`
 	Revision uint64   `json:"revision"`
 }
 

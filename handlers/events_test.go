@@ -67,6 +67,7 @@ type eventEntry struct {
 	ID         string            `json:"id"`
 	Mode       string            `json:"mode"`
 	Limit      int               `json:"limit"`
+	Permits    int               `json:"permits"`
 	Locks      []setLock         `json:"locks"`
 	Holder     string            `json:"holder"`
 	Fence      uint64            `json:"fence"`
@@ -274,7 +275,7 @@ func TestEventsNameOnlySelectedLocksOfASet(t *testing.T) {
 		"/events?locks=c,b",
 	), limited.follow("/events?locks=b,a2")
 	s := c.acquireSet(
-		`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b","mode":"shared"}]}`,
+		`{"locks":[{"name":"c","mode":"semaphore","limit":2,"permits":2},{"name":"a"},{"name":"b","mode":"shared"}]}`,
 	)
 	c.acquire("c2")
 	c.acquire("a2")
@@ -282,7 +283,7 @@ func TestEventsNameOnlySelectedLocksOfASet(t *testing.T) {
 	want := []setLock{
 		{Name: "a", Mode: "exclusive"},
 		{Name: "b", Mode: "shared"},
-		{Name: "c", Mode: "semaphore", Limit: 2},
+		{Name: "c", Mode: "semaphore", Limit: 2, Permits: 2},
 	}
 	if diff := cmp.Diff(want, e.Locks); diff != "" || e.ID != s.ID || e.Mode != "" {
 		t.Errorf("of the set is told %+v (-want +got):\n%s", e, diff)

@@ -41,7 +41,7 @@ func acquireLock(r *request, body *api.AcquireBody) (reply, error) {
 	if err := readTerms(r, &body.Terms, &req); err != nil {
 		return reply{}, err
 	}
-	req.Claims = []lock.Claim{claimOf(r.name, body.Mode, body.Limit)}
+	req.Claims = []lock.Claim{claimOf(r.name, body.Mode, body.Limit, body.Permits)}
 	return enqueue(r, &req)
 }
 
@@ -102,20 +102,28 @@ func readTerms(r *request, terms *api.Terms, req *service.AcquireRequest) (err e
 }
 
 // claimOf reads what is asked of a lock. The service checks what it comes to.
-func claimOf(name string, mode *string, limit *api.Whole) lock.Claim {
+func claimOf(name string, mode *string, limit, permits *api.Whole) lock.Claim {
 	c := lock.Claim{Name: name, Mode: lock.Exclusive}
 	if mode != nil {
 		c.Mode = lock.Mode(*mode)
 	}
 	if limit != nil {
-		if c.Limit = int(*limit); c.Limit == 0 {
-			c.Limit = outOfBounds // 0 is none there
-		}
+		c.Limit = sent(*limit)
 	}
-	if c.Mode == lock.Semaphore {
+	if permits != nil {
+		c.Permits = sent(*permits)
+	} else if c.Mode == lock.Semaphore {
 		c.Permits = 1
 	}
 	return c
+}
+
+// sent returns a number as the service takes it, where 0 is none.
+func sent(n api.Whole) int {
+	if n == 0 {
+		return outOfBounds
+	}
+	return int(n)
 }
 
 // outOfBounds stands for a 0 that was sent where 0 means that nothing was.

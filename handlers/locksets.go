@@ -40,12 +40,10 @@ func acquireLockSet(r *request, body *api.LockSetBody) (reply, error) {
 		if lock.ValidName(l.Name) && !r.principal.MayUse(l.Name) {
 			return reply{}, errOtherNames(l.Name)
 		}
-		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit))
+		req.Claims = append(req.Claims, claimOf(l.Name, l.Mode, l.Limit, l.Permits))
 	}
 	if body.Any != nil {
-		if req.Any = int(*body.Any); req.Any == 0 {
-			req.Any = outOfBounds
-		}
+		req.Any = sent(*body.Any)
 	}
 	r.note(slog.Int("locks", len(req.Claims)))
 	if err := r.charge(min(len(req.Claims), lock.MaxSetSize) - 1); err != nil {
@@ -126,7 +124,7 @@ func setOf(g *service.Grant) *api.Set {
 }
 
 func setLockOf(c lock.Claim) api.SetLock {
-	return api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit}
+	return api.SetLock{Name: c.Name, Mode: string(c.Mode), Limit: c.Limit, Permits: c.Permits}
 }
 
 // waitingLocks describes the locks for which a set waits, with the positions that are known.

@@ -31,10 +31,11 @@ type set struct {
 }
 
 type setLock struct {
-	Name  string `json:"name"`
-	Mode  string `json:"mode"`
-	Limit int    `json:"limit"`
-	Fence uint64 `json:"fence"`
+	Name    string `json:"name"`
+	Mode    string `json:"mode"`
+	Limit   int    `json:"limit"`
+	Permits int    `json:"permits"`
+	Fence   uint64 `json:"fence"`
 
 	Position int `json:"position"`
 }
@@ -79,7 +80,7 @@ func TestLockSetIsTakenAsOne(t *testing.T) {
 	t.Parallel()
 	c := newTenant(t)
 	a := c.post("/locksets", body(
-		`{"locks":[{"name":"c","mode":"semaphore","limit":2},{"name":"a"},{"name":"b",`+
+		`{"locks":[{"name":"c","mode":"semaphore","limit":9,"permits":4},{"name":"a"},{"name":"b",`+
 			`"mode":"shared"}],"ttl_seconds":60,"holder":"w","metadata":{"k":"v"}}`,
 	))
 	got := a.set(http.StatusCreated, "held")
@@ -89,7 +90,7 @@ func TestLockSetIsTakenAsOne(t *testing.T) {
 		Locks: []setLock{
 			{Name: "a", Mode: "exclusive"},
 			{Name: "b", Mode: "shared"},
-			{Name: "c", Mode: "semaphore", Limit: 2},
+			{Name: "c", Mode: "semaphore", Limit: 9, Permits: 4},
 		},
 	}
 	if diff := cmp.Diff(

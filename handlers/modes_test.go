@@ -2,7 +2,9 @@ package handlers_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 )
 
@@ -55,7 +57,7 @@ func TestModeMismatch(t *testing.T) {
 				return
 			}
 			a.wantProblem(modeMismatch("orders:42", tc.as), "in_use")
-			if got := a.inUse(); got != (setLock{Name: "orders:42", Mode: e.Mode, Limit: e.Limit}) {
+			if got := a.inUse(); got != (setLock{Name: "orders:42", Mode: e.Mode, Limit: e.Limit, Permits: e.Permits}) {
 				t.Errorf("%v: in use as %+v", a, got)
 			}
 			if v := c.look("orders:42"); *v.Waiting != 0 {
@@ -64,5 +66,48 @@ func TestModeMismatch(t *testing.T) {
 			c.release(e)
 			c.acquire("orders:42", body(tc.then), key("k")) // now it is free, and the key is not used up
 		})
+	}
+}
+
+// TestPermits: each entry takes its permits and is judged by its own limit, and none passes a wide
+// request. The lock shows what is held, and by which limits.
+func TestPermits(t *testing.T) {
+	t.Parallel()
+	c := newTenant(t)
+	join := func(limit, permits int) *answer {
+		return c.post("/locks/pool", body(fmt.Sprintf(
+			`{"mode":"semaphore","limit":%d,"permits":%d,"async":true,"wait_seconds":60,"ttl_seconds":60}`,
+			limit, permits,
+		)))
+	}
+	first := join(5, 3).held(http.StatusCreated)
+	if first.Permits != 3 || first.Limit != 5 {
+		t.Errorf("it takes %d of %d permits, want 3 of 5", first.Permits, first.Limit)
+	}
+	if v := c.look("pool"); v.Permits != 3 || !slices.Equal(v.Limits, []int{5}) || v.Differ != nil {
+		t.Errorf("%d permits are held of %v, differing since %v", v.Permits, v.Limits, v.Differ)
+	}
+	second := join(8, 1).held(http.StatusCreated)
+	for _, limit := range []int{8, 5} {
+		join(limit, 5).waiting(http.StatusAccepted)
+	}
+	join(8, 1).waiting(http.StatusAccepted)
+	v := c.look("pool")
+	if v.Permits != 4 || !slices.Equal(v.Limits, []int{5, 8}) || v.Differ == nil ||
+		*v.Differ != second.EnqueuedAt {
+		t.Errorf("%d permits are held of %v, differing since %v", v.Permits, v.Limits, v.Differ)
+	}
+	for i, want := range []int{4, 9, 14} {
+		if w := v.Waiters[i]; w.PermitsBefore != want || w.Position != i+1 || w.Permits != []int{5, 5, 1}[i] {
+			t.Errorf("waiter %d: %+v, want %d permits before it", i, w, want)
+		}
+	}
+	c.release(first)
+	if v := c.look("pool"); v.Permits != 6 || len(v.Holders) != 2 || len(v.Waiters) != 2 {
+		t.Errorf("%d permits are held by %d, and %d wait", v.Permits, len(v.Holders), len(v.Waiters))
+	}
+	alone := c.acquire("alone")
+	if v := c.look("alone"); v.Permits != 0 || v.Limits != nil || alone.Permits != 0 {
+		t.Errorf("an exclusive lock has %d permits of %v", v.Permits, v.Limits)
 	}
 }

@@ -52,7 +52,7 @@ func (r *request) fail(err error) {
 		r.Header(replayedHeader, "true")
 	}
 	if e.InUse != nil {
-		p.InUse = &api.SetLock{Name: e.InUse.Name, Mode: string(e.InUse.Mode), Limit: e.InUse.Limit}
+		p.InUse = new(setLockOf(*e.InUse))
 	}
 	if e.Closure != nil {
 		p.Until, p.Reason = new(api.InstantOf(e.Closure.Until)), e.Closure.Reason

@@ -98,10 +98,6 @@ func (q *Queue) Waiting() int { return q.size - q.front }
 // Holders returns how many entries hold, here and in all their other queues.
 func (q *Queue) Holders() int { return int(q.holders) }
 
-// Taken returns how many permits of a semaphore the front has taken. They include those of sets
-// that wait for another lock.
-func (q *Queue) Taken() int { return int(q.taken) }
-
 // Newest returns the greatest number that the queue has seen.
 func (q *Queue) Newest() uint64 { return q.newest }
 

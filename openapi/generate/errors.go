@@ -93,7 +93,7 @@ func exampleOf(code api.Code) api.Problem {
 		return api.Problem{
 			Detail: "the lock orders:42 is in use in the mode semaphore; " +
 				"use that, or wait until it is free",
-			InUse: &api.SetLock{Name: "orders:42", Mode: "semaphore", Limit: 4},
+			InUse: &api.SetLock{Name: "orders:42", Mode: "semaphore", Limit: 4, Permits: 1},
 		}
 	case api.Deadlock:
 		return api.Problem{

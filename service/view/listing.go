@@ -32,6 +32,9 @@ type Waiter struct {
 	Entry    *lock.Entry
 	Position int // 1 is next
 	Waited   time.Duration
+
+	// PermitsBefore is how many permits the entries before it take of a semaphore; 0 at its front.
+	PermitsBefore int
 }
 
 // Summary is a lock in a list.
@@ -71,6 +74,12 @@ type Queue struct {
 	Waiting  int      // how many wait
 	Newest   uint64   // the newest fence of the holders
 	Revision uint64   // the number up to which the view is complete
+
+	// With waiters, of a semaphore: the permits that its front has taken, and limits that its entries
+	// have; see [lock.Queue.Limits].
+	Taken   int
+	Limits  []int
+	Differs *lock.Entry
 }
 
 // Lists reads queues and pages of locks, for display.
@@ -106,7 +115,24 @@ func (v *Lists) Queue(r lock.Ref, leaving lock.ID, maxHolders, maxWaiters int) Q
 		next := Waiter{Entry: e, Position: len(out.Waiters) + 1, Waited: v.queues.WaitedFor(e)}
 		out.Waiters = append(out.Waiters, next)
 	}
+	if maxWaiters > 0 && q.Head().Claim().Mode == lock.Semaphore {
+		out.addPermits(q)
+	}
 	return out
+}
+
+// addPermits adds how many permits are in use, and by which limits.
+func (out *Queue) addPermits(q *lock.Queue) {
+	out.Taken = q.Taken()
+	out.Limits, out.Differs = q.Limits()
+	before, s := out.Taken, q.Behind()
+	for i := range out.Waiters {
+		if s != nil && s.Member().Entry() == out.Waiters[i].Entry {
+			out.Waiters[i].PermitsBefore = before
+			before += s.Claim().Permits
+			s = s.Next()
+		}
+	}
 }
 
 // Len returns how many entries a queue has.

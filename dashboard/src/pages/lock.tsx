@@ -13,6 +13,7 @@ import { Close } from "./close";
 import { Figures } from "./figures";
 import { History } from "./history";
 import { holderPage } from "./names";
+import { Permits, terms } from "./permits";
 import { Revoke, type Target } from "./revoke";
 import { StaleWrites } from "./stale-writes";
 import { Line } from "./sure";
@@ -94,6 +95,7 @@ function Seen({ view, revoke }: { view: View; revoke: Revoking }) {
           <h2 id="holders">{view.holding === 1 ? "Holder" : "Holders"}</h2>
           {view.holding + view.waiting > 0 && <Fence holding={view.holding} waiting={view.waiting} />}
         </div>
+        <Permits view={view} />
         {view.release_requested && <Asked of={view.release_requested} />}
         <Holders view={view} revoke={revoke} />
       </section>
@@ -164,8 +166,7 @@ function Holders({ view, revoke }: { view: View; revoke: Revoking }) {
               <Hint term="mode" />
             </dt>
             <dd>
-              {h.mode}
-              {h.limit ? ` of ${h.limit}` : ""}
+              {terms(h)}
               {h.set ? `, in a set of ${many(h.set, "lock")}` : ""}
             </dd>
             <Metadata of={h.metadata} />
@@ -219,8 +220,7 @@ function Waiter({ of, tenant, revoke }: { of: Schemas["AdminWaiter"]; tenant: st
       </td>
       <td>{of.wait_until ? <Until at={of.wait_until} /> : <span class="soft">–</span>}</td>
       <td>
-        {of.mode}
-        {of.limit ? ` of ${of.limit}` : ""}
+        {terms(of)}
         {of.any ? `, any ${of.any} of ${of.set}` : of.set ? `, set of ${of.set}` : ""}
       </td>
       <td class="number">{of.number}</td>

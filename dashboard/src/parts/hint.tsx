@@ -16,7 +16,7 @@ const terms = {
   ],
   mode: [
     "What is a mode?",
-    "Exclusive: one holder. Shared: several readers at the same time. Semaphore: up to a limit of holders at the same time.",
+    "Exclusive: one holder. Shared: several readers at the same time. Semaphore: several holders, up to a limit of permits.",
   ],
   position: [
     "What is a position?",

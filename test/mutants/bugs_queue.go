@@ -69,11 +69,11 @@ func queueBugs() []Bug {
 			In:      "./lock", Run: "^TestWhoHoldsInALongQueue$",
 		},
 		{
-			Name: "lock-place-in-a-long-queue", Breaks: "a position counts the waiters ahead",
-			File:    "lock/block.go",
-			Anchor:  "\tinto.waiting += b.waiting\n",
-			Becomes: "",
-			In:      "./lock", Run: "^TestPositionsInALongQueue$",
+			Name: "lock-superseded-holder", Breaks: "a newer request takes no lock from its holder",
+			File:    "lock/deadlock/table.go",
+			Anchor:  "\t\treturn grounds, ok\n",
+			Becomes: "\t\treturn nil, ok\n",
+			In:      "./service", Run: "^TestSupersededAndGranted$",
 		},
 		{
 			Name:   "lock-rejection-outlives-its-cycle",

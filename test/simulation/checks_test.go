@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -81,7 +82,7 @@ func (t *truth) checkEnd(l *life) {
 		return
 	}
 	switch l.reason {
-	case lock.Withdrawn, lock.WaitTimeout, lock.Deadlocked, lock.Mismatched:
+	case lock.Withdrawn, lock.WaitTimeout, lock.Deadlocked, lock.Mismatched, lock.Superseded:
 		t.w.problem("%s at %d was granted, and ended as %s", l.entry.ID, l.entry.Number, l.reason)
 	case lock.Expired:
 		if l.ended < l.sureTill {
@@ -216,6 +217,11 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 		}
 	case lock.Deadlock:
 		t.checkDeadlock(c, e)
+	case lock.NotNewest:
+		id := cmp.Or(c.id, c.asked.id) // a request with the same key may have written it
+		if l := t.last(id); l == nil || !t.superseded(id, c.claims, l.joined, now) {
+			t.w.problem("%v: was told that a later request waits, and none did", c)
+		}
 	case lock.IdempotencyMismatch:
 		if !c.altered {
 			t.w.problem("%v: was told that its key was used with other parameters", c)

@@ -15,10 +15,10 @@ func (d *doctored) cycle() {
 	d.watch()
 }
 
-// watch gives the check for deadlocks the time that it needs.
+// watch gives the check for waits that stand the time that it needs.
 func (d *doctored) watch() {
-	d.watchDeadlocks()
-	d.pass(deadlockGoes + time.Second)
+	d.watchWaits()
+	d.pass(waitsGo + time.Second)
 	d.open = nil
 }
 

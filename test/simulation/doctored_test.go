@@ -122,6 +122,13 @@ func doctors() map[string]func(*doctored) {
 		"asked by nobody":       func(d *doctored) { d.askedByNobody() },
 		"an odd answer":         func(d *doctored) { d.refused("a", acquire, lock.Forbidden) },
 		"deadlock":              func(d *doctored) { d.refused("a", acquire, lock.Deadlock) },
+		"superseded by none":    func(d *doctored) { d.refused("a", acquire, lock.NotNewest) },
+		"superseded, and held":  func(d *doctored) { d.left(d.held("a"), lock.Superseded) },
+		"superseded by nothing": func(d *doctored) {
+			d.joined("a")
+			d.left(d.joined("b"), lock.Superseded)
+		},
+		"superseded, and stays": func(d *doctored) { d.newestOf("a", "b", "c"); d.watch() },
 		"timed out and stayed": func(d *doctored) {
 			d.joined("a")
 			d.joined("b")

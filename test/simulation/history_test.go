@@ -16,7 +16,7 @@ const (
 	// An async entry waits on by a clock that was changed, and then has a full lease:
 	// longer where clocks were changed by more than a minute.
 	leasesWithin = 6 * time.Minute
-	deadlockGoes = 5 * time.Second
+	waitsGo      = 5 * time.Second
 )
 
 // history plays all of it, and leaves what is wrong in problems.
@@ -37,7 +37,7 @@ func (w *world) history() {
 	defer w.end()
 	w.run(w.Length, w.failed)
 	w.heal()
-	w.schedule(deadlockGoes, w.watchDeadlocks)
+	w.schedule(waitsGo, w.watchWaits)
 	w.finish("every call answered", answersWithin, func() bool {
 		return !slices.ContainsFunc(w.clients, func(c *client) bool { return !c.done }) &&
 			len(w.open) == 0
@@ -67,21 +67,24 @@ func (w *world) finish(what string, within time.Duration, done func() bool) {
 	}
 }
 
-// watchDeadlocks looks again and again for waits that stand although nothing goes
+// watchWaits looks again and again for waits that stand although nothing goes
 // wrong.
-func (w *world) watchDeadlocks() {
-	before := w.truth.standing()
-	if len(before) == 0 {
+func (w *world) watchWaits() {
+	before, outlived := w.truth.standing(), w.truth.outlived()
+	if len(before)+len(outlived) == 0 {
 		if len(w.open) > 0 {
-			w.schedule(time.Second, w.watchDeadlocks)
+			w.schedule(time.Second, w.watchWaits)
 		}
 		return
 	}
-	w.schedule(deadlockGoes, func() {
-		if slices.Equal(before, w.truth.standing()) {
+	w.schedule(waitsGo, func() {
+		if len(before) > 0 && slices.Equal(before, w.truth.standing()) {
 			w.problem("wait for each other: %v", before)
 		}
-		w.watchDeadlocks()
+		if len(outlived) > 0 && slices.Equal(outlived, w.truth.outlived()) {
+			w.problem("wait, and a later request supersedes them: %v", outlived)
+		}
+		w.watchWaits()
 	})
 }
 

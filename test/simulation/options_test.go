@@ -33,6 +33,7 @@ type options struct {
 	Restored     bool // the store goes back to a copy while replicas run
 	Async        int  // percent of waiting acquires that the replicas keep
 	Asks         int  // percent of waiting acquires that ask the holders to finish
+	Newest       int  // percent of waiting acquires that give way to a later one with it
 	Closures     int  // that an operator makes
 	Webhooks     bool // the replicas send webhooks
 	Unwell       int  // attempts of a hundred that the receivers do not take as they should
@@ -72,6 +73,9 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(2) == 0 {
 		o.Full = between(1, 30)
+	}
+	if r.IntN(3) == 0 {
+		o.Newest = between(20, 90)
 	}
 	return o
 }

@@ -158,6 +158,7 @@ func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	t.checkAttended(l)
 	t.checkKept(l)
 	t.checkTakenBack(l)
+	t.checkSuperseded(l)
 }
 
 // promote records the holders after a change in the queues of the claims.

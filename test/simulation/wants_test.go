@@ -36,6 +36,7 @@ func (c *client) wants() *asked {
 		within := w.between(0, time.Minute)
 		req.AskWithin = &within
 	}
+	req.OnlyNewest = w.Newest > 0 && w.percent(w.Newest)
 	if w.percent(w.Keyed) {
 		req.IdempotencyKey = fmt.Sprint("key-", c.n, "-", c.turns)
 	}

@@ -32,14 +32,26 @@ HOUR = 3600.0
 
 OPTIONS = (
     *("ttl", "wait", "mode", "limit", "holder", "metadata", "request_release", "margin"),
-    "at_least",
+    *("at_least", "permits", "only_newest"),
 )
 FIELDS = {
     "vector": {"name", "about", "config", "steps", "server", "until"},
     "config": {"urls", "retry_for", "clock", "traceparent"},
     "step": {
         *OPTIONS,
-        *("at", "do", "as", "of", "name", "claims", "callback_url", "event", "prefix", "state"),
+        *(
+            "at",
+            "do",
+            "as",
+            "of",
+            "name",
+            "claims",
+            "any",
+            "callback_url",
+            "event",
+            "prefix",
+            "state",
+        ),
         *("types", "locks", "after", "fence_presented", "fence_known", "resource", "secrets"),
         *("headers", "payload", "seconds", "now", "result", "lost", "release_requested", "token"),
     },
@@ -423,6 +435,9 @@ class Threads(Run):
             return self.got(step, getattr(client, do)(step["name"], **self.options(step)))
         if do in ("lock_set", "try_lock_set"):
             return self.got(step, getattr(client, do)(step["claims"], **self.options(step)))
+        if do in ("lock_any", "try_lock_any"):
+            acquire = getattr(client, do)
+            return self.got(step, acquire(step["claims"], step["any"], **self.options(step)))
         if do == "async":
             pending = client.async_acquire(
                 step["name"], step.get("callback_url"), **self.options(step)
@@ -599,6 +614,9 @@ class Asyncio(Run):
             return self.got(step, await getattr(client, do)(step["name"], **self.options(step)))
         if do in ("lock_set", "try_lock_set"):
             return self.got(step, await getattr(client, do)(step["claims"], **self.options(step)))
+        if do in ("lock_any", "try_lock_any"):
+            acquire = getattr(client, do)
+            return self.got(step, await acquire(step["claims"], step["any"], **self.options(step)))
         if do == "async":
             pending = await client.async_acquire(
                 step["name"], step.get("callback_url"), **self.options(step)

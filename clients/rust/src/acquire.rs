@@ -1,4 +1,4 @@
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::future::{Future, IntoFuture};
 use std::marker::PhantomData;
@@ -24,7 +24,7 @@ impl Client {
     /// If the future is dropped while it waits, the request leaves the queue in the background; if
     /// that reaches no server, its entry expires with the TTL. The error is [`Error::Lost`] if an
     /// operator revoked the entry. Codes of others: `wait_timeout`, `lock_closed`, `deadlock`,
-    /// `mode_mismatch`, and `no_answer` after the wait and [`crate::Builder::retry_for`].
+    /// `superseded`, `mode_mismatch`, and `no_answer` after the wait and [`crate::Builder::retry_for`].
     pub fn lock(&self, name: impl Into<String>) -> Acquire {
         Acquire::new(self, Target::of(name.into()))
     }
@@ -43,6 +43,29 @@ impl Client {
     /// Acquires all locks if they are free now. If not, the error has the code `lock_held`.
     pub fn try_lock_set<C: Into<Claim>>(&self, claims: impl IntoIterator<Item = C>) -> Acquire {
         self.lock_set(claims).wait(Duration::ZERO)
+    }
+
+    /// Acquires any `k` of the locks: those that are free first, and of these the first in order. It
+    /// waits in all their queues, and fails as [`Client::lock`] does. [`Held::fences`] has those
+    /// that were granted.
+    pub fn lock_any<C: Into<Claim>>(
+        &self,
+        claims: impl IntoIterator<Item = C>,
+        k: usize,
+    ) -> Acquire {
+        let mut acquire = self.lock_set(claims);
+        acquire.of.k = Some(k);
+        acquire
+    }
+
+    /// Acquires any `k` of the locks that are free now. If fewer are, the error has the code
+    /// `lock_held`.
+    pub fn try_lock_any<C: Into<Claim>>(
+        &self,
+        claims: impl IntoIterator<Item = C>,
+        k: usize,
+    ) -> Acquire {
+        self.lock_any(claims, k).wait(Duration::ZERO)
     }
 }
 
@@ -82,9 +105,23 @@ impl<T> Acquire<T> {
         self
     }
 
-    /// Up to `limit` may hold the lock at once. A set has modes of its own.
+    /// Takes one of `limit` permits. Each entry is judged by its own limit. A set has modes of its
+    /// own.
     pub fn semaphore(mut self, limit: u32) -> Self {
-        self.options.mode = Mode::semaphore(limit);
+        self.options.mode = self.options.mode.semaphore(limit);
+        self
+    }
+
+    /// Of a semaphore: takes so many permits instead of one.
+    pub fn permits(mut self, permits: u32) -> Self {
+        self.options.mode.permits = Some(permits);
+        self
+    }
+
+    /// Gives up the wait for a later one that has this option, too. The error has the code
+    /// `superseded`.
+    pub fn only_newest(mut self) -> Self {
+        self.options.only_newest = true;
         self
     }
 
@@ -166,6 +203,7 @@ pub(crate) struct Options {
     pub(crate) ttl: Duration,
     pub(crate) wait: Duration,
     mode: Mode,
+    only_newest: bool,
     holder: Option<String>,
     metadata: HashMap<String, String>,
     request_release: Option<Duration>,
@@ -180,6 +218,7 @@ impl Default for Options {
             ttl: Duration::from_secs(30),
             wait: Duration::from_secs(60),
             mode: Mode::default(),
+            only_newest: false,
             holder: None,
             metadata: HashMap::new(),
             request_release: None,
@@ -206,9 +245,11 @@ impl Options {
         let wish = self.request_release.filter(|_| !self.wait.is_zero());
         let body = Body {
             locks: of.claims.as_deref(),
+            any: of.k,
             mode: of.claims.is_none().then_some(self.mode),
             ttl_seconds: self.ttl.as_secs_f64(),
             wait_seconds: Some(self.wait.as_secs_f64()).filter(|wait| *wait > 0.0),
+            only_newest: self.only_newest.then_some(true),
             asynchronous: asynchronous.then_some(true),
             callback_url: callback,
             request_release: wish.map(|within| Wish { within_seconds: within.as_secs_f64() }),
@@ -223,11 +264,15 @@ impl Options {
 struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     locks: Option<&'a [Claim]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    any: Option<usize>,
     #[serde(flatten)]
     mode: Option<Mode>,
     ttl_seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
     wait_seconds: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    only_newest: Option<bool>,
     #[serde(rename = "async", skip_serializing_if = "Option::is_none")]
     asynchronous: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -250,17 +295,26 @@ struct Wish {
 pub(crate) struct Target {
     pub(crate) name: String, // of a set, all names
     claims: Option<Vec<Claim>>,
+    k: Option<usize>, // how many of the claims suffice; None is all
 }
 
 impl Target {
     pub(crate) fn of(name: String) -> Self {
-        Target { name, claims: None }
+        Target { name, claims: None, k: None }
     }
 
     pub(crate) fn set(claims: Vec<Claim>) -> Self {
         let mut names: Vec<&str> = claims.iter().map(|claim| &*claim.name).collect();
         names.sort_unstable();
-        Target { name: names.join(","), claims: Some(claims) }
+        Target { name: names.join(","), claims: Some(claims), k: None }
+    }
+
+    /// What is held after a grant with these fences.
+    pub(crate) fn kept(mut self, fences: &BTreeMap<String, u64>) -> Self {
+        if self.k.is_some() {
+            self.name = fences.keys().cloned().collect::<Vec<_>>().join(",");
+        }
+        self
     }
 
     /// Where the lock or set is acquired.

@@ -140,6 +140,11 @@ impl Error {
         self.code() == "wait_timeout"
     }
 
+    /// Whether a later call with [`crate::Acquire::only_newest`] took its place in the queue.
+    pub fn is_superseded(&self) -> bool {
+        self.code() == "superseded"
+    }
+
     /// Whether no server answered in time.
     pub fn is_no_answer(&self) -> bool {
         matches!(self, Error::NoAnswer(_))

@@ -52,7 +52,8 @@ impl Held {
         self.lease.fence()
     }
 
-    /// Fences of a set, by the names of its locks.
+    /// Fences of a set, by the names of its locks; of [`crate::Client::lock_any`], of those that were
+    /// granted.
     pub fn fences(&self) -> &BTreeMap<String, u64> {
         &self.lease.fences
     }

@@ -48,10 +48,11 @@ impl Lease {
         entry: Entry,
         since: Reading,
     ) -> Result<Arc<Lease>, Error> {
+        let fences = entry.locks.iter().map(|lock| (lock.name.clone(), lock.fence)).collect();
         let lease = Arc::new(Lease {
             client: of.client.clone(),
             runtime: of.runtime.clone(),
-            of: of.of.clone(),
+            of: of.of.clone().kept(&fences),
             options: of.options.clone(),
             trace: of.trace.clone(),
             state: Mutex::new(State {
@@ -60,7 +61,7 @@ impl Lease {
                 asked: ReleaseRequested::default(),
                 failed: None,
             }),
-            fences: entry.locks.iter().map(|lock| (lock.name.clone(), lock.fence)).collect(),
+            fences,
             entry,
             ended: watch::Sender::new(None),
             granted: of.client.clock.read(),

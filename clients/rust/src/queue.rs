@@ -255,7 +255,7 @@ impl Acquisition {
     fn ended(&mut self, mut problem: Box<Problem>) -> Failure {
         let lost = problem.lost(&self.of.name);
         match problem.reason.as_deref().unwrap_or_default() {
-            "wait_timeout" | "deadlock" | "mode_mismatch" => {
+            "wait_timeout" | "deadlock" | "superseded" | "mode_mismatch" => {
                 problem.code = problem.reason.clone().unwrap_or_default();
                 return Failure::Final(Error::Refused(problem));
             }

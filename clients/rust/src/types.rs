@@ -61,6 +61,8 @@ pub struct Holder {
     pub mode: String,
     /// Limit of a semaphore.
     pub limit: Option<u32>,
+    /// Permits of a semaphore.
+    pub permits: Option<u32>,
     /// Metadata of the entry.
     pub metadata: HashMap<String, String>,
 }
@@ -78,6 +80,8 @@ pub struct Waiter {
     pub mode: String,
     /// Limit of a semaphore.
     pub limit: Option<u32>,
+    /// Permits of a semaphore.
+    pub permits: Option<u32>,
     /// When it joined the queue, by RFC 3339.
     pub enqueued_at: String,
     /// How many seconds ago that was.
@@ -187,9 +191,15 @@ impl Claim {
         self
     }
 
-    /// Up to `limit` may hold the lock at once.
+    /// Takes one of `limit` permits. Each entry is judged by its own limit.
     pub fn semaphore(mut self, limit: u32) -> Self {
-        self.mode = Mode::semaphore(limit);
+        self.mode = self.mode.semaphore(limit);
+        self
+    }
+
+    /// Of a semaphore: takes so many permits instead of one.
+    pub fn permits(mut self, permits: u32) -> Self {
+        self.mode.permits = Some(permits);
         self
     }
 }
@@ -201,15 +211,17 @@ pub(crate) struct Mode {
     mode: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     limit: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) permits: Option<u32>,
 }
 
 impl Mode {
     pub(crate) fn shared() -> Self {
-        Mode { mode: Some("shared"), limit: None }
+        Mode { mode: Some("shared"), ..Mode::default() }
     }
 
-    pub(crate) fn semaphore(limit: u32) -> Self {
-        Mode { mode: Some("semaphore"), limit: Some(limit) }
+    pub(crate) fn semaphore(self, limit: u32) -> Self {
+        Mode { mode: Some("semaphore"), limit: Some(limit), ..self }
     }
 }
 

@@ -186,7 +186,7 @@ export class Acquisition {
     }
     const lost = lostOf(this.#of.name, error);
     const { reason } = lost;
-    if (["wait_timeout", "deadlock", "mode_mismatch"].includes(reason)) {
+    if (["wait_timeout", "deadlock", "superseded", "mode_mismatch"].includes(reason)) {
       throw errorOf({ ...error.problem, code: reason, title: reason }, error);
     }
     const { wait } = this.#options;

@@ -96,7 +96,7 @@ export class Fencepost {
 
   /**
    * Acquires a lock and waits for it up to `options.wait`. Fails with {@link WaitTimeout},
-   * {@link LockClosed}, {@link Deadlock}, {@link NoAnswer} after the wait and `retryFor`, a
+   * {@link LockClosed}, {@link Deadlock}, {@link Superseded}, {@link NoAnswer} after the wait and `retryFor`, a
    * {@link LockLost} if an operator revoked the entry, or a {@link FencepostError} of another code.
    *
    * If `options.signal` is aborted while it waits, it fails with {@link Cancelled}, and leaves the
@@ -119,6 +119,23 @@ export class Fencepost {
   /** Acquires all locks if they are free now, or fails with {@link LockHeld}. */
   tryLockSet(claims: readonly (string | Claim)[], options: TrySetOptions = {}): Promise<Held> {
     return this.#acquire(claims, options, tryingSet, 0);
+  }
+
+  /**
+   * Acquires any k of the locks: those that are free first, and of these the first in the list. It
+   * waits in all their queues. {@link Held.fences} has those that were granted.
+   */
+  lockAny(claims: readonly (string | Claim)[], k = 1, options: SetOptions = {}): Promise<Held> {
+    return this.#acquire(claims, options, lockingSet, undefined, k);
+  }
+
+  /** Acquires any k of the locks if they are free now, or fails with {@link LockHeld}. */
+  tryLockAny(
+    claims: readonly (string | Claim)[],
+    k = 1,
+    options: TrySetOptions = {},
+  ): Promise<Held> {
+    return this.#acquire(claims, options, tryingSet, 0, k);
   }
 
   /**
@@ -325,9 +342,11 @@ export class Fencepost {
     options: LockOptions,
     known: readonly string[],
     wait?: number,
+    k?: number,
   ): Promise<Held> {
     check(options, known);
-    const acquisition = new Acquisition(this.#core, new Target(name), withDefaults(options, wait));
+    const of = new Target(name, k);
+    const acquisition = new Acquisition(this.#core, of, withDefaults(options, wait));
     return acquisition.acquire(options.signal);
   }
 

@@ -47,6 +47,8 @@ export class WaitTimeout extends FencepostError {}
 export class LockClosed extends FencepostError {}
 /** Waiting would close a cycle of waits. */
 export class Deadlock extends FencepostError {}
+/** A later call with `onlyNewest` took its place in the queue. */
+export class Superseded extends FencepostError {}
 /** No server answered in time. The request may have taken effect. */
 export class NoAnswer extends FencepostError {}
 /** A webhook is not signed with a secret of the receiver, or not of now. */
@@ -90,6 +92,7 @@ const types: Record<string, typeof FencepostError> = {
   wait_timeout: WaitTimeout,
   lock_closed: LockClosed,
   deadlock: Deadlock,
+  superseded: Superseded,
   invalid_request: InvalidRequest,
 };
 const statuses: Record<number, typeof FencepostError> = { 401: Unauthenticated, 403: Forbidden };

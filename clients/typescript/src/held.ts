@@ -1,7 +1,7 @@
 import { type Reading, since } from "./clock.js";
 import { asyncDispose, type Core } from "./core.js";
 import { cancelled, FencepostError, LockLost, lostOf, overdue } from "./errors.js";
-import { type HoldOptions, marginOf, type Target, type TryOptions } from "./options.js";
+import { type HoldOptions, marginOf, namesOf, type Target, type TryOptions } from "./options.js";
 import { Again } from "./repeat.js";
 import { type Request, requestTimeout } from "./transport.js";
 import type { Entry, ReleaseRequested } from "./wire.js";
@@ -44,7 +44,7 @@ export class Held {
     const now = core.clock.read();
     const { id, token, ttlSeconds, locks } = entry;
     this.id = id;
-    this.name = of.name;
+    this.name = of.k && locks ? namesOf(locks) : of.name;
     this.fence = entry.fence ?? locks?.[0]?.fence ?? 0;
     this.#core = core;
     this.#of = of;
@@ -56,7 +56,7 @@ export class Held {
     this.look(now);
   }
 
-  /** The fences of a set, by name of the lock. */
+  /** The fences of a set, by name of the lock; of `lockAny`, of those that were granted. */
   get fences(): Record<string, number> {
     const locks = this.#entry.locks ?? [{ name: this.name, fence: this.fence }];
     return Object.fromEntries(locks.map((lock) => [lock.name, lock.fence]));

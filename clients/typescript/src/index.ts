@@ -17,6 +17,7 @@ export {
   LockHeld,
   LockLost,
   NoAnswer,
+  Superseded,
   Unauthenticated,
   WaitTimeout,
 } from "./errors.js";

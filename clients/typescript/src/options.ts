@@ -24,8 +24,10 @@ export interface TryOptions extends HoldOptions {
   ttl?: number | undefined;
   /** `exclusive` by default. */
   mode?: Mode | undefined;
-  /** Of a semaphore: how many may hold at once. */
+  /** Of a semaphore: how many permits there are. Each entry is judged by its own. */
   limit?: number | undefined;
+  /** Of a semaphore: how many of them the entry takes, 1 by default. */
+  permits?: number | undefined;
   /** Names this worker; the bearer token's `sub` by default. */
   holder?: string | undefined;
   /** Shown with the lock: up to 16 pairs, 2 KiB in all. */
@@ -45,12 +47,14 @@ export interface LockOptions extends TryOptions {
   wait?: number | undefined;
   /** Asks the holder to finish within so many seconds, if the call has to wait. */
   requestRelease?: number | undefined;
+  /** Gives up the wait for a later one that has this option, too. */
+  onlyNewest?: boolean | undefined;
 }
 
 /** Of a set, whose claims have modes and limits of their own. */
-export type SetOptions = Omit<LockOptions, "mode" | "limit">;
+export type SetOptions = Omit<LockOptions, "mode" | "limit" | "permits">;
 /** Of a set that is not waited for. */
-export type TrySetOptions = Omit<TryOptions, "mode" | "limit">;
+export type TrySetOptions = Omit<TryOptions, "mode" | "limit" | "permits">;
 
 /** How to queue without a connection. */
 export interface AsyncOptions extends LockOptions {
@@ -61,6 +65,7 @@ export interface AsyncOptions extends LockOptions {
 const isText = (value: unknown) => typeof value === "string";
 const isFunction = (value: unknown) => typeof value === "function";
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
+const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) > 0;
 const isSeconds = (value: unknown) =>
   typeof value === "number" && Number.isFinite(value) && value >= 0;
 
@@ -70,7 +75,9 @@ const valid: Record<string, (value: unknown) => boolean> = {
   margin: isSeconds,
   requestRelease: isSeconds,
   atLeast: isSeconds,
-  limit: (value) => Number.isSafeInteger(value) && (value as number) > 0,
+  limit: isCount,
+  permits: isCount,
+  onlyNewest: (value) => typeof value === "boolean",
   name: isText,
   mode: isText,
   holder: isText,
@@ -94,11 +101,12 @@ const valid: Record<string, (value: unknown) => boolean> = {
 export const calling = ["signal"];
 export const holding = [...calling, "margin", "onReleaseRequested"];
 export const tryingSet = [...holding, "ttl", "holder", "metadata", "atLeast"];
-export const trying = [...tryingSet, "mode", "limit"];
-export const lockingSet = [...tryingSet, "wait", "requestRelease"];
-export const locking = [...trying, "wait", "requestRelease"];
+export const trying = [...tryingSet, "mode", "limit", "permits"];
+const waiting = ["wait", "requestRelease", "onlyNewest"];
+export const lockingSet = [...tryingSet, ...waiting];
+export const locking = [...trying, ...waiting];
 export const queueing = [...locking, "callbackUrl"];
-const claiming = ["name", "mode", "limit"];
+const claiming = ["name", "mode", "limit", "permits"];
 
 /** Refuses options that are unknown, or of a wrong type. */
 export function check(options: object, known: readonly string[]): void {
@@ -129,8 +137,9 @@ export function marginOf(options: HoldOptions, ttl: number): number {
 export class Target {
   readonly name: string; // of a set, all names
   readonly claims: readonly Claim[] | undefined;
+  readonly k: number | undefined; // how many of the claims suffice; undefined is all
 
-  constructor(name: string | readonly (string | Claim)[]) {
+  constructor(name: string | readonly (string | Claim)[], k?: number) {
     if (typeof name === "string") {
       this.name = name;
       return;
@@ -142,6 +151,10 @@ export class Target {
     for (const claim of this.claims) {
       check(claim, claiming);
     }
+    if (k !== undefined && !isCount(k)) {
+      throw invalid("k is not valid");
+    }
+    this.k = k;
     this.name = namesOf(this.claims);
   }
 
@@ -165,8 +178,11 @@ export class Target {
     const { wait, requestRelease } = options;
     return {
       locks: this.claims,
+      any: this.k,
       mode: options.mode,
       limit: options.limit,
+      permits: options.permits,
+      only_newest: options.onlyNewest || undefined,
       ttl_seconds: options.ttl,
       wait_seconds: wait > 0 ? wait : undefined,
       async: async || undefined,
@@ -178,7 +194,7 @@ export class Target {
   }
 }
 
-function namesOf(claims: readonly Claim[]): string {
+export function namesOf(claims: readonly { name: string }[]): string {
   return claims
     .map((claim) => claim.name)
     .sort()

@@ -8,6 +8,7 @@ export interface Claim {
   name: string;
   mode?: Mode | undefined;
   limit?: number | undefined;
+  permits?: number | undefined;
 }
 
 /** A holder of a lock. */
@@ -17,6 +18,7 @@ export interface Holder {
   fence: number;
   mode: Mode;
   limit?: number;
+  permits?: number;
   expiresAt?: string;
   metadata?: Record<string, string>;
 }
@@ -28,6 +30,7 @@ export interface Waiter {
   holder: string;
   mode: Mode;
   limit?: number;
+  permits?: number;
   enqueuedAt: string;
   waitedSeconds: number;
   metadata?: Record<string, string>;
@@ -58,6 +61,10 @@ export interface Lock {
   waiting: number;
   /** The newest that was granted, as far as the server knows. */
   fence?: number;
+  /** Of a semaphore. */
+  permitsHeld?: number;
+  /** Of a semaphore: those that its entries have. */
+  limits?: number[];
   figures: {
     acquisitions: number;
     expirations: number;
@@ -111,6 +118,7 @@ export interface EventEntry {
   id: string;
   mode?: Mode;
   limit?: number;
+  permits?: number;
   locks?: Claim[];
   holder: string;
   fence?: number;

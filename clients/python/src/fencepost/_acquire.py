@@ -218,7 +218,7 @@ class Acquisition:
         call may still wait.
         """
         lost = lost_of(self.target.name, error)
-        if lost.reason in ("wait_timeout", "deadlock", "mode_mismatch"):
+        if lost.reason in ("wait_timeout", "deadlock", "superseded", "mode_mismatch"):
             raise recoded(error, lost.reason)
         if lost.reason not in ("expired", "unknown") or self.is_async or self._leaves:
             raise lost

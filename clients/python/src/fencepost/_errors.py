@@ -63,8 +63,12 @@ class Deadlock(FencepostError):
     """Waiting would close a cycle of holders that wait for each other."""
 
 
+class Superseded(FencepostError):
+    """A later request with ``only_newest`` took its place in the queue."""
+
+
 class ModeMismatch(FencepostError):
-    """The lock is in use in another mode, or with another limit."""
+    """The lock is in use as a semaphore, or not as one."""
 
 
 class InvalidRequest(FencepostError):
@@ -140,6 +144,7 @@ _TYPES = {
     "wait_timeout": WaitTimeout,
     "lock_closed": LockClosed,
     "deadlock": Deadlock,
+    "superseded": Superseded,
     "mode_mismatch": ModeMismatch,
     "lock_lost": LockLost,
     "invalid_request": InvalidRequest,

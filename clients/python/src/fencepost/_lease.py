@@ -34,7 +34,7 @@ class Lease:
         self, client: Base, target: Target, entry: Entry, settings: Settings, since: Reading
     ) -> None:
         self._client = client
-        self._target = target
+        self._target = target.kept(entry.fences)
         self._entry = entry
         self._settings = settings
         self._ttl = entry.ttl  # of the last answer
@@ -79,7 +79,7 @@ class Lease:
 
     @property
     def fences(self) -> Mapping[str, int]:
-        """The fence of each lock of a set."""
+        """The fence of each lock of a set; of ``lock_any``, of those that were granted."""
         return self._entry.fences
 
     @property

@@ -24,9 +24,11 @@ class Locks(Base, Generic[H, P]):
         wait: float = 60.0,
         mode: Mode = "exclusive",
         limit: Optional[int] = None,
+        permits: Optional[int] = None,
         holder: Optional[str] = None,
         metadata: Optional[Mapping[str, str]] = None,
         request_release: Optional[float] = None,
+        only_newest: bool = False,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
         at_least: float = 0.0,
@@ -36,7 +38,9 @@ class Locks(Base, Generic[H, P]):
         :param ttl: seconds of the lease: how long a dead holder blocks the lock; 2 at least
         :param wait: seconds to queue at most
         :param mode: ``exclusive``, ``shared``, or ``semaphore`` with a ``limit``
-        :param limit: how many may hold the semaphore at once
+        :param limit: how many permits the semaphore has; each entry is judged by its own
+        :param permits: how many of them this one takes; 1 by default
+        :param only_newest: gives up the wait for a later one that has this option, too
         :param holder: names this worker; servers detect deadlocks among holders with a name
         :param metadata: texts that are shown with the lock
         :param request_release: asks the holder to finish within so many seconds
@@ -49,8 +53,9 @@ class Locks(Base, Generic[H, P]):
             process that exits, leaves the rest to the TTL: one of ``at_least`` covers that
         :raises WaitTimeout: the lock was not granted within ``wait``
         :raises Deadlock: to wait would close a cycle of holders that wait for each other
+        :raises Superseded: a later call with ``only_newest`` took its place
         :raises LockClosed: an operator closed the lock
-        :raises ModeMismatch: the lock is in use in another mode, or with another limit
+        :raises ModeMismatch: the lock is in use as a semaphore, or not as one
         :raises LockLost: the lease ended before the grant arrived, or an operator revoked it
         :raises InvalidRequest: an option is not valid
         :raises NoAnswer: no server answered within ``wait`` and the client's ``retry_for``
@@ -64,12 +69,14 @@ class Locks(Base, Generic[H, P]):
             wait,
             mode,
             limit,
+            permits,
             holder,
             metadata,
             request_release,
             margin,
             on_release_requested,
             at_least,
+            only_newest,
         )
         return self._acquire(target_of(name), options)
 
@@ -80,6 +87,7 @@ class Locks(Base, Generic[H, P]):
         ttl: float = 30.0,
         mode: Mode = "exclusive",
         limit: Optional[int] = None,
+        permits: Optional[int] = None,
         holder: Optional[str] = None,
         metadata: Optional[Mapping[str, str]] = None,
         margin: Optional[float] = None,
@@ -91,7 +99,17 @@ class Locks(Base, Generic[H, P]):
         :raises LockHeld: another holder has the lock
         """
         options = Settings(
-            ttl, 0.0, mode, limit, holder, metadata, None, margin, on_release_requested, at_least
+            ttl,
+            0.0,
+            mode,
+            limit,
+            permits,
+            holder,
+            metadata,
+            None,
+            margin,
+            on_release_requested,
+            at_least,
         )
         return self._acquire(target_of(name), options)
 
@@ -104,6 +122,7 @@ class Locks(Base, Generic[H, P]):
         holder: Optional[str] = None,
         metadata: Optional[Mapping[str, str]] = None,
         request_release: Optional[float] = None,
+        only_newest: bool = False,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
         at_least: float = 0.0,
@@ -121,6 +140,7 @@ class Locks(Base, Generic[H, P]):
             margin=margin,
             on_release_requested=on_release_requested,
             at_least=at_least,
+            only_newest=only_newest,
         )
         return self._acquire(set_of(claims), options)
 
@@ -150,6 +170,67 @@ class Locks(Base, Generic[H, P]):
         )
         return self._acquire(set_of(claims), options)
 
+    def lock_any(
+        self,
+        claims: Iterable[Union[Claim, str]],
+        k: int = 1,
+        *,
+        ttl: float = 30.0,
+        wait: float = 60.0,
+        holder: Optional[str] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        request_release: Optional[float] = None,
+        only_newest: bool = False,
+        margin: Optional[float] = None,
+        on_release_requested: Optional[OnReleaseRequested] = None,
+        at_least: float = 0.0,
+    ) -> H:
+        """Acquires any ``k`` of the locks: those that are free first. ``held.fences`` has them.
+
+        It waits in all their queues. Options and errors: :meth:`lock`.
+
+        :param claims: names, or :class:`Claim`; of those that are free the first ones are taken
+        """
+        options = Settings(
+            ttl,
+            wait,
+            holder=holder,
+            metadata=metadata,
+            request_release=request_release,
+            margin=margin,
+            on_release_requested=on_release_requested,
+            at_least=at_least,
+            only_newest=only_newest,
+        )
+        return self._acquire(set_of(claims, k), options)
+
+    def try_lock_any(
+        self,
+        claims: Iterable[Union[Claim, str]],
+        k: int = 1,
+        *,
+        ttl: float = 30.0,
+        holder: Optional[str] = None,
+        metadata: Optional[Mapping[str, str]] = None,
+        margin: Optional[float] = None,
+        on_release_requested: Optional[OnReleaseRequested] = None,
+        at_least: float = 0.0,
+    ) -> H:
+        """Acquires any ``k`` of the locks that are free now. Options and errors: :meth:`lock_any`.
+
+        :raises LockHeld: fewer are free
+        """
+        options = Settings(
+            ttl,
+            0.0,
+            holder=holder,
+            metadata=metadata,
+            margin=margin,
+            on_release_requested=on_release_requested,
+            at_least=at_least,
+        )
+        return self._acquire(set_of(claims, k), options)
+
     def async_acquire(
         self,
         name: str,
@@ -159,9 +240,11 @@ class Locks(Base, Generic[H, P]):
         wait: float = 60.0,
         mode: Mode = "exclusive",
         limit: Optional[int] = None,
+        permits: Optional[int] = None,
         holder: Optional[str] = None,
         metadata: Optional[Mapping[str, str]] = None,
         request_release: Optional[float] = None,
+        only_newest: bool = False,
         margin: Optional[float] = None,
         on_release_requested: Optional[OnReleaseRequested] = None,
     ) -> P:
@@ -173,7 +256,17 @@ class Locks(Base, Generic[H, P]):
             the tenant's callback secret
         """
         options = Settings(
-            ttl, wait, mode, limit, holder, metadata, request_release, margin, on_release_requested
+            ttl,
+            wait,
+            mode,
+            limit,
+            permits,
+            holder,
+            metadata,
+            request_release,
+            margin,
+            on_release_requested,
+            only_newest=only_newest,
         )
         return self._queue(lambda: self.queued(name, callback_url, options))
 

@@ -14,6 +14,7 @@ class Holder(TypedDict, total=False):
     fence: int
     mode: str
     limit: int
+    permits: int
     metadata: Dict[str, str]
 
 
@@ -24,6 +25,7 @@ class Waiter(TypedDict, total=False):
     holder: str
     mode: str
     limit: int
+    permits: int
     enqueued_at: str
     waited_seconds: float
     metadata: Dict[str, str]
@@ -47,5 +49,7 @@ class Lock(TypedDict, total=False):
     waiters: List[Waiter]
     waiting: int
     fence: int
+    permits_held: int
+    limits: List[int]
     figures: Dict[str, Any]
     revision: int

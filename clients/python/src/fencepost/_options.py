@@ -35,6 +35,7 @@ class Claim(_Claim, total=False):
 
     mode: Mode
     limit: int
+    permits: int
 
 
 @dataclass(frozen=True)
@@ -76,10 +77,12 @@ def _is_texts(value: Any) -> bool:
 
 
 _SECONDS = (_is_seconds, "a number of seconds")
+_COUNT = (lambda value: isinstance(value, int) and value > 0, "a whole number from 1")
 _CHECKS: Mapping[str, Tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("ttl", "wait", "request_release", "margin", "at_least"), _SECONDS),
     "mode": (lambda value: isinstance(value, str), "a text"),
-    "limit": (lambda value: isinstance(value, int) and value > 0, "a whole number from 1"),
+    **dict.fromkeys(("limit", "permits"), _COUNT),
+    "only_newest": (lambda value: isinstance(value, bool), "True or False"),
     "holder": (lambda value: isinstance(value, str), "a text"),
     "metadata": (_is_texts, "a dictionary of texts"),
     "on_release_requested": (callable, "a function"),
@@ -106,12 +109,14 @@ class Settings:
     wait: float = 60.0
     mode: Mode = "exclusive"
     limit: Optional[int] = None
+    permits: Optional[int] = None
     holder: Optional[str] = None
     metadata: Optional[Mapping[str, str]] = None
     request_release: Optional[float] = None
     margin: Optional[float] = None
     on_release_requested: Optional[OnReleaseRequested] = None
     at_least: float = 0.0
+    only_newest: bool = False
 
     def __post_init__(self) -> None:
         for name, (fits, want) in _CHECKS.items():
@@ -128,14 +133,19 @@ class Settings:
         """What an acquire sends."""
         body: Dict[str, Any] = {"ttl_seconds": self.ttl}
         if target.claims is None:
-            body.update(mode=self.mode if self.mode != "exclusive" else None, limit=self.limit)
+            body.update(mode=self.mode if self.mode != "exclusive" else None)
+            body.update(limit=self.limit, permits=self.permits)
         else:
-            body["locks"] = target.claims
+            body.update(locks=target.claims, any=target.k)
         if wait > 0:
             body["wait_seconds"] = wait
             if self.request_release is not None:
                 body["request_release"] = {"within_seconds": self.request_release}
-        body.update(holder=self.holder, metadata=self.metadata and dict(self.metadata))
+        body.update(
+            only_newest=self.only_newest or None,
+            holder=self.holder,
+            metadata=self.metadata and dict(self.metadata),
+        )
         return {name: value for name, value in body.items() if value is not None}
 
 
@@ -145,6 +155,11 @@ class Target(NamedTuple):
     name: str  # of a set, all names
     claims: Optional[tuple[Claim, ...]]
     path: str  # where it is acquired
+    k: Optional[int] = None  # how many of the claims suffice; None is all
+
+    def kept(self, names: Iterable[str]) -> Target:
+        """What is held after a grant of these locks."""
+        return self if self.k is None else self._replace(name=_names(names))
 
     def entry_path(self, entry: str) -> str:
         where = self.path if self.claims else f"{self.path}/entries"
@@ -167,8 +182,14 @@ def target_of(name: str) -> Target:
     return Target(name, None, lock_path(name))
 
 
-def set_of(claims: Iterable[Union[Claim, str]]) -> Target:
+def set_of(claims: Iterable[Union[Claim, str]], k: Optional[int] = None) -> Target:
     full = tuple(Claim(name=claim) if isinstance(claim, str) else claim for claim in claims)
     if isinstance(claims, str) or not all(isinstance(claim, Mapping) for claim in full):
         raise InvalidRequest("invalid_request", "fencepost: a set is a list of names and claims")
-    return Target(",".join(sorted(str(claim.get("name")) for claim in full)), full, "/locksets")
+    if k is not None and not _COUNT[0](k):
+        raise InvalidRequest("invalid_request", _wrong("k", k, _COUNT[1]))
+    return Target(_names(str(claim.get("name")) for claim in full), full, "/locksets", k)
+
+
+def _names(names: Iterable[str]) -> str:
+    return ",".join(sorted(names))

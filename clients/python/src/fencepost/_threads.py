@@ -125,6 +125,7 @@ class Fencepost(Locks[Held, Pending]):
         wait: float = 60.0,
         mode: Mode = "exclusive",
         limit: Optional[int] = None,
+        permits: Optional[int] = None,
         holder: Optional[str] = None,
         metadata: Optional[Mapping[str, str]] = None,
         request_release: Optional[float] = None,
@@ -140,7 +141,16 @@ class Fencepost(Locks[Held, Pending]):
         :raises FencepostError: a refusal such as ``forbidden``, which ends the campaign
         """
         options = Settings(
-            ttl, wait, mode, limit, holder, metadata, request_release, margin, on_release_requested
+            ttl,
+            wait,
+            mode,
+            limit,
+            permits,
+            holder,
+            metadata,
+            request_release,
+            margin,
+            on_release_requested,
         )
         pauses = 0
         while True:

@@ -1,5 +1,6 @@
 // The format is explained in clients/vectors/README.md.
 import { readFileSync } from "node:fs";
+import type { Claim } from "@fencepost/client";
 
 /** Seconds: a number is exact to 50 ms, a pair are bounds. */
 export type At = number | [number, number] | undefined;
@@ -20,11 +21,14 @@ export interface Step {
   of?: string;
   name?: string;
   token?: string;
-  claims?: { name: string; mode?: "exclusive" | "shared" | "semaphore"; limit?: number }[];
+  claims?: Claim[];
+  any?: number;
   ttl?: number;
   wait?: number;
   mode?: "exclusive" | "shared" | "semaphore";
   limit?: number;
+  permits?: number;
+  only_newest?: boolean;
   holder?: string;
   metadata?: Record<string, string>;
   request_release?: number;
@@ -85,10 +89,10 @@ const fields: Record<string, string> = {
   vector: "name about config steps server until",
   config: "urls retry_for clock traceparent",
   step:
-    "at do as of name token claims ttl wait mode limit holder metadata request_release margin " +
-    "at_least callback_url event prefix state types locks after fence_presented fence_known resource " +
+    "at do as of name token claims any ttl wait mode limit holder metadata request_release margin " +
+    "at_least permits only_newest callback_url event prefix state types locks after fence_presented fence_known resource " +
     "secrets headers payload seconds now result lost release_requested",
-  claim: "name mode limit",
+  claim: "name mode limit permits",
   result: "at error fence fences id type waiting names events terms",
   error: "code status reason revoke_reason request_id retry_after holder",
   event: "at id type",

@@ -205,6 +205,8 @@ class Run {
       requestRelease: step.request_release,
       margin: step.margin,
       atLeast: step.at_least,
+      permits: step.permits,
+      onlyNewest: step.only_newest,
       callbackUrl: step.callback_url,
       signal: controller.signal,
       onReleaseRequested: ({ by }) => {
@@ -235,6 +237,10 @@ class Run {
         return this.#hold(step, got, client.lockSet(claims, this.#options(step)));
       case "try_lock_set":
         return this.#hold(step, got, client.tryLockSet(claims, this.#options(step)));
+      case "lock_any":
+        return this.#hold(step, got, client.lockAny(claims, step.any, this.#options(step)));
+      case "try_lock_any":
+        return this.#hold(step, got, client.tryLockAny(claims, step.any, this.#options(step)));
       case "claim": {
         const event = received(this.#server.body(step.event)) as FencepostEvent;
         return this.#hold(step, got, client.claim(event, this.#holding(step)));

@@ -41,15 +41,18 @@ pub struct Step {
 
     pub name: String,
     pub claims: Vec<Claim>,
+    pub any: usize,
     pub ttl: Option<f64>,
     pub wait: Option<f64>,
     pub mode: Option<String>,
     pub limit: Option<u32>,
+    pub permits: Option<u32>,
     pub holder: Option<String>,
     pub metadata: BTreeMap<String, String>,
     pub request_release: Option<f64>,
     pub margin: Option<f64>,
     pub at_least: Option<f64>,
+    pub only_newest: bool,
     pub callback_url: Option<String>,
     pub token: String,
     pub event: Value,
@@ -79,6 +82,7 @@ pub struct Claim {
     pub name: String,
     pub mode: Option<String>,
     pub limit: Option<u32>,
+    pub permits: Option<u32>,
 }
 
 /// How a call ends. What is not named is not compared.

@@ -180,6 +180,8 @@ impl Run {
             "try_lock" => self.with(step, client.try_lock(&step.name)).await,
             "lock_set" => self.with(step, client.lock_set(claims(step))).await,
             "try_lock_set" => self.with(step, client.try_lock_set(claims(step))).await,
+            "lock_any" => self.with(step, client.lock_any(claims(step), step.any)).await,
+            "try_lock_any" => self.with(step, client.try_lock_any(claims(step), step.any)).await,
             "adopt" => self.with(step, client.adopt(&step.name, &step.token)).await,
             "claim" => {
                 let event: Event = serde_json::from_value(self.world.body(&step.event)).unwrap();
@@ -282,6 +284,12 @@ impl Run {
             (Some("semaphore"), Some(limit)) => acquire = acquire.semaphore(limit),
             (None, None) => {}
             mode => panic!("there is no mode {mode:?}"),
+        }
+        if let Some(permits) = step.permits {
+            acquire = acquire.permits(permits);
+        }
+        if step.only_newest {
+            acquire = acquire.only_newest();
         }
         if let Some(holder) = &step.holder {
             acquire = acquire.holder(holder);
@@ -400,10 +408,13 @@ fn secs(seconds: f64) -> Duration {
 }
 
 fn claims(step: &Step) -> Vec<Claim> {
-    let claim = |c: &crate::format::Claim| match (c.mode.as_deref(), c.limit) {
-        (Some("shared"), None) => Claim::from(&*c.name).shared(),
-        (Some("semaphore"), Some(limit)) => Claim::from(&*c.name).semaphore(limit),
-        (None, None) => Claim::from(&*c.name),
+    let claim = |c: &crate::format::Claim| match (c.mode.as_deref(), c.limit, c.permits) {
+        (Some("shared"), None, None) => Claim::from(&*c.name).shared(),
+        (Some("semaphore"), Some(limit), None) => Claim::from(&*c.name).semaphore(limit),
+        (Some("semaphore"), Some(limit), Some(permits)) => {
+            Claim::from(&*c.name).semaphore(limit).permits(permits)
+        }
+        (None, None, None) => Claim::from(&*c.name),
         mode => panic!("there is no mode {mode:?}"),
     };
     step.claims.iter().map(claim).collect()

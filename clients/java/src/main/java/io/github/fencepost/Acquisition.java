@@ -229,6 +229,7 @@ final class Acquisition {
     switch (lost.reason()) {
       case "wait_timeout":
       case "deadlock":
+      case "superseded":
       case "mode_mismatch":
         return problem.byReason();
       case "expired":

@@ -7,11 +7,13 @@ public final class Claim {
   private final String name;
   private final String mode;
   private final int limit;
+  private final int permits;
 
-  private Claim(String name, String mode, int limit) {
+  private Claim(String name, String mode, int limit, int permits) {
     this.name = name;
     this.mode = mode;
     this.limit = limit;
+    this.permits = permits;
   }
 
   /**
@@ -21,7 +23,7 @@ public final class Claim {
    * @return the claim
    */
   public static Claim exclusive(String name) {
-    return new Claim(name, "", 0);
+    return new Claim(name, "", 0, 0);
   }
 
   /**
@@ -31,18 +33,30 @@ public final class Claim {
    * @return the claim
    */
   public static Claim shared(String name) {
-    return new Claim(name, "shared", 0);
+    return new Claim(name, "shared", 0, 0);
   }
 
   /**
-   * Claims one of the places of a semaphore.
+   * Claims one of the permits of a semaphore.
    *
    * @param name of the lock
-   * @param limit how many may hold at once
+   * @param limit how many permits there are; each entry is judged by its own
    * @return the claim
    */
   public static Claim semaphore(String name, int limit) {
-    return new Claim(name, "semaphore", limit);
+    return semaphore(name, limit, 0);
+  }
+
+  /**
+   * Claims permits of a semaphore.
+   *
+   * @param name of the lock
+   * @param limit how many permits there are; each entry is judged by its own
+   * @param permits how many of them the claim takes
+   * @return the claim
+   */
+  public static Claim semaphore(String name, int limit, int permits) {
+    return new Claim(name, "semaphore", limit, permits);
   }
 
   /**
@@ -57,16 +71,19 @@ public final class Claim {
   JsonObject json() {
     JsonObject json = new JsonObject();
     json.addProperty("name", name);
-    addMode(json, mode, limit);
+    addMode(json, mode, limit, permits);
     return json;
   }
 
-  static void addMode(JsonObject to, String mode, int limit) {
+  static void addMode(JsonObject to, String mode, int limit, int permits) {
     if (!mode.isEmpty()) {
       to.addProperty("mode", mode);
     }
     if (limit > 0) {
       to.addProperty("limit", limit);
+    }
+    if (permits > 0) {
+      to.addProperty("permits", permits);
     }
   }
 }

@@ -129,6 +129,32 @@ public final class Fencepost implements AutoCloseable {
     return acquire(Target.of(claims), options.wait(Duration.ZERO));
   }
 
+  /**
+   * Acquires any of the locks: those that are free first, and of these the first in the list. It
+   * waits in all their queues. {@link Held#fences} has those that were granted.
+   *
+   * @param claims of the locks
+   * @param k how many of them
+   * @param options of the acquire
+   * @return the held set of k locks
+   */
+  public Held lockAny(List<Claim> claims, int k, LockOptions options) {
+    return acquire(Target.any(claims, k), options);
+  }
+
+  /**
+   * Acquires any of the locks that are free now.
+   *
+   * @param claims of the locks
+   * @param k how many of them
+   * @param options of the acquire; it does not wait
+   * @return the held set of k locks
+   * @throws FencepostException.LockHeld if fewer are free
+   */
+  public Held tryLockAny(List<Claim> claims, int k, LockOptions options) {
+    return acquire(Target.any(claims, k), options.wait(Duration.ZERO));
+  }
+
   private Held acquire(Target of, LockOptions options) {
     Acquisition acquisition = new Acquisition(this, of, options);
     return call(acquisition::run, acquisition::leaveLater);

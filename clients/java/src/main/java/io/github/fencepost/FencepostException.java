@@ -17,6 +17,7 @@ public class FencepostException extends RuntimeException {
           "wait_timeout", WaitTimeout::new,
           "lock_closed", LockClosed::new,
           "deadlock", Deadlock::new,
+          "superseded", Superseded::new,
           "mode_mismatch", ModeMismatch::new,
           "no_answer", NoAnswer::new,
           "cancelled", Cancelled::new,
@@ -188,7 +189,14 @@ public class FencepostException extends RuntimeException {
     }
   }
 
-  /** The lock is in use in another mode, or with another limit. */
+  /** A later call with {@link LockOptions#onlyNewest} took its place in the queue. */
+  public static final class Superseded extends FencepostException {
+    private Superseded(Problem problem) {
+      super(problem);
+    }
+  }
+
+  /** The lock is in use as a semaphore, or not as one. */
   public static final class ModeMismatch extends FencepostException {
     private ModeMismatch(Problem problem) {
       super(problem);

@@ -48,7 +48,7 @@ public final class Held implements AutoCloseable {
       Fencepost client, Target of, Entry entry, LockOptions options, Reading since,
       Map<String, String> headers) {
     this.client = client;
-    this.of = of;
+    this.of = of.kept(entry.fences.keySet());
     this.entry = entry;
     this.since = since;
     this.options = options;
@@ -104,7 +104,7 @@ public final class Held implements AutoCloseable {
   }
 
   /**
-   * Returns the fences of a set.
+   * Returns the fences of a set; of {@link Fencepost#lockAny}, those of what was granted.
    *
    * @return the fences, by the name of the lock
    */

@@ -21,6 +21,8 @@ public final class LockOptions implements Cloneable {
   private Duration atLeast = Duration.ZERO;
   private String mode = "";
   private int limit;
+  private int permits;
+  private boolean onlyNewest;
   private String holder = "";
   private Map<String, String> metadata = Map.of();
   private Consumer<ReleaseRequested> onReleaseRequested = asked -> {};
@@ -67,16 +69,38 @@ public final class LockOptions implements Cloneable {
   }
 
   /**
-   * Asks for one of the places of a semaphore. A set has modes of its own.
+   * Asks for one of the permits of a semaphore. A set has modes of its own.
    *
-   * @param limit how many may hold at once
+   * @param limit how many permits there are; each entry is judged by its own
    * @return the options
    */
   public LockOptions semaphore(int limit) {
+    return semaphore(limit, 0);
+  }
+
+  /**
+   * Asks for permits of a semaphore. A set has modes of its own.
+   *
+   * @param limit how many permits there are; each entry is judged by its own
+   * @param permits how many of them the lock takes
+   * @return the options
+   */
+  public LockOptions semaphore(int limit, int permits) {
     return with(o -> {
       o.mode = "semaphore";
       o.limit = limit;
+      o.permits = permits;
     });
+  }
+
+  /**
+   * Gives up the wait for a later one that has this option, too: {@link
+   * FencepostException.Superseded}.
+   *
+   * @return the options
+   */
+  public LockOptions onlyNewest() {
+    return with(o -> o.onlyNewest = true);
   }
 
   /**
@@ -188,11 +212,14 @@ public final class LockOptions implements Cloneable {
   JsonObject body(Target of) {
     JsonObject body = new JsonObject();
     if (of.claims.isEmpty()) {
-      Claim.addMode(body, mode, limit);
+      Claim.addMode(body, mode, limit, permits);
     } else {
       JsonArray locks = new JsonArray();
       of.claims.forEach(claim -> locks.add(claim.json()));
       body.add("locks", locks);
+      if (of.k > 0) {
+        body.addProperty("any", of.k);
+      }
     }
     body.addProperty("ttl_seconds", seconds(ttl));
     if (!wait.isZero()) {
@@ -202,6 +229,9 @@ public final class LockOptions implements Cloneable {
       JsonObject wish = new JsonObject();
       wish.addProperty("within_seconds", seconds(requestRelease));
       body.add("request_release", wish);
+    }
+    if (onlyNewest) {
+      body.addProperty("only_newest", true);
     }
     addPeople(body);
     return body;

@@ -151,6 +151,12 @@ final class Run {
         return () -> hold(step, outcome, client.lockSet(claims(step), options(step)));
       case "try_lock_set":
         return () -> hold(step, outcome, client.tryLockSet(claims(step), options(step)));
+      case "lock_any":
+        return () -> hold(
+            step, outcome, client.lockAny(claims(step), count(step, "any"), options(step)));
+      case "try_lock_any":
+        return () -> hold(
+            step, outcome, client.tryLockAny(claims(step), count(step, "any"), options(step)));
       case "claim":
         Event event = Event.parse(vector.body(step.get("event")).toString());
         return () -> hold(step, outcome, client.claim(event, options(step)));
@@ -365,7 +371,8 @@ final class Run {
     o = step.has("ttl") ? LockOptions.ttl(seconds(step, "ttl")) : o;
     o = step.has("wait") ? o.wait(seconds(step, "wait")) : o;
     o = text(step, "mode").equals("shared") ? o.shared() : o;
-    o = step.has("limit") ? o.semaphore((int) number(step, "limit")) : o;
+    o = step.has("limit") ? o.semaphore(count(step, "limit"), count(step, "permits")) : o;
+    o = step.has("only_newest") ? o.onlyNewest() : o;
     o = o.holder(text(step, "holder"));
     o = step.has("request_release") ? o.requestRelease(seconds(step, "request_release")) : o;
     o = step.has("at_least") ? o.atLeast(seconds(step, "at_least")) : o;
@@ -391,10 +398,22 @@ final class Run {
     List<Claim> claims = new ArrayList<>();
     for (JsonElement claim : list(step, "claims")) {
       String name = text(claim, "name");
-      claims.add(text(claim, "mode").equals("shared")
-          ? Claim.shared(name) : Claim.exclusive(name));
+      switch (text(claim, "mode")) {
+        case "shared":
+          claims.add(Claim.shared(name));
+          break;
+        case "semaphore":
+          claims.add(Claim.semaphore(name, count(claim, "limit"), count(claim, "permits")));
+          break;
+        default:
+          claims.add(Claim.exclusive(name));
+      }
     }
     return claims;
+  }
+
+  private static int count(JsonElement of, String name) {
+    return of.getAsJsonObject().has(name) ? (int) number(of.getAsJsonObject(), name) : 0;
   }
 
   private static List<String> texts(JsonObject of, String name) {

@@ -20,10 +20,11 @@ final class Vector {
       Set.of("name", "about", "config", "steps", "server", "until");
   private static final Set<String> CONFIG = Set.of("urls", "retry_for", "clock", "traceparent");
   private static final Set<String> STEP = Set.of(
-      "at", "do", "as", "of", "name", "claims", "ttl", "wait", "mode", "limit", "holder",
-      "metadata", "request_release", "margin", "at_least", "callback_url", "event", "prefix", "state",
-      "types", "locks", "after", "fence_presented", "fence_known", "resource", "secrets", "headers",
-      "payload", "seconds", "now", "token", "result", "lost", "release_requested");
+      "at", "do", "as", "of", "name", "claims", "any", "ttl", "wait", "mode", "limit", "permits",
+      "only_newest", "holder", "metadata", "request_release", "margin", "at_least",
+      "callback_url", "event", "prefix", "state", "types", "locks", "after", "fence_presented",
+      "fence_known", "resource", "secrets", "headers", "payload", "seconds", "now", "token",
+      "result", "lost", "release_requested");
   private static final Set<String> RESULT = Set.of(
       "at", "error", "fence", "fences", "names", "events", "terms", "waiting", "type", "id");
   private static final Set<String> LOST = Set.of("at", "reason", "revoke_reason");

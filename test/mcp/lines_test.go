@@ -49,8 +49,16 @@ func (r *raw) reply() (got reply) {
 	return got
 }
 
-// raw starts a session as agent does.
+// raw starts a session as agent does, and says hello.
 func (w *world) raw() (r *raw, out io.Closer, command *exec.Cmd) {
+	w.t.Helper()
+	r, out, command = w.silent()
+	r.send(hello)
+	r.reply()
+	return r, out, command
+}
+
+func (w *world) silent() (r *raw, out io.Closer, command *exec.Cmd) {
 	w.t.Helper()
 	command = exec.CommandContext(w.t.Context(), program(), "mcp")
 	command.Env = append(os.Environ(), "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
@@ -65,10 +73,7 @@ func (w *world) raw() (r *raw, out io.Closer, command *exec.Cmd) {
 	if err := command.Start(); err != nil {
 		w.t.Fatal(err)
 	}
-	r = &raw{w.t, in, bufio.NewReader(answers)}
-	r.send(hello)
-	r.reply()
-	return r, answers, command
+	return &raw{w.t, in, bufio.NewReader(answers)}, answers, command
 }
 
 func TestBadLineDoesNotEndTheSession(t *testing.T) {

@@ -139,7 +139,8 @@ var message = webhook.Message{
 // TestReceivers: each receiver takes what is signed with a secret of its own, and
 // nothing else.
 func TestReceivers(t *testing.T) {
-	libraries(t) // once, before all need them
+	python(t) // once, before all need them
+	modules(t)
 	for _, language := range languages() {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()

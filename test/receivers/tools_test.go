@@ -11,19 +11,22 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+
+	"github.com/fencepost/fencepost/test/rig"
 )
 
-// libraries returns a folder that has what the pins name, and fetches that if it is
-// the first time: venv for Python, node_modules for JavaScript.
-func libraries(t *testing.T) string {
+// python returns a Python that has what requirements.txt pins, and fetches that if it is the first
+// time.
+func python(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(cache, "fencepost", "receivers", pins(t))
+	venv := filepath.Join(dir, "venv", "bin", "python")
 	if _, err := os.Stat(dir); err == nil {
-		return dir
+		return venv
 	}
 	fresh := dir + "-" + strconv.Itoa(os.Getpid()) // beside it, to be renamed when it is complete
 	t.Cleanup(func() { _ = os.RemoveAll(fresh) })
@@ -38,15 +41,24 @@ func libraries(t *testing.T) string {
 		t, fresh, filepath.Join("venv", "bin", "python"), "-m", "pip", "install", "--quiet",
 		"--disable-pip-version-check", "-r", "requirements.txt",
 	)
-	run(t, fresh, "npm", "install", "--no-audit", "--no-fund", "--silent")
 	// Another process may have been faster, with the same.
 	if err := os.Rename(fresh, dir); err != nil && !errors.Is(err, fs.ErrExist) {
 		t.Fatal(err)
 	}
-	return dir
+	return venv
 }
 
-// pins is what the libraries depend on, in short: the files that name them, and Python,
+// modules returns the node_modules that package.json pins.
+func modules(t *testing.T) string {
+	t.Helper()
+	dir, err := rig.FetchNPM(t.Context(), "package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Join(dir, "node_modules")
+}
+
+// pins is what the libraries depend on, in short: the file that names them, and Python,
 // for whose version they are installed.
 func pins(t *testing.T) string {
 	t.Helper()
@@ -56,13 +68,11 @@ func pins(t *testing.T) string {
 	}
 	sum := sha256.New()
 	sum.Write(version)
-	for _, name := range []string{"requirements.txt", "package.json"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum.Write(text)
+	text, err := os.ReadFile("requirements.txt")
+	if err != nil {
+		t.Fatal(err)
 	}
+	sum.Write(text)
 	return fmt.Sprintf("%x", sum.Sum(nil)[:8])
 }
 
@@ -92,13 +102,9 @@ func program(ctx context.Context, t *testing.T, language string) *exec.Cmd {
 	}
 	switch language {
 	case "python":
-		return exec.CommandContext(
-			ctx, filepath.Join(libraries(t), "venv", "bin", "python"), write("receiver.py"),
-		)
+		return exec.CommandContext(ctx, python(t), write("receiver.py"))
 	case "js":
-		if err := os.Symlink(
-			filepath.Join(libraries(t), "node_modules"), filepath.Join(dir, "node_modules"),
-		); err != nil {
+		if err := os.Symlink(modules(t), filepath.Join(dir, "node_modules")); err != nil {
 			t.Fatal(err)
 		}
 		return exec.CommandContext(ctx, "node", write("receiver.mjs"))

@@ -70,70 +70,70 @@ func (s *session) acquire(ctx context.Context, in acquireInput) (*acquired, erro
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.take(in.Name)
+	e, err := s.take(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	defer s.put(in.Name, c)
-	state, err := s.claim(ctx, c, &in, wait)
+	defer s.put(in.Name, e)
+	state, err := s.attempt(ctx, e, &in, wait)
 	switch {
 	case err != nil:
 		return nil, err
 	case state == held:
-		return &acquired{Name: in.Name, State: held, Fence: c.held.Fence(), Lost: s.lost()}, nil
+		return &acquired{Name: in.Name, State: held, Fence: e.held.Fence(), Lost: s.lost()}, nil
 	}
 	return s.behind(in.Name, state)
 }
 
-// claim makes one attempt to hold the lock, and returns its state.
-func (s *session) claim(
-	ctx context.Context, c *claim, in *acquireInput, wait time.Duration,
+// attempt makes one attempt to hold the lock, and returns its state.
+func (s *session) attempt(
+	ctx context.Context, e *entry, in *acquireInput, wait time.Duration,
 ) (state string, err error) {
 	switch {
-	case s.isFull(c):
+	case s.isFull(e):
 		return "", fmt.Errorf("this session has %d locks, the most it may: release one first", maxLocks)
-	case c.held != nil:
-		if err := c.held.Check(); err != nil {
-			c.held = nil
+	case e.held != nil:
+		if err := e.held.Check(); err != nil {
+			e.held = nil
 			return "", fmt.Errorf("stop the work that needs it, then you may acquire again: %w", err)
 		}
 		return held, nil
-	case c.pending == nil && wait == 0:
-		c.held, err = s.client.TryLock(ctx, in.Name, in.options(s.holder))
+	case e.pending == nil && wait == 0:
+		e.held, err = s.client.TryLock(ctx, in.Name, in.options(s.holder))
 		if client.CodeOf(err) == api.Held {
 			return busy, nil
 		}
-		return c.unlessCancelled(ctx, err)
-	case c.pending == nil:
-		if c.pending, err = s.queue(ctx, in); err != nil {
+		return e.unlessCancelled(ctx, err)
+	case e.pending == nil:
+		if e.pending, err = s.queue(ctx, in); err != nil {
 			return "", err
 		}
 	}
-	return c.await(ctx, max(wait, time.Second))
+	return e.await(ctx, max(wait, time.Second))
 }
 
 // await waits for the grant. If wait ends first, the entry keeps its position. If the call
 // is cancelled, it leaves the queue.
-func (c *claim) await(ctx context.Context, wait time.Duration) (string, error) {
+func (e *entry) await(ctx context.Context, wait time.Duration) (string, error) {
 	select {
-	case c.held = <-c.pending.granted:
-		c.pending = nil
-	case <-c.pending.over:
-		err := c.pending.err
-		c.pending = nil
+	case e.held = <-e.pending.granted:
+		e.pending = nil
+	case <-e.pending.over:
+		err := e.pending.err
+		e.pending = nil
 		return "", err
 	case <-time.After(wait):
 		return waiting, nil
 	case <-ctx.Done():
 	}
-	return c.unlessCancelled(ctx, nil)
+	return e.unlessCancelled(ctx, nil)
 }
 
 // unlessCancelled releases the lock if the call was cancelled: the agent gets no answer, and the
 // session would renew the lock until its end.
-func (c *claim) unlessCancelled(ctx context.Context, err error) (string, error) {
+func (e *entry) unlessCancelled(ctx context.Context, err error) (string, error) {
 	if ctx.Err() != nil {
-		c.leave(ctx)
+		e.leave(ctx)
 		return "", context.Cause(ctx)
 	}
 	if err != nil {

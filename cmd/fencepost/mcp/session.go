@@ -21,12 +21,12 @@ type session struct {
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
 
-	mu     sync.Mutex
-	claims map[string]*claim
+	mu      sync.Mutex
+	entries map[string]*entry
 }
 
-// claim is a lock that the agent holds or waits for. Only the call that took it may use it.
-type claim struct {
+// entry is a lock that the agent holds or waits for. Only the call that took it may use it.
+type entry struct {
 	busy    bool
 	pending *pending
 	held    *client.Held
@@ -39,42 +39,42 @@ func newSession(ctx context.Context, c *client.Client) *session {
 	}
 	s := &session{
 		client: c, holder: fmt.Sprintf("agent-%.100s-%s", host, rand.Text()[:8]),
-		claims: map[string]*claim{},
+		entries: map[string]*entry{},
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	return s
 }
 
-// take returns the claim of a lock, or a new one. The caller returns it with put.
-func (s *session) take(name string) (*claim, error) {
+// take returns the entry of a lock, or a new one. The caller returns it with put.
+func (s *session) take(name string) (*entry, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c := s.claims[name]
+	e := s.entries[name]
 	switch {
 	case s.ctx.Err() != nil:
 		return nil, s.ctx.Err()
-	case c == nil:
-		c = &claim{}
-		s.claims[name] = c
-	case c.busy:
+	case e == nil:
+		e = &entry{}
+		s.entries[name] = e
+	case e.busy:
 		return nil, fmt.Errorf("another call is about %s now: wait for its answer", name)
 	}
-	c.busy = true
-	return c, nil
+	e.busy = true
+	return e, nil
 }
 
-// isFull reports whether a new claim is one too many.
-func (s *session) isFull(c *claim) bool {
+// isFull reports whether a new entry is one too many.
+func (s *session) isFull(e *entry) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return c.held == nil && c.pending == nil && len(s.claims) > maxLocks
+	return e.held == nil && e.pending == nil && len(s.entries) > maxLocks
 }
 
-func (s *session) put(name string, c *claim) {
+func (s *session) put(name string, e *entry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.busy = false; c.pending == nil && c.held == nil {
-		delete(s.claims, name)
+	if e.busy = false; e.pending == nil && e.held == nil {
+		delete(s.entries, name)
 	}
 }
 
@@ -87,16 +87,16 @@ type mine struct {
 	Why   string  `json:"why,omitempty" jsonschema:"why it is lost"`
 }
 
-// own returns what the session has, by name. Claims that a call is changing wait.
+// own returns what the session has, by name. Entries that a call is changing wait.
 func (s *session) own() []mine {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := []mine{}
-	for name, c := range s.claims {
+	for name, e := range s.entries {
 		m := mine{Name: name, State: waiting}
-		if !c.busy && c.held != nil {
-			m.State, m.Fence, m.Left = held, c.held.Fence(), c.held.Left().Round(time.Second).Seconds()
-			if err := c.held.Check(); err != nil {
+		if !e.busy && e.held != nil {
+			m.State, m.Fence, m.Left = held, e.held.Fence(), e.held.Left().Round(time.Second).Seconds()
+			if err := e.held.Check(); err != nil {
 				m.State, m.Left, m.Why = lost, 0, err.Error()
 			}
 		}
@@ -138,8 +138,8 @@ func (s *session) end() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		var all sync.WaitGroup
-		for _, c := range s.claims {
-			all.Go(func() { c.leave(s.ctx) })
+		for _, e := range s.entries {
+			all.Go(func() { e.leave(s.ctx) })
 		}
 		all.Wait()
 	}()
@@ -150,8 +150,8 @@ func (s *session) end() {
 }
 
 // leave releases the lock, or leaves its queue, also if ctx has ended.
-func (c *claim) leave(ctx context.Context) {
+func (e *entry) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	_, _ = c.release(ctx) // what is not released expires
+	_, _ = e.release(ctx) // what is not released expires
 }

@@ -94,28 +94,28 @@ type released struct {
 }
 
 func (s *session) release(ctx context.Context, in releaseInput) (*released, error) {
-	c, err := s.take(in.Name)
+	e, err := s.take(in.Name)
 	if err != nil {
 		return nil, err
 	}
-	defer s.put(in.Name, c)
-	was, err := c.release(ctx)
+	defer s.put(in.Name, e)
+	was, err := e.release(ctx)
 	if err != nil {
 		return nil, err
 	}
 	return &released{Name: in.Name, Was: was, Lost: s.lost()}, nil
 }
 
-func (c *claim) release(ctx context.Context) (was string, err error) {
+func (e *entry) release(ctx context.Context) (was string, err error) {
 	switch {
-	case c.pending != nil:
-		was, err = waiting, c.pending.leave()
-	case c.held != nil:
-		was, err = held, c.held.Release(ctx)
+	case e.pending != nil:
+		was, err = waiting, e.pending.leave()
+	case e.held != nil:
+		was, err = held, e.held.Release(ctx)
 	default:
 		return "", errors.New("this session neither holds this lock nor waits for it")
 	}
-	c.pending, c.held = nil, nil
+	e.pending, e.held = nil, nil
 	return was, err
 }
 

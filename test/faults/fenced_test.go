@@ -16,6 +16,9 @@ const (
 	fencedLocks = 8
 	fencedTTL   = 2 * time.Second
 	fencedEvery = 5 * time.Second
+
+	// pooling is how many clients take members of a pool.
+	pooling = 300
 )
 
 // TestF1FencedResource changes registers outside of the store under locks: each client reads, takes
@@ -27,16 +30,25 @@ const (
 func TestF1FencedResource(t *testing.T) {
 	rounds, length := count(1, 5), time.Duration(count(12, 120))*time.Second
 	if rounds == 1 {
-		fencedRound(t, length)
+		fencedRound(t, length, false)
 		return
 	}
 	for round := range rounds {
-		t.Run(fmt.Sprint("round ", round+1), func(t *testing.T) { fencedRound(t, length) })
+		t.Run(fmt.Sprint("round ", round+1), func(t *testing.T) { fencedRound(t, length, false) })
 	}
 }
 
-func fencedRound(t *testing.T, length time.Duration) {
-	s := &fencing{stand: newStand(t, length+seenWithin+3*time.Minute)}
+// TestF1FencedPool is TestF1FencedResource where the registers are the members of a pool: each of
+// 300 clients takes any of them, and changes the one that it got.
+func TestF1FencedPool(t *testing.T) {
+	fencedRound(t, time.Duration(count(12, 120))*time.Second, true)
+}
+
+func fencedRound(t *testing.T, length time.Duration, pool bool) {
+	s := &fencing{stand: newStand(t, length+seenWithin+3*time.Minute), pool: pool}
+	if pool {
+		s.more(pooling)
+	}
 	for i := range s.pairs {
 		s.pairs[i] = [2]*updated{{checks: true}, {}}
 	}
@@ -81,6 +93,7 @@ func fencedRound(t *testing.T, length time.Duration) {
 // not.
 type fencing struct {
 	*stand
+	pool  bool // clients take any of the locks instead of a certain one
 	pairs [fencedLocks][2]*updated
 }
 
@@ -141,10 +154,16 @@ func (s *fencing) tally(which int) (all counts) {
 // update is one acquisition with a change of both registers, which take it or do not.
 func (s *fencing) update(ctx context.Context, c *drive.Client, key string) {
 	i, replica := rand.IntN(fencedLocks), rand.IntN(2)
-	h, _ := c.Acquire(s.ctx, drive.Request{
+	r := drive.Request{
 		Lock: fmt.Sprint("fenced:", i), TTL: fencedTTL, Wait: 3 * time.Second, Key: key, Replica: replica,
 		Attempts: 6,
-	})
+	}
+	var h *drive.Hold
+	if s.pool {
+		h, i = s.anyOf(c, r)
+	} else {
+		h, _ = c.Acquire(s.ctx, r)
+	}
 	if h == nil {
 		pause(ctx, 20*time.Millisecond)
 		return

@@ -50,10 +50,11 @@ func (r *register) write(fence int64, value int) bool {
 
 // claim is one lock of a request, as it is sent and as it comes back.
 type claim struct {
-	Name  string `json:"name"`
-	Mode  string `json:"mode"`
-	Limit int    `json:"limit,omitempty"`
-	Fence int64  `json:"fence,omitempty"`
+	Name    string `json:"name"`
+	Mode    string `json:"mode"`
+	Limit   int    `json:"limit,omitempty"`
+	Permits int    `json:"permits,omitempty"`
+	Fence   int64  `json:"fence,omitempty"`
 }
 
 type modesGrant struct {
@@ -61,8 +62,8 @@ type modesGrant struct {
 	claims []claim
 }
 
-// mixed is the test's load: readers and writers of registers, semaphores, and sets of them. Some
-// clients die or come back late.
+// mixed is the test's load: readers and writers of registers, semaphores of several permits and
+// limits, and sets of them or any of such a set. Some clients die or come back late.
 type mixed struct {
 	*stand
 	registers map[string]*register
@@ -122,8 +123,11 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 	} else {
 		body["mode"] = claims[0].Mode
 		if claims[0].Limit > 0 {
-			body["limit"] = claims[0].Limit
+			body["limit"], body["permits"] = claims[0].Limit, claims[0].Permits
 		}
+	}
+	if len(claims) > 1 && rand.IntN(4) == 0 {
+		body["any"] = 1 + rand.IntN(len(claims)-1)
 	}
 	var a drive.Answer
 	for attempt := 0; attempt < 5 && s.ctx.Err() == nil; attempt++ {
@@ -170,8 +174,8 @@ func (s *mixed) visit(ctx context.Context, c *drive.Client, key string) {
 // draw asks for a register or a semaphore, or for two or three of them.
 func (s *mixed) draw() []claim {
 	all := []claim{
-		{Name: "semaphore:2", Mode: "semaphore", Limit: 2},
-		{Name: "semaphore:3", Mode: "semaphore", Limit: 3},
+		{Name: "semaphore:2", Mode: "semaphore", Limit: 2, Permits: 1},
+		{Name: "semaphore:5", Mode: "semaphore", Limit: 4 + rand.IntN(2), Permits: 1 + rand.IntN(3)},
 	}
 	for name := range s.registers {
 		all = append(all, claim{Name: name, Mode: []string{"exclusive", "shared"}[rand.IntN(2)]})

@@ -239,6 +239,16 @@ func (s *stand) connect() {
 	}
 }
 
+// more adds clients until there are n.
+func (s *stand) more(n int) {
+	for i := len(s.clients); i < n; i++ {
+		c := s.clients[0].With(s.urls()...)
+		c.Number = i
+		s.clients = append(s.clients, c)
+		s.t.Cleanup(c.Close)
+	}
+}
+
 func (s *stand) urls() (urls []string) {
 	for _, r := range s.replicas {
 		urls = append(urls, r.URL())

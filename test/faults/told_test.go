@@ -240,10 +240,10 @@ func TestWhatReceiversLack(t *testing.T) {
 // told the same.
 func TestWhatReceiversMayBeTold(t *testing.T) {
 	truth, err := history.NewTruth([]history.Change{
-		{Lock: "l", Entry: "a", Revision: 10, Joined: true, Mode: "exclusive"},
-		{Lock: "l", Entry: "b", Revision: 11, Joined: true, Mode: "exclusive"},
+		{Lock: "l", Entry: "a", Revision: 10, Joined: true, Claim: history.Claim{Mode: "exclusive"}},
+		{Lock: "l", Entry: "b", Revision: 11, Joined: true, Claim: history.Claim{Mode: "exclusive"}},
 		{Lock: "l", Entry: "b", Revision: 12, Reason: "withdrawn"},
-		{Lock: "l", Entry: "w", Revision: 13, Joined: true, Mode: "exclusive"},
+		{Lock: "l", Entry: "w", Revision: 13, Joined: true, Claim: history.Claim{Mode: "exclusive"}},
 		{Lock: "l", Entry: "w", Revision: 14},
 		{Lock: "l", Entry: "a", Revision: 20, Reason: "released"},
 	})

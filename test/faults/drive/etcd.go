@@ -71,13 +71,13 @@ func changesOf(events []*clientv3.Event, tenant string, at time.Duration) []chan
 	for _, ev := range events {
 		key := string(ev.Kv.Key)
 		lock, entry, ok := split(key, tenant)
-		if !ok {
+		if !ok || lock == home {
 			continue
 		}
 		c := change{history.Change{Lock: lock, Entry: entry, Revision: ev.Kv.ModRevision, At: at}, key}
 		if ev.Type == clientv3.EventTypePut {
 			c.Joined, c.Rewritten = true, !ev.IsCreate()
-			c.Mode, c.Limit = modeOn(lock, values[entry])
+			c.Claim = claimOn(lock, values[entry])
 		} else {
 			c.Reason = reasons[entry]
 		}

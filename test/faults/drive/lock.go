@@ -30,6 +30,15 @@ type Hold struct {
 	// when the lease ends unless it is renewed, says the answer; on the clock of the history
 	Until   time.Duration
 	Waiting bool
+	Set     bool // granted as a lock set, of which Lock is one
+}
+
+// path is where the hold's token counts.
+func (h *Hold) path() string {
+	if h.Set {
+		return "/locksets/" + h.ID
+	}
+	return "/locks/" + h.Lock
 }
 
 // Post makes one attempt at POST /locks/{name} and records nothing.
@@ -140,12 +149,12 @@ func (c *Client) Ask(
 
 // Put makes one attempt to renew and records nothing.
 func (c *Client) Put(ctx context.Context, replica int, h *Hold) Answer {
-	return c.send(ctx, replica, http.MethodPut, "/locks/"+h.Lock+"/renew", h.header(), nil, 0)
+	return c.send(ctx, replica, http.MethodPut, h.path()+"/renew", h.header(), nil, 0)
 }
 
 // Delete makes one attempt to release and records nothing.
 func (c *Client) Delete(ctx context.Context, replica int, h *Hold) Answer {
-	return c.send(ctx, replica, http.MethodDelete, "/locks/"+h.Lock, h.header(), nil, 0)
+	return c.send(ctx, replica, http.MethodDelete, h.path(), h.header(), nil, 0)
 }
 
 func (h *Hold) header() map[string]string { return map[string]string{"Lock-Token": h.token} }

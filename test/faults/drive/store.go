@@ -126,27 +126,28 @@ func (s *Store) position() int64 {
 
 // entryValue is what both stores write of an entry, as far as the checks read it.
 type entryValue struct {
-	Mode   string
-	Limit  int
+	history.Claim
 	Claims []struct {
-		Name  string
-		Mode  string
-		Limit int
+		Name string
+		history.Claim
 	}
 }
 
-// modeOn reads what an entry asks of one of its locks.
-func modeOn(name string, value []byte) (mode string, limit int) {
+// home is where stores keep the value of an entry that takes any of several locks.
+const home = "~any"
+
+// claimOn reads what an entry asks of one of its locks.
+func claimOn(name string, value []byte) history.Claim {
 	var v entryValue
 	if json.Unmarshal(value, &v) != nil {
-		return "", 0 // which no check takes for a mode
+		return history.Claim{} // which no check takes for one
 	}
 	for _, c := range v.Claims {
 		if c.Name == name {
-			return c.Mode, c.Limit
+			return c.Claim
 		}
 	}
-	return v.Mode, v.Limit
+	return v.Claim
 }
 
 // Truth returns the history up to now: everything that was committed before the call.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -33,12 +34,13 @@ const (
 )
 
 // record is what one transaction changed.
-type record struct {
-	Changes []struct {
-		Tenant, Lock, ID, Reason string
-		Joined                   json.RawMessage
-		Czxid                    int64 // of the entry that left; 0 is the one that is there
-	}
+type record struct{ Changes []zooChange }
+
+type zooChange struct {
+	Tenant, Lock, ID, Reason string
+	Joined                   json.RawMessage
+	Czxid                    int64 // of the entry that left; 0 is the one that is there
+	Narrowed                 int64 // at which zxid it joined, of an entry that left some of its locks
 }
 
 // inZooKeeper observes by reading the log of changes repeatedly, because the library registers
@@ -221,13 +223,16 @@ func (z *inZooKeeper) changesOf(
 			if c.Tenant != tenant {
 				continue
 			}
-			e := &zooEntry{tenant: c.Tenant, lock: c.Lock, id: c.ID, number: r.zxid, locks: []string{c.Lock}}
+			e := &zooEntry{tenant: c.Tenant, lock: c.Lock, id: c.ID, number: r.zxid}
+			if c.Lock != home {
+				e.locks = []string{c.Lock}
+			}
 			place := e.path(c.Lock)
 			if c.Joined != nil {
 				if err := e.read(c.Joined); err != nil {
 					return nil, fmt.Errorf("record %d: %w", r.n, err)
 				}
-				z.there[place] = e
+				e = z.joined(place, e, c)
 			} else if known := z.there[place]; known == nil || c.Czxid != 0 && known.number != c.Czxid {
 				return nil, fmt.Errorf("record %d removes %s of %d, which is not there", r.n, place, c.Czxid)
 			} else {
@@ -236,16 +241,36 @@ func (z *inZooKeeper) changesOf(
 			}
 			for _, name := range e.locks {
 				one := history.Change{
-					Lock: name, Entry: e.id, Revision: r.zxid, Joined: c.Joined != nil, Reason: c.Reason, At: at,
+					Lock: name, Entry: e.id, Revision: r.zxid, Reason: c.Reason, At: at,
+					Joined: c.Joined != nil && c.Narrowed == 0,
 				}
 				if one.Joined {
-					one.Mode, one.Limit = modeOn(name, c.Joined)
+					one.Claim = claimOn(name, c.Joined)
 				}
 				changes = append(changes, change{one, place})
 			}
 		}
 	}
 	return changes, nil
+}
+
+// joined keeps an entry that joined, or that left some of its locks, and returns it with the locks
+// that it joined or left.
+func (z *inZooKeeper) joined(place string, e *zooEntry, c zooChange) *zooEntry {
+	before := z.there[place]
+	z.there[place] = e
+	if c.Narrowed == 0 || before == nil {
+		return e
+	}
+	e.number = c.Narrowed
+	left := *e
+	left.locks = nil
+	for _, name := range before.locks {
+		if !slices.Contains(e.locks, name) {
+			left.locks = append(left.locks, name)
+		}
+	}
+	return &left
 }
 
 func (e *zooEntry) read(value []byte) error {

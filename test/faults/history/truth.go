@@ -13,11 +13,10 @@ import (
 type Change struct {
 	Lock, Entry string
 	Revision    int64
-	Joined      bool   // else it left
-	Rewritten   bool   // the entry had been written before
-	Reason      string // why it left, if the store has a reason
-	Mode        string // that it joined with
-	Limit       int
+	Joined      bool          // else it left
+	Rewritten   bool          // the entry had been written before
+	Reason      string        // why it left, if the store has a reason
+	Claim                     // that it joined with
 	At          time.Duration // when it was observed, which is after it happened
 }
 
@@ -28,8 +27,13 @@ type Life struct {
 	Left        int64 // revision; 0 if it is still there
 	LeftAt      time.Duration
 	Reason      string
-	Mode        string
-	Limit       int
+	Claim
+}
+
+// Claim is what an entry asks of a lock.
+type Claim struct {
+	Mode           string
+	Limit, Permits int // of a semaphore; 0 permits are 1
 }
 
 func (l Life) String() string {
@@ -88,7 +92,7 @@ func (t *Truth) add(c Change) error {
 			"lock %s entry %s at revision %d: %w", c.Lock, c.Entry, c.Revision, ErrRewritten,
 		)
 	}
-	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision, Mode: c.Mode, Limit: c.Limit}
+	l := &Life{Lock: c.Lock, Entry: c.Entry, Joined: c.Revision, Claim: c.Claim}
 	queue := t.queues[c.Lock]
 	t.lives[id], t.queues[c.Lock] = append(lives, l), append(queue, l)
 	if len(queue) > 0 && queue[len(queue)-1].Joined >= c.Revision {
@@ -156,10 +160,11 @@ func (t *Truth) Held(lock, entry string, revision int64) bool {
 
 // together reports whether these may hold beside each other.
 func together(lives []*Life) bool {
+	taken := max(1, lives[0].Permits)
 	for _, l := range lives[1:] {
-		alike := l.Mode == lives[0].Mode && l.Limit == lives[0].Limit
-		if !alike || l.Mode != "shared" && l.Mode != "semaphore" ||
-			l.Mode == "semaphore" && len(lives) > l.Limit {
+		taken += max(1, l.Permits)
+		if l.Mode != lives[0].Mode || l.Mode != "shared" && l.Mode != "semaphore" ||
+			l.Mode == "semaphore" && taken > l.Limit {
 			return false
 		}
 	}

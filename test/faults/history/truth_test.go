@@ -185,7 +185,8 @@ func TestTruthRejectsStores(t *testing.T) {
 func TestHeld(t *testing.T) {
 	join := func(entry string, revision int64, mode string, limit int) history.Change {
 		return history.Change{
-			Lock: "a", Entry: entry, Revision: revision, Joined: true, Mode: mode, Limit: limit,
+			Lock: "a", Entry: entry, Revision: revision, Joined: true,
+			Claim: history.Claim{Mode: mode, Limit: limit},
 		}
 	}
 	leave := func(entry string, revision int64) history.Change {

@@ -56,8 +56,11 @@ func (e *Entry) Choice(front func(Claim) bool) (kept []Claim, ok bool) {
 			kept = append(kept, e.Claims[i])
 		}
 	}
+	if len(kept) < e.Any {
+		return nil, false
+	}
 	Canonical(kept)
-	return kept, len(kept) == e.Any
+	return kept, true
 }
 
 // Narrowed returns the entry as it is after it left all queues but those of kept: an ordinary set.

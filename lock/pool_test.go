@@ -24,7 +24,7 @@ func TestChoiceKeepsTheFirstOfTheRequest(t *testing.T) {
 			return true
 		}
 	}
-	if kept, ok := e.Choice(but("b", "c", "d")); ok {
+	if kept, ok := e.Choice(but("b", "c", "d")); ok || kept != nil {
 		t.Errorf("one lock suffices where two were asked for: %v", kept)
 	}
 	kept, ok := e.Choice(but("b"))

@@ -109,6 +109,38 @@ func TestPoolThatIsDecidedTwice(t *testing.T) {
 	})
 }
 
+// TestPoolThatIsGrantedAtTheEndOfAWait: a grant by another replica stays, and a request whose view
+// stands still gets what came free.
+func TestPoolThatIsGrantedAtTheEndOfAWait(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		one, other := s.replica(t), s.replica(t)
+		a, b := one.hold(lasting(want("a", 0))), one.hold(lasting(want("b", 0)))
+		waits := other.line(anyOf(1, 40*time.Second, "a", "b"))
+		other.store.setFeed(frozen)
+		other.store.on(slow(time.Second), remove)
+		after(40*time.Second + time.Millisecond) // its last look showed that both are taken
+		one.release(a)
+		e := s.Entries()[1]
+		g, err := one.Renew(t.Context(), service.TokenRequest{
+			Tenant: e.Tenant, Set: true, ID: e.ID, Token: one.Token(e),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := waits.holdsLater(); got.Token != hasLocks(t, g, "a").Token || locksOf(got) != "a" {
+			t.Errorf("the replicas answered %q and %q", locksOf(g), locksOf(got))
+		}
+		other.store.setFeed(running)
+		late := other.line(anyOf(1, 40*time.Second, "b", "a"))
+		other.store.setFeed(frozen)
+		after(time.Second)
+		one.release(b)
+		late.waits()
+		hasLocks(t, late.holdsLater(), "b")
+	})
+}
+
 // TestPoolWithoutAFeed: a replica that is cut off from the feed reads the queues itself.
 func TestPoolWithoutAFeed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

@@ -156,11 +156,13 @@ func (w *wait) giveWay(ctx context.Context) stage {
 	case w.goneForGood(ctx):
 	case ctx.Err() != nil:
 		w.s.withdrawals.inBackground(func(ctx context.Context) {
-			_, err := w.s.withdrawals.giveWay(ctx, w.entry, lock.Withdrawn)
+			_, err := w.s.withdrawals.giveWay(ctx, w.entry, lock.Withdrawn, false)
 			w.s.withdrawals.unlessGone(w.entry, err)
 		})
 	default:
-		held, err := w.s.withdrawals.giveWay(context.WithoutCancel(ctx), w.entry, lock.Withdrawn)
+		held, err := w.s.withdrawals.giveWay(
+			context.WithoutCancel(ctx), w.entry, lock.Withdrawn, true,
+		)
 		switch {
 		case held != nil:
 			return w.grantShown(held)

@@ -39,7 +39,7 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 	defer cancel()
 	for store.Pause(ctx, w.spread(recheck)) == nil {
 		if e.Resumable() {
-			_, err = w.giveWay(ctx, e, lock.Withdrawn) // it may have been granted to another request
+			_, err = w.giveWay(ctx, e, lock.Withdrawn, false) // it may have been granted to another request
 		} else {
 			err = w.Store.Remove(ctx, e, lock.Withdrawn)
 		}
@@ -54,20 +54,29 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 // giveWay removes an entry from its queues because earlier entries block it. The entry may hold
 // by now, and another replica may have granted it, so the removal is conditional: it happens only
 // if the blocking entries still exist. giveWay returns the entry if it holds, or nil.
+//
+// A choosing entry is removed only if no replica has granted it. With grants, giveWay first asks the
+// store, and grants it if it can choose by now.
 func (w *withdrawals) giveWay(
-	ctx context.Context, e *lock.Entry, why lock.Reason,
+	ctx context.Context, e *lock.Entry, why lock.Reason, grants bool,
 ) (held *lock.Entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, removalTimeout)
 	defer cancel()
 	blockers, known := w.view.Queues.Blockers(e)
+	since := uint64(0)
+	if e.Choosing() && grants {
+		known, since = false, w.reads.moment()
+	}
 	for {
 		if !known {
-			st, err := w.reads.placeInStore(ctx, e, 0)
+			st, err := w.reads.placeInStore(ctx, e, since)
 			switch {
 			case err != nil:
 				return nil, err
 			case st.holds:
 				return st.entry, nil
+			case st.choice != nil && grants:
+				return w.Store.Narrow(ctx, e, st.choice)
 			case st.entry == nil:
 				return nil, lock.LostBecause(lock.Unknown)
 			}
@@ -99,7 +108,7 @@ func (w *withdrawals) endWait(
 	ctx context.Context, e *lock.Entry, refused error,
 ) (held *lock.Entry, ended bool, err error) {
 	if refused == nil {
-		held, err = w.giveWay(ctx, e, lock.WaitTimeout)
+		held, err = w.giveWay(ctx, e, lock.WaitTimeout, true)
 		return held, err == nil && held == nil, err
 	}
 	while, ok := w.view.Rejections.Grounds(e.ID)

@@ -43,6 +43,9 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 		t.w.problem("%v: was told that %s holds, which did not", c, l.entry.ID)
 	}
 	l.told = true
+	if !slices.Equal(g.Entry.Claims, l.entry.Claims) {
+		t.w.problem("%v: was told that %s holds %v, not %v", c, l.entry.ID, g.Entry.Claims, l.entry.Claims)
+	}
 	if g.Asked != nil && !t.anyAsks(g.Entry) {
 		t.w.problem("%v: was told that somebody asks for the lock, which nobody ever did", c)
 	}
@@ -62,11 +65,11 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 // anyAsks reports whether anybody ever asked for a lock of the entry.
 func (t *truth) anyAsks(e *lock.Entry) bool {
 	for id, lives := range t.lives {
-		other := lives[0].entry
-		shared := slices.ContainsFunc(
-			e.Claims,
-			func(c lock.Claim) bool { return len(lock.ClaimsOn([]*lock.Entry{other}, c.Name)) > 0 },
-		)
+		shared := slices.ContainsFunc(e.Claims, func(c lock.Claim) bool {
+			return slices.ContainsFunc(
+				lives[0].wanted, func(other lock.Claim) bool { return other.Name == c.Name },
+			)
+		})
 		if id != e.ID && shared &&
 			slices.ContainsFunc(lives, func(l *life) bool { return l.entry.AskWithin != nil }) {
 			return true
@@ -202,12 +205,12 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 	case lock.Lost:
 		t.checkLost(c, e.Reason)
 	case lock.Held:
-		if !t.busy(c.id, c.claims, c.began, now) {
+		if !t.taken(c, now) {
 			t.w.problem("%v: was told that the lock is held, which was free all the time", c)
 		}
 		t.checkGone(c, e)
 	case lock.TimedOut:
-		if !t.busy(c.id, c.claims, c.began, now) {
+		if !t.taken(c, now) {
 			t.w.problem("%v: timed out, and the lock was free all the time", c)
 		}
 		t.checkGone(c, e)
@@ -232,6 +235,14 @@ func (t *truth) checkRefusal(c *call, e *lock.Error) {
 	default:
 		t.w.problem("%v: an answer that cannot be: %v", c, e)
 	}
+}
+
+// taken reports whether what a call wants was not free at any instant since it began.
+func (t *truth) taken(c *call, now time.Duration) bool {
+	if some := c.asked.req.Any; some > 0 {
+		return t.full(c.id, c.claims, some, c.began, now)
+	}
+	return t.busy(c.id, c.claims, c.began, now)
 }
 
 // checkGone: a client whose wait is over has no entry left. A late attempt of the same call may

@@ -315,7 +315,7 @@ func (c *client) learn(k *call) {
 	case known || k.kind == release && k.err == nil:
 		c.drop(k.held)
 	case k.err == nil:
-		k.held.held = k.grant.Held
+		k.held.entry, k.held.held = k.grant.Entry, k.grant.Held
 	case k.kind == release:
 		if k.held.tries++; k.held.tries > 20 {
 			c.w.problem("%v: cannot be released", k)

@@ -104,6 +104,11 @@ func (o *operator) checkClosed(k *call) {
 	}
 }
 
+// everClosed reports whether the lock of a claim was ever closed.
+func (o *operator) everClosed(claim lock.Claim) bool {
+	return slices.ContainsFunc(o.ever, func(c *lock.Closure) bool { return c.Locks.Match(claim.Name) })
+}
+
 // reread is longer than a replica needs to read that locks are open again.
 const reread = time.Minute
 

@@ -163,12 +163,16 @@ func doctors() map[string]func(*doctored) {
 			d.server.RestoreElsewhere(d.server.Checkpoint())
 			d.probe()
 		},
-		"seen and gone":     func(d *doctored) { d.seenAndGone() },
-		"floor too low":     func(d *doctored) { d.floorTooLow() },
-		"expired, attended": func(d *doctored) { d.expiredAttended() },
-		"expired, kept":     func(d *doctored) { d.expiredKept() },
-		"for too short":     func(d *doctored) { d.forTooShort() },
-		"restore unnoticed": func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
+		"seen and gone":      func(d *doctored) { d.seenAndGone() },
+		"floor too low":      func(d *doctored) { d.floorTooLow() },
+		"expired, attended":  func(d *doctored) { d.expiredAttended() },
+		"expired, kept":      func(d *doctored) { d.expiredKept() },
+		"for too short":      func(d *doctored) { d.forTooShort() },
+		"other locks":        func(d *doctored) { d.told(d.joined("a").Narrowed(nil), renew, true) },
+		"chose twice":        func(d *doctored) { d.chose(1, "x"); d.truth.narrow(d.truth.last("p").entry, 0) },
+		"chose too many":     func(d *doctored) { d.chose(1, "x", "y") },
+		"chose what is busy": func(d *doctored) { d.joined("a"); d.chose(1, "x") },
+		"restore unnoticed":  func(d *doctored) { d.replicas[0].wire.shown = 1; d.checkNoticed() },
 	}
 }
 
@@ -209,6 +213,21 @@ func (d *doctored) joined(id lock.ID, claims ...lock.Claim) *lock.Entry {
 	d.truth.join(e, d.now())
 	d.pass(time.Second)
 	return e
+}
+
+// chose has an entry that wants some of x, y and z leave all queues but the named.
+func (d *doctored) chose(some int, names ...string) {
+	claim := func(name string) lock.Claim { return lock.Claim{Name: name, Mode: lock.Exclusive} }
+	e := d.entry("p")
+	d.number++
+	e.Number, e.Set, e.Claims = d.number, true, []lock.Claim{claim("x"), claim("y"), claim("z")}
+	e.Choose(some, e.Claims)
+	d.truth.join(e, d.now())
+	var kept []lock.Claim
+	for _, name := range names {
+		kept = append(kept, claim(name))
+	}
+	d.truth.narrow(e.Narrowed(kept), d.now())
 }
 
 func (d *doctored) left(e *lock.Entry, why lock.Reason) {

@@ -120,9 +120,11 @@ func (t *truth) replace(entries []*lock.Entry) {
 		}
 	}
 	for _, e := range entries {
-		if l := t.last(e.ID); l == nil || l.ended != never {
+		if l := t.last(e.ID); l != nil && l.ended == never {
+			l.entry = e // it may be choosing again
+		} else {
 			t.lives[e.ID] = append(
-				t.lives[e.ID], &life{entry: e, joined: now, held: never, ended: never, ghost: true},
+				t.lives[e.ID], &life{entry: e, wanted: e.Claims, joined: now, held: never, ended: never, ghost: true},
 			)
 		}
 		t.enqueue(e, now)

@@ -130,7 +130,7 @@ func (w *world) probe() {
 func (w *world) try(c *client, r *replica, claims []lock.Claim) {
 	a := c.wants()
 	a.req.Claims, a.req.Set, a.req.IdempotencyKey = claims, len(claims) > 1, ""
-	a.req.Callback = nil
+	a.req.Callback, a.req.Any = nil, 0
 	k := c.asking(a)
 	k.client, k.replica = c, r
 	c.send(k)

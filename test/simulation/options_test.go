@@ -35,6 +35,7 @@ type options struct {
 	Asks         int  // percent of waiting acquires that ask the holders to finish
 	Newest       int  // percent of waiting acquires that give way to a later one with it
 	Closures     int  // that an operator makes
+	Pools        int  // acquires of a hundred that want any of several locks
 	Webhooks     bool // the replicas send webhooks
 	Unwell       int  // attempts of a hundred that the receivers do not take as they should
 }
@@ -76,6 +77,9 @@ func expand(seed uint64) options {
 	}
 	if r.IntN(3) == 0 {
 		o.Newest = between(20, 90)
+	}
+	if r.IntN(2) == 0 {
+		o.Pools = between(10, 60)
 	}
 	return o
 }

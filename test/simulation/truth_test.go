@@ -43,6 +43,7 @@ type writing struct {
 // life is an entry from when it was written to when it was removed.
 type life struct {
 	entry  *lock.Entry
+	wanted []lock.Claim // before it left queues
 	joined time.Duration
 	held   time.Duration // when it came to hold, never if it did not
 	ended  time.Duration // never if it is still there
@@ -111,9 +112,12 @@ func (t *truth) catchUp() {
 		at := r.At.Sub(t.w.began)
 		t.number = r.Number
 		for _, c := range r.Changes {
-			if c.Joined != nil {
+			switch {
+			case c.Joined != nil:
 				t.join(c.Joined, at)
-			} else {
+			case c.Narrowed != nil:
+				t.narrow(c.Narrowed, at)
+			default:
 				t.leave(c.Left, c.Reason, at)
 			}
 		}
@@ -126,7 +130,7 @@ func (t *truth) join(e *lock.Entry, now time.Duration) {
 	}
 	t.checkNumber(e)
 	t.w.operator.checkAdmitted(e)
-	l := &life{entry: e, joined: now, held: never, ended: never}
+	l := &life{entry: e, wanted: e.Claims, joined: now, held: never, ended: never}
 	t.lives[e.ID] = append(t.lives[e.ID], l)
 	t.checkLate(l)
 	t.attribute(l)
@@ -161,6 +165,34 @@ func (t *truth) leave(id lock.ID, why lock.Reason, now time.Duration) {
 	t.checkSuperseded(l)
 }
 
+// narrow has a choosing entry leave queues. In those that it keeps it is in the front.
+func (t *truth) narrow(e *lock.Entry, now time.Duration) {
+	l := t.last(e.ID)
+	before := l.entry
+	switch {
+	case l.ended != never || !before.Choosing() || before.Number != e.Number:
+		t.w.problem("%s at %d left queues, and was not choosing", e.ID, e.Number)
+		return
+	case len(e.Claims) != before.Any:
+		t.w.problem("%s at %d keeps %v, and wants %d", e.ID, e.Number, e.Claims, before.Any)
+	}
+	l.entry = e
+	for _, c := range before.Claims {
+		q := t.queues[c.Name]
+		rest := slices.Clone(q.now())
+		at := lock.Place(rest, e.ID)
+		if slices.Contains(e.Claims, c) {
+			if rest[at] = e; !inFront(rest, e.ID, c) {
+				t.w.problem("%s at %d keeps %s, where others are before it", e.ID, e.Number, c.Name)
+			}
+		} else {
+			rest = slices.Delete(rest, at, at+1)
+		}
+		q.states = append(q.states, state{now, rest})
+	}
+	t.promote(before.Claims, now)
+}
+
 // promote records the holders after a change in the queues of the claims.
 func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 	for _, c := range claims {
@@ -173,9 +205,9 @@ func (t *truth) promote(claims []lock.Claim, now time.Duration) {
 	}
 }
 
-// holds reports whether the entry is in the front of all its queues.
+// holds reports whether the entry is in the front of all its queues, and not choosing.
 func (t *truth) holds(e *lock.Entry) bool {
-	return !slices.ContainsFunc(
+	return !e.Choosing() && !slices.ContainsFunc(
 		e.Claims, func(c lock.Claim) bool { return !inFront(t.queues[c.Name].now(), e.ID, c) },
 	)
 }
@@ -235,6 +267,27 @@ func (t *truth) busy(id lock.ID, claims []lock.Claim, from, to time.Duration) bo
 		mine := &lock.Entry{ID: "mine", Claims: []lock.Claim{c}}
 		return !inFront(append(slices.Clone(before(others, id)), mine), mine.ID, c)
 	})
+}
+
+// full reports whether at any instant of the time fewer than some of the claims would have held,
+// without locks that were ever closed.
+func (t *truth) full(
+	id lock.ID, claims []lock.Claim, some int, from, to time.Duration,
+) bool {
+	for _, at := range t.changes(from, to) {
+		free, q := 0, t.queuesAt(at)
+		for _, c := range claims {
+			mine := &lock.Entry{ID: "mine", Claims: []lock.Claim{c}}
+			others := append(slices.Clone(before(q.of[c.Name], id)), mine)
+			if inFront(others, mine.ID, c) && !t.w.operator.everClosed(c) {
+				free++
+			}
+		}
+		if free < some {
+			return true
+		}
+	}
+	return false
 }
 
 // clashes reports whether at any instant of the time another entry disagreed.

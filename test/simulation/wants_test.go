@@ -18,6 +18,9 @@ func (c *client) wants() *asked {
 		Tenant: "acme", Holder: fmt.Sprint("worker-", c.n), Named: c.named, Claims: w.claims(),
 		TTL: w.between(2*time.Second, 12*time.Second).Truncate(time.Millisecond),
 	}
+	if w.Pools > 0 && w.percent(w.Pools) {
+		req.Claims, req.Any = w.pool()
+	}
 	req.Set = len(req.Claims) > 1
 	if w.percent(20) {
 		req.TTL = 2 * time.Minute
@@ -52,6 +55,15 @@ func (w *world) claims() []lock.Claim {
 		lock.Canonical(claims)
 	}
 	return claims
+}
+
+// pool is of several locks in some order, of which some suffice.
+func (w *world) pool() (claims []lock.Claim, some int) {
+	first, size := w.pick(w.Locks), 2+w.pick(w.Locks-1)
+	for n := range size {
+		claims = append(claims, w.claim((first+n)%w.Locks))
+	}
+	return claims, 1 + w.pick(size)
 }
 
 func (w *world) lockName(n int) string { return fmt.Sprint("lock-", n) }

@@ -6,8 +6,8 @@ func etcdBugs() []Bug {
 		{
 			Name: "etcd-closures-not-compared", Breaks: "no entry joins after a closure",
 			File:    "store/etcd/commit.go",
-			Anchor:  "if a := w.Payload.admitted; w.Payload.puts &&",
-			Becomes: "if a := w.Payload.admitted; w.Payload.puts && a.key == \"\" &&",
+			Anchor:  "if a := w.Payload.admitted; a.key != \"\" &&",
+			Becomes: "if a := w.Payload.admitted; a.key == \"no\" &&",
 			In:      "./store/etcd", Run: "^TestConformanceEmbedded$/^closures",
 			Needs: "etcd",
 		},

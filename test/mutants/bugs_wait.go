@@ -73,9 +73,9 @@ func waitBugs() []Bug {
 			Breaks: "the store checks the holder by which a removal was decided",
 			File:   "service/withdraw.go",
 			Anchor: "\t\tif !errors.Is(err, lock.Changed) {\n" +
-				"\t\t\treturn false, err\n",
+				"\t\t\treturn nil, err\n",
 			Becomes: "\t\tif true {\n" +
-				"\t\t\treturn false, err\n",
+				"\t\t\treturn nil, err\n",
 			In: "./service", Run: "^TestTimesOutBehindAnother$",
 		},
 		{
@@ -114,12 +114,12 @@ func waitBugs() []Bug {
 			In:      "./service", Run: "^TestReleaseOutlivesItsClient$",
 		},
 		{
-			Name:    "service-takes-new-while-draining",
-			Breaks:  "a draining replica accepts no new acquire",
-			File:    "service/acquire.go",
-			Anchor:  "if s.Draining() {",
-			Becomes: "if false {",
-			In:      "./service", Run: "^TestDrainingTakesNothingNew$",
+			Name:    "service-pool-times-out-what-holds",
+			Breaks:  "a timeout removes no entry of a pool that another replica has granted",
+			File:    "service/queue_read.go",
+			Anchor:  "st.entry, st.blockers = now, []*lock.Entry{now}",
+			Becomes: "st.entry = now",
+			In:      "./service", Run: "^TestPoolThatIsGrantedAtTheEndOfAWait$",
 		},
 		{
 			Name:    "simulation-gap-calls-nobody",

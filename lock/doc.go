@@ -5,7 +5,8 @@
 // that only grows, and removes it once. No replica ever writes "granted": which
 // entries hold is a pure function of the entries that are there, in the order of their
 // numbers ([Queue], [Table]). So there is no grant to lose in a crash and no
-// half-finished hand-over.
+// half-finished hand-over. The exception is an entry that wants any of several locks: it
+// holds after one write has taken it out of the other queues ([Entry.Choosing]).
 //
 // The number is the entry's place and its fence at once. At every number at
 // most one exclusive entry of a lock holds, and a later holder always has a

@@ -57,7 +57,7 @@ func (w *world) claims() []lock.Claim {
 	return claims
 }
 
-// pool is of several locks in some order, of which some suffice.
+// pool returns claims on several locks in some order, and how many of them suffice.
 func (w *world) pool() (claims []lock.Claim, some int) {
 	first, size := w.pick(w.Locks), 2+w.pick(w.Locks-1)
 	for n := range size {

@@ -242,3 +242,37 @@ func TestSetOfNames(t *testing.T) {
 		}
 	}
 }
+
+// TestAnyOfAPool: each command has a lock of its own out of the pool, and its name.
+func TestAnyOfAPool(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	for _, want := range []string{"pool:b", "pool:a"} {
+		u.command("run", "--any", "pool:b,pool:a", "--", "sh", "-c",
+			"touch $FENCEPOST_LOCK; exec sleep 60").start()
+		poll.Until(t, "the command with "+want, func() bool { return u.exists(want) })
+	}
+	u.command("run", "--wait", "0", "--any", "pool:b,pool:a", "--", "true").expect(75)
+	u.command("run", "--any", "pool:c,pool:a,pool:d", "--any-count", "2", "--",
+		"sh", "-c", `[ "$FENCEPOST_LOCK" = pool:c,pool:d ]`).expect(0)
+}
+
+// TestOnlyNewestHasACode: a waiter that gives way to a later one ends with a code of its own.
+func TestOnlyNewestHasACode(t *testing.T) {
+	t.Parallel()
+	u := newUser(t)
+	u.command("run", "newest", "--", "sh", "-c", "touch begun; while [ ! -e over ]; do sleep 0.01; done").start()
+	poll.Until(t, "the holder", func() bool { return u.exists("begun") })
+	older := u.command("run", "--only-newest", "newest", "--", "touch", "older").start()
+	poll.Until(t, "a waiter", func() bool {
+		return strings.Contains(u.command("status", "newest").expect(0), "1 waiting")
+	})
+	newer := u.command("run", "--only-newest", "newest", "--", "true").start()
+	if code := older.code(); code != 79 || u.exists("older") {
+		t.Errorf("the older ends with %d: %s", code, &older.stderr)
+	}
+	u.touch("over")
+	if code := newer.code(); code != 0 {
+		t.Errorf("the newer ends with %d: %s", code, &newer.stderr)
+	}
+}

@@ -18,7 +18,7 @@ import time
 import traceback
 import uuid
 from pathlib import Path
-from typing import Any, Callable, Iterator, List
+from typing import Any, Callable, Dict, Iterator, List, Set
 
 import httpx
 import pytest
@@ -30,9 +30,11 @@ from fencepost import (
     Fencepost,
     FencepostError,
     Forbidden,
+    Held,
     LockHeld,
     LockLost,
     LockReleased,
+    Superseded,
     WaitTimeout,
     verify_webhook,
 )
@@ -155,6 +157,64 @@ def test_shared_locks_and_semaphores_have_several_holders(client: Fencepost, nam
         with first, second, pytest.raises(FencepostError) as refused:
             client.try_lock(name)
         assert refused.value.code in ("lock_held", "mode_mismatch")
+
+
+def test_any_of_a_pool_is_taken(client: Fencepost, name: str) -> None:
+    pool = [f"{name}-{i}" for i in (2, 0, 1)]
+    with client.lock_any(pool) as first, client.try_lock_any(pool, 2):
+        assert first.name == pool[0]
+        with pytest.raises(LockHeld):
+            client.try_lock_any(pool)
+        with concurrent.futures.ThreadPoolExecutor() as threads:
+            call = threads.submit(client.lock_any, pool)
+            until(lambda: client.look(pool[0])["waiting"] == 1)
+            first.release()
+            with call.result(30) as next_one:
+                assert next_one.fences == {pool[0]: next_one.fence}
+
+
+def test_60_threads_share_a_pool(client: Fencepost, name: str) -> None:
+    pool = [f"{name}-{i}" for i in range(4)]
+    fences: Dict[str, List[int]] = {member: [] for member in pool}
+    holders: Set[str] = set()
+
+    def work(_: int) -> None:
+        with client.lock_any(pool, ttl=30, wait=60) as held:
+            ((member, fence),) = held.fences.items()
+            assert member not in holders
+            holders.add(member)
+            fences[member].append(fence)
+            threading.Event().wait(0.01)
+            holders.remove(member)
+
+    with concurrent.futures.ThreadPoolExecutor(60) as threads:
+        list(threads.map(work, range(60)))
+    assert sum(map(len, fences.values())) == 60
+    assert all(of and of == sorted(set(of)) for of in fences.values())
+
+
+def test_a_semaphore_has_permits_and_each_entry_a_limit(client: Fencepost, name: str) -> None:
+    options: Any = {"mode": "semaphore", "limit": 3}
+    with client.lock(name, permits=2, **options):
+        with pytest.raises(LockHeld):
+            client.try_lock(name, permits=2, **options)
+        with client.try_lock(name, **options), client.try_lock(name, mode="semaphore", limit=4):
+            pass
+
+
+def test_only_the_newest_waits(client: Fencepost, name: str) -> None:
+    def lock() -> Held:
+        return client.lock(name, only_newest=True)
+
+    held = client.lock(name)
+    with concurrent.futures.ThreadPoolExecutor() as threads:
+        older = threads.submit(lock)
+        until(lambda: client.look(name)["waiting"] == 1)
+        newer = threads.submit(lock)
+        with pytest.raises(Superseded):
+            older.result(30)
+        held.release()
+        newer.result(30).release()
 
 
 def test_a_lock_is_kept_for_its_least_time(client: Fencepost, name: str) -> None:

@@ -9,6 +9,7 @@ import {
   Fencepost,
   type FencepostEvent,
   LockHeld,
+  Superseded,
   verifyWebhook,
 } from "@fencepost/client";
 
@@ -60,6 +61,66 @@ test("a set, shared locks and a semaphore", async () => {
   const second = await client.tryLock("seats", seats);
   await assert.rejects(client.tryLock("seats", seats), LockHeld);
   await Promise.all([first.release(), second.release()]);
+});
+
+test("any of a pool is taken", async () => {
+  await using client = connect();
+  const pool = ["any:2", "any:0", "any:1"];
+  const first = await client.lockAny(pool);
+  assert.equal(first.name, "any:2");
+  const others = await client.tryLockAny(pool, 2);
+  await assert.rejects(client.tryLockAny(pool), LockHeld);
+  const next = client.lockAny(pool);
+  await until(async () => (await client.look("any:0")).waiting === 1);
+  await others.release();
+  const held = await next;
+  assert.deepEqual(held.fences, { "any:0": held.fence });
+  await Promise.all([first.release(), held.release()]);
+});
+
+test("many callers at once share a pool", async () => {
+  await using client = connect();
+  const pool = ["pool:0", "pool:1", "pool:2", "pool:3"];
+  const fences = new Map<string, number[]>(pool.map((name) => [name, []]));
+  const holders = new Set<string>();
+  const call = async () => {
+    const held = await client.lockAny(pool, 1, { wait: 120 });
+    assert(!holders.has(held.name));
+    holders.add(held.name);
+    fences.get(held.name)?.push(held.fence);
+    await sleep(5);
+    holders.delete(held.name);
+    await held.release();
+  };
+  await Promise.all(Array.from({ length: 60 }, call));
+  const all = [...fences.values()];
+  assert.equal(all.flat().length, 60);
+  for (const of of all) {
+    const sorted = [...of].sort((a, b) => a - b);
+    assert(of.length > 0);
+    assert.deepEqual(of, sorted);
+  }
+});
+
+test("a semaphore has permits, and each entry a limit", async () => {
+  await using client = connect();
+  const seats = { mode: "semaphore", limit: 3 } as const;
+  const two = await client.tryLock("permits", { ...seats, permits: 2 });
+  await assert.rejects(client.tryLock("permits", { ...seats, permits: 2 }), LockHeld);
+  const one = await client.tryLock("permits", seats);
+  const another = await client.tryLock("permits", { ...seats, limit: 4 });
+  await Promise.all([two, one, another].map((held) => held.release()));
+});
+
+test("only the newest waits", async () => {
+  await using client = connect();
+  const held = await client.tryLock("newest");
+  const older = assert.rejects(client.lock("newest", { onlyNewest: true }), Superseded);
+  await until(async () => (await client.look("newest")).waiting === 1);
+  const newer = client.lock("newest", { onlyNewest: true });
+  await older;
+  await held.release();
+  await (await newer).release();
 });
 
 test("a lock is kept for its least time", async () => {

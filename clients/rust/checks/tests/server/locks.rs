@@ -71,6 +71,64 @@ async fn readers_share_and_a_semaphore_counts() {
 }
 
 #[tokio::test]
+async fn any_of_a_pool_is_taken() {
+    let (client, pool) = (client(), ["rust:any:2", "rust:any:0", "rust:any:1"]);
+    let first = client.lock_any(pool, 1).await.unwrap();
+    assert_eq!(first.name(), pool[0]);
+    let others = client.try_lock_any(pool, 2).await.unwrap();
+    assert!(client.try_lock_any(pool, 1).await.unwrap_err().is_held());
+    let next = tokio::spawn(client.lock_any(pool, 1).into_future());
+    eventually("the wait", || async { client.look(pool[1]).await.unwrap().waiting == 1 }).await;
+    others.release().await.unwrap();
+    let next = next.await.unwrap().unwrap();
+    assert!(next.fences().keys().eq([pool[1]]));
+    next.release().await.unwrap();
+    first.release().await.unwrap();
+}
+
+#[tokio::test]
+async fn sixty_callers_share_a_pool() {
+    let (client, pool) = (client(), ["rust:pool:0", "rust:pool:1", "rust:pool:2", "rust:pool:3"]);
+    let last = Arc::new(pool.map(|_| AtomicU64::new(0)));
+    let mut callers = JoinSet::new();
+    for _ in 0..60 {
+        let (client, last) = (client.clone(), last.clone());
+        callers.spawn(async move {
+            let held = client.lock_any(pool, 1).await.unwrap();
+            let member = &last[pool.iter().position(|name| *name == held.name()).unwrap()];
+            assert!(member.swap(held.fence(), Ordering::SeqCst) < held.fence());
+            held.release().await.unwrap();
+        });
+    }
+    assert_eq!(callers.join_all().await.len(), 60);
+    assert!(last.iter().all(|fence| fence.load(Ordering::SeqCst) > 0));
+}
+
+#[tokio::test]
+async fn a_semaphore_has_permits_and_each_entry_a_limit() {
+    let (client, name) = (client(), "rust:permits");
+    let two = client.try_lock(name).semaphore(3).permits(2).await.unwrap();
+    assert!(client.try_lock(name).semaphore(3).permits(2).await.unwrap_err().is_held());
+    let one = client.try_lock(name).semaphore(3).await.unwrap();
+    let another = client.try_lock(name).semaphore(4).await.unwrap();
+    for held in [two, one, another] {
+        held.release().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn only_the_newest_waits() {
+    let (client, name) = (client(), "rust:newest");
+    let held = client.lock(name).await.unwrap();
+    let older = tokio::spawn(client.lock(name).only_newest().into_future());
+    eventually("the wait", || async { client.look(name).await.unwrap().waiting == 1 }).await;
+    let newer = tokio::spawn(client.lock(name).only_newest().into_future());
+    assert!(older.await.unwrap().unwrap_err().is_superseded());
+    held.release().await.unwrap();
+    newer.await.unwrap().unwrap().release().await.unwrap();
+}
+
+#[tokio::test]
 async fn a_lock_is_kept_for_its_least_time() {
     let (client, begun) = (client(), Instant::now());
     let held = client.lock("rust:least").at_least(secs(2.0)).await.unwrap();

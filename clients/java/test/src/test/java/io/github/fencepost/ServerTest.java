@@ -22,8 +22,11 @@ import java.nio.file.Paths;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -35,6 +38,7 @@ import java.util.function.IntFunction;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.MethodOrderer;
@@ -92,6 +96,74 @@ class ServerTest {
     next.get().release();
     assertEquals(
         "released", assertThrows(FencepostException.class, held::check).code());
+  }
+
+  @Test
+  void anyOfPoolIsTaken() throws Exception {
+    List<Claim> pool = pool("java:any:2", "java:any:0", "java:any:1");
+    Held first = fencepost.lockAny(pool, 1, LockOptions.defaults());
+    assertEquals("java:any:2", first.name());
+    Held others = fencepost.tryLockAny(pool, 2, LockOptions.defaults());
+    assertThrows(
+        FencepostException.LockHeld.class,
+        () -> fencepost.tryLockAny(pool, 1, LockOptions.defaults()));
+    CompletableFuture<Held> next =
+        async(() -> fencepost.lockAny(pool, 1, LockOptions.defaults()));
+    await(() -> waiting("java:any:0", 1));
+    others.release();
+    assertEquals(List.of("java:any:0"), List.copyOf(next.get().fences().keySet()));
+    next.get().release();
+    first.release();
+  }
+
+  private static List<Claim> pool(String... names) {
+    return Stream.of(names).map(Claim::exclusive).collect(Collectors.toList());
+  }
+
+  @Test
+  void manyThreadsShareAPool() throws Exception {
+    List<Claim> pool = pool("java:pool:0", "java:pool:1", "java:pool:2", "java:pool:3");
+    Map<String, Long> newest = new ConcurrentHashMap<>();
+    Set<String> holders = ConcurrentHashMap.newKeySet();
+    List<CompletableFuture<Boolean>> calls = new ArrayList<>();
+    for (int i = 0; i < 60; i++) {
+      calls.add(async(() -> {
+        try (Held held = fencepost.lockAny(pool, 1, LockOptions.defaults())) {
+          boolean alone = holders.add(held.name());
+          Long before = newest.put(held.name(), held.fence());
+          holders.remove(held.name());
+          return alone && (before == null || before < held.fence());
+        }
+      }));
+    }
+    for (CompletableFuture<Boolean> call : calls) {
+      assertTrue(call.get());
+    }
+    assertEquals(4, newest.size());
+  }
+
+  @Test
+  void semaphoreHasPermitsAndEachEntryALimit() {
+    Held two = fencepost.tryLock("java:permits", BRIEF.semaphore(3, 2));
+    assertThrows(
+        FencepostException.LockHeld.class,
+        () -> fencepost.tryLock("java:permits", BRIEF.semaphore(3, 2)));
+    fencepost.tryLock("java:permits", BRIEF.semaphore(3)).release();
+    fencepost.tryLock("java:permits", BRIEF.semaphore(4, 2)).release();
+    two.release();
+  }
+
+  @Test
+  void onlyNewestWaits() throws Exception {
+    Held held = fencepost.tryLock("java:newest", LockOptions.defaults());
+    LockOptions options = LockOptions.defaults().onlyNewest();
+    CompletableFuture<Held> older = async(() -> fencepost.lock("java:newest", options));
+    await(() -> waiting("java:newest", 1));
+    CompletableFuture<Held> newer = async(() -> fencepost.lock("java:newest", options));
+    ExecutionException failed = assertThrows(ExecutionException.class, older::get);
+    assertEquals(FencepostException.Superseded.class, failed.getCause().getClass());
+    held.release();
+    newer.get().release();
   }
 
   @Test

@@ -115,6 +115,8 @@ command before another holder can acquire the lock.`,
 	group(root, "Look at locks:",
 		a.statusCommand(), a.listCommand(), a.queueCommand(), a.whyCommand(), a.waitCommand(),
 		a.watchCommand())
+	group(root, "Share a repository:",
+		a.claimCommand(), a.claimsCommand(), a.unclaimCommand(), a.hookCommand())
 	group(root, "Operate:",
 		a.revokeCommand(), a.closeCommand(), a.openCommand(), a.auditCommand(), a.webhooksCommand())
 	group(root, "Set up:",

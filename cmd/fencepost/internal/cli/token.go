@@ -16,9 +16,9 @@ import (
 	"github.com/fencepost/fencepost/cmd/fencepost/internal/settings"
 )
 
-// claims are what a bearer token says of itself. Only the server can check them; an operator may
+// statement is what a bearer token says of itself. Only the server can check them; an operator may
 // have given them other names.
-type claims struct {
+type statement struct {
 	Subject string   `json:"sub"`
 	Issuer  string   `json:"iss,omitempty"`
 	Tenant  string   `json:"tenant"`
@@ -45,7 +45,7 @@ type seconds float64
 func (s seconds) time() time.Time { return time.UnixMilli(int64(float64(s) * 1000)) }
 
 // claims reads the bearer token of the settings.
-func (a *app) claims() (*claims, error) {
+func (a *app) claims() (*statement, error) {
 	server, err := a.settings.Server()
 	if err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func (a *app) claims() (*claims, error) {
 }
 
 // claimsOf reads the bearer token of a server.
-func claimsOf(server settings.Server) (*claims, error) {
+func claimsOf(server settings.Server) (*statement, error) {
 	token, err := server.Bearer(context.Background())
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func claimsOf(server settings.Server) (*claims, error) {
 	if err != nil {
 		return nil, errors.New("the bearer token is not a JSON Web Token")
 	}
-	c := &claims{}
+	c := &statement{}
 	if err := json.Unmarshal(text, c); err != nil {
 		return nil, fmt.Errorf("the bearer token's claims: %w", err)
 	}
@@ -105,7 +105,7 @@ names and expiry. fencepost doctor asks the server whether it accepts the token.
 	return command
 }
 
-func (c *claims) write(w *tabwriter.Writer) {
+func (c *statement) write(w *tabwriter.Writer) {
 	row(w, "subject", c.Subject)
 	row(w, "tenant", c.Tenant)
 	row(w, "scopes", strings.Join(c.Scope, " "))
@@ -116,7 +116,7 @@ func (c *claims) write(w *tabwriter.Writer) {
 }
 
 // expiry says when the token ends.
-func (c *claims) expiry() string {
+func (c *statement) expiry() string {
 	if c.Expires == nil {
 		return "never, so no server accepts it"
 	}

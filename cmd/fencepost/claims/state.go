@@ -1,4 +1,4 @@
-package claim
+package claims
 
 import (
 	"bytes"
@@ -40,7 +40,7 @@ type Claim struct {
 	Token   string    `json:"token,omitempty"`
 	Fence   uint64    `json:"fence,omitempty"`
 	Known   uint64    `json:"known,omitempty"`  // the newest number at which it surely held
-	Check   uint64    `json:"check,omitempty"`  // what happened after this number is not checked yet
+	Check   []ended   `json:"check,omitempty"`  // what the session had before, not compared yet
 	Renewed time.Time `json:"renewed,omitzero"` // when the last renewal was sent
 }
 
@@ -162,16 +162,14 @@ func (s *Session) files() map[string]fs.FileInfo {
 // drop takes a claim out of the state. A place that was held is remembered.
 func (st *state) drop(c *Claim) {
 	st.Claims = slices.DeleteFunc(st.Claims, func(other *Claim) bool { return other.Key == c.Key })
-	known := max(c.Known, c.Fence)
-	if c.Check > 0 {
-		known = c.Check // what came after it was never checked
-	}
 	for _, p := range c.Places {
-		if known > 0 && p.Path != "" {
+		isChecked := !slices.ContainsFunc(c.Check, func(e ended) bool { return p.covers(e.Place) })
+		if known := max(c.Known, c.Fence); known > 0 && p.Path != "" && isChecked {
 			st.Ended = slices.DeleteFunc(st.Ended, func(e ended) bool { return e.Place == p })
 			st.Ended = append(st.Ended, ended{p, known})
 		}
 	}
+	st.Ended = append(st.Ended, c.Check...)
 }
 
 // find returns the claim with the key of c, or nil.
@@ -196,22 +194,20 @@ func (st *state) covering(p Place, read bool) *Claim {
 	return nil
 }
 
-// known returns the number up to which the session knows what became of a place: 0 if it never had
-// it. A claim of a folder takes over what was known of the places in it.
-func (st *state) known(p Place) uint64 {
-	over, below := uint64(0), uint64(0)
+// known returns what the session had of a place: the place itself, or places in it.
+func (st *state) known(p Place) (had []ended) {
+	newest := uint64(0)
 	for _, e := range st.Ended {
-		switch {
-		case e.Place.covers(p):
-			over = max(over, e.Known)
-		case p.covers(e.Place) && (below == 0 || e.Known < below):
-			below = e.Known
+		if e.Place.covers(p) {
+			newest = max(newest, e.Known)
+		} else if p.covers(e.Place) {
+			had = append(had, e)
 		}
 	}
-	if over > 0 && below > 0 {
-		return min(over, below)
+	if newest > 0 {
+		had = append(had, ended{p, newest})
 	}
-	return max(over, below)
+	return had
 }
 
 // settle forgets the ended places that a claim covers.

@@ -1,4 +1,4 @@
-package claim
+package claims
 
 import (
 	"context"
@@ -23,11 +23,16 @@ const (
 type HeldError struct {
 	Place Place
 	By    string
-	Since time.Time // zero if another session is only next in line
+	Since time.Time // zero if that session is only next in line
+	Waits bool      // for a claim of this session
 }
 
 // Error says which session has the place, and since when.
 func (e *HeldError) Error() string {
+	if e.Waits {
+		return fmt.Sprintf("%s is claimed by %s, which waits for a claim of yours: unclaim that first, "+
+			"or finish", e.Place, e.By)
+	}
 	if e.Since.IsZero() {
 		return fmt.Sprintf("%s is about to be claimed by %s", e.Place, e.By)
 	}
@@ -137,9 +142,7 @@ func (st *state) grant(c *Claim, got *granted, sent time.Time) error {
 	}
 	now.Entry, now.Token, now.Renewed, now.Fence = got.ID, got.Token, sent, got.Locks[0].Fence
 	for _, p := range now.Places {
-		if known := st.known(p); known > 0 && (now.Check == 0 || known < now.Check) {
-			now.Check = known
-		}
+		now.Check = append(now.Check, st.known(p)...)
 	}
 	st.Newest = max(st.Newest, now.Fence)
 	st.settle(now)
@@ -152,13 +155,10 @@ func (s *Session) heldBy(c *Claim, cause error) error {
 	switch {
 	case !errors.As(cause, &problem):
 		return cause
-	case problem.Code == api.Deadlock:
-		return fmt.Errorf("%s: a session that has it waits for this one, unclaim what it waits for: %w",
-			c.Places[0], cause)
-	case len(problem.Locks) == 0:
+	case problem.Code != api.Deadlock && len(problem.Locks) == 0:
 		return cause
 	}
-	held := &HeldError{Place: c.Places[0], By: "another session"}
+	held := &HeldError{Place: c.Places[0], By: "another session", Waits: problem.Code == api.Deadlock}
 	for _, busy := range problem.Locks {
 		for _, h := range busy.Holders {
 			theirs := []client.Claim{{Name: busy.Name, Mode: h.Mode}}
@@ -183,13 +183,13 @@ func (s *Session) check(ctx context.Context, places []Place, read bool) error {
 	st := s.load()
 	for _, p := range places {
 		c := st.covering(p, read)
-		if c == nil || c.Check == 0 || c.Entry == "" {
+		if c == nil || len(c.Check) == 0 || c.Entry == "" {
 			continue
 		}
 		changed := s.changed(ctx, c)
 		if err := s.update(func(st *state) error {
 			if now := st.find(c); now != nil {
-				now.Check = 0
+				now.Check = nil
 			}
 			return nil
 		}); err != nil {
@@ -207,47 +207,46 @@ func (s *Session) check(ctx context.Context, places []Place, read bool) error {
 func (s *Session) changed(ctx context.Context, c *Claim) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	var names []string
-	for _, l := range c.Locks {
-		names = append(names, l.Name)
+	after, names := c.Fence, []string{}
+	for _, had := range c.Check {
+		after = min(after, had.Known)
+		for _, l := range had.Place.locks(false) {
+			names = append(names, l.Name)
+		}
 	}
 	if len(names) > maxPatterns {
 		names = []string{name("files", []string{c.Places[0].Repo}) + "*"}
 	}
-	unknown := &ChangedError{Place: c.Places[0]}
 	for event, err := range s.config.Client.Events(ctx, client.EventFilter{
-		Types: []string{"lock.acquired"}, Locks: names, After: fmt.Sprintf("%d-0", c.Check),
+		Types: []string{"lock.acquired"}, Locks: names, After: fmt.Sprintf("%d-0", after),
 	}) {
-		switch {
-		case err != nil || event.Type == api.EventsMissed:
-			return unknown
-		case event.Data.Number >= c.Fence:
-			return nil
-		case event.Data.Number <= c.Check || event.Data.Entry == nil || s.isOwn(event.Data.Entry.Holder):
-			continue
+		if err != nil || event.Type == api.EventsMissed {
+			break
 		}
-		if at := conflict(c.Locks, locksOf(event)); at != "" {
-			return s.changedBy(c, event, at)
+		if event.Data.Number >= c.Fence {
+			return nil
+		}
+		if had := s.excluded(c, event); had != nil {
+			at, _ := event.Timestamp.Time()
+			return &ChangedError{Place: had.Place, By: event.Data.Entry.Holder, At: at}
 		}
 	}
-	return unknown
+	return &ChangedError{Place: c.Check[0].Place}
 }
 
-func locksOf(event *api.Event) []client.Claim {
+// excluded returns what the session had before an event that kept it away.
+func (s *Session) excluded(c *Claim, event *api.Event) *ended {
+	if event.Data.Entry == nil || s.isOwn(event.Data.Entry.Holder) {
+		return nil
+	}
 	locks := []client.Claim{{Name: event.Data.Lock, Mode: event.Data.Entry.Mode}}
 	for _, l := range event.Data.Entry.Locks {
 		locks = append(locks, client.Claim{Name: l.Name, Mode: l.Mode})
 	}
-	return locks
-}
-
-func (s *Session) changedBy(c *Claim, event *api.Event, at string) error {
-	changed := &ChangedError{Place: c.Places[0], By: event.Data.Entry.Holder}
-	changed.At, _ = event.Timestamp.Time()
-	for _, p := range c.Places {
-		if p.Name() == at {
-			changed.Place = p
+	for i, had := range c.Check {
+		if event.Data.Number > had.Known && conflict(had.Place.locks(false), locks) != "" {
+			return &c.Check[i]
 		}
 	}
-	return changed
+	return nil
 }

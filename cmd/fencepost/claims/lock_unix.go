@@ -1,6 +1,6 @@
 //go:build unix
 
-package claim
+package claims
 
 import (
 	"os"

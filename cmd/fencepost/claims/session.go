@@ -1,7 +1,7 @@
-// Package claim lets sessions of agents, or of people, claim files of a repository that they
+// Package claims lets sessions of agents, or of people, claim files of a repository that they
 // share. A claim is a lock set: shared on each folder above a path, exclusive on the path. The
 // processes of a session share its claims by a file.
-package claim
+package claims
 
 import (
 	"cmp"
@@ -25,6 +25,7 @@ import (
 const (
 	maxTries     = 4
 	maxHolder    = 200 // characters
+	briefTTL     = time.Minute
 	renewsAtOnce = 8
 )
 
@@ -224,7 +225,8 @@ func (s *Session) plan(places []Place, read bool, wait time.Duration) (p plan, e
 		}
 		for _, c := range st.Claims {
 			age := time.Since(c.Renewed).Seconds() // the clock may have been set
-			if c.Entry != "" && !slices.Contains(p.used, c) && (age < 0 || age > c.TTL/3) {
+			isDue := !c.isBrief() && (age < 0 || age > c.TTL/3)
+			if c.Entry != "" && !slices.Contains(p.used, c) && isDue {
 				p.due = append(p.due, c)
 			}
 		}
@@ -262,10 +264,20 @@ func (s *Session) fresh(
 		runes := []rune(holder + ": " + purpose)
 		holder = string(runes[:min(len(runes), maxHolder)])
 	}
-	return &Claim{
+	c := &Claim{
 		Places: places, Read: read, Locks: locks, Since: time.Now(), TTL: s.config.TTL.Seconds(),
 		Key: rand.Text(), Wait: wait.Seconds(), Holder: holder,
-	}, nil
+	}
+	if c.isBrief() {
+		c.TTL = min(c.TTL, briefTTL.Seconds())
+	}
+	return c, nil
+}
+
+// isBrief reports whether a claim is for one command of git: nothing but the command's end releases
+// it before its TTL.
+func (c *Claim) isBrief() bool {
+	return !c.Read && slices.ContainsFunc(c.Places, func(p Place) bool { return p.Path == "" })
 }
 
 // conflict returns the name of a lock that two entries cannot hold at once, or nothing.
@@ -327,6 +339,22 @@ func (s *Session) send(ctx context.Context, method string, c *Claim, operation s
 func (s *Session) Renew(ctx context.Context) error {
 	_, err := s.renew(ctx, nil, s.Claims())
 	return err
+}
+
+// Elsewhere returns another session of this user and machine that has one of the places, as far as
+// its state says.
+func (s *Session) Elsewhere(places []Place) string {
+	for path := range s.files() {
+		text, _ := os.ReadFile(path)
+		st := readState(text)
+		for _, c := range st.Claims {
+			isOver := time.Since(c.Renewed).Seconds() > c.TTL
+			if st.Session != s.id && !isOver && conflict(union(places, false), c.Locks) != "" {
+				return c.Holder
+			}
+		}
+	}
+	return ""
 }
 
 // Unclaim releases the claims that have one of the places, or all without places. It returns what

@@ -1,0 +1,198 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/claims"
+)
+
+// sessionFlags say who claims.
+type sessionFlags struct {
+	claims.Config
+	read bool
+	wait time.Duration
+}
+
+func (f *sessionFlags) bind(flags *pflag.FlagSet) {
+	flags.SortFlags = false
+	flags.StringVar(&f.Session, "session", "",
+		"`name` of the session that has the claims ($FENCEPOST_SESSION, your user name)")
+	flags.StringVar(&f.Repo, "repo", "",
+		"`id` of the repository ($FENCEPOST_REPO, the address of its remote)")
+}
+
+func (f *sessionFlags) bindTTL(flags *pflag.FlagSet, wait time.Duration) {
+	spanVar(flags, &f.TTL, "ttl", 10*time.Minute,
+		"how long a claim lasts without a call of the session")
+	spanVar(flags, &f.wait, "wait", wait, "how long to wait for the end of another session's claim")
+}
+
+// open returns the session of the flags, the environment, or the name that an agent gave.
+func (f *sessionFlags) open(to *client.Client, given string) (*claims.Session, error) {
+	config := f.Config
+	config.Client, config.Repo = to, cmp.Or(f.Repo, os.Getenv("FENCEPOST_REPO"))
+	config.Session = cmp.Or(f.Session, os.Getenv("FENCEPOST_SESSION"), given)
+	if config.Session == "" {
+		who, err := user.Current()
+		if err != nil {
+			return nil, err
+		}
+		config.Session = who.Username
+	}
+	return claims.Open(config)
+}
+
+func (a *app) claimCommand() *cobra.Command {
+	f := &sessionFlags{}
+	command := &cobra.Command{
+		Use:   "claim [flags] PATH…",
+		Short: "Claim files and folders of a repository",
+		Long: `Claim files and folders of a repository, so that other sessions cannot claim them.
+
+The claims of a session end one --ttl after its last call, unless it releases
+them. fencepost hook makes agents claim what they edit.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: a.using(func(ctx context.Context, to *client.Client, paths []string) error {
+			if f.TTL < leastTTL || f.wait < 0 || f.wait > mostWait {
+				return usage("--ttl must be 2s or more, --wait 0 to 24h")
+			}
+			s, err := f.open(to, "")
+			if err != nil {
+				return err
+			}
+			places, err := s.Places(paths...)
+			if err != nil {
+				return &exit{codeUsage, err}
+			}
+			return claimed(s.Claim(ctx, places, f.read, f.wait))
+		}),
+	}
+	f.bind(command.Flags())
+	f.bindTTL(command.Flags(), 0)
+	command.Flags().BoolVar(&f.read, "read", false, "share the paths with others that only read")
+	command.Flags().StringVar(&f.Purpose, "for", "", "`task` that others see")
+	return command
+}
+
+// claimed returns what a script needs to know: the claim is not free, or was not.
+func claimed(err error) error {
+	var held *claims.HeldError
+	var changed *claims.ChangedError
+	if errors.As(err, &held) || errors.As(err, &changed) {
+		return &exit{codeNotAcquired, err}
+	}
+	return err
+}
+
+func (a *app) unclaimCommand() *cobra.Command {
+	f := &sessionFlags{}
+	command := &cobra.Command{
+		Use:   "unclaim [PATH…]",
+		Short: "Release claims: of the paths and of all in them, or all",
+		RunE: a.using(func(ctx context.Context, to *client.Client, paths []string) error {
+			s, err := f.open(to, "")
+			if err != nil {
+				return err
+			}
+			places, err := s.Places(paths...)
+			if err != nil {
+				return &exit{codeUsage, err}
+			}
+			released, err := s.Unclaim(ctx, places...)
+			if err != nil {
+				return err
+			}
+			names := namesOf(released, claims.Place.String)
+			return a.print(released, names, func(w *tabwriter.Writer) {
+				for _, name := range names {
+					row(w, "released", name)
+				}
+			})
+		}),
+	}
+	f.bind(command.Flags())
+	return command
+}
+
+func (a *app) claimsCommand() *cobra.Command {
+	f, all := &sessionFlags{}, false
+	command := &cobra.Command{
+		Use:   "claims",
+		Short: "List the claims of this session, or of all",
+		Args:  cobra.NoArgs,
+		RunE: a.using(func(ctx context.Context, to *client.Client, _ []string) error {
+			s, err := f.open(to, "")
+			if err != nil {
+				return err
+			}
+			if !all {
+				return a.printClaims(s.Claims())
+			}
+			here, err := s.Places(".")
+			if err != nil {
+				return &exit{codeUsage, err}
+			}
+			seen, err := claims.All(ctx, to, here[0].Repo)
+			if err != nil {
+				return err
+			}
+			return a.printTree(seen)
+		}),
+	}
+	f.bind(command.Flags())
+	command.Flags().BoolVar(&all, "all", false, "those of all sessions on this repository")
+	return command
+}
+
+func (a *app) printClaims(all []*claims.Claim) error {
+	var places []claims.Place
+	for _, c := range all {
+		places = append(places, c.Places...)
+	}
+	return a.print(places, namesOf(places, claims.Place.String), func(w *tabwriter.Writer) {
+		for _, c := range all {
+			for _, p := range c.Places {
+				row(w, p, rounded(time.Since(c.Since)), map[bool]string{true: "read"}[c.Read])
+			}
+		}
+	})
+}
+
+// printTree indents each path below the folders that it shares with the one before.
+func (a *app) printTree(seen []claims.Seen) error {
+	path := func(s claims.Seen) string { return s.Path }
+	return a.print(seen, namesOf(seen, path), func(w *tabwriter.Writer) {
+		var before []string
+		for _, s := range seen {
+			steps, shared := strings.Split(s.Path, "/"), 0
+			for shared < len(steps)-1 && shared < len(before) && steps[shared] == before[shared] {
+				shared++
+			}
+			for ; shared < len(steps)-1; shared++ {
+				row(w, strings.Repeat("  ", shared)+steps[shared]+"/")
+			}
+			row(w, strings.Repeat("  ", shared)+steps[shared], s.Holder, rounded(time.Since(s.Since)),
+				map[bool]string{true: "read"}[s.Read], waitingText(s.Waiting))
+			before = steps
+		}
+	})
+}
+
+func waitingText(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d waiting", n)
+}

@@ -1,0 +1,135 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/fencepost/fencepost/cmd/fencepost/claims"
+	"github.com/fencepost/fencepost/cmd/fencepost/hook"
+)
+
+// retryHooks is how long a hook repeats a request: an agent waits for it.
+const retryHooks = time.Second
+
+func (a *app) hookCommand() *cobra.Command {
+	f, h := &sessionFlags{}, &hook.Hook{}
+	command := &cobra.Command{
+		Use:   "hook [flags] AGENT | git pre-commit | git pre-push",
+		Short: "Answer a hook of an agent or of git: refuse writes without a claim",
+		Long: `Answer a hook of an agent, ` + strings.Join(hook.Agents(), ", ") + `, or of git, on standard input
+and output. What the agent writes is claimed, or refused.
+
+If no server answers, --offline allows or denies it; without the flag it is
+denied if another session of this machine claimed it, and allowed with a warning
+otherwise.`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(command *cobra.Command, args []string) error {
+			switch {
+			case h.Offline != "" && h.Offline != "allow" && h.Offline != "deny":
+				return usage("--offline is allow or deny, not %q", h.Offline)
+			case (args[0] == "git") != (len(args) == 2):
+				return usage("use: %s", command.UseLine())
+			case args[0] == "git" && !command.Flags().Changed("wait"):
+				f.wait = 0 // a person waits
+			}
+			h.Wait = f.wait
+			to, err := a.settings.Client(retryHooks)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = to.Close() }() // returns nil
+			h.Open = func(session string) (*claims.Session, error) { return f.open(to, session) }
+			if args[0] == "git" {
+				return claimedAll(h.Git(command.Context(), args[1], os.Stdin, os.Stderr))
+			}
+			return h.Answer(command.Context(), args[0], os.Stdin, os.Stdout)
+		},
+	}
+	f.bind(command.Flags())
+	f.bindTTL(command.Flags(), 20*time.Second)
+	command.Flags().StringVar(&h.Offline, "offline", "", "`allow` or deny if no server answers")
+	command.AddCommand(a.installCommand())
+	return command
+}
+
+func claimedAll(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exit{codeNotAcquired, err}
+}
+
+func (a *app) installCommand() *cobra.Command {
+	var remove, yes bool
+	command := &cobra.Command{
+		Use:   "install [flags] AGENT",
+		Short: "Add the hooks to the settings of an agent, or of git, in this repository",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, args []string) error {
+			top, err := exec.Command("git", "rev-parse", "--show-toplevel").Output()
+			if err != nil {
+				return fmt.Errorf("this is no work tree of git: %w", err)
+			}
+			h := &hook.Hook{Wait: 20 * time.Second}
+			changes, err := h.Changes(args[0], strings.TrimSpace(string(top)), remove)
+			if err != nil {
+				return err
+			}
+			return install(command.Context(), changes, yes)
+		},
+	}
+	command.Flags().BoolVar(&remove, "remove", false, "take the hooks out again")
+	command.Flags().BoolVar(&yes, "yes", false, "do not ask")
+	return command
+}
+
+// install shows the changes, then makes them.
+func install(ctx context.Context, changes []hook.Change, yes bool) error {
+	for _, c := range changes {
+		if bytes.Equal(c.Before, c.After) {
+			fmt.Fprintf(os.Stdout, "%s stays as it is\n", c.Path)
+			continue
+		}
+		if err := showDifference(ctx, c); err != nil {
+			return err
+		}
+		if !yes && !confirmed("Change "+c.Path+"?") {
+			return errors.New("not confirmed: use --yes")
+		}
+		if err := c.Write(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// showDifference lets git compare the text of the file with the new one.
+func showDifference(ctx context.Context, c hook.Change) error {
+	folder, err := os.MkdirTemp("", "fencepost-")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = os.RemoveAll(folder) }()
+	for name, text := range map[string][]byte{"before": c.Before, "after": c.After} {
+		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintln(os.Stdout, c.Path)
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "before", "after")
+	diff.Dir, diff.Stdout, diff.Stderr = folder, os.Stdout, os.Stderr
+	var exit *exec.ExitError
+	if err := diff.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 { // 1 is that they differ
+		return err
+	}
+	return nil
+}

@@ -58,6 +58,9 @@ func TestInspector(t *testing.T) {
 		{"tools/call", "--tool-name", "status", "--tool-arg", "name=env"},
 		{"tools/call", "--tool-name", "list", "--tool-arg", "prefix=e"},
 		{"tools/call", "--tool-name", "who_blocks", "--tool-arg", "name=env"},
+		{"tools/call", "--tool-name", "claim", "--tool-args-json", `{"paths":["a.go"],"wait_seconds":1}`},
+		{"tools/call", "--tool-name", "claims", "--tool-arg", "all=true"},
+		{"tools/call", "--tool-name", "unclaim"},
 		{"resources/templates/list"},
 		{"resources/read", "--uri", "fencepost://lock/env"},
 		{"resources/read", "--uri", "fencepost://queue/env", "--protocol-era", "modern"},
@@ -65,7 +68,7 @@ func TestInspector(t *testing.T) {
 		t.Run(strings.Join(method, " "), func(t *testing.T) {
 			args := []string{
 				"--cli", "-e", "FENCEPOST_URL=" + w.server.URL(), "-e", "FENCEPOST_TOKEN=" + w.bearer,
-				"--method",
+				"-e", "FENCEPOST_REPO=test", "-e", "XDG_STATE_HOME=" + t.TempDir(), "--method",
 			}
 			check(t, "mcp-inspector", slices.Concat(args, method, []string{"--", program(), "mcp"})...)
 		})

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -60,8 +59,7 @@ func (w *world) raw() (r *raw, out io.Closer, command *exec.Cmd) {
 
 func (w *world) silent() (r *raw, out io.Closer, command *exec.Cmd) {
 	w.t.Helper()
-	command = exec.CommandContext(w.t.Context(), program(), "mcp")
-	command.Env = append(os.Environ(), "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
+	command = w.command("", "mcp")
 	in, err := command.StdinPipe()
 	if err != nil {
 		w.t.Fatal(err)

@@ -309,7 +309,7 @@ func TestToolsArePortable(t *testing.T) {
 		t.Fatal(err)
 	}
 	text, err := json.Marshal(tools)
-	if err != nil || len(tools.Tools) != 5 || bytes.Contains(text, []byte(`"null"`)) {
+	if err != nil || len(tools.Tools) != 8 || bytes.Contains(text, []byte(`"null"`)) {
 		t.Errorf("some clients reject a list of types: %s, %v", text, err)
 	}
 	if tools.CacheScope != "private" {

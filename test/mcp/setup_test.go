@@ -54,6 +54,7 @@ type world struct {
 	server *rig.Replica
 	client *client.Client
 	bearer string
+	folder string // in which programs run
 
 	mu  sync.Mutex
 	out bytes.Buffer // of all sessions
@@ -71,7 +72,7 @@ func newWorld(t *testing.T) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t}
+	w := &world{t: t, folder: t.TempDir()}
 	w.server, err = rig.StartReplica(t.Context(), rig.ReplicaConfig{
 		Binary: binary, DataDir: filepath.Join(t.TempDir(), "a"), Secret: secret,
 	})
@@ -100,11 +101,25 @@ type agent struct {
 	exited  chan error
 }
 
+// command is one of fencepost, in a session of that name, if it has one.
+func (w *world) command(session string, args ...string) *exec.Cmd {
+	command := exec.CommandContext(w.t.Context(), program(), args...)
+	command.Dir = w.folder
+	command.Env = append(os.Environ(),
+		"FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer, "FENCEPOST_SESSION="+session,
+		"FENCEPOST_REPO=test", "XDG_STATE_HOME="+filepath.Join(w.folder, "state"))
+	return command
+}
+
 // agent starts a session as an agent does.
 func (w *world) agent() *agent {
 	w.t.Helper()
-	command := exec.CommandContext(w.t.Context(), program(), "mcp")
-	command.Env = append(os.Environ(), "FENCEPOST_URL="+w.server.URL(), "FENCEPOST_TOKEN="+w.bearer)
+	return w.agentOf("")
+}
+
+func (w *world) agentOf(name string) *agent {
+	w.t.Helper()
+	command := w.command(name, "mcp")
 	command.Stderr = w
 	in, err := command.StdinPipe()
 	if err != nil {
@@ -145,6 +160,10 @@ type answer struct {
 	Holders  []any
 	Locks    []struct{ Name string }
 	Mine     []struct{ Name, State, Why string }
+	Path, By string
+	Released []string
+	Paths    []string
+	All      []struct{ Path string }
 	failure  string
 }
 

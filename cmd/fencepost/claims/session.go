@@ -224,9 +224,7 @@ func (s *Session) plan(places []Place, read bool, wait time.Duration) (p plan, e
 			}
 		}
 		for _, c := range st.Claims {
-			age := time.Since(c.Renewed).Seconds() // the clock may have been set
-			isDue := !c.isBrief() && (age < 0 || age > c.TTL/3)
-			if c.Entry != "" && !slices.Contains(p.used, c) && isDue {
+			if c.isDue() && !slices.Contains(p.used, c) {
 				p.due = append(p.due, c)
 			}
 		}
@@ -278,6 +276,12 @@ func (s *Session) fresh(
 // it before its TTL.
 func (c *Claim) isBrief() bool {
 	return !c.Read && slices.ContainsFunc(c.Places, func(p Place) bool { return p.Path == "" })
+}
+
+// isDue reports whether the claim has to be renewed, also if no call uses it.
+func (c *Claim) isDue() bool {
+	age := time.Since(c.Renewed).Seconds() // the clock may have been set
+	return c.Entry != "" && !c.isBrief() && (age < 0 || age > c.TTL/3)
 }
 
 // conflict returns the name of a lock that two entries cannot hold at once, or nothing.
@@ -335,9 +339,10 @@ func (s *Session) send(ctx context.Context, method string, c *Claim, operation s
 	return s.config.Client.Call(ctx, method, "/locksets/"+c.Entry+operation, header, nil, nil)
 }
 
-// Renew renews all claims of the session.
+// Renew renews the claims that are due, as each call does.
 func (s *Session) Renew(ctx context.Context) error {
-	_, err := s.renew(ctx, nil, s.Claims())
+	due := slices.DeleteFunc(s.Claims(), func(c *Claim) bool { return !c.isDue() })
+	_, err := s.renew(ctx, nil, due)
 	return err
 }
 

@@ -44,12 +44,13 @@ type acquired struct {
 	Lost     []string     `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
 }
 
-func (in *acquireInput) wait() (time.Duration, error) {
-	if in.Wait == nil {
-		return defaultWait, nil
+// waitOf checks how long a call may wait.
+func waitOf(seconds *int, otherwise time.Duration) (time.Duration, error) {
+	if seconds == nil {
+		return otherwise, nil
 	}
-	wait := time.Duration(*in.Wait) * time.Second
-	if *in.Wait < 0 || wait > maxWait {
+	wait := time.Duration(*seconds) * time.Second
+	if *seconds < 0 || wait > maxWait {
 		return 0, fmt.Errorf("wait_seconds is 0 to %.0f", maxWait.Seconds())
 	}
 	return wait, nil
@@ -66,7 +67,7 @@ func (in *acquireInput) options(holder string) client.Options {
 }
 
 func (s *session) acquire(ctx context.Context, in acquireInput) (*acquired, error) {
-	wait, err := in.wait()
+	wait, err := waitOf(in.Wait, defaultWait)
 	if err != nil {
 		return nil, err
 	}

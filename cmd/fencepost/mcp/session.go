@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/claims"
 )
 
 // session is what one agent holds and waits for.
@@ -20,6 +21,8 @@ type session struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
+	// openClaims returns the session that hooks and commands share, with a purpose if there is one.
+	openClaims func(purpose string) (*claims.Session, error)
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -32,16 +35,19 @@ type entry struct {
 	held    *client.Held
 }
 
-func newSession(ctx context.Context, c *client.Client) *session {
+func newSession(
+	ctx context.Context, c *client.Client, openClaims func(string) (*claims.Session, error),
+) *session {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	s := &session{
 		client: c, holder: fmt.Sprintf("agent-%.100s-%s", host, rand.Text()[:8]),
-		entries: map[string]*entry{},
+		entries: map[string]*entry{}, openClaims: openClaims,
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.calls.Go(s.renewClaims)
 	return s
 }
 

@@ -37,6 +37,9 @@ func (s *session) addTools(server *sdk.Server) {
 	tool(s, server, "status", statusText, true, s.status)
 	tool(s, server, "list", listText, true, s.list)
 	tool(s, server, "who_blocks", whoBlocksText, true, s.whoBlocks)
+	tool(s, server, "claim", claimText, false, s.claim)
+	tool(s, server, "unclaim", unclaimText, false, s.unclaim)
+	tool(s, server, "claims", claimsText, true, s.claims)
 }
 
 func tool[In, Out any](

@@ -2,13 +2,16 @@ package cli
 
 import (
 	"context"
+	"crypto/rand"
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/claims"
 	"github.com/fencepost/fencepost/cmd/fencepost/mcp"
 )
 
@@ -16,14 +19,20 @@ const mcpHelp = `Serve locks to an agent by the Model Context Protocol, on stand
 output.
 
 An agent starts this command, and gets the tools acquire, release, status, list
-and who_blocks. The command renews the agent's locks, and releases them when the
-session ends. The agent never sees a token.
+and who_blocks for locks, and claim, unclaim and claims for files. The command
+renews the agent's locks, and releases them when the session ends. The agent
+never sees a token.
+
+The claims are those of the session --session, which hooks and commands share,
+and stay when this command ends. Without a name they end with it.
 
   {"mcpServers": {"fencepost": {"command": "fencepost", "args": ["mcp"],
     "env": {"FENCEPOST_URL": "…", "FENCEPOST_TOKEN_FILE": "…"}}}}`
 
 func (a *app) mcpCommand() *cobra.Command {
-	return &cobra.Command{
+	f := &sessionFlags{}
+	f.TTL = 10 * time.Minute
+	command := &cobra.Command{
 		Use:   "mcp",
 		Short: "Serve locks to an agent by the Model Context Protocol",
 		Long:  mcpHelp,
@@ -32,7 +41,27 @@ func (a *app) mcpCommand() *cobra.Command {
 			ctx, stop := signal.NotifyContext(ctx, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 			defer stop()
 			signal.Ignore(syscall.SIGPIPE) // a failed write releases the locks, and then ends the process
-			return mcp.Serve(ctx, to, a.version.Version, os.Stdin, os.Stdout)
+			own := "mcp-" + rand.Text()[:8]
+			open := func(purpose string) (*claims.Session, error) {
+				of := *f
+				of.Purpose = purpose
+				return of.open(to, own)
+			}
+			if f.Session == "" && os.Getenv("FENCEPOST_SESSION") == "" {
+				defer endClaims(ctx, open)
+			}
+			return mcp.Serve(ctx, to, open, a.version.Version, os.Stdin, os.Stdout)
 		}),
+	}
+	f.bind(command.Flags())
+	return command
+}
+
+// endClaims releases the claims of a session that no other process has. Otherwise they expire.
+func endClaims(ctx context.Context, open func(purpose string) (*claims.Session, error)) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if s, err := open(""); err == nil {
+		_ = s.End(ctx)
 	}
 }

@@ -1,0 +1,150 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/fencepost/fencepost/cmd/fencepost/claims"
+)
+
+const renewEvery = 10 * time.Second // the claims that are due; the TTL of a hook's may be 30 s
+
+const claimText = `Claim files or folders of a git repository before you change them, so that no
+other session does. A claim of a folder covers all in it. This session renews its claims while it
+lives. "state" of the answer is:
+- claimed: they are yours until you unclaim them. Do it as soon as the work is done.
+- busy: another session has "path". Do other work first, or claim again with wait_seconds.
+- changed: they are yours, but your earlier claim of "path" had ended, and another session may have
+  changed it since. Read it again before you write.`
+
+const unclaimText = `Release claims of files and folders, and of all in them; without paths all of
+this session. Paths that were claimed together are released together.`
+
+const claimsText = `List what this session has claimed; with "all", also the claims of all sessions
+on the repository of the folder in which this server runs, at most 100.`
+
+type claimInput struct {
+	Paths   []string `json:"paths" jsonschema:"absolute, or from the folder in which this server runs"`
+	Wait    *int     `json:"wait_seconds,omitempty" jsonschema:"0 to 50; 0 by default"`
+	Purpose string   `json:"purpose,omitempty" jsonschema:"your task; others see it"`
+	Read    bool     `json:"read,omitempty" jsonschema:"share them with others that only read"`
+}
+
+type claimed struct {
+	State string    `json:"state" jsonschema:"claimed, busy or changed"`
+	Path  string    `json:"path,omitempty"`
+	By    string    `json:"by,omitempty" jsonschema:"the other session and its task"`
+	Since time.Time `json:"since,omitzero" jsonschema:"when the other session claimed it"`
+	Lost  []string  `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
+}
+
+func (s *session) claim(ctx context.Context, in claimInput) (*claimed, error) {
+	wait, err := waitOf(in.Wait, 0)
+	if err != nil {
+		return nil, err
+	}
+	if len(in.Paths) == 0 {
+		return nil, errors.New("paths is empty")
+	}
+	of, places, err := s.places(in.Purpose, in.Paths)
+	if err != nil {
+		return nil, err
+	}
+	var taken *claims.HeldError
+	var changed *claims.ChangedError
+	switch err := of.Claim(ctx, places, in.Read, wait); {
+	case errors.As(err, &taken):
+		return &claimed{busy, taken.Place.String(), taken.By, taken.Since, s.lost()}, nil
+	case errors.As(err, &changed):
+		return &claimed{"changed", changed.Place.String(), changed.By, changed.At, s.lost()}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &claimed{State: "claimed", Lost: s.lost()}, nil
+}
+
+func (s *session) places(purpose string, paths []string) (*claims.Session, []claims.Place, error) {
+	of, err := s.openClaims(purpose)
+	if err != nil {
+		return nil, nil, err
+	}
+	places, err := of.Places(paths...)
+	return of, places, err
+}
+
+type unclaimInput struct {
+	Paths []string `json:"paths,omitempty"`
+}
+
+type unclaimed struct {
+	Released []string `json:"released"`
+	Lost     []string `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
+}
+
+func (s *session) unclaim(ctx context.Context, in unclaimInput) (*unclaimed, error) {
+	of, places, err := s.places("", in.Paths)
+	if err != nil {
+		return nil, err
+	}
+	released, err := of.Unclaim(ctx, places...)
+	return &unclaimed{pathsOf(released), s.lost()}, err
+}
+
+func pathsOf(places []claims.Place) []string {
+	paths := []string{}
+	for _, p := range places {
+		paths = append(paths, p.String())
+	}
+	return paths
+}
+
+type claimsInput struct {
+	All bool `json:"all,omitempty"`
+}
+
+type claimsFound struct {
+	Paths     []string      `json:"paths" jsonschema:"of this session"`
+	All       []claims.Seen `json:"all,omitempty"`
+	Truncated bool          `json:"truncated,omitempty" jsonschema:"there are more than listed"`
+	Lost      []string      `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
+}
+
+func (s *session) claims(ctx context.Context, in claimsInput) (*claimsFound, error) {
+	of, err := s.openClaims("")
+	if err != nil {
+		return nil, err
+	}
+	found := &claimsFound{Paths: []string{}, Lost: s.lost()}
+	for _, c := range of.Claims() {
+		found.Paths = append(found.Paths, pathsOf(c.Places)...)
+	}
+	if in.All {
+		here, err := of.Places(".")
+		if err != nil {
+			return nil, err
+		}
+		if found.All, err = claims.All(ctx, s.client, here[0].Repo); err != nil {
+			return nil, err
+		}
+		found.Truncated = len(found.All) > maxList
+		found.All = found.All[:min(len(found.All), maxList)]
+	}
+	return found, nil
+}
+
+// renewClaims renews those of hooks, too. The next use of a claim reports that it was lost.
+func (s *session) renewClaims() {
+	tick := time.NewTicker(renewEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if of, err := s.openClaims(""); err == nil {
+			_ = of.Renew(s.ctx) // the next tick repeats it
+		}
+	}
+}

@@ -102,6 +102,19 @@ func (w *owner) catchUp(t *target) {
 	w.out.keepAll(it)
 }
 
+// resumeTaken offers again what happened since subscriptions were taken up, in a shard whose owners
+// wrote no cursor.
+func (w *owner) resumeTaken() {
+	it := &item{id: w.out.cursor.last, read: time.Now()}
+	for _, t := range w.out.targets.all {
+		if after := lock.Before(max(t.From, t.Taken) + 1); t.sub != nil && t.Taken > 0 &&
+			after.Compare(w.out.cursor.last) < 0 {
+			w.offerPast(t, events.Missed{After: after, Before: w.out.cursor.last}, it)
+		}
+	}
+	w.out.cursor.wait(it)
+}
+
 // offerPast offers a subscription what its tenant's history has between two events. The rest is
 // missed.
 func (w *owner) offerPast(t *target, m events.Missed, it *item) {

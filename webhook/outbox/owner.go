@@ -95,6 +95,9 @@ func (w *owner) begin() bool {
 	}
 	w.beginAt(w.stream)
 	w.take(all, changed)
+	if !w.out.cursor.known {
+		w.resumeTaken()
+	}
 	return true
 }
 

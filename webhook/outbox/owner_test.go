@@ -1,15 +1,18 @@
 package outbox_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/memory"
 	"github.com/fencepost/fencepost/test/poll"
 	"github.com/fencepost/fencepost/webhook"
 	"github.com/fencepost/fencepost/webhook/outbox"
+	"github.com/fencepost/fencepost/webhook/subscription"
 )
 
 // second is a replica that sends nothing until the first one, which is killed, is gone.
@@ -228,4 +231,33 @@ func TestEndsWhileItQueues(t *testing.T) {
 		three.cycle("acme", "orders:1")
 		w.untilTold(shardTime/2, here, "orders:1", 2)
 	})
+}
+
+// TestFirstOwnerEndsWithoutACursor: the first owner of a shard took up a subscription, and its
+// cursor did not reach the store. The next owner has not seen what happened since: the receiver
+// learns that it may miss that.
+func TestFirstOwnerEndsWithoutACursor(t *testing.T) {
+	run(t, func(t *testing.T, w *world) {
+		one := w.replica("one")
+		one.own.refuse("webhook-cursor")
+		two := second(t, w)
+		s := w.subscribe("acme", here, "*")
+		poll.Within(t, 20*time.Second, "it is taken up", func() bool {
+			return w.recordsOf("webhook-state-")["webhook-state-"+shardNumber(s)] > 0
+		})
+		one.kill()
+		two.cycle("acme", "orders:1")
+		w.Compact()
+		w.replica("three")
+		poll.Within(t, time.Minute, "the receiver learns of the gap", func() bool {
+			return slices.ContainsFunc(w.received(here), func(got received) bool {
+				return got.event.Type == api.EventsMissed
+			})
+		})
+	})
+}
+
+func shardNumber(s *subscription.Subscription) string {
+	shard := outbox.ShardOf(s.ID)
+	return shard[len(shard)-1:]
 }

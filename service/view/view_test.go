@@ -175,7 +175,9 @@ func TestRefusalIsOfOneEntry(t *testing.T) {
 	if st := v.Status(id, 2); st.State != view.Gone || st.Refused == nil {
 		t.Fatalf("the first entry is %+v, want refused", st)
 	}
-	v.Apply(6, []store.Change{out(other, 4, lock.Released), in(id, 5, unit), out(id, 6, lock.Released)})
+	v.Apply(6, []store.Change{
+		out(other, 4, lock.Released), in(id, 5, unit), out(id, 6, lock.Released),
+	})
 	if st := v.Status(id, 5); st.State != view.Gone || st.Refused != nil ||
 		st.Reason != lock.Released {
 		t.Errorf("the second entry is %+v, want released", st)

@@ -296,7 +296,7 @@ func (a *acquisition) learn(answer *answer, problem *Error) {
 func (a *acquisition) ended(problem *Error) error {
 	lost := lostOf(a.of.name, problem)
 	switch lost.Reason {
-	case string(api.TimedOut), string(api.Deadlock), string(api.ModeMismatch), "superseded":
+	case string(api.TimedOut), string(api.Deadlock), string(api.ModeMismatch), string(api.Superseded):
 		problem.Code = api.Code(lost.Reason)
 		problem.Title = problem.Code.Title()
 		return problem

@@ -220,7 +220,7 @@ func (a *app) codeOf(err error) int {
 		return codeError
 	}
 	switch status := problem.Status; {
-	case problem.Code == "superseded":
+	case problem.Code == api.Superseded:
 		return codeSuperseded
 	case status == http.StatusBadRequest, problem.Code == api.InvalidName,
 		problem.Code == api.InvalidRequest:

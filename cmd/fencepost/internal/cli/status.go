@@ -39,11 +39,12 @@ func status(w *tabwriter.Writer, lock *api.Lock) {
 	fmt.Fprintln(w)
 	row(w, "STATE", "HOLDER", "FOR", "MODE", "FENCE", "LEASE ENDS IN")
 	for _, h := range lock.Holders {
-		row(w, "held", h.Holder, ago(h.Since), mode(h.Mode, h.Limit), h.Fence, in(h.ExpiresAt))
+		row(w, "held", h.Holder, ago(h.Since), mode(h.Mode, h.Limit, h.Permits), h.Fence,
+			in(h.ExpiresAt))
 	}
 	for _, q := range lock.Waiters {
 		row(w, fmt.Sprintf("waiting %d", q.Position), q.Holder, rounded(q.WaitedSeconds.Duration()),
-			mode(q.Mode, q.Limit), "", "")
+			mode(q.Mode, q.Limit, q.Permits), "", "")
 	}
 	if more := lock.Waiting - len(lock.Waiters); more > 0 {
 		fmt.Fprintf(w, "and %d more\n", more)
@@ -51,18 +52,22 @@ func status(w *tabwriter.Writer, lock *api.Lock) {
 }
 
 func stateOf(lock *api.Lock) string {
-	switch {
-	case len(lock.Holders) == 0 && lock.Waiting == 0:
+	if len(lock.Holders) == 0 && lock.Waiting == 0 {
 		return "free"
-	case lock.Waiting > 0:
-		return fmt.Sprintf("held, %d waiting", lock.Waiting)
 	}
-	return "held"
+	state := "held"
+	if lock.PermitsHeld > 0 {
+		state += fmt.Sprintf(", %d of its permits", lock.PermitsHeld)
+	}
+	if lock.Waiting > 0 {
+		state += fmt.Sprintf(", %d waiting", lock.Waiting)
+	}
+	return state
 }
 
-func mode(mode string, limit int) string {
+func mode(mode string, limit, permits int) string {
 	if limit > 0 {
-		return fmt.Sprintf("%s of %d", mode, limit)
+		return fmt.Sprintf("%s: %d of %d", mode, max(permits, 1), limit)
 	}
 	return mode
 }
@@ -125,7 +130,7 @@ func (a *app) queueCommand() *cobra.Command {
 				row(w, "POSITION", "HOLDER", "WAITED", "MODE")
 				for _, q := range lock.Waiters {
 					waited := rounded(q.WaitedSeconds.Duration())
-					row(w, q.Position, q.Holder, waited, mode(q.Mode, q.Limit))
+					row(w, q.Position, q.Holder, waited, mode(q.Mode, q.Limit, q.Permits))
 				}
 			})
 		}),

@@ -90,7 +90,7 @@ func why(lock *api.Lock) (said []string) {
 
 func whyHeld(lock *api.Lock, h api.Holder) string {
 	text := fmt.Sprintf("%s is held by %s for %s (%s, fence %d).",
-		lock.Name, h.Holder, ago(h.Since), mode(h.Mode, h.Limit), h.Fence)
+		lock.Name, h.Holder, ago(h.Since), mode(h.Mode, h.Limit, h.Permits), h.Fence)
 	if h.ExpiresAt != nil {
 		text += fmt.Sprintf(" Its lease ends in %s unless the holder renews it.", in(h.ExpiresAt))
 	}

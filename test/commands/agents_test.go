@@ -299,8 +299,8 @@ func (a *agent) shiftClock() {
 	}
 }
 
-// TestLapsedClaim: a claim that ended and that no other session had meanwhile is taken again without
-// a word, also if others claimed files next to it.
+// TestLapsedClaim: a claim that ended and that no other session had meanwhile is taken again
+// without a word, also if others claimed files next to it.
 func TestLapsedClaim(t *testing.T) {
 	t.Parallel()
 	p := newUser(t).project(1)
@@ -356,7 +356,7 @@ func TestHooksAtOnce(t *testing.T) {
 	}
 }
 
-// TestKilledHook: the next call of a session has the claim, or the position, of one that was killed.
+// TestKilledHook: the next call of a session has the claim, or the position, of a killed one.
 func TestKilledHook(t *testing.T) {
 	t.Parallel()
 	p := newUser(t).project(1)
@@ -375,7 +375,7 @@ func TestKilledHook(t *testing.T) {
 	}
 }
 
-// TestGitHooks: a commit of what another session claimed is refused, and so is a push of its branch.
+// TestGitHooks: a commit of what another session claimed is refused, and a push of its branch.
 func TestGitHooks(t *testing.T) {
 	t.Parallel()
 	p := newUser(t).project(1)
@@ -443,7 +443,9 @@ func TestOffline(t *testing.T) {
 	p.agent("a", 0, time.Minute).asks("x.go", 0)
 	p.env = append(p.env, "FENCEPOST_URL=http://127.0.0.1:1")
 	for _, c := range []struct{ file, offline, want string }{
-		{"x.go", "", `"deny"`}, {"y.go", "", "systemMessage"}, {"x.go", "allow", "systemMessage"},
+		{"x.go", "", `"deny"`},
+		{"y.go", "", "systemMessage"},
+		{"x.go", "allow", "systemMessage"},
 		{"y.go", "deny", `"deny"`},
 	} {
 		hook := p.in(p.trees[0]).command("hook", "claude", "--offline", c.offline)

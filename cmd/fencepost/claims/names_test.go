@@ -141,27 +141,15 @@ func TestSpellings(t *testing.T) {
 		"repo":                       ".",
 		"door/":                      ".",
 	} {
-		resolved, err := resolve(spelling)
-		if err != nil {
-			t.Fatal(err)
-		}
-		folder, err := top(resolved)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := inside(folder, resolved); err != nil || got != want {
-			t.Errorf("%s is %q, %v", spelling, got, err)
+		places, err := (&Session{config: Config{Repo: "r"}}).Places(spelling)
+		if err != nil || places[0].Path != want {
+			t.Errorf("%s is %+v, %v", spelling, places, err)
 		}
 	}
-	if _, err := resolve("repo/loop/x"); err == nil {
-		t.Error("a loop of links resolves")
-	}
-	outside, err := resolve("repo/out/x")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if folder, err := top(outside); err == nil {
-		t.Errorf("%s is in %s", outside, folder)
+	for _, path := range []string{"repo/loop/x", "repo/out/x"} {
+		if resolved, folder, err := find(path); err == nil {
+			t.Errorf("%s is %s in %s", path, resolved, folder)
+		}
 	}
 }
 

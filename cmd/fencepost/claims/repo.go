@@ -48,7 +48,7 @@ func resolve(text string) (string, error) {
 		case err != nil:
 			at = next
 		case info.Mode()&fs.ModeSymlink == 0:
-			at = filepath.Join(at, spelling(at, step, info))
+			at = filepath.Join(at, spelling(at, step))
 		default:
 			target, err := os.Readlink(next)
 			if links++; err != nil || links > maxLinks {
@@ -76,46 +76,36 @@ func split(text string) []string {
 }
 
 // spelling returns the name of a file as the disk has it, where others find the file too.
-func spelling(folder, name string, info fs.FileInfo) string {
+func spelling(folder, name string) string {
 	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
 		return name
 	}
-	entries, err := os.ReadDir(folder)
-	if err != nil {
-		return name
-	}
+	spelled := name
+	entries, _ := os.ReadDir(folder) // without any the name stays
 	for _, e := range entries {
-		if e.Name() == name {
+		switch {
+		case e.Name() == name:
 			return name
+		case strings.EqualFold(norm.NFC.String(e.Name()), norm.NFC.String(name)):
+			spelled = e.Name()
 		}
 	}
-	for _, e := range entries {
-		if !strings.EqualFold(norm.NFC.String(e.Name()), norm.NFC.String(name)) {
-			continue
-		}
-		if other, err := e.Info(); err == nil && os.SameFile(info, other) {
-			return e.Name()
-		}
-	}
-	return name
+	return spelled
 }
 
-// top returns the top folder of the work tree that a resolved path is in.
-func top(resolved string) (string, error) {
-	for folder := resolved; ; folder = filepath.Dir(folder) {
+// find resolves a path and returns the top folder of the work tree that it is in.
+func find(text string) (resolved, folder string, err error) {
+	if resolved, err = resolve(text); err != nil {
+		return "", "", err
+	}
+	for folder = resolved; ; folder = filepath.Dir(folder) {
 		if _, err := os.Lstat(filepath.Join(folder, ".git")); err == nil {
-			return folder, nil
+			return resolved, folder, nil
 		}
 		if folder == filepath.Dir(folder) {
-			return "", fmt.Errorf("%s: %w", resolved, ErrNoRepository)
+			return "", "", fmt.Errorf("%s: %w", resolved, ErrNoRepository)
 		}
 	}
-}
-
-// inside returns the canonical path from the top: with slashes, in Unicode's normal form C.
-func inside(top, resolved string) (string, error) {
-	relative, err := filepath.Rel(top, resolved)
-	return norm.NFC.String(filepath.ToSlash(relative)), err
 }
 
 // repository returns the id of the repository with a work tree: the address of its remote in one

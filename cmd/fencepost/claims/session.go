@@ -18,6 +18,8 @@ import (
 	"time"
 	"unicode"
 
+	"golang.org/x/text/unicode/norm"
+
 	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
 )
@@ -86,29 +88,26 @@ func (s *Session) isOwn(holder string) bool {
 func (s *Session) Places(paths ...string) ([]Place, error) {
 	var places []Place
 	for _, text := range paths {
-		resolved, err := resolve(text)
+		resolved, folder, err := find(text)
 		if err != nil {
 			return nil, err
 		}
-		folder, err := top(resolved)
+		id, err := s.repo(folder)
 		if err != nil {
 			return nil, err
 		}
-		place := Place{}
-		if place.Repo, err = s.repo(folder); err != nil {
+		path, err := filepath.Rel(folder, resolved)
+		if err != nil {
 			return nil, err
 		}
-		if place.Path, err = inside(folder, resolved); err != nil {
-			return nil, err
-		}
-		places = append(places, place)
+		places = append(places, Place{Repo: id, Path: norm.NFC.String(filepath.ToSlash(path))})
 	}
 	return places, nil
 }
 
-// Branch returns the branch that is checked out where the path is, or the one with the name.
+// Branch returns the branch with the name, or the one that is checked out where the path is.
 func (s *Session) Branch(path, name string) (Place, error) {
-	folder, err := s.top(path)
+	_, folder, err := find(path)
 	if err != nil {
 		return Place{}, err
 	}
@@ -119,40 +118,21 @@ func (s *Session) Branch(path, name string) (Place, error) {
 		}
 		name = cmp.Or(strings.TrimSpace(text), "HEAD")
 	}
-	repo, err := s.repo(folder)
-	return Place{Repo: repo, Branch: name}, err
+	id, err := s.repo(folder)
+	return Place{Repo: id, Branch: name}, err
 }
 
 // Tree returns the work tree that the path is in.
-func (s *Session) Tree(path string) (Place, error) {
-	folder, err := s.top(path)
+func (*Session) Tree(path string) (Place, error) {
+	_, folder, err := find(path)
 	return Place{Tree: hostname() + filepath.ToSlash(folder)}, err
 }
 
-func (s *Session) top(path string) (string, error) {
-	resolved, err := resolve(path)
-	if err != nil {
-		return "", err
-	}
-	return top(resolved)
-}
-
-// repo returns the id of the repository with a work tree.
 func (s *Session) repo(folder string) (string, error) {
 	if s.config.Repo != "" {
 		return cmp.Or(addressed(s.config.Repo), s.config.Repo), nil
 	}
-	if id := s.load().Repos[folder]; id != "" {
-		return id, nil
-	}
-	id, err := repository(folder)
-	if err != nil {
-		return "", err
-	}
-	return id, s.update(func(st *state) error {
-		st.Repos[folder] = id
-		return nil
-	})
+	return repository(folder)
 }
 
 // load reads the state without waiting for processes that change it.
@@ -349,7 +329,7 @@ func (s *Session) Renew(ctx context.Context) error {
 // Elsewhere returns another session of this user and machine that has one of the places, as far as
 // its state says.
 func (s *Session) Elsewhere(places []Place) string {
-	for path := range s.files() {
+	for _, path := range s.files() {
 		text, _ := os.ReadFile(path)
 		st := readState(text)
 		for _, c := range st.Claims {

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"time"
 
@@ -52,22 +51,17 @@ type ended struct {
 
 // state is what the processes of a session share.
 type state struct {
-	Session string            `json:"session"`
-	Purpose string            `json:"purpose,omitempty"`
-	Newest  uint64            `json:"newest,omitempty"` // the greatest fence that the session got
-	Claims  []*Claim          `json:"claims,omitempty"`
-	Ended   []ended           `json:"ended,omitempty"`
-	Repos   map[string]string `json:"repositories,omitempty"` // by the folder of the work tree
+	Session string   `json:"session"`
+	Purpose string   `json:"purpose,omitempty"`
+	Newest  uint64   `json:"newest,omitempty"` // the greatest fence that the session got
+	Claims  []*Claim `json:"claims,omitempty"`
+	Ended   []ended  `json:"ended,omitempty"`
 }
 
 // Folder is where the states of sessions are by default.
 func Folder() (string, error) {
 	if folder := os.Getenv("XDG_STATE_HOME"); folder != "" {
 		return filepath.Join(folder, "fencepost", "claims"), nil
-	}
-	if runtime.GOOS == "windows" {
-		folder, err := os.UserCacheDir()
-		return filepath.Join(folder, "fencepost", "claims"), err
 	}
 	home, err := os.UserHomeDir()
 	return filepath.Join(home, ".local", "state", "fencepost", "claims"), err
@@ -101,9 +95,7 @@ func (s *Session) update(change func(*state) error) error {
 		return err
 	}
 	st := readState(before)
-	if st.Session = s.id; st.Repos == nil {
-		st.Repos = map[string]string{}
-	}
+	st.Session = s.id
 	if err := change(st); err != nil {
 		return err
 	}
@@ -140,22 +132,16 @@ func replace(path string, text []byte) error {
 
 // forget removes the states of sessions that ended without a word long ago.
 func (s *Session) forget() {
-	for path, info := range s.files() {
-		if time.Since(info.ModTime()) > forgotten {
+	for _, path := range s.files() {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > forgotten {
 			_ = os.Remove(path)
 		}
 	}
 }
 
 // files of all sessions of the user.
-func (s *Session) files() map[string]fs.FileInfo {
-	entries, _ := os.ReadDir(s.config.Folder)
-	all := map[string]fs.FileInfo{}
-	for _, e := range entries {
-		if info, err := e.Info(); err == nil && filepath.Ext(e.Name()) == ".json" {
-			all[filepath.Join(s.config.Folder, e.Name())] = info
-		}
-	}
+func (s *Session) files() []string {
+	all, _ := filepath.Glob(filepath.Join(s.config.Folder, "*.json")) // the pattern is valid
 	return all
 }
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,121 +64,54 @@ func (c Change) Write() error {
 
 // settings returns the settings of an agent with the hooks, or without them.
 func (h *Hook) settings(name string, a agent, text []byte, remove bool) ([]byte, error) {
-	command := "fencepost hook " + name
-	all, err := parseObject(text)
-	if err != nil {
+	command, all := "fencepost hook "+name, map[string]any{}
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&all); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	hooks, err := parseObject(all.get("hooks"))
-	if err != nil {
-		return nil, err
+	hooks, isObject := all["hooks"].(map[string]any)
+	if !isObject {
+		hooks = map[string]any{}
 	}
-	for _, event := range hooks {
-		var groups []json.RawMessage
-		if err := json.Unmarshal(event.Value, &groups); err != nil {
-			return nil, err
-		}
-		groups = slices.DeleteFunc(groups, func(g json.RawMessage) bool {
-			return bytes.Contains(g, []byte(`"`+command+`"`))
+	for event, value := range hooks {
+		groups, _ := value.([]any)
+		groups = slices.DeleteFunc(groups, func(group any) bool {
+			text, _ := json.Marshal(group) // of what was parsed
+			return bytes.Contains(text, []byte(`"command":"`+command))
 		})
-		hooks = hooks.set(event.Key, groups)
+		if hooks[event] = groups; len(groups) == 0 {
+			delete(hooks, event)
+		}
 	}
-	for _, event := range slices.Sorted(maps.Keys(a.events)) {
+	for event, kind := range a.events {
 		if remove {
 			break
 		}
 		group := map[string]any{"hooks": []any{map[string]any{
 			"type": "command", "command": command, "timeout": int((h.Wait + margin).Seconds()) * a.unit,
 		}}}
-		switch a.events[event] {
+		switch kind {
 		case before:
 			group["matcher"] = strings.Join(slices.Concat(a.edits, a.shells), "|")
 		case after:
 			group["matcher"] = strings.Join(a.shells, "|")
 		}
-		var groups []any
-		_ = json.Unmarshal(hooks.get(event), &groups) // checked above
-		hooks = hooks.set(event, append(groups, group))
+		groups, _ := hooks[event].([]any)
+		hooks[event] = append(groups, group)
 	}
-	return all.set("hooks", hooks).text()
-}
-
-// object is a JSON object that keeps the order of its members.
-type object []member
-
-type member struct {
-	Key   string
-	Value json.RawMessage
-}
-
-func parseObject(text []byte) (object, error) {
-	if len(bytes.TrimSpace(text)) == 0 {
+	if all["hooks"] = hooks; len(hooks) == 0 {
+		delete(all, "hooks")
+	}
+	if len(all) == 0 {
 		return nil, nil
 	}
-	values := map[string]json.RawMessage{}
-	if err := json.Unmarshal(text, &values); err != nil {
-		return nil, err
-	}
-	var o object
-	for d := json.NewDecoder(bytes.NewReader(text)); ; {
-		token, err := d.Token()
-		if err != nil {
-			return o, nil
-		}
-		if key, isText := token.(string); isText {
-			o = append(o, member{key, values[key]})
-			var value json.RawMessage
-			_ = d.Decode(&value) // checked above
-		}
-	}
-}
-
-func (o object) get(key string) json.RawMessage {
-	for _, m := range o {
-		if m.Key == key {
-			return m.Value
-		}
-	}
-	return nil
-}
-
-// set replaces a member. An empty list or object is none.
-func (o object) set(key string, value any) object {
-	text, _ := json.Marshal(value) // of what was parsed, or is text
-	o = slices.Clone(o)
-	i := slices.IndexFunc(o, func(m member) bool { return m.Key == key })
-	switch empty := string(text) == "[]" || string(text) == "{}" || string(text) == "null"; {
-	case empty && i >= 0:
-		return slices.Delete(o, i, i+1)
-	case empty:
-	case i >= 0:
-		o[i].Value = text
-	default:
-		o = append(o, member{key, text})
-	}
-	return o
-}
-
-// MarshalJSON keeps the order.
-func (o object) MarshalJSON() ([]byte, error) {
-	parts := make([]string, 0, len(o))
-	for _, m := range o {
-		key, err := json.Marshal(m.Key)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, string(key)+":"+string(m.Value))
-	}
-	return []byte("{" + strings.Join(parts, ",") + "}"), nil
-}
-
-// text is the object for people; nil if it is empty.
-func (o object) text() ([]byte, error) {
-	if len(o) == 0 {
-		return nil, nil
-	}
-	text, err := json.MarshalIndent(o, "", "  ")
-	return append(text, '\n'), err
+	var fresh bytes.Buffer
+	e := json.NewEncoder(&fresh)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err := e.Encode(all)
+	return fresh.Bytes(), err
 }
 
 // gitChanges writes hooks only where there are none: two could not both read the input.

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -92,11 +91,10 @@ func (a *app) installCommand() *cobra.Command {
 	return command
 }
 
-// install shows the changes, then makes them.
+// install shows each change, then makes it.
 func install(ctx context.Context, changes []hook.Change, yes bool) error {
 	for _, c := range changes {
 		if bytes.Equal(c.Before, c.After) {
-			fmt.Fprintf(os.Stdout, "%s stays as it is\n", c.Path)
 			continue
 		}
 		if err := showDifference(ctx, c); err != nil {
@@ -112,21 +110,14 @@ func install(ctx context.Context, changes []hook.Change, yes bool) error {
 	return nil
 }
 
-// showDifference lets git compare the text of the file with the new one.
+// showDifference lets git compare the file with its new text.
 func showDifference(ctx context.Context, c hook.Change) error {
-	folder, err := os.MkdirTemp("", "fencepost-")
-	if err != nil {
-		return err
+	before := c.Path
+	if c.Before == nil {
+		before = os.DevNull
 	}
-	defer func() { _ = os.RemoveAll(folder) }()
-	for name, text := range map[string][]byte{"before": c.Before, "after": c.After} {
-		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintln(os.Stdout, c.Path)
-	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "before", "after")
-	diff.Dir, diff.Stdout, diff.Stderr = folder, os.Stdout, os.Stderr
+	diff := exec.CommandContext(ctx, "git", "--no-pager", "diff", "--no-index", "--", before, "-")
+	diff.Stdin, diff.Stdout, diff.Stderr = bytes.NewReader(c.After), os.Stdout, os.Stderr
 	var exit *exec.ExitError
 	if err := diff.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 { // 1 is that they differ
 		return err

@@ -322,6 +322,34 @@ func TestLapsedClaim(t *testing.T) {
 	}
 }
 
+// TestEachCallRenews: also a call that writes nothing keeps the claims of its session.
+func TestEachCallRenews(t *testing.T) {
+	t.Parallel()
+	p := newUser(t).project(1)
+	a := p.agent("a", 0, time.Minute)
+	a.asks("x.go", 0)
+	a.skew = time.Hour
+	a.shiftClock() // to an hour ago
+	a.send("PreToolUse", "Bash", map[string]any{"command": "make"}, 0)
+	states, err := filepath.Glob(p.user.path(".local/state/fencepost/claims/*.json"))
+	if err != nil || len(states) != 1 {
+		t.Fatal(states, err)
+	}
+	text, err := os.ReadFile(states[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var state struct{ Claims []struct{ Renewed time.Time } }
+	if err := json.Unmarshal(text, &state); err != nil || len(state.Claims) != 2 {
+		t.Fatalf("%s: %v", text, err)
+	}
+	for _, c := range state.Claims {
+		if time.Since(c.Renewed) > 30*time.Minute {
+			t.Errorf("the last renewal was at %v", c.Renewed)
+		}
+	}
+}
+
 // TestHooksAtOnce: ten calls of one session at once claim each file once, and keep all claims.
 func TestHooksAtOnce(t *testing.T) {
 	t.Parallel()

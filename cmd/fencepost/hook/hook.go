@@ -101,8 +101,11 @@ func (h *Hook) claims(
 		}
 	}
 	commands, err := placesOf(s, a.gitCalls(c))
-	if all = append(all, commands...); err != nil || len(all) == 0 {
+	if err != nil {
 		return s, all, err
+	}
+	if all = append(all, commands...); len(all) == 0 {
+		return s, all, s.Renew(ctx)
 	}
 	return s, all, s.Claim(ctx, all, false, h.Wait)
 }

@@ -62,9 +62,9 @@ type Store interface {
 	// as it is then.
 	//
 	// An entry is narrowed once. If that has happened, Narrow writes nothing, and returns the entry
-	// without an error, whoever narrowed it. So a call is safe to repeat, and after an unknown outcome
-	// a repetition finds out. If the entry does not exist, the error is [lock.Lost] with no reason.
-	// Narrow is a grant: where Enqueue rejects all entries, it does so too.
+	// without an error. So a call is safe to repeat, and after an unknown outcome a repetition finds
+	// out. If the entry does not exist, the error is [lock.Lost] with no reason. Narrow is a grant:
+	// where Enqueue rejects all entries, it does so too.
 	//
 	// All other methods accept e as it was before too, and then mean the same entry. In while alone, a
 	// choosing entry is one that is there and was not narrowed. So a caller that decided to remove a

@@ -30,8 +30,8 @@ func (o *ownWrites) add(key string, e *lock.Entry) {
 	o.byKey[key] = &written
 }
 
-// take returns the entry with that key of its home, once, without its number and handle. It returns nil
-// if the entry is not this replica's.
+// take returns the entry whose home has that key, once, without its number and handle. It returns
+// nil if the entry is not this replica's.
 func (o *ownWrites) take(key []byte) *lock.Entry {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/fencepost/fencepost/lock"
@@ -21,6 +22,7 @@ func narrowCases() []testCase {
 		{name: "narrow/a key finds its entry, and is used once", run: narrowKey},
 		{name: "narrow/all of the locks are an ordinary set", run: narrowAll},
 		{name: "narrow/is a grant, which a newer version of the server refuses", run: narrowForm},
+		{name: "narrow/a feed that begins meanwhile has it", run: narrowSeam},
 		{name: "narrow/numbers count the floor", run: narrowFloor, needs: floors},
 		{name: "narrow/a feed that begins earlier tells it", run: narrowResumed, needs: earlier, alone: true},
 	}
@@ -197,12 +199,12 @@ func narrowGone(t *trial) {
 // narrowStale renews and removes entries as callers know them that have not seen the narrowing.
 func narrowStale(t *trial) {
 	feeds := []*feed{t.follow(t.A), t.follow(t.B)}
-	stale := func(locks ...string) (e, now *lock.Entry) {
+	stale := func(locks ...string) (e *lock.Entry) {
 		e = t.enqueue(t.A, t.poolWithKey(1, locks...))
 		if err := t.B.Renew(t.ctx, e); err != nil {
 			t.Errorf("Renew of a choosing entry: %v", err)
 		}
-		now = t.narrow(t.B, e, locks[1])
+		now := t.narrow(t.B, e, locks[1])
 		for i, as := range []*lock.Entry{e, now, e, now} {
 			if err := t.client(i/2).Renew(t.ctx, as); err != nil {
 				t.Errorf("Renew: %v", err)
@@ -211,11 +213,9 @@ func narrowStale(t *trial) {
 				t.Errorf("Remaining = %v, %v", left, err)
 			}
 		}
-		return e, now
+		return e
 	}
-	released, _ := stale("a", "b")
-	revoked, _ := stale("c", "b")
-	left, _ := stale("d", "b")
+	released, revoked, left := stale("a", "b"), stale("c", "b"), stale("d", "b")
 	t.remove(t.A, released, lock.Released)
 	put := recordPut("narrowed", "removed", 0)
 	if err := t.A.RemoveAndPut(t.ctx, revoked, lock.Revoked, noteOf(1), put); err != nil {
@@ -361,7 +361,9 @@ func narrowExpiry(t *trial) {
 		t.wantQueue(t.B, t.ref(name), heir)
 	}
 	t.wantSame(feeds...)
-	t.eventually(t.Late+t.CallLimit, "the ends are recorded", func() bool { return t.recorded(all...) })
+	t.eventually(
+		t.Late+t.CallLimit, "the ends are recorded", func() bool { return t.recorded(all...) },
+	)
 	if t.NoCompact != "" { // a compaction before the record leaves only the reason
 		t.wantPast(t.Reopen(t.T), want)
 	}
@@ -369,6 +371,41 @@ func narrowExpiry(t *trial) {
 		t.wantUsedUp(t.B, l.Entry, lock.Expired)
 	}
 	t.enqueue(t.A, t.pool(1, "a", "b"))
+}
+
+// narrowSeam has clients start and list while entries are narrowed and removed.
+func narrowSeam(t *trial) {
+	feeds := []*feed{t.follow(t.A)}
+	for range 4 {
+		pools := make([]*lock.Entry, 60)
+		together(len(pools), func(i int) {
+			var err error
+			if pools[i], _, err = t.client(i).Enqueue(t.ctx, t.pool(1, "a", "b", "c")); err != nil {
+				t.Errorf("Enqueue: %v", err)
+			}
+		})
+		if t.Failed() {
+			return
+		}
+		var narrowing sync.WaitGroup
+		narrowing.Go(func() { t.narrowSome(pools) })
+		feeds = append(feeds, t.follow(t.Reopen(t.T)))
+		narrowing.Wait()
+	}
+	t.wantSame(feeds...)
+}
+
+// narrowSome narrows entries, and removes every other one.
+func (t *trial) narrowSome(pools []*lock.Entry) {
+	for i, e := range pools {
+		_, err := t.client(i).Narrow(t.ctx, e, e.Claims[i%3:i%3+1])
+		if err == nil && i%2 == 0 {
+			err = t.client(i).Remove(t.ctx, e, lock.Released)
+		}
+		if err != nil {
+			t.Errorf("Narrow or Remove: %v", err)
+		}
+	}
 }
 
 func narrowForm(t *trial) {

@@ -257,17 +257,7 @@ func (f *feed) narrow(c store.Change) {
 		c.Left != "" || c.Joined != nil || c.Narrowed.Choosing() {
 		f.errorf("the feed told of a narrowing otherwise (-want +got):\n%s", diff)
 	}
-	all := []*lock.Entry{c.Narrowed}
-	for e := range f.table.Entries() {
-		if e.ID != c.Narrowed.ID {
-			all = append(all, e)
-		}
-	}
-	slices.SortFunc(all, func(a, b *lock.Entry) int { return cmp.Compare(a.Number, b.Number) })
-	f.table = lock.NewTable()
-	for _, e := range all {
-		f.insert(e)
-	}
+	f.table.Narrow(c.Narrowed)
 }
 
 func (f *feed) remove(c store.Change, now time.Time) {

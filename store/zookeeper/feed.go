@@ -360,7 +360,6 @@ func (f *feed) change(changes []store.Change, c change, w written) []store.Chang
 		e := r.joined(c, w.zxid)
 		f.entries.add(e)
 		if c.Narrowed != 0 {
-			f.leases.narrowed(e)
 			return append(changes, store.Change{Number: r.number(w.zxid), Narrowed: e})
 		}
 		f.leases.joined(e, w.here)

@@ -58,8 +58,8 @@ func (c *aliveClock) now() time.Duration {
 
 // lease is what this replica has seen of an entry's lease.
 type lease struct {
-	heap.Place // none during a check
-	entry      *lock.Entry
+	heap.Place               // none during a check
+	entry      *lock.Entry   // as it joined: it may be narrowed
 	version    int32         // last seen
 	since      time.Duration // when it was first seen, by the alive clock
 	mine       bool          // last written or renewed here
@@ -95,10 +95,7 @@ func (ls *leases) reset(entries map[key]*lock.Entry) {
 	}
 	now := ls.clock.now()
 	for k, e := range entries {
-		if was := ls.all[k]; was != nil {
-			if was.entry.Choosing() && !e.Choosing() {
-				ls.replace(was, e)
-			}
+		if ls.all[k] != nil {
 			continue
 		}
 		l := &lease{entry: e, version: unknownVersion, since: now, due: now + rand.N(checkInterval)}
@@ -120,25 +117,6 @@ func (ls *leases) joined(e *lock.Entry, here bool) {
 	}
 	ls.plan(l, l.since)
 	ls.all[k] = l
-	ls.heap.Push(l)
-	ls.nudge()
-}
-
-// narrowed replaces an entry by what it is now.
-func (ls *leases) narrowed(e *lock.Entry) {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	if was := ls.all[keyOf(e)]; was != nil { // else a list will bring it
-		ls.replace(was, e)
-	}
-}
-
-// replace tracks the same lease for an entry that was narrowed. A check in progress ends with the
-// one that it knows. The caller holds mu.
-func (ls *leases) replace(was *lease, e *lock.Entry) {
-	l := &lease{entry: e, version: was.version, since: was.since, mine: was.mine, due: was.due}
-	ls.drop(keyOf(e))
-	ls.all[keyOf(e)] = l
 	ls.heap.Push(l)
 	ls.nudge()
 }

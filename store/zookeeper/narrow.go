@@ -39,7 +39,8 @@ func (n *narrowing) try(ctx context.Context) (*lock.Entry, error) {
 	}
 	e, joined, ok := s.feed.placed(k)
 	if n.again || !ok || e == nil || !e.Choosing() {
-		if err := s.catchUp(ctx); err != nil {
+		err := s.catchUp(ctx)
+		if err = errors.Join(err, ctx.Err()); err != nil { // it also returns when ctx ends
 			return nil, errors.Join(batch.ErrNotSent, err)
 		}
 		e, joined, ok = s.feed.placed(k)
@@ -61,7 +62,8 @@ func (n *narrowing) try(ctx context.Context) (*lock.Entry, error) {
 		return narrow, nil
 	case out.unknown:
 		return nil, out.err
-	case answered(out.err) && !errors.Is(out.err, zk.ErrBadVersion) && !errors.Is(out.err, zk.ErrNoNode):
+	case errors.Is(out.err, zk.ErrBadVersion), errors.Is(out.err, zk.ErrNoNode):
+	case answered(out.err):
 		return nil, unavailable(out.err, "narrow", false)
 	}
 	return nil, errors.Join(batch.ErrNotSent, out.err)
@@ -75,7 +77,9 @@ func (s *Store) narrowWrite(e, narrow *lock.Entry, joined int64) *write {
 		change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v, Narrowed: joined},
 		ops:    s.reader.root.witnesses(e),
 	}
-	p.ops = append(p.ops, &zk.SetDataRequest{Path: s.reader.root.primary(k), Data: data, Version: anyVersion})
+	p.ops = append(p.ops, &zk.SetDataRequest{
+		Path: s.reader.root.primary(k), Data: data, Version: anyVersion,
+	})
 	for _, path := range s.reader.root.secondaries(k, e.Claims) {
 		if !slices.Contains(s.reader.root.secondaries(k, narrow.Claims), path) {
 			p.ops = append(p.ops, &zk.DeleteRequest{Path: path, Version: anyVersion})

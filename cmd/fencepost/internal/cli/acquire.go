@@ -20,7 +20,7 @@ import (
 type claim struct {
 	client.Options
 	shared, quiet bool
-	any           []string // locks of which anyCount suffice
+	any           []string // anyCount of these locks suffice
 	anyCount      int
 }
 

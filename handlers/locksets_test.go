@@ -183,7 +183,8 @@ func TestAnyOfAPool(t *testing.T) {
 	s := c.post("/locksets", pool(`,"wait_seconds":60,"async":true,"holder":"w"`)).
 		set(http.StatusAccepted, "waiting")
 	want := []setLock{
-		{Name: "a", Mode: "exclusive", Position: 1}, {Name: "b", Mode: "exclusive", Position: 2},
+		{Name: "a", Mode: "exclusive", Position: 1},
+		{Name: "b", Mode: "exclusive", Position: 2},
 		{Name: "c", Mode: "exclusive", Position: 1},
 	}
 	if diff := cmp.Diff(want, s.Locks); diff != "" || s.Any != 1 || *s.Position != 1 {
@@ -191,7 +192,8 @@ func TestAnyOfAPool(t *testing.T) {
 	}
 	c.delete("/locksets/"+first.ID, lockToken(first.Token)).wantNoContent()
 	held := c.get("/locksets/"+s.ID+"?wait_seconds=20", lockToken(s.Token)).set(http.StatusOK, "held")
-	if len(held.Locks) != 1 || held.Locks[0].Name != "c" || held.Locks[0].Fence <= first.Locks[0].Fence {
+	if len(held.Locks) != 1 || held.Locks[0].Name != "c" ||
+		held.Locks[0].Fence <= first.Locks[0].Fence {
 		t.Errorf("holds %+v after the release of c", held.Locks)
 	}
 	if v := c.look("a"); *v.Waiting != 0 {

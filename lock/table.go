@@ -57,7 +57,9 @@ func (m *Member) Choice() (kept []Claim, ok bool) {
 		return nil, false
 	}
 	return m.entry.Choice(func(c Claim) bool {
-		return slices.ContainsFunc(m.slots, func(s Slot) bool { return s.inFront && s.claim.Name == c.Name })
+		return slices.ContainsFunc(m.slots, func(s Slot) bool {
+			return s.inFront && s.claim.Name == c.Name
+		})
 	})
 }
 

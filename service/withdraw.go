@@ -55,8 +55,8 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 // by now, and another replica may have granted it, so the removal is conditional: it happens only
 // if the blocking entries still exist. giveWay returns the entry if it holds, or nil.
 //
-// A choosing entry is removed only if no replica has granted it. With grants, giveWay first asks the
-// store, and grants it if it can choose by now.
+// A choosing entry is removed only if no replica has granted it. With grants, giveWay first asks
+// the store, and grants it if it can choose by now.
 func (w *withdrawals) giveWay(
 	ctx context.Context, e *lock.Entry, why lock.Reason, grants bool,
 ) (held *lock.Entry, err error) {

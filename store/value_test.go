@@ -35,7 +35,8 @@ func TestRoundTrip(t *testing.T) {
 		{Name: "a", Mode: lock.Semaphore, Limit: lock.MaxLimit, Permits: lock.MaxLimit},
 	}
 	set.Set, set.Claims = true, []lock.Claim{
-		{Name: "a", Mode: lock.Shared}, {Name: "b", Mode: lock.Semaphore, Limit: 1, Permits: 1},
+		{Name: "a", Mode: lock.Shared},
+		{Name: "b", Mode: lock.Semaphore, Limit: 1, Permits: 1},
 		{Name: "c", Mode: lock.Semaphore, Limit: 9, Permits: 4},
 	}
 	largest.Set, largest.Claims = true, nil

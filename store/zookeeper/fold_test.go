@@ -123,7 +123,9 @@ func TestFoldCountsWhatEnded(t *testing.T) {
 	e := &lock.Entry{
 		ID: lock.ID(strings.Repeat("I", 26)), Tenant: strings.Repeat("t", 63),
 		Holder: strings.Repeat("w", 200), TTL: time.Hour, EnqueuedAt: time.Now(),
-		Claims: []lock.Claim{{Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7, Permits: 7}},
+		Claims: []lock.Claim{{
+			Name: strings.Repeat("n", 200), Mode: lock.Semaphore, Limit: 7, Permits: 7,
+		}},
 	}
 	one := store.End{
 		ID: e.ID, Tenant: e.Tenant, Reason: lock.WaitTimeout, At: time.Now().UnixMilli(),

@@ -44,7 +44,9 @@ func (t *truth) checkGrant(c *call, g *service.Grant) {
 	}
 	l.told = true
 	if !slices.Equal(g.Entry.Claims, l.entry.Claims) {
-		t.w.problem("%v: was told that %s holds %v, not %v", c, l.entry.ID, g.Entry.Claims, l.entry.Claims)
+		t.w.problem(
+			"%v: was told that %s holds %v, not %v", c, l.entry.ID, g.Entry.Claims, l.entry.Claims,
+		)
 	}
 	if g.Asked != nil && !t.anyAsks(g.Entry) {
 		t.w.problem("%v: was told that somebody asks for the lock, which nobody ever did", c)

@@ -123,9 +123,9 @@ func (t *truth) replace(entries []*lock.Entry) {
 		if l := t.last(e.ID); l != nil && l.ended == never {
 			l.entry = e // it may be choosing again
 		} else {
-			t.lives[e.ID] = append(
-				t.lives[e.ID], &life{entry: e, wanted: e.Claims, joined: now, held: never, ended: never, ghost: true},
-			)
+			t.lives[e.ID] = append(t.lives[e.ID], &life{
+				entry: e, wanted: e.Claims, joined: now, held: never, ended: never, ghost: true,
+			})
 		}
 		t.enqueue(e, now)
 	}

@@ -52,8 +52,7 @@ impl Held {
         self.lease.fence()
     }
 
-    /// Fences of a set, by the names of its locks; of [`crate::Client::lock_any`], of those that were
-    /// granted.
+    /// Fences of a set, by the names of its locks. [`crate::Client::lock_any`] gives the granted ones.
     pub fn fences(&self) -> &BTreeMap<String, u64> {
         &self.lease.fences
     }

@@ -56,7 +56,7 @@ export class Held {
     this.look(now);
   }
 
-  /** The fences of a set, by name of the lock; of `lockAny`, of those that were granted. */
+  /** The fences of a set, by name of the lock. `lockAny` gives the granted ones. */
   get fences(): Record<string, number> {
     const locks = this.#entry.locks ?? [{ name: this.name, fence: this.fence }];
     return Object.fromEntries(locks.map((lock) => [lock.name, lock.fence]));

@@ -30,7 +30,7 @@ type Hold struct {
 	// when the lease ends unless it is renewed, says the answer; on the clock of the history
 	Until   time.Duration
 	Waiting bool
-	Set     bool // granted as a lock set, of which Lock is one
+	Set     bool // granted as a lock set; Lock is one of its locks
 }
 
 // path is where the hold's token counts.

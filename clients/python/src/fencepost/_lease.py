@@ -79,7 +79,7 @@ class Lease:
 
     @property
     def fences(self) -> Mapping[str, int]:
-        """The fence of each lock of a set; of ``lock_any``, of those that were granted."""
+        """The fence of each lock of a set; ``lock_any`` gives the granted ones."""
         return self._entry.fences
 
     @property

@@ -189,7 +189,7 @@ class Locks(Base, Generic[H, P]):
 
         It waits in all their queues. Options and errors: :meth:`lock`.
 
-        :param claims: names, or :class:`Claim`; of those that are free the first ones are taken
+        :param claims: names, or :class:`Claim`; the first free ones are taken
         """
         options = Settings(
             ttl,

@@ -69,6 +69,7 @@ type eventEntry struct {
 	Limit      int               `json:"limit"`
 	Permits    int               `json:"permits"`
 	Locks      []setLock         `json:"locks"`
+	Any        int               `json:"any"`
 	Holder     string            `json:"holder"`
 	Fence      uint64            `json:"fence"`
 	TTLSeconds float64           `json:"ttl_seconds"`

@@ -73,7 +73,7 @@ func (v *View) join(e *lock.Entry, now time.Time) {
 	}
 	v.level(v.Queues.accounts.of(e.Tenant), now)
 	what, is := lock.EventOfJoin(e, holds)
-	_, chooses := v.Queues.table.Member(e.ID).Choice()
+	chooses := e.Choosing() && v.choiceOf(e.ID) != nil
 	switch {
 	case holds:
 		v.happened(&what, v.Queues.WaitedFor(e), now)

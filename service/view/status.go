@@ -46,11 +46,13 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		waited, queued := v.Queues.waited[id]
 		return Status{State: Held, Entry: e, Waited: waited, Queued: queued, Doubt: doubt}
 	default:
-		choice, _ := v.Queues.table.Member(id).Choice()
-		return Status{
-			State: Waiting, Entry: e, Choice: choice,
-			Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
+		st := Status{
+			State: Waiting, Entry: e, Soon: v.Waits.watched[id].announced, Refused: v.Rejections.refused(id),
 		}
+		if e.Choosing() {
+			st.Choice = v.choiceOf(id)
+		}
+		return st
 	}
 	if number > v.Progress.number {
 		return Status{} // the feed may bring it, even if an earlier entry with the id ended
@@ -62,6 +64,12 @@ func (v *View) Status(id lock.ID, number uint64) Status {
 		return Status{State: Gone, Reason: lock.Unknown, Refused: v.Waits.refusedWith(id, number)}
 	}
 	return Status{}
+}
+
+// choiceOf returns what a choosing entry may keep, or nil.
+func (v *View) choiceOf(id lock.ID) []lock.Claim {
+	choice, _ := v.Queues.table.Member(id).Choice()
+	return choice
 }
 
 // Totals returns what the view has counted so far.

@@ -149,7 +149,7 @@ export function had(of: Holdings): string {
   return of.holding + of.waiting < counted ? all + listed : `has ${count(counted)} or more entries${listed}`;
 }
 
-function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
+export function Row({ of, tenant }: { of: Schemas["AdminEntry"]; tenant: string }) {
   return (
     <tr>
       <td>

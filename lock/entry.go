@@ -141,6 +141,10 @@ func (e *Entry) Tries() bool { return e.WaitUntil.IsZero() }
 // the entry by an idempotency key.
 func (e *Entry) Resumable() bool { return e.Request != "" }
 
+// Recoverable reports whether a client that learned nothing of the entry's write can still come to
+// it: by an idempotency key, or by the callback of its grant.
+func (e *Entry) Recoverable() bool { return e.Resumable() || e.Callback != nil }
+
 // Reason is why an entry ended.
 type Reason string
 

@@ -10,13 +10,13 @@ import (
 )
 
 // answerAsync reports at once how an async entry stands. If its client left before the answer and
-// cannot come back, answerAsync removes the entry.
+// cannot come to the entry otherwise, answerAsync removes it.
 func (s *Service) answerAsync(
 	ctx context.Context, e *lock.Entry, written bool, began time.Time,
 ) (*Grant, error) {
 	g, err := s.standsAsync(ctx, e, written, began)
 	switch {
-	case ctx.Err() != nil && !e.Resumable():
+	case ctx.Err() != nil && !e.Recoverable():
 		s.withdrawals.leaveQueue(e)
 		return nil, ctx.Err()
 	case errors.Is(err, lock.StoreUnavailable): // it is queued, and a replica will keep it

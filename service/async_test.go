@@ -215,17 +215,19 @@ func TestAsyncKey(t *testing.T) {
 }
 
 // TestAsyncOfAGoneClient: an entry that its client was not told of, and cannot ask for, is
-// taken back; with a key it stays.
+// taken back; with a key, or with a callback, which may be under way, it stays.
 func TestAsyncOfAGoneClient(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
 		r := s.replica(t)
 		r.hold(lasting(want("orders:1", 0)))
-		r.store.on(slow(time.Second), enqueue)
+		r.store.on(late(time.Second), enqueue)
+		called := want("orders:1", time.Hour)
+		called.Callback = &lock.Callback{URL: "https://example.org/", Secret: "current"}
 		for _, c := range []struct {
 			req  service.AcquireRequest
 			left int
-		}{{want("orders:1", time.Hour), 1}, {keyed("orders:1", time.Hour, "k"), 2}} {
+		}{{want("orders:1", time.Hour), 1}, {keyed("orders:1", time.Hour, "k"), 2}, {called, 3}} {
 			p := r.start(async(c.req))
 			p.cancel()
 			after(2 * time.Second)

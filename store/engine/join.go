@@ -95,7 +95,7 @@ func (j *join) handOut(ctx context.Context, e *lock.Entry) (*lock.Entry, bool, e
 	}
 	if written {
 		refusal.OutcomeUnknown = j.remove(ctx, e) != nil
-		if refusal.OutcomeUnknown && !e.Resumable() {
+		if refusal.OutcomeUnknown && !e.Recoverable() {
 			j.Cleaner.Add(func(ctx context.Context) error { return j.remove(ctx, e) }, e.TTL)
 		}
 	}
@@ -216,9 +216,9 @@ func (j *join) settle(ctx context.Context) (*lock.Entry, error) {
 	return found, nil
 }
 
-// giveUp ends a call with an error, which states whether an entry may stand. If it is not
-// resumable, no client can come back for it, so it is removed in the background. A resumable one
-// that exists stays: a retry can join it, or its lease ends. The last attempt is shut out in the
+// giveUp ends a call with an error, which states whether an entry may stand. If no client can come
+// to it, it is removed in the background. A recoverable one that exists stays: a retry can join
+// it, or its callback reports the grant, which must not be taken back then. The last attempt is shut out in the
 // background.
 func (j *join) giveUp(why *lock.Error) *lock.Error {
 	if !j.unsettled {
@@ -251,7 +251,7 @@ func (j *join) takeBack(ctx context.Context) error {
 		return err
 	case found != nil && !j.Ours(found):
 		found = nil
-	case found != nil && !j.entry.Resumable():
+	case found != nil && !j.entry.Recoverable():
 		if err := j.remove(ctx, found); err != nil {
 			return err
 		}

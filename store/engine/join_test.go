@@ -93,6 +93,7 @@ func TestJoin(t *testing.T) {
 	for name, c := range map[string]struct {
 		script   scripted
 		keyed    bool
+		callback *lock.Callback
 		want     []string // what it does, in the background too
 		number   uint64
 		code     lock.Code
@@ -134,6 +135,15 @@ func TestJoin(t *testing.T) {
 			want: []string{"put", "shut out", "find", "withdrawn", "end"},
 			code: lock.StoreUnavailable, ofUnkown: true,
 		},
+		"full, and perhaps written, with a callback": {
+			script: scripted{
+				puts:  []answer{{err: &engine.Full{Cause: &lock.Error{Code: lock.StoreUnavailable}}}},
+				finds: []answer{{entry: placed}},
+			},
+			callback: &lock.Callback{URL: "https://example.org/"},
+			want:     []string{"put", "shut out", "find", "end"},
+			code:     lock.StoreUnavailable, ofUnkown: true,
+		},
 		"not sent for long": {
 			script: scripted{puts: []answer{{err: batch.ErrNotSent}}},
 			want:   []string{"put", "put", "put", "end"}, code: lock.StoreUnavailable,
@@ -147,7 +157,7 @@ func TestJoin(t *testing.T) {
 					Store: removals{of: &a}, Trust: store.NewTrust(), Timeout: 50 * time.Millisecond,
 					Closing: t.Context(), Cleaner: cleaner,
 				}
-				e := &lock.Entry{ID: "e", Tenant: "acme", TTL: time.Minute}
+				e := &lock.Entry{ID: "e", Tenant: "acme", TTL: time.Minute, Callback: c.callback}
 				if c.keyed {
 					e.Request = "the parameters"
 				}

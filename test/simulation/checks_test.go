@@ -81,9 +81,9 @@ func (t *truth) anyAsks(e *lock.Entry) bool {
 }
 
 // checkEnd checks entries that were reported to hold: only their clients remove them, and they
-// last as long as the answer said. A failed call takes back also what a callback has told of.
+// last as long as the answer said.
 func (t *truth) checkEnd(l *life) {
-	if !l.told || l.ended == never || l.reason == lock.Withdrawn && l.by.takesBack() {
+	if !l.told || l.ended == never {
 		return
 	}
 	switch l.reason {

@@ -102,7 +102,7 @@ func (w *world) checkOrphans() {
 		c := w.truth.writer[e.ID]
 		known := slices.ContainsFunc(w.truth.told, func(id lock.ID) bool { return id == e.ID })
 		switch {
-		case e.Resumable() || known || w.truth.last(e.ID).ghost:
+		case e.Recoverable() || known || w.truth.last(e.ID).ghost:
 		case c != nil && c.life != c.replica.life:
 		default:
 			w.problem("%s at %d was left behind by %v", e.ID, e.Number, c)

@@ -97,7 +97,7 @@ func (c *write) sure() bool {
 }
 
 // takesBack reports whether the call has failed, so that it takes back what it has written.
-func (c *write) takesBack() bool { return c != nil && c.err != nil && !c.entry.Resumable() }
+func (c *write) takesBack() bool { return c != nil && c.err != nil && !c.entry.Recoverable() }
 
 // watched is the store as a service sees it.
 type watched struct {

@@ -322,6 +322,45 @@ func TestLapsedClaim(t *testing.T) {
 	}
 }
 
+// TestRevokedClaim: a call asks the server whether the claim still stands, however new it is.
+func TestRevokedClaim(t *testing.T) {
+	t.Parallel()
+	p := newUser(t).project(1)
+	p.env = append(p.env, "FENCEPOST_REPO=revoked")
+	a, b := p.agent("a", 0, time.Minute), p.agent("b", 0, time.Minute)
+	a.asks("x.go", 0)
+	p.command("revoke", "--yes", "--reason", "the tests need it", "files:revoked:x.go").expect(0)
+	if reason := b.asks("x.go", 0); reason != "" {
+		t.Error(reason)
+	}
+	if reason := a.asks("x.go", 0); !strings.Contains(reason, "x.go is claimed by b@") {
+		t.Errorf("the edit of a revoked claim: %q", reason)
+	}
+}
+
+// TestSessionBeginsAndEnds: a session gives its name to the shells that it starts, and leaves no
+// claim and no state.
+func TestSessionBeginsAndEnds(t *testing.T) {
+	t.Parallel()
+	p := newUser(t).project(1)
+	p.env = append(p.env, "CLAUDE_ENV_FILE="+p.user.path("env"))
+	a := p.agent("it's", 0, time.Minute)
+	a.send("SessionStart", "", nil, 0)
+	a.asks("x.go", 0)
+	named := p.in(a.tree).program("sh", "-c", `. "$CLAUDE_ENV_FILE"; fencepost claims -o name`).expect(0)
+	if !strings.Contains(named, "x.go") {
+		t.Errorf("the claims in a shell are %q", named)
+	}
+	a.send("SessionEnd", "", nil, 0)
+	states, err := filepath.Glob(p.user.path(".local/state/fencepost/claims/*.json"))
+	if err != nil || len(states) != 0 {
+		t.Errorf("the states %v, %v", states, err)
+	}
+	if seen := p.in(a.tree).command("claims", "--all").expect(0); seen != "" {
+		t.Errorf("the server has %s", seen)
+	}
+}
+
 // TestEachCallRenews: also a call that writes nothing keeps the claims of its session.
 func TestEachCallRenews(t *testing.T) {
 	t.Parallel()

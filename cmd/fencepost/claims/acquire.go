@@ -81,7 +81,7 @@ func (s *Session) acquire(
 	got, err := s.request(ctx, c, wait)
 	switch {
 	case err == nil:
-		return false, s.update(func(st *state) error { return st.grant(c, got, sent) })
+		return s.grant(ctx, c, got, sent)
 	case IsOffline(err) || client.CodeOf(err) == client.Cancelled:
 		return false, err // the next call with the claim's key finds out
 	}
@@ -97,18 +97,17 @@ func (s *Session) acquire(
 	return false, s.heldBy(c, err)
 }
 
-// request repeats the request of a claim until its answer is final. The entry of a call that gives
-// up is released.
+// request repeats the request of a claim until its answer is final.
 func (s *Session) request(
 	ctx context.Context, c *Claim, wait time.Duration,
 ) (got *granted, err error) {
 	body := map[string]any{
 		"locks": c.Locks, "ttl_seconds": c.TTL, "wait_seconds": c.Wait, "holder": c.Holder,
 	}
-	for end := time.Now().Add(wait + grace); ; {
-		hold := max(min(time.Until(end), maxHold), time.Second)
+	for end := time.Now().Add(wait + grace); time.Until(end) > 0; {
+		hold := math.Ceil(min(time.Until(end), maxHold).Seconds())
 		header := http.Header{
-			"Idempotency-Key": {c.Key}, "Prefer": {fmt.Sprintf("wait=%.0f", math.Ceil(hold.Seconds()))},
+			"Idempotency-Key": {c.Key}, "Prefer": {fmt.Sprintf("wait=%.0f", hold)},
 		}
 		got = new(granted)
 		err := s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, body, got)
@@ -122,31 +121,34 @@ func (s *Session) request(
 		if err != nil || got.State == "held" {
 			return got, err
 		}
-		if time.Until(end) <= 0 {
-			waits := &Claim{Entry: got.ID, Token: got.Token}
-			return nil, errors.Join(s.send(ctx, http.MethodDelete, waits, ""), errWaits)
-		}
 	}
+	return nil, errors.New("the server does not end the wait")
 }
 
-var errWaits = errors.New("the claim still waits")
-
-// grant notes what the server granted.
-func (st *state) grant(c *Claim, got *granted, sent time.Time) error {
-	now := st.find(c)
-	if now == nil || now.Entry != "" { // another process of the session was faster
-		return nil
-	}
+// grant notes what the server granted. It reports true if the claim was released meanwhile.
+func (s *Session) grant(
+	ctx context.Context, c *Claim, got *granted, sent time.Time,
+) (again bool, err error) {
 	if got.ID == "" || got.Token == "" || len(got.Locks) == 0 {
-		return errors.New("what answered is no server")
+		return false, errors.New("what answered is no server")
 	}
-	now.Entry, now.Token, now.Renewed, now.Fence = got.ID, got.Token, sent, got.Locks[0].Fence
-	for _, p := range now.Places {
-		now.Check = append(now.Check, st.known(p)...)
+	err = s.update(func(st *state) error {
+		now := st.find(c)
+		if again = now == nil; again || now.Entry != "" { // another process of the session was faster
+			return nil
+		}
+		now.Entry, now.Token, now.Renewed, now.Fence = got.ID, got.Token, sent, got.Locks[0].Fence
+		for _, p := range now.Places {
+			now.Check = append(now.Check, st.known(p)...)
+		}
+		st.Newest = max(st.Newest, now.Fence)
+		st.settle(now)
+		return nil
+	})
+	if again && err == nil {
+		err = s.send(ctx, http.MethodDelete, &Claim{Entry: got.ID, Token: got.Token}, "")
 	}
-	st.Newest = max(st.Newest, now.Fence)
-	st.settle(now)
-	return nil
+	return again, err
 }
 
 // heldBy names the holder in the way of a claim, if that is why it failed.

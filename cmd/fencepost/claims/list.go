@@ -3,6 +3,7 @@ package claims
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -28,12 +29,7 @@ func All(ctx context.Context, to *client.Client, repo string) ([]Seen, error) {
 	if repo != "" {
 		prefix = name("files", []string{repo})
 	}
-	type part struct {
-		holder string
-		fence  uint64
-		name   string
-	}
-	above := map[part]bool{} // locks that an entry has on folders above what it claims
+	above := map[string]bool{} // locks that an entry has on folders above what it claims
 	var all []Seen
 	var names []string
 	for lock, err := range to.List(ctx, prefix, "") {
@@ -46,14 +42,14 @@ func All(ctx context.Context, to *client.Client, repo string) ([]Seen, error) {
 		for _, h := range lock.Holders {
 			for at := lock.Name; strings.Count(at, ":") > 1; {
 				at = at[:strings.LastIndexByte(at, ':')]
-				above[part{h.Holder, h.Fence, at}] = true
+				above[fmt.Sprint(at, h.Fence, h.Holder)] = true
 			}
 			all, names = append(all, seen(lock, h)), append(names, lock.Name)
 		}
 	}
 	kept := all[:0]
 	for i, s := range all {
-		if !above[part{s.Holder, s.Fence, names[i]}] {
+		if !above[fmt.Sprint(names[i], s.Fence, s.Holder)] {
 			kept = append(kept, s)
 		}
 	}

@@ -48,7 +48,10 @@ otherwise.`,
 			defer func() { _ = to.Close() }() // returns nil
 			h.Open = func(session string) (*claims.Session, error) { return f.open(to, session) }
 			if args[0] == "git" {
-				return claimedAll(h.Git(command.Context(), args[1], os.Stdin, os.Stderr))
+				if err := h.Git(command.Context(), args[1], os.Stdin, os.Stderr); err != nil {
+					return &exit{codeNotAcquired, err}
+				}
+				return nil
 			}
 			return h.Answer(command.Context(), args[0], os.Stdin, os.Stdout)
 		},
@@ -58,13 +61,6 @@ otherwise.`,
 	command.Flags().StringVar(&h.Offline, "offline", "", "`allow` or deny if no server answers")
 	command.AddCommand(a.installCommand())
 	return command
-}
-
-func claimedAll(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exit{codeNotAcquired, err}
 }
 
 func (a *app) installCommand() *cobra.Command {

@@ -352,6 +352,7 @@ func TestSessionBeginsAndEnds(t *testing.T) {
 		t.Errorf("the claims in a shell are %q", named)
 	}
 	a.send("SessionEnd", "", nil, 0)
+	p.agent("idle", 0, time.Minute).send("SessionEnd", "", nil, 0) // which had no claims
 	states, err := filepath.Glob(p.user.path(".local/state/fencepost/claims/*.json"))
 	if err != nil || len(states) != 0 {
 		t.Errorf("the states %v, %v", states, err)
@@ -499,6 +500,14 @@ func TestWorkTreeCommands(t *testing.T) {
 		if reason := agent.send("PreToolUse", "Bash", stash, 0); reason != "" {
 			t.Errorf("%s: %s", agent.name, reason)
 		}
+	}
+	a.send("PostToolUse", "Bash", stash, 0)
+	if reason := b.send("PreToolUse", "Bash", stash, 0); !strings.Contains(reason, "work tree") {
+		t.Errorf("after a command of a, which has x.go: %q", reason)
+	}
+	a.stops()
+	if reason := b.send("PreToolUse", "Bash", stash, 0); reason != "" {
+		t.Errorf("after the turn of a: %s", reason)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -363,7 +364,10 @@ func (s *Session) Unclaim(ctx context.Context, places ...Place) ([]Place, error)
 // End releases all claims and forgets the session.
 func (s *Session) End(ctx context.Context) error {
 	_, err := s.Unclaim(ctx)
-	return errors.Join(err, os.Remove(s.file()))
+	if gone := os.Remove(s.file()); !errors.Is(gone, fs.ErrNotExist) {
+		err = errors.Join(err, gone)
+	}
+	return err
 }
 
 // release releases claims, then drops them from the state: in the other order a killed process

@@ -129,14 +129,24 @@ func placesOf(s *claims.Session, calls map[string]bool) ([]claims.Place, error) 
 	return all, nil
 }
 
-// endCommands releases what a command of git needed.
+// endCommands releases what a command of git needed. A session that has claims stays in its work
+// tree, so that no other one's git changes it.
 func endCommands(ctx context.Context, s *claims.Session, a agent, c *call) error {
 	places, err := placesOf(s, a.gitCalls(c))
 	if err != nil || len(places) == 0 {
 		return err
 	}
-	_, err = s.Unclaim(ctx, places...)
-	return err
+	if _, err := s.Unclaim(ctx, places...); err != nil {
+		return err
+	}
+	trees := slices.DeleteFunc(places, func(p claims.Place) bool { return p.Tree == "" })
+	var held *claims.HeldError // another session's command was waiting
+	if len(s.Claims()) > 0 && len(trees) > 0 {
+		if err := s.Claim(ctx, trees, true, 0); !errors.As(err, &held) {
+			return err
+		}
+	}
+	return nil
 }
 
 const remedy = ". Do not change it by other means. Do other work first, or try again later; " +

@@ -211,9 +211,12 @@ func (m *moments) Apply(upTo uint64, changes []store.Change) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, c := range changes {
-		if c.Joined != nil {
+		switch {
+		case c.Joined != nil:
 			_, _ = m.table.Insert(c.Joined)
-		} else {
+		case c.Narrowed != nil:
+			m.table.Narrow(c.Narrowed)
+		default:
 			m.table.Remove(c.Left)
 		}
 	}
@@ -233,8 +236,8 @@ func (m *moments) note(number uint64) {
 func (m *moments) Recall([]store.Ended, bool) {}
 func (m *moments) Lost(error)                 {}
 
-// TestQueueIsOfOneMoment reads a queue, node by node, while entries come and go,
-// and holds each answer against what was in the queue at its number.
+// TestQueueIsOfOneMoment reads a queue, node by node, while entries come, choose this lock or another
+// one, and go. It holds each answer against what was in the queue at its number.
 func TestQueueIsOfOneMoment(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
@@ -252,7 +255,12 @@ func TestQueueIsOfOneMoment(t *testing.T) {
 			for i := 0; working.Err() == nil; i++ {
 				e := draft("a")
 				e.ID = lock.ID(fmt.Sprintf("W%dC%d", worker, i))
+				e.Claims = append(e.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
+				e.Set, e.Any, e.Order = true, 1, []int{0, 1}
 				placed, _, err := s.Enqueue(ctx, e)
+				if err == nil {
+					_, err = s.Narrow(ctx, placed, e.Claims[i%2:i%2+1])
+				}
 				if err == nil {
 					err = s.Remove(ctx, placed, lock.Released)
 				}

@@ -2,6 +2,7 @@ package lock_test
 
 import (
 	"slices"
+	"strconv"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -76,6 +77,30 @@ func TestFewBlockersTakeManyPermits(t *testing.T) {
 		if got, _ := table.Blockers(id, false); !slices.Equal(locktest.IDs(got), want) {
 			t.Errorf("%s is blocked by %v, want %v", id, locktest.IDs(got), want)
 		}
+	}
+}
+
+// An entry with enough permits waits behind a waiter with a lower limit: that one blocks it, with
+// its own blockers, however many are between them.
+func TestBlockedByALowerLimit(t *testing.T) {
+	table, last := lock.NewTable(), lock.ID("")
+	for i := range 3 + 2*lock.MaxBlockers {
+		last = lock.ID(strconv.Itoa(i))
+		e := locktest.Entry(last, uint64(i+1), "a")
+		e.Claims[0] = lock.Claim{Name: "a", Mode: lock.Semaphore, Limit: 2000, Permits: 1}
+		switch i {
+		case 0, 1:
+			e.Claims[0].Permits = 400
+		case 2:
+			e.Claims[0].Limit = 800
+		}
+		if _, err := table.Insert(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, _ := table.Blockers(last, false)
+	if !slices.Equal(locktest.IDs(got), []lock.ID{"0", "1", "2"}) {
+		t.Errorf("it is blocked by %v, want the waiter and what blocks it", locktest.IDs(got))
 	}
 }
 

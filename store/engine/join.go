@@ -218,8 +218,8 @@ func (j *join) settle(ctx context.Context) (*lock.Entry, error) {
 
 // giveUp ends a call with an error, which states whether an entry may stand. If no client can come
 // to it, it is removed in the background. A recoverable one that exists stays: a retry can join
-// it, or its callback reports the grant, which must not be taken back then. The last attempt is shut out in the
-// background.
+// it, or its callback reports the grant, which must not be taken back then. The last attempt is
+// shut out in the background.
 func (j *join) giveUp(why *lock.Error) *lock.Error {
 	if !j.unsettled {
 		j.end(nil)

@@ -65,7 +65,7 @@ func trustBugs() []Bug {
 			Name:    "etcd-doubted-entry-stays",
 			Breaks:  "an entry whose own answer proves the loss is removed",
 			File:    "store/engine/join.go",
-			Anchor:  "if refusal.OutcomeUnknown && !e.Resumable() {",
+			Anchor:  "if refusal.OutcomeUnknown && !e.Recoverable() {",
 			Becomes: "if false {",
 			In:      "./store/etcd", Run: "^TestDoubtedEntryIsTakenBack$",
 		},

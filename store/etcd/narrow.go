@@ -32,11 +32,12 @@ func (s *Store) tryNarrow(
 	if !e.Choosing() {
 		return s.asItIs(ctx, e)
 	}
+	known := ownRecord{s.driver, s.meta}.unchanged() // before the number is read
 	narrow, revision := e.Narrowed(kept), s.revision(e.Number)
-	out, err := s.commits.Do(ctx, s.narrowWrite(e, narrow))
+	out, err := s.commits.Do(ctx, s.narrowWrite(e, narrow, known))
 	switch {
 	case out.applied:
-		narrow.Number = s.number(revision) // the write can bring a new floor
+		narrow.Number = s.number(revision)
 		return narrow, nil
 	case err != nil && !isLeaseNotFound(err) && !isNoSpace(err):
 		if refused(err) {
@@ -54,11 +55,13 @@ func (s *Store) tryNarrow(
 	return nil, errors.Join(batch.ErrNotSent, err)
 }
 
-// narrowWrite makes narrow of e, if e is as known. The put is before the deletions, so that feeds
-// do not take these for the end of the entry, see [departures.left].
-func (s *Store) narrowWrite(e, narrow *lock.Entry) *write {
+// narrowWrite makes narrow of e, if e and the store's own record are as known. The committer would
+// send it again under a new floor, but then the choice may be of a past that the store has lost.
+// The put is before the deletions, so that feeds do not take these for the end of the entry, see
+// [departures.left].
+func (s *Store) narrowWrite(e, narrow *lock.Entry, known []*pb.Compare) *write {
 	home := s.primaryKey(e)
-	p := &part{puts: true, compares: []*pb.Compare{s.asKnown(e)}, ops: []*pb.RequestOp{
+	p := &part{puts: true, compares: append(known, s.asKnown(e)), ops: []*pb.RequestOp{
 		putOp(home, store.Encode(store.ValueOf(narrow)), e.Handle),
 	}}
 	w := &write{Tenant: e.Tenant, Must: true, Payload: p, Keys: []string{string(home)}}

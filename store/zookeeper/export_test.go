@@ -274,3 +274,16 @@ func (s *Store) sweepAfter(ctx context.Context, after []time.Duration) (lasts []
 	}
 	return lasts, err
 }
+
+// NarrowBehind is an attempt of Narrow, and has something happen before its write is sent.
+func (s *Store) NarrowBehind(
+	ctx context.Context, e *lock.Entry, kept []lock.Claim, happens func(),
+) error {
+	known := s.meta.check()
+	_, joined, _ := s.feed.placed(keyOf(e))
+	happens()
+	return s.commits.do(ctx, s.narrowWrite(e, e.Narrowed(kept), joined, known)).err
+}
+
+// Reread reads the store's own record.
+func (s *Store) Reread(ctx context.Context) error { return s.reread(ctx, 0) }

@@ -80,14 +80,15 @@ func (f *feed) entry(k key) *lock.Entry {
 	return f.entries.byKey[k]
 }
 
-// placed returns the feed's entry and the zxid at which it joined; ok is false if the feed is down.
+// placed returns the feed's entry and the zxid at which it joined; ok is false if the feed is down,
+// or has not started over after a new floor.
 func (f *feed) placed(k key) (e *lock.Entry, zxid int64, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if e = f.entries.byKey[k]; e != nil {
 		zxid = int64(e.Number - f.floor)
 	}
-	return e, zxid, f.current
+	return e, zxid, f.current && f.reader.trust.Floor() == f.floor
 }
 
 // queueTimeout bounds how long a call waits for the feed before it reads itself.

@@ -34,6 +34,7 @@ type narrowing struct {
 // it must be as of now.
 func (n *narrowing) try(ctx context.Context) (*lock.Entry, error) {
 	s, k := n.store, keyOf(n.entry)
+	known := s.meta.check() // before the number is read
 	if refusal := s.reader.trust.Refusal(); refusal != nil {
 		return nil, refusal
 	}
@@ -55,7 +56,7 @@ func (n *narrowing) try(ctx context.Context) (*lock.Entry, error) {
 	}
 	n.again = true
 	narrow := e.Narrowed(n.kept)
-	out := s.commits.do(ctx, s.narrowWrite(e, narrow, joined))
+	out := s.commits.do(ctx, s.narrowWrite(e, narrow, joined, known))
 	switch {
 	case out.err == nil:
 		narrow.Number = s.reader.number(joined)
@@ -69,13 +70,15 @@ func (n *narrowing) try(ctx context.Context) (*lock.Entry, error) {
 	return nil, errors.Join(batch.ErrNotSent, out.err)
 }
 
-// narrowWrite makes narrow of e, which joined at the zxid, if it was not narrowed before.
-func (s *Store) narrowWrite(e, narrow *lock.Entry, joined int64) *write {
+// narrowWrite makes narrow of e, which joined at the zxid, if it was not narrowed before and the
+// store's own record is as known. The committer compares with what is known by then, but under a
+// new floor the choice may be of a past that the store has lost.
+func (s *Store) narrowWrite(e, narrow *lock.Entry, joined int64, known any) *write {
 	k, v := keyOf(e), valueOf(narrow, e.Handle)
 	data := store.Encode(v)
 	p := &part{
 		change: change{Tenant: k.tenant, Lock: k.lock, ID: k.id, Joined: v, Narrowed: joined},
-		ops:    s.reader.root.witnesses(e),
+		ops:    append([]any{known}, s.reader.root.witnesses(e)...),
 	}
 	p.ops = append(p.ops, &zk.SetDataRequest{
 		Path: s.reader.root.primary(k), Data: data, Version: anyVersion,

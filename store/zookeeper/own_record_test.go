@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-zookeeper/zk"
 
+	"github.com/fencepost/fencepost/lock"
 	"github.com/fencepost/fencepost/store"
 	"github.com/fencepost/fencepost/store/zookeeper"
 	"github.com/fencepost/fencepost/test/rig"
@@ -81,5 +82,30 @@ func TestUnboundAfterDamage(t *testing.T) {
 	}
 	if _, err := other.Records().Get(t.Context(), k); err != nil {
 		t.Errorf("the record that was put for good: %v", err)
+	}
+}
+
+// TestNarrowBehindAFloor: a choice that was made before a floor was given is not written after it,
+// although the client has read the floor by then. In a store that lost its past, others may be in
+// front of the entry again.
+func TestNarrowBehindAFloor(t *testing.T) {
+	t.Parallel()
+	z := startZooKeeper(t, rig.ZooKeeperConfig{})
+	s := open(t, zookeeper.Config{Servers: z.Endpoints()})
+	e := draft("a")
+	e.Claims = append(e.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
+	e.Set = true
+	e.Choose(1, e.Claims)
+	e = enqueue(t, s, e)
+	m := follow(t, s)
+	within(t, 10*time.Second, "the feed has the entry", func() bool { return m.reached(e.Number) })
+	err := s.NarrowBehind(t.Context(), e, e.Claims[:1], func() {
+		open(t, zookeeper.Config{Servers: z.Endpoints(), FenceFloor: 1 << 40})
+		if err := s.Reread(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+	if !errors.Is(err, zk.ErrBadVersion) {
+		t.Errorf("the write is answered %v", err)
 	}
 }

@@ -231,7 +231,10 @@ func (c *client) Narrow(
 		now, err = c.inner.Narrow(ctx, e, kept)
 		return err
 	})
-	return now, err
+	if err != nil {
+		return nil, err
+	}
+	return now, nil
 }
 
 func (c *client) RemoveAndPut(

@@ -159,6 +159,29 @@ func TestPoolWithoutAFeed(t *testing.T) {
 	})
 }
 
+// TestPoolOfUnknownOutcome: a try whose grant has an unknown outcome does not learn that the locks
+// are held. It may hold one of them, and a retry with its key gets it.
+func TestPoolOfUnknownOutcome(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		r, other := s.replica(t), s.replica(t)
+		r.store.setFeed(frozen)
+		a := other.hold(lasting(want("a", 0)))
+		other.hold(lasting(want("b", 0)))
+		r.store.on(slow(100*time.Millisecond), queue)
+		r.store.on(first(1, deaf), narrow)
+		req := anyOf(1, 0, "a", "b")
+		req.IdempotencyKey = "k"
+		try := r.start(req)
+		after(500 * time.Millisecond) // it has seen that it waits, and looks a last time
+		other.release(a)
+		if e := try.fails(lock.StoreUnavailable); !e.OutcomeUnknown {
+			t.Errorf("answered %+v", e)
+		}
+		hasLocks(t, other.start(req).holdsLater(), "a")
+	})
+}
+
 // TestPoolByToken: a request with its token grants an entry that can choose.
 func TestPoolByToken(t *testing.T) {
 	for name, ask := range map[string]func(*replica, *service.Grant) (*service.Grant, error){

@@ -170,8 +170,9 @@ func (w *wait) giveWay(ctx context.Context) stage {
 			return lost(lock.Unknown)
 		}
 		w.s.withdrawals.unlessGone(w.entry, err)
-		if err != nil && w.origin != wrote {
-			// earlier entries were in front in a view that may be older than the request
+		if err != nil && (w.origin != wrote || w.entry.Choosing() && w.comesBack()) {
+			// earlier entries were in front in a view that may be older than the request, or a write that
+			// grants the entry may have happened, and its client comes back
 			return w.finish(nil, tookEffect(err))
 		}
 		w.awaitOthers(ctx)

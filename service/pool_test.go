@@ -69,7 +69,8 @@ func TestPoolIsGivenInTheOrderOfTheRequests(t *testing.T) {
 	})
 }
 
-// TestPoolThatIsBusy: a try, and a wait that is over, leave all queues.
+// TestPoolThatIsBusy: a try, and a wait that is over, leave all queues. They read none, because
+// queues are long.
 func TestPoolThatIsBusy(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := newSharedStore(t)
@@ -84,6 +85,9 @@ func TestPoolThatIsBusy(t *testing.T) {
 		r.line(anyOf(1, time.Second, "b", "a")).fails(lock.TimedOut)
 		if n := len(s.ids()); n != 2 {
 			t.Errorf("%d entries are left, want 2", n)
+		}
+		if n := r.store.count(queue); n != 0 {
+			t.Errorf("read %d queues of the store", n)
 		}
 	})
 }

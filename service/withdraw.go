@@ -55,8 +55,9 @@ func (w *withdrawals) removeAtLast(e *lock.Entry, err error) {
 // by now, and another replica may have granted it, so the removal is conditional: it happens only
 // if the blocking entries still exist. giveWay returns the entry if it holds, or nil.
 //
-// A choosing entry is removed only if no replica has granted it. With grants, giveWay first asks
-// the store, and grants it if it can choose by now.
+// A choosing entry is removed only if no replica has granted it. With grants, giveWay looks a last
+// time, and grants it if it can choose by now: in the view if that has every write so far, because
+// reading all the queues takes long, otherwise in the store.
 func (w *withdrawals) giveWay(
 	ctx context.Context, e *lock.Entry, why lock.Reason, grants bool,
 ) (held *lock.Entry, err error) {
@@ -65,7 +66,13 @@ func (w *withdrawals) giveWay(
 	blockers, known := w.view.Queues.Blockers(e)
 	since := uint64(0)
 	if e.Choosing() && grants {
-		known, since = false, w.reads.moment()
+		since = w.reads.moment()
+		if known = w.settled(ctx); known {
+			if st := w.view.Status(e.ID, e.Number); st.Choice != nil {
+				return w.Store.Narrow(ctx, e, st.Choice)
+			}
+			blockers, known = w.view.Queues.Blockers(e)
+		}
 	}
 	for {
 		if !known {

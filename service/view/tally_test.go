@@ -38,7 +38,7 @@ func (c *counter) draft(t *rapid.T) *lock.Entry {
 	for _, name := range rapid.Permutation([]string{"a", "b", "c", "s"}).Draw(t, "names")[:n] {
 		claim := lock.Claim{Name: name, Mode: lock.Exclusive}
 		if name == "s" {
-			claim = lock.Claim{Name: name, Mode: lock.Semaphore, Limit: rapid.IntRange(2, 4).Draw(t, "limit")}
+			claim.Mode, claim.Limit = lock.Semaphore, rapid.IntRange(2, 4).Draw(t, "limit")
 			claim.Permits = rapid.IntRange(1, claim.Limit).Draw(t, "permits")
 		}
 		e.Claims = append(e.Claims, claim)

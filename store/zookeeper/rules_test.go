@@ -236,8 +236,8 @@ func (m *moments) note(number uint64) {
 func (m *moments) Recall([]store.Ended, bool) {}
 func (m *moments) Lost(error)                 {}
 
-// TestQueueIsOfOneMoment reads a queue, node by node, while entries come, choose this lock or another
-// one, and go. It holds each answer against what was in the queue at its number.
+// TestQueueIsOfOneMoment reads a queue, node by node, while entries come, choose this lock or
+// another one, and go. It holds each answer against what was in the queue at its number.
 func TestQueueIsOfOneMoment(t *testing.T) {
 	z := startZooKeeper(t, rig.ZooKeeperConfig{})
 	s := open(t, zookeeper.Config{Servers: z.Endpoints()})

@@ -1,6 +1,7 @@
 package etcd_test
 
 import (
+	"fmt"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -53,5 +54,40 @@ func TestDamagedEntry(t *testing.T) {
 	}
 	if got := queue(s); len(got) != 1 || got[0].ID != next.ID {
 		t.Errorf("the queue is then %v, want the next one alone", got)
+	}
+}
+
+// TestDamagedSet: of an entry of several locks, a spoilt value keeps the position at its home alone.
+// It is in no queue that it does not claim, where nothing could be said about it.
+func TestDamagedSet(t *testing.T) {
+	cluster := startCluster(t, 1)
+	s := dial(t, cluster.Endpoints(), "/damaged/")
+	client, err := cluster.Client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closing(t, "the client", client.Close)
+	for home, any := range map[string]int{"a": 0, lock.PoolHome: 2} {
+		e := newEntry("a", fmt.Sprint("set-", any))
+		e.Set, e.Any = true, any
+		e.Claims = append(e.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
+		mustEnqueue(t, s, e)
+		key := "/damaged/entries/acme/" + home + "/" + string(e.ID)
+		_, err := client.Put(t.Context(), key, "{spoiled", clientv3.WithIgnoreLease())
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	next := mustEnqueue(t, s, newEntry("b", "next"))
+	other := dial(t, cluster.Endpoints(), "/damaged/")
+	got, _, err := other.Queue(t.Context(), lock.Ref{Tenant: "acme", Name: "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got) != 1 || got[0].ID != next.ID {
+		t.Errorf("the queue is %v, want the entry that claims the lock", got)
+	}
+	if _, waits := lock.BlockersIn(got, next, "b", true); waits {
+		t.Error("it waits for what claims another lock")
 	}
 }

@@ -59,7 +59,11 @@ func (ks *keyspace) readQueue(ctx context.Context, r lock.Ref) (read picture, at
 		found = append(found, kvs...)
 	}
 	for _, kv := range found {
-		read.add(kv, ks.entryOf(kv))
+		e := ks.entryOf(kv)
+		if e != nil && e.Opaque && e.Name() != r.Name {
+			continue // it has its position at its home alone, as in a list
+		}
+		read.add(kv, e)
 	}
 	return read, at, nil
 }

@@ -158,7 +158,8 @@ func (fd *feed) changes(events []*mvccpb.Event) ([]store.Change, error) {
 		put := ev.Type == mvccpb.Event_PUT
 		switch {
 		case hasPrefix(rest, entriesDir) && put:
-			if e := fd.primaryAt(ev.Kv); e != nil {
+			e := fd.primaryAt(ev.Kv)
+			if spoilt := e != nil && e.Opaque && narrowed(ev.Kv); e != nil && !spoilt {
 				changes = append(changes, d.put(e, ev.Kv, fd.number(ev.Kv.ModRevision)))
 			}
 		case hasPrefix(rest, entriesDir):

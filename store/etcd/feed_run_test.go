@@ -133,3 +133,25 @@ func TestReasonOfEachEnd(t *testing.T) {
 		})
 	}
 }
+
+// TestSpoiltIsNotNarrowed: a value that a person spoils does not say that its entry left queues. It
+// would hold what nobody chose.
+func TestSpoiltIsNotNarrowed(t *testing.T) {
+	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
+	e := testEntry("a", "pool")
+	e.Set, e.Claims = true, append(e.Claims, lock.Claim{Name: "b", Mode: lock.Exclusive})
+	e.Choose(1, e.Claims)
+	r := &run{s: s}
+	r.joins(4, e)
+	for _, key := range []string{string(s.primaryKey(e)), s.entryKey(e.Tenant, "a", e.ID)} {
+		r.put(4, key, []byte("{spoiled"))
+		r.events[len(r.events)-1].Kv.ModRevision = 5
+	}
+	changes, err := s.feed.changes(r.events)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(changes) != 1 || changes[0].Joined == nil {
+		t.Errorf("the feed says %+v, want that the entry joined", changes)
+	}
+}

@@ -1,8 +1,10 @@
 package service_test
 
 import (
+	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -183,6 +185,45 @@ func TestPoolOfUnknownOutcome(t *testing.T) {
 			t.Errorf("answered %+v", e)
 		}
 		hasLocks(t, other.start(req).holdsLater(), "a")
+	})
+}
+
+// lossy is a store in which a person has deleted what shows an entry of a pool in one queue.
+type lossy struct {
+	*client
+	lacks string
+	reads atomic.Int64
+}
+
+func (l *lossy) Queue(ctx context.Context, r lock.Ref) ([]*lock.Entry, uint64, error) {
+	if l.reads.Add(1) > 1000 {
+		return nil, 0, unavailable(false)
+	}
+	entries, number, err := l.client.Queue(ctx, r)
+	if r.Name == l.lacks {
+		entries = slices.DeleteFunc(entries, func(e *lock.Entry) bool { return e.Any > 0 })
+	}
+	return entries, number, err
+}
+
+// TestPoolThatIsMissingInAQueue: a replica that reads the queues itself does not read them again
+// and again for an entry that one of them lacks. It grants another lock.
+func TestPoolThatIsMissingInAQueue(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		other, l := s.replica(t), &lossy{client: newClient(s), lacks: "b"}
+		r := s.replicaWith(t, l.client, func(c *service.Config) { c.Store = l })
+		a := other.hold(lasting(want("a", 0)))
+		other.hold(lasting(want("b", 0)))
+		r.store.setFeed(lost)
+		synctest.Wait()
+		p := r.line(anyOf(1, time.Minute, "a", "b"))
+		after(time.Second)
+		if n := l.reads.Load(); n > 50 {
+			t.Fatalf("%d reads in a second", n)
+		}
+		other.release(a)
+		hasLocks(t, p.holdsLater(), "a")
 	})
 }
 

@@ -30,7 +30,7 @@ func (q *queueReads) placeInStore(
 	ctx context.Context, e *lock.Entry, since uint64,
 ) (queuePlace, error) {
 	if e.Choosing() {
-		return q.choosingInStore(ctx, e, since)
+		return q.choosingInStore(ctx, e, since, false)
 	}
 	st := queuePlace{holds: true}
 	for _, c := range e.Claims {
@@ -51,9 +51,11 @@ func (q *queueReads) placeInStore(
 	return st, nil
 }
 
-// choosingInStore is placeInStore for an entry that was choosing. It holds once it left queues.
+// choosingInStore is placeInStore for an entry that was choosing. It holds once it left queues. If
+// it left some, or ended, between two reads, choosingInStore reads again. What a queue lacks then,
+// it has lost.
 func (q *queueReads) choosingInStore(
-	ctx context.Context, e *lock.Entry, since uint64,
+	ctx context.Context, e *lock.Entry, since uint64, again bool,
 ) (queuePlace, error) {
 	missing, front := false, map[string]bool{}
 	st := queuePlace{}
@@ -74,8 +76,8 @@ func (q *queueReads) choosingInStore(
 		_, waits := lock.BlockersIn(read.entries, now, c.Name, false)
 		front[c.Name] = !waits
 	}
-	if missing && st.entry != nil { // it left a queue, or ended, between two reads
-		return q.placeInStore(ctx, e, q.moment())
+	if missing && st.entry != nil && !again {
+		return q.choosingInStore(ctx, e, q.moment(), true)
 	}
 	if st.entry != nil {
 		st.choice, _ = st.entry.Choice(func(c lock.Claim) bool { return front[c.Name] })

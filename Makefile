@@ -14,7 +14,9 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 # Folders with a go.mod of their own.
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
-LINTED  := $(USED) $(MODULES) fencekit
+# Adapters to frameworks of Go, for make contrib.
+GO_ADAPTERS := goose
+LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
 # The packages of the server's module, and of those that its tests use: a folder would not name these.
 OURS    := ./... github.com/fencepost/fencepost/api/... github.com/fencepost/fencepost/client/...
 
@@ -251,6 +253,13 @@ clients-languages:
 clients-contest:
 	$(call say,the contest of languages)
 	$(TEST) -timeout 20m -v ./test/contest
+
+contrib: $(GO_ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
+
+.PHONY: contrib $(GO_ADAPTERS:%=contrib-%)
+$(GO_ADAPTERS:%=contrib-%):
+	$(call say,$(@:contrib-%=contrib/%))
+	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...
 
 # The first time, two of the tests build the servers that Debian does not have, within their timeout.
 fencekit: ## Test the check of fences at each resource, on real servers of each (installs Debian's packages, if root)

@@ -15,7 +15,7 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
 # Adapters to frameworks of Go, for make contrib.
-GO_ADAPTERS := goose
+GO_ADAPTERS := goose gocron
 LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
 # The packages of the server's module, and of those that its tests use: a folder would not name these.
 OURS    := ./... github.com/fencepost/fencepost/api/... github.com/fencepost/fencepost/client/...
@@ -257,9 +257,13 @@ clients-contest:
 contrib: $(GO_ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
 
 .PHONY: contrib $(GO_ADAPTERS:%=contrib-%)
-$(GO_ADAPTERS:%=contrib-%):
+contrib-goose:
 	$(call say,$(@:contrib-%=contrib/%))
 	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...
+
+contrib-gocron:
+	$(call say,contrib/gocron)
+	clients/with-server contrib/gocron/judge
 
 # The first time, two of the tests build the servers that Debian does not have, within their timeout.
 fencekit: ## Test the check of fences at each resource, on real servers of each (installs Debian's packages, if root)

@@ -14,8 +14,9 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 # Folders with a go.mod of their own.
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
-# Adapters to frameworks of Go, for make contrib.
+# Adapters to frameworks of Go and of Python, for make contrib.
 GO_ADAPTERS := goose gocron
+PYTHON_ADAPTERS := tooz
 LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
 # The packages of the server's module, and of those that its tests use: a folder would not name these.
 OURS    := ./... github.com/fencepost/fencepost/api/... github.com/fencepost/fencepost/client/...
@@ -254,9 +255,9 @@ clients-contest:
 	$(call say,the contest of languages)
 	$(TEST) -timeout 20m -v ./test/contest
 
-contrib: $(GO_ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
+contrib: $(GO_ADAPTERS:%=contrib-%) $(PYTHON_ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
 
-.PHONY: contrib $(GO_ADAPTERS:%=contrib-%)
+.PHONY: contrib $(GO_ADAPTERS:%=contrib-%) $(PYTHON_ADAPTERS:%=contrib-%)
 contrib-goose:
 	$(call say,$(@:contrib-%=contrib/%))
 	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...
@@ -264,6 +265,10 @@ contrib-goose:
 contrib-gocron:
 	$(call say,contrib/gocron)
 	clients/with-server contrib/gocron/judge
+
+$(PYTHON_ADAPTERS:%=contrib-%):
+	$(call say,$(@:contrib-%=contrib/%))
+	$(@:contrib-%=contrib/%)/check
 
 # The first time, two of the tests build the servers that Debian does not have, within their timeout.
 fencekit: ## Test the check of fences at each resource, on real servers of each (installs Debian's packages, if root)

@@ -135,7 +135,7 @@ func TestReasonOfEachEnd(t *testing.T) {
 }
 
 // TestSpoiltIsNotNarrowed: a value that a person spoils does not say that its entry left queues. It
-// would hold what nobody chose.
+// would hold without a choice.
 func TestSpoiltIsNotNarrowed(t *testing.T) {
 	s, _ := testStore(t, EmbeddedConfig{}, func(*Conn) {})
 	e := testEntry("a", "pool")

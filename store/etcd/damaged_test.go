@@ -57,8 +57,8 @@ func TestDamagedEntry(t *testing.T) {
 	}
 }
 
-// TestDamagedSet: of an entry of several locks, a spoilt value keeps the position at its home alone.
-// It is in no queue that it does not claim, where nothing could be said about it.
+// TestDamagedSet: of an entry of several locks, a spoilt value keeps the position at its home
+// alone. It is in no queue that it does not claim, where nothing could be said about it.
 func TestDamagedSet(t *testing.T) {
 	cluster := startCluster(t, 1)
 	s := dial(t, cluster.Endpoints(), "/damaged/")

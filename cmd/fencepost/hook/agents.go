@@ -146,7 +146,7 @@ func (a agent) gitCalls(c *call) map[string]bool {
 	}
 	for _, match := range gitCommand.FindAllStringSubmatch(c.command(), -1) {
 		folder, options := c.Folder, strings.Fields(match[1])
-		if i := slices.Index(options, "-C"); i >= 0 {
+		if i := slices.Index(options, "-C"); i >= 0 && i+1 < len(options) {
 			folder = at(folder, options[i+1])
 		}
 		calls[folder] = calls[folder] || match[2] != "commit" && match[2] != "push"

@@ -95,6 +95,11 @@ func TestCalls(t *testing.T) {
 		},
 		{"claude", `{"tool_name":"Bash","cwd":"/r","tool_input":{"command":"git log; git diff"}}`, nil, nil},
 		{
+			"claude", `{"tool_name":"Bash","cwd":"/r","tool_input":{"command":"git -C commit"}}`,
+			nil,
+			map[string]bool{"/r": false},
+		},
+		{
 			"codex", `{"tool_name":"apply_patch","cwd":"/r","tool_input":{"command":"*** Begin Patch\n` +
 				`*** Update File: a b.go\n*** Move to: c.go\n@@\n-x\n+*** Add File: no\n` +
 				`*** Delete File: /r/d.go\n*** End Patch\n"}}`,

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/fencepost/fencepost/cmd/fencepost/claims"
 )
 
 // TestSettingsStay: the installation keeps what is in the settings, a second one changes nothing,
@@ -134,6 +136,19 @@ func TestCalls(t *testing.T) {
 		if len(calls) != len(c.git) {
 			t.Errorf("%s calls git in %v", c.call, calls)
 		}
+	}
+}
+
+// TestEndOfASessionWithoutClaims: a session that claimed nothing ends without an error.
+func TestEndOfASessionWithoutClaims(t *testing.T) {
+	folder := t.TempDir()
+	h := &Hook{Open: func(name string) (*claims.Session, error) {
+		return claims.Open(claims.Config{Session: name, Folder: folder})
+	}}
+	var out strings.Builder
+	call := strings.NewReader(`{"session_id":"a","hook_event_name":"SessionEnd"}`)
+	if err := h.Answer(t.Context(), "claude", call, &out); err != nil || out.Len() > 0 {
+		t.Errorf("answered %q, %v", out.String(), err)
 	}
 }
 

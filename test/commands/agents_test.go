@@ -461,7 +461,7 @@ func TestGitHooks(t *testing.T) {
 	tree.program("git", "add", "mine.go", "theirs.go").expect(0)
 	commit := tree.program("git", "commit", "-q", "-m", "both")
 	commit.expect(1)
-	if text := commit.stderr.String(); !strings.Contains(text, "theirs.go is claimed by other@") ||
+	if text := commit.stderr.String(); !strings.Contains(text, `theirs.go is claimed by "other@`) ||
 		strings.Contains(text, "mine.go is") {
 		t.Errorf("the commit says %s", text)
 	}
@@ -473,7 +473,7 @@ func TestGitHooks(t *testing.T) {
 	}
 	refused := tree.program("git", "push", "-q", "origin", "main")
 	refused.expect(1)
-	if text := refused.stderr.String(); !strings.Contains(text, "branch main is claimed by other@") {
+	if text := refused.stderr.String(); !strings.Contains(text, `branch main is claimed by "other@`) {
 		t.Errorf("the push says %s", text)
 	}
 	other.send("PostToolUse", "Bash", push, 0)

@@ -27,16 +27,17 @@ type HeldError struct {
 	Waits bool      // for a claim of this session
 }
 
-// Error says which session has the place, and since when.
+// Error says which session has the place, and since when. It quotes what that session calls itself,
+// so that an agent can tell it from the words of this program.
 func (e *HeldError) Error() string {
 	if e.Waits {
-		return fmt.Sprintf("%s is claimed by %s, which waits for a claim of yours: unclaim that first, "+
+		return fmt.Sprintf("%s is claimed by %q, which waits for a claim of yours: unclaim that first, "+
 			"or finish", e.Place, e.By)
 	}
 	if e.Since.IsZero() {
-		return fmt.Sprintf("%s is about to be claimed by %s", e.Place, e.By)
+		return fmt.Sprintf("%s is about to be claimed by %q", e.Place, e.By)
 	}
-	return fmt.Sprintf("%s is claimed by %s since %s (for %s)", e.Place, e.By,
+	return fmt.Sprintf("%s is claimed by %q since %s (for %s)", e.Place, e.By,
 		e.Since.Local().Format(time.TimeOnly), time.Since(e.Since).Round(time.Second))
 }
 
@@ -54,7 +55,7 @@ func (e *ChangedError) Error() string {
 		return fmt.Sprintf("your claim of %s had ended, and another session may have changed it: "+
 			"read it again, then repeat", e.Place)
 	}
-	return fmt.Sprintf("your claim of %s had ended, and %s claimed it at %s: read it again, then "+
+	return fmt.Sprintf("your claim of %s had ended, and %q claimed it at %s: read it again, then "+
 		"repeat", e.Place, e.By, e.At.Local().Format(time.TimeOnly))
 }
 

@@ -179,7 +179,7 @@ func (h *Hook) finding(
 	case h.Offline == "allow" || h.Offline == "" && by == "":
 		return "", warning
 	case by != "":
-		return fmt.Sprintf("no server of Fencepost answers, and %s is claimed by %s", names[0], by), ""
+		return fmt.Sprintf("no server of Fencepost answers, and %s is claimed by %q", names[0], by), ""
 	}
 	return "no server of Fencepost answers: " + err.Error(), ""
 }

@@ -161,7 +161,7 @@ test("one is created with its secret shown once, tested, and deleted with a reas
   await dialog.getByLabel(/to confirm/).fill(`127.0.0.1:${(receiver.address() as AddressInfo).port}`);
   expect(await violations(page)).toEqual([]);
   await confirm.click();
-  await expect(page.getByRole("heading", { name: "Webhooks" })).toBeVisible();
+  await expect(page.getByRole("heading", { name: "Webhooks", exact: true })).toBeVisible();
   await expect(page.getByRole("link", { name: "/made" })).toHaveCount(0);
   await to(server, page, "audit?tenant=demo");
   await expect(page.getByRole("row", { name: "Deleted a webhook" }).first()).toContainText("the shop has closed");

@@ -15,7 +15,7 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
 # Adapters to frameworks of Go and of Python, for make contrib.
-GO_ADAPTERS := goose gocron
+GO_ADAPTERS := goose gocron valkeyrie
 PYTHON_ADAPTERS := tooz
 LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
 # The packages of the server's module, and of those that its tests use: a folder would not name these.
@@ -258,7 +258,7 @@ clients-contest:
 contrib: $(GO_ADAPTERS:%=contrib-%) $(PYTHON_ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
 
 .PHONY: contrib $(GO_ADAPTERS:%=contrib-%) $(PYTHON_ADAPTERS:%=contrib-%)
-contrib-goose:
+contrib-goose contrib-valkeyrie:
 	$(call say,$(@:contrib-%=contrib/%))
 	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...
 

@@ -14,9 +14,11 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 # Folders with a go.mod of their own.
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
-# Adapters to frameworks of Go and of Python, for make contrib.
+# Adapters to frameworks of Go, Python and Java, for make contrib.
 GO_ADAPTERS := goose gocron valkeyrie
 PYTHON_ADAPTERS := tooz
+JAVA_ADAPTERS := shedlock
+ADAPTERS := $(GO_ADAPTERS) $(PYTHON_ADAPTERS) $(JAVA_ADAPTERS)
 LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
 # The packages of the server's module, and of those that its tests use: a folder would not name these.
 OURS    := ./... github.com/fencepost/fencepost/api/... github.com/fencepost/fencepost/client/...
@@ -255,9 +257,9 @@ clients-contest:
 	$(call say,the contest of languages)
 	$(TEST) -timeout 20m -v ./test/contest
 
-contrib: $(GO_ADAPTERS:%=contrib-%) $(PYTHON_ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
+contrib: $(ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
 
-.PHONY: contrib $(GO_ADAPTERS:%=contrib-%) $(PYTHON_ADAPTERS:%=contrib-%)
+.PHONY: contrib $(ADAPTERS:%=contrib-%)
 contrib-goose contrib-valkeyrie:
 	$(call say,$(@:contrib-%=contrib/%))
 	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...
@@ -269,6 +271,10 @@ contrib-gocron:
 $(PYTHON_ADAPTERS:%=contrib-%):
 	$(call say,$(@:contrib-%=contrib/%))
 	$(@:contrib-%=contrib/%)/check
+
+$(JAVA_ADAPTERS:%=contrib-%):
+	$(call say,$(@:contrib-%=contrib/%))
+	contrib/check-java $(@:contrib-%=%)
 
 # The first time, two of the tests build the servers that Debian does not have, within their timeout.
 fencekit: ## Test the check of fences at each resource, on real servers of each (installs Debian's packages, if root)

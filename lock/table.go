@@ -203,6 +203,9 @@ func (t *Table) TakeReady() []*Entry {
 	return ready
 }
 
+// Ready returns what [Table.TakeReady] would. The caller must not change it.
+func (t *Table) Ready() []*Entry { return t.ready }
+
 // grant notes that m, which waited, now holds.
 func (t *Table) grant(m *Member) *Entry {
 	t.stopWaiting(m)

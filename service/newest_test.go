@@ -98,6 +98,22 @@ func TestSupersededAtALaggingReplica(t *testing.T) {
 	})
 }
 
+// TestPoolThatCanChooseIsNotSuperseded: two requests for any of two free locks join before the
+// first one has chosen. No entry blocks it, so it does not leave: each gets a lock.
+func TestPoolThatCanChooseIsNotSuperseded(t *testing.T) {
+	bubble.Test(t, func(t *testing.T) {
+		s := newSharedStore(t)
+		a, b := s.replica(t), s.replica(t)
+		req := anyOf(1, time.Minute, "x", "y")
+		req.OnlyNewest = true
+		a.store.on(late(100*time.Millisecond), enqueue)
+		first := a.start(req)
+		second := b.line(req)
+		hasLocks(t, first.holdsLater(), "x")
+		hasLocks(t, second.holdsLater(), "y")
+	})
+}
+
 // TestSupersededKeyIsUsedUp: a retry of a superseded request must not join as the newest.
 func TestSupersededKeyIsUsedUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {

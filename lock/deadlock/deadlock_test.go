@@ -148,7 +148,8 @@ func supersededOf(all []*lock.Entry, rejected map[lock.ID]bool) (superseded []lo
 					return len(lock.ClaimsOn([]*lock.Entry{other}, c.Name)) > 0
 				})
 		})
-		if newer && e.OnlyNewest && !e.Tries() && !rejected[e.ID] && !m.Holds(e) {
+		if newer && e.OnlyNewest && !e.Tries() && !rejected[e.ID] && !m.Holds(e) &&
+			m.Choice(e) == nil {
 			superseded = append(superseded, e.ID)
 		}
 	}

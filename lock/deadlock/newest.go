@@ -9,8 +9,9 @@ import (
 
 // newest finds the waiting entries with [lock.Entry.OnlyNewest] that a later one supersedes. An
 // entry supersedes earlier ones in its queues unless it has a clash or a cycle itself: then it
-// leaves, and an earlier one may still be the newest. Clashes and cycles do not depend on
-// supersession, so the result is a function of the entries alone.
+// leaves, and an earlier one may still be the newest. An entry that can choose stays, because no
+// entry blocks it. Clashes and cycles do not depend on supersession, so the result is a function of
+// the entries alone.
 //
 // Entries without the flag cost nothing here.
 type newest struct {
@@ -78,7 +79,7 @@ func (c *newest) changed(n *node) {
 	}
 }
 
-// granted notes that n holds now, and so is not superseded.
+// granted notes that n holds or can choose now, and so is not superseded.
 func (c *newest) granted(n *node) {
 	if n.newer != nil {
 		c.stale = append(c.stale, n)
@@ -120,7 +121,8 @@ func (t *Table) supersede() (changed []*lock.Entry) {
 			continue
 		}
 		before := n.newer
-		if n.newer = nil; !n.holds() {
+		_, chooses := n.member.Choice()
+		if n.newer = nil; !n.holds() && !chooses {
 			n.newer = t.newest.after(n)
 		}
 		if (n.newer == nil) != (before == nil) && n.rejection == nil {

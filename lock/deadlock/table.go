@@ -53,6 +53,7 @@ func (t *Table) Remove(id lock.ID) (removed *lock.Entry, held bool, granted []*l
 	t.removeFromHolder(n, held)
 	t.detector.left(n)
 	t.newest.left(n)
+	t.becameReady()
 	return removed, held, granted
 }
 
@@ -74,7 +75,17 @@ func (t *Table) Narrow(e *lock.Entry) (granted []*lock.Entry, ok bool) {
 			t.granted(t.node(g.ID))
 		}
 	}
+	t.becameReady()
 	return granted, true
+}
+
+// becameReady notes the choosing entries that can choose now, and so are not superseded.
+func (t *Table) becameReady() {
+	for _, e := range t.Ready() {
+		if n := t.node(e.ID); n != nil {
+			t.newest.granted(n)
+		}
+	}
 }
 
 func (t *Table) granted(n *node) {

@@ -2,15 +2,15 @@ package lock
 
 import "iter"
 
-// MaxBlockers bounds the entries on which a removal is conditional. Where it takes more of a
-// semaphore's holders, removals are unconditional.
+// MaxBlockers bounds the entries on which a removal is conditional, and those that are read to find
+// them. Where it takes more of a semaphore's holders, removals are unconditional.
 const MaxBlockers = 100
 
 // Blockers returns entries that block the one with the id: while all of them are in the table, it
 // does not hold. One blocker suffices, unless all entries before it share its semaphore. Then it
-// takes as many as leave too few permits, and for more than [MaxBlockers] Blockers returns none.
-// ok is false if the entry holds or is not in the table. A choosing entry is its own blocker: it
-// does not hold until it left queues.
+// takes as many as leave too few permits. Blockers reads [MaxBlockers] entries of a queue and the
+// first that waits; if these are too few, it returns none. ok is false if the entry holds or is not
+// in the table. A choosing entry is its own blocker: it does not hold until it left queues.
 //
 // Without nearest, the blockers are at the head of a queue; with nearest, they are right before
 // the entry. The head changes rarely while the lock is held for long, the entries right before
@@ -64,35 +64,41 @@ type waiting struct {
 }
 
 // blockers returns what blocks w. If the entries before it leave enough permits, it waits behind
-// first, the first entry that waits there: its own limit is lower, or it takes more.
+// first, the first entry that waits there: its own limit is lower, or it takes more. If they are
+// too many to know, first may still block it by itself.
 func (w waiting) blockers(first waiting) []*Entry {
-	all, blocked := w.obstacles()
-	if blocked {
+	switch all, blocked := w.obstacles(); {
+	case all == nil && first.entry != w.entry &&
+		!Joins(first.claim, first.claim.Takes(), w.claim):
+		return []*Entry{first.entry}
+	case blocked:
 		return all
 	}
-	if all, _ = first.obstacles(); len(all) == 0 || len(all) == MaxBlockers {
+	all, _ := first.obstacles()
+	if len(all) == 0 || len(all) == MaxBlockers {
 		return nil
 	}
 	return append(all, first.entry)
 }
 
 // obstacles returns the fewest entries, from the first on, that block the claim, or none if they
-// are too many. blocked is false if all entries before it leave enough permits.
+// are too many. It reads few entries, because a queue may be long. blocked is false if all entries
+// before it leave enough permits.
 func (w waiting) obstacles() (all []*Entry, blocked bool) {
-	taken := 0
+	taken, seen := 0, 0
 	for e, other := range w.before {
-		if !Joins(other, other.Takes(), w.claim) {
+		seen++
+		switch {
+		case !Joins(other, other.Takes(), w.claim):
 			return []*Entry{e}, true
-		}
-		if w.claim.Mode == Semaphore && Joins(other, taken, w.claim) {
+		case seen > MaxBlockers && taken+w.claim.Takes() <= w.claim.Limit:
+			return nil, true // there may be more
+		case seen > MaxBlockers:
+			return all, true
+		case w.claim.Mode == Semaphore && Joins(other, taken, w.claim):
 			taken += other.Takes()
-			if len(all) <= MaxBlockers {
-				all = append(all, e)
-			}
+			all = append(all, e)
 		}
-	}
-	if len(all) > MaxBlockers {
-		all = nil
 	}
 	return all, taken+w.claim.Takes() > w.claim.Limit
 }

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"testing"
@@ -120,6 +121,53 @@ func TestBlockersAreBounded(t *testing.T) {
 		}
 		if blockers, ok := table.Blockers(last, true); len(blockers) != want || !ok {
 			t.Errorf("of a limit of %d there are %d blockers, %t, want %d", limit, len(blockers), ok, want)
+		}
+	}
+}
+
+// TestBlockersOfALongQueue: only so many entries are read, and the first that waits.
+func TestBlockersOfALongQueue(t *testing.T) {
+	claim := func(mode lock.Mode, permits int) lock.Claim {
+		if mode == lock.Semaphore {
+			return lock.Claim{Name: "a", Mode: mode, Limit: 1000, Permits: permits}
+		}
+		return lock.Claim{Name: "a", Mode: mode}
+	}
+	for _, c := range []struct {
+		name             string
+		many, then, last lock.Claim
+		want             []lock.ID
+	}{
+		{
+			"a writer", claim(lock.Shared, 0), claim(lock.Exclusive, 0), claim(lock.Shared, 0),
+			[]lock.ID{"then"},
+		},
+		{
+			"a wide waiter", claim(lock.Semaphore, 1), claim(lock.Semaphore, 1000),
+			claim(lock.Semaphore, 1),
+			[]lock.ID{"then"},
+		},
+		{
+			"a wide holder", claim(lock.Semaphore, 1), claim(lock.Semaphore, 700),
+			claim(lock.Semaphore, 301), nil,
+		},
+	} {
+		table := lock.NewTable()
+		for i := range lock.MaxBlockers + 3 {
+			e := locktest.Entry(lock.ID(fmt.Sprint(i)), uint64(i+1), "a")
+			switch e.Claims[0] = c.many; i {
+			case lock.MaxBlockers + 1:
+				e.ID, e.Claims[0] = "then", c.then
+			case lock.MaxBlockers + 2:
+				e.ID, e.Claims[0] = "last", c.last
+			}
+			if _, err := table.Insert(e); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, ok := table.Blockers("last", false)
+		if !slices.Equal(locktest.IDs(got), c.want) || !ok {
+			t.Errorf("%s: blocked by %v, %t, want %v", c.name, locktest.IDs(got), ok, c.want)
 		}
 	}
 }

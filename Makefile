@@ -15,7 +15,7 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
 # Adapters to frameworks of Go, Python and Java, for make contrib.
-GO_ADAPTERS := goose gocron valkeyrie
+GO_ADAPTERS := controller-runtime goose gocron valkeyrie
 PYTHON_ADAPTERS := tooz
 JAVA_ADAPTERS := shedlock
 ADAPTERS := $(GO_ADAPTERS) $(PYTHON_ADAPTERS) $(JAVA_ADAPTERS)
@@ -260,7 +260,7 @@ clients-contest:
 contrib: $(ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
 
 .PHONY: contrib $(ADAPTERS:%=contrib-%)
-contrib-goose contrib-valkeyrie:
+contrib-controller-runtime contrib-goose contrib-valkeyrie:
 	$(call say,$(@:contrib-%=contrib/%))
 	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...
 

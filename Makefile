@@ -17,7 +17,7 @@ USED    := api client cmd/fencepost
 # Adapters to frameworks of Go, Python and Java, for make contrib.
 GO_ADAPTERS := controller-runtime goose gocron valkeyrie
 PYTHON_ADAPTERS := tooz
-JAVA_ADAPTERS := shedlock
+JAVA_ADAPTERS := shedlock spring
 ADAPTERS := $(GO_ADAPTERS) $(PYTHON_ADAPTERS) $(JAVA_ADAPTERS)
 LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit
 # The packages of the server's module, and of those that its tests use: a folder would not name these.

@@ -14,7 +14,7 @@ import net.javacrumbs.shedlock.support.LockException;
 
 /**
  * A lock from its grant, or its extension, until it is unlocked or extended. The client renews it;
- * a timer ends that at lockAtMostFor, and at lockAtLeastFor if the task has ended before.
+ * a timer ends that at lockAtMostFor, and a thread at lockAtLeastFor if the task ended before.
  */
 final class FencepostLock extends AbstractSimpleLock {
   private final Held held;
@@ -26,25 +26,28 @@ final class FencepostLock extends AbstractSimpleLock {
     super(configuration);
     this.held = held;
     this.dropped = dropped;
-    atMost = releaseAfter(configuration.getLockAtMostFor());
-  }
-
-  private CompletableFuture<Boolean> releaseAfter(Duration time) {
-    CompletableFuture<Boolean> timer = new CompletableFuture<>();
-    // The release waits for a server. Its failure is logged by the client.
-    timer.thenAcceptAsync(over -> {
+    long nanos = TimeUnit.NANOSECONDS.convert(configuration.getLockAtMostFor()); // or the most
+    atMost = new CompletableFuture<Boolean>().completeOnTimeout(true, nanos, TimeUnit.NANOSECONDS);
+    atMost.thenAccept(over -> {
       if (over) {
-        held.close();
+        start(this::release);
       }
-    }, FencepostLock::start);
-    long nanos = TimeUnit.NANOSECONDS.convert(time); // which does not overflow
-    return timer.completeOnTimeout(true, nanos, TimeUnit.NANOSECONDS);
+    });
   }
 
-  private static void start(Runnable release) {
-    Thread thread = new Thread(release, "fencepost-shedlock");
+  /** Starts what waits for a server, which the thread of all timers must not. */
+  private static void start(Runnable task) {
+    Thread thread = new Thread(task, "fencepost-shedlock");
     thread.setDaemon(true);
     thread.start();
+  }
+
+  private void release() {
+    try {
+      held.close();
+    } catch (LockLostException e) {
+      // The task is over, or has no time left. The client has logged it.
+    }
   }
 
   private Duration left(Duration time) {
@@ -67,18 +70,35 @@ final class FencepostLock extends AbstractSimpleLock {
   @Override
   protected void doUnlock() {
     dropped.run();
-    if (!atMost.complete(false)) {
-      return; // it is released
-    }
-    if (!isOver(lockConfiguration.getLockAtLeastFor())) {
-      releaseAfter(left(lockConfiguration.getLockAtLeastFor()));
+    if (isHeld() && !isOver(lockConfiguration.getLockAtLeastFor())) {
+      keepAtLeast();
       return;
     }
-    try {
-      held.close();
-    } catch (LockLostException e) {
-      throw new LockException("the task ended after its lock was lost", e);
+    if (atMost.complete(false)) { // else it is released
+      try {
+        held.close();
+      } catch (LockLostException e) {
+        throw new LockException("the task ended after its lock was lost", e);
+      }
     }
+  }
+
+  /** Has another thread keep the lock. A loss interrupts that one then, and not the task's. */
+  private void keepAtLeast() {
+    CompletableFuture<Void> began = new CompletableFuture<>();
+    start(() -> {
+      held.interruptOnLost();
+      began.complete(null);
+      try {
+        TimeUnit.NANOSECONDS.sleep(left(lockConfiguration.getLockAtLeastFor()).toNanos());
+      } catch (InterruptedException e) {
+        // It is lost.
+      }
+      if (atMost.complete(false)) {
+        release();
+      }
+    });
+    began.join();
   }
 
   @Override

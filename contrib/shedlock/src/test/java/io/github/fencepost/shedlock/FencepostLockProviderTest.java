@@ -1,14 +1,19 @@
 package io.github.fencepost.shedlock;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import io.github.fencepost.Fencepost;
+import io.github.fencepost.FencepostException;
+import io.github.fencepost.Held;
 import io.github.fencepost.LockInfo;
+import io.github.fencepost.LockOptions;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -20,6 +25,7 @@ import net.javacrumbs.shedlock.core.ClockProvider;
 import net.javacrumbs.shedlock.core.DefaultLockingTaskExecutor;
 import net.javacrumbs.shedlock.core.LockConfiguration;
 import net.javacrumbs.shedlock.core.SimpleLock;
+import net.javacrumbs.shedlock.support.LockException;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -28,7 +34,8 @@ import org.junit.jupiter.api.function.Executable;
 
 /**
  * The cases of AbstractLockProviderIntegrationTest and
- * AbstractExtensibleLockProviderIntegrationTest of ShedLock, by their names.
+ * AbstractExtensibleLockProviderIntegrationTest of ShedLock, by their names, and what ShedLock does
+ * not have: the fence and the loss.
  */
 @Timeout(60)
 class FencepostLockProviderTest {
@@ -186,6 +193,43 @@ class FencepostLockProviderTest {
     SimpleLock lock = lock(LONG);
     extend(lock, NONE);
     assertInvalid(lock::unlock);
+  }
+
+  @Test
+  void taskFindsItsFence() {
+    new DefaultLockingTaskExecutor(provider).executeWithLock((Runnable) () ->
+        assertEquals(look().holders().get(0).fence(), provider.held(name).fence()),
+        configuration(name, LONG, NONE));
+    assertThrows(NoSuchElementException.class, () -> provider.held(name));
+  }
+
+  @Test
+  void unlockReportsLoss() {
+    SimpleLock lock = lock(SHORT);
+    lose(provider.held(name).interruptOnLost());
+    assertThrows(LockException.class, lock::unlock);
+    assertFalse(Thread.interrupted());
+  }
+
+  @Test
+  void lossAfterTaskInterruptsNoThreadOfOthers() {
+    SimpleLock lock = tryLock(SHORT, SHORT).orElseThrow();
+    Held held = provider.held(name).interruptOnLost();
+    lock.unlock();
+    lose(held);
+    assertFalse(Thread.interrupted());
+  }
+
+  private void lose(Held held) {
+    fencepost.adopt(name, LockOptions.defaults(), held.token()).release();
+    for (boolean lost = false; !lost;) {
+      try {
+        held.check();
+        Thread.onSpinWait();
+      } catch (FencepostException e) {
+        lost = true;
+      }
+    }
   }
 
   private SimpleLock lock(Duration atMost) {

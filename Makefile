@@ -16,7 +16,7 @@ MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
 # Adapters to frameworks of Go, Python and Java, for make contrib.
 GO_ADAPTERS := controller-runtime goose gocron valkeyrie
-PYTHON_ADAPTERS := tooz
+PYTHON_ADAPTERS := tooz celery
 JAVA_ADAPTERS := shedlock spring
 ADAPTERS := $(GO_ADAPTERS) $(PYTHON_ADAPTERS) $(JAVA_ADAPTERS)
 LINTED  := $(USED) $(MODULES) $(GO_ADAPTERS:%=contrib/%) fencekit

@@ -14,7 +14,7 @@ RACE ?= $(if $(shell command -v gcc || command -v clang),-race)
 # Folders with a go.mod of their own.
 MODULES := examples/settlement contrib/k8s-leaderelection
 USED    := api client cmd/fencepost
-# Adapters to frameworks of Go, Python and Java, for make contrib.
+# Adapters to frameworks of Go, Python and Java, for make adapters.
 GO_ADAPTERS := controller-runtime goose gocron valkeyrie
 PYTHON_ADAPTERS := tooz celery
 JAVA_ADAPTERS := shedlock spring
@@ -128,7 +128,7 @@ tools: ## Name the tools that test needs and does not find (PARTS may need fewer
 	@.ci/tools
 
 # One part after the other: next to what computes, clusters miss their deadlines. All parts run.
-PARTS := lint verify web unit histories system clients fencekit
+PARTS := lint verify web unit histories system clients fencekit adapters
 test: $(if $(filter file,$(origin PARTS)),tools) ## Check everything that a change needs (sets itself up; PARTS="unit web" for some)
 	@failed=; for part in $(PARTS); do $(MAKE) --no-print-directory --keep-going $$part || failed="$$failed $$part"; done; \
 	  test -z "$$failed" || { printf '\nfailed:%s\n' "$$failed"; exit 1; }
@@ -257,9 +257,10 @@ clients-contest:
 	$(call say,the contest of languages)
 	$(TEST) -timeout 20m -v ./test/contest
 
-contrib: $(ADAPTERS:%=contrib-%) ## Run the published tests of each framework on its adapter, at a server
+adapters: ## Run the published tests of each framework on its adapter, at a server, and print what ran
+	contrib/table $(ADAPTERS)
 
-.PHONY: contrib $(ADAPTERS:%=contrib-%)
+.PHONY: adapters $(ADAPTERS:%=contrib-%)
 contrib-controller-runtime contrib-goose contrib-valkeyrie:
 	$(call say,$(@:contrib-%=contrib/%))
 	clients/with-server $(GO) -C $(@:contrib-%=contrib/%) test -count=1 -timeout 3m -v ./...

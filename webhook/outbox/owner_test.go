@@ -247,6 +247,7 @@ func TestFirstOwnerEndsWithoutACursor(t *testing.T) {
 		})
 		one.kill()
 		two.cycle("acme", "orders:1")
+		two.kill()
 		w.Compact()
 		w.replica("three")
 		poll.Within(t, time.Minute, "the receiver learns of the gap", func() bool {

@@ -3,6 +3,7 @@ package claims
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -113,43 +114,18 @@ func name(kind string, elements ...[]string) string {
 	return text[:maxName-len(end)] + end
 }
 
-const hexDigits = "0123456789ABCDEF"
-
-// escape keeps letters, digits and . _ @ -, writes / as + and each other byte as =2E, so that two
-// texts never have one escape.
+// escape keeps letters, digits and . _ - and writes / of a repository or a branch as +, and each
+// other byte as =2E, so that two texts never have one escape.
 func escape(text string) string {
-	var b strings.Builder
-	for _, c := range []byte(text) {
-		switch {
-		case c >= '0' && c <= '9', c >= 'A' && c <= 'Z', c >= 'a' && c <= 'z',
-			strings.IndexByte("._@-", c) >= 0:
-			b.WriteByte(c)
-		case c == '/': // of a repository or a branch
-			b.WriteByte('+')
-		default:
-			b.Write([]byte{'=', hexDigits[c>>4], hexDigits[c&15]})
-		}
-	}
-	return b.String()
+	marks := strings.NewReplacer("+", "=20", "~", "=7E", "%2F", "+", "%", "=")
+	return marks.Replace(url.QueryEscape(text))
 }
 
 // unescape is the text of an escaped element, or the element itself where its end was cut.
 func unescape(element string) string {
-	var b strings.Builder
-	for i := 0; i < len(element); i++ {
-		switch c := element[i]; {
-		case c == '+':
-			b.WriteByte('/')
-		case c == '=' && i+2 < len(element):
-			raw, err := hex.DecodeString(element[i+1 : i+3])
-			if err != nil {
-				return element
-			}
-			b.Write(raw)
-			i += 2
-		default:
-			b.WriteByte(c)
-		}
+	text, err := url.QueryUnescape(strings.NewReplacer("+", "%2F", "=", "%").Replace(element))
+	if err != nil {
+		return element
 	}
-	return b.String()
+	return text
 }

@@ -19,78 +19,48 @@ import (
 // ErrNoRepository means that a path is in no git work tree.
 var ErrNoRepository = errors.New("not in a git repository")
 
-const maxLinks = 40 // symbolic links of one path
-
 // resolve returns the one absolute form of a path: without symbolic links and dots, in the spelling
 // of the disk. What does not exist yet stays as it is.
 func resolve(text string) (string, error) {
+	const separator = string(filepath.Separator)
+	known, missing := text, ""
 	if !filepath.IsAbs(text) {
 		folder, err := os.Getwd()
 		if err != nil {
 			return "", err
 		}
-		text = folder + string(filepath.Separator) + text
+		known = folder + separator + text // unclean: only the disk knows where dots lead
 	}
-	at := filepath.VolumeName(text) + string(filepath.Separator)
-	rest := split(text[len(filepath.VolumeName(text)):])
-	for links := 0; len(rest) > 0; {
-		step := rest[0]
-		rest = rest[1:]
-		if step == ".." {
-			at = filepath.Dir(at)
-			continue
+	for {
+		existing, err := filepath.EvalSymlinks(known)
+		if err == nil {
+			return filepath.Join(spelled(existing), missing), nil
 		}
-		next := filepath.Join(at, step)
-		info, err := os.Lstat(next)
-		switch {
-		case err != nil && !errors.Is(err, fs.ErrNotExist):
+		folder, step := filepath.Split(strings.TrimRight(known, separator))
+		if step == "" || !errors.Is(err, fs.ErrNotExist) {
 			return "", err
-		case err != nil:
-			at = next
-		case info.Mode()&fs.ModeSymlink == 0:
-			at = filepath.Join(at, spelling(at, step))
-		default:
-			target, err := os.Readlink(next)
-			if links++; err != nil || links > maxLinks {
-				return "", fmt.Errorf("%s: too many symbolic links: %w", text, err)
-			}
-			if filepath.IsAbs(target) {
-				at = filepath.VolumeName(target) + string(filepath.Separator)
-				target = target[len(filepath.VolumeName(target)):]
-			}
-			rest = append(split(target), rest...)
 		}
+		known, missing = folder, filepath.Join(step, missing)
 	}
-	return at, nil
 }
 
-// split returns the elements of a path without empty ones and single dots.
-func split(text string) []string {
-	var steps []string
-	for _, step := range strings.Split(filepath.ToSlash(text), "/") {
-		if step != "" && step != "." {
-			steps = append(steps, step)
-		}
+// spelled returns an existing path as the disk has it. On Windows it is so without links.
+func spelled(path string) string {
+	folder := filepath.Dir(path)
+	if runtime.GOOS != "darwin" || folder == path {
+		return path
 	}
-	return steps
-}
-
-// spelling returns the name of a file as the disk has it, where others find the file too.
-func spelling(folder, name string) string {
-	if runtime.GOOS != "darwin" && runtime.GOOS != "windows" {
-		return name
-	}
-	spelled := name
+	name := filepath.Base(path)
 	entries, _ := os.ReadDir(folder) // without any the name stays
 	for _, e := range entries {
-		switch {
-		case e.Name() == name:
-			return name
-		case strings.EqualFold(norm.NFC.String(e.Name()), norm.NFC.String(name)):
-			spelled = e.Name()
+		if e.Name() == filepath.Base(path) {
+			return filepath.Join(spelled(folder), e.Name())
+		}
+		if strings.EqualFold(norm.NFC.String(e.Name()), norm.NFC.String(name)) {
+			name = e.Name()
 		}
 	}
-	return spelled
+	return filepath.Join(spelled(folder), name)
 }
 
 // find resolves a path and returns the top folder of the work tree that it is in.

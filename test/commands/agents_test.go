@@ -333,7 +333,7 @@ func TestRevokedClaim(t *testing.T) {
 	if reason := b.asks("x.go", 0); reason != "" {
 		t.Error(reason)
 	}
-	if reason := a.asks("x.go", 0); !strings.Contains(reason, "x.go is claimed by b@") {
+	if reason := a.asks("x.go", 0); !strings.Contains(reason, `x.go is claimed by "b@`) {
 		t.Errorf("the edit of a revoked claim: %q", reason)
 	}
 }

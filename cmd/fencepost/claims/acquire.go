@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/fencepost/fencepost/api"
@@ -19,44 +20,35 @@ const (
 	maxPatterns  = 8 // of a stream of events
 )
 
-// HeldError says that another session has a place.
-type HeldError struct {
-	Place Place
-	By    string
-	Since time.Time // zero if that session is only next in line
-	Waits bool      // for a claim of this session
-}
-
-// Error says which session has the place, and since when. It quotes what that session calls itself,
-// so that an agent can tell it from the words of this program.
-func (e *HeldError) Error() string {
-	if e.Waits {
-		return fmt.Sprintf("%s is claimed by %q, which waits for a claim of yours: unclaim that first, "+
-			"or finish", e.Place, e.By)
-	}
-	if e.Since.IsZero() {
-		return fmt.Sprintf("%s is about to be claimed by %q", e.Place, e.By)
-	}
-	return fmt.Sprintf("%s is claimed by %q since %s (for %s)", e.Place, e.By,
-		e.Since.Local().Format(time.TimeOnly), time.Since(e.Since).Round(time.Second))
-}
-
-// ChangedError says that another session had a place after the claim of this session ended. The
-// session has the place again.
-type ChangedError struct {
+// TakenError says that another session has a place, or had it.
+type TakenError struct {
 	Place Place
 	By    string    // empty if the server does not know any more
-	At    time.Time // when it claimed the place
+	Since time.Time // zero if that session is only next in line
+	Waits bool      // for a claim of this session
+	// Changed means that this session has the place again, and the other one had it before.
+	Changed bool
 }
 
-// Error says what to do.
-func (e *ChangedError) Error() string {
-	if e.By == "" {
+// Error names the other session, since when, and what to do. It quotes what that session calls
+// itself, so that an agent can tell it from the words of this program.
+func (e *TakenError) Error() string {
+	at := e.Since.Local().Format(time.TimeOnly)
+	switch {
+	case e.Changed && e.By == "":
 		return fmt.Sprintf("your claim of %s had ended, and another session may have changed it: "+
 			"read it again, then repeat", e.Place)
+	case e.Changed:
+		return fmt.Sprintf("your claim of %s had ended, and %q claimed it at %s: read it again, then "+
+			"repeat", e.Place, e.By, at)
+	case e.Waits:
+		return fmt.Sprintf("%s is claimed by %q, which waits for a claim of yours: unclaim that first, "+
+			"or finish", e.Place, e.By)
+	case e.Since.IsZero():
+		return fmt.Sprintf("%s is about to be claimed by %q", e.Place, e.By)
 	}
-	return fmt.Sprintf("your claim of %s had ended, and %q claimed it at %s: read it again, then "+
-		"repeat", e.Place, e.By, e.At.Local().Format(time.TimeOnly))
+	return fmt.Sprintf("%s is claimed by %q since %s (for %s)", e.Place, e.By, at,
+		time.Since(e.Since).Round(time.Second))
 }
 
 // IsOffline reports whether no server answered, or none that could serve.
@@ -102,22 +94,19 @@ func (s *Session) acquire(
 func (s *Session) request(
 	ctx context.Context, c *Claim, wait time.Duration,
 ) (got *granted, err error) {
-	body := map[string]any{
-		"locks": c.Locks, "ttl_seconds": c.TTL, "wait_seconds": c.Wait, "holder": c.Holder,
-	}
 	for end := time.Now().Add(wait + grace); time.Until(end) > 0; {
 		hold := math.Ceil(min(time.Until(end), maxHold).Seconds())
 		header := http.Header{
 			"Idempotency-Key": {c.Key}, "Prefer": {fmt.Sprintf("wait=%.0f", hold)},
 		}
 		got = new(granted)
-		err := s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, body, got)
+		err := s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, c.order, got)
 		if IsOffline(err) {
 			// Another replica may answer: a look finds it, and the key makes the repeat safe.
 			if _, err := s.config.Client.Look(ctx, c.Locks[0].Name); err != nil {
 				return nil, err
 			}
-			err = s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, body, got)
+			err = s.config.Client.Call(ctx, http.MethodPost, "/locksets", header, c.order, got)
 		}
 		if err != nil || got.State == "held" {
 			return got, err
@@ -139,11 +128,7 @@ func (s *Session) grant(
 			return nil
 		}
 		now.Entry, now.Token, now.Renewed, now.Fence = got.ID, got.Token, sent, got.Locks[0].Fence
-		for _, p := range now.Places {
-			now.Check = append(now.Check, st.known(p)...)
-		}
-		st.Newest = max(st.Newest, now.Fence)
-		st.settle(now)
+		now.Checked = len(st.known(now.Places)) == 0
 		return nil
 	})
 	if again && err == nil {
@@ -155,44 +140,45 @@ func (s *Session) grant(
 // heldBy names the holder in the way of a claim, if that is why it failed.
 func (s *Session) heldBy(c *Claim, cause error) error {
 	var problem *client.Error
-	switch {
-	case !errors.As(cause, &problem):
-		return cause
-	case problem.Code != api.Deadlock && len(problem.Locks) == 0:
+	if !errors.As(cause, &problem) || problem.Code != api.Deadlock && len(problem.Locks) == 0 {
 		return cause
 	}
-	held := &HeldError{Place: c.Places[0], By: "another session", Waits: problem.Code == api.Deadlock}
+	taken := &TakenError{
+		Place: c.Places[0], By: "another session", Waits: problem.Code == api.Deadlock,
+	}
 	for _, busy := range problem.Locks {
 		for _, h := range busy.Holders {
 			theirs := []client.Claim{{Name: busy.Name, Mode: h.Mode}}
 			if s.isOwn(h.Holder) || conflict(c.Locks, theirs) == "" {
 				continue
 			}
-			held.By = h.Holder
-			held.Since, _ = h.Since.Time()
+			taken.By = h.Holder
+			taken.Since, _ = h.Since.Time()
 			for _, p := range c.Places {
 				if p.Name() == busy.Name {
-					held.Place = p
+					taken.Place = p
 				}
 			}
 		}
 	}
-	return held
+	return taken
 }
 
-// check returns a [ChangedError] for the first claim of the places that the session has again after
-// another session had it. It reports each once.
-func (s *Session) check(ctx context.Context, places []Place, read bool) error {
+// check returns a [TakenError] for the first place that the session has again after another session
+// had it. It reports each once.
+func (s *Session) check(ctx context.Context, r Request) error {
 	st := s.load()
-	for _, p := range places {
-		c := st.covering(p, read)
-		if c == nil || len(c.Check) == 0 || c.Entry == "" {
+	for _, p := range r.Places {
+		c := st.covering(p, r.Read)
+		if c == nil || c.Checked || c.Entry == "" {
 			continue
 		}
-		changed := s.changed(ctx, c)
+		changed := s.changed(ctx, c, st.known(c.Places))
+		c.Checked = true
 		if err := s.update(func(st *state) error {
 			if now := st.find(c); now != nil {
-				now.Check = nil
+				now.Checked = true
+				st.settle(now)
 			}
 			return nil
 		}); err != nil {
@@ -205,15 +191,18 @@ func (s *Session) check(ctx context.Context, places []Place, read bool) error {
 	return nil
 }
 
-// changed reads the events between the end of the session's knowledge and its grant, for an entry
-// of another session that excluded this one. It returns nil if there was none.
-func (s *Session) changed(ctx context.Context, c *Claim) error {
+// changed reads the events from the end of what the session had to its grant, for an entry of
+// another session that excluded it. It returns nil if there was none.
+func (s *Session) changed(ctx context.Context, c *Claim, had []ended) error {
+	if len(had) == 0 { // another process of the session has checked
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	after, names := c.Fence, []string{}
-	for _, had := range c.Check {
-		after = min(after, had.Known)
-		for _, l := range had.Place.locks(false) {
+	for _, e := range had {
+		after = min(after, e.Fence)
+		for _, l := range e.Place.locks(false) {
 			names = append(names, l.Name)
 		}
 	}
@@ -229,27 +218,24 @@ func (s *Session) changed(ctx context.Context, c *Claim) error {
 		if event.Data.Number >= c.Fence {
 			return nil
 		}
-		if had := s.excluded(c, event); had != nil {
+		if i := s.excluded(had, event); i >= 0 {
 			at, _ := event.Timestamp.Time()
-			return &ChangedError{Place: had.Place, By: event.Data.Entry.Holder, At: at}
+			return &TakenError{Place: had[i].Place, By: event.Data.Entry.Holder, Since: at, Changed: true}
 		}
 	}
-	return &ChangedError{Place: c.Check[0].Place}
+	return &TakenError{Place: had[0].Place, Changed: true}
 }
 
-// excluded returns what the session had before an event that kept it away.
-func (s *Session) excluded(c *Claim, event *api.Event) *ended {
+// excluded returns the index of what an event kept the session away from, or -1.
+func (s *Session) excluded(had []ended, event *api.Event) int {
 	if event.Data.Entry == nil || s.isOwn(event.Data.Entry.Holder) {
-		return nil
+		return -1
 	}
 	locks := []client.Claim{{Name: event.Data.Lock, Mode: event.Data.Entry.Mode}}
 	for _, l := range event.Data.Entry.Locks {
 		locks = append(locks, client.Claim{Name: l.Name, Mode: l.Mode})
 	}
-	for i, had := range c.Check {
-		if event.Data.Number > had.Known && conflict(had.Place.locks(false), locks) != "" {
-			return &c.Check[i]
-		}
-	}
-	return nil
+	return slices.IndexFunc(had, func(e ended) bool {
+		return event.Data.Number > e.Fence && conflict(e.Place.locks(false), locks) != ""
+	})
 }

@@ -37,8 +37,6 @@ type Config struct {
 	Client *client.Client
 	// Session is its name, shared by all its processes on this machine.
 	Session string
-	// Purpose is what it does, for others.
-	Purpose string
 	// Repo replaces the id that the remote of a repository gives.
 	Repo string
 	// TTL is how long a claim lasts without a renewal.
@@ -50,7 +48,6 @@ type Config struct {
 // Session has claims. Its methods may be called by many processes at once.
 type Session struct {
 	config Config
-	id     string
 	who    string // begins the name of the session as a holder
 }
 
@@ -67,8 +64,11 @@ func Open(config Config) (*Session, error) {
 		config.Folder = folder
 	}
 	who := fmt.Sprintf("%.80s@%.60s", config.Session, hostname())
-	return &Session{config: config, id: config.Session, who: printable(who)}, nil
+	return &Session{config: config, who: printable(who)}, nil
 }
+
+// Name of the session.
+func (s *Session) Name() string { return s.config.Session }
 
 // printable drops what a holder's name may not have.
 func printable(text string) string {
@@ -147,89 +147,94 @@ func (s *Session) Claims() []*Claim {
 	return slices.DeleteFunc(s.load().Claims, func(c *Claim) bool { return c.Entry == "" })
 }
 
+// Request says what to claim.
+type Request struct {
+	Places []Place
+	// Read shares the places with others that only read.
+	Read bool
+	// Wait is how long to wait for the ends of other sessions' claims.
+	Wait time.Duration
+	// Purpose is what the session does from now on, for others.
+	Purpose string
+}
+
 // Claim claims places together, as far as the session has no claims of them, and renews those that
-// it has. It returns a [HeldError] if another session has one of them and does not end its claim
-// within wait, and once a [ChangedError] for a place that the session had, then another one.
-func (s *Session) Claim(
-	ctx context.Context, places []Place, read bool, wait time.Duration,
-) error {
+// it has. It returns a [TakenError] if another session has one of them, and once for a place that
+// the session had, then another one.
+func (s *Session) Claim(ctx context.Context, r Request) error {
 	for range maxTries {
-		p, err := s.plan(places, read, wait)
+		p, err := s.plan(r)
 		if err != nil {
 			return err
 		}
-		lost, err := s.renew(ctx, p.used, p.due)
+		again, err := s.renew(ctx, p.renew)
 		if err != nil {
 			return err
 		}
-		if lost {
+		if again {
 			continue
 		}
 		if err := s.release(ctx, p.conflicts); err != nil {
 			return err
 		}
-		again := false
 		for _, c := range p.pending {
-			retry, err := s.acquire(ctx, c, wait)
+			lost, err := s.acquire(ctx, c, r.Wait)
 			if err != nil {
 				return err
 			}
-			again = again || retry
+			again = again || lost
 		}
 		if !again {
-			return s.check(ctx, places, read)
+			return s.check(ctx, r)
 		}
 	}
-	return &HeldError{Place: places[0], By: s.who}
+	return &TakenError{Place: r.Places[0], By: s.who}
 }
 
 // plan is what a call has to do.
 type plan struct {
-	used, due []*Claim // to be renewed: because the call needs them, or it is time
+	renew     []*Claim // because the call needs them, or it is time
 	conflicts []*Claim // of this session, to be released first
 	pending   []*Claim // to be acquired
 }
 
-func (s *Session) plan(places []Place, read bool, wait time.Duration) (p plan, err error) {
+func (s *Session) plan(r Request) (p plan, err error) {
 	err = s.update(func(st *state) error {
-		st.Purpose = cmp.Or(s.config.Purpose, st.Purpose)
-		var missing []Place
-		for _, place := range places {
-			switch c := st.covering(place, read); {
-			case c == nil:
+		st.Purpose = cmp.Or(r.Purpose, st.Purpose)
+		used, missing := map[*Claim]bool{}, []Place{}
+		for _, place := range r.Places {
+			if c := st.covering(place, r.Read); c != nil {
+				used[c] = true
+			} else {
 				missing = append(missing, place)
-			case c.Entry == "" && !slices.Contains(p.pending, c):
-				p.pending = append(p.pending, c)
-			case c.Entry != "" && !slices.Contains(p.used, c):
-				p.used = append(p.used, c)
 			}
+		}
+		if len(missing) > 0 {
+			c, err := s.fresh(st, missing, r)
+			if err != nil {
+				return err
+			}
+			p.conflicts = slices.DeleteFunc(slices.Clone(st.Claims), func(other *Claim) bool {
+				return other.Entry == "" || conflict(c.Locks, other.Locks) == ""
+			})
+			st.Claims, used[c] = append(st.Claims, c), true
 		}
 		for _, c := range st.Claims {
-			if c.isDue() && !slices.Contains(p.used, c) {
-				p.due = append(p.due, c)
+			switch {
+			case used[c] && c.Entry == "":
+				p.pending = append(p.pending, c)
+			case used[c] || c.isDue():
+				p.renew = append(p.renew, c)
 			}
 		}
-		if len(missing) == 0 {
-			return nil
-		}
-		c, err := s.fresh(st, missing, read, wait)
-		if err != nil {
-			return err
-		}
-		p.conflicts = slices.DeleteFunc(slices.Clone(st.Claims), func(other *Claim) bool {
-			return other.Entry == "" || conflict(c.Locks, other.Locks) == ""
-		})
-		st.Claims, p.pending = append(st.Claims, c), append(p.pending, c)
 		return nil
 	})
 	return p, err
 }
 
 // fresh returns a claim that no request was sent for.
-func (s *Session) fresh(
-	st *state, places []Place, read bool, wait time.Duration,
-) (*Claim, error) {
-	locks := union(places, read)
+func (s *Session) fresh(st *state, places []Place, r Request) (*Claim, error) {
+	locks := union(places, r.Read)
 	switch {
 	case len(locks) > maxLocks:
 		return nil, fmt.Errorf("%d paths need %d locks with their folders, a claim has at most %d: "+
@@ -240,12 +245,11 @@ func (s *Session) fresh(
 	}
 	holder := s.who
 	if purpose := strings.TrimSpace(printable(st.Purpose)); purpose != "" {
-		runes := []rune(holder + ": " + purpose)
-		holder = string(runes[:min(len(runes), maxHolder)])
+		holder = fmt.Sprintf("%.*s", maxHolder, holder+": "+purpose)
 	}
 	c := &Claim{
-		Places: places, Read: read, Locks: locks, Since: time.Now(), TTL: s.config.TTL.Seconds(),
-		Key: rand.Text(), Wait: wait.Seconds(), Holder: holder,
+		order:  order{locks, s.config.TTL.Seconds(), r.Wait.Seconds(), holder},
+		Places: places, Read: r.Read, Since: time.Now(), Key: rand.Text(),
 	}
 	if c.isBrief() {
 		c.TTL = min(c.TTL, briefTTL.Seconds())
@@ -277,13 +281,12 @@ func conflict(one, other []client.Claim) string {
 	return ""
 }
 
-// renew renews claims. It reports whether one that the call uses is lost.
-func (s *Session) renew(ctx context.Context, used, due []*Claim) (lost bool, err error) {
-	all := slices.Concat(used, due)
+// renew renews claims. It reports whether one was lost.
+func (s *Session) renew(ctx context.Context, all []*Claim) (lost bool, err error) {
 	if len(all) == 0 {
 		return false, nil
 	}
-	newest, sent, errs := s.load().Newest, time.Now(), make([]error, len(all))
+	sent, errs := time.Now(), make([]error, len(all))
 	var wait sync.WaitGroup
 	slots := make(chan struct{}, renewsAtOnce)
 	for i, c := range all {
@@ -296,17 +299,17 @@ func (s *Session) renew(ctx context.Context, used, due []*Claim) (lost bool, err
 	wait.Wait()
 	failed := s.update(func(st *state) error {
 		for i, c := range all {
-			now, isUsed := st.find(c), i < len(used)
+			now := st.find(c)
 			switch {
 			case client.CodeOf(errs[i]) == api.Lost:
-				lost = lost || isUsed
+				lost = true
 				if now != nil {
 					st.drop(now)
 				}
-			case errs[i] != nil && isUsed:
+			case errs[i] != nil:
 				err = errs[i]
-			case errs[i] == nil && now != nil:
-				now.Renewed, now.Known = sent, max(now.Known, newest)
+			case now != nil:
+				now.Renewed = sent
 			}
 		}
 		return nil
@@ -323,7 +326,7 @@ func (s *Session) send(ctx context.Context, method string, c *Claim, operation s
 // Renew renews the claims that are due, as each call does.
 func (s *Session) Renew(ctx context.Context) error {
 	due := slices.DeleteFunc(s.Claims(), func(c *Claim) bool { return !c.isDue() })
-	_, err := s.renew(ctx, nil, due)
+	_, err := s.renew(ctx, due)
 	return err
 }
 
@@ -335,7 +338,7 @@ func (s *Session) Elsewhere(places []Place) string {
 		st := readState(text)
 		for _, c := range st.Claims {
 			isOver := time.Since(c.Renewed).Seconds() > c.TTL
-			if st.Session != s.id && !isOver && conflict(union(places, false), c.Locks) != "" {
+			if st.Session != s.config.Session && !isOver && conflict(union(places, false), c.Locks) != "" {
 				return c.Holder
 			}
 		}

@@ -23,37 +23,40 @@ const (
 
 // Claim is an entry of a session: places that it claimed at once.
 type Claim struct {
-	Places []Place        `json:"places"`
-	Read   bool           `json:"read,omitempty"` // shared
-	Locks  []client.Claim `json:"locks"`
-	Since  time.Time      `json:"since"` // for people
-	TTL    float64        `json:"ttl_seconds"`
+	order
+	Places []Place   `json:"places"`
+	Read   bool      `json:"read,omitempty"` // shared
+	Since  time.Time `json:"since"`          // for people
 
 	// Key is the request's Idempotency-Key: each process that repeats the request gets the same
 	// entry, so a killed one leaves none behind that its session cannot renew.
-	Key    string  `json:"key"`
-	Wait   float64 `json:"wait_seconds,omitempty"`
-	Holder string  `json:"holder"`
+	Key string `json:"key"`
 
 	Entry   string    `json:"entry,omitempty"` // empty while the request is under way
 	Token   string    `json:"token,omitempty"`
 	Fence   uint64    `json:"fence,omitempty"`
-	Known   uint64    `json:"known,omitempty"`  // the newest number at which it surely held
-	Check   []ended   `json:"check,omitempty"`  // what the session had before, not compared yet
-	Renewed time.Time `json:"renewed,omitzero"` // when the last renewal was sent
+	Checked bool      `json:"checked,omitempty"` // whether others had the places before
+	Renewed time.Time `json:"renewed,omitzero"`  // when the last renewal was sent
 }
 
-// ended is a place that the session had, and the newest number at which it surely had it.
+// order is the body of a claim's request.
+type order struct {
+	Locks  []client.Claim `json:"locks"`
+	TTL    float64        `json:"ttl_seconds"`
+	Wait   float64        `json:"wait_seconds"`
+	Holder string         `json:"holder"`
+}
+
+// ended is a place that the session had, with the fence of its claim.
 type ended struct {
 	Place Place  `json:"place"`
-	Known uint64 `json:"known"`
+	Fence uint64 `json:"fence"`
 }
 
 // state is what the processes of a session share.
 type state struct {
 	Session string   `json:"session"`
 	Purpose string   `json:"purpose,omitempty"`
-	Newest  uint64   `json:"newest,omitempty"` // the greatest fence that the session got
 	Claims  []*Claim `json:"claims,omitempty"`
 	Ended   []ended  `json:"ended,omitempty"`
 }
@@ -69,7 +72,7 @@ func Folder() (string, error) {
 
 // file of a session's state. The session's name may be anything.
 func (s *Session) file() string {
-	hash := sha256.Sum256([]byte(s.id))
+	hash := sha256.Sum256([]byte(s.config.Session))
 	return filepath.Join(s.config.Folder, hex.EncodeToString(hash[:16])+".json")
 }
 
@@ -95,7 +98,7 @@ func (s *Session) update(change func(*state) error) error {
 		return err
 	}
 	st := readState(before)
-	st.Session = s.id
+	st.Session = s.config.Session
 	if err := change(st); err != nil {
 		return err
 	}
@@ -145,17 +148,18 @@ func (s *Session) files() []string {
 	return all
 }
 
-// drop takes a claim out of the state. A place that was held is remembered.
+// drop takes a claim out of the state. A place that the session could use is remembered.
 func (st *state) drop(c *Claim) {
 	st.Claims = slices.DeleteFunc(st.Claims, func(other *Claim) bool { return other.Key == c.Key })
+	if !c.Checked {
+		return
+	}
+	st.settle(c)
 	for _, p := range c.Places {
-		isChecked := !slices.ContainsFunc(c.Check, func(e ended) bool { return p.covers(e.Place) })
-		if known := max(c.Known, c.Fence); known > 0 && p.Path != "" && isChecked {
-			st.Ended = slices.DeleteFunc(st.Ended, func(e ended) bool { return e.Place == p })
-			st.Ended = append(st.Ended, ended{p, known})
+		if p.Path != "" {
+			st.Ended = append(st.Ended, ended{p, c.Fence})
 		}
 	}
-	st.Ended = append(st.Ended, c.Check...)
 }
 
 // find returns the claim with the key of c, or nil.
@@ -180,18 +184,20 @@ func (st *state) covering(p Place, read bool) *Claim {
 	return nil
 }
 
-// known returns what the session had of a place: the place itself, or places in it.
-func (st *state) known(p Place) (had []ended) {
-	newest := uint64(0)
-	for _, e := range st.Ended {
-		if e.Place.covers(p) {
-			newest = max(newest, e.Known)
-		} else if p.covers(e.Place) {
-			had = append(had, e)
+// known returns what the session had of places: a place itself, or places in it.
+func (st *state) known(places []Place) (had []ended) {
+	for _, p := range places {
+		newest := uint64(0)
+		for _, e := range st.Ended {
+			if e.Place.covers(p) {
+				newest = max(newest, e.Fence)
+			} else if p.covers(e.Place) {
+				had = append(had, e)
+			}
 		}
-	}
-	if newest > 0 {
-		had = append(had, ended{p, newest})
+		if newest > 0 {
+			had = append(had, ended{p, newest})
+		}
 	}
 	return had
 }

@@ -30,8 +30,8 @@ func (h *Hook) Git(ctx context.Context, event string, in io.Reader, out io.Write
 	}
 	var refused []error
 	for _, p := range all {
-		one := []claims.Place{p}
-		reason, warning := h.finding(s, one, s.Claim(ctx, one, false, h.Wait))
+		one := claims.Request{Places: []claims.Place{p}, Wait: h.Wait}
+		reason, warning := h.finding(s, one.Places, s.Claim(ctx, one))
 		if reason != "" {
 			refused = append(refused, errors.New(reason))
 		}

@@ -96,7 +96,7 @@ func (h *Hook) claims(
 		if err != nil {
 			return s, nil, err
 		}
-		if err := s.Claim(ctx, []claims.Place{tree}, true, h.Wait); err != nil {
+		if err := s.Claim(ctx, stay(h.Wait, tree)); err != nil {
 			return s, all, err
 		}
 	}
@@ -107,7 +107,12 @@ func (h *Hook) claims(
 	if all = append(all, commands...); len(all) == 0 {
 		return s, all, s.Renew(ctx)
 	}
-	return s, all, s.Claim(ctx, all, false, h.Wait)
+	return s, all, s.Claim(ctx, claims.Request{Places: all, Wait: h.Wait})
+}
+
+// stay keeps other sessions' git from changing work trees.
+func stay(wait time.Duration, trees ...claims.Place) claims.Request {
+	return claims.Request{Places: trees, Read: true, Wait: wait}
 }
 
 // placesOf are the work tree, or the branch, of calls of git.
@@ -140,13 +145,14 @@ func endCommands(ctx context.Context, s *claims.Session, a agent, c *call) error
 		return err
 	}
 	trees := slices.DeleteFunc(places, func(p claims.Place) bool { return p.Tree == "" })
-	var held *claims.HeldError // another session's command was waiting
-	if len(s.Claims()) > 0 && len(trees) > 0 {
-		if err := s.Claim(ctx, trees, true, 0); !errors.As(err, &held) {
-			return err
-		}
+	if len(s.Claims()) == 0 || len(trees) == 0 {
+		return nil
 	}
-	return nil
+	err = s.Claim(ctx, stay(0, trees...))
+	if taken := new(claims.TakenError); errors.As(err, &taken) {
+		return nil // another session's command was waiting
+	}
+	return err
 }
 
 const remedy = ". Do not change it by other means. Do other work first, or try again later; " +
@@ -156,15 +162,12 @@ const remedy = ". Do not change it by other means. Do other work first, or try a
 func (h *Hook) finding(
 	s *claims.Session, places []claims.Place, err error,
 ) (reason, warning string) {
-	var held *claims.HeldError
-	var changed *claims.ChangedError
+	var taken *claims.TakenError
 	switch {
 	case err == nil:
 		return "", ""
-	case errors.As(err, &held):
+	case errors.As(err, &taken) && !taken.Changed:
 		return err.Error() + remedy, ""
-	case errors.As(err, &changed):
-		return err.Error(), ""
 	case !claims.IsOffline(err):
 		return err.Error(), ""
 	}

@@ -47,30 +47,25 @@ func (s *session) claim(ctx context.Context, in claimInput) (*claimed, error) {
 	if len(in.Paths) == 0 {
 		return nil, errors.New("paths is empty")
 	}
-	of, places, err := s.places(in.Purpose, in.Paths)
+	places, err := s.files.Places(in.Paths...)
 	if err != nil {
 		return nil, err
 	}
-	var taken *claims.HeldError
-	var changed *claims.ChangedError
-	switch err := of.Claim(ctx, places, in.Read, wait); {
-	case errors.As(err, &taken):
-		return &claimed{busy, taken.Place.String(), taken.By, taken.Since, s.lost()}, nil
-	case errors.As(err, &changed):
-		return &claimed{"changed", changed.Place.String(), changed.By, changed.At, s.lost()}, nil
-	case err != nil:
+	err = s.files.Claim(ctx, claims.Request{
+		Places: places, Read: in.Read, Wait: wait, Purpose: in.Purpose,
+	})
+	var taken *claims.TakenError
+	switch {
+	case err == nil:
+		return &claimed{State: "claimed", Lost: s.lost()}, nil
+	case !errors.As(err, &taken):
 		return nil, err
 	}
-	return &claimed{State: "claimed", Lost: s.lost()}, nil
-}
-
-func (s *session) places(purpose string, paths []string) (*claims.Session, []claims.Place, error) {
-	of, err := s.openClaims(purpose)
-	if err != nil {
-		return nil, nil, err
+	state := busy
+	if taken.Changed {
+		state = "changed"
 	}
-	places, err := of.Places(paths...)
-	return of, places, err
+	return &claimed{state, taken.Place.String(), taken.By, taken.Since, s.lost()}, nil
 }
 
 type unclaimInput struct {
@@ -83,11 +78,11 @@ type unclaimed struct {
 }
 
 func (s *session) unclaim(ctx context.Context, in unclaimInput) (*unclaimed, error) {
-	of, places, err := s.places("", in.Paths)
+	places, err := s.files.Places(in.Paths...)
 	if err != nil {
 		return nil, err
 	}
-	released, err := of.Unclaim(ctx, places...)
+	released, err := s.files.Unclaim(ctx, places...)
 	return &unclaimed{pathsOf(released), s.lost()}, err
 }
 
@@ -111,16 +106,12 @@ type claimsFound struct {
 }
 
 func (s *session) claims(ctx context.Context, in claimsInput) (*claimsFound, error) {
-	of, err := s.openClaims("")
-	if err != nil {
-		return nil, err
-	}
 	found := &claimsFound{Paths: []string{}, Lost: s.lost()}
-	for _, c := range of.Claims() {
+	for _, c := range s.files.Claims() {
 		found.Paths = append(found.Paths, pathsOf(c.Places)...)
 	}
 	if in.All {
-		here, err := of.Places(".")
+		here, err := s.files.Places(".")
 		if err != nil {
 			return nil, err
 		}
@@ -143,8 +134,6 @@ func (s *session) renewClaims() {
 			return
 		case <-tick.C:
 		}
-		if of, err := s.openClaims(""); err == nil {
-			_ = of.Renew(s.ctx) // the next tick repeats it
-		}
+		_ = s.files.Renew(s.ctx) // the next tick repeats it
 	}
 }

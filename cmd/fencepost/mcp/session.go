@@ -21,8 +21,7 @@ type session struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	calls  sync.WaitGroup
-	// openClaims returns the session that hooks and commands share, with a purpose if there is one.
-	openClaims func(purpose string) (*claims.Session, error)
+	files  *claims.Session // shared with hooks and commands
 
 	mu      sync.Mutex
 	entries map[string]*entry
@@ -35,16 +34,14 @@ type entry struct {
 	held    *client.Held
 }
 
-func newSession(
-	ctx context.Context, c *client.Client, openClaims func(string) (*claims.Session, error),
-) *session {
+func newSession(ctx context.Context, c *client.Client, files *claims.Session) *session {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
 	}
 	s := &session{
 		client: c, holder: fmt.Sprintf("agent-%.100s-%s", host, rand.Text()[:8]),
-		entries: map[string]*entry{}, openClaims: openClaims,
+		entries: map[string]*entry{}, files: files,
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.calls.Go(s.renewClaims)

@@ -21,8 +21,7 @@ import (
 // sessionFlags say who claims.
 type sessionFlags struct {
 	claims.Config
-	read bool
-	wait time.Duration
+	claims.Request
 }
 
 func (f *sessionFlags) bind(flags *pflag.FlagSet) {
@@ -36,7 +35,7 @@ func (f *sessionFlags) bind(flags *pflag.FlagSet) {
 func (f *sessionFlags) bindTTL(flags *pflag.FlagSet, wait time.Duration) {
 	spanVar(flags, &f.TTL, "ttl", 10*time.Minute,
 		"how long a claim lasts without a call of the session")
-	spanVar(flags, &f.wait, "wait", wait, "how long to wait for the end of another session's claim")
+	spanVar(flags, &f.Wait, "wait", wait, "how long to wait for the end of another session's claim")
 }
 
 // open returns the session of the flags, the environment, or the name that an agent gave.
@@ -65,35 +64,28 @@ The claims of a session end one --ttl after its last call, unless it releases
 them. fencepost hook makes agents claim what they edit.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: a.using(func(ctx context.Context, to *client.Client, paths []string) error {
-			if f.TTL < leastTTL || f.wait < 0 || f.wait > mostWait {
+			if f.TTL < leastTTL || f.Wait < 0 || f.Wait > mostWait {
 				return usage("--ttl must be 2s or more, --wait 0 to 24h")
 			}
 			s, err := f.open(to, "")
 			if err != nil {
 				return err
 			}
-			places, err := s.Places(paths...)
-			if err != nil {
+			if f.Places, err = s.Places(paths...); err != nil {
 				return &exit{codeUsage, err}
 			}
-			return claimed(s.Claim(ctx, places, f.read, f.wait))
+			err = s.Claim(ctx, f.Request)
+			if taken := new(claims.TakenError); errors.As(err, &taken) {
+				return &exit{codeNotAcquired, err}
+			}
+			return err
 		}),
 	}
 	f.bind(command.Flags())
 	f.bindTTL(command.Flags(), 0)
-	command.Flags().BoolVar(&f.read, "read", false, "share the paths with others that only read")
+	command.Flags().BoolVar(&f.Read, "read", false, "share the paths with others that only read")
 	command.Flags().StringVar(&f.Purpose, "for", "", "`task` that others see")
 	return command
-}
-
-// claimed returns what a script needs to know: the claim is not free, or was not.
-func claimed(err error) error {
-	var held *claims.HeldError
-	var changed *claims.ChangedError
-	if errors.As(err, &held) || errors.As(err, &changed) {
-		return &exit{codeNotAcquired, err}
-	}
-	return err
 }
 
 func (a *app) unclaimCommand() *cobra.Command {

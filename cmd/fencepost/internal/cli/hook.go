@@ -38,9 +38,9 @@ otherwise.`,
 			case (args[0] == "git") != (len(args) == 2):
 				return usage("use: %s", command.UseLine())
 			case args[0] == "git" && !command.Flags().Changed("wait"):
-				f.wait = 0 // a person waits
+				f.Wait = 0 // a person waits
 			}
-			h.Wait = f.wait
+			h.Wait = f.Wait
 			to, err := a.settings.Client(retryHooks)
 			if err != nil {
 				return err

@@ -42,15 +42,14 @@ func (a *app) mcpCommand() *cobra.Command {
 			defer stop()
 			signal.Ignore(syscall.SIGPIPE) // a failed write releases the locks, and then ends the process
 			own := "mcp-" + rand.Text()[:8]
-			open := func(purpose string) (*claims.Session, error) {
-				of := *f
-				of.Purpose = purpose
-				return of.open(to, own)
+			s, err := f.open(to, own)
+			if err != nil {
+				return err
 			}
-			if f.Session == "" && os.Getenv("FENCEPOST_SESSION") == "" {
-				defer endClaims(ctx, open)
+			if s.Name() == own {
+				defer endClaims(ctx, s)
 			}
-			return mcp.Serve(ctx, to, open, a.version.Version, os.Stdin, os.Stdout)
+			return mcp.Serve(ctx, to, s, a.version.Version, os.Stdin, os.Stdout)
 		}),
 	}
 	f.bind(command.Flags())
@@ -58,10 +57,8 @@ func (a *app) mcpCommand() *cobra.Command {
 }
 
 // endClaims releases the claims of a session that no other process has. Otherwise they expire.
-func endClaims(ctx context.Context, open func(purpose string) (*claims.Session, error)) {
+func endClaims(ctx context.Context, s *claims.Session) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
-	if s, err := open(""); err == nil {
-		_ = s.End(ctx)
-	}
+	_ = s.End(ctx)
 }

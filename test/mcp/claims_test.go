@@ -53,11 +53,11 @@ func TestClaimsOfAgentsExclude(t *testing.T) {
 	if got := second.claim(filepath.Join(w.folder, "src2")); got.State != "claimed" {
 		t.Errorf("another path is %+v", got)
 	}
-	all := second.call(t.Context(), "claims", map[string]any{"all": true}).All
+	all := second.call(t.Context(), "claims", map[string]any{"all": true}).Claims
 	if len(all) != 3 || all[0].Path != "docs/faq.md" || all[1].Path != "src" {
 		t.Errorf("all claims are %+v", all)
 	}
-	if own := second.call(t.Context(), "claims", nil).Paths; !slices.Equal(own, []string{"src2"}) {
+	if own := second.call(t.Context(), "claims", nil).Claims; len(own) != 1 || own[0].Path != "src2" {
 		t.Errorf("the own claims are %+v", own)
 	}
 	if got := first.unclaim("src"); !slices.Equal(got.Released, []string{"src", "docs/faq.md"}) {

@@ -162,8 +162,7 @@ type answer struct {
 	Mine     []struct{ Name, State, Why string }
 	Path, By string
 	Released []string
-	Paths    []string
-	All      []struct{ Path string }
+	Claims   []struct{ Path string }
 	failure  string
 }
 

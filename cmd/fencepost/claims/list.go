@@ -1,77 +1,75 @@
 package claims
 
 import (
-	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/fencepost/fencepost/api"
 	"github.com/fencepost/fencepost/client"
 )
 
-// Seen is a claim of any session, as the server lists it.
+// Seen is a claim as people see it.
 type Seen struct {
-	Repo    string    `json:"repository"`
 	Path    string    `json:"path"`
 	Holder  string    `json:"holder"`
 	Since   time.Time `json:"since"`
-	Fence   uint64    `json:"fence"`
 	Read    bool      `json:"read,omitempty"`
 	Waiting int       `json:"waiting,omitempty"`
+	fence   uint64
 }
 
-// All lists the claims of all sessions on files of a repository, or of all repositories.
-func All(ctx context.Context, to *client.Client, repo string) ([]Seen, error) {
-	prefix := "files:"
-	if repo != "" {
-		prefix = name("files", []string{repo})
+// Own lists the claims of the session, as far as it knows.
+func (s *Session) Own() []Seen {
+	all := []Seen{}
+	for _, c := range s.load().Claims {
+		for _, p := range c.Places {
+			if c.Entry != "" {
+				all = append(all, Seen{Path: p.String(), Holder: c.Holder, Since: c.Since, Read: c.Read})
+			}
+		}
 	}
-	above := map[string]bool{} // locks that an entry has on folders above what it claims
-	var all []Seen
-	var names []string
-	for lock, err := range to.List(ctx, prefix, "") {
+	return byPath(all)
+}
+
+// All lists the claims of all sessions on files of the repository that a folder is in.
+func (s *Session) All(ctx context.Context, folder string) ([]Seen, error) {
+	places, err := s.Places(folder)
+	if err != nil {
+		return nil, err
+	}
+	top, all := Place{Repo: places[0].Repo, Path: root}.Name(), []Seen{}
+	above := map[string]bool{} // what an entry has only because of a path below
+	for lock, err := range s.config.Client.List(ctx, top, "") {
 		if err != nil {
 			return nil, err
 		}
-		if repo != "" && lock.Name != prefix && !strings.HasPrefix(lock.Name, prefix+":") {
+		below, isHere := strings.CutPrefix(lock.Name+":", top+":")
+		if !isHere {
 			continue
 		}
+		file := root
+		for step := range strings.SplitSeq(below, ":") {
+			file = path.Join(file, unescape(step))
+		}
 		for _, h := range lock.Holders {
-			for at := lock.Name; strings.Count(at, ":") > 1; {
-				at = at[:strings.LastIndexByte(at, ':')]
-				above[fmt.Sprint(at, h.Fence, h.Holder)] = true
+			for at := file; at != root; {
+				at = path.Dir(at)
+				above[fmt.Sprint(h.Fence, at)] = true
 			}
-			all, names = append(all, seen(lock, h)), append(names, lock.Name)
+			since, _ := h.Since.Time()
+			all = append(all, Seen{
+				file, h.Holder, since, h.Mode == client.Shared, lock.Waiting, h.Fence,
+			})
 		}
 	}
-	kept := all[:0]
-	for i, s := range all {
-		if !above[fmt.Sprint(names[i], s.Fence, s.Holder)] {
-			kept = append(kept, s)
-		}
-	}
-	slices.SortStableFunc(kept, func(a, b Seen) int {
-		return cmp.Or(strings.Compare(a.Repo, b.Repo), strings.Compare(a.Path, b.Path))
-	})
-	return kept, nil
+	all = slices.DeleteFunc(all, func(s Seen) bool { return above[fmt.Sprint(s.fence, s.Path)] })
+	return byPath(all), nil
 }
 
-func seen(lock api.LockSummary, h api.Holder) Seen {
-	elements := strings.Split(lock.Name, ":")
-	s := Seen{
-		Repo: unescape(elements[1]), Path: root, Holder: h.Holder, Fence: h.Fence,
-		Read: h.Mode == client.Shared, Waiting: lock.Waiting,
-	}
-	s.Since, _ = h.Since.Time()
-	if len(elements) > 2 {
-		steps := make([]string, 0, len(elements))
-		for _, element := range elements[2:] {
-			steps = append(steps, unescape(element))
-		}
-		s.Path = strings.Join(steps, "/")
-	}
-	return s
+func byPath(all []Seen) []Seen {
+	slices.SortStableFunc(all, func(a, b Seen) int { return strings.Compare(a.Path, b.Path) })
+	return all
 }

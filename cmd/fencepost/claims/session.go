@@ -142,11 +142,6 @@ func (s *Session) load() *state {
 	return readState(text)
 }
 
-// Claims of the session, as far as it knows.
-func (s *Session) Claims() []*Claim {
-	return slices.DeleteFunc(s.load().Claims, func(c *Claim) bool { return c.Entry == "" })
-}
-
 // Request says what to claim.
 type Request struct {
 	Places []Place
@@ -325,7 +320,7 @@ func (s *Session) send(ctx context.Context, method string, c *Claim, operation s
 
 // Renew renews the claims that are due, as each call does.
 func (s *Session) Renew(ctx context.Context) error {
-	due := slices.DeleteFunc(s.Claims(), func(c *Claim) bool { return !c.isDue() })
+	due := slices.DeleteFunc(s.load().Claims, func(c *Claim) bool { return !c.isDue() })
 	_, err := s.renew(ctx, due)
 	return err
 }
@@ -348,7 +343,7 @@ func (s *Session) Elsewhere(places []Place) string {
 
 // Unclaim releases the claims that have one of the places, or all without places. It returns what
 // it released: places that were claimed together are released together.
-func (s *Session) Unclaim(ctx context.Context, places ...Place) ([]Place, error) {
+func (s *Session) Unclaim(ctx context.Context, places ...Place) ([]string, error) {
 	gone := slices.DeleteFunc(s.load().Claims, func(c *Claim) bool {
 		return len(places) > 0 && !slices.ContainsFunc(c.Places, func(has Place) bool {
 			return slices.ContainsFunc(places, func(p Place) bool { return p.covers(has) })
@@ -357,9 +352,11 @@ func (s *Session) Unclaim(ctx context.Context, places ...Place) ([]Place, error)
 	if err := s.release(ctx, gone); err != nil {
 		return nil, err
 	}
-	var released []Place
+	released := []string{}
 	for _, c := range gone {
-		released = append(released, c.Places...)
+		for _, p := range c.Places {
+			released = append(released, p.String())
+		}
 	}
 	return released, nil
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/fencepost/fencepost/client"
+	"github.com/fencepost/fencepost/cmd/fencepost/internal/settings"
 )
 
 const (
@@ -107,7 +108,7 @@ func (s *Session) update(change func(*state) error) error {
 	if err != nil || bytes.Equal(before, after) {
 		return err
 	}
-	return replace(s.file(), after)
+	return settings.Replace(s.file(), after)
 }
 
 // readState returns an empty state for a text that no version of this program wrote.
@@ -117,20 +118,6 @@ func readState(text []byte) *state {
 		return new(state)
 	}
 	return st
-}
-
-// replace writes a file that its owner alone can read, whole or not at all.
-func replace(path string, text []byte) error {
-	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-") // 0600
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.Remove(fresh.Name()) }() // after the rename there is none
-	_, err = fresh.Write(text)
-	if err := errors.Join(err, fresh.Close()); err != nil {
-		return err
-	}
-	return os.Rename(fresh.Name(), path)
 }
 
 // forget removes the states of sessions that ended without a word long ago.

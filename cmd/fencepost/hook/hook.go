@@ -145,7 +145,7 @@ func endCommands(ctx context.Context, s *claims.Session, a agent, c *call) error
 		return err
 	}
 	trees := slices.DeleteFunc(places, func(p claims.Place) bool { return p.Tree == "" })
-	if len(s.Claims()) == 0 || len(trees) == 0 {
+	if len(s.Own()) == 0 || len(trees) == 0 {
 		return nil
 	}
 	err = s.Claim(ctx, stay(0, trees...))

@@ -21,8 +21,8 @@ lives. "state" of the answer is:
 const unclaimText = `Release claims of files and folders, and of all in them; without paths all of
 this session. Paths that were claimed together are released together.`
 
-const claimsText = `List what this session has claimed; with "all", also the claims of all sessions
-on the repository of the folder in which this server runs, at most 100.`
+const claimsText = `List what this session has claimed; with "all", the claims of all sessions on the
+repository of the folder in which this server runs; at most 100.`
 
 type claimInput struct {
 	Paths   []string `json:"paths" jsonschema:"absolute, or from the folder in which this server runs"`
@@ -83,45 +83,25 @@ func (s *session) unclaim(ctx context.Context, in unclaimInput) (*unclaimed, err
 		return nil, err
 	}
 	released, err := s.files.Unclaim(ctx, places...)
-	return &unclaimed{pathsOf(released), s.lost()}, err
-}
-
-func pathsOf(places []claims.Place) []string {
-	paths := []string{}
-	for _, p := range places {
-		paths = append(paths, p.String())
-	}
-	return paths
+	return &unclaimed{released, s.lost()}, err
 }
 
 type claimsInput struct {
-	All bool `json:"all,omitempty"`
+	All bool `json:"all,omitempty" jsonschema:"those of all sessions on this repository"`
 }
 
 type claimsFound struct {
-	Paths     []string      `json:"paths" jsonschema:"of this session"`
-	All       []claims.Seen `json:"all,omitempty"`
+	Claims    []claims.Seen `json:"claims"`
 	Truncated bool          `json:"truncated,omitempty" jsonschema:"there are more than listed"`
 	Lost      []string      `json:"lost,omitempty" jsonschema:"locks whose work you must stop"`
 }
 
 func (s *session) claims(ctx context.Context, in claimsInput) (*claimsFound, error) {
-	found := &claimsFound{Paths: []string{}, Lost: s.lost()}
-	for _, c := range s.files.Claims() {
-		found.Paths = append(found.Paths, pathsOf(c.Places)...)
-	}
+	seen, err := s.files.Own(), error(nil)
 	if in.All {
-		here, err := s.files.Places(".")
-		if err != nil {
-			return nil, err
-		}
-		if found.All, err = claims.All(ctx, s.client, here[0].Repo); err != nil {
-			return nil, err
-		}
-		found.Truncated = len(found.All) > maxList
-		found.All = found.All[:min(len(found.All), maxList)]
+		seen, err = s.files.All(ctx, ".")
 	}
-	return found, nil
+	return &claimsFound{seen[:min(len(seen), maxList)], len(seen) > maxList, s.lost()}, err
 }
 
 // renewClaims renews those of hooks, too. The next use of a claim reports that it was lost.

@@ -106,9 +106,8 @@ func (a *app) unclaimCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			names := namesOf(released, claims.Place.String)
-			return a.print(released, names, func(w *tabwriter.Writer) {
-				for _, name := range names {
+			return a.print(released, released, func(w *tabwriter.Writer) {
+				for _, name := range released {
 					row(w, "released", name)
 				}
 			})
@@ -129,16 +128,11 @@ func (a *app) claimsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if !all {
-				return a.printClaims(s.Claims())
-			}
-			here, err := s.Places(".")
-			if err != nil {
-				return &exit{codeUsage, err}
-			}
-			seen, err := claims.All(ctx, to, here[0].Repo)
-			if err != nil {
-				return err
+			seen := s.Own()
+			if all {
+				if seen, err = s.All(ctx, "."); err != nil {
+					return err
+				}
 			}
 			return a.printTree(seen)
 		}),
@@ -148,24 +142,10 @@ func (a *app) claimsCommand() *cobra.Command {
 	return command
 }
 
-func (a *app) printClaims(all []*claims.Claim) error {
-	var places []claims.Place
-	for _, c := range all {
-		places = append(places, c.Places...)
-	}
-	return a.print(places, namesOf(places, claims.Place.String), func(w *tabwriter.Writer) {
-		for _, c := range all {
-			for _, p := range c.Places {
-				row(w, p, rounded(time.Since(c.Since)), map[bool]string{true: "read"}[c.Read])
-			}
-		}
-	})
-}
-
 // printTree indents each path below the folders that it shares with the one before.
 func (a *app) printTree(seen []claims.Seen) error {
-	path := func(s claims.Seen) string { return s.Path }
-	return a.print(seen, namesOf(seen, path), func(w *tabwriter.Writer) {
+	names := namesOf(seen, func(s claims.Seen) string { return s.Path })
+	return a.print(seen, names, func(w *tabwriter.Writer) {
 		var before []string
 		for _, s := range seen {
 			steps, shared := strings.Split(s.Path, "/"), 0
@@ -175,16 +155,17 @@ func (a *app) printTree(seen []claims.Seen) error {
 			for ; shared < len(steps)-1; shared++ {
 				row(w, strings.Repeat("  ", shared)+steps[shared]+"/")
 			}
-			row(w, strings.Repeat("  ", shared)+steps[shared], s.Holder, rounded(time.Since(s.Since)),
-				map[bool]string{true: "read"}[s.Read], waitingText(s.Waiting))
+			cells := []any{
+				strings.Repeat("  ", shared) + steps[shared], s.Holder, rounded(time.Since(s.Since)),
+			}
+			if s.Read {
+				cells = append(cells, "read")
+			}
+			if s.Waiting > 0 {
+				cells = append(cells, fmt.Sprintf("%d waiting", s.Waiting))
+			}
+			row(w, cells...)
 			before = steps
 		}
 	})
-}
-
-func waitingText(n int) string {
-	if n == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%d waiting", n)
 }

@@ -85,19 +85,24 @@ func (f File) Save() error {
 	if path == "" {
 		return errors.New("there is no home directory: set FENCEPOST_CLI_CONFIG")
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
-	}
 	text, err := json.MarshalIndent(f, "", "  ")
 	if err != nil {
 		return err
 	}
-	fresh, err := os.CreateTemp(filepath.Dir(path), ".config-") // 0600
+	return Replace(path, append(text, '\n'))
+}
+
+// Replace writes a file that its owner alone can read, whole or not at all.
+func Replace(path string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return err
+	}
+	fresh, err := os.CreateTemp(filepath.Dir(path), ".new-") // 0600
 	if err != nil {
 		return err
 	}
 	defer func() { _ = os.Remove(fresh.Name()) }() // after the rename there is none
-	_, err = fresh.Write(append(text, '\n'))
+	_, err = fresh.Write(text)
 	if err := errors.Join(err, fresh.Close()); err != nil {
 		return err
 	}

@@ -2,6 +2,9 @@ package hook
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -26,7 +29,7 @@ type agent struct {
 	edits    []string // tools that write a file
 	shells   []string // tools that run a command
 	unit     int      // timeouts for each second
-	answer   func(event, reason, warning string) any
+	isFlat   bool     // whether its answers are one object
 }
 
 // agents whose documents describe a hook that can refuse a tool call:
@@ -39,16 +42,16 @@ func agents() map[string]agent {
 	}
 	return map[string]agent{
 		"claude": {
-			settings: ".claude/settings.json", events: turns, unit: 1, answer: decision,
+			settings: ".claude/settings.json", events: turns, unit: 1,
 			edits:  []string{"Edit", "MultiEdit", "Write", "NotebookEdit"},
 			shells: []string{"Bash"},
 		},
 		"codex": {
-			settings: ".codex/hooks.json", events: turns, unit: 1, answer: decision,
+			settings: ".codex/hooks.json", events: turns, unit: 1,
 			edits: []string{"apply_patch"}, shells: []string{"Bash"},
 		},
 		"gemini": {
-			settings: ".gemini/settings.json", unit: 1000, answer: reasoned,
+			settings: ".gemini/settings.json", unit: 1000, isFlat: true,
 			events: map[string]event{
 				"BeforeTool": before, "AfterTool": after, "AfterAgent": stops, "SessionEnd": ends,
 			},
@@ -57,31 +60,36 @@ func agents() map[string]agent {
 	}
 }
 
-// decision is an answer to Claude Code and Codex. Without a reason the agent asks its user as if
-// there were no hook.
-func decision(event, reason, warning string) any {
-	answer := map[string]any{}
-	if warning != "" {
-		answer["systemMessage"] = warning
-	}
-	if reason != "" {
-		answer["hookSpecificOutput"] = map[string]any{
-			"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason,
-		}
-	}
-	return answer
+// Agents names the agents whose hooks are known.
+func Agents() string {
+	return strings.Join(slices.Sorted(maps.Keys(agents())), ", ")
 }
 
-// reasoned is an answer to Gemini CLI.
-func reasoned(_, reason, warning string) any {
-	answer := map[string]any{}
-	if warning != "" {
-		answer["systemMessage"] = warning
+func agentOf(name string) (agent, error) {
+	a, known := agents()[name]
+	if !known {
+		return a, fmt.Errorf("the hooks of %s are not known, only those of %s", name, Agents())
 	}
-	if reason != "" {
-		answer["decision"], answer["reason"] = "deny", reason
+	return a, nil
+}
+
+// answer keeps the agent from the call for a reason, or warns its user. Nothing means that the agent
+// goes on as if there were no hook.
+func (a agent) answer(out io.Writer, event, reason, warning string) error {
+	var answer map[string]any
+	switch {
+	case warning != "":
+		answer = map[string]any{"systemMessage": warning}
+	case reason == "":
+		return nil
+	case a.isFlat:
+		answer = map[string]any{"decision": "deny", "reason": reason}
+	default:
+		answer = map[string]any{"hookSpecificOutput": map[string]any{
+			"hookEventName": event, "permissionDecision": "deny", "permissionDecisionReason": reason,
+		}}
 	}
-	return answer
+	return json.NewEncoder(out).Encode(answer)
 }
 
 // call is what an agent sends.
@@ -152,9 +160,4 @@ func (a agent) gitCalls(c *call) map[string]bool {
 		calls[folder] = calls[folder] || match[2] != "commit" && match[2] != "push"
 	}
 	return calls
-}
-
-func parse(text []byte) (*call, error) {
-	c := new(call)
-	return c, json.Unmarshal(text, c)
 }

@@ -18,13 +18,15 @@ func (h *Hook) Git(ctx context.Context, event string, in io.Reader, out io.Write
 	if err != nil {
 		return err
 	}
-	places := staged
-	if event == "pre-push" {
-		places = pushed(in)
-	} else if event != "pre-commit" {
-		return fmt.Errorf("the hooks of git are pre-commit and pre-push, not %s", event)
+	var all []claims.Place
+	switch event {
+	case "pre-commit":
+		all, err = staged(s)
+	case "pre-push":
+		all, err = pushed(s, in)
+	default:
+		err = fmt.Errorf("the hooks of git are pre-commit and pre-push, not %s", event)
 	}
-	all, err := places(s)
 	if err != nil {
 		return err
 	}
@@ -52,21 +54,19 @@ func staged(s *claims.Session) ([]claims.Place, error) {
 }
 
 // pushed reads the lines that git gives its hook: local ref, object, remote ref, object.
-func pushed(in io.Reader) func(s *claims.Session) ([]claims.Place, error) {
-	return func(s *claims.Session) (all []claims.Place, err error) {
-		text, err := io.ReadAll(io.LimitReader(in, maxInput))
-		if err != nil {
-			return nil, err
-		}
-		for line := range strings.Lines(string(text)) {
-			if fields := strings.Fields(line); len(fields) == 4 {
-				branch, err := s.Branch(".", strings.TrimPrefix(fields[2], "refs/heads/"))
-				if err != nil {
-					return nil, err
-				}
-				all = append(all, branch)
-			}
-		}
-		return all, nil
+func pushed(s *claims.Session, in io.Reader) (all []claims.Place, err error) {
+	text, err := io.ReadAll(io.LimitReader(in, maxInput))
+	if err != nil {
+		return nil, err
 	}
+	for line := range strings.Lines(string(text)) {
+		if fields := strings.Fields(line); len(fields) == 4 {
+			branch, err := s.Branch(".", strings.TrimPrefix(fields[2], "refs/heads/"))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, branch)
+		}
+	}
+	return all, nil
 }

@@ -29,53 +29,35 @@ type Hook struct {
 	Offline string
 }
 
-// Agents are the names of the agents whose hooks are known.
-func Agents() []string {
-	var names []string
-	for name := range agents() {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
 // Answer reads one call of an agent's hook and answers it. An error is for people: the agent
 // continues as if there were no hook.
 func (h *Hook) Answer(ctx context.Context, name string, in io.Reader, out io.Writer) error {
-	a, known := agents()[name]
-	if !known {
-		return fmt.Errorf("the hooks of %s are not known, only those of %s", name,
-			strings.Join(Agents(), ", "))
-	}
-	text, err := io.ReadAll(io.LimitReader(in, maxInput))
+	a, err := agentOf(name)
 	if err != nil {
 		return err
 	}
-	c, err := parse(text)
-	if err != nil {
+	c := new(call)
+	if err := json.NewDecoder(io.LimitReader(in, maxInput)).Decode(c); err != nil {
 		return fmt.Errorf("the call of %s: %w", name, err)
 	}
 	s, err := h.Open(c.Session)
 	if err != nil {
 		return err
 	}
-	reason, warning := "", ""
 	switch a.events[c.Event] {
 	case before:
-		reason, warning = h.finding(h.claims(ctx, s, a, c))
+		reason, warning := h.finding(h.claims(ctx, s, a, c))
+		return a.answer(out, c.Event, reason, warning)
 	case after:
-		err = endCommands(ctx, s, a, c)
+		return endCommands(ctx, s, a, c)
 	case begins:
-		err = tellShells(c.Session)
+		return tellShells(c.Session)
 	case stops:
 		_, err = s.Unclaim(ctx)
 	case ends:
 		err = s.End(ctx)
 	}
-	if err != nil || reason == "" && warning == "" {
-		return err
-	}
-	return json.NewEncoder(out).Encode(a.answer(c.Event, reason, warning))
+	return err
 }
 
 // claims claims what the call writes.

@@ -30,10 +30,9 @@ func (h *Hook) Changes(name, folder string, remove bool) ([]Change, error) {
 	if name == "git" {
 		return gitChanges(folder, remove)
 	}
-	a, known := agents()[name]
-	if !known {
-		return nil, fmt.Errorf("the hooks of %s are not known, only those of git, %s", name,
-			strings.Join(Agents(), ", "))
+	a, err := agentOf(name)
+	if err != nil {
+		return nil, err
 	}
 	path := filepath.Join(folder, filepath.FromSlash(a.settings))
 	text, err := os.ReadFile(path)

@@ -2,6 +2,7 @@ package hook
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"slices"
@@ -120,8 +121,8 @@ func TestCalls(t *testing.T) {
 			map[string]bool{"/r": false},
 		},
 	} {
-		parsed, err := parse([]byte(c.call))
-		if err != nil {
+		parsed := new(call)
+		if err := json.Unmarshal([]byte(c.call), parsed); err != nil {
 			t.Fatal(err)
 		}
 		a := agents()[c.agent]

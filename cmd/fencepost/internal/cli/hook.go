@@ -24,7 +24,7 @@ func (a *app) hookCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "hook [flags] AGENT | git pre-commit | git pre-push",
 		Short: "Answer a hook of an agent or of git: refuse writes without a claim",
-		Long: `Answer a hook of an agent, ` + strings.Join(hook.Agents(), ", ") + `, or of git, on standard input
+		Long: `Answer a hook of an agent, ` + hook.Agents() + `, or of git, on standard input
 and output. What the agent writes is claimed, or refused.
 
 If no server answers, --offline allows or denies it; without the flag it is

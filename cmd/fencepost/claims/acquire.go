@@ -78,11 +78,10 @@ func (s *Session) acquire(
 	case IsOffline(err) || client.CodeOf(err) == client.Cancelled:
 		return false, err // the next call with the claim's key finds out
 	}
-	err = errors.Join(err, s.update(func(st *state) error {
-		if now := st.find(c); now != nil && now.Entry == "" {
+	err = errors.Join(err, s.with(c, func(st *state, now *Claim) {
+		if now.Entry == "" {
 			st.drop(now)
 		}
-		return nil
 	}))
 	if client.CodeOf(err) == api.Lost {
 		return true, nil
@@ -122,14 +121,13 @@ func (s *Session) grant(
 	if got.ID == "" || got.Token == "" || len(got.Locks) == 0 {
 		return false, errors.New("what answered is no server")
 	}
-	err = s.update(func(st *state) error {
-		now := st.find(c)
-		if again = now == nil; again || now.Entry != "" { // another process of the session was faster
-			return nil
+	again = true
+	err = s.with(c, func(st *state, now *Claim) {
+		if again = false; now.Entry != "" { // another process of the session was faster
+			return
 		}
 		now.Entry, now.Token, now.Renewed, now.Fence = got.ID, got.Token, sent, got.Locks[0].Fence
 		now.Checked = len(st.known(now.Places)) == 0
-		return nil
 	})
 	if again && err == nil {
 		err = s.send(ctx, http.MethodDelete, &Claim{Entry: got.ID, Token: got.Token}, "")
@@ -175,12 +173,9 @@ func (s *Session) check(ctx context.Context, r Request) error {
 		}
 		changed := s.changed(ctx, c, st.known(c.Places))
 		c.Checked = true
-		if err := s.update(func(st *state) error {
-			if now := st.find(c); now != nil {
-				now.Checked = true
-				st.settle(now)
-			}
-			return nil
+		if err := s.with(c, func(st *state, now *Claim) {
+			now.Checked = true
+			st.settle(now)
 		}); err != nil {
 			return err
 		}

@@ -78,34 +78,24 @@ func find(text string) (resolved, folder string, err error) {
 	}
 }
 
-// repository returns the id of the repository with a work tree: the address of its remote in one
-// form, or else the host and the folder.
+// repository returns the id of the repository with a work tree: the address of its remote origin in
+// one form, or else the host and the folder.
 func repository(top string) (string, error) {
-	remotes, err := git(top, "config", "--get-regexp", `^remote\..*\.url$`)
+	address, err := git(top, "ls-remote", "--get-url", "origin") // asks no server
+	if err == nil && address == "origin" {                       // which has no address
+		address, err = git(top, "rev-parse", "--git-common-dir")
+	}
 	if err != nil {
 		return "", err
-	}
-	address := ""
-	for line := range strings.Lines(remotes) {
-		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if address == "" || key == "remote.origin.url" {
-			address = value
-		}
-	}
-	if address == "" {
-		folder, err := git(top, "rev-parse", "--git-common-dir")
-		if err != nil {
-			return "", err
-		}
-		address = strings.TrimSpace(folder)
 	}
 	if id := addressed(address); id != "" {
 		return id, nil
 	}
-	if !filepath.IsAbs(address) && !strings.HasPrefix(address, "file://") {
-		address = filepath.Join(top, address)
+	folder := strings.TrimPrefix(address, "file://")
+	if !filepath.IsAbs(folder) {
+		folder = filepath.Join(top, folder)
 	}
-	folder, err := resolve(strings.TrimPrefix(address, "file://"))
+	folder, err = resolve(folder)
 	return path.Join(hostname(), filepath.ToSlash(folder)), err
 }
 
@@ -126,20 +116,14 @@ func addressed(address string) string {
 	return strings.ToLower(path.Join(host, folder))
 }
 
-// git runs git in a folder and returns what it prints. An exit code of 1 means that there is none.
+// git runs git in a folder and returns the line that it prints.
 func git(folder string, args ...string) (string, error) {
-	command := exec.Command("git", append([]string{"-C", folder}, args...)...)
-	var complaint bytes.Buffer
-	command.Stderr = &complaint
-	text, err := command.Output()
+	text, err := exec.Command("git", append([]string{"-C", folder}, args...)...).Output()
 	var exit *exec.ExitError
-	if errors.As(err, &exit) && exit.ExitCode() == 1 && complaint.Len() == 0 {
-		return "", nil
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(exit.Stderr))
 	}
-	if err != nil {
-		return "", fmt.Errorf("git %s: %w: %s", args[0], err, bytes.TrimSpace(complaint.Bytes()))
-	}
-	return string(text), nil
+	return strings.TrimSpace(string(text)), err
 }
 
 // hostname is that of this machine.

@@ -113,11 +113,11 @@ func (s *Session) Branch(path, name string) (Place, error) {
 		return Place{}, err
 	}
 	if name == "" {
-		text, err := git(folder, "symbolic-ref", "--quiet", "--short", "HEAD")
+		current, err := git(folder, "branch", "--show-current")
 		if err != nil {
 			return Place{}, err
 		}
-		name = cmp.Or(strings.TrimSpace(text), "HEAD")
+		name = cmp.Or(current, "HEAD")
 	}
 	id, err := s.repo(folder)
 	return Place{Repo: id, Branch: name}, err
@@ -374,23 +374,15 @@ func (s *Session) End(ctx context.Context) error {
 // would leave a claim that its session cannot renew.
 func (s *Session) release(ctx context.Context, claims []*Claim) error {
 	for _, c := range claims {
-		if c.Entry == "" {
-			continue
+		if c.Entry != "" {
+			err := s.send(ctx, http.MethodDelete, c, "")
+			if err != nil && client.CodeOf(err) != api.Lost {
+				return err
+			}
 		}
-		err := s.send(ctx, http.MethodDelete, c, "")
-		if err != nil && client.CodeOf(err) != api.Lost {
+		if err := s.with(c, (*state).drop); err != nil {
 			return err
 		}
 	}
-	if len(claims) == 0 {
-		return nil
-	}
-	return s.update(func(st *state) error {
-		for _, c := range claims {
-			if now := st.find(c); now != nil {
-				st.drop(now)
-			}
-		}
-		return nil
-	})
+	return nil
 }

@@ -111,6 +111,16 @@ func (s *Session) update(change func(*state) error) error {
 	return settings.Replace(s.file(), after)
 }
 
+// with changes a claim, if the state still has it, while no other process does.
+func (s *Session) with(c *Claim, change func(st *state, now *Claim)) error {
+	return s.update(func(st *state) error {
+		if now := st.find(c); now != nil {
+			change(st, now)
+		}
+		return nil
+	})
+}
+
 // readState returns an empty state for a text that no version of this program wrote.
 func readState(text []byte) *state {
 	st := new(state)

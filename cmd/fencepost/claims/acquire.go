@@ -147,7 +147,7 @@ func (s *Session) heldBy(c *Claim, cause error) error {
 	for _, busy := range problem.Locks {
 		for _, h := range busy.Holders {
 			theirs := []client.Claim{{Name: busy.Name, Mode: h.Mode}}
-			if s.isOwn(h.Holder) || conflict(c.Locks, theirs) == "" {
+			if s.isOwn(h.Holder) || !conflict(c.Locks, theirs) {
 				continue
 			}
 			taken.By = h.Holder
@@ -202,7 +202,7 @@ func (s *Session) changed(ctx context.Context, c *Claim, had []ended) error {
 		}
 	}
 	if len(names) > maxPatterns {
-		names = []string{name("files", []string{c.Places[0].Repo}) + "*"}
+		names = []string{Place{Repo: c.Places[0].Repo, Path: root}.Name() + "*"}
 	}
 	for event, err := range s.config.Client.Events(ctx, client.EventFilter{
 		Types: []string{"lock.acquired"}, Locks: names, After: fmt.Sprintf("%d-0", after),
@@ -231,6 +231,6 @@ func (s *Session) excluded(had []ended, event *api.Event) int {
 		locks = append(locks, client.Claim{Name: l.Name, Mode: l.Mode})
 	}
 	return slices.IndexFunc(had, func(e ended) bool {
-		return event.Data.Number > e.Fence && conflict(e.Place.locks(false), locks) != ""
+		return event.Data.Number > e.Fence && conflict(e.Place.locks(false), locks)
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -40,19 +41,13 @@ func (p Place) String() string {
 func (p Place) Name() string {
 	switch {
 	case p.Tree != "":
-		return name("tree", strings.Split(p.Tree, "/"))
+		return name("tree", strings.Split(p.Tree, "/")...)
 	case p.Branch != "":
-		return name("repo", []string{p.Repo}, []string{"branch", p.Branch})
+		return name("repo", p.Repo, "branch", p.Branch)
+	case p.Path == root:
+		return name("files", p.Repo)
 	}
-	return name("files", []string{p.Repo}, p.steps())
-}
-
-// steps are the elements of the path below the top.
-func (p Place) steps() []string {
-	if p.Path == root {
-		return nil
-	}
-	return strings.Split(p.Path, "/")
+	return name("files", append([]string{p.Repo}, strings.Split(p.Path, "/")...)...)
 }
 
 // covers reports whether an exclusive claim of p keeps others away from q.
@@ -71,12 +66,8 @@ func (p Place) locks(read bool) []client.Claim {
 		mode = client.Shared
 	}
 	locks := []client.Claim{{Name: p.Name(), Mode: mode}}
-	for steps := p.steps(); p.Path != "" && len(steps) > 0; {
-		steps = steps[:len(steps)-1]
-		above := Place{Repo: p.Repo, Path: strings.Join(steps, "/")}
-		if len(steps) == 0 {
-			above.Path = root
-		}
+	for above := p; above.Path != "" && above.Path != root; {
+		above.Path = path.Dir(above.Path)
 		locks = append(locks, client.Claim{Name: above.Name(), Mode: client.Shared})
 	}
 	return locks
@@ -101,9 +92,9 @@ func union(places []Place, read bool) []client.Claim {
 }
 
 // name joins escaped elements with colons. Of a name that is too long, the end is a hash of all.
-func name(kind string, elements ...[]string) string {
+func name(kind string, elements ...string) string {
 	text := kind
-	for _, element := range slices.Concat(elements...) {
+	for _, element := range elements {
 		text += ":" + escape(element)
 	}
 	if len(text) <= maxName {

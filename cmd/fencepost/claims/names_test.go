@@ -68,10 +68,10 @@ func TestClaimsOfFoldersExclude(t *testing.T) {
 			q.Path = p.Path + "/" + q.Path
 		}
 		want := p.covers(q) || q.covers(p)
-		if got := conflict(p.locks(false), q.locks(false)) != ""; got != want {
+		if got := conflict(p.locks(false), q.locks(false)); got != want {
 			t.Fatalf("%s and %s: exclude each other: %v", p.Path, q.Path, got)
 		}
-		if p != q && conflict(p.locks(true), q.locks(true)) != "" {
+		if p != q && conflict(p.locks(true), q.locks(true)) {
 			t.Fatalf("%s and %s exclude each other though both only read", p.Path, q.Path)
 		}
 	}

@@ -210,7 +210,7 @@ func (s *Session) plan(r Request) (p plan, err error) {
 				return err
 			}
 			p.conflicts = slices.DeleteFunc(slices.Clone(st.Claims), func(other *Claim) bool {
-				return other.Entry == "" || conflict(c.Locks, other.Locks) == ""
+				return other.Entry == "" || !conflict(c.Locks, other.Locks)
 			})
 			st.Claims, used[c] = append(st.Claims, c), true
 		}
@@ -264,16 +264,16 @@ func (c *Claim) isDue() bool {
 	return c.Entry != "" && !c.isBrief() && (age < 0 || age > c.TTL/3)
 }
 
-// conflict returns the name of a lock that two entries cannot hold at once, or nothing.
-func conflict(one, other []client.Claim) string {
+// conflict reports whether there is a lock that two entries cannot hold at once.
+func conflict(one, other []client.Claim) bool {
 	for _, a := range one {
 		for _, b := range other {
 			if a.Name == b.Name && (a.Mode != client.Shared || b.Mode != client.Shared) {
-				return a.Name
+				return true
 			}
 		}
 	}
-	return ""
+	return false
 }
 
 // renew renews claims. It reports whether one was lost.
@@ -333,7 +333,7 @@ func (s *Session) Elsewhere(places []Place) string {
 		st := readState(text)
 		for _, c := range st.Claims {
 			isOver := time.Since(c.Renewed).Seconds() > c.TTL
-			if st.Session != s.config.Session && !isOver && conflict(union(places, false), c.Locks) != "" {
+			if st.Session != s.config.Session && !isOver && conflict(union(places, false), c.Locks) {
 				return c.Holder
 			}
 		}
